@@ -1,0 +1,234 @@
+//! Header fields as plain data.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Ethertype of IPv4.
+pub const ETH_P_IP: u16 = 0x0800;
+/// Ethertype of ARP.
+pub const ETH_P_ARP: u16 = 0x0806;
+/// Ethertype of IPv6.
+pub const ETH_P_IPV6: u16 = 0x86dd;
+/// Any ethertype, in filters.
+pub const ETH_P_ALL: u16 = 0x0003;
+/// Length of an Ethernet header, bytes.
+pub const ETH_HLEN: u32 = 14;
+
+/// IP protocol numbers.
+pub mod ipproto {
+    /// ICMP.
+    pub const ICMP: u8 = 1;
+    /// TCP.
+    pub const TCP: u8 = 6;
+    /// UDP.
+    pub const UDP: u8 = 17;
+    /// ICMPv6.
+    pub const ICMPV6: u8 = 58;
+}
+
+/// The network header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum L3 {
+    /// RFC 791.
+    Ipv4(Ipv4),
+    /// RFC 8200.
+    Ipv6(Ipv6),
+    /// RFC 826.
+    Arp(Arp),
+    /// Some other ethertype, contents unknown.
+    Other(u16),
+}
+
+/// An IPv4 header without options (RFC 791). Total length and checksum follow from the packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ipv4 {
+    /// Source address.
+    pub src: Ipv4Addr,
+    /// Destination address.
+    pub dst: Ipv4Addr,
+    /// Type of service byte: DSCP in the upper six bits, ECN in the lower two.
+    pub tos: u8,
+    /// Time to live.
+    pub ttl: u8,
+    /// Protocol number.
+    pub protocol: u8,
+    /// Identification.
+    pub id: u16,
+    /// Fragment offset in units of 8 bytes (low 13 bits) and the flags DF (0x4000), MF (0x2000).
+    pub frag_off: u16,
+}
+
+/// An IPv6 header without extension headers (RFC 8200).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ipv6 {
+    /// Source address.
+    pub src: Ipv6Addr,
+    /// Destination address.
+    pub dst: Ipv6Addr,
+    /// Traffic class: DSCP and ECN.
+    pub traffic_class: u8,
+    /// Flow label, 20 bits.
+    pub flow_label: u32,
+    /// Next header.
+    pub next_header: u8,
+    /// Hop limit.
+    pub hop_limit: u8,
+}
+
+/// An ARP packet for IPv4 over Ethernet (RFC 826): 28 bytes, 42 with the Ethernet header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arp {
+    /// 1 request, 2 reply.
+    pub op: u16,
+    /// Sender's hardware address.
+    pub sha: [u8; 6],
+    /// Sender's protocol address.
+    pub spa: Ipv4Addr,
+    /// Target's hardware address.
+    pub tha: [u8; 6],
+    /// Target's protocol address.
+    pub tpa: Ipv4Addr,
+}
+
+/// The transport header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum L4 {
+    /// RFC 9293.
+    Tcp(Tcp),
+    /// RFC 768.
+    Udp(Udp),
+    /// RFC 792.
+    Icmp(Icmp),
+    /// None, or one that is not read (fragments but the first, other protocols).
+    None,
+}
+
+/// A UDP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Udp {
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+}
+
+/// An ICMP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Icmp {
+    /// Type: 0 echo reply, 3 unreachable, 8 echo request, 11 time exceeded.
+    pub ty: u8,
+    /// Code.
+    pub code: u8,
+    /// Identifier of an echo; 0 in errors. In "fragmentation needed" the next hop's MTU is `seq`.
+    pub id: u16,
+    /// Sequence number of an echo.
+    pub seq: u16,
+    /// In errors: the packet spoken of, as protocol, source port and destination port, and its addresses.
+    pub about: Option<Quoted>,
+}
+
+/// What an ICMP error quotes of the packet it speaks of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Quoted {
+    /// Source address.
+    pub src: Ipv4Addr,
+    /// Destination address.
+    pub dst: Ipv4Addr,
+    /// Protocol number.
+    pub protocol: u8,
+    /// Source port, or identifier of an echo.
+    pub sport: u16,
+    /// Destination port, or sequence number of an echo.
+    pub dport: u16,
+}
+
+/// TCP flag bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct TcpFlags(pub u8);
+
+impl TcpFlags {
+    /// FIN.
+    pub const FIN: TcpFlags = TcpFlags(0x01);
+    /// SYN.
+    pub const SYN: TcpFlags = TcpFlags(0x02);
+    /// RST.
+    pub const RST: TcpFlags = TcpFlags(0x04);
+    /// PSH.
+    pub const PSH: TcpFlags = TcpFlags(0x08);
+    /// ACK.
+    pub const ACK: TcpFlags = TcpFlags(0x10);
+    /// URG.
+    pub const URG: TcpFlags = TcpFlags(0x20);
+    /// ECE (RFC 3168).
+    pub const ECE: TcpFlags = TcpFlags(0x40);
+    /// CWR (RFC 3168).
+    pub const CWR: TcpFlags = TcpFlags(0x80);
+
+    /// Whether all of `flags` are set.
+    pub const fn has(self, flags: TcpFlags) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+    /// These and those.
+    pub const fn with(self, flags: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | flags.0)
+    }
+}
+
+/// A TCP header with the options that are modelled (RFC 9293, 7323, 2018).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tcp {
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Flags.
+    pub flags: TcpFlags,
+    /// Window as it stands in the header (before scaling).
+    pub window: u16,
+    /// Maximum segment size option (SYN only).
+    pub mss: Option<u16>,
+    /// Window scale option (SYN only).
+    pub wscale: Option<u8>,
+    /// SACK permitted option (SYN only).
+    pub sack_permitted: bool,
+    /// Timestamps option: TSval, TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks, left and right edge; the first `sack_count` count.
+    pub sack: [(u32, u32); 4],
+    /// How many SACK blocks there are, 0..=4.
+    pub sack_count: u8,
+}
+
+impl Tcp {
+    /// Length of the options as Linux lays them out, padded to 4 bytes.
+    /// SYN: MSS 4, SACK-permitted with timestamps 12 (4 alone), window scale 4; else timestamps 12, SACK 4 + 8 a block.
+    pub fn options_len(&self) -> u32 {
+        let mut len = 0;
+        if self.mss.is_some() {
+            len += 4;
+        }
+        match (self.sack_permitted, self.timestamps.is_some()) {
+            (_, true) => len += 12,
+            (true, false) => len += 4,
+            (false, false) => {}
+        }
+        if self.wscale.is_some() {
+            len += 4;
+        }
+        if self.sack_count > 0 {
+            len += 4 + 8 * u32::from(self.sack_count);
+        }
+        len
+    }
+    /// Length of the header with its options, bytes.
+    pub fn header_len(&self) -> u32 {
+        20 + self.options_len()
+    }
+    /// The SACK blocks.
+    pub fn sack_blocks(&self) -> &[(u32, u32)] {
+        &self.sack[..usize::from(self.sack_count.min(4))]
+    }
+}

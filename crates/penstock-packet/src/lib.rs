@@ -1,0 +1,12 @@
+//! Packets: headers as plain data, their lengths and bytes, marks, ECN and DSCP.
+//!
+//! A packet is an [`Skb`] behind a [`Packet`] handle of one word. Headers are kept as meaning ([`Ipv4`],
+//! [`Tcp`], …) and turned into bytes on demand ([`Skb::header_bytes`]) for byte matches and captures;
+//! payload is a length, never contents.
+
+pub mod headers;
+mod headers_bytes;
+pub mod skb;
+
+pub use headers::{Arp, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
+pub use skb::{Packet, Pool, Skb};

@@ -1,0 +1,103 @@
+//! The packet as the kernel carries it: `struct sk_buff` with what this project needs of it.
+
+use crate::headers::{ETH_HLEN, ETH_P_ARP, ETH_P_IP, ETH_P_IPV6, L3, L4};
+use penstock_model::{Handle, Time};
+
+/// A packet: one word to move, everything about it behind.
+pub type Packet = Box<Skb>;
+
+/// Headers and metadata of one packet.
+#[derive(Clone, Debug)]
+pub struct Skb {
+    /// Length on the wire and in every queue: the frame with its Ethernet header, without preamble and FCS, bytes
+    /// (`skb->len` after the device's header was put on).
+    pub len: u32,
+    /// `qdisc_pkt_len`: `len`, unless a size table (`stab`) changed it. Set when the packet enters a root qdisc.
+    pub pkt_len: u32,
+    /// `skb->priority`: 0..=15 from the ToS, or a classid.
+    pub priority: u32,
+    /// `skb->mark`: the firewall mark.
+    pub mark: u32,
+    /// Network header.
+    pub l3: L3,
+    /// Transport header.
+    pub l4: L4,
+    /// Number of the flow the packet belongs to, for results; 0 where it belongs to none.
+    pub flow: u32,
+    /// Number of the packet within what made it (the index in a replay, the sequence number of a datagram).
+    pub seq: u64,
+    /// When it was made.
+    pub created: Time,
+    /// When it entered the queue it is in (CoDel's enqueue time).
+    pub queued: Time,
+    /// Index of the interface it came in by, in its present host; 0 for a packet made there.
+    pub iif: u32,
+    /// Source and destination hardware addresses.
+    pub eth: ([u8; 6], [u8; 6]),
+    /// Class that a filter, a mark target or a socket chose beforehand (`CLASSIFY`, `SO_PRIORITY`), or none.
+    pub classid: Handle,
+}
+
+impl Skb {
+    /// The ethertype.
+    #[inline]
+    pub fn protocol(&self) -> u16 {
+        match self.l3 {
+            L3::Ipv4(_) => ETH_P_IP,
+            L3::Ipv6(_) => ETH_P_IPV6,
+            L3::Arp(_) => ETH_P_ARP,
+            L3::Other(p) => p,
+        }
+    }
+    /// ToS or traffic class byte; 0 for anything but IP.
+    #[inline]
+    pub fn tos(&self) -> u8 {
+        match self.l3 {
+            L3::Ipv4(h) => h.tos,
+            L3::Ipv6(h) => h.traffic_class,
+            _ => 0,
+        }
+    }
+    /// Length from the network header on: `len` without the Ethernet header.
+    #[inline]
+    pub fn network_len(&self) -> u32 {
+        self.len - ETH_HLEN
+    }
+
+    /// Writes the frame's headers (Ethernet, network, transport with options) as they stand on the wire and
+    /// returns their length; payload is not written. `out` must hold 134 bytes.
+    /// Checksums: the IPv4 header's is right, those of TCP and UDP are 0 (payload has no contents).
+    pub fn header_bytes(&self, out: &mut [u8; HEADER_MAX]) -> usize {
+        crate::headers_bytes::write(self, out)
+    }
+}
+
+/// Longest headers there are: Ethernet 14, IPv4 20 (or IPv6 40), TCP 60, rounded up.
+pub const HEADER_MAX: usize = 134;
+
+/// Spent packets, kept for reuse: in the steady state nothing is allocated per packet.
+#[derive(Default, Debug)]
+pub struct Pool(Vec<Packet>);
+
+impl Pool {
+    /// An empty pool.
+    pub fn new() -> Pool {
+        Pool::default()
+    }
+    /// A packet with these contents, in reused memory where there is some.
+    #[inline]
+    pub fn alloc(&mut self, skb: Skb) -> Packet {
+        match self.0.pop() {
+            Some(mut packet) => {
+                *packet = skb;
+                packet
+            }
+            None => Box::new(skb),
+        }
+    }
+    /// Takes a spent packet back.
+    #[inline]
+    pub fn free(&mut self, packet: Packet) {
+        self.0.push(packet);
+    }
+}

@@ -1,0 +1,77 @@
+//! Where packets go that are not sent: each with its reason, none without.
+
+use penstock_packet::{Packet, Pool};
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DropReason {
+    /// Over the qdisc's limit in packets or bytes, refused at the tail.
+    Overlimit,
+    /// Pushed out of a queue it was already in, to make room for another.
+    Displaced,
+    /// Larger than the qdisc ever sends (tbf's burst).
+    TooBig,
+    /// Dropped early by active queue management.
+    Early,
+    /// A filter or its action said so.
+    Filter,
+    /// Its class or qdisc was deleted, changed or reset.
+    Purged,
+    /// No class would have it.
+    Unclassified,
+}
+
+impl DropReason {
+    /// The reason in a word, for records and tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DropReason::Overlimit => "overlimit",
+            DropReason::Displaced => "displaced",
+            DropReason::TooBig => "too-big",
+            DropReason::Early => "early",
+            DropReason::Filter => "filter",
+            DropReason::Purged => "purged",
+            DropReason::Unclassified => "unclassified",
+        }
+    }
+}
+
+/// Dropped packets with their reasons, in order, until the caller takes them.
+#[derive(Default, Debug)]
+pub struct Ledger(Vec<(Packet, DropReason)>);
+
+impl Ledger {
+    /// An empty ledger.
+    pub fn new() -> Ledger {
+        Ledger::default()
+    }
+    /// Enters one drop.
+    #[inline]
+    pub fn drop(&mut self, packet: Packet, reason: DropReason) {
+        self.0.push((packet, reason));
+    }
+    /// How many drops are entered.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Whether none is entered.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// The entries.
+    pub fn entries(&self) -> &[(Packet, DropReason)] {
+        &self.0
+    }
+    /// Takes the entries out, oldest first.
+    pub fn drain(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
+        self.0.drain(..)
+    }
+    /// Gives all dropped packets back to the pool.
+    pub fn recycle(&mut self, pool: &mut Pool) {
+        for (packet, _) in self.0.drain(..) {
+            pool.free(packet);
+        }
+    }
+}

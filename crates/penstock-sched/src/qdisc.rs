@@ -1,0 +1,144 @@
+//! The contract at the centre: what every queueing discipline does and promises.
+//!
+//! - `dequeue` returning `None` does not mean empty: with `qlen > 0`, `next_wakeup()` is then later than `now`.
+//!   An inner qdisc answers with the earliest of its own and its children's.
+//! - A packet leaves by one door: returned once, or entered on the ledger once with its reason (`change` and
+//!   `reset` too). Nothing else drops.
+//! - An inner qdisc reads `qlen` and `backlog` from its children, or follows them by the difference around each
+//!   call where summing would cost more than O(1).
+//! - `peek` may do a dequeue's work; the next `dequeue` returns that very packet.
+//!
+//! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc_ops`, `struct Qdisc_class_ops`.
+
+use crate::ledger::Ledger;
+use penstock_model::rtnetlink::ClassDump;
+use penstock_model::{Handle, Kernel, KernelError, Options, Rng, Stats, Time};
+use penstock_packet::Packet;
+
+/// What a caller lends for one call.
+pub struct Cx<'a> {
+    /// The present moment; never earlier than at the call before.
+    pub now: Time,
+    /// The device's dice.
+    pub rng: &'a mut Rng,
+    /// Where dropped packets go.
+    pub drops: &'a mut Ledger,
+}
+
+/// What a qdisc may know of the device it stands on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Device {
+    /// Interface index, from 1.
+    pub ifindex: u32,
+    /// MTU, bytes, without the link header.
+    pub mtu: u32,
+    /// `dev->hard_header_len`: 14 for Ethernet.
+    pub hard_header_len: u32,
+    /// txqueuelen, packets.
+    pub tx_queue_len: u32,
+    /// The kernel it runs.
+    pub kernel: Kernel,
+}
+
+impl Device {
+    /// `psched_mtu`: MTU and link header.
+    pub const fn psched_mtu(&self) -> u32 {
+        self.mtu + self.hard_header_len
+    }
+}
+
+/// The answer to an enqueue: `NET_XMIT_*`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Xmit {
+    /// Queued.
+    Success,
+    /// Dropped; the sender is told (`NET_XMIT_DROP`).
+    Drop,
+    /// Queued or not, some packet was dropped (`NET_XMIT_CN`).
+    Cn,
+    /// Taken by a classifier's action (`NET_XMIT_SUCCESS | __NET_XMIT_STOLEN`); counts as sent for the caller.
+    Stolen,
+    /// Dropped by a classifier (`NET_XMIT_SUCCESS | __NET_XMIT_BYPASS`): the parent counts no drop of its own.
+    Bypass,
+}
+
+/// A queueing discipline.
+pub trait Qdisc {
+    /// Takes a packet.
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit;
+    /// Gives the next packet that may go now.
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet>;
+    /// The packet the next `dequeue` will give.
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet>;
+    /// The watchdog, as a value: when to ask again although `dequeue` gave nothing.
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+    /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence.
+    fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError>;
+    /// Empties the queue; counters stay.
+    fn reset(&mut self, cx: &mut Cx<'_>);
+    /// Counters, with `qlen` and `backlog` as of now.
+    fn stats(&self) -> Stats;
+    /// Packets queued, children's included. Must be O(1).
+    fn qlen(&self) -> u32;
+    /// Parameters as the kernel dumps them.
+    fn dump(&self) -> Options;
+    /// The kind's own counters as the kernel dumps them.
+    fn xstats(&self, now: Time) -> Option<Options> {
+        let _ = now;
+        None
+    }
+    /// The side with classes, where there is one.
+    fn classes(&self) -> Option<&dyn Classful> {
+        None
+    }
+    /// The side with classes, where there is one.
+    fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
+        None
+    }
+    /// The kind's name.
+    fn kind(&self) -> &'static str;
+}
+
+/// The side of a qdisc that has classes: `struct Qdisc_class_ops`.
+/// Class ids are whole (`1:10`), the qdisc's own handle in the upper half.
+pub trait Classful {
+    /// Whether there is such a class.
+    fn find(&self, classid: Handle) -> bool;
+    /// Puts `new` (`None`: the kind's default) into a class and gives what was there.
+    ///
+    /// # Errors
+    /// ENOENT for an unknown class; what the kind refuses.
+    fn graft(
+        &mut self,
+        classid: Handle,
+        new: Option<Box<dyn Qdisc>>,
+        cx: &mut Cx<'_>,
+    ) -> Result<Option<Box<dyn Qdisc>>, KernelError>;
+    /// The qdisc in a class with its handle.
+    fn leaf(&self, classid: Handle) -> Option<(Handle, &dyn Qdisc)>;
+    /// The qdisc in a class.
+    fn leaf_mut(&mut self, classid: Handle) -> Option<&mut Box<dyn Qdisc>>;
+    /// Creates (`classid` not found) or changes a class; answers its id.
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence; EOPNOTSUPP where classes are fixed.
+    fn change_class(
+        &mut self,
+        parent: Handle,
+        classid: Handle,
+        options: Option<&Options>,
+        cx: &mut Cx<'_>,
+    ) -> Result<Handle, KernelError>;
+    /// Deletes a class.
+    ///
+    /// # Errors
+    /// EBUSY for a class in use, ENOENT for none, EOPNOTSUPP where classes are fixed.
+    fn delete_class(&mut self, classid: Handle, cx: &mut Cx<'_>) -> Result<(), KernelError>;
+    /// All classes in the order the kernel walks them.
+    fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump));
+}

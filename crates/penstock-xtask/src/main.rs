@@ -1,1 +1,30 @@
-fn main() {}
+//! `cargo xtask`: the project's own chores. `ci` is the whole gate; the other commands are its parts and the
+//! recorders and benchmarks that no test needs.
+
+mod ci;
+mod tidy;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own chores")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything a change must pass: tidy, formatting, clippy, tests, docs, wasm, fuzzing
+    Ci(ci::Args),
+    /// Check the rules that the compiler does not: crate edges, kinds in order, documentation in place
+    Tidy,
+}
+
+fn main() -> Result<()> {
+    match Args::parse().command {
+        Command::Ci(args) => ci::run(&args),
+        Command::Tidy => tidy::run(),
+    }
+}

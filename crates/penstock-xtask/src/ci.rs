@@ -1,0 +1,156 @@
+//! The whole gate, step by step, with what is skipped and why.
+
+use crate::tidy;
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+use std::time::Instant;
+
+/// Options of `cargo xtask ci`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Seconds each fuzz target runs; 0 skips fuzzing
+    #[arg(long, default_value_t = 30)]
+    fuzz_seconds: u32,
+}
+
+struct Gate {
+    skipped: Vec<String>,
+}
+
+impl Gate {
+    fn step(&mut self, name: &str, program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<()> {
+        println!("\n== {name}: {program} {}", args.join(" "));
+        let started = Instant::now();
+        let status = Command::new(program)
+            .args(args)
+            .envs(env.iter().copied())
+            .current_dir(tidy::root())
+            .status()
+            .with_context(|| format!("{name}: cannot run {program}"))?;
+        println!("== {name}: {:.0} s", started.elapsed().as_secs_f64());
+        if !status.success() {
+            bail!("{name} failed ({status})");
+        }
+        Ok(())
+    }
+    fn skip(&mut self, what: &str, why: &str) {
+        println!("\n== {what}: SKIPPED, {why}");
+        self.skipped.push(format!("{what} ({why})"));
+    }
+}
+
+/// Runs every step; stops at the first that fails.
+pub fn run(args: &Args) -> Result<()> {
+    let cargo = env!("CARGO");
+    let mut gate = Gate { skipped: Vec::new() };
+    println!("== tidy");
+    tidy::run()?;
+    if component("rustfmt") {
+        gate.step("format", cargo, &["fmt", "--all", "--check"], &[])?;
+    } else {
+        gate.skip("format", "rustfmt is not installed: rustup component add rustfmt");
+    }
+    if component("clippy") {
+        let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        gate.step("clippy", cargo, &args, &[])?;
+    } else {
+        gate.skip("clippy", "clippy is not installed: rustup component add clippy");
+    }
+    gate.step("tests", cargo, &["test", "--workspace"], &[])?;
+    gate.step(
+        "docs",
+        cargo,
+        &["doc", "--workspace", "--no-deps", "--quiet"],
+        &[("RUSTDOCFLAGS", "-D warnings")],
+    )?;
+    wasm(&mut gate, cargo)?;
+    fuzz(&mut gate, cargo, args.fuzz_seconds)?;
+    println!("\n== all steps passed");
+    for what in &gate.skipped {
+        println!("== skipped: {what}");
+    }
+    Ok(())
+}
+
+fn component(name: &str) -> bool {
+    let args: &[&str] = if name == "rustfmt" { &["fmt", "--version"] } else { &["clippy", "--version"] };
+    Command::new(env!("CARGO")).args(args).output().is_ok_and(|o| o.status.success())
+}
+
+/// The pure crates build for a machine without a clock, files or sockets, and ask its host for nothing.
+fn wasm(gate: &mut Gate, cargo: &str) -> Result<()> {
+    const TARGET: &str = "wasm32-unknown-unknown";
+    let has = || {
+        let out = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+        out.is_ok_and(|o| std::path::Path::new(String::from_utf8_lossy(&o.stdout).trim()).exists())
+    };
+    if !has() {
+        let _ = Command::new("rustup").args(["target", "add", TARGET]).status();
+    }
+    if !has() {
+        gate.skip("wasm", "the target is not installed: rustup target add wasm32-unknown-unknown");
+        return Ok(());
+    }
+    let mut args = vec!["build", "--target", TARGET, "--lib"];
+    for name in ["model", "packet", "sched", "tcp", "lang"] {
+        args.extend(["-p", ["penstock-", name].concat().leak()]);
+    }
+    gate.step("wasm", cargo, &args, &[])
+}
+
+/// Each fuzz target for a while, its committed corpus first. Coverage needs only stable flags of rustc.
+fn fuzz(gate: &mut Gate, cargo: &str, seconds: u32) -> Result<()> {
+    let folder = tidy::root().join("fuzz");
+    if seconds == 0 {
+        gate.skip("fuzz", "--fuzz-seconds 0");
+        return Ok(());
+    }
+    if !Command::new("c++").arg("--version").output().is_ok_and(|o| o.status.success()) {
+        gate.skip("fuzz", "libFuzzer needs a C++ compiler: apt-get install g++");
+        return Ok(());
+    }
+    let flags = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+                 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+                 -Ccodegen-units=1 -Cdebug-assertions -Clink-dead-code --cfg fuzzing";
+    let host = host_triple()?;
+    let manifest = folder.join("Cargo.toml");
+    let manifest = manifest.to_str().context("the path is not UTF-8")?;
+    let target_dir = folder.join("target");
+    let env =
+        [("RUSTFLAGS", flags), ("CARGO_TARGET_DIR", target_dir.to_str().context("the path is not UTF-8")?)];
+    gate.step(
+        "fuzz build",
+        cargo,
+        &["build", "--release", "--manifest-path", manifest, "--target", &host],
+        &env,
+    )?;
+    let mut names: Vec<String> = std::fs::read_dir(folder.join("fuzz_targets"))?
+        .filter_map(|e| Some(e.ok()?.path().file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    for name in names {
+        let binary = target_dir.join(&host).join("release").join(&name);
+        let seeds = folder.join("corpus").join(&name);
+        let found = target_dir.join("corpus").join(&name);
+        std::fs::create_dir_all(&found)?;
+        std::fs::create_dir_all(&seeds)?;
+        let time = format!("-max_total_time={seconds}");
+        let args = [found.to_str(), seeds.to_str()].map(|p| p.unwrap_or_default().to_owned());
+        let args = [
+            args[0].as_str(),
+            args[1].as_str(),
+            &time,
+            "-print_final_stats=1",
+            "-timeout=10",
+            "-rss_limit_mb=2048",
+        ];
+        gate.step(&format!("fuzz {name}"), binary.to_str().context("the path is not UTF-8")?, &args, &[])?;
+    }
+    Ok(())
+}
+
+fn host_triple() -> Result<String> {
+    let out = Command::new("rustc").arg("-vV").output().context("rustc -vV")?;
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    text.lines().find_map(|l| l.strip_prefix("host: ")).map(str::to_owned).context("rustc -vV names no host")
+}

@@ -1,0 +1,150 @@
+//! Rules that the compiler does not check.
+
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The edges there may be: a crate and what it may depend on. Arrows point down only.
+const EDGES: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("packet", &["model"]),
+    ("sched", &["model", "packet"]),
+    ("tcp", &["model", "packet"]),
+    ("lang", &["model"]),
+    ("host", &["model", "packet", "sched", "lang"]),
+    ("sim", &["model", "packet", "sched", "tcp", "lang", "host"]),
+    ("measure", &["model"]),
+    ("lab", &["model", "packet", "sched", "tcp", "lang", "host", "sim", "measure"]),
+    ("cli", &["model", "measure", "lab"]),
+    ("xtask", &["model", "packet", "sched", "tcp", "lang", "host", "sim", "measure", "lab"]),
+];
+
+/// The workspace's root folder.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("crates/penstock-xtask lies two below")
+        .to_owned()
+}
+
+/// All rules; prints what breaks them.
+pub fn run() -> Result<()> {
+    let mut faults = edges()?;
+    faults.extend(kinds()?);
+    faults.extend(texts()?);
+    for fault in &faults {
+        eprintln!("tidy: {fault}");
+    }
+    if faults.is_empty() {
+        println!("tidy: {} crates keep to their edges; kinds, docs and texts are in order", EDGES.len());
+        return Ok(());
+    }
+    bail!("{} faults", faults.len())
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("penstock-").unwrap_or(name)
+}
+
+/// Every dependency between our crates (tests' own included) against [`EDGES`], from `cargo metadata`.
+fn edges() -> Result<Vec<String>> {
+    let out = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .context("cargo metadata")?;
+    if !out.status.success() {
+        bail!("cargo metadata: {}", String::from_utf8_lossy(&out.stderr));
+    }
+    let metadata: serde_json::Value = serde_json::from_slice(&out.stdout)?;
+    let packages = metadata["packages"].as_array().context("no packages in cargo metadata")?;
+    let ours: BTreeMap<&str, &serde_json::Value> =
+        packages.iter().filter_map(|p| Some((short(p["name"].as_str()?), p))).collect();
+    let mut faults = Vec::new();
+    for (name, package) in &ours {
+        let Some((_, allowed)) = EDGES.iter().find(|(n, _)| n == name) else {
+            faults.push(format!("crate {name} has no line in the table of edges (xtask/src/tidy.rs)"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let target = short(dependency["name"].as_str().unwrap_or_default());
+            let test_only = dependency["kind"].as_str() == Some("dev");
+            if ours.contains_key(target) && !allowed.contains(&target) && !test_only {
+                faults.push(format!("{name} depends on {target}; it may depend on {allowed:?} only"));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Every kind's file has its page, names what it follows, and the registry is alphabetical.
+fn kinds() -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for (folder, pages) in [("sch", "docs/kinds"), ("cls", "docs/kinds")] {
+        let path = root().join("crates/penstock-sched/src").join(folder);
+        let Ok(entries) = std::fs::read_dir(&path) else { continue };
+        let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+        files.sort();
+        for file in files {
+            let stem = file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
+            if stem == "mod" {
+                continue;
+            }
+            let source = if file.is_dir() { file.join("mod.rs") } else { file.clone() };
+            let text = std::fs::read_to_string(&source).with_context(|| source.display().to_string())?;
+            if !text.contains("pub static SPEC") {
+                continue;
+            }
+            if !text.contains("Follows:") {
+                faults.push(format!("{} does not say what it follows", source.display()));
+            }
+            let page = root().join(pages).join(format!("{stem}.md"));
+            if !page.exists() {
+                faults.push(format!("kind {stem} has no page {pages}/{stem}.md"));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Nothing in the project's texts promises later work or speaks of the place it was written at.
+fn texts() -> Result<Vec<String>> {
+    let out = Command::new("git").args(["ls-files"]).current_dir(root()).output();
+    let Ok(out) = out else { return Ok(Vec::new()) };
+    let mut faults = Vec::new();
+    let me = "crates/penstock-xtask/src/tidy.rs";
+    let words = ["TODO", "FIXME", "XXX", "todo!(", "unimplemented!(", "/tmp/", "/work/"];
+    for name in String::from_utf8_lossy(&out.stdout).lines().filter(|n| *n != me) {
+        let source = [".rs", ".toml", ".md"].iter().any(|e| name.ends_with(e));
+        if !source || name.starts_with("vectors/") {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(root().join(name)) else { continue };
+        for (number, line) in text.lines().enumerate() {
+            if let Some(word) = words.iter().find(|w| line.contains(**w)) {
+                faults.push(format!("{name}:{}: {word}", number + 1));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn crates_keep_to_their_edges() {
+        assert_eq!(super::edges().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn kinds_are_documented() {
+        assert_eq!(super::kinds().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn texts_are_clean() {
+        assert_eq!(super::texts().unwrap(), Vec::<String>::new());
+    }
+}

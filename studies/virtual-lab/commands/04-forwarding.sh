@@ -1,0 +1,2 @@
+# on U4
+sudo sysctl -w net.ipv4.ip_forward=1

@@ -1,1 +1,14 @@
-//! x
+//! A TCP endpoint without I/O, as Linux has it, and its family of congestion controllers.
+//!
+//! An [`Endpoint`] is one side of one connection. It owns no clock, no socket and no bytes: payload is a length,
+//! time is an argument, segments are [`penstock_packet::Tcp`] headers. The order of calls is written on [`Endpoint`].
+
+pub mod cc;
+pub mod config;
+mod endpoint;
+mod info;
+mod seq;
+
+pub use config::{Buffer, Config, Ecn, Stack};
+pub use endpoint::{Endpoint, Transmit, reset_for};
+pub use info::{CaState, Error, State, TcpInfo};

@@ -1,0 +1,139 @@
+//! Congestion control: the contract and the registry.
+//!
+//! Follows: linux v6.12 `struct tcp_congestion_ops`, net/ipv4/tcp_cong.c.
+//!
+//! The endpoint finds losses and bounds the window during recovery (PRR and its like); a controller says how the
+//! window grows and where it falls to. Windows are counted in segments, as in Linux.
+
+pub mod cubic;
+pub mod reno;
+
+use std::fmt;
+
+/// The part of a connection a controller sees and changes (`snd_cwnd` and its companions in `struct tcp_sock`).
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Congestion window, segments, at least 1.
+    pub cwnd: u32,
+    /// Slow-start threshold, segments.
+    pub ssthresh: u32,
+    /// ACKs counted towards the next increase.
+    pub cwnd_cnt: u32,
+    /// No growth beyond this, segments.
+    pub cwnd_clamp: u32,
+    /// Whether the window was what held sending back lately (`tcp_is_cwnd_limited`).
+    pub cwnd_limited: bool,
+    /// Window at the last reduction, segments, for undo.
+    pub prior_cwnd: u32,
+    /// Smoothed round-trip time, microseconds times 8; 0 before the first sample.
+    pub srtt_us8: u32,
+    /// Least round-trip time lately, microseconds; `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Segment size, bytes.
+    pub mss: u32,
+    /// First byte not acknowledged, as an offset that never wraps.
+    pub snd_una: u64,
+    /// Next byte to send.
+    pub snd_nxt: u64,
+    /// Segments in flight.
+    pub in_flight: u32,
+    /// Now, microseconds.
+    pub now_us: u64,
+    /// Now, in `jiffies` of the kernel's profile.
+    pub jiffies: u32,
+    /// Timer interrupts a second.
+    pub hz: u32,
+    /// Pacing rate over which slow start's ACK trains are judged: bytes a microsecond would be too coarse, so the
+    /// time 64 KB take at twice the present rate, microseconds.
+    pub gso_burst_us: u32,
+}
+
+/// Slow-start threshold before any loss.
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+impl Window {
+    /// Whether the window is below the threshold.
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+    /// Slow start: one segment for each acknowledged; answers the acknowledged segments left over at the threshold.
+    //= linux v6.12 net/ipv4/tcp_cong.c tcp_slow_start
+    #[inline]
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh);
+        let left = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd.min(self.cwnd_clamp);
+        left
+    }
+    /// Congestion avoidance: one segment for every `w` acknowledged.
+    //= linux v6.12 net/ipv4/tcp_cong.c tcp_cong_avoid_ai
+    #[inline]
+    pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
+        if self.cwnd_cnt >= w {
+            self.cwnd_cnt = 0;
+            self.cwnd += 1;
+        }
+        self.cwnd_cnt += acked;
+        if self.cwnd_cnt >= w {
+            let delta = self.cwnd_cnt / w.max(1);
+            self.cwnd_cnt -= delta * w;
+            self.cwnd += delta;
+        }
+        self.cwnd = self.cwnd.min(self.cwnd_clamp);
+    }
+}
+
+/// What one ACK brought (`struct ack_sample`).
+#[derive(Clone, Copy, Debug)]
+pub struct AckSample {
+    /// Segments newly acknowledged.
+    pub pkts_acked: u32,
+    /// Round-trip time measured, microseconds, where there was one.
+    pub rtt_us: Option<u32>,
+}
+
+/// A congestion controller.
+pub trait CongestionControl: fmt::Debug + Send {
+    /// Called when the connection is established.
+    fn init(&mut self, _w: &mut Window) {}
+    /// Where the window falls to on a loss, segments. May change the controller's own state.
+    fn ssthresh(&mut self, w: &Window) -> u32;
+    /// `acked` segments were acknowledged while the window may grow.
+    fn cong_avoid(&mut self, w: &mut Window, acked: u32);
+    /// Every ACK that acknowledged something, before `cong_avoid`.
+    fn pkts_acked(&mut self, _w: &mut Window, _sample: &AckSample) {}
+    /// A retransmission timeout (`set_state` to `TCP_CA_Loss`).
+    fn on_rto(&mut self, _w: &Window) {}
+    /// The window to return to when a reduction proves to have been wrong, segments.
+    fn undo_cwnd(&mut self, w: &Window) -> u32 {
+        w.cwnd.max(w.prior_cwnd)
+    }
+    /// Sending starts again with nothing in flight (`CA_EVENT_TX_START`); `idle_us` since the last transmission.
+    fn on_tx_start(&mut self, _w: &Window, _idle_us: u64) {}
+    /// The congestion window was restarted after idleness (`CA_EVENT_CWND_RESTART`).
+    fn on_cwnd_restart(&mut self, _w: &Window) {}
+    /// The controller's own variables, for display.
+    fn info(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// An entry of the registry.
+#[derive(Debug)]
+pub struct Algorithm {
+    /// Name, as `sysctl net.ipv4.tcp_congestion_control` has it.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Makes one for a connection.
+    pub build: fn(penstock_model::Kernel) -> Box<dyn CongestionControl>,
+}
+
+/// All controllers, in alphabetical order.
+pub static ALGORITHMS: &[&Algorithm] = &[&cubic::ALGORITHM, &reno::ALGORITHM];
+
+/// The controller of this name.
+pub fn find(name: &str) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().copied().find(|a| a.name == name)
+}

@@ -1,0 +1,180 @@
+//! What a socket is set to before it is opened: the sysctls and socket options of one stack.
+//!
+//! Follows: linux v6.12 and v2.6.35 Documentation/networking/ip-sysctl.txt, net/ipv4/tcp_ipv4.c `tcp_init_sock`.
+
+use crate::cc;
+use penstock_model::{Kernel, Span};
+
+/// Whose TCP this is. Decides which algorithm is used where the stacks differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stack {
+    /// Linux of this kernel profile.
+    Linux(Kernel),
+    /// Windows XP.
+    WindowsXp,
+}
+
+impl Stack {
+    /// Whether this is today's Linux: microsecond clocks, PRR, RACK-TLP.
+    pub const fn is_linux_6_12(self) -> bool {
+        matches!(self, Stack::Linux(Kernel::V6_12))
+    }
+}
+
+/// A socket buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Buffer {
+    /// Starts at the first size and grows by itself up to the second (tcp_wmem[1..], tcp_rmem[1..]), bytes.
+    Auto(u32, u32),
+    /// `sk_sndbuf`/`sk_rcvbuf` set once and for all, bytes: what `getsockopt` answers. On Linux that is twice what
+    /// `setsockopt(SO_SNDBUF)` was given; see [`Config::set_sndbuf`].
+    Fixed(u32),
+}
+
+impl Buffer {
+    /// The size it starts with, bytes.
+    pub const fn initial(self) -> u32 {
+        match self {
+            Buffer::Auto(initial, _) | Buffer::Fixed(initial) => initial,
+        }
+    }
+    /// The largest size it can reach, bytes.
+    pub const fn max(self) -> u32 {
+        match self {
+            Buffer::Auto(_, max) | Buffer::Fixed(max) => max,
+        }
+    }
+}
+
+/// `net.ipv4.tcp_ecn`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ecn {
+    /// 0: never.
+    Off,
+    /// 2, Linux's default: agreed to when the other side asks.
+    Accept,
+    /// 1: asked for and agreed to.
+    On,
+}
+
+/// Parameters of one endpoint. Public fields: set what you like between a constructor and
+/// [`Endpoint::connect`](crate::Endpoint::connect); nonsense (an MSS of 0, a window of 0 segments) is taken as the
+/// least sensible value there, never a panic.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Whose TCP.
+    pub stack: Stack,
+    /// MSS announced, bytes: MTU - 40. Default 1460. Timestamps take 12 of it in each segment.
+    pub mss: u16,
+    /// Congestion control. Set by name with [`Config::set_cc`].
+    pub cc: &'static cc::Algorithm,
+    /// Initial congestion window, segments. 0: the stack's own rule (6.12: 10, RFC 6928; 2.6.35: RFC 3390, 3 for 1460;
+    /// XP: 2).
+    pub initial_window: u32,
+    /// Offer SACK (RFC 2018). Default on.
+    pub sack: bool,
+    /// Offer timestamps (RFC 7323). Default on for Linux, off for XP.
+    pub timestamps: bool,
+    /// Offer window scaling (RFC 7323). Default on for Linux, off for XP.
+    pub window_scaling: bool,
+    /// Explicit congestion notification (RFC 3168). Default [`Ecn::Accept`]; XP: off.
+    pub ecn: Ecn,
+    /// TCP_NODELAY: Nagle's algorithm off. Default false.
+    pub nodelay: bool,
+    /// Send buffer.
+    pub sndbuf: Buffer,
+    /// Receive buffer.
+    pub rcvbuf: Buffer,
+    /// Back to slow start after an idle RTO (`tcp_slow_start_after_idle`, RFC 5681 section 4.1). Default on.
+    pub slow_start_after_idle: bool,
+    /// Retransmissions of SYN before giving up (`tcp_syn_retries`). Default 6 (6.12), 5 (2.6.35), 2 (XP).
+    pub syn_retries: u8,
+    /// Retransmissions of SYN-ACK before giving up (`tcp_synack_retries`). Default 5 (XP: 2).
+    pub synack_retries: u8,
+    /// Retransmissions of data before giving up (`tcp_retries2`, TcpMaxDataRetransmissions). Default 15 (XP: 5).
+    pub retries2: u8,
+    /// How long TIME-WAIT and an orphan's FIN-WAIT-2 last. Default 60 s (XP: 240 s and 120 s).
+    pub time_wait: Span,
+    /// Whether the caller reports with [`Endpoint::transmitted_freed`](crate::Endpoint::transmitted_freed) what has
+    /// left the host's own queues. Then TCP small queues (6.12) and the limit on retransmissions of what still waits in
+    /// the device act. Default false: the host's queues are of no concern.
+    pub device_accounting: bool,
+}
+
+impl Config {
+    /// The defaults of a Linux on Ethernet with MTU 1500.
+    pub fn linux(kernel: Kernel) -> Config {
+        let today = kernel >= Kernel::V6_12;
+        Config {
+            stack: Stack::Linux(kernel),
+            mss: 1460,
+            cc: &cc::cubic::ALGORITHM,
+            initial_window: 0,
+            sack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: Ecn::Accept,
+            nodelay: false,
+            sndbuf: Buffer::Auto(16_384, 4_194_304),
+            rcvbuf: if today { Buffer::Auto(131_072, 6_291_456) } else { Buffer::Auto(87_380, 4_194_304) },
+            slow_start_after_idle: true,
+            syn_retries: if today { 6 } else { 5 },
+            synack_retries: 5,
+            retries2: 15,
+            time_wait: Span::from_secs(60),
+            device_accounting: false,
+        }
+    }
+
+    /// The defaults of Windows XP on Ethernet with MTU 1500, as iperf uses it: 8 KB send buffer, receive window 17520
+    /// (twelve segments), SACK, no timestamps, no window scaling, delayed ACK of 200 ms on every second segment.
+    pub fn windows_xp() -> Config {
+        Config {
+            stack: Stack::WindowsXp,
+            mss: 1460,
+            cc: &cc::reno::ALGORITHM,
+            initial_window: 0,
+            sack: true,
+            timestamps: false,
+            window_scaling: false,
+            ecn: Ecn::Off,
+            nodelay: false,
+            sndbuf: Buffer::Fixed(8_192),
+            rcvbuf: Buffer::Fixed(17_520),
+            slow_start_after_idle: true,
+            syn_retries: 2,
+            synack_retries: 2,
+            retries2: 5,
+            time_wait: Span::from_secs(240),
+            device_accounting: false,
+        }
+    }
+
+    /// Chooses the congestion control by its name (`reno`, `cubic`, …), as `TCP_CONGESTION` does.
+    ///
+    /// # Errors
+    /// A sentence with the names there are.
+    pub fn set_cc(&mut self, name: &str) -> Result<(), String> {
+        self.cc = cc::find(name).ok_or_else(|| {
+            let names: Vec<&str> = cc::ALGORITHMS.iter().map(|a| a.name).collect();
+            format!("unknown congestion control \"{name}\"; there are {}", names.join(", "))
+        })?;
+        Ok(())
+    }
+
+    /// `setsockopt(SO_SNDBUF, bytes)`: Linux doubles it (at least 4608 on 6.12, 2048 on 2.6.35), XP takes it as it is.
+    pub fn set_sndbuf(&mut self, bytes: u32) {
+        self.sndbuf = Buffer::Fixed(self.requested(bytes, 4_608, 2_048));
+    }
+    /// `setsockopt(SO_RCVBUF, bytes)`: Linux doubles it (at least 2304 on 6.12, 256 on 2.6.35), XP takes it as it is.
+    pub fn set_rcvbuf(&mut self, bytes: u32) {
+        self.rcvbuf = Buffer::Fixed(self.requested(bytes, 2_304, 256));
+    }
+    fn requested(&self, bytes: u32, least_today: u32, least_2010: u32) -> u32 {
+        match self.stack {
+            Stack::Linux(Kernel::V2_6_35) => bytes.saturating_mul(2).max(least_2010),
+            Stack::Linux(_) => bytes.saturating_mul(2).max(least_today),
+            Stack::WindowsXp => bytes,
+        }
+    }
+}

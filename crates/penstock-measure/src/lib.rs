@@ -1,1 +1,16 @@
-//! x
+//! What was measured: series, quantiles, fairness, the run record, and how numbers, tables and pictures of them look.
+//!
+//! Nothing here knows which ground made the numbers. Floats live here and decide nothing elsewhere.
+
+pub mod fairness;
+pub mod number;
+pub mod plot;
+pub mod quantile;
+pub mod record;
+pub mod series;
+pub mod table;
+
+pub use fairness::jain;
+pub use quantile::Distribution;
+pub use record::Record;
+pub use series::Series;

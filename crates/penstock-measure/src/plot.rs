@@ -1,0 +1,398 @@
+//! Line charts as SVG.
+//!
+//! Written here rather than with `plotters`: a chart must take its colours from the page it stands in (light, dark,
+//! print), which needs classes and CSS variables instead of painted attributes, and its bytes must be the same on
+//! every machine, which needs no font metrics. What is left to do is a scale, ticks, and paths.
+
+use crate::number::{Unit, significant};
+use std::fmt::Write as _;
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stroke {
+    /// A line from sample to sample.
+    #[default]
+    Line,
+    /// A dot a sample.
+    Dots,
+}
+
+/// One curve of a chart.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Line {
+    /// Its name in the legend.
+    pub name: String,
+    /// Index of its colour, 0.. ([`COLOURS`] of them, then again from the first).
+    pub colour: usize,
+    /// How it is drawn.
+    pub stroke: Stroke,
+    /// Samples in the order of x; a y that is not finite breaks the line.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A horizontal mark: a configured rate, a limit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Level {
+    /// What it is.
+    pub name: String,
+    /// Where, in y's unit.
+    pub y: f64,
+}
+
+/// A chart: curves over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Chart {
+    /// What it shows; for readers who cannot see it, too.
+    pub title: String,
+    /// The unit of y.
+    pub unit: Unit,
+    /// From and to on the x axis, seconds.
+    pub x: (f64, f64),
+    /// The curves.
+    pub lines: Vec<Line>,
+    /// The marks.
+    pub levels: Vec<Level>,
+    /// Whether y has a logarithmic scale; not positive values are then left out.
+    pub log: bool,
+    /// Width and height in the units of the page.
+    pub size: (f64, f64),
+}
+
+/// How many colours there are: the classes `c0` … `c7`.
+pub const COLOURS: usize = 8;
+
+/// Style of a chart that stands alone; a page that embeds charts sets the same variables itself.
+/// The colours are told apart in the common forms of colour blindness and reach 3:1 on both grounds.
+pub const STYLE: &str = "\
+:root{--ink:#1c2430;--soft:#5b6675;--rule:#e3e7ec;--ground:#fff;--c0:#0072b2;--c1:#d55e00;--c2:#00875f;--c3:#a8459a;\
+--c4:#8a6d00;--c5:#2c8fb8;--c6:#b3364a;--c7:#5c6670}\
+@media(prefers-color-scheme:dark){:root{--ink:#e6eaf0;--soft:#9aa6b5;--rule:#2b333f;--ground:#12161c;--c0:#4fa9e8;\
+--c1:#ff9147;--c2:#3ecb9b;--c3:#e08ad4;--c4:#e0c04a;--c5:#79d2f2;--c6:#ff7d8e;--c7:#aeb8c4}}\
+@media print{:root{--ink:#000;--soft:#444;--rule:#ccc;--ground:#fff;--c0:#0072b2;--c1:#d55e00;--c2:#00875f;--c3:#a8459a;\
+--c4:#8a6d00;--c5:#2c8fb8;--c6:#b3364a;--c7:#5c6670}}";
+
+/// Rules that draw a chart with the variables of [`STYLE`].
+pub const CHART_STYLE: &str = "\
+.chart text{font:12px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--soft)}.chart .title{fill:var(--ink);\
+font-weight:600;font-size:13px}.chart .grid{stroke:var(--rule);stroke-width:1}.chart .axis{stroke:var(--soft);stroke-width:1}\
+.chart .level{stroke:var(--soft);stroke-width:1;stroke-dasharray:4 4}.chart .halo{paint-order:stroke;\
+stroke:var(--ground);stroke-width:4px;stroke-linejoin:round}\
+.chart .line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}\
+.chart .c0{stroke:var(--c0)}.chart .c1{stroke:var(--c1)}.chart .c2{stroke:var(--c2)}.chart .c3{stroke:var(--c3)}\
+.chart .c4{stroke:var(--c4)}.chart .c5{stroke:var(--c5)}.chart .c6{stroke:var(--c6)}.chart .c7{stroke:var(--c7)}\
+.chart .dots{stroke-width:4.5;stroke-linecap:round;fill:none}.chart .key{stroke-width:3;stroke-linecap:round}";
+
+impl Chart {
+    /// An empty chart of the common size.
+    pub fn new(title: impl Into<String>, unit: Unit, x: (f64, f64)) -> Chart {
+        Chart {
+            title: title.into(),
+            unit,
+            x,
+            lines: Vec::new(),
+            levels: Vec::new(),
+            log: false,
+            size: (760.0, 280.0),
+        }
+    }
+
+    /// The chart as an `<svg>` element for a page that has [`STYLE`]'s variables and [`CHART_STYLE`].
+    pub fn svg(&self) -> String {
+        self.draw("")
+    }
+
+    /// The chart as a file of its own.
+    pub fn file(&self) -> String {
+        self.draw(&format!("<style>{STYLE}{CHART_STYLE}.chart{{background:var(--ground)}}</style>"))
+    }
+
+    fn draw(&self, style: &str) -> String {
+        let (width, height) = self.size;
+        let mut out = String::new();
+        let _ = write!(
+            out,
+            "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             role=\"img\" aria-label=\"{}\">{style}",
+            escape(&self.title)
+        );
+        let _ = write!(out, "<text class=\"title\" x=\"0\" y=\"14\">{}</text>", escape(&self.title));
+        let legend_bottom = self.legend(&mut out, 34.0);
+        let ticks = self.y_ticks();
+        let frame = Frame {
+            left: 54.0,
+            right: width - 10.0,
+            top: legend_bottom + 16.0,
+            bottom: height - 26.0,
+            x: self.x,
+            y: (ticks[0], ticks[ticks.len() - 1]),
+            log: self.log,
+        };
+        self.axes(&mut out, &frame, &ticks);
+        for line in &self.lines {
+            line.draw(&mut out, &frame);
+        }
+        for level in &self.levels {
+            let Some(y) = frame.y_at(level.y) else { continue };
+            let _ = write!(
+                out,
+                "<path class=\"level\" d=\"M{:.1} {y:.1}H{:.1}\"/><text class=\"halo\" x=\"{:.1}\" y=\"{:.1}\" \
+                 text-anchor=\"end\">{}</text>",
+                frame.left,
+                frame.right,
+                frame.right,
+                y - 4.0,
+                escape(&level.name)
+            );
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+
+    /// Names of the curves in rows below the title; where they end.
+    fn legend(&self, out: &mut String, top: f64) -> f64 {
+        let (mut x, mut y) = (0.0, top);
+        for line in &self.lines {
+            let wide = 34.0 + 6.6 * line.name.chars().count() as f64;
+            if x > 0.0 && x + wide > self.size.0 {
+                (x, y) = (0.0, y + 18.0);
+            }
+            let _ = write!(
+                out,
+                "<path class=\"key c{}\" d=\"M{:.1} {:.1}h14\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
+                line.colour % COLOURS,
+                x + 2.0,
+                y - 4.0,
+                x + 22.0,
+                escape(&line.name)
+            );
+            x += wide;
+        }
+        y
+    }
+
+    fn y_ticks(&self) -> Vec<f64> {
+        let ys = self.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1));
+        let values = ys.chain(self.levels.iter().map(|l| l.y)).filter(|y| y.is_finite());
+        if self.log {
+            let (mut low, mut high) = (f64::INFINITY, 0.0f64);
+            for y in values.filter(|&y| y > 0.0) {
+                (low, high) = (low.min(y), high.max(y));
+            }
+            if low > high {
+                (low, high) = (1.0, 10.0);
+            }
+            let mut ticks = vec![decade_below(low)];
+            while ticks[ticks.len() - 1] < high && ticks.len() < 12 {
+                ticks.push(ticks[ticks.len() - 1] * 10.0);
+            }
+            if ticks.len() == 1 {
+                ticks.push(ticks[0] * 10.0);
+            }
+            return ticks;
+        }
+        let max = values.fold(0.0f64, f64::max);
+        let (factor, _) = self.unit.scale(max);
+        let step = nice_step(if max > 0.0 { max / factor } else { 1.0 }, 5) * factor;
+        let mut ticks = vec![0.0];
+        while ticks[ticks.len() - 1] < max * 0.999 || ticks.len() < 2 {
+            ticks.push(ticks.len() as f64 * step);
+        }
+        ticks
+    }
+
+    fn axes(&self, out: &mut String, frame: &Frame, ticks: &[f64]) {
+        let (factor, unit) = self.unit.scale(ticks[ticks.len() - 1]);
+        for &tick in ticks {
+            let Some(y) = frame.y_at(tick) else { continue };
+            let _ = write!(
+                out,
+                "<path class=\"grid\" d=\"M{:.1} {y:.1}H{:.1}\"/><text x=\"{:.1}\" y=\"{:.1}\" \
+                 text-anchor=\"end\">{}</text>",
+                frame.left,
+                frame.right,
+                frame.left - 8.0,
+                y + 4.0,
+                significant(tick / factor)
+            );
+        }
+        let _ = write!(out, "<text x=\"0\" y=\"{:.1}\">{}</text>", frame.top - 9.0, escape(unit));
+        let step = nice_step((self.x.1 - self.x.0).max(1e-9), 8);
+        let mut i = (self.x.0 / step).ceil();
+        while i * step <= self.x.1 * 1.000_001 {
+            let t = i * step;
+            let x = frame.x_at(t);
+            let last = (i + 1.0) * step > self.x.1 * 1.000_001;
+            let _ = write!(
+                out,
+                "<path class=\"axis\" d=\"M{x:.1} {:.1}v4\"/><text x=\"{x:.1}\" y=\"{:.1}\" \
+                 text-anchor=\"{}\">{}{}</text>",
+                frame.bottom,
+                frame.bottom + 18.0,
+                if last && x > frame.right - 12.0 { "end" } else { "middle" },
+                significant(t),
+                if last { " s" } else { "" }
+            );
+            i += 1.0;
+        }
+        let _ = write!(
+            out,
+            "<path class=\"axis\" d=\"M{:.1} {:.1}H{:.1}\"/>",
+            frame.left, frame.bottom, frame.right
+        );
+    }
+}
+
+/// Where the curves are drawn.
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    x: (f64, f64),
+    y: (f64, f64),
+    log: bool,
+}
+
+impl Frame {
+    fn x_at(&self, x: f64) -> f64 {
+        let share = (x - self.x.0) / (self.x.1 - self.x.0).max(1e-9);
+        self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
+    }
+    fn y_at(&self, y: f64) -> Option<f64> {
+        let (low, high) = self.y;
+        let share = match self.log {
+            true if y <= 0.0 => return None,
+            true => (y.log10() - low.log10()) / (high.log10() - low.log10()),
+            false => (y - low) / (high - low),
+        };
+        share.is_finite().then(|| self.bottom - share.clamp(0.0, 1.0) * (self.bottom - self.top))
+    }
+}
+
+impl Line {
+    fn draw(&self, out: &mut String, frame: &Frame) {
+        let mut path = String::new();
+        let mut pen_down = false;
+        let mut last = (f64::NAN, f64::NAN);
+        for &(x, y) in &self.points {
+            let Some(y) = frame.y_at(y) else {
+                pen_down = false;
+                continue;
+            };
+            let x = frame.x_at(x);
+            match (self.stroke, pen_down) {
+                (Stroke::Dots, _) => {
+                    // Dots closer than half a unit to the one before hide each other.
+                    if (x - last.0).abs() < 0.5 && (y - last.1).abs() < 0.5 {
+                        continue;
+                    }
+                    let _ = write!(path, "M{x:.1} {y:.1}h0");
+                }
+                (Stroke::Line, true) => {
+                    let _ = write!(path, "L{x:.1} {y:.1}");
+                }
+                (Stroke::Line, false) => {
+                    let _ = write!(path, "M{x:.1} {y:.1}");
+                }
+            }
+            pen_down = true;
+            last = (x, y);
+        }
+        if !path.is_empty() {
+            let class = if self.stroke == Stroke::Dots { "dots" } else { "line" };
+            let _ = write!(
+                out,
+                "<path class=\"{class} c{}\" d=\"{path}\"><title>{}</title></path>",
+                self.colour % COLOURS,
+                escape(&self.name)
+            );
+        }
+    }
+}
+
+/// A step of 1, 2 or 5 times a power of ten that divides `span` into at most `most` parts.
+fn nice_step(span: f64, most: u32) -> f64 {
+    let rough = span / f64::from(most);
+    let power = decade_below(rough);
+    let factors = [1.0, 2.0, 5.0, 10.0];
+    power * factors.into_iter().find(|f| power * f >= rough * 0.999_999).unwrap_or(10.0)
+}
+
+/// The greatest power of ten not above `x`, for positive `x`.
+fn decade_below(x: f64) -> f64 {
+    let mut power = 1.0;
+    while power > x && power > 1e-12 {
+        power /= 10.0;
+    }
+    while power * 10.0 <= x && power < 1e15 {
+        power *= 10.0;
+    }
+    power
+}
+
+/// Text as it may stand in XML.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn line(points: Vec<(f64, f64)>) -> Line {
+        Line { name: "a <b>".into(), colour: 9, stroke: Stroke::Line, points }
+    }
+
+    #[test]
+    fn steps_are_nice() {
+        let check = |span: f64, most: u32, step: f64| {
+            let got = nice_step(span, most);
+            assert!((got / step - 1.0).abs() < 1e-9, "{span}/{most}: {got}");
+        };
+        check(10.0, 5, 2.0);
+        check(12.0, 8, 2.0);
+        check(72.2, 5, 20.0);
+        check(0.35, 5, 0.1);
+        check(100.0, 10, 10.0);
+    }
+
+    #[test]
+    fn a_chart_names_what_it_draws() {
+        let mut chart = Chart::new("Throughput", Unit::BitPerSecond, (0.0, 10.0));
+        chart.lines.push(line(vec![(0.0, 1e6), (5.0, 5.85e6), (6.0, f64::NAN), (10.0, 2e6)]));
+        chart.levels.push(Level { name: "6 Mbit/s".into(), y: 6e6 });
+        let svg = chart.svg();
+        assert!(
+            svg.contains("Mbit/s</text>") && svg.contains("a &lt;b&gt;") && svg.contains(" s</text>"),
+            "{svg}"
+        );
+        assert!(svg.contains("class=\"line c1\""), "{svg}");
+        assert!(chart.file().contains("prefers-color-scheme:dark"));
+        assert_eq!(svg, chart.svg());
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_make_a_chart(
+            points in proptest::collection::vec((proptest::num::f64::ANY, proptest::num::f64::ANY), 0..20),
+            from in -1e3f64..1e3, long in 0.0f64..1e6, log in proptest::bool::ANY) {
+            let mut chart = Chart::new("x", Unit::Millisecond, (from, from + long));
+            chart.log = log;
+            chart.lines.push(line(points.into_iter().map(|(x, y)| (x, y.clamp(-1e12, 1e12))).collect()));
+            prop_assert!(chart.svg().ends_with("</svg>\n"));
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The run record: what `record.json` holds.
+//!
+//! Follows: the record format 1 of the design. A field that does not apply is absent, never null or zero; units are
+//! SI and stand in the name (`throughput_bit_s`, `rtt_ms`). Same file, seed and version give the same bytes.
+
+use crate::quantile::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// The format this version writes.
+pub const FORMAT: u32 = 1;
+
+/// One run: what was asked, what was measured, how it was judged.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of this format; [`FORMAT`].
+    pub format: u32,
+    /// Version of the program that wrote it.
+    pub penstock: String,
+    /// The experiment's title.
+    pub title: String,
+    /// What the experiment says about itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub about: Option<String>,
+    /// Where it ran: `sim`, `kernel`, `virtual`.
+    pub ground: String,
+    /// The seed of all chance in it.
+    pub seed: u64,
+    /// Length of the run, seconds.
+    pub duration_s: f64,
+    /// The machines and links it ran on.
+    pub rig: Rig,
+    /// The experiment file as it was read.
+    pub experiment: String,
+    /// The programs, in the order of the file.
+    #[serde(default)]
+    pub apps: Vec<App>,
+    /// The flows, in the order of the file.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub flows: Vec<Flow>,
+    /// The devices with their qdiscs and classes at the end.
+    #[serde(default)]
+    pub devices: Vec<Device>,
+    /// The expectations and how they fared.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub expects: Vec<Expect>,
+    /// Commands of the setup that failed where the experiment allows it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub setup_failures: Vec<SetupFailure>,
+}
+
+/// Machines and links.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Rig {
+    /// Machines in the order of the file.
+    pub hosts: Vec<Host>,
+    /// Links in the order of the file.
+    pub links: Vec<Link>,
+}
+
+/// A machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Kernel profile, or absent for a router that is no Linux.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kernel: Option<String>,
+    /// Whose TCP it speaks where that is not its kernel's: `windows-xp`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tcp: Option<String>,
+    /// What it is where it is no Linux: `cisco`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub system: Option<String>,
+    /// Whether it forwards packets.
+    pub forwards: bool,
+    /// Default gateway.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub via: Option<String>,
+    /// Interfaces.
+    pub devices: Vec<Interface>,
+}
+
+/// A network interface.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Interface {
+    /// Its name.
+    pub dev: String,
+    /// Addresses with prefix lengths.
+    pub addresses: Vec<String>,
+}
+
+/// A link.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Link {
+    /// What it joins, `host:dev`; more than two ends share the medium.
+    pub ends: Vec<String>,
+    /// Rate of each direction (of the medium where it is shared), bits per second; absent for one without a limit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bit_s: Option<f64>,
+    /// Propagation delay, one way.
+    pub delay_ms: f64,
+    /// Share of the frames it loses by chance, 0..=1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub loss: Option<f64>,
+}
+
+/// A program that ran.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct App {
+    /// Its name in this run.
+    pub name: String,
+    /// The machine it ran on.
+    pub host: String,
+    /// Its command line.
+    pub run: String,
+    /// When it started, seconds from the start of the run; absent if it never did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub start_s: Option<f64>,
+    /// When it ended; absent if it ran till the end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub end_s: Option<f64>,
+    /// Exit status; absent if it ran till the end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exit: Option<i32>,
+    /// Payload bits per second that it reports.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throughput_bit_s: Option<f64>,
+    /// Payload bytes that it reports.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bytes: Option<u64>,
+    /// Datagrams or probes sent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sent_packets: Option<u64>,
+    /// Datagrams or answers received.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub received_packets: Option<u64>,
+    /// Datagrams or probes lost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost_packets: Option<u64>,
+    /// Segments that TCP sent again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmitted_packets: Option<u64>,
+    /// Round-trip times.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rtt_ms: Option<Distribution>,
+    /// Jitter as the program reports it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jitter_ms: Option<f64>,
+    /// Its reports on the way, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub intervals: Vec<Interval>,
+}
+
+/// One interim report of a program.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Interval {
+    /// Its begin, seconds from the program's own start.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// Payload bytes in it.
+    pub bytes: u64,
+    /// Payload bits per second in it.
+    pub throughput_bit_s: f64,
+}
+
+/// A flow that was described rather than made by a program.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Flow {
+    /// Its name in this run.
+    pub name: String,
+    /// Sending machine.
+    pub from: String,
+    /// Receiving machine.
+    pub to: String,
+    /// `tcp` or `udp`.
+    pub proto: String,
+    /// The group it is counted with.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub group: Option<String>,
+    /// When it started, seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub start_s: Option<f64>,
+    /// When its last byte arrived, for flows with an end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub end_s: Option<f64>,
+    /// Packets sent (retransmissions included).
+    pub sent_packets: u64,
+    /// Packets received.
+    pub received_packets: u64,
+    /// Packets lost on the way.
+    pub lost_packets: u64,
+    /// Packets that arrived with ECN's congestion mark.
+    pub marked_packets: u64,
+    /// Segments that TCP sent again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmitted_packets: Option<u64>,
+    /// New payload delivered, bits per second over the flow's life.
+    pub goodput_bit_s: f64,
+    /// Everything received with IP headers, bits per second over the flow's life.
+    pub throughput_bit_s: f64,
+    /// One-way delays.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub owd_ms: Option<Distribution>,
+    /// Interarrival jitter (RFC 3550).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jitter_ms: Option<f64>,
+}
+
+/// A device at the end of the run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Device {
+    /// Machine.
+    pub host: String,
+    /// Interface.
+    pub dev: String,
+    /// Its qdiscs in the kernel's order.
+    pub qdiscs: Vec<Qdisc>,
+    /// Its classes in the kernel's order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub classes: Vec<Class>,
+}
+
+/// A qdisc at the end of the run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Qdisc {
+    /// Kind.
+    pub kind: String,
+    /// Handle.
+    pub handle: String,
+    /// Parent: `root` or a classid.
+    pub parent: String,
+    /// Its configured parameters in one line, as tc prints them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub options: Option<String>,
+    /// Configured rate, for a kind that has one (tbf), bits per second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bit_s: Option<f64>,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Overlimits.
+    pub overlimits: u64,
+    /// Requeues.
+    pub requeues: u64,
+    /// Bytes queued.
+    pub backlog: u64,
+    /// Packets queued.
+    pub qlen: u64,
+}
+
+/// A class at the end of the run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Class {
+    /// Kind of its qdisc.
+    pub kind: String,
+    /// Its id.
+    pub classid: String,
+    /// Parent: `root` or a classid.
+    pub parent: String,
+    /// Handle of the qdisc in it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub leaf: Option<String>,
+    /// Guaranteed rate, bits per second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bit_s: Option<f64>,
+    /// Ceiling, bits per second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ceil_bit_s: Option<f64>,
+    /// Priority, 0 first.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub prio: Option<u32>,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets sent on its own tokens.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lended: Option<u64>,
+    /// Packets sent on an ancestor's tokens.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub borrowed: Option<u64>,
+}
+
+/// An expectation, judged.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Expect {
+    /// What was measured.
+    pub what: String,
+    /// What it should be.
+    pub value: String,
+    /// What it was, in bit/s, ms or as a number; absent if there was nothing to measure.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub measured: Option<f64>,
+    /// Whether it was.
+    pub ok: bool,
+}
+
+/// A command of the setup that was refused.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SetupFailure {
+    /// Machine.
+    pub host: String,
+    /// The command.
+    pub command: String,
+    /// What it said.
+    pub message: String,
+}
+
+impl Record {
+    /// The record as JSON text: two blanks of indentation, a newline at the end.
+    pub fn to_json(&self) -> String {
+        let mut text =
+            serde_json::to_string_pretty(self).expect("a record has string keys and finite numbers");
+        text.push('\n');
+        text
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// A sentence when the text is no record or one of a later format.
+    pub fn from_json(text: &str) -> Result<Record, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+        let version: Version =
+            serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
+        if version.format > FORMAT {
+            return Err(format!(
+                "this record has format {}; this version reads up to {FORMAT}: use a later penstock",
+                version.format
+            ));
+        }
+        serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))
+    }
+
+    /// Whether every expectation was met.
+    pub fn holds(&self) -> bool {
+        self.expects.iter().all(|e| e.ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Record {
+        Record {
+            format: FORMAT,
+            penstock: "0.1.0".into(),
+            title: "t".into(),
+            about: None,
+            ground: "sim".into(),
+            seed: 7,
+            duration_s: 12.0,
+            rig: Rig::default(),
+            experiment: "title = \"t\"\n".into(),
+            apps: vec![App {
+                name: "u5 iperf".into(),
+                host: "u5".into(),
+                run: "iperf -c 10.3.31.88".into(),
+                exit: Some(0),
+                throughput_bit_s: Some(5_850_000.0),
+                bytes: Some(7_312_500),
+                rtt_ms: Distribution::of(&mut [1.0, 2.0]),
+                ..App::default()
+            }],
+            flows: Vec::new(),
+            devices: Vec::new(),
+            expects: vec![Expect {
+                what: "u5 iperf throughput".into(),
+                value: "5.5mbit..6.0mbit".into(),
+                measured: Some(5_850_000.0),
+                ok: true,
+            }],
+            setup_failures: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let record = sample();
+        let text = record.to_json();
+        assert_eq!(Record::from_json(&text).as_ref(), Ok(&record));
+        assert_eq!(Record::from_json(&text).unwrap().to_json(), text);
+        assert!(record.holds());
+    }
+
+    #[test]
+    fn what_does_not_apply_is_absent() {
+        let text = sample().to_json();
+        assert!(!text.contains("null") && !text.contains("jitter_ms") && !text.contains("flows"), "{text}");
+        assert!(text.contains("\"throughput_bit_s\": 5850000.0"), "{text}");
+    }
+
+    #[test]
+    fn strangers_are_refused_in_words() {
+        assert!(Record::from_json("{}").unwrap_err().starts_with("this is no run record"));
+        assert!(Record::from_json("{\"format\": 2}").unwrap_err().contains("up to 1"));
+        assert!(Record::from_json("nonsense").is_err());
+    }
+}

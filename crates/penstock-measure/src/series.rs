@@ -1,0 +1,225 @@
+//! What changed over time: curves of values, and `series.parquet`.
+//!
+//! The file is in long form: `time_s, host, object, metric, value`, one row a sample, curve after curve in the order
+//! they were begun, each in the order of time. The same series gives the same bytes: no creation time, a fixed
+//! writer name, one row group.
+
+use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::record::RowAccessor;
+use parquet::schema::types::Type;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One quantity over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Curve {
+    /// Machine; empty for what belongs to none.
+    pub host: String,
+    /// What on it: an app's or flow's name, `eth0`, `eth0 1:10`.
+    pub object: String,
+    /// Which quantity of it, with its unit: `throughput_bit_s`, `rtt_ms`, `backlog_bytes`.
+    pub metric: String,
+    /// Samples: seconds from the start of the run, value.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// All curves of a run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Series {
+    curves: Vec<Curve>,
+    index: BTreeMap<(String, String, String), usize>,
+}
+
+/// Why `series.parquet` cannot be written or read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeriesError(String);
+
+impl std::fmt::Display for SeriesError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "series.parquet: {}", self.0)
+    }
+}
+
+impl std::error::Error for SeriesError {}
+
+impl From<parquet::errors::ParquetError> for SeriesError {
+    fn from(e: parquet::errors::ParquetError) -> SeriesError {
+        SeriesError(e.to_string())
+    }
+}
+
+const COLUMNS: [&str; 5] = ["time_s", "host", "object", "metric", "value"];
+
+impl Series {
+    /// No curves.
+    pub fn new() -> Series {
+        Series::default()
+    }
+
+    /// The number of a curve, begun if there is none of this name yet.
+    pub fn curve(&mut self, host: &str, object: &str, metric: &str) -> usize {
+        let key = (host.to_owned(), object.to_owned(), metric.to_owned());
+        *self.index.entry(key).or_insert_with(|| {
+            let (host, object, metric) = (host.to_owned(), object.to_owned(), metric.to_owned());
+            self.curves.push(Curve { host, object, metric, points: Vec::new() });
+            self.curves.len() - 1
+        })
+    }
+
+    /// Adds a sample to a curve by its number.
+    pub fn push(&mut self, curve: usize, time_s: f64, value: f64) {
+        self.curves[curve].points.push((time_s, value));
+    }
+
+    /// Adds a sample to a curve by its name.
+    pub fn add(&mut self, host: &str, object: &str, metric: &str, time_s: f64, value: f64) {
+        let curve = self.curve(host, object, metric);
+        self.push(curve, time_s, value);
+    }
+
+    /// All curves in the order they were begun.
+    pub fn curves(&self) -> &[Curve] {
+        &self.curves
+    }
+
+    /// The samples of one curve; empty when there is none of this name.
+    pub fn points(&self, host: &str, object: &str, metric: &str) -> &[(f64, f64)] {
+        let key = (host.to_owned(), object.to_owned(), metric.to_owned());
+        self.index.get(&key).map_or(&[], |&i| &self.curves[i].points)
+    }
+
+    /// The series as the bytes of a Parquet file.
+    ///
+    /// # Errors
+    /// When the writer refuses (it does not for any series that fits memory).
+    pub fn to_parquet(&self) -> Result<Vec<u8>, SeriesError> {
+        let properties = WriterProperties::builder()
+            .set_created_by("penstock".to_owned())
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_max_row_group_row_count(None)
+            .build();
+        let mut bytes = Vec::new();
+        let mut file = SerializedFileWriter::new(&mut bytes, Arc::new(schema()?), Arc::new(properties))?;
+        let mut group = file.next_row_group()?;
+        let mut column = 0;
+        while let Some(mut writer) = group.next_column()? {
+            for curve in &self.curves {
+                let n = curve.points.len();
+                let text = |s: &str| vec![ByteArray::from(s.as_bytes().to_vec()); n];
+                match column {
+                    0 => {
+                        let times: Vec<f64> = curve.points.iter().map(|p| p.0).collect();
+                        writer.typed::<DoubleType>().write_batch(&times, None, None)?
+                    }
+                    1 => writer.typed::<ByteArrayType>().write_batch(&text(&curve.host), None, None)?,
+                    2 => writer.typed::<ByteArrayType>().write_batch(&text(&curve.object), None, None)?,
+                    3 => writer.typed::<ByteArrayType>().write_batch(&text(&curve.metric), None, None)?,
+                    _ => {
+                        let values: Vec<f64> = curve.points.iter().map(|p| p.1).collect();
+                        writer.typed::<DoubleType>().write_batch(&values, None, None)?
+                    }
+                };
+            }
+            writer.close()?;
+            column += 1;
+        }
+        group.close()?;
+        file.close()?;
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of a Parquet file that [`Series::to_parquet`] made, or of the same columns.
+    ///
+    /// # Errors
+    /// When it is no Parquet file, or its columns are others.
+    pub fn from_parquet(bytes: Vec<u8>) -> Result<Series, SeriesError> {
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes))?;
+        let found: Vec<String> = {
+            let schema = reader.metadata().file_metadata().schema();
+            schema.get_fields().iter().map(|f| f.name().to_owned()).collect()
+        };
+        if found != COLUMNS {
+            return Err(SeriesError(format!(
+                "columns are {} instead of {}",
+                found.join(", "),
+                COLUMNS.join(", ")
+            )));
+        }
+        let mut series = Series::new();
+        for row in reader.get_row_iter(None)? {
+            let row = row?;
+            let curve = series.curve(row.get_string(1)?, row.get_string(2)?, row.get_string(3)?);
+            series.push(curve, row.get_double(0)?, row.get_double(4)?);
+        }
+        Ok(series)
+    }
+}
+
+fn schema() -> Result<Type, SeriesError> {
+    let column = |name: &str| {
+        let text = !matches!(name, "time_s" | "value");
+        let physical = if text { Physical::BYTE_ARRAY } else { Physical::DOUBLE };
+        let converted = if text { ConvertedType::UTF8 } else { ConvertedType::NONE };
+        Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::REQUIRED)
+            .with_converted_type(converted)
+            .build()
+            .map(Arc::new)
+    };
+    let fields = COLUMNS.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Type::group_type_builder("series").with_fields(fields).build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample() -> Series {
+        let mut s = Series::new();
+        for i in 0..1000 {
+            s.add("u5", "u5 iperf", "throughput_bit_s", f64::from(i) * 0.1, f64::from(i % 7) * 1e6);
+            s.add("u4", "eth0 1:10", "backlog_bytes", f64::from(i) * 0.1, f64::from(i));
+        }
+        s
+    }
+
+    #[test]
+    fn parquet_gives_back_what_was_put_in_and_the_same_bytes() {
+        let s = sample();
+        let bytes = s.to_parquet().unwrap();
+        assert_eq!(bytes, s.to_parquet().unwrap());
+        assert_eq!(Series::from_parquet(bytes).unwrap(), s);
+        assert_eq!(s.points("u4", "eth0 1:10", "backlog_bytes").len(), 1000);
+        assert!(s.points("u4", "eth0 1:20", "backlog_bytes").is_empty());
+    }
+
+    #[test]
+    fn an_empty_series_is_a_file_too() {
+        let bytes = Series::new().to_parquet().unwrap();
+        assert_eq!(Series::from_parquet(bytes).unwrap(), Series::new());
+    }
+
+    #[test]
+    fn strangers_are_refused() {
+        assert!(Series::from_parquet(b"PAR1 and nothing else".to_vec()).is_err());
+        assert!(Series::from_parquet(Vec::new()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_series_comes_back(rows in proptest::collection::vec(
+            ("[a-z]{0,3}", "[a-z ]{0,3}", "[a-z_]{1,3}", -1e9f64..1e9, -1e9f64..1e9), 0..200)) {
+            let mut s = Series::new();
+            for (host, object, metric, t, v) in &rows {
+                s.add(host, object, metric, *t, *v);
+            }
+            prop_assert_eq!(Series::from_parquet(s.to_parquet().unwrap()).unwrap(), s);
+        }
+    }
+}

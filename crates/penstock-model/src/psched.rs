@@ -11,13 +11,13 @@ pub const TICK_IN_USEC: f64 = 15.625;
 /// tc's time unit per second (`TIME_UNITS_PER_SEC`): microseconds.
 pub const TIME_UNITS_PER_SEC: f64 = 1_000_000.0;
 
-/// `tc_core_time2tick`: microseconds to ticks, truncated.
+/// `tc_core_time2tick`: microseconds to ticks, both whole (its argument and its result are `unsigned`).
 pub fn time2tick(us: f64) -> u32 {
-    (us * TICK_IN_USEC) as u32
+    (f64::from(us as u64 as u32) * TICK_IN_USEC) as u64 as u32
 }
-/// `tc_core_tick2time`: ticks to microseconds.
-pub fn tick2time(ticks: u32) -> f64 {
-    f64::from(ticks) / TICK_IN_USEC
+/// `tc_core_tick2time`: ticks to whole microseconds.
+pub fn tick2time(ticks: u32) -> u32 {
+    (f64::from(ticks) / TICK_IN_USEC) as u32
 }
 /// `tc_calc_xmittime`: ticks that `size` bytes take at `rate` bytes per second.
 pub fn xmittime(rate: u64, size: u32) -> u32 {
@@ -25,7 +25,7 @@ pub fn xmittime(rate: u64, size: u32) -> u32 {
 }
 /// `tc_calc_xmitsize`: bytes that pass in `ticks` at `rate` bytes per second.
 pub fn xmitsize(rate: u64, ticks: u32) -> u32 {
-    (rate as f64 * tick2time(ticks) / TIME_UNITS_PER_SEC) as u32
+    (rate as f64 * f64::from(tick2time(ticks)) / TIME_UNITS_PER_SEC) as u64 as u32
 }
 
 #[cfg(test)]
@@ -37,5 +37,8 @@ mod tests {
         // 15k at 10 Mbit/s; the other way is exact to a byte.
         assert_eq!(xmitsize(1_250_000, xmittime(1_250_000, 15_360)), 15_360);
         assert_eq!(xmittime(1_250_000, 1600), 20_000);
+        // 1540 bytes at 1 Gbit/s take 12.32 us, of which tc keeps 12: the burst comes back as 1500.
+        assert_eq!(xmittime(125_000_000, 1540), 187);
+        assert_eq!(xmitsize(125_000_000, 187), 1375);
     }
 }

@@ -1,11 +1,22 @@
 //! The kernel's `net/sched`: queueing disciplines, classifiers, and the algorithms they embed.
 //!
 //! [`qdisc`] is the contract every kind keeps; `sch/`, `cls/`, `act/` and `aqm/` hold one file a kind, named as the
-//! kernel names it; `tree` is one device's tree of qdiscs with the requests `tc` makes of it (`sch_api.c`,
+//! kernel names it; [`tree`] is one device's tree of qdiscs with the requests `tc` makes of it (`sch_api.c`,
 //! `cls_api.c`). Nothing here reads a clock, knows a link, or sees the text of a command.
 
+pub mod cls;
 pub mod ledger;
+pub mod node;
 pub mod qdisc;
+pub mod queue;
+pub mod rates;
+pub mod sch;
+pub mod stab;
+#[cfg(test)]
+mod testing;
+pub mod tree;
 
 pub use ledger::{DropReason, Ledger};
-pub use qdisc::{Classful, Cx, Device, Qdisc, Xmit};
+pub use node::Node;
+pub use qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+pub use tree::Tree;

@@ -5,12 +5,15 @@
 //! - A packet leaves by one door: returned once, or entered on the ledger once with its reason (`change` and
 //!   `reset` too). Nothing else drops.
 //! - An inner qdisc reads `qlen` and `backlog` from its children, or follows them by the difference around each
-//!   call where summing would cost more than O(1).
+//!   call where summing would cost more than O(1); [`Classful::reduced`] tells it of changes made behind its back.
 //! - `peek` may do a dequeue's work; the next `dequeue` returns that very packet.
+//! - Children are [`Node`]s: a qdisc with its handle, parent and size table.
 //!
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc_ops`, `struct Qdisc_class_ops`.
 
+use crate::cls::{BlockId, Filters};
 use crate::ledger::Ledger;
+use crate::node::Node;
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, Kernel, KernelError, Options, Rng, Stats, Time};
 use penstock_packet::Packet;
@@ -45,6 +48,24 @@ impl Device {
     pub const fn psched_mtu(&self) -> u32 {
         self.mtu + self.hard_header_len
     }
+    /// A refusal in this kernel's words: 2.6.35 knows no sentences, only the errno.
+    pub fn refusal(&self, errno: i32, sentence: &str) -> KernelError {
+        match self.kernel {
+            Kernel::V2_6_35 => KernelError::errno(errno),
+            Kernel::V6_12 => KernelError::new(errno, sentence),
+        }
+    }
+}
+
+/// What a qdisc is told when it is made: `struct Qdisc` as `qdisc_create` and `qdisc_create_dflt` fill it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Init {
+    /// The device it will stand on.
+    pub device: Device,
+    /// Its handle; [`Handle::UNSPEC`] for a default child nobody named.
+    pub handle: Handle,
+    /// [`Handle::ROOT`] or the class it will hang in.
+    pub parent: Handle,
 }
 
 /// The answer to an enqueue: `NET_XMIT_*`.
@@ -58,12 +79,21 @@ pub enum Xmit {
     Cn,
     /// Taken by a classifier's action (`NET_XMIT_SUCCESS | __NET_XMIT_STOLEN`); counts as sent for the caller.
     Stolen,
-    /// Dropped by a classifier (`NET_XMIT_SUCCESS | __NET_XMIT_BYPASS`): the parent counts no drop of its own.
+    /// Refused for want of a class (`NET_XMIT_SUCCESS | __NET_XMIT_BYPASS`): the sender is told nothing.
     Bypass,
 }
 
+impl Xmit {
+    /// `net_xmit_drop_count` of an answer other than success: whether a parent counts a drop for it. What an
+    /// action stole counts for nobody.
+    #[inline]
+    pub const fn counts_as_drop(self) -> bool {
+        !matches!(self, Xmit::Success | Xmit::Stolen)
+    }
+}
+
 /// A queueing discipline.
-pub trait Qdisc {
+pub trait Qdisc: Send {
     /// Takes a packet.
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit;
     /// Gives the next packet that may go now.
@@ -92,6 +122,10 @@ pub trait Qdisc {
         let _ = now;
         None
     }
+    /// The device changed its MTU or its txqueuelen. Most kinds look at these only when they are made.
+    fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
+        let _ = (device, cx);
+    }
     /// The side with classes, where there is one.
     fn classes(&self) -> Option<&dyn Classful> {
         None
@@ -109,21 +143,31 @@ pub trait Qdisc {
 pub trait Classful {
     /// Whether there is such a class.
     fn find(&self, classid: Handle) -> bool;
-    /// Puts `new` (`None`: the kind's default) into a class and gives what was there.
+    /// Puts `new` (`None`: the kind's default) into a class and gives what was there. The tree has emptied that
+    /// before, and told of it by [`Classful::reduced`].
     ///
     /// # Errors
-    /// ENOENT for an unknown class; what the kind refuses.
+    /// ENOENT for an unknown class; what the kind refuses. `new` is dropped then: it has never held a packet.
     fn graft(
         &mut self,
         classid: Handle,
-        new: Option<Box<dyn Qdisc>>,
+        new: Option<Node>,
         cx: &mut Cx<'_>,
-    ) -> Result<Option<Box<dyn Qdisc>>, KernelError>;
-    /// The qdisc in a class with its handle.
-    fn leaf(&self, classid: Handle) -> Option<(Handle, &dyn Qdisc)>;
+    ) -> Result<Option<Node>, KernelError>;
     /// The qdisc in a class.
-    fn leaf_mut(&mut self, classid: Handle) -> Option<&mut Box<dyn Qdisc>>;
-    /// Creates (`classid` not found) or changes a class; answers its id.
+    fn leaf(&self, classid: Handle) -> Option<&Node>;
+    /// The qdisc in a class.
+    fn leaf_mut(&mut self, classid: Handle) -> Option<&mut Node>;
+    /// Shows every child once, with the class it is in.
+    fn children(&self, visit: &mut dyn FnMut(Handle, &Node));
+    /// The same, to change them.
+    fn children_mut(&mut self, visit: &mut dyn FnMut(Handle, &mut Node));
+    /// The qdisc in a class lost packets outside of this qdisc's calls (a `change` or a graft below): corrects
+    /// `qlen` and `backlog`, counts the packets as drops where the kernel does (6.12), deactivates the class if its
+    /// qdisc is empty now (`qdisc_tree_reduce_backlog`, `qlen_notify`). Called after the fact, innermost first.
+    fn reduced(&mut self, classid: Handle, packets: u32, bytes: u32);
+    /// Creates (`classid` not found, or [`Handle::UNSPEC`] to have an id chosen) or changes a class; answers its
+    /// id. `parent` is [`Handle::ROOT`], [`Handle::UNSPEC`] or a whole id.
     ///
     /// # Errors
     /// The kernel's errno and sentence; EOPNOTSUPP where classes are fixed.
@@ -134,11 +178,36 @@ pub trait Classful {
         options: Option<&Options>,
         cx: &mut Cx<'_>,
     ) -> Result<Handle, KernelError>;
-    /// Deletes a class.
+    /// Deletes a class, its filters and the qdisc in it; what that held goes on the ledger.
     ///
     /// # Errors
     /// EBUSY for a class in use, ENOENT for none, EOPNOTSUPP where classes are fixed.
     fn delete_class(&mut self, classid: Handle, cx: &mut Cx<'_>) -> Result<(), KernelError>;
     /// All classes in the order the kernel walks them.
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump));
+
+    /// The filters of this qdisc and of its classes, where it takes any.
+    fn filters(&self) -> Option<&Filters> {
+        None
+    }
+    /// The same, to change them.
+    fn filters_mut(&mut self) -> Option<&mut Filters> {
+        None
+    }
+    /// `tcf_block`: which filters hang on a class, or on the qdisc itself ([`Handle::UNSPEC`]). `None`: the
+    /// class takes no filters.
+    fn block(&self, classid: Handle) -> Option<BlockId> {
+        let _ = classid;
+        None
+    }
+    /// `bind_tcf`: a filter (on `parent`) points at this class from now on. Answers the class in this kind's own
+    /// numbering, which `classify` gives back with each hit; 0 where there is no such class.
+    fn bind(&mut self, parent: Handle, classid: Handle) -> u32 {
+        let _ = (parent, classid);
+        0
+    }
+    /// `unbind_tcf`: the opposite.
+    fn unbind(&mut self, class: u32) {
+        let _ = class;
+    }
 }

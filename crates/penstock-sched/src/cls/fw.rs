@@ -1,0 +1,188 @@
+//! `fw`: classes by firewall mark.
+//!
+//! Follows: linux v6.12 and v2.6.35 `net/sched/cls_fw.c`.
+//! Differs: none known.
+
+use super::{Change, Classifier, ClsSpec, Hit, Shared, Target};
+use crate::qdisc::{Classful, Device};
+use penstock_model::{Handle, Kernel, KernelError, Options};
+use penstock_packet::Skb;
+
+/// The kind.
+pub static SPEC: ClsSpec =
+    ClsSpec { id: "fw", about: "class by firewall mark", build: |_, kernel| Box::new(Fw::new(kernel)) };
+
+/// One mark.
+#[derive(Clone, Debug)]
+struct Filter {
+    id: u32,
+    /// Name and index of the interface the packet must have come in by; index 0: any.
+    indev: (String, u32),
+    target: Target,
+}
+
+/// Filters in the buckets of their hash, youngest first, and the mask of marks they share.
+struct Head {
+    mask: u32,
+    buckets: Vec<Vec<Filter>>,
+}
+
+/// A priority of fw filters. Without any, the mark itself is the classid ("old method").
+struct Fw {
+    kernel: Kernel,
+    head: Option<Head>,
+}
+
+impl Fw {
+    fn new(kernel: Kernel) -> Fw {
+        Fw { kernel, head: None }
+    }
+    /// `HTSIZE`: 256, or as many pointers as a page of a 64-bit machine holds.
+    fn size(&self) -> usize {
+        match self.kernel {
+            Kernel::V2_6_35 => 512,
+            Kernel::V6_12 => 256,
+        }
+    }
+    /// `fw_hash`.
+    #[inline]
+    fn bucket(&self, id: u32) -> usize {
+        let hash = match self.kernel {
+            Kernel::V2_6_35 => (id >> 27) ^ (id >> 18 & 0x1ff) ^ (id >> 9 & 0x1ff) ^ (id & 0x1ff),
+            Kernel::V6_12 => {
+                let id = id ^ id >> 16;
+                (id ^ id >> 8) & 0xff
+            }
+        };
+        hash as usize
+    }
+    fn filter_mut(&mut self, id: u32) -> Option<&mut Filter> {
+        let bucket = self.bucket(id);
+        self.head.as_mut()?.buckets[bucket].iter_mut().find(|f| f.id == id)
+    }
+}
+
+impl Classifier for Fw {
+    fn kind(&self) -> &'static str {
+        SPEC.id
+    }
+    #[inline]
+    fn classify(&self, shared: &Shared, skb: &Skb) -> Option<Hit> {
+        let Some(head) = &self.head else {
+            let id = Handle(skb.mark);
+            let ours = id.major() == 0 || id.major() == shared.qdisc.major();
+            return (skb.mark != 0 && ours).then_some(Hit { classid: id, class: 0 });
+        };
+        let id = skb.mark & head.mask;
+        head.buckets[self.bucket(id)]
+            .iter()
+            .find(|f| f.id == id && (f.indev.1 == 0 || f.indev.1 == skb.iif))
+            .map(|f| f.target.0)
+    }
+    fn has(&self, _: &Shared, handle: u32) -> bool {
+        self.head.as_ref().is_some_and(|h| h.buckets[self.bucket(handle)].iter().any(|f| f.id == handle))
+    }
+    fn change(&mut self, _: &mut Shared, change: Change<'_>) -> Result<(), KernelError> {
+        let einval = KernelError::errno(KernelError::EINVAL);
+        let Some(options) = change.options else {
+            return if change.handle == 0 { Ok(()) } else { Err(einval) };
+        };
+        let given = options.u32("mask");
+        let id = change.handle;
+        if self.filter_mut(id).is_none() && id == 0 {
+            return Err(einval);
+        }
+        let size = self.size();
+        let fresh = self.head.is_none();
+        let indev = indev(options, change.device)?;
+        let head = self
+            .head
+            .get_or_insert_with(|| Head { mask: given.unwrap_or(u32::MAX), buckets: vec![Vec::new(); size] });
+        if given.unwrap_or(u32::MAX) != head.mask {
+            debug_assert!(!fresh, "a fresh head has the mask given");
+            return Err(einval);
+        }
+        let old = self.kernel == Kernel::V2_6_35;
+        let classid = options.u32("classid").map(Handle);
+        let (parent, classes) = (change.parent, change.classes);
+        if let Some(filter) = self.filter_mut(id) {
+            match classid {
+                Some(classid) => filter.target.bind(parent, classid, classes),
+                // Today a replaced filter starts anew; in 2010 it kept its class.
+                None if !old => {
+                    filter.target.unbind(classes);
+                    filter.target = Target::default();
+                }
+                None => {}
+            }
+            if options.has("indev") {
+                filter.indev = indev;
+            }
+            return Ok(());
+        }
+        let mut target = Target::default();
+        if let Some(classid) = classid {
+            target.bind(parent, classid, classes);
+        }
+        let bucket = self.bucket(id);
+        if let Some(head) = &mut self.head {
+            head.buckets[bucket].insert(0, Filter { id, indev, target });
+        }
+        Ok(())
+    }
+    fn delete(
+        &mut self,
+        _: &mut Shared,
+        handle: u32,
+        _: &Device,
+        classes: &mut dyn Classful,
+    ) -> Result<bool, KernelError> {
+        let bucket = self.bucket(handle);
+        let Some(head) = &mut self.head else { return Err(KernelError::errno(KernelError::EINVAL)) };
+        let Some(at) = head.buckets[bucket].iter().position(|f| f.id == handle) else {
+            return Err(KernelError::errno(KernelError::EINVAL));
+        };
+        head.buckets[bucket].remove(at).target.unbind(classes);
+        Ok(head.buckets.iter().all(Vec::is_empty))
+    }
+    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
+        if let Some(head) = self.head.take() {
+            for mut filter in head.buckets.into_iter().flatten() {
+                filter.target.unbind(classes);
+            }
+        }
+    }
+    fn walk(&self, _: &Shared, visit: &mut dyn FnMut(u32, Options)) {
+        let Some(head) = &self.head else { return };
+        for filter in head.buckets.iter().flatten() {
+            let mut options = Options::new();
+            if filter.target.0.classid != Handle::UNSPEC {
+                options = options.with("classid", filter.target.0.classid.0);
+                if !filter.indev.0.is_empty() {
+                    options = options.with("indev", filter.indev.0.as_str());
+                }
+                if head.mask != u32::MAX {
+                    options = options.with("mask", head.mask);
+                }
+            }
+            visit(filter.id, options);
+        }
+    }
+    fn targets(&mut self, _: &mut Shared, visit: &mut dyn FnMut(&mut Target)) {
+        for filter in self.head.iter_mut().flat_map(|h| &mut h.buckets).flatten() {
+            visit(&mut filter.target);
+        }
+    }
+}
+
+/// `indev`, the interface a packet must have come in by: its name, and as `ifindex` its index, which the host adds
+/// where it has such an interface.
+pub(super) fn indev(options: &Options, device: &Device) -> Result<(String, u32), KernelError> {
+    let Some(name) = options.str("indev") else { return Ok((String::new(), 0)) };
+    match options.u32("ifindex") {
+        Some(index) => Ok((name.to_owned(), index)),
+        // 2.6.35 compares names: one that is not there never matches.
+        None if device.kernel == Kernel::V2_6_35 => Ok((name.to_owned(), u32::MAX)),
+        None => Err(KernelError::errno(KernelError::ENODEV)),
+    }
+}

@@ -1,0 +1,122 @@
+//! Classifiers: the filters of one qdisc and its classes, one file a kind.
+//!
+//! A qdisc keeps one [`Filters`]: blocks of filters (its own and one for each class that takes filters), each block
+//! with chains of priorities, each priority with a [`Classifier`]. All share what the kind keeps per qdisc (u32's
+//! hash tables), as in the kernel.
+//!
+//! Follows: linux v6.12 `net/sched/cls_api.c` `tcf_classify`, `tc_new_tfilter`, `tc_del_tfilter`, `tcf_fill_node`;
+//! linux v2.6.35 `net/sched/cls_api.c` `tc_ctl_tfilter`, `net/sched/sch_api.c` `tc_classify`.
+
+mod block;
+pub mod fw;
+
+pub use block::{BlockId, Filters};
+
+use crate::qdisc::{Classful, Device};
+use penstock_model::{Handle, Kernel, KernelError, Options};
+use penstock_packet::Skb;
+
+/// What a filter says of a packet: `struct tcf_result`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Hit {
+    /// The class it names; [`Handle::UNSPEC`] where it names none.
+    pub classid: Handle,
+    /// That class in the qdisc's own numbering as [`Classful::bind`] gave it; 0 where the class did not exist when
+    /// the filter was made: look `classid` up then.
+    pub class: u32,
+}
+
+/// What [`Classifier::change`] is told.
+pub struct Change<'a> {
+    /// The device.
+    pub device: &'a Device,
+    /// The qdisc's handle.
+    pub qdisc: Handle,
+    /// What the filter hangs on.
+    pub parent: Handle,
+    /// The handle asked for; 0 where none is.
+    pub handle: u32,
+    /// Options.
+    pub options: Option<&'a Options>,
+    /// The qdisc, to bind classes.
+    pub classes: &'a mut dyn Classful,
+}
+
+/// One priority's worth of filters of one kind: `struct tcf_proto` with its `tcf_proto_ops`.
+pub trait Classifier: Send {
+    /// The kind's name.
+    fn kind(&self) -> &'static str;
+    /// What the first filter that matches says.
+    fn classify(&self, shared: &Shared, skb: &Skb) -> Option<Hit>;
+    /// Whether there is a filter with this handle.
+    fn has(&self, shared: &Shared, handle: u32) -> bool;
+    /// Makes a filter, or changes the one with this handle.
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence; nothing is changed then.
+    fn change(&mut self, shared: &mut Shared, change: Change<'_>) -> Result<(), KernelError>;
+    /// Deletes the filter with this handle, which is there; answers whether it was the last one.
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence.
+    fn delete(
+        &mut self,
+        shared: &mut Shared,
+        handle: u32,
+        device: &Device,
+        classes: &mut dyn Classful,
+    ) -> Result<bool, KernelError>;
+    /// Deletes all filters.
+    fn destroy(&mut self, shared: &mut Shared, classes: &mut dyn Classful);
+    /// All filters, handle and options, in the order the kernel walks them.
+    fn walk(&self, shared: &Shared, visit: &mut dyn FnMut(u32, Options));
+    /// Shows what each filter points at, to bind it anew.
+    fn targets(&mut self, shared: &mut Shared, visit: &mut dyn FnMut(&mut Target));
+}
+
+/// What classifiers keep per qdisc.
+#[derive(Default, Debug)]
+pub struct Shared {
+    /// The qdisc's handle.
+    pub qdisc: Handle,
+}
+
+/// One kind of classifier.
+pub struct ClsSpec {
+    /// Its name in tc.
+    pub id: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// Makes an empty one.
+    pub build: fn(shared: &mut Shared, kernel: Kernel) -> Box<dyn Classifier>,
+}
+
+/// All kinds by name.
+pub static KINDS: &[&ClsSpec] = &[&fw::SPEC];
+
+/// The kind called `id`.
+pub fn find(id: &str) -> Option<&'static ClsSpec> {
+    KINDS.iter().find(|k| k.id == id).copied()
+}
+
+/// A class that a filter points at: classid with the binding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Target(pub Hit);
+
+impl Target {
+    /// Points at `classid`: `tcf_bind_filter`.
+    pub fn bind(&mut self, parent: Handle, classid: Handle, classes: &mut dyn Classful) {
+        let old = self.0.class;
+        self.0 = Hit { classid, class: classes.bind(parent, classid) };
+        if old != 0 {
+            classes.unbind(old);
+        }
+    }
+    /// Points at the class no longer: `tcf_unbind_filter`.
+    pub fn unbind(&mut self, classes: &mut dyn Classful) {
+        if self.0.class != 0 {
+            classes.unbind(self.0.class);
+            self.0.class = 0;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A place in the tree: a qdisc with its handle, its parent and its size table.
+//!
+//! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc`, `net/sched/sch_generic.c` `qdisc_create_dflt`,
+//! `noop_qdisc`.
+
+use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::sch::noop::Noop;
+use crate::stab::Stab;
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_packet::Packet;
+
+/// A qdisc in its place.
+pub struct Node {
+    /// Its handle; [`Handle::UNSPEC`] for one the kernel made by itself, which is not shown.
+    pub handle: Handle,
+    /// [`Handle::ROOT`] or the class it is in.
+    pub parent: Handle,
+    /// Size table.
+    pub(crate) stab: Option<Box<Stab>>,
+    qdisc: Box<dyn Qdisc>,
+}
+
+impl Node {
+    /// A qdisc in a place.
+    pub fn new(init: &Init, qdisc: Box<dyn Qdisc>) -> Node {
+        Node { handle: init.handle, parent: init.parent, stab: None, qdisc }
+    }
+    /// `noop_qdisc`: what stands where nothing stands; drops everything.
+    pub fn noop() -> Node {
+        Node { handle: Handle::UNSPEC, parent: Handle::UNSPEC, stab: None, qdisc: Box::new(Noop) }
+    }
+    /// `qdisc_create_dflt` of a pfifo with the device's txqueuelen: the default child in class `classid`.
+    pub fn default_pfifo(device: &Device, classid: Handle) -> Node {
+        let init = Init { device: *device, handle: Handle::UNSPEC, parent: classid };
+        Node::new(&init, Box::new(crate::sch::pfifo::Pfifo::with_default_limit(device)))
+    }
+    /// Whether this is [`Node::noop`].
+    pub fn is_noop(&self) -> bool {
+        self.qdisc.kind() == "noop"
+    }
+
+    /// Takes a packet: `qdisc_enqueue`.
+    #[inline]
+    pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        // 2.6.35 applies every qdisc's size table on the way down; 6.12 only the root's (`__dev_xmit_skb`).
+        if let Some(stab) = &self.stab
+            && (stab.kernel == Kernel::V2_6_35 || self.parent == Handle::ROOT)
+        {
+            stab.apply(&mut packet);
+        }
+        self.qdisc.enqueue(packet, cx)
+    }
+    /// Gives the next packet that may go now.
+    #[inline]
+    pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.qdisc.dequeue(cx)
+    }
+    /// The packet the next [`Node::dequeue`] will give.
+    #[inline]
+    pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
+        self.qdisc.peek(cx)
+    }
+    /// When to ask again although [`Node::dequeue`] gave nothing.
+    #[inline]
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.qdisc.next_wakeup()
+    }
+    /// Packets queued.
+    #[inline]
+    pub fn qlen(&self) -> u32 {
+        self.qdisc.qlen()
+    }
+    /// Bytes queued.
+    pub fn backlog(&self) -> u32 {
+        self.qdisc.stats().backlog
+    }
+    /// Sets parameters.
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence.
+    pub fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
+        self.qdisc.change(options, cx)
+    }
+    /// Empties the queue onto the ledger.
+    pub fn reset(&mut self, cx: &mut Cx<'_>) {
+        self.qdisc.reset(cx);
+    }
+    /// Counters.
+    pub fn stats(&self) -> Stats {
+        self.qdisc.stats()
+    }
+    /// Parameters.
+    pub fn dump(&self) -> Options {
+        self.qdisc.dump()
+    }
+    /// The kind's own counters.
+    pub fn xstats(&self, now: Time) -> Option<Options> {
+        self.qdisc.xstats(now)
+    }
+    /// The side with classes.
+    pub fn classes(&self) -> Option<&dyn Classful> {
+        self.qdisc.classes()
+    }
+    /// The side with classes.
+    pub fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
+        self.qdisc.classes_mut()
+    }
+    /// The kind's name.
+    pub fn kind(&self) -> &'static str {
+        self.qdisc.kind()
+    }
+    /// Tells this qdisc and everything below it of a changed device.
+    pub fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
+        self.qdisc.set_device(device, cx);
+        if let Some(classes) = self.qdisc.classes_mut() {
+            classes.children_mut(&mut |_, child| child.set_device(device, cx));
+        }
+    }
+    /// The qdisc itself.
+    pub fn qdisc(&self) -> &dyn Qdisc {
+        &*self.qdisc
+    }
+}

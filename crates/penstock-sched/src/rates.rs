@@ -1,0 +1,119 @@
+//! How long a packet takes: `psched_ratecfg` of 6.12 and the rate tables of 2.6.35.
+//!
+//! Follows: linux v6.12 `net/sched/sch_generic.c` `psched_ratecfg_precompute`, `include/net/sch_generic.h`
+//! `psched_l2t_ns`; linux v2.6.35 `include/net/sch_generic.h` `qdisc_l2t`; iproute2 2.6.35 and 6.1
+//! `tc/tc_core.c` `tc_calc_rtable`, `tc_align_to_atm`.
+
+use penstock_model::psched::xmittime;
+
+/// `TC_LINKLAYER_ATM`: packets travel as whole 53-byte cells of 48 bytes each.
+pub const LINKLAYER_ATM: u32 = 2;
+/// Bytes an ATM cell carries.
+const ATM_CELL_PAYLOAD: u32 = 48;
+/// Bytes an ATM cell takes.
+const ATM_CELL_SIZE: u32 = 53;
+
+/// `tc_adjust_size`: what `size` bytes take on the line, bytes.
+pub fn adjust_size(size: u32, mpu: u32, linklayer: u32) -> u32 {
+    let size = size.max(mpu);
+    if linklayer == LINKLAYER_ATM {
+        size.div_ceil(ATM_CELL_PAYLOAD).saturating_mul(ATM_CELL_SIZE)
+    } else {
+        size
+    }
+}
+
+/// 6.12: a rate as a multiplication and a shift (`struct psched_ratecfg`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RateCfg {
+    /// Bytes per second; 0 where no rate is set.
+    pub rate_bytes: u64,
+    /// Bytes added to each packet.
+    pub overhead: u16,
+    /// Least bytes a packet counts for.
+    pub mpu: u16,
+    /// 1 Ethernet, [`LINKLAYER_ATM`].
+    pub linklayer: u8,
+    mult: u32,
+    shift: u8,
+}
+
+impl RateCfg {
+    /// `psched_ratecfg_precompute`: the finest multiplier of 32 bits that gives ns for bytes.
+    pub fn new(rate_bytes: u64, overhead: u16, mpu: u16, linklayer: u8) -> RateCfg {
+        let (mult, shift) = precompute(rate_bytes);
+        RateCfg { rate_bytes, overhead, mpu, linklayer, mult, shift }
+    }
+    /// `psched_l2t_ns`: how long `len` bytes take, ns.
+    #[inline]
+    pub fn l2t_ns(&self, len: u32) -> u64 {
+        let len = (len.wrapping_add(u32::from(self.overhead))).max(u32::from(self.mpu));
+        let len = if u32::from(self.linklayer) == LINKLAYER_ATM {
+            u64::from(len.div_ceil(ATM_CELL_PAYLOAD)) * u64::from(ATM_CELL_SIZE)
+        } else {
+            u64::from(len)
+        };
+        len.wrapping_mul(u64::from(self.mult)) >> self.shift
+    }
+}
+
+/// `psched_ratecfg_precompute__`: `(mult, shift)` such that `bytes * mult >> shift` is ns.
+fn precompute(rate: u64) -> (u32, u8) {
+    let (mut mult, mut shift) = (1u32, 0u8);
+    if rate > 0 {
+        let mut factor = 1_000_000_000u64;
+        loop {
+            mult = (factor / rate) as u32;
+            if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
+                break;
+            }
+            factor <<= 1;
+            shift += 1;
+        }
+    }
+    (mult, shift)
+}
+
+/// 2.6.35: a rate as a table of 256 transmission times that tc made (`struct qdisc_rate_table`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RateTable {
+    /// Bytes per second.
+    pub rate_bytes: u32,
+    /// Bytes added to each packet.
+    pub overhead: u16,
+    /// Least bytes a packet counts for; already in the table.
+    pub mpu: u16,
+    /// 1 Ethernet, [`LINKLAYER_ATM`]; already in the table.
+    pub linklayer: u8,
+    /// Bytes of one slot, as a power of two.
+    pub cell_log: u8,
+    data: Box<[u32; 256]>,
+}
+
+impl RateTable {
+    /// The table tc makes for these parameters.
+    pub fn new(rate_bytes: u32, overhead: u16, mpu: u16, linklayer: u8, cell_log: u8) -> RateTable {
+        let slot = |i: usize| {
+            let size = (i as u32 + 1).checked_shl(u32::from(cell_log)).unwrap_or(u32::MAX);
+            xmittime(u64::from(rate_bytes), adjust_size(size, u32::from(mpu), u32::from(linklayer)))
+        };
+        let data = Box::new(std::array::from_fn(slot));
+        RateTable { rate_bytes, overhead, mpu, linklayer, cell_log, data }
+    }
+    /// `qdisc_l2t`: how long `len` bytes take, ticks of 64 ns. The cell alignment is -1, as tc sets it.
+    #[inline]
+    pub fn l2t(&self, len: u32) -> u32 {
+        let slot = i64::from(len) + i64::from(self.overhead) - 1;
+        let slot = (slot.max(0) as u64) >> self.cell_log;
+        match self.data.get(slot as usize) {
+            Some(&ticks) => ticks,
+            None => self.data[255]
+                .wrapping_mul((slot >> 8) as u32)
+                .wrapping_add(self.data[(slot & 0xff) as usize]),
+        }
+    }
+    /// The last entry: how long the longest packet of the table takes, ticks.
+    pub fn last(&self) -> u32 {
+        self.data[255]
+    }
+}

@@ -1,0 +1,48 @@
+//! The kinds of queueing disciplines, one file a kind.
+//!
+//! Follows: linux v6.12 `net/sched/sch_api.c` `register_qdisc`, `qdisc_lookup_ops`.
+
+pub mod bfifo;
+mod fifo;
+pub mod noop;
+pub mod pfifo;
+pub mod pfifo_fast;
+
+use crate::qdisc::{Cx, Init, Qdisc};
+use penstock_model::{Kernel, KernelError, Options};
+
+/// Makes a qdisc of one kind: `Qdisc_ops.init`. `None` for the options where no option word was given.
+pub type Build =
+    fn(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError>;
+
+/// One kind of queueing discipline: `struct Qdisc_ops`.
+pub struct KindSpec {
+    /// Its name in tc.
+    pub id: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// The kernels that have it.
+    pub kernels: &'static [Kernel],
+    /// Makes one.
+    pub build: Build,
+}
+
+/// All kinds by name.
+pub static KINDS: &[&KindSpec] = &[&bfifo::SPEC, &pfifo::SPEC, &pfifo_fast::SPEC];
+
+/// The kind called `id` in this kernel.
+pub fn find(id: &str, kernel: Kernel) -> Option<&'static KindSpec> {
+    KINDS.iter().find(|k| k.id == id && k.kernels.contains(&kernel)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_in_order() {
+        assert!(KINDS.windows(2).all(|w| w[0].id < w[1].id));
+        assert_eq!(find("pfifo", Kernel::V6_12).map(|k| k.id), Some("pfifo"));
+        assert!(find("noop", Kernel::V6_12).is_none());
+    }
+}

@@ -1,0 +1,154 @@
+//! `pfifo_fast`: three queues by priority; the kernel's default.
+//!
+//! Follows: linux v6.12 and v2.6.35 `net/sched/sch_generic.c` `pfifo_fast_enqueue`, `pfifo_fast_dequeue`.
+//! Differs: none known.
+
+use super::KindSpec;
+use crate::ledger::DropReason;
+use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
+use crate::queue::Queue;
+use penstock_model::{Kernel, KernelError, Options, Stats};
+use penstock_packet::Packet;
+
+/// The kind.
+pub static SPEC: KindSpec = KindSpec {
+    id: "pfifo_fast",
+    about: "three bands by priority, each first in first out; the default",
+    kernels: &Kernel::ALL,
+    build,
+};
+
+/// Number of bands.
+const BANDS: usize = 3;
+/// `sch_default_prio2band`: band of each of the 16 priorities.
+pub const PRIO2BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+
+fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
+    if init.device.tx_queue_len == 0 && init.device.kernel == Kernel::V6_12 {
+        return Err(KernelError::errno(KernelError::EINVAL));
+    }
+    Ok(Box::new(PfifoFast::new(&init.device)))
+}
+
+/// Three bands.
+#[derive(Debug)]
+pub struct PfifoFast {
+    // Parameters
+    device: Device,
+    // Variables
+    bands: [Queue; BANDS],
+    qlen: u32,
+    stats: Stats,
+}
+
+impl PfifoFast {
+    /// Empty.
+    pub fn new(device: &Device) -> PfifoFast {
+        PfifoFast { device: *device, bands: Default::default(), qlen: 0, stats: Stats::default() }
+    }
+}
+
+impl Qdisc for PfifoFast {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        let band = &mut self.bands[usize::from(PRIO2BAND[packet.priority as usize & 15])];
+        // One limit for all bands in 2.6.35; since 4.16 each band is a ring of its own.
+        let (held, old) = match self.device.kernel {
+            Kernel::V2_6_35 => (self.qlen, true),
+            Kernel::V6_12 => (band.len(), false),
+        };
+        if held >= self.device.tx_queue_len {
+            self.stats.drops = self.stats.drops.wrapping_add(1);
+            cx.drops.drop(packet, DropReason::Overlimit);
+            return Xmit::Drop;
+        }
+        if old {
+            self.stats.bytes += u64::from(packet.pkt_len);
+            self.stats.packets += 1;
+        }
+        self.qlen += 1;
+        band.push_tail(packet);
+        Xmit::Success
+    }
+    #[inline]
+    fn dequeue(&mut self, _: &mut Cx<'_>) -> Option<Packet> {
+        let packet = self.bands.iter_mut().find_map(Queue::pop_head)?;
+        self.qlen -= 1;
+        if self.device.kernel == Kernel::V6_12 {
+            self.stats.bytes += u64::from(packet.pkt_len);
+            self.stats.packets += 1;
+        }
+        Some(packet)
+    }
+    fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
+        self.bands.iter().find_map(Queue::head)
+    }
+    fn change(&mut self, _: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
+        Err(self.device.refusal(KernelError::EINVAL, "Change operation not supported by specified qdisc"))
+    }
+    fn reset(&mut self, cx: &mut Cx<'_>) {
+        self.qlen = 0;
+        self.bands.iter_mut().for_each(|band| band.purge(cx));
+    }
+    fn stats(&self) -> Stats {
+        let backlog = self.bands.iter().map(Queue::backlog).sum();
+        Stats { qlen: self.qlen, backlog, ..self.stats }
+    }
+    fn qlen(&self) -> u32 {
+        self.qlen
+    }
+    fn dump(&self) -> Options {
+        Options::new().with("bands", BANDS as u32).with("priomap", PRIO2BAND.to_vec())
+    }
+    /// 6.12 resizes its rings at once, dropping the youngest packets that no longer fit; 2.6.35 reads txqueuelen with
+    /// each packet.
+    fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
+        self.device = *device;
+        if device.kernel == Kernel::V6_12 {
+            for band in &mut self.bands {
+                while band.len() > device.tx_queue_len
+                    && let Some(packet) = band.pop_tail()
+                {
+                    self.qlen -= 1;
+                    cx.drops.drop(packet, DropReason::Purged);
+                }
+            }
+        }
+    }
+    fn kind(&self) -> &'static str {
+        SPEC.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, device, packet};
+
+    #[test]
+    fn lower_bands_go_first() {
+        let mut bench = Bench::new();
+        let mut q = PfifoFast::new(&device(Kernel::V6_12));
+        for (seq, priority) in [(0, 2), (1, 0), (2, 6), (3, 4), (4, 7), (5, 0x10006)] {
+            let mut p = packet(seq, 100);
+            p.priority = priority;
+            q.enqueue(p, &mut bench.cx(0));
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| q.dequeue(&mut bench.cx(0))).map(|p| p.seq).collect();
+        assert_eq!(order, [2, 4, 5, 1, 3, 0]);
+    }
+
+    #[test]
+    fn the_limit_is_for_all_bands_in_2010_and_for_each_today() {
+        for (kernel, taken) in [(Kernel::V2_6_35, 2), (Kernel::V6_12, 4)] {
+            let mut bench = Bench::new();
+            let mut q = PfifoFast::new(&Device { tx_queue_len: 2, ..device(kernel) });
+            for (seq, priority) in [(0, 0), (1, 0), (2, 0), (3, 6), (4, 6)] {
+                let mut p = packet(seq, 100);
+                p.priority = priority;
+                q.enqueue(p, &mut bench.cx(0));
+            }
+            assert_eq!((q.qlen(), q.stats().drops), (taken, 5 - taken), "{kernel}");
+        }
+    }
+}

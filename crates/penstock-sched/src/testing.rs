@@ -1,0 +1,88 @@
+//! What the unit tests of this crate share: packets, a clock and a ledger.
+
+use crate::ledger::{DropReason, Ledger};
+use crate::qdisc::{Cx, Device};
+use penstock_model::rtnetlink::{QdiscRequest, Verb};
+use penstock_model::{Handle, Kernel, Options, Rng, Time, Value};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Udp};
+use std::net::Ipv4Addr;
+
+/// Dice and a ledger.
+pub struct Bench {
+    pub rng: Rng,
+    pub drops: Ledger,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench { rng: Rng::named(1, "test"), drops: Ledger::new() }
+    }
+    /// The context of one call at `now_ns`.
+    pub fn cx(&mut self, now_ns: i64) -> Cx<'_> {
+        Cx { now: Time::from_ns(now_ns), rng: &mut self.rng, drops: &mut self.drops }
+    }
+    /// The ledger's entries as (seq, reason), emptied.
+    pub fn dropped(&mut self) -> Vec<(u64, DropReason)> {
+        self.drops.drain().map(|(p, r)| (p.seq, r)).collect()
+    }
+}
+
+/// eth0 with MTU 1500 and txqueuelen 1000.
+pub fn device(kernel: Kernel) -> Device {
+    Device { ifindex: 2, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, kernel }
+}
+
+/// A UDP packet of `len` bytes, 10.0.0.1:1000 to 10.0.0.2:2000.
+pub fn packet(seq: u64, len: u32) -> Packet {
+    Box::new(Skb {
+        len,
+        pkt_len: len,
+        priority: 0,
+        mark: 0,
+        l3: L3::Ipv4(Ipv4 {
+            src: Ipv4Addr::new(10, 0, 0, 1),
+            dst: Ipv4Addr::new(10, 0, 0, 2),
+            tos: 0,
+            ttl: 64,
+            protocol: 17,
+            id: 0,
+            frag_off: 0,
+        }),
+        l4: L4::Udp(Udp { sport: 1000, dport: 2000 }),
+        flow: 0,
+        seq,
+        created: Time::ZERO,
+        queued: Time::ZERO,
+        iif: 0,
+        eth: ([0; 6], [0; 6]),
+        classid: Handle::UNSPEC,
+    })
+}
+
+/// A request from words as tc has them; numbers go to the kind as they stand.
+pub fn qdisc(line: &str) -> QdiscRequest {
+    let mut words = line.split_whitespace();
+    let verb = match words.next() {
+        Some("add") => Verb::Add,
+        Some("change") => Verb::Change,
+        Some("replace") => Verb::Replace,
+        Some("link") => Verb::Link,
+        _ => Verb::Del,
+    };
+    let (handle, parent) = (Handle::UNSPEC, Handle::UNSPEC);
+    let mut req =
+        QdiscRequest { verb, handle, parent, kind: None, options: None, estimator: None, stab: None };
+    while let Some(word) = words.next() {
+        match word {
+            "root" => req.parent = Handle::ROOT,
+            "parent" => req.parent = Handle::parse_classid(words.next().unwrap()).unwrap(),
+            "handle" => req.handle = Handle::parse_classid(words.next().unwrap()).unwrap(),
+            kind if req.kind.is_none() => req.kind = Some(kind.to_owned()),
+            name => {
+                let value = words.next().unwrap().parse().unwrap();
+                req.options.get_or_insert_with(Options::new).set(name.to_owned().leak(), Value::U64(value));
+            }
+        }
+    }
+    req
+}

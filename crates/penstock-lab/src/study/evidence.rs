@@ -1,0 +1,160 @@
+//! What the runs of a study showed, in the form that claims are judged on.
+
+use std::collections::BTreeMap;
+
+/// One program's run.
+#[derive(Clone, Debug, Default)]
+pub struct AppRun {
+    /// Host it ran on.
+    pub host: String,
+    /// Its command line.
+    pub run: String,
+    /// Exit status.
+    pub exit: i32,
+    /// What it printed, standard output and errors together.
+    pub text: String,
+    /// Throughput over the whole run, bit/s, where it measures one.
+    pub throughput_bit_s: Option<f64>,
+    /// Rows of its interval report: from, to (seconds), bit/s.
+    pub intervals: Vec<(f64, f64, f64)>,
+    /// Mean round-trip time, ms, where it measures one.
+    pub rtt_mean_ms: Option<f64>,
+    /// Requests sent and answers received, for ping.
+    pub requests: Option<(u64, u64)>,
+}
+
+/// One experiment's run.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Its programs in the order of the file.
+    pub apps: Vec<AppRun>,
+    /// Largest `qlen` seen of a qdisc while sampling: (host, device, handle) to packets.
+    pub qlen_max: BTreeMap<(String, String, String), u64>,
+    /// Share of each host's processor that packets took over the run, 0 to 1, where a cost was given.
+    pub processor: BTreeMap<String, f64>,
+}
+
+/// All runs by experiment name. A lookup that finds nothing is an `Err` that says what is missing.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// Runs by experiment.
+    pub runs: BTreeMap<String, Run>,
+}
+
+/// Why a claim cannot be judged.
+pub type Missing = String;
+
+impl Evidence {
+    /// The run of an experiment.
+    ///
+    /// # Errors
+    /// The experiment did not run.
+    pub fn run(&self, experiment: &str) -> Result<&Run, Missing> {
+        self.runs.get(experiment).ok_or_else(|| format!("experiment {experiment} has not run"))
+    }
+    /// The `nth` run (from 0) of exactly this command line on a host.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn app(&self, experiment: &str, host: &str, run: &str, nth: usize) -> Result<&AppRun, Missing> {
+        let found = self.run(experiment)?.apps.iter().filter(|a| a.host == host && a.run == run).nth(nth);
+        found.ok_or_else(|| format!("{experiment}: `{run}` did not run on {host}"))
+    }
+    /// Throughput of a command, Mbit/s.
+    ///
+    /// # Errors
+    /// It did not run or measured none.
+    pub fn mbit(&self, experiment: &str, host: &str, run: &str) -> Result<f64, Missing> {
+        let app = self.app(experiment, host, run, 0)?;
+        let bits = app.throughput_bit_s;
+        bits.map(|b| b / 1e6).ok_or_else(|| format!("{experiment}: `{run}` on {host} measured no throughput: {}", app.text.trim()))
+    }
+    /// Mean round trip of the `nth` such command, ms.
+    ///
+    /// # Errors
+    /// It did not run or got no answer.
+    pub fn rtt(&self, experiment: &str, host: &str, run: &str, nth: usize) -> Result<f64, Missing> {
+        let app = self.app(experiment, host, run, nth)?;
+        app.rtt_mean_ms.ok_or_else(|| format!("{experiment}: `{run}` on {host} got no answer: {}", app.text.trim()))
+    }
+    /// The objects in the `nth` output of a `tc -s … show` command.
+    ///
+    /// # Errors
+    /// It did not run.
+    pub fn tc(&self, experiment: &str, run: &str, nth: usize) -> Result<Vec<TcObject>, Missing> {
+        Ok(tc_objects(&self.app(experiment, "U4", run, nth)?.text))
+    }
+}
+
+/// One qdisc or class as `tc -s` printed it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TcObject {
+    /// Handle or classid as printed.
+    pub id: String,
+    /// Its first line.
+    pub line: String,
+    /// `Sent … bytes`.
+    pub bytes: u64,
+    /// `… pkt`.
+    pub packets: u64,
+    /// `dropped`.
+    pub dropped: u64,
+    /// `lended`.
+    pub lended: u64,
+    /// `borrowed`.
+    pub borrowed: u64,
+    /// `direct_packets_stat` of htb.
+    pub direct: u64,
+}
+
+/// Reads what `tc -s qdisc|class show` printed.
+pub fn tc_objects(text: &str) -> Vec<TcObject> {
+    let mut objects: Vec<TcObject> = Vec::new();
+    let after = |line: &str, word: &str| -> u64 {
+        let mut words = line.split(|c: char| c.is_whitespace() || c == '(' || c == ',');
+        words.find(|w| *w == word).and_then(|_| words.next()).and_then(|w| w.parse().ok()).unwrap_or(0)
+    };
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if matches!(words.first(), Some(&"qdisc" | &"class")) && words.len() > 2 {
+            let direct = after(line, "direct_packets_stat");
+            objects.push(TcObject { id: words[2].to_owned(), line: line.trim_end().to_owned(), direct, ..TcObject::default() });
+        } else if let Some(object) = objects.last_mut() {
+            match words.first() {
+                Some(&"Sent") => {
+                    object.bytes = after(line, "Sent");
+                    object.packets = after(line, "bytes");
+                    object.dropped = after(line, "dropped");
+                }
+                Some(&"lended:") => {
+                    object.lended = after(line, "lended:");
+                    object.borrowed = after(line, "borrowed:");
+                }
+                _ => {}
+            }
+        }
+    }
+    objects
+}
+
+/// The object with this id.
+///
+/// # Errors
+/// There is none.
+pub fn object<'a>(objects: &'a [TcObject], id: &str) -> Result<&'a TcObject, Missing> {
+    objects.iter().find(|o| o.id == id).ok_or_else(|| format!("tc printed no {id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_tc_statistics() {
+        let text = "qdisc htb 1: root refcnt 2 r2q 10 default 30 direct_packets_stat 7 ver 3.17\n Sent 36240254 bytes 23975 pkt (dropped 97, overlimits 48069 requeues 0) \n backlog 0b 0p requeues 0 \nclass htb 1:10 parent 1:1 leaf 10: prio 0\n Sent 7 bytes 5 pkt (dropped 2, overlimits 0 requeues 0) \n rate 0bit 0pps backlog 0b 0p requeues 0 \n lended: 4 borrowed: 1 giants: 0\n";
+        let o = tc_objects(text);
+        assert_eq!((o[0].id.as_str(), o[0].bytes, o[0].packets, o[0].dropped, o[0].direct), ("1:", 36_240_254, 23_975, 97, 7));
+        assert_eq!((o[1].id.as_str(), o[1].packets, o[1].lended, o[1].borrowed), ("1:10", 5, 4, 1));
+        assert!(object(&o, "1:20").is_err());
+    }
+}

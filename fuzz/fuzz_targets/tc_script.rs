@@ -1,0 +1,21 @@
+//! Any text as a shaping script on a machine with two devices: no panic, and a refused command changes nothing.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use penstock_host::Host;
+use penstock_model::{Kernel, Time};
+
+fuzz_target!(|text: &str| {
+    for kernel in Kernel::ALL {
+        let mut host = Host::new("fuzz", kernel, 1);
+        host.add_device("eth0");
+        host.add_device("eth1");
+        for line in text.lines().take(40) {
+            let before = host.exec("tc -d qdisc show", Time::ZERO).stdout;
+            let out = host.exec(line, Time::ZERO);
+            if out.status != 0 && line.split_whitespace().next() == Some("tc") && !line.contains("-b") {
+                assert_eq!(before, host.exec("tc -d qdisc show", Time::ZERO).stdout, "half applied: {line}");
+            }
+        }
+    }
+});

@@ -1,1 +1,215 @@
-//! x
+//! One Linux machine: devices, addresses, routes, ARP, netfilter, qdisc trees, and the commands that change them.
+//!
+//! A [`Host`] is driven from outside: frames come in by [`Host::receive`], packets of local sockets by
+//! [`Host::send`], commands by [`Host::exec`]; what follows comes back as [`Effect`]s. It reads no clock and knows
+//! no other machine: everything that leaves it is a frame that [`Host::dequeue`] hands to the wire.
+//!
+//! A packet's way, with the hooks in the kernel's order:
+//! ```text
+//! receive → PREROUTING → route ┬ local → reassembly → INPUT → Effect::Deliver (ICMP echo is answered here)
+//!                              └ forward (TTL, priority from ToS) → FORWARD ┐
+//! send → route → OUTPUT → route again ──────────────────────────────────────┴ POSTROUTING → fragments
+//!      → ARP → the device's tree of qdiscs → Effect::Kick … dequeue
+//! ```
+
+mod address;
+mod arp;
+pub mod device;
+mod exec;
+mod fragment;
+pub mod icmp;
+pub mod neigh;
+mod path;
+pub mod route;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+pub use device::{Address, Counters, NetDevice};
+pub use neigh::{Neigh, NeighTable, Nud};
+pub use path::rt_tos2priority;
+pub use route::{Fib, Prefix, Route, RouteKind};
+
+use penstock_model::{Diagnostic, Kernel, Rng, Time};
+use penstock_packet::{Packet, Pool};
+use penstock_sched::Ledger;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+/// What a caller lends for one call.
+pub struct HostCx<'a> {
+    /// The present moment; never earlier than at the call before.
+    pub now: Time,
+    /// Spent packets, for reuse.
+    pub pool: &'a mut Pool,
+    /// What follows from the call, in order; the caller empties it.
+    pub out: &'a mut Vec<Effect>,
+}
+
+/// What follows from a call, for the caller to act on.
+#[derive(Debug)]
+pub enum Effect {
+    /// Something was queued on this device (or its qdiscs have changed): the card may [`Host::dequeue`].
+    Kick(u32),
+    /// A packet for this machine's sockets: TCP, UDP, ICMP echo replies and ICMP errors. Whole, never a fragment.
+    Deliver(Packet),
+    /// A packet is lost.
+    Dropped {
+        /// The packet.
+        packet: Packet,
+        /// The device it was lost on: the one it was to leave by for the places `qdisc`, `arp` and `netif`, else
+        /// the one it came in by; 0 for none.
+        ifindex: u32,
+        /// Where: `qdisc`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
+        /// `netif`, or a netfilter chain.
+        place: &'static str,
+        /// Why, in a word.
+        reason: &'static str,
+    },
+}
+
+/// What a command line gave.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Output {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error: the program's own words, nothing of ours.
+    pub stderr: String,
+    /// Exit status.
+    pub status: i32,
+    /// The same faults with their place and our advice.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timer {
+    Neigh(u32),
+    Fragments(u32),
+}
+
+/// Settings under `/proc/sys`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Settings {
+    pub(crate) ip_forward: bool,
+    pub(crate) default_ttl: u8,
+    pub(crate) icmp_echo_ignore_all: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { ip_forward: false, default_ttl: 64, icmp_echo_ignore_all: false }
+    }
+}
+
+/// One machine.
+pub struct Host {
+    pub(crate) name: String,
+    pub(crate) kernel: Kernel,
+    pub(crate) seed: u64,
+    /// By ifindex - 1; the first is `lo`.
+    pub(crate) devices: Vec<NetDevice>,
+    pub(crate) fib: Fib,
+    pub(crate) neigh: NeighTable,
+    pub(crate) frags: fragment::Reassembly,
+    pub(crate) sysctl: Settings,
+    pub(crate) icmp_buckets: BTreeMap<Ipv4Addr, icmp::Bucket>,
+    pub(crate) timers: BTreeSet<(Time, Timer)>,
+    pub(crate) drops: Ledger,
+    /// Effects of commands, until the caller takes them.
+    pub(crate) pending: Vec<Effect>,
+    pub(crate) ip_id: u16,
+    pub(crate) depth: u32,
+}
+
+impl Host {
+    /// A machine with `lo` up and nothing else. Its random streams are named after it.
+    pub fn new(name: &str, kernel: Kernel, seed: u64) -> Host {
+        let mut host = Host {
+            name: name.to_owned(),
+            kernel,
+            seed,
+            devices: Vec::new(),
+            fib: Fib::default(),
+            neigh: NeighTable::new(kernel, Rng::named(seed, &format!("host:{name}/neigh"))),
+            frags: fragment::Reassembly::default(),
+            sysctl: Settings::default(),
+            icmp_buckets: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            drops: Ledger::new(),
+            pending: Vec::new(),
+            ip_id: 0,
+            depth: 0,
+        };
+        host.add_device("lo");
+        let loopback = Prefix::new(Ipv4Addr::LOCALHOST, 8);
+        host.add_address(1, loopback).expect("lo is there and has no address");
+        host
+    }
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// The Linux it runs.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+    /// Adds an Ethernet device that is up (MTU 1500, the profile's txqueuelen, a hardware address that follows from
+    /// both names) and answers its index, from 2. A name that is taken answers the device there is.
+    pub fn add_device(&mut self, name: &str) -> u32 {
+        if let Some(index) = self.ifindex(name) {
+            return index;
+        }
+        let ifindex = self.devices.len() as u32 + 1;
+        self.devices.push(NetDevice::new(&self.name, name, ifindex, self.kernel, self.seed));
+        ifindex
+    }
+    /// All devices, by index; the first is `lo`.
+    pub fn devices(&self) -> &[NetDevice] {
+        &self.devices
+    }
+    /// The device with this index.
+    pub fn device(&self, ifindex: u32) -> Option<&NetDevice> {
+        self.devices.get((ifindex as usize).wrapping_sub(1))
+    }
+    /// The index of the device with this name.
+    pub fn ifindex(&self, name: &str) -> Option<u32> {
+        self.devices.iter().find(|d| d.name == name).map(|d| d.ifindex)
+    }
+    /// Its routes.
+    pub fn fib(&self) -> &Fib {
+        &self.fib
+    }
+    /// Its ARP table.
+    pub fn neighbours(&self) -> &NeighTable {
+        &self.neigh
+    }
+    /// Whether it forwards (`net.ipv4.ip_forward`).
+    pub fn forwards(&self) -> bool {
+        self.sysctl.ip_forward
+    }
+    /// Turns forwarding on or off.
+    pub fn set_forwarding(&mut self, on: bool) {
+        self.sysctl.ip_forward = on;
+    }
+    /// When device `ifindex`'s qdiscs want to be asked again although [`Host::dequeue`] gave nothing.
+    #[inline]
+    pub fn next_wakeup(&self, ifindex: u32) -> Option<Time> {
+        self.devices.get((ifindex as usize).wrapping_sub(1))?.tree.next_wakeup()
+    }
+    /// When [`Host::handle_timer`] has something to do.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Time> {
+        self.timers.first().map(|&(at, _)| at)
+    }
+    /// Moves what followed from commands ([`Host::exec`], [`Host::add_address`], …) into `out`: packets a changed
+    /// qdisc threw away, and a [`Effect::Kick`] for each device whose qdiscs changed.
+    pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
+        out.append(&mut self.pending);
+    }
+    /// Packets held somewhere inside, qdiscs included: waiting for ARP, or for the rest of their datagram.
+    pub fn held_packets(&self) -> u32 {
+        let queued: u32 = self.devices.iter().map(|d| d.tree.qlen()).sum();
+        let waiting: usize = self.neigh.iter().map(|n| n.queue.len()).sum();
+        queued + (waiting + self.frags.len()) as u32
+    }
+}

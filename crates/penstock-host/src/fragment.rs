@@ -1,0 +1,230 @@
+//! IP fragmentation on the way out, reassembly on delivery.
+//!
+//! Follows: linux v6.12 `net/ipv4/ip_output.c` `ip_do_fragment`, `net/ipv4/ip_fragment.c` `ip_defrag`;
+//! RFC 791, RFC 815. 2.6.35 makes room by evicting the oldest queues (256 KB), 6.12 refuses new ones (4 MB).
+//! Differs: overlapping fragments throw the whole datagram away under both profiles (2.6.35 trims them).
+
+use crate::arp::truesize;
+use crate::{Effect, Host, HostCx, Timer, icmp};
+use penstock_model::{Kernel, Span, Time};
+use penstock_packet::headers::ETH_HLEN;
+use penstock_packet::{Ipv4, L3, L4, Packet};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// More fragments follow.
+pub const IP_MF: u16 = 0x2000;
+/// Do not fragment.
+pub const IP_DF: u16 = 0x4000;
+/// The offset's bits, in units of 8 bytes.
+pub const IP_OFFSET: u16 = 0x1fff;
+
+/// `ipfrag_time`.
+const TIMEOUT: Span = Span::from_secs(30);
+
+type Key = (Ipv4Addr, Ipv4Addr, u8, u16);
+
+struct Queue {
+    key: Key,
+    /// Whole payload length, once the last fragment is here.
+    total: Option<u32>,
+    /// Payload ranges that are here, sorted, not touching.
+    ranges: Vec<(u32, u32)>,
+    bytes: u32,
+    memory: u32,
+    /// The fragment with the transport header.
+    first: Option<Packet>,
+    expires: Time,
+}
+
+/// Datagrams that are not yet whole.
+#[derive(Default)]
+pub(crate) struct Reassembly {
+    queues: BTreeMap<u32, Queue>,
+    index: BTreeMap<Key, u32>,
+    spare: Vec<Vec<(u32, u32)>>,
+    next: u32,
+    memory: u32,
+}
+
+impl Reassembly {
+    fn take(&mut self, id: u32) -> Option<Queue> {
+        let queue = self.queues.remove(&id)?;
+        self.index.remove(&queue.key);
+        self.memory -= queue.memory;
+        Some(queue)
+    }
+    pub(crate) fn len(&self) -> usize {
+        self.queues.len()
+    }
+}
+
+/// What came of one fragment.
+enum Outcome {
+    Whole(Packet),
+    Waiting,
+    Bad,
+}
+
+impl Host {
+    /// Cuts a packet into fragments of at most `mtu` bytes and gives each to `next`.
+    pub(crate) fn fragment(
+        &mut self,
+        mut packet: Packet,
+        h: Ipv4,
+        mtu: u32,
+        cx: &mut HostCx<'_>,
+        mut next: impl FnMut(&mut Host, Packet, &mut HostCx<'_>),
+    ) {
+        let payload = packet.network_len() - 20;
+        let step = (mtu.max(28) - 20) & !7;
+        let base = u32::from(h.frag_off & IP_OFFSET) * 8;
+        let mut at = step;
+        // The first fragment is the packet itself, cut short; it must go first, so the others are copies of it.
+        let template = (*packet).clone();
+        packet.len = ETH_HLEN + 20 + step;
+        packet.pkt_len = packet.len;
+        packet.l3 = L3::Ipv4(Ipv4 { frag_off: h.frag_off | IP_MF, ..h });
+        next(self, packet, cx);
+        while at < payload {
+            let len = step.min(payload - at);
+            let last = at + len == payload;
+            let more = if last { h.frag_off & IP_MF } else { IP_MF };
+            let offset = (((base + at) / 8) as u16) & IP_OFFSET;
+            let mut piece = cx.pool.alloc(template.clone());
+            piece.len = ETH_HLEN + 20 + len;
+            piece.pkt_len = piece.len;
+            piece.l3 = L3::Ipv4(Ipv4 { frag_off: offset | more | h.frag_off & IP_DF, ..h });
+            piece.l4 = L4::None;
+            next(self, piece, cx);
+            at += len;
+        }
+    }
+
+    /// Takes a fragment for this machine; gives the datagram once it is whole.
+    #[cold]
+    pub(crate) fn defragment(&mut self, packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) -> Option<Packet> {
+        let size = truesize(packet.len);
+        let high = match self.kernel {
+            Kernel::V2_6_35 => 256 * 1024,
+            Kernel::V6_12 => 4 * 1024 * 1024,
+        };
+        let key = (h.src, h.dst, h.protocol, h.id);
+        if self.frags.memory + size > high {
+            match self.kernel {
+                Kernel::V2_6_35 => self.evict_fragments(192 * 1024, cx),
+                Kernel::V6_12 if !self.frags.index.contains_key(&key) => {
+                    self.discard(packet, "ip_defrag", "no-memory", cx);
+                    return None;
+                }
+                Kernel::V6_12 => {}
+            }
+        }
+        let id = match self.frags.index.get(&key) {
+            Some(&id) => id,
+            None => self.new_fragment_queue(key, cx.now),
+        };
+        match self.add_fragment(id, packet, h, size, cx) {
+            Outcome::Whole(packet) => Some(packet),
+            Outcome::Waiting => None,
+            Outcome::Bad => {
+                self.drop_fragments(id, "bad-fragment", cx);
+                None
+            }
+        }
+    }
+
+    fn new_fragment_queue(&mut self, key: Key, now: Time) -> u32 {
+        let id = self.frags.next;
+        self.frags.next = self.frags.next.wrapping_add(1);
+        let expires = now + TIMEOUT;
+        let ranges = self.frags.spare.pop().unwrap_or_default();
+        let queue = Queue { key, total: None, ranges, bytes: 0, memory: 0, first: None, expires };
+        self.frags.queues.insert(id, queue);
+        self.frags.index.insert(key, id);
+        self.timers.insert((expires, Timer::Fragments(id)));
+        id
+    }
+
+    fn add_fragment(&mut self, id: u32, packet: Packet, h: Ipv4, size: u32, cx: &mut HostCx<'_>) -> Outcome {
+        let Some(queue) = self.frags.queues.get_mut(&id) else { return Outcome::Bad };
+        let from = u32::from(h.frag_off & IP_OFFSET) * 8;
+        let len = packet.network_len() - 20;
+        let to = from + len;
+        let last = h.frag_off & IP_MF == 0;
+        let overlaps = queue.ranges.iter().any(|&(a, b)| from < b && a < to);
+        let beyond = queue.total.is_some_and(|t| to > t || last && to != t)
+            || last && queue.ranges.last().is_some_and(|&(_, b)| b > to)
+            || !last && len % 8 != 0
+            || to > 65_535 - 20;
+        if overlaps || beyond || len == 0 {
+            // An exact duplicate is no offence.
+            let duplicate = queue.ranges.iter().any(|&(a, b)| a <= from && to <= b) && !beyond;
+            self.discard(packet, "ip_defrag", if duplicate { "duplicate" } else { "overlap" }, cx);
+            return if duplicate { Outcome::Waiting } else { Outcome::Bad };
+        }
+        queue.memory += size;
+        self.frags.memory += size;
+        queue.bytes += len;
+        if last {
+            queue.total = Some(to);
+        }
+        let at = queue.ranges.partition_point(|&(a, _)| a < from);
+        queue.ranges.insert(at, (from, to));
+        if at + 1 < queue.ranges.len() && queue.ranges[at + 1].0 == to {
+            queue.ranges[at].1 = queue.ranges.remove(at + 1).1;
+        }
+        if at > 0 && queue.ranges[at - 1].1 == from {
+            queue.ranges[at - 1].1 = queue.ranges.remove(at).1;
+        }
+        if from == 0 {
+            queue.first = Some(packet);
+        } else {
+            cx.pool.free(packet);
+        }
+        match (queue.total, queue.first.is_some()) {
+            (Some(total), true) if total == queue.bytes => {}
+            _ => return Outcome::Waiting,
+        }
+        let Some(mut queue) = self.frags.take(id) else { return Outcome::Bad };
+        self.timers.remove(&(queue.expires, Timer::Fragments(id)));
+        let Some(mut whole) = queue.first.take() else { return Outcome::Bad };
+        whole.len = ETH_HLEN + 20 + queue.bytes;
+        whole.pkt_len = whole.len;
+        whole.l3 = L3::Ipv4(Ipv4 { frag_off: 0, ..ip_of(&whole).unwrap_or(h) });
+        queue.ranges.clear();
+        self.frags.spare.push(queue.ranges);
+        Outcome::Whole(whole)
+    }
+
+    fn drop_fragments(&mut self, id: u32, reason: &'static str, cx: &mut HostCx<'_>) -> Option<Packet> {
+        let queue = self.frags.take(id)?;
+        self.timers.remove(&(queue.expires, Timer::Fragments(id)));
+        let packet = queue.first?;
+        let ifindex = packet.iif;
+        if reason == "timeout" {
+            self.icmp_send(&packet, icmp::TIME_EXCEEDED, 1, 0, cx);
+        }
+        cx.out.push(Effect::Dropped { packet, ifindex, place: "ip_defrag", reason });
+        None
+    }
+
+    fn evict_fragments(&mut self, low: u32, cx: &mut HostCx<'_>) {
+        while self.frags.memory > low {
+            let Some((&id, _)) = self.frags.queues.iter().next() else { break };
+            self.drop_fragments(id, "evicted", cx);
+        }
+    }
+
+    /// The datagram did not become whole in 30 s (`ip_expire`).
+    pub(crate) fn fragments_expired(&mut self, id: u32, cx: &mut HostCx<'_>) {
+        self.drop_fragments(id, "timeout", cx);
+    }
+}
+
+fn ip_of(packet: &Packet) -> Option<Ipv4> {
+    match packet.l3 {
+        L3::Ipv4(h) => Some(h),
+        _ => None,
+    }
+}

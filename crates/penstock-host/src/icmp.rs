@@ -1,0 +1,144 @@
+//! ICMP: echo replies, and the errors a host or router sends.
+//!
+//! Follows: linux v6.12 `net/ipv4/icmp.c` (`icmp_echo`, `__icmp_send`, `icmpv4_xrlim_allow`), `inetpeer.c`
+//! `inet_peer_xrlim_allow`; RFC 792, RFC 1812.
+//! Differs: no redirects, no timestamps, no limit on all messages together (`icmp_msgs_per_sec`, 6.12).
+
+use crate::{Host, HostCx, timer};
+use penstock_model::{Handle, Time};
+use penstock_packet::headers::{ETH_HLEN, ipproto};
+use penstock_packet::{Icmp, Ipv4, L3, L4, Packet, Skb};
+use std::net::Ipv4Addr;
+
+/// Echo reply.
+pub const ECHO_REPLY: u8 = 0;
+/// Destination unreachable.
+pub const DEST_UNREACH: u8 = 3;
+/// Echo request.
+pub const ECHO: u8 = 8;
+/// Time exceeded.
+pub const TIME_EXCEEDED: u8 = 11;
+
+/// An error quotes no more than makes 576 bytes in all (RFC 1812 section 4.3.2.3).
+const ROOM: u32 = 576 - 20 - 8;
+/// Tokens a peer gathers at most, in errors (`XRLIM_BURST_FACTOR`).
+const BURST: i64 = 6;
+
+/// Tokens for errors to one peer, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bucket {
+    tokens: i64,
+    last: i64,
+}
+
+/// What an ICMP message quotes of a packet.
+pub(crate) fn quote(packet: &Skb) -> Option<penstock_packet::headers::Quoted> {
+    let L3::Ipv4(h) = packet.l3 else { return None };
+    let (sport, dport) = match packet.l4 {
+        L4::Tcp(t) => (t.sport, t.dport),
+        L4::Udp(u) => (u.sport, u.dport),
+        L4::Icmp(i) => (i.id, i.seq),
+        L4::None => (0, 0),
+    };
+    Some(penstock_packet::headers::Quoted { src: h.src, dst: h.dst, protocol: h.protocol, sport, dport })
+}
+
+impl Host {
+    /// Sends an ICMP error about `packet`, unless RFC 1122 and 1812 forbid it: not about ICMP errors, broadcasts
+    /// or later fragments. `info` is the next hop's MTU in "fragmentation needed", otherwise 0.
+    /// At most one a second to a peer once six have gone out (`icmp_ratelimit`).
+    pub fn icmp_send(&mut self, packet: &Skb, ty: u8, code: u8, info: u16, cx: &mut HostCx<'_>) {
+        let L3::Ipv4(h) = packet.l3 else { return };
+        let broadcast = packet.eth.1[0] & 1 == 1 && packet.iif != 0;
+        if broadcast || h.dst.is_multicast() || h.frag_off & 0x1fff != 0 {
+            return;
+        }
+        if matches!(packet.l4, L4::Icmp(i) if !matches!(i.ty, ECHO_REPLY | ECHO | 13..=18)) {
+            return;
+        }
+        if h.src.is_unspecified() || self.is_broadcast(h.dst) {
+            return;
+        }
+        // Fragmentation needed is never limited: path MTU discovery hangs on it.
+        if !(ty == DEST_UNREACH && code == 4) && !self.xrlim_allow(h.src, cx.now) {
+            return;
+        }
+        let src = if self.is_local(h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };
+        let quoted = packet.network_len().min(ROOM);
+        let tos = (h.tos & 0x1e) | 0xc0;
+        let l4 = Icmp { ty, code, id: 0, seq: info, about: quote(packet) };
+        self.icmp_output(src, h.src, tos, l4, quoted, cx);
+    }
+
+    /// `inet_peer_xrlim_allow` with `icmp_ratelimit` 1000 ms.
+    fn xrlim_allow(&mut self, peer: Ipv4Addr, now: Time) -> bool {
+        if self.is_local(peer) {
+            return true;
+        }
+        let hz = i64::from(self.kernel.hz());
+        let tick = timer::jiffies(self.kernel, now);
+        let bucket = self.icmp_buckets.entry(peer).or_insert(Bucket { tokens: BURST * hz, last: tick });
+        let tokens = (bucket.tokens + tick - bucket.last).min(BURST * hz);
+        bucket.last = tick;
+        let allow = tokens >= hz;
+        bucket.tokens = tokens - if allow { hz } else { 0 };
+        allow
+    }
+
+    /// Makes an ICMP message with `payload` bytes behind its header and sends it.
+    fn icmp_output(
+        &mut self,
+        src: Ipv4Addr,
+        dst: Ipv4Addr,
+        tos: u8,
+        l4: Icmp,
+        payload: u32,
+        cx: &mut HostCx<'_>,
+    ) {
+        let len = ETH_HLEN + 20 + 8 + payload;
+        let ttl = self.sysctl.default_ttl;
+        let l3 = L3::Ipv4(Ipv4 { src, dst, tos, ttl, protocol: ipproto::ICMP, id: 0, frag_off: 0 });
+        let packet = cx.pool.alloc(Skb {
+            len,
+            pkt_len: len,
+            priority: 0,
+            mark: 0,
+            l3,
+            l4: L4::Icmp(l4),
+            flow: 0,
+            seq: 0,
+            created: cx.now,
+            queued: cx.now,
+            iif: 0,
+            eth: ([0; 6], [0; 6]),
+            classid: Handle::UNSPEC,
+        });
+        // Nobody waits for the outcome: a message without a route is gone, as in the kernel.
+        let _ = self.send(packet, cx);
+    }
+
+    /// ICMP for this machine: echoes are answered, the rest is the sockets' (replies, errors).
+    pub(crate) fn icmp_receive(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) {
+        let (L3::Ipv4(h), L4::Icmp(i)) = (packet.l3, packet.l4) else {
+            self.discard(packet, "icmp", "malformed", cx);
+            return;
+        };
+        if i.ty != ECHO {
+            self.deliver(packet, cx);
+            return;
+        }
+        if self.sysctl.icmp_echo_ignore_all || self.is_broadcast(h.dst) {
+            // icmp_echo_ignore_broadcasts is 1 by default.
+            self.discard(packet, "icmp", "echo-ignored", cx);
+            return;
+        }
+        let ttl = self.sysctl.default_ttl;
+        packet.l3 = L3::Ipv4(Ipv4 { src: h.dst, dst: h.src, ttl, id: 0, frag_off: 0, ..h });
+        packet.l4 = L4::Icmp(Icmp { ty: ECHO_REPLY, ..i });
+        packet.priority = 0;
+        packet.mark = 0;
+        packet.iif = 0;
+        packet.classid = Handle::UNSPEC;
+        let _ = self.send(packet, cx);
+    }
+}

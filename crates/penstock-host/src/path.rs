@@ -1,0 +1,411 @@
+//! A packet's way through the machine: received, forwarded or delivered; sent from here; queued on a device.
+//!
+//! Follows: linux v6.12 `net/ipv4/ip_input.c`, `ip_forward.c`, `ip_output.c`, `net/core/dev.c`
+//! `__dev_queue_xmit`; the order of hooks is `netfilter`'s.
+//! Differs: no IP options, no source routes, no redirects, `rp_filter` 0 (the kernel's own default).
+
+use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
+use crate::route::{Hop, RouteKind};
+use crate::{Effect, Host, HostCx, Timer, icmp};
+use penstock_model::{Handle, Kernel, KernelError};
+use penstock_packet::headers::ipproto;
+use penstock_packet::{Ipv4, L3, L4, Packet};
+use penstock_sched::Cx;
+use std::net::Ipv4Addr;
+
+/// Packets to own addresses go round through `lo`; errors answer errors nowhere, so that few rounds are ever needed.
+const MAX_DEPTH: u32 = 16;
+
+/// `skb->priority` of a type of service, `rt_tos2priority`: the ToS bits choose among best effort 0, filler 1
+/// (2.6.35 only, for minimal cost alone), bulk 2, interactive bulk 4 and interactive 6.
+#[inline]
+pub const fn rt_tos2priority(kernel: Kernel, tos: u8) -> u32 {
+    // ip_tos2prio, whose index is the four ToS bits; the lowest is ECN's today.
+    const PRIO: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
+    let bits = (tos & 0x1e) >> 1;
+    match (kernel, bits) {
+        (Kernel::V2_6_35, 1) => 1,
+        _ => PRIO[bits as usize] as u32,
+    }
+}
+
+impl Host {
+    /// A frame came in by device `ifindex`. Frames for other stations of a shared segment may be passed in: they
+    /// are ignored as the card ignores them.
+    pub fn receive(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
+        let Some(device) = self.devices.get_mut((ifindex as usize).wrapping_sub(1)) else {
+            self.discard(frame, "netif", "no-device", cx);
+            return;
+        };
+        let to = frame.eth.1;
+        if to != device.mac && to[0] & 1 == 0 {
+            cx.pool.free(frame);
+            return;
+        }
+        if !device.up {
+            self.discard(frame, "netif", "device-down", cx);
+            return;
+        }
+        device.counters.rx_packets += 1;
+        device.counters.rx_bytes += u64::from(frame.len);
+        frame.iif = ifindex;
+        if !device.loopback {
+            frame.mark = 0;
+            frame.priority = 0;
+            frame.classid = Handle::UNSPEC;
+        }
+        match frame.l3 {
+            L3::Ipv4(h) => self.ip_rcv(frame, h, cx),
+            L3::Arp(_) => self.arp_receive(ifindex, frame, cx),
+            _ => {
+                self.devices[ifindex as usize - 1].counters.rx_dropped += 1;
+                self.discard(frame, "netif", "unhandled-protocol", cx);
+            }
+        }
+    }
+
+    /// `ip_rcv`, `ip_rcv_finish`.
+    #[inline]
+    fn ip_rcv(&mut self, packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
+        let mut hop = self.fib.lookup(h.dst);
+        if h.dst == Ipv4Addr::BROADCAST {
+            hop.kind = Some(RouteKind::Broadcast);
+        }
+        match hop.kind {
+            Some(RouteKind::Unicast) => self.ip_forward(packet, h, hop, cx),
+            Some(RouteKind::Local) => self.ip_local_deliver(packet, h, cx),
+            Some(RouteKind::Broadcast) => {
+                let directed = packet.eth.1[0] & 1 == 0;
+                if directed && !self.owns_broadcast(packet.iif, h.dst) {
+                    // A directed broadcast for another of our networks: bc_forwarding is 0.
+                    self.discard(packet, "ip_rcv", "directed-broadcast", cx);
+                } else {
+                    self.ip_local_deliver(packet, h, cx);
+                }
+            }
+            Some(RouteKind::Blackhole) => self.discard(packet, "ip_forward", "blackhole", cx),
+            Some(RouteKind::Unreachable) => self.ip_error(packet, 1, "host-unreachable", cx),
+            Some(RouteKind::Prohibit) => self.ip_error(packet, 13, "prohibited", cx),
+            None => self.ip_error(packet, 0, "net-unreachable", cx),
+        }
+    }
+
+    /// `ip_error`: only routers tell.
+    #[cold]
+    fn ip_error(&mut self, packet: Packet, code: u8, reason: &'static str, cx: &mut HostCx<'_>) {
+        if self.sysctl.ip_forward {
+            self.icmp_send(&packet, icmp::DEST_UNREACH, code, 0, cx);
+        }
+        self.discard(packet, "ip_forward", reason, cx);
+    }
+
+    /// `ip_forward`.
+    #[inline]
+    fn ip_forward(&mut self, mut packet: Packet, mut h: Ipv4, hop: Hop, cx: &mut HostCx<'_>) {
+        if !self.sysctl.ip_forward || packet.eth.1[0] & 1 == 1 {
+            self.discard(packet, "ip_forward", "not-forwarding", cx);
+            return;
+        }
+        if self.martian_source(h.src) {
+            self.discard(packet, "ip_forward", "martian-source", cx);
+            return;
+        }
+        if h.ttl <= 1 {
+            self.icmp_send(&packet, icmp::TIME_EXCEEDED, 0, 0, cx);
+            self.discard(packet, "ip_forward", "ttl-exceeded", cx);
+            return;
+        }
+        let mtu = self.devices[hop.oif as usize - 1].mtu;
+        if packet.network_len() > mtu && h.frag_off & IP_DF != 0 {
+            self.icmp_send(&packet, icmp::DEST_UNREACH, 4, mtu.min(65_535) as u16, cx);
+            self.discard(packet, "ip_forward", "frag-needed", cx);
+            return;
+        }
+        h.ttl -= 1;
+        packet.l3 = L3::Ipv4(h);
+        packet.priority = rt_tos2priority(self.kernel, h.tos);
+        self.ip_output(packet, hop, cx);
+    }
+
+    /// `fib_validate_source` with `rp_filter` 0: nobody else may send from our addresses.
+    #[inline]
+    fn martian_source(&mut self, src: Ipv4Addr) -> bool {
+        let kind = self.fib.lookup(src).kind;
+        matches!(kind, Some(RouteKind::Local | RouteKind::Broadcast)) || src.octets()[0] >= 224
+    }
+
+    /// `ip_local_deliver`, `ip_local_deliver_finish`.
+    fn ip_local_deliver(&mut self, packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
+        let mut packet = packet;
+        if h.frag_off & (IP_MF | IP_OFFSET) != 0 {
+            match self.defragment(packet, h, cx) {
+                Some(whole) => packet = whole,
+                None => return,
+            }
+        }
+        match packet.l4 {
+            L4::Icmp(_) => self.icmp_receive(packet, cx),
+            L4::Tcp(_) | L4::Udp(_) => self.deliver(packet, cx),
+            L4::None => {
+                self.icmp_send(&packet, icmp::DEST_UNREACH, 2, 0, cx);
+                self.discard(packet, "ip_local_deliver", "no-protocol", cx);
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn deliver(&mut self, packet: Packet, cx: &mut HostCx<'_>) {
+        cx.out.push(Effect::Deliver(packet));
+    }
+
+    /// Sends an IP packet made on this machine.
+    ///
+    /// The caller sets `len` (with the Ethernet header: 14 + 20 + transport header + payload, up to 65,549),
+    /// `priority` ([`rt_tos2priority`] of a socket's ToS, or `SO_PRIORITY`), and the headers; a source of 0.0.0.0 is
+    /// chosen by the route, a ttl of 0 is `ip_default_ttl`, an identification of 0 without DF is numbered here.
+    /// Hardware addresses are filled in here. Packets over the device's MTU are cut into fragments.
+    ///
+    /// # Errors
+    /// What the socket call would return: ENETUNREACH (101), EHOSTUNREACH (113), EACCES (13), EINVAL (22),
+    /// EMSGSIZE (90, DF and larger than the MTU), EPERM (1, dropped by a rule). The packet is gone then, with an
+    /// [`Effect::Dropped`].
+    pub fn send(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) -> Result<(), KernelError> {
+        let L3::Ipv4(mut h) = packet.l3 else {
+            self.discard(packet, "ip_output", "not-ip", cx);
+            return Err(KernelError::errno(KernelError::EINVAL));
+        };
+        let hop = self.route_output(h.dst);
+        let refused = match hop.kind {
+            Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast) => 0,
+            Some(RouteKind::Unreachable) => 113,
+            Some(RouteKind::Prohibit) => 13,
+            Some(RouteKind::Blackhole) => 22,
+            None => 101,
+        };
+        if refused != 0 || packet.len < 34 || packet.len > 65_549 {
+            self.discard(packet, "ip_output", "no-route", cx);
+            return Err(KernelError::errno(if refused != 0 { refused } else { 90 }));
+        }
+        if h.src.is_unspecified() {
+            h.src = self.source_for(&hop, h.dst);
+        }
+        if h.ttl == 0 {
+            h.ttl = self.sysctl.default_ttl;
+        }
+        if h.id == 0 && h.frag_off & IP_DF == 0 {
+            self.ip_id = self.ip_id.wrapping_add(1);
+            h.id = self.ip_id;
+        }
+        packet.l3 = L3::Ipv4(h);
+        packet.iif = 0;
+        let mtu = self.mtu_of(&hop);
+        if packet.network_len() > mtu && h.frag_off & IP_DF != 0 {
+            self.discard(packet, "ip_output", "frag-needed", cx);
+            return Err(KernelError::errno(90));
+        }
+        self.ip_output(packet, hop, cx);
+        Ok(())
+    }
+
+    #[inline]
+    fn route_output(&mut self, dst: Ipv4Addr) -> Hop {
+        let mut hop = self.fib.lookup(dst);
+        if dst == Ipv4Addr::BROADCAST && hop.kind == Some(RouteKind::Unicast) {
+            hop.kind = Some(RouteKind::Broadcast);
+            hop.next = dst;
+        }
+        hop
+    }
+    fn mtu_of(&self, hop: &Hop) -> u32 {
+        let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+        self.devices[oif as usize - 1].mtu
+    }
+    /// The source address a packet to `dst` gets (`fib_select_default`, `inet_select_addr`).
+    pub(crate) fn source_for(&self, hop: &Hop, dst: Ipv4Addr) -> Ipv4Addr {
+        if hop.kind == Some(RouteKind::Local) {
+            return if hop.src.is_unspecified() { dst } else { hop.src };
+        }
+        if !hop.src.is_unspecified() {
+            return hop.src;
+        }
+        let out = &self.devices[hop.oif as usize - 1];
+        let other = || self.devices.iter().filter(|d| !d.loopback).find_map(|d| d.primary_address());
+        out.address_towards(hop.next).or_else(other).unwrap_or(Ipv4Addr::UNSPECIFIED)
+    }
+    /// The source address this machine speaks to `dst` with; `None` where there is no route.
+    pub fn source_towards(&mut self, dst: Ipv4Addr) -> Option<Ipv4Addr> {
+        let hop = self.route_output(dst);
+        let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));
+        usable.then(|| self.source_for(&hop, dst))
+    }
+    /// The MTU of the route to `dst`; `None` where there is none. A socket's MSS follows from it.
+    pub fn mtu_towards(&mut self, dst: Ipv4Addr) -> Option<u32> {
+        let hop = self.route_output(dst);
+        let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));
+        usable.then(|| self.mtu_of(&hop))
+    }
+
+    /// `ip_output`, `ip_finish_output`.
+    #[inline]
+    fn ip_output(&mut self, packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+        if hop.kind != Some(RouteKind::Unicast) {
+            self.ip_output_special(packet, hop, cx);
+            return;
+        }
+        let mtu = self.devices[hop.oif as usize - 1].mtu;
+        if packet.network_len() > mtu {
+            if let L3::Ipv4(h) = packet.l3 {
+                self.fragment(packet, h, mtu, cx, |host, piece, cx| host.ip_finish_output2(piece, hop, cx));
+            }
+            return;
+        }
+        self.ip_finish_output2(packet, hop, cx);
+    }
+
+    /// `ip_finish_output2`.
+    #[inline]
+    fn ip_finish_output2(&mut self, packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+        let at = match hop.neigh {
+            0 => {
+                let at = self.neigh.find_or_create(hop.oif, hop.next, cx.now);
+                if let L3::Ipv4(h) = packet.l3 {
+                    self.fib.note_neigh(h.dst, hop.next, at);
+                }
+                at
+            }
+            known => known - 1,
+        };
+        self.neigh_output(packet, hop.oif, at, cx);
+    }
+
+    /// Own addresses and broadcasts: by `lo`, or to everybody.
+    #[cold]
+    fn ip_output_special(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+        let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+        if oif == 0 {
+            self.discard(packet, "ip_output", "no-device", cx);
+            return;
+        }
+        let device = &self.devices[oif as usize - 1];
+        let to = if device.loopback { device.mac } else { crate::arp::MAC_BROADCAST };
+        packet.eth = (device.mac, to);
+        let mtu = device.mtu;
+        match packet.l3 {
+            L3::Ipv4(h) if packet.network_len() > mtu => {
+                self.fragment(packet, h, mtu, cx, |host, piece, cx| host.xmit(oif, piece, cx));
+            }
+            _ => self.xmit(oif, packet, cx),
+        }
+    }
+
+    /// `__dev_queue_xmit`: onto the device's qdisc.
+    #[inline]
+    pub(crate) fn xmit(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
+        let device = &mut self.devices[ifindex as usize - 1];
+        if !device.up || device.loopback {
+            self.xmit_special(ifindex, packet, cx);
+            return;
+        }
+        let mut inner = Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops };
+        device.tree.enqueue(packet, &mut inner);
+        if !self.drops.is_empty() {
+            self.report_drops(ifindex, cx);
+        }
+        cx.out.push(Effect::Kick(ifindex));
+    }
+
+    #[cold]
+    fn xmit_special(&mut self, ifindex: u32, mut packet: Packet, cx: &mut HostCx<'_>) {
+        let device = &mut self.devices[ifindex as usize - 1];
+        if !device.up {
+            device.counters.tx_dropped += 1;
+            cx.out.push(Effect::Dropped { packet, ifindex, place: "netif", reason: "device-down" });
+            return;
+        }
+        // lo has no queue (noqueue): what is sent is received at once.
+        if self.depth >= MAX_DEPTH {
+            cx.out.push(Effect::Dropped { packet, ifindex, place: "netif", reason: "recursion" });
+            return;
+        }
+        device.counters.tx_packets += 1;
+        device.counters.tx_bytes += u64::from(packet.len);
+        packet.eth = ([0; 6], [0; 6]);
+        self.depth += 1;
+        self.receive(ifindex, packet, cx);
+        self.depth -= 1;
+    }
+
+    /// The card asks for the next frame of device `ifindex`. `None`: nothing may go now; ask again after the
+    /// next [`Effect::Kick`] or at [`Host::next_wakeup`].
+    #[inline]
+    pub fn dequeue(&mut self, ifindex: u32, cx: &mut HostCx<'_>) -> Option<Packet> {
+        let device = self.devices.get_mut((ifindex as usize).wrapping_sub(1))?;
+        if !device.up {
+            return None;
+        }
+        let mut inner = Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops };
+        let packet = device.tree.dequeue(&mut inner);
+        if let Some(packet) = &packet {
+            device.counters.tx_packets += 1;
+            device.counters.tx_bytes += u64::from(packet.len);
+        }
+        if !self.drops.is_empty() {
+            self.report_drops(ifindex, cx);
+        }
+        packet
+    }
+
+    #[cold]
+    pub(crate) fn report_drops(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
+        for (packet, reason) in self.drops.drain() {
+            cx.out.push(Effect::Dropped { packet, ifindex, place: "qdisc", reason: reason.as_str() });
+        }
+    }
+
+    #[cold]
+    pub(crate) fn discard(
+        &mut self,
+        packet: Packet,
+        place: &'static str,
+        reason: &'static str,
+        cx: &mut HostCx<'_>,
+    ) {
+        let ifindex = packet.iif;
+        cx.out.push(Effect::Dropped { packet, ifindex, place, reason });
+    }
+
+    /// Whether `addr` is one of this machine's.
+    #[inline]
+    pub fn is_local(&self, addr: Ipv4Addr) -> bool {
+        self.fib.find(addr).is_some_and(|r| r.kind == RouteKind::Local)
+    }
+    /// Whether `addr` is a broadcast address here.
+    pub(crate) fn is_broadcast(&self, addr: Ipv4Addr) -> bool {
+        addr == Ipv4Addr::BROADCAST || self.fib.find(addr).is_some_and(|r| r.kind == RouteKind::Broadcast)
+    }
+    fn owns_broadcast(&self, ifindex: u32, addr: Ipv4Addr) -> bool {
+        addr == Ipv4Addr::BROADCAST || self.fib.find(addr).is_some_and(|r| r.dev == ifindex)
+    }
+
+    /// Runs whatever is due: ARP's requests and expiries, datagrams that never became whole.
+    pub fn handle_timer(&mut self, cx: &mut HostCx<'_>) {
+        while let Some(&(at, timer)) = self.timers.first() {
+            if at > cx.now {
+                break;
+            }
+            self.timers.pop_first();
+            match timer {
+                Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
+                Timer::Fragments(id) => self.fragments_expired(id, cx),
+            }
+        }
+    }
+    /// ICMP destination unreachable about a packet that was delivered: `code` 3 where no socket listens on a UDP
+    /// port. TCP answers with a reset of its own.
+    pub fn icmp_unreachable(&mut self, packet: &Packet, code: u8, cx: &mut HostCx<'_>) {
+        let known = matches!(packet.l3, L3::Ipv4(h) if h.protocol != ipproto::TCP || code != 3);
+        if known {
+            self.icmp_send(packet, icmp::DEST_UNREACH, code, 0, cx);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Machines joined by wires of no length: what they send, answer and refuse.
+
+use crate::fragment::IP_DF;
+use crate::*;
+use penstock_model::{Handle, Span};
+use penstock_packet::headers::{ETH_HLEN, ipproto};
+use penstock_packet::{Icmp, Ipv4, L3, L4, Skb, Udp};
+
+/// Hosts, and wires between two devices each.
+pub(crate) struct Net {
+    pub hosts: Vec<Host>,
+    pub wires: Vec<((usize, u32), (usize, u32))>,
+    pub now: Time,
+    pub pool: Pool,
+    /// Delivered to sockets: host and packet.
+    pub delivered: Vec<(usize, Packet)>,
+    /// Dropped: host, place, reason.
+    pub dropped: Vec<(usize, &'static str, &'static str)>,
+    /// Every frame that crossed a wire: time, sending host, frame.
+    pub frames: Vec<(Time, usize, Skb)>,
+}
+
+impl Net {
+    pub fn new(hosts: Vec<Host>, wires: Vec<((usize, u32), (usize, u32))>) -> Net {
+        Net {
+            hosts,
+            wires,
+            now: Time::ZERO,
+            pool: Pool::new(),
+            delivered: Vec::new(),
+            dropped: Vec::new(),
+            frames: Vec::new(),
+        }
+    }
+    fn effects(&mut self, host: usize, out: Vec<Effect>) {
+        for effect in out {
+            match effect {
+                Effect::Kick(ifindex) => self.drain(host, ifindex),
+                Effect::Deliver(packet) => self.delivered.push((host, packet)),
+                Effect::Dropped { packet, place, reason, .. } => {
+                    self.pool.free(packet);
+                    self.dropped.push((host, place, reason));
+                }
+            }
+        }
+    }
+    fn with<R>(&mut self, host: usize, f: impl FnOnce(&mut Host, &mut HostCx<'_>) -> R) -> R {
+        let mut out = Vec::new();
+        let mut cx = HostCx { now: self.now, pool: &mut self.pool, out: &mut out };
+        let result = f(&mut self.hosts[host], &mut cx);
+        self.effects(host, out);
+        result
+    }
+    fn drain(&mut self, host: usize, ifindex: u32) {
+        while let Some(frame) = self.with(host, |h, cx| h.dequeue(ifindex, cx)) {
+            self.frames.push((self.now, host, (*frame).clone()));
+            let from = (host, ifindex);
+            let to = self.wires.iter().find_map(|&(a, b)| match () {
+                () if a == from => Some(b),
+                () if b == from => Some(a),
+                () => None,
+            });
+            match to {
+                Some((other, dev)) => self.with(other, |h, cx| h.receive(dev, frame, cx)),
+                None => self.pool.free(frame),
+            }
+        }
+    }
+    pub fn send(&mut self, host: usize, skb: Skb) -> Result<(), i32> {
+        let packet = self.pool.alloc(skb);
+        self.with(host, |h, cx| h.send(packet, cx)).map_err(|e| e.errno)
+    }
+    pub fn receive(&mut self, host: usize, ifindex: u32, skb: Skb) {
+        let packet = self.pool.alloc(skb);
+        self.with(host, |h, cx| h.receive(ifindex, packet, cx));
+    }
+    /// Lets time pass, timer by timer.
+    pub fn run(&mut self, until: Time) {
+        loop {
+            let due = self.hosts.iter().filter_map(Host::next_timer).min();
+            let Some(at) = due.filter(|&at| at <= until) else { break };
+            self.now = at.max(self.now);
+            for host in 0..self.hosts.len() {
+                self.with(host, |h, cx| h.handle_timer(cx));
+            }
+        }
+        self.now = until;
+    }
+}
+
+pub(crate) fn ip(text: &str) -> Ipv4Addr {
+    text.parse().unwrap()
+}
+
+pub(crate) fn skb(src: &str, dst: &str, protocol: u8, l4: L4, ip_len: u32) -> Skb {
+    let len = ETH_HLEN + ip_len;
+    let l3 = Ipv4 { src: ip(src), dst: ip(dst), tos: 0, ttl: 64, protocol, id: 0, frag_off: 0 };
+    Skb {
+        len,
+        pkt_len: len,
+        priority: 0,
+        mark: 0,
+        l3: L3::Ipv4(l3),
+        l4,
+        flow: 0,
+        seq: 0,
+        created: Time::ZERO,
+        queued: Time::ZERO,
+        iif: 0,
+        eth: ([0; 6], [0; 6]),
+        classid: Handle::UNSPEC,
+    }
+}
+pub(crate) fn udp(src: &str, dst: &str, ip_len: u32) -> Skb {
+    skb(src, dst, ipproto::UDP, L4::Udp(Udp { sport: 1000, dport: 2000 }), ip_len)
+}
+pub(crate) fn echo(dst: &str) -> Skb {
+    let l4 = L4::Icmp(Icmp { ty: icmp::ECHO, code: 0, id: 7, seq: 1, about: None });
+    skb("0.0.0.0", dst, ipproto::ICMP, l4, 84)
+}
+pub(crate) fn h4(skb: &Skb) -> Ipv4 {
+    match skb.l3 {
+        L3::Ipv4(h) => h,
+        _ => panic!("not IPv4"),
+    }
+}
+pub(crate) fn set4(skb: &mut Skb, f: impl FnOnce(&mut Ipv4)) {
+    if let L3::Ipv4(h) = &mut skb.l3 {
+        f(h);
+    }
+}
+
+/// client 10.0.1.1 — 10.0.1.254 router 10.0.2.254 — 10.0.2.1 server
+pub(crate) fn routed(kernel: Kernel) -> Net {
+    let host = |name: &str, addrs: &[&str], via: Option<&str>| {
+        let mut host = Host::new(name, kernel, 1);
+        for (i, addr) in addrs.iter().enumerate() {
+            let dev = host.add_device(&format!("eth{i}"));
+            host.add_address(dev, Prefix::parse(addr).unwrap()).unwrap();
+        }
+        if let Some(via) = via {
+            host.add_default_route(ip(via)).unwrap();
+        }
+        host
+    };
+    let client = host("client", &["10.0.1.1/24"], Some("10.0.1.254"));
+    let mut router = host("router", &["10.0.1.254/24", "10.0.2.254/24"], None);
+    router.set_forwarding(true);
+    let server = host("server", &["10.0.2.1/24"], Some("10.0.2.254"));
+    Net::new(vec![client, router, server], vec![((0, 2), (1, 2)), ((1, 3), (2, 2))])
+}
+
+fn arps(net: &Net) -> usize {
+    net.frames.iter().filter(|(_, _, f)| matches!(f.l3, L3::Arp(_))).count()
+}
+
+#[test]
+fn a_ping_crosses_a_router() {
+    let mut net = routed(Kernel::V6_12);
+    net.send(0, echo("10.0.2.1")).unwrap();
+    net.run(Time::from_ns(100_000_000));
+    assert_eq!(net.delivered.len(), 1, "{:?}", net.dropped);
+    let (host, reply) = &net.delivered[0];
+    assert_eq!(*host, 0);
+    assert_eq!((h4(reply).src, h4(reply).dst, h4(reply).ttl), (ip("10.0.2.1"), ip("10.0.1.1"), 63));
+    assert!(matches!(reply.l4, L4::Icmp(i) if i.ty == icmp::ECHO_REPLY && i.id == 7));
+    assert_eq!(reply.network_len(), 84);
+    // A question and an answer on each of the two wires: the answers teach both sides.
+    assert_eq!(arps(&net), 4);
+    assert!(net.frames.iter().filter(|(_, _, f)| matches!(f.l3, L3::Arp(_))).all(|(_, _, f)| f.len == 42));
+    let router = &net.hosts[1];
+    assert_eq!(router.devices()[1].counters.rx_packets, 2);
+    assert_eq!(router.devices()[1].counters.rx_bytes, 42 + 98);
+}
+
+#[test]
+fn the_old_kernel_asks_a_tick_later() {
+    let mut net = routed(Kernel::V2_6_35);
+    net.now = Time::from_ns(1_000_000);
+    net.send(0, echo("10.0.1.254")).unwrap();
+    assert!(net.frames.is_empty());
+    net.run(Time::from_ns(100_000_000));
+    assert_eq!(net.frames[0].0, Time::from_ns(4_000_000));
+    assert_eq!(net.delivered.len(), 1);
+}
+
+#[test]
+fn a_silent_neighbour_is_asked_three_times_then_unreachable() {
+    for (kernel, kept) in [(Kernel::V2_6_35, 3), (Kernel::V6_12, 5)] {
+        let mut net = routed(kernel);
+        for _ in 0..5 {
+            net.send(1, udp("0.0.0.0", "10.0.2.77", 100)).unwrap();
+        }
+        net.run(Time::from_ns(10_000_000_000));
+        assert_eq!(arps(&net), 3);
+        let first = net.frames[0].0;
+        let last = net.frames[2].0;
+        assert!((last - first).as_ns() >= 2_000_000_000 && (last - first).as_ns() < 2_200_000_000);
+        let unreachable = net
+            .delivered
+            .iter()
+            .filter(|(h, p)| *h == 1 && matches!(p.l4, L4::Icmp(i) if i.ty == 3 && i.code == 1));
+        assert_eq!(unreachable.count(), kept);
+        let overflow = net.dropped.iter().filter(|d| d.2 == "neigh-queuefull").count();
+        assert_eq!(overflow, 5 - kept);
+    }
+}
+
+#[test]
+fn an_unconfirmed_neighbour_is_probed_by_unicast() {
+    let mut net = routed(Kernel::V6_12);
+    net.send(0, udp("0.0.0.0", "10.0.1.254", 60)).unwrap();
+    net.run(Time::from_ns(100_000_000_000));
+    net.frames.clear();
+    // Stale by now: used at once, probed five seconds later.
+    net.send(0, udp("0.0.0.0", "10.0.1.254", 60)).unwrap();
+    assert_eq!(net.frames.len(), 1);
+    let sent = net.now;
+    net.run(sent + Span::from_secs(10));
+    let probe = &net.frames[1];
+    let after = (probe.0 - sent).as_ns();
+    assert!((5_000_000_000..5_300_000_000).contains(&after), "{after}");
+    assert!(matches!(probe.2.l3, L3::Arp(a) if a.op == 1));
+    assert_eq!(probe.2.eth.1, net.hosts[1].devices()[1].mac);
+    assert!(matches!(net.frames[2].2.l3, L3::Arp(a) if a.op == 2));
+    assert_eq!(net.frames.len(), 3);
+}
+
+#[test]
+fn a_used_up_ttl_is_reported() {
+    let mut net = routed(Kernel::V6_12);
+    let mut probe = echo("10.0.2.1");
+    set4(&mut probe, |h| h.ttl = 1);
+    net.send(0, probe).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    let (_, error) = &net.delivered[0];
+    assert!(matches!(error.l4, L4::Icmp(i) if i.ty == icmp::TIME_EXCEEDED && i.code == 0));
+    assert_eq!(h4(error).src, ip("10.0.1.254"));
+    assert_eq!(error.network_len(), 28 + 84);
+    assert_eq!(h4(error).tos, 0xc0);
+    assert!(net.dropped.contains(&(1, "ip_forward", "ttl-exceeded")));
+}
+
+#[test]
+fn no_forwarding_no_word() {
+    let mut net = routed(Kernel::V6_12);
+    net.hosts[1].set_forwarding(false);
+    net.send(0, echo("10.0.2.1")).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    assert!(net.delivered.is_empty());
+    assert_eq!(net.dropped, [(1, "ip_forward", "not-forwarding")]);
+}
+
+#[test]
+fn no_route_is_told_by_the_router() {
+    let mut net = routed(Kernel::V6_12);
+    net.send(0, echo("172.16.0.1")).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    assert!(matches!(net.delivered[0].1.l4, L4::Icmp(i) if i.ty == 3 && i.code == 0));
+    assert_eq!(net.send(1, echo("172.16.0.1")), Err(101));
+}
+
+#[test]
+fn errors_to_one_peer_are_limited() {
+    let mut net = routed(Kernel::V6_12);
+    for _ in 0..20 {
+        net.send(0, echo("172.16.0.1")).unwrap();
+    }
+    net.run(Time::from_ns(100_000_000));
+    assert_eq!(net.delivered.len(), 6);
+    net.run(Time::from_ns(1_100_000_000));
+    for _ in 0..20 {
+        net.send(0, echo("172.16.0.1")).unwrap();
+    }
+    assert_eq!(net.delivered.len(), 7);
+}
+
+#[test]
+fn large_datagrams_go_in_fragments_and_come_whole() {
+    let mut net = routed(Kernel::V6_12);
+    net.send(0, udp("0.0.0.0", "10.0.2.1", 8220)).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    assert_eq!(net.delivered.len(), 1);
+    assert_eq!(net.delivered[0].1.network_len(), 8220);
+    assert_eq!(h4(&net.delivered[0].1).frag_off, 0);
+    let sizes: Vec<u32> =
+        net.frames.iter().filter(|f| f.1 == 0 && f.2.len > 42).map(|f| f.2.network_len()).collect();
+    assert_eq!(sizes, [1500, 1500, 1500, 1500, 1500, 820]);
+    assert_eq!(net.hosts[2].held_packets(), 0);
+}
+
+#[test]
+fn a_lost_fragment_times_out() {
+    let mut net = routed(Kernel::V6_12);
+    let mac = net.hosts[2].devices()[1].mac;
+    let mut piece = udp("10.0.1.1", "10.0.2.1", 1500);
+    piece.eth.1 = mac;
+    set4(&mut piece, |h| (h.frag_off, h.id) = (0x2000, 9));
+    net.receive(2, 2, piece);
+    assert_eq!(net.hosts[2].held_packets(), 1);
+    net.run(Time::from_ns(31_000_000_000));
+    assert_eq!(net.hosts[2].held_packets(), 0);
+    assert!(matches!(net.delivered[0].1.l4, L4::Icmp(i) if i.ty == 11 && i.code == 1));
+}
+
+#[test]
+fn df_and_too_large_is_told_with_the_mtu() {
+    let mut net = routed(Kernel::V6_12);
+    net.hosts[1].set_mtu(3, 1400).unwrap();
+    let mut big = udp("0.0.0.0", "10.0.2.1", 1500);
+    set4(&mut big, |h| h.frag_off = IP_DF);
+    net.send(0, big).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    let (_, error) = &net.delivered[0];
+    assert!(matches!(error.l4, L4::Icmp(i) if (i.ty, i.code, i.seq) == (3, 4, 1400)));
+    assert_eq!(error.network_len(), 576);
+    // From here it is the socket's error.
+    let mut big = udp("0.0.0.0", "10.0.2.1", 1500);
+    set4(&mut big, |h| h.frag_off = IP_DF);
+    assert_eq!(net.send(1, big), Err(90));
+}
+
+#[test]
+fn own_addresses_answer_by_lo() {
+    let mut net = routed(Kernel::V6_12);
+    net.send(1, echo("10.0.2.254")).unwrap();
+    assert_eq!(net.delivered.len(), 1);
+    assert_eq!(h4(&net.delivered[0].1).src, ip("10.0.2.254"));
+    assert!(net.frames.is_empty());
+    let lo = net.hosts[1].devices()[0].counters;
+    assert_eq!((lo.rx_packets, lo.tx_packets, lo.tx_bytes), (2, 2, 196));
+    net.send(1, echo("127.0.0.1")).unwrap();
+    assert_eq!(h4(&net.delivered[1].1).src, ip("127.0.0.1"));
+}
+
+#[test]
+fn forwarding_sets_priority_from_tos() {
+    let check = |tos, six, old| {
+        assert_eq!(rt_tos2priority(Kernel::V6_12, tos), six, "{tos}");
+        assert_eq!(rt_tos2priority(Kernel::V2_6_35, tos), old, "{tos}");
+    };
+    check(0, 0, 0);
+    check(0x10, 6, 6);
+    check(0x08, 2, 2);
+    check(0x04, 0, 0);
+    check(0x02, 0, 1);
+    check(0x18, 4, 4);
+    check(0xb8, 4, 4);
+    check(0xc0, 0, 0);
+}

@@ -5,7 +5,7 @@
 
 use crate::route::{Prefix, Proto, Route, RouteKind, Table};
 use crate::{Address, Effect, Host};
-use penstock_model::{Kernel, KernelError};
+use penstock_model::{Kernel, KernelError, Time};
 use std::net::Ipv4Addr;
 
 impl Host {
@@ -183,7 +183,7 @@ impl Host {
     ///
     /// # Errors
     /// ENODEV; EINVAL outside 68..=65535 (`lo`: up to 2^31).
-    pub fn set_mtu(&mut self, ifindex: u32, mtu: u32) -> Result<(), KernelError> {
+    pub fn set_mtu(&mut self, ifindex: u32, mtu: u32, now: Time) -> Result<(), KernelError> {
         let kernel = self.kernel;
         let Some(device) = self.devices.get_mut((ifindex as usize).wrapping_sub(1)) else {
             return Err(KernelError::errno(KernelError::ENODEV));
@@ -193,20 +193,30 @@ impl Host {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         device.mtu = mtu;
-        device.refresh_tree(kernel);
+        device.refresh_tree(kernel, now, &mut self.drops);
+        self.keep_drops(ifindex);
         Ok(())
     }
     /// Sets a device's txqueuelen, packets.
     ///
     /// # Errors
     /// ENODEV.
-    pub fn set_tx_queue_len(&mut self, ifindex: u32, packets: u32) -> Result<(), KernelError> {
+    pub fn set_tx_queue_len(&mut self, ifindex: u32, packets: u32, now: Time) -> Result<(), KernelError> {
         let kernel = self.kernel;
         let Some(device) = self.devices.get_mut((ifindex as usize).wrapping_sub(1)) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
         device.tx_queue_len = packets;
-        device.refresh_tree(kernel);
+        device.refresh_tree(kernel, now, &mut self.drops);
+        self.keep_drops(ifindex);
         Ok(())
+    }
+
+    /// Keeps what a change of qdiscs threw away for [`Host::take_effects`].
+    pub(crate) fn keep_drops(&mut self, ifindex: u32) {
+        for (packet, reason) in self.drops.drain() {
+            self.pending.push(Effect::Dropped { packet, ifindex, place: "qdisc", reason: reason.as_str() });
+        }
+        self.pending.push(Effect::Kick(ifindex));
     }
 }

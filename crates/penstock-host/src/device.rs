@@ -3,9 +3,9 @@
 //! Follows: linux v6.12 `struct net_device`, `struct in_ifaddr`.
 
 use crate::route::Prefix;
-use penstock_model::{Kernel, Rng};
-use penstock_sched::Device;
+use penstock_model::{Kernel, Rng, Time};
 use penstock_sched::tree::Tree;
+use penstock_sched::{Cx, Device, Ledger};
 use std::net::Ipv4Addr;
 
 /// What a device has carried, as `ip -s link` shows it.
@@ -85,14 +85,15 @@ impl NetDevice {
         }
     }
     /// Tells the tree what has changed of the device.
-    pub(crate) fn refresh_tree(&mut self, kernel: Kernel) {
-        self.tree.set_device(Device {
+    pub(crate) fn refresh_tree(&mut self, kernel: Kernel, now: Time, drops: &mut Ledger) {
+        let device = Device {
             ifindex: self.ifindex,
             mtu: self.mtu,
             hard_header_len: 14,
             tx_queue_len: self.tx_queue_len,
             kernel,
-        });
+        };
+        self.tree.set_device(device, &mut Cx { now, rng: &mut self.rng, drops });
     }
     /// The address packets made here carry when nothing else decides: the first one (`inet_select_addr`).
     pub fn primary_address(&self) -> Option<Ipv4Addr> {

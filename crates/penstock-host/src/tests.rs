@@ -306,7 +306,7 @@ fn a_lost_fragment_times_out() {
 #[test]
 fn df_and_too_large_is_told_with_the_mtu() {
     let mut net = routed(Kernel::V6_12);
-    net.hosts[1].set_mtu(3, 1400).unwrap();
+    net.hosts[1].set_mtu(3, 1400, Time::ZERO).unwrap();
     let mut big = udp("0.0.0.0", "10.0.2.1", 1500);
     set4(&mut big, |h| h.frag_off = IP_DF);
     net.send(0, big).unwrap();

@@ -85,6 +85,10 @@ impl Tree {
     pub fn next_wakeup(&self) -> Option<Time> {
         self.root.next_wakeup()
     }
+    /// The clock has reached [`Tree::next_wakeup`]: the timers due by `now` go off. Ask [`Tree::dequeue`] then.
+    pub fn expire(&mut self, now: Time) {
+        self.root.expire(now);
+    }
     /// Packets queued.
     pub fn qlen(&self) -> u32 {
         self.root.qlen()

@@ -1,1 +1,36 @@
-//! x
+//! The deterministic simulator: a virtual nanosecond clock, links, sockets, programs.
+//!
+//! A [`World`] drives [`penstock_host::Host`]s and [`penstock_tcp::Endpoint`]s. Nothing in it depends on anything but
+//! its arguments and its seed: the same calls give the same bytes, in debug and release, on every platform.
+//!
+//! A packet's way: a program writes to a socket; the TCP endpoint or UDP socket makes packets; the host
+//! routes and queues them; the card takes one whenever its wire is free; the link delivers it to the next host's
+//! processor, and so on to a socket there.
+
+mod app;
+mod dist;
+mod event;
+mod flow;
+mod histogram;
+mod link;
+mod net;
+mod results;
+mod sample;
+mod socket;
+mod spec;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+pub use dist::Dist;
+pub use histogram::Histogram;
+pub use results::{
+    AppResult, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Results, Series, SeriesSet,
+    TcpResult,
+};
+pub use spec::{
+    AppId, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, LinkId, LinkSpec, Load, Sizes,
+    Stack, TcpSpec, Transport,
+};
+pub use world::World;

@@ -7,8 +7,6 @@ mod fifo;
 pub mod noop;
 pub mod pfifo;
 pub mod pfifo_fast;
-pub mod prio;
-pub mod tbf;
 
 use crate::qdisc::{Cx, Init, Qdisc};
 use penstock_model::{Kernel, KernelError, Options};
@@ -30,7 +28,7 @@ pub struct KindSpec {
 }
 
 /// All kinds by name.
-pub static KINDS: &[&KindSpec] = &[&bfifo::SPEC, &pfifo::SPEC, &pfifo_fast::SPEC, &prio::SPEC, &tbf::SPEC];
+pub static KINDS: &[&KindSpec] = &[&bfifo::SPEC, &pfifo::SPEC, &pfifo_fast::SPEC];
 
 /// The kind called `id` in this kernel.
 pub fn find(id: &str, kernel: Kernel) -> Option<&'static KindSpec> {

@@ -1,0 +1,215 @@
+//! The source of a flow: traffic without a command line.
+//!
+//! TCP runs from the sender to a listener that reads and forgets; UDP to a port where datagrams are counted.
+//! Each flow has a port of its own at the receiver.
+
+use crate::app::{Cx, Program, first_address};
+use crate::net::{NONE, Net, Wake};
+use crate::socket::{Addr, Listener, SockOpts};
+use crate::spec::{FlowSpec, Load, Sizes, TcpSpec, Transport};
+use penstock_model::{Rng, Time};
+use penstock_tcp::Config;
+
+/// The least port that flows listen on.
+const FIRST_PORT: u32 = 20_000;
+
+/// One flow's source.
+pub(crate) struct Source {
+    // Parameters
+    flow: u32,
+    to: u32,
+    to_addr: Option<std::net::Ipv4Addr>,
+    transport: Transport,
+    load: Load,
+    stop: Option<Time>,
+    opts: SockOpts,
+    port: u16,
+    // Variables
+    rng: Rng,
+    sock: u32,
+    timer: u32,
+    next: u64,
+    /// Bytes of datagrams that could not be sent yet for want of memory.
+    blocked: Option<u32>,
+}
+
+const GAP: u32 = 0;
+const STOP: u32 = 1;
+
+impl Source {
+    pub(crate) fn new(spec: &FlowSpec, flow: u32, name: &str, net: &Net) -> Source {
+        Source {
+            flow,
+            to: spec.to.0,
+            to_addr: spec.to_addr,
+            transport: spec.transport.clone(),
+            load: spec.load.clone(),
+            stop: spec.stop,
+            opts: SockOpts { tos: spec.tos, mark: spec.mark, priority: None },
+            port: spec.port,
+            rng: net.rng(&format!("flow:{name}")),
+            sock: NONE,
+            timer: NONE,
+            next: 0,
+            blocked: None,
+        }
+    }
+
+    fn open(&mut self, cx: &mut Cx<'_>) -> Result<(), &'static str> {
+        let addr =
+            self.to_addr.or_else(|| first_address(cx.net, self.to)).ok_or("Destination address required")?;
+        let remote: Addr = (addr, self.listen(cx)?);
+        match &self.transport {
+            Transport::Tcp(tcp) => {
+                let cfg = configure(cx.net.tcp_config(cx.host), tcp);
+                self.sock = cx.net.tcp_connect(cx.host, cx.app, remote, self.flow, true, self.opts, cfg)?;
+            }
+            Transport::Udp => {
+                self.sock = cx.net.udp_bind(cx.host, cx.app, 0, self.opts).ok_or("Address already in use")?;
+                cx.net.udp_connect(self.sock, remote, self.flow)?;
+            }
+        }
+        Ok(())
+    }
+    /// Opens the receiver's side and answers its port.
+    fn listen(&self, cx: &mut Cx<'_>) -> Result<u16, &'static str> {
+        let ports = match self.port {
+            0 => {
+                let first = FIRST_PORT + self.flow;
+                first..=65_535.max(first)
+            }
+            port => u32::from(port)..=u32::from(port),
+        };
+        for port in ports {
+            let port = port as u16;
+            let found = match &self.transport {
+                Transport::Tcp(tcp) => {
+                    let cfg = configure(cx.net.tcp_config(self.to), tcp);
+                    let listener = Listener { cfg, sink: true };
+                    cx.net.tcp_listen(self.to, NONE, port, SockOpts::default(), listener)
+                }
+                Transport::Udp => cx.net.udp_bind(self.to, NONE, port, SockOpts::default()),
+            };
+            if found.is_some() || self.port != 0 {
+                // Somebody listens on the port that was asked for: then that is the receiver.
+                return Ok(port);
+            }
+        }
+        Err("Address already in use")
+    }
+    fn size(&mut self) -> u32 {
+        let Load::Packets { size, .. } = &self.load else { return 0 };
+        let n = match size {
+            Sizes::Constant(n) => *n,
+            Sizes::Uniform { from, to } => from + self.rng.below(to.saturating_sub(*from).saturating_add(1)),
+            Sizes::Table(table) if table.is_empty() => 1,
+            Sizes::Table(table) => table[self.rng.below(table.len() as u32) as usize],
+        };
+        n.clamp(1, 65_507)
+    }
+    /// Sends the packet that is due and asks to be woken for the next.
+    fn packet(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        if self.stop.is_some_and(|stop| now >= stop) {
+            self.stop(cx);
+            return;
+        }
+        let size = self.size();
+        if self.transport == Transport::Udp {
+            self.next += 1;
+            match cx.net.udp_send(self.sock, size, self.next) {
+                Ok(false) => {
+                    // The call blocks; gaps go on when it returns.
+                    self.blocked = Some(size);
+                    return;
+                }
+                Ok(true) | Err(_) => {}
+            }
+        } else {
+            cx.net.tcp_send(self.sock, u64::from(size), false);
+        }
+        let Load::Packets { gap, .. } = &self.load else { return };
+        let at = now + gap.draw(&mut self.rng);
+        cx.net.set_timer(self.timer, at.max(now + penstock_model::Span::from_ns(1)));
+    }
+    fn stop(&mut self, cx: &mut Cx<'_>) {
+        if self.transport == Transport::Udp {
+            let now = cx.now();
+            let flow = &mut cx.net.flows[self.flow as usize];
+            flow.completed = flow.completed.or(Some(now));
+            cx.net.stop_timer(self.timer);
+            cx.exit(0);
+        } else {
+            cx.net.tcp_finish(self.sock);
+        }
+    }
+}
+
+fn configure(mut cfg: Config, spec: &TcpSpec) -> Config {
+    if let Some(cc) = &spec.cc {
+        // Checked when the flow was added.
+        let _ = cfg.set_cc(cc);
+    }
+    if let Some(mss) = spec.mss {
+        cfg.mss = mss.max(1);
+    }
+    if let Some(ecn) = spec.ecn {
+        cfg.ecn = if ecn { penstock_tcp::Ecn::On } else { penstock_tcp::Ecn::Off };
+    }
+    if let Some(sack) = spec.sack {
+        cfg.sack = sack;
+    }
+    if let Some(bytes) = spec.sndbuf {
+        cfg.sndbuf = penstock_tcp::Buffer::Fixed(bytes);
+    }
+    if let Some(bytes) = spec.rcvbuf {
+        cfg.rcvbuf = penstock_tcp::Buffer::Fixed(bytes);
+    }
+    cfg
+}
+
+impl Program for Source {
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        if let Err(error) = self.open(cx) {
+            cx.print(&format!("connect: {error}\n"));
+            cx.exit(1);
+            return;
+        }
+        let now = cx.now();
+        cx.net.flows[self.flow as usize].started = Some(now);
+        self.timer = cx.net.new_timer(cx.app, GAP);
+        match self.load {
+            Load::Greedy => cx.net.tcp_send(self.sock, u64::MAX, false),
+            Load::Bytes(bytes) => cx.net.tcp_send(self.sock, bytes, true),
+            Load::Packets { .. } if self.transport == Transport::Udp => self.packet(cx),
+            Load::Packets { .. } => {}
+        }
+        if let Some(stop) = self.stop {
+            let timer = cx.net.new_timer(cx.app, STOP);
+            cx.net.set_timer(timer, stop);
+        }
+    }
+
+    fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
+        match wake {
+            Wake::Timer(GAP) => self.packet(cx),
+            Wake::Timer(_) => self.stop(cx),
+            Wake::Connected(_) if matches!(self.load, Load::Packets { .. }) => self.packet(cx),
+            Wake::Writable(_) => {
+                if let Some(size) = self.blocked.take() {
+                    // The datagram that waited goes now, and the gap to the next begins.
+                    let _ = cx.net.udp_send(self.sock, size, self.next);
+                    let Load::Packets { gap, .. } = &self.load else { return };
+                    let at = cx.now() + gap.draw(&mut self.rng);
+                    cx.net.set_timer(self.timer, at);
+                }
+            }
+            Wake::Failed(_, error) => {
+                cx.print(&format!("connect: {error}\n"));
+                cx.exit(1);
+            }
+            Wake::Closed(_) => cx.exit(0),
+            _ => {}
+        }
+    }
+}

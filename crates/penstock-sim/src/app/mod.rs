@@ -1,0 +1,166 @@
+//! Programs: models that take the real ones' arguments and print the real ones' forms.
+
+pub(crate) mod flow;
+pub(crate) mod options;
+pub(crate) mod ping;
+
+use crate::net::{Net, Wake};
+use crate::results::AppResult;
+use crate::spec::FlowId;
+use penstock_model::{Kernel, Time};
+use std::net::Ipv4Addr;
+
+/// A running program.
+pub(crate) trait Program {
+    /// It begins.
+    fn start(&mut self, cx: &mut Cx<'_>);
+    /// Something it waits for has happened.
+    fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>);
+    /// Adds what can only be told at the end of the run (of a program that may still be running).
+    fn report(&self, result: &mut AppResult, net: &Net) {
+        let _ = (result, net);
+    }
+}
+
+/// What a program works with.
+pub(crate) struct Cx<'a> {
+    pub(crate) net: &'a mut Net,
+    pub(crate) app: u32,
+    pub(crate) host: u32,
+    pub(crate) result: &'a mut AppResult,
+}
+
+impl Cx<'_> {
+    pub(crate) fn now(&self) -> Time {
+        self.net.now()
+    }
+    pub(crate) fn print(&mut self, text: &str) {
+        self.result.output.push_str(text);
+    }
+    /// Ends the program.
+    pub(crate) fn exit(&mut self, status: i32) {
+        if self.result.ended.is_none() {
+            self.result.ended = Some(self.net.now());
+            self.result.exit = Some(status);
+        }
+    }
+    /// Adds a flow of this program's.
+    pub(crate) fn new_flow(&mut self, name: String, from: u32, to: u32, proto: &'static str) -> u32 {
+        let flow = self.net.new_flow(name, from, to, proto);
+        self.result.flows.push(FlowId(flow));
+        flow
+    }
+    /// The name a flow of this program gets: host and program, and a number from the second on.
+    pub(crate) fn flow_name(&self) -> String {
+        let base = format!("{} {}", self.net.machines[self.host as usize].name, self.result.program);
+        match self.result.flows.len() {
+            0 => base,
+            n => format!("{base} {}", n + 1),
+        }
+    }
+    pub(crate) fn kernel(&self) -> Kernel {
+        self.net.machines[self.host as usize].kernel
+    }
+    /// The address of a name: dotted, of `/etc/hosts`, or a host's own.
+    pub(crate) fn resolve(&self, name: &str) -> Option<Ipv4Addr> {
+        resolve(name, self.net)
+    }
+}
+
+fn resolve(name: &str, net: &Net) -> Option<Ipv4Addr> {
+    if let Ok(addr) = name.parse() {
+        return Some(addr);
+    }
+    if let Some(&addr) = net.names.get(name) {
+        return Some(addr);
+    }
+    if name == "localhost" {
+        return Some(Ipv4Addr::LOCALHOST);
+    }
+    first_address(net, net.machines.iter().position(|m| m.name == name)? as u32)
+}
+
+/// The first address of a host that is not `lo`'s.
+pub(crate) fn first_address(net: &Net, host: u32) -> Option<Ipv4Addr> {
+    net.machines[host as usize]
+        .host
+        .devices()
+        .iter()
+        .filter(|d| !d.loopback)
+        .find_map(|d| d.primary_address())
+}
+
+/// Why a program did not start: what it printed, and its exit status.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) text: String,
+    pub(crate) status: i32,
+}
+
+impl Failure {
+    pub(crate) fn new(text: impl Into<String>, status: i32) -> Failure {
+        Failure { text: text.into(), status }
+    }
+}
+
+/// Reads a command line and makes the program.
+pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program>, Failure> {
+    let words = split(line)?;
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    while matches!(words.first(), Some(&"sudo" | &"time" | &"nohup")) {
+        words.remove(0);
+    }
+    let Some((&program, args)) = words.split_first() else {
+        return Err(Failure::new("", 0));
+    };
+    let machine = &net.machines[host as usize];
+    let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
+    Ok(match name.trim_end_matches(".exe") {
+        "ping" => Box::new(ping::Ping::parse(args, machine.kernel)?),
+        _ => return Err(Failure::new(format!("bash: {program}: command not found\n"), 127)),
+    })
+}
+
+/// Splits a command line into words as a shell does: blanks, quotes, backslashes.
+fn split(line: &str) -> Result<Vec<String>, Failure> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some('"') | None, '\\') => word.get_or_insert_default().extend(chars.next()),
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '#') if word.is_none() => break,
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, '&') if chars.as_str().trim().is_empty() => {}
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if let Some(q) = quote {
+        let text = format!("bash: -c: line 1: unexpected EOF while looking for matching `{q}'\n");
+        return Err(Failure::new(text, 2));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_in_a_shell() {
+        let check = |line: &str, want: &[&str]| assert_eq!(split(line).unwrap(), want, "{line}");
+        check("iperf -c  10.0.0.1 # x", &["iperf", "-c", "10.0.0.1"]);
+        check("scp 'a b' \"c d\":./ e\\ f", &["scp", "a b", "c d:./", "e f"]);
+        check("ping '' &", &["ping", ""]);
+        check("", &[]);
+        assert_eq!(split("ping 'x").unwrap_err().status, 2);
+    }
+}

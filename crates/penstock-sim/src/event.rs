@@ -1,0 +1,249 @@
+//! The event queue: what happens next, in a total order.
+//!
+//! Events are ordered by (time, sequence); the sequence is the order in which they were scheduled (or in which a
+//! place was [reserved](Queue::reserve)), so equal times never leave anything to chance. A 4-ary heap of 24-byte
+//! entries: half the levels of a binary one, four children in a cache line and a half.
+//!
+//! Timers are cancelled by generation: whoever owns one remembers the (time, sequence) it is armed for and ignores
+//! an event that no longer matches. Nothing is ever searched in the heap.
+
+use penstock_model::Time;
+
+/// What an event is about; the number says which one. Eight bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Event {
+    /// The oldest frame under way on this wire direction arrives.
+    Arrive(u32),
+    /// This NIC has its frame on the wire and may take another.
+    TxDone(u32),
+    /// This shared segment is free again.
+    SegmentFree(u32),
+    /// The qdisc watchdog of this NIC.
+    Watchdog(u32),
+    /// This host's processor has finished with a packet.
+    Cpu(u32),
+    /// This host's own timers (ARP retries, reassembly).
+    HostTimer(u32),
+    /// This TCP socket's timers.
+    Tcp(u32),
+    /// This program or flow asked to be woken.
+    App(u32),
+    /// A command of the timetable.
+    Command(u32),
+    /// A start of a program or flow.
+    Start(u32),
+    /// Take a sample of every series.
+    Sample,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    time: i64,
+    seq: u64,
+    event: Event,
+}
+
+impl Entry {
+    #[inline]
+    fn before(&self, other: &Entry) -> bool {
+        (self.time, self.seq) < (other.time, other.seq)
+    }
+}
+
+/// A place in the order of events that share a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Seq(u64);
+
+/// Events to come.
+pub(crate) struct Queue {
+    heap: Vec<Entry>,
+    next_seq: u64,
+    now: i64,
+}
+
+impl Queue {
+    /// An empty queue at time zero.
+    pub(crate) fn new() -> Queue {
+        Queue { heap: Vec::with_capacity(1024), next_seq: 0, now: 0 }
+    }
+    /// The present.
+    #[inline]
+    pub(crate) fn now(&self) -> Time {
+        Time::from_ns(self.now)
+    }
+    /// The next place in the order, for an event that is scheduled later.
+    #[inline]
+    pub(crate) fn reserve(&mut self) -> Seq {
+        let seq = Seq(self.next_seq);
+        self.next_seq += 1;
+        seq
+    }
+    /// Schedules an event; answers its place in the order.
+    ///
+    /// # Panics
+    /// When `time` is in the past.
+    #[inline]
+    pub(crate) fn schedule(&mut self, time: Time, event: Event) -> Seq {
+        let seq = self.reserve();
+        self.schedule_at(time, seq, event);
+        seq
+    }
+    /// Schedules an event at a place reserved earlier.
+    ///
+    /// # Panics
+    /// When `time` is in the past.
+    #[inline]
+    pub(crate) fn schedule_at(&mut self, time: Time, seq: Seq, event: Event) {
+        let time = time.as_ns();
+        assert!(time >= self.now, "event {event:?} scheduled into the past: {time} ns at {} ns", self.now);
+        let entry = Entry { time, seq: seq.0, event };
+        self.heap.push(entry);
+        self.sift_up(self.heap.len() - 1);
+    }
+    /// Takes the next event if it is due by `until`, and moves the present to it.
+    #[inline]
+    pub(crate) fn next_until(&mut self, until: Time) -> Option<(Seq, Event)> {
+        let first = *self.heap.first()?;
+        if first.time > until.as_ns() {
+            return None;
+        }
+        let last = self.heap.pop().expect("there is a first");
+        if !self.heap.is_empty() {
+            self.sift_down(last);
+        }
+        self.now = first.time;
+        Some((Seq(first.seq), first.event))
+    }
+    /// Moves the present forward although nothing happens.
+    pub(crate) fn advance(&mut self, to: Time) {
+        assert!(to.as_ns() >= self.now, "time runs forward only");
+        debug_assert!(self.heap.first().is_none_or(|e| e.time >= to.as_ns()));
+        self.now = to.as_ns();
+    }
+
+    fn sift_up(&mut self, mut at: usize) {
+        let entry = self.heap[at];
+        while at > 0 {
+            let parent = (at - 1) / 4;
+            if !entry.before(&self.heap[parent]) {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            at = parent;
+        }
+        self.heap[at] = entry;
+    }
+    /// Puts `entry` in at the root.
+    fn sift_down(&mut self, entry: Entry) {
+        let heap = &mut self.heap[..];
+        let mut at = 0;
+        loop {
+            let first = 4 * at + 1;
+            if first >= heap.len() {
+                break;
+            }
+            let last = (first + 4).min(heap.len());
+            let mut least = first;
+            for child in first + 1..last {
+                if heap[child].before(&heap[least]) {
+                    least = child;
+                }
+            }
+            if !heap[least].before(&entry) {
+                break;
+            }
+            heap[at] = heap[least];
+            at = least;
+        }
+        heap[at] = entry;
+    }
+}
+
+/// A timer that is cancelled or moved by forgetting: only the event that matches is the timer's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timer(Option<(Time, Seq)>);
+
+impl Timer {
+    /// Sees to it that an event comes at `want` or before. An armed earlier one is left to fire and be re-armed then,
+    /// which costs nothing while deadlines only move later (retransmission timers do).
+    #[inline]
+    pub(crate) fn arm(&mut self, want: Option<Time>, event: Event, queue: &mut Queue) {
+        let Some(want) = want else { return };
+        let want = want.max(queue.now());
+        if self.0.is_some_and(|(armed, _)| armed <= want) {
+            return;
+        }
+        self.0 = Some((want, queue.schedule(want, event)));
+    }
+    /// Whether the event of this place is the timer's; disarms it then.
+    #[inline]
+    pub(crate) fn fires(&mut self, seq: Seq) -> bool {
+        let mine = self.0.is_some_and(|(_, armed)| armed == seq);
+        if mine {
+            self.0 = None;
+        }
+        mine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penstock_model::Rng;
+
+    #[test]
+    fn order_is_time_then_sequence() {
+        let mut queue = Queue::new();
+        let mut rng = Rng::named(1, "event order");
+        for i in 0..2000 {
+            queue.schedule(Time::from_ns(i64::from(rng.below(50))), Event::App(i));
+        }
+        let mut seen = Vec::new();
+        while let Some((_, Event::App(i))) = queue.next_until(Time::MAX) {
+            seen.push((queue.now(), i));
+        }
+        assert_eq!(seen.len(), 2000);
+        assert!(seen.windows(2).all(|w| w[0] < w[1]));
+    }
+
+    #[test]
+    fn a_reserved_place_is_kept() {
+        let mut queue = Queue::new();
+        let first = queue.reserve();
+        queue.schedule(Time::from_ns(5), Event::App(2));
+        queue.schedule_at(Time::from_ns(5), first, Event::App(1));
+        assert_eq!(queue.next_until(Time::MAX).unwrap().1, Event::App(1));
+        assert_eq!(queue.next_until(Time::MAX).unwrap().1, Event::App(2));
+    }
+
+    #[test]
+    #[should_panic(expected = "into the past")]
+    fn the_past_is_refused() {
+        let mut queue = Queue::new();
+        queue.schedule(Time::from_ns(5), Event::Sample);
+        queue.next_until(Time::MAX);
+        queue.schedule(Time::from_ns(4), Event::Sample);
+    }
+
+    #[test]
+    fn a_moved_timer_fires_once() {
+        let mut queue = Queue::new();
+        let mut timer = Timer::default();
+        timer.arm(Some(Time::from_ns(10)), Event::Tcp(0), &mut queue);
+        timer.arm(Some(Time::from_ns(4)), Event::Tcp(0), &mut queue);
+        timer.arm(Some(Time::from_ns(20)), Event::Tcp(0), &mut queue);
+        let mut fired = Vec::new();
+        while let Some((seq, _)) = queue.next_until(Time::MAX) {
+            if timer.fires(seq) {
+                fired.push(queue.now().as_ns());
+            }
+        }
+        assert_eq!(fired, [4]);
+    }
+
+    #[test]
+    fn an_event_is_eight_bytes() {
+        assert_eq!(size_of::<Event>(), 8);
+        assert_eq!(size_of::<Entry>(), 24);
+    }
+}

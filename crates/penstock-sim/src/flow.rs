@@ -1,0 +1,192 @@
+//! What is counted of each flow, in constant time per packet.
+
+use crate::histogram::Histogram;
+use crate::results::{FlowResult, TcpResult};
+use crate::spec::{FlowId, HostId};
+use penstock_model::{Span, Time};
+
+/// What a packet is to its flow. `Skb::flow` carries flow and part: 0 for packets of no flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// Payload on its way from the flow's source to its sink: this is counted.
+    Data,
+    /// From the source without payload: SYN, pure ACK.
+    Control,
+    /// From the sink: ACKs, replies.
+    Back,
+}
+
+/// The number that a packet carries for its flow and part.
+#[inline]
+pub(crate) const fn tag(flow: u32, part: Part) -> u32 {
+    1 + 3 * flow + part as u32
+}
+/// Flow and part of a packet.
+#[inline]
+pub(crate) const fn untag(tag: u32) -> Option<(u32, Part)> {
+    if tag == 0 {
+        return None;
+    }
+    let part = match (tag - 1) % 3 {
+        0 => Part::Data,
+        1 => Part::Control,
+        _ => Part::Back,
+    };
+    Some(((tag - 1) / 3, part))
+}
+
+/// `Skb::seq` of a retransmission has this bit.
+pub(crate) const RETRANSMISSION: u64 = 1 << 63;
+
+/// Counters of one flow.
+pub(crate) struct Flow {
+    pub(crate) name: String,
+    pub(crate) group: String,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) proto: &'static str,
+    /// Sockets at the source and at the sink, `NONE` where there is none (yet).
+    pub(crate) socks: [u32; 2],
+    pub(crate) started: Option<Time>,
+    pub(crate) completed: Option<Time>,
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_packets: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) lost_packets: u64,
+    pub(crate) marked_packets: u64,
+    pub(crate) retransmitted_packets: u64,
+    pub(crate) goodput_bytes: u64,
+    pub(crate) first_received: Time,
+    pub(crate) last_received: Time,
+    pub(crate) owd: Histogram,
+    last_transit: i64,
+    /// Jitter times 16, as RFC 3550 appendix A.8 keeps it.
+    jitter_16: i64,
+    owd_sum: i64,
+    pub(crate) tcp: Option<TcpResult>,
+}
+
+impl Flow {
+    pub(crate) fn new(name: String, from: u32, to: u32, proto: &'static str) -> Flow {
+        Flow {
+            name,
+            group: String::new(),
+            from,
+            to,
+            proto,
+            socks: [u32::MAX; 2],
+            started: None,
+            completed: None,
+            sent_packets: 0,
+            sent_bytes: 0,
+            received_packets: 0,
+            received_bytes: 0,
+            lost_packets: 0,
+            marked_packets: 0,
+            retransmitted_packets: 0,
+            goodput_bytes: 0,
+            first_received: Time::ZERO,
+            last_received: Time::ZERO,
+            owd: Histogram::default(),
+            last_transit: 0,
+            jitter_16: 0,
+            owd_sum: 0,
+            tcp: None,
+        }
+    }
+    /// The source sends a frame.
+    #[inline]
+    pub(crate) fn sent(&mut self, len: u32, retransmission: bool, now: Time) {
+        if self.sent_packets == 0 {
+            self.started = self.started.or(Some(now));
+        }
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(len);
+        self.retransmitted_packets += u64::from(retransmission);
+    }
+    /// A frame reached the sink.
+    #[inline]
+    pub(crate) fn received(&mut self, len: u32, ce: bool, created: Time, now: Time) {
+        let transit = (now - created).as_ns();
+        if self.received_packets == 0 {
+            self.first_received = now;
+        } else {
+            //= RFC 3550 appendix A.8
+            let d = (transit - self.last_transit).abs();
+            self.jitter_16 += d - ((self.jitter_16 + 8) >> 4);
+        }
+        self.last_transit = transit;
+        self.last_received = now;
+        self.received_packets += 1;
+        self.received_bytes += u64::from(len);
+        self.marked_packets += u64::from(ce);
+        self.owd.record(transit as u64);
+        self.owd_sum += transit;
+    }
+    /// Sum and count of the one-way delays so far, ns.
+    pub(crate) fn owd_total(&self) -> (i64, i64) {
+        (self.owd_sum, self.received_packets as i64)
+    }
+    /// Interarrival jitter so far.
+    pub(crate) fn jitter(&self) -> Span {
+        Span::from_ns(self.jitter_16 >> 4)
+    }
+    pub(crate) fn result(&self, id: u32) -> FlowResult {
+        FlowResult {
+            id: FlowId(id),
+            name: self.name.clone(),
+            group: self.group.clone(),
+            from: HostId(self.from),
+            to: HostId(self.to),
+            proto: self.proto,
+            started: self.started,
+            completed: self.completed,
+            sent_packets: self.sent_packets,
+            sent_bytes: self.sent_bytes,
+            received_packets: self.received_packets,
+            received_bytes: self.received_bytes,
+            lost_packets: self.lost_packets,
+            marked_packets: self.marked_packets,
+            retransmitted_packets: self.retransmitted_packets,
+            goodput_bytes: self.goodput_bytes,
+            received_span: (self.received_packets > 0).then_some((self.first_received, self.last_received)),
+            owd: self.owd.clone(),
+            jitter: self.jitter(),
+            tcp: self.tcp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_go_both_ways() {
+        assert_eq!(untag(0), None);
+        for flow in [0, 1, 77] {
+            for part in [Part::Data, Part::Control, Part::Back] {
+                assert_eq!(untag(tag(flow, part)), Some((flow, part)));
+            }
+        }
+    }
+
+    #[test]
+    fn jitter_is_rfc_3550_s() {
+        let mut flow = Flow::new(String::new(), 0, 0, "udp");
+        let mut exact = 0.0f64;
+        let mut last = None;
+        for i in 0..200i64 {
+            let transit = 1_000_000 + (i * 7919) % 50_000;
+            let created = Time::from_ns(i * 10_000_000);
+            flow.received(100, false, created, created + Span::from_ns(transit));
+            if let Some(before) = last {
+                let d = (transit - before as i64).abs() as f64;
+                exact += (d - exact) / 16.0;
+            }
+            last = Some(transit);
+        }
+        assert!((flow.jitter().as_ns() as f64 - exact).abs() < 10.0);
+    }
+}

@@ -1,0 +1,434 @@
+//! The machines and what lies between them: frames from card to card, processors, drops.
+//!
+//! Everything that happens to one host at one instant is done before the next event: [`Net::settle`] carries out what
+//! the host's calls asked for (a card has something to send, a packet is for a socket) until nothing is left.
+
+use crate::event::{Event, Queue, Timer};
+use crate::flow::{Flow, Part, untag};
+use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire, serialisation};
+use crate::results::{DropCount, DropKey};
+use crate::socket::{Sock, SocketTable};
+use crate::spec::{HostId, Stack};
+use penstock_host::{Effect, Host, HostCx};
+use penstock_model::{Kernel, Rng, Time};
+use penstock_packet::{Packet, Pool};
+use std::collections::{BTreeMap, VecDeque};
+
+/// No such thing, in a table of indices.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Something a program waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Wake {
+    /// One of its timers.
+    Timer(u32),
+    /// Its connection is open.
+    Connected(u32),
+    /// Its connection ended with an error (`errno`'s text).
+    Failed(u32, &'static str),
+    /// A connection came in on its listening socket.
+    Accepted(u32),
+    /// There is something to read.
+    Readable(u32),
+    /// There is room to write again.
+    Writable(u32),
+    /// The peer has closed and all was read.
+    Eof(u32),
+    /// The connection is over (both sides closed and acknowledged).
+    Closed(u32),
+    /// A datagram came.
+    Datagram { sock: u32, from: (std::net::Ipv4Addr, u16), len: u32, seq: u64 },
+    /// An echo reply: its ICMP length, sequence number, TTL.
+    Echo { len: u32, seq: u16, ttl: u8, from: std::net::Ipv4Addr },
+    /// An ICMP error about an echo of ours.
+    EchoError { from: std::net::Ipv4Addr, ty: u8, code: u8, seq: u16 },
+}
+
+/// One host and what surrounds it.
+pub(crate) struct Machine {
+    pub(crate) name: String,
+    pub(crate) kernel: Kernel,
+    pub(crate) stack: Stack,
+    pub(crate) host: Host,
+    /// Cards by interface index.
+    pub(crate) nics: Vec<u32>,
+    pub(crate) cpu: Cpu,
+    pub(crate) timer: Timer,
+    pub(crate) sockets: SocketTable,
+}
+
+struct DropSlot {
+    host: u32,
+    ifindex: u32,
+    place: &'static str,
+    reason: &'static str,
+    count: DropCount,
+}
+
+/// Everything but the programs.
+pub(crate) struct Net {
+    pub(crate) seed: u64,
+    pub(crate) queue: Queue,
+    pub(crate) pool: Pool,
+    pub(crate) machines: Vec<Machine>,
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) socks: Vec<Sock>,
+    pub(crate) wakes: VecDeque<(u32, Wake)>,
+    pub(crate) app_timers: Vec<AppTimer>,
+    pub(crate) files: BTreeMap<String, u64>,
+    pub(crate) names: BTreeMap<String, std::net::Ipv4Addr>,
+    pub(crate) hops: u64,
+    pub(crate) out: Vec<Effect>,
+    work: Vec<Effect>,
+    drops: Vec<DropSlot>,
+}
+
+/// A timer of a program.
+pub(crate) struct AppTimer {
+    pub(crate) app: u32,
+    pub(crate) token: u32,
+    pub(crate) timer: Timer,
+}
+
+impl Net {
+    pub(crate) fn new(seed: u64) -> Net {
+        Net {
+            seed,
+            queue: Queue::new(),
+            pool: Pool::new(),
+            machines: Vec::new(),
+            nics: Vec::new(),
+            wires: Vec::new(),
+            segments: Vec::new(),
+            flows: Vec::new(),
+            socks: Vec::new(),
+            wakes: VecDeque::new(),
+            app_timers: Vec::new(),
+            files: BTreeMap::new(),
+            names: BTreeMap::new(),
+            hops: 0,
+            out: Vec::new(),
+            work: Vec::new(),
+            drops: Vec::new(),
+        }
+    }
+    /// The present.
+    #[inline]
+    pub(crate) fn now(&self) -> Time {
+        self.queue.now()
+    }
+    /// A stream of chance of this run.
+    pub(crate) fn rng(&self, name: &str) -> Rng {
+        Rng::named(self.seed, name)
+    }
+
+    /// Calls a host with what it needs; [`settle`](Net::settle) afterwards.
+    #[inline]
+    pub(crate) fn on_host<R>(&mut self, host: u32, call: impl FnOnce(&mut Host, &mut HostCx<'_>) -> R) -> R {
+        let mut cx = HostCx { now: self.queue.now(), pool: &mut self.pool, out: &mut self.out };
+        call(&mut self.machines[host as usize].host, &mut cx)
+    }
+
+    /// Does what the calls to this host asked for, until nothing is left to do at this instant.
+    #[inline]
+    pub(crate) fn settle(&mut self, host: u32) {
+        while !self.out.is_empty() {
+            let mut work = std::mem::take(&mut self.work);
+            std::mem::swap(&mut work, &mut self.out);
+            for effect in work.drain(..) {
+                match effect {
+                    Effect::Kick(ifindex) => self.kick(self.machines[host as usize].nics[ifindex as usize]),
+                    Effect::Deliver(packet) => self.deliver(host, packet),
+                    Effect::Dropped { packet, ifindex, place, reason } => {
+                        self.lost_on(host, ifindex, packet, place, reason);
+                    }
+                }
+            }
+            self.work = work;
+        }
+        self.arm_host_timer(host);
+    }
+
+    fn arm_host_timer(&mut self, host: u32) {
+        let machine = &mut self.machines[host as usize];
+        machine.timer.arm(machine.host.next_timer(), Event::HostTimer(host), &mut self.queue);
+    }
+
+    /// The card has something to send.
+    #[inline]
+    pub(crate) fn kick(&mut self, n: u32) {
+        let now = self.queue.now();
+        let nic = &mut self.nics[n as usize];
+        match nic.port {
+            Port::Wire(_) if nic.busy_until > now => {
+                self.fill_ring(n);
+                self.await_wire(n);
+            }
+            Port::Wire(wire) => self.transmit(n, wire),
+            Port::Segment(s) => self.join_line(s, n),
+            Port::Nothing => {
+                let host = nic.host;
+                while let Some(packet) = self.next_frame(n) {
+                    self.lost_at(host, packet, "link", "no-carrier");
+                }
+            }
+        }
+    }
+    /// Sees to it that the card is asked again when its wire is free, if there is anything more to send.
+    #[inline]
+    fn await_wire(&mut self, n: u32) {
+        let nic = &mut self.nics[n as usize];
+        if nic.tx_pending {
+            return;
+        }
+        let more = !nic.queue.is_empty() || qlen(&self.machines[nic.host as usize].host, nic.ifindex) > 0;
+        if more {
+            nic.tx_pending = true;
+            self.queue.schedule(nic.busy_until, Event::TxDone(n));
+        }
+    }
+    /// The wire of this card is free.
+    pub(crate) fn tx_done(&mut self, n: u32) {
+        let nic = &mut self.nics[n as usize];
+        nic.tx_pending = false;
+        let host = nic.host;
+        if let Port::Wire(wire) = nic.port {
+            self.transmit(n, wire);
+        }
+        self.settle(host);
+    }
+    /// Puts frames on the wire until it is busy or nothing is left.
+    #[inline]
+    fn transmit(&mut self, n: u32, wire: u32) {
+        let now = self.queue.now();
+        while let Some(packet) = self.next_frame(n) {
+            let nic = &mut self.nics[n as usize];
+            let framing = self.wires[wire as usize].framing;
+            let takes = serialisation(framing.wire_len(packet.len), nic.rate);
+            nic.busy_until = now + takes;
+            self.put_on_wire(n, wire, packet, now + takes);
+            if takes.as_ns() > 0 {
+                self.fill_ring(n);
+                self.await_wire(n);
+                return;
+            }
+        }
+        self.arm_watchdog(n);
+    }
+    fn arm_watchdog(&mut self, n: u32) {
+        let nic = &mut self.nics[n as usize];
+        let wakeup = self.machines[nic.host as usize].host.next_wakeup(nic.ifindex);
+        nic.watchdog.arm(wakeup, Event::Watchdog(n), &mut self.queue);
+    }
+    /// The card's next frame: from its ring, or from the discipline.
+    #[inline]
+    fn next_frame(&mut self, n: u32) -> Option<Packet> {
+        let nic = &mut self.nics[n as usize];
+        if let Some(packet) = nic.queue.pop_front() {
+            return Some(packet);
+        }
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        let packet = self.on_host(host, |h, cx| h.dequeue(ifindex, cx))?;
+        self.left_host(host, &packet);
+        Some(packet)
+    }
+    fn fill_ring(&mut self, n: u32) {
+        let nic = &self.nics[n as usize];
+        if nic.ring == 0 {
+            return;
+        }
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        while (self.nics[n as usize].queue.len() as u64) < u64::from(self.nics[n as usize].ring) {
+            let Some(packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
+                self.arm_watchdog(n);
+                return;
+            };
+            self.left_host(host, &packet);
+            self.nics[n as usize].queue.push_back(packet);
+        }
+    }
+
+    /// Sends a frame whose last bit leaves at `end`.
+    #[inline]
+    fn put_on_wire(&mut self, n: u32, wire: u32, packet: Packet, end: Time) {
+        self.hops += 1;
+        let w = &mut self.wires[wire as usize];
+        if w.way.loses() {
+            let host = self.nics[n as usize].host;
+            self.lost_at(host, packet, "link", "loss");
+            return;
+        }
+        let arrival = end + w.way.delay;
+        let seq = self.queue.reserve();
+        if w.in_flight.is_empty() {
+            self.queue.schedule_at(arrival, seq, Event::Arrive(wire));
+        }
+        w.in_flight.push_back((arrival, seq, packet));
+    }
+    /// The oldest frame on this wire arrives.
+    pub(crate) fn arrive(&mut self, wire: u32) {
+        let w = &mut self.wires[wire as usize];
+        let (_, _, packet) = w.in_flight.pop_front().expect("a frame is under way where one arrives");
+        if let Some(&(arrival, seq, _)) = w.in_flight.front() {
+            self.queue.schedule_at(arrival, seq, Event::Arrive(wire));
+        }
+        let nic = &self.nics[w.to_nic as usize];
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        let cpu = &mut self.machines[host as usize].cpu;
+        if cpu.is_free() {
+            self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));
+            self.settle(host);
+            return;
+        }
+        if cpu.backlog.len() > NETDEV_MAX_BACKLOG {
+            self.lost_at(host, packet, "cpu", "backlog");
+            return;
+        }
+        if cpu.backlog.is_empty() {
+            let service = cpu.service(packet.len);
+            self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
+        }
+        cpu.backlog.push_back((ifindex, packet));
+    }
+    /// The processor has finished with its first frame.
+    pub(crate) fn cpu_done(&mut self, host: u32) {
+        let cpu = &mut self.machines[host as usize].cpu;
+        let (ifindex, packet) = cpu.backlog.pop_front().expect("the processor had a frame");
+        if let Some((_, next)) = cpu.backlog.front() {
+            let len = next.len;
+            let service = cpu.service(len);
+            self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
+        }
+        self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));
+        self.settle(host);
+    }
+
+    fn join_line(&mut self, s: u32, n: u32) {
+        let now = self.queue.now();
+        if !self.nics[n as usize].in_line {
+            self.nics[n as usize].in_line = true;
+            self.segments[s as usize].line.push_back(n);
+        }
+        let segment = &mut self.segments[s as usize];
+        if segment.busy_until <= now {
+            self.serve_segment(s);
+        } else if !segment.free_pending {
+            segment.free_pending = true;
+            self.queue.schedule(segment.busy_until, Event::SegmentFree(s));
+        }
+    }
+    /// The segment is free again.
+    pub(crate) fn segment_free(&mut self, s: u32) {
+        self.segments[s as usize].free_pending = false;
+        self.serve_segment(s);
+    }
+    /// Gives the free segment to the cards in line.
+    fn serve_segment(&mut self, s: u32) {
+        let now = self.queue.now();
+        while self.segments[s as usize].busy_until <= now {
+            let Some(n) = self.segments[s as usize].line.pop_front() else { return };
+            self.nics[n as usize].in_line = false;
+            let Some(packet) = self.next_frame(n) else {
+                self.arm_watchdog(n);
+                continue;
+            };
+            self.broadcast(s, n, packet);
+            let (host, ifindex) = (self.nics[n as usize].host, self.nics[n as usize].ifindex);
+            if qlen(&self.machines[host as usize].host, ifindex) > 0
+                || !self.nics[n as usize].queue.is_empty()
+            {
+                self.nics[n as usize].in_line = true;
+                self.segments[s as usize].line.push_back(n);
+            }
+        }
+        let segment = &mut self.segments[s as usize];
+        if !segment.line.is_empty() && !segment.free_pending {
+            segment.free_pending = true;
+            self.queue.schedule(segment.busy_until, Event::SegmentFree(s));
+        }
+    }
+    /// One frame on the segment: to every other card that its address concerns.
+    fn broadcast(&mut self, s: u32, n: u32, packet: Packet) {
+        let now = self.queue.now();
+        let segment = &mut self.segments[s as usize];
+        let takes = serialisation(segment.framing.wire_len(packet.len), self.nics[n as usize].rate);
+        segment.busy_until = now + takes;
+        let me = segment.nics.iter().position(|&x| x == n).expect("the card is on its segment");
+        let count = segment.nics.len();
+        let to_all = packet.eth.1[0] & 1 == 1;
+        let mut last = None;
+        for i in 0..count {
+            let segment = &self.segments[s as usize];
+            let to = &self.nics[segment.nics[i] as usize];
+            if i == me || !(to_all || mac(&self.machines[to.host as usize].host, to.ifindex) == packet.eth.1)
+            {
+                continue;
+            }
+            if let Some(wire) = last.replace(segment.wires[me * count + i]) {
+                let copy = self.pool.alloc((*packet).clone());
+                self.put_on_wire(n, wire, copy, now + takes);
+                self.hops -= 1;
+            }
+        }
+        match last {
+            Some(wire) => self.put_on_wire(n, wire, packet, now + takes),
+            None => self.lost_at(self.nics[n as usize].host, packet, "link", "no-receiver"),
+        }
+    }
+
+    /// A packet is lost at no device in particular.
+    fn lost_at(&mut self, host: u32, packet: Packet, place: &'static str, reason: &'static str) {
+        self.lost_on(host, 0, packet, place, reason);
+    }
+    /// A packet is lost: counted by device, place and reason, and with its flow.
+    pub(crate) fn lost_on(
+        &mut self,
+        host: u32,
+        ifindex: u32,
+        packet: Packet,
+        place: &'static str,
+        reason: &'static str,
+    ) {
+        let here =
+            |d: &DropSlot| d.host == host && d.ifindex == ifindex && d.reason == reason && d.place == place;
+        let at = self.drops.iter().position(here).unwrap_or_else(|| {
+            self.drops.push(DropSlot { host, ifindex, place, reason, count: DropCount::default() });
+            self.drops.len() - 1
+        });
+        let slot = &mut self.drops[at];
+        slot.count.packets += 1;
+        slot.count.bytes += u64::from(packet.len);
+        if let Some((flow, Part::Data)) = untag(packet.flow) {
+            self.flows[flow as usize].lost_packets += 1;
+        }
+        if packet.iif == 0 && packet.flow != 0 {
+            self.dropped_at_home(host, &packet);
+        }
+        self.pool.free(packet);
+    }
+    /// All losses so far.
+    pub(crate) fn drops(&self) -> BTreeMap<DropKey, DropCount> {
+        let key = |d: &DropSlot| DropKey {
+            host: HostId(d.host),
+            device: self.machines[d.host as usize]
+                .host
+                .device(d.ifindex)
+                .map(|n| n.name.clone())
+                .unwrap_or_default(),
+            place: d.place,
+            reason: d.reason,
+        };
+        self.drops.iter().map(|d| (key(d), d.count)).collect()
+    }
+}
+
+#[inline]
+fn qlen(host: &Host, ifindex: u32) -> u32 {
+    host.device(ifindex).map_or(0, |d| d.tree.qlen())
+}
+fn mac(host: &Host, ifindex: u32) -> [u8; 6] {
+    host.device(ifindex).map_or([0; 6], |d| d.mac)
+}

@@ -1,0 +1,279 @@
+//! What a run gives: per program, per flow, drops, series. Times in ns, amounts in bytes, all integers.
+
+use crate::histogram::Histogram;
+use crate::spec::{AppId, FlowId, HostId};
+use penstock_model::{Span, Time};
+use std::collections::BTreeMap;
+
+/// Everything a run gives.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Results {
+    /// Programs, in the order they were added.
+    pub apps: Vec<AppResult>,
+    /// Flows: those added as such, and those the programs made, in the order of their making.
+    pub flows: Vec<FlowResult>,
+    /// Lost packets by place and reason.
+    pub drops: BTreeMap<DropKey, DropCount>,
+    /// Commands of the timetable with what they printed.
+    pub commands: Vec<CommandResult>,
+    /// The series, if sampling was on.
+    pub series: SeriesSet,
+    /// When the run ended.
+    pub ended: Time,
+    /// Packets over links: one packet over one link is one hop.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// One program's run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AppResult {
+    /// Which.
+    pub id: AppId,
+    /// Where.
+    pub host: HostId,
+    /// The command line.
+    pub run: String,
+    /// First word of the command line.
+    pub program: String,
+    /// What it printed, standard output and error in order.
+    pub output: String,
+    /// Exit status; `None`: still running when the run ended.
+    pub exit: Option<i32>,
+    /// When it started.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Option<Time>,
+    /// Payload bytes it sent or received, by its own count.
+    pub bytes: Option<u64>,
+    /// The length of time that its own report divides the bytes by.
+    pub duration: Option<Span>,
+    /// Throughput by its own count, bit/s, rounded down.
+    pub throughput_bit_s: Option<u64>,
+    /// Round trips (ping).
+    pub rtt: Option<Histogram>,
+    /// Every round trip in order, ns (ping).
+    pub rtts: Vec<i64>,
+    /// Standard deviation of the round trips as ping prints it, ns.
+    pub rtt_mdev: Option<Span>,
+    /// Sent and received packets by its own count (ping, UDP).
+    pub packets: Option<(u64, u64)>,
+    /// Jitter by its own count (UDP).
+    pub jitter: Option<Span>,
+    /// Its interval reports.
+    pub intervals: Vec<Interval>,
+    /// The flows it made.
+    pub flows: Vec<FlowId>,
+}
+
+impl AppResult {
+    pub(crate) fn new(id: AppId, host: HostId, run: &str, program: &str, at: Time) -> AppResult {
+        AppResult {
+            id,
+            host,
+            run: run.to_owned(),
+            program: program.to_owned(),
+            output: String::new(),
+            exit: None,
+            started: at,
+            ended: None,
+            bytes: None,
+            duration: None,
+            throughput_bit_s: None,
+            rtt: None,
+            rtts: Vec::new(),
+            rtt_mdev: None,
+            packets: None,
+            jitter: None,
+            intervals: Vec::new(),
+            flows: Vec::new(),
+        }
+    }
+}
+
+/// One line of an interval report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interval {
+    /// Stream within the program, from 0.
+    pub stream: u32,
+    /// From, since the start of the transfer.
+    pub from: Span,
+    /// To.
+    pub to: Span,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// One flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowResult {
+    /// Which.
+    pub id: FlowId,
+    /// Its name.
+    pub name: String,
+    /// Its group; may be empty.
+    pub group: String,
+    /// Sending host.
+    pub from: HostId,
+    /// Receiving host.
+    pub to: HostId,
+    /// `tcp`, `udp` or `icmp`.
+    pub proto: &'static str,
+    /// When the sender began.
+    pub started: Option<Time>,
+    /// When it had sent everything (and TCP was told that all arrived).
+    pub completed: Option<Time>,
+    /// Packets sent by the source, retransmissions included.
+    pub sent_packets: u64,
+    /// Their bytes as frames (`skb->len`).
+    pub sent_bytes: u64,
+    /// Packets that reached the receiving host's socket layer.
+    pub received_packets: u64,
+    /// Their bytes as frames.
+    pub received_bytes: u64,
+    /// Packets dropped on the way.
+    pub lost_packets: u64,
+    /// Received packets with CE.
+    pub marked_packets: u64,
+    /// Packets that were retransmissions.
+    pub retransmitted_packets: u64,
+    /// Payload bytes delivered in order to the application.
+    pub goodput_bytes: u64,
+    /// First and last arrival at the receiver.
+    pub received_span: Option<(Time, Time)>,
+    /// One-way delays, ns, from the moment the transport made the packet.
+    pub owd: Histogram,
+    /// Interarrival jitter (RFC 3550 section 6.4.1).
+    pub jitter: Span,
+    /// What the sending TCP says of itself, at its end or the run's.
+    pub tcp: Option<TcpResult>,
+}
+
+/// What the sending TCP says of itself at the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpResult {
+    /// Congestion window, packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, packets.
+    pub ssthresh: u32,
+    /// Smoothed round trip.
+    pub srtt: Span,
+    /// Payload bytes acknowledged by the peer.
+    pub acked_bytes: u64,
+    /// Segments retransmitted.
+    pub retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Entries into fast recovery.
+    pub recoveries: u64,
+}
+
+/// Where and why a packet was lost.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DropKey {
+    /// The host; for loss on a link, the one that sent.
+    pub host: HostId,
+    /// The device it was to leave by, or came in by; empty where there is none.
+    pub device: String,
+    /// The place: `qdisc`, `arp`, `ip_forward`, a netfilter chain… as the host names them, `link`, `cpu`, `socket`.
+    pub place: &'static str,
+    /// The reason in a word.
+    pub reason: &'static str,
+}
+
+/// How much was lost so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DropCount {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes as frames.
+    pub bytes: u64,
+}
+
+/// A command of the timetable and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommandResult {
+    /// Where.
+    pub host: HostId,
+    /// When.
+    pub at: Time,
+    /// The line.
+    pub line: String,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// Exit status.
+    pub status: i32,
+}
+
+/// All series, with one common clock.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SeriesSet {
+    /// The sampling instants.
+    pub times: Vec<Time>,
+    /// The series.
+    pub series: Vec<Series>,
+}
+
+/// One quantity over time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Series {
+    /// Where it was measured; `None` for flows.
+    pub host: Option<HostId>,
+    /// What: `eth0`, `eth0 htb 1:`, `eth0 class 1:10`, `flow NAME`.
+    pub object: String,
+    /// Which object of the host, as a number: finds the series again.
+    pub(crate) key: u64,
+    /// Which quantity.
+    pub metric: Metric,
+    /// Index into the times of the first value: an object may come to be later than the run.
+    pub first: usize,
+    /// Values. Cumulative for counters ([`Metric::is_counter`]).
+    pub values: Vec<i64>,
+}
+
+/// The quantities that are sampled.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Metric {
+    /// Bytes that left (counter).
+    Bytes,
+    /// Packets that left (counter).
+    Packets,
+    /// Packets dropped (counter).
+    Drops,
+    /// Bytes waiting (gauge).
+    Backlog,
+    /// Packets waiting (gauge).
+    Qlen,
+    /// Payload bytes delivered in order (counter).
+    Goodput,
+    /// Congestion window, packets (gauge).
+    Cwnd,
+    /// Smoothed round trip, ns (gauge).
+    Srtt,
+    /// Mean one-way delay of the packets since the sample before, ns (gauge; 0 without any).
+    Owd,
+}
+
+impl Metric {
+    /// Whether values only grow: differences are the quantity.
+    pub const fn is_counter(self) -> bool {
+        matches!(self, Metric::Bytes | Metric::Packets | Metric::Drops | Metric::Goodput)
+    }
+    /// The name in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Metric::Bytes => "bytes",
+            Metric::Packets => "packets",
+            Metric::Drops => "drops",
+            Metric::Backlog => "backlog",
+            Metric::Qlen => "qlen",
+            Metric::Goodput => "goodput",
+            Metric::Cwnd => "cwnd",
+            Metric::Srtt => "srtt",
+            Metric::Owd => "owd",
+        }
+    }
+}

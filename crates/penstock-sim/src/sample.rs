@@ -1,0 +1,162 @@
+//! Series: every counter and every queue, looked at in equal intervals.
+//!
+//! A sample reads and changes nothing. Counters are kept as they stand (cumulative), so giving up every second sample
+//! loses no traffic, only resolution.
+
+use crate::net::Net;
+use crate::results::{Metric, Series, SeriesSet};
+use crate::spec::HostId;
+use penstock_model::{Handle, Span, Time};
+
+/// Instants kept before every second one is given up.
+const MOST: usize = 65_536;
+
+/// Takes the samples.
+pub(crate) struct Sampler {
+    interval: Span,
+    set: SeriesSet,
+    /// One-way delay sums at the sample before, by flow.
+    owd: Vec<(i64, i64)>,
+    /// Where the search for the next series goes on: objects come in the same order every time.
+    cursor: usize,
+}
+
+impl Sampler {
+    pub(crate) fn new(interval: Span) -> Sampler {
+        Sampler { interval, set: SeriesSet::default(), owd: Vec::new(), cursor: 0 }
+    }
+    pub(crate) fn interval(&self) -> Span {
+        self.interval
+    }
+    pub(crate) fn set(&self) -> &SeriesSet {
+        &self.set
+    }
+
+    /// Takes one sample of everything.
+    pub(crate) fn sample(&mut self, net: &Net) {
+        let now = net.now();
+        self.set.times.push(now);
+        self.cursor = 0;
+        self.owd.resize(net.flows.len(), (0, 0));
+        for (i, flow) in net.flows.iter().enumerate() {
+            let name = || format!("flow {}", flow.name);
+            self.put(None, i as u64, &name, Metric::Goodput, flow.goodput_bytes as i64);
+            self.put(None, i as u64, &name, Metric::Bytes, flow.received_bytes as i64);
+            self.put(None, i as u64, &name, Metric::Drops, flow.lost_packets as i64);
+            let (sum, count) = flow.owd_total();
+            let (sum_before, count_before) = self.owd[i];
+            self.owd[i] = (sum, count);
+            let mean = if count > count_before { (sum - sum_before) / (count - count_before) } else { 0 };
+            self.put(None, i as u64, &name, Metric::Owd, mean);
+            if let Some(end) = net.endpoint(flow.socks[0]) {
+                let info = end.info();
+                self.put(None, i as u64, &name, Metric::Cwnd, i64::from(info.cwnd));
+                self.put(None, i as u64, &name, Metric::Srtt, info.srtt.as_ns());
+            }
+        }
+        for (h, machine) in net.machines.iter().enumerate() {
+            for device in machine.host.devices().iter().filter(|d| !d.loopback) {
+                self.device(h as u32, device, now);
+            }
+        }
+        if self.set.times.len() >= MOST {
+            self.halve();
+        }
+    }
+
+    fn device(&mut self, host: u32, device: &penstock_host::NetDevice, now: Time) {
+        let host = Some(HostId(host));
+        let key = u64::from(device.ifindex) << 40;
+        let name = || device.name.clone();
+        self.put(host, key, &name, Metric::Bytes, device.counters.tx_bytes as i64);
+        self.put(host, key, &name, Metric::Packets, device.counters.tx_packets as i64);
+        for q in device.tree.dump_qdiscs(now) {
+            let id = key | 1 << 36 | u64::from(handle(q.handle)) << 1;
+            let name = || format!("{} {} {}", device.name, q.kind, q.handle);
+            let s = &q.stats;
+            self.put(host, id, &name, Metric::Bytes, s.bytes as i64);
+            self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
+            self.put(host, id, &name, Metric::Backlog, i64::from(s.backlog));
+            self.put(host, id, &name, Metric::Qlen, i64::from(s.qlen));
+        }
+        for c in device.tree.dump_classes(now) {
+            let id = key | 2 << 36 | u64::from(handle(c.classid)) << 1;
+            let name = || format!("{} class {}", device.name, c.classid);
+            let s = &c.stats;
+            self.put(host, id, &name, Metric::Bytes, s.bytes as i64);
+            self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
+            self.put(host, id, &name, Metric::Backlog, i64::from(s.backlog));
+            self.put(host, id, &name, Metric::Qlen, i64::from(s.qlen));
+        }
+    }
+
+    /// Enters one value; makes the series when there is none.
+    fn put(&mut self, host: Option<HostId>, key: u64, name: &dyn Fn() -> String, metric: Metric, value: i64) {
+        let at = self.set.times.len() - 1;
+        let is_it = |s: &Series| s.key == key && s.host == host && s.metric == metric;
+        let n = self.set.series.len();
+        // Mostly the next one; else it is looked for, or new.
+        let found = (0..n).map(|i| (self.cursor + i) % n).find(|&i| is_it(&self.set.series[i]));
+        let i = found.unwrap_or_else(|| {
+            let object = name();
+            self.set.series.push(Series { host, key, object, metric, first: at, values: Vec::new() });
+            n
+        });
+        self.cursor = i + 1;
+        let series = &mut self.set.series[i];
+        // An object that was away for a while (a class deleted and made again) stands still meanwhile.
+        let gap = at - series.first - series.values.len();
+        let last = series.values.last().copied().unwrap_or(0);
+        series.values.extend(std::iter::repeat_n(last, gap));
+        series.values.push(value);
+    }
+
+    /// Gives up every second instant and doubles the interval.
+    fn halve(&mut self) {
+        self.interval = self.interval * 2;
+        for series in &mut self.set.series {
+            let first = series.first;
+            let mut at = first;
+            series.values.retain(|_| {
+                at += 1;
+                (at - 1) % 2 == 0
+            });
+            series.first = first.div_ceil(2);
+        }
+        let mut at = 0;
+        self.set.times.retain(|_| {
+            at += 1;
+            (at - 1) % 2 == 0
+        });
+    }
+}
+
+fn handle(handle: Handle) -> u32 {
+    handle.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halving_keeps_values_with_their_instants() {
+        let mut sampler = Sampler::new(Span::from_ms(1));
+        for i in 0..10i64 {
+            sampler.set.times.push(Time::from_ns(i));
+            sampler.cursor = 0;
+            sampler.put(None, 1, &|| "a".to_owned(), Metric::Bytes, i);
+            if i >= 3 {
+                sampler.put(None, 2, &|| "b".to_owned(), Metric::Bytes, i);
+            }
+        }
+        sampler.halve();
+        let set = &sampler.set;
+        for series in &set.series {
+            for (i, &value) in series.values.iter().enumerate() {
+                assert_eq!(set.times[series.first + i].as_ns(), value, "{}", series.object);
+            }
+            assert_eq!(series.first + series.values.len(), set.times.len());
+        }
+    }
+}

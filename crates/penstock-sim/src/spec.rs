@@ -1,0 +1,263 @@
+//! What a world is built from: links, processing costs, flows. Plain data.
+
+use crate::dist::Dist;
+use penstock_model::{Rate, Span, Time};
+use std::fmt;
+
+/// A host of this world, in the order of [`World::add_host`](crate::World::add_host).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostId(pub u32);
+/// A link, in the order of [`World::add_link`](crate::World::add_link).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(pub u32);
+/// A program, in the order of [`World::add_app`](crate::World::add_app).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AppId(pub u32);
+/// A flow: one direction's data of a connection, a stream of datagrams, a series of echoes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowId(pub u32);
+
+/// Why a world cannot be built so. The sentence says what to write instead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BuildError(pub String);
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for BuildError {}
+
+/// Which bytes count when a frame is put on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Framing {
+    /// As on real Ethernet: the frame is padded to 60 bytes, then FCS 4, preamble 8, inter-frame gap 12 come
+    /// (IEEE 802.3). What "100mbit" on a plug means: one TCP connection gets 94.1 Mbit/s of it. The default.
+    #[default]
+    Ethernet,
+    /// The frame's own bytes only (`skb->len`, Ethernet header included), as qdiscs count.
+    None,
+}
+
+impl Framing {
+    /// Bytes that a frame of `len` bytes occupies on the wire.
+    #[inline]
+    pub const fn wire_len(self, len: u32) -> u32 {
+        match self {
+            Framing::Ethernet => (if len < 60 { 60 } else { len }) + 24,
+            Framing::None => len,
+        }
+    }
+}
+
+/// Whether the ends may send at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Duplex {
+    /// Both directions at once. The default for two ends.
+    #[default]
+    Full,
+    /// One frame on the segment at a time, as on a hub; always so with more than two ends. Who waits gets its turn
+    /// in the order in which it began to wait: collisions cost no time.
+    Half,
+}
+
+/// One end of a link. What is `None` here is as the link says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct End {
+    /// The host.
+    pub host: HostId,
+    /// The device's name, e.g. `eth0`; made when the host has none of that name yet.
+    pub device: String,
+    /// Rate at which this end sends.
+    pub rate: Option<Rate>,
+    /// Delay of what this end sends.
+    pub delay: Option<Span>,
+    /// Loss of what this end sends, parts per 1,000,000,000.
+    pub loss_ppb: Option<u32>,
+    /// Frames the NIC takes from the qdisc ahead of the one on the wire. Default 0: the qdisc is the queue.
+    pub ring: u32,
+}
+
+impl End {
+    /// An end with the link's own rate, delay and loss.
+    pub fn new(host: HostId, device: &str) -> End {
+        End { host, device: device.to_owned(), rate: None, delay: None, loss_ppb: None, ring: 0 }
+    }
+}
+
+/// A link between two ends, or a segment that several share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkSpec {
+    /// Name, for random streams and results; `host:dev-host:dev` where it is empty.
+    pub name: String,
+    /// Two ends or more.
+    pub ends: Vec<End>,
+    /// Rate; `None`: frames take no time to send.
+    pub rate: Option<Rate>,
+    /// Propagation delay. Default 0.
+    pub delay: Span,
+    /// Loss, parts per 1,000,000,000; each frame is lost with this chance after it was sent. Default 0.
+    pub loss_ppb: u32,
+    /// Which bytes count on the wire.
+    pub framing: Framing,
+    /// Whether the two ends may send at once.
+    pub duplex: Duplex,
+}
+
+impl LinkSpec {
+    /// A full-duplex link without loss between two ends.
+    pub fn new(a: End, b: End, rate: Option<Rate>, delay: Span) -> LinkSpec {
+        LinkSpec {
+            name: String::new(),
+            ends: vec![a, b],
+            rate,
+            delay,
+            loss_ppb: 0,
+            framing: Framing::default(),
+            duplex: Duplex::default(),
+        }
+    }
+}
+
+/// What a host's processor spends on each frame that comes in, before it is forwarded or delivered. One server,
+/// first come first served; frames that find 1000 waiting are dropped (`net.core.netdev_max_backlog`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// Time per frame.
+    pub packet: Dist,
+    /// Time per byte of the frame, picoseconds.
+    pub byte_ps: u64,
+}
+
+impl Cost {
+    /// No time at all: the default.
+    pub const ZERO: Cost = Cost { packet: Dist::ZERO, byte_ps: 0 };
+}
+
+/// Whose TCP and sockets a host has, beyond its kernel profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stack {
+    /// Linux of the host's kernel profile.
+    #[default]
+    Linux,
+    /// Windows XP: 8 KB windows, no timestamps; its programs print their Windows forms.
+    WindowsXp,
+}
+
+/// Traffic without a command line: one flow or many alike.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowSpec {
+    /// Name; with `count` above 1 a number is appended. `from-to` where it is empty.
+    pub name: String,
+    /// Group, for results; may be empty.
+    pub group: String,
+    /// Sender.
+    pub from: HostId,
+    /// Receiver.
+    pub to: HostId,
+    /// Address of the receiver; `None`: its first.
+    pub to_addr: Option<std::net::Ipv4Addr>,
+    /// How many. Default 1.
+    pub count: u32,
+    /// TCP or UDP and what goes with it.
+    pub transport: Transport,
+    /// What is sent.
+    pub load: Load,
+    /// Earliest start; each flow starts at a moment between this and `start_to`, chosen by the seed.
+    pub start: Time,
+    /// Latest start; `start` for a common one.
+    pub start_to: Time,
+    /// When sending ends; `None`: with the run, or when the bytes are through.
+    pub stop: Option<Time>,
+    /// ToS byte.
+    pub tos: u8,
+    /// Firewall mark of the socket (`SO_MARK`).
+    pub mark: u32,
+    /// Destination port; 0: chosen.
+    pub port: u16,
+}
+
+/// How a flow's data travel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// A TCP connection.
+    Tcp(TcpSpec),
+    /// UDP datagrams.
+    Udp,
+}
+
+/// What a flow asks of TCP. `None`: as the sender's profile has it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TcpSpec {
+    /// Congestion control, e.g. `reno`, `cubic`.
+    pub cc: Option<String>,
+    /// Maximum segment size, bytes.
+    pub mss: Option<u16>,
+    /// ECN.
+    pub ecn: Option<bool>,
+    /// Selective acknowledgements.
+    pub sack: Option<bool>,
+    /// Send buffer, bytes (fixed instead of autotuned).
+    pub sndbuf: Option<u32>,
+    /// Receive buffer, bytes (fixed instead of autotuned).
+    pub rcvbuf: Option<u32>,
+}
+
+/// What a flow sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Load {
+    /// As much as the transport takes (TCP only).
+    Greedy,
+    /// So many bytes, then the end (TCP).
+    Bytes(u64),
+    /// Packets of drawn sizes with drawn gaps between their starts (UDP; over TCP they are written to the stream).
+    Packets {
+        /// Payload of each, bytes, 1..=65507.
+        size: Sizes,
+        /// Gap from one to the next.
+        gap: Dist,
+    },
+}
+
+/// Payload sizes of packets, bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Sizes {
+    /// Always the same.
+    Constant(u32),
+    /// Any of `from..=to` with equal chance.
+    Uniform {
+        /// Least.
+        from: u32,
+        /// Greatest.
+        to: u32,
+    },
+    /// One of these with equal chance.
+    Table(Vec<u32>),
+}
+
+impl Load {
+    /// A steady stream: datagrams of `size` bytes of payload at `rate` of payload.
+    pub fn steady(rate: Rate, size: u32) -> Load {
+        let bytes_per_s = rate.bytes_per_s().max(1);
+        let gap = (u128::from(size) * 1_000_000_000 / u128::from(bytes_per_s)).min(i64::MAX as u128) as i64;
+        Load::Packets { size: Sizes::Constant(size), gap: Dist::Constant(Span::from_ns(gap)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ethernet_counts_what_the_plug_says() {
+        assert_eq!(Framing::Ethernet.wire_len(1514), 1538);
+        assert_eq!(Framing::Ethernet.wire_len(42), 84);
+        assert_eq!(Framing::None.wire_len(42), 42);
+    }
+
+    #[test]
+    fn steady_loads_have_their_gap() {
+        let Load::Packets { gap, .. } = Load::steady(Rate::from_bit_per_s(1_000_000), 1250) else { panic!() };
+        assert_eq!(gap, Dist::Constant(Span::from_ms(10)));
+    }
+}

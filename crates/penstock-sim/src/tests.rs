@@ -1,0 +1,89 @@
+//! Whole worlds, small.
+
+use crate::*;
+use penstock_host::Prefix;
+use penstock_model::{Kernel, Rate, Span, Time};
+
+fn mbit(n: u64) -> Option<Rate> {
+    Some(Rate::from_bit_per_s(n * 1_000_000))
+}
+fn secs(s: i64) -> Time {
+    Time::from_ns(s * 1_000_000_000)
+}
+fn address(world: &mut World, host: HostId, device: &str, text: &str) {
+    let ifindex = world.host(host).ifindex(device).unwrap();
+    world.host_mut(host).add_address(ifindex, Prefix::parse(text).unwrap()).unwrap();
+}
+
+/// Two hosts on one link.
+fn pair(seed: u64, rate: Option<Rate>, delay: Span) -> (World, HostId, HostId) {
+    let mut world = World::new(seed);
+    let a = world.add_host("a", Kernel::V6_12);
+    let b = world.add_host("b", Kernel::V6_12);
+    world.add_link(LinkSpec::new(End::new(a, "eth0"), End::new(b, "eth0"), rate, delay)).unwrap();
+    address(&mut world, a, "eth0", "10.0.0.1/24");
+    address(&mut world, b, "eth0", "10.0.0.2/24");
+    (world, a, b)
+}
+
+fn greedy(from: HostId, to: HostId) -> FlowSpec {
+    FlowSpec {
+        name: String::new(),
+        group: String::new(),
+        from,
+        to,
+        to_addr: None,
+        count: 1,
+        transport: Transport::Tcp(TcpSpec::default()),
+        load: Load::Greedy,
+        start: Time::ZERO,
+        start_to: Time::ZERO,
+        stop: None,
+        tos: 0,
+        mark: 0,
+        port: 0,
+    }
+}
+
+#[test]
+fn a_round_trip_on_an_idle_link_is_exact() {
+    let (mut world, a, _) = pair(1, mbit(10), Span::from_ms(5));
+    world.add_app(a, "ping -c 3 -s 100 10.0.0.2", Time::ZERO);
+    let results = world.run(secs(10));
+    let app = &results.apps[0];
+    // 142 bytes and 24 of Ethernet's own at 10 Mbit/s, twice; 5 ms, twice.
+    let rtt = 2 * (166 * 800 + 5_000_000);
+    // The first waits for ARP: 42 bytes padded to 60, and 24, there and back.
+    let arp = 2 * (84 * 800 + 5_000_000);
+    assert_eq!(app.rtts, [rtt + arp, rtt, rtt]);
+    assert_eq!(app.exit, Some(0));
+    assert!(
+        app.output.contains("108 bytes from 10.0.0.2: icmp_seq=2 ttl=64 time=10.2 ms\n"),
+        "{}",
+        app.output
+    );
+    assert!(app.output.contains("3 packets transmitted, 3 received, 0% packet loss"), "{}", app.output);
+}
+
+#[test]
+fn one_tcp_connection_fills_the_link() {
+    let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
+    world.add_flow(greedy(a, b)).unwrap();
+    let results = world.run(secs(10));
+    let flow = &results.flows[0];
+    let goodput = flow.goodput_bytes * 8 / 10;
+    assert!((9_300_000..9_500_000).contains(&goodput), "{goodput}");
+    assert_eq!(flow.proto, "tcp");
+}
+
+#[test]
+fn a_datagram_stream_has_its_rate_and_nothing_is_lost() {
+    let (mut world, a, b) = pair(1, mbit(100), Span::from_ms(1));
+    let load = Load::steady(Rate::from_bit_per_s(1_000_000), 1250);
+    let stop = Some(secs(5));
+    world.add_flow(FlowSpec { transport: Transport::Udp, load, stop, ..greedy(a, b) }).unwrap();
+    let flow = &world.run(secs(6)).flows[0];
+    assert_eq!((flow.sent_packets, flow.received_packets, flow.lost_packets), (500, 500, 0));
+    assert_eq!(flow.goodput_bytes, 500 * 1250);
+    assert_eq!(flow.jitter, Span::from_ns(0).max(flow.jitter));
+}

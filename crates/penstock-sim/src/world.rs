@@ -1,0 +1,484 @@
+//! A world: machines, links, programs, flows, and the loop that lets time pass.
+//!
+//! ```
+//! use penstock_sim::{End, LinkSpec, World};
+//! use penstock_host::Prefix;
+//! use penstock_model::{Kernel, Rate, Span, Time};
+//!
+//! let mut world = World::new(1);
+//! let a = world.add_host("a", Kernel::default());
+//! let b = world.add_host("b", Kernel::default());
+//! let link = LinkSpec::new(End::new(a, "eth0"), End::new(b, "eth0"), Some(Rate::from_bit_per_s(10_000_000)), Span::from_ms(5));
+//! world.add_link(link).unwrap();
+//! for (host, address) in [(a, "10.0.0.1/24"), (b, "10.0.0.2/24")] {
+//!     let eth0 = world.host(host).ifindex("eth0").unwrap();
+//!     world.host_mut(host).add_address(eth0, Prefix::parse(address).unwrap()).unwrap();
+//! }
+//! world.add_app(a, "ping -c 3 10.0.0.2", Time::ZERO);
+//! let results = world.run(Time::from_ns(5_000_000_000));
+//! assert!(results.apps[0].output.contains("3 packets transmitted, 3 received, 0% packet loss"));
+//! ```
+
+use crate::app::{self, Program};
+use crate::dist::Dist;
+use crate::event::{Event, Timer};
+use crate::link::{Cpu, Nic, Port, Segment, Way, Wire};
+use crate::net::{Machine, NONE, Net, Wake};
+use crate::results::{AppResult, CommandResult, Results};
+use crate::sample::Sampler;
+use crate::socket::SocketTable;
+use crate::spec::{
+    AppId, BuildError, Cost, Duplex, FlowId, FlowSpec, HostId, LinkId, LinkSpec, Load, Stack, Transport,
+};
+use penstock_host::{Host, Output};
+use penstock_model::{Kernel, Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// A program of the timetable.
+pub(crate) struct App {
+    pub(crate) host: u32,
+    pub(crate) run: String,
+    pub(crate) at: Time,
+    pub(crate) program: Option<Box<dyn Program>>,
+    pub(crate) result: AppResult,
+}
+
+struct Command {
+    host: u32,
+    line: String,
+    at: Time,
+}
+
+/// A whole network with its traffic, from its building to its results.
+pub struct World {
+    net: Net,
+    /// Programs first, as they were added; then those that flows are.
+    apps: Vec<App>,
+    /// Which of `apps` were added as programs.
+    visible: Vec<u32>,
+    commands: Vec<Command>,
+    command_results: Vec<CommandResult>,
+    links: u32,
+    sampler: Option<Sampler>,
+    events: u64,
+}
+
+impl World {
+    /// An empty world. Equal seeds and equal calls give equal results, on every platform.
+    pub fn new(seed: u64) -> World {
+        World {
+            net: Net::new(seed),
+            apps: Vec::new(),
+            visible: Vec::new(),
+            commands: Vec::new(),
+            command_results: Vec::new(),
+            links: 0,
+            sampler: None,
+            events: 0,
+        }
+    }
+    /// The present.
+    pub fn now(&self) -> Time {
+        self.net.now()
+    }
+
+    // Building.
+
+    /// Adds a machine with `lo` and nothing else. Its name can be used as a destination by programs.
+    pub fn add_host(&mut self, name: &str, kernel: Kernel) -> HostId {
+        let host = Host::new(name, kernel, self.net.seed);
+        let cpu = Cpu {
+            cost: Cost::ZERO,
+            rng: self.net.rng(&format!("host:{name}/cpu")),
+            backlog: VecDeque::new(),
+        };
+        let sockets = SocketTable::new(self.net.rng(&format!("host:{name}/sockets")));
+        self.net.machines.push(Machine {
+            name: name.to_owned(),
+            kernel,
+            stack: Stack::Linux,
+            host,
+            nics: Vec::new(),
+            cpu,
+            timer: Timer::default(),
+            sockets,
+        });
+        let id = self.net.machines.len() as u32 - 1;
+        self.net.plug_new_devices(id);
+        HostId(id)
+    }
+    /// The host of this name.
+    pub fn find_host(&self, name: &str) -> Option<HostId> {
+        self.net.machines.iter().position(|m| m.name == name).map(|i| HostId(i as u32))
+    }
+    /// A machine.
+    pub fn host(&self, id: HostId) -> &Host {
+        &self.net.machines[id.0 as usize].host
+    }
+    /// A machine, to be changed by other means than commands (while time stands still).
+    pub fn host_mut(&mut self, id: HostId) -> &mut Host {
+        &mut self.net.machines[id.0 as usize].host
+    }
+    /// Its name.
+    pub fn host_name(&self, id: HostId) -> &str {
+        &self.net.machines[id.0 as usize].name
+    }
+    /// Whose TCP and programs the host has.
+    pub fn set_stack(&mut self, id: HostId, stack: Stack) {
+        self.net.machines[id.0 as usize].stack = stack;
+    }
+    /// What its processor spends on each frame that comes in.
+    pub fn set_cost(&mut self, id: HostId, cost: Cost) {
+        self.net.machines[id.0 as usize].cpu.cost = cost;
+    }
+    /// Adds a device to a host; one of that name may be there already. Answers its index.
+    pub fn add_device(&mut self, id: HostId, name: &str) -> u32 {
+        let ifindex = self.net.machines[id.0 as usize].host.add_device(name);
+        self.net.plug_new_devices(id.0);
+        ifindex
+    }
+    /// Adds a link; its devices are made where they do not exist.
+    ///
+    /// # Errors
+    /// Fewer than two ends, an unknown host, a device that is on a link already or twice on this one, a rate of 0.
+    pub fn add_link(&mut self, spec: LinkSpec) -> Result<LinkId, BuildError> {
+        if spec.ends.len() < 2 {
+            return Err(BuildError(format!("a link has two ends or more, not {}", spec.ends.len())));
+        }
+        for (i, end) in spec.ends.iter().enumerate() {
+            let Some(machine) = self.net.machines.get(end.host.0 as usize) else {
+                return Err(BuildError(format!("there is no host number {}", end.host.0)));
+            };
+            let name = format!("{}:{}", machine.name, end.device);
+            let twice = spec.ends[..i].iter().any(|e| e.host == end.host && e.device == end.device);
+            let taken = machine.host.ifindex(&end.device).is_some_and(|ifindex| {
+                let nic = machine.nics[ifindex as usize];
+                nic != NONE && self.net.nics[nic as usize].port != Port::Nothing
+            });
+            if twice || taken || end.device == "lo" {
+                return Err(BuildError(format!("{name} is on a link already; give this end another device")));
+            }
+            if end.rate.or(spec.rate).is_some_and(|r| r.bytes_per_s() == 0) {
+                return Err(BuildError(format!(
+                    "the rate at {name} is 0; leave it out for a link without a rate"
+                )));
+            }
+        }
+        let name = if spec.name.is_empty() {
+            let name = |e: &crate::spec::End| format!("{}:{}", self.host_name(e.host), e.device);
+            spec.ends.iter().map(name).collect::<Vec<_>>().join("-")
+        } else {
+            spec.name.clone()
+        };
+        let nics: Vec<u32> = spec
+            .ends
+            .iter()
+            .map(|end| {
+                let ifindex = self.add_device(end.host, &end.device);
+                let n = self.net.machines[end.host.0 as usize].nics[ifindex as usize];
+                let nic = &mut self.net.nics[n as usize];
+                nic.rate = end.rate.or(spec.rate);
+                nic.ring = end.ring;
+                n
+            })
+            .collect();
+        let way = |net: &Net, from: usize, to: usize| Way {
+            delay: spec.ends[from].delay.unwrap_or(spec.delay),
+            loss_ppb: spec.ends[from].loss_ppb.unwrap_or(spec.loss_ppb),
+            rng: net.rng(&format!("link:{name}/loss/{from}-{to}")),
+        };
+        let wire = |net: &Net, from: usize, to: usize| Wire {
+            way: way(net, from, to),
+            to_nic: nics[to],
+            framing: spec.framing,
+            in_flight: VecDeque::new(),
+        };
+        if nics.len() == 2 && spec.duplex == Duplex::Full {
+            for (from, to) in [(0, 1), (1, 0)] {
+                let wire = wire(&self.net, from, to);
+                self.net.wires.push(wire);
+                self.net.nics[nics[from] as usize].port = Port::Wire(self.net.wires.len() as u32 - 1);
+            }
+        } else {
+            let mut wires = Vec::new();
+            for from in 0..nics.len() {
+                for to in 0..nics.len() {
+                    let wire = wire(&self.net, from, to);
+                    self.net.wires.push(wire);
+                    wires.push(self.net.wires.len() as u32 - 1);
+                }
+            }
+            let s = self.net.segments.len() as u32;
+            for &n in &nics {
+                self.net.nics[n as usize].port = Port::Segment(s);
+            }
+            self.net.segments.push(Segment {
+                nics,
+                wires,
+                framing: spec.framing,
+                busy_until: Time::ZERO,
+                free_pending: false,
+                line: VecDeque::new(),
+            });
+        }
+        self.links += 1;
+        Ok(LinkId(self.links - 1))
+    }
+    /// Executes one command line on a host now, as its shell would.
+    pub fn exec(&mut self, id: HostId, line: &str) -> Output {
+        let now = self.net.now();
+        let output = self.net.machines[id.0 as usize].host.exec(line, now);
+        self.net.after_command(id.0);
+        output
+    }
+    /// Executes a command line on a host at a time to come; what it prints is among the results.
+    pub fn exec_at(&mut self, id: HostId, line: &str, at: Time) {
+        let at = at.max(self.net.now());
+        let n = self.commands.len() as u32;
+        self.commands.push(Command { host: id.0, line: line.to_owned(), at });
+        self.net.queue.schedule(at, Event::Command(n));
+    }
+    /// A file for programs that copy one: `scp NAME …` finds its length here.
+    pub fn add_file(&mut self, name: &str, bytes: u64) {
+        self.net.files.insert(name.to_owned(), bytes);
+    }
+    /// A name for an address, as `/etc/hosts` on every host has it. Hosts' own names are known by themselves.
+    pub fn add_name(&mut self, name: &str, addr: Ipv4Addr) {
+        self.net.names.insert(name.to_owned(), addr);
+    }
+    /// Starts a program on a host at `at`: `iperf`, `iperf3`, `ping`, `scp`, `ssh`, `telnet` with the arguments of the
+    /// real ones. An unknown program or option fails when it is started, in the shell's or the program's words.
+    pub fn add_app(&mut self, id: HostId, line: &str, at: Time) -> AppId {
+        let app = AppId(self.visible.len() as u32);
+        let n = self.push_app(id.0, line, at, None);
+        self.apps[n as usize].result.id = app;
+        self.visible.push(n);
+        app
+    }
+    /// Adds flows.
+    ///
+    /// # Errors
+    /// An unknown host, a receiver without an address, `Greedy` or `Bytes` over UDP, a congestion control there is not.
+    pub fn add_flow(&mut self, spec: FlowSpec) -> Result<Vec<FlowId>, BuildError> {
+        let hosts = self.net.machines.len() as u32;
+        if spec.from.0 >= hosts || spec.to.0 >= hosts {
+            return Err(BuildError("a flow runs between two hosts of this world".to_owned()));
+        }
+        if spec.transport == Transport::Udp && matches!(spec.load, Load::Greedy | Load::Bytes(_)) {
+            return Err(BuildError(
+                "UDP has no end to fill: give the flow a rate or packets with gaps".to_owned(),
+            ));
+        }
+        if let Transport::Tcp(tcp) = &spec.transport
+            && let Some(cc) = &tcp.cc
+        {
+            self.net.tcp_config(spec.from.0).set_cc(cc).map_err(BuildError)?;
+        }
+        let name = if spec.name.is_empty() {
+            format!("{}-{}", self.host_name(spec.from), self.host_name(spec.to))
+        } else {
+            spec.name.clone()
+        };
+        let mut rng = self.net.rng(&format!("flow:{name}/start"));
+        let spread = Dist::Uniform { from: Span::ZERO, to: (spec.start_to - spec.start).max(Span::ZERO) };
+        let mut ids = Vec::new();
+        for i in 0..spec.count.max(1) {
+            let name = if spec.count > 1 { format!("{name}-{}", i + 1) } else { name.clone() };
+            let proto = if spec.transport == Transport::Udp { "udp" } else { "tcp" };
+            let flow = self.net.new_flow(name.clone(), spec.from.0, spec.to.0, proto);
+            self.net.flows[flow as usize].group.clone_from(&spec.group);
+            let at = spec.start + if spec.start_to > spec.start { spread.draw(&mut rng) } else { Span::ZERO };
+            let program = app::flow::Source::new(&spec, flow, &name, &self.net);
+            self.push_app(spec.from.0, &name, at, Some(Box::new(program)));
+            ids.push(FlowId(flow));
+        }
+        Ok(ids)
+    }
+    fn push_app(&mut self, host: u32, line: &str, at: Time, program: Option<Box<dyn Program>>) -> u32 {
+        let at = at.max(self.net.now());
+        let n = self.apps.len() as u32;
+        let program_name = line.split_whitespace().next().unwrap_or_default();
+        let result = AppResult::new(AppId(NONE), HostId(host), line, program_name, at);
+        self.apps.push(App { host, run: line.to_owned(), at, program, result });
+        self.net.queue.schedule(at, Event::Start(n));
+        n
+    }
+    /// Samples every series at this interval from now on. Nothing else changes by it. Memory is bounded: when there are
+    /// 65,536 instants, every second is given up and the interval doubles.
+    pub fn sample_every(&mut self, interval: Span) {
+        if interval > Span::ZERO {
+            if self.sampler.is_none() {
+                self.net.queue.schedule(self.net.now(), Event::Sample);
+            }
+            self.sampler = Some(Sampler::new(interval));
+        }
+    }
+
+    // Running.
+
+    /// Lets time pass until `until`, and answers what there is to tell by then. May be called again with a later time.
+    pub fn run(&mut self, until: Time) -> Results {
+        self.run_quietly(until);
+        self.results()
+    }
+    /// Lets time pass until `until`.
+    pub fn run_quietly(&mut self, until: Time) {
+        for host in 0..self.net.machines.len() as u32 {
+            self.net.after_command(host);
+        }
+        while let Some((seq, event)) = self.net.queue.next_until(until) {
+            self.events += 1;
+            match event {
+                Event::Arrive(wire) => self.net.arrive(wire),
+                Event::TxDone(nic) => self.net.tx_done(nic),
+                Event::SegmentFree(s) => self.net.segment_free(s),
+                Event::Watchdog(nic) => self.net.watchdog(nic, seq),
+                Event::Cpu(host) => self.net.cpu_done(host),
+                Event::HostTimer(host) => self.net.host_timer(host, seq),
+                Event::Tcp(sock) => self.net.tcp_timer(sock, seq),
+                Event::App(timer) => {
+                    let t = &mut self.net.app_timers[timer as usize];
+                    if t.timer.fires(seq) {
+                        self.net.wakes.push_back((t.app, Wake::Timer(t.token)));
+                    }
+                }
+                Event::Command(n) => self.command(n),
+                Event::Start(n) => self.start(n),
+                Event::Sample => self.sample(),
+            }
+            while let Some((app, wake)) = self.net.wakes.pop_front() {
+                self.wake(app, wake);
+            }
+        }
+        self.net.queue.advance(until.max(self.net.now()));
+    }
+    fn command(&mut self, n: u32) {
+        let Command { host, line, at } = &self.commands[n as usize];
+        let (host, line, at) = (HostId(*host), line.clone(), *at);
+        let output = self.exec(host, &line);
+        self.command_results.push(CommandResult {
+            host,
+            at,
+            line,
+            stdout: output.stdout,
+            stderr: output.stderr,
+            status: output.status,
+        });
+    }
+    fn start(&mut self, n: u32) {
+        let now = self.net.now();
+        let app = &mut self.apps[n as usize];
+        app.result.started = now;
+        if app.program.is_none() {
+            match app::launch(&app.run, app.host, &self.net) {
+                Ok(program) => app.program = Some(program),
+                Err(failure) => {
+                    app.result.output.push_str(&failure.text);
+                    app.result.exit = Some(failure.status);
+                    app.result.ended = Some(now);
+                    return;
+                }
+            }
+        }
+        self.call(n, |program, cx| program.start(cx));
+    }
+    fn wake(&mut self, n: u32, wake: Wake) {
+        self.call(n, |program, cx| program.wake(wake, cx));
+    }
+    fn call(&mut self, n: u32, f: impl FnOnce(&mut dyn Program, &mut app::Cx<'_>)) {
+        let app = &mut self.apps[n as usize];
+        if app.result.ended.is_some() {
+            return;
+        }
+        let Some(mut program) = app.program.take() else { return };
+        let host = app.host;
+        let mut cx = app::Cx { net: &mut self.net, app: n, host, result: &mut app.result };
+        f(&mut *program, &mut cx);
+        app.program = Some(program);
+        self.net.settle(host);
+    }
+    fn sample(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sample(&self.net);
+            self.net.queue.schedule(self.net.now() + sampler.interval(), Event::Sample);
+        }
+    }
+
+    // Results.
+
+    /// What there is to tell by now.
+    pub fn results(&mut self) -> Results {
+        self.net.note_all_tcp();
+        let result = |&n: &u32| {
+            let app = &self.apps[n as usize];
+            let mut result = app.result.clone();
+            if let Some(program) = &app.program {
+                program.report(&mut result, &self.net);
+            }
+            result
+        };
+        Results {
+            apps: self.visible.iter().map(result).collect(),
+            flows: self.net.flows.iter().zip(0..).map(|(f, id)| f.result(id)).collect(),
+            drops: self.net.drops(),
+            commands: self.command_results.clone(),
+            series: self.sampler.as_ref().map(|s| s.set().clone()).unwrap_or_default(),
+            ended: self.net.now(),
+            packet_hops: self.net.hops,
+            events: self.events,
+        }
+    }
+    /// Packets over links so far: one packet over one link is one hop.
+    pub fn packet_hops(&self) -> u64 {
+        self.net.hops
+    }
+    /// Names of the hosts, by number.
+    pub fn host_names(&self) -> BTreeMap<HostId, String> {
+        self.net.machines.iter().zip(0..).map(|(m, i)| (HostId(i), m.name.clone())).collect()
+    }
+}
+
+impl Net {
+    /// Gives a card to each device that has none yet.
+    pub(crate) fn plug_new_devices(&mut self, host: u32) {
+        let machine = &mut self.machines[host as usize];
+        for ifindex in machine.nics.len()..machine.host.devices().len() + 1 {
+            let n = self.nics.len() as u32;
+            machine.nics.push(n);
+            self.nics.push(Nic {
+                host,
+                ifindex: ifindex as u32,
+                port: Port::Nothing,
+                rate: None,
+                ring: 0,
+                busy_until: Time::ZERO,
+                tx_pending: false,
+                in_line: false,
+                queue: VecDeque::new(),
+                watchdog: Timer::default(),
+            });
+        }
+    }
+    /// A command may have changed anything: new devices, queues that may go on.
+    pub(crate) fn after_command(&mut self, host: u32) {
+        self.plug_new_devices(host);
+        let machine = &mut self.machines[host as usize];
+        machine.host.take_effects(&mut self.out);
+        self.settle(host);
+    }
+    pub(crate) fn watchdog(&mut self, n: u32, seq: crate::event::Seq) {
+        let nic = &mut self.nics[n as usize];
+        let host = nic.host;
+        if nic.watchdog.fires(seq) {
+            self.kick(n);
+            self.settle(host);
+        }
+    }
+    pub(crate) fn host_timer(&mut self, host: u32, seq: crate::event::Seq) {
+        if self.machines[host as usize].timer.fires(seq) {
+            self.on_host(host, |h, cx| h.handle_timer(cx));
+            self.settle(host);
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //! kernel names it; [`tree`] is one device's tree of qdiscs with the requests `tc` makes of it (`sch_api.c`,
 //! `cls_api.c`). Nothing here reads a clock, knows a link, or sees the text of a command.
 
+pub mod aqm;
 pub mod cls;
 pub mod ledger;
 pub mod node;

@@ -4,9 +4,11 @@
 
 pub mod bfifo;
 mod fifo;
+pub mod htb;
 pub mod noop;
 pub mod pfifo;
 pub mod pfifo_fast;
+pub mod sfq;
 
 use crate::qdisc::{Cx, Init, Qdisc};
 use penstock_model::{Kernel, KernelError, Options};
@@ -28,7 +30,7 @@ pub struct KindSpec {
 }
 
 /// All kinds by name.
-pub static KINDS: &[&KindSpec] = &[&bfifo::SPEC, &pfifo::SPEC, &pfifo_fast::SPEC];
+pub static KINDS: &[&KindSpec] = &[&bfifo::SPEC, &htb::SPEC, &pfifo::SPEC, &pfifo_fast::SPEC, &sfq::SPEC];
 
 /// The kind called `id` in this kernel.
 pub fn find(id: &str, kernel: Kernel) -> Option<&'static KindSpec> {

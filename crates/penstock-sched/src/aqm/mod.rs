@@ -1,0 +1,4 @@
+//! Algorithms that several queueing disciplines embed. They see lengths and dice, never the tree.
+
+pub mod ecn;
+pub mod red;

@@ -1,1 +1,7 @@
-//! x
+//! The façade: an experiment and a ground make a record; studies and their claims; replay.
+
+mod cisco;
+pub mod experiment;
+pub mod run;
+
+pub use experiment::Experiment;

@@ -1,0 +1,373 @@
+//! `[host.NAME]`.
+
+use super::Builder;
+use super::read::{self, Faults, Table, Val};
+use super::source::{Place, meant};
+use super::spec::{Cost, Device, Dist, Host, Os, Script};
+use penstock_model::time::split_number;
+use penstock_model::{Kernel, Span};
+use std::collections::BTreeMap;
+use toml::de::DeValue;
+
+/// A host as the files so far have it.
+#[derive(Default)]
+pub(super) struct Draft {
+    host: Host,
+    kernel: Option<Kernel>,
+    setup_may_fail: Option<bool>,
+}
+
+/// A kernel profile's name.
+pub(super) fn kernel(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Kernel> {
+    let text = match value.get_ref() {
+        // 6.12 without quotes is a number in TOML.
+        DeValue::Float(x) => x.as_str().to_owned(),
+        _ => read::string("kernel", value, faults)?,
+    };
+    let names: Vec<&str> = Kernel::ALL.iter().map(|k| k.name()).collect();
+    match Kernel::parse(&text) {
+        Ok(kernel) => Some(kernel),
+        Err(_) => {
+            let help = format!("there are \"{}\"", names.join("\" and \""));
+            faults.add(value.span(), format!("unknown kernel profile \"{text}\""), help);
+            None
+        }
+    }
+}
+
+/// A random length of time: `"20us"`, `["20us", "30us"]`, `{ from, to }`, `{ mean }`.
+pub(super) fn dist(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Dist> {
+    match value.get_ref() {
+        DeValue::Array(items) if items.is_empty() => {
+            faults.add(value.span(), format!("{key} is an empty list"), "write at least one time");
+            None
+        }
+        DeValue::Array(items) => {
+            let times: Vec<_> = items.iter().map(|v| read::time(key, v, faults)).collect();
+            times.into_iter().collect::<Option<Vec<_>>>().map(Dist::Table)
+        }
+        DeValue::Table(_) => {
+            let mut table = Table::of(value, format!("{key} = {{ … }}"), faults)?;
+            let found = span_of(&mut table, faults);
+            table.finish(faults);
+            found
+        }
+        _ => read::time(key, value, faults).map(Dist::Constant),
+    }
+}
+
+/// `from` and `to`, or `mean`.
+fn span_of(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<Dist> {
+    if let Some(mean) = table.take("mean") {
+        return read::time("mean", mean, faults).map(Dist::Exponential);
+    }
+    let from = table.need("from", "from = \"10us\", to = \"30us\"", faults);
+    let to = table.need("to", "to = \"30us\"", faults)?;
+    let (from, to_span) = (read::time("from", from?, faults)?, read::time("to", to, faults)?);
+    if to_span < from {
+        faults.add(to.span(), "to lies before from", "write the lesser one first");
+        return None;
+    }
+    Some(Dist::Uniform(from, to_span))
+}
+
+/// `cost = "20us"` or `{ packet, spread, byte }`.
+fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
+    if !value.get_ref().is_table() {
+        return Some(Cost { packet: dist("cost", value, faults)?, byte_ps: 0 });
+    }
+    let mut table = Table::of(value, "cost = { … }", faults)?;
+    let packet = table.take("packet").map(|v| (v, dist("packet", v, faults)));
+    let spread = table.take("spread").map(|v| (v, read::time("spread", v, faults)));
+    let byte = table.take("byte").map(|v| picoseconds(v, faults));
+    if packet.is_none() && byte.is_none() {
+        faults.add(table.span(), "cost has neither \"packet\" nor \"byte\"", "add e.g. packet = \"20us\"");
+    }
+    table.finish(faults);
+    let packet = match (packet, spread) {
+        (None, None) => Dist::Constant(Span::ZERO),
+        (None, Some((v, _))) => {
+            faults.add(v.span(), "spread without \"packet\"", "add packet = \"20us\"");
+            return None;
+        }
+        (Some((_, packet)), None) => packet?,
+        (Some((v, packet)), Some((_, spread))) => match (packet?, spread?) {
+            (Dist::Constant(middle), spread) => {
+                let low = Span::from_ns((middle - spread).as_ns().max(0));
+                Dist::Uniform(low, middle + spread)
+            }
+            _ => {
+                faults.add(v.span(), "spread goes with a single time", "write packet = \"20us\"");
+                return None;
+            }
+        },
+    };
+    Some(Cost { packet, byte_ps: byte.unwrap_or(Some(0))? })
+}
+
+/// A time that may be a fraction of a nanosecond: `80ns`, `0.8ns`; picoseconds.
+fn picoseconds(value: Val<'_>, faults: &mut Faults<'_>) -> Option<u64> {
+    let text = read::string("byte", value, faults)?;
+    let scale = |unit: &str| match unit {
+        "us" => Some(1e6),
+        "ns" => Some(1e3),
+        "ps" => Some(1.0),
+        _ => None,
+    };
+    let ps =
+        split_number(&text).and_then(|(x, unit)| Some(x * scale(unit)?)).filter(|x| (0.0..1e12).contains(x));
+    if ps.is_none() {
+        faults.add(value.span(), format!("byte: \"{text}\" is no time for a byte"), "write byte = \"0.8ns\"");
+    }
+    ps.map(|x| x.round() as u64)
+}
+
+impl Builder<'_> {
+    pub(super) fn read_hosts(&mut self, table: &mut Table<'_>, faults: &mut Faults<'_>) {
+        let Some(value) = table.take("host") else { return };
+        let DeValue::Table(hosts) = value.get_ref() else {
+            faults.add(value.span(), "host is not a table", "write [host.u1] and its keys below");
+            return;
+        };
+        let mut names: Vec<_> = hosts.iter().collect();
+        names.sort_by_key(|(name, _)| name.span().start);
+        for (name, value) in names {
+            let fits = |c: char| c.is_alphanumeric() || "_.-".contains(c);
+            let text = name.get_ref();
+            if text.is_empty() || text.len() > 63 || !text.chars().all(fits) {
+                let help = "use letters, digits, \"-\", \"_\" and \".\", at most 63";
+                faults.add(name.span(), format!("a host cannot be called \"{text}\""), help);
+                continue;
+            }
+            let Some(table) = Table::of(value, format!("[host.{text}]"), faults) else { continue };
+            let at = match self.hosts.iter().position(|h| h.host.name == **text) {
+                Some(at) => at,
+                None => {
+                    let mut draft = Draft::default();
+                    draft.host.name = text.to_string();
+                    draft.host.place = faults.place(name.span());
+                    self.hosts.push(draft);
+                    self.hosts.len() - 1
+                }
+            };
+            let mut draft = std::mem::take(&mut self.hosts[at]);
+            self.read_host(&mut draft, table, faults);
+            self.hosts[at] = draft;
+        }
+    }
+
+    fn read_host(&mut self, draft: &mut Draft, mut table: Table<'_>, faults: &mut Faults<'_>) {
+        if let Some(value) = table.take("kernel") {
+            draft.kernel = kernel(value, faults).or(draft.kernel);
+        }
+        if let Some(value) = table.take("setup_may_fail") {
+            draft.setup_may_fail = read::boolean("setup_may_fail", value, faults).or(draft.setup_may_fail);
+        }
+        let host = &mut draft.host;
+        if let Some(value) = table.take("via")
+            && let Some(via) = read::address("via", value, faults)
+        {
+            host.via = Some((via, faults.place(value.span())));
+        }
+        if let Some(value) = table.take("setup") {
+            for line in read::list(value) {
+                let Some(text) = read::string("setup", line, faults) else { continue };
+                host.setup.extend(self.script(&text, "setup", line.span(), faults));
+            }
+        }
+        if let Some(value) = table.take("cisco")
+            && let Some(text) = read::string("cisco", value, faults)
+        {
+            host.cisco = self.script(&text, "cisco", value.span(), faults);
+        }
+        if let Some(value) = table.take("tcp") {
+            host.os = os(value, faults).unwrap_or(host.os);
+        }
+        if let Some(value) = table.take("cost") {
+            host.cost = cost(value, faults);
+        }
+        if let Some(value) = table.take("files") {
+            files(value, host, faults);
+        }
+        let named = |key: &str| {
+            let number = key.trim_start_matches(|c: char| c.is_ascii_lowercase());
+            key.starts_with("eth") && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+        };
+        for (name, key, value) in table.take_all(|key| named(key) && key.len() < 16) {
+            let mut device = Device { name, place: faults.place(key), ..Device::default() };
+            read_device(&mut device, value, faults);
+            match host.devices.iter_mut().find(|d| d.name == device.name) {
+                Some(have) => *have = device,
+                None => host.devices.push(device),
+            }
+        }
+        // For the advice when a key is unknown.
+        table.take("eth0");
+        table.finish(faults);
+    }
+
+    pub(super) fn finish_hosts(&mut self) {
+        let mut taken: BTreeMap<std::net::Ipv4Addr, String> = BTreeMap::new();
+        for draft in std::mem::take(&mut self.hosts) {
+            let mut host = draft.host;
+            host.kernel = draft.kernel.or(self.kernel).unwrap_or_default();
+            host.setup_may_fail = draft.setup_may_fail.or(self.setup_may_fail).unwrap_or(false);
+            if let Some(script) = host.cisco.clone() {
+                self.finish_cisco(&mut host, &script);
+            }
+            for device in &host.devices {
+                for &(address, _) in &device.addresses {
+                    let here = format!("{}:{}", host.name, device.name);
+                    match taken.get(&address) {
+                        Some(other) => {
+                            let message = format!("{here} has the address {address}, and so has {other}");
+                            self.fault(&device.place.clone(), message, "give each its own");
+                        }
+                        None => drop(taken.insert(address, here)),
+                    }
+                }
+            }
+            if let Some((via, place)) = &host.via
+                && !host.devices.iter().flat_map(|d| &d.addresses).any(|&(a, len)| same_net(a, *via, len))
+            {
+                let nets: Vec<String> = host
+                    .devices
+                    .iter()
+                    .flat_map(|d| d.addresses.iter().map(move |(a, len)| format!("{} {a}/{len}", d.name)))
+                    .collect();
+                let help = match nets.is_empty() {
+                    true => "give it a device with an address in the gateway's network".to_owned(),
+                    false => format!("its networks are those of {}", nets.join(", ")),
+                };
+                self.fault(place, format!("via: {} has no device in {via}'s network", host.name), help);
+            }
+            self.experiment.hosts.push(host);
+        }
+    }
+
+    /// The devices of a Cisco router are those of its configuration.
+    fn finish_cisco(&mut self, host: &mut Host, script: &Script) {
+        if let Some(device) = host.devices.first() {
+            let message = format!("[host.{}] has \"cisco\" and \"{}\"", host.name, device.name);
+            self.fault(
+                &device.place.clone(),
+                message,
+                "a Cisco router's interfaces stand in its configuration",
+            );
+        }
+        if let Some(line) = host.setup.first() {
+            let message = format!("[host.{}] has \"cisco\" and \"setup\"", host.name);
+            self.fault(&line.place.clone(), message, "everything stands in the configuration");
+        }
+        match crate::cisco::interfaces(&script.text) {
+            Ok(found) => host.devices.extend(found.into_iter().map(|(name, addresses)| Device {
+                name,
+                place: script.place.clone(),
+                addresses,
+                ..Device::default()
+            })),
+            Err(faults) => self.faults.extend(faults.into_iter().map(|mut fault| {
+                fault.file = script.file.clone();
+                fault
+            })),
+        }
+    }
+
+    /// Whether a host has a device; a fault at `place` when not.
+    pub(super) fn has_device(&mut self, host: &str, dev: &str, place: &Place) -> bool {
+        if !self.has_host(host, place) {
+            return false;
+        }
+        let devices: Vec<String> =
+            self.experiment.host(host).into_iter().flat_map(|h| &h.devices).map(|d| d.name.clone()).collect();
+        if devices.iter().any(|d| d == dev) {
+            return true;
+        }
+        let names: Vec<&str> = devices.iter().map(String::as_str).collect();
+        let help = match (meant(dev, &names), names.is_empty()) {
+            (_, true) => format!("add {dev} = \"10.0.0.1/24\" to [host.{host}]"),
+            (Some(name), _) => format!("did you mean \"{host}:{name}\"?"),
+            (None, _) => format!("it has {}", names.join(", ")),
+        };
+        self.fault(place, format!("{host} has no device \"{dev}\""), help);
+        false
+    }
+
+    /// Whether there is such a host; a fault at `place` when not.
+    pub(super) fn has_host(&mut self, name: &str, place: &Place) -> bool {
+        if self.experiment.host(name).is_some() {
+            return true;
+        }
+        let names: Vec<&str> = self.experiment.hosts.iter().map(|h| h.name.as_str()).collect();
+        let help = match (meant(name, &names), names.is_empty()) {
+            (_, true) => format!("add [host.{name}]"),
+            (Some(name), _) => format!("did you mean \"{name}\"?"),
+            (None, _) => format!("there are {}", names.join(", ")),
+        };
+        self.fault(place, format!("there is no host \"{name}\""), help);
+        false
+    }
+}
+
+fn same_net(a: std::net::Ipv4Addr, b: std::net::Ipv4Addr, len: u8) -> bool {
+    let mask = u32::MAX.checked_shl(32 - u32::from(len)).unwrap_or(0);
+    (u32::from(a) ^ u32::from(b)) & mask == 0
+}
+
+/// `tcp = { os = "windows-xp" }`.
+fn os(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Os> {
+    let mut table = Table::of(value, "a host's tcp", faults)?;
+    let found = table.need("os", "os = \"windows-xp\"", faults).and_then(|value| {
+        let text = read::string("os", value, faults)?;
+        let names: Vec<&str> = Os::ALL.iter().map(|(name, _)| *name).collect();
+        let os = Os::ALL.iter().find(|(name, _)| *name == text).map(|(_, os)| *os);
+        if os.is_none() {
+            let help = match meant(&text, &names) {
+                Some(name) => format!("did you mean \"{name}\"?"),
+                None => format!("there are \"{}\"", names.join("\" and \"")),
+            };
+            faults.add(value.span(), format!("os: no TCP is known of \"{text}\""), help);
+        }
+        os
+    });
+    table.finish(faults);
+    found
+}
+
+/// `files = { "video.wmv" = "30mb" }`.
+fn files(value: Val<'_>, host: &mut Host, faults: &mut Faults<'_>) {
+    let Some(mut table) = Table::of(value, "files", faults) else { return };
+    for (name, key, value) in table.take_all(|_| true) {
+        if name.is_empty() || name.contains(char::is_whitespace) || name.contains(':') {
+            faults.add(key, format!("a file cannot be called \"{name}\""), "leave out blanks and colons");
+        } else if let Some(bytes) = read::size("files", value, faults) {
+            host.files.retain(|(have, _)| *have != name);
+            host.files.push((name, bytes));
+        }
+    }
+    table.finish(faults);
+}
+
+/// `"10.0.0.1/24"`, a list of such, or `{ address, mtu, txqueuelen }`.
+fn read_device(device: &mut Device, value: Val<'_>, faults: &mut Faults<'_>) {
+    let name = device.name.clone();
+    if !value.get_ref().is_table() {
+        device.addresses = addresses(&name, value, faults);
+        return;
+    }
+    let Some(mut table) = Table::of(value, name.clone(), faults) else { return };
+    if let Some(value) = table.take("address") {
+        device.addresses = addresses("address", value, faults);
+    }
+    let mut number = |key, range| {
+        let value = table.take(key)?;
+        read::integer(key, value, range, faults).map(|n| n as u32)
+    };
+    device.mtu = number("mtu", 68..65_536);
+    device.txqueuelen = number("txqueuelen", 0..u64::from(u32::MAX));
+    table.finish(faults);
+}
+
+fn addresses(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Vec<(std::net::Ipv4Addr, u8)> {
+    read::list(value).into_iter().filter_map(|v| read::prefix(key, v, faults)).collect()
+}

@@ -1,0 +1,131 @@
+//! `[[link]]`.
+
+use super::Builder;
+use super::read::{self, Faults, Table, Val};
+use super::source::Place;
+use super::spec::{End, Link};
+use std::collections::BTreeMap;
+use toml::de::DeValue;
+
+/// The tables of `[[key]]`, each called `[[key]]` in messages.
+pub(super) fn tables<'a>(
+    table: &mut Table<'a>,
+    key: &'static str,
+    example: &str,
+    faults: &mut Faults<'_>,
+) -> Vec<Table<'a>> {
+    let Some(value) = table.take(key) else { return Vec::new() };
+    let DeValue::Array(items) = value.get_ref() else {
+        let help = format!("write [[{key}]] with two brackets and below it {example}");
+        faults.add(value.span(), format!("{key} is not a list of tables"), help);
+        return Vec::new();
+    };
+    items.iter().filter_map(|v| Table::of(v, format!("[[{key}]]"), faults)).collect()
+}
+
+/// One of two words.
+fn word(key: &str, value: Val<'_>, words: [&str; 2], faults: &mut Faults<'_>) -> Option<usize> {
+    let text = read::string(key, value, faults)?;
+    let found = words.iter().position(|w| *w == text);
+    if found.is_none() {
+        let help = format!("write \"{}\" or \"{}\"", words[0], words[1]);
+        faults.add(value.span(), format!("{key}: \"{text}\" is unknown"), help);
+    }
+    found
+}
+
+impl Builder<'_> {
+    pub(super) fn read_links(&mut self, root: &mut Table<'_>, faults: &mut Faults<'_>) {
+        for mut table in tables(root, "link", "ends = [\"a:eth0\", \"b:eth0\"]", faults) {
+            let mut link = Link { place: faults.place(table.span()), ethernet: true, ..Link::default() };
+            if let Some(value) = table.take("name") {
+                link.name = read::string("name", value, faults).unwrap_or_default();
+            }
+            if let Some(value) = table.need("ends", "ends = [\"a:eth0\", \"b:eth0\"]", faults) {
+                link.ends = read::list(value).into_iter().filter_map(|v| end(v, faults)).collect();
+                if read::list(value).len() < 2 {
+                    faults.add(
+                        value.span(),
+                        "a link has two ends or more",
+                        "write ends = [\"a:eth0\", \"b:eth0\"]",
+                    );
+                }
+            }
+            link.rate = table.take("rate").and_then(|v| read::rate("rate", v, faults));
+            if let Some(value) = table.take("delay") {
+                link.delay = read::time("delay", value, faults).unwrap_or_default();
+            }
+            if let Some(value) = table.take("loss") {
+                link.loss_ppb = read::chance("loss", value, faults).unwrap_or_default();
+            }
+            if let Some(value) = table.take("framing") {
+                link.ethernet = word("framing", value, ["ethernet", "none"], faults) != Some(1);
+            }
+            if let Some(value) = table.take("duplex") {
+                let chosen = word("duplex", value, ["full", "half"], faults);
+                if chosen == Some(0) && link.ends.len() > 2 {
+                    faults.add(value.span(), "more than two ends share the medium", "leave duplex out");
+                }
+                link.half_duplex = chosen == Some(1);
+            }
+            table.finish(faults);
+            self.experiment.links.push(link);
+        }
+    }
+
+    pub(super) fn finish_links(&mut self) {
+        let mut plugged: BTreeMap<(String, String), ()> = BTreeMap::new();
+        let mut links = std::mem::take(&mut self.experiment.links);
+        for link in &mut links {
+            link.half_duplex |= link.ends.len() > 2;
+            for end in &link.ends {
+                let place: &Place = &end.place;
+                if !self.has_device(&end.host, &end.dev, place) {
+                    continue;
+                }
+                if plugged.insert((end.host.clone(), end.dev.clone()), ()).is_some() {
+                    let message = format!("{}:{} is an end of a link already", end.host, end.dev);
+                    self.fault(place, message, "put all ends of a shared segment into one [[link]]");
+                }
+            }
+        }
+        self.experiment.links = links;
+    }
+}
+
+/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, ring }`.
+fn end(value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
+    if !value.get_ref().is_table() {
+        return named("ends", value, faults);
+    }
+    let mut table = Table::of(value, "an end", faults)?;
+    let found = table.need("end", "end = \"a:eth0\"", faults).and_then(|v| named("end", v, faults));
+    let rate = table.take("rate").and_then(|v| read::rate("rate", v, faults));
+    let delay = table.take("delay").and_then(|v| read::time("delay", v, faults));
+    let loss_ppb = table.take("loss").and_then(|v| read::chance("loss", v, faults));
+    let ring =
+        table.take("ring").and_then(|v| read::integer("ring", v, 0..65_536, faults)).unwrap_or(0) as u32;
+    table.finish(faults);
+    found.map(|end| End { rate, delay, loss_ppb, ring, ..end })
+}
+
+fn named(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
+    let text = read::string(key, value, faults)?;
+    match text.split_once(':') {
+        Some((host, dev)) if !host.is_empty() && !dev.is_empty() => Some(End {
+            host: host.to_owned(),
+            dev: dev.to_owned(),
+            place: faults.place(value.span()),
+            ..End::default()
+        }),
+        _ => {
+            let host = if text.is_empty() { "u1" } else { text.trim_matches(':') };
+            faults.add(
+                value.span(),
+                format!("\"{text}\" is no end of a link"),
+                format!("write \"{host}:eth0\""),
+            );
+            None
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The experiment file: machines, links, commands, traffic, expectations.
+//!
+//! TOML, every quantity written as tc writes it (`10mbit`, `15k`, `50ms`). Reading is strict: an unknown key, a
+//! missing one, a value of the wrong kind, a name that means nothing are errors with file, line, column and what to
+//! write instead, and all of them come at once. Nothing is read but what the file names (`base`, `@file`, `cisco`).
+
+mod expect;
+mod host;
+mod link;
+mod read;
+mod source;
+mod spec;
+mod traffic;
+
+pub use source::{Place, Source, meant};
+pub use spec::*;
+
+use penstock_model::{Diagnostic, Kernel, Span};
+use read::{Faults, Table};
+use std::path::Path;
+use toml::de::DeTable;
+
+/// Gives the text of a file that an experiment names, or a sentence why not.
+pub type Loader<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// How deep one `base` may stand on another.
+const BASES: usize = 8;
+/// Longest run: a day.
+const LONGEST: Span = Span::from_secs(86_400);
+
+/// Reads an experiment from a file, with everything it names beside it.
+///
+/// # Errors
+/// All faults, in the order of the text.
+pub fn load(path: &Path) -> Result<Experiment, Vec<Diagnostic>> {
+    let name = path.to_string_lossy();
+    let text = read_file(&name).map_err(|e| vec![Diagnostic::error(format!("cannot read {name}: {e}"))])?;
+    parse(&text, &name, &read_file)
+}
+
+/// Reads a text file.
+///
+/// # Errors
+/// A sentence why not.
+pub fn read_file(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::InvalidData => "it is not a text file".to_owned(),
+        std::io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        _ => e.to_string(),
+    })
+}
+
+/// Reads an experiment from its text; `file` is its name, `loader` gives the files it names.
+///
+/// # Errors
+/// All faults, in the order of the text.
+pub fn parse(text: &str, file: &str, loader: Loader<'_>) -> Result<Experiment, Vec<Diagnostic>> {
+    let mut builder = Builder::new(loader);
+    builder.file(text.to_owned(), file, 0);
+    builder.finish(file)
+}
+
+/// What is being put together from a file and its bases.
+struct Builder<'l> {
+    loader: Loader<'l>,
+    experiment: Experiment,
+    kernel: Option<Kernel>,
+    setup_may_fail: Option<bool>,
+    hosts: Vec<host::Draft>,
+    apps: Vec<traffic::AppDraft>,
+    expects: Vec<expect::Draft>,
+    faults: Vec<Diagnostic>,
+}
+
+impl<'l> Builder<'l> {
+    fn new(loader: Loader<'l>) -> Builder<'l> {
+        let experiment = Experiment { duration: Span::from_secs(10), seed: 1, ..Experiment::default() };
+        Builder {
+            loader,
+            experiment,
+            kernel: None,
+            setup_may_fail: None,
+            hosts: Vec::new(),
+            apps: Vec::new(),
+            expects: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Reads one file over what its base says.
+    fn file(&mut self, text: String, name: &str, depth: usize) {
+        let index = self.experiment.sources.len();
+        let source = Source { name: name.to_owned(), text };
+        self.experiment.sources.push(source.clone());
+        let (root, errors) = DeTable::parse_recoverable(&source.text);
+        if !errors.is_empty() {
+            // What follows from a text that is no TOML would only confuse.
+            self.faults.extend(errors.iter().map(|e| {
+                let span = e.span().unwrap_or(0..0);
+                source.fault(span, e.message().trim().replace('\n', "; "), "this is not TOML")
+            }));
+            return;
+        }
+        let mut list = Vec::new();
+        let faults = &mut Faults { source: &source, index, list: &mut list };
+        let mut table = Table::new(root.get_ref(), root.span(), "an experiment");
+        if let Some(value) = table.take("base")
+            && let Some(path) = read::string("base", value, faults)
+        {
+            let place = value.span();
+            if depth >= BASES {
+                faults.add(place, "base: too many files stand on one another", "does one name itself?");
+            } else {
+                match self.open(&path, name) {
+                    Ok((path, text)) => self.file(text, &path, depth + 1),
+                    Err(e) => faults.add(place, format!("base: cannot read {path}: {e}"), ""),
+                }
+            }
+        }
+        self.head(&mut table, faults);
+        self.read_hosts(&mut table, faults);
+        self.read_links(&mut table, faults);
+        self.read_apps(&mut table, faults);
+        self.read_flows(&mut table, faults);
+        self.read_expects(&mut table, faults);
+        table.finish(faults);
+        self.faults.append(&mut list);
+    }
+
+    fn head(&mut self, table: &mut Table<'_>, faults: &mut Faults<'_>) {
+        if let Some(title) = table.take("title").and_then(|v| read::string("title", v, faults)) {
+            self.experiment.title = title;
+        }
+        if let Some(about) = table.take("about").and_then(|v| read::string("about", v, faults)) {
+            self.experiment.about = Some(about);
+        }
+        if let Some(value) = table.take("duration")
+            && let Some(span) = read::time("duration", value, faults)
+        {
+            if span == Span::ZERO || span > LONGEST {
+                faults.add(
+                    value.span(),
+                    "duration is out of its range",
+                    "write more than 0s, at most 86400s",
+                );
+            }
+            self.experiment.duration = span;
+        }
+        if let Some(value) = table.take("seed")
+            && let Some(seed) = read::integer("seed", value, 0..i64::MAX as u64, faults)
+        {
+            self.experiment.seed = seed;
+        }
+        if let Some(value) = table.take("sample")
+            && let Some(span) = read::time("sample", value, faults)
+        {
+            if span < Span::from_us(100) {
+                faults.add(value.span(), "sample is out of its range", "write 100us or more");
+            }
+            self.experiment.sample = Some(span);
+        }
+        if let Some(value) = table.take("kernel") {
+            self.kernel = host::kernel(value, faults).or(self.kernel);
+        }
+        if let Some(value) = table.take("setup_may_fail") {
+            self.setup_may_fail = read::boolean("setup_may_fail", value, faults).or(self.setup_may_fail);
+        }
+    }
+
+    /// A file named by `from`: its path and text.
+    fn open(&self, path: &str, from: &str) -> Result<(String, String), String> {
+        let beside = Path::new(from).parent().filter(|p| !p.as_os_str().is_empty());
+        let full = match beside {
+            Some(folder) if !Path::new(path).is_absolute() => {
+                folder.join(path).to_string_lossy().into_owned()
+            }
+            _ => path.to_owned(),
+        };
+        let text = (self.loader)(&full)?;
+        Ok((full, text))
+    }
+
+    /// The lines of `@file`, or the text itself.
+    fn script(
+        &mut self,
+        text: &str,
+        what: &str,
+        span: std::ops::Range<usize>,
+        faults: &mut Faults<'_>,
+    ) -> Option<Script> {
+        let place = faults.place(span.clone());
+        let Some(path) = text.strip_prefix('@') else {
+            let line = faults.source.line(span.start);
+            return Some(Script { file: faults.source.name.clone(), line, text: text.to_owned(), place });
+        };
+        match self.open(path, &faults.source.name) {
+            Ok((file, text)) => {
+                if !self.experiment.sources.iter().any(|s| s.name == file) {
+                    self.experiment.sources.push(Source { name: file.clone(), text: text.clone() });
+                }
+                Some(Script { file, line: 1, text, place })
+            }
+            Err(e) => {
+                let help = format!("the path is read from the folder of {}", faults.source.name);
+                faults.add(span, format!("{what}: cannot read {path}: {e}"), help);
+                None
+            }
+        }
+    }
+
+    fn fault(&mut self, place: &Place, message: impl Into<String>, help: impl Into<String>) {
+        let fault = self.experiment.sources[place.source].fault(place.span.clone(), message, help);
+        self.faults.push(fault);
+    }
+
+    /// What only the whole can tell: names that mean something, each end used once.
+    fn finish(mut self, file: &str) -> Result<Experiment, Vec<Diagnostic>> {
+        self.finish_hosts();
+        self.finish_links();
+        self.finish_apps();
+        self.finish_flows();
+        if self.faults.is_empty() {
+            self.finish_expects();
+        }
+        if self.experiment.hosts.is_empty() && self.faults.is_empty() {
+            let place = Place::default();
+            self.fault(&place, "there is no host", "add e.g. [host.u1] with eth0 = \"10.0.0.1/24\"");
+        }
+        if self.experiment.title.is_empty() {
+            let stem = Path::new(file).file_stem().map(|s| s.to_string_lossy().into_owned());
+            self.experiment.title = stem.unwrap_or_default();
+        }
+        if !self.faults.is_empty() {
+            let order = |f: &str| self.experiment.sources.iter().position(|s| s.name == f);
+            self.faults.sort_by_key(|d| (order(&d.file), d.line, d.column));
+            self.faults.dedup();
+            return Err(self.faults);
+        }
+        Ok(self.experiment)
+    }
+}
+
+impl Experiment {
+    /// Distance of the samples of its series.
+    pub fn sample(&self) -> Span {
+        self.sample.unwrap_or_else(|| {
+            let least = (self.duration.as_ns() / 250).max(100_000);
+            let mut power = 100_000i64;
+            loop {
+                for factor in [1, 2, 5] {
+                    if power * factor >= least {
+                        return Span::from_ns(power * factor);
+                    }
+                }
+                power *= 10;
+            }
+        })
+    }
+    /// A host by its name.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|h| h.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,323 @@
+//! An experiment as plain data.
+
+use super::source::{Place, Source};
+use penstock_model::{Kernel, Rate, Span};
+use std::net::Ipv4Addr;
+
+/// Everything an experiment file says.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Experiment {
+    /// The texts it was read from: the file itself first, then `base`, scripts, configurations.
+    pub sources: Vec<Source>,
+    /// What it is called; the file's name where it does not say.
+    pub title: String,
+    /// What it is about.
+    pub about: Option<String>,
+    /// How long it runs. Default 10 s.
+    pub duration: Span,
+    /// Seed of all chance. Default 1.
+    pub seed: u64,
+    /// Distance of the samples of a series; `None`: a round number that gives some 100 to 250 of them.
+    pub sample: Option<Span>,
+    /// Machines in the order of the file.
+    pub hosts: Vec<Host>,
+    /// Links in the order of the file.
+    pub links: Vec<Link>,
+    /// Programs in the order of the file.
+    pub apps: Vec<App>,
+    /// Flows in the order of the file.
+    pub flows: Vec<Flow>,
+    /// Expectations in the order of the file.
+    pub expects: Vec<Expect>,
+}
+
+/// A machine.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Where its table begins.
+    pub place: Place,
+    /// Its kernel profile.
+    pub kernel: Kernel,
+    /// Its devices in the order of the file; for a Cisco router those of its configuration.
+    pub devices: Vec<Device>,
+    /// Default gateway.
+    pub via: Option<(Ipv4Addr, Place)>,
+    /// Commands before the run.
+    pub setup: Vec<Script>,
+    /// Whether the run goes on when one of them fails.
+    pub setup_may_fail: bool,
+    /// The configuration of a Cisco router.
+    pub cisco: Option<Script>,
+    /// Whose TCP and tools it has.
+    pub os: Os,
+    /// What its processor spends on a packet.
+    pub cost: Option<Cost>,
+    /// Files it has, for copies: name and bytes.
+    pub files: Vec<(String, u64)>,
+}
+
+/// Whose TCP and tools a machine has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Os {
+    /// Linux of the kernel profile.
+    #[default]
+    Linux,
+    /// Windows XP.
+    WindowsXp,
+}
+
+impl Os {
+    /// The names, as the file writes them.
+    pub const ALL: [(&'static str, Os); 2] = [("linux", Os::Linux), ("windows-xp", Os::WindowsXp)];
+}
+
+/// A network interface.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Where it is said.
+    pub place: Place,
+    /// Its addresses with prefix lengths.
+    pub addresses: Vec<(Ipv4Addr, u8)>,
+    /// MTU, bytes, 68..=65535; `None`: 1500.
+    pub mtu: Option<u32>,
+    /// txqueuelen, packets; `None`: the profile's.
+    pub txqueuelen: Option<u32>,
+}
+
+/// Command lines.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Script {
+    /// Name of the file they stand in, as shown.
+    pub file: String,
+    /// Line of that file on which `text` begins, from 1.
+    pub line: u32,
+    /// The lines.
+    pub text: String,
+    /// Where the experiment names them.
+    pub place: Place,
+}
+
+/// A random length of time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Dist {
+    /// Always the same.
+    Constant(Span),
+    /// Any of `from..=to` with equal chance.
+    Uniform(Span, Span),
+    /// Exponential with this mean.
+    Exponential(Span),
+    /// One of these with equal chance.
+    Table(Vec<Span>),
+}
+
+/// What a processor spends on a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// On each packet.
+    pub packet: Dist,
+    /// On each byte of it, picoseconds.
+    pub byte_ps: u64,
+}
+
+/// A link.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Link {
+    /// Its name; may be empty.
+    pub name: String,
+    /// Where its table begins.
+    pub place: Place,
+    /// What it joins: two ends, or more for a shared segment.
+    pub ends: Vec<End>,
+    /// Rate; `None`: sending takes no time.
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Chance to lose a frame, parts per 1,000,000,000.
+    pub loss_ppb: u32,
+    /// Whether preamble, gap and FCS take time as on real Ethernet. Default true.
+    pub ethernet: bool,
+    /// Whether only one end sends at a time. Always so with more than two ends.
+    pub half_duplex: bool,
+}
+
+/// One end of a link.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct End {
+    /// Machine.
+    pub host: String,
+    /// Device.
+    pub dev: String,
+    /// Where it is said.
+    pub place: Place,
+    /// Rate at which this end sends, where it differs from the link's.
+    pub rate: Option<Rate>,
+    /// Delay of what this end sends.
+    pub delay: Option<Span>,
+    /// Loss of what this end sends.
+    pub loss_ppb: Option<u32>,
+    /// Frames its card takes ahead of the one on the wire. Default 0.
+    pub ring: u32,
+}
+
+/// A program, started once.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct App {
+    /// Its name: as given, or `HOST PROGRAM`, numbered from the second on.
+    pub name: String,
+    /// Where its table begins.
+    pub place: Place,
+    /// Machine.
+    pub on: String,
+    /// Command line, as the file has it.
+    pub run: String,
+    /// The lines of `run = "@file"`.
+    pub script: Option<Script>,
+    /// When it starts: from the start of the run, or from the end of `after`.
+    pub at: Span,
+    /// The app it waits for, by its number.
+    pub after: Option<usize>,
+}
+
+/// Traffic without a command line.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Flow {
+    /// Its name: as given, or `FROM-TO`.
+    pub name: String,
+    /// Where its table begins.
+    pub place: Place,
+    /// The group it is counted with.
+    pub group: Option<String>,
+    /// Sender.
+    pub from: String,
+    /// Receiver.
+    pub to: String,
+    /// How many alike.
+    pub count: u32,
+    /// TCP, or datagrams.
+    pub tcp: Option<Tcp>,
+    /// What it sends.
+    pub load: Load,
+    /// Earliest and latest start.
+    pub at: (Span, Span),
+    /// When it stops; `None`: when everything is sent, or with the run.
+    pub until: Option<Span>,
+    /// ToS byte.
+    pub tos: u8,
+    /// Firewall mark of its socket.
+    pub mark: u32,
+    /// Destination port; 0: any.
+    pub port: u16,
+}
+
+/// What a flow asks of TCP; `None`: as the sender's profile has it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tcp {
+    /// Congestion control.
+    pub cc: Option<String>,
+    /// Maximum segment size, bytes.
+    pub mss: Option<u16>,
+    /// ECN.
+    pub ecn: Option<bool>,
+    /// Selective acknowledgements.
+    pub sack: Option<bool>,
+    /// Send buffer, bytes.
+    pub sndbuf: Option<u32>,
+    /// Receive buffer, bytes.
+    pub rcvbuf: Option<u32>,
+}
+
+/// What a flow sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Load {
+    /// As much as TCP takes.
+    Greedy,
+    /// So many bytes.
+    Bytes(u64),
+    /// A steady stream: payload rate, payload bytes of each packet.
+    Rate(Rate, u32),
+    /// Packets of drawn sizes and gaps.
+    Packets(Sizes, Dist),
+}
+
+/// Payload sizes of packets, bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Sizes {
+    /// Always the same.
+    Constant(u32),
+    /// Any of `from..=to` with equal chance.
+    Uniform(u32, u32),
+    /// One of these with equal chance.
+    Table(Vec<u32>),
+}
+
+/// Something to be judged when the run is over.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expect {
+    /// What, as the file has it.
+    pub what: String,
+    /// Its value, as the file has it.
+    pub value: String,
+    /// Where it stands.
+    pub place: Place,
+    /// What to measure.
+    pub measure: Measure,
+    /// What it must be.
+    pub range: Bounds,
+}
+
+/// What an expectation measures.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Measure {
+    /// Of what.
+    pub subject: Subject,
+    /// Which figure of it.
+    pub figure: &'static str,
+    /// Which part of a distribution; empty for a single number.
+    pub part: &'static str,
+}
+
+/// What an expectation is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// An app, by its number.
+    App(usize),
+    /// A flow by its name, all of its count together.
+    Flow(String),
+    /// All flows of a group.
+    Group(String),
+    /// A device's root qdisc, another qdisc by its handle, or a class by its id.
+    Queue {
+        /// Machine.
+        host: String,
+        /// Device.
+        dev: String,
+        /// `1:` or `1:10`; `None`: the root qdisc.
+        id: Option<String>,
+    },
+}
+
+/// A range of numbers, in the unit of the record: bit/s, ms, bytes, or plain.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bounds {
+    /// Least.
+    pub low: f64,
+    /// Greatest.
+    pub high: f64,
+    /// Whether `low` itself is out.
+    pub above: bool,
+    /// Whether `high` itself is out.
+    pub below: bool,
+}
+
+impl Bounds {
+    /// Whether `x` lies in the range.
+    pub fn hold(&self, x: f64) -> bool {
+        let low = if self.above { x > self.low } else { x >= self.low };
+        let high = if self.below { x < self.high } else { x <= self.high };
+        low && high
+    }
+}

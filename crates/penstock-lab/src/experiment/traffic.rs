@@ -1,0 +1,391 @@
+//! `[[app]]` and `[[flow]]`.
+
+use super::Builder;
+use super::host::dist;
+use super::link::tables;
+use super::read::{self, Faults, Table, Val};
+use super::source::{Place, meant};
+use super::spec::{App, Flow, Load, Sizes, Tcp};
+use penstock_model::Span;
+use penstock_model::time::split_number;
+use std::collections::BTreeMap;
+use toml::de::DeValue;
+
+/// Most flows of one `[[flow]]`.
+const MOST_FLOWS: u64 = 1_000_000;
+/// Largest payload of a datagram.
+const LARGEST: u64 = 65_507;
+
+/// An app as a file has it.
+pub(super) struct AppDraft {
+    app: App,
+    /// Whether it has a name of its own.
+    named: bool,
+    after: Option<(String, Place)>,
+    starts: Vec<Span>,
+}
+
+impl Builder<'_> {
+    pub(super) fn read_apps(&mut self, root: &mut Table<'_>, faults: &mut Faults<'_>) {
+        for mut table in tables(root, "app", "on = \"u1\", run = \"ping 10.0.0.2\"", faults) {
+            let mut app = App { place: faults.place(table.span()), ..App::default() };
+            if let Some(value) = table.need("on", "on = \"u1\"", faults) {
+                app.on = read::string("on", value, faults).unwrap_or_default();
+                app.place = faults.place(value.span());
+            }
+            if let Some(value) = table.need("run", "run = \"ping 10.0.0.2\"", faults)
+                && let Some(run) = read::string("run", value, faults)
+            {
+                if run.trim().is_empty() {
+                    faults.add(value.span(), "run is empty", "write run = \"ping 10.0.0.2\"");
+                }
+                if run.starts_with('@') {
+                    app.script = self.script(&run, "run", value.span(), faults);
+                }
+                app.run = run;
+            }
+            let mut named = false;
+            if let Some(value) = table.take("name")
+                && let Some(name) = read::string("name", value, faults)
+            {
+                if name.trim().is_empty() || name.contains(char::is_control) {
+                    faults.add(value.span(), "name is empty", "leave it out, or write name = \"upload\"");
+                }
+                (app.name, named) = (name, true);
+            }
+            let mut starts = vec![Span::ZERO];
+            if let Some(value) = table.take("at") {
+                if read::list(value).is_empty() {
+                    faults.add(
+                        value.span(),
+                        "at is an empty list",
+                        "write at = \"1s\" or at = [\"1s\", \"20s\"]",
+                    );
+                }
+                starts = read::list(value).into_iter().filter_map(|v| read::time("at", v, faults)).collect();
+            }
+            let after = table.take("after").and_then(|v| {
+                let name = read::string("after", v, faults)?;
+                Some((name, faults.place(v.span())))
+            });
+            table.finish(faults);
+            self.apps.push(AppDraft { app, named, after, starts });
+        }
+    }
+
+    /// One app for each start, each with a name of its own.
+    pub(super) fn finish_apps(&mut self) {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        let mut afters: Vec<(usize, String, Place)> = Vec::new();
+        for draft in std::mem::take(&mut self.apps) {
+            let app = draft.app;
+            if !app.on.is_empty() {
+                self.has_host(&app.on, &app.place);
+            }
+            if draft.after.is_none() {
+                let late = draft.starts.iter().copied().find(|at| *at >= self.experiment.duration);
+                if let Some(at) = late {
+                    let message = format!("this app starts at {at}, but the run ends then or before");
+                    self.fault(&app.place, message, format!("duration is {}", self.experiment.duration));
+                }
+            }
+            let base = match draft.named {
+                true => app.name.clone(),
+                false => format!("{} {}", app.on, program(&app.run)),
+            };
+            if draft.named && counts.contains_key(&base) {
+                self.fault(&app.place, format!("there is an app \"{base}\" already"), "give it another name");
+            }
+            for at in draft.starts {
+                let n = counts.entry(base.clone()).or_insert(0);
+                *n += 1;
+                let name = if *n == 1 { base.clone() } else { format!("{base} {n}") };
+                let number = self.experiment.apps.len();
+                if let Some((after, place)) = &draft.after {
+                    afters.push((number, after.clone(), place.clone()));
+                }
+                self.experiment.apps.push(App { name, at, ..app.clone() });
+            }
+        }
+        for (number, name, place) in afters {
+            match self.experiment.apps.iter().position(|a| a.name == name) {
+                Some(first) if first != number => self.experiment.apps[number].after = Some(first),
+                Some(_) => self.fault(&place, "this app waits for itself", "name another one"),
+                None => {
+                    let names: Vec<&str> = self.experiment.apps.iter().map(|a| a.name.as_str()).collect();
+                    let help = match meant(&name, &names) {
+                        Some(name) => format!("did you mean \"{name}\"?"),
+                        None => format!("there are \"{}\"", names.join("\", \"")),
+                    };
+                    self.fault(&place, format!("after: there is no app \"{name}\""), help);
+                }
+            }
+        }
+        self.no_circles();
+    }
+
+    fn no_circles(&mut self) {
+        for i in 0..self.experiment.apps.len() {
+            let mut at = i;
+            for _ in 0..=self.experiment.apps.len() {
+                match self.experiment.apps[at].after {
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+            if self.experiment.apps[at].after.is_some() {
+                let place = self.experiment.apps[i].place.clone();
+                self.fault(
+                    &place,
+                    "these apps wait for each other",
+                    "let one of them start without \"after\"",
+                );
+                return;
+            }
+        }
+    }
+
+    pub(super) fn read_flows(&mut self, root: &mut Table<'_>, faults: &mut Faults<'_>) {
+        for table in tables(root, "flow", "from = \"a\", to = \"b\", load = \"greedy\"", faults) {
+            self.read_flow(table, faults);
+        }
+    }
+
+    fn read_flow(&mut self, mut table: Table<'_>, faults: &mut Faults<'_>) {
+        let place = faults.place(table.span());
+        let mut host = |key, example| {
+            let value = table.need(key, example, faults)?;
+            read::string(key, value, faults)
+        };
+        let from = host("from", "from = \"a\"");
+        let to = host("to", "to = \"b\"");
+        let name = table.take("name").and_then(|v| read::string("name", v, faults));
+        let group = table.take("group").and_then(|v| read::string("group", v, faults));
+        let count = table.take("count").and_then(|v| read::integer("count", v, 1..MOST_FLOWS + 1, faults));
+        let tcp = table.take("tcp").map(|v| (v, tcp(v, faults)));
+        let udp = table.take("udp").map(|v| (v, read::boolean("udp", v, faults)));
+        let datagrams = match (&tcp, &udp) {
+            (Some(_), Some((value, _))) => {
+                faults.add(value.span(), "a flow has either \"tcp\" or \"udp\"", "leave one out");
+                false
+            }
+            (_, Some((_, chosen))) => chosen.unwrap_or(true),
+            _ => false,
+        };
+        let load =
+            table.need("load", "load = \"greedy\"", faults).and_then(|v| Some((v.span(), load(v, faults)?)));
+        if let Some((span, load)) = &load
+            && datagrams
+            && matches!(load, Load::Greedy | Load::Bytes(_))
+        {
+            faults.add(
+                span.clone(),
+                "datagrams need a pace",
+                "write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
+            );
+        }
+        let at = match table.take("at").map(|v| dist("at", v, faults)) {
+            None => (Span::ZERO, Span::ZERO),
+            Some(Some(super::Dist::Constant(at))) => (at, at),
+            Some(Some(super::Dist::Uniform(from, to))) => (from, to),
+            Some(None) => (Span::ZERO, Span::ZERO),
+            Some(Some(_)) => {
+                let help = "write at = \"1s\" or at = { from = \"0s\", to = \"1s\" }";
+                faults.add(place.span.clone(), "a flow starts at one time or between two", help);
+                (Span::ZERO, Span::ZERO)
+            }
+        };
+        if at.1 >= LONGEST_START {
+            faults.add(place.span.clone(), "at is out of its range", "write less than 86400s");
+        }
+        let until = table.take("until").and_then(|v| {
+            let until = read::time("until", v, faults)?;
+            if until <= at.0 {
+                faults.add(v.span(), "until does not lie after at", "write a later time");
+            }
+            Some(until)
+        });
+        let mut number = |key, range| table.take(key).and_then(|v| read::integer(key, v, range, faults));
+        let tos = number("tos", 0..256);
+        let mark = number("mark", 0..1 << 32);
+        let port = number("port", 1..65_536);
+        table.finish(faults);
+        let (Some(from), Some(to), Some((_, load))) = (from, to, load) else { return };
+        self.experiment.flows.push(Flow {
+            name: name.unwrap_or_default(),
+            place,
+            group,
+            from,
+            to,
+            count: count.unwrap_or(1) as u32,
+            tcp: (!datagrams).then(|| tcp.and_then(|(_, t)| t).unwrap_or_default()),
+            load,
+            at,
+            until,
+            tos: tos.unwrap_or(0) as u8,
+            mark: mark.unwrap_or(0) as u32,
+            port: port.unwrap_or(0) as u16,
+        });
+    }
+
+    pub(super) fn finish_flows(&mut self) {
+        let mut flows = std::mem::take(&mut self.experiment.flows);
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        for flow in &mut flows {
+            self.has_host(&flow.from, &flow.place);
+            self.has_host(&flow.to, &flow.place);
+            if flow.from == flow.to {
+                self.fault(&flow.place, "a flow goes from one host to another", "name two hosts");
+            }
+            if flow.at.0 >= self.experiment.duration {
+                let help = format!("duration is {}", self.experiment.duration);
+                self.fault(
+                    &flow.place,
+                    format!("this flow starts at {}, when the run is over", flow.at.0),
+                    help,
+                );
+            }
+            let named = !flow.name.is_empty();
+            if !named {
+                flow.name = format!("{}-{}", flow.from, flow.to);
+            }
+            let n = names.entry(flow.name.clone()).or_insert(0);
+            *n += 1;
+            if *n > 1 {
+                if named {
+                    let message = format!("there is a flow \"{}\" already", flow.name);
+                    self.fault(&flow.place, message, "give it another name");
+                }
+                flow.name = format!("{} {n}", flow.name);
+            }
+        }
+        self.experiment.flows = flows;
+    }
+}
+
+/// No flow starts later than this.
+const LONGEST_START: Span = Span::from_secs(86_400);
+
+/// The program of a command line: its first word that is not `sudo`, without folders.
+pub(super) fn program(run: &str) -> &str {
+    let word = run.trim_start_matches('@').split_whitespace().find(|w| *w != "sudo").unwrap_or("");
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// `tcp = { cc, mss, ecn, sack, sndbuf, rcvbuf }` or `tcp = true`.
+fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
+    if value.get_ref().as_bool() == Some(true) {
+        return Some(Tcp::default());
+    }
+    let mut table = Table::of(value, "tcp", faults)?;
+    let mut flag = |key| table.take(key).and_then(|v| read::boolean(key, v, faults));
+    let (ecn, sack) = (flag("ecn"), flag("sack"));
+    let cc = table.take("cc").and_then(|v| {
+        let name = read::string("cc", v, faults)?;
+        let known = crate::run::congestion_controls();
+        if known.contains(&name.as_str()) {
+            return Some(name);
+        }
+        let help = match meant(&name, &known) {
+            Some(name) => format!("did you mean \"{name}\"?"),
+            None => format!("there are \"{}\"", known.join("\", \"")),
+        };
+        faults.add(v.span(), format!("cc: no congestion control is called \"{name}\""), help);
+        None
+    });
+    let mss = table.take("mss").and_then(|v| read::integer("mss", v, 48..65_496, faults)).map(|n| n as u16);
+    let mut buffer = |key| {
+        let value = table.take(key)?;
+        let bytes = read::size(key, value, faults)?;
+        if !(256..=1 << 30).contains(&bytes) {
+            faults.add(value.span(), format!("{key} is out of its range"), "write 256 to 1g");
+        }
+        Some(bytes.clamp(256, 1 << 30) as u32)
+    };
+    let (sndbuf, rcvbuf) = (buffer("sndbuf"), buffer("rcvbuf"));
+    table.finish(faults);
+    Some(Tcp { cc, mss, ecn, sack, sndbuf, rcvbuf })
+}
+
+/// `"greedy"`, a rate, `{ bytes }`, `{ rate, size }`, `{ size, gap }`.
+fn load(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
+    const FORMS: &str = "write \"greedy\", a rate (\"64kbit\"), { bytes = \"10mb\" }, { rate = \"64kbit\", size = 160 } \
+                         or { size = 160, gap = \"20ms\" }";
+    if let DeValue::String(text) = value.get_ref() {
+        if text == "greedy" {
+            return Some(Load::Greedy);
+        }
+        if split_number(text).is_none() {
+            let help = if meant(text, &["greedy"]).is_some() { "did you mean \"greedy\"?" } else { FORMS };
+            faults.add(value.span(), format!("load: \"{text}\" is unknown"), help);
+            return None;
+        }
+        return read::rate("load", value, faults).map(|rate| Load::Rate(rate, 1200));
+    }
+    if !value.get_ref().is_table() {
+        faults.add(value.span(), "load is neither text nor a table", FORMS);
+        return None;
+    }
+    let mut table = Table::of(value, "load", faults)?;
+    let bytes = table.take("bytes").map(|v| read::size("bytes", v, faults));
+    let rate = table.take("rate").map(|v| read::rate("rate", v, faults));
+    let size = table.take("size").map(|v| sizes(v, faults));
+    let gap = table.take("gap").map(|v| dist("gap", v, faults));
+    table.finish(faults);
+    let found = match (bytes, rate, size, gap) {
+        (Some(bytes), None, None, None) => Load::Bytes(bytes?),
+        (None, Some(rate), None, None) => Load::Rate(rate?, 1200),
+        (None, Some(rate), Some(size), None) => match size? {
+            Sizes::Constant(size) => Load::Rate(rate?, size),
+            _ => {
+                faults.add(
+                    value.span(),
+                    "a steady rate has packets of one size",
+                    "write size = 160, or gap for rate",
+                );
+                return None;
+            }
+        },
+        (None, None, Some(size), Some(gap)) => Load::Packets(size?, gap?),
+        _ => {
+            faults.add(value.span(), "load is none of the forms there are", FORMS);
+            return None;
+        }
+    };
+    Some(found)
+}
+
+/// `160`, `[160, 1200]`, `{ from, to }`.
+fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
+    let one = |key: &str, v: Val<'_>, faults: &mut Faults<'_>| {
+        let bytes = read::size(key, v, faults)?;
+        if !(1..=LARGEST).contains(&bytes) {
+            faults.add(v.span(), format!("{key} is out of its range"), format!("write 1 to {LARGEST}"));
+            return None;
+        }
+        Some(bytes as u32)
+    };
+    match value.get_ref() {
+        DeValue::Table(_) => {
+            let mut table = Table::of(value, "size = { … }", faults)?;
+            let from = table.need("from", "from = 64", faults).and_then(|v| one("from", v, faults));
+            let to = table.need("to", "to = 1500", faults).and_then(|v| one("to", v, faults));
+            table.finish(faults);
+            let (from, to) = (from?, to?);
+            if to < from {
+                faults.add(value.span(), "to is less than from", "write the lesser one first");
+                return None;
+            }
+            Some(Sizes::Uniform(from, to))
+        }
+        DeValue::Array(items) if items.is_empty() => {
+            faults.add(value.span(), "size is an empty list", "write at least one size");
+            None
+        }
+        DeValue::Array(items) => {
+            let sizes: Vec<_> = items.iter().map(|v| one("size", v, faults)).collect();
+            sizes.into_iter().collect::<Option<Vec<_>>>().map(Sizes::Table)
+        }
+        _ => one("size", value, faults).map(Sizes::Constant),
+    }
+}

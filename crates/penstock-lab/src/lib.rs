@@ -3,5 +3,6 @@
 mod cisco;
 pub mod experiment;
 pub mod run;
+pub mod study;
 
 pub use experiment::Experiment;

@@ -35,7 +35,7 @@ const LONGEST: Span = Span::from_secs(86_400);
 pub fn load(path: &Path) -> Result<Experiment, Vec<Diagnostic>> {
     let name = path.to_string_lossy();
     let text = read_file(&name).map_err(|e| vec![Diagnostic::error(format!("cannot read {name}: {e}"))])?;
-    parse(&text, &name, &read_file)
+    parse(&text, &name)
 }
 
 /// Reads a text file.
@@ -51,11 +51,19 @@ pub fn read_file(path: &str) -> Result<String, String> {
     })
 }
 
-/// Reads an experiment from its text; `file` is its name, `loader` gives the files it names.
+/// Reads an experiment from its text; `file` is its name, and the files it names are read from beside it.
 ///
 /// # Errors
 /// All faults, in the order of the text.
-pub fn parse(text: &str, file: &str, loader: Loader<'_>) -> Result<Experiment, Vec<Diagnostic>> {
+pub fn parse(text: &str, file: &str) -> Result<Experiment, Vec<Diagnostic>> {
+    parse_with(text, file, &read_file)
+}
+
+/// The same with a `loader` that gives the files it names.
+///
+/// # Errors
+/// All faults, in the order of the text.
+pub fn parse_with(text: &str, file: &str, loader: Loader<'_>) -> Result<Experiment, Vec<Diagnostic>> {
     let mut builder = Builder::new(loader);
     builder.file(text.to_owned(), file, 0);
     builder.finish(file)

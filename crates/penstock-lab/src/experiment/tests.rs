@@ -18,7 +18,7 @@ fn loader(path: &str) -> Result<String, String> {
 }
 
 fn read(text: &str) -> Result<Experiment, Vec<Diagnostic>> {
-    parse(text, "lab/x.toml", &loader)
+    parse_with(text, "lab/x.toml", &loader)
 }
 
 const USERS: &str = r#"
@@ -301,13 +301,13 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         // Links.
         (
-            "link = 5\n+",
+            "link = 5\n[host.a]\n",
             "1:8: link is not a list of tables | write [[link]] with two brackets and below it ends = [\"a:eth0\", \"b:eth0\"]",
         ),
         ("[[link]]\n+", "1:1: [[link]] has no \"ends\" | add e.g. ends = [\"a:eth0\", \"b:eth0\"]"),
         (
             "-[[link]]\nends = [\"a:eth0\"]\n",
-            "7:8: a link has two ends or more | write ends = [\"a:eth0\", \"b:eth0\"]",
+            "8:8: a link has two ends or more | write ends = [\"a:eth0\", \"b:eth0\"]",
         ),
         (
             "[[link]]\nends = [\"a\", \"b:eth1\"]\n[host.a]\n[host.b]\neth1 = \"10.0.0.2/24\"\n",
@@ -336,116 +336,116 @@ fn what_is_wrong_is_said_with_its_place() {
         ("-framing = \"atm\"\n", "7:11: framing: \"atm\" is unknown | write \"ethernet\" or \"none\""),
         (
             "-[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\n",
-            "7:9: a:eth0 is an end of a link already | put all ends of a shared segment into one [[link]]",
+            "8:9: a:eth0 is an end of a link already | put all ends of a shared segment into one [[link]]",
         ),
         // Apps.
-        ("-[[app]]\non = \"a\"\n", "6:1: [[app]] has no \"run\" | add e.g. run = \"ping 10.0.0.2\""),
+        ("-[[app]]\non = \"a\"\n", "7:1: [[app]] has no \"run\" | add e.g. run = \"ping 10.0.0.2\""),
         (
             "-[[app]]\non = \"c\"\nrun = \"ping 10.0.0.2\"\n",
-            "7:6: there is no host \"c\" | did you mean \"a\"?",
+            "8:6: there is no host \"c\" | did you mean \"a\"?",
         ),
         (
             "-[[app]]\non = \"a\"\ncommand = \"ping 10.0.0.2\"\nrun = \"x\"\n",
-            "8:1: [[app]] has no key \"command\" | did you mean \"run\"?",
+            "9:1: [[app]] has no key \"command\" | did you mean \"run\"?",
         ),
-        ("-[[app]]\non = \"a\"\nrun = \"  \"\n", "8:7: run is empty | write run = \"ping 10.0.0.2\""),
+        ("-[[app]]\non = \"a\"\nrun = \"  \"\n", "9:7: run is empty | write run = \"ping 10.0.0.2\""),
         (
             "-[[app]]\non = \"a\"\nrun = \"x\"\nat = \"10s\"\n",
-            "7:6: this app starts at 10s, but the run ends then or before | duration is 10s",
+            "8:6: this app starts at 10s, but the run ends then or before | duration is 10s",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"x\"\nat = []\n",
-            "9:6: at is an empty list | write at = \"1s\" or at = [\"1s\", \"20s\"]",
+            "10:6: at is an empty list | write at = \"1s\" or at = [\"1s\", \"20s\"]",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"x\"\nafter = \"a y\"\n",
-            "9:9: after: there is no app \"a y\" | did you mean \"a x\"?",
+            "10:9: after: there is no app \"a y\" | did you mean \"a x\"?",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"x\"\nafter = \"a x\"\n",
-            "9:9: this app waits for itself | name another one",
+            "10:9: this app waits for itself | name another one",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"x\"\nafter = \"a y\"\n[[app]]\non = \"a\"\nrun = \"y\"\nafter = \"a x\"\n",
-            "7:6: these apps wait for each other | let one of them start without \"after\"",
+            "8:6: these apps wait for each other | let one of them start without \"after\"",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"x\"\nname = \"u\"\n[[app]]\non = \"a\"\nrun = \"x\"\nname = \"u\"\n",
-            "11:6: there is an app \"u\" already | give it another name",
+            "12:6: there is an app \"u\" already | give it another name",
         ),
         (
             "-[app]\non = \"a\"\n",
-            "6:1: app is not a list of tables | write [[app]] with two brackets and below it on = \"u1\", run = \"ping 10.0.0.2\"",
+            "7:1: app is not a list of tables | write [[app]] with two brackets and below it on = \"u1\", run = \"ping 10.0.0.2\"",
         ),
         // Flows.
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\n",
-            "6:1: [[flow]] has no \"load\" | add e.g. load = \"greedy\"",
+            "7:1: [[flow]] has no \"load\" | add e.g. load = \"greedy\"",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"gready\"\n",
-            "9:8: load: \"gready\" is unknown | did you mean \"greedy\"?",
+            "10:8: load: \"gready\" is unknown | did you mean \"greedy\"?",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"a\"\nload = \"greedy\"\n",
-            "6:1: a flow goes from one host to another | name two hosts",
+            "7:1: a flow goes from one host to another | name two hosts",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nudp = true\n",
-            "9:8: datagrams need a pace | write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
+            "10:8: datagrams need a pace | write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = { size = 160 }\n",
-            "9:8: load is none of the forms there are",
+            "10:8: load is none of the forms there are",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\ntcp = { cc = \"cubik\" }\n",
-            "10:14: cc: no congestion control is called \"cubik\" | did you mean \"cubic\"?",
+            "11:14: cc: no congestion control is called \"cubik\" | did you mean \"cubic\"?",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\ncount = 0\n",
-            "10:9: count is out of its range | write a whole number from 1 to 1000000",
+            "11:9: count is out of its range | write a whole number from 1 to 1000000",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nat = { from = \"2s\", to = \"1s\" }\n",
-            "10:26: to lies before from | write the lesser one first",
+            "11:26: to lies before from | write the lesser one first",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nat = \"2s\"\nuntil = \"1s\"\n",
-            "11:9: until does not lie after at | write a later time",
+            "12:9: until does not lie after at | write a later time",
         ),
         // Expectations.
         (
             "-[[expect]]\nwhat = \"a ping rtt\"\nvalue = \"<1ms\"\n",
-            "7:8: what: \"a ping rtt\" begins with no app, flow, group or device | begin with a device: \"u4 eth0 drops\"",
+            "8:8: what: \"a ping rtt\" begins with no app, flow, group or device | begin with a device: \"u4 eth0 drops\"",
         ),
         (
             "-[[expect]]\nwhat = \"a eth0 dropps\"\nvalue = \"0\"\n",
-            "7:8: what: there is no figure \"dropps\" | did you mean \"drops\"?",
+            "8:8: what: there is no figure \"dropps\" | did you mean \"drops\"?",
         ),
         (
             "-[[expect]]\nwhat = \"a eth0 1:10 backlog\"\nvalue = \"0\"\n",
-            "7:8: what: there is no figure \"backlog\" | there are bytes, packets, drops, lended, borrowed",
+            "8:8: what: there is no figure \"backlog\" | there are bytes, packets, drops, lended, borrowed",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"ping 10.0.0.2\"\n[[expect]]\nwhat = \"a ping\"\nvalue = \"0\"\n",
-            "10:8: what: \"a ping\" names no figure",
+            "11:8: what: \"a ping\" names no figure",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"ping 10.0.0.2\"\n[[expect]]\nwhat = \"a ping rtt p98\"\nvalue = \"0\"\n",
-            "10:8: what: rtt has no \"p98\" | there are min, mean, p50, p95, p99, max",
+            "11:8: what: rtt has no \"p98\" | there are min, mean, p50, p95, p99, max",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"ping 10.0.0.2\"\n[[expect]]\nwhat = \"a ping rtt\"\nvalue = \"5..6\"\n",
-            "11:9: value: \"5..6\" is no range of numbers | write \"1ms..2ms\", \"<1ms\", \">1ms\" or \"1ms\"",
+            "12:9: value: \"5..6\" is no range of numbers | write \"1ms..2ms\", \"<1ms\", \">1ms\" or \"1ms\"",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"ping 10.0.0.2\"\n[[expect]]\nwhat = \"a ping rtt\"\nvalue = \"6ms..5ms\"\n",
-            "11:9: value: \"6ms..5ms\" is no range of numbers | write the lesser one first",
+            "12:9: value: \"6ms..5ms\" is no range of numbers | write the lesser one first",
         ),
         (
             "-[[expect]]\nwhat = \"a eth0 drops\"\n",
-            "6:1: [[expect]] has no \"value\" | add e.g. value = \"<10ms\"",
+            "7:1: [[expect]] has no \"value\" | add e.g. value = \"<10ms\"",
         ),
     ];
     let mut wrong = String::new();

@@ -67,7 +67,9 @@ impl Evidence {
     pub fn mbit(&self, experiment: &str, host: &str, run: &str) -> Result<f64, Missing> {
         let app = self.app(experiment, host, run, 0)?;
         let bits = app.throughput_bit_s;
-        bits.map(|b| b / 1e6).ok_or_else(|| format!("{experiment}: `{run}` on {host} measured no throughput: {}", app.text.trim()))
+        bits.map(|b| b / 1e6).ok_or_else(|| {
+            format!("{experiment}: `{run}` on {host} measured no throughput: {}", app.text.trim())
+        })
     }
     /// Mean round trip of the `nth` such command, ms.
     ///
@@ -75,7 +77,8 @@ impl Evidence {
     /// It did not run or got no answer.
     pub fn rtt(&self, experiment: &str, host: &str, run: &str, nth: usize) -> Result<f64, Missing> {
         let app = self.app(experiment, host, run, nth)?;
-        app.rtt_mean_ms.ok_or_else(|| format!("{experiment}: `{run}` on {host} got no answer: {}", app.text.trim()))
+        app.rtt_mean_ms
+            .ok_or_else(|| format!("{experiment}: `{run}` on {host} got no answer: {}", app.text.trim()))
     }
     /// The objects in the `nth` output of a `tc -s … show` command.
     ///
@@ -118,7 +121,12 @@ pub fn tc_objects(text: &str) -> Vec<TcObject> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if matches!(words.first(), Some(&"qdisc" | &"class")) && words.len() > 2 {
             let direct = after(line, "direct_packets_stat");
-            objects.push(TcObject { id: words[2].to_owned(), line: line.trim_end().to_owned(), direct, ..TcObject::default() });
+            objects.push(TcObject {
+                id: words[2].to_owned(),
+                line: line.trim_end().to_owned(),
+                direct,
+                ..TcObject::default()
+            });
         } else if let Some(object) = objects.last_mut() {
             match words.first() {
                 Some(&"Sent") => {
@@ -153,7 +161,10 @@ mod tests {
     fn reads_tc_statistics() {
         let text = "qdisc htb 1: root refcnt 2 r2q 10 default 30 direct_packets_stat 7 ver 3.17\n Sent 36240254 bytes 23975 pkt (dropped 97, overlimits 48069 requeues 0) \n backlog 0b 0p requeues 0 \nclass htb 1:10 parent 1:1 leaf 10: prio 0\n Sent 7 bytes 5 pkt (dropped 2, overlimits 0 requeues 0) \n rate 0bit 0pps backlog 0b 0p requeues 0 \n lended: 4 borrowed: 1 giants: 0\n";
         let o = tc_objects(text);
-        assert_eq!((o[0].id.as_str(), o[0].bytes, o[0].packets, o[0].dropped, o[0].direct), ("1:", 36_240_254, 23_975, 97, 7));
+        assert_eq!(
+            (o[0].id.as_str(), o[0].bytes, o[0].packets, o[0].dropped, o[0].direct),
+            ("1:", 36_240_254, 23_975, 97, 7)
+        );
         assert_eq!((o[1].id.as_str(), o[1].packets, o[1].lended, o[1].borrowed), ("1:10", 5, 4, 1));
         assert!(object(&o, "1:20").is_err());
     }

@@ -1,1 +1,8 @@
-//! x
+//! The command language: what one types at a machine, to data and back.
+//!
+//! [`token`] splits scripts into words; [`tc`] reads `tc` commands into rtnetlink requests and refuses what tc refuses in its
+//! own words; [`show`] prints dumps as tc prints them. No state machines here: what a command does is `host`'s and `sched`'s.
+
+pub mod show;
+pub mod tc;
+pub mod token;

@@ -37,6 +37,8 @@ mod tests {
         // 15k at 10 Mbit/s; the other way is exact to a byte.
         assert_eq!(xmitsize(1_250_000, xmittime(1_250_000, 15_360)), 15_360);
         assert_eq!(xmittime(1_250_000, 1600), 20_000);
+        let printed = |rate| xmitsize(rate, xmittime(rate, 1600));
+        assert_eq!([125_000, 375_000, 750_000, 1_875_000].map(printed), [1600, 1599, 1599, 1597]);
         // 1540 bytes at 1 Gbit/s take 12.32 us, of which tc keeps 12: the burst comes back as 1500.
         assert_eq!(xmittime(125_000_000, 1540), 187);
         assert_eq!(xmitsize(125_000_000, 187), 1375);

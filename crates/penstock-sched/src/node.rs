@@ -65,6 +65,10 @@ impl Node {
     pub fn next_wakeup(&self) -> Option<Time> {
         self.qdisc.next_wakeup()
     }
+    /// The timers due by `now` have gone off.
+    pub fn expire(&mut self, now: Time) {
+        self.qdisc.expire(now);
+    }
     /// Packets queued.
     #[inline]
     pub fn qlen(&self) -> u32 {

@@ -100,9 +100,16 @@ pub trait Qdisc: Send {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet>;
     /// The packet the next `dequeue` will give.
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet>;
-    /// The watchdog, as a value: when to ask again although `dequeue` gave nothing.
+    /// The watchdogs, as a value: the earliest timer that is set, here or below. One that is set goes off, even where
+    /// what it was set for has left in the meantime, unless it is set anew before (`qdisc_watchdog_schedule_ns`).
     fn next_wakeup(&self) -> Option<Time> {
         None
+    }
+    /// The timers due by `now`, here and below, have gone off and are set no longer. The dequeue they ask for follows.
+    fn expire(&mut self, now: Time) {
+        if let Some(classes) = self.classes_mut() {
+            classes.children_mut(&mut |_, child| child.expire(now));
+        }
     }
     /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
     ///

@@ -112,8 +112,9 @@ impl RateTable {
                 .wrapping_add(self.data[(slot & 0xff) as usize]),
         }
     }
-    /// The last entry: how long the longest packet of the table takes, ticks.
-    pub fn last(&self) -> u32 {
-        self.data[255]
+    /// The longest packet that takes no more than `ticks`, bytes; -1 where none does (`tbf_change`).
+    pub fn longest(&self, ticks: u32) -> i64 {
+        let slots = self.data.iter().position(|&t| t > ticks).unwrap_or(self.data.len());
+        ((slots as i64) << self.cell_log) - 1
     }
 }

@@ -85,6 +85,10 @@ impl Tree {
     pub fn next_wakeup(&self) -> Option<Time> {
         self.root.next_wakeup()
     }
+    /// The clock has reached [`Tree::next_wakeup`]: the timers due by `now` go off. Ask [`Tree::dequeue`] then.
+    pub fn expire(&mut self, now: Time) {
+        self.root.expire(now);
+    }
     /// Packets queued.
     pub fn qlen(&self) -> u32 {
         self.root.qlen()
@@ -140,12 +144,19 @@ impl Tree {
                     let why = "Cannot create traffic class with classid TC_H_ROOT";
                     return Err(device.refusal(KernelError::EINVAL, why));
                 }
+                let below = classes.leaf(parent).map(handles_below).unwrap_or_default();
                 let made = self
                     .watched(qdisc, cx, |node, cx| {
                         let classes = node.classes_mut().expect("it has classes");
                         classes.change_class(parent, classid, req.options.as_ref(), cx)
                     })
                     .expect("the qdisc was found")?;
+                // A leaf that becomes a parent loses its qdisc.
+                for handle in below {
+                    if self.node(handle).is_none() {
+                        self.places.remove(&handle);
+                    }
+                }
                 if !there && device.kernel == Kernel::V6_12 {
                     let node = self.node_mut(qdisc).expect("the qdisc was found");
                     with_filters(node.classes_mut().expect("it has classes"), |filters, classes| {
@@ -393,15 +404,22 @@ impl Tree {
             return no(KernelError::EINVAL, "Invalid qdisc name");
         }
         let handle = node.handle;
+        let before = handles_below(node);
         let stab = req.stab.as_ref().map(|s| Stab::new(s, &device)).transpose();
-        self.watched(handle, cx, |node, cx| {
+        let result = self.watched(handle, cx, |node, cx| {
             if req.options.is_some() {
                 node.change(req.options.as_ref(), cx)?;
             }
             node.stab = stab?.map(Box::new);
             Ok(())
-        })
-        .expect("the qdisc was found")
+        });
+        // Bands that are gone took their qdiscs with them.
+        for handle in before {
+            if self.node(handle).is_none() {
+                self.places.remove(&handle);
+            }
+        }
+        result.expect("the qdisc was found")
     }
 
     /// `qdisc_leaf` of a classid: what is in that class. 2.6.35 finds nothing where 6.12 says why not.

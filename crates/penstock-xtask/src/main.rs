@@ -2,6 +2,7 @@
 //! recorders and benchmarks that no test needs.
 
 mod ci;
+mod record;
 mod tidy;
 
 use anyhow::Result;
@@ -18,6 +19,8 @@ struct Args {
 enum Command {
     /// Everything a change must pass: tidy, formatting, clippy, tests, docs, wasm, fuzzing
     Ci(ci::Args),
+    /// Record vectors from the real kernel in exact virtual time
+    Record(record::Args),
     /// Check the rules that the compiler does not: crate edges, kinds in order, documentation in place
     Tidy,
 }
@@ -25,6 +28,7 @@ enum Command {
 fn main() -> Result<()> {
     match Args::parse().command {
         Command::Ci(args) => ci::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Tidy => tidy::run(),
     }
 }

@@ -8,7 +8,9 @@ pub mod htb;
 pub mod noop;
 pub mod pfifo;
 pub mod pfifo_fast;
+pub mod prio;
 pub mod sfq;
+pub mod tbf;
 
 use crate::qdisc::{Cx, Init, Qdisc};
 use penstock_model::{Kernel, KernelError, Options};
@@ -30,7 +32,15 @@ pub struct KindSpec {
 }
 
 /// All kinds by name.
-pub static KINDS: &[&KindSpec] = &[&bfifo::SPEC, &htb::SPEC, &pfifo::SPEC, &pfifo_fast::SPEC, &sfq::SPEC];
+pub static KINDS: &[&KindSpec] = &[
+    &bfifo::SPEC,
+    &htb::SPEC,
+    &pfifo::SPEC,
+    &pfifo_fast::SPEC,
+    &prio::SPEC,
+    &sfq::SPEC,
+    &tbf::SPEC,
+];
 
 /// The kind called `id` in this kernel.
 pub fn find(id: &str, kernel: Kernel) -> Option<&'static KindSpec> {

@@ -1,0 +1,362 @@
+//! One stream that is text or JSON: tc says each thing once for both.
+//!
+//! Follows: iproute2 6.1.0 `lib/json_print.c`, `lib/json_print_math.c`, `lib/json_writer.c`, `lib/utils.c` `print_time`;
+//! 2.6.35 `tc/tc_util.c` `print_rate`, `print_size`, `print_time`.
+
+use super::Form;
+use penstock_model::{Kernel, time::general};
+use std::fmt::{Arguments, Display, Write};
+
+/// Where tc's words go.
+pub struct Out {
+    /// How to print.
+    pub form: Form,
+    kernel: Kernel,
+    text: String,
+    json: Option<Json>,
+}
+
+/// The state of tc's JSON writer.
+#[derive(Default)]
+struct Json {
+    depth: usize,
+    /// Something stands before: a comma is due.
+    comma: bool,
+}
+
+impl Out {
+    /// Text, or JSON with `-j` where `may_be_json` and the profile has it; an array then stands around all.
+    pub fn new(form: &Form, kernel: Kernel, may_be_json: bool) -> Out {
+        let json = (form.json && may_be_json && kernel != Kernel::V2_6_35).then(Json::default);
+        let mut out = Out { form: form.clone(), kernel, text: String::new(), json };
+        if out.json.is_some() {
+            out.open('[');
+            if out.form.pretty {
+                out.text.push(' ');
+            }
+        }
+        out
+    }
+    /// The end of it.
+    pub fn finish(mut self) -> String {
+        if self.json.is_some() {
+            self.end_array();
+            self.text.push('\n');
+        }
+        self.text
+    }
+    /// Whether the forms are those of 2010.
+    pub fn old(&self) -> bool {
+        self.kernel == Kernel::V2_6_35
+    }
+    /// The profile.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+    /// Whether this is JSON.
+    pub fn is_json(&self) -> bool {
+        self.json.is_some()
+    }
+
+    fn add(&mut self, text: impl Display) {
+        write!(self.text, "{text}").expect("a String takes everything");
+    }
+    fn comma(&mut self) {
+        if let Some(json) = &mut self.json
+            && std::mem::replace(&mut json.comma, true)
+        {
+            self.text.push(',');
+        }
+    }
+    fn eol(&mut self) {
+        if self.form.pretty {
+            self.text.push('\n');
+            let depth = self.json.as_ref().map_or(0, |j| j.depth);
+            (0..depth).for_each(|_| self.text.push_str("    "));
+        }
+    }
+    fn open(&mut self, bracket: char) {
+        self.comma();
+        self.text.push(bracket);
+        if let Some(json) = &mut self.json {
+            json.depth += 1;
+            json.comma = false;
+        }
+    }
+    fn close(&mut self, bracket: char) {
+        let mut due = false;
+        if let Some(json) = &mut self.json {
+            json.depth -= 1;
+            due = json.comma;
+        }
+        if due {
+            self.eol();
+        }
+        self.text.push(bracket);
+        if let Some(json) = &mut self.json {
+            json.comma = true;
+        }
+    }
+    fn key(&mut self, key: &str) {
+        self.comma();
+        self.eol();
+        if let Some(json) = &mut self.json {
+            json.comma = false;
+        }
+        self.quoted(key);
+        self.text.push(':');
+        if self.form.pretty {
+            self.text.push(' ');
+        }
+    }
+    fn quoted(&mut self, text: &str) {
+        self.text.push('"');
+        for c in text.chars() {
+            match c {
+                '\t' => self.text.push_str("\\t"),
+                '\n' => self.text.push_str("\\n"),
+                '\r' => self.text.push_str("\\r"),
+                '\x0c' => self.text.push_str("\\f"),
+                '\x08' => self.text.push_str("\\b"),
+                '\\' => self.text.push_str("\\\\"),
+                '"' => self.text.push_str("\\\""),
+                c if u32::from(c) < 0x20 => self.add(format_args!("\\u{:04x}", u32::from(c))),
+                c => self.text.push(c),
+            }
+        }
+        self.text.push('"');
+    }
+    fn field(&mut self, key: &str, value: impl Display) {
+        self.key(key);
+        self.comma();
+        self.add(value);
+    }
+
+    /// Begins an object, `key` before it where it is a field.
+    pub fn open_object(&mut self, key: Option<&str>) {
+        if self.json.is_some() {
+            if let Some(key) = key {
+                self.key(key);
+            }
+            self.open('{');
+        }
+    }
+    /// Ends it.
+    pub fn close_object(&mut self) {
+        if self.json.is_some() {
+            self.close('}');
+        }
+    }
+    /// Begins an array; in text `text`.
+    pub fn open_array(&mut self, key: &str, text: &str) {
+        if self.json.is_some() {
+            self.key(key);
+            self.open('[');
+            if self.form.pretty {
+                self.text.push(' ');
+            }
+        } else {
+            self.text.push_str(text);
+        }
+    }
+    /// Ends it.
+    pub fn close_array(&mut self) {
+        if self.json.is_some() {
+            self.end_array();
+        }
+    }
+    fn end_array(&mut self) {
+        if let Some(json) = &mut self.json {
+            let due = std::mem::take(&mut json.comma);
+            if due && self.form.pretty {
+                self.text.push(' ');
+            }
+        }
+        self.close(']');
+    }
+
+    /// A number.
+    pub fn num(&mut self, key: &str, value: impl Display, text: Arguments) {
+        if self.json.is_some() { self.field(key, value) } else { self.add(text) }
+    }
+    /// A number that stands in JSON as it is written.
+    pub fn literal(&mut self, key: &str, value: &str, text: Arguments) {
+        self.num(key, value, text);
+    }
+    /// An element of an array.
+    pub fn item(&mut self, value: impl Display, text: Arguments) {
+        if self.json.is_some() {
+            self.comma();
+            self.add(value);
+        } else {
+            self.add(text);
+        }
+    }
+    /// Text.
+    pub fn string(&mut self, key: &str, value: &str, text: Arguments) {
+        if self.json.is_some() {
+            self.key(key);
+            self.comma();
+            self.quoted(value);
+        } else {
+            self.add(text);
+        }
+    }
+    /// A number that JSON has as hexadecimal text.
+    pub fn hex(&mut self, key: &str, value: u32, text: Arguments) {
+        self.string(key, &format!("{value:x}"), text);
+    }
+    /// Present or not: `true` in JSON.
+    pub fn flag(&mut self, key: &str, text: Arguments) {
+        self.num(key, "true", text);
+    }
+    /// `null` in JSON.
+    pub fn null(&mut self, key: &str, text: Arguments) {
+        self.num(key, "null", text);
+    }
+    /// Nothing in JSON.
+    pub fn text_only(&mut self, text: Arguments) {
+        if self.json.is_none() {
+            self.add(text);
+        }
+    }
+    /// Nothing in text.
+    pub fn json_num(&mut self, key: &str, value: impl Display) {
+        if self.json.is_some() {
+            self.field(key, value);
+        }
+    }
+    /// Nothing in text.
+    pub fn json_bool(&mut self, key: &str, value: bool) {
+        self.json_num(key, value);
+    }
+    /// The end of a line: `\` with `-o`; nothing in JSON.
+    pub fn nl(&mut self) {
+        let nl = if self.form.oneline { "\\" } else { "\n" };
+        self.text_only(format_args!("{nl}"));
+    }
+    /// A size: bytes in JSON, `15Kb` in text.
+    pub fn size(&mut self, key: &str, before: &str, size: u32, after: &str) {
+        if self.json.is_some() {
+            self.field(key, size);
+        } else {
+            self.add(format_args!("{before}{}{after}", size_text(size)));
+        }
+    }
+    /// A rate: bytes per second in JSON (nothing without a key), `10Mbit` in text.
+    pub fn rate(&mut self, key: Option<&str>, before: &str, rate: u64, after: &str) {
+        if self.json.is_some() {
+            if let Some(key) = key {
+                self.field(key, rate);
+            }
+        } else {
+            let text = rate_text(rate, self.form.iec, self.kernel);
+            self.add(format_args!("{before}{text}{after}"));
+        }
+    }
+}
+
+/// `sprint_size`: `15Kb` and `2Mb` where the value lies within 16 bytes (1024 for Mb) of a whole one, else bytes.
+pub fn size_text(size: u32) -> String {
+    const KILO: f64 = 1024.0;
+    const MEGA: f64 = 1024.0 * 1024.0;
+    let bytes = f64::from(size);
+    let near = |unit: f64, within: f64| {
+        let whole = (bytes / unit).round_ties_even();
+        ((unit * whole - bytes).abs() < within).then_some(whole)
+    };
+    if let Some(whole) = near(MEGA, 1024.0).filter(|_| bytes >= MEGA) {
+        format!("{}Mb", general(whole, 6))
+    } else if let Some(whole) = near(KILO, 16.0).filter(|_| bytes >= KILO) {
+        format!("{}Kb", general(whole, 6))
+    } else {
+        format!("{size}b")
+    }
+}
+
+/// `print_time` of microseconds: three significant figures today, one decimal in 2010.
+pub fn time_text(us: u32, old: bool) -> String {
+    let t = f64::from(us);
+    let number = |x: f64| if old { format!("{x:.1}") } else { general(x, 3) };
+    if t >= 1e6 {
+        format!("{}s", number(t / 1e6))
+    } else if t >= 1e3 {
+        format!("{}ms", number(t / 1e3))
+    } else {
+        format!("{us}us")
+    }
+}
+
+/// `print_rate` of bytes per second.
+pub fn rate_text(bytes_per_s: u64, iec: bool, kernel: Kernel) -> String {
+    if kernel == Kernel::V2_6_35 {
+        let bits = bytes_per_s as u32 as f64 * 8.0;
+        return match (iec, bits) {
+            // 2.6.35 divides and multiplies by 1024 here, and prints the bits.
+            (true, b) if b >= 1000.0 * 1024.0 * 1024.0 => format!("{b:.0}Mibit"),
+            (true, b) if b >= 1000.0 * 1024.0 => format!("{:.0}Kibit", b / 1024.0),
+            (false, b) if b >= 1000.0 * 1e6 => format!("{:.0}Mbit", b / 1e6),
+            (false, b) if b >= 1000.0 * 1000.0 => format!("{:.0}Kbit", b / 1000.0),
+            (_, b) => format!("{b:.0}bit"),
+        };
+    }
+    let kilo = if iec { 1024 } else { 1000 };
+    let mut rate = bytes_per_s << 3;
+    let mut unit = 0;
+    while unit < 4 && rate >= kilo && !(rate % kilo != 0 && rate < 1000 * kilo) {
+        rate /= kilo;
+        unit += 1;
+    }
+    let i = if iec && unit > 0 { "i" } else { "" };
+    format!("{:.0}{}{i}bit", rate as f64, ["", "K", "M", "G", "T"][unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_times_rates() {
+        assert_eq!(size_text(15_360), "15Kb");
+        assert_eq!(size_text(1599), "1599b");
+        assert_eq!(size_text(15_350), "15Kb");
+        assert_eq!(size_text(1_048_576), "1Mb");
+        assert_eq!(size_text(0), "0b");
+        assert_eq!(time_text(11_200, true), "11.2ms");
+        assert_eq!(time_text(11_200, false), "11.2ms");
+        assert_eq!(time_text(50_000, true), "50.0ms");
+        assert_eq!(time_text(50_000, false), "50ms");
+        assert_eq!(time_text(999, false), "999us");
+        let check = |bytes, old: &str, new: &str| {
+            assert_eq!(rate_text(bytes, false, Kernel::V2_6_35), old);
+            assert_eq!(rate_text(bytes, false, Kernel::V6_12), new);
+        };
+        check(1_250_000, "10000Kbit", "10Mbit");
+        check(125_000, "1000Kbit", "1Mbit");
+        check(100_000, "800000bit", "800Kbit");
+        check(125_000_000, "1000Mbit", "1Gbit");
+        check(187_500, "1500Kbit", "1500Kbit");
+        check(0, "0bit", "0bit");
+        assert_eq!(rate_text(128 * 1024, true, Kernel::V6_12), "1Mibit");
+    }
+
+    #[test]
+    fn json_as_tc_writes_it() {
+        let mut out = Out::new(&Form { json: true, ..Form::default() }, Kernel::V6_12, true);
+        for _ in 0..2 {
+            out.open_object(None);
+            out.string("kind", "a\"b", format_args!(""));
+            out.open_array("map", "");
+            out.item(1, format_args!(""));
+            out.item(2, format_args!(""));
+            out.close_array();
+            out.open_object(Some("options"));
+            out.close_object();
+            out.close_object();
+        }
+        let one = "{\"kind\":\"a\\\"b\",\"map\":[1,2],\"options\":{}}";
+        assert_eq!(out.finish(), format!("[{one},{one}]\n"));
+        let out = Out::new(&Form { json: true, ..Form::default() }, Kernel::V6_12, true);
+        assert_eq!(out.finish(), "[]\n");
+    }
+}

@@ -1,0 +1,234 @@
+//! The kinds of queueing disciplines: what tc reads and prints of each.
+
+mod fifo;
+mod htb;
+mod prio;
+mod sfq;
+mod tbf;
+
+use super::args::{Args, matches};
+use super::{Failure, num};
+use crate::show::Out;
+use penstock_model::Options;
+
+/// Reads a kind's options; the device's name is known where it stood before the kind.
+type Parse = fn(&mut Args, Option<&str>) -> Result<Option<Options>, Failure>;
+/// Prints what a dump holds.
+type Print = fn(&Options, &mut Out);
+
+/// tc's half of one kind (`struct qdisc_util`).
+pub struct Kind {
+    /// The word.
+    pub id: &'static str,
+    /// Options of the qdisc; `None`: the kind takes none.
+    parse: Option<Parse>,
+    /// Options of its classes; `None`: tc calls it classless.
+    parse_class: Option<Parse>,
+    /// Prints a qdisc's or a class's options.
+    print: Print,
+    /// Whether it prints options of classes.
+    prints_classes: bool,
+    /// Prints the kind's own counters; ends with a newline where tc's does.
+    print_xstats: Option<Print>,
+}
+
+/// Every kind, by name.
+pub static KINDS: &[&Kind] = &[
+    &fifo::BFIFO,
+    &CLSACT,
+    &htb::KIND,
+    &INGRESS,
+    &fifo::PFIFO,
+    &fifo::PFIFO_FAST,
+    &fifo::PFIFO_HEAD_DROP,
+    &prio::KIND,
+    &sfq::KIND,
+    &tbf::KIND,
+];
+
+static INGRESS: Kind = Kind {
+    id: "ingress",
+    parse: Some(|args, _| {
+        while let Some(word) = args.next_word() {
+            if word.text != "handle" {
+                return Err(what_is(args, &word.text, "Usage: ... ingress\n", "ingress takes no options"));
+            }
+            args.value()?;
+        }
+        Ok(None)
+    }),
+    parse_class: None,
+    print: |_, out| out.text_only(format_args!("---------------- ")),
+    prints_classes: false,
+    print_xstats: None,
+};
+
+static CLSACT: Kind = Kind {
+    id: "clsact",
+    parse: Some(|args, _| match args.next_word() {
+        Some(word) => Err(what_is(args, &word.text, "Usage: ... clsact\n", "clsact takes no options")),
+        None => Ok(None),
+    }),
+    parse_class: None,
+    print: |_, _| (),
+    prints_classes: false,
+    print_xstats: None,
+};
+
+fn kind(id: &str, args: &Args) -> Option<&'static Kind> {
+    KINDS.iter().copied().find(|k| k.id == id && !(args.old() && matches!(id, "clsact" | "pfifo_head_drop")))
+}
+
+/// The options of `tc qdisc add … KIND OPTIONS`.
+///
+/// # Errors
+/// tc's refusal; exit code 1 from within a kind.
+pub fn parse_qdisc(id: &str, args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
+    let Some(kind) = kind(id, args) else {
+        let Some(word) = args.next_word() else { return Ok(None) };
+        return Err(unknown(id, args, &word.text));
+    };
+    match kind.parse {
+        Some(parse) => parse(args, dev),
+        None if args.left() == 0 && !args.old() => Ok(None),
+        None => {
+            args.next_word();
+            let line = format!("qdisc '{id}' does not support option parsing");
+            Err(args.fail(line, 255, "it is the default; take the root qdisc away to get it"))
+        }
+    }
+}
+
+/// The options of `tc class add … KIND OPTIONS`.
+///
+/// # Errors
+/// tc's refusal.
+pub fn parse_class(id: &str, args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
+    let Some(parse) = kind(id, args).and_then(|k| k.parse_class) else {
+        let help = match id {
+            "prio" => {
+                "prio's classes exist by themselves, one a band; give them qdiscs with parent 1:1, 1:2, …"
+            }
+            _ => "only htb has classes one can add",
+        };
+        return Err(args.fail(format!("Error: Qdisc \"{id}\" is classless."), 1, help));
+    };
+    parse(args, dev)
+}
+
+/// Prints the options of a qdisc; pfifo_fast is printed as prio.
+pub fn print_qdisc(id: &str, options: &Options, out: &mut Out) {
+    if let Some(kind) = KINDS.iter().find(|k| k.id == id) {
+        (kind.print)(options, out);
+    }
+}
+
+/// Prints the options of a class. `false`: tc has no words for them.
+pub fn print_class(id: &str, options: &Options, out: &mut Out) -> bool {
+    match KINDS.iter().find(|k| k.id == id && k.prints_classes) {
+        Some(kind) => {
+            (kind.print)(options, out);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Prints the kind's own counters. `false`: it has none.
+pub fn print_xstats(id: &str, xstats: &Options, out: &mut Out) -> bool {
+    match KINDS.iter().find(|k| k.id == id).and_then(|k| k.print_xstats) {
+        Some(print) => {
+            print(xstats, out);
+            true
+        }
+        None => false,
+    }
+}
+
+fn unknown(id: &str, args: &Args, word: &str) -> Failure {
+    let mut help = "kinds with options: ".to_owned();
+    let names: Vec<&str> = KINDS.iter().filter(|k| k.parse.is_some()).map(|k| k.id).collect();
+    help.push_str(&names.join(", "));
+    if let Some(kind) = names.iter().find(|k| id.len() > k.len() && id.starts_with(**k)) {
+        help = format!("a blank is missing: \"{kind} {}\"", &id[kind.len()..]);
+    }
+    args.fail(format!("Unknown qdisc \"{id}\", hence option \"{word}\" is unparsable"), 1, help)
+}
+
+/// `What is "…"?` and the usage.
+pub fn what_is(args: &Args, word: &str, usage: &str, help: impl Into<String>) -> Failure {
+    args.fail(format!("What is \"{word}\"?"), 1, help).usage(usage)
+}
+
+/// `help` within a kind's options: its usage, and failure.
+pub fn helped(args: &Args, usage: &str) -> Failure {
+    let mut f = args.fail("", 1, "");
+    f.stderr = usage.to_owned();
+    f.diagnostic.message = usage.lines().next().unwrap_or("").to_owned();
+    f
+}
+
+/// `get_linklayer`: `ethernet` 1, `atm` and `adsl` 2.
+pub fn linklayer(word: &str) -> Option<u32> {
+    if matches(word, "ethernet") {
+        Some(1)
+    } else if matches(word, "atm") || matches(word, "adsl") {
+        Some(2)
+    } else {
+        None
+    }
+}
+
+/// The name of a link layer as tc prints it.
+pub fn linklayer_name(linklayer: u32) -> &'static str {
+    match linklayer {
+        0 => "unspec",
+        1 => "ethernet",
+        2 => "atm",
+        _ => "unknown",
+    }
+}
+
+/// The cell's logarithm as `tc_calc_rtable` chooses it: the smallest with which `mtu` fits 256 cells.
+pub fn cell_log(given: Option<u32>, mtu: u32) -> u32 {
+    given.unwrap_or_else(|| {
+        let mtu = if mtu == 0 { 2047 } else { mtu };
+        (0..32).find(|&log| mtu >> log <= 255).unwrap_or(31)
+    })
+}
+
+/// `rate` with a `%` of the device's speed, or absolute. The lines tc prints before the kind's own refusal come back.
+pub fn rate(word: &str, args: &Args, dev: Option<&str>) -> Result<u64, Option<String>> {
+    if args.old() || !word.contains('%') {
+        return num::rate(word, args.kernel()).ok_or(None);
+    }
+    let Some(dev) = dev else {
+        return Err(Some("No device specified; specify device to rate limit by percentage".to_owned()));
+    };
+    let path = format!("/sys/class/net/{dev}/speed");
+    let Some(link) = (args.env.device)(dev) else {
+        return Err(Some(format!("fopen {path}: No such file or directory")));
+    };
+    let Some(speed) = link.speed_mbit else {
+        return Err(Some(format!("property \"speed\" in file {path} is currently unknown")));
+    };
+    let malformed = || Err(Some("Specified rate value could not be read or is malformed".to_owned()));
+    let end = word.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '%').unwrap_or(word.len());
+    let percent = &word[..end];
+    if percent.is_empty() {
+        return malformed();
+    }
+    let (value, rest) = num::strtod(percent).unwrap_or((0.0, percent));
+    let share = value / 100.0;
+    if !(0.0..=1.0).contains(&share) {
+        return Err(Some(format!("Invalid rate specified; should be between [0,100]% but is {word}")));
+    }
+    if !rest.is_empty() && rest != "%" {
+        return malformed();
+    }
+    let text = format!("{:.6}", share * f64::from(speed) * 1000.0 * 1000.0);
+    if text.len() >= 20 {
+        return Err(Some("Unable to parse calculated rate".to_owned()));
+    }
+    num::rate(&text, args.kernel()).ok_or(None)
+}

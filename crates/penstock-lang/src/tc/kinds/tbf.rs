@@ -1,0 +1,312 @@
+//! `tbf`.
+//!
+//! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_tbf.c`.
+
+use super::{Kind, cell_log, helped, linklayer, linklayer_name, rate, what_is};
+use crate::show::{Out, size_text, time_text};
+use crate::tc::args::{Args, matches};
+use crate::tc::{Failure, num};
+use penstock_model::{Options, psched};
+
+const USAGE: &str = "\
+Usage: ... tbf rate RATE burst BYTES[/BYTES] { limit BYTES | latency TIME }
+          [ peakrate RATE mtu BYTES[/BYTES] ] [ mpu BYTES ] [ overhead BYTES ] [ linklayer TYPE ]
+";
+const SIZE: &str = "bytes, e.g. 1540, 15k";
+const RATE: &str = "a rate, e.g. 220kbit, 10mbit, 50%";
+const KNOWN: &str = "tbf takes rate, burst, limit or latency, peakrate, mtu, mpu, overhead, linklayer";
+
+pub static KIND: Kind = Kind {
+    id: "tbf",
+    parse: Some(parse),
+    parse_class: None,
+    print,
+    prints_classes: false,
+    print_xstats: None,
+};
+
+/// What the words said.
+#[derive(Default)]
+struct Given {
+    limit: u32,
+    latency: u32,
+    buffer: u32,
+    mtu: u32,
+    mpu: u32,
+    rate: u64,
+    peakrate: u64,
+    overhead: u16,
+    linklayer: u32,
+    cell: Option<u32>,
+    peak_cell: Option<u32>,
+    any: bool,
+}
+
+fn illegal(args: &Args, name: &str, old_name: &str, value: &str, help: &str) -> Failure {
+    if args.old() {
+        args.fail(format!("Illegal \"{old_name}\""), 1, help)
+    } else {
+        args.fail(format!("tbf: illegal value for \"{name}\": \"{value}\""), 1, help)
+    }
+}
+
+fn double(args: &Args, name: &str, old_name: &str) -> Failure {
+    let line = if args.old() {
+        format!("Double \"{old_name}\" spec")
+    } else {
+        format!("tbf: duplicate \"{name}\" specification")
+    };
+    args.fail(line, 1, format!("give {old_name} once"))
+}
+
+fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
+    let mut g = Given { linklayer: 1, ..Given::default() };
+    while let Some(word) = args.next_word() {
+        one(args, &word.text, dev, &mut g)?;
+    }
+    required(args, &g)?;
+    Ok(Some(request(args, &g)))
+}
+
+/// One option and its value.
+fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut Given) -> Result<(), Failure> {
+    let kernel = args.kernel();
+    if matches(name, "limit") || matches(name, "latency") {
+        let wants_limit = matches(name, "limit");
+        let v = args.value()?;
+        let both = "one of limit and latency, not both";
+        if args.old() && (g.limit != 0 || g.latency != 0) {
+            return Err(args.fail("Double \"limit/latency\" spec", 1, both));
+        }
+        if wants_limit {
+            if g.limit != 0 {
+                return Err(double(args, "limit", "limit"));
+            }
+            if g.latency != 0 {
+                let line = "tbf: specifying both \"latency\" and \"limit\" is not allowed";
+                return Err(args.fail(line, 1, both));
+            }
+            g.limit =
+                num::size(&v.text, kernel).ok_or_else(|| illegal(args, "limit", "limit", &v.text, SIZE))?;
+        } else {
+            if g.latency != 0 {
+                return Err(double(args, "latency", "latency"));
+            }
+            if g.limit != 0 {
+                let line = "tbf: specifying both \"limit\" and \"/latency\" is not allowed";
+                return Err(args.fail(line, 1, both));
+            }
+            g.latency = num::time(&v.text)
+                .ok_or_else(|| illegal(args, "latency", "latency", &v.text, "a time, e.g. 50ms"))?;
+        }
+        g.any = true;
+    } else if matches(name, "burst") || name == "buffer" || name == "maxburst" {
+        let v = args.value()?;
+        if g.buffer != 0 {
+            return Err(double(args, "buffer/burst/maxburst", "buffer/burst"));
+        }
+        (g.buffer, g.cell) = sized(args, name, "buffer", &v.text, g.cell)?;
+        g.any = true;
+    } else if name == "mtu" || name == "minburst" {
+        let v = args.value()?;
+        if g.mtu != 0 {
+            return Err(double(args, "mtu/minburst", "mtu/minburst"));
+        }
+        (g.mtu, g.peak_cell) = sized(args, name, "mtu", &v.text, g.peak_cell)?;
+        g.any = true;
+    } else if name == "mpu" {
+        let v = args.value()?;
+        if g.mpu != 0 {
+            return Err(double(args, "mpu", "mpu"));
+        }
+        g.mpu = num::size(&v.text, kernel).ok_or_else(|| illegal(args, "mpu", "mpu", &v.text, SIZE))?;
+        g.any = true;
+    } else if name == "rate" {
+        let v = args.value()?;
+        if g.rate != 0 {
+            return Err(double(args, "rate", "rate"));
+        }
+        g.rate = rated(args, "rate", &v.text, dev)?;
+        g.any = true;
+    } else if matches(name, "peakrate") {
+        let v = args.value()?;
+        if g.peakrate != 0 {
+            return Err(double(args, "peakrate", "peakrate"));
+        }
+        g.peakrate = rated(args, "peakrate", &v.text, dev)?;
+        g.any = true;
+    } else if matches(name, "overhead") {
+        let v = args.value()?;
+        if g.overhead != 0 {
+            return Err(double(args, "overhead", "overhead"));
+        }
+        g.overhead = num::u16(&v.text, 10)
+            .ok_or_else(|| illegal(args, "overhead", "overhead", &v.text, "bytes from 0 to 65535"))?;
+    } else if matches(name, "linklayer") {
+        let v = args.value()?;
+        g.linklayer = linklayer(&v.text)
+            .ok_or_else(|| illegal(args, "linklayer", "linklayer", &v.text, "ethernet or atm"))?;
+    } else if name == "help" {
+        return Err(helped(args, USAGE));
+    } else if args.old() {
+        return Err(what_is(args, name, USAGE, KNOWN));
+    } else {
+        return Err(args.fail(format!("tbf: unknown parameter \"{name}\""), 1, KNOWN).usage(USAGE));
+    }
+    Ok(())
+}
+
+fn sized(
+    args: &Args,
+    name: &str,
+    old_name: &str,
+    value: &str,
+    cell: Option<u32>,
+) -> Result<(u32, Option<u32>), Failure> {
+    let (size, log) =
+        num::size_and_cell(value, args.kernel()).ok_or_else(|| illegal(args, name, old_name, value, SIZE))?;
+    Ok((size, log.or(cell)))
+}
+
+fn rated(args: &Args, name: &str, value: &str, dev: Option<&str>) -> Result<u64, Failure> {
+    rate(value, args, dev).map_err(|said| {
+        let f = illegal(args, name, name, value, RATE);
+        match said {
+            Some(line) => f.also(&line),
+            None => f,
+        }
+    })
+}
+
+fn required(args: &Args, g: &Given) -> Result<(), Failure> {
+    let (no_rate, no_burst) = (g.rate == 0, g.buffer == 0);
+    let no_mtu = g.peakrate != 0 && g.mtu == 0;
+    let no_limit = g.limit == 0 && g.latency == 0;
+    let help = "e.g. tbf rate 1mbit burst 5k latency 50ms";
+    if args.old() {
+        let line = if !g.any {
+            return Err(helped(args, USAGE));
+        } else if no_rate || no_burst {
+            "Both \"rate\" and \"burst\" are required."
+        } else if no_mtu {
+            "\"mtu\" is required, if \"peakrate\" is requested."
+        } else if no_limit {
+            "Either \"limit\" or \"latency\" are required."
+        } else {
+            return Ok(());
+        };
+        return Err(args.fail(line, 1, help));
+    }
+    let lines = [
+        (no_rate, "tbf: the \"rate\" parameter is mandatory."),
+        (no_burst, "tbf: the \"burst\" parameter is mandatory."),
+        (no_mtu, "tbf: when \"peakrate\" is specified, \"mtu\" must also be specified."),
+        (no_limit, "tbf: either \"limit\" or \"latency\" is required."),
+    ];
+    let said: Vec<&str> = lines.iter().filter(|l| l.0).map(|l| l.1).collect();
+    if said.is_empty() { Ok(()) } else { Err(args.fail(said.join("\n"), 1, help).usage(USAGE)) }
+}
+
+/// The message to the kernel: rates of which 32 bits are kept decide the ticks.
+fn request(args: &Args, g: &Given) -> Options {
+    let limit = if g.limit != 0 {
+        g.limit
+    } else {
+        let room = |rate: u64, burst: u32| rate as f64 * f64::from(g.latency) / 1e6 + f64::from(burst);
+        let mut limit = room(g.rate, g.buffer);
+        if g.peakrate != 0 {
+            limit = room(g.peakrate, g.mtu).min(limit);
+        }
+        num::cast_u32(limit)
+    };
+    let narrow = |rate: u64| rate.min(u64::from(u32::MAX));
+    let mut o = Options::new()
+        .with("rate", g.rate)
+        .with("limit", limit)
+        .with("buffer", psched::xmittime(narrow(g.rate), g.buffer))
+        .with("cell_log", cell_log(g.cell, g.mtu))
+        .with("mpu", g.mpu & 0xffff)
+        .with("overhead", i64::from(g.overhead))
+        .with("linklayer", g.linklayer);
+    if g.peakrate != 0 {
+        o = o
+            .with("peakrate", g.peakrate)
+            .with("mtu", psched::xmittime(narrow(g.peakrate), g.mtu))
+            .with("peak_cell_log", cell_log(g.peak_cell, g.mtu));
+    }
+    if !args.old() {
+        o = o.with("burst", g.buffer);
+        if g.peakrate != 0 {
+            o = o.with("pburst", g.mtu);
+        }
+    }
+    o
+}
+
+fn print(o: &Options, out: &mut Out) {
+    let u32 = |name: &str| o.u32(name).unwrap_or(0);
+    let rate = o.u64("rate").unwrap_or(0);
+    let peakrate = o.u64("peakrate").unwrap_or(0);
+    let (buffer, mtu, limit) = (u32("buffer"), u32("mtu"), u32("limit"));
+    out.rate(Some("rate"), "rate ", rate, " ");
+    let burst = psched::xmitsize(rate, buffer);
+    if out.form.details {
+        let text = format!("{}/{}", size_text(burst), 1u64 << (u32("cell_log") & 31));
+        out.string("burst", &text, format_args!("burst {text} "));
+        out.size("mpu", "mpu ", u32("mpu"), " ");
+    } else {
+        out.size("burst", "burst ", burst, " ");
+    }
+    if out.form.raw {
+        out.hex("burst_raw", buffer, format_args!("[{buffer:08x}] "));
+    }
+    if peakrate != 0 {
+        out.rate(None, "peakrate ", peakrate, " ");
+        if mtu != 0 || u32("mpu") != 0 {
+            let minburst = psched::xmitsize(peakrate, mtu);
+            if out.form.details {
+                let text = format!("{}/{}", size_text(minburst), 1u64 << (u32("peak_cell_log") & 31));
+                out.string("mtu", &text, format_args!("mtu {text} "));
+                out.size("mpu", "mpu ", u32("mpu"), " ");
+            } else {
+                out.size("minburst", "minburst ", minburst, " ");
+            }
+            if out.form.raw {
+                out.hex("mtu_raw", mtu, format_args!("[{mtu:08x}] "));
+            }
+        }
+    }
+    if out.old() && out.form.raw {
+        out.size("limit", "limit ", limit, " ");
+    }
+    let wait =
+        |rate: u64, ticks: u32| 1e6 * (f64::from(limit) / rate as f64) - f64::from(psched::tick2time(ticks));
+    let mut latency = wait(rate, buffer);
+    if peakrate != 0 {
+        latency = latency.max(wait(peakrate, mtu));
+    }
+    let us = num::cast_u32(latency);
+    if out.old() {
+        out.text_only(format_args!("lat {} ", time_text(us, true)));
+        if u32("overhead") != 0 {
+            out.text_only(format_args!("overhead {}", u32("overhead")));
+        }
+        return;
+    }
+    if latency >= 0.0 {
+        out.json_num("lat", num::cast_u64(latency));
+        out.text_only(format_args!("lat {} ", time_text(us, false)));
+    }
+    if out.form.raw || latency < 0.0 {
+        out.size("limit", "limit ", limit, " ");
+    }
+    let overhead = o.i64("overhead").unwrap_or(0);
+    if overhead != 0 {
+        out.num("overhead", overhead, format_args!("overhead {overhead} "));
+    }
+    let layer = u32("linklayer");
+    if layer > 1 || out.form.details {
+        let name = linklayer_name(layer);
+        out.string("linklayer", name, format_args!("linklayer {name} "));
+    }
+}

@@ -1,0 +1,380 @@
+//! Numbers as tc reads them: C's strtod and strtoul, rates, sizes, times, handles, with tc's overflow rules.
+//!
+//! Follows: iproute2 6.1.0 `lib/utils.c` (`get_u32` …, `get_time`), `lib/utils_math.c` (`get_rate64`, `get_size`),
+//! `tc/tc_util.c` (`get_qdisc_handle`, `get_tc_classid`, `get_size_and_cell`), `lib/ll_proto.c`; 2.6.35 where it differs.
+//! Differs: `unsigned long` has 64 bits for both.
+
+use penstock_model::{Handle, Kernel};
+
+/// A C cast of a double to `unsigned int` as x86-64 does it: through 64 bits, then cut.
+pub fn cast_u32(x: f64) -> u32 {
+    if x.is_nan() || !(-9.3e18..9.3e18).contains(&x) {
+        return 0;
+    }
+    x as i64 as u32
+}
+
+/// A C cast of a double to `unsigned long long` as x86-64 does it.
+pub fn cast_u64(x: f64) -> u64 {
+    if x.is_nan() {
+        return 1 << 63;
+    }
+    if x >= 18_446_744_073_709_551_616.0 {
+        return 0;
+    }
+    if x < 0.0 {
+        return if x < -9_223_372_036_854_775_808.0 { 1 << 63 } else { x as i64 as u64 };
+    }
+    x as u64
+}
+
+/// `strtod`: the number at the beginning and the rest. `None` where no number begins the text.
+pub fn strtod(text: &str) -> Option<(f64, &str)> {
+    let body = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let (sign, digits) = match body.as_bytes().first()? {
+        b'-' => (-1.0, &body[1..]),
+        b'+' => (1.0, &body[1..]),
+        _ => (1.0, body),
+    };
+    let word = |w: &str| digits.get(..w.len()).is_some_and(|d| d.eq_ignore_ascii_case(w));
+    for (name, value) in [("infinity", f64::INFINITY), ("inf", f64::INFINITY), ("nan", f64::NAN)] {
+        if word(name) {
+            return Some((sign * value, &digits[name.len()..]));
+        }
+    }
+    if word("0x") {
+        if let Some((value, rest)) = hex_float(&digits[2..]) {
+            return Some((sign * value, rest));
+        }
+        return Some((sign * 0.0, &digits[1..]));
+    }
+    let (value, rest) = penstock_model::time::split_number(digits)?;
+    // A second sign is no number.
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    Some((sign * value, rest))
+}
+
+/// `a.8p3` after its `0x`.
+fn hex_float(text: &str) -> Option<(f64, &str)> {
+    let bytes = text.as_bytes();
+    let (mut value, mut scale, mut at, mut any) = (0.0f64, 1.0f64, 0, false);
+    let mut point = false;
+    while let Some(&b) = bytes.get(at) {
+        if let Some(d) = char::from(b).to_digit(16) {
+            any = true;
+            value = value * 16.0 + f64::from(d);
+            if point {
+                scale /= 16.0;
+            }
+        } else if b == b'.' && !point {
+            point = true;
+        } else {
+            break;
+        }
+        at += 1;
+    }
+    if !any {
+        return None;
+    }
+    value *= scale;
+    if matches!(bytes.get(at), Some(b'p' | b'P')) {
+        let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        let digits =
+            bytes[(at + 1 + sign).min(bytes.len())..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if digits > 0 {
+            let end = at + 1 + sign + digits;
+            let exponent: i32 = text[at + 1..end].parse().unwrap_or(i32::MAX).clamp(-5000, 5000);
+            value *= 2f64.powi(exponent);
+            at = end;
+        }
+    }
+    Some((value, &text[at..]))
+}
+
+/// `strtoul`/`strtol` with their base rules: the value's sign and size, whether it passed 64 bits, the rest.
+fn strtoull(text: &str, base: u32) -> Option<(bool, u128, &str)> {
+    let body = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let (negative, mut digits) = match body.as_bytes().first()? {
+        b'-' => (true, &body[1..]),
+        b'+' => (false, &body[1..]),
+        _ => (false, body),
+    };
+    let hex = digits.starts_with("0x") || digits.starts_with("0X");
+    let hex = hex && digits[2..].starts_with(|c: char| c.is_ascii_hexdigit());
+    let base = match base {
+        0 if hex => 16,
+        0 if digits.starts_with('0') => 8,
+        0 => 10,
+        b => b,
+    };
+    if base == 16 && hex {
+        digits = &digits[2..];
+    }
+    let end = digits.find(|c: char| !c.is_digit(base)).unwrap_or(digits.len());
+    if end == 0 {
+        return None;
+    }
+    let mut value = 0u128;
+    for c in digits[..end].chars() {
+        value = (value * u128::from(base) + u128::from(c.to_digit(base)?)).min(1 << 70);
+    }
+    Some((negative, value, &digits[end..]))
+}
+
+/// `strtoul` of a prefix, as `get_qdisc_handle` and its kin use it.
+pub fn strtoul(text: &str, base: u32) -> Option<(u64, &str)> {
+    let (negative, value, rest) = strtoull(text, base)?;
+    let value = u64::try_from(value).unwrap_or(u64::MAX);
+    Some((if negative && value != u64::MAX { value.wrapping_neg() } else { value }, rest))
+}
+
+fn unsigned(text: &str, base: u32, max: u64) -> Option<u64> {
+    let (negative, value, rest) = strtoull(text, base)?;
+    let value = u64::try_from(value).ok()?;
+    let value = if negative { value.wrapping_neg() } else { value };
+    (rest.is_empty() && value <= max).then_some(value)
+}
+
+/// `get_u32`, `get_unsigned`: all of the text, base 0 reads `0x` and octal.
+pub fn u32(text: &str, base: u32) -> Option<u32> {
+    unsigned(text, base, 0xffff_ffff).map(|v| v as u32)
+}
+/// `get_u16`.
+pub fn u16(text: &str, base: u32) -> Option<u16> {
+    unsigned(text, base, 0xffff).map(|v| v as u16)
+}
+/// `get_integer`.
+pub fn integer(text: &str, base: u32) -> Option<i32> {
+    let (negative, value, rest) = strtoull(text, base)?;
+    let value = i64::try_from(value).ok()?;
+    let value = if negative { -value } else { value };
+    if rest.is_empty() { i32::try_from(value).ok() } else { None }
+}
+
+/// The units of rates and what they are in bits per second.
+const RATE_UNITS: [(&str, f64); 18] = [
+    ("bit", 1.0),
+    ("kibit", 1024.0),
+    ("kbit", 1e3),
+    ("mibit", 1_048_576.0),
+    ("mbit", 1e6),
+    ("gibit", 1_073_741_824.0),
+    ("gbit", 1e9),
+    ("tibit", 1_099_511_627_776.0),
+    ("tbit", 1e12),
+    ("bps", 8.0),
+    ("kibps", 8.0 * 1024.0),
+    ("kbps", 8e3),
+    ("mibps", 8.0 * 1_048_576.0),
+    ("mbps", 8e6),
+    ("gibps", 8.0 * 1_073_741_824.0),
+    ("gbps", 8e9),
+    ("tibps", 8.0 * 1_099_511_627_776.0),
+    ("tbps", 8e12),
+];
+
+/// `get_rate64` (6.x) and `get_rate` (2.6.35): bytes per second. The old one keeps 32 bits of them.
+pub fn rate(text: &str, kernel: Kernel) -> Option<u64> {
+    let (number, unit) = strtod(text)?;
+    let bits = if unit.is_empty() {
+        number
+    } else {
+        number * RATE_UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?.1
+    };
+    Some(match kernel {
+        Kernel::V2_6_35 => u64::from(cast_u32(bits / 8.0)),
+        _ => cast_u64(bits / 8.0),
+    })
+}
+
+/// `get_size`: bytes. Since 2018 what does not fit 32 bits is refused; 2.6.35 cuts it.
+pub fn size(text: &str, kernel: Kernel) -> Option<u32> {
+    let (number, unit) = strtod(text)?;
+    let scale = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1024.0,
+        "m" | "mb" => 1_048_576.0,
+        "g" | "gb" => 1_073_741_824.0,
+        "kbit" => 128.0,
+        "mbit" => 131_072.0,
+        "gbit" => 134_217_728.0,
+        _ => return None,
+    };
+    let bytes = number * scale;
+    let cut = cast_u32(bytes);
+    (kernel == Kernel::V2_6_35 || f64::from(cut) == bytes.floor()).then_some(cut)
+}
+
+/// `get_size_and_cell`: `15k` or `15k/8`, the cell as its logarithm.
+pub fn size_and_cell(text: &str, kernel: Kernel) -> Option<(u32, Option<u32>)> {
+    let Some((bytes, cell)) = text.split_once('/') else {
+        return Some((size(text, kernel)?, None));
+    };
+    let bytes = size(bytes, kernel)?;
+    let cell = integer(cell, 0)?;
+    let log = (0..32).find(|&i| 1i32.wrapping_shl(i) == cell);
+    log.map(|l| (bytes, Some(l)))
+}
+
+/// `get_time`: microseconds; without a unit microseconds.
+pub fn time(text: &str) -> Option<u32> {
+    let (number, unit) = strtod(text)?;
+    let scale = match unit.to_ascii_lowercase().as_str() {
+        "s" | "sec" | "secs" => 1_000_000.0,
+        "ms" | "msec" | "msecs" => 1000.0,
+        "" | "us" | "usec" | "usecs" => 1.0,
+        _ => return None,
+    };
+    Some(cast_u32(number * scale))
+}
+
+/// `get_qdisc_handle`: `1:`, `1`, `none`. What follows the colon is not looked at.
+pub fn qdisc_handle(text: &str) -> Option<Handle> {
+    Handle::parse_qdisc(text).ok()
+}
+
+/// `get_tc_classid`.
+pub fn classid(text: &str) -> Option<Handle> {
+    Handle::parse_classid(text).ok()
+}
+
+/// Link layer protocols: ethertype and name, in tc's order (the first that fits is printed).
+const PROTOCOLS: [(u16, &str); 54] = [
+    (0x0060, "loop"),
+    (0x0200, "pup"),
+    (0x0201, "pupat"),
+    (0x0800, "ip"),
+    (0x0805, "x25"),
+    (0x0806, "arp"),
+    (0x08ff, "bpq"),
+    (0x0a00, "ieeepup"),
+    (0x0a01, "ieeepupat"),
+    (0x6000, "dec"),
+    (0x6001, "dna_dl"),
+    (0x6002, "dna_rc"),
+    (0x6003, "dna_rt"),
+    (0x6004, "lat"),
+    (0x6005, "diag"),
+    (0x6006, "cust"),
+    (0x6007, "sca"),
+    (0x8035, "rarp"),
+    (0x809b, "atalk"),
+    (0x80f3, "aarp"),
+    (0x8137, "ipx"),
+    (0x86dd, "ipv6"),
+    (0x8863, "ppp_disc"),
+    (0x8864, "ppp_ses"),
+    (0x884c, "atmmpoa"),
+    (0x8884, "atmfate"),
+    (0x0001, "802_3"),
+    (0x0002, "ax25"),
+    (0x0003, "all"),
+    (0x0004, "802_2"),
+    (0x0005, "snap"),
+    (0x0006, "ddcmp"),
+    (0x0007, "wan_ppp"),
+    (0x0008, "ppp_mp"),
+    (0x0009, "localtalk"),
+    (0x000c, "can"),
+    (0x0010, "ppptalk"),
+    (0x0011, "tr_802_2"),
+    (0x0015, "mobitex"),
+    (0x0016, "control"),
+    (0x0017, "irda"),
+    (0x0018, "econet"),
+    (0x88ca, "tipc"),
+    (0x8892, "profinet"),
+    (0x88a2, "aoe"),
+    (0x88a4, "ethercat"),
+    (0x8100, "802.1Q"),
+    (0x88a8, "802.1ad"),
+    (0x8847, "mpls_uc"),
+    (0x8848, "mpls_mc"),
+    (0x6558, "teb"),
+    (0x8100, "802.1Q"),
+    (0x88cc, "LLDP"),
+    (0x0800, "ipv4"),
+];
+
+/// The names a profile's tc knows.
+fn protocols(kernel: Kernel) -> impl Iterator<Item = &'static (u16, &'static str)> {
+    PROTOCOLS.iter().filter(move |(_, name)| match kernel {
+        Kernel::V2_6_35 => {
+            !matches!(*name, "profinet" | "ethercat" | "802.1ad" | "mpls_uc" | "mpls_mc" | "teb" | "LLDP")
+        }
+        _ => true,
+    })
+}
+
+/// `ll_proto_a2n`: an ethertype in host order by its name or number.
+pub fn protocol(text: &str, kernel: Kernel) -> Option<u16> {
+    let named = protocols(kernel).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|p| p.0);
+    named.or_else(|| u16(text, 0))
+}
+
+/// `ll_proto_n2a`: the name of an ethertype, or `[number]`.
+pub fn protocol_name(id: u16, kernel: Kernel, numeric: bool) -> String {
+    match protocols(kernel).find(|p| p.0 == id).filter(|_| !numeric) {
+        Some((_, name)) => (*name).to_owned(),
+        None => format!("[{id}]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_by_base() {
+        assert_eq!(u32("0x10", 0), Some(16));
+        assert_eq!(u32("010", 0), Some(8));
+        assert_eq!(u32("0x10", 10), None);
+        assert_eq!(u32("ff", 16), Some(255));
+        assert_eq!(u32("0xff", 16), Some(255));
+        assert_eq!(u32("4294967295", 0), Some(u32::MAX));
+        assert_eq!(u32("4294967296", 0), None);
+        assert_eq!(u32("-1", 0), None);
+        assert_eq!(u32("", 0), None);
+        assert_eq!(u32("09", 0), None);
+        assert_eq!(u16("65536", 10), None);
+        assert_eq!(integer("-14", 0), Some(-14));
+        assert_eq!(integer("2147483648", 0), None);
+    }
+
+    #[test]
+    fn rates_sizes_times() {
+        let k = Kernel::V6_12;
+        assert_eq!(rate("10mbit", k), Some(1_250_000));
+        assert_eq!(rate("220KBIT", k), Some(27_500));
+        assert_eq!(rate("0x10kbit", k), Some(2000));
+        assert_eq!(rate("8000", k), Some(1000));
+        assert_eq!(rate("1e3kbit", k), Some(125_000));
+        assert_eq!(rate("-8bit", k), Some(u64::MAX));
+        assert_eq!(rate("40gbit", Kernel::V2_6_35), Some(705_032_704));
+        assert_eq!(rate("10mbits", k), None);
+        assert_eq!(rate("mbit", k), None);
+        assert_eq!(size("4gb", k), None);
+        assert_eq!(size("4gb", Kernel::V2_6_35), Some(0));
+        assert_eq!(size("1.5k", k), Some(1536));
+        assert_eq!(size("8kbit", k), Some(1024));
+        assert_eq!(size("-1", k), None);
+        assert_eq!(size_and_cell("15k/8", k), Some((15_360, Some(3))));
+        assert_eq!(size_and_cell("15k/9", k), None);
+        assert_eq!(time("50ms"), Some(50_000));
+        assert_eq!(time("7"), Some(7));
+        assert_eq!(time("1ns"), None);
+    }
+
+    #[test]
+    fn protocols_by_name_and_number() {
+        assert_eq!(protocol("IP", Kernel::V6_12), Some(0x0800));
+        assert_eq!(protocol("ipv4", Kernel::V6_12), Some(0x0800));
+        assert_eq!(protocol("802.1q", Kernel::V6_12), Some(0x8100));
+        assert_eq!(protocol("0x88a8", Kernel::V6_12), Some(0x88a8));
+        assert_eq!(protocol("nonsense", Kernel::V6_12), None);
+        assert_eq!(protocol_name(0x0800, Kernel::V6_12, false), "ip");
+        assert_eq!(protocol_name(0x1234, Kernel::V6_12, false), "[4660]");
+    }
+}

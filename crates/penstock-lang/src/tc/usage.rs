@@ -1,0 +1,39 @@
+//! Usage texts, in tc's notation.
+
+pub const TC: &str = "\
+Usage: tc [ OPTIONS ] OBJECT { COMMAND | help }
+       tc [ -force ] -batch FILE
+where  OBJECT := { qdisc | class | filter }
+       OPTIONS := { -s[tatistics] | -d[etails] | -r[aw] | -p[retty] | -j[son] | -iec |
+                    -g[raph] | -o[neline] | -N[umeric] | -br[ief] | -b[atch] FILE | -V[ersion] }
+";
+
+pub const QDISC: &str = "\
+Usage: tc qdisc { add | change | replace | link | del } dev DEV
+          { root | ingress | clsact | parent CLASSID } [ handle QHANDLE ]
+          [ estimator INTERVAL TIME_CONSTANT ] [ stab STAB_OPTIONS ]
+          [ KIND [ OPTIONS | help ] ]
+       tc qdisc show [ dev DEV ] [ root | ingress | parent CLASSID | handle QHANDLE ] [ invisible ]
+KIND := { pfifo | bfifo | pfifo_fast | prio | tbf | sfq | htb | ... }
+";
+
+pub const CLASS: &str = "\
+Usage: tc class { add | change | replace | del } dev DEV { root | parent CLASSID } [ classid CLASSID ]
+          [ estimator INTERVAL TIME_CONSTANT ] [ KIND [ OPTIONS | help ] ]
+       tc class show [ dev DEV ] [ root | parent CLASSID ] [ qdisc QHANDLE ] [ classid CLASSID ]
+KIND := { htb | ... }
+";
+
+pub const FILTER: &str = "\
+Usage: tc filter { add | change | replace | del | get } dev DEV { root | parent CLASSID }
+          [ protocol PROTO ] [ pref PRIO ] [ chain INDEX ] [ handle FILTERID ]
+          [ estimator INTERVAL TIME_CONSTANT ] [ KIND [ OPTIONS | help ] ]
+       tc filter show [ dev DEV ] [ root | parent CLASSID ] [ pref PRIO ] [ protocol PROTO ]
+KIND := { u32 | fw | ... }
+";
+
+pub const ESTIMATOR: &str = "Usage: ... estimator INTERVAL TIME_CONSTANT\n";
+
+pub const STAB: &str = "\
+Usage: ... stab [ mtu BYTES ] [ tsize SLOTS ] [ mpu BYTES ] [ overhead BYTES ] [ linklayer TYPE ]
+";

@@ -1,0 +1,553 @@
+//! Random configurations, one generator a kind.
+
+use super::classify;
+use super::dice::Dice;
+use super::packets::{Traffic, sequence};
+use serde_json::{Map, Value, json};
+
+/// The kinds there are generators for.
+pub const KINDS: &[&str] = &["bfifo", "fw", "htb", "pfifo", "pfifo_fast", "prio", "sfq", "tbf", "u32"];
+
+/// A specification of `kind` from `seed`; `None` for an unknown kind.
+pub fn generate(kind: &str, seed: u64) -> Option<Value> {
+    let mut dice = Dice::new(kind, seed);
+    let d = &mut dice;
+    Some(match kind {
+        "pfifo" | "bfifo" => fifo(d, kind),
+        "pfifo_fast" => pfifo_fast(d),
+        "prio" => prio(d),
+        "tbf" => tbf(d),
+        "sfq" => sfq(d),
+        "htb" => htb(d),
+        "u32" => classify::case(d, true),
+        "fw" => classify::case(d, false),
+        _ => return None,
+    })
+}
+
+/// How the queue under test is served.
+pub struct Service {
+    release: &'static str,
+    /// Bytes a second.
+    pub rate: u64,
+    hold_ms: u64,
+}
+
+impl Service {
+    /// Chooses the release and the rate of the line; `own` in 100 cases stand alone at the root, with `own_rate`.
+    pub fn choose(d: &mut Dice, own: u32, own_rate: u64) -> Service {
+        if d.chance(own) {
+            return Service { release: "none", rate: own_rate, hold_ms: 0 };
+        }
+        let rate = d.pick(&[
+            8_000,
+            16_000,
+            64_000,
+            100_000,
+            125_000,
+            250_000,
+            1_000_000,
+            1_250_000,
+            12_500_000,
+            1_250_000_000,
+        ]);
+        if d.chance(45) {
+            Service { release: "block", rate, hold_ms: d.pick(&[20, 50, 100, 100, 250, 1000]) }
+        } else {
+            Service { release: "link", rate, hold_ms: 0 }
+        }
+    }
+    /// Whether the queue stands at the root.
+    pub fn alone(&self) -> bool {
+        self.release == "none"
+    }
+    /// The traffic that fits: some 700 ms of the line.
+    pub fn traffic(&self, most: u64, flows: u64, mixed: bool) -> Traffic {
+        let span_us = if self.release == "block" { self.hold_ms * 400 } else { 600_000 };
+        Traffic { bytes_per_s: self.rate, most, span_us, flows, mixed }
+    }
+    /// The whole specification.
+    pub fn spec(&self, setup: Vec<String>, packets: Vec<Value>) -> Value {
+        let mut m = Map::new();
+        m.insert("release".into(), json!(self.release));
+        if !self.alone() {
+            let bits = self.rate * 8;
+            let text = match bits {
+                b if b % 1_000_000_000 == 0 => format!("{}gbit", b / 1_000_000_000),
+                b if b % 1_000_000 == 0 => format!("{}mbit", b / 1_000_000),
+                b if b % 1000 == 0 => format!("{}kbit", b / 1000),
+                b => format!("{b}bit"),
+            };
+            m.insert("rate".into(), json!(text));
+        }
+        if self.hold_ms > 0 {
+            let last = packets.iter().map(|p| last_us(p) / 1000.0).fold(0.0, f64::max);
+            let hold_ms = self.hold_ms.max(last as u64 + 10);
+            if hold_ms != 1000 {
+                m.insert("hold_s".into(), json!(hold_ms as f64 / 1000.0));
+            }
+        }
+        m.insert("setup".into(), json!(setup));
+        m.insert("packets".into(), json!(packets));
+        Value::Object(m)
+    }
+}
+
+/// When the last packet of an entry comes.
+fn last_us(entry: &Value) -> f64 {
+    let number = |name: &str, default: f64| entry[name].as_f64().unwrap_or(default);
+    number("t_us", 0.0) + (number("repeat", 1.0) - 1.0) * number("gap_us", 0.0)
+}
+
+fn plain_dress(d: &mut Dice, m: &mut Map<String, Value>) {
+    if d.chance(15) {
+        m.insert("priority".into(), json!(d.range(0, 15)));
+    }
+    if d.chance(10) {
+        m.insert("mark".into(), json!(d.range(0, 9)));
+    }
+}
+
+fn fifo(d: &mut Dice, kind: &str) -> Value {
+    let bytes = kind == "bfifo";
+    let s = Service::choose(d, 15, 1_000_000);
+    let limit = |d: &mut Dice| {
+        if bytes { d.scale(60, 40_000) } else { d.scale(1, 60) }
+    };
+    let mut setup = Vec::new();
+    if d.chance(15) {
+        setup.push(format!("ip link set dev $DEV txqueuelen {}", d.range(1, 30)));
+    }
+    let options = if d.chance(85) { format!(" limit {}", limit(d)) } else { String::new() };
+    setup.push(format!("qdisc add dev $DEV $PARENT handle 1: {kind}{options}"));
+    if d.chance(30) {
+        let verb = d.pick(&["change", "replace"]);
+        setup.push(format!("qdisc {verb} dev $DEV $PARENT handle 1: {kind} limit {}", limit(d)));
+    } else if d.chance(10) {
+        setup.push("qdisc del dev $DEV $PARENT".to_owned());
+        setup.push(format!("qdisc add dev $DEV $PARENT handle 2: {kind} limit {}", limit(d)));
+    }
+    let packets = sequence(d, s.traffic(120, 4, true), plain_dress);
+    s.spec(setup, packets)
+}
+
+fn pfifo_fast(d: &mut Dice) -> Value {
+    let s = Service::choose(d, 25, 1_000_000);
+    let mut setup = Vec::new();
+    let txq = d.chance(50);
+    if txq {
+        setup.push(format!("ip link set dev $DEV txqueuelen {}", d.range(1, 20)));
+    }
+    setup.push("qdisc add dev $DEV $PARENT handle 1: pfifo_fast".to_owned());
+    if txq && d.chance(15) {
+        setup.push(format!("ip link set dev $DEV txqueuelen {}", d.range(1, 20)));
+    }
+    let packets = sequence(d, s.traffic(120, 5, true), |d, m| {
+        if d.chance(50) {
+            m.insert("priority".into(), json!(d.range(0, 17)));
+        } else if d.chance(70) {
+            m.insert("tos".into(), json!(d.range(0, 255)));
+        }
+    });
+    s.spec(setup, packets)
+}
+
+fn words(list: &[u64]) -> String {
+    list.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn prio(d: &mut Dice) -> Value {
+    let s = Service::choose(d, 20, 100_000);
+    let mut setup = Vec::new();
+    let mut bands = if d.chance(40) { 3 } else { d.range(2, 16) };
+    let map = |d: &mut Dice, bands: u64| {
+        let n = if d.chance(60) { 16 } else { d.range(1, 16) };
+        words(&(0..n).map(|_| d.range(0, bands - 1)).collect::<Vec<_>>())
+    };
+    let mut options = if bands == 3 && d.chance(60) { String::new() } else { format!(" bands {bands}") };
+    if d.chance(60) {
+        options += &format!(" priomap {}", map(d, bands));
+    }
+    setup.push(format!("qdisc add dev $DEV $PARENT handle 1: prio{options}"));
+    let mut nested = None;
+    for band in 1..=bands {
+        if !d.chance(45) {
+            continue;
+        }
+        let handle = 10 + band;
+        let child = match d.range(0, 9) {
+            0..=2 => format!("pfifo limit {}", d.range(1, 20)),
+            3..=4 => format!("bfifo limit {}", d.scale(500, 20_000)),
+            5..=6 => {
+                let rate = d.scale(64_000, 4_000_000);
+                format!("tbf rate {rate}bit burst {} limit {}", d.scale(1514, 10_000), d.scale(2000, 40_000))
+            }
+            7 => format!("sfq limit {}", d.range(1, 60)),
+            8 if nested.is_none() => {
+                nested = Some(handle);
+                "prio".to_owned()
+            }
+            _ => "pfifo_fast".to_owned(),
+        };
+        setup.push(format!("qdisc add dev $DEV parent 1:{band:x} handle {handle:x}: {child}"));
+        if nested == Some(handle) && d.chance(70) {
+            let inner = d.range(1, 3);
+            setup.push(format!(
+                "qdisc add dev $DEV parent {handle:x}:{inner} handle 77: pfifo limit {}",
+                d.range(1, 9)
+            ));
+        }
+        if d.chance(8) {
+            setup.push(format!("qdisc del dev $DEV parent 1:{band:x} handle {handle:x}:"));
+            if nested == Some(handle) {
+                nested = None;
+            }
+        }
+    }
+    if d.chance(30) {
+        bands = d.range(2, 16);
+        setup.push(format!(
+            "qdisc change dev $DEV $PARENT handle 1: prio bands {bands} priomap {}",
+            map(d, bands)
+        ));
+    }
+    if d.chance(30) {
+        classify::simple(
+            d,
+            &mut setup,
+            "1:",
+            &(1..=bands + 1).map(|b| format!("1:{b:x}")).collect::<Vec<_>>(),
+        );
+    }
+    let packets = sequence(d, s.traffic(120, 5, true), |d, m| match d.range(0, 9) {
+        0..=3 => {
+            m.insert("priority".into(), json!(d.range(0, 16)));
+        }
+        4..=6 => {
+            m.insert("tos".into(), json!(d.range(0, 255)));
+        }
+        7..=8 => {
+            m.insert("priority".into(), json!(format!("1:{:x}", d.range(0, bands + 1))));
+        }
+        _ => {
+            m.insert("mark".into(), json!(d.range(0, 5)));
+        }
+    });
+    s.spec(setup, packets)
+}
+
+/// A rate in one of tc's ways of writing it.
+pub fn rate_word(d: &mut Dice, bits: u64) -> String {
+    match d.range(0, 5) {
+        0 if bits >= 8000 => format!("{}bps", bits / 8),
+        1 if bits >= 1_000_000 => format!("{}mbit", bits / 1_000_000),
+        2 if bits >= 8_192 => format!("{}kibit", bits / 1024),
+        _ if bits >= 1000 && bits % 1000 == 0 => format!("{}kbit", bits / 1000),
+        _ => format!("{bits}bit"),
+    }
+}
+
+/// A round or crooked rate between 8 kbit/s and `most` bit/s.
+pub fn rate_bits(d: &mut Dice, most: u64) -> u64 {
+    if d.chance(50) {
+        let round = [
+            8_000,
+            64_000,
+            100_000,
+            256_000,
+            500_000,
+            512_000,
+            1_000_000,
+            2_000_000,
+            10_000_000,
+            33_000_000,
+            100_000_000,
+            1_000_000_000,
+            10_000_000_000,
+        ];
+        let fitting: Vec<u64> = round.into_iter().filter(|&r| r <= most).collect();
+        d.pick(&fitting)
+    } else {
+        d.scale(8_000, most)
+    }
+}
+
+fn tbf_options(d: &mut Dice, bits: u64) -> String {
+    let mut o = format!("rate {}", rate_word(d, bits));
+    let burst = match d.range(0, 4) {
+        0 => d.range(1514, 1600),
+        1 => d.range(200, 1514),
+        2 => (bits / 8 / 100).max(1514),
+        _ => d.scale(1600, 50_000),
+    };
+    let word = d.pick(&["burst", "burst", "buffer", "maxburst"]);
+    let cell = if d.chance(10) { "/8" } else { "" };
+    o += &format!(" {word} {burst}{cell}");
+    if d.chance(60) {
+        o += &format!(" limit {}", d.scale(300, 60_000));
+    } else {
+        o += &format!(" latency {}ms", d.scale(1, 800));
+    }
+    if d.chance(35) {
+        let peak = (bits as f64 * (1.05 + d.range(0, 400) as f64 / 100.0)) as u64;
+        o += &format!(
+            " peakrate {peak}bit {} {}",
+            d.pick(&["mtu", "minburst"]),
+            d.pick(&[1514, 1514, 1540, 2000, 1000, 3000])
+        );
+    }
+    if d.chance(20) {
+        o += &format!(" mpu {}", d.pick(&[64, 128, 300, 1500]));
+    }
+    if d.chance(20) {
+        o += &format!(" overhead {}", d.pick(&[4, 18, 24, 38, 100]));
+    }
+    if d.chance(20) {
+        o += &format!(" linklayer {}", d.pick(&["atm", "ethernet", "atm"]));
+    }
+    o
+}
+
+fn tbf(d: &mut Dice) -> Value {
+    let most = if d.chance(10) { 10_000_000_000 } else { 50_000_000 };
+    let bits = rate_bits(d, most);
+    let mut s = Service::choose(d, 75, bits / 8);
+    let mut setup = vec![format!("qdisc add dev $DEV $PARENT handle 1: tbf {}", tbf_options(d, bits))];
+    if d.chance(20) {
+        let verb = d.pick(&["change", "replace"]);
+        setup.push(format!("qdisc {verb} dev $DEV $PARENT handle 1: tbf {}", tbf_options(d, bits)));
+    }
+    let child = match d.range(0, 11) {
+        0 => Some(format!("pfifo limit {}", d.range(1, 20))),
+        1 => Some(format!("bfifo limit {}", d.scale(500, 20_000))),
+        2 => Some(format!("sfq limit {} quantum 1514", d.range(2, 100))),
+        3 | 4 => Some("prio".to_owned()),
+        5 => Some("pfifo_fast".to_owned()),
+        6 => Some(format!("tbf {}", tbf_options(d, bits))),
+        _ => None,
+    };
+    if let Some(child) = child {
+        setup.push(format!("qdisc add dev $DEV parent 1:1 handle 10: {child}"));
+        if d.chance(10) {
+            setup.push(format!("qdisc change dev $DEV $PARENT handle 1: tbf {}", tbf_options(d, bits)));
+        }
+        if d.chance(10) {
+            setup.push("qdisc del dev $DEV parent 1:1".to_owned());
+        }
+    }
+    s.rate = s.rate.min(bits / 8);
+    let t = Traffic { bytes_per_s: bits / 8, ..s.traffic(100, 1, d.chance(20)) };
+    let packets = sequence(d, t, |d, m| {
+        if d.chance(30) {
+            m.insert("priority".into(), json!(d.range(0, 15)));
+        }
+    });
+    if !s.alone() {
+        // The line is at least as fast as the bucket: both then matter.
+        s.rate = (bits / 8).saturating_mul(d.pick(&[1, 2, 5])).min(1_250_000_000);
+    }
+    s.spec(setup, packets)
+}
+
+fn sfq_options(d: &mut Dice) -> String {
+    let mut o = String::new();
+    if d.chance(60) {
+        o += &format!(" limit {}", d.scale(1, 200));
+    }
+    if d.chance(50) {
+        o += &format!(" quantum {}", d.pick(&[1514, 1514, 3000, 700, 1600, 10_000]));
+    }
+    if d.chance(25) {
+        o += &format!(" divisor {}", d.pick(&[1, 2, 16, 256, 1024, 4096, 65536]));
+    }
+    if d.chance(25) {
+        o += &format!(" depth {}", d.range(1, 127));
+    }
+    if d.chance(15) {
+        o += &format!(" flows {}", d.range(1, 300));
+    }
+    if d.chance(20) {
+        o += " headdrop";
+    }
+    o
+}
+
+fn sfq(d: &mut Dice) -> Value {
+    let s = Service::choose(d, 10, 1_000_000);
+    let flows = if d.chance(70) { d.range(1, 3) } else { d.range(4, 12) };
+    let mut setup = vec![format!("qdisc add dev $DEV $PARENT handle 1: sfq{}", sfq_options(d))];
+    if d.chance(20) {
+        setup.push(format!("qdisc change dev $DEV $PARENT handle 1: sfq{}", sfq_options(d)));
+    }
+    let filtered = d.chance(35);
+    if filtered {
+        for n in 1..=flows {
+            let bucket = d.range(1, flows + 1);
+            setup.push(format!("filter add dev $DEV parent 1: prio {n} protocol ip u32 match ip src 10.0.0.{n} flowid 1:{bucket:x}"));
+        }
+    }
+    let mut t = s.traffic(150, flows, !filtered && d.chance(40));
+    if filtered {
+        t.mixed = false;
+    }
+    let packets = sequence(d, t, |_, m| {
+        if filtered {
+            let last = m["src"].as_str().and_then(|s| s.rsplit('.').next()).unwrap_or("1").to_owned();
+            m.insert("src".into(), json!(format!("10.0.0.{last}")));
+        }
+    });
+    s.spec(setup, packets)
+}
+
+/// One class of a generated HTB tree.
+struct HtbClass {
+    id: u64,
+    parent: Option<u64>,
+    bits: u64,
+    leaf: bool,
+}
+
+fn htb_params(d: &mut Dice, bits: u64, ceil: u64, leaf: bool) -> String {
+    let mut o = format!("rate {}", rate_word(d, bits));
+    if ceil > bits || d.chance(20) {
+        o += &format!(" ceil {}", rate_word(d, ceil));
+    }
+    if d.chance(60) {
+        o += &format!(" burst {}", d.scale(1, 30_000));
+    }
+    if d.chance(50) {
+        o += &format!(" cburst {}", d.scale(1, 30_000));
+    }
+    if leaf && d.chance(40) {
+        o += &format!(" prio {}", d.range(0, 7));
+    }
+    if leaf && d.chance(40) {
+        o += &format!(" quantum {}", d.pick(&[1000, 1500, 1514, 3000, 6000, 20_000, 60_000]));
+    }
+    if d.chance(8) {
+        o += &format!(" mpu {}", d.pick(&[64, 300, 1500]));
+    }
+    if d.chance(8) {
+        o += &format!(" overhead {}", d.pick(&[4, 18, 38]));
+    }
+    if d.chance(8) {
+        o += &format!(" linklayer {}", d.pick(&["atm", "ethernet"]));
+    }
+    o
+}
+
+fn htb(d: &mut Dice) -> Value {
+    let top = if d.chance(10) { 10_000_000_000 } else { 20_000_000 };
+    let total = rate_bits(d, top).max(16_000);
+    let s = Service::choose(d, 75, total / 8);
+    let mut classes: Vec<HtbClass> = Vec::new();
+    let mut setup = Vec::new();
+    let default = d.pick(&["", " default 10", " default 11", " default 3", " default 99", " default 0"]);
+    let r2q = if d.chance(20) { format!(" r2q {}", d.scale(1, 200)) } else { String::new() };
+    let direct = if d.chance(10) { format!(" direct_qlen {}", d.range(1, 10)) } else { String::new() };
+    setup.push(format!("qdisc add dev $DEV $PARENT handle 1: htb{default}{r2q}{direct}"));
+    let roots = d.range(1, 3);
+    let mut id = 1;
+    for _ in 0..roots {
+        let bits = total / roots;
+        grow(d, &mut classes, &mut id, None, bits.max(8000), 0);
+    }
+    let ids: Vec<u64> = classes.iter().map(|c| c.id).collect();
+    for c in &classes {
+        let ceil = match d.range(0, 3) {
+            0 => c.bits,
+            1 => total.max(c.bits),
+            _ => (c.bits * d.range(1, 4)).min(total.max(c.bits)),
+        };
+        let parent = c.parent.map_or("1:".to_owned(), |p| format!("1:{p:x}"));
+        setup.push(format!(
+            "class add dev $DEV parent {parent} classid 1:{:x} htb {}",
+            c.id,
+            htb_params(d, c.bits, ceil, c.leaf)
+        ));
+    }
+    let leaves: Vec<u64> = classes.iter().filter(|c| c.leaf).map(|c| c.id).collect();
+    let mut multi = false;
+    for &leaf in &leaves {
+        if !d.chance(35) {
+            continue;
+        }
+        let bits = classes.iter().find(|c| c.id == leaf).map_or(8000, |c| c.bits);
+        let child = match d.range(0, 6) {
+            0 | 1 => format!("pfifo limit {}", d.range(1, 20)),
+            2 => format!("bfifo limit {}", d.scale(200, 20_000)),
+            3 => format!(
+                "tbf rate {}bit burst {} limit {}",
+                bits * d.range(1, 3),
+                d.scale(1514, 9000),
+                d.scale(2000, 30_000)
+            ),
+            4 => "prio".to_owned(),
+            5 => {
+                multi = true;
+                format!("sfq limit {}", d.range(2, 60))
+            }
+            _ => "pfifo_fast".to_owned(),
+        };
+        setup.push(format!("qdisc add dev $DEV parent 1:{leaf:x} handle {:x}: {child}", 0x100 + leaf));
+    }
+    for _ in 0..if d.chance(30) { d.range(1, 2) } else { 0 } {
+        let c = &classes[d.range(0, classes.len() as u64 - 1) as usize];
+        let bits = (c.bits * d.range(1, 3) / 2).max(8000);
+        let ceil = bits * d.range(1, 2);
+        let parent = c.parent.map_or("1:".to_owned(), |p| format!("1:{p:x}"));
+        let verb = d.pick(&["change", "replace"]);
+        setup.push(format!(
+            "class {verb} dev $DEV parent {parent} classid 1:{:x} htb {}",
+            c.id,
+            htb_params(d, bits, ceil, c.leaf)
+        ));
+    }
+    if d.chance(15) && leaves.len() > 1 {
+        setup.push(format!("class del dev $DEV classid 1:{:x}", d.pick(&leaves)));
+    }
+    if d.chance(4) {
+        setup.push(format!(
+            "class add dev $DEV parent 1:{:x} classid 1:7e htb rate {}bit",
+            d.pick(&[0x55, 0x66]),
+            total
+        ));
+    }
+    let filtered = d.chance(30);
+    if filtered {
+        let mut targets: Vec<String> = ids.iter().map(|i| format!("1:{i:x}")).collect();
+        targets.push("1:5f".to_owned());
+        classify::simple(d, &mut setup, "1:", &targets);
+    }
+    let mut t = s.traffic(120, if multi { 1 } else { 4 }, d.chance(30));
+    t.bytes_per_s = t.bytes_per_s.min(total / 8);
+    let packets = sequence(d, t, |d, m| {
+        match d.range(0, 19) {
+            0..=15 if !filtered || d.chance(40) => {
+                m.insert("priority".into(), json!(format!("1:{:x}", d.pick(&leaves))))
+            }
+            16 => m.insert("priority".into(), json!(format!("1:{:x}", d.pick(&ids)))),
+            17 => m.insert("priority".into(), json!(d.pick(&["1:0", "1:99", "2:1"]))),
+            18 => m.insert("tos".into(), json!(d.range(0, 255))),
+            _ => m.insert("mark".into(), json!(d.range(0, 5))),
+        };
+    });
+    s.spec(setup, packets)
+}
+
+fn grow(d: &mut Dice, classes: &mut Vec<HtbClass>, id: &mut u64, parent: Option<u64>, bits: u64, depth: u64) {
+    let me = *id;
+    *id += if d.chance(80) { 1 } else { d.range(2, 5) };
+    let children = if depth >= 4 || classes.len() > 14 {
+        0
+    } else if depth == 0 {
+        d.range(0, 4)
+    } else {
+        d.range(0, 5) / 2
+    };
+    classes.push(HtbClass { id: me, parent, bits, leaf: children == 0 });
+    for _ in 0..children {
+        let share = if d.chance(80) { bits / children } else { bits };
+        grow(d, classes, id, Some(me), share.max(8000), depth + 1);
+    }
+}

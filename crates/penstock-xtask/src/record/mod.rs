@@ -1,0 +1,183 @@
+//! `cargo xtask record`: vectors from the real kernel in exact virtual time.
+//!
+//! Random configurations and packet sequences go through the kernel's own qdiscs; what came out is written to
+//! `vectors/KIND/NNN.json`, specification and answer in one file. A case counts as exact when the kernel gives the
+//! same answer under every seed asked for; the answers of the others are kept side by side, to be compared as
+//! distributions.
+
+mod classify;
+mod dice;
+mod kinds;
+mod packets;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to record.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Kinds, or "all"
+    kinds: Vec<String>,
+    /// Cases a kind
+    #[arg(long, default_value_t = 60)]
+    count: u64,
+    /// Number of the first case
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+    /// Seeds of the kernel's own randomness
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3")]
+    seeds: Vec<u64>,
+    /// Program that runs a command inside the kernel: `RUNNER --engine sim --seed N --share DIR -- COMMAND`
+    #[arg(long, env = "PENSTOCK_RUNNER")]
+    runner: PathBuf,
+    /// The probe: `python3 PROBE SPEC.json OUT.json`
+    #[arg(long, env = "PENSTOCK_PROBE")]
+    probe: PathBuf,
+    /// Folder to work in; made if need be
+    #[arg(long, default_value = "target/record")]
+    scratch: PathBuf,
+    /// Keep at most so many cases a kind in which a command is refused
+    #[arg(long, default_value_t = 6)]
+    refused: u64,
+    /// Cases in one boot
+    #[arg(long, default_value_t = 40)]
+    batch: usize,
+    /// Only write the specifications into the folder to work in
+    #[arg(long)]
+    dry: bool,
+    /// Folder of the vectors
+    #[arg(long, default_value = "vectors")]
+    out: PathBuf,
+}
+
+/// Records.
+pub fn run(args: &Args) -> Result<()> {
+    let kinds: Vec<&str> = if args.kinds.iter().any(|k| k == "all") {
+        kinds::KINDS.to_vec()
+    } else {
+        args.kinds.iter().map(String::as_str).collect()
+    };
+    let mut cases = Vec::new();
+    for kind in kinds {
+        for n in args.first..args.first + args.count {
+            let spec = kinds::generate(kind, n).with_context(|| format!("no generator for kind {kind:?}"))?;
+            cases.push(Case { kind: kind.to_owned(), n, spec });
+        }
+    }
+    std::fs::create_dir_all(&args.scratch).with_context(|| args.scratch.display().to_string())?;
+    if args.dry {
+        for case in &cases {
+            let path = args.scratch.join(format!("{}-{:03}.spec.json", case.kind, case.n));
+            std::fs::write(&path, case.spec.to_string())?;
+        }
+        return Ok(());
+    }
+    let kernel = Kernel {
+        runner: absolute(&args.runner)?,
+        probe: absolute(&args.probe)?,
+        scratch: absolute(&args.scratch)?,
+    };
+    let mut exact = 0;
+    let mut refused: BTreeMap<String, u64> = BTreeMap::new();
+    for (number, batch) in cases.chunks(args.batch).enumerate() {
+        let specs: Vec<&Value> = batch.iter().map(|c| &c.spec).collect();
+        let mut answers: Vec<Vec<Value>> = vec![Vec::new(); batch.len()];
+        for &seed in &args.seeds {
+            for (all, one) in answers.iter_mut().zip(kernel.run(&specs, seed)?) {
+                all.push(one);
+            }
+        }
+        for (case, answers) in batch.iter().zip(answers) {
+            if answers.iter().any(|a| a.get("error").is_some()) {
+                let n = refused.entry(case.kind.clone()).or_default();
+                *n += 1;
+                if *n > args.refused {
+                    continue;
+                }
+            }
+            exact += u64::from(case.store(&args.out, answers)?);
+        }
+        eprintln!("record: {} of {} cases, {exact} exact", (number * args.batch + batch.len()), cases.len());
+    }
+    Ok(())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::fs::canonicalize(path).with_context(|| path.display().to_string())
+}
+
+struct Case {
+    kind: String,
+    n: u64,
+    spec: Value,
+}
+
+impl Case {
+    /// Writes the vector; answers whether it is exact.
+    fn store(&self, out: &Path, answers: Vec<Value>) -> Result<bool> {
+        let exact = answers.windows(2).all(|w| w[0] == w[1]);
+        let mut m = Map::new();
+        m.insert("kind".into(), json!(self.kind));
+        m.insert("case".into(), json!(self.n));
+        m.insert("exact".into(), json!(exact));
+        m.insert("spec".into(), self.spec.clone());
+        if exact {
+            m.insert("expected".into(), answers.into_iter().next().unwrap_or(Value::Null));
+        } else {
+            m.insert("expected_by_seed".into(), Value::Array(answers));
+        }
+        let folder = out.join(&self.kind);
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join(format!("{:03}.json", self.n)), format!("{}\n", Value::Object(m)))?;
+        Ok(exact)
+    }
+}
+
+/// The real kernel.
+pub struct Kernel {
+    runner: PathBuf,
+    probe: PathBuf,
+    scratch: PathBuf,
+}
+
+const DRIVER: &str = include_str!("../../record/driver.py");
+
+impl Kernel {
+    /// One boot: the answer to each specification, or `{"error": …}`.
+    pub fn run(&self, specs: &[&Value], seed: u64) -> Result<Vec<Value>> {
+        let folder = self.scratch.join(format!("seed-{seed}"));
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("driver.py"), DRIVER)?;
+        std::fs::copy(&self.probe, folder.join("probe.py"))?;
+        for (n, spec) in specs.iter().enumerate() {
+            std::fs::write(folder.join(format!("{n:04}.spec.json")), spec.to_string())?;
+        }
+        let out = Command::new(&self.runner)
+            .args(["--engine", "sim", "--seed", &seed.to_string(), "--share"])
+            .arg(&folder)
+            .args(["--", "python3"])
+            .args([folder.join("driver.py"), folder.join("probe.py"), folder.clone()])
+            .output()
+            .with_context(|| self.runner.display().to_string())?;
+        if !out.status.success() {
+            bail!("{}: {}", self.runner.display(), String::from_utf8_lossy(&out.stderr));
+        }
+        (0..specs.len())
+            .map(|n| {
+                let base = folder.join(format!("{n:04}"));
+                if let Ok(error) = std::fs::read_to_string(base.with_extension("err")) {
+                    return Ok(json!({ "error": error.trim_end() }));
+                }
+                let path = base.with_extension("out.json");
+                let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+                Ok(serde_json::from_str(&text)?)
+            })
+            .collect()
+    }
+}

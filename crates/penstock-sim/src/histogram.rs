@@ -36,6 +36,19 @@ impl Histogram {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
+    /// Counts everything that `other` counted, too.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine = mine.saturating_add(*theirs);
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
     /// How many values were counted.
     pub fn count(&self) -> u64 {
         self.count
@@ -93,6 +106,24 @@ fn bounds(bucket: usize) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn merging_is_counting_both() {
+        let (mut a, mut b, mut both) = (Histogram::default(), Histogram::default(), Histogram::default());
+        for value in [3, 70, 5_000] {
+            a.record(value);
+            both.record(value);
+        }
+        for value in [1, 9_000_000] {
+            b.record(value);
+            both.record(value);
+        }
+        a.merge(&b);
+        let figures = |h: &Histogram| (h.count(), h.min(), h.max(), h.mean(), h.quantile(500), h.quantile(990));
+        assert_eq!(figures(&a), figures(&both));
+        a.merge(&Histogram::default());
+        assert_eq!(figures(&a), figures(&both));
+    }
 
     #[test]
     fn buckets_tile_the_integers() {

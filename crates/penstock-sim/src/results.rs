@@ -55,6 +55,8 @@ pub struct AppResult {
     pub rtt: Option<Histogram>,
     /// Every round trip in order, ns (ping).
     pub rtts: Vec<i64>,
+    /// When each of them was measured.
+    pub rtt_times: Vec<Time>,
     /// Standard deviation of the round trips as ping prints it, ns.
     pub rtt_mdev: Option<Span>,
     /// Sent and received packets by its own count (ping, UDP).
@@ -83,6 +85,7 @@ impl AppResult {
             throughput_bit_s: None,
             rtt: None,
             rtts: Vec::new(),
+            rtt_times: Vec::new(),
             rtt_mdev: None,
             packets: None,
             jitter: None,

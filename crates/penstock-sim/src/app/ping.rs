@@ -335,6 +335,8 @@ impl Program for Ping {
                 cx.net.flows[self.flow as usize].received(len + 34, false, sent, now);
                 cx.result.packets = Some((count as u64, self.received));
                 cx.result.rtts.push(rtt.as_ns());
+                let now = cx.now();
+                cx.result.rtt_times.push(now);
                 if let Some(h) = &mut cx.result.rtt {
                     h.record(rtt.as_ns() as u64);
                 }

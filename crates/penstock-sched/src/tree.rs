@@ -579,7 +579,7 @@ fn default_root(device: &Device) -> Node {
     if device.tx_queue_len == 0 {
         return Node::new(&init, Box::new(Noop));
     }
-    Node::new(&init, Box::new(sch::pfifo_fast::PfifoFast::new(device)))
+    Node::new(&init, Box::new(sch::pfifo_fast::PfifoFast::new(&init)))
 }
 
 /// Handles of a qdisc and of those below it, as far as they have any.

@@ -32,15 +32,8 @@ pub struct KindSpec {
 }
 
 /// All kinds by name.
-pub static KINDS: &[&KindSpec] = &[
-    &bfifo::SPEC,
-    &htb::SPEC,
-    &pfifo::SPEC,
-    &pfifo_fast::SPEC,
-    &prio::SPEC,
-    &sfq::SPEC,
-    &tbf::SPEC,
-];
+pub static KINDS: &[&KindSpec] =
+    &[&bfifo::SPEC, &htb::SPEC, &pfifo::SPEC, &pfifo_fast::SPEC, &prio::SPEC, &sfq::SPEC, &tbf::SPEC];
 
 /// The kind called `id` in this kernel.
 pub fn find(id: &str, kernel: Kernel) -> Option<&'static KindSpec> {

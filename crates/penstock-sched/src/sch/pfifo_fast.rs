@@ -7,7 +7,7 @@ use super::KindSpec;
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use crate::queue::Queue;
-use penstock_model::{Kernel, KernelError, Options, Stats};
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
 use penstock_packet::Packet;
 
 /// The kind.
@@ -27,7 +27,7 @@ fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdi
     if init.device.tx_queue_len == 0 && init.device.kernel == Kernel::V6_12 {
         return Err(KernelError::errno(KernelError::EINVAL));
     }
-    Ok(Box::new(PfifoFast::new(&init.device)))
+    Ok(Box::new(PfifoFast::new(init)))
 }
 
 /// Three bands.
@@ -35,6 +35,9 @@ fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdi
 pub struct PfifoFast {
     // Parameters
     device: Device,
+    is_root: bool,
+    /// Packets that each band holds (6.12).
+    ring: u32,
     // Variables
     bands: [Queue; BANDS],
     qlen: u32,
@@ -43,8 +46,15 @@ pub struct PfifoFast {
 
 impl PfifoFast {
     /// Empty.
-    pub fn new(device: &Device) -> PfifoFast {
-        PfifoFast { device: *device, bands: Default::default(), qlen: 0, stats: Stats::default() }
+    pub fn new(init: &Init) -> PfifoFast {
+        PfifoFast {
+            device: init.device,
+            is_root: init.parent == Handle::ROOT,
+            ring: init.device.tx_queue_len,
+            bands: Default::default(),
+            qlen: 0,
+            stats: Stats::default(),
+        }
     }
 }
 
@@ -53,11 +63,11 @@ impl Qdisc for PfifoFast {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         let band = &mut self.bands[usize::from(PRIO2BAND[packet.priority as usize & 15])];
         // One limit for all bands in 2.6.35; since 4.16 each band is a ring of its own.
-        let (held, old) = match self.device.kernel {
-            Kernel::V2_6_35 => (self.qlen, true),
-            Kernel::V6_12 => (band.len(), false),
+        let (full, old) = match self.device.kernel {
+            Kernel::V2_6_35 => (self.qlen >= self.device.tx_queue_len, true),
+            Kernel::V6_12 => (band.len() >= self.ring, false),
         };
-        if held >= self.device.tx_queue_len {
+        if full {
             self.stats.drops = self.stats.drops.wrapping_add(1);
             cx.drops.drop(packet, DropReason::Overlimit);
             return Xmit::Drop;
@@ -100,11 +110,12 @@ impl Qdisc for PfifoFast {
     fn dump(&self) -> Options {
         Options::new().with("bands", BANDS as u32).with("priomap", PRIO2BAND.to_vec())
     }
-    /// 6.12 resizes its rings at once, dropping the youngest packets that no longer fit; 2.6.35 reads txqueuelen with
-    /// each packet.
+    /// 6.12 resizes its rings at once, dropping the youngest packets that no longer fit, but only those of a root
+    /// (`dev_qdisc_change_tx_queue_len`); 2.6.35 reads txqueuelen with each packet.
     fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
         self.device = *device;
-        if device.kernel == Kernel::V6_12 {
+        if device.kernel == Kernel::V6_12 && self.is_root {
+            self.ring = device.tx_queue_len;
             for band in &mut self.bands {
                 while band.len() > device.tx_queue_len
                     && let Some(packet) = band.pop_tail()
@@ -125,10 +136,14 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, device, packet};
 
+    fn init(kernel: Kernel, tx_queue_len: u32, parent: Handle) -> Init {
+        Init { device: Device { tx_queue_len, ..device(kernel) }, handle: Handle::UNSPEC, parent }
+    }
+
     #[test]
     fn lower_bands_go_first() {
         let mut bench = Bench::new();
-        let mut q = PfifoFast::new(&device(Kernel::V6_12));
+        let mut q = PfifoFast::new(&init(Kernel::V6_12, 1000, Handle::ROOT));
         for (seq, priority) in [(0, 2), (1, 0), (2, 6), (3, 4), (4, 7), (5, 0x10006)] {
             let mut p = packet(seq, 100);
             p.priority = priority;
@@ -142,13 +157,25 @@ mod tests {
     fn the_limit_is_for_all_bands_in_2010_and_for_each_today() {
         for (kernel, taken) in [(Kernel::V2_6_35, 2), (Kernel::V6_12, 4)] {
             let mut bench = Bench::new();
-            let mut q = PfifoFast::new(&Device { tx_queue_len: 2, ..device(kernel) });
+            let mut q = PfifoFast::new(&init(kernel, 2, Handle::ROOT));
             for (seq, priority) in [(0, 0), (1, 0), (2, 0), (3, 6), (4, 6)] {
                 let mut p = packet(seq, 100);
                 p.priority = priority;
                 q.enqueue(p, &mut bench.cx(0));
             }
             assert_eq!((q.qlen(), q.stats().drops), (taken, 5 - taken), "{kernel}");
+        }
+    }
+    #[test]
+    fn a_shorter_txqueuelen_drops_the_youngest_of_a_root_only() {
+        for (parent, left) in [(Handle::ROOT, 1), (Handle::new(1, 1), 3)] {
+            let mut bench = Bench::new();
+            let mut q = PfifoFast::new(&init(Kernel::V6_12, 3, parent));
+            for seq in 0..3 {
+                q.enqueue(packet(seq, 100), &mut bench.cx(0));
+            }
+            q.set_device(&Device { tx_queue_len: 1, ..device(Kernel::V6_12) }, &mut bench.cx(0));
+            assert_eq!((q.qlen(), q.peek(&mut bench.cx(0)).map(|p| p.seq)), (left, Some(0)));
         }
     }
 }

@@ -19,6 +19,7 @@ mod exec;
 mod fragment;
 pub mod icmp;
 pub mod neigh;
+pub mod netfilter;
 mod path;
 pub mod route;
 #[cfg(test)]
@@ -111,6 +112,7 @@ pub struct Host {
     pub(crate) fib: Fib,
     pub(crate) neigh: NeighTable,
     pub(crate) frags: fragment::Reassembly,
+    pub(crate) netfilter: netfilter::Netfilter,
     pub(crate) sysctl: Settings,
     pub(crate) icmp_buckets: BTreeMap<Ipv4Addr, icmp::Bucket>,
     pub(crate) timers: BTreeSet<(Time, Timer)>,
@@ -132,6 +134,7 @@ impl Host {
             fib: Fib::default(),
             neigh: NeighTable::new(kernel, Rng::named(seed, &format!("host:{name}/neigh"))),
             frags: fragment::Reassembly::default(),
+            netfilter: netfilter::Netfilter::default(),
             sysctl: Settings::default(),
             icmp_buckets: BTreeMap::new(),
             timers: BTreeSet::new(),

@@ -5,9 +5,11 @@
 //! Differs: no IP options, no source routes, no redirects, `rp_filter` 0 (the kernel's own default).
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
+use crate::netfilter::{self, Hook};
 use crate::route::{Hop, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
-use penstock_model::{Handle, Kernel, KernelError};
+use penstock_lang::iptables::Verdict;
+use penstock_model::{Handle, Kernel, KernelError, Time};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{Ipv4, L3, L4, Packet};
 use penstock_sched::Cx;
@@ -66,13 +68,17 @@ impl Host {
 
     /// `ip_rcv`, `ip_rcv_finish`.
     #[inline]
-    fn ip_rcv(&mut self, packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
+    fn ip_rcv(&mut self, mut packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
+        if self.netfilter.busy(Hook::Prerouting) && !self.hook(Hook::Prerouting, &mut packet, 0, cx.now) {
+            self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
+            return;
+        }
         let mut hop = self.fib.lookup(h.dst);
         if h.dst == Ipv4Addr::BROADCAST {
             hop.kind = Some(RouteKind::Broadcast);
         }
         match hop.kind {
-            Some(RouteKind::Unicast) => self.ip_forward(packet, h, hop, cx),
+            Some(RouteKind::Unicast) => self.ip_forward(packet, hop, cx),
             Some(RouteKind::Local) => self.ip_local_deliver(packet, h, cx),
             Some(RouteKind::Broadcast) => {
                 let directed = packet.eth.1[0] & 1 == 0;
@@ -101,7 +107,8 @@ impl Host {
 
     /// `ip_forward`.
     #[inline]
-    fn ip_forward(&mut self, mut packet: Packet, mut h: Ipv4, hop: Hop, cx: &mut HostCx<'_>) {
+    fn ip_forward(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+        let L3::Ipv4(mut h) = packet.l3 else { return };
         if !self.sysctl.ip_forward || packet.eth.1[0] & 1 == 1 {
             self.discard(packet, "ip_forward", "not-forwarding", cx);
             return;
@@ -124,6 +131,10 @@ impl Host {
         h.ttl -= 1;
         packet.l3 = L3::Ipv4(h);
         packet.priority = rt_tos2priority(self.kernel, h.tos);
+        if self.netfilter.busy(Hook::Forward) && !self.hook(Hook::Forward, &mut packet, hop.oif, cx.now) {
+            self.discard(packet, Hook::Forward.chain(), "dropped", cx);
+            return;
+        }
         self.ip_output(packet, hop, cx);
     }
 
@@ -142,6 +153,10 @@ impl Host {
                 Some(whole) => packet = whole,
                 None => return,
             }
+        }
+        if self.netfilter.busy(Hook::Input) && !self.hook(Hook::Input, &mut packet, 0, cx.now) {
+            self.discard(packet, Hook::Input.chain(), "dropped", cx);
+            return;
         }
         match packet.l4 {
             L4::Icmp(_) => self.icmp_receive(packet, cx),
@@ -203,8 +218,45 @@ impl Host {
             self.discard(packet, "ip_output", "frag-needed", cx);
             return Err(KernelError::errno(90));
         }
+        if self.netfilter.busy(Hook::Output) {
+            return self.send_through_rules(packet, hop, cx);
+        }
         self.ip_output(packet, hop, cx);
         Ok(())
+    }
+
+    /// OUTPUT, and the route again where a rule has changed what a route may hang on (`ip_route_me_harder`).
+    #[cold]
+    fn send_through_rules(
+        &mut self,
+        mut packet: Packet,
+        mut hop: Hop,
+        cx: &mut HostCx<'_>,
+    ) -> Result<(), KernelError> {
+        let before = (packet.mark, packet.tos());
+        let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+        if !self.hook(Hook::Output, &mut packet, oif, cx.now) {
+            self.discard(packet, Hook::Output.chain(), "dropped", cx);
+            return Err(KernelError::errno(1));
+        }
+        if before != (packet.mark, packet.tos())
+            && let L3::Ipv4(h) = packet.l3
+        {
+            hop = self.route_output(h.dst);
+        }
+        self.ip_output(packet, hop, cx);
+        Ok(())
+    }
+
+    /// Takes a packet through the tables of a hook; `false` where a rule drops it.
+    fn hook(&mut self, hook: Hook, packet: &mut Packet, oif: u32, now: Time) -> bool {
+        let name = |ifindex: u32| match self.devices.get((ifindex as usize).wrapping_sub(1)) {
+            Some(device) => device.name.as_str(),
+            None => "",
+        };
+        let input = if hook == Hook::Postrouting { 0 } else { packet.iif };
+        let devices = netfilter::Devices { input: name(input), output: name(oif) };
+        self.netfilter.run(hook, packet, devices, now) == Verdict::Accept
     }
 
     #[inline]
@@ -247,7 +299,14 @@ impl Host {
 
     /// `ip_output`, `ip_finish_output`.
     #[inline]
-    fn ip_output(&mut self, packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+    fn ip_output(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+        if self.netfilter.busy(Hook::Postrouting) {
+            let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+            if !self.hook(Hook::Postrouting, &mut packet, oif, cx.now) {
+                self.discard(packet, Hook::Postrouting.chain(), "dropped", cx);
+                return;
+            }
+        }
         if hop.kind != Some(RouteKind::Unicast) {
             self.ip_output_special(packet, hop, cx);
             return;
@@ -342,6 +401,9 @@ impl Host {
         let device = self.devices.get_mut((ifindex as usize).wrapping_sub(1))?;
         if !device.up {
             return None;
+        }
+        if device.tree.next_wakeup().is_some_and(|at| at <= cx.now) {
+            device.tree.expire(cx.now);
         }
         let mut inner = Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops };
         let packet = device.tree.dequeue(&mut inner);

@@ -2,7 +2,6 @@
 
 mod cisco;
 pub mod experiment;
-pub mod replay;
 pub mod run;
 pub mod study;
 

@@ -179,7 +179,7 @@ impl Filters {
             fresh = Some(Proto {
                 prio,
                 protocol: req.protocol,
-                classifier: (spec.build)(&mut self.shared, device.kernel, prio),
+                classifier: (spec.build)(&mut self.shared, device.kernel),
             });
         }
         let mut proto = match fresh {

@@ -12,6 +12,8 @@ mod class;
 mod engine;
 mod row;
 mod tc;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 use super::KindSpec;

@@ -69,7 +69,7 @@ struct Htb {
     direct_pkts: u32,
     /// The watchdog, until it strikes.
     watchdog: Option<Time>,
-    /// Watchdogs of qdiscs in classes, until they strike.
+    /// Classes whose qdisc has set its watchdog, until that strikes.
     naps: Vec<(u32, Time)>,
     peeked: Option<Packet>,
     qlen: u32,
@@ -261,12 +261,7 @@ impl Htb {
         let from = cx.drops.len();
         let leaf = self.engine.classes[class].leaf.as_mut().expect("a leaf has a qdisc");
         let packet = leaf.dequeue(cx);
-        if packet.is_none()
-            && let Some(at) = leaf.next_wakeup()
-        {
-            self.naps.retain(|nap| nap.0 != class);
-            self.naps.push((class, at));
-        }
+        let alarm = if packet.is_none() { leaf.next_wakeup() } else { None };
         if cx.drops.len() != from {
             let emptied = leaf.qlen() == 0;
             let (packets, bytes) = Htb::lost_since(from, cx);
@@ -279,7 +274,18 @@ impl Htb {
                 }
             }
         }
+        if let Some(at) = alarm {
+            self.nap(class, at);
+        }
         packet
+    }
+
+    /// The qdisc in a leaf set its watchdog.
+    fn nap(&mut self, class: u32, at: Time) {
+        match self.naps.iter_mut().find(|nap| nap.0 == class) {
+            Some(nap) => nap.1 = at,
+            None => self.naps.push((class, at)),
+        }
     }
 
     /// `htb_dequeue_tree`: a packet of a row that is not empty.
@@ -348,12 +354,6 @@ impl Htb {
     /// `htb_dequeue`.
     #[inline]
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        if self.watchdog.is_some_and(|at| at <= cx.now) {
-            self.watchdog = None;
-        }
-        if !self.naps.is_empty() {
-            self.naps.retain(|nap| nap.1 > cx.now);
-        }
         if let Some(packet) = self.direct.pop_front() {
             return self.sent(packet);
         }
@@ -420,6 +420,24 @@ impl Qdisc for Htb {
     fn next_wakeup(&self) -> Option<Time> {
         let naps = self.naps.iter().map(|nap| nap.1);
         naps.chain(self.watchdog).min()
+    }
+    fn expire(&mut self, now: Time) {
+        self.watchdog = self.watchdog.filter(|&due| due > now);
+        let Htb { naps, engine, .. } = self;
+        naps.retain_mut(|(class, due)| {
+            if *due > now {
+                return true;
+            }
+            let Some(leaf) = &mut engine.classes[*class].leaf else { return false };
+            leaf.expire(now);
+            match leaf.next_wakeup() {
+                Some(next) => {
+                    *due = next;
+                    true
+                }
+                None => false,
+            }
+        });
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         match options {

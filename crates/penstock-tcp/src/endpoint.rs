@@ -1,9 +1,20 @@
-//! One side of one connection: what the outside calls.
+//! One side of one connection: its variables, and what the outside calls.
+//!
+//! Follows: linux v6.12 `struct tcp_sock`, `struct inet_connection_sock`, net/ipv4/tcp.c; v2.6.35 likewise.
+//! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`); no urgent data, no Fast Open, no
+//! keepalive, no path MTU discovery; payload has a length and no contents.
 
-use crate::cc::{CongestionControl, INFINITE_SSTHRESH, Window};
-use crate::config::Config;
+use crate::cc::{CongestionControl, Window};
+use crate::clock::Clock;
+use crate::config::{Buffer, Config, Stack};
+use crate::delack::Timing;
 use crate::info::{CaState, Error, State, TcpInfo};
+use crate::rack::Rack;
+use crate::recv::Receiver;
+use crate::rtt::{Rtt, WindowedMin};
+use crate::rtx::RtxQueue;
 use crate::seq;
+use crate::timers::Timers;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
 
@@ -16,7 +27,7 @@ pub struct Transmit {
     pub payload_len: u32,
     /// To be marked ECT(0) in the IP header (RFC 3168).
     pub ect: bool,
-    /// Whether any of it was sent before.
+    /// Whether it was sent before.
     pub retransmission: bool,
 }
 
@@ -42,38 +53,200 @@ pub struct Transmit {
 #[derive(Debug)]
 pub struct Endpoint {
     // Parameters
-    cfg: Config,
-    sport: u16,
-    dport: u16,
-    mss: u32,
+    pub(crate) cfg: Config,
+    pub(crate) p: Params,
+    pub(crate) sport: u16,
+    pub(crate) dport: u16,
+    // Agreed on in the handshake
+    pub(crate) ts_ok: bool,
+    pub(crate) sack_ok: bool,
+    pub(crate) ecn_ok: bool,
+    pub(crate) snd_wscale: u8,
+    pub(crate) rcv_scaling: bool,
+    /// Payload a full segment carries (`mss_cache`).
+    pub(crate) mss: u32,
+    /// The same without regard to small windows.
+    pub(crate) mss_full: u32,
+    pub(crate) syn_sent_us: u64,
     // Variables
-    state: State,
-    error: Option<Error>,
-    cc: Box<dyn CongestionControl>,
-    w: Window,
-    iss: u64,
-    snd_una: u64,
-    snd_nxt: u64,
-    write_seq: u64,
-    snd_wnd: u64,
-    fin: bool,
-    rcv_nxt: u64,
-    read_seq: u64,
-    fin_received: bool,
-    ack_now: bool,
-    ts_recent: u32,
-    peer_wscale: u8,
-    timestamps: bool,
-    rto: Option<Time>,
-    backoff: u8,
-    segs_out: u64,
-    segs_in: u64,
+    pub(crate) clock: Clock,
+    pub(crate) state: State,
+    pub(crate) error: Option<Error>,
+    pub(crate) todo: Todo,
+    // Sending
+    pub(crate) iss: u64,
+    pub(crate) snd_una: u64,
+    pub(crate) snd_nxt: u64,
+    /// End of what was written, FIN not counted.
+    pub(crate) write_seq: u64,
+    pub(crate) fin_queued: bool,
+    pub(crate) fin_sent: bool,
+    pub(crate) snd_wnd: u32,
+    pub(crate) snd_wl1: u64,
+    pub(crate) max_window: u32,
+    /// End of the last segment below full size.
+    pub(crate) snd_sml: u64,
+    pub(crate) pushed_seq: u64,
+    pub(crate) q: RtxQueue,
+    // Send buffer
+    pub(crate) sndbuf: u32,
+    pub(crate) skb_room: u64,
+    pub(crate) nospace: bool,
+    pub(crate) in_device: u64,
+    // Congestion control
+    pub(crate) cc: Box<dyn CongestionControl>,
+    pub(crate) w: Window,
+    pub(crate) ca: CaState,
+    pub(crate) high_seq: u64,
+    pub(crate) prior_ssthresh: u32,
+    pub(crate) undo_marker: Option<u64>,
+    /// Retransmissions not yet reported as duplicates; -1: none made.
+    pub(crate) undo_retrans: i64,
+    /// Timestamp value of the first retransmission of the episode.
+    pub(crate) retrans_stamp: Option<u32>,
+    pub(crate) retrans_stamp_us: u64,
+    pub(crate) reordering: u32,
+    pub(crate) reord_seen: bool,
+    pub(crate) prr_delivered: u32,
+    pub(crate) prr_out: u32,
+    /// F-RTO is under way (6.12).
+    pub(crate) frto: bool,
+    pub(crate) sack_reneg: bool,
+    pub(crate) rack: Rack,
+    pub(crate) tlp_high: Option<u64>,
+    pub(crate) tlp_retrans: bool,
+    pub(crate) lost_retrans_low: u64,
+    // Congestion window validation
+    pub(crate) is_cwnd_limited: bool,
+    pub(crate) max_packets_out: u32,
+    pub(crate) cwnd_usage_seq: u64,
+    pub(crate) cwnd_used: u32,
+    pub(crate) cwnd_stamp: u64,
+    pub(crate) sent_pkts: u32,
+    // Round-trip time and timers; jiffies where not said otherwise
+    pub(crate) rtt: Rtt,
+    pub(crate) min_rtt: WindowedMin,
+    pub(crate) rto: u32,
+    pub(crate) backoff: u8,
+    pub(crate) retransmits: u32,
+    pub(crate) total_rto: u32,
+    pub(crate) probes_out: u32,
+    pub(crate) rcv_tstamp: u64,
+    pub(crate) timers: Timers,
+    // Timestamps
+    pub(crate) ts_recent: u32,
+    pub(crate) ts_recent_us: u64,
+    pub(crate) rcv_tsecr: Option<u32>,
+    // ECN
+    pub(crate) demand_cwr: bool,
+    pub(crate) queue_cwr: bool,
+    // Receiving
+    pub(crate) rx: Receiver,
+    // Counters
+    pub(crate) n: Counters,
+}
+
+/// Constants of a stack, in jiffies where not said otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Params {
+    /// Today's Linux.
+    pub today: bool,
+    pub rto_min: u32,
+    pub rto_max: u32,
+    pub rto_init: u32,
+    /// tcp_reordering: duplicate ACKs that start fast retransmit.
+    pub reordering: u32,
+    /// Forward acknowledgement: holes below the highest SACK count as lost (2.6.35).
+    pub fack: bool,
+    /// Memory of an skb beyond its data, bytes.
+    pub skb_overhead: u32,
+}
+
+impl Params {
+    fn new(stack: Stack, clock: &Clock) -> Params {
+        let s = |ms: i64| clock.span_to_jiffies(Span::from_ms(ms));
+        match stack {
+            Stack::Linux(Kernel::V2_6_35) => Params {
+                today: false,
+                rto_min: s(200),
+                rto_max: s(120_000),
+                rto_init: s(3_000),
+                reordering: 3,
+                fack: true,
+                skb_overhead: 752,
+            },
+            Stack::Linux(_) => Params {
+                today: true,
+                rto_min: s(200),
+                rto_max: s(120_000),
+                rto_init: s(1_000),
+                reordering: 3,
+                fack: false,
+                skb_overhead: 1_280,
+            },
+            Stack::WindowsXp => Params {
+                today: false,
+                rto_min: s(300),
+                rto_max: s(240_000),
+                rto_init: s(3_000),
+                reordering: 2,
+                fack: false,
+                skb_overhead: 0,
+            },
+        }
+    }
+}
+
+/// What [`Endpoint::poll_transmit`] has to look at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Todo {
+    /// SYN or SYN-ACK.
+    pub syn: bool,
+    /// It is sent again.
+    pub syn_again: bool,
+    /// Lost segments, as the window allows.
+    pub rexmit: bool,
+    /// The front segment, whatever the window.
+    pub rexmit_front: bool,
+    /// New data, as the windows allow.
+    pub push: bool,
+    /// Small segments may go (the call that pushes ends the data).
+    pub push_all: bool,
+    /// F-RTO: new data first, then lost segments.
+    pub frto_new: bool,
+    /// Tail loss probe: one new segment, whatever the congestion window.
+    pub probe_new: bool,
+    /// Tail loss probe: the last segment again.
+    pub probe_last: bool,
+    /// Zero-window probe.
+    pub probe0: bool,
+    /// Consider whether an ACK is due.
+    pub ack_check: bool,
+    /// RST.
+    pub reset: bool,
+}
+
+/// Counters for [`TcpInfo`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub segs_out: u64,
+    pub segs_in: u64,
+    pub total_retrans: u64,
+    pub bytes_retrans: u64,
+    pub timeouts: u64,
+    pub recoveries: u64,
+    pub dsack_dups: u64,
+    pub delivered: u64,
+    pub delivered_ce: u64,
 }
 
 impl Endpoint {
     /// Opens a connection from `sport` to `dport`; the SYN is then taken with [`poll_transmit`](Endpoint::poll_transmit).
     pub fn connect(cfg: &Config, sport: u16, dport: u16, isn: u32, now: Time) -> Endpoint {
-        Endpoint::new(cfg, sport, dport, isn, State::SynSent, now)
+        let mut e = Endpoint::new(cfg, sport, dport, isn, State::SynSent, now);
+        e.rx.select_initial_window(u32::from(e.cfg.mss), e.cfg.window_scaling);
+        e.todo.syn = true;
+        e
     }
 
     /// What a listening socket does with a SYN: an endpoint in [`State::SynReceived`], its SYN-ACK ready.
@@ -83,300 +256,235 @@ impl Endpoint {
             return None;
         }
         let mut e = Endpoint::new(cfg, syn.dport, syn.sport, isn, State::SynReceived, now);
-        e.take_syn(syn);
+        e.read_syn(syn);
+        let mss = u32::from(e.cfg.mss) - if e.ts_ok { 12 } else { 0 };
+        e.rx.select_initial_window(mss, e.rcv_scaling);
+        e.todo.syn = true;
         Some(e)
     }
 
-    fn new(cfg: &Config, sport: u16, dport: u16, isn: u32, state: State, _now: Time) -> Endpoint {
+    fn new(cfg: &Config, sport: u16, dport: u16, isn: u32, state: State, now: Time) -> Endpoint {
+        let mut cfg = cfg.clone();
+        cfg.mss = cfg.mss.max(88);
+        let clock = Clock::new(cfg.stack, isn, now);
+        let p = Params::new(cfg.stack, &clock);
+        let kernel = match cfg.stack {
+            Stack::Linux(k) => k,
+            Stack::WindowsXp => Kernel::V2_6_35,
+        };
         let iss = seq::first(isn);
+        let w = Window::new(clock.hz(), !p.today);
         Endpoint {
-            cfg: cfg.clone(),
+            p,
             sport,
             dport,
+            ts_ok: cfg.timestamps,
+            sack_ok: cfg.sack,
+            ecn_ok: false,
+            snd_wscale: 0,
+            rcv_scaling: cfg.window_scaling,
             mss: 536,
+            mss_full: 536,
+            syn_sent_us: clock.us,
+            clock,
             state,
             error: None,
-            cc: (cfg.cc.build)(Kernel::V6_12),
-            w: Window {
-                cwnd: 10,
-                ssthresh: INFINITE_SSTHRESH,
-                cwnd_cnt: 0,
-                cwnd_clamp: u32::MAX,
-                cwnd_limited: true,
-                prior_cwnd: 0,
-                srtt_us8: 0,
-                min_rtt_us: u32::MAX,
-                mss: 536,
-                snd_una: iss,
-                snd_nxt: iss,
-                in_flight: 0,
-                now_us: 0,
-                jiffies: 0,
-                hz: 250,
-                gso_burst_us: 0,
-            },
+            todo: Todo::default(),
             iss,
             snd_una: iss,
             snd_nxt: iss,
             write_seq: iss + 1,
+            fin_queued: false,
+            fin_sent: false,
             snd_wnd: 0,
-            fin: false,
-            rcv_nxt: 0,
-            read_seq: 0,
-            fin_received: false,
-            ack_now: false,
-            ts_recent: 0,
-            peer_wscale: 0,
-            timestamps: cfg.timestamps,
-            rto: None,
+            snd_wl1: 0,
+            max_window: 0,
+            snd_sml: iss,
+            pushed_seq: iss,
+            q: RtxQueue::new(),
+            sndbuf: cfg.sndbuf.initial().min(1 << 30),
+            skb_room: 0,
+            nospace: false,
+            in_device: 0,
+            cc: (cfg.cc.build)(kernel),
+            w,
+            ca: CaState::Open,
+            high_seq: iss,
+            prior_ssthresh: 0,
+            undo_marker: None,
+            undo_retrans: -1,
+            retrans_stamp: None,
+            retrans_stamp_us: 0,
+            reordering: p.reordering,
+            reord_seen: false,
+            prr_delivered: 0,
+            prr_out: 0,
+            frto: false,
+            sack_reneg: false,
+            rack: Rack::new(),
+            tlp_high: None,
+            tlp_retrans: false,
+            lost_retrans_low: 0,
+            is_cwnd_limited: false,
+            max_packets_out: 0,
+            cwnd_usage_seq: iss,
+            cwnd_used: 0,
+            cwnd_stamp: clock.jiffies,
+            sent_pkts: 0,
+            rtt: Rtt::new(if p.today { 200_000 } else { p.rto_min }),
+            min_rtt: WindowedMin::new(),
+            rto: p.rto_init,
             backoff: 0,
-            segs_out: 0,
-            segs_in: 0,
+            retransmits: 0,
+            total_rto: 0,
+            probes_out: 0,
+            rcv_tstamp: clock.jiffies,
+            timers: Timers::new(),
+            ts_recent: 0,
+            ts_recent_us: 0,
+            rcv_tsecr: None,
+            demand_cwr: false,
+            queue_cwr: false,
+            rx: Receiver::new(&cfg, clock.hz()),
+            n: Counters::default(),
+            cfg,
         }
     }
 
-    fn take_syn(&mut self, syn: &Tcp) {
-        self.rcv_nxt = seq::first(syn.seq) + 1;
-        self.read_seq = self.rcv_nxt;
-        self.snd_wnd = u64::from(syn.window);
-        self.peer_wscale = if self.cfg.window_scaling { syn.wscale.unwrap_or(0).min(14) } else { 0 };
-        self.timestamps = self.cfg.timestamps && syn.timestamps.is_some();
-        if let Some((val, _)) = syn.timestamps {
-            self.ts_recent = val;
-        }
-        self.mss = u32::from(syn.mss.unwrap_or(536).clamp(88, self.cfg.mss.max(88)));
-        if self.timestamps {
-            self.mss -= 12;
-        }
-    }
-
-    /// A segment came in. `ce`: the IP header carried Congestion Experienced.
-    pub fn handle_segment(&mut self, seg: &Tcp, payload_len: u32, ce: bool, now: Time) {
-        let _ = (ce, now);
-        self.segs_in += 1;
-        if seg.flags.has(TcpFlags::RST) {
-            self.error = Some(if self.state == State::SynSent { Error::Refused } else { Error::Reset });
-            self.state = State::Closed;
-            return;
-        }
-        if self.state == State::Closed {
-            return;
-        }
-        if self.state == State::SynSent {
-            if !seg.flags.has(TcpFlags::SYN) {
-                return;
-            }
-            self.take_syn(seg);
-            self.snd_una = self.snd_nxt;
-            self.rto = None;
-            self.state = State::Established;
-            self.ack_now = true;
-            return;
-        }
-        let ack = seq::unwrap(seg.ack, self.snd_una);
-        if let Some((val, _)) = seg.timestamps {
-            self.ts_recent = val;
-        }
-        if seg.flags.has(TcpFlags::ACK) && ack <= self.snd_nxt {
-            let scale = if seg.flags.has(TcpFlags::SYN) { 0 } else { self.peer_wscale };
-            self.snd_wnd = u64::from(seg.window) << scale;
-            if ack > self.snd_una {
-                let acked = ((ack - self.snd_una) as u32).div_ceil(self.mss);
-                self.snd_una = ack;
-                self.backoff = 0;
-                self.rto = None;
-                if self.state == State::SynReceived {
-                    self.state = State::Established;
-                } else {
-                    self.cc.cong_avoid(&mut self.w, acked);
-                }
-                if self.fin && ack == self.write_seq + 1 {
-                    self.state = match self.state {
-                        State::FinWait1 => State::FinWait2,
-                        State::Closing => State::TimeWait,
-                        State::LastAck => State::Closed,
-                        s => s,
-                    };
-                }
-            }
-        }
-        let at = seq::unwrap(seg.seq, self.rcv_nxt);
-        let end = at + u64::from(payload_len);
-        if payload_len > 0 {
-            self.ack_now = true;
-            if at <= self.rcv_nxt && end > self.rcv_nxt {
-                self.rcv_nxt = end;
-            }
-        }
-        if seg.flags.has(TcpFlags::FIN) && end == self.rcv_nxt && !self.fin_received {
-            self.fin_received = true;
-            self.rcv_nxt += 1;
-            self.ack_now = true;
-            self.state = match self.state {
-                State::Established => State::CloseWait,
-                State::FinWait1 => State::Closing,
-                State::FinWait2 => State::TimeWait,
-                s => s,
-            };
-        }
-    }
-
-    /// Time has come: retransmission, delayed ACK, probe, end of TIME-WAIT.
-    pub fn handle_timeout(&mut self, now: Time) {
-        if self.rto.is_some_and(|t| t <= now) {
-            self.rto = None;
-            self.backoff += 1;
-            self.snd_nxt = self.snd_una;
-        }
-    }
-
-    /// When [`handle_timeout`](Endpoint::handle_timeout) wants to be called.
-    pub fn poll_timeout(&self) -> Option<Time> {
-        self.rto
-    }
-
-    /// The next segment to send now, if there is one.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
-        if self.state == State::Closed {
-            return None;
-        }
-        let mut flags = TcpFlags::default();
-        let mut len = 0;
-        let mut mss = None;
-        let at = self.snd_nxt;
-        if self.snd_nxt == self.iss {
-            mss = Some(self.cfg.mss);
-            flags = flags.with(TcpFlags::SYN);
-            self.snd_nxt += 1;
-        } else if self.state != State::SynSent && self.state != State::SynReceived {
-            let wnd = self.snd_wnd.min(u64::from(self.w.cwnd * self.mss));
-            let room = (self.snd_una + wnd).saturating_sub(self.snd_nxt);
-            len = self.write_seq.saturating_sub(self.snd_nxt).min(u64::from(self.mss));
-            if len > room {
-                len = 0;
-            }
-            self.snd_nxt += len;
-            if self.fin && self.snd_nxt == self.write_seq {
-                flags = flags.with(TcpFlags::FIN);
-                self.snd_nxt += 1;
-            }
-        }
-        if self.snd_nxt == at && !self.ack_now {
-            return None;
-        }
-        if self.snd_nxt > at && self.rto.is_none() {
-            self.rto = Some(now + Span::from_ms(1000 << self.backoff.min(7)));
-        }
-        self.ack_now = false;
-        if self.state != State::SynSent {
-            flags = flags.with(TcpFlags::ACK);
-        }
-        self.segs_out += 1;
-        let syn = flags.has(TcpFlags::SYN);
-        let window = if syn { 65_535 } else { 1 << 10 };
-        Some(Transmit {
-            tcp: Tcp {
-                sport: self.sport,
-                dport: self.dport,
-                seq: at as u32,
-                ack: self.rcv_nxt as u32,
-                flags,
-                window,
-                mss,
-                wscale: (syn && self.cfg.window_scaling).then_some(7),
-                sack_permitted: syn && self.cfg.sack,
-                timestamps: self.timestamps.then(|| ((now.as_ns() / 1_000_000) as u32, self.ts_recent)),
-                sack: [(0, 0); 4],
-                sack_count: 0,
-            },
-            payload_len: len as u32,
-            ect: false,
-            retransmission: false,
-        })
-    }
+    // ---- The application ----
 
     /// Hands `bytes` to the socket; answers how many the send buffer took (0 before the connection is open, after
     /// [`close`](Endpoint::close), and on an error).
+    //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
     pub fn write(&mut self, bytes: u64, now: Time) -> u64 {
-        let _ = now;
-        if self.fin || !matches!(self.state, State::Established | State::CloseWait) {
+        self.clock.set(now);
+        if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
             return 0;
         }
-        let queued = self.write_seq - self.snd_una;
-        let took = bytes.min(u64::from(self.cfg.sndbuf.max()).saturating_sub(queued));
-        self.write_seq += took;
+        if self.snd_nxt >= self.write_seq {
+            self.skb_room = 0;
+            self.idle_check();
+        }
+        let goal = self.size_goal();
+        let mut took = 0;
+        while took < bytes {
+            if self.skb_room == 0 {
+                if self.wmem() >= u64::from(self.sndbuf) {
+                    self.nospace = true;
+                    break;
+                }
+                self.skb_room = goal;
+                if self.p.skb_overhead == 0 {
+                    self.skb_room = u64::from(self.sndbuf) - self.wmem();
+                }
+            }
+            let n = self.skb_room.min(bytes - took);
+            self.skb_room -= n;
+            self.write_seq += n;
+            took += n;
+        }
+        if took > 0 {
+            self.todo.push = true;
+        }
         took
     }
 
     /// Takes up to `max` bytes that arrived in order; answers how many.
     pub fn read(&mut self, max: u64, now: Time) -> u64 {
-        let _ = now;
-        let n = self.readable().min(max);
-        self.read_seq += n;
+        self.clock.set(now);
+        let n = self.rx.readable().min(max);
+        if n > 0 && self.rx.read(n, &self.clock) {
+            self.rx.now = true;
+            self.todo.ack_check = true;
+        }
         n
     }
 
     /// Bytes that wait to be read.
+    #[inline]
     pub fn readable(&self) -> u64 {
-        self.rcv_nxt - u64::from(self.fin_received) - self.read_seq
+        self.rx.readable()
     }
 
     /// Whether the peer has closed its side and everything it sent was read.
     pub fn at_eof(&self) -> bool {
-        self.fin_received && self.readable() == 0
+        self.rx.fin_received() && self.rx.readable() == 0
     }
 
     /// Whether a writer that waits is woken.
+    //= linux v6.12 include/net/sock.h __sk_stream_is_writeable
     pub fn writable(&self) -> bool {
-        !self.fin
-            && matches!(self.state, State::Established | State::CloseWait)
-            && self.write_seq - self.snd_una < u64::from(self.cfg.sndbuf.max()) / 3 * 2
+        if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
+            return false;
+        }
+        let (wmem, sndbuf) = (self.wmem(), u64::from(self.sndbuf));
+        if self.p.skb_overhead == 0 { wmem < sndbuf } else { wmem < sndbuf && sndbuf - wmem >= wmem >> 1 }
     }
 
     /// Closes our side: FIN after what was written. Reading goes on (`shutdown(SHUT_WR)`).
     pub fn close(&mut self, now: Time) {
-        let _ = now;
-        self.state = match self.state {
-            State::Established => State::FinWait1,
-            State::CloseWait => State::LastAck,
-            s => s,
-        };
-        self.fin = true;
+        self.clock.set(now);
+        if self.fin_queued {
+            return;
+        }
+        match self.state {
+            State::SynSent => return self.done(None),
+            State::Established | State::SynReceived => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => return,
+        }
+        self.fin_queued = true;
+        self.todo.push = true;
+        self.todo.push_all = true;
     }
 
     /// Ends the connection at once, with an RST where one is due (`SO_LINGER` of 0).
     pub fn abort(&mut self, now: Time) {
-        let _ = now;
-        self.state = State::Closed;
+        self.clock.set(now);
+        let reset = !matches!(self.state, State::SynSent | State::TimeWait | State::Closed);
+        self.done(None);
+        self.todo.reset = reset;
     }
 
-    /// The host knows that the peer cannot be reached (no route, ARP failed, an ICMP error while connecting).
+    /// The host knows that the peer cannot be reached (no route, ARP failed, an ICMP error). Only a connection that is
+    /// being opened minds.
     pub fn unreachable(&mut self, now: Time) {
-        let _ = now;
+        self.clock.set(now);
         if self.state == State::SynSent {
-            self.error = Some(Error::Unreachable);
-            self.state = State::Closed;
+            self.done(Some(Error::Unreachable));
         }
-    }
-
-    /// The local queueing discipline dropped a segment of ours, or said it was congested (`NET_XMIT_DROP`,
-    /// `NET_XMIT_CN`): Linux then reduces its window as for ECN (`tcp_enter_cwr`).
-    pub fn local_congestion(&mut self, now: Time) {
-        let _ = now;
-    }
-
-    /// Frames of ours with this many payload bytes in all have left the host (or were dropped in it). Only with
-    /// [`Config::device_accounting`]; call [`poll_transmit`](Endpoint::poll_transmit) afterwards.
-    pub fn transmitted_freed(&mut self, bytes: u32, now: Time) {
-        let _ = (bytes, now);
     }
 
     /// Turns Nagle's algorithm off or on (`TCP_NODELAY`).
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.cfg.nodelay = nodelay;
+        self.todo.push = true;
     }
 
+    // ---- The host's own queues ----
+
+    /// The local queueing discipline dropped a segment of ours, or said it was congested (`NET_XMIT_DROP`,
+    /// `NET_XMIT_CN`): Linux then reduces its window as for ECN (`tcp_enter_cwr`).
+    pub fn local_congestion(&mut self, now: Time) {
+        self.clock.set(now);
+        if self.cfg.stack != Stack::WindowsXp && self.state != State::Closed {
+            self.enter_cwr();
+        }
+    }
+
+    /// Frames of ours with this many payload bytes in all have left the host (or were dropped in it). Only with
+    /// [`Config::device_accounting`]; call [`poll_transmit`](Endpoint::poll_transmit) afterwards.
+    pub fn transmitted_freed(&mut self, bytes: u32, now: Time) {
+        self.clock.set(now);
+        self.in_device = self.in_device.saturating_sub(u64::from(bytes));
+        self.todo.push = true;
+        self.todo.rexmit |= self.ca >= CaState::Recovery;
+    }
+
+    // ---- What it is ----
+
     /// The connection's state.
+    #[inline]
     pub fn state(&self) -> State {
         self.state
     }
@@ -386,44 +494,169 @@ impl Endpoint {
         self.error
     }
 
+    /// Congestion window, segments (also in [`info`](Endpoint::info), which costs more).
+    #[inline]
+    pub fn cwnd(&self) -> u32 {
+        self.w.cwnd
+    }
+
+    /// The congestion controller's own variables, for display.
+    pub fn cc_info(&self) -> Vec<(&'static str, u64)> {
+        self.cc.info()
+    }
+
     /// A snapshot of the variables.
     pub fn info(&self) -> TcpInfo {
+        let unit = |x: u32| {
+            if self.p.today { Span::from_us(i64::from(x)) } else { self.clock.jiffies_to_span(x) }
+        };
+        let sent = self.snd_nxt.min(self.write_seq);
         TcpInfo {
             state: self.state,
-            ca_state: CaState::Open,
+            ca_state: self.ca,
             cc: self.cfg.cc.name,
             cwnd: self.w.cwnd,
             ssthresh: self.w.ssthresh,
-            srtt: Span::ZERO,
-            rttvar: Span::ZERO,
-            min_rtt: None,
-            rto: Span::from_secs(1),
+            srtt: unit(self.rtt.srtt >> 3),
+            rttvar: unit(self.rtt.mdev()),
+            min_rtt: (self.min_rtt.value() != u32::MAX)
+                .then(|| Span::from_us(i64::from(self.min_rtt.value()))),
+            rto: self.clock.jiffies_to_span(self.rto),
             backoff: self.backoff,
-            ato: Span::ZERO,
+            ato: self.clock.jiffies_to_span(self.rx.ato),
             snd_mss: self.mss,
-            rcv_mss: self.mss,
-            unacked: (self.snd_nxt - self.snd_una).div_ceil(u64::from(self.mss)) as u32,
-            sacked: 0,
-            lost: 0,
-            retrans: 0,
-            reordering: 3,
-            snd_wnd: self.snd_wnd as u32,
-            rcv_wnd: 65_535,
-            sndbuf: self.cfg.sndbuf.initial(),
-            rcvbuf: self.cfg.rcvbuf.initial(),
-            notacked_bytes: self.write_seq - self.snd_una,
-            notsent_bytes: self.write_seq.saturating_sub(self.snd_nxt),
-            bytes_acked: self.snd_una - self.iss,
-            bytes_received: 0,
-            segs_out: self.segs_out,
-            segs_in: self.segs_in,
-            total_retrans: 0,
-            bytes_retrans: 0,
-            timeouts: 0,
-            recoveries: 0,
-            dsack_dups: 0,
-            delivered: 0,
-            delivered_ce: 0,
+            rcv_mss: self.rx.rcv_mss,
+            unacked: self.q.packets_out(),
+            sacked: self.q.sacked_out,
+            lost: self.q.lost_out,
+            retrans: self.q.retrans_out,
+            reordering: self.reordering,
+            snd_wnd: self.snd_wnd,
+            rcv_wnd: self.rx.rcv_wnd,
+            sndbuf: self.sndbuf,
+            rcvbuf: self.rx.rcvbuf,
+            notacked_bytes: self.write_seq.saturating_sub(self.snd_una.max(self.iss + 1)),
+            notsent_bytes: self.write_seq - sent.max(self.iss + 1),
+            bytes_acked: self.snd_una.min(self.write_seq).saturating_sub(self.iss + 1),
+            bytes_received: self.rx.readable() + self.rx.bytes_read(),
+            segs_out: self.n.segs_out,
+            segs_in: self.n.segs_in,
+            total_retrans: self.n.total_retrans,
+            bytes_retrans: self.n.bytes_retrans,
+            timeouts: self.n.timeouts,
+            recoveries: self.n.recoveries,
+            dsack_dups: self.n.dsack_dups,
+            delivered: self.n.delivered,
+            delivered_ce: self.n.delivered_ce,
+        }
+    }
+
+    // ---- Within ----
+
+    /// The connection is over.
+    pub(crate) fn done(&mut self, error: Option<Error>) {
+        self.state = State::Closed;
+        self.error = self.error.or(error);
+        self.todo = Todo::default();
+        self.timers = Timers::new();
+        self.rx.ack_sent();
+    }
+
+    /// Bytes of data and overhead charged to the send buffer.
+    #[inline]
+    pub(crate) fn wmem(&self) -> u64 {
+        let bytes = self.write_seq.saturating_sub(self.snd_una);
+        match self.p.skb_overhead {
+            0 => bytes,
+            overhead => bytes + u64::from(overhead) * bytes.div_ceil(1 << 15),
+        }
+    }
+
+    /// Bytes an skb of the send buffer is filled to.
+    //= linux v6.12 net/ipv4/tcp.c tcp_xmit_size_goal; include/net/tcp.h tcp_bound_to_half_wnd
+    fn size_goal(&self) -> u64 {
+        let half = match self.max_window {
+            0..=536 => self.max_window.max(68 - 40),
+            w => (w >> 1).max(68 - 40),
+        };
+        u64::from((half.min(65_535) / self.mss * self.mss).max(self.mss))
+    }
+
+    /// Lets an autotuned send buffer follow the window.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sndbuf_expand; v2.6.35 tcp_new_space
+    pub(crate) fn sndbuf_expand(&mut self) {
+        let Buffer::Auto(_, max) = self.cfg.sndbuf else { return };
+        let mss = u32::from(self.cfg.mss).max(self.mss);
+        let (per_mss, segs) = if self.p.today {
+            // MAX_TCP_HEADER 320, struct skb_shared_info 320, struct sk_buff 256.
+            ((mss + 320 + 320).next_power_of_two() + 256, self.w.cwnd.max(10).max(self.reordering + 1))
+        } else {
+            (mss + 160 + 16 + 240, self.w.cwnd.max(self.reordering + 1))
+        };
+        let wanted = u64::from(per_mss) * u64::from(segs) * 2;
+        if u64::from(self.sndbuf) < wanted {
+            self.sndbuf = wanted.min(u64::from(max)) as u32;
+        }
+    }
+
+    /// Room has come free in the send buffer.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_check_space, tcp_new_space
+    #[inline]
+    pub(crate) fn check_space(&mut self) {
+        if self.nospace {
+            let full = if self.p.today { self.q.in_flight() } else { self.q.packets_out() } >= self.w.cwnd;
+            if !full {
+                self.sndbuf_expand();
+                self.cwnd_stamp = self.clock.jiffies;
+            }
+            if self.writable() {
+                self.nospace = false;
+            }
+        }
+    }
+
+    /// What the receiving half needs to time its ACKs.
+    #[inline]
+    pub(crate) fn timing(&self) -> Timing {
+        let some = self.rtt.srtt > 0;
+        let (srtt, srtt_us) = if self.p.today {
+            let us = self.rtt.srtt >> 3;
+            (self.clock.us_to_jiffies(u64::from(us)), us)
+        } else {
+            let j = self.rtt.srtt >> 3;
+            (j, j * self.clock.jiffy_us())
+        };
+        Timing { srtt: some.then_some(srtt), srtt_us: some.then_some(srtt_us) }
+    }
+
+    /// Shows the controller where things stand.
+    #[inline]
+    pub(crate) fn show_window(&mut self) {
+        let w = &mut self.w;
+        w.mss = self.mss;
+        w.srtt_us8 =
+            if self.p.today { self.rtt.srtt } else { self.rtt.srtt.saturating_mul(self.clock.jiffy_us()) };
+        w.min_rtt_us = self.min_rtt.value();
+        w.snd_una = self.snd_una;
+        w.snd_nxt = self.snd_nxt;
+        w.packets_out = self.q.packets_out();
+        w.open = self.ca == CaState::Open;
+        w.now_us = self.clock.us;
+        w.jiffies = self.clock.jiffies;
+    }
+
+    /// The window at the start of a connection or after idleness, segments.
+    //= linux v6.12 tcp_init_cwnd; v2.6.35 tcp_init_cwnd (RFC 3390)
+    pub(crate) fn init_cwnd(&self) -> u32 {
+        match (self.cfg.initial_window, self.cfg.stack) {
+            (0, Stack::Linux(Kernel::V2_6_35)) => match self.mss {
+                1461.. => 2,
+                1096..=1460 => 3,
+                _ => 4,
+            },
+            (0, Stack::Linux(_)) => 10,
+            (0, Stack::WindowsXp) => 2,
+            (n, _) => n,
         }
     }
 }
@@ -443,39 +676,4 @@ pub fn reset_for(seg: &Tcp, payload_len: u32) -> Option<Transmit> {
         tcp.ack = seg.seq.wrapping_add(payload_len).wrapping_add(syn_fin);
     }
     Some(Transmit { tcp, payload_len: 0, ect: false, retransmission: false })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_connection_carries_bytes_and_closes() {
-        let cfg = Config::linux(Kernel::V6_12);
-        let mut now = Time::ZERO;
-        let mut a = Endpoint::connect(&cfg, 1000, 2000, 7, now);
-        let syn = a.poll_transmit(now).unwrap();
-        assert_eq!(syn.tcp.header_len(), 40);
-        let mut b = Endpoint::accept(&cfg, &syn.tcp, 9, now).unwrap();
-        let (mut sent, mut got) = (0, 0);
-        for _ in 0..1000 {
-            now += Span::from_ms(1);
-            while let Some(t) = a.poll_transmit(now) {
-                b.handle_segment(&t.tcp, t.payload_len, false, now);
-            }
-            got += b.read(u64::MAX, now);
-            if b.at_eof() {
-                b.close(now);
-            }
-            while let Some(t) = b.poll_transmit(now) {
-                a.handle_segment(&t.tcp, t.payload_len, false, now);
-            }
-            sent += a.write(1_000_000 - sent, now);
-            if sent == 1_000_000 {
-                a.close(now);
-            }
-        }
-        assert_eq!(got, 1_000_000);
-        assert_eq!((a.state(), b.state()), (State::TimeWait, State::Closed));
-    }
 }

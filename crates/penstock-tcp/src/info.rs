@@ -28,7 +28,7 @@ pub enum State {
 }
 
 /// Linux's states of loss recovery (`enum tcp_ca_state`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CaState {
     /// Nothing unusual.
     Open,
@@ -76,7 +76,7 @@ pub struct TcpInfo {
     pub rttvar: Span,
     /// Least round-trip time of the last 5 minutes; `None` before the first sample.
     pub min_rtt: Option<Span>,
-    /// Retransmission timeout, without backoff.
+    /// Retransmission timeout in force, its doublings included.
     pub rto: Span,
     /// Doublings of the timeout in force.
     pub backoff: u8,

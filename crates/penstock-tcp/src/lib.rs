@@ -3,11 +3,25 @@
 //! An [`Endpoint`] is one side of one connection. It owns no clock, no socket and no bytes: payload is a length,
 //! time is an argument, segments are [`penstock_packet::Tcp`] headers. The order of calls is written on [`Endpoint`].
 
+mod ack;
 pub mod cc;
+mod clock;
 pub mod config;
+mod delack;
 mod endpoint;
+mod handshake;
 mod info;
+mod output;
+mod rack;
+mod recovery;
+mod recovery_2_6_35;
+mod recv;
+mod rtt;
+mod rtx;
+mod sack;
 mod seq;
+mod timers;
+mod window;
 
 pub use config::{Buffer, Config, Ecn, Stack};
 pub use endpoint::{Endpoint, Transmit, reset_for};

@@ -6,6 +6,7 @@
 //! window grows and where it falls to. Windows are counted in segments, as in Linux.
 
 pub mod cubic;
+mod cubic_2_6_35;
 pub mod reno;
 
 use std::fmt;
@@ -13,14 +14,22 @@ use std::fmt;
 /// The part of a connection a controller sees and changes (`snd_cwnd` and its companions in `struct tcp_sock`).
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
+    // Parameters
+    /// Timer interrupts a second.
+    pub hz: u32,
+    /// Whether windows grow by ACKs (2.6.35 and before) instead of by acknowledged segments.
+    pub per_ack: bool,
+    /// Segment size, bytes.
+    pub mss: u32,
+    /// No growth beyond this, segments.
+    pub cwnd_clamp: u32,
+    // Variables
     /// Congestion window, segments, at least 1.
     pub cwnd: u32,
     /// Slow-start threshold, segments.
     pub ssthresh: u32,
-    /// ACKs counted towards the next increase.
+    /// What was acknowledged towards the next increase.
     pub cwnd_cnt: u32,
-    /// No growth beyond this, segments.
-    pub cwnd_clamp: u32,
     /// Whether the window was what held sending back lately (`tcp_is_cwnd_limited`).
     pub cwnd_limited: bool,
     /// Window at the last reduction, segments, for undo.
@@ -29,58 +38,101 @@ pub struct Window {
     pub srtt_us8: u32,
     /// Least round-trip time lately, microseconds; `u32::MAX` before the first sample.
     pub min_rtt_us: u32,
-    /// Segment size, bytes.
-    pub mss: u32,
     /// First byte not acknowledged, as an offset that never wraps.
     pub snd_una: u64,
     /// Next byte to send.
     pub snd_nxt: u64,
-    /// Segments in flight.
-    pub in_flight: u32,
+    /// Segments sent and not acknowledged.
+    pub packets_out: u32,
+    /// Whether no loss, mark or reordering is being dealt with (`TCP_CA_Open`).
+    pub open: bool,
     /// Now, microseconds.
     pub now_us: u64,
     /// Now, in `jiffies` of the kernel's profile.
-    pub jiffies: u32,
-    /// Timer interrupts a second.
-    pub hz: u32,
-    /// Pacing rate over which slow start's ACK trains are judged: bytes a microsecond would be too coarse, so the
-    /// time 64 KB take at twice the present rate, microseconds.
-    pub gso_burst_us: u32,
+    pub jiffies: u64,
+    /// When data was sent last, jiffies.
+    pub lsndtime: u64,
 }
 
 /// Slow-start threshold before any loss.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 impl Window {
-    /// Whether the window is below the threshold.
+    /// A window before the connection is open.
+    pub fn new(hz: u32, per_ack: bool) -> Window {
+        Window {
+            hz,
+            per_ack,
+            mss: 536,
+            cwnd_clamp: u32::MAX,
+            cwnd: 1,
+            ssthresh: INFINITE_SSTHRESH,
+            cwnd_cnt: 0,
+            cwnd_limited: false,
+            prior_cwnd: 0,
+            srtt_us8: 0,
+            min_rtt_us: u32::MAX,
+            snd_una: 0,
+            snd_nxt: 0,
+            packets_out: 0,
+            open: true,
+            now_us: 0,
+            jiffies: 0,
+            lsndtime: 0,
+        }
+    }
+
+    /// Whether the window is below the threshold (2.6.35: not above it).
     #[inline]
     pub fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+        self.cwnd < self.ssthresh || self.per_ack && self.cwnd == self.ssthresh
     }
     /// Slow start: one segment for each acknowledged; answers the acknowledged segments left over at the threshold.
-    //= linux v6.12 net/ipv4/tcp_cong.c tcp_slow_start
+    /// 2.6.35: one segment for each ACK.
+    //= linux v6.12 net/ipv4/tcp_cong.c tcp_slow_start; v2.6.35 tcp_slow_start
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
+        if self.per_ack {
+            self.cwnd = (self.cwnd + 1).min(self.cwnd_clamp);
+            return 0;
+        }
         let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh);
         let left = acked - (cwnd - self.cwnd);
         self.cwnd = cwnd.min(self.cwnd_clamp);
         left
     }
-    /// Congestion avoidance: one segment for every `w` acknowledged.
-    //= linux v6.12 net/ipv4/tcp_cong.c tcp_cong_avoid_ai
+    /// Congestion avoidance: one segment for every `w` acknowledged. 2.6.35: for every `w` ACKs and one.
+    //= linux v6.12 net/ipv4/tcp_cong.c tcp_cong_avoid_ai; v2.6.35 tcp_cong_avoid_ai
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
-        if self.cwnd_cnt >= w {
-            self.cwnd_cnt = 0;
-            self.cwnd += 1;
-        }
-        self.cwnd_cnt += acked;
-        if self.cwnd_cnt >= w {
-            let delta = self.cwnd_cnt / w.max(1);
-            self.cwnd_cnt -= delta * w;
-            self.cwnd += delta;
+        if self.per_ack {
+            if self.cwnd_cnt >= w {
+                self.cwnd += 1;
+                self.cwnd_cnt = 0;
+            } else {
+                self.cwnd_cnt += 1;
+            }
+        } else {
+            if self.cwnd_cnt >= w {
+                self.cwnd_cnt = 0;
+                self.cwnd += 1;
+            }
+            self.cwnd_cnt += acked;
+            if self.cwnd_cnt >= w {
+                let delta = self.cwnd_cnt / w.max(1);
+                self.cwnd_cnt -= delta * w;
+                self.cwnd += delta;
+            }
         }
         self.cwnd = self.cwnd.min(self.cwnd_clamp);
+    }
+    /// The rate Linux would pace at, bytes per second: twice (in slow start) or 1.2 times a window per round trip.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_update_pacing_rate
+    pub fn pacing_rate_bytes_s(&self) -> u64 {
+        let ratio = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
+        let rate =
+            u64::from(self.mss) * (1_000_000 / 100 * 8) * ratio * u64::from(self.cwnd.max(self.packets_out));
+        if self.srtt_us8 > 0 { rate / u64::from(self.srtt_us8) } else { rate }
     }
 }
 
@@ -109,8 +161,8 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn undo_cwnd(&mut self, w: &Window) -> u32 {
         w.cwnd.max(w.prior_cwnd)
     }
-    /// Sending starts again with nothing in flight (`CA_EVENT_TX_START`); `idle_us` since the last transmission.
-    fn on_tx_start(&mut self, _w: &Window, _idle_us: u64) {}
+    /// Sending starts again with nothing in flight (`CA_EVENT_TX_START`).
+    fn on_tx_start(&mut self, _w: &Window) {}
     /// The congestion window was restarted after idleness (`CA_EVENT_CWND_RESTART`).
     fn on_cwnd_restart(&mut self, _w: &Window) {}
     /// The controller's own variables, for display.

@@ -1,0 +1,459 @@
+//! Sending: which segment goes next, and its header.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `__tcp_transmit_skb`,
+//! `tcp_established_options`; v2.6.35 likewise; RFC 896 with Minshall's variant (Nagle).
+//! Differs: PSH is set on what ends the written data and after half a window, not where each `write` ended in the
+//! middle of what is sent; a retransmission keeps its length where the SACK option would shrink it and then goes
+//! without that option.
+
+use crate::endpoint::{Endpoint, Transmit};
+use crate::info::State;
+use crate::rtx;
+use crate::timers::Pending;
+use penstock_model::Time;
+use penstock_packet::{Tcp, TcpFlags};
+
+impl Endpoint {
+    /// The next segment to send now, if there is one.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        self.clock.set(now);
+        match self.state {
+            State::Closed | State::TimeWait | State::SynSent | State::SynReceived => {
+                return self.transmit_rare();
+            }
+            _ => {}
+        }
+        let todo = &self.todo;
+        if (todo.rexmit_front || todo.rexmit || todo.frto_new)
+            && let Some(t) = self.transmit_recovery()
+        {
+            return Some(t);
+        }
+        if (self.todo.probe_new || self.todo.probe_last)
+            && let Some(t) = self.transmit_loss_probe()
+        {
+            return Some(t);
+        }
+        if self.todo.push {
+            if let Some(t) = self.transmit_new() {
+                return Some(t);
+            }
+            self.push_done();
+        }
+        if self.todo.probe0 {
+            self.todo.probe0 = false;
+            return Some(self.transmit_probe0());
+        }
+        if self.todo.ack_check {
+            self.todo.ack_check = false;
+            if self.rx.ack_due(&self.clock, &self.timing()) {
+                return Some(self.pure_ack());
+            }
+        }
+        None
+    }
+
+    /// Before a connection is open and after it is closed.
+    fn transmit_rare(&mut self) -> Option<Transmit> {
+        if self.todo.reset {
+            self.todo.reset = false;
+            let mut t = self.segment(self.snd_nxt, 0, TcpFlags::RST.with(TcpFlags::ACK));
+            t.tcp.window = 0;
+            t.tcp.sack_count = 0;
+            return Some(t);
+        }
+        match self.state {
+            State::SynSent | State::SynReceived if self.todo.syn => {
+                self.todo.syn = false;
+                let again = std::mem::take(&mut self.todo.syn_again);
+                Some(self.syn(again))
+            }
+            State::SynReceived | State::TimeWait if self.todo.ack_check => {
+                self.todo.ack_check = false;
+                self.rx.now.then(|| self.pure_ack())
+            }
+            _ => None,
+        }
+    }
+
+    // ---- Bounds ----
+
+    /// Bytes written and not sent for the first time.
+    #[inline]
+    pub(crate) fn unsent(&self) -> u64 {
+        self.write_seq.saturating_sub(self.snd_nxt)
+    }
+    /// End of the window the peer offers.
+    #[inline]
+    pub(crate) fn wnd_end(&self) -> u64 {
+        self.snd_una + u64::from(self.snd_wnd)
+    }
+    /// Whether the next new segment lies within the peer's window.
+    pub(crate) fn next_fits(&self) -> bool {
+        let (len, fin) = self.next_segment();
+        self.snd_nxt + u64::from(len) + u64::from(fin) <= self.wnd_end()
+    }
+    /// Length of the next new segment, and whether FIN is on it.
+    #[inline]
+    fn next_segment(&self) -> (u32, bool) {
+        let unsent = self.unsent();
+        let mss = self.current_mss();
+        let len = unsent.min(u64::from(mss)) as u32;
+        (len, self.fin_queued && !self.fin_sent && u64::from(len) == unsent)
+    }
+    /// Payload a segment carries now: less where SACK blocks take room.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_current_mss
+    #[inline]
+    pub(crate) fn current_mss(&self) -> u32 {
+        if self.sack_ok && self.rx.has_sacks() {
+            let blocks = self.rx.sack_blocks(if self.ts_ok { 3 } else { 4 });
+            return (self.mss - (4 + 8 * blocks)).max(1);
+        }
+        self.mss
+    }
+    /// Whether new data could go at once (`tcp_may_send_now`).
+    pub(crate) fn may_send_now(&self) -> bool {
+        (self.unsent() > 0 || self.fin_queued && !self.fin_sent)
+            && self.q.in_flight() < self.w.cwnd
+            && self.next_fits()
+    }
+
+    /// Whether the host's own queue holds as much of ours as it should.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_small_queue_check
+    fn small_queue_full(&self, shift: u32) -> bool {
+        if !self.cfg.device_accounting || !self.p.today {
+            return false;
+        }
+        // sk_pacing_rate over a millisecond, at least two segments, at most tcp_limit_output_bytes.
+        let limit = (self.w.pacing_rate_bytes_s() >> 10).clamp(2 * u64::from(self.mss + 856), 4 << 20);
+        self.in_device > limit << shift && self.q.packets_out() > 1
+    }
+
+    // ---- New data ----
+
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_write_xmit
+    fn transmit_new(&mut self) -> Option<Transmit> {
+        let (len, fin) = self.next_segment();
+        if len == 0 && !fin {
+            return None;
+        }
+        if self.q.in_flight() >= self.w.cwnd && (self.p.today || !fin) {
+            return None;
+        }
+        if self.snd_nxt + u64::from(len) + u64::from(fin) > self.wnd_end() {
+            return None;
+        }
+        if self.nagle_holds(len, fin) || self.small_queue_full(0) {
+            return None;
+        }
+        Some(self.send_new(len, fin))
+    }
+
+    /// Whether Nagle's algorithm keeps a small segment back: while an earlier small one is not acknowledged.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_nagle_test, tcp_minshall_check; RFC 896
+    #[inline]
+    fn nagle_holds(&self, len: u32, fin: bool) -> bool {
+        len < self.current_mss()
+            && !fin
+            && !self.cfg.nodelay
+            && !self.todo.push_all
+            && self.q.packets_out() > 0
+            && (self.cfg.stack == crate::config::Stack::WindowsXp
+                || self.snd_sml > self.snd_una && self.snd_sml <= self.snd_nxt)
+    }
+
+    /// Sends new data of this length.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_event_new_data_sent
+    fn send_new(&mut self, len: u32, fin: bool) -> Transmit {
+        let seq = self.snd_nxt;
+        let data_end = seq + u64::from(len);
+        if !self.p.today {
+            self.idle_check();
+        }
+        if self.q.in_flight() == 0 {
+            self.show_window();
+            self.cc.on_tx_start(&self.w);
+        }
+        let mut flags = TcpFlags::ACK;
+        if fin {
+            flags = flags.with(TcpFlags::FIN);
+            self.fin_sent = true;
+        }
+        if len > 0
+            && (data_end == self.write_seq || data_end > self.pushed_seq + u64::from(self.max_window >> 1))
+        {
+            flags = flags.with(TcpFlags::PSH);
+            self.pushed_seq = data_end;
+        }
+        let mut t = self.segment(seq, len, flags);
+        if self.ecn_ok && len > 0 {
+            t.ect = true;
+            if self.queue_cwr {
+                self.queue_cwr = false;
+                t.tcp.flags = t.tcp.flags.with(TcpFlags::CWR);
+            }
+        }
+        self.w.lsndtime = self.clock.jiffies;
+        self.rx.data_sent(&self.clock);
+        let end = data_end + u64::from(fin);
+        let first = self.q.packets_out() == 0;
+        self.q.push(seq, end, self.clock.us, self.n.delivered, if fin { rtx::FIN } else { 0 });
+        self.snd_nxt = end;
+        if len < self.mss {
+            self.snd_sml = end;
+        }
+        if first || self.timers.pending == Some(Pending::LossProbe) {
+            self.rearm_rto();
+        }
+        self.sent_pkts += 1;
+        t
+    }
+
+    /// No more new data goes now: whether it was the window that stopped it, and the timers that follow.
+    fn push_done(&mut self) {
+        let sent = std::mem::take(&mut self.sent_pkts);
+        let limited = self.q.in_flight() >= self.w.cwnd;
+        if sent > 0 || limited {
+            self.cwnd_validate(limited);
+        }
+        if sent > 0 {
+            if self.in_cwnd_reduction() {
+                self.prr_out += sent;
+            }
+            self.schedule_loss_probe(false);
+        } else if self.q.packets_out() == 0 && (self.unsent() > 0 || self.fin_queued && !self.fin_sent) {
+            self.check_probe_timer();
+        }
+        self.todo.push = false;
+        self.todo.push_all = false;
+        self.check_space();
+    }
+
+    /// Notes whether the congestion window is used, and lets it decay where it is not.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_cwnd_validate; RFC 2861
+    fn cwnd_validate(&mut self, limited: bool) {
+        let out = self.q.packets_out();
+        if self.p.today {
+            if self.snd_una >= self.cwnd_usage_seq
+                || limited
+                || !self.is_cwnd_limited && out > self.max_packets_out
+            {
+                self.is_cwnd_limited = limited;
+                self.max_packets_out = out;
+                self.cwnd_usage_seq = self.snd_nxt;
+            }
+            if self.is_cwnd_limited || self.w.in_slow_start() && self.w.cwnd < 2 * self.max_packets_out {
+                self.cwnd_used = 0;
+                self.cwnd_stamp = self.clock.jiffies;
+                return;
+            }
+        } else if out >= self.w.cwnd {
+            self.cwnd_used = 0;
+            self.cwnd_stamp = self.clock.jiffies;
+            return;
+        }
+        self.cwnd_used = self.cwnd_used.max(out);
+        if self.cfg.slow_start_after_idle && self.clock.jiffies - self.cwnd_stamp >= u64::from(self.rto) {
+            self.application_limited();
+        }
+    }
+
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_cwnd_application_limited
+    fn application_limited(&mut self) {
+        if self.ca == crate::info::CaState::Open && !self.nospace {
+            let used = self.cwnd_used.max(self.init_cwnd());
+            if used < self.w.cwnd {
+                self.w.ssthresh = self.current_ssthresh();
+                self.w.cwnd = (self.w.cwnd + used) >> 1;
+            }
+            self.cwnd_used = 0;
+        }
+        self.cwnd_stamp = self.clock.jiffies;
+    }
+
+    /// After idleness the window is halved for each timeout that passed, down to the initial window.
+    //= linux v6.12 include/net/tcp.h tcp_slow_start_after_idle_check, tcp_cwnd_restart; RFC 5681 section 4.1
+    pub(crate) fn idle_check(&mut self) {
+        if !self.cfg.slow_start_after_idle || self.q.packets_out() > 0 {
+            return;
+        }
+        let idle = self.clock.jiffies - self.w.lsndtime;
+        let rto = u64::from(self.rto.max(1));
+        if self.w.lsndtime == 0 || idle <= rto {
+            return;
+        }
+        self.cc.on_cwnd_restart(&self.w);
+        self.w.ssthresh = self.current_ssthresh();
+        let restart = self.init_cwnd().min(self.w.cwnd);
+        let mut left = idle;
+        while left > rto && self.w.cwnd > restart {
+            left -= rto;
+            self.w.cwnd >>= 1;
+        }
+        self.w.cwnd = self.w.cwnd.max(restart);
+        self.cwnd_stamp = self.clock.jiffies;
+        self.cwnd_used = 0;
+    }
+
+    // ---- Again ----
+
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
+    fn transmit_recovery(&mut self) -> Option<Transmit> {
+        if std::mem::take(&mut self.todo.rexmit_front) && self.q.packets_out() > 0 {
+            return Some(self.retransmit(0));
+        }
+        if self.todo.frto_new {
+            // F-RTO: new data shows whether the timeout was spurious.
+            if let Some(t) = self.transmit_new() {
+                return Some(t);
+            }
+            self.todo.frto_new = false;
+            if self.snd_nxt <= self.high_seq {
+                self.frto = false;
+                self.todo.rexmit = true;
+            }
+        }
+        if !self.todo.rexmit {
+            return None;
+        }
+        if self.q.in_flight() < self.w.cwnd
+            && !self.small_queue_full(1)
+            && let Some(i) = self.q.next_lost()
+            && self.may_retransmit(i)
+        {
+            if self.in_cwnd_reduction() {
+                self.prr_out += 1;
+            }
+            if i == 0 && self.timers.pending != Some(Pending::Reorder) {
+                self.set_xmit_timer(Pending::Retrans, self.rto);
+            }
+            return Some(self.retransmit(i));
+        }
+        self.todo.rexmit = false;
+        None
+    }
+
+    /// A segment beyond a window that shrank waits, unless it is the first.
+    fn may_retransmit(&self, index: usize) -> bool {
+        let seg = self.q.at(index);
+        if seg.seq >= self.wnd_end() && seg.seq > self.snd_una {
+            return false;
+        }
+        // What waits in the host's own queue is not sent again on top (sk_wmem_alloc against sk_wmem_queued).
+        let queued = self.wmem();
+        !self.cfg.device_accounting || self.in_device <= (queued + (queued >> 2)).min(u64::from(self.sndbuf))
+    }
+
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_retransmit_skb
+    fn retransmit(&mut self, index: usize) -> Transmit {
+        let t = self.send_again(index);
+        if self.q.retrans_out == 0 {
+            self.lost_retrans_low = self.snd_nxt;
+        }
+        self.q.tag_retrans(index);
+        if self.retrans_stamp.is_none() {
+            self.retrans_stamp = Some(self.clock.tsval());
+            self.retrans_stamp_us = self.clock.us;
+        }
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        t
+    }
+
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb
+    fn send_again(&mut self, index: usize) -> Transmit {
+        let seg = *self.q.at(index);
+        let fin = seg.has(rtx::FIN);
+        let len = (seg.end - seg.seq) as u32 - u32::from(fin);
+        let mut flags = TcpFlags::ACK;
+        if fin {
+            flags = flags.with(TcpFlags::FIN);
+        }
+        if len > 0 && seg.end - u64::from(fin) == self.write_seq {
+            flags = flags.with(TcpFlags::PSH);
+        }
+        self.n.total_retrans += 1;
+        self.n.bytes_retrans += u64::from(len);
+        let mut t = self.segment(seg.seq, len, flags);
+        t.retransmission = true;
+        self.q.retransmitted(index, self.clock.us, self.n.delivered, self.snd_nxt);
+        t
+    }
+
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_send_loss_probe
+    fn transmit_loss_probe(&mut self) -> Option<Transmit> {
+        let new = std::mem::take(&mut self.todo.probe_new);
+        let last = std::mem::take(&mut self.todo.probe_last);
+        let t = if new && (self.unsent() > 0 || self.fin_queued && !self.fin_sent) && self.next_fits() {
+            let (len, fin) = self.next_segment();
+            let t = self.send_new(len, fin);
+            let limited = self.q.in_flight() >= self.w.cwnd;
+            self.sent_pkts = 0;
+            self.cwnd_validate(limited);
+            if self.in_cwnd_reduction() {
+                self.prr_out += 1;
+            }
+            t
+        } else if last && self.q.packets_out() > 0 {
+            self.tlp_retrans = true;
+            self.send_again(self.q.packets_out() as usize - 1)
+        } else {
+            return None;
+        };
+        self.loss_probe_sent();
+        Some(t)
+    }
+
+    /// A probe of a closed window: data where the window has room for some, else an old sequence number.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_write_wakeup
+    fn transmit_probe0(&mut self) -> Transmit {
+        let room = self.wnd_end().saturating_sub(self.snd_nxt);
+        let (len, fin) = self.next_segment();
+        let t = if room > 0 && (len > 0 || fin) {
+            let cut = room.min(u64::from(len)) as u32;
+            let fits = u64::from(len) + u64::from(fin) <= room;
+            let mut t = self.send_new(cut, fin && fits);
+            t.tcp.flags = t.tcp.flags.with(TcpFlags::PSH);
+            self.sent_pkts = 0;
+            t
+        } else {
+            self.segment(self.snd_una - 1, 0, TcpFlags::ACK)
+        };
+        self.probe0_sent();
+        t
+    }
+
+    // ---- Headers ----
+
+    /// An ACK without data.
+    fn pure_ack(&mut self) -> Transmit {
+        let seq = self.snd_nxt.min(self.wnd_end().max(self.snd_una));
+        let seq = if self.snd_nxt.saturating_sub(seq) < 1 << self.rx.wscale { self.snd_nxt } else { seq };
+        self.segment(seq, 0, TcpFlags::ACK)
+    }
+
+    /// A segment of an open connection; acknowledges what has come.
+    #[inline]
+    fn segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
+        let mut tcp = Tcp {
+            sport: self.sport,
+            dport: self.dport,
+            seq: seq as u32,
+            ack: self.rx.rcv_nxt as u32,
+            flags: if self.ecn_ok && self.demand_cwr { flags.with(TcpFlags::ECE) } else { flags },
+            window: self.rx.select_window(),
+            ..Tcp::default()
+        };
+        if self.ts_ok {
+            tcp.timestamps = Some((self.clock.tsval(), self.ts_recent));
+        }
+        if self.sack_ok && self.rx.has_sacks() {
+            let room = if self.ts_ok { 3 } else { 4 };
+            let spare = self.mss.saturating_sub(len).saturating_sub(4) / 8;
+            tcp.sack_count = self.rx.write_sacks(&mut tcp.sack, room.min(spare as usize));
+        }
+        self.rx.ack_sent();
+        self.n.segs_out += 1;
+        Transmit { tcp, payload_len: len, ect: false, retransmission: false }
+    }
+}

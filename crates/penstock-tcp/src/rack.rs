@@ -1,0 +1,170 @@
+//! RACK: a segment is lost when one sent sufficiently later has arrived.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp_recovery.c; RFC 8985 sections 5 and 6.
+//! Differs: none known. Only on today's Linux.
+
+use crate::endpoint::Endpoint;
+use crate::info::CaState;
+use crate::rtx::{EVER_RETRANS, LOST, RETRANS};
+use crate::timers::Pending;
+
+/// Recoveries for which a widened reordering window is kept.
+const RECOVERY_THRESH: u8 = 16;
+/// Least wait of any timer, microseconds (TCP_TIMEOUT_MIN_US).
+const TIMEOUT_MIN_US: u64 = 2_000;
+
+/// What is known of the segment sent last among those that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rack {
+    /// When it was sent, microseconds.
+    sent_us: u64,
+    end: u64,
+    /// Its round trip, microseconds.
+    rtt_us: u32,
+    /// Something arrived since the last look.
+    pub advanced: bool,
+    /// Reordering window in quarters of the least RTT.
+    reo_wnd_steps: u32,
+    pub reo_wnd_persist: u8,
+    pub dsack_seen: bool,
+    last_delivered: u64,
+}
+
+impl Rack {
+    pub fn new() -> Rack {
+        Rack {
+            sent_us: 0,
+            end: 0,
+            rtt_us: 0,
+            advanced: false,
+            reo_wnd_steps: 1,
+            reo_wnd_persist: 0,
+            dsack_seen: false,
+            last_delivered: 0,
+        }
+    }
+    /// A recovery was undone because of duplicates: keep the wide window a while longer.
+    pub fn persist(&mut self) {
+        self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(RECOVERY_THRESH);
+    }
+}
+
+impl Endpoint {
+    /// A segment with these tags, sent at `sent_us`, arrived.
+    //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_advance; RFC 8985 section 6.2 step 2
+    #[inline]
+    pub(crate) fn rack_advance(&mut self, bits: u8, end: u64, sent_us: u64) {
+        let rtt_us = (self.clock.us - sent_us).min(u64::from(u32::MAX)) as u32;
+        if rtt_us < self.min_rtt.value() && bits & (RETRANS | EVER_RETRANS) != 0 {
+            // It may have been the first transmission that arrived.
+            return;
+        }
+        let rack = &mut self.rack;
+        rack.advanced = true;
+        rack.rtt_us = rtt_us;
+        if sent_us > rack.sent_us || sent_us == rack.sent_us && end > rack.end {
+            rack.sent_us = sent_us;
+            rack.end = end;
+        }
+    }
+
+    //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_reo_wnd
+    fn rack_reo_wnd(&self) -> u32 {
+        if !self.reord_seen && (self.ca >= CaState::Recovery || self.q.sacked_out >= self.reordering) {
+            return 0;
+        }
+        let min_rtt = self.min_rtt.value();
+        let wnd = u64::from(min_rtt >> 2) * u64::from(self.rack.reo_wnd_steps);
+        wnd.min(u64::from(self.rtt.srtt >> 3)) as u32
+    }
+
+    /// Microseconds until a segment sent at `sent_us` is held for lost.
+    #[inline]
+    fn rack_remaining(&self, sent_us: u64, reo_wnd: u32) -> i64 {
+        i64::from(self.rack.rtt_us) + i64::from(reo_wnd) - (self.clock.us - sent_us) as i64
+    }
+
+    /// After a timeout: whether a segment was sent so lately that it is not yet held for lost.
+    pub(crate) fn rack_too_young(&self, sent_us: u64) -> bool {
+        self.rack_remaining(sent_us, 0) > 0
+    }
+
+    /// Marks what is lost; answers the longest wait of those that may yet be, microseconds, 0 for none.
+    //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_detect_loss
+    fn rack_detect_loss(&mut self) -> u64 {
+        let reo_wnd = self.rack_reo_wnd();
+        let mut wait = 0;
+        let mut at = self.q.first_sent();
+        while let Some(i) = at {
+            at = self.q.next_sent(i);
+            let seg = *self.q.at(i);
+            if seg.has(LOST) && !seg.has(RETRANS) {
+                continue;
+            }
+            if !seg.sent_before(self.rack.sent_us, self.rack.end) {
+                break;
+            }
+            let remaining = self.rack_remaining(seg.sent_us, reo_wnd);
+            if remaining <= 0 {
+                self.q.mark_lost_unlist(i);
+            } else {
+                wait = wait.max(remaining as u64);
+            }
+        }
+        wait
+    }
+
+    /// Looks for losses after an ACK; answers whether the timer was set for the rest.
+    //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_mark_lost
+    pub(crate) fn rack_mark_lost(&mut self) -> bool {
+        if !self.rack.advanced {
+            return false;
+        }
+        self.rack.advanced = false;
+        let wait = self.rack_detect_loss();
+        if wait > 0 {
+            let jiffies = self.clock.us_to_jiffies(wait + TIMEOUT_MIN_US).min(self.rto);
+            self.set_xmit_timer(Pending::Reorder, jiffies);
+        }
+        wait > 0
+    }
+
+    /// The reordering window has passed.
+    //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_reo_timeout
+    pub(crate) fn rack_reo_timeout(&mut self) {
+        let (in_flight, lost) = (self.q.in_flight(), self.q.lost);
+        self.rack_detect_loss();
+        if in_flight != self.q.in_flight() {
+            if self.ca != CaState::Recovery {
+                self.enter_recovery(false);
+                let newly_lost = self.q.lost - lost;
+                self.cwnd_reduction(1, newly_lost, false);
+            }
+            self.todo.rexmit = true;
+        }
+        if self.timers.pending != Some(Pending::Retrans) {
+            self.rearm_rto();
+        }
+    }
+
+    /// Widens the reordering window when duplicates show that it was too narrow.
+    //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_update_reo_wnd
+    pub(crate) fn rack_update_reo_wnd(&mut self, prior_delivered: u64) {
+        if prior_delivered == 0 {
+            return;
+        }
+        let delivered = self.n.delivered;
+        let rack = &mut self.rack;
+        if prior_delivered < rack.last_delivered {
+            rack.dsack_seen = false;
+        }
+        if rack.dsack_seen {
+            rack.reo_wnd_steps = (rack.reo_wnd_steps + 1).min(0xff);
+            rack.dsack_seen = false;
+            rack.last_delivered = delivered;
+            rack.reo_wnd_persist = RECOVERY_THRESH;
+        } else if rack.reo_wnd_persist == 0 {
+            rack.reo_wnd_steps = 1;
+        }
+    }
+}

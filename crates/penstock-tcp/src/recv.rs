@@ -1,0 +1,467 @@
+//! The receiving half: reassembly, the window offered, SACK blocks, and when to acknowledge.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp_input.c `tcp_data_queue`, `tcp_grow_window`, `tcp_rcv_space_adjust`,
+//! `tcp_event_data_recv`, net/ipv4/tcp_output.c `__tcp_select_window`, `tcp_send_delayed_ack`; v2.6.35 likewise.
+//! Differs: no GRO (each segment is looked at by itself); no collapsing of the receive queue, so that under memory
+//! pressure the out-of-order queue is pruned a little earlier; Windows XP's buffer is counted in payload bytes.
+
+use crate::clock::Clock;
+use crate::config::{Buffer, Config, Stack};
+use penstock_model::Time;
+use std::collections::VecDeque;
+
+/// Least MSS guess for the peer's segments, and what is guessed before any was seen.
+pub(crate) const TCP_MIN_MSS: u32 = 88;
+pub(crate) const TCP_MSS_DEFAULT: u32 = 536;
+/// Most ACKs sent without delay at the start.
+pub(crate) const TCP_MAX_QUICKACKS: u32 = 16;
+
+/// Bytes out of order, with the memory they hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ooo {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) mem: u32,
+}
+
+/// What became of a segment's data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// Nothing new; an ACK is due at once.
+    Nothing,
+    /// Queued in order: `rcv_nxt` advanced.
+    InOrder,
+    /// Queued out of order.
+    OutOfOrder,
+}
+
+/// State of the receiving half.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    // Parameters
+    pub(crate) stack: Stack,
+    pub(crate) buffer: Buffer,
+    /// MSS we announced, less timestamps where they are used.
+    pub(crate) advmss: u32,
+    /// Whether SACK was agreed on.
+    pub(crate) sack: bool,
+    /// Shift of the windows we offer.
+    pub(crate) wscale: u8,
+    // Variables
+    /// Next byte expected.
+    pub(crate) rcv_nxt: u64,
+    /// `rcv_nxt` at the last ACK sent.
+    pub(crate) rcv_wup: u64,
+    /// Window offered at `rcv_wup`, bytes.
+    pub(crate) rcv_wnd: u32,
+    /// First byte not read by the application.
+    pub(crate) copied_seq: u64,
+    pub(crate) rcv_ssthresh: u32,
+    pub(crate) window_clamp: u32,
+    /// `sk_rcvbuf`, bytes of memory.
+    pub(crate) rcvbuf: u32,
+    pub(crate) rmem: u32,
+    pub(crate) queue: VecDeque<(u64, u32)>,
+    pub(crate) read_total: u64,
+    pub(crate) ooo: Vec<Ooo>,
+    /// Where a FIN that came out of order stands.
+    pub(crate) fin_at: Option<u64>,
+    pub(crate) sacks: [(u64, u64); 4],
+    pub(crate) num_sacks: usize,
+    pub(crate) dsack: Option<(u64, u64)>,
+    /// Share of memory that is payload, in 256ths (6.12).
+    pub(crate) scaling_ratio: u32,
+    // Acknowledging
+    /// Estimate of the peer's segment size.
+    pub(crate) rcv_mss: u32,
+    pub(crate) last_seg_size: u32,
+    pub(crate) quick: u32,
+    pub(crate) pingpong: bool,
+    /// TCP_ATO_MIN, jiffies.
+    pub(crate) ato_min: u32,
+    /// Delayed-ACK timeout, jiffies; 0 before the first data.
+    pub(crate) ato: u32,
+    pub(crate) lrcvtime: u64,
+    /// An ACK is owed.
+    pub(crate) scheduled: bool,
+    /// An ACK is to be sent at once.
+    pub(crate) now: bool,
+    pub(crate) nomem: bool,
+    pub(crate) pushed: bool,
+    pub(crate) pushed2: bool,
+    pub(crate) delack: Option<u64>,
+    pub(crate) delack_fires: Time,
+    // SACK compression (6.12)
+    /// ACKs held back.
+    pub(crate) compressed: u32,
+    pub(crate) compressed_rcv_nxt: u64,
+    pub(crate) dup_acks: u32,
+    /// When they are sent at the latest.
+    pub(crate) compressed_at: Option<Time>,
+    // Receive buffer tuning; times in microseconds (6.12) or jiffies
+    pub(crate) rtt_est8: u64,
+    pub(crate) rtt_seq: u64,
+    pub(crate) rtt_time: Option<u64>,
+    pub(crate) rtt_last_ecr: Option<u32>,
+    pub(crate) space: u32,
+    pub(crate) space_seq: u64,
+    pub(crate) space_time: Option<u64>,
+}
+
+impl Receiver {
+    pub fn new(cfg: &Config, hz: u32) -> Receiver {
+        Receiver {
+            stack: cfg.stack,
+            buffer: cfg.rcvbuf,
+            advmss: u32::from(cfg.mss.max(88)),
+            sack: false,
+            wscale: 0,
+            rcv_nxt: 0,
+            rcv_wup: 0,
+            rcv_wnd: 0,
+            copied_seq: 0,
+            rcv_ssthresh: 0,
+            window_clamp: 0,
+            rcvbuf: cfg.rcvbuf.initial().min(1 << 30),
+            rmem: 0,
+            queue: VecDeque::new(),
+            read_total: 0,
+            ooo: Vec::new(),
+            fin_at: None,
+            sacks: [(0, 0); 4],
+            num_sacks: 0,
+            dsack: None,
+            scaling_ratio: 128,
+            rcv_mss: TCP_MSS_DEFAULT,
+            last_seg_size: 0,
+            quick: 0,
+            ato_min: (hz / 25).max(4),
+            pingpong: false,
+            ato: 0,
+            lrcvtime: 0,
+            scheduled: false,
+            now: false,
+            nomem: false,
+            pushed: false,
+            pushed2: false,
+            delack: None,
+            delack_fires: Time::MAX,
+            compressed: 0,
+            compressed_rcv_nxt: 0,
+            dup_acks: 0,
+            compressed_at: None,
+            rtt_est8: 0,
+            rtt_seq: 0,
+            rtt_time: None,
+            rtt_last_ecr: None,
+            space: 0,
+            space_seq: 0,
+            space_time: None,
+        }
+    }
+
+    pub(crate) fn today(&self) -> bool {
+        self.stack.is_linux_6_12()
+    }
+
+    // ---- Data ----
+
+    /// Takes a segment's data and FIN.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_data_queue
+    pub fn data(
+        &mut self,
+        start: u64,
+        len: u32,
+        fin: bool,
+        psh: bool,
+        header: u32,
+        clock: &Clock,
+        rto: u32,
+    ) -> Taken {
+        let data_end = start + u64::from(len);
+        let end = data_end + u64::from(fin);
+        self.dsack = None;
+        if start == self.rcv_nxt || start < self.rcv_nxt && end > self.rcv_nxt {
+            if start < self.rcv_nxt {
+                self.dsack_set(start, self.rcv_nxt);
+            }
+            if self.window() == 0 && !(len == 0 && fin) {
+                return self.out_of_window();
+            }
+            if !self.make_room(start) {
+                if self.today() {
+                    self.nomem = true;
+                }
+                self.now = true;
+                self.scheduled = true;
+                if !self.queue.is_empty() && len > 0 {
+                    return Taken::Nothing;
+                }
+            }
+            let mem = self.truesize(len);
+            if data_end > self.rcv_nxt {
+                self.rmem += mem;
+                self.queue.push_back((data_end, mem));
+            }
+            self.rcv_nxt = end;
+            if len > 0 {
+                self.data_received(len, psh, header, clock, rto);
+                if len >= 128 {
+                    self.grow_window(len);
+                }
+            }
+            if fin {
+                self.fin_at = Some(data_end);
+            }
+            if !self.ooo.is_empty() || self.fin_at == Some(self.rcv_nxt) {
+                self.take_ooo();
+                if self.ooo.is_empty() {
+                    self.now = true;
+                }
+            }
+            self.sack_remove();
+            return Taken::InOrder;
+        }
+        if end <= self.rcv_nxt {
+            self.dsack_set(start, end);
+            return self.out_of_window();
+        }
+        if start >= self.rcv_nxt + u64::from(self.window()) {
+            return self.out_of_window();
+        }
+        self.data_ooo(start, end, len, fin, psh, header);
+        Taken::OutOfOrder
+    }
+
+    fn out_of_window(&mut self) -> Taken {
+        self.enter_quickack(TCP_MAX_QUICKACKS);
+        self.scheduled = true;
+        Taken::Nothing
+    }
+
+    /// Moves what now fits from the out-of-order queue.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_ofo_queue
+    fn take_ooo(&mut self) {
+        let high = self.rcv_nxt;
+        let mut taken = 0;
+        for o in &self.ooo {
+            if o.start > self.rcv_nxt {
+                break;
+            }
+            taken += 1;
+            if o.start < high {
+                let dup = (o.start, o.end.min(high));
+                match &mut self.dsack {
+                    Some(d) => {
+                        extend(d, dup);
+                    }
+                    none if self.sack => *none = Some(dup),
+                    _ => {}
+                }
+            }
+            if o.end > self.rcv_nxt {
+                self.rcv_nxt = o.end;
+                self.queue.push_back((o.end, o.mem));
+            } else {
+                self.rmem -= o.mem;
+            }
+        }
+        self.ooo.drain(..taken);
+        if self.fin_at == Some(self.rcv_nxt) {
+            self.rcv_nxt += 1;
+            self.ooo.clear();
+        }
+    }
+
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_data_queue_ofo
+    fn data_ooo(&mut self, start: u64, end: u64, len: u32, fin: bool, psh: bool, header: u32) {
+        if !self.make_room(start) {
+            return;
+        }
+        self.measure_rcv_mss(len, psh || fin, header);
+        self.scheduled = true;
+        let data_end = end - u64::from(fin);
+        if fin {
+            self.fin_at = Some(data_end);
+        }
+        let mem = self.truesize(len);
+        // Ranges that overlap or touch start..data_end.
+        let first = self.ooo.partition_point(|o| o.end < start);
+        let mut last = first;
+        let mut merged = Ooo { start, end: data_end, mem };
+        let mut covered = false;
+        while let Some(o) = self.ooo.get(last).copied() {
+            if o.start > data_end {
+                break;
+            }
+            let overlap = (o.start.max(start), o.end.min(data_end));
+            if o.start <= start && data_end <= o.end && len > 0 {
+                covered = true;
+                self.dsack_set(start, data_end);
+            } else if overlap.0 < overlap.1 {
+                match &mut self.dsack {
+                    Some(d) => {
+                        extend(d, overlap);
+                    }
+                    None => self.dsack_set(overlap.0, overlap.1),
+                }
+            }
+            merged.start = merged.start.min(o.start);
+            merged.end = merged.end.max(o.end);
+            merged.mem += o.mem;
+            last += 1;
+        }
+        if covered {
+            self.sack_new(start, data_end);
+            return;
+        }
+        if data_end > start {
+            self.rmem += mem;
+            self.ooo.splice(first..last, [merged]);
+        }
+        if self.sack {
+            self.sack_new(start, end);
+            self.grow_window(len);
+        }
+    }
+
+    /// Bytes the application may read.
+    pub fn readable(&self) -> u64 {
+        self.rcv_nxt - self.copied_seq - u64::from(self.fin_received())
+    }
+    /// Whether the peer's FIN has been reached.
+    pub fn fin_received(&self) -> bool {
+        self.fin_at.is_some_and(|f| f < self.rcv_nxt)
+    }
+    /// Whether anything waits out of order.
+    pub fn has_ooo(&self) -> bool {
+        !self.ooo.is_empty()
+    }
+
+    /// The application reads `n` bytes; answers whether an ACK is to be sent.
+    //= linux v6.12 net/ipv4/tcp.c __tcp_cleanup_rbuf
+    pub fn read(&mut self, n: u64, clock: &Clock) -> bool {
+        self.copied_seq += n;
+        self.read_total += n;
+        while self.queue.front().is_some_and(|f| f.0 <= self.copied_seq) {
+            self.rmem -= self.queue.pop_front().expect("just seen").1;
+        }
+        self.space_adjust(clock);
+        let mut ack = false;
+        if self.scheduled {
+            ack = self.rcv_nxt - self.rcv_wup > u64::from(self.rcv_mss)
+                || n > 0
+                    && (self.pushed2 || self.pushed && !self.pingpong)
+                    && self.rmem == 0
+                    && self.stack != Stack::WindowsXp;
+            if self.stack == Stack::WindowsXp {
+                ack = self.rcv_nxt - self.rcv_wup >= 2 * u64::from(self.rcv_mss);
+            }
+        }
+        if n > 0 && !ack && !self.fin_received() {
+            let window = self.window();
+            if 2 * u64::from(window) <= u64::from(self.window_clamp) {
+                let new = self.pick_window();
+                ack = new > 0 && u64::from(new) >= 2 * u64::from(window);
+            }
+        }
+        ack
+    }
+
+    // ---- SACK blocks ----
+
+    pub(crate) fn dsack_set(&mut self, start: u64, end: u64) {
+        if self.sack {
+            self.dsack = Some((start, end));
+        }
+    }
+
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sack_new_ofo_skb
+    fn sack_new(&mut self, start: u64, end: u64) {
+        if !self.sack {
+            return;
+        }
+        for i in 0..self.num_sacks {
+            if extend(&mut self.sacks[i], (start, end)) {
+                if i >= 2 {
+                    self.flush_compressed();
+                }
+                self.sacks[..=i].rotate_right(1);
+                let mut k = 1;
+                while k < self.num_sacks {
+                    let other = self.sacks[k];
+                    if extend(&mut self.sacks[0], other) {
+                        self.sacks[k..self.num_sacks].rotate_left(1);
+                        self.num_sacks -= 1;
+                    } else {
+                        k += 1;
+                    }
+                }
+                return;
+            }
+        }
+        if self.num_sacks >= 2 {
+            self.flush_compressed();
+        }
+        self.num_sacks = (self.num_sacks + 1).min(4);
+        self.sacks[..self.num_sacks].rotate_right(1);
+        self.sacks[0] = (start, end);
+    }
+
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sack_remove
+    fn sack_remove(&mut self) {
+        if self.num_sacks == 0 {
+            return;
+        }
+        if self.ooo.is_empty() && self.fin_at.is_none_or(|f| f < self.rcv_nxt) {
+            self.num_sacks = 0;
+            return;
+        }
+        let mut kept = 0;
+        for i in 0..self.num_sacks {
+            if self.rcv_nxt < self.sacks[i].0 {
+                self.sacks[kept] = self.sacks[i];
+                kept += 1;
+            }
+        }
+        self.num_sacks = kept;
+    }
+
+    /// Writes the SACK blocks for a segment into `out`, at most `max` of them; answers how many. A report of a
+    /// duplicate goes out once, and first.
+    pub fn write_sacks(&mut self, out: &mut [(u32, u32); 4], max: usize) -> u8 {
+        let mut n = 0;
+        let dsack = self.dsack.take();
+        for (l, r) in dsack.into_iter().chain(self.sacks[..self.num_sacks].iter().copied()) {
+            if n == max.min(4) {
+                break;
+            }
+            out[n] = (l as u32, r as u32);
+            n += 1;
+        }
+        n as u8
+    }
+    /// How many SACK blocks the next segment carries, at most `max`.
+    pub fn sack_blocks(&self, max: u32) -> u32 {
+        (self.num_sacks as u32 + u32::from(self.dsack.is_some())).min(max)
+    }
+    /// Bytes the application has read.
+    pub fn bytes_read(&self) -> u64 {
+        self.read_total
+    }
+    /// Whether there is a SACK block to report.
+    #[inline]
+    pub fn has_sacks(&self) -> bool {
+        self.num_sacks > 0 || self.dsack.is_some()
+    }
+}
+
+/// Widens `block` by `other` where they overlap or touch.
+//= linux v6.12 net/ipv4/tcp_input.c tcp_sack_extend
+fn extend(block: &mut (u64, u64), other: (u64, u64)) -> bool {
+    if other.0 <= block.1 && block.0 <= other.1 {
+        *block = (block.0.min(other.0), block.1.max(other.1));
+        return true;
+    }
+    false
+}

@@ -1,0 +1,486 @@
+//! The retransmission queue and its scoreboard: what was sent, what of it arrived, what is held for lost.
+//!
+//! Follows: linux v6.12 `tcp_rtx_queue`, `tsorted_sent_queue`, net/ipv4/tcp_input.c `tcp_sacktag_*`,
+//! `tcp_mark_skb_lost`.
+//! Differs: segments keep the boundaries they were first sent with; a retransmission never splits or joins them.
+//!
+//! Segments lie in sequence order in a ring; one found by sequence number costs a binary search. A list threaded
+//! through them by number gives the order of sending, for RACK. Ranges reported by SACK are remembered so that a
+//! block that comes again (each ACK repeats them) costs nothing: a segment is tagged once.
+
+use std::collections::VecDeque;
+
+/// Reported by SACK.
+pub(crate) const SACKED: u8 = 1;
+/// Held for lost.
+pub(crate) const LOST: u8 = 2;
+/// Retransmitted, and the retransmission still out (`TCPCB_SACKED_RETRANS`).
+pub(crate) const RETRANS: u8 = 4;
+/// Retransmitted at some time.
+pub(crate) const EVER_RETRANS: u8 = 8;
+/// On the list of the order of sending.
+const LISTED: u8 = 16;
+/// Carries FIN.
+pub(crate) const FIN: u8 = 32;
+
+const NIL: u32 = u32::MAX;
+
+/// One segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seg {
+    /// First sequence number.
+    pub seq: u64,
+    /// Sequence number after it (FIN counts one).
+    pub end: u64,
+    /// When it was last sent, microseconds.
+    pub sent_us: u64,
+    /// Segments delivered in all when it was last sent (`tx.delivered`).
+    pub delivered: u64,
+    /// `snd_nxt` when it was last retransmitted (2.6.35 `ack_seq`).
+    pub tx_high: u64,
+    prev: u32,
+    next: u32,
+    /// Tags.
+    pub bits: u8,
+}
+
+impl Seg {
+    #[inline]
+    pub fn has(&self, bits: u8) -> bool {
+        self.bits & bits != 0
+    }
+    /// Whether it was sent after what was sent at `us` and ended at `end`.
+    #[inline]
+    pub fn sent_before(&self, us: u64, end: u64) -> bool {
+        us > self.sent_us || us == self.sent_us && end > self.end
+    }
+}
+
+/// The queue.
+#[derive(Debug)]
+pub(crate) struct RtxQueue {
+    segs: VecDeque<Seg>,
+    front_id: u32,
+    head: u32,
+    tail: u32,
+    /// Ranges tagged as sacked, whole segments, in order, apart from each other.
+    ranges: VecDeque<(u64, u64)>,
+    /// No lost segment that awaits retransmission lies below this.
+    hint: u64,
+    /// Segments tagged SACKED; without SACK, duplicate ACKs counted instead.
+    pub sacked_out: u32,
+    /// Segments tagged LOST.
+    pub lost_out: u32,
+    /// Segments tagged RETRANS.
+    pub retrans_out: u32,
+    /// Losses marked in all.
+    pub lost: u64,
+}
+
+impl RtxQueue {
+    pub fn new() -> RtxQueue {
+        RtxQueue {
+            segs: VecDeque::new(),
+            front_id: 0,
+            head: NIL,
+            tail: NIL,
+            ranges: VecDeque::new(),
+            hint: u64::MAX,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            lost: 0,
+        }
+    }
+
+    /// Segments sent and not acknowledged.
+    #[inline]
+    pub fn packets_out(&self) -> u32 {
+        self.segs.len() as u32
+    }
+    /// Segments reckoned to be in the network.
+    //= linux v6.12 include/net/tcp.h tcp_packets_in_flight
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+    #[inline]
+    pub fn front(&self) -> Option<&Seg> {
+        self.segs.front()
+    }
+    #[inline]
+    pub fn at(&self, index: usize) -> &Seg {
+        &self.segs[index]
+    }
+    pub fn at_mut(&mut self, index: usize) -> &mut Seg {
+        &mut self.segs[index]
+    }
+    /// Index of the first segment that begins at or after `seq`.
+    pub fn lower(&self, seq: u64) -> usize {
+        // The common case in order: the front.
+        match self.segs.front() {
+            Some(s) if s.seq >= seq => 0,
+            None => 0,
+            _ => self.segs.partition_point(|s| s.seq < seq),
+        }
+    }
+    /// The highest sequence number reported by SACK; `una` when there is none.
+    //= linux v6.12 include/net/tcp.h tcp_highest_sack_seq
+    #[inline]
+    pub fn highest_sack(&self, una: u64) -> u64 {
+        self.ranges.back().map_or(una, |r| r.1)
+    }
+    /// Segments from the front up to the highest one sacked (`fackets_out`).
+    pub fn fackets_out(&self) -> u32 {
+        self.ranges.back().map_or(0, |r| self.lower(r.1) as u32)
+    }
+
+    #[inline]
+    fn index(&self, id: u32) -> usize {
+        id.wrapping_sub(self.front_id) as usize
+    }
+    #[inline]
+    fn id(&self, index: usize) -> u32 {
+        // Never NIL: the front's number stays below 2^31.
+        self.front_id.wrapping_add(index as u32)
+    }
+
+    fn unlist(&mut self, index: usize) {
+        if !self.segs[index].has(LISTED) {
+            return;
+        }
+        let Seg { prev, next, .. } = self.segs[index];
+        self.segs[index].bits &= !LISTED;
+        match prev {
+            NIL => self.head = next,
+            p => {
+                let i = self.index(p);
+                self.segs[i].next = next;
+            }
+        }
+        match next {
+            NIL => self.tail = prev,
+            n => {
+                let i = self.index(n);
+                self.segs[i].prev = prev;
+            }
+        }
+    }
+
+    fn list_last(&mut self, index: usize) {
+        let (id, tail) = (self.id(index), self.tail);
+        let seg = &mut self.segs[index];
+        seg.bits |= LISTED;
+        (seg.prev, seg.next) = (tail, NIL);
+        match tail {
+            NIL => self.head = id,
+            t => {
+                let i = self.index(t);
+                self.segs[i].next = id;
+            }
+        }
+        self.tail = id;
+    }
+
+    /// A new segment was sent.
+    #[inline]
+    pub fn push(&mut self, seq: u64, end: u64, sent_us: u64, delivered: u64, bits: u8) {
+        self.segs.push_back(Seg { seq, end, sent_us, delivered, tx_high: 0, prev: NIL, next: NIL, bits });
+        self.list_last(self.segs.len() - 1);
+    }
+
+    /// Takes the front segment off; its tags are no longer counted.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Seg> {
+        if self.segs.is_empty() {
+            return None;
+        }
+        self.unlist(0);
+        let seg = self.segs.pop_front().expect("not empty");
+        self.front_id = self.front_id.wrapping_add(1);
+        if self.front_id >= 1 << 31 {
+            self.renumber();
+        }
+        if seg.has(SACKED) {
+            self.sacked_out -= 1;
+            while self.ranges.front().is_some_and(|r| r.1 <= seg.end) {
+                self.ranges.pop_front();
+            }
+        }
+        if seg.has(LOST) {
+            self.lost_out -= 1;
+        }
+        if seg.has(RETRANS) {
+            self.retrans_out -= 1;
+        }
+        Some(seg)
+    }
+
+    /// Begins the numbers anew, before one of them would be [`NIL`].
+    fn renumber(&mut self) {
+        let shift = self.front_id;
+        let moved = |id: u32| if id == NIL { NIL } else { id.wrapping_sub(shift) };
+        for seg in &mut self.segs {
+            (seg.prev, seg.next) = (moved(seg.prev), moved(seg.next));
+        }
+        (self.head, self.tail, self.front_id) = (moved(self.head), moved(self.tail), 0);
+    }
+
+    /// The segment at `index` was sent again.
+    pub fn retransmitted(&mut self, index: usize, sent_us: u64, delivered: u64, snd_nxt: u64) {
+        self.unlist(index);
+        self.list_last(index);
+        let seg = &mut self.segs[index];
+        (seg.sent_us, seg.delivered, seg.tx_high) = (sent_us, delivered, snd_nxt);
+        seg.bits |= EVER_RETRANS;
+    }
+    /// Counts the segment at `index` as a retransmission that is out.
+    pub fn tag_retrans(&mut self, index: usize) {
+        if !self.segs[index].has(RETRANS) {
+            self.segs[index].bits |= RETRANS;
+            self.retrans_out += 1;
+        }
+    }
+    /// The retransmission of the segment at `index` is not out any more.
+    pub fn untag_retrans(&mut self, index: usize) {
+        if self.segs[index].has(RETRANS) {
+            self.segs[index].bits &= !RETRANS;
+            self.retrans_out -= 1;
+        }
+    }
+
+    /// Holds the segment at `index` for lost (again, if its retransmission was out).
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_mark_skb_lost
+    pub fn mark_lost(&mut self, index: usize) {
+        let seg = self.segs[index];
+        if seg.has(SACKED) {
+            return;
+        }
+        self.hint = self.hint.min(seg.seq);
+        if seg.has(LOST) {
+            if seg.has(RETRANS) {
+                self.untag_retrans(index);
+                self.lost += 1;
+            }
+        } else {
+            self.segs[index].bits |= LOST;
+            self.lost_out += 1;
+            self.lost += 1;
+        }
+    }
+
+    /// Marks the segment lost for RACK, which then looks at it no more until it is sent again.
+    pub fn mark_lost_unlist(&mut self, index: usize) {
+        self.mark_lost(index);
+        self.unlist(index);
+    }
+
+    /// No segment is held for lost any more.
+    pub fn unmark_all_lost(&mut self) {
+        if self.lost_out > 0 {
+            for seg in &mut self.segs {
+                seg.bits &= !LOST;
+            }
+        }
+        self.lost_out = 0;
+        self.hint = u64::MAX;
+    }
+
+    /// Forgets every SACK (the receiver has reneged).
+    pub fn forget_sacks(&mut self) {
+        for seg in &mut self.segs {
+            seg.bits &= !SACKED;
+        }
+        self.ranges.clear();
+        self.sacked_out = 0;
+    }
+
+    /// The next lost segment that awaits retransmission.
+    pub fn next_lost(&mut self) -> Option<usize> {
+        if self.retrans_out >= self.lost_out {
+            return None;
+        }
+        let mut i = self.lower(self.hint);
+        while i < self.segs.len() {
+            let seg = &self.segs[i];
+            if seg.has(LOST) && !seg.has(SACKED | RETRANS) {
+                self.hint = seg.seq;
+                return Some(i);
+            }
+            i += 1;
+        }
+        self.hint = u64::MAX;
+        None
+    }
+
+    /// The first segment at or after `index` in the order of sending that RACK may still judge.
+    pub fn first_sent(&self) -> Option<usize> {
+        (self.head != NIL).then(|| self.index(self.head))
+    }
+    /// The one sent after the segment at `index`.
+    pub fn next_sent(&self, index: usize) -> Option<usize> {
+        let next = self.segs[index].next;
+        (self.segs[index].has(LISTED) && next != NIL).then(|| self.index(next))
+    }
+
+    /// Calls `each` with the index of every segment that lies wholly within `start..end` and is not tagged SACKED,
+    /// and tags it. `each` sees the segment as it was before.
+    pub fn tag_sacked(&mut self, start: u64, end: u64, mut each: impl FnMut(&mut RtxQueue, usize)) {
+        let mut at = start;
+        while at < end {
+            // Skip what is known: the range that holds `at`.
+            let r = self.ranges.partition_point(|r| r.1 <= at);
+            let gap_end = match self.ranges.get(r) {
+                Some(&(lo, hi)) if lo <= at => {
+                    at = hi;
+                    continue;
+                }
+                Some(&(lo, _)) => lo.min(end),
+                None => end,
+            };
+            let mut i = self.lower(at);
+            let mut tagged: Option<(u64, u64)> = None;
+            while i < self.segs.len() && self.segs[i].end <= gap_end {
+                if self.segs[i].has(SACKED) {
+                    i += 1;
+                    continue;
+                }
+                each(self, i);
+                self.unlist(i);
+                let seg = &mut self.segs[i];
+                seg.bits |= SACKED;
+                tagged = Some((tagged.map_or(seg.seq, |t| t.0), seg.end));
+                self.sacked_out += 1;
+                i += 1;
+            }
+            if let Some((lo, hi)) = tagged {
+                self.remember(lo, hi);
+            }
+            at = gap_end;
+        }
+    }
+
+    fn remember(&mut self, lo: u64, hi: u64) {
+        let r = self.ranges.partition_point(|r| r.1 < lo);
+        match self.ranges.get(r).copied() {
+            Some((a, b)) if a <= hi => {
+                let mut merged = (a.min(lo), b.max(hi));
+                while let Some(&(c, d)) = self.ranges.get(r + 1) {
+                    if c > merged.1 {
+                        break;
+                    }
+                    merged.1 = merged.1.max(d);
+                    self.ranges.remove(r + 1);
+                }
+                self.ranges[r] = merged;
+            }
+            _ => self.ranges.insert(r, (lo, hi)),
+        }
+    }
+
+    /// Takes the LOST tag, and with it RETRANS, off a segment that is about to be tagged SACKED.
+    pub fn unmark_lost(&mut self, index: usize) {
+        if self.segs[index].has(LOST) {
+            self.segs[index].bits &= !LOST;
+            self.lost_out -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(n: u64) -> RtxQueue {
+        let mut q = RtxQueue::new();
+        for i in 0..n {
+            q.push(i * 10, i * 10 + 10, i, 0, 0);
+        }
+        q
+    }
+    fn sack(q: &mut RtxQueue, start: u64, end: u64) -> usize {
+        let mut n = 0;
+        q.tag_sacked(start, end, |_, _| n += 1);
+        n
+    }
+    fn sent_order(q: &RtxQueue) -> Vec<u64> {
+        let mut out = Vec::new();
+        let mut i = q.first_sent();
+        while let Some(x) = i {
+            out.push(q.at(x).seq);
+            i = q.next_sent(x);
+        }
+        out
+    }
+
+    #[test]
+    fn a_segment_is_tagged_once() {
+        let mut q = queue(10);
+        assert_eq!(sack(&mut q, 20, 40), 2);
+        assert_eq!(sack(&mut q, 20, 60), 2);
+        assert_eq!(sack(&mut q, 20, 60), 0);
+        assert_eq!(sack(&mut q, 15, 85), 2, "only whole segments: 60 and 70");
+        assert_eq!((q.sacked_out, q.highest_sack(0), q.fackets_out()), (6, 80, 8));
+        assert_eq!(q.ranges, [(20, 80)]);
+        for _ in 0..3 {
+            q.pop();
+        }
+        assert_eq!((q.sacked_out, q.packets_out(), q.in_flight()), (5, 7, 2));
+    }
+
+    #[test]
+    fn ranges_join() {
+        let mut q = queue(10);
+        sack(&mut q, 0, 10);
+        sack(&mut q, 20, 30);
+        sack(&mut q, 40, 50);
+        sack(&mut q, 80, 90);
+        assert_eq!(q.ranges, [(0, 10), (20, 30), (40, 50), (80, 90)]);
+        sack(&mut q, 5, 45);
+        assert_eq!(q.ranges, [(0, 50), (80, 90)]);
+        assert_eq!(q.sacked_out, 6);
+    }
+
+    #[test]
+    fn lost_segments_are_found_in_order_once() {
+        let mut q = queue(6);
+        q.mark_lost(3);
+        q.mark_lost(1);
+        assert_eq!(q.next_lost(), Some(1));
+        q.retransmitted(1, 100, 0, 60);
+        q.tag_retrans(1);
+        assert_eq!(q.next_lost(), Some(3));
+        q.retransmitted(3, 100, 0, 60);
+        q.tag_retrans(3);
+        assert_eq!(q.next_lost(), None);
+        assert_eq!((q.lost_out, q.retrans_out, q.in_flight()), (2, 2, 6));
+        // Its retransmission is lost too.
+        q.mark_lost(1);
+        assert_eq!((q.next_lost(), q.retrans_out, q.lost), (Some(1), 1, 3));
+    }
+
+    #[test]
+    fn the_order_of_sending_follows_retransmissions() {
+        let mut q = queue(4);
+        q.retransmitted(1, 100, 0, 40);
+        assert_eq!(sent_order(&q), [0, 20, 30, 10]);
+        sack(&mut q, 20, 30);
+        assert_eq!(sent_order(&q), [0, 30, 10]);
+        q.pop();
+        q.mark_lost_unlist(0);
+        assert_eq!(sent_order(&q), [30]);
+    }
+
+    #[test]
+    fn numbers_may_wrap() {
+        let mut q = RtxQueue::new();
+        q.front_id = (1 << 31) - 2;
+        for i in 0..4 {
+            q.push(i * 10, i * 10 + 10, i, 0, 0);
+            q.pop();
+        }
+        q.push(40, 50, 5, 0, 0);
+        q.push(50, 60, 6, 0, 0);
+        assert_eq!(sent_order(&q), [40, 50]);
+    }
+}

@@ -1,0 +1,345 @@
+//! The window offered to the peer: memory, growth, and tuning of the receive buffer.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_select_initial_window`, `__tcp_select_window`, net/ipv4/tcp_input.c
+//! `tcp_grow_window`, `tcp_clamp_window`, `tcp_rcv_space_adjust`; v2.6.35 likewise; RFC 9293 section 3.8.6.2.2.
+//! Differs: a received segment is taken to hold 2304 bytes of memory (a 2048-byte buffer and its `sk_buff`), what an
+//! Ethernet driver gives a full frame; Windows XP counts payload.
+
+use crate::clock::Clock;
+use crate::config::{Buffer, Stack};
+use crate::recv::{Receiver, TCP_MIN_MSS, TCP_MSS_DEFAULT};
+use crate::seq;
+use penstock_model::Kernel;
+
+/// Windows above this are not offered without scaling.
+const U16_MAX: u32 = 65_535;
+
+impl Receiver {
+    /// Memory a received segment holds, bytes.
+    pub(crate) fn truesize(&self, len: u32) -> u32 {
+        match self.stack {
+            // A frame in a 2048-byte buffer and its sk_buff.
+            Stack::Linux(_) => 2_304.max(len + 768),
+            Stack::WindowsXp => len,
+        }
+    }
+    //= linux v6.12 include/net/tcp.h __tcp_win_from_space; v2.6.35 tcp_win_from_space (tcp_adv_win_scale 2)
+    pub(crate) fn win_from_space(&self, space: i64) -> i64 {
+        match self.stack {
+            Stack::Linux(Kernel::V2_6_35) => space - (space >> 2),
+            Stack::Linux(_) => (space * i64::from(self.scaling_ratio)) >> 8,
+            Stack::WindowsXp => space,
+        }
+    }
+    fn space(&self) -> i64 {
+        self.win_from_space(i64::from(self.rcvbuf) - i64::from(self.rmem))
+    }
+    pub(crate) fn full_space(&self) -> i64 {
+        self.win_from_space(i64::from(self.rcvbuf))
+    }
+
+    /// The window and its shift for our SYN or SYN-ACK.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_select_initial_window; v2.6.35 likewise (four segments at first)
+    pub fn select_initial_window(&mut self, mss: u32, scaling: bool) {
+        let clamp = match self.buffer {
+            Buffer::Fixed(_) => self.full_space().clamp(0, 65_535 << 14) as u32,
+            Buffer::Auto(..) => U16_MAX << 14,
+        };
+        let mut space = (self.full_space().max(0) as u32).min(clamp);
+        if space > mss && self.stack != Stack::WindowsXp {
+            space = space / mss * mss;
+        }
+        self.rcv_wnd = space;
+        self.wscale = 0;
+        if scaling {
+            let reach = space.max(self.buffer.max()).max(212_992).min(clamp);
+            self.wscale = if self.today() {
+                (reach.max(1).ilog2() as u8).saturating_sub(15).min(14)
+            } else {
+                let mut shift = 0;
+                while reach >> shift > U16_MAX && shift < 14 {
+                    shift += 1;
+                }
+                shift
+            };
+        }
+        if self.stack == Stack::Linux(Kernel::V2_6_35) && mss > 1 << self.wscale {
+            let segments = match mss {
+                0..=1460 => 4,
+                1461..=4380 => 3,
+                _ => 2,
+            };
+            self.rcv_wnd = self.rcv_wnd.min(segments * mss);
+        }
+        self.window_clamp = clamp.min(U16_MAX << self.wscale);
+        self.rcv_ssthresh = self.rcv_wnd;
+    }
+
+    /// The peer's SYN was read: where its stream begins.
+    pub fn begin(&mut self, isn: u32) {
+        self.rcv_nxt = seq::first(isn) + 1;
+        self.rcv_wup = self.rcv_nxt;
+        self.copied_seq = self.rcv_nxt;
+    }
+
+    /// The connection is open; `mss` is the size of segments we send.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_init_buffer_space, tcp_initialize_rcv_mss
+    pub fn established(&mut self, mss: u32, clock: &Clock) {
+        if self.stack == Stack::Linux(Kernel::V2_6_35)
+            && let Buffer::Auto(_, max) = self.buffer
+        {
+            self.rcvbuf = self.rcvbuf.max((4 * self.rcvmem()).min(max));
+        }
+        let maxwin = self.full_space().clamp(0, i64::from(u32::MAX)) as u32;
+        self.window_clamp = self.window_clamp.min(maxwin);
+        // One segment is held in reserve (tcp_app_win). XP offers all of its buffer.
+        if self.stack != Stack::WindowsXp
+            && self.window_clamp > 2 * self.advmss
+            && self.window_clamp + self.advmss > maxwin
+        {
+            self.window_clamp = (2 * self.advmss).max(maxwin - self.advmss);
+        }
+        self.rcv_ssthresh = self.rcv_ssthresh.min(self.window_clamp);
+        if self.stack == Stack::WindowsXp {
+            self.rcv_ssthresh = self.window_clamp;
+        }
+        self.space_seq = self.copied_seq;
+        if self.today() {
+            self.space_time = Some(clock.us);
+            self.space = self.rcv_ssthresh.min(self.rcv_wnd).min(10 * self.advmss).max(1);
+        } else {
+            self.space = self.rcv_wnd.max(1);
+        }
+        self.rcv_mss = self.advmss.min(mss).min(self.rcv_wnd / 2).min(TCP_MSS_DEFAULT).max(TCP_MIN_MSS);
+    }
+
+    /// Memory one full segment is reckoned at (2.6.35).
+    fn rcvmem(&self) -> u32 {
+        // MAX_TCP_HEADER 160 (128 + 32), 16, struct sk_buff 240.
+        let mut mem = self.advmss + 160 + 16 + 240;
+        while self.win_from_space(i64::from(mem)) < i64::from(self.advmss) {
+            mem += 128;
+        }
+        mem
+    }
+
+    /// What of the offered window is left, bytes.
+    #[inline]
+    pub fn window(&self) -> u32 {
+        (self.rcv_wup + u64::from(self.rcv_wnd)).saturating_sub(self.rcv_nxt) as u32
+    }
+
+    /// The window that could be offered now.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_select_window
+    pub(crate) fn pick_window(&mut self) -> u32 {
+        let mut mss = i64::from(self.rcv_mss);
+        let mut free = self.space();
+        let allowed = self.full_space();
+        let full = allowed.min(i64::from(self.window_clamp));
+        if mss > full {
+            mss = full;
+            if mss <= 0 {
+                return 0;
+            }
+        }
+        if free < full >> 1 {
+            self.quick = 0;
+            if self.today() {
+                free &= !((1i64 << self.wscale) - 1);
+                if free < allowed >> 4 || free < mss {
+                    return 0;
+                }
+            } else if free < mss {
+                return 0;
+            }
+        }
+        free = free.min(i64::from(self.rcv_ssthresh));
+        if self.wscale > 0 {
+            let unit = 1i64 << self.wscale;
+            return ((free + unit - 1) / unit * unit) as u32;
+        }
+        let window = i64::from(self.rcv_wnd);
+        if self.stack == Stack::WindowsXp {
+            return free as u32;
+        }
+        if window <= free - mss || window > free {
+            (free / mss * mss) as u32
+        } else if mss == full && free > window + (full >> 1) {
+            free as u32
+        } else {
+            window as u32
+        }
+    }
+
+    /// Chooses the window for a segment that is being sent; answers the header's field.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_select_window
+    #[inline]
+    pub fn select_window(&mut self) -> u16 {
+        if self.nomem {
+            self.rcv_wnd = 0;
+            self.rcv_wup = self.rcv_nxt;
+            return 0;
+        }
+        let current = self.window();
+        let mut new = self.pick_window();
+        if new < current {
+            // Never shrink what was offered.
+            let unit = 1u32 << self.wscale;
+            new = current.div_ceil(unit) * unit;
+        }
+        self.rcv_wnd = new;
+        self.rcv_wup = self.rcv_nxt;
+        (new.min(U16_MAX << self.wscale) >> self.wscale) as u16
+    }
+
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_grow_window
+    pub(crate) fn grow_window(&mut self, len: u32) {
+        let room = i64::from(self.window_clamp).min(self.space()) - i64::from(self.rcv_ssthresh);
+        if room <= 0 {
+            return;
+        }
+        let truesize = self.win_from_space(i64::from(self.truesize(len)));
+        let mut grow = 0;
+        if truesize <= i64::from(len) {
+            grow = 2 * self.advmss;
+        } else {
+            let mut size = truesize >> 1;
+            let mut window = self.win_from_space(i64::from(self.buffer.max())) >> 1;
+            while i64::from(self.rcv_ssthresh) <= window {
+                if size <= i64::from(len) {
+                    grow = 2 * self.rcv_mss;
+                    break;
+                }
+                size >>= 1;
+                window >>= 1;
+            }
+        }
+        if grow > 0 {
+            if self.today() {
+                grow = grow.max(2 * len);
+            }
+            self.rcv_ssthresh += i64::from(grow).min(room) as u32;
+            self.quick |= 1;
+        }
+    }
+
+    /// The receive buffer is over its bound: let it grow if it may, else offer less.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_prune_queue, tcp_clamp_window
+    pub(crate) fn make_room(&mut self, seq: u64) -> bool {
+        if self.rmem <= self.rcvbuf {
+            return true;
+        }
+        self.quick = 0;
+        if let Buffer::Auto(_, max) = self.buffer
+            && self.rcvbuf < max
+        {
+            self.rcvbuf = self.rmem.min(max);
+        }
+        if self.rmem <= self.rcvbuf {
+            return true;
+        }
+        self.rcv_ssthresh = self.window_clamp.min(2 * self.advmss);
+        let mut pruned = false;
+        while self.rmem > self.rcvbuf && self.ooo.last().is_some_and(|o| seq <= o.start) {
+            let gone = self.ooo.pop().expect("just seen");
+            self.rmem -= gone.mem;
+            pruned = true;
+        }
+        if pruned {
+            // What was reported must be reported no more.
+            self.num_sacks = 0;
+            self.fin_at = None;
+        }
+        self.rmem <= self.rcvbuf
+    }
+
+    // ---- Receive buffer tuning ----
+
+    /// The tuning's clock: microseconds (6.12) or jiffies.
+    fn ticks(&self, clock: &Clock) -> u64 {
+        if self.today() { clock.us } else { clock.jiffies }
+    }
+
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_rtt_update
+    fn rcv_rtt_update(&mut self, sample: u64, window_dependent: bool) {
+        let old = self.rtt_est8;
+        let m = sample.max(1) << 3;
+        if old == 0 || m < old && (self.today() || window_dependent) {
+            self.rtt_est8 = m;
+        } else if !window_dependent {
+            self.rtt_est8 = old - (old >> 3) + (m >> 3);
+        }
+    }
+
+    /// One window's worth of data is taken for a round trip.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_rtt_measure
+    pub(crate) fn rcv_rtt_measure(&mut self, clock: &Clock) {
+        let now = self.ticks(clock);
+        if let Some(since) = self.rtt_time {
+            if self.rcv_nxt < self.rtt_seq {
+                return;
+            }
+            self.rcv_rtt_update(now - since, true);
+        }
+        self.rtt_seq = self.rcv_nxt + u64::from(self.rcv_wnd);
+        self.rtt_time = Some(now);
+    }
+
+    /// The round trip by the timestamp the peer echoed in a full segment.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_rtt_measure_ts
+    pub(crate) fn rcv_rtt_measure_ts(&mut self, ecr: u32, len: u32, clock: &Clock) {
+        if ecr == 0 || self.today() && self.rtt_last_ecr == Some(ecr) {
+            return;
+        }
+        self.rtt_last_ecr = Some(ecr);
+        let ticks = clock.tsval().wrapping_sub(ecr);
+        if len < self.rcv_mss || ticks > i32::MAX as u32 / 1_000 {
+            return;
+        }
+        if !self.today() {
+            self.rcv_rtt_update(u64::from(ticks), false);
+        } else if ticks > 0 {
+            self.rcv_rtt_update(u64::from(ticks) * 1_000, false);
+        }
+    }
+
+    /// Makes the receive buffer twice as large as what the application took in a round trip, and some more.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_space_adjust; v2.6.35 likewise
+    pub(crate) fn space_adjust(&mut self, clock: &Clock) {
+        let Buffer::Auto(_, max) = self.buffer else { return };
+        let now = self.ticks(clock);
+        if let Some(since) = self.space_time {
+            if self.rtt_est8 == 0 || now - since < self.rtt_est8 >> 3 {
+                return;
+            }
+            let mut copied = self.copied_seq - self.space_seq;
+            if self.today() {
+                copied = copied.saturating_sub(self.rcv_nxt - self.copied_seq);
+                let space = u64::from(self.space);
+                if copied > space {
+                    let mut window = (copied << 1) + 16 * u64::from(self.advmss);
+                    window += (window * (copied - space) / space) << 1;
+                    let wanted = ((window << 8) / u64::from(self.scaling_ratio)).min(u64::from(max)) as u32;
+                    if wanted > self.rcvbuf {
+                        self.rcvbuf = wanted;
+                        self.window_clamp = self.full_space() as u32;
+                    }
+                    self.space = copied.min(u64::from(u32::MAX)) as u32;
+                }
+            } else {
+                let space = (2 * copied).min(u64::from(u32::MAX)) as u32;
+                if space > self.space {
+                    self.space = space;
+                    let wanted = u64::from((space / self.advmss).max(1)) * u64::from(self.rcvmem());
+                    let wanted = wanted.min(u64::from(max)) as u32;
+                    if wanted > self.rcvbuf {
+                        self.rcvbuf = wanted;
+                        self.window_clamp = space;
+                    }
+                }
+            }
+        }
+        self.space_seq = self.copied_seq;
+        self.space_time = Some(now);
+    }
+}

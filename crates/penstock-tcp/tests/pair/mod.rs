@@ -1,0 +1,367 @@
+//! Two endpoints and the line between them, in virtual time.
+#![allow(dead_code, missing_docs)]
+
+use penstock_model::{Span, Time};
+use penstock_packet::{Tcp, TcpFlags};
+use penstock_tcp::{Config, Endpoint, State, Transmit};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+pub const A: usize = 0;
+pub const B: usize = 1;
+
+/// One direction of the line.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub delay: Span,
+    /// Bits per second; 0: no limit.
+    pub rate_bit_s: i64,
+    /// Frames that wait at most; more are dropped at the tail.
+    pub limit: usize,
+    /// Sets CE on ECT segments while more than this wait.
+    pub mark_above: usize,
+}
+
+impl Default for Line {
+    fn default() -> Line {
+        Line { delay: Span::from_ms(10), rate_bit_s: 0, limit: usize::MAX, mark_above: usize::MAX }
+    }
+}
+
+/// What happens to a segment beside the line's own doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Pass,
+    Drop,
+    /// Arrives this much later than it would.
+    Late(Span),
+    Twice,
+}
+
+/// A segment as it was sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sent {
+    pub at: Time,
+    pub from: usize,
+    pub t: Transmit,
+    pub dropped: bool,
+}
+
+impl Sent {
+    pub fn ms(&self) -> i64 {
+        self.at.as_ns() / 1_000_000
+    }
+    pub fn is_data(&self) -> bool {
+        self.t.payload_len > 0
+    }
+    pub fn is_pure_ack(&self) -> bool {
+        self.t.payload_len == 0 && self.t.tcp.flags.0 & 0x07 == 0
+    }
+    pub fn has(&self, flag: TcpFlags) -> bool {
+        self.t.tcp.flags.has(flag)
+    }
+    pub fn end(&self) -> u32 {
+        self.t.tcp.seq.wrapping_add(self.t.payload_len)
+    }
+}
+
+struct Arrival {
+    at: Time,
+    order: u64,
+    to: usize,
+    tcp: Tcp,
+    len: u32,
+    ce: bool,
+}
+impl PartialEq for Arrival {
+    fn eq(&self, o: &Arrival) -> bool {
+        (self.at, self.order) == (o.at, o.order)
+    }
+}
+impl Eq for Arrival {}
+impl PartialOrd for Arrival {
+    fn partial_cmp(&self, o: &Arrival) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(o))
+    }
+}
+impl Ord for Arrival {
+    fn cmp(&self, o: &Arrival) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(o.at, o.order))
+    }
+}
+
+/// What an end's application does.
+#[derive(Clone, Copy, Debug)]
+pub struct App {
+    /// Bytes still to be written.
+    pub to_write: u64,
+    /// Written at most in one call.
+    pub chunk: u64,
+    /// Close after the last byte.
+    pub close: bool,
+    /// Reads whatever there is.
+    pub reads: bool,
+    /// Bytes read.
+    pub read: u64,
+    /// Closes when the peer has.
+    pub close_at_eof: bool,
+}
+
+impl Default for App {
+    fn default() -> App {
+        App { to_write: 0, chunk: 131_072, close: false, reads: true, read: 0, close_at_eof: true }
+    }
+}
+
+type FateFn = Box<dyn FnMut(usize, &Transmit, u64) -> Fate>;
+
+pub struct Pair {
+    pub now: Time,
+    pub ends: [Option<Endpoint>; 2],
+    pub configs: [Config; 2],
+    pub apps: [App; 2],
+    pub lines: [Line; 2],
+    pub log: Vec<Sent>,
+    /// Congestion window of A after each event, when it changed.
+    pub windows: Vec<(Time, u32)>,
+    pub fate: FateFn,
+    busy_until: [Time; 2],
+    waiting: [VecDeque<Time>; 2],
+    sent: [u64; 2],
+    order: u64,
+    arrivals: BinaryHeap<Reverse<Arrival>>,
+    pub steps: u64,
+    still: u32,
+}
+
+impl Pair {
+    /// A connects to B.
+    pub fn new(a: &Config, b: &Config) -> Pair {
+        let mut p = Pair::idle(a, b);
+        p.ends[A] = Some(Endpoint::connect(a, 1000, 2000, 1_000_000, p.now));
+        p
+    }
+    /// Nobody has connected yet.
+    pub fn idle(a: &Config, b: &Config) -> Pair {
+        Pair {
+            now: Time::ZERO + Span::from_secs(10),
+            ends: [None, None],
+            configs: [a.clone(), b.clone()],
+            apps: [App::default(); 2],
+            lines: [Line::default(), Line::default()],
+            log: Vec::new(),
+            windows: Vec::new(),
+            fate: Box::new(|_, _, _| Fate::Pass),
+            busy_until: [Time::ZERO; 2],
+            waiting: [VecDeque::new(), VecDeque::new()],
+            sent: [0; 2],
+            order: 0,
+            arrivals: BinaryHeap::new(),
+            steps: 0,
+            still: 0,
+        }
+    }
+    pub fn a(&mut self) -> &mut Endpoint {
+        self.ends[A].as_mut().unwrap()
+    }
+    pub fn b(&mut self) -> &mut Endpoint {
+        self.ends[B].as_mut().unwrap()
+    }
+    /// Both lines with these properties.
+    pub fn line(mut self, line: Line) -> Pair {
+        self.lines = [line.clone(), line];
+        self
+    }
+    /// Drops A's data segments with these numbers, counted from 0 over all that A sends with payload.
+    pub fn drop_data(&mut self, numbers: &[u64]) {
+        let numbers = numbers.to_vec();
+        self.fate = Box::new(move |from, t, n| {
+            if from == A && t.payload_len > 0 && numbers.contains(&n) { Fate::Drop } else { Fate::Pass }
+        });
+    }
+
+    /// Sends what the ends have to send, lets the applications act, until nothing changes.
+    pub fn settle(&mut self) {
+        loop {
+            let mut moved = false;
+            for i in [A, B] {
+                moved |= self.apply_app(i);
+                while let Some(t) = self.ends[i].as_mut().and_then(|e| e.poll_transmit(self.now)) {
+                    moved = true;
+                    self.transmit(i, t);
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        if let Some(a) = &self.ends[A] {
+            let cwnd = a.cwnd();
+            if self.windows.last().is_none_or(|w| w.1 != cwnd) {
+                self.windows.push((self.now, cwnd));
+            }
+        }
+    }
+
+    fn apply_app(&mut self, i: usize) -> bool {
+        let Some(e) = self.ends[i].as_mut() else { return false };
+        let app = &mut self.apps[i];
+        let mut moved = false;
+        if app.reads && e.readable() > 0 {
+            app.read += e.read(u64::MAX, self.now);
+            moved = true;
+        }
+        while app.to_write > 0 {
+            let n = e.write(app.to_write.min(app.chunk), self.now);
+            app.to_write -= n;
+            if n == 0 {
+                break;
+            }
+            moved = true;
+        }
+        let open = matches!(e.state(), State::Established | State::CloseWait);
+        if open && app.to_write == 0 && (app.close || app.close_at_eof && e.at_eof()) {
+            e.close(self.now);
+            moved = true;
+        }
+        moved
+    }
+
+    fn transmit(&mut self, from: usize, t: Transmit) {
+        let n = self.sent[from];
+        if t.payload_len > 0 {
+            self.sent[from] += 1;
+        }
+        let mut fate = (self.fate)(from, &t, n);
+        let line = self.lines[from].clone();
+        while self.waiting[from].front().is_some_and(|&d| d <= self.now) {
+            self.waiting[from].pop_front();
+        }
+        let queued = self.waiting[from].len();
+        if queued >= line.limit {
+            fate = Fate::Drop;
+        }
+        self.log.push(Sent { at: self.now, from, t, dropped: fate == Fate::Drop });
+        if fate == Fate::Drop {
+            return;
+        }
+        let mut leaves = self.now.max(self.busy_until[from]);
+        if line.rate_bit_s > 0 {
+            let bits = i64::from(14 + 20 + t.tcp.header_len() + t.payload_len) * 8;
+            leaves += Span::from_ns(bits * 1_000_000_000 / line.rate_bit_s);
+            self.busy_until[from] = leaves;
+            self.waiting[from].push_back(leaves);
+        }
+        let ce = t.ect && queued >= line.mark_above;
+        let times = if fate == Fate::Twice { 2 } else { 1 };
+        for _ in 0..times {
+            let mut at = leaves + line.delay;
+            if let Fate::Late(by) = fate {
+                at += by;
+            }
+            self.order += 1;
+            let arrival = Arrival { at, order: self.order, to: 1 - from, tcp: t.tcp, len: t.payload_len, ce };
+            self.arrivals.push(Reverse(arrival));
+        }
+    }
+
+    /// One step: the next arrival or timeout. False when nothing will happen any more.
+    pub fn step(&mut self) -> bool {
+        self.steps += 1;
+        self.settle();
+        let mut next: Option<Time> = self.arrivals.peek().map(|a| a.0.at);
+        for e in self.ends.iter().flatten() {
+            if let Some(t) = e.poll_timeout() {
+                assert!(t >= self.now, "a timeout in the past");
+                next = Some(next.map_or(t, |n| n.min(t)));
+            }
+        }
+        let Some(next) = next else { return false };
+        self.still = if next == self.now { self.still + 1 } else { 0 };
+        assert!(self.still < 10_000, "time stands still");
+        self.now = next;
+        if self.arrivals.peek().is_some_and(|a| a.0.at <= next) {
+            let Reverse(a) = self.arrivals.pop().unwrap();
+            self.deliver(a);
+        } else {
+            for e in self.ends.iter_mut().flatten() {
+                if e.poll_timeout().is_some_and(|t| t <= next) {
+                    e.handle_timeout(next);
+                }
+            }
+        }
+        self.settle();
+        true
+    }
+
+    fn deliver(&mut self, a: Arrival) {
+        match self.ends[a.to].as_mut() {
+            Some(e) => e.handle_segment(&a.tcp, a.len, a.ce, self.now),
+            None => {
+                self.ends[a.to] = Endpoint::accept(&self.configs[a.to], &a.tcp, 5_000_000, self.now);
+            }
+        }
+    }
+
+    /// Runs until `until` (or nothing happens any more).
+    pub fn run_for(&mut self, span: Span) {
+        let until = self.now + span;
+        loop {
+            self.settle();
+            let next = self.arrivals.peek().map(|a| a.0.at).into_iter();
+            let next = next.chain(self.ends.iter().flatten().filter_map(|e| e.poll_timeout())).min();
+            match next {
+                Some(t) if t <= until => {
+                    self.step();
+                }
+                _ => break,
+            }
+        }
+        self.now = until;
+        self.settle();
+    }
+
+    /// Runs until the connection is open on both sides.
+    pub fn open(mut self) -> Pair {
+        for _ in 0..1000 {
+            let open = |e: &Option<Endpoint>| e.as_ref().is_some_and(|e| e.state() == State::Established);
+            if open(&self.ends[A]) && open(&self.ends[B]) {
+                return self;
+            }
+            self.step();
+        }
+        panic!("did not open");
+    }
+
+    /// A writes `bytes` and closes; runs until both ends are gone but for TIME-WAIT. Answers how long it took.
+    pub fn transfer(&mut self, bytes: u64) -> Span {
+        let start = self.now;
+        self.apps[A].to_write = bytes;
+        self.apps[A].close = true;
+        for _ in 0..20_000_000u64 {
+            let over = |e: &Option<Endpoint>| {
+                e.as_ref().is_some_and(|e| matches!(e.state(), State::Closed | State::TimeWait))
+            };
+            if over(&self.ends[A]) && over(&self.ends[B]) {
+                break;
+            }
+            if !self.step() {
+                break;
+            }
+        }
+        self.now - start
+    }
+
+    /// Segments with payload that A sent.
+    pub fn data(&self) -> Vec<Sent> {
+        self.log.iter().filter(|s| s.from == A && s.is_data()).copied().collect()
+    }
+    /// ACKs without payload that B sent.
+    pub fn acks(&self) -> Vec<Sent> {
+        self.log.iter().filter(|s| s.from == B && s.is_pure_ack()).copied().collect()
+    }
+    /// What A sent again.
+    pub fn again(&self) -> Vec<Sent> {
+        self.log.iter().filter(|s| s.from == A && s.t.retransmission).copied().collect()
+    }
+}

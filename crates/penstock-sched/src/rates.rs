@@ -59,19 +59,15 @@ impl RateCfg {
 
 /// `psched_ratecfg_precompute__`: `(mult, shift)` such that `bytes * mult >> shift` is ns.
 fn precompute(rate: u64) -> (u32, u8) {
-    let (mut mult, mut shift) = (1u32, 0u8);
-    if rate > 0 {
-        let mut factor = 1_000_000_000u64;
-        loop {
-            mult = (factor / rate) as u32;
-            if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
-                break;
-            }
-            factor <<= 1;
-            shift += 1;
+    let (mut factor, mut shift) = (1_000_000_000u64, 0u8);
+    loop {
+        let Some(mult) = factor.checked_div(rate).map(|mult| mult as u32) else { return (1, 0) };
+        if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
+            return (mult, shift);
         }
+        factor <<= 1;
+        shift += 1;
     }
-    (mult, shift)
 }
 
 /// 2.6.35: a rate as a table of 256 transmission times that tc made (`struct qdisc_rate_table`).
@@ -116,5 +112,40 @@ impl RateTable {
     pub fn longest(&self, ticks: u32) -> i64 {
         let slots = self.data.iter().position(|&t| t > ticks).unwrap_or(self.data.len());
         ((slots as i64) << self.cell_log) - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mult_and_shift_are_as_fine_as_32_bits_allow() {
+        // 1 Mbit/s: 8000 ns a byte; 10 Gbit/s: 0.8 ns.
+        let slow = RateCfg::new(125_000, 0, 0, 1);
+        assert_eq!((slow.mult, slow.shift), (0xfa00_0000, 19));
+        assert_eq!((slow.l2t_ns(1), slow.l2t_ns(1500)), (8_000, 12_000_000));
+        let fast = RateCfg::new(1_250_000_000, 0, 0, 1);
+        assert_eq!((fast.l2t_ns(1), fast.l2t_ns(1500)), (0, 1199));
+        assert_eq!(RateCfg::new(0, 0, 0, 1).l2t_ns(1500), 1500);
+    }
+
+    #[test]
+    fn atm_counts_whole_cells() {
+        let atm = RateCfg::new(125_000, 10, 0, 2);
+        assert_eq!(atm.l2t_ns(38), 53 * 8_000);
+        assert_eq!(atm.l2t_ns(39), 106 * 8_000);
+        assert_eq!(RateCfg::new(125_000, 0, 64, 1).l2t_ns(1), 64 * 8_000);
+    }
+
+    #[test]
+    fn a_table_counts_cells_and_goes_on_past_its_end() {
+        let table = RateTable::new(125_000, 0, 0, 1, 3);
+        // 8 bytes a slot: 1500 falls in slot 187, 1504 bytes, 12.032 ms, 188,000 ticks.
+        assert_eq!((table.l2t(1500), table.l2t(1504), table.l2t(1505)), (188_000, 188_000, 189_000));
+        assert_eq!(table.l2t(0), table.l2t(1));
+        // 2049 falls in slot 256: a whole table and slot 0.
+        assert_eq!(table.l2t(2049), 256_000 + 1_000);
+        assert_eq!((table.longest(188_000), table.longest(0), table.longest(u32::MAX)), (1503, -1, 2047));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::{Cx, Device};
-use penstock_model::rtnetlink::{QdiscRequest, Verb};
+use penstock_model::rtnetlink::{FilterRequest, QdiscRequest, Verb};
 use penstock_model::{Handle, Kernel, Options, Rng, Time, Value};
 use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Udp};
 use std::net::Ipv4Addr;
@@ -59,16 +59,39 @@ pub fn packet(seq: u64, len: u32) -> Packet {
     })
 }
 
-/// A request from words as tc has them; numbers go to the kind as they stand.
-pub fn qdisc(line: &str) -> QdiscRequest {
-    let mut words = line.split_whitespace();
-    let verb = match words.next() {
+fn verb(word: Option<&str>) -> Verb {
+    match word {
         Some("add") => Verb::Add,
         Some("change") => Verb::Change,
         Some("replace") => Verb::Replace,
         Some("link") => Verb::Link,
         _ => Verb::Del,
-    };
+    }
+}
+
+/// A request from words as tc has them: `add parent 1: prio 5 protocol 800 handle 800`; numbers but `prio` in hex.
+pub fn filter(line: &str, kind: &str, options: Option<Options>) -> FilterRequest {
+    let mut words = line.split_whitespace();
+    let verb = verb(words.next());
+    let (parent, kind) = (Handle::UNSPEC, Some(kind.to_owned()));
+    let mut req = FilterRequest { verb, parent, protocol: 0, prio: 0, chain: None, handle: 0, kind, options };
+    while let Some(word) = words.next() {
+        let value = words.next().unwrap();
+        match word {
+            "parent" => req.parent = Handle::parse_classid(value).unwrap(),
+            "prio" => req.prio = value.parse().unwrap(),
+            "protocol" => req.protocol = u16::from_str_radix(value, 16).unwrap(),
+            "handle" => req.handle = u32::from_str_radix(value, 16).unwrap(),
+            _ => panic!("{word}"),
+        }
+    }
+    req
+}
+
+/// A request from words as tc has them; numbers go to the kind as they stand.
+pub fn qdisc(line: &str) -> QdiscRequest {
+    let mut words = line.split_whitespace();
+    let verb = verb(words.next());
     let (handle, parent) = (Handle::UNSPEC, Handle::UNSPEC);
     let mut req =
         QdiscRequest { verb, handle, parent, kind: None, options: None, estimator: None, stab: None };

@@ -41,7 +41,7 @@ pub struct AppResult {
     pub output: String,
     /// Exit status; `None`: still running when the run ended.
     pub exit: Option<i32>,
-    /// When it started.
+    /// When it started; [`Time::MAX`] if it waits for another's end.
     pub started: Time,
     /// When it ended.
     pub ended: Option<Time>,

@@ -87,3 +87,18 @@ fn a_datagram_stream_has_its_rate_and_nothing_is_lost() {
     assert_eq!(flow.goodput_bytes, 500 * 1250);
     assert_eq!(flow.jitter, Span::from_ns(0).max(flow.jitter));
 }
+
+#[test]
+fn a_program_starts_when_another_has_ended() {
+    let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
+    let ping = world.add_app(a, "ping -c 2 10.0.0.2", secs(1));
+    let shell = world.add_app_after(b, "a script", ping, Span::from_ms(5));
+    world.set_commands(shell, vec!["true".into(), "nonsense".into(), "true".into()]);
+    let never = world.add_app(b, "ping 10.0.0.1", secs(1));
+    world.add_app_after(b, "ping -c 1 10.0.0.1", never, Span::ZERO);
+    let results = world.run(secs(10));
+    let (first, script, last) = (&results.apps[0], &results.apps[1], &results.apps[3]);
+    assert_eq!(Some(script.started), first.ended.map(|t| t + Span::from_ms(5)));
+    assert_eq!((script.exit, script.ended), (Some(127), Some(script.started)));
+    assert_eq!((last.exit, last.started, last.output.as_str()), (None, Time::MAX, ""));
+}

@@ -41,6 +41,10 @@ pub(crate) struct App {
     pub(crate) run: String,
     pub(crate) at: Time,
     pub(crate) program: Option<Box<dyn Program>>,
+    /// Command lines of the host's own shell, for what is no program of the simulator's.
+    pub(crate) lines: Vec<String>,
+    /// Which programs start when it ends, and how long after.
+    pub(crate) followers: Vec<(u32, Span)>,
     pub(crate) result: AppResult,
 }
 
@@ -250,8 +254,24 @@ impl World {
     /// Starts a program on a host at `at`: `iperf`, `iperf3`, `ping`, `scp`, `ssh`, `telnet` with the arguments of the
     /// real ones. An unknown program or option fails when it is started, in the shell's or the program's words.
     pub fn add_app(&mut self, id: HostId, line: &str, at: Time) -> AppId {
+        let n = self.push_app(id.0, line, Some(at), None);
+        self.show_app(n)
+    }
+    /// The same `gap` after another program has ended; never, if that one never ends.
+    pub fn add_app_after(&mut self, id: HostId, line: &str, after: AppId, gap: Span) -> AppId {
+        let n = self.push_app(id.0, line, None, None);
+        let first = self.visible[after.0 as usize];
+        self.apps[first as usize].followers.push((n, gap));
+        self.show_app(n)
+    }
+    /// Makes a program of command lines of the host's own shell (`tc`, `ip`, `iptables`, `sysctl`): it executes them at
+    /// once when it starts, one after the other; its exit status is that of the first that fails.
+    pub fn set_commands(&mut self, app: AppId, lines: Vec<String>) {
+        let n = self.visible[app.0 as usize];
+        self.apps[n as usize].lines = lines;
+    }
+    fn show_app(&mut self, n: u32) -> AppId {
         let app = AppId(self.visible.len() as u32);
-        let n = self.push_app(id.0, line, at, None);
         self.apps[n as usize].result.id = app;
         self.visible.push(n);
         app
@@ -290,18 +310,30 @@ impl World {
             self.net.flows[flow as usize].group.clone_from(&spec.group);
             let at = spec.start + if spec.start_to > spec.start { spread.draw(&mut rng) } else { Span::ZERO };
             let program = app::flow::Source::new(&spec, flow, &name, &self.net);
-            self.push_app(spec.from.0, &name, at, Some(Box::new(program)));
+            self.push_app(spec.from.0, &name, Some(at), Some(Box::new(program)));
             ids.push(FlowId(flow));
         }
         Ok(ids)
     }
-    fn push_app(&mut self, host: u32, line: &str, at: Time, program: Option<Box<dyn Program>>) -> u32 {
-        let at = at.max(self.net.now());
+    /// `at` is `None` for one that another's end starts.
+    fn push_app(
+        &mut self,
+        host: u32,
+        line: &str,
+        at: Option<Time>,
+        program: Option<Box<dyn Program>>,
+    ) -> u32 {
+        let starts = at.is_some();
+        let at = at.unwrap_or_default().max(self.net.now());
         let n = self.apps.len() as u32;
         let program_name = line.split_whitespace().next().unwrap_or_default();
-        let result = AppResult::new(AppId(NONE), HostId(host), line, program_name, at);
-        self.apps.push(App { host, run: line.to_owned(), at, program, result });
-        self.net.queue.schedule(at, Event::Start(n));
+        let started = if starts { at } else { Time::MAX };
+        let result = AppResult::new(AppId(NONE), HostId(host), line, program_name, started);
+        let (lines, followers) = (Vec::new(), Vec::new());
+        self.apps.push(App { host, run: line.to_owned(), at, program, lines, followers, result });
+        if starts {
+            self.net.queue.schedule(at, Event::Start(n));
+        }
         n
     }
     /// Samples every series at this interval from now on. Nothing else changes by it. Memory is bounded: when there are
@@ -370,6 +402,9 @@ impl World {
         let now = self.net.now();
         let app = &mut self.apps[n as usize];
         app.result.started = now;
+        if !app.lines.is_empty() {
+            return self.shell(n);
+        }
         if app.program.is_none() {
             match app::launch(&app.run, app.host, &self.net) {
                 Ok(program) => app.program = Some(program),
@@ -377,11 +412,41 @@ impl World {
                     app.result.output.push_str(&failure.text);
                     app.result.exit = Some(failure.status);
                     app.result.ended = Some(now);
+                    self.start_followers(n);
                     return;
                 }
             }
         }
         self.call(n, |program, cx| program.start(cx));
+    }
+    /// Executes the command lines of program `n`.
+    fn shell(&mut self, n: u32) {
+        let host = HostId(self.apps[n as usize].host);
+        let lines = std::mem::take(&mut self.apps[n as usize].lines);
+        let mut status = 0;
+        for line in &lines {
+            let output = self.exec(host, line);
+            let text = &mut self.apps[n as usize].result.output;
+            text.push_str(&output.stdout);
+            text.push_str(&output.stderr);
+            status = if status == 0 { output.status } else { status };
+        }
+        let app = &mut self.apps[n as usize];
+        app.lines = lines;
+        app.result.exit = Some(status);
+        app.result.ended = Some(self.net.now());
+        self.start_followers(n);
+    }
+    /// Lets those start that waited for program `n`, if it has ended.
+    fn start_followers(&mut self, n: u32) {
+        if self.apps[n as usize].result.ended.is_none() {
+            return;
+        }
+        for (follower, gap) in std::mem::take(&mut self.apps[n as usize].followers) {
+            let at = self.net.now().saturating_add(gap);
+            self.apps[follower as usize].at = at;
+            self.net.queue.schedule(at, Event::Start(follower));
+        }
     }
     fn wake(&mut self, n: u32, wake: Wake) {
         self.call(n, |program, cx| program.wake(wake, cx));
@@ -397,6 +462,9 @@ impl World {
         f(&mut *program, &mut cx);
         app.program = Some(program);
         self.net.settle(host);
+        if !self.apps[n as usize].followers.is_empty() {
+            self.start_followers(n);
+        }
     }
     fn sample(&mut self) {
         if let Some(sampler) = &mut self.sampler {

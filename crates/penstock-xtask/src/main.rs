@@ -4,6 +4,7 @@
 mod ci;
 mod record;
 mod tidy;
+mod vectors;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -21,6 +22,8 @@ enum Command {
     Ci(ci::Args),
     /// Record vectors from the real kernel in exact virtual time
     Record(record::Args),
+    /// Replay recorded vectors and print where the answers differ
+    Vectors(vectors::Args),
     /// Check the rules that the compiler does not: crate edges, kinds in order, documentation in place
     Tidy,
 }
@@ -29,6 +32,7 @@ fn main() -> Result<()> {
     match Args::parse().command {
         Command::Ci(args) => ci::run(&args),
         Command::Record(args) => record::run(&args),
+        Command::Vectors(args) => vectors::run(&args),
         Command::Tidy => tidy::run(),
     }
 }

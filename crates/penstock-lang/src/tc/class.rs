@@ -60,7 +60,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
                 if req.classid != Handle::UNSPEC {
                     return Err(args.duparg("classid", &v.text));
                 }
-                req.classid = num::classid(&v.text)
+                req.classid = num::classid(&v.text, args.kernel())
                     .ok_or_else(|| args.invarg_tc("invalid class ID", &v.text, CLASSID_HELP))?;
             }
             "handle" => {
@@ -79,7 +79,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
                 if req.parent != Handle::UNSPEC {
                     return Err(args.duparg("parent", &v.text));
                 }
-                req.parent = num::classid(&v.text)
+                req.parent = num::classid(&v.text, args.kernel())
                     .ok_or_else(|| args.invarg_tc("invalid parent ID", &v.text, CLASSID_HELP))?;
             }
             _ if is("estimator") => estimator::estimator(args, &mut req.estimator)?,
@@ -112,7 +112,7 @@ fn list(args: &mut Args, form: Form) -> Result<Command, Failure> {
                 if show.qdisc != Handle::UNSPEC {
                     return Err(args.duparg("qdisc", &v.text));
                 }
-                show.qdisc = num::qdisc_handle(&v.text)
+                show.qdisc = num::qdisc_handle(&v.text, args.kernel())
                     .ok_or_else(|| args.invarg_tc("invalid qdisc ID", &v.text, HANDLE_HELP))?;
             }
             "classid" => {
@@ -120,7 +120,7 @@ fn list(args: &mut Args, form: Form) -> Result<Command, Failure> {
                 if show.classid != Handle::UNSPEC {
                     return Err(args.duparg("classid", &v.text));
                 }
-                show.classid = num::classid(&v.text)
+                show.classid = num::classid(&v.text, args.kernel())
                     .ok_or_else(|| args.invarg_tc("invalid class ID", &v.text, CLASSID_HELP))?;
             }
             "root" => {
@@ -135,7 +135,7 @@ fn list(args: &mut Args, form: Form) -> Result<Command, Failure> {
                     return Err(args.duparg("parent", &word.text));
                 }
                 let v = args.value()?;
-                show.parent = num::classid(&v.text)
+                show.parent = num::classid(&v.text, args.kernel())
                     .ok_or_else(|| args.invarg_tc("invalid parent ID", &v.text, CLASSID_HELP))?;
             }
             other if matches(other, "help") => args.said.push(Command::Help(usage::CLASS.to_owned())),

@@ -89,8 +89,8 @@ impl Common {
                     return Err(args.duparg("parent", &v.text));
                 }
                 let message = if show { "invalid parent ID" } else { "Invalid parent ID" };
-                self.parent =
-                    num::classid(&v.text).ok_or_else(|| args.invarg_tc(message, &v.text, CLASSID_HELP))?;
+                self.parent = num::classid(&v.text, args.kernel())
+                    .ok_or_else(|| args.invarg_tc(message, &v.text, CLASSID_HELP))?;
             }
             "handle" => {
                 let v = args.value()?;

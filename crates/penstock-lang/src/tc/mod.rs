@@ -144,10 +144,8 @@ pub fn parse_in(words: &[Word], env: &Env) -> Result<Vec<Command>, Failure> {
         _ => words,
     };
     let mut args = Args::new(words, env);
-    let command = flags(&mut args)?;
-    let mut all = args.said;
-    all.extend(command);
-    Ok(all)
+    let command = flags(&mut args);
+    after(args.said, command)
 }
 
 /// Reads one line of a batch file: no flags of its own.
@@ -157,10 +155,23 @@ pub fn parse_in(words: &[Word], env: &Env) -> Result<Vec<Command>, Failure> {
 pub fn parse_batch_line(words: &[Word], form: &Form, env: &Env) -> Result<Vec<Command>, Failure> {
     let mut args = Args::new(words, env);
     args.raw = form.raw;
-    let command = object(&mut args, form.clone())?;
-    let mut all = args.said;
-    all.extend(command);
-    Ok(all)
+    let command = object(&mut args, form.clone());
+    after(args.said, command)
+}
+
+/// What was said on the way, then the command; a refusal's stderr begins with it.
+fn after(said: Vec<Command>, command: Result<Option<Command>, Failure>) -> Result<Vec<Command>, Failure> {
+    match command {
+        Ok(command) => Ok(said.into_iter().chain(command).collect()),
+        Err(mut failure) => {
+            let before = said.iter().filter_map(|c| match c {
+                Command::Help(text) => Some(text.as_str()),
+                _ => None,
+            });
+            failure.stderr = before.collect::<String>() + &failure.stderr;
+            Err(failure)
+        }
+    }
 }
 
 /// Whether a word names the program: `tc`, `/sbin/tc`.

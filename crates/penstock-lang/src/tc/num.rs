@@ -230,14 +230,36 @@ pub fn time(text: &str) -> Option<u32> {
     Some(cast_u32(number * scale))
 }
 
-/// `get_qdisc_handle`: `1:`, `1`, `none`. What follows the colon is not looked at.
-pub fn qdisc_handle(text: &str) -> Option<Handle> {
-    Handle::parse_qdisc(text).ok()
+/// `get_qdisc_handle`: `1:`, `1`, `none`. What follows the colon is not looked at; 2.6.35 lets the number overflow.
+pub fn qdisc_handle(text: &str, kernel: Kernel) -> Option<Handle> {
+    if text == "none" {
+        return Some(Handle::UNSPEC);
+    }
+    let (major, rest) = strtoul(text, 16)?;
+    let fits = kernel == Kernel::V2_6_35 || major < 1 << 16;
+    (fits && (rest.is_empty() || rest.starts_with(':'))).then(|| Handle((major as u32) << 16))
 }
 
-/// `get_tc_classid`.
-pub fn classid(text: &str) -> Option<Handle> {
-    Handle::parse_classid(text).ok()
+/// `get_tc_classid`: `1:10`, `:10`, `1:`, `root`, `none`, or all 32 bits as one hexadecimal number.
+pub fn classid(text: &str, kernel: Kernel) -> Option<Handle> {
+    match text {
+        "root" => return Some(Handle::ROOT),
+        "none" => return Some(Handle::UNSPEC),
+        _ => {}
+    }
+    // The variables of 2.6.35 have 32 bits.
+    let cut = |v: u64| if kernel == Kernel::V2_6_35 { u64::from(v as u32) } else { v };
+    let (major, rest) = match strtoul(text, 16) {
+        Some((v, rest)) => (cut(v), rest),
+        None if text.starts_with(':') => (0, text),
+        None => return None,
+    };
+    let Some(minor) = rest.strip_prefix(':') else {
+        return rest.is_empty().then_some(Handle(major as u32));
+    };
+    let (minor, rest) = strtoul(minor, 16).map_or((0, minor), |(v, rest)| (cut(v), rest));
+    (rest.is_empty() && major < 1 << 16 && minor < 1 << 16)
+        .then(|| Handle((major as u32) << 16 | minor as u32))
 }
 
 /// Link layer protocols: ethertype and name, in tc's order (the first that fits is printed).
@@ -365,6 +387,25 @@ mod tests {
         assert_eq!(time("50ms"), Some(50_000));
         assert_eq!(time("7"), Some(7));
         assert_eq!(time("1ns"), None);
+    }
+
+    #[test]
+    fn handles() {
+        let check =
+            |text: &str, id: u32| assert_eq!(classid(text, Kernel::V6_12), Some(Handle(id)), "{text}");
+        check("1:10", 0x0001_0010);
+        check("0x1:0xa", 0x0001_000a);
+        check(":5", 5);
+        check("1:", 0x0001_0000);
+        check("10", 0x10);
+        check("10001", 0x0001_0001);
+        check("root", u32::MAX);
+        for bad in ["", "x", "1:x", "1:1:1", "1:12345", "12345:1", "1x"] {
+            assert_eq!(classid(bad, Kernel::V6_12), None, "{bad}");
+        }
+        assert_eq!(qdisc_handle("1:5", Kernel::V6_12), Some(Handle(0x0001_0000)));
+        assert_eq!(qdisc_handle("12345:", Kernel::V6_12), None);
+        assert_eq!(qdisc_handle("12345:", Kernel::V2_6_35), Some(Handle(0x2345_0000)));
     }
 
     #[test]

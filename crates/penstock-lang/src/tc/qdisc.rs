@@ -70,7 +70,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
                     return Err(args.duparg("handle", &word.text));
                 }
                 let v = args.value()?;
-                req.handle = num::qdisc_handle(&v.text)
+                req.handle = num::qdisc_handle(&v.text, args.kernel())
                     .ok_or_else(|| args.invarg_tc("invalid qdisc ID", &v.text, HANDLE_HELP))?;
             }
             "root" => {
@@ -101,7 +101,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
                 if req.parent != Handle::UNSPEC {
                     return Err(args.duparg("parent", &v.text));
                 }
-                req.parent = num::classid(&v.text)
+                req.parent = num::classid(&v.text, args.kernel())
                     .ok_or_else(|| args.invarg_tc("invalid parent ID", &v.text, CLASSID_HELP))?;
             }
             _ if is("estimator") => estimator::estimator(args, &mut req.estimator)?,
@@ -174,12 +174,12 @@ fn list(args: &mut Args, form: Form) -> Result<Command, Failure> {
         } else if !old && is("parent") {
             once(args, &show)?;
             let v = args.value()?;
-            show.parent = num::classid(&v.text)
+            show.parent = num::classid(&v.text, args.kernel())
                 .ok_or_else(|| args.invarg("invalid parent ID", &v.text, CLASSID_HELP))?;
         } else if !old && is("handle") {
             once(args, &show)?;
             let v = args.value()?;
-            show.handle = num::qdisc_handle(&v.text)
+            show.handle = num::qdisc_handle(&v.text, args.kernel())
                 .ok_or_else(|| args.invarg("invalid handle ID", &v.text, HANDLE_HELP))?;
         } else if is("help") {
             args.said.push(Command::Help(usage::QDISC.to_owned()));

@@ -179,7 +179,7 @@ impl Filters {
             fresh = Some(Proto {
                 prio,
                 protocol: req.protocol,
-                classifier: (spec.build)(&mut self.shared, device.kernel),
+                classifier: (spec.build)(&mut self.shared, device.kernel, prio),
             });
         }
         let mut proto = match fresh {

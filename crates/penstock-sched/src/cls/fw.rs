@@ -10,7 +10,7 @@ use penstock_packet::Skb;
 
 /// The kind.
 pub static SPEC: ClsSpec =
-    ClsSpec { id: "fw", about: "class by firewall mark", build: |_, kernel| Box::new(Fw::new(kernel)) };
+    ClsSpec { id: "fw", about: "class by firewall mark", build: |_, kernel, _| Box::new(Fw::new(kernel)) };
 
 /// One mark.
 #[derive(Clone, Debug)]
@@ -183,6 +183,6 @@ pub(super) fn indev(options: &Options, device: &Device) -> Result<(String, u32),
         Some(index) => Ok((name.to_owned(), index)),
         // 2.6.35 compares names: one that is not there never matches.
         None if device.kernel == Kernel::V2_6_35 => Ok((name.to_owned(), u32::MAX)),
-        None => Err(KernelError::errno(KernelError::ENODEV)),
+        None => Err(device.refusal(KernelError::ENODEV, "Network device not found")),
     }
 }

@@ -9,6 +9,7 @@
 
 mod block;
 pub mod fw;
+pub mod u32;
 
 pub use block::{BlockId, Filters};
 
@@ -79,6 +80,8 @@ pub trait Classifier: Send {
 pub struct Shared {
     /// The qdisc's handle.
     pub qdisc: Handle,
+    /// u32's hash tables.
+    pub u32: u32::Tables,
 }
 
 /// One kind of classifier.
@@ -87,12 +90,12 @@ pub struct ClsSpec {
     pub id: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
-    /// Makes an empty one.
-    pub build: fn(shared: &mut Shared, kernel: Kernel) -> Box<dyn Classifier>,
+    /// Makes an empty one for the priority `prio`.
+    pub build: fn(shared: &mut Shared, kernel: Kernel, prio: u16) -> Box<dyn Classifier>,
 }
 
 /// All kinds by name.
-pub static KINDS: &[&ClsSpec] = &[&fw::SPEC];
+pub static KINDS: &[&ClsSpec] = &[&fw::SPEC, &u32::SPEC];
 
 /// The kind called `id`.
 pub fn find(id: &str) -> Option<&'static ClsSpec> {

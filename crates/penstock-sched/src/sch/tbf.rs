@@ -217,7 +217,6 @@ impl Tbf {
         let toks = (earned + self.tokens).min(params.buffer) - cost;
         if (toks | ptoks) >= 0 {
             (self.t_c, self.tokens, self.ptokens) = (now_units, toks, ptoks);
-            self.watchdog = None;
             return true;
         }
         self.watchdog = Some(Time::from_ns((now_units + (-toks).max(-ptoks)) * unit));
@@ -307,6 +306,10 @@ impl Qdisc for Tbf {
             (Some(own), Some(inner)) => Some(own.min(inner)),
             (own, inner) => own.or(inner),
         }
+    }
+    fn expire(&mut self, now: Time) {
+        self.watchdog = self.watchdog.filter(|&due| due > now);
+        self.inner.expire(now);
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let options = options.ok_or(KernelError::errno(KernelError::EINVAL))?;

@@ -39,7 +39,7 @@ pub fn parse(handle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Optio
         let is = |full: &str| matches(&word.text, full);
         if is("classid") || is("flowid") {
             let v = args.value()?;
-            let id = num::classid(&v.text)
+            let id = num::classid(&v.text, args.kernel())
                 .ok_or_else(|| args.fail("Illegal \"classid\"", 1, "two hexadecimal numbers, e.g. 1:10"))?;
             o = o.with("classid", id.0);
         } else if is("police") || is("action") {

@@ -353,8 +353,7 @@ fn mark(args: &mut Args, sel: &mut Sel) -> Parsed {
 /// `parse_selector`.
 fn selector(args: &mut Args, sel: &mut Sel) -> Parsed {
     let word = args.next_word().ok_or(Bad::Plain)?.text.as_str();
-    let names = ["u32", "u16", "u8", "ip", "ip6", "udp", "tcp", "icmp", "mark"];
-    let names = names.into_iter().chain((!args.old()).then_some("ether"));
+    let names = ["u32", "u16", "u8", "ip", "ip6", "udp", "tcp", "icmp", "mark", "ether"];
     let Some(name) = names.into_iter().find(|name| matches(word, name)) else { return Err(Bad::Plain) };
     value_follows(args)?;
     match name {
@@ -497,7 +496,7 @@ pub fn parse(fhandle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Opti
             hashkey(args, &mut sel).map_err(|bad| illegal(args, bad, "hashkey", help))?;
         } else if is("classid") || word.text == "flowid" {
             let v = args.value()?;
-            let id = num::classid(&v.text)
+            let id = num::classid(&v.text, args.kernel())
                 .ok_or_else(|| args.fail("Illegal \"classid\"", 1, "two hexadecimal numbers, e.g. 1:10"))?;
             o = o.with("classid", id.0);
             sel.flags |= TERMINAL;

@@ -76,7 +76,7 @@ static CLSACT: Kind = Kind {
 };
 
 fn kind(id: &str, args: &Args) -> Option<&'static Kind> {
-    KINDS.iter().copied().find(|k| k.id == id && !(args.old() && matches!(id, "clsact" | "pfifo_head_drop")))
+    KINDS.iter().copied().find(|k| k.id == id && !(args.old() && id == "clsact"))
 }
 
 /// The options of `tc qdisc add … KIND OPTIONS`.

@@ -1,0 +1,159 @@
+//! The machine the probe runs on: its clock, its timers, the device with its qdiscs.
+//!
+//! In the exact-time kernel code takes no time: the clock moves only when everything sleeps, by 1 ns when a program
+//! reads it, and by 1 us when one of its system calls fails (so that nobody who tries again and again stops the
+//! clock); interrupts wait for the end of such a step. A timer's interrupt comes 1 ns after its expiry (`itimer_next_event` adds one), which is where
+//! the nanosecond comes from that each departure of a paced queue is late. All timers that are due by then go off in
+//! the same interrupt, and so does a sleeping program's, which may do so from its time on but is not set for earlier
+//! than 1 ns later (the probe asks for a timer slack of 1 ns). Seen on 6.12 with `time-travel=inf-cpu`; see
+//! `docs/notes/replay.md`.
+
+use penstock_model::{Handle, Rng, Time};
+use penstock_packet::{Packet, Pool, Skb};
+use penstock_sched::tree::Tree;
+use penstock_sched::{Cx, Device, Ledger, Xmit};
+
+/// A packet that came out at the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// Its number; `None` for a probe frame.
+    pub i: Option<u32>,
+    /// When, ns of the machine's clock.
+    pub at: i64,
+}
+
+/// How late an interrupt is.
+const INTERRUPT_NS: i64 = 1;
+/// What reading the clock costs a program.
+const READ_NS: i64 = 1;
+/// What a system call that fails costs.
+const FAILED_CALL_NS: i64 = 1000;
+/// How much later than asked a sleeper's timer is set.
+const SLACK_NS: i64 = 1;
+/// Sequence number of frames that carry none.
+pub const UNNUMBERED: u64 = u64::MAX;
+
+/// The machine.
+pub struct Machine {
+    /// The device's qdiscs.
+    pub tree: Tree,
+    /// What came out at the peer, in order.
+    pub arrivals: Vec<Arrival>,
+    now: i64,
+    rng: Rng,
+    drops: Ledger,
+    pool: Pool,
+}
+
+impl Machine {
+    /// A machine with one device that is up; its clock stands at `now`.
+    pub fn new(device: Device, now: i64) -> Machine {
+        Machine {
+            tree: Tree::new(device),
+            arrivals: Vec::new(),
+            now,
+            rng: Rng::named(1, "replay"),
+            drops: Ledger::new(),
+            pool: Pool::new(),
+        }
+    }
+    /// The moment, without looking at a clock.
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+    /// Reads the clock.
+    pub fn read_clock(&mut self) -> i64 {
+        self.step(READ_NS);
+        self.now
+    }
+    /// A program's system call fails.
+    pub fn fail_call(&mut self) {
+        self.step(FAILED_CALL_NS);
+    }
+    /// A program starts, makes this many system calls that fail, reads the clock this often, and ends.
+    pub fn run_program(&mut self, failed_calls: u32, clock_reads: u32) {
+        (0..failed_calls).for_each(|_| self.fail_call());
+        (0..clock_reads).for_each(|_| self.step(READ_NS));
+    }
+    /// The tree and what its calls need.
+    pub fn with_tree<T>(&mut self, work: impl FnOnce(&mut Tree, &mut Cx<'_>) -> T) -> T {
+        let mut cx = Cx { now: Time::from_ns(self.now), rng: &mut self.rng, drops: &mut self.drops };
+        let result = work(&mut self.tree, &mut cx);
+        self.drops.recycle(&mut self.pool);
+        result
+    }
+    /// Sends a frame: `__dev_queue_xmit`. Whether `send` succeeds.
+    pub fn send(&mut self, skb: &Skb) -> bool {
+        let mut packet: Packet = self.pool.alloc(skb.clone());
+        packet.created = Time::from_ns(self.now);
+        let answer = self.with_tree(|tree, cx| tree.enqueue(packet, cx));
+        self.serve();
+        //= linux v6.12 af_packet.c packet_snd: net_xmit_errno lets NET_XMIT_CN pass.
+        if answer == Xmit::Drop {
+            self.fail_call();
+        }
+        answer != Xmit::Drop
+    }
+    /// `__qdisc_run`: the device takes all it is given; the peer has it at once.
+    pub fn serve(&mut self) {
+        while let Some(packet) = self.with_tree(|tree, cx| tree.dequeue(cx)) {
+            let i = if packet.seq == UNNUMBERED { None } else { u32::try_from(packet.seq).ok() };
+            self.arrivals.push(Arrival { i, at: self.now });
+            self.pool.free(packet);
+        }
+    }
+    /// The clock moves on under a running program; interrupts that come on the way are taken at the end.
+    fn step(&mut self, ns: i64) {
+        self.now += ns;
+        if self.next_interrupt().is_some_and(|due| due <= self.now) {
+            self.interrupt(self.now);
+        }
+    }
+    /// A program sleeps until `moment` (`clock_nanosleep`, absolute).
+    pub fn sleep_until(&mut self, moment: i64) {
+        let last = moment + SLACK_NS + INTERRUPT_NS;
+        while let Some(due) = self.next_interrupt().filter(|&due| due < last) {
+            self.interrupt(due);
+            if due >= moment {
+                return;
+            }
+        }
+        self.interrupt(last.max(self.now));
+    }
+    /// When the next qdisc's timer interrupts.
+    fn next_interrupt(&self) -> Option<i64> {
+        self.tree.next_wakeup().map(|t| (t.as_ns() + INTERRUPT_NS).max(self.now))
+    }
+    /// A timer interrupt: all timers that are due go off, and the device is asked once if there were any.
+    fn interrupt(&mut self, at: i64) {
+        self.now = at;
+        if self.tree.next_wakeup().is_some_and(|t| t.as_ns() <= at) {
+            self.tree.expire(Time::from_ns(at));
+            self.serve();
+        }
+    }
+    /// Most packets that one shown qdisc holds.
+    pub fn backlog(&self) -> u32 {
+        let dumps = self.tree.dump_qdiscs(Time::from_ns(self.now));
+        dumps.iter().map(|d| d.stats.qlen).max().unwrap_or(0)
+    }
+}
+
+/// The frame by which the probe learns how late a frame is, and which keeps the line busy.
+pub fn probe_frame() -> Skb {
+    Skb {
+        len: 1514,
+        pkt_len: 1514,
+        priority: 0,
+        mark: 0,
+        l3: penstock_packet::headers::L3::Other(0x88b5),
+        l4: penstock_packet::headers::L4::None,
+        flow: 0,
+        seq: UNNUMBERED,
+        created: Time::ZERO,
+        queued: Time::ZERO,
+        iif: 0,
+        eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
+        classid: Handle::UNSPEC,
+    }
+}

@@ -1,0 +1,199 @@
+//! `penstock replay`: exact packets through a configured device.
+//!
+//! A specification names commands, a line, and packets; the answer tells when each packet left to the nanosecond,
+//! which were dropped, and the counters as tc prints them. Both have the form of the probe that asks a real kernel
+//! the same (`qdisc_order.py`), and the steps here are the probe's, one by one, its own clock readings included: an
+//! answer differs from the real kernel's in nothing.
+//!
+//! Differs: what depends on how the interpreter and the programs of the probe were started is one constant here (how
+//! far a `block`ed line's release is from a whole millisecond).
+
+mod clock;
+mod compare;
+mod setup;
+mod spec;
+pub mod vectors;
+
+pub use compare::differences;
+pub use spec::{Release, Spec, strangers};
+
+use clock::{Machine, probe_frame};
+use penstock_lang::show::{self, Form};
+use penstock_lang::tc::Show;
+use penstock_model::rtnetlink::{ClassRequest, Verb};
+use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Time};
+use penstock_sched::Device;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// The device's name; packets leave through it.
+pub const DEV: &str = "v0";
+/// The release the answers name.
+const KERNEL_RELEASE: &str = "6.12.117";
+const PROFILE: Kernel = Kernel::V6_12;
+
+/// How much later than asked a frame goes out, which the probe measures and sends the earlier by.
+const EARLY_NS: i64 = 2;
+/// What one run of `tc` does: system calls that fail, clock readings (the interpreter's among them).
+const TC_RUN: (u32, u32) = (26, 9);
+/// How often the probe looks for packets while the queue drains.
+const POLL_NS: i64 = 50_000_000;
+/// The clock when the probe begins, and when the blocker is sent.
+const START_NS: i64 = 10_000_851_791;
+
+/// Runs a specification.
+///
+/// # Errors
+/// The field that is wrong, or the command of `setup` that is refused, in tc's words.
+pub fn run(value: &Value) -> Result<Value, Diagnostic> {
+    let spec = Spec::read(value)?;
+    let device = Device { ifindex: 3, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, kernel: PROFILE };
+    let mut machine = Machine::new(device, START_NS);
+    let release = start_line(&mut machine, &spec)?;
+    setup::run(&mut machine, &spec)?;
+
+    let t0 = (machine.read_clock() / 1_000_000 + 2) * 1_000_000;
+    let refused = send(&mut machine, &spec, t0);
+    if release.is_some_and(|release| machine.read_clock() > release) {
+        let hold = spec.hold_s;
+        let message = format!("the packets were not all in before the release; raise hold_s ({hold:.3})");
+        return Err(Diagnostic::error(message));
+    }
+    let seen = drain(&mut machine, &spec, release);
+    machine.run_program(TC_RUN.0, TC_RUN.1);
+    let left = machine.backlog();
+
+    let got: Vec<(u32, i64)> =
+        machine.arrivals[..seen].iter().filter_map(|a| Some((a.i?, a.at - t0))).collect();
+    let out: BTreeSet<u32> = got.iter().map(|&(i, _)| i).collect();
+    let lost = (0..spec.packets.len() as u32).filter(|i| !out.contains(i));
+    let how = |i: u32| if refused.contains(&i) { "enqueue" } else { "inside" };
+    let mut answer = Map::new();
+    answer.insert("kernel".into(), json!(KERNEL_RELEASE));
+    answer.insert("release".into(), json!(spec.release.as_str()));
+    answer.insert(
+        "rate".into(),
+        if spec.release == Release::None { Value::Null } else { json!(spec.rate_text) },
+    );
+    answer.insert("release_ns".into(), json!(release.map(|r| r - t0)));
+    answer.insert("packets".into(), json!(spec.packets.len()));
+    answer.insert("late_ns".into(), json!(0));
+    let departures: Vec<Value> = got.iter().map(|(i, t)| json!({"i": i, "t_ns": t})).collect();
+    answer.insert("departures".into(), Value::Array(departures));
+    answer.insert("drops".into(), Value::Array(lost.map(|i| json!({"i": i, "how": how(i)})).collect()));
+    answer.insert("left_in_queue".into(), json!(left));
+    machine.run_program(TC_RUN.0, TC_RUN.1);
+    answer.insert("qdiscs".into(), show_qdiscs(&machine));
+    // The probe tries `-j` first.
+    machine.run_program(TC_RUN.0, TC_RUN.1);
+    machine.run_program(TC_RUN.0, TC_RUN.1);
+    answer.insert("classes".into(), show_classes(&machine));
+    Ok(Value::Object(answer))
+}
+
+/// Makes the line: an HTB class without any burst. Answers when a blocked one is released.
+fn start_line(machine: &mut Machine, spec: &Spec) -> Result<Option<i64>, Diagnostic> {
+    if spec.release == Release::None {
+        return Ok(None);
+    }
+    machine.run_program(TC_RUN.0, TC_RUN.1);
+    setup::line(machine, "tc qdisc add dev v0 root handle 7fff: htb default 1")?;
+    if spec.release == Release::Link {
+        line(machine, Verb::Add, spec.rate)?;
+        return Ok(None);
+    }
+    let slow = ((1514.0 / spec.hold_s).round_ties_even() as i64).max(26);
+    line(machine, Verb::Add, slow as u32)?;
+    let sent = machine.now();
+    machine.send(&probe_frame());
+    line(machine, Verb::Change, spec.rate)?;
+    Ok(Some(sent + 1514 * 1_000_000_000 / slow))
+}
+
+/// Adds or changes the class that is the line, as no tc can say it: no burst at all.
+fn line(machine: &mut Machine, verb: Verb, rate: u32) -> Result<(), Diagnostic> {
+    let options = Options::new()
+        .with("rate", u64::from(rate))
+        .with("ceil", u64::from(rate))
+        .with("buffer", 0u32)
+        .with("cbuffer", 0u32)
+        .with("quantum", 60_000u32)
+        .with("prio", 0u32)
+        .with("mpu", 0u32)
+        .with("overhead", 0i64)
+        .with("linklayer", 1u32);
+    let req = ClassRequest {
+        verb,
+        classid: Handle::new(0x7fff, 1),
+        parent: Handle::new(0x7fff, 0),
+        kind: Some("htb".to_owned()),
+        options: Some(options),
+        estimator: None,
+    };
+    let refused =
+        |e: KernelError| Diagnostic::error(format!("cannot make the line (HTB class): {}", e.strerror()));
+    machine.with_tree(|tree, cx| tree.class(&req, cx)).map_err(refused)
+}
+
+/// Sends all packets; answers those whose `send` failed.
+fn send(machine: &mut Machine, spec: &Spec, t0: i64) -> BTreeSet<u32> {
+    let mut refused = BTreeSet::new();
+    let mut last = None;
+    for packet in &spec.packets {
+        let due = t0 + packet.t_ns;
+        if last != Some(due) {
+            if machine.read_clock() < due - EARLY_NS {
+                machine.sleep_until(due - EARLY_NS);
+            }
+            last = Some(due);
+        }
+        if !machine.send(&packet.skb) {
+            refused.insert(packet.i);
+        }
+    }
+    refused
+}
+
+/// Waits until nothing more comes; answers how many arrivals were read.
+fn drain(machine: &mut Machine, spec: &Spec, release: Option<i64>) -> usize {
+    let mut end = machine.read_clock() + spec.drain_ns;
+    end += (release.unwrap_or(0) - machine.read_clock()).max(0);
+    let (mut seen, mut quiet) = (0, 0);
+    while machine.read_clock() < end && quiet < 3 {
+        let numbered = |a: &&clock::Arrival| a.i.is_some();
+        let news = machine.arrivals[seen..].iter().filter(numbered).count();
+        seen = machine.arrivals.len();
+        machine.fail_call();
+        let still = news == 0 && {
+            machine.run_program(TC_RUN.0, TC_RUN.1);
+            machine.backlog() == 0
+        };
+        quiet = if still { quiet + 1 } else { 0 };
+        let until = machine.read_clock() + POLL_NS;
+        machine.sleep_until(until);
+    }
+    seen
+}
+
+fn form(json: bool) -> Show {
+    Show { dev: Some(DEV.to_owned()), form: Form { stats: true, json, ..Form::default() }, ..Show::default() }
+}
+
+/// `tc -s -j qdisc show dev v0`.
+fn show_qdiscs(machine: &Machine) -> Value {
+    let dumps = machine.tree.dump_qdiscs(Time::from_ns(machine.now()));
+    let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
+    let text = show::qdiscs(&dumps, &form(true), PROFILE);
+    serde_json::from_str(&text).unwrap_or_else(|_| lines(&show::qdiscs(&dumps, &form(false), PROFILE)))
+}
+
+/// `tc -s class show dev v0`, which has no JSON in iproute2 6.1.
+fn show_classes(machine: &Machine) -> Value {
+    let dumps = machine.tree.dump_classes(Time::from_ns(machine.now()));
+    let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
+    lines(&show::classes(&dumps, &form(false), PROFILE))
+}
+
+fn lines(text: &str) -> Value {
+    Value::Array(text.lines().map(|l| json!(l)).collect())
+}

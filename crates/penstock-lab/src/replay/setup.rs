@@ -1,0 +1,193 @@
+//! The commands of a specification.
+
+use super::clock::Machine;
+use super::{DEV, PROFILE, Spec, TC_RUN};
+use crate::replay::Release;
+use penstock_lang::tc::{self, Command, Env, Failure, Link};
+use penstock_lang::token::Word;
+use penstock_model::{Diagnostic, KernelError};
+use penstock_sched::Device;
+
+/// What one run of `ip` does: system calls that fail, clock readings.
+const IP_RUN: (u32, u32) = (25, 9);
+/// Longest Ethernet MTU a veth takes.
+const MTU_MAX: u32 = 65_535;
+
+/// Executes `setup`.
+///
+/// # Errors
+/// The first command that is refused, in its program's words.
+pub fn run(machine: &mut Machine, spec: &Spec) -> Result<(), Diagnostic> {
+    let parent = if spec.release == Release::None { "root" } else { "parent 7fff:1" };
+    for command in &spec.setup {
+        line(machine, &command.replace("$DEV", DEV).replace("$PARENT", parent))?;
+    }
+    Ok(())
+}
+
+/// Executes one command line; without a program's name it is tc's.
+pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
+    let words =
+        split(text).ok_or_else(|| Diagnostic::error(format!("setup: {text}: no closing quotation")))?;
+    let program = match words.first().map(|w| w.text.as_str()) {
+        Some("ip") => "ip",
+        _ => "tc",
+    };
+    let stderr = if program == "ip" {
+        machine.run_program(IP_RUN.0, IP_RUN.1);
+        ip(machine, &words[1..])
+    } else {
+        machine.run_program(TC_RUN.0, TC_RUN.1);
+        tc(machine, &words)
+    };
+    stderr.map_err(|f| {
+        let named = words.first().is_some_and(|w| w.text == program);
+        let shown: Vec<&str> = words[usize::from(named)..].iter().map(|w| w.text.as_str()).collect();
+        Diagnostic {
+            message: format!("{program} {}: {}", shown.join(" "), f.stderr.trim()),
+            help: f.diagnostic.help,
+            ..Diagnostic::error("")
+        }
+    })
+}
+
+fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
+    let known = |name: &str| matches!(name, DEV | "v1" | "lo").then(Link::default);
+    let env = Env { kernel: PROFILE, device: &known };
+    for command in tc::parse_in(words, &env)? {
+        let result = match &command {
+            Command::Qdisc { dev, req } => on(machine, dev, |m| m.with_tree(|tree, cx| tree.qdisc(req, cx))),
+            Command::Class { dev, req } => on(machine, dev, |m| m.with_tree(|tree, cx| tree.class(req, cx))),
+            Command::Filter { dev, req } => {
+                on(machine, dev, |m| m.with_tree(|tree, cx| tree.filter(req, cx)))
+            }
+            _ => Ok(()),
+        };
+        result.map_err(|error| tc::refused(&command, &error))?;
+    }
+    Ok(())
+}
+
+/// Only the device under test has qdiscs here.
+fn on(
+    machine: &mut Machine,
+    dev: &Option<String>,
+    work: impl FnOnce(&mut Machine) -> Result<(), KernelError>,
+) -> Result<(), KernelError> {
+    match dev.as_deref() {
+        Some(DEV) => work(machine),
+        Some(_) => Err(KernelError::errno(KernelError::EOPNOTSUPP)),
+        None => Err(KernelError::errno(KernelError::ENODEV)),
+    }
+}
+
+/// `ip link set [dev] v0 txqueuelen N | mtu N | up`.
+fn ip(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
+    let texts: Vec<&str> = words.iter().map(|w| w.text.as_str()).collect();
+    let fail = |line: String, help: &str| {
+        let diagnostic = Diagnostic::error(line.clone()).help(help);
+        Failure { stderr: line + "\n", exit: 255, aborts: false, diagnostic }
+    };
+    let known = "of ip, a specification may say: ip link set dev $DEV [txqueuelen N] [mtu N] [up]";
+    let mut rest = match texts.as_slice() {
+        ["link" | "l" | "li", "set" | "s", "dev", name, rest @ ..]
+        | ["link" | "l" | "li", "set" | "s", name, rest @ ..] => {
+            if *name != DEV {
+                return Err(fail(format!("Cannot find device \"{name}\""), known));
+            }
+            rest
+        }
+        _ => return Err(fail(format!("\"{}\" is not understood here", texts.join(" ")), known)),
+    };
+    let mut device: Device = *machine.tree.device();
+    while let [word, more @ ..] = rest {
+        let number = |what: &str| match more.first().map(|n| (n, n.parse::<u32>())) {
+            Some((_, Ok(n))) => Ok(n),
+            Some((n, Err(_))) => {
+                Err(fail(format!("Error: argument \"{n}\" is wrong: Invalid \"{what}\" value"), known))
+            }
+            None => Err(fail("Command line is not complete. Try option \"help\"".to_owned(), known)),
+        };
+        rest = match *word {
+            "txqueuelen" | "txqlen" | "qlen" => {
+                device.tx_queue_len = number("txqueuelen")?;
+                &more[1..]
+            }
+            "mtu" => {
+                device.mtu = number("mtu")?;
+                if !(68..=MTU_MAX).contains(&device.mtu) {
+                    let which = if device.mtu < 68 {
+                        "less than device minimum"
+                    } else {
+                        "greater than device maximum"
+                    };
+                    return Err(fail(format!("Error: mtu {which}."), known));
+                }
+                &more[1..]
+            }
+            "up" => more,
+            "arp" | "multicast" if more.first().is_some_and(|w| matches!(*w, "on" | "off")) => &more[1..],
+            other => {
+                return Err(fail(
+                    format!("Error: either \"dev\" is duplicate, or \"{other}\" is a garbage."),
+                    known,
+                ));
+            }
+        };
+    }
+    machine.with_tree(|tree, cx| tree.set_device(device, cx));
+    Ok(())
+}
+
+/// Splits as a POSIX shell does without its substitutions; `None` where a quotation does not end.
+fn split(text: &str) -> Option<Vec<Word>> {
+    let mut words = Vec::new();
+    let mut word: Option<(String, u32)> = None;
+    let mut chars = text.chars().zip(1u32..);
+    while let Some((c, column)) = chars.next() {
+        if c.is_whitespace() {
+            words.extend(word.take());
+            continue;
+        }
+        let (into, _) = word.get_or_insert_with(|| (String::new(), column));
+        match c {
+            '\'' => loop {
+                match chars.next()?.0 {
+                    '\'' => break,
+                    c => into.push(c),
+                }
+            },
+            '"' => loop {
+                match chars.next()?.0 {
+                    '"' => break,
+                    '\\' => match chars.next()?.0 {
+                        c @ ('"' | '\\') => into.push(c),
+                        c => into.extend(['\\', c]),
+                    },
+                    c => into.push(c),
+                }
+            },
+            '\\' => into.push(chars.next()?.0),
+            c => into.push(c),
+        }
+    }
+    words.extend(word);
+    Some(words.into_iter().map(|(text, column)| Word::new(text, column)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_does() {
+        let check = |text: &str, want: &[&str]| {
+            let got: Vec<String> = split(text).unwrap().into_iter().map(|w| w.text).collect();
+            assert_eq!(got, want, "{text}");
+        };
+        check(" a  b\tc ", &["a", "b", "c"]);
+        check(r#"a 'b c' "d \"e\" \f" g\ h ''"#, &["a", "b c", "d \"e\" \\f", "g h", ""]);
+        check("", &[]);
+        assert_eq!(split("a 'b"), None);
+    }
+}

@@ -1,0 +1,401 @@
+//! A specification: what to set up, how the queue is served, which packets come when.
+//!
+//! Every field is read as the probe reads it; a wrong one is refused with its name.
+
+use penstock_model::{Diagnostic, Handle, Time};
+use penstock_packet::Skb;
+use penstock_packet::headers::{Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
+use serde_json::{Map, Value};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Who asks the queue for packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Release {
+    /// A line of a given rate, idle at the start.
+    Link,
+    /// The same, busy until every packet is in.
+    Block,
+    /// The device itself: the qdisc is the root.
+    None,
+}
+
+impl Release {
+    /// As the specification writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Release::Link => "link",
+            Release::Block => "block",
+            Release::None => "none",
+        }
+    }
+}
+
+/// A packet and when it is sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Its number in the sequence as given.
+    pub i: u32,
+    /// Moment, us; what the sequence is ordered by.
+    pub t_us: f64,
+    /// Moment, ns from the start.
+    pub t_ns: i64,
+    /// The packet.
+    pub skb: Skb,
+}
+
+/// A whole specification.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Commands, `$DEV` and `$PARENT` not yet replaced.
+    pub setup: Vec<String>,
+    /// Who asks for packets.
+    pub release: Release,
+    /// The line's rate as it was written.
+    pub rate_text: String,
+    /// The line's rate, bytes per second.
+    pub rate: u32,
+    /// How long the line stays blocked, seconds.
+    pub hold_s: f64,
+    /// How long to wait for the last packets, ns.
+    pub drain_ns: i64,
+    /// Packets in the order they are sent.
+    pub packets: Vec<Sent>,
+}
+
+type Answer<T> = Result<T, Diagnostic>;
+
+/// More packets than have a number in the IPv4 identification.
+const PACKETS_MAX: usize = 65_536;
+/// `rt_tos2priority`: by `(tos & 0x1e) >> 1`.
+const TOS2PRIO: [u32; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
+const FIELDS: &[&str] = &["setup", "release", "rate", "hold_s", "drain_s", "packets"];
+const PACKET_FIELDS: &[&str] =
+    &["t_us", "len", "tos", "mark", "priority", "src", "dst", "sport", "dport", "proto", "repeat", "gap_us"];
+
+impl Spec {
+    /// Reads a specification.
+    ///
+    /// # Errors
+    /// Which field is wrong and what it should be.
+    pub fn read(value: &Value) -> Answer<Spec> {
+        let Value::Object(spec) = value else {
+            return Err(Diagnostic::error("the specification is not a JSON object")
+                .help(r#"{"setup": […], "packets": […]}"#));
+        };
+        let release = match spec.get("release") {
+            None => Release::Link,
+            Some(Value::String(s)) if s == "link" => Release::Link,
+            Some(Value::String(s)) if s == "block" => Release::Block,
+            Some(Value::String(s)) if s == "none" => Release::None,
+            Some(other) => {
+                return Err(Diagnostic::error(format!("release is link, block or none, not {other}")));
+            }
+        };
+        let rate_text = match spec.get("rate") {
+            None => "1mbit".to_owned(),
+            Some(Value::String(s)) => s.clone(),
+            Some(other) => other.to_string(),
+        };
+        let rate = if release == Release::None { 0 } else { bytes_per_s(&rate_text)? };
+        let packets = packets(spec)?;
+        let span_ns = packets.iter().map(|p| p.t_us).fold(f64::NEG_INFINITY, f64::max);
+        let span_ns = if packets.is_empty() { 0.0 } else { (span_ns * 1000.0).round_ties_even() };
+        let hold_s = number(spec, "", "hold_s")?.unwrap_or(1.0 + span_ns * 1e-9);
+        if release == Release::Block && !(0.0 < hold_s && hold_s < 59.0) {
+            return Err(Diagnostic::error(format!("hold_s {hold_s} is not in 0..59")));
+        }
+        let drain_s = number(spec, "", "drain_s")?.unwrap_or(60.0);
+        if !(0.0..1e9).contains(&drain_s) {
+            return Err(Diagnostic::error(format!("drain_s {drain_s} is not in 0..1000000000")));
+        }
+        Ok(Spec {
+            setup: setup(spec)?,
+            release,
+            rate_text,
+            rate,
+            hold_s,
+            drain_ns: (drain_s * 1e9) as i64,
+            packets,
+        })
+    }
+}
+
+/// Fields that have no meaning, each with a warning's sentence.
+pub fn strangers(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut look = |object: &Value, known: &[&str], place: &str| {
+        for name in object.as_object().into_iter().flat_map(Map::keys) {
+            if !known.contains(&name.as_str()) {
+                found.push(format!("{place}{name}: there is no such field"));
+            }
+        }
+    };
+    look(value, FIELDS, "");
+    for (n, packet) in value["packets"].as_array().into_iter().flatten().enumerate() {
+        look(packet, PACKET_FIELDS, &format!("packets[{n}]."));
+    }
+    found
+}
+
+fn setup(spec: &Map<String, Value>) -> Answer<Vec<String>> {
+    let wrong = || {
+        Diagnostic::error("setup: not a list of command lines")
+            .help(r#"e.g. ["qdisc add dev $DEV $PARENT handle 1: pfifo limit 5"]"#)
+    };
+    match spec.get("setup") {
+        None => Ok(Vec::new()),
+        Some(Value::Array(lines)) => {
+            lines.iter().map(|l| l.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// The line's rate in bytes per second: `800kbit`, `1mbit`, `2.5gbit`.
+fn bytes_per_s(text: &str) -> Answer<u32> {
+    let wrong = || Diagnostic::error(format!("rate '{text}': say something like 800kbit, 1mbit, 10gbit"));
+    let lower = text.to_ascii_lowercase();
+    let digits = lower.strip_suffix("bit").ok_or_else(wrong)?;
+    let (digits, scale) = match digits.as_bytes().last() {
+        Some(b'k') => (&digits[..digits.len() - 1], 1e3),
+        Some(b'm') => (&digits[..digits.len() - 1], 1e6),
+        Some(b'g') => (&digits[..digits.len() - 1], 1e9),
+        _ => (digits, 1.0),
+    };
+    if !digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return Err(wrong());
+    }
+    let rate = digits.parse::<f64>().map_err(|_| wrong())? * scale / 8.0;
+    if !(1.0..4_294_967_296.0).contains(&rate) {
+        return Err(wrong());
+    }
+    Ok(rate.round_ties_even() as u32)
+}
+
+/// A number, or text that is one.
+fn number(object: &Map<String, Value>, place: &str, name: &str) -> Answer<Option<f64>> {
+    let wrong = |v: &Value| Diagnostic::error(format!("{place}{name}: {v} is not a number"));
+    match object.get(name) {
+        None => Ok(None),
+        Some(v @ Value::String(s)) => match s.trim().parse::<f64>() {
+            Ok(x) if x.is_finite() => Ok(Some(x)),
+            _ => Err(wrong(v)),
+        },
+        Some(v) => v.as_f64().filter(|x| x.is_finite()).map(Some).ok_or_else(|| wrong(v)),
+    }
+}
+
+/// A whole number in `low..=high`.
+fn whole(
+    object: &Map<String, Value>,
+    place: &str,
+    name: &str,
+    default: i64,
+    low: i64,
+    high: i64,
+) -> Answer<i64> {
+    let Some(x) = number(object, place, name)? else { return Ok(default) };
+    let x = x.trunc();
+    if !(low as f64..=high as f64).contains(&x) {
+        return Err(Diagnostic::error(format!("{place}{name}: {x} is not in {low}..{high}")));
+    }
+    Ok(x as i64)
+}
+
+fn packets(spec: &Map<String, Value>) -> Answer<Vec<Sent>> {
+    let list = match spec.get("packets") {
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(Diagnostic::error("packets: not a list")),
+        None => {
+            return Err(Diagnostic::error("packets: missing")
+                .help(r#"e.g. [{"t_us": 0, "len": 1000, "repeat": 10}]"#));
+        }
+    };
+    let mut all = Vec::new();
+    for (n, entry) in list.iter().enumerate() {
+        let place = format!("packets[{n}].");
+        let Value::Object(entry) = entry else {
+            return Err(Diagnostic::error(format!("packets[{n}]: not a JSON object")));
+        };
+        let t_us = number(entry, &place, "t_us")?.unwrap_or(0.0);
+        let gap_us = number(entry, &place, "gap_us")?.unwrap_or(0.0);
+        let repeat = whole(entry, &place, "repeat", 1, i64::MIN, 1 << 32)?.max(0) as usize;
+        if all.len() + repeat > PACKETS_MAX {
+            return Err(Diagnostic::error(format!(
+                "{place}repeat: at most {PACKETS_MAX} packets (the number is in the IPv4 identification)"
+            )));
+        }
+        let template = frame(entry, &place)?;
+        for k in 0..repeat {
+            let i = all.len() as u32;
+            let mut skb = template.clone();
+            stamp(&mut skb, i);
+            let t_us = t_us + k as f64 * gap_us;
+            let t_ns = (t_us * 1000.0).round_ties_even();
+            if t_ns.abs() > 1e15 {
+                return Err(Diagnostic::error(format!("{place}t_us: {t_us} is more than eleven days away")));
+            }
+            all.push(Sent { i, t_us, t_ns: t_ns as i64, skb });
+        }
+    }
+    all.sort_by(|a, b| a.t_us.total_cmp(&b.t_us));
+    Ok(all)
+}
+
+/// Writes the packet's number where the probe writes it.
+fn stamp(skb: &mut Skb, i: u32) {
+    skb.seq = u64::from(i);
+    if let L3::Ipv4(h) = &mut skb.l3 {
+        h.id = i as u16;
+    }
+    match &mut skb.l4 {
+        L4::Tcp(t) => t.seq = i,
+        L4::Icmp(m) => m.seq = i as u16,
+        _ => {}
+    }
+}
+
+fn frame(p: &Map<String, Value>, place: &str) -> Answer<Skb> {
+    let text = |name: &str, default: &str| match p.get(name) {
+        None => Ok(default.to_owned()),
+        Some(Value::String(s)) => Ok(s.clone()),
+        Some(other) => Err(Diagnostic::error(format!("{place}{name}: {other} is not an address"))),
+    };
+    let protocol = match p.get("proto") {
+        None => ipproto::UDP,
+        Some(Value::String(s)) if s == "udp" => ipproto::UDP,
+        Some(Value::String(s)) if s == "tcp" => ipproto::TCP,
+        Some(Value::String(s)) if s == "icmp" => ipproto::ICMP,
+        Some(v @ Value::String(_)) => {
+            return Err(Diagnostic::error(format!("{place}proto: unknown proto {v}"))
+                .help("udp, tcp, icmp or a number"));
+        }
+        Some(_) => whole(p, place, "proto", 0, 0, 255)? as u8,
+    };
+    let tos = whole(p, place, "tos", 0, 0, 255)? as u8;
+    let (src, dst) = (text("src", "10.0.0.1")?, text("dst", "10.0.0.2")?);
+    let v6 = src.contains(':');
+    let headers = 14
+        + if v6 { 40 } else { 20 }
+        + match protocol {
+            ipproto::TCP => 20,
+            ipproto::UDP | ipproto::ICMP => 8,
+            _ => 0,
+        };
+    // The probe writes a packet's number into the last four bytes of an IPv6 frame.
+    let least = if v6 { headers + 4 } else { headers };
+    let len = whole(p, place, "len", 100, least, 1514)? as u32;
+    let bad = |name: &str, text: &str| {
+        let family = if v6 { "IPv6" } else { "IPv4" };
+        Diagnostic::error(format!("{place}{name}: '{text}' is not an {family} address"))
+    };
+    let l3 = if v6 {
+        L3::Ipv6(Ipv6 {
+            src: src.parse::<Ipv6Addr>().map_err(|_| bad("src", &src))?,
+            dst: dst.parse::<Ipv6Addr>().map_err(|_| bad("dst", &dst))?,
+            traffic_class: tos,
+            flow_label: 0,
+            next_header: protocol,
+            hop_limit: 64,
+        })
+    } else {
+        L3::Ipv4(Ipv4 {
+            src: src.parse::<Ipv4Addr>().map_err(|_| bad("src", &src))?,
+            dst: dst.parse::<Ipv4Addr>().map_err(|_| bad("dst", &dst))?,
+            tos,
+            ttl: 64,
+            protocol,
+            id: 0,
+            frag_off: 0,
+        })
+    };
+    let port = |name: &str, default: i64| whole(p, place, name, default, 0, 65535).map(|x| x as u16);
+    let l4 = match protocol {
+        ipproto::UDP => L4::Udp(Udp { sport: port("sport", 1000)?, dport: port("dport", 2000)? }),
+        ipproto::TCP => L4::Tcp(Tcp {
+            sport: port("sport", 1000)?,
+            dport: port("dport", 2000)?,
+            flags: TcpFlags::ACK,
+            window: 1000,
+            ..Tcp::default()
+        }),
+        ipproto::ICMP => L4::Icmp(Icmp { ty: 8, code: 0, id: port("sport", 0)?, seq: 0, about: None }),
+        _ => L4::None,
+    };
+    Ok(Skb {
+        len,
+        pkt_len: len,
+        priority: priority(p, place, tos)?,
+        mark: whole(p, place, "mark", 0, i64::from(i32::MIN), i64::from(i32::MAX))? as i32 as u32,
+        l3,
+        l4,
+        flow: 0,
+        seq: 0,
+        created: Time::ZERO,
+        queued: Time::ZERO,
+        iif: 0,
+        eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
+        classid: Handle::UNSPEC,
+    })
+}
+
+/// `priority`: a number, or a classid as text; without it what the ToS gives.
+fn priority(p: &Map<String, Value>, place: &str, tos: u8) -> Answer<u32> {
+    match p.get("priority") {
+        None => Ok(TOS2PRIO[usize::from(tos & 0x1e) >> 1]),
+        Some(Value::String(s)) => {
+            let (major, minor) = s.split_once(':').unwrap_or((s, ""));
+            let hex = |t: &str| {
+                u32::from_str_radix(t.trim().trim_start_matches("0x"), 16).ok().filter(|&x| x <= 0xffff)
+            };
+            let minor = if minor.is_empty() { "0" } else { minor };
+            match (hex(major), hex(minor)) {
+                (Some(a), Some(b)) if a < 0x8000 => Ok(a << 16 | b),
+                _ => Err(Diagnostic::error(format!("{place}priority: \"{s}\" is not a classid below 8000:"))
+                    .help("e.g. \"1:10\"")),
+            }
+        }
+        Some(_) => {
+            whole(p, place, "priority", 0, i64::from(i32::MIN), i64::from(i32::MAX)).map(|x| x as i32 as u32)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn defaults_are_the_probes() {
+        let spec = Spec::read(&json!({"packets": [{}, {"t_us": 1.5, "repeat": 2, "gap_us": 3}]})).unwrap();
+        assert_eq!((spec.release, spec.rate), (Release::Link, 125_000));
+        assert_eq!(spec.packets.iter().map(|p| p.t_ns).collect::<Vec<_>>(), [0, 1500, 4500]);
+        assert_eq!(spec.packets[0].skb.len, 100);
+    }
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        let check = |spec: Value, want: &str| assert_eq!(Spec::read(&spec).unwrap_err().message, want);
+        check(json!({"packets": [{}, {"len": 20}]}), "packets[1].len: 20 is not in 42..1514");
+        check(json!({"packets": [{"proto": "gre"}]}), "packets[0].proto: unknown proto \"gre\"");
+        check(
+            json!({"packets": [], "rate": "fast"}),
+            "rate 'fast': say something like 800kbit, 1mbit, 10gbit",
+        );
+        check(json!({"packets": [], "release": "now"}), "release is link, block or none, not \"now\"");
+        check(json!({"packets": [{"src": "10.0.0"}]}), "packets[0].src: '10.0.0' is not an IPv4 address");
+        check(
+            json!({"packets": [{"priority": "x:1"}]}),
+            "packets[0].priority: \"x:1\" is not a classid below 8000:",
+        );
+        check(json!([1]), "the specification is not a JSON object");
+    }
+
+    #[test]
+    fn rates_are_rounded_to_whole_bytes() {
+        assert_eq!(bytes_per_s("10bit"), Ok(1));
+        assert_eq!(bytes_per_s("2.5Mbit"), Ok(312_500));
+        assert!(bytes_per_s("1.2.3mbit").is_err());
+    }
+}

@@ -7,7 +7,7 @@ use crate::event::{Event, Queue, Timer};
 use crate::flow::{Flow, Part, untag};
 use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire, serialisation};
 use crate::results::{DropCount, DropKey};
-use crate::socket::{Sock, SocketTable};
+use crate::socket::{Message, Sock, SocketTable};
 use crate::spec::{HostId, Stack};
 use penstock_host::{Effect, Host, HostCx};
 use penstock_model::{Kernel, Rng, Time};
@@ -37,7 +37,14 @@ pub(crate) enum Wake {
     /// The connection is over (both sides closed and acknowledged).
     Closed(u32),
     /// A datagram came.
-    Datagram { sock: u32, from: (std::net::Ipv4Addr, u16), len: u32, seq: u64 },
+    Datagram {
+        sock: u32,
+        from: (std::net::Ipv4Addr, u16),
+        to: std::net::Ipv4Addr,
+        len: u32,
+        seq: u64,
+        created: Time,
+    },
     /// An echo reply: its ICMP length, sequence number, TTL.
     Echo { len: u32, seq: u16, ttl: u8, from: std::net::Ipv4Addr },
     /// An ICMP error about an echo of ours.
@@ -80,6 +87,8 @@ pub(crate) struct Net {
     pub(crate) app_timers: Vec<AppTimer>,
     pub(crate) files: BTreeMap<String, u64>,
     pub(crate) names: BTreeMap<String, std::net::Ipv4Addr>,
+    /// Contents of datagrams that have any, by `Skb::seq`.
+    pub(crate) notes: Vec<Message>,
     pub(crate) hops: u64,
     pub(crate) out: Vec<Effect>,
     work: Vec<Effect>,
@@ -109,6 +118,7 @@ impl Net {
             app_timers: Vec::new(),
             files: BTreeMap::new(),
             names: BTreeMap::new(),
+            notes: Vec::new(),
             hops: 0,
             out: Vec::new(),
             work: Vec::new(),

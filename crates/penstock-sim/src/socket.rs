@@ -634,7 +634,7 @@ impl Net {
             priority: s.priority,
             mark: s.opts.mark,
             l3: L3::Ipv4(Ipv4 {
-                src: s.local.0,
+                src: s.local.0, // 0.0.0.0 where it is not connected: the route decides
                 dst: to.0,
                 tos: s.opts.tos,
                 ttl: 0,
@@ -659,6 +659,11 @@ impl Net {
             Ok(()) => Ok(true),
             Err(error) => Err(error.strerror()),
         }
+    }
+    /// Keeps the contents of a datagram; answers the `seq` to send it with.
+    pub(crate) fn note(&mut self, values: Vec<i64>) -> u64 {
+        self.notes.push(Message { kind: 0, values });
+        self.notes.len() as u64 - 1
     }
     /// Closes a UDP socket.
     pub(crate) fn udp_close(&mut self, sock: u32) {
@@ -854,7 +859,8 @@ impl Net {
         }
         let app = self.socks[sock as usize].app;
         if app != NONE {
-            let wake = Wake::Datagram { sock, from: (ip.src, udp.sport), len, seq: packet.seq };
+            let (seq, created) = (packet.seq, packet.created);
+            let wake = Wake::Datagram { sock, from: (ip.src, udp.sport), to: ip.dst, len, seq, created };
             self.wakes.push_back((app, wake));
         }
         self.pool.free(packet);

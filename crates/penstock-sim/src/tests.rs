@@ -101,4 +101,31 @@ fn a_program_starts_when_another_has_ended() {
     assert_eq!(Some(script.started), first.ended.map(|t| t + Span::from_ms(5)));
     assert_eq!((script.exit, script.ended), (Some(127), Some(script.started)));
     assert_eq!((last.exit, last.started, last.output.as_str()), (None, Time::MAX, ""));
+
+fn iperf_prints_its_forms() {
+    let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
+    world.add_app(b, "iperf -s", Time::ZERO);
+    world.add_app(a, "iperf -c 10.0.0.2 -t 4 -i 2", secs(1));
+    let results = world.run(secs(20));
+    println!("{}\n{}", results.apps[0].output, results.apps[1].output);
+    assert_eq!(results.apps[1].exit, Some(0));
+}
+
+#[test]
+fn iperf_parallel_and_udp() {
+    let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
+    world.add_app(b, "iperf -s", Time::ZERO);
+    world.add_app(b, "iperf -s -u -i 1", Time::ZERO);
+    world.add_app(a, "iperf -c b -P 2 -t 3", secs(1));
+    world.add_app(a, "iperf -c 10.0.0.2 -u -t 3 -b 2m", secs(8));
+    world.add_app(a, "iperf -c 10.0.0.2 -u -t 3 -b 20m", secs(18));
+    world.add_app(a, "iperf -c 10.0.0.2 -p 77", secs(28));
+    world.add_app(a, "iperf -c 10.0.0.2 -u -p 77", secs(28));
+    let results = world.run(secs(50));
+    for app in &results.apps {
+        println!("--- {}\n{}", app.run, app.output);
+    }
+    for app in &results.apps[2..5] {
+        assert_eq!(app.exit, Some(0));
+    }
 }

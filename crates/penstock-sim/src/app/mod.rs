@@ -1,6 +1,8 @@
 //! Programs: models that take the real ones' arguments and print the real ones' forms.
 
 pub(crate) mod flow;
+pub(crate) mod form;
+pub(crate) mod iperf;
 pub(crate) mod options;
 pub(crate) mod ping;
 
@@ -117,6 +119,7 @@ pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program
     let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
     Ok(match name.trim_end_matches(".exe") {
         "ping" => Box::new(ping::Ping::parse(args, machine.kernel)?),
+        "iperf" | "iperf2" => iperf::parse(args, machine.kernel, machine.stack)?,
         _ => return Err(Failure::new(format!("bash: {program}: command not found\n"), 127)),
     })
 }

@@ -1,0 +1,315 @@
+//! iperf over TCP.
+//!
+//! Follows: iperf 2.0.4 `Client.cpp` `RunTCP`, `Server.cpp` `Run`. The client writes buffers until the alarm has rung and the
+//! write under way has returned: so a transfer of 10 s through a slow line is reported as `0.0-10.1 sec`, and bytes
+//! that the socket has taken count although they have not yet arrived.
+
+use crate::app::iperf::report::{Printer, Report, Sums};
+use crate::app::iperf::{Settings, peer_line};
+use crate::app::{Cx, Program};
+use crate::net::Wake;
+use crate::socket::{Kind, Listener, SockOpts};
+use penstock_model::{Span, Time};
+use std::net::Ipv4Addr;
+
+struct Stream {
+    sock: u32,
+    connected: bool,
+    done: bool,
+    report: Report,
+    /// Of the buffer being written, what the socket has not taken yet.
+    left: u64,
+    /// With `-n`: what is still to be sent.
+    amount: u64,
+    /// Bytes not yet told to the report (without intervals they are told at the end).
+    untold: u64,
+}
+
+/// `iperf -c`.
+pub(crate) struct Client {
+    settings: Settings,
+    printer: Printer,
+    sums: Sums,
+    streams: Vec<Stream>,
+    end: Option<Time>,
+}
+
+impl Client {
+    pub(crate) fn new(settings: Settings) -> Client {
+        let printer = Printer::new(settings.format);
+        let sums = Sums::new(settings.threads);
+        Client { settings, printer, sums, streams: Vec::new(), end: None }
+    }
+    fn flush(&mut self, cx: &mut Cx<'_>) {
+        cx.print(&std::mem::take(&mut self.printer.text));
+        cx.result.intervals.append(&mut self.sums.intervals);
+    }
+    /// All streams are connected: the clock starts.
+    fn begin(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let window =
+            self.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map_or(0, |e| e.info().sndbuf);
+        cx.print(&self.settings.report(window));
+        self.end = self.settings.time.map(|t| now + t);
+        for i in 0..self.streams.len() {
+            let stream = &mut self.streams[i];
+            let id = self.settings.id(i as u32);
+            stream.report = Report::new(id, i as u32, false, now, self.settings.interval);
+            let s = &cx.net.socks[stream.sock as usize];
+            let line = peer_line(id, s.local, s.remote);
+            cx.print(&line);
+        }
+        for i in 0..self.streams.len() {
+            self.write(i, cx);
+        }
+    }
+    /// Writes buffer after buffer until the socket is full or the transfer over.
+    fn write(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let len = u64::from(self.settings.len);
+        while !self.streams[i].done {
+            let stream = &mut self.streams[i];
+            stream.left -= cx.net.tcp_write(stream.sock, stream.left);
+            if stream.left > 0 {
+                break;
+            }
+            // The write has returned.
+            stream.left = len;
+            let now = cx.now();
+            if stream.report.has_intervals() {
+                stream.report.packet(now, len, &mut self.printer, &mut self.sums);
+            } else {
+                stream.untold += len;
+            }
+            stream.amount = stream.amount.saturating_sub(len);
+            let over = match self.end {
+                Some(end) => now >= end,
+                None => stream.amount == 0,
+            };
+            if over {
+                self.finish(i, cx);
+            }
+        }
+        self.flush(cx);
+    }
+    fn finish(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let stream = &mut self.streams[i];
+        stream.done = true;
+        if stream.untold > 0 {
+            stream.report.packet(now, stream.untold, &mut self.printer, &mut self.sums);
+        }
+        let stats = stream.report.close(now, &mut self.printer, &mut self.sums);
+        if self.settings.print_mss
+            && let Some(e) = cx.net.endpoint(stream.sock)
+        {
+            let mss = e.info().snd_mss;
+            let text =
+                format!("[{:3}] MSS size {mss} bytes (MTU {} bytes, ethernet)\n", stream.report.id, 1500);
+            self.printer.text.push_str(&text);
+        }
+        cx.net.tcp_close(stream.sock);
+        let bytes = cx.result.bytes.unwrap_or(0) + stats.bytes;
+        let duration = cx.result.duration.unwrap_or_default().max(stats.end);
+        cx.result.bytes = Some(bytes);
+        cx.result.duration = Some(duration);
+        cx.result.throughput_bit_s = throughput(bytes, duration);
+        self.flush(cx);
+        if self.streams.iter().all(|s| s.done) {
+            cx.exit(0);
+        }
+    }
+}
+
+/// Bits per second, rounded down.
+pub(crate) fn throughput(bytes: u64, duration: Span) -> Option<u64> {
+    let ns = u128::try_from(duration.as_ns()).ok().filter(|&ns| ns > 0)?;
+    u64::try_from(u128::from(bytes) * 8_000_000_000 / ns).ok()
+}
+
+impl Program for Client {
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        cx.print(&self.settings.warnings);
+        let Some(addr) = self.settings.server_addr(cx) else { return };
+        let Some(cfg) = self.settings.tcp_config(cx) else { return };
+        let to = cx.net.host_of(addr).unwrap_or(cx.host);
+        for _ in 0..self.settings.threads {
+            let name = cx.flow_name();
+            let flow = cx.new_flow(name, cx.host, to, "tcp");
+            let remote = (addr, self.settings.port);
+            let opts = self.settings.sock_opts();
+            match cx.net.tcp_connect(cx.host, cx.app, remote, flow, true, opts, cfg.clone()) {
+                Ok(sock) => self.streams.push(Stream {
+                    sock,
+                    connected: false,
+                    done: false,
+                    report: Report::new(0, 0, false, Time::ZERO, Span::ZERO),
+                    left: u64::from(self.settings.len),
+                    amount: self.settings.amount,
+                    untold: 0,
+                }),
+                Err(error) => {
+                    cx.print(&format!("connect failed: {error}\n"));
+                    cx.exit(1);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
+        match wake {
+            Wake::Connected(sock) => {
+                self.streams.iter_mut().filter(|s| s.sock == sock).for_each(|s| s.connected = true);
+                if self.streams.iter().all(|s| s.connected) {
+                    self.begin(cx);
+                }
+            }
+            Wake::Writable(sock) => {
+                if let Some(i) = self.streams.iter().position(|s| s.sock == sock) {
+                    self.write(i, cx);
+                }
+            }
+            Wake::Failed(sock, error) => {
+                let Some(i) = self.streams.iter().position(|s| s.sock == sock) else { return };
+                if self.streams[i].done {
+                    return;
+                }
+                if self.streams[i].connected {
+                    cx.print(&format!("write2 failed: {error}\n"));
+                    self.finish(i, cx);
+                } else {
+                    cx.print(&format!("connect failed: {error}\n"));
+                    cx.exit(1);
+                }
+            }
+            Wake::Readable(sock) => {
+                cx.net.tcp_read(sock);
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Connection {
+    sock: u32,
+    peer: Ipv4Addr,
+    report: Report,
+    untold: u64,
+}
+
+/// `iperf -s`.
+pub(crate) struct Server {
+    settings: Settings,
+    printer: Printer,
+    connections: Vec<Connection>,
+    /// Sums of the connections of one client that run together.
+    groups: Vec<(Ipv4Addr, Sums)>,
+    streams: u32,
+}
+
+impl Server {
+    pub(crate) fn new(settings: Settings) -> Server {
+        let printer = Printer::new(settings.format);
+        Server { settings, printer, connections: Vec::new(), groups: Vec::new(), streams: 0 }
+    }
+    fn group(groups: &mut Vec<(Ipv4Addr, Sums)>, peer: Ipv4Addr) -> &mut Sums {
+        let at = groups.iter().position(|(p, _)| *p == peer).unwrap_or_else(|| {
+            groups.push((peer, Sums::new(0)));
+            groups.len() - 1
+        });
+        &mut groups[at].1
+    }
+    fn flush(&mut self, cx: &mut Cx<'_>) {
+        cx.print(&std::mem::take(&mut self.printer.text));
+        for (_, sums) in &mut self.groups {
+            cx.result.intervals.append(&mut sums.intervals);
+        }
+    }
+    fn read(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let c = &mut self.connections[i];
+        let n = cx.net.tcp_read(c.sock);
+        if n == 0 {
+            return;
+        }
+        if c.report.has_intervals() {
+            let sums = Server::group(&mut self.groups, c.peer);
+            c.report.packet(now, n, &mut self.printer, sums);
+            if !self.printer.text.is_empty() {
+                self.flush(cx);
+            }
+        } else {
+            c.untold += n;
+        }
+    }
+    fn over(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let mut c = self.connections.remove(i);
+        let sums = Server::group(&mut self.groups, c.peer);
+        if c.untold > 0 {
+            c.report.packet(now, c.untold, &mut self.printer, sums);
+        }
+        let stats = c.report.close(now, &mut self.printer, sums);
+        if !self.connections.iter().any(|o| o.peer == c.peer) {
+            sums.threads = 0;
+        }
+        cx.net.tcp_close(c.sock);
+        cx.result.bytes = Some(stats.bytes);
+        cx.result.duration = Some(stats.end);
+        cx.result.throughput_bit_s = throughput(stats.bytes, stats.end);
+        self.flush(cx);
+    }
+}
+
+impl Program for Server {
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        cx.print(&self.settings.warnings);
+        let Some(cfg) = self.settings.tcp_config(cx) else { return };
+        let window = cfg.rcvbuf.initial();
+        let opts = SockOpts { tos: self.settings.tos, ..SockOpts::default() };
+        let listener = Listener { cfg, sink: false };
+        if cx.net.tcp_listen(cx.host, cx.app, self.settings.port, opts, listener).is_none() {
+            cx.print("bind failed: Address already in use\n");
+            cx.exit(1);
+            return;
+        }
+        cx.print(&self.settings.report(window));
+    }
+
+    fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
+        let find = |connections: &[Connection], sock: u32| connections.iter().position(|c| c.sock == sock);
+        match wake {
+            Wake::Accepted(sock) => {
+                let now = cx.now();
+                let (local, peer) = {
+                    let s = &cx.net.socks[sock as usize];
+                    debug_assert!(!matches!(s.kind, Kind::Udp(_)));
+                    (s.local, s.remote)
+                };
+                // The listening socket is the first; an accepted one gets the lowest free number after it.
+                let mut n = 1;
+                while self.connections.iter().any(|c| c.report.id == self.settings.id(n)) {
+                    n += 1;
+                }
+                let id = self.settings.id(n);
+                cx.print(&peer_line(id, local, peer));
+                Server::group(&mut self.groups, peer.0).threads += 1;
+                let report = Report::new(id, self.streams, false, now, self.settings.interval);
+                self.streams += 1;
+                self.connections.push(Connection { sock, peer: peer.0, report, untold: 0 });
+            }
+            Wake::Readable(sock) => {
+                if let Some(i) = find(&self.connections, sock) {
+                    self.read(i, cx);
+                }
+            }
+            Wake::Eof(sock) | Wake::Failed(sock, _) => {
+                if let Some(i) = find(&self.connections, sock) {
+                    self.read(i, cx);
+                    self.over(i, cx);
+                }
+            }
+            _ => {}
+        }
+    }
+}

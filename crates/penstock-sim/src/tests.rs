@@ -101,7 +101,9 @@ fn a_program_starts_when_another_has_ended() {
     assert_eq!(Some(script.started), first.ended.map(|t| t + Span::from_ms(5)));
     assert_eq!((script.exit, script.ended), (Some(127), Some(script.started)));
     assert_eq!((last.exit, last.started, last.output.as_str()), (None, Time::MAX, ""));
+}
 
+#[test]
 fn iperf_prints_its_forms() {
     let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
     world.add_app(b, "iperf -s", Time::ZERO);

@@ -119,7 +119,8 @@ mod tests {
             both.record(value);
         }
         a.merge(&b);
-        let figures = |h: &Histogram| (h.count(), h.min(), h.max(), h.mean(), h.quantile(500), h.quantile(990));
+        let figures =
+            |h: &Histogram| (h.count(), h.min(), h.max(), h.mean(), h.quantile(500), h.quantile(990));
         assert_eq!(figures(&a), figures(&both));
         a.merge(&Histogram::default());
         assert_eq!(figures(&a), figures(&both));

@@ -288,7 +288,7 @@ impl Settings {
     fn server_addr(&self, cx: &mut Cx<'_>) -> Option<Ipv4Addr> {
         let addr = cx.resolve(&self.host);
         if addr.is_none() {
-            cx.print(&format!("error: Name or service not known\n"));
+            cx.print("error: Name or service not known\n");
             cx.exit(1);
         }
         addr

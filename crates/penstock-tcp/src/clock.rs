@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 kernel/time/timer.c `calc_wheel_index`, include/net/tcp.h `tcp_time_stamp_ts`;
 //! v2.6.35 `tcp_time_stamp` (jiffies).
-//! Differs: Windows XP's clock is taken as 10 ms ticks.
+//! Differs: Windows XP's clock is taken as ticks of 10 ms that start nowhere in particular.
 
 use crate::config::Stack;
 use penstock_model::{Kernel, Span, Time};
@@ -29,11 +29,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub fn new(stack: Stack, isn: u32, now: Time) -> Clock {
-        let jiffy_ns = match stack {
-            Stack::Linux(k) => 1_000_000_000 / i64::from(k.hz()),
-            Stack::WindowsXp => 10_000_000,
-        };
+    pub fn new(stack: Stack, hz: u32, isn: u32, now: Time) -> Clock {
+        let jiffy_ns = 1_000_000_000 / i64::from(hz.clamp(1, 1_000_000));
         let today = stack.is_linux_6_12();
         let hz = (1_000_000_000 / jiffy_ns) as u64;
         // 6.12 gives each connection an offset of its own; 2.6.35 sends jiffies as they are.
@@ -120,7 +117,7 @@ mod tests {
     use super::*;
 
     fn clock(kernel: Kernel, ms: i64) -> Clock {
-        Clock::new(Stack::Linux(kernel), 1, Time::ZERO + Span::from_ms(ms))
+        Clock::new(Stack::Linux(kernel), 250, 1, Time::ZERO + Span::from_ms(ms))
     }
 
     #[test]

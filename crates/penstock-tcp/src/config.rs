@@ -64,6 +64,8 @@ pub enum Ecn {
 pub struct Config {
     /// Whose TCP.
     pub stack: Stack,
+    /// Timer interrupts per second (CONFIG_HZ). Default the profile's 250; XP 100. 0 is taken as 1.
+    pub hz: u32,
     /// MSS announced, bytes: MTU - 40. Default 1460. Timestamps take 12 of it in each segment.
     pub mss: u16,
     /// Congestion control. Set by name with [`Config::set_cc`].
@@ -107,6 +109,7 @@ impl Config {
         let today = kernel >= Kernel::V6_12;
         Config {
             stack: Stack::Linux(kernel),
+            hz: kernel.hz(),
             mss: 1460,
             cc: &cc::cubic::ALGORITHM,
             initial_window: 0,
@@ -131,6 +134,7 @@ impl Config {
     pub fn windows_xp() -> Config {
         Config {
             stack: Stack::WindowsXp,
+            hz: 100,
             mss: 1460,
             cc: &cc::reno::ALGORITHM,
             initial_window: 0,

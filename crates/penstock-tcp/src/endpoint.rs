@@ -173,7 +173,7 @@ impl Params {
                 rto_init: s(3_000),
                 reordering: 3,
                 fack: true,
-                skb_overhead: 752,
+                skb_overhead: 416,
             },
             Stack::Linux(_) => Params {
                 today: true,
@@ -182,7 +182,7 @@ impl Params {
                 rto_init: s(1_000),
                 reordering: 3,
                 fack: false,
-                skb_overhead: 1_280,
+                skb_overhead: 960,
             },
             Stack::WindowsXp => Params {
                 today: false,
@@ -266,7 +266,7 @@ impl Endpoint {
     fn new(cfg: &Config, sport: u16, dport: u16, isn: u32, state: State, now: Time) -> Endpoint {
         let mut cfg = cfg.clone();
         cfg.mss = cfg.mss.max(88);
-        let clock = Clock::new(cfg.stack, isn, now);
+        let clock = Clock::new(cfg.stack, cfg.hz, isn, now);
         let p = Params::new(cfg.stack, &clock);
         let kernel = match cfg.stack {
             Stack::Linux(k) => k,
@@ -365,7 +365,7 @@ impl Endpoint {
             self.skb_room = 0;
             self.idle_check();
         }
-        let goal = self.size_goal();
+        let goal = u64::from(self.mss);
         let mut took = 0;
         while took < bytes {
             if self.skb_room == 0 {
@@ -568,18 +568,8 @@ impl Endpoint {
         let bytes = self.write_seq.saturating_sub(self.snd_una);
         match self.p.skb_overhead {
             0 => bytes,
-            overhead => bytes + u64::from(overhead) * bytes.div_ceil(1 << 15),
+            overhead => bytes + u64::from(overhead) * bytes.div_ceil(u64::from(self.mss)),
         }
-    }
-
-    /// Bytes an skb of the send buffer is filled to.
-    //= linux v6.12 net/ipv4/tcp.c tcp_xmit_size_goal; include/net/tcp.h tcp_bound_to_half_wnd
-    fn size_goal(&self) -> u64 {
-        let half = match self.max_window {
-            0..=536 => self.max_window.max(68 - 40),
-            w => (w >> 1).max(68 - 40),
-        };
-        u64::from((half.min(65_535) / self.mss * self.mss).max(self.mss))
     }
 
     /// Lets an autotuned send buffer follow the window.

@@ -84,6 +84,10 @@ impl Endpoint {
     pub(crate) fn unsent(&self) -> u64 {
         self.write_seq.saturating_sub(self.snd_nxt)
     }
+    /// Whether data or FIN waits to be sent for the first time.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent() > 0 || self.fin_queued && !self.fin_sent
+    }
     /// End of the window the peer offers.
     #[inline]
     pub(crate) fn wnd_end(&self) -> u64 {
@@ -114,9 +118,7 @@ impl Endpoint {
     }
     /// Whether new data could go at once (`tcp_may_send_now`).
     pub(crate) fn may_send_now(&self) -> bool {
-        (self.unsent() > 0 || self.fin_queued && !self.fin_sent)
-            && self.q.in_flight() < self.w.cwnd
-            && self.next_fits()
+        self.has_unsent() && self.q.in_flight() < self.w.cwnd && self.next_fits()
     }
 
     /// Whether the host's own queue holds as much of ours as it should.
@@ -222,7 +224,7 @@ impl Endpoint {
                 self.prr_out += sent;
             }
             self.schedule_loss_probe(false);
-        } else if self.q.packets_out() == 0 && (self.unsent() > 0 || self.fin_queued && !self.fin_sent) {
+        } else if self.q.packets_out() == 0 && self.has_unsent() {
             self.check_probe_timer();
         }
         self.todo.push = false;
@@ -384,7 +386,7 @@ impl Endpoint {
     fn transmit_loss_probe(&mut self) -> Option<Transmit> {
         let new = std::mem::take(&mut self.todo.probe_new);
         let last = std::mem::take(&mut self.todo.probe_last);
-        let t = if new && (self.unsent() > 0 || self.fin_queued && !self.fin_sent) && self.next_fits() {
+        let t = if new && self.has_unsent() && self.next_fits() {
             let (len, fin) = self.next_segment();
             let t = self.send_new(len, fin);
             let limited = self.q.in_flight() >= self.w.cwnd;

@@ -358,11 +358,9 @@ impl Endpoint {
             self.retrans_stamp = None;
         } else if self.snd_una >= self.high_seq {
             match self.ca {
-                CaState::Cwr => {
-                    if self.snd_una != self.high_seq {
-                        self.end_cwnd_reduction();
-                        self.ca = CaState::Open;
-                    }
+                CaState::Cwr if self.snd_una != self.high_seq => {
+                    self.end_cwnd_reduction();
+                    self.ca = CaState::Open;
                 }
                 CaState::Recovery => {
                     if !self.sack_ok {

@@ -259,11 +259,9 @@ impl Endpoint {
                         return;
                     }
                 }
-                CaState::Cwr => {
-                    if self.snd_una != self.high_seq {
-                        self.complete_cwr();
-                        self.ca = CaState::Open;
-                    }
+                CaState::Cwr if self.snd_una != self.high_seq => {
+                    self.complete_cwr();
+                    self.ca = CaState::Open;
                 }
                 CaState::Disorder => {
                     self.try_undo_dsack_2_6_35();
@@ -281,7 +279,7 @@ impl Endpoint {
                     }
                     self.complete_cwr();
                 }
-                CaState::Open => {}
+                CaState::Open | CaState::Cwr => {}
             }
         }
 

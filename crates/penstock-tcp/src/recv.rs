@@ -168,6 +168,7 @@ impl Receiver {
 
     /// Takes a segment's data and FIN.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_data_queue
+    #[allow(clippy::too_many_arguments)]
     pub fn data(
         &mut self,
         start: u64,

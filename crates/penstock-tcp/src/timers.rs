@@ -155,7 +155,7 @@ impl Endpoint {
         if self.q.packets_out() == 0 {
             return self.clear_xmit_timer();
         }
-        if self.unsent() > 0 || self.fin_queued && !self.fin_sent {
+        if self.has_unsent() {
             if self.next_fits() {
                 self.todo.probe_new = true;
             }
@@ -270,7 +270,7 @@ impl Endpoint {
     /// An ACK came while nothing was out.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_ack_probe
     pub(crate) fn ack_probe(&mut self) {
-        if self.unsent() == 0 && !(self.fin_queued && !self.fin_sent) {
+        if !self.has_unsent() {
             return;
         }
         if self.next_fits() {
@@ -286,7 +286,7 @@ impl Endpoint {
 
     //= linux v6.12 net/ipv4/tcp_timer.c tcp_probe_timer
     fn probe_timer(&mut self) {
-        if self.q.packets_out() > 0 || self.unsent() == 0 && (!self.fin_queued || self.fin_sent) {
+        if self.q.packets_out() > 0 || !self.has_unsent() {
             self.probes_out = 0;
             return;
         }

@@ -20,11 +20,19 @@ pub struct Line {
     pub limit: usize,
     /// Sets CE on ECT segments while more than this wait.
     pub mark_above: usize,
+    /// The first frame after a pause goes at once and those behind it wait, as with a tbf of one frame's burst.
+    pub tbf: bool,
 }
 
 impl Default for Line {
     fn default() -> Line {
-        Line { delay: Span::from_ms(10), rate_bit_s: 0, limit: usize::MAX, mark_above: usize::MAX }
+        Line {
+            delay: Span::from_ms(10),
+            rate_bit_s: 0,
+            limit: usize::MAX,
+            mark_above: usize::MAX,
+            tbf: false,
+        }
     }
 }
 
@@ -45,6 +53,8 @@ pub struct Sent {
     pub from: usize,
     pub t: Transmit,
     pub dropped: bool,
+    /// When it was on the line, or arrived where the line has no rate.
+    pub left: Time,
 }
 
 impl Sent {
@@ -241,17 +251,23 @@ impl Pair {
         if queued >= line.limit {
             fate = Fate::Drop;
         }
-        self.log.push(Sent { at: self.now, from, t, dropped: fate == Fate::Drop });
+        self.log.push(Sent { at: self.now, from, t, dropped: fate == Fate::Drop, left: self.now });
         if fate == Fate::Drop {
             return;
         }
         let mut leaves = self.now.max(self.busy_until[from]);
         if line.rate_bit_s > 0 {
             let bits = i64::from(14 + 20 + t.tcp.header_len() + t.payload_len) * 8;
-            leaves += Span::from_ns(bits * 1_000_000_000 / line.rate_bit_s);
-            self.busy_until[from] = leaves;
-            self.waiting[from].push_back(leaves);
+            let takes = Span::from_ns(bits * 1_000_000_000 / line.rate_bit_s);
+            if !line.tbf {
+                leaves += takes;
+            }
+            self.busy_until[from] = if line.tbf { leaves + takes } else { leaves };
+            if leaves > self.now {
+                self.waiting[from].push_back(leaves);
+            }
         }
+        self.log.last_mut().unwrap().left = if line.rate_bit_s > 0 { leaves } else { leaves + line.delay };
         let ce = t.ect && queued >= line.mark_above;
         let times = if fate == Fate::Twice { 2 } else { 1 };
         for _ in 0..times {

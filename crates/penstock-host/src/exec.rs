@@ -1,20 +1,283 @@
-//! Command lines: which program, and what it does to the machine.
+//! Command lines: which program, what it does to the machine, and what it prints.
+//!
+//! A command that fails has changed nothing. A script goes on after a failing line unless it says `set -e`, as a shell
+//! does; a script that no shell could read (an open quote) or that needs what only a shell can do (pipes, loops) is
+//! refused as a whole.
 
-use crate::{Host, Output};
+mod ip;
+mod settings;
+mod tc;
+
+use crate::{Effect, Host, Output};
+use penstock_lang::iptables;
+use penstock_lang::token::{self, Line};
 use penstock_model::{Diagnostic, Time};
 
+/// One line of a script, carried out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Executed {
+    /// Number of the line it begins on, from 1.
+    pub number: u32,
+    /// That line as it stands in the script.
+    pub source: String,
+    /// What it gave.
+    pub output: Output,
+}
+
+/// What a script gave.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ScriptOutput {
+    /// Its commands in the order they ran.
+    pub lines: Vec<Executed>,
+    /// What stands against the script as a whole; nothing has run then.
+    pub refused: Vec<Diagnostic>,
+    /// Exit status: the last command's, or the first failing one's under `set -e`; 2 where the script was refused.
+    pub status: i32,
+}
+
+impl ScriptOutput {
+    /// All that was printed to standard output.
+    pub fn stdout(&self) -> String {
+        self.lines.iter().map(|l| l.output.stdout.as_str()).collect()
+    }
+    /// All that was printed to standard error.
+    pub fn stderr(&self) -> String {
+        self.lines.iter().map(|l| l.output.stderr.as_str()).collect()
+    }
+    /// All findings in order, with their places.
+    pub fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.refused.iter().chain(self.lines.iter().flat_map(|l| &l.output.diagnostics))
+    }
+}
+
+/// A program's outcome before it is placed: standard output, standard error, status, findings.
+pub(crate) type Ran = Output;
+
+impl Output {
+    pub(crate) fn say(stdout: impl Into<String>) -> Output {
+        Output { stdout: stdout.into(), ..Output::default() }
+    }
+    /// A failure whose first line of standard error is the finding, with advice.
+    pub(crate) fn fail(stderr: impl Into<String>, status: i32, help: &str) -> Output {
+        let stderr = stderr.into();
+        let message = stderr.lines().next().unwrap_or("").to_owned();
+        let diagnostics = vec![Diagnostic::error(message).help(help)];
+        Output { stdout: String::new(), stderr, status, diagnostics }
+    }
+    /// The finding's place: word `at` of the line.
+    pub(crate) fn at_word(mut self, line: &Line, at: usize) -> Output {
+        if let (Some(word), Some(d)) = (line.words.get(at), self.diagnostics.first_mut()) {
+            (d.line, d.column, d.len) = (word.line, word.column, word.len);
+        }
+        self
+    }
+}
+
+/// Modules a kernel of this project has, or could have.
+const MODULES: &[&str] = &[
+    "act_police",
+    "cls_fw",
+    "cls_u32",
+    "dummy",
+    "ifb",
+    "ip_tables",
+    "iptable_filter",
+    "iptable_mangle",
+    "sch_bfifo",
+    "sch_htb",
+    "sch_pfifo",
+    "sch_prio",
+    "sch_sfq",
+    "sch_tbf",
+    "veth",
+    "x_tables",
+    "xt_CLASSIFY",
+    "xt_DSCP",
+    "xt_MARK",
+    "xt_TOS",
+    "xt_comment",
+    "xt_dscp",
+    "xt_length",
+    "xt_limit",
+    "xt_mark",
+    "xt_multiport",
+    "xt_tcpudp",
+    "xt_tos",
+];
+
 impl Host {
-    /// Runs one command line (`sudo` in front is accepted) at `now`. A command that fails changes nothing.
+    /// Runs one command line at `now`: `sudo` in front, quotes, `;`, `2>/dev/null`, `|| true` are understood. Of several
+    /// commands the last one's status counts. A command that fails changes nothing.
+    ///
+    /// What follows from it (a queue that may go on, packets a changed qdisc threw away) is taken by
+    /// [`Host::take_effects`].
     pub fn exec(&mut self, line: &str, now: Time) -> Output {
-        let _ = now;
-        let mut words = line.split_whitespace().skip_while(|w| *w == "sudo");
-        match words.next() {
-            None | Some("true" | ":") => Output::default(),
-            Some(program) => {
-                let stderr = format!("bash: {program}: command not found\n");
-                let diagnostics = vec![Diagnostic::error(stderr.trim_end()).source(line)];
-                Output { stdout: String::new(), stderr, status: 127, diagnostics }
+        let lines = match token::script(line) {
+            Ok(lines) => lines,
+            Err(diagnostics) => return refused_line(diagnostics),
+        };
+        let mut all = Output::default();
+        for line in &lines {
+            let one = self.run_line(line, "", now);
+            all.stdout.push_str(&one.stdout);
+            all.stderr.push_str(&one.stderr);
+            all.diagnostics.extend(one.diagnostics);
+            all.status = one.status;
+        }
+        all
+    }
+
+    /// Runs a script at `now`; `name` is the file's, for the places of findings.
+    pub fn exec_script(&mut self, text: &str, name: &str, now: Time) -> ScriptOutput {
+        let lines = match token::script(text) {
+            Ok(lines) => lines,
+            Err(mut refused) => {
+                for d in &mut refused {
+                    d.file = name.to_owned();
+                }
+                return ScriptOutput { lines: Vec::new(), refused, status: 2 };
+            }
+        };
+        let mut result = ScriptOutput::default();
+        let mut errexit = false;
+        for line in &lines {
+            let words: Vec<&str> = line.words.iter().map(|w| w.text.as_str()).collect();
+            match words.as_slice() {
+                ["set", flags @ ..] => {
+                    for flag in flags {
+                        errexit = match flag.strip_prefix('-') {
+                            Some(on) if on.contains('e') => true,
+                            _ if flag.starts_with('+') && flag.contains('e') => false,
+                            _ => errexit,
+                        };
+                    }
+                    result.status = 0;
+                    continue;
+                }
+                ["exit", status @ ..] => {
+                    let given = status.first().and_then(|s| s.parse::<u8>().ok());
+                    result.status = given.map_or(result.status, i32::from);
+                    break;
+                }
+                _ => {}
+            }
+            let output = self.run_line(line, name, now);
+            result.status = output.status;
+            let stop = errexit && output.status != 0;
+            let source = line.source.clone();
+            result.lines.push(Executed { number: line.number, source, output });
+            if stop {
+                break;
+            }
+        }
+        result
+    }
+
+    fn run_line(&mut self, line: &Line, file: &str, now: Time) -> Output {
+        let mut out = self.run_program(line, now);
+        if let Some(path) = &line.to_setting
+            && out.status == 0
+        {
+            let text = std::mem::take(&mut out.stdout);
+            out = self.write_setting(path, &text);
+        }
+        if line.quiet_errors {
+            out.stderr.clear();
+        }
+        if line.quiet_output {
+            out.stdout.clear();
+        }
+        if line.may_fail && out.status != 0 {
+            out.status = 0;
+            out.diagnostics.clear();
+        }
+        out.diagnostics = out.diagnostics.into_iter().map(|d| line.place(file, d)).collect();
+        out
+    }
+
+    fn run_program(&mut self, line: &Line, now: Time) -> Ran {
+        let Some(first) = line.words.first() else { return Output::default() };
+        let path = first.text.as_str();
+        let program = match path.rsplit_once('/') {
+            Some((dir, name)) if matches!(dir, "/bin" | "/sbin" | "/usr/bin" | "/usr/sbin") => name,
+            _ => path,
+        };
+        match program {
+            "true" | ":" | "sync" => Output::default(),
+            "false" => Output { status: 1, ..Output::default() },
+            "echo" => {
+                let words: Vec<&str> = line.words[1..].iter().map(|w| w.text.as_str()).collect();
+                let (words, end) = match words.split_first() {
+                    Some((&"-n", rest)) => (rest.to_vec(), ""),
+                    _ => (words, "\n"),
+                };
+                Output::say(words.join(" ") + end)
+            }
+            "hostname" if line.words.len() == 1 => Output::say(format!("{}\n", self.name)),
+            "uname" => self.uname(line),
+            "cat" => self.cat(line),
+            "modprobe" => modprobe(line),
+            "sysctl" => self.sysctl(line),
+            "iptables" | "iptables-legacy" => self.iptables(line),
+            "tc" => self.tc(line, now),
+            "ip" => self.ip(line, now),
+            "ifconfig" => self.ifconfig(line, now),
+            "route" => self.route(line),
+            _ if path.contains('/') => {
+                Output::fail(format!("bash: {path}: No such file or directory\n"), 127, "")
+            }
+            _ => {
+                let help = "programs here: tc ip iptables sysctl ifconfig route modprobe echo cat";
+                Output::fail(format!("bash: {path}: command not found\n"), 127, help)
             }
         }
     }
+
+    fn iptables(&mut self, line: &Line) -> Ran {
+        let run = iptables::parse(&line.words, self.kernel)
+            .and_then(|command| self.netfilter.execute(&command, self.kernel));
+        match run {
+            Ok(stdout) => Output::say(stdout),
+            Err(f) => Output::fail(f.stderr.clone(), f.exit, &f.help).at_word(line, f.word),
+        }
+    }
+
+    fn uname(&self, line: &Line) -> Ran {
+        let release = match self.kernel {
+            penstock_model::Kernel::V2_6_35 => "2.6.35-22-generic",
+            penstock_model::Kernel::V6_12 => "6.12.0",
+        };
+        match line.words.get(1).map(|w| w.text.as_str()) {
+            Some("-r") => Output::say(format!("{release}\n")),
+            Some("-n") => Output::say(format!("{}\n", self.name)),
+            Some("-a") => Output::say(format!("Linux {} {release} GNU/Linux\n", self.name)),
+            _ => Output::say("Linux\n"),
+        }
+    }
+
+    /// A device's qdiscs have changed: its queue may go on.
+    pub(crate) fn kick_later(&mut self, ifindex: u32) {
+        self.keep_drops(ifindex);
+    }
+    /// Hands packets that a command displaced to the caller.
+    pub(crate) fn drop_later(&mut self, packet: penstock_packet::Packet, ifindex: u32, place: &'static str) {
+        self.pending.push(Effect::Dropped { packet, ifindex, place, reason: "purged" });
+    }
+}
+
+fn refused_line(diagnostics: Vec<Diagnostic>) -> Output {
+    let first = diagnostics.first().map_or("", |d| d.message.as_str());
+    Output { stdout: String::new(), stderr: format!("bash: {first}\n"), status: 2, diagnostics }
+}
+
+fn modprobe(line: &Line) -> Ran {
+    for (at, word) in line.words.iter().enumerate().skip(1) {
+        let name = word.text.replace('-', "_");
+        if word.text.starts_with('-') || word.text.contains('=') || MODULES.contains(&name.as_str()) {
+            continue;
+        }
+        let stderr = format!("modprobe: FATAL: Module {} not found.\n", word.text);
+        return Output::fail(stderr, 1, "what this kernel has needs no loading").at_word(line, at);
+    }
+    Output::default()
 }

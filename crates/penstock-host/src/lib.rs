@@ -27,6 +27,7 @@ mod tests;
 mod timer;
 
 pub use device::{Address, Counters, NetDevice};
+pub use exec::{Executed, ScriptOutput};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::rt_tos2priority;
 pub use route::{Fib, Prefix, Route, RouteKind};
@@ -94,11 +95,25 @@ pub(crate) struct Settings {
     pub(crate) ip_forward: bool,
     pub(crate) default_ttl: u8,
     pub(crate) icmp_echo_ignore_all: bool,
+    pub(crate) congestion_control: String,
+    pub(crate) tcp_sack: bool,
+    pub(crate) tcp_timestamps: bool,
+    pub(crate) tcp_window_scaling: bool,
+    pub(crate) tcp_ecn: u8,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { ip_forward: false, default_ttl: 64, icmp_echo_ignore_all: false }
+        Settings {
+            ip_forward: false,
+            default_ttl: 64,
+            icmp_echo_ignore_all: false,
+            congestion_control: "cubic".to_owned(),
+            tcp_sack: true,
+            tcp_timestamps: true,
+            tcp_window_scaling: true,
+            tcp_ecn: 2,
+        }
     }
 }
 
@@ -119,6 +134,8 @@ pub struct Host {
     pub(crate) drops: Ledger,
     /// Effects of commands, until the caller takes them.
     pub(crate) pending: Vec<Effect>,
+    /// The last handle the kernel chose for a qdisc; one counter for all devices.
+    pub(crate) auto_handle: u32,
     pub(crate) ip_id: u16,
     pub(crate) depth: u32,
 }
@@ -140,10 +157,12 @@ impl Host {
             timers: BTreeSet::new(),
             drops: Ledger::new(),
             pending: Vec::new(),
+            auto_handle: 0,
             ip_id: 0,
             depth: 0,
         };
         host.add_device("lo");
+        host.auto_handle = host.devices[0].tree.auto_handle();
         let loopback = Prefix::new(Ipv4Addr::LOCALHOST, 8);
         host.add_address(1, loopback).expect("lo is there and has no address");
         host

@@ -47,6 +47,8 @@ pub struct Line {
     pub may_fail: bool,
     /// `&`: started in the background.
     pub background: bool,
+    /// `> /proc/sys/…`: what the command prints is written there.
+    pub to_setting: Option<String>,
 }
 
 impl Line {
@@ -123,6 +125,7 @@ fn blank() -> Line {
         quiet_output: false,
         may_fail: false,
         background: false,
+        to_setting: None,
     }
 }
 
@@ -430,6 +433,9 @@ impl<'a> Reader<'a> {
             (Some('>'), None | Some('1'), false, "/dev/null") => self.current.quiet_output = true,
             (Some('>'), Some('2'), false, "/dev/null") => self.current.quiet_errors = true,
             (Some('>'), Some('2'), true, "1") => self.current.quiet_errors = self.current.quiet_output,
+            (Some('>'), None | Some('1'), false, path) if path.starts_with("/proc/sys/") => {
+                self.current.to_setting = Some(target);
+            }
             (Some('>'), None, true, "/dev/null") => {
                 (self.current.quiet_output, self.current.quiet_errors) = (true, true);
             }

@@ -1,0 +1,186 @@
+//! `tc`: requests to a device's tree, and its dumps printed.
+
+use super::Ran;
+use crate::{Host, Output};
+use penstock_lang::show;
+use penstock_lang::tc::{self, Command, Env, Failure, Link, Show};
+use penstock_lang::token::Line;
+use penstock_model::rtnetlink::{ClassDump, FilterDump, FilterRequest, QdiscDump};
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_sched::Cx;
+
+impl Host {
+    pub(super) fn tc(&mut self, line: &Line, now: Time) -> Ran {
+        let parsed = {
+            let device = |name: &str| self.ifindex(name).map(|_| Link::default());
+            tc::parse_in(&line.words, &Env { kernel: self.kernel, device: &device })
+        };
+        let commands = match parsed {
+            Ok(commands) => commands,
+            Err(failure) => return refused(failure),
+        };
+        let mut out = Output::default();
+        for command in &commands {
+            let one = self.tc_command(command, now);
+            out.stdout.push_str(&one.stdout);
+            out.stderr.push_str(&one.stderr);
+            out.diagnostics.extend(one.diagnostics);
+            if one.status != 0 {
+                out.status = one.status;
+                break;
+            }
+        }
+        out
+    }
+
+    fn tc_command(&mut self, command: &Command, now: Time) -> Ran {
+        match command {
+            Command::Help(text) => Output { stderr: text.clone(), ..Output::default() },
+            Command::Say(text) => Output::say(text.clone()),
+            Command::Batch { file, .. } => {
+                let stderr = format!("Cannot open file \"{file}\" for reading: No such file or directory\n");
+                Output::fail(stderr, 1, "batches are not read from files here; write the lines themselves")
+            }
+            Command::Qdisc { dev, .. } | Command::Class { dev, .. } | Command::Filter { dev, .. } => {
+                let ifindex = match self.tc_device(dev.as_deref()) {
+                    Ok(ifindex) => ifindex,
+                    Err(Some(failure)) => return refused(failure),
+                    Err(None) => return refused(tc::refused(command, &no_device())),
+                };
+                match self.tc_request(ifindex, command, now) {
+                    Ok(()) => Output::default(),
+                    Err(error) => refused(tc::refused(command, &error)),
+                }
+            }
+            Command::ShowQdisc(show) => self.tc_show(show, now, Host::show_qdiscs),
+            Command::ShowClass(show) => self.tc_show(show, now, Host::show_classes),
+            Command::ShowFilter(show) => self.tc_show(show, now, Host::show_filters),
+            Command::GetFilter(show, req) => self.get_filter(command, show, req, now),
+        }
+    }
+
+    /// The device a request names. `Err(None)`: none was named.
+    fn tc_device(&self, dev: Option<&str>) -> Result<u32, Option<Failure>> {
+        let name = dev.ok_or(None)?;
+        self.ifindex(name).ok_or_else(|| Some(tc::no_device(name)))
+    }
+
+    fn tc_request(&mut self, ifindex: u32, command: &Command, now: Time) -> Result<(), KernelError> {
+        let auto_handle = self.auto_handle;
+        let device = &mut self.devices[ifindex as usize - 1];
+        if device.loopback {
+            // lo has no queue here: what is sent is received at once.
+            return Err(KernelError::errno(KernelError::EOPNOTSUPP));
+        }
+        device.tree.set_auto_handle(auto_handle);
+        let mut cx = Cx { now, rng: &mut device.rng, drops: &mut self.drops };
+        match command {
+            Command::Qdisc { req, .. } => device.tree.qdisc(req, &mut cx)?,
+            Command::Class { req, .. } => device.tree.class(req, &mut cx)?,
+            Command::Filter { req, .. } => device.tree.filter(req, &mut cx)?,
+            _ => {}
+        }
+        self.auto_handle = device.tree.auto_handle();
+        self.kick_later(ifindex);
+        Ok(())
+    }
+
+    fn tc_show(&self, show: &Show, now: Time, print: fn(&Host, &[u32], &Show, Time) -> String) -> Ran {
+        let devices: Vec<u32> = match &show.dev {
+            None => self.devices.iter().map(|d| d.ifindex).collect(),
+            Some(name) => match self.ifindex(name) {
+                Some(ifindex) => vec![ifindex],
+                None => return refused(tc::no_device(name)),
+            },
+        };
+        Output::say(print(self, &devices, show, now))
+    }
+
+    /// A device's qdiscs as the kernel dumps them. `lo` has none under 2.6.35, `noqueue` under 6.12.
+    pub fn dump_qdiscs(&self, ifindex: u32, now: Time) -> Vec<QdiscDump> {
+        let Some(device) = self.device(ifindex) else { return Vec::new() };
+        match (device.loopback, self.kernel) {
+            (false, _) => device.tree.dump_qdiscs(now),
+            (true, Kernel::V2_6_35) => Vec::new(),
+            (true, Kernel::V6_12) => vec![QdiscDump {
+                kind: "noqueue",
+                handle: Handle::UNSPEC,
+                parent: Handle::ROOT,
+                refcnt: 2,
+                options: Options::new(),
+                stats: Stats::default(),
+                xstats: None,
+            }],
+        }
+    }
+    fn show_qdiscs(&self, devices: &[u32], show: &Show, now: Time) -> String {
+        let mut dumps = Vec::new();
+        for &ifindex in devices {
+            let name = &self.devices[ifindex as usize - 1].name;
+            dumps.extend(self.dump_qdiscs(ifindex, now).into_iter().map(|d| (name.clone(), d)));
+        }
+        show::qdiscs(&dumps, show, self.kernel)
+    }
+
+    fn show_classes(&self, devices: &[u32], show: &Show, now: Time) -> String {
+        let mut dumps: Vec<(String, ClassDump)> = Vec::new();
+        for device in devices.iter().filter_map(|&i| self.device(i)).filter(|d| !d.loopback) {
+            // The kernel looks below one qdisc where a parent is named.
+            let wanted =
+                |d: &ClassDump| show.parent == Handle::UNSPEC || d.classid.qdisc() == show.parent.qdisc();
+            let all = device.tree.dump_classes(now).into_iter().filter(wanted);
+            dumps.extend(all.map(|d| (device.name.clone(), d)));
+        }
+        show::classes(&dumps, show, self.kernel)
+    }
+
+    fn show_filters(&self, devices: &[u32], show: &Show, now: Time) -> String {
+        let mut dumps: Vec<(String, FilterDump)> = Vec::new();
+        for device in devices.iter().filter_map(|&i| self.device(i)).filter(|d| !d.loopback) {
+            let all = device.tree.dump_filters(show.parent, now).unwrap_or_default();
+            let wanted = |d: &FilterDump| {
+                (show.prio == 0 || u32::from(d.prio) == show.prio)
+                    && (show.protocol == 0 || d.protocol == show.protocol)
+                    && show.chain.is_none_or(|chain| d.chain == chain)
+            };
+            dumps.extend(all.into_iter().filter(wanted).map(|d| (device.name.clone(), d)));
+        }
+        show::filters(&dumps, show, self.kernel)
+    }
+
+    fn get_filter(&self, command: &Command, show: &Show, req: &FilterRequest, now: Time) -> Ran {
+        let ifindex = match self.tc_device(show.dev.as_deref()) {
+            Ok(ifindex) => ifindex,
+            Err(Some(failure)) => return refused(failure),
+            Err(None) => return refused(tc::refused(command, &no_device())),
+        };
+        let device = &self.devices[ifindex as usize - 1];
+        let found = device.tree.dump_filters(req.parent, now).unwrap_or_default().into_iter().find(|d| {
+            d.handle == req.handle
+                && d.prio == req.prio
+                && req.kind.as_deref().is_none_or(|kind| kind == d.kind)
+                && d.chain == req.chain.unwrap_or(0)
+        });
+        match found {
+            Some(dump) => Output::say(show::filters(&[(device.name.clone(), dump)], show, self.kernel)),
+            None => {
+                let error = KernelError::new(KernelError::ENOENT, "Specified filter handle not found");
+                refused(tc::refused(command, &error))
+            }
+        }
+    }
+}
+
+/// The kernel's answer to a request without a device.
+fn no_device() -> KernelError {
+    KernelError::errno(KernelError::ENODEV)
+}
+
+fn refused(failure: Failure) -> Ran {
+    Output {
+        stdout: String::new(),
+        stderr: failure.stderr,
+        status: failure.exit,
+        diagnostics: vec![failure.diagnostic],
+    }
+}

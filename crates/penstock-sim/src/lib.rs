@@ -8,6 +8,7 @@
 //! processor, and so on to a socket there.
 
 mod app;
+mod bench;
 mod dist;
 mod event;
 mod flow;
@@ -23,6 +24,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+pub use bench::bench_dumbbell;
 pub use dist::Dist;
 pub use histogram::Histogram;
 pub use results::{

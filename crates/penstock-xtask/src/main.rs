@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's own chores. `ci` is the whole gate; the other commands are its parts and the
 //! recorders and benchmarks that no test needs.
 
+mod bench;
 mod ci;
 mod record;
 mod tidy;
@@ -18,6 +19,9 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure speed
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Everything a change must pass: tidy, formatting, clippy, tests, docs, wasm, fuzzing
     Ci(ci::Args),
     /// Record vectors from the real kernel in exact virtual time
@@ -30,6 +34,7 @@ enum Command {
 
 fn main() -> Result<()> {
     match Args::parse().command {
+        Command::Bench(what) => bench::run(&what),
         Command::Ci(args) => ci::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Vectors(args) => vectors::run(&args),

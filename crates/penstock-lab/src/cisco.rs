@@ -1,5 +1,6 @@
 //! What an experiment must know of a Cisco configuration before it runs: which interfaces there are.
 
+use penstock_host::{Host, Prefix};
 use penstock_model::Diagnostic;
 use std::net::Ipv4Addr;
 
@@ -26,4 +27,23 @@ pub(crate) fn interfaces(text: &str) -> Result<Vec<Interface>, Vec<Diagnostic>> 
         }
     }
     Ok(found)
+}
+
+/// Gives a machine the addresses and static routes of a configuration, and lets it forward.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn configure(host: &mut Host, text: &str) -> Result<(), Vec<Diagnostic>> {
+    host.set_forwarding(true);
+    let mut faults = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["ip", "route", net, mask, via, ..] = words.as_slice() else { continue };
+        let (Ok(net), Ok(mask), Ok(via)) = (net.parse(), mask.parse::<Ipv4Addr>(), via.parse()) else { continue };
+        let prefix = Prefix::new(net, u32::from(mask).leading_ones() as u8);
+        if let Err(e) = host.add_route(prefix, via) {
+            faults.push(Diagnostic::error(e.to_string()).at("", number, 1, 1).source(line));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }

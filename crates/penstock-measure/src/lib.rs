@@ -7,6 +7,7 @@ pub mod number;
 pub mod plot;
 pub mod quantile;
 pub mod record;
+pub mod report;
 pub mod series;
 pub mod table;
 

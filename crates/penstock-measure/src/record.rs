@@ -34,7 +34,7 @@ pub struct Record {
     /// The programs, in the order of the file.
     #[serde(default)]
     pub apps: Vec<App>,
-    /// The flows, in the order of the file.
+    /// The flows, those that were described first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub flows: Vec<Flow>,
     /// The devices with their qdiscs and classes at the end.
@@ -97,6 +97,9 @@ pub struct Link {
     /// Rate of each direction (of the medium where it is shared), bits per second; absent for one without a limit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_bit_s: Option<f64>,
+    /// Rate at which each end sends, bits per second, where they differ; 0 for one without a limit.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub end_rates_bit_s: Vec<f64>,
     /// Propagation delay, one way.
     pub delay_ms: f64,
     /// Share of the frames it loses by chance, 0..=1.
@@ -154,6 +157,9 @@ pub struct App {
 /// One interim report of a program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Interval {
+    /// Stream within the program, from 0; absent where there is one only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stream: Option<u32>,
     /// Its begin, seconds from the program's own start.
     pub from_s: f64,
     /// Its end.
@@ -164,7 +170,7 @@ pub struct Interval {
     pub throughput_bit_s: f64,
 }
 
-/// A flow that was described rather than made by a program.
+/// A flow: one that was described, or a connection, a stream of datagrams, a series of echoes that a program made.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Flow {
     /// Its name in this run.
@@ -178,6 +184,9 @@ pub struct Flow {
     /// The group it is counted with.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub group: Option<String>,
+    /// The program that made it; absent for a flow that was described.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub app: Option<String>,
     /// When it started, seconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub start_s: Option<f64>,

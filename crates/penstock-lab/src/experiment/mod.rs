@@ -14,6 +14,7 @@ mod traffic;
 
 pub use source::{Place, Source, meant};
 pub use spec::*;
+pub(crate) use traffic::program;
 
 use penstock_model::{Diagnostic, Kernel, Span};
 use read::{Faults, Table};

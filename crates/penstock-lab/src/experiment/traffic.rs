@@ -267,7 +267,7 @@ impl Builder<'_> {
 const LONGEST_START: Span = Span::from_secs(86_400);
 
 /// The program of a command line: its first word that is not `sudo`, without folders.
-pub(super) fn program(run: &str) -> &str {
+pub(crate) fn program(run: &str) -> &str {
     let word = run.trim_start_matches('@').split_whitespace().find(|w| *w != "sudo").unwrap_or("");
     word.rsplit('/').next().unwrap_or(word)
 }

@@ -1,0 +1,383 @@
+//! The world that an experiment describes, with its setup done.
+
+use crate::experiment::{self as spec, Experiment, Script};
+use penstock_host::Prefix;
+use penstock_lang::token::{self, Line};
+use penstock_measure::record::SetupFailure;
+use penstock_model::{Diagnostic, Severity, Time};
+use penstock_sim::{
+    AppId, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, LinkSpec, Load, Sizes, Stack, TcpSpec,
+    Transport, World,
+};
+
+/// A world and which of its parts are which of the experiment's.
+pub(super) struct Built {
+    /// The world, at time zero.
+    pub(super) world: World,
+    /// Its hosts, in the order of the experiment's.
+    pub(super) hosts: Vec<HostId>,
+    /// Its programs, in the order of the experiment's.
+    pub(super) apps: Vec<AppId>,
+    /// For each of the experiment's flows its own, `count` of them.
+    pub(super) flows: Vec<Vec<FlowId>>,
+    /// Commands that failed where that is allowed.
+    pub(super) failures: Vec<SetupFailure>,
+}
+
+/// Most failed commands that are shown at once.
+const MOST: usize = 20;
+
+/// Programs of a machine's own shell; everything else is the simulator's to start.
+const SHELL: [&str; 14] = [
+    "tc",
+    "ip",
+    "iptables",
+    "iptables-save",
+    "iptables-restore",
+    "sysctl",
+    "ifconfig",
+    "route",
+    "arp",
+    "echo",
+    "modprobe",
+    "true",
+    "false",
+    ":",
+];
+
+/// Builds the world.
+pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Diagnostic>> {
+    let mut built = Built {
+        world: World::new(seed),
+        hosts: Vec::new(),
+        apps: Vec::new(),
+        flows: Vec::new(),
+        failures: Vec::new(),
+    };
+    let mut faults = Vec::new();
+    for host in &experiment.hosts {
+        built.host(host, experiment, &mut faults);
+    }
+    for link in &experiment.links {
+        built.link(link, experiment, &mut faults);
+    }
+    for (host, &id) in experiment.hosts.iter().zip(&built.hosts.clone()) {
+        built.setup(host, id, experiment, &mut faults);
+    }
+    // Who waits for another comes after it; the experiment was checked: nobody waits in a circle.
+    let mut made: Vec<Option<AppId>> = vec![None; experiment.apps.len()];
+    while made.contains(&None) {
+        for (i, app) in experiment.apps.iter().enumerate() {
+            let ready = app.after.is_none_or(|first| made[first].is_some());
+            if made[i].is_none() && ready {
+                made[i] =
+                    Some(built.app(app, app.after.and_then(|first| made[first]), experiment, &mut faults));
+            }
+        }
+    }
+    built.apps = made.into_iter().flatten().collect();
+    for flow in &experiment.flows {
+        built.flow(flow, experiment, &mut faults);
+    }
+    if !faults.is_empty() {
+        let more = faults.len().saturating_sub(MOST);
+        faults.truncate(MOST);
+        if more > 0 {
+            faults.push(Diagnostic::error(format!("and {more} more commands that failed")));
+        }
+        return Err(faults);
+    }
+    built.world.sample_every(experiment.sample());
+    Ok(built)
+}
+
+impl Built {
+    fn id(&self, name: &str, experiment: &Experiment) -> HostId {
+        let at = experiment.hosts.iter().position(|h| h.name == name);
+        self.hosts[at.expect("the experiment was checked: its hosts are there")]
+    }
+
+    fn host(&mut self, host: &spec::Host, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
+        let world = &mut self.world;
+        let id = world.add_host(&host.name, host.kernel);
+        self.hosts.push(id);
+        if host.os == spec::Os::WindowsXp {
+            world.set_stack(id, Stack::WindowsXp);
+        }
+        if let Some(cost) = &host.cost {
+            world.set_cost(id, Cost { packet: dist(&cost.packet), byte_ps: cost.byte_ps });
+        }
+        for (name, bytes) in &host.files {
+            world.add_file(name, *bytes);
+        }
+        for device in &host.devices {
+            let ifindex = world.add_device(id, &device.name);
+            let machine = world.host_mut(id);
+            let mut done = Ok(());
+            if let Some(mtu) = device.mtu {
+                done = done.and(machine.set_mtu(ifindex, mtu, Time::ZERO));
+            }
+            if let Some(packets) = device.txqueuelen {
+                done = done.and(machine.set_tx_queue_len(ifindex, packets, Time::ZERO));
+            }
+            for &(address, len) in &device.addresses {
+                done = done.and(machine.add_address(ifindex, Prefix::new(address, len)));
+            }
+            if let Err(e) = done {
+                faults.push(at(experiment, &device.place, format!("{}: {e}", device.name)));
+            }
+        }
+        if let Some((via, place)) = &host.via
+            && let Err(e) = world.host_mut(id).add_default_route(*via)
+        {
+            faults.push(at(experiment, place, format!("via: {e}")));
+        }
+        if let Some(script) = &host.cisco {
+            let done = crate::cisco::configure(world.host_mut(id), &script.text);
+            faults.extend(done.err().unwrap_or_default().into_iter().map(|mut fault| {
+                fault.file = script.file.clone();
+                fault
+            }));
+        }
+    }
+
+    fn link(&mut self, link: &spec::Link, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
+        let ends = link.ends.iter().map(|end| End {
+            host: self.id(&end.host, experiment),
+            device: end.dev.clone(),
+            rate: end.rate,
+            delay: end.delay,
+            loss_ppb: end.loss_ppb,
+            ring: end.ring,
+        });
+        let made = LinkSpec {
+            name: link.name.clone(),
+            ends: ends.collect(),
+            rate: link.rate,
+            delay: link.delay,
+            loss_ppb: link.loss_ppb,
+            framing: if link.ethernet { Framing::Ethernet } else { Framing::None },
+            duplex: if link.half_duplex { Duplex::Half } else { Duplex::Full },
+        };
+        if let Err(e) = self.world.add_link(made) {
+            faults.push(at(experiment, &link.place, e.to_string()));
+        }
+    }
+
+    /// Executes the setup of a host, line by line, the rest of it even when one fails.
+    fn setup(
+        &mut self,
+        host: &spec::Host,
+        id: HostId,
+        experiment: &Experiment,
+        faults: &mut Vec<Diagnostic>,
+    ) {
+        for script in &host.setup {
+            let lines = match lines(script, experiment) {
+                Ok(lines) => lines,
+                Err(wrong) => {
+                    faults.extend(wrong);
+                    continue;
+                }
+            };
+            for line in lines {
+                let command = Command::of(&line);
+                let output = self.world.exec(id, &command.text);
+                if output.status == 0 || line.may_fail {
+                    continue;
+                }
+                if host.setup_may_fail {
+                    self.failures.push(SetupFailure {
+                        host: host.name.clone(),
+                        command: command.text,
+                        message: output.stderr.trim_end().to_owned(),
+                    });
+                    continue;
+                }
+                faults.push(refusal(&host.name, script, &line, &command, &output, experiment));
+            }
+        }
+    }
+
+    fn app(
+        &mut self,
+        app: &spec::App,
+        after: Option<AppId>,
+        experiment: &Experiment,
+        faults: &mut Vec<Diagnostic>,
+    ) -> AppId {
+        let host = self.id(&app.on, experiment);
+        let id = match after {
+            Some(first) => self.world.add_app_after(host, &app.run, first, app.at),
+            None => self.world.add_app(host, &app.run, Time::from_ns(app.at.as_ns())),
+        };
+        let script = app.script.clone().or_else(|| {
+            let shell = SHELL.contains(&spec::program(&app.run));
+            shell.then(|| Script { text: app.run.clone(), line: 1, ..Script::default() })
+        });
+        if let Some(script) = script {
+            match lines(&script, experiment) {
+                Ok(lines) => {
+                    let commands = lines.iter().map(|line| Command::of(line).text).collect();
+                    self.world.set_commands(id, commands);
+                }
+                Err(wrong) => faults.extend(wrong),
+            }
+        }
+        id
+    }
+
+    fn flow(&mut self, flow: &spec::Flow, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
+        let transport = match &flow.tcp {
+            None => Transport::Udp,
+            Some(tcp) => Transport::Tcp(TcpSpec {
+                cc: tcp.cc.as_ref().map(|cc| if cc == "newreno" { "reno".to_owned() } else { cc.clone() }),
+                mss: tcp.mss,
+                ecn: tcp.ecn,
+                sack: tcp.sack,
+                sndbuf: tcp.sndbuf,
+                rcvbuf: tcp.rcvbuf,
+            }),
+        };
+        let made = self.world.add_flow(FlowSpec {
+            name: flow.name.clone(),
+            group: flow.group.clone().unwrap_or_default(),
+            from: self.id(&flow.from, experiment),
+            to: self.id(&flow.to, experiment),
+            to_addr: None,
+            count: flow.count,
+            transport,
+            load: load(&flow.load),
+            start: Time::from_ns(flow.at.0.as_ns()),
+            start_to: Time::from_ns(flow.at.1.as_ns()),
+            stop: flow.until.map(|t| Time::from_ns(t.as_ns())),
+            tos: flow.tos,
+            mark: flow.mark,
+            port: flow.port,
+        });
+        match made {
+            Ok(ids) => self.flows.push(ids),
+            Err(e) => faults.push(at(experiment, &flow.place, e.to_string())),
+        }
+    }
+}
+
+fn at(experiment: &Experiment, place: &spec::Place, message: String) -> Diagnostic {
+    experiment.sources[place.source].fault(place.span.clone(), message, "")
+}
+
+fn dist(dist: &spec::Dist) -> Dist {
+    match dist {
+        spec::Dist::Constant(span) => Dist::Constant(*span),
+        spec::Dist::Uniform(from, to) => Dist::Uniform { from: *from, to: *to },
+        spec::Dist::Exponential(mean) => Dist::Exponential { mean: *mean },
+        spec::Dist::Table(spans) => Dist::Table(spans.clone()),
+    }
+}
+
+fn load(load: &spec::Load) -> Load {
+    match load {
+        spec::Load::Greedy => Load::Greedy,
+        spec::Load::Bytes(bytes) => Load::Bytes(*bytes),
+        spec::Load::Rate(rate, size) => Load::steady(*rate, *size),
+        spec::Load::Packets(sizes, gap) => Load::Packets {
+            size: match sizes {
+                spec::Sizes::Constant(size) => Sizes::Constant(*size),
+                spec::Sizes::Uniform(from, to) => Sizes::Uniform { from: *from, to: *to },
+                spec::Sizes::Table(sizes) => Sizes::Table(sizes.clone()),
+            },
+            gap: dist(gap),
+        },
+    }
+}
+
+/// The lines of a script, or what in it is no plain command.
+fn lines(script: &Script, experiment: &Experiment) -> Result<Vec<Line>, Vec<Diagnostic>> {
+    token::script(&script.text).map_err(|wrong| {
+        let place = |mut d: Diagnostic| {
+            if script.file.is_empty() || inline(script, experiment).is_some() {
+                // A line of the experiment itself: its own column is not the file's.
+                let (message, help) = (d.message, d.help);
+                return at(experiment, &script.place, message).help(help);
+            }
+            d.file = script.file.clone();
+            d.line = d.line.max(1) + script.line - 1;
+            d
+        };
+        wrong.into_iter().map(place).collect()
+    })
+}
+
+/// Where the text of a script stands in the experiment, if it stands there letter by letter.
+fn inline(script: &Script, experiment: &Experiment) -> Option<usize> {
+    let source = &experiment.sources.get(script.place.source)?.text;
+    let begin = script.place.span.start + 1;
+    (source.get(begin..begin + script.text.len())? == script.text).then_some(begin)
+}
+
+/// One command line as it is handed to a host: words in quotes where they need them.
+struct Command {
+    text: String,
+    /// Column (from 1, in characters) of each word in `text`.
+    columns: Vec<u32>,
+}
+
+impl Command {
+    fn of(line: &Line) -> Command {
+        let mut text = String::new();
+        let mut columns = Vec::new();
+        for word in &line.words {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            columns.push(text.chars().count() as u32 + 1);
+            text.push_str(&quoted(&word.text));
+        }
+        Command { text, columns }
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:,=@%+!^*[]~{}".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// What to say of a command that failed: its own first line, where it stands, our advice.
+fn refusal(
+    host: &str,
+    script: &Script,
+    line: &Line,
+    command: &Command,
+    output: &penstock_host::Output,
+    experiment: &Experiment,
+) -> Diagnostic {
+    let said = output.stderr.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
+    let advice = output.diagnostics.iter().find(|d| d.severity == Severity::Error);
+    let message = match said.is_empty() {
+        true => format!("{host}: the command failed with status {}", output.status),
+        false => format!("{host}: {}", said.trim_end()),
+    };
+    let help = advice.map(|d| d.help.clone()).unwrap_or_default();
+    // The advice counts columns in the command as it was handed over; back to the word of the script.
+    let column = advice.map_or(0, |d| d.column);
+    let at_word = command.columns.iter().rposition(|&c| column >= c);
+    let word = at_word.filter(|_| column > 0).map(|i| &line.words[i]);
+    if let Some(begin) = inline(script, experiment) {
+        let source = &experiment.sources[script.place.source];
+        let span = match word.filter(|w| w.line <= 1) {
+            Some(word) => {
+                let chars = |n: u32| script.text.chars().take(n as usize).map(char::len_utf8).sum::<usize>();
+                begin + chars(word.column - 1)..begin + chars(word.column - 1 + word.len)
+            }
+            None => begin..begin + script.text.len(),
+        };
+        return source.fault(span, message, help);
+    }
+    let source = script.text.lines().nth(word.map_or(line.number, |w| w.line).max(1) as usize - 1);
+    let d = Diagnostic::error(message).help(help).source(source.unwrap_or(&line.source));
+    let number = word.map_or(line.number, |w| w.line).max(1) + script.line - 1;
+    d.at(&script.file, number, word.map_or(0, |w| w.column), word.map_or(1, |w| w.len))
+}

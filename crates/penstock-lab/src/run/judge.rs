@@ -1,0 +1,115 @@
+//! Expectations, judged.
+
+use super::Outcome;
+use super::outcome::distribution;
+use crate::experiment::{Experiment, Measure, Subject};
+use penstock_measure::{jain, record};
+use penstock_sim::{FlowResult, Histogram};
+
+/// Judges every expectation of the experiment.
+pub(super) fn judge(experiment: &Experiment, outcome: &Outcome) -> Vec<record::Expect> {
+    let judged = experiment.expects.iter().map(|expect| {
+        let measured = measure(&expect.measure, outcome).filter(|x| x.is_finite());
+        let ok = measured.is_some_and(|x| expect.range.hold(x));
+        record::Expect { what: expect.what.clone(), value: expect.value.clone(), measured, ok }
+    });
+    judged.collect()
+}
+
+fn measure(measure: &Measure, outcome: &Outcome) -> Option<f64> {
+    match &measure.subject {
+        Subject::App(i) => app(&outcome.record.apps[*i], measure),
+        Subject::Flow(name) => {
+            // All of its count: their names are its own with a number behind.
+            let is = |f: &record::Flow| {
+                let rest = f.name.strip_prefix(name.as_str());
+                let number =
+                    |r: &str| r.strip_prefix('-').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+                f.app.is_none() && rest.is_some_and(|r| r.is_empty() || number(r))
+            };
+            flows(outcome, measure, is)
+        }
+        Subject::Group(name) => flows(outcome, measure, |f| f.group.as_ref() == Some(name)),
+        Subject::Queue { host, dev, id } => queue(outcome, measure, host, dev, id.as_deref()),
+    }
+}
+
+fn app(app: &record::App, measure: &Measure) -> Option<f64> {
+    let count = |n: Option<u64>| n.map(|n| n as f64);
+    match measure.figure {
+        "throughput" => app.throughput_bit_s,
+        "bytes" => count(app.bytes),
+        "rtt" => app.rtt_ms?.named(measure.part),
+        "loss" => share(app.lost_packets?, app.sent_packets?),
+        "jitter" => app.jitter_ms,
+        "sent" => count(app.sent_packets),
+        "received" => count(app.received_packets),
+        "lost" => count(app.lost_packets),
+        "retransmits" => count(app.retransmitted_packets),
+        "duration" => Some((app.end_s? - app.start_s?) * 1000.0),
+        "exit" => app.exit.map(f64::from),
+        _ => None,
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn flows(outcome: &Outcome, measure: &Measure, is: impl Fn(&record::Flow) -> bool) -> Option<f64> {
+    let both = outcome.record.flows.iter().zip(&outcome.results.flows);
+    let (flows, results): (Vec<&record::Flow>, Vec<&FlowResult>) = both.filter(|(f, _)| is(f)).unzip();
+    if flows.is_empty() {
+        return None;
+    }
+    let sum = |f: fn(&record::Flow) -> u64| flows.iter().map(|x| f(x)).sum::<u64>();
+    match measure.figure {
+        "goodput" => Some(flows.iter().map(|f| f.goodput_bit_s).sum()),
+        "throughput" => Some(flows.iter().map(|f| f.throughput_bit_s).sum()),
+        "owd" => {
+            let mut all = Histogram::default();
+            results.iter().for_each(|r| all.merge(&r.owd));
+            distribution(&all)?.named(measure.part)
+        }
+        "jitter" => {
+            let jitters: Vec<f64> = flows.iter().filter_map(|f| f.jitter_ms).collect();
+            (!jitters.is_empty()).then(|| jitters.iter().sum::<f64>() / jitters.len() as f64)
+        }
+        "loss" => share(sum(|f| f.lost_packets), sum(|f| f.sent_packets)),
+        "sent" => Some(sum(|f| f.sent_packets) as f64),
+        "received" => Some(sum(|f| f.received_packets) as f64),
+        "lost" => Some(sum(|f| f.lost_packets) as f64),
+        "marked" => Some(sum(|f| f.marked_packets) as f64),
+        "retransmits" => Some(sum(|f| f.retransmitted_packets.unwrap_or(0)) as f64),
+        "fairness" => jain(&flows.iter().map(|f| f.goodput_bit_s).collect::<Vec<_>>()),
+        _ => None,
+    }
+}
+
+fn queue(outcome: &Outcome, measure: &Measure, host: &str, dev: &str, id: Option<&str>) -> Option<f64> {
+    let device = outcome.record.devices.iter().find(|d| d.host == host && d.dev == dev)?;
+    if let Some(class) = device.classes.iter().find(|c| Some(c.classid.as_str()) == id) {
+        return match measure.figure {
+            "bytes" => Some(class.bytes as f64),
+            "packets" => Some(class.packets as f64),
+            "drops" => Some(class.drops as f64),
+            "lended" => class.lended.map(|n| n as f64),
+            "borrowed" => class.borrowed.map(|n| n as f64),
+            _ => None,
+        };
+    }
+    let qdisc = device.qdiscs.iter().find(|q| match id {
+        Some(id) => q.handle == id,
+        None => q.parent == "root",
+    })?;
+    Some(match measure.figure {
+        "bytes" => qdisc.bytes,
+        "packets" => qdisc.packets,
+        "drops" => qdisc.drops,
+        "overlimits" => qdisc.overlimits,
+        "requeues" => qdisc.requeues,
+        "backlog" => qdisc.backlog,
+        "qlen" => qdisc.qlen,
+        _ => return None,
+    } as f64)
+}

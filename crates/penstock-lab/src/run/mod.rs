@@ -1,0 +1,65 @@
+//! From an experiment to a record: build its world, run it, measure, judge.
+
+mod build;
+mod folder;
+mod judge;
+mod outcome;
+
+pub use folder::{Folder, write_report};
+
+use crate::experiment::Experiment;
+use penstock_measure::{Record, Series};
+use penstock_model::{Diagnostic, Time};
+use penstock_sim::Results;
+
+/// How to run an experiment.
+pub struct Options<'a> {
+    /// A seed in place of the file's.
+    pub seed: Option<u64>,
+    /// Is told the share of the run that is done, 0 to 1.
+    pub progress: &'a mut dyn FnMut(f64),
+}
+
+/// What a run gave.
+pub struct Outcome {
+    /// The record.
+    pub record: Record,
+    /// What changed over time.
+    pub series: Series,
+    /// What each app printed, in the order of the record's apps.
+    pub outputs: Vec<String>,
+    /// What `tc -s -d` shows of each Linux device at the end: machine, device, text.
+    pub tc: Vec<(String, String, String)>,
+    /// The simulator's own account, for who wants more than the record holds.
+    pub results: Results,
+}
+
+/// In how many steps a run is made, so that progress can be told. Always the same: a run must not depend on who watches.
+const STEPS: i64 = 100;
+
+/// Runs an experiment on the simulator.
+///
+/// # Errors
+/// Commands of the setup that were refused (unless the experiment allows it), in the words of the tool, with file and
+/// line; what cannot be built.
+pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
+    let seed = options.seed.unwrap_or(experiment.seed);
+    let mut built = build::world(experiment, seed)?;
+    let end = experiment.duration.as_ns();
+    for step in 1..=STEPS {
+        let until = (i128::from(end) * i128::from(step) / i128::from(STEPS)) as i64;
+        built.world.run_quietly(Time::from_ns(until));
+        (options.progress)(step as f64 / STEPS as f64);
+    }
+    let results = built.world.results();
+    let mut outcome = outcome::collect(experiment, seed, built, results);
+    outcome.record.expects = judge::judge(experiment, &outcome);
+    Ok(outcome)
+}
+
+/// Names of the congestion controls a flow may ask for.
+pub fn congestion_controls() -> Vec<&'static str> {
+    // RFC 6582's NewReno is what Linux calls reno.
+    let known = penstock_tcp::cc::ALGORITHMS.iter().map(|a| a.name);
+    known.chain(["newreno"]).collect()
+}

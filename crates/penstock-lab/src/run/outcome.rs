@@ -1,0 +1,377 @@
+//! What a run gave, in the form of the record.
+
+use super::Outcome;
+use super::build::Built;
+use crate::experiment::Experiment;
+use penstock_host::NetDevice;
+use penstock_lang::{show, tc};
+use penstock_measure::record::{self, FORMAT, Record};
+use penstock_measure::{Distribution, Series};
+use penstock_model::rtnetlink::{ClassDump, QdiscDump};
+use penstock_model::{Handle, Kernel, Span, Time};
+use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
+
+/// Everything that is recorded of a run.
+pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, results: Results) -> Outcome {
+    let series = series(experiment, &built, &results);
+    let (apps, outputs) = apps(experiment, &built, &results);
+    let tc = tc_outputs(experiment, &mut built);
+    let record = Record {
+        format: FORMAT,
+        penstock: env!("CARGO_PKG_VERSION").to_owned(),
+        title: experiment.title.clone(),
+        about: experiment.about.clone(),
+        ground: "sim".to_owned(),
+        seed,
+        duration_s: experiment.duration.as_secs_f64(),
+        rig: rig(experiment, &built),
+        experiment: experiment.sources[0].text.clone(),
+        apps,
+        flows: flows(experiment, &built, &results),
+        devices: devices(experiment, &built, results.ended),
+        expects: Vec::new(),
+        setup_failures: std::mem::take(&mut built.failures),
+    };
+    Outcome { record, series, outputs, tc, results }
+}
+
+fn ms(span: Span) -> f64 {
+    span.as_ns() as f64 / 1e6
+}
+
+fn rig(experiment: &Experiment, built: &Built) -> record::Rig {
+    let hosts = experiment.hosts.iter().zip(&built.hosts).map(|(host, &id)| record::Host {
+        name: host.name.clone(),
+        kernel: host.cisco.is_none().then(|| host.kernel.name().to_owned()),
+        tcp: (host.os == crate::experiment::Os::WindowsXp).then(|| "windows-xp".to_owned()),
+        system: host.cisco.is_some().then(|| "cisco".to_owned()),
+        forwards: built.world.host(id).forwards(),
+        via: host.via.as_ref().map(|(via, _)| via.to_string()),
+        devices: (built.world.host(id).devices().iter().filter(|d| !d.loopback))
+            .map(|d| record::Interface {
+                dev: d.name.clone(),
+                addresses: d
+                    .addresses
+                    .iter()
+                    .map(|a| format!("{}/{}", a.prefix.addr, a.prefix.len))
+                    .collect(),
+            })
+            .collect(),
+    });
+    let links = experiment.links.iter().map(|link| record::Link {
+        ends: link.ends.iter().map(|e| format!("{}:{}", e.host, e.dev)).collect(),
+        rate_bit_s: link.rate.map(|r| r.bit_per_s() as f64),
+        end_rates_bit_s: match link.ends.iter().any(|e| e.rate.is_some()) {
+            true => {
+                link.ends.iter().map(|e| e.rate.or(link.rate).map_or(0.0, |r| r.bit_per_s() as f64)).collect()
+            }
+            false => Vec::new(),
+        },
+        delay_ms: ms(link.delay),
+        loss: (link.loss_ppb > 0).then(|| f64::from(link.loss_ppb) / 1e9),
+    });
+    record::Rig { hosts: hosts.collect(), links: links.collect() }
+}
+
+fn apps(experiment: &Experiment, built: &Built, results: &Results) -> (Vec<record::App>, Vec<String>) {
+    let mut outputs = Vec::new();
+    let apps = experiment.apps.iter().zip(&built.apps).map(|(app, id)| {
+        let result = &results.apps[id.0 as usize];
+        outputs.push(result.output.clone());
+        let mut rtts: Vec<f64> = result.rtts.iter().map(|ns| *ns as f64 / 1e6).collect();
+        let packets = result.packets;
+        let streams = result.intervals.iter().map(|i| i.stream).max().unwrap_or(0);
+        record::App {
+            name: app.name.clone(),
+            host: app.on.clone(),
+            run: app.run.clone(),
+            start_s: started(result).map(Time::as_secs_f64),
+            end_s: result.ended.map(Time::as_secs_f64),
+            exit: result.exit,
+            throughput_bit_s: result.throughput_bit_s.map(|x| x as f64),
+            bytes: result.bytes,
+            sent_packets: packets.map(|p| p.0),
+            received_packets: packets.map(|p| p.1),
+            lost_packets: packets.map(|p| p.0.saturating_sub(p.1)),
+            retransmitted_packets: retransmitted(result, results),
+            rtt_ms: Distribution::of(&mut rtts),
+            jitter_ms: result.jitter.map(ms),
+            intervals: result
+                .intervals
+                .iter()
+                .map(|i| {
+                    let long = (i.to - i.from).as_secs_f64();
+                    record::Interval {
+                        stream: (streams > 0).then_some(i.stream),
+                        from_s: i.from.as_secs_f64(),
+                        to_s: i.to.as_secs_f64(),
+                        bytes: i.bytes,
+                        throughput_bit_s: if long > 0.0 { i.bytes as f64 * 8.0 / long } else { 0.0 },
+                    }
+                })
+                .collect(),
+        }
+    });
+    let apps = apps.collect();
+    (apps, outputs)
+}
+
+fn started(result: &AppResult) -> Option<Time> {
+    (result.started != Time::MAX).then_some(result.started)
+}
+
+/// Segments sent again on the TCP connections of an app; `None` where it has none.
+fn retransmitted(app: &AppResult, results: &Results) -> Option<u64> {
+    let own = app.flows.iter().filter_map(|id| results.flows.get(id.0 as usize));
+    let tcp: Vec<u64> = own.filter(|f| f.proto == "tcp").map(|f| f.retransmitted_packets).collect();
+    (!tcp.is_empty()).then(|| tcp.iter().sum())
+}
+
+/// The distribution of a histogram of nanoseconds, in ms.
+pub(super) fn distribution(h: &Histogram) -> Option<Distribution> {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    Some(Distribution {
+        min: ms(h.min()?),
+        mean: ms(h.mean()?),
+        p50: ms(h.quantile(500)?),
+        p95: ms(h.quantile(950)?),
+        p99: ms(h.quantile(990)?),
+        max: ms(h.max()?),
+    })
+}
+
+fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<record::Flow> {
+    let host = |id: penstock_sim::HostId| built.world.host_name(id).to_owned();
+    results
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(i, flow)| {
+            let app = built
+                .apps
+                .iter()
+                .position(|id| results.apps[id.0 as usize].flows.iter().any(|f| f.0 as usize == i));
+            let life = life(flow, results.ended);
+            let rate = |bytes: u64| if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 };
+            record::Flow {
+                name: flow.name.clone(),
+                from: host(flow.from),
+                to: host(flow.to),
+                proto: flow.proto.to_owned(),
+                group: (!flow.group.is_empty()).then(|| flow.group.clone()),
+                app: app.map(|i| experiment.apps[i].name.clone()),
+                start_s: flow.started.map(Time::as_secs_f64),
+                end_s: flow.completed.map(Time::as_secs_f64),
+                sent_packets: flow.sent_packets,
+                received_packets: flow.received_packets,
+                lost_packets: flow.lost_packets,
+                marked_packets: flow.marked_packets,
+                retransmitted_packets: (flow.proto == "tcp").then_some(flow.retransmitted_packets),
+                goodput_bit_s: rate(flow.goodput_bytes),
+                throughput_bit_s: rate(flow.received_bytes.saturating_sub(14 * flow.received_packets)),
+                owd_ms: distribution(&flow.owd),
+                jitter_ms: (flow.received_packets > 1).then(|| ms(flow.jitter)),
+            }
+        })
+        .collect()
+}
+
+/// How long a flow lived, seconds: from its start to its end, or to the run's.
+fn life(flow: &FlowResult, ended: Time) -> f64 {
+    let last = flow.received_span.map(|(_, last)| last);
+    let end = flow.completed.map_or(ended, |done| last.map_or(done, |last| last.max(done).min(ended)));
+    flow.started.map_or(0.0, |start| (end - start).as_secs_f64())
+}
+
+fn devices(experiment: &Experiment, built: &Built, now: Time) -> Vec<record::Device> {
+    let mut found = Vec::new();
+    for (host, &id) in experiment.hosts.iter().zip(&built.hosts) {
+        if host.cisco.is_some() {
+            continue;
+        }
+        for device in built.world.host(id).devices().iter().filter(|d| !d.loopback) {
+            let qdiscs = device.tree.dump_qdiscs(now);
+            found.push(record::Device {
+                host: host.name.clone(),
+                dev: device.name.clone(),
+                qdiscs: qdiscs.iter().map(|q| qdisc(q, host.kernel)).collect(),
+                classes: device.tree.dump_classes(now).iter().map(class).collect(),
+            });
+        }
+    }
+    found
+}
+
+fn handle(handle: Handle) -> String {
+    if handle == Handle::UNSPEC { "0:".to_owned() } else { handle.to_string() }
+}
+
+fn qdisc(dump: &QdiscDump, kernel: Kernel) -> record::Qdisc {
+    // What tc prints after the parent and the references: the parameters.
+    let show = tc::Show { invisible: true, ..tc::Show::default() };
+    let line = show::qdiscs(&[(String::new(), dump.clone())], &show, kernel);
+    let line = line.lines().next().unwrap_or_default();
+    let mut words: Vec<&str> = line.split_whitespace().collect();
+    for (word, more) in [("qdisc", 2), ("dev", 1), ("root", 0), ("parent", 1), ("refcnt", 1)] {
+        if let Some(at) = words.iter().take(6).position(|w| *w == word) {
+            words.drain(at..(at + more + 1).min(words.len()));
+        }
+    }
+    let options = words.join(" ");
+    record::Qdisc {
+        kind: dump.kind.to_owned(),
+        handle: handle(dump.handle),
+        parent: dump.parent.to_string(),
+        options: (!options.is_empty()).then_some(options),
+        rate_bit_s: dump.options.u64("rate").map(|bytes| bytes as f64 * 8.0),
+        bytes: dump.stats.bytes,
+        packets: dump.stats.packets,
+        drops: dump.stats.drops.into(),
+        overlimits: dump.stats.overlimits.into(),
+        requeues: dump.stats.requeues.into(),
+        backlog: dump.stats.backlog.into(),
+        qlen: dump.stats.qlen.into(),
+    }
+}
+
+fn class(dump: &ClassDump) -> record::Class {
+    let rate = |name: &str| dump.options.u64(name).map(|bytes| bytes as f64 * 8.0);
+    let count = |name: &str| dump.xstats.as_ref().and_then(|x| x.u64(name));
+    let leaf_class = dump.options.u32("level").is_none_or(|level| level == 0);
+    record::Class {
+        kind: dump.kind.to_owned(),
+        classid: dump.classid.to_string(),
+        parent: dump.parent.to_string(),
+        leaf: dump.leaf.filter(|h| *h != Handle::UNSPEC).map(|h| h.to_string()),
+        rate_bit_s: rate("rate"),
+        ceil_bit_s: rate("ceil"),
+        prio: dump.options.u32("prio").filter(|_| dump.kind == "htb" && leaf_class),
+        bytes: dump.stats.bytes,
+        packets: dump.stats.packets,
+        drops: dump.stats.drops.into(),
+        lended: count("lends"),
+        borrowed: count("borrows"),
+    }
+}
+
+/// `tc -s -d qdisc|class|filter show` of each device of each Linux, in the form of its profile.
+fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String, String)> {
+    let mut texts = Vec::new();
+    for (host, &id) in experiment.hosts.iter().zip(&built.hosts) {
+        if host.cisco.is_some() || host.os != crate::experiment::Os::Linux {
+            continue;
+        }
+        let now = built.world.now();
+        let devices = built.world.host(id).devices().iter().filter(|d| !d.loopback);
+        let devices: Vec<(String, Vec<Handle>)> =
+            devices.map(|d| (d.name.clone(), parents_of_filters(d, now))).collect();
+        for (dev, parents) in devices {
+            let mut commands = vec![
+                format!("tc -s -d qdisc show dev {dev}"),
+                format!("tc -s -d class show dev {dev}"),
+                format!("tc -s -d filter show dev {dev}"),
+            ];
+            commands.extend(parents.iter().map(|p| format!("tc -s -d filter show dev {dev} parent {p}")));
+            let mut text = String::new();
+            for command in commands {
+                let output = built.world.exec(id, &command);
+                text.push_str(&format!("# {command}\n{}{}", output.stdout, output.stderr));
+                if !text.ends_with("\n\n") {
+                    text.push('\n');
+                }
+            }
+            texts.push((host.name.clone(), dev, text));
+        }
+    }
+    texts
+}
+
+/// Qdiscs and classes other than the root qdisc that have filters.
+fn parents_of_filters(device: &NetDevice, now: Time) -> Vec<Handle> {
+    let qdiscs = device.tree.dump_qdiscs(now);
+    let inner = qdiscs.iter().filter(|q| q.parent != Handle::ROOT).map(|q| q.handle);
+    let classes = device.tree.dump_classes(now).into_iter().map(|c| c.classid);
+    let mut found: Vec<Handle> = inner.chain(classes).filter(|h| *h != Handle::UNSPEC).collect();
+    found.retain(|&h| device.tree.dump_filters(h, now).is_ok_and(|filters| !filters.is_empty()));
+    found.dedup();
+    found
+}
+
+/// The simulator's series with units, and each app's goodput and round trips.
+fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
+    let mut all = Series::new();
+    let set = &results.series;
+    let seconds: Vec<f64> = set.times.iter().map(|t| t.as_secs_f64()).collect();
+    for series in &set.series {
+        let host = series.host.map_or(String::new(), |id| built.world.host_name(id).to_owned());
+        let times = &seconds[series.first.min(seconds.len())..];
+        let name = match series.metric {
+            Metric::Bytes => "throughput_bit_s",
+            Metric::Packets => "rate_packets_s",
+            Metric::Drops => "drops_packets",
+            Metric::Backlog => "backlog_bytes",
+            Metric::Qlen => "qlen_packets",
+            Metric::Goodput => "goodput_bit_s",
+            Metric::Cwnd => "cwnd_packets",
+            Metric::Srtt => "srtt_ms",
+            Metric::Owd => "owd_ms",
+        };
+        let curve = all.curve(&host, &series.object, name);
+        let values: Vec<f64> = series.values.iter().map(|v| *v as f64).collect();
+        match series.metric {
+            Metric::Bytes | Metric::Goodput => {
+                rates(times, &values, 8.0, |t, v| all.push(curve, t, v));
+            }
+            Metric::Packets => rates(times, &values, 1.0, |t, v| all.push(curve, t, v)),
+            Metric::Drops => {
+                for (t, pair) in times.iter().skip(1).zip(values.windows(2)) {
+                    all.push(curve, *t, pair[1] - pair[0]);
+                }
+            }
+            Metric::Backlog | Metric::Qlen | Metric::Cwnd => {
+                times.iter().zip(&values).for_each(|(t, v)| all.push(curve, *t, *v));
+            }
+            // Nothing was measured in an interval without packets.
+            Metric::Srtt | Metric::Owd => {
+                let measured = times.iter().zip(&values).filter(|(_, v)| **v > 0.0);
+                measured.for_each(|(t, v)| all.push(curve, *t, v / 1e6));
+            }
+        }
+    }
+    for (app, id) in experiment.apps.iter().zip(&built.apps) {
+        let result = &results.apps[id.0 as usize];
+        goodput(&mut all, &app.on, &app.name, result, results);
+        for (time, rtt) in result.rtt_times.iter().zip(&result.rtts) {
+            all.add(&app.on, &app.name, "rtt_ms", time.as_secs_f64(), *rtt as f64 / 1e6);
+        }
+    }
+    all
+}
+
+/// Differences of a counter as rates.
+fn rates(times: &[f64], values: &[f64], factor: f64, mut put: impl FnMut(f64, f64)) {
+    for (t, v) in times.windows(2).zip(values.windows(2)) {
+        if t[1] > t[0] {
+            // A counter that went back belongs to an object made anew.
+            put(t[1], (v[1] - v[0]).max(0.0) * factor / (t[1] - t[0]));
+        }
+    }
+}
+
+/// The goodput of all connections of an app together.
+fn goodput(all: &mut Series, host: &str, name: &str, app: &AppResult, results: &Results) {
+    let mut sums: Vec<(f64, f64)> = Vec::new();
+    for id in &app.flows {
+        let Some(flow) = results.flows.get(id.0 as usize).filter(|f| f.proto != "icmp") else { continue };
+        let object = format!("flow {}", flow.name);
+        for &(t, v) in all.points("", &object, "goodput_bit_s") {
+            match sums.binary_search_by(|s| s.0.total_cmp(&t)) {
+                Ok(at) => sums[at].1 += v,
+                Err(at) => sums.insert(at, (t, v)),
+            }
+        }
+    }
+    for (t, v) in sums {
+        all.add(host, name, "goodput_bit_s", t, v);
+    }
+}

@@ -1,0 +1,476 @@
+//! `report.html`: one run on one page that needs nothing else.
+
+mod classes;
+mod topology;
+
+use crate::number::Unit;
+use crate::plot::{CHART_STYLE, Chart, Level, Line, STYLE, Stroke, escape};
+use crate::record::{App, Device, Record};
+use crate::series::{Curve, Series};
+use std::fmt::Write as _;
+
+/// What a report is made of.
+pub struct Page<'a> {
+    /// The record.
+    pub record: &'a Record,
+    /// The series.
+    pub series: &'a Series,
+    /// What each app printed, in the order of the record.
+    pub outputs: &'a [String],
+    /// What tc showed of each device: machine, device, text.
+    pub tc: &'a [(String, String, String)],
+}
+
+/// Rules of the page; the colours are the charts' ([`STYLE`]).
+const PAGE_STYLE: &str = include_str!("report.css");
+
+/// The report as a page of its own: no network, no scripts, no fonts.
+pub fn html(page: &Page<'_>) -> String {
+    let r = page.record;
+    let mut out = String::new();
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{}</title>\
+         <style>{STYLE}{CHART_STYLE}{PAGE_STYLE}</style></head><body><main>\n",
+        escape(&r.title)
+    );
+    head(&mut out, r);
+    verdicts(&mut out, r);
+    section(&mut out, "Network", &topology::svg(r));
+    let charts = charts(page);
+    if !charts.is_empty() {
+        section(&mut out, "Over time", &charts);
+    }
+    section(&mut out, "Queues", &queues(page));
+    section(&mut out, "Programs", &apps(page));
+    if r.flows.iter().any(|f| f.app.is_none()) {
+        section(&mut out, "Flows", &flows(r));
+    }
+    section(&mut out, "Devices", &devices(page));
+    let text =
+        format!("<details><summary>experiment file</summary><pre>{}</pre></details>", escape(&r.experiment));
+    section(&mut out, "Experiment", &text);
+    let _ = write!(
+        out,
+        "<footer>penstock {} · ground {} · seed {} · record format {}</footer>\n</main></body></html>\n",
+        escape(&r.penstock),
+        escape(&r.ground),
+        r.seed,
+        r.format
+    );
+    out
+}
+
+fn section(out: &mut String, title: &str, body: &str) {
+    if !body.is_empty() {
+        let _ = write!(out, "<section><h2>{title}</h2>\n{body}</section>\n");
+    }
+}
+
+fn head(out: &mut String, r: &Record) {
+    let _ = write!(out, "<header><h1>{}</h1>", escape(&r.title));
+    if let Some(about) = &r.about {
+        let _ = write!(out, "<p class=\"about\">{}</p>", escape(about.trim()));
+    }
+    let machines = r.rig.hosts.len();
+    let _ = write!(
+        out,
+        "<p class=\"facts\"><span>{}</span><span>{machines} machines</span><span>{} links</span>\
+         <span>{} programs</span>",
+        Unit::Second.show(r.duration_s),
+        r.rig.links.len(),
+        r.apps.len()
+    );
+    let flows = r.flows.iter().filter(|f| f.app.is_none()).count();
+    if flows > 0 {
+        let _ = write!(out, "<span>{flows} flows</span>");
+    }
+    let _ = write!(out, "<span>seed {}</span></p></header>\n", r.seed);
+}
+
+/// What an expectation's number counts, by the figure that its `what` speaks of.
+pub fn expect_unit(what: &str) -> Unit {
+    let words = what.split_whitespace().rev();
+    let figure = words.into_iter().find(|w| !crate::Distribution::NAMES.contains(w)).unwrap_or_default();
+    match figure {
+        "throughput" | "goodput" => Unit::BitPerSecond,
+        "rtt" | "owd" | "jitter" | "duration" => Unit::Millisecond,
+        "bytes" | "backlog" => Unit::Byte,
+        "loss" => Unit::Share,
+        _ => Unit::Count,
+    }
+}
+
+fn verdicts(out: &mut String, r: &Record) {
+    if r.expects.is_empty() && r.setup_failures.is_empty() {
+        return;
+    }
+    out.push_str(
+        "<section class=\"verdicts\"><h2>Expected and measured</h2><table><thead><tr><th></th><th>what</th>\
+                  <th>expected</th><th class=\"n\">measured</th></tr></thead><tbody>",
+    );
+    for e in &r.expects {
+        let measured = e.measured.map_or("nothing".to_owned(), |x| expect_unit(&e.what).show(x));
+        let (class, mark) = if e.ok { ("ok", "✓ met") } else { ("bad", "✗ not met") };
+        let _ = write!(
+            out,
+            "<tr><td class=\"{class}\">{mark}</td><td>{}</td><td>{}</td><td class=\"n\">{measured}</td></tr>",
+            escape(&e.what),
+            escape(&e.value)
+        );
+    }
+    for f in &r.setup_failures {
+        let _ = write!(
+            out,
+            "<tr><td class=\"bad\">! refused</td><td>{}: <code>{}</code></td><td colspan=\"2\">{}</td></tr>",
+            escape(&f.host),
+            escape(&f.command),
+            escape(&f.message)
+        );
+    }
+    out.push_str("</tbody></table></section>\n");
+}
+
+/// Most curves of one chart; the rest would only hide each other.
+const MOST: usize = 8;
+
+fn line(name: &str, colour: usize, stroke: Stroke, points: &[(f64, f64)]) -> Line {
+    Line { name: name.to_owned(), colour, stroke, points: points.to_vec() }
+}
+
+/// Joins neighbours until there are few enough to see: each point is the mean of its neighbours.
+fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    let per = points.len().div_ceil(most.max(1)).max(1);
+    let mean = |c: &[(f64, f64)]| (c[c.len() - 1].0, c.iter().map(|p| p.1).sum::<f64>() / c.len() as f64);
+    points.chunks(per).map(mean).collect()
+}
+
+fn any(points: &[(f64, f64)]) -> bool {
+    points.iter().any(|p| p.1 > 0.0)
+}
+
+fn charts(page: &Page<'_>) -> String {
+    let r = page.record;
+    let x = (0.0, r.duration_s);
+    let mut out = String::from("<div class=\"charts\">");
+    let before = out.len();
+    let mut put = |chart: Chart| {
+        if !chart.lines.is_empty() {
+            let _ = write!(out, "<figure>{}</figure>", chart.svg());
+        }
+    };
+    let curves = |metric: &str, of: &dyn Fn(&Curve) -> Option<String>| {
+        let found = page.series.curves().iter().filter(|c| c.metric == metric && any(&c.points));
+        let named = found.filter_map(|c| of(c).map(|name| (name, c)));
+        named.take(MOST).collect::<Vec<_>>()
+    };
+    // Colours follow the program, not the chart: the same one looks the same everywhere.
+    let colour = |name: &str| {
+        let names = r.apps.iter().map(|a| a.name.as_str()).chain(r.flows.iter().map(|f| f.name.as_str()));
+        let shown = names.filter(|n| {
+            page.series.curves().iter().any(|c| {
+                (c.object == *n || c.object.strip_prefix("flow ") == Some(n))
+                    && matches!(c.metric.as_str(), "goodput_bit_s" | "rtt_ms")
+                    && any(&c.points)
+            })
+        });
+        let mut seen: Vec<&str> = Vec::new();
+        for n in shown {
+            if !seen.contains(&n) {
+                seen.push(n);
+            }
+        }
+        seen.iter().position(|n| *n == name).unwrap_or(0)
+    };
+    let app = |c: &Curve| r.apps.iter().any(|a| a.name == c.object).then(|| c.object.clone());
+    let described = |c: &Curve| {
+        let name = c.object.strip_prefix("flow ")?;
+        r.flows.iter().any(|f| f.name == name && f.app.is_none()).then(|| name.to_owned())
+    };
+    let goodput: Vec<_> = curves("goodput_bit_s", &app)
+        .into_iter()
+        .chain(curves("goodput_bit_s", &described))
+        .take(MOST)
+        .collect();
+    let mut chart = Chart::new("Throughput at the receiving program", Unit::BitPerSecond, x);
+    chart.lines = goodput
+        .iter()
+        .map(|(name, c)| line(name, colour(name), Stroke::Line, &thinned(&c.points, 150)))
+        .collect();
+    put(chart);
+    let mut chart = Chart::new("Round-trip time", Unit::Millisecond, x);
+    chart.lines =
+        curves("rtt_ms", &app).iter().map(|(n, c)| line(n, colour(n), Stroke::Dots, &c.points)).collect();
+    chart.log = spread(&chart);
+    put(chart);
+    let mut chart = Chart::new("One-way delay, mean of each interval", Unit::Millisecond, x);
+    let owd = curves("owd_ms", &|c| {
+        let name = c.object.strip_prefix("flow ")?;
+        let flow = r.flows.iter().find(|f| f.name == name)?;
+        // Echoes have their round trips above; a stream of acknowledgements would only repeat the path.
+        (flow.proto != "icmp").then(|| flow.app.clone().unwrap_or(name.to_owned()))
+    });
+    chart.lines =
+        owd.iter().map(|(n, c)| line(n, colour(n), Stroke::Dots, &thinned(&c.points, 300))).collect();
+    chart.log = spread(&chart);
+    put(chart);
+    for device in shaped(r) {
+        device_charts(page, device, x, &mut put);
+    }
+    if out.len() == before {
+        return String::new();
+    }
+    out.push_str("</div>");
+    out
+}
+
+/// Whether delays lie so far apart that only a logarithmic scale shows all of them.
+fn spread(chart: &Chart) -> bool {
+    let values = chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| *y > 0.0);
+    let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), y| (l.min(y), h.max(y)));
+    high > 30.0 * low
+}
+
+/// Devices whose qdiscs somebody set up.
+fn shaped(r: &Record) -> impl Iterator<Item = &Device> {
+    r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:"))
+}
+
+fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn FnMut(Chart)) {
+    let name = format!("{} {}", device.host, device.dev);
+    let leaf = |id: &str| !device.classes.iter().any(|c| c.parent == id);
+    let of = |metric: &str| {
+        let prefix = format!("{} class ", device.dev);
+        let classes =
+            page.series.curves().iter().filter(move |c| c.host == device.host && c.metric == metric);
+        let found = classes.filter_map(|c| Some((c.object.strip_prefix(&prefix)?.to_owned(), c)));
+        found.filter(|(id, c)| leaf(id) && any(&c.points)).take(MOST).collect::<Vec<_>>()
+    };
+    let index = |id: &str| device.classes.iter().filter(|c| leaf(&c.classid)).position(|c| c.classid == id);
+    let lines = |found: Vec<(String, &Curve)>| {
+        let line = |(id, c): &(String, &Curve)| {
+            line(id, index(id).unwrap_or(0), Stroke::Line, &thinned(&c.points, 150))
+        };
+        found.iter().map(line).collect::<Vec<_>>()
+    };
+    let mut chart = Chart::new(format!("{name}: rate of each class"), Unit::BitPerSecond, x);
+    chart.lines = lines(of("throughput_bit_s"));
+    let total =
+        device.classes.iter().filter(|c| c.parent == "root").find_map(|c| c.ceil_bit_s.or(c.rate_bit_s));
+    if let Some(ceil) = total.filter(|_| !chart.lines.is_empty()) {
+        chart.levels.push(Level { name: format!("ceil {}", Unit::BitPerSecond.show(ceil)), y: ceil });
+    }
+    put(chart);
+    let mut chart = Chart::new(format!("{name}: queued in each class"), Unit::Byte, x);
+    chart.lines = lines(of("backlog_bytes"));
+    put(chart);
+    if device.classes.is_empty() {
+        let own = page.series.curves().iter().filter(|c| {
+            c.host == device.host && c.object.starts_with(&format!("{} ", device.dev)) && any(&c.points)
+        });
+        let own: Vec<&Curve> = own.collect();
+        for (metric, title, unit) in
+            [("throughput_bit_s", "rate", Unit::BitPerSecond), ("backlog_bytes", "queued", Unit::Byte)]
+        {
+            let mut chart = Chart::new(format!("{name}: {title}"), unit, x);
+            let found = own.iter().filter(|c| c.metric == metric).take(MOST).enumerate();
+            let named = |c: &Curve| c.object[device.dev.len() + 1..].to_owned();
+            chart.lines =
+                found.map(|(i, c)| line(&named(c), i, Stroke::Line, &thinned(&c.points, 150))).collect();
+            put(chart);
+        }
+    }
+}
+
+fn queues(page: &Page<'_>) -> String {
+    let mut out = String::new();
+    for device in shaped(page.record) {
+        out.push_str(&classes::tree(page, device));
+    }
+    out
+}
+
+/// A table; columns whose cells are all empty are left out.
+struct Rows {
+    head: Vec<(&'static str, bool)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Rows {
+    /// Columns: name, whether numbers.
+    fn new(head: &[(&'static str, bool)]) -> Rows {
+        Rows { head: head.to_vec(), rows: Vec::new() }
+    }
+    fn html(&self) -> String {
+        let used: Vec<usize> =
+            (0..self.head.len()).filter(|&i| self.rows.iter().any(|r| !r[i].is_empty())).collect();
+        if used.is_empty() {
+            return String::new();
+        }
+        let class = |i: usize| if self.head[i].1 { " class=\"n\"" } else { "" };
+        let mut out = String::from("<div class=\"wide\"><table><thead><tr>");
+        for &i in &used {
+            let _ = write!(out, "<th{}>{}</th>", class(i), self.head[i].0);
+        }
+        out.push_str("</tr></thead><tbody>");
+        for row in &self.rows {
+            out.push_str("<tr>");
+            for &i in &used {
+                let _ = write!(out, "<td{}>{}</td>", class(i), row[i]);
+            }
+            out.push_str("</tr>");
+        }
+        out.push_str("</tbody></table></div>\n");
+        out
+    }
+}
+
+fn count(n: Option<u64>) -> String {
+    n.map(|n| Unit::Count.show(n as f64)).unwrap_or_default()
+}
+
+fn lost(app: &App) -> String {
+    match (app.lost_packets, app.sent_packets) {
+        (Some(lost), Some(sent)) if sent > 0 => {
+            format!("{} of {}", Unit::Count.show(lost as f64), Unit::Count.show(sent as f64))
+        }
+        _ => String::new(),
+    }
+}
+
+fn apps(page: &Page<'_>) -> String {
+    let r = page.record;
+    let mut rows = Rows::new(&[
+        ("name", false),
+        ("command", false),
+        ("from", true),
+        ("to", true),
+        ("exit", true),
+        ("throughput", true),
+        ("rtt mean", true),
+        ("p95", true),
+        ("max", true),
+        ("jitter", true),
+        ("lost", true),
+        ("sent again", true),
+    ]);
+    for app in &r.apps {
+        let rate = app.throughput_bit_s.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default();
+        let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
+        let s = |x: Option<f64>| x.map(|x| format!("{x:.1} s")).unwrap_or_default();
+        rows.rows.push(vec![
+            escape(&app.name),
+            format!("<code>{}</code>", escape(&app.run)),
+            s(app.start_s),
+            s(app.end_s),
+            app.exit.map(|e| e.to_string()).unwrap_or_default(),
+            rate,
+            ms(app.rtt_ms.map(|d| d.mean)),
+            ms(app.rtt_ms.map(|d| d.p95)),
+            ms(app.rtt_ms.map(|d| d.max)),
+            ms(app.jitter_ms),
+            lost(app),
+            count(app.retransmitted_packets),
+        ]);
+    }
+    let mut out = rows.html();
+    for (app, text) in r.apps.iter().zip(page.outputs).filter(|(_, text)| !text.trim().is_empty()) {
+        let _ = write!(
+            out,
+            "<details><summary>{} printed</summary><pre><b>{}$ {}</b>\n{}</pre></details>\n",
+            escape(&app.name),
+            escape(&app.host),
+            escape(&app.run),
+            escape(text)
+        );
+    }
+    out
+}
+
+/// Most rows of the table of flows; thousands are the business of `record.json`.
+const MOST_FLOWS: usize = 200;
+
+fn flows(r: &Record) -> String {
+    let mut rows = Rows::new(&[
+        ("name", false),
+        ("group", false),
+        ("way", false),
+        ("proto", false),
+        ("goodput", true),
+        ("delay mean", true),
+        ("p95", true),
+        ("max", true),
+        ("jitter", true),
+        ("sent", true),
+        ("lost", true),
+        ("marked", true),
+    ]);
+    let described = || r.flows.iter().filter(|f| f.app.is_none());
+    for f in described().take(MOST_FLOWS) {
+        let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
+        rows.rows.push(vec![
+            escape(&f.name),
+            escape(f.group.as_deref().unwrap_or_default()),
+            format!("{} → {}", escape(&f.from), escape(&f.to)),
+            f.proto.clone(),
+            Unit::BitPerSecond.show(f.goodput_bit_s),
+            ms(f.owd_ms.map(|d| d.mean)),
+            ms(f.owd_ms.map(|d| d.p95)),
+            ms(f.owd_ms.map(|d| d.max)),
+            ms(f.jitter_ms),
+            count(Some(f.sent_packets)),
+            count(Some(f.lost_packets)),
+            count(Some(f.marked_packets).filter(|n| *n > 0)),
+        ]);
+    }
+    let mut out = rows.html();
+    let more = described().count().saturating_sub(MOST_FLOWS);
+    if more > 0 {
+        let _ = write!(out, "<p class=\"note\">and {more} more in record.json</p>");
+    }
+    let goodputs: Vec<f64> = described().map(|f| f.goodput_bit_s).collect();
+    if let Some(index) = crate::jain(&goodputs).filter(|_| goodputs.len() > 1) {
+        let _ = write!(out, "<p class=\"note\">Jain's fairness index of the goodputs: {index:.3}</p>");
+    }
+    out
+}
+
+fn devices(page: &Page<'_>) -> String {
+    let mut rows = Rows::new(&[
+        ("device", false),
+        ("root qdisc", false),
+        ("sent", true),
+        ("packets", true),
+        ("dropped", true),
+        ("overlimits", true),
+        ("still queued", true),
+    ]);
+    for d in &page.record.devices {
+        let Some(root) = d.qdiscs.iter().find(|q| q.parent == "root") else { continue };
+        rows.rows.push(vec![
+            format!("{} {}", escape(&d.host), escape(&d.dev)),
+            format!("{} {}", escape(&root.kind), escape(&root.handle)),
+            Unit::Byte.show(root.bytes as f64),
+            count(Some(root.packets)),
+            count(Some(root.drops)),
+            count(Some(root.overlimits)),
+            count(Some(root.qlen).filter(|n| *n > 0)),
+        ]);
+    }
+    let mut out = rows.html();
+    for (host, dev, text) in page.tc {
+        let shown = shaped(page.record).any(|d| d.host == *host && d.dev == *dev);
+        if shown {
+            let _ = write!(
+                out,
+                "<details><summary>tc on {} {}</summary><pre>{}</pre></details>\n",
+                escape(host),
+                escape(dev),
+                escape(text)
+            );
+        }
+    }
+    out
+}

@@ -39,7 +39,9 @@ pub(crate) fn configure(host: &mut Host, text: &str) -> Result<(), Vec<Diagnosti
     for (number, line) in (1..).zip(text.lines()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["ip", "route", net, mask, via, ..] = words.as_slice() else { continue };
-        let (Ok(net), Ok(mask), Ok(via)) = (net.parse(), mask.parse::<Ipv4Addr>(), via.parse()) else { continue };
+        let (Ok(net), Ok(mask), Ok(via)) = (net.parse(), mask.parse::<Ipv4Addr>(), via.parse()) else {
+            continue;
+        };
         let prefix = Prefix::new(net, u32::from(mask).leading_ones() as u8);
         if let Err(e) = host.add_route(prefix, via) {
             faults.push(Diagnostic::error(e.to_string()).at("", number, 1, 1).source(line));

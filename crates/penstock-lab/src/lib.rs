@@ -2,6 +2,7 @@
 
 mod cisco;
 pub mod experiment;
+pub mod machine;
 pub mod replay;
 pub mod run;
 pub mod study;

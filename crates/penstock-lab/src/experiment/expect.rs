@@ -55,6 +55,7 @@ const FLOW: Figures = &[
     ("lost", Unit::Plain, false),
     ("marked", Unit::Plain, false),
     ("retransmits", Unit::Plain, false),
+    ("duration", Unit::Time, false),
     ("fairness", Unit::Plain, false),
 ];
 const QDISC: Figures = &[

@@ -180,7 +180,7 @@ impl Builder<'_> {
         {
             host.cisco = self.script(&text, "cisco", value.span(), faults);
         }
-        if let Some(value) = table.take("tcp") {
+        if let Some(value) = table.take("os") {
             host.os = os(value, faults).unwrap_or(host.os);
         }
         if let Some(value) = table.take("cost") {
@@ -314,24 +314,19 @@ fn same_net(a: std::net::Ipv4Addr, b: std::net::Ipv4Addr, len: u8) -> bool {
     (u32::from(a) ^ u32::from(b)) & mask == 0
 }
 
-/// `tcp = { os = "windows-xp" }`.
+/// `os = "windows-xp"`.
 fn os(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Os> {
-    let mut table = Table::of(value, "a host's tcp", faults)?;
-    let found = table.need("os", "os = \"windows-xp\"", faults).and_then(|value| {
-        let text = read::string("os", value, faults)?;
-        let names: Vec<&str> = Os::ALL.iter().map(|(name, _)| *name).collect();
-        let os = Os::ALL.iter().find(|(name, _)| *name == text).map(|(_, os)| *os);
-        if os.is_none() {
-            let help = match meant(&text, &names) {
-                Some(name) => format!("did you mean \"{name}\"?"),
-                None => format!("there are \"{}\"", names.join("\" and \"")),
-            };
-            faults.add(value.span(), format!("os: no TCP is known of \"{text}\""), help);
-        }
-        os
-    });
-    table.finish(faults);
-    found
+    let text = read::string("os", value, faults)?;
+    let names: Vec<&str> = Os::ALL.iter().map(|(name, _)| *name).collect();
+    let os = Os::ALL.iter().find(|(name, _)| *name == text).map(|(_, os)| *os);
+    if os.is_none() {
+        let help = match meant(&text, &names) {
+            Some(name) => format!("did you mean \"{name}\"?"),
+            None => format!("there are \"{}\"", names.join("\" and \"")),
+        };
+        faults.add(value.span(), format!("os: \"{text}\" is unknown"), help);
+    }
+    os
 }
 
 /// `files = { "video.wmv" = "30mb" }`.

@@ -122,7 +122,11 @@ impl<'l> Builder<'l> {
                 faults.add(place, "base: too many files stand on one another", "does one name itself?");
             } else {
                 match self.open(&path, name) {
-                    Ok((path, text)) => self.file(text, &path, depth + 1),
+                    Ok((path, text)) => {
+                        self.file(text, &path, depth + 1);
+                        // What to expect of another experiment says nothing about this one.
+                        self.expects.clear();
+                    }
                     Err(e) => faults.add(place, format!("base: cannot read {path}: {e}"), ""),
                 }
             }

@@ -40,7 +40,7 @@ cost   = { packet = "20us", spread = "5us", byte = "0.8ns" }
 [host.u5]
 eth0 = "10.3.34.11/24"
 via  = "10.3.34.22"
-tcp  = { os = "windows-xp" }
+os   = "windows-xp"
 files = { "video.wmv" = "30mb" }
 
 [[link]]
@@ -270,10 +270,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "3:9: [host.a] has \"cisco\" and \"setup\" | everything stands in the configuration",
         ),
         (
-            "[host.a]\ntcp = { os = \"windowsxp\" }\n",
-            "2:14: os: no TCP is known of \"windowsxp\" | did you mean \"windows-xp\"?",
+            "[host.a]\nos = \"windowsxp\"\n",
+            "2:6: os: \"windowsxp\" is unknown | did you mean \"windows-xp\"?",
         ),
-        ("[host.a]\ntcp = \"windows-xp\"\n", "2:7: a host's tcp is a string, not a table | write { … }"),
+        ("[host.a]\nos = { a = 1 }\n", "2:6: os is a table, not text | write it in quotes"),
         (
             "[host.a]\ncost = \"quick\"\n",
             "2:8: cost: \"quick\" is no time | write a number and s, ms, us or ns: cost = \"50ms\"",

@@ -1,6 +1,7 @@
 //! The world that an experiment describes, with its setup done.
 
 use crate::experiment::{self as spec, Experiment, Script};
+use crate::machine::quoted;
 use penstock_host::Prefix;
 use penstock_lang::token::{self, Line};
 use penstock_measure::record::SetupFailure;
@@ -334,14 +335,6 @@ impl Command {
             text.push_str(&quoted(&word.text));
         }
         Command { text, columns }
-    }
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:,=@%+!^*[]~{}".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

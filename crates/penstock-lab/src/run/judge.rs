@@ -81,6 +81,12 @@ fn flows(outcome: &Outcome, measure: &Measure, is: impl Fn(&record::Flow) -> boo
         "lost" => Some(sum(|f| f.lost_packets) as f64),
         "marked" => Some(sum(|f| f.marked_packets) as f64),
         "retransmits" => Some(sum(|f| f.retransmitted_packets.unwrap_or(0)) as f64),
+        "duration" => {
+            // None while one of them still runs: what it takes is not known.
+            let took: Option<Vec<f64>> =
+                flows.iter().map(|f| Some((f.end_s? - f.start_s?) * 1000.0)).collect();
+            took.map(|t| t.iter().sum::<f64>() / t.len() as f64)
+        }
         "fairness" => jain(&flows.iter().map(|f| f.goodput_bit_s).collect::<Vec<_>>()),
         _ => None,
     }

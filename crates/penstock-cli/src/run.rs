@@ -1,0 +1,252 @@
+//! `penstock run`.
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use penstock_lab::run::{Options, Outcome};
+use penstock_lab::{experiment, run};
+use penstock_measure::number::Unit;
+use penstock_measure::record::Record;
+use penstock_measure::report::expect_unit;
+use penstock_measure::table::{Align, Table};
+use penstock_model::Diagnostic;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What `penstock run` takes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 when every [[expect]] was met (or there is none), 1 when one was not, 2 on errors.\n\
+                        Try:  penstock run examples/home-line.toml"
+)]
+pub struct Args {
+    /// The experiment file (TOML)
+    file: PathBuf,
+    /// Where it runs: sim (the simulator)
+    #[arg(long, value_name = "GROUND", default_value = "sim")]
+    on: String,
+    /// Seed in place of the file's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Folder for the run [default: runs/ and the file's name]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the record as JSON instead of the summary
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints what is wrong; exit status 2.
+pub fn refuse(faults: &[Diagnostic]) -> ExitCode {
+    for fault in faults {
+        eprintln!("{fault}");
+    }
+    ExitCode::from(2)
+}
+
+/// A bar on a terminal; nothing elsewhere.
+pub fn bar(what: &str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(1000);
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {elapsed}");
+    bar.set_style(style.expect("the template is right").progress_chars("━╸ "));
+    bar.set_message(what.to_owned());
+    bar
+}
+
+/// Runs it.
+pub fn main(args: &Args) -> Result<ExitCode> {
+    match args.on.as_str() {
+        "sim" => {}
+        "kernel" | "virtual" => {
+            anyhow::bail!(
+                "this version cannot run on \"{}\" yet; the only ground it has is sim (leave out --on)",
+                args.on
+            );
+        }
+        other => anyhow::bail!("there is no ground \"{other}\"; there is sim"),
+    }
+    let experiment = match experiment::load(&args.file) {
+        Ok(experiment) => experiment,
+        Err(faults) => return Ok(refuse(&faults)),
+    };
+    let bar = bar(&experiment.title);
+    let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
+    let outcome = run::run(&experiment, &mut Options { seed: args.seed, progress: &mut progress });
+    bar.finish_and_clear();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(faults) => {
+            let code = refuse(&faults);
+            eprintln!("penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)");
+            return Ok(code);
+        }
+    };
+    let folder = args.out.clone().unwrap_or_else(|| crate::default_out(&args.file));
+    outcome.write(&folder).map_err(anyhow::Error::msg)?;
+    if args.json {
+        crate::print(&outcome.record.to_json())?;
+    } else {
+        let mut text = summary(&outcome);
+        text.push_str(&format!("\n{}\n", folder.join("report.html").display()));
+        crate::print(&text)?;
+    }
+    Ok(ExitCode::from(u8::from(!outcome.record.holds())))
+}
+
+/// The summary of a run.
+fn summary(outcome: &Outcome) -> String {
+    let r = &outcome.record;
+    let mut text = format!("{} ({}, seed {})\n", r.title, Unit::Second.show(r.duration_s), r.seed);
+    for part in [apps(r), flows(r), queues(r), expects(r)] {
+        if !part.is_empty() {
+            text.push('\n');
+            text.push_str(&part);
+        }
+    }
+    for failure in &r.setup_failures {
+        text.push_str(&format!(
+            "\nrefused on {}: {}\n  {}\n",
+            failure.host, failure.command, failure.message
+        ));
+    }
+    text
+}
+
+fn apps(r: &Record) -> String {
+    let mut table = Table::new(&[
+        ("program", Align::Left),
+        ("throughput", Align::Right),
+        ("rtt mean", Align::Right),
+        ("p95", Align::Right),
+        ("max", Align::Right),
+        ("jitter", Align::Right),
+        ("lost", Align::Right),
+        ("exit", Align::Right),
+    ]);
+    for app in &r.apps {
+        let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
+        let lost = match (app.lost_packets, app.sent_packets) {
+            (Some(lost), Some(sent)) => format!("{lost}/{sent}"),
+            _ => String::new(),
+        };
+        // A server that still waits has nothing to say of itself.
+        if app.exit.is_none()
+            && app.throughput_bit_s.is_none()
+            && app.rtt_ms.is_none()
+            && app.start_s.is_some()
+        {
+            continue;
+        }
+        let exit = match (app.exit, app.start_s) {
+            (Some(status), _) => status.to_string(),
+            (None, None) => "never started".to_owned(),
+            (None, Some(_)) => "running".to_owned(),
+        };
+        table.row([
+            app.name.clone(),
+            app.throughput_bit_s.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default(),
+            ms(app.rtt_ms.map(|d| d.mean)),
+            ms(app.rtt_ms.map(|d| d.p95)),
+            ms(app.rtt_ms.map(|d| d.max)),
+            ms(app.jitter_ms),
+            lost,
+            exit,
+        ]);
+    }
+    if table.is_empty() { String::new() } else { table.text(2) }
+}
+
+/// Most flows in the summary.
+const MOST: usize = 16;
+
+fn flows(r: &Record) -> String {
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("goodput", Align::Right),
+        ("delay mean", Align::Right),
+        ("p95", Align::Right),
+        ("max", Align::Right),
+        ("lost", Align::Right),
+        ("took", Align::Right),
+    ]);
+    let described = || r.flows.iter().filter(|f| f.app.is_none());
+    for flow in described().take(MOST) {
+        let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
+        let took = flow.start_s.zip(flow.end_s).map(|(from, to)| (to - from) * 1000.0);
+        table.row([
+            flow.name.clone(),
+            Unit::BitPerSecond.show(flow.goodput_bit_s),
+            ms(flow.owd_ms.map(|d| d.mean)),
+            ms(flow.owd_ms.map(|d| d.p95)),
+            ms(flow.owd_ms.map(|d| d.max)),
+            format!("{}/{}", flow.lost_packets, flow.sent_packets),
+            ms(took.filter(|_| flow.proto == "tcp")),
+        ]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let more = described().count().saturating_sub(MOST);
+    let rest = if more > 0 { format!("  and {more} more in the record\n") } else { String::new() };
+    table.text(2) + &rest
+}
+
+fn queues(r: &Record) -> String {
+    let mut table = Table::new(&[
+        ("queue", Align::Left),
+        ("kind", Align::Left),
+        ("rate", Align::Right),
+        ("ceil", Align::Right),
+        ("sent", Align::Right),
+        ("dropped", Align::Right),
+        ("borrowed", Align::Right),
+    ]);
+    let bit = |x: Option<f64>| x.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default();
+    let count = |n: u64| Unit::Count.show(n as f64);
+    for d in r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:" || q.drops > 0)) {
+        for q in d.qdiscs.iter().filter(|q| q.parent == "root" || d.classes.is_empty()) {
+            table.row([
+                format!("{} {} {}", d.host, d.dev, q.handle),
+                q.kind.clone(),
+                bit(q.rate_bit_s),
+                String::new(),
+                Unit::Byte.show(q.bytes as f64),
+                count(q.drops),
+                String::new(),
+            ]);
+        }
+        for c in d.classes.iter().take(MOST) {
+            table.row([
+                format!("{} {} {}", d.host, d.dev, c.classid),
+                format!("{} class", c.kind),
+                bit(c.rate_bit_s),
+                bit(c.ceil_bit_s),
+                Unit::Byte.show(c.bytes as f64),
+                count(c.drops),
+                c.borrowed.map(count).unwrap_or_default(),
+            ]);
+        }
+    }
+    if table.is_empty() { String::new() } else { table.text(2) }
+}
+
+fn expects(r: &Record) -> String {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("expected", Align::Left),
+        ("value", Align::Left),
+        ("measured", Align::Right),
+    ]);
+    for e in &r.expects {
+        table.row([
+            if e.ok { "met".to_owned() } else { "NOT MET".to_owned() },
+            e.what.clone(),
+            e.value.clone(),
+            e.measured.map_or("nothing".to_owned(), |x| expect_unit(&e.what).show(x)),
+        ]);
+    }
+    if table.is_empty() { String::new() } else { table.text(2) }
+}

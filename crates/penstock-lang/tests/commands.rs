@@ -1,6 +1,6 @@
 //! What the real tc says of a command, against what we say: exit code and first line, word for word.
 //!
-//! `golden/commands-6.1.txt` and `golden/commands-2.6.35.txt` were recorded by `golden/record-commands` with iproute2 6.1.0 and 2.6.35 on
+//! `golden/commands-6.1.txt` and `golden/commands-2.6.35.txt` were recorded by `golden/record-commands.sh` with iproute2 6.1.0 and 2.6.35 on
 //! Linux 6.12.117. A line of them is exit code, first line of stderr (empty where that is a usage text), command.
 
 use penstock_lang::tc::{self, Command, Env, Failure, Link};

@@ -1,12 +1,16 @@
 //! `print_class`. tc 6.1.0 knows no JSON of classes: `-j` prints the same text.
 
-use super::{Out, stats};
+use super::{Out, graph, stats};
 use crate::tc::{Show, kinds};
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, Kernel};
 
 pub fn print(dumps: &[(String, ClassDump)], show: &Show, kernel: Kernel) -> String {
     let mut out = Out::new(&show.form, kernel, false);
+    if show.form.graph {
+        graph::print(dumps, &mut out);
+        return out.finish();
+    }
     for (dev, dump) in dumps {
         let qdisc = show.qdisc == Handle::UNSPEC || show.qdisc.major() == dump.classid.major();
         let class = show.classid == Handle::UNSPEC || show.classid == dump.classid;
@@ -37,7 +41,7 @@ fn one(dev: &str, dump: &ClassDump, show: &Show, out: &mut Out) {
     if out.form.stats {
         // sch_tbf has no counters for its one class; tc ends the empty line.
         if dump.kind != "tbf" {
-            stats(&dump.stats, out);
+            stats(&dump.stats, " ", out);
         }
         out.text_only(format_args!("\n"));
         if let Some(xstats) = &dump.xstats

@@ -6,6 +6,7 @@
 
 mod class;
 mod filter;
+mod graph;
 mod out;
 mod qdisc;
 
@@ -58,9 +59,9 @@ pub fn filters(dumps: &[(String, FilterDump)], show: &Show, kernel: Kernel) -> S
     filter::print(dumps, show, kernel)
 }
 
-/// Counters, as both qdiscs and classes have them. No newline at the end.
-fn stats(stats: &Stats, out: &mut Out) {
-    out.text_only(format_args!(" "));
+/// Counters, as both qdiscs and classes have them, each line behind `prefix`. No newline at the end.
+fn stats(stats: &Stats, prefix: &str, out: &mut Out) {
+    out.text_only(format_args!("{prefix}"));
     out.num("bytes", stats.bytes, format_args!("Sent {} bytes", stats.bytes));
     out.num("packets", stats.packets, format_args!(" {} pkt", stats.packets));
     out.num("drops", stats.drops, format_args!(" (dropped {}", stats.drops));
@@ -68,16 +69,15 @@ fn stats(stats: &Stats, out: &mut Out) {
     out.num("requeues", stats.requeues, format_args!(" requeues {}) ", stats.requeues));
     let old = out.old();
     if let Some((bytes_per_s, packets_per_s)) = stats.rate {
-        out.text_only(format_args!("\n "));
+        out.text_only(format_args!("\n{prefix}"));
         out.rate(Some("rate"), "rate ", bytes_per_s, "");
         out.num("pps", packets_per_s, format_args!(" {packets_per_s}pps{}", if old { " " } else { "" }));
-    }
-    // The old form goes on behind the rate; so does the new one where the kernel sends 32-bit rates.
-    if stats.rate.is_none() {
+    } else {
         out.nl();
     }
+    // Behind a rate the line goes on, today with the prefix once more.
     if !old || stats.rate.is_none() {
-        out.text_only(format_args!(" "));
+        out.text_only(format_args!("{prefix}"));
     }
     out.size("backlog", "backlog ", stats.backlog, "");
     out.num("qlen", stats.qlen, format_args!(" {}p", stats.qlen));

@@ -4,7 +4,7 @@
 //! 2.6.35 `tc/tc_util.c` `print_rate`, `print_size`, `print_time`.
 
 use super::Form;
-use penstock_model::{Kernel, time::general};
+use penstock_model::{Kernel, Options, time::general};
 use std::fmt::{Arguments, Display, Write};
 
 /// Where tc's words go.
@@ -52,6 +52,11 @@ impl Out {
     /// The profile.
     pub fn kernel(&self) -> Kernel {
         self.kernel
+    }
+    /// A rate of a dump as this tc sees it: that of 2010 knows only the 32-bit field, which is all ones above.
+    pub fn wire_rate(&self, options: &Options, name: &str) -> u64 {
+        let rate = options.u64(name).unwrap_or(0);
+        if self.old() { rate.min(u64::from(u32::MAX)) } else { rate }
     }
     /// Whether this is JSON.
     pub fn is_json(&self) -> bool {
@@ -290,7 +295,7 @@ pub fn time_text(us: u32, old: bool) -> String {
 /// `print_rate` of bytes per second.
 pub fn rate_text(bytes_per_s: u64, iec: bool, kernel: Kernel) -> String {
     if kernel == Kernel::V2_6_35 {
-        let bits = bytes_per_s as u32 as f64 * 8.0;
+        let bits = bytes_per_s as f64 * 8.0;
         return match (iec, bits) {
             // 2.6.35 divides and multiplies by 1024 here, and prints the bits.
             (true, b) if b >= 1000.0 * 1024.0 * 1024.0 => format!("{b:.0}Mibit"),

@@ -3,13 +3,14 @@
 use super::{Out, stats};
 use crate::tc::{Show, kinds};
 use penstock_model::rtnetlink::QdiscDump;
-use penstock_model::{Handle, Kernel};
+use penstock_model::{Handle, Kernel, Options};
 
 pub fn print(dumps: &[(String, QdiscDump)], show: &Show, kernel: Kernel) -> String {
     let mut out = Out::new(&show.form, kernel, true);
     for (dev, dump) in dumps {
         let handle = show.handle == Handle::UNSPEC || show.handle == dump.handle;
-        let parent = show.parent == Handle::UNSPEC || show.parent == dump.parent;
+        // tc of 2010 leaves the parent to the kernel, which does not look at it.
+        let parent = out.old() || show.parent == Handle::UNSPEC || show.parent == dump.parent;
         if handle && parent {
             one(dev, dump, show, &mut out);
         }
@@ -41,13 +42,40 @@ fn one(dev: &str, dump: &QdiscDump, show: &Show, out: &mut Out) {
     kinds::print_qdisc(dump.kind, &dump.options, out);
     out.close_object();
     out.nl();
+    if out.form.details
+        && let Some(stab) = dump.options.nested("stab")
+    {
+        print_stab(stab, out);
+        out.nl();
+    }
     if out.form.stats {
-        stats(&dump.stats, out);
+        stats(&dump.stats, " ", out);
         out.nl();
         if let Some(xstats) = &dump.xstats
             && kinds::print_xstats(dump.kind, xstats, out)
         {
             out.nl();
+        }
+    }
+    out.close_object();
+}
+
+/// `print_size_table`.
+fn print_stab(stab: &Options, out: &mut Out) {
+    out.open_object(Some("stab"));
+    out.text_only(format_args!(" "));
+    let u32 = |name: &str| stab.u32(name).unwrap_or(0);
+    if u32("linklayer") != 0 {
+        let name = kinds::linklayer_name(u32("linklayer"));
+        out.string("linklayer", name, format_args!("linklayer {name} "));
+    }
+    let overhead = stab.i64("overhead").unwrap_or(0);
+    if overhead != 0 {
+        out.num("overhead", overhead, format_args!("overhead {overhead} "));
+    }
+    for name in ["mpu", "mtu", "tsize"] {
+        if u32(name) != 0 {
+            out.num(name, u32(name), format_args!("{name} {} ", u32(name)));
         }
     }
     out.close_object();

@@ -214,7 +214,7 @@ fn print(o: &Options, out: &mut Out) {
 fn print_class(o: &Options, out: &mut Out) {
     let u32 = |name: &str| o.u32(name).unwrap_or(0);
     leaf_part(o, out);
-    let (rate, ceil) = (o.u64("rate").unwrap_or(0), o.u64("ceil").unwrap_or(0));
+    let (rate, ceil) = (out.wire_rate(o, "rate"), out.wire_rate(o, "ceil"));
     out.rate(None, "rate ", rate, " ");
     let overhead = o.i64("overhead").unwrap_or(0);
     if overhead != 0 {
@@ -242,7 +242,7 @@ fn print_class(o: &Options, out: &mut Out) {
 fn print_class_2010(o: &Options, out: &mut Out) {
     let u32 = |name: &str| o.u32(name).unwrap_or(0);
     leaf_part(o, out);
-    let (rate, ceil) = (o.u64("rate").unwrap_or(0), o.u64("ceil").unwrap_or(0));
+    let (rate, ceil) = (out.wire_rate(o, "rate"), out.wire_rate(o, "ceil"));
     out.rate(None, "rate ", rate, " ");
     out.rate(None, "ceil ", ceil, " ");
     let burst = size_text(psched::xmitsize(rate, u32("buffer")));

@@ -245,8 +245,8 @@ fn request(args: &Args, g: &Given) -> Options {
 
 fn print(o: &Options, out: &mut Out) {
     let u32 = |name: &str| o.u32(name).unwrap_or(0);
-    let rate = o.u64("rate").unwrap_or(0);
-    let peakrate = o.u64("peakrate").unwrap_or(0);
+    let rate = out.wire_rate(o, "rate");
+    let peakrate = out.wire_rate(o, "peakrate");
     let (buffer, mtu, limit) = (u32("buffer"), u32("mtu"), u32("limit"));
     out.rate(Some("rate"), "rate ", rate, " ");
     let burst = psched::xmitsize(rate, buffer);

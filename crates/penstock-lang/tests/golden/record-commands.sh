@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes what a real tc says of each line of commands.txt: exit code, |, its first line on stderr (empty where that is a
 # usage text), |, the command. Wants root in a throw-away network namespace, and tc's name as its argument.
-#   unshare -n ./record-commands tc > commands-6.1.txt
+#   unshare -n ./record-commands.sh tc > commands-6.1.txt
 tc=${1:-tc}
 here=$(dirname "$0")
 ip link add d0 type dummy && ip link set d0 up && ip link add d1 type dummy && ip link set d1 up || exit 1

@@ -1,5 +1,7 @@
 //! The notation of `golden/record.py`: `{name=1,list=[{…}],map=(1,2),text="…",flag=!}`, names sorted.
 
+#![allow(dead_code, reason = "each test uses one direction")]
+
 use penstock_model::{Options, Value};
 
 /// Writes options.

@@ -3,24 +3,25 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `lib/utils.c` `get_addr_1`, `get_prefix_1`, `get_netmask`, `mask2bits`.
 
 use crate::tc::num;
+use penstock_model::Kernel;
 use std::net::Ipv6Addr;
 
 /// `10.3.34.11`, `10/8` (missing parts are zeroes), `10.0.0.0/255.0.0.0`, `any`: the address in host order and the bits
 /// of its prefix.
-pub fn prefix4(text: &str) -> Option<(u32, u32)> {
+pub fn prefix4(text: &str, kernel: Kernel) -> Option<(u32, u32)> {
     let (name, slash) = split(text);
     if is_any(name) {
-        return if slash.is_some() { None } else { Some((0, 0)) };
+        return Some((0, any_bits(slash, 32, kernel)?));
     }
     let address = address4(name)?;
     Some((address, bits(slash, 32)?))
 }
 
 /// The same of IPv6, as four words in host order.
-pub fn prefix6(text: &str) -> Option<([u32; 4], u32)> {
+pub fn prefix6(text: &str, kernel: Kernel) -> Option<([u32; 4], u32)> {
     let (name, slash) = split(text);
     if is_any(name) {
-        return if slash.is_some() { None } else { Some(([0; 4], 0)) };
+        return Some(([0; 4], any_bits(slash, 128, kernel)?));
     }
     if !name.contains(':') {
         return None;
@@ -39,6 +40,15 @@ fn split(text: &str) -> (&str, Option<&str>) {
 
 fn is_any(name: &str) -> bool {
     matches!(name, "default" | "all" | "any")
+}
+
+/// `any/8` is an address like others to the tc of 2010, and refused today.
+fn any_bits(slash: Option<&str>, all: u32, kernel: Kernel) -> Option<u32> {
+    match slash {
+        None => Some(0),
+        Some(_) if kernel == Kernel::V2_6_35 => bits(slash, all),
+        Some(_) => None,
+    }
 }
 
 fn address4(text: &str) -> Option<u32> {
@@ -79,17 +89,17 @@ mod tests {
 
     #[test]
     fn prefixes() {
-        assert_eq!(prefix4("10.3.34.11"), Some((0x0a03_220b, 32)));
-        assert_eq!(prefix4("10/8"), Some((0x0a00_0000, 8)));
-        assert_eq!(prefix4("192.168.0.0/255.255.0.0"), Some((0xc0a8_0000, 16)));
-        assert_eq!(prefix4("any"), Some((0, 0)));
-        assert_eq!(prefix4("0/0"), Some((0, 0)));
+        assert_eq!(prefix4("10.3.34.11", Kernel::V6_12), Some((0x0a03_220b, 32)));
+        assert_eq!(prefix4("10/8", Kernel::V6_12), Some((0x0a00_0000, 8)));
+        assert_eq!(prefix4("192.168.0.0/255.255.0.0", Kernel::V6_12), Some((0xc0a8_0000, 16)));
+        assert_eq!(prefix4("any", Kernel::V6_12), Some((0, 0)));
+        assert_eq!(prefix4("0/0", Kernel::V6_12), Some((0, 0)));
         for bad in ["", "10.", "10.0.0.0.0", "256.0.0.1", "10.0.0.0/33", "10.0.0.0/255.0.255.0", "x", "1::2"]
         {
-            assert_eq!(prefix4(bad), None, "{bad}");
+            assert_eq!(prefix4(bad, Kernel::V6_12), None, "{bad}");
         }
-        assert_eq!(prefix6("2001:db8::/32"), Some(([0x2001_0db8, 0, 0, 0], 32)));
-        assert_eq!(prefix6("10.0.0.1"), None);
+        assert_eq!(prefix6("2001:db8::/32", Kernel::V6_12), Some(([0x2001_0db8, 0, 0, 0], 32)));
+        assert_eq!(prefix6("10.0.0.1", Kernel::V6_12), None);
         assert_eq!(mask_bits(0xff00_ff00), None);
         assert_eq!(mask_bits(u32::MAX), Some(32));
     }

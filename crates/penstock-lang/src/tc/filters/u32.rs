@@ -1,6 +1,6 @@
 //! `u32`: match on words of the packet, hash tables of such matches.
 //!
-//! Follows: iproute2 6.1.0 `tc/f_u32.c`; 2.6.35 `tc/f_u32.c` with its own offsets of `nofrag` and `icmp_code`, its hash of
+//! Follows: iproute2 6.1.0 `tc/f_u32.c`; 2.6.35 `tc/f_u32.c` with its own idea of `firstfrag` and `icmp_code`, its hash of
 //! samples and its IPv6 masks of 31 bits.
 //! Differs: keys are kept in host order of the packet's big-endian words. Actions and policing are refused.
 
@@ -209,7 +209,7 @@ fn masked(args: &mut Args, sel: &mut Sel, bits: u32, mut off: i32, mut offmask: 
 
 fn address4(args: &mut Args, sel: &mut Sel, mut off: i32) -> Parsed {
     let word = args.next_word().ok_or(Bad::Plain)?;
-    let (address, bits) = prefix4(&word.text).ok_or(Bad::Plain)?;
+    let (address, bits) = prefix4(&word.text, args.kernel()).ok_or(Bad::Plain)?;
     let mut offmask = 0;
     at(args, &mut off, &mut offmask)?;
     let mask = if bits == 0 { 0 } else { u32::MAX << (32 - bits) };
@@ -218,7 +218,7 @@ fn address4(args: &mut Args, sel: &mut Sel, mut off: i32) -> Parsed {
 
 fn address6(args: &mut Args, sel: &mut Sel, mut off: i32) -> Parsed {
     let word = args.next_word().ok_or(Bad::Plain)?;
-    let (address, bits) = prefix6(&word.text).ok_or(Bad::Plain)?;
+    let (address, bits) = prefix6(&word.text, args.kernel()).ok_or(Bad::Plain)?;
     let mut offmask = 0;
     at(args, &mut off, &mut offmask)?;
     let old = args.old();
@@ -250,8 +250,9 @@ fn ip(args: &mut Args, sel: &mut Sel) -> Parsed {
             value_follows(args)?;
             address4(args, sel, if word == "src" { 12 } else { 16 })
         }
-        "nofrag" => sel.pack16(0, if old { 0x1fff } else { 0x3fff }, 6, 0),
-        "firstfrag" => sel.pack16(0x2000, if old { 0x1fff } else { 0x3fff }, 6, 0),
+        "nofrag" => sel.pack16(0, 0x3fff, 6, 0),
+        "firstfrag" if old => sel.pack16(0, 0x1fff, 6, 0),
+        "firstfrag" => sel.pack16(0x2000, 0x3fff, 6, 0),
         "df" => sel.pack16(0x4000, 0x4000, 6, 0),
         "mf" => sel.pack16(0x2000, 0x2000, 6, 0),
         _ => {
@@ -308,6 +309,20 @@ fn ip6(args: &mut Args, sel: &mut Sel) -> Parsed {
     masked(args, sel, bits, off, offmask)
 }
 
+/// `sscanf` of six `%hhx`: what follows the last is not looked at.
+fn ether_address(text: &str) -> Option<[u8; 6]> {
+    let mut octets = [0; 6];
+    let mut rest = text;
+    for (i, octet) in octets.iter_mut().enumerate() {
+        if i > 0 {
+            rest = rest.strip_prefix(':')?;
+        }
+        let (value, after) = num::strtoul(rest, 16)?;
+        (*octet, rest) = (value as u8, after);
+    }
+    Some(octets)
+}
+
 fn ether(args: &mut Args, sel: &mut Sel) -> Parsed {
     if args.left() < 2 {
         return Err(Bad::Plain);
@@ -319,11 +334,7 @@ fn ether(args: &mut Args, sel: &mut Sel) -> Parsed {
         _ => return Err(Bad::Said(format!("Unknown match: ether {word}"))),
     };
     let text = args.value()?.text.as_str();
-    let octets: Option<Vec<u8>> = text
-        .split(':')
-        .map(|o| (1..=2).contains(&o.len()).then(|| u8::from_str_radix(o, 16).ok()).flatten())
-        .collect();
-    let Some(octets) = octets.filter(|o| o.len() == 6) else {
+    let Some(octets) = ether_address(text) else {
         return Err(Bad::Said(format!("parse_ether_addr: improperly formed address '{text}'")));
     };
     let mut offmask = 0;

@@ -85,6 +85,8 @@ pub(crate) struct Net {
     pub(crate) socks: Vec<Sock>,
     pub(crate) wakes: VecDeque<(u32, Wake)>,
     pub(crate) app_timers: Vec<AppTimer>,
+    /// Hosts and ports where a daemon is to answer.
+    pub(crate) wanted_daemons: Vec<(u32, u16)>,
     pub(crate) files: BTreeMap<String, u64>,
     pub(crate) names: BTreeMap<String, std::net::Ipv4Addr>,
     /// Contents of datagrams that have any, by `Skb::seq`.
@@ -116,6 +118,7 @@ impl Net {
             socks: Vec::new(),
             wakes: VecDeque::new(),
             app_timers: Vec::new(),
+            wanted_daemons: Vec::new(),
             files: BTreeMap::new(),
             names: BTreeMap::new(),
             notes: Vec::new(),

@@ -328,6 +328,14 @@ impl Net {
         }
         t.inbox.pop_front().map(|(_, m)| m)
     }
+    /// `setsockopt(IP_TOS)` on an open socket.
+    pub(crate) fn set_tos(&mut self, sock: u32, tos: u8) {
+        let s = &mut self.socks[sock as usize];
+        s.opts.tos = tos;
+        if s.opts.priority.is_none() {
+            s.priority = rt_tos2priority(self.machines[s.host as usize].kernel, tos);
+        }
+    }
     /// Closes our side.
     pub(crate) fn tcp_close(&mut self, sock: u32) {
         let now = self.now();
@@ -343,6 +351,10 @@ impl Net {
             t.end.abort(now);
             self.pump(sock);
         }
+    }
+    /// Whether somebody listens there.
+    pub(crate) fn listens(&self, host: u32, port: u16) -> bool {
+        self.machines[host as usize].sockets.listeners.iter().any(|&(p, _)| p == port)
     }
     /// Stops listening.
     pub(crate) fn tcp_unlisten(&mut self, sock: u32) {

@@ -131,3 +131,21 @@ fn iperf_parallel_and_udp() {
         assert_eq!(app.exit, Some(0));
     }
 }
+
+#[test]
+fn scp_and_sessions_run() {
+    let (mut world, a, b) = pair(1, mbit(100), Span::from_us(200));
+    world.add_file("Video08-3.wmv", 53_477_376);
+    world.add_app(a, "scp Video08-3.wmv kanwar@10.0.0.2:./", Time::ZERO);
+    world.add_app(a, "ssh kanwar@10.0.0.2", Time::ZERO);
+    world.add_app(a, "putty kanwar@10.0.0.2", Time::ZERO);
+    world.add_app(a, "telnet 10.0.0.2", Time::ZERO);
+    world.add_app(b, "scp nofile a:", Time::ZERO);
+    let results = world.run(secs(60));
+    for app in &results.apps {
+        println!("--- {} {:?}\n{}", app.run, app.rtt.as_ref().and_then(|h| h.mean()), app.output);
+    }
+    assert!(results.apps[..4].iter().all(|app| app.exit == Some(0)));
+    assert!(results.apps[0].throughput_bit_s.unwrap() > 85_000_000);
+    assert_eq!(results.apps[4].exit, Some(1));
+}

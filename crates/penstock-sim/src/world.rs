@@ -462,6 +462,14 @@ impl World {
         f(&mut *program, &mut cx);
         app.program = Some(program);
         self.net.settle(host);
+        while let Some((host, port)) = self.net.wanted_daemons.pop() {
+            let listens = self.net.listens(host, port);
+            if !listens {
+                let daemon = app::daemon::Daemon::new(port);
+                let n = self.push_app(host, "daemon", None, Some(Box::new(daemon)));
+                self.start(n);
+            }
+        }
         if !self.apps[n as usize].followers.is_empty() {
             self.start_followers(n);
         }

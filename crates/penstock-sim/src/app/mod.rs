@@ -1,10 +1,13 @@
 //! Programs: models that take the real ones' arguments and print the real ones' forms.
 
+pub(crate) mod daemon;
 pub(crate) mod flow;
 pub(crate) mod form;
 pub(crate) mod iperf;
 pub(crate) mod options;
 pub(crate) mod ping;
+pub(crate) mod scp;
+pub(crate) mod session;
 
 use crate::net::{Net, Wake};
 use crate::results::AppResult;
@@ -120,6 +123,10 @@ pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program
     Ok(match name.trim_end_matches(".exe") {
         "ping" => Box::new(ping::Ping::parse(args, machine.kernel)?),
         "iperf" | "iperf2" => iperf::parse(args, machine.kernel, machine.stack)?,
+        "scp" | "pscp" => Box::new(scp::Scp::parse(args, net)?),
+        "ssh" => Box::new(session::Session::ssh(args, false)?),
+        "putty" | "plink" => Box::new(session::Session::ssh(args, true)?),
+        "telnet" => Box::new(session::Session::telnet(args)?),
         _ => return Err(Failure::new(format!("bash: {program}: command not found\n"), 127)),
     })
 }

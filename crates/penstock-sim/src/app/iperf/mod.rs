@@ -8,6 +8,8 @@ mod report;
 mod tcp;
 mod udp;
 
+pub(crate) use tcp::throughput;
+
 use crate::app::form::units;
 use crate::app::options::{self, Known, c_number, o, scaled, seconds};
 use crate::app::{Cx, Failure, Program};

@@ -1,4 +1,4 @@
-//! Prints each segment of a bulk transfer through a token bucket, as the sender's device sees it, for comparison with
+//! Prints each segment of a bulk transfer through a token bucket on a router, as the sender's device sees it, for comparison with
 //! a capture of the real thing: `trace CC SECONDS RATE_BIT_S LIMIT_FRAMES DELAY_MS [HZ]`.
 //! Columns: time in us, `>` or `<`, relative sequence number, payload, relative acknowledgement, window field, number of
 //! SACK blocks; for each the congestion window after it.
@@ -38,12 +38,9 @@ fn main() {
         let info = p.ends[A].as_ref().map(|e| e.info());
         for s in &p.log[seen..] {
             let t = &s.t.tcp;
-            if s.dropped {
-                continue;
-            }
             println!(
                 "{} {} {} {} {} {} {} {}",
-                (s.left - start).as_ns() / 1000,
+                (if s.from == A { s.at } else { s.left } - start).as_ns() / 1000,
                 if s.from == A { '>' } else { '<' },
                 t.seq.wrapping_sub(isn[s.from]),
                 s.t.payload_len,

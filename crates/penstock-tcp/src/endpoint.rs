@@ -17,6 +17,7 @@ use crate::seq;
 use crate::timers::Timers;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
+use std::collections::VecDeque;
 
 /// A segment to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +87,10 @@ pub struct Endpoint {
     pub(crate) max_window: u32,
     /// End of the last segment below full size.
     pub(crate) snd_sml: u64,
+    /// Where the last PSH mark stands.
     pub(crate) pushed_seq: u64,
+    /// Ends of segments that carry PSH, not yet sent.
+    pub(crate) push_marks: VecDeque<u64>,
     pub(crate) q: RtxQueue,
     // Send buffer
     pub(crate) sndbuf: u32,
@@ -301,6 +305,7 @@ impl Endpoint {
             max_window: 0,
             snd_sml: iss,
             pushed_seq: iss,
+            push_marks: VecDeque::new(),
             q: RtxQueue::new(),
             sndbuf: cfg.sndbuf.initial().min(1 << 30),
             skb_room: 0,
@@ -367,6 +372,10 @@ impl Endpoint {
         }
         let goal = u64::from(self.mss);
         let mut took = 0;
+        if self.skb_room > 0 && self.push_marks.back() == Some(&self.write_seq) {
+            // What follows joins the last segment, which then does not end here.
+            self.push_marks.pop_back();
+        }
         while took < bytes {
             if self.skb_room == 0 {
                 if self.wmem() >= u64::from(self.sndbuf) {
@@ -382,11 +391,23 @@ impl Endpoint {
             self.skb_room -= n;
             self.write_seq += n;
             took += n;
+            if self.skb_room == 0 && self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1) {
+                self.mark_push();
+            }
         }
         if took > 0 {
+            self.mark_push();
             self.todo.push = true;
         }
         took
+    }
+
+    //= linux v6.12 net/ipv4/tcp.c tcp_mark_push, forced_push
+    fn mark_push(&mut self) {
+        if self.push_marks.back() != Some(&self.write_seq) {
+            self.push_marks.push_back(self.write_seq);
+        }
+        self.pushed_seq = self.write_seq;
     }
 
     /// Takes up to `max` bytes that arrived in order; answers how many.
@@ -463,12 +484,39 @@ impl Endpoint {
 
     // ---- The host's own queues ----
 
-    /// The local queueing discipline dropped a segment of ours, or said it was congested (`NET_XMIT_DROP`,
-    /// `NET_XMIT_CN`): Linux then reduces its window as for ECN (`tcp_enter_cwr`).
+    /// The local queueing discipline took a segment of ours but said it was congested (`NET_XMIT_CN`): Linux then
+    /// reduces its window as for ECN (`tcp_enter_cwr`). For a drop see [`local_drop`](Endpoint::local_drop).
     pub fn local_congestion(&mut self, now: Time) {
         self.clock.set(now);
         if self.cfg.stack != Stack::WindowsXp && self.state != State::Closed {
             self.enter_cwr();
+        }
+    }
+
+    /// The local queueing discipline dropped the segment just taken with [`poll_transmit`](Endpoint::poll_transmit)
+    /// (`NET_XMIT_DROP`). Linux knows at once: data counts as not sent, no more is sent now, and the window is reduced.
+    /// To be called before the next `poll_transmit`; not for `NET_XMIT_CN`.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb, tcp_write_xmit
+    pub fn local_drop(&mut self, t: &Transmit, now: Time) {
+        self.local_congestion(now);
+        if self.cfg.stack == Stack::WindowsXp || self.state == State::Closed {
+            return;
+        }
+        let end =
+            t.tcp.seq.wrapping_add(t.payload_len).wrapping_add(u32::from(t.tcp.flags.has(TcpFlags::FIN)));
+        if t.retransmission {
+            self.q.untag_last_retrans(t.tcp.seq);
+            self.todo.rexmit = false;
+        } else if end != t.tcp.seq && end == self.snd_nxt as u32 && !t.tcp.flags.has(TcpFlags::SYN) {
+            let Some(seg) = self.q.unpush(end) else { return };
+            self.snd_nxt = seg.seq;
+            self.fin_sent = false;
+            self.high_seq = self.high_seq.min(self.snd_nxt);
+            self.sent_pkts = self.sent_pkts.saturating_sub(1);
+            if self.q.packets_out() == 0 {
+                self.clear_xmit_timer();
+            }
+            self.push_done();
         }
     }
 

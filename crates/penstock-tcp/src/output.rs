@@ -2,8 +2,7 @@
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `__tcp_transmit_skb`,
 //! `tcp_established_options`; v2.6.35 likewise; RFC 896 with Minshall's variant (Nagle).
-//! Differs: PSH is set on what ends the written data and after half a window, not where each `write` ended in the
-//! middle of what is sent; a retransmission keeps its length where the SACK option would shrink it and then goes
+//! Differs: a retransmission keeps its length where the SACK option would shrink it and then goes
 //! without that option.
 
 use crate::endpoint::{Endpoint, Transmit};
@@ -182,11 +181,15 @@ impl Endpoint {
             flags = flags.with(TcpFlags::FIN);
             self.fin_sent = true;
         }
-        if len > 0
-            && (data_end == self.write_seq || data_end > self.pushed_seq + u64::from(self.max_window >> 1))
+        let mut bits = if fin { rtx::FIN } else { 0 };
+        while let Some(&mark) = self.push_marks.front()
+            && mark <= data_end
         {
-            flags = flags.with(TcpFlags::PSH);
-            self.pushed_seq = data_end;
+            self.push_marks.pop_front();
+            if mark == data_end && len > 0 {
+                flags = flags.with(TcpFlags::PSH);
+                bits |= rtx::PSH;
+            }
         }
         let mut t = self.segment(seq, len, flags);
         if self.ecn_ok && len > 0 {
@@ -200,7 +203,7 @@ impl Endpoint {
         self.rx.data_sent(&self.clock);
         let end = data_end + u64::from(fin);
         let first = self.q.packets_out() == 0;
-        self.q.push(seq, end, self.clock.us, self.n.delivered, if fin { rtx::FIN } else { 0 });
+        self.q.push(seq, end, self.clock.us, self.n.delivered, bits);
         self.snd_nxt = end;
         if len < self.mss {
             self.snd_sml = end;
@@ -213,7 +216,7 @@ impl Endpoint {
     }
 
     /// No more new data goes now: whether it was the window that stopped it, and the timers that follow.
-    fn push_done(&mut self) {
+    pub(crate) fn push_done(&mut self) {
         let sent = std::mem::take(&mut self.sent_pkts);
         let limited = self.q.in_flight() >= self.w.cwnd;
         if sent > 0 || limited {
@@ -371,7 +374,7 @@ impl Endpoint {
         if fin {
             flags = flags.with(TcpFlags::FIN);
         }
-        if len > 0 && seg.end - u64::from(fin) == self.write_seq {
+        if seg.has(rtx::PSH) {
             flags = flags.with(TcpFlags::PSH);
         }
         self.n.total_retrans += 1;

@@ -23,6 +23,9 @@ const LISTED: u8 = 16;
 /// Carries FIN.
 pub(crate) const FIN: u8 = 32;
 
+/// Carries PSH.
+pub(crate) const PSH: u8 = 64;
+
 const NIL: u32 = u32::MAX;
 
 /// One segment.
@@ -233,6 +236,24 @@ impl RtxQueue {
         let seg = &mut self.segs[index];
         (seg.sent_us, seg.delivered, seg.tx_high) = (sent_us, delivered, snd_nxt);
         seg.bits |= EVER_RETRANS;
+    }
+    /// Takes the last segment back if it ends at `end` (32 bits): it was not sent after all.
+    pub fn unpush(&mut self, end: u32) -> Option<Seg> {
+        if self.segs.back().is_none_or(|s| s.end as u32 != end) {
+            return None;
+        }
+        self.unlist(self.segs.len() - 1);
+        self.segs.pop_back()
+    }
+    /// The retransmission of the segment at `seq` (32 bits) did not leave the host.
+    pub fn untag_last_retrans(&mut self, seq: u32) {
+        if self.tail != NIL {
+            let i = self.index(self.tail);
+            if self.segs[i].seq as u32 == seq {
+                self.untag_retrans(i);
+                self.hint = self.hint.min(self.segs[i].seq);
+            }
+        }
     }
     /// Counts the segment at `index` as a retransmission that is out.
     pub fn tag_retrans(&mut self, index: usize) {

@@ -114,7 +114,7 @@ impl Receiver {
         } else {
             self.space = self.rcv_wnd.max(1);
         }
-        self.rcv_mss = self.advmss.min(mss).min(self.rcv_wnd / 2).min(TCP_MSS_DEFAULT).max(TCP_MIN_MSS);
+        self.rcv_mss = self.advmss.min(mss).min(self.rcv_wnd / 2).clamp(TCP_MIN_MSS, TCP_MSS_DEFAULT);
     }
 
     /// Memory one full segment is reckoned at (2.6.35).

@@ -115,11 +115,22 @@ pub struct App {
     pub read: u64,
     /// Closes when the peer has.
     pub close_at_eof: bool,
+    blocked: bool,
+    left_of_chunk: u64,
 }
 
 impl Default for App {
     fn default() -> App {
-        App { to_write: 0, chunk: 131_072, close: false, reads: true, read: 0, close_at_eof: true }
+        App {
+            to_write: 0,
+            chunk: 131_072,
+            close: false,
+            reads: true,
+            read: 0,
+            close_at_eof: true,
+            blocked: false,
+            left_of_chunk: 0,
+        }
     }
 }
 
@@ -221,13 +232,19 @@ impl Pair {
             app.read += e.read(u64::MAX, self.now);
             moved = true;
         }
-        while app.to_write > 0 {
-            let n = e.write(app.to_write.min(app.chunk), self.now);
-            app.to_write -= n;
-            if n == 0 {
-                break;
+        // A blocking write: once the buffer is full, the process sleeps until it is woken.
+        if app.blocked && e.writable() {
+            app.blocked = false;
+        }
+        while app.to_write > 0 && !app.blocked {
+            if app.left_of_chunk == 0 {
+                app.left_of_chunk = app.to_write.min(app.chunk);
             }
-            moved = true;
+            let n = e.write(app.left_of_chunk, self.now);
+            app.to_write -= n;
+            app.left_of_chunk -= n;
+            moved |= n > 0;
+            app.blocked = app.left_of_chunk > 0;
         }
         let open = matches!(e.state(), State::Established | State::CloseWait);
         if open && app.to_write == 0 && (app.close || app.close_at_eof && e.at_eof()) {

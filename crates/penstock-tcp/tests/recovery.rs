@@ -1,0 +1,254 @@
+//! Loss and its repair, by the numbers of the RFCs.
+
+mod pair;
+use pair::*;
+use penstock_model::{Kernel, Span};
+use penstock_packet::TcpFlags;
+use penstock_tcp::{Buffer, CaState, Config, Error, State};
+
+fn linux(cc: &str) -> Config {
+    let mut cfg = Config::linux(Kernel::V6_12);
+    cfg.set_cc(cc).unwrap();
+    cfg
+}
+
+/// Spans between the times at which A sent, rounded to seconds.
+fn gaps_s(sent: &[Sent]) -> Vec<i64> {
+    sent.windows(2).map(|w| ((w[1].at - w[0].at).as_ns() + 500_000_000) / 1_000_000_000).collect()
+}
+
+#[test]
+fn a_syn_is_repeated_and_given_up() {
+    // 6.12: four at even intervals, then doubling; ETIMEDOUT.
+    let mut p = Pair::new(&linux("reno"), &linux("reno"));
+    p.fate = Box::new(|_, _, _| Fate::Drop);
+    p.run_for(Span::from_secs(300));
+    assert_eq!(gaps_s(&p.log), [1, 1, 1, 1, 1, 2, 4, 8, 16, 32]);
+    assert_eq!((p.a().state(), p.a().error()), (State::Closed, Some(Error::TimedOut)));
+    // 2.6.35: three seconds, doubling, five times.
+    let old = Config::linux(Kernel::V2_6_35);
+    let mut p = Pair::new(&old, &old);
+    p.fate = Box::new(|_, _, _| Fate::Drop);
+    p.run_for(Span::from_secs(300));
+    assert_eq!(gaps_s(&p.log), [3, 6, 12, 24, 48]);
+    assert_eq!(p.a().error(), Some(Error::TimedOut));
+}
+
+#[test]
+fn a_syn_ack_is_repeated() {
+    let mut p = Pair::new(&linux("reno"), &linux("reno"));
+    p.fate = Box::new(|from, _, _| if from == B { Fate::Drop } else { Fate::Pass });
+    p.run_for(Span::from_ms(900));
+    assert_eq!(p.log.iter().filter(|s| s.from == B).count(), 1);
+    p.run_for(Span::from_ms(400));
+    // One by its own timer, one in answer to the SYN again.
+    assert_eq!(p.log.iter().filter(|s| s.from == B && s.has(TcpFlags::SYN)).count(), 3);
+}
+
+#[test]
+fn the_timeout_doubles() {
+    // RFC 6298 section 5.5: RTO, 2 RTO, 4 RTO, …; a first RTT of 20 ms gives 220 ms.
+    let mut cfg = linux("reno");
+    cfg.sack = false; // no tail loss probe
+    let mut p = Pair::new(&cfg, &cfg).open();
+    p.fate = Box::new(|_, _, _| Fate::Drop);
+    p.apps[A].to_write = 100;
+    p.run_for(Span::from_secs(15));
+    let sent = p.data();
+    let gaps: Vec<i64> = sent.windows(2).map(|w| w[1].ms() - w[0].ms()).collect();
+    for (i, gap) in gaps.iter().take(6).enumerate() {
+        let ideal = 220 << i;
+        assert!((ideal..=ideal + ideal / 8 + 8).contains(gap), "{gaps:?}");
+    }
+    assert_eq!(p.a().info().ca_state, CaState::Loss);
+    assert_eq!(p.a().cwnd(), 1);
+}
+
+#[test]
+fn three_duplicates_start_fast_retransmit() {
+    for sack in [true, false] {
+        for kernel in Kernel::ALL {
+            let mut cfg = Config::linux(kernel);
+            cfg.set_cc("reno").unwrap();
+            cfg.sack = sack;
+            let mut p = Pair::new(&cfg, &cfg).open();
+            p.drop_data(&[10]);
+            p.apps[A].to_write = 200 * 1448;
+            p.run_for(Span::from_secs(5));
+            assert_eq!(p.apps[B].read, 200 * 1448);
+            let again = p.again();
+            assert_eq!(again.len(), 1, "{kernel} sack {sack}");
+            // Not later than a round trip and a half after the original.
+            let first = p.data()[10];
+            assert_eq!(again[0].t.tcp.seq, first.t.tcp.seq);
+            assert!(again[0].ms() - first.ms() < 45, "{kernel} sack {sack} {}", again[0].ms() - first.ms());
+            assert_eq!(p.a().info().recoveries, 1);
+            assert_eq!(p.a().info().timeouts, 0);
+            let i = p.a().info();
+            assert!(i.ssthresh < 30, "{i:?}");
+        }
+    }
+}
+
+#[test]
+fn sack_repairs_many_losses_in_a_round_trip() {
+    for kernel in Kernel::ALL {
+        let mut cfg = Config::linux(kernel);
+        cfg.set_cc("reno").unwrap();
+        cfg.initial_window = 40;
+        cfg.sndbuf = Buffer::Fixed(1 << 20);
+        // The receiver of 2.6.35 would not offer window enough.
+        let mut p = Pair::new(&cfg, &linux("reno")).open();
+        p.drop_data(&[1, 5, 9, 13]);
+        p.apps[A].to_write = 40 * 1448;
+        p.run_for(Span::from_secs(3));
+        assert_eq!(p.apps[B].read, 40 * 1448);
+        let again = p.again();
+        assert_eq!(again.len(), 4, "{kernel}");
+        assert!(
+            again[3].ms() - again[0].ms() <= 22,
+            "{kernel} {:?}",
+            again.iter().map(Sent::ms).collect::<Vec<_>>()
+        );
+        assert_eq!(p.a().info().timeouts, 0);
+    }
+}
+
+#[test]
+fn newreno_repairs_one_loss_a_round_trip() {
+    // RFC 6582: each partial ACK brings the next hole.
+    for kernel in Kernel::ALL {
+        let mut cfg = Config::linux(kernel);
+        cfg.set_cc("reno").unwrap();
+        cfg.sack = false;
+        cfg.initial_window = 40;
+        cfg.sndbuf = Buffer::Fixed(1 << 20);
+        // The receiver of 2.6.35 would not offer window enough.
+        let mut p = Pair::new(&cfg, &linux("reno")).open();
+        p.drop_data(&[1, 5, 9, 13]);
+        p.apps[A].to_write = 40 * 1448;
+        p.run_for(Span::from_secs(3));
+        assert_eq!(p.apps[B].read, 40 * 1448);
+        let again = p.again();
+        assert_eq!(again.len(), 4, "{kernel}");
+        for w in again.windows(2) {
+            assert!((19..=24).contains(&(w[1].ms() - w[0].ms())), "{kernel} {again:?}");
+        }
+        assert_eq!(p.a().info().timeouts, 0, "{kernel}");
+    }
+}
+
+#[test]
+fn a_lost_tail_is_probed() {
+    // RFC 8985 section 7: after two round trips, not after the timeout.
+    let mut p = Pair::new(&linux("reno"), &linux("reno")).open();
+    p.drop_data(&[8, 9]);
+    p.apps[A].to_write = 10 * 1448;
+    p.run_for(Span::from_secs(2));
+    assert_eq!(p.apps[B].read, 10 * 1448);
+    // The probe is the last segment; its SACK shows the other.
+    let (data, again) = (p.data(), p.again());
+    assert_eq!(again.iter().map(|s| s.t.tcp.seq).collect::<Vec<_>>(), [data[9].t.tcp.seq, data[8].t.tcp.seq]);
+    // The last ACK came after 20 ms; two more round trips, 2 ms, and ticks.
+    let wait = again[0].ms() - data[9].ms();
+    assert!((62..75).contains(&wait), "{wait}");
+    assert!((20..23).contains(&(again[1].ms() - again[0].ms())));
+    assert_eq!(p.a().info().timeouts, 0);
+    assert!(p.a().info().ssthresh < 100, "the window fell");
+}
+
+#[test]
+fn a_lost_retransmission_is_sent_again() {
+    for kernel in Kernel::ALL {
+        let mut cfg = Config::linux(kernel);
+        cfg.set_cc("reno").unwrap();
+        let mut p = Pair::new(&cfg, &cfg).open();
+        let mut losses = 0;
+        p.fate = Box::new(move |from, t, n| {
+            let hit = from == A && (n == 12 || t.retransmission && losses == 0);
+            losses += u32::from(hit && t.retransmission);
+            if hit { Fate::Drop } else { Fate::Pass }
+        });
+        p.apps[A].to_write = 400 * 1448;
+        p.run_for(Span::from_secs(6));
+        assert_eq!(p.apps[B].read, 400 * 1448);
+        assert_eq!(p.a().info().timeouts, 0, "{kernel}: found without a timeout");
+    }
+}
+
+#[test]
+fn reordering_alone_loses_nothing() {
+    let mut p = Pair::new(&linux("reno"), &linux("reno")).open();
+    p.fate = Box::new(|from, t, n| {
+        if from == A && t.payload_len > 0 && n % 40 == 20 { Fate::Late(Span::from_ms(4)) } else { Fate::Pass }
+    });
+    p.lines[A].rate_bit_s = 20_000_000;
+    p.apps[A].to_write = 2_000 * 1448;
+    p.run_for(Span::from_secs(10));
+    assert_eq!(p.apps[B].read, 2_000 * 1448);
+    let i = p.a().info();
+    assert_eq!(i.timeouts, 0);
+    // Once it is known, the reordering window (a quarter of the least RTT) and undo hold the harm down.
+    assert!(i.total_retrans < 60, "{}", i.total_retrans);
+}
+
+#[test]
+fn a_spurious_timeout_is_undone() {
+    // Everything is late once, as when a radio link stalls (RFC 5682).
+    let mut p = Pair::new(&linux("reno"), &linux("reno")).open();
+    p.apps[A].to_write = 300 * 1448;
+    p.run_for(Span::from_ms(70));
+    let before = p.a().cwnd();
+    p.fate = Box::new(|from, _, _| if from == A { Fate::Late(Span::from_ms(600)) } else { Fate::Pass });
+    p.run_for(Span::from_ms(60));
+    p.fate = Box::new(|_, _, _| Fate::Pass);
+    p.run_for(Span::from_secs(5));
+    assert_eq!(p.apps[B].read, 300 * 1448);
+    assert!(p.a().cwnd() >= before, "{} {before}", p.a().cwnd());
+}
+
+#[test]
+fn ecn_halves_once_a_round_trip() {
+    let mut cfg = linux("reno");
+    cfg.ecn = penstock_tcp::Ecn::On;
+    let mut p = Pair::new(&cfg, &cfg).open();
+    for line in &mut p.lines {
+        line.rate_bit_s = 20_000_000;
+        line.mark_above = 20;
+    }
+    p.apps[A].to_write = 3_000 * 1448;
+    p.run_for(Span::from_secs(10));
+    assert_eq!(p.apps[B].read, 3_000 * 1448);
+    assert_eq!(p.again().len(), 0, "marks instead of losses");
+    let cwr: Vec<Sent> =
+        p.log.iter().filter(|s| s.from == A && s.is_data() && s.has(TcpFlags::CWR)).copied().collect();
+    assert!(!cwr.is_empty());
+    for w in cwr.windows(2) {
+        assert!(w[1].ms() - w[0].ms() >= 20, "once a round trip");
+    }
+    assert!(p.log.iter().any(|s| s.from == B && s.has(TcpFlags::ECE)));
+    // Only who asks is answered: the default accepts.
+    let mut p = Pair::new(&linux("reno"), &linux("reno")).open();
+    p.apps[A].to_write = 1448;
+    p.run_for(Span::from_secs(1));
+    assert!(p.log.iter().all(|s| !s.t.ect));
+}
+
+#[test]
+fn a_local_drop_is_no_loss() {
+    let mut p = Pair::new(&linux("reno"), &linux("reno")).open();
+    p.apps[A].to_write = 20 * 1448;
+    p.apps[A].chunk = 20 * 1448;
+    let now = p.now;
+    assert!(p.a().write(20 * 1448, now) > 0);
+    p.apps[A].to_write = 0;
+    let t = p.a().poll_transmit(now).unwrap();
+    let cwnd = p.a().cwnd();
+    p.a().local_drop(&t, now);
+    assert_eq!(p.a().poll_transmit(now), None, "nothing more goes now");
+    assert_eq!(p.a().info().unacked, 0);
+    assert_eq!((p.a().info().ca_state, p.a().info().ssthresh), (CaState::Cwr, cwnd / 2));
+    p.run_for(Span::from_secs(3));
+    assert_eq!(p.apps[B].read, 20 * 1448);
+    assert_eq!(p.again().len(), 0);
+}

@@ -25,6 +25,8 @@ struct Proto {
 /// `struct tcf_chain`.
 struct Chain {
     index: u32,
+    /// How many were made before it in its block.
+    sequence: u32,
     /// By priority.
     protos: Vec<Proto>,
 }
@@ -34,9 +36,12 @@ struct Chain {
 struct Block {
     /// What packets meet: chain 0.
     main: Vec<Proto>,
+    /// How many chains were made before chain 0, which is made anew whenever it was empty.
+    main_sequence: u32,
     /// The other chains, oldest first.
     chains: Vec<Chain>,
-    used: bool,
+    /// Chains made so far.
+    made: u32,
 }
 
 /// All filters of a qdisc: its own block and those of its classes.
@@ -45,6 +50,21 @@ pub struct Filters {
     shared: Shared,
     blocks: Vec<Block>,
     free: Vec<u32>,
+}
+
+impl Block {
+    /// `tcf_chain_get`: has the chain made where it is not there.
+    fn make_chain(&mut self, index: u32) {
+        let sequence = self.made;
+        if index == 0 && self.main.is_empty() {
+            self.main_sequence = sequence;
+        } else if index != 0 && self.chains.iter().all(|c| c.index != index) {
+            self.chains.push(Chain { index, sequence, protos: Vec::new() });
+        } else {
+            return;
+        }
+        self.made += 1;
+    }
 }
 
 /// First priority the kernel gives of itself.
@@ -60,8 +80,8 @@ impl Filters {
 
     /// None yet. `qdisc` is the handle of the qdisc they belong to.
     pub fn new(qdisc: Handle) -> Filters {
-        let root = Block { used: true, ..Block::default() };
-        Filters { shared: Shared { qdisc, ..Shared::default() }, blocks: vec![root], free: Vec::new() }
+        let shared = Shared { qdisc, ..Shared::default() };
+        Filters { shared, blocks: vec![Block::default()], free: Vec::new() }
     }
     /// A block for a class.
     pub fn add_block(&mut self) -> BlockId {
@@ -69,7 +89,6 @@ impl Filters {
         if index as usize == self.blocks.len() {
             self.blocks.push(Block::default());
         }
-        self.blocks[index as usize].used = true;
         BlockId(index)
     }
     /// Deletes a block and its filters. `classes` is the qdisc these filters were taken out of for the call.
@@ -99,6 +118,7 @@ impl Filters {
             .find_map(|p| p.classifier.classify(&self.shared, skb))
     }
 
+    /// The priorities of a chain. Chain 0 is always there to be filled.
     fn chain_mut(&mut self, block: BlockId, index: u32) -> Option<&mut Vec<Proto>> {
         let block = &mut self.blocks[block.0 as usize];
         if index == 0 {
@@ -133,9 +153,7 @@ impl Filters {
         let result = if req.verb == Verb::Del {
             self.delete(block, index, req, device, classes)
         } else {
-            if self.chain_mut(block, index).is_none() {
-                self.blocks[block.0 as usize].chains.push(Chain { index, protos: Vec::new() });
-            }
+            self.blocks[block.0 as usize].make_chain(index);
             self.create(block, index, req, device, classes)
         };
         self.put_chain(block, index);
@@ -218,7 +236,9 @@ impl Filters {
         classes: &mut dyn Classful,
     ) -> Result<(), KernelError> {
         const NOT_FOUND: &str = "Filter with specified priority/protocol not found";
-        let Some(protos) = self.chain_mut(block, index) else {
+        // In 6.12 a chain is there as long as something is in it, chain 0 too.
+        let new = device.kernel == Kernel::V6_12;
+        let Some(protos) = self.chain_mut(block, index).filter(|protos| !(new && protos.is_empty())) else {
             if req.prio == 0 {
                 return Ok(());
             }
@@ -267,9 +287,11 @@ impl Filters {
     pub fn dump(&self, block: BlockId, parent: Handle) -> Vec<FilterDump> {
         let block = &self.blocks[block.0 as usize];
         let mut dumps = Vec::new();
-        let main = block.main.iter().map(|p| (0, p));
-        let others = block.chains.iter().flat_map(|c| c.protos.iter().map(|p| (c.index, p)));
-        for (chain, proto) in main.chain(others) {
+        let mut chains = vec![(block.main_sequence, 0, &block.main)];
+        chains.extend(block.chains.iter().map(|c| (c.sequence, c.index, &c.protos)));
+        chains.sort_unstable_by_key(|&(sequence, index, _)| (sequence, index));
+        for (chain, proto) in chains.into_iter().flat_map(|(_, i, protos)| protos.iter().map(move |p| (i, p)))
+        {
             let dump = |handle, options| FilterDump {
                 kind: proto.classifier.kind(),
                 parent,
@@ -281,6 +303,9 @@ impl Filters {
             };
             dumps.push(dump(0, Default::default()));
             proto.classifier.walk(&self.shared, &mut |handle, options| dumps.push(dump(handle, options)));
+            if proto.classifier.ends_dump() {
+                break;
+            }
         }
         dumps
     }

@@ -1,7 +1,8 @@
 //! `fw`: classes by firewall mark.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_fw.c`.
-//! Differs: none known.
+//! Differs: 6.12 follows the listing of a filter without options by the error "Buffer too small for object"; here the
+//! listing just ends there.
 
 use super::{Change, Classifier, ClsSpec, Hit, Shared, Target};
 use crate::qdisc::{Classful, Device};
@@ -167,6 +168,10 @@ impl Classifier for Fw {
             }
             visit(filter.id, options);
         }
+    }
+    /// `fw_walk` of the old method says stop (and 6.12 takes it for "Buffer too small for object").
+    fn ends_dump(&self) -> bool {
+        self.head.is_none()
     }
     fn targets(&mut self, _: &mut Shared, visit: &mut dyn FnMut(&mut Target)) {
         for filter in self.head.iter_mut().flat_map(|h| &mut h.buckets).flatten() {

@@ -71,6 +71,10 @@ pub trait Classifier: Send {
     fn destroy(&mut self, shared: &mut Shared, classes: &mut dyn Classful);
     /// All filters, handle and options, in the order the kernel walks them.
     fn walk(&self, shared: &Shared, visit: &mut dyn FnMut(u32, Options));
+    /// Whether the kernel shows nothing behind this priority: its walk asks to stop.
+    fn ends_dump(&self) -> bool {
+        false
+    }
     /// Shows what each filter points at, to bind it anew.
     fn targets(&mut self, shared: &mut Shared, visit: &mut dyn FnMut(&mut Target));
 }

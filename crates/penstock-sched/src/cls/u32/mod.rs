@@ -495,12 +495,7 @@ mod tests {
                     Kernel::V6_12 => "cls_u32: Divisor is not a power of 2",
                 },
             );
-            check(
-                "del prio 1 protocol 800",
-                Options::new(),
-                2,
-                "Filter with specified priority/protocol not found",
-            );
+            check("del prio 1 protocol 800", Options::new(), 2, "Cannot find specified filter chain");
             assert_eq!(tree.dump_filters(Handle::UNSPEC, Time::ZERO), Ok(vec![]));
         }
     }

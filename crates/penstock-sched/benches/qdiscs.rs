@@ -1,0 +1,149 @@
+//! What one packet costs in each kind: an enqueue and the dequeue that goes with it.
+//!
+//! Every iteration puts one packet in and takes one out, the same memory again and again, with a few packets waiting
+//! all the time and 10 µs going by. `cargo bench -p penstock-sched`.
+
+#[path = "../tests/rig/mod.rs"]
+mod rig;
+
+use divan::Bencher;
+use divan::counter::ItemsCounter;
+use penstock_model::Kernel;
+use penstock_packet::{Packet, Skb};
+use rig::{Rig, udp};
+
+fn main() {
+    divan::main();
+}
+
+const KERNELS: [Kernel; 2] = [Kernel::V6_12, Kernel::V2_6_35];
+/// Packets that wait meanwhile.
+const WAITING: u64 = 8;
+
+/// One packet in and one out, forever.
+fn steady(bencher: Bencher, mut rig: Rig, packet: impl Fn(u64) -> Skb) {
+    let mut spare: Packet = Box::new(packet(0));
+    for seq in 1..=WAITING {
+        rig.enqueue(Box::new(packet(seq)));
+    }
+    bencher.counter(ItemsCounter::new(1u32)).bench_local(move || {
+        rig.now += 10_000;
+        rig.call(|tree, cx| {
+            let next = tree.dequeue(cx).expect("something waits and may go");
+            tree.enqueue(std::mem::replace(&mut spare, next), cx)
+        })
+    });
+}
+
+/// Packets of eight flows.
+fn flows(seq: u64) -> Skb {
+    udp(seq, 1000, (seq % 8) as u8, 0)
+}
+
+#[divan::bench(args = KERNELS)]
+fn pfifo(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root pfifo limit 1000"]), flows);
+}
+
+#[divan::bench(args = KERNELS)]
+fn pfifo_fast(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root pfifo_fast"]), flows);
+}
+
+#[divan::bench(args = KERNELS)]
+fn prio(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root handle 1: prio"]), flows);
+}
+
+#[divan::bench(args = KERNELS)]
+fn tbf(bencher: Bencher, kernel: Kernel) {
+    let line = "qdisc add dev eth0 root tbf rate 2gbit burst 100kb limit 1mb";
+    steady(bencher, Rig::with(kernel, &[line]), flows);
+}
+
+#[divan::bench(args = KERNELS)]
+fn sfq(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root sfq"]), flows);
+}
+
+const HTB: [&str; 2] = [
+    "qdisc add dev eth0 root handle 1: htb",
+    "class add dev eth0 parent 1: classid 1:1 htb rate 4gbit burst 100k cburst 100k",
+];
+/// The class that sends.
+const BUSY: u32 = 0x1_8000;
+
+fn htb(classes: u32, kernel: Kernel) -> Rig {
+    let mut rig = Rig::with(kernel, &HTB);
+    let mut leaf = |minor: u32, rate: &str| {
+        let line = format!(
+            "class add dev eth0 parent 1:1 classid 1:{minor:x} htb rate {rate} burst 100k cburst 100k quantum 1500"
+        );
+        rig.tc(&line).unwrap();
+    };
+    leaf(BUSY & 0xffff, "2gbit");
+    (0..classes).for_each(|i| leaf(2 + i, "100kbit"));
+    rig
+}
+
+#[divan::bench(args = KERNELS)]
+fn htb_1_class(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, htb(0, kernel), |seq| udp(seq, 1000, 1, BUSY));
+}
+
+#[divan::bench(args = KERNELS)]
+fn htb_10000_idle_classes(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, htb(10_000, kernel), |seq| udp(seq, 1000, 1, BUSY));
+}
+
+/// The class wakes and falls asleep with each packet.
+#[divan::bench(args = KERNELS)]
+fn htb_1_class_one_packet(bencher: Bencher, kernel: Kernel) {
+    let mut rig = htb(0, kernel);
+    let mut spare: Option<Packet> = Some(Box::new(udp(0, 1000, 1, BUSY)));
+    bencher.counter(ItemsCounter::new(1u32)).bench_local(move || {
+        rig.now += 10_000;
+        rig.call(|tree, cx| {
+            tree.enqueue(spare.take().expect("it came back"), cx);
+            spare = tree.dequeue(cx);
+        });
+    });
+}
+
+/// Eight leaves borrow from their parent in turn.
+#[divan::bench(args = KERNELS)]
+fn htb_borrowing(bencher: Bencher, kernel: Kernel) {
+    let mut rig = Rig::with(kernel, &HTB);
+    for minor in 0..8 {
+        let line = format!(
+            "class add dev eth0 parent 1:1 classid 1:1{minor} htb rate 8kbit ceil 4gbit burst 1600 cburst 100k quantum 1500"
+        );
+        rig.tc(&line).unwrap();
+    }
+    steady(bencher, rig, |seq| udp(seq, 1000, 1, 0x1_0010 + (seq % 8) as u32));
+}
+
+const PRIO: &str = "qdisc add dev eth0 root handle 1: prio";
+
+#[divan::bench(args = KERNELS)]
+fn prio_with_fw(bencher: Bencher, kernel: Kernel) {
+    let mut rig = Rig::with(kernel, &[PRIO]);
+    for mark in 1..=3 {
+        rig.tc(&format!("filter add dev eth0 parent 1: protocol ip prio 1 handle {mark} fw flowid 1:{mark}"))
+            .unwrap();
+    }
+    steady(bencher, rig, |seq| Skb { mark: 1 + (seq % 3) as u32, ..flows(seq) });
+}
+
+#[divan::bench(args = KERNELS)]
+fn prio_with_u32(bencher: Bencher, kernel: Kernel) {
+    let mut rig = Rig::with(kernel, &[PRIO]);
+    for host in 0..3 {
+        let line = format!(
+            "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.{host}/32 match ip dport 2000 0xffff flowid 1:{}",
+            host + 1
+        );
+        rig.tc(&line).unwrap();
+    }
+    steady(bencher, rig, |seq| udp(seq, 1000, (seq % 3) as u8, 0));
+}

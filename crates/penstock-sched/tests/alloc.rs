@@ -1,0 +1,77 @@
+//! In the steady state no packet costs an allocation, in any kind.
+
+mod rig;
+
+use penstock_model::Kernel;
+use penstock_packet::Skb;
+use rig::{Rig, udp};
+
+/// Three packets in, drops recycled, and out what may go; `turn` counts on.
+fn turn(rig: &mut Rig, turn: u64, packet: &dyn Fn(u64) -> Skb) {
+    for i in 0..3 {
+        let packet = rig.pool.alloc(packet(turn * 3 + i));
+        rig.enqueue(packet);
+    }
+    rig.now += 1_000_000;
+    if rig.tree.next_wakeup().is_some_and(|t| t.as_ns() <= rig.now) {
+        rig.tree.expire(penstock_model::Time::from_ns(rig.now));
+    }
+    for _ in 0..2 {
+        if let Some(packet) = rig.dequeue() {
+            rig.pool.free(packet);
+        }
+    }
+    let (drops, pool) = (&mut rig.drops, &mut rig.pool);
+    drops.recycle(pool);
+}
+
+fn check(kernel: Kernel, script: &[&str], packet: &dyn Fn(u64) -> Skb) {
+    let mut rig = Rig::with(kernel, script);
+    (0..60_000).for_each(|t| turn(&mut rig, t, packet));
+    let counted = allocation_counter::measure(|| (60_000..70_000).for_each(|t| turn(&mut rig, t, packet)));
+    assert_eq!(counted.count_total, 0, "{kernel} {script:?}");
+}
+
+#[test]
+fn no_packet_costs_an_allocation() {
+    let flow = |seq: u64| udp(seq, 200 + (seq * 7 % 1300) as u32, (seq % 50) as u8, (seq % 16) as u32);
+    let class = |seq: u64| udp(seq, 200 + (seq * 7 % 1300) as u32, 1, 0x1_0010 + (seq % 5) as u32);
+    for kernel in Kernel::ALL {
+        for line in [
+            "pfifo limit 100",
+            "bfifo limit 100000",
+            "pfifo_fast",
+            "prio",
+            "tbf rate 1mbit burst 5000 limit 50000",
+            "tbf rate 1mbit burst 5000 limit 50000 peakrate 2mbit mtu 2000",
+            "sfq",
+            "sfq limit 20 perturb 1",
+        ] {
+            check(kernel, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
+        }
+        let htb = [
+            "qdisc add dev eth0 root handle 1: htb default 12",
+            "class add dev eth0 parent 1: classid 1:1 htb rate 1mbit",
+            "class add dev eth0 parent 1:1 classid 1:10 htb rate 100kbit ceil 1mbit prio 1",
+            "class add dev eth0 parent 1:1 classid 1:11 htb rate 100kbit ceil 1mbit",
+            "class add dev eth0 parent 1:1 classid 1:12 htb rate 100kbit ceil 1mbit",
+            "qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10",
+            "qdisc add dev eth0 parent 1:11 handle 11: tbf rate 200kbit burst 3000 limit 10000",
+            "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.3 flowid 1:11",
+            "filter add dev eth0 parent 1: protocol ip prio 2 handle 5 fw flowid 1:10",
+        ];
+        check(kernel, &htb, &class);
+        check(kernel, &htb, &flow);
+    }
+}
+
+#[test]
+fn sfq_marks_drops_and_rehashes_without_allocating() {
+    let flow = |seq: u64| udp(seq, 200 + (seq * 7 % 1300) as u32, (seq % 9) as u8, 0);
+    for line in [
+        "sfq limit 60 flows 8 depth 5 divisor 16 headdrop perturb 1",
+        "sfq limit 100 redflowlimit 30000 min 3000 max 9000 avpkt 1000 burst 10 probability 0.2 ecn",
+    ] {
+        check(Kernel::V6_12, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
+    }
+}

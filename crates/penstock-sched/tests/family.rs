@@ -1,0 +1,373 @@
+//! Every kind keeps the contract: one set of operations, one model, every entry of the registry, both kernels.
+//!
+//! Checked after each operation: every packet that came in is queued, has left once, or is on the ledger once, in
+//! packets and in bytes; a flow keeps its order; a dequeue that gives nothing though something is queued names a later
+//! moment to ask again; no timer lies in the past once it was told to go off. At the end: whatever is queued comes
+//! out in time, and the same operations give the same trace again.
+
+mod rig;
+
+use penstock_lang::tc::Command;
+use penstock_model::{Handle, Kernel, Rng, Time};
+use penstock_sched::{Cx, Init, Ledger, Qdisc, Xmit, sch};
+use proptest::prelude::*;
+use rig::{Rig, device, udp};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// A packet: length, flow, priority as an index, mark.
+    Enqueue(u32, u8, usize, u32),
+    Dequeue,
+    /// Time goes by, µs; timers go off late.
+    Advance(u32),
+    /// To the next timer.
+    Wake,
+    /// The root qdisc anew, with these options.
+    Replace(usize),
+    /// Its options changed.
+    Change(usize),
+    /// Another qdisc in a class.
+    Graft(usize, usize, usize),
+    /// A class made or changed: parent, itself, rate.
+    Class(usize, usize, usize),
+    /// A class deleted.
+    DeleteClass(usize),
+    /// What is in a class deleted.
+    DeleteLeaf(usize),
+    /// A filter: which, class.
+    Filter(usize, usize),
+    /// MTU and txqueuelen of the device.
+    Device(u32),
+}
+
+/// Options to try a kind with.
+fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
+    match (kind, kernel) {
+        ("pfifo", _) => &["limit 4", "", "limit 30"],
+        ("bfifo", _) => &["limit 5000", "", "limit 20000"],
+        ("prio", _) => &["", "bands 4 priomap 3 2 1 0 0 1 2 3 3 2 1 0 0 1 2 3"],
+        ("tbf", _) => &[
+            "rate 1mbit burst 3000 limit 20000",
+            "rate 64kbit burst 1600 limit 6000",
+            "rate 1mbit burst 5000 limit 9000 peakrate 2mbit mtu 2000",
+        ],
+        ("sfq", Kernel::V2_6_35) => &["", "limit 9", "quantum 600 limit 20"],
+        ("sfq", Kernel::V6_12) => &[
+            "",
+            "limit 9 perturb 1",
+            "limit 12 flows 5 depth 4 divisor 8 headdrop perturb 1 quantum 600",
+            "limit 40 redflowlimit 30000 min 3000 max 9000 avpkt 1000 burst 10 probability 0.2 ecn",
+        ],
+        ("htb", _) => &["default 10", "", "default 2 r2q 1"],
+        _ => &[""],
+    }
+}
+
+const PRIORITIES: [u32; 12] =
+    [0, 2, 6, 7, 0x1_0000, 0x1_0001, 0x1_0002, 0x1_0003, 0x1_0010, 0x1_0011, 0x1_0020, 0x2_0001];
+const CLASSES: [&str; 7] = ["1:1", "1:2", "1:3", "1:10", "1:11", "1:20", "1:4"];
+const RATES: [&str; 4] = [
+    "rate 64kbit",
+    "rate 100kbit ceil 1mbit prio 1",
+    "rate 1mbit burst 5000",
+    "rate 8kbit ceil 500kbit quantum 1000",
+];
+const FILTERS: [&str; 4] = [
+    "protocol ip prio 1 handle 1 fw flowid",
+    "protocol ip prio 2 u32 match ip src 10.0.0.2 flowid",
+    "protocol all prio 3 u32 match u32 0 0 flowid",
+    "protocol ip prio 1 handle 2 fw flowid",
+];
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        30 => (60u32..1515, 0u8..5, 0..PRIORITIES.len(), 0u32..4).prop_map(|(l, f, p, m)| Op::Enqueue(l, f, p, m)),
+        20 => Just(Op::Dequeue),
+        8 => (0u32..300_000).prop_map(Op::Advance),
+        10 => Just(Op::Wake),
+        1 => (0usize..6).prop_map(Op::Replace),
+        2 => (0usize..6).prop_map(Op::Change),
+        4 => (0..CLASSES.len(), 0usize..20, 0usize..6).prop_map(|(c, k, o)| Op::Graft(c, k, o)),
+        8 => (0usize..=CLASSES.len(), 0..CLASSES.len(), 0..RATES.len()).prop_map(|(p, c, r)| Op::Class(p, c, r)),
+        3 => (0..CLASSES.len()).prop_map(Op::DeleteClass),
+        2 => (0..CLASSES.len()).prop_map(Op::DeleteLeaf),
+        3 => (0..FILTERS.len(), 0..CLASSES.len()).prop_map(|(f, c)| Op::Filter(f, c)),
+        1 => (1u32..50).prop_map(Op::Device),
+    ]
+}
+
+/// A packet on its way: length, flow, and how many changes of the configuration there had been when it came.
+struct Live {
+    len: u32,
+    flow: (u8, u32, u32),
+    epoch: u32,
+}
+
+struct Model {
+    rig: Rig,
+    kind: &'static str,
+    live: BTreeMap<u64, Live>,
+    seq: u64,
+    epoch: u32,
+    /// The last that left of a flow in an epoch.
+    last: BTreeMap<((u8, u32, u32), u32), u64>,
+    trace: Vec<(u64, i64)>,
+}
+
+impl Model {
+    fn new(kind: &'static str, kernel: Kernel) -> Model {
+        let rig = Rig::new(kernel);
+        let (live, last, trace) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let mut model = Model { rig, kind, live, seq: 0, epoch: 0, last, trace };
+        let first = options(kind, kernel)[0];
+        model.rig.tc(&format!("qdisc add dev eth0 root handle 1: {kind} {first}")).unwrap();
+        model
+    }
+    fn kernel(&self) -> Kernel {
+        self.rig.tree.device().kernel
+    }
+
+    /// tc may refuse; then nothing may have changed but what the books can bear.
+    fn tc(&mut self, line: &str) {
+        self.epoch += 1;
+        let _ = self.rig.tc(line);
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let (kind, kernel) = (self.kind, self.kernel());
+        let pick = |kind: &str, i: usize| {
+            let all = options(kind, kernel);
+            all[i % all.len()]
+        };
+        match *op {
+            Op::Enqueue(len, host, priority, mark) => self.enqueue(len, host, PRIORITIES[priority], mark),
+            Op::Dequeue => {
+                self.dequeue();
+            }
+            Op::Advance(us) => {
+                self.rig.now += i64::from(us) * 1000;
+                self.expire();
+            }
+            Op::Wake => {
+                if let Some(at) = self.rig.tree.next_wakeup() {
+                    self.rig.now = self.rig.now.max(at.as_ns());
+                    self.expire();
+                    while self.dequeue() {}
+                }
+            }
+            Op::Replace(o) => {
+                self.tc("qdisc del dev eth0 root");
+                assert_eq!(self.rig.qlen(), 0);
+                self.tc(&format!("qdisc add dev eth0 root handle 1: {kind} {}", pick(kind, o)));
+            }
+            Op::Change(o) => {
+                self.tc(&format!("qdisc change dev eth0 root handle 1: {kind} {}", pick(kind, o)))
+            }
+            Op::Graft(class, k, o) => {
+                let child = sch::KINDS[k % sch::KINDS.len()].id;
+                let (parent, handle) = (CLASSES[class], 0x100 + class);
+                self.tc(&format!(
+                    "qdisc replace dev eth0 parent {parent} handle {handle:x}: {child} {}",
+                    pick(child, o)
+                ));
+            }
+            Op::Class(parent, class, rate) => {
+                let parent = if parent == CLASSES.len() { "1:" } else { CLASSES[parent] };
+                let (class, rate) = (CLASSES[class], RATES[rate]);
+                if parent != class {
+                    self.tc(&format!("class replace dev eth0 parent {parent} classid {class} {kind} {rate}"));
+                }
+            }
+            Op::DeleteClass(class) => self.tc(&format!("class del dev eth0 classid {}", CLASSES[class])),
+            Op::DeleteLeaf(class) => self.tc(&format!("qdisc del dev eth0 parent {}", CLASSES[class])),
+            Op::Filter(f, class) => {
+                self.tc(&format!("filter add dev eth0 parent 1: {} {}", FILTERS[f], CLASSES[class]));
+            }
+            Op::Device(len) => {
+                self.epoch += 1;
+                let device = penstock_sched::Device { tx_queue_len: len, ..*self.rig.tree.device() };
+                self.rig.call(|tree, cx| tree.set_device(device, cx));
+            }
+        }
+        self.balance();
+    }
+
+    fn enqueue(&mut self, len: u32, host: u8, priority: u32, mark: u32) {
+        let mut skb = udp(self.seq, len, host, priority);
+        skb.mark = mark;
+        self.live.insert(self.seq, Live { len, flow: (host, priority, mark), epoch: self.epoch });
+        self.seq += 1;
+        let before = self.rig.drops.len();
+        let xmit = self.rig.enqueue(Box::new(skb));
+        // A drop is told, or the packet that is dropped was another's.
+        let dropped = self.rig.drops.entries()[before..].iter().any(|(p, _)| p.seq == self.seq - 1);
+        assert!(!dropped || xmit != Xmit::Success, "#{} was dropped in silence", self.seq - 1);
+    }
+
+    /// Timers that are due go off.
+    fn expire(&mut self) {
+        let now = Time::from_ns(self.rig.now);
+        if self.rig.tree.next_wakeup().is_some_and(|at| at <= now) {
+            self.rig.tree.expire(now);
+        }
+        assert!(self.rig.tree.next_wakeup().is_none_or(|at| at > now), "a timer lies in the past");
+    }
+
+    /// Whether something came out.
+    fn dequeue(&mut self) -> bool {
+        self.expire();
+        let Some(packet) = self.rig.dequeue() else {
+            if self.rig.qlen() > 0 {
+                let wake =
+                    self.rig.tree.next_wakeup().expect("something is queued: there is a time to ask again");
+                assert!(wake.as_ns() > self.rig.now, "asked again at once: {wake} at {}", self.rig.now);
+            }
+            return false;
+        };
+        let live = self.live.remove(&packet.seq).expect("what leaves came in, and leaves once");
+        assert_eq!(packet.len, live.len);
+        if let Some(before) = self.last.insert((live.flow, live.epoch), packet.seq) {
+            assert!(before < packet.seq, "#{} overtook #{before}", packet.seq);
+        }
+        self.trace.push((packet.seq, self.rig.now));
+        self.rig.pool.free(packet);
+        true
+    }
+
+    /// In = out + dropped + queued.
+    fn balance(&mut self) {
+        for (packet, _) in self.rig.drops.drain() {
+            self.live.remove(&packet.seq).expect("what is dropped came in, and is dropped once");
+            self.trace.push((packet.seq, -1));
+            self.rig.pool.free(packet);
+        }
+        assert_eq!(self.rig.qlen() as usize, self.live.len(), "packets queued");
+        if self.kernel() == Kernel::V6_12 {
+            let shown = self.rig.tree.root().stats();
+            let bytes: u32 = self.live.values().map(|l| l.len).sum();
+            assert_eq!((shown.qlen, shown.backlog), (self.rig.qlen(), bytes), "bytes queued");
+        }
+    }
+
+    /// Whatever is queued comes out in time.
+    fn drain(&mut self) {
+        for _ in 0..20_000 {
+            while self.dequeue() {}
+            self.balance();
+            if self.rig.qlen() == 0 {
+                return;
+            }
+            let wake = self.rig.tree.next_wakeup().expect("checked with the dequeue");
+            self.rig.now = wake.as_ns();
+        }
+        panic!("{} packets never come out", self.rig.qlen());
+    }
+}
+
+fn run(kind: &'static str, kernel: Kernel, ops: &[Op]) -> Vec<(u64, i64)> {
+    let mut model = Model::new(kind, kernel);
+    ops.iter().for_each(|op| model.apply(op));
+    model.drain();
+    model.trace
+}
+
+fn check(kind: &'static str, kernel: Kernel) {
+    let cases = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(cases, |(ops in prop::collection::vec(op(), 1..150))| {
+        let trace = run(kind, kernel, &ops);
+        prop_assert_eq!(trace, run(kind, kernel, &ops), "the same again");
+    });
+}
+
+macro_rules! kinds {
+    ($($kind:ident)*) => {
+        $(#[test]
+        fn $kind() {
+            Kernel::ALL.into_iter().for_each(|kernel| check(stringify!($kind), kernel));
+        })*
+
+        #[test]
+        fn all_kinds_are_here() {
+            let here = [$(stringify!($kind)),*];
+            let all: Vec<&str> = sch::KINDS.iter().map(|k| k.id).collect();
+            assert_eq!(here[..], all[..]);
+        }
+    };
+}
+kinds!(bfifo htb pfifo pfifo_fast prio sfq tbf);
+
+/// A qdisc of a kind with the first of its options, by itself.
+fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc> {
+    let line = format!("qdisc add dev eth0 root handle 1: {} {}", spec.id, options(spec.id, kernel)[0]);
+    let words = penstock_lang::token::words(&line).unwrap();
+    // The tc of 2010 cannot name pfifo_fast.
+    let speaks = if spec.id == "pfifo_fast" { Kernel::V6_12 } else { kernel };
+    let Some(Command::Qdisc { req, .. }) = penstock_lang::tc::parse(&words, speaks).unwrap().pop() else {
+        panic!("{line}")
+    };
+    let init = Init { device: device(kernel), handle: Handle::new(1, 0), parent: Handle::ROOT };
+    (spec.build)(&init, req.options.as_ref(), cx).unwrap()
+}
+
+/// A reset qdisc is empty, has put everything on the ledger, and works as before.
+#[test]
+fn reset_empties_and_no_more() {
+    for (spec, kernel) in sch::KINDS.iter().flat_map(|s| Kernel::ALL.map(|k| (s, k))) {
+        let (mut rng, mut drops) = (Rng::named(1, "reset"), Ledger::new());
+        let mut cx = Cx { now: Time::from_ns(1_000_000), rng: &mut rng, drops: &mut drops };
+        let mut qdisc = build(spec, kernel, &mut cx);
+        for round in 0..3 {
+            let from = cx.drops.len();
+            for seq in 0..4 {
+                assert_eq!(qdisc.enqueue(Box::new(udp(seq, 700, seq as u8, 0)), &mut cx), Xmit::Success);
+            }
+            if round == 1 {
+                assert!(qdisc.peek(&mut cx).is_some(), "{kernel} {}", spec.id);
+            }
+            let stats = qdisc.stats();
+            assert_eq!(qdisc.qlen(), 4);
+            qdisc.reset(&mut cx);
+            assert_eq!(
+                (qdisc.qlen(), qdisc.stats().backlog, cx.drops.len() - from),
+                (0, 0, 4),
+                "{kernel} {}",
+                spec.id
+            );
+            assert_eq!(qdisc.stats().drops, stats.drops, "{kernel} {}", spec.id);
+            assert!(qdisc.dequeue(&mut cx).is_none() && qdisc.next_wakeup().is_none());
+        }
+        qdisc.enqueue(Box::new(udp(9, 700, 1, 0)), &mut cx);
+        assert_eq!(qdisc.dequeue(&mut cx).map(|p| p.seq), Some(9), "{kernel} {}", spec.id);
+    }
+}
+
+/// What `peek` shows is what the next `dequeue` gives.
+#[test]
+fn peek_tells_the_truth() {
+    for (spec, kernel) in sch::KINDS.iter().flat_map(|s| Kernel::ALL.map(|k| (s, k))) {
+        let mut rng = Rng::named(1, "peek");
+        let mut drops = Ledger::new();
+        let mut cx = Cx { now: Time::from_ns(1_000_000), rng: &mut rng, drops: &mut drops };
+        let mut qdisc = build(spec, kernel, &mut cx);
+        for seq in 0..4 {
+            qdisc.enqueue(Box::new(udp(seq, 700, seq as u8, 0)), &mut cx);
+        }
+        let mut given = 0;
+        for _ in 0..100 {
+            let shown = qdisc.peek(&mut cx).map(|p| p.seq);
+            assert_eq!(qdisc.qlen(), 4 - given);
+            let out = qdisc.dequeue(&mut cx).map(|p| p.seq);
+            assert_eq!(shown, out, "{kernel} {}", spec.id);
+            given += u32::from(out.is_some());
+            match qdisc.next_wakeup() {
+                Some(at) if out.is_none() => {
+                    cx.now = at;
+                    qdisc.expire(at);
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(given, 4, "{kernel} {}", spec.id);
+    }
+}

@@ -7,7 +7,7 @@
 mod rig;
 
 use divan::Bencher;
-use divan::counter::ItemsCounter;
+use divan::counter::ItemsCount;
 use penstock_model::Kernel;
 use penstock_packet::{Packet, Skb};
 use rig::{Rig, udp};
@@ -26,7 +26,7 @@ fn steady(bencher: Bencher, mut rig: Rig, packet: impl Fn(u64) -> Skb) {
     for seq in 1..=WAITING {
         rig.enqueue(Box::new(packet(seq)));
     }
-    bencher.counter(ItemsCounter::new(1u32)).bench_local(move || {
+    bencher.counter(ItemsCount::new(1u32)).bench_local(move || {
         rig.now += 10_000;
         rig.call(|tree, cx| {
             let next = tree.dequeue(cx).expect("something waits and may go");
@@ -101,7 +101,7 @@ fn htb_10000_idle_classes(bencher: Bencher, kernel: Kernel) {
 fn htb_1_class_one_packet(bencher: Bencher, kernel: Kernel) {
     let mut rig = htb(0, kernel);
     let mut spare: Option<Packet> = Some(Box::new(udp(0, 1000, 1, BUSY)));
-    bencher.counter(ItemsCounter::new(1u32)).bench_local(move || {
+    bencher.counter(ItemsCount::new(1u32)).bench_local(move || {
         rig.now += 10_000;
         rig.call(|tree, cx| {
             tree.enqueue(spare.take().expect("it came back"), cx);

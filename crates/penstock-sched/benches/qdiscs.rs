@@ -1,7 +1,8 @@
 //! What one packet costs in each kind: an enqueue and the dequeue that goes with it.
 //!
 //! Every iteration puts one packet in and takes one out, the same memory again and again, with a few packets waiting
-//! all the time and 10 µs going by. `cargo bench -p penstock-sched`.
+//! all the time and 10 µs going by. `cargo bench -p penstock-sched`; samples are of 4096 iterations each, so that
+//! reading the clock does not count.
 
 #[path = "../tests/rig/mod.rs"]
 mod rig;
@@ -40,28 +41,28 @@ fn flows(seq: u64) -> Skb {
     udp(seq, 1000, (seq % 8) as u8, 0)
 }
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn pfifo(bencher: Bencher, kernel: Kernel) {
     steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root pfifo limit 1000"]), flows);
 }
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn pfifo_fast(bencher: Bencher, kernel: Kernel) {
     steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root pfifo_fast"]), flows);
 }
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn prio(bencher: Bencher, kernel: Kernel) {
     steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root handle 1: prio"]), flows);
 }
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn tbf(bencher: Bencher, kernel: Kernel) {
     let line = "qdisc add dev eth0 root tbf rate 2gbit burst 100kb limit 1mb";
     steady(bencher, Rig::with(kernel, &[line]), flows);
 }
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn sfq(bencher: Bencher, kernel: Kernel) {
     steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root sfq"]), flows);
 }
@@ -86,18 +87,18 @@ fn htb(classes: u32, kernel: Kernel) -> Rig {
     rig
 }
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn htb_1_class(bencher: Bencher, kernel: Kernel) {
     steady(bencher, htb(0, kernel), |seq| udp(seq, 1000, 1, BUSY));
 }
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn htb_10000_idle_classes(bencher: Bencher, kernel: Kernel) {
     steady(bencher, htb(10_000, kernel), |seq| udp(seq, 1000, 1, BUSY));
 }
 
 /// The class wakes and falls asleep with each packet.
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn htb_1_class_one_packet(bencher: Bencher, kernel: Kernel) {
     let mut rig = htb(0, kernel);
     let mut spare: Option<Packet> = Some(Box::new(udp(0, 1000, 1, BUSY)));
@@ -111,7 +112,7 @@ fn htb_1_class_one_packet(bencher: Bencher, kernel: Kernel) {
 }
 
 /// Eight leaves borrow from their parent in turn.
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn htb_borrowing(bencher: Bencher, kernel: Kernel) {
     let mut rig = Rig::with(kernel, &HTB);
     for minor in 0..8 {
@@ -125,7 +126,7 @@ fn htb_borrowing(bencher: Bencher, kernel: Kernel) {
 
 const PRIO: &str = "qdisc add dev eth0 root handle 1: prio";
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn prio_with_fw(bencher: Bencher, kernel: Kernel) {
     let mut rig = Rig::with(kernel, &[PRIO]);
     for mark in 1..=3 {
@@ -135,7 +136,7 @@ fn prio_with_fw(bencher: Bencher, kernel: Kernel) {
     steady(bencher, rig, |seq| Skb { mark: 1 + (seq % 3) as u32, ..flows(seq) });
 }
 
-#[divan::bench(args = KERNELS)]
+#[divan::bench(args = KERNELS, sample_size = 4096)]
 fn prio_with_u32(bencher: Bencher, kernel: Kernel) {
     let mut rig = Rig::with(kernel, &[PRIO]);
     for host in 0..3 {

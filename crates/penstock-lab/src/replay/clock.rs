@@ -28,6 +28,16 @@ const INTERRUPT_NS: i64 = 1;
 const READ_NS: i64 = 1;
 /// What a system call that fails costs.
 const FAILED_CALL_NS: i64 = 1000;
+/// Calls that fail when the interpreter makes two pipes of file objects.
+const PIPE_FAILURES: u32 = 4;
+/// How often a fork looks at the clock.
+const FORK_READS: u32 = 2;
+/// Folders of the interpreter's PATH before the one that has `tc`: as on the machine the vectors were recorded on.
+const PATH_MISSES: u32 = 15;
+/// Calls that fail while a program starts: the loader's and the C library's, libcap's four.
+const LOADER_FAILURES: u32 = 6;
+/// How often the interpreter looks at the clock until it knows that a program has ended.
+const WAIT_READS: u32 = 6;
 /// How much later than asked a sleeper's timer is set.
 const SLACK_NS: i64 = 1;
 /// Sequence number of frames that carry none.
@@ -70,10 +80,17 @@ impl Machine {
     pub fn fail_call(&mut self) {
         self.step(FAILED_CALL_NS);
     }
-    /// A program starts, makes this many system calls that fail, reads the clock this often, and ends.
-    pub fn run_program(&mut self, failed_calls: u32, clock_reads: u32) {
-        (0..failed_calls).for_each(|_| self.fail_call());
-        (0..clock_reads).for_each(|_| self.step(READ_NS));
+    /// The probe runs `tc` or `ip`: what passes of the clock before the request reaches the kernel. `modules` is how
+    /// many kinds tc meets, for each of which it looks for a library that is not there.
+    pub fn program_starts(&mut self, modules: u32) {
+        // The pipes are no terminals and do not seek; then the fork, which looks at the clock twice.
+        (0..PIPE_FAILURES).for_each(|_| self.fail_call());
+        (0..FORK_READS).for_each(|_| self.step(READ_NS));
+        (0..PATH_MISSES + LOADER_FAILURES + modules).for_each(|_| self.fail_call());
+    }
+    /// The program has ended; the interpreter notices.
+    pub fn program_ends(&mut self) {
+        (0..WAIT_READS).for_each(|_| self.step(READ_NS));
     }
     /// The tree and what its calls need.
     pub fn with_tree<T>(&mut self, work: impl FnOnce(&mut Tree, &mut Cx<'_>) -> T) -> T {

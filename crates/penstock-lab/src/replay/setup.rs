@@ -1,15 +1,14 @@
 //! The commands of a specification.
 
 use super::clock::Machine;
-use super::{DEV, PROFILE, Spec, TC_RUN};
+use super::{DEV, PROFILE, Spec};
 use crate::replay::Release;
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token::Word;
+use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest};
 use penstock_model::{Diagnostic, KernelError};
 use penstock_sched::Device;
 
-/// What one run of `ip` does: system calls that fail, clock readings.
-const IP_RUN: (u32, u32) = (25, 9);
 /// Longest Ethernet MTU a veth takes.
 const MTU_MAX: u32 = 65_535;
 
@@ -34,12 +33,12 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
         _ => "tc",
     };
     let stderr = if program == "ip" {
-        machine.run_program(IP_RUN.0, IP_RUN.1);
+        machine.program_starts(0);
         ip(machine, &words[1..])
     } else {
-        machine.run_program(TC_RUN.0, TC_RUN.1);
         tc(machine, &words)
     };
+    machine.program_ends();
     stderr.map_err(|f| {
         let named = words.first().is_some_and(|w| w.text == program);
         let shown: Vec<&str> = words[usize::from(named)..].iter().map(|w| w.text.as_str()).collect();
@@ -54,7 +53,15 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
 fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     let known = |name: &str| matches!(name, DEV | "v1" | "lo").then(Link::default);
     let env = Env { kernel: PROFILE, device: &known };
-    for command in tc::parse_in(words, &env)? {
+    let commands = tc::parse_in(words, &env)?;
+    let modules = commands.iter().filter(|c| {
+        matches!(c,
+            Command::Qdisc { req: QdiscRequest { kind: Some(_), .. }, .. }
+                | Command::Class { req: ClassRequest { kind: Some(_), .. }, .. }
+                | Command::Filter { req: FilterRequest { kind: Some(_), .. }, .. })
+    });
+    machine.program_starts(modules.count() as u32);
+    for command in commands {
         let result = match &command {
             Command::Qdisc { dev, req } => on(machine, dev, |m| m.with_tree(|tree, cx| tree.qdisc(req, cx))),
             Command::Class { dev, req } => on(machine, dev, |m| m.with_tree(|tree, cx| tree.class(req, cx))),

@@ -225,7 +225,7 @@ fn packets(spec: &Map<String, Value>) -> Answer<Vec<Sent>> {
                 "{place}repeat: at most {PACKETS_MAX} packets (the number is in the IPv4 identification)"
             )));
         }
-        let template = frame(entry, &place)?;
+        let template = frame(entry, &place, all.len())?;
         for k in 0..repeat {
             let i = all.len() as u32;
             let mut skb = template.clone();
@@ -255,7 +255,8 @@ fn stamp(skb: &mut Skb, i: u32) {
     }
 }
 
-fn frame(p: &Map<String, Value>, place: &str) -> Answer<Skb> {
+/// The frame of an entry, whose first packet has the number `first`.
+fn frame(p: &Map<String, Value>, place: &str, first: usize) -> Answer<Skb> {
     let text = |name: &str, default: &str| match p.get(name) {
         None => Ok(default.to_owned()),
         Some(Value::String(s)) => Ok(s.clone()),
@@ -276,15 +277,21 @@ fn frame(p: &Map<String, Value>, place: &str) -> Answer<Skb> {
     let (src, dst) = (text("src", "10.0.0.1")?, text("dst", "10.0.0.2")?);
     let v6 = src.contains(':');
     let headers = 14
-        + if v6 { 40 } else { 20 }
+        + if v6 { 48 } else { 20 }
         + match protocol {
             ipproto::TCP => 20,
             ipproto::UDP | ipproto::ICMP => 8,
             _ => 0,
         };
-    // The probe writes a packet's number into the last four bytes of an IPv6 frame.
-    let least = if v6 { headers + 4 } else { headers };
-    let len = whole(p, place, "len", 100, least, 1514)? as u32;
+    let len = whole(p, place, "len", 100, i64::MIN, i64::MAX)?;
+    if !(headers..=65_535).contains(&len) {
+        return Err(Diagnostic::error(format!("packet {first}: len {len} is not in {headers}..65535")));
+    }
+    if len > 1514 {
+        let message = format!("packet {first}: len {len} is more than the device takes (1514)");
+        return Err(Diagnostic::error(message).help("len counts the 14 bytes of the Ethernet header"));
+    }
+    let len = len as u32;
     let bad = |name: &str, text: &str| {
         let family = if v6 { "IPv6" } else { "IPv4" };
         Diagnostic::error(format!("{place}{name}: '{text}' is not an {family} address"))
@@ -377,8 +384,8 @@ mod tests {
     #[test]
     fn a_wrong_field_is_named() {
         let check = |spec: Value, want: &str| assert_eq!(Spec::read(&spec).unwrap_err().message, want);
-        check(json!({"packets": [{}, {"len": 20}]}), "packets[1].len: 20 is not in 42..1514");
-        check(json!({"packets": [{"proto": "gre"}]}), "packets[0].proto: unknown proto \"gre\"");
+        check(json!({"packets": [{}, {"len": 20}]}), "packet 1: len 20 is not in 42..65535");
+        check(json!({"packets": [{"proto": "gre"}]}), "packet 0: unknown proto \"gre\"");
         check(
             json!({"packets": [], "rate": "fast"}),
             "rate 'fast': say something like 800kbit, 1mbit, 10gbit",

@@ -79,7 +79,7 @@ pub fn sequence(
         dress(dice, &mut m);
         let least = 14
             + if m.get("src").is_some_and(|s| s.as_str().is_some_and(|s| s.contains(':'))) {
-                40 + 24
+                48 + 20
             } else {
                 20 + 20
             };

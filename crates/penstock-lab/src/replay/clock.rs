@@ -31,13 +31,13 @@ const FAILED_CALL_NS: i64 = 1000;
 /// Calls that fail when the interpreter makes two pipes of file objects.
 const PIPE_FAILURES: u32 = 4;
 /// How often a fork looks at the clock.
-const FORK_READS: u32 = 2;
+const FORK_READS: u32 = 3;
 /// Folders of the interpreter's PATH before the one that has `tc`: as on the machine the vectors were recorded on.
 const PATH_MISSES: u32 = 15;
 /// Calls that fail while a program starts: the loader's and the C library's, libcap's four.
 const LOADER_FAILURES: u32 = 6;
 /// How often the interpreter looks at the clock until it knows that a program has ended.
-const WAIT_READS: u32 = 6;
+const WAIT_READS: u32 = 5;
 /// How much later than asked a sleeper's timer is set.
 const SLACK_NS: i64 = 1;
 /// Sequence number of frames that carry none.
@@ -83,7 +83,7 @@ impl Machine {
     /// The probe runs `tc` or `ip`: what passes of the clock before the request reaches the kernel. `modules` is how
     /// many kinds tc meets, for each of which it looks for a library that is not there.
     pub fn program_starts(&mut self, modules: u32) {
-        // The pipes are no terminals and do not seek; then the fork, which looks at the clock twice.
+        // The pipes are no terminals and do not seek; then the fork, which looks at the clock three times.
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
         (0..FORK_READS).for_each(|_| self.step(READ_NS));
         (0..PATH_MISSES + LOADER_FAILURES + modules).for_each(|_| self.fail_call());

@@ -55,10 +55,12 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     let env = Env { kernel: PROFILE, device: &known };
     let commands = tc::parse_in(words, &env)?;
     let modules = commands.iter().filter(|c| {
-        matches!(c,
+        matches!(
+            c,
             Command::Qdisc { req: QdiscRequest { kind: Some(_), .. }, .. }
                 | Command::Class { req: ClassRequest { kind: Some(_), .. }, .. }
-                | Command::Filter { req: FilterRequest { kind: Some(_), .. }, .. })
+                | Command::Filter { req: FilterRequest { kind: Some(_), .. }, .. }
+        )
     });
     machine.program_starts(modules.count() as u32);
     for command in commands {

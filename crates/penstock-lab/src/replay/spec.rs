@@ -268,7 +268,7 @@ fn frame(p: &Map<String, Value>, place: &str, first: usize) -> Answer<Skb> {
         Some(Value::String(s)) if s == "tcp" => ipproto::TCP,
         Some(Value::String(s)) if s == "icmp" => ipproto::ICMP,
         Some(v @ Value::String(_)) => {
-            return Err(Diagnostic::error(format!("{place}proto: unknown proto {v}"))
+            return Err(Diagnostic::error(format!("packet {first}: unknown proto {v}"))
                 .help("udp, tcp, icmp or a number"));
         }
         Some(_) => whole(p, place, "proto", 0, 0, 255)? as u8,

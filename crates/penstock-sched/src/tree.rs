@@ -54,8 +54,12 @@ impl Tree {
     pub fn device(&self) -> &Device {
         &self.device
     }
-    /// Changes MTU or txqueuelen. Most qdiscs look at these only when they are made.
+    /// Changes MTU or txqueuelen. Most qdiscs look at these only when they are made; but in 6.12 another txqueuelen
+    /// stops the device for a moment (`dev_qdisc_change_tx_queue_len`), which empties the whole tree.
     pub fn set_device(&mut self, device: Device, cx: &mut Cx<'_>) {
+        if device.kernel == Kernel::V6_12 && device.tx_queue_len != self.device.tx_queue_len {
+            self.root.reset(cx);
+        }
         self.device = device;
         self.root.set_device(&device, cx);
     }

@@ -8,7 +8,7 @@ mod ip;
 mod settings;
 mod tc;
 
-use crate::{Effect, Host, Output};
+use crate::{Host, Output};
 use penstock_lang::iptables;
 use penstock_lang::token::{self, Line};
 use penstock_model::{Diagnostic, Time};
@@ -221,13 +221,15 @@ impl Host {
             "iptables" | "iptables-legacy" => self.iptables(line),
             "tc" => self.tc(line, now),
             "ip" => self.ip(line, now),
-            "ifconfig" => self.ifconfig(line, now),
-            "route" => self.route(line),
+            "ifconfig" | "route" | "arp" | "netstat" => {
+                let help = "use ip address, ip link, ip route, ip neigh";
+                Output::fail(format!("bash: {path}: command not found\n"), 127, help)
+            }
             _ if path.contains('/') => {
                 Output::fail(format!("bash: {path}: No such file or directory\n"), 127, "")
             }
             _ => {
-                let help = "programs here: tc ip iptables sysctl ifconfig route modprobe echo cat";
+                let help = "programs here: tc ip iptables sysctl modprobe echo cat";
                 Output::fail(format!("bash: {path}: command not found\n"), 127, help)
             }
         }
@@ -258,10 +260,6 @@ impl Host {
     /// A device's qdiscs have changed: its queue may go on.
     pub(crate) fn kick_later(&mut self, ifindex: u32) {
         self.keep_drops(ifindex);
-    }
-    /// Hands packets that a command displaced to the caller.
-    pub(crate) fn drop_later(&mut self, packet: penstock_packet::Packet, ifindex: u32, place: &'static str) {
-        self.pending.push(Effect::Dropped { packet, ifindex, place, reason: "purged" });
     }
 }
 

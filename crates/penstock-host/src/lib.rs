@@ -14,6 +14,7 @@
 
 mod address;
 mod arp;
+mod cisco;
 pub mod device;
 mod exec;
 mod fragment;

@@ -3,6 +3,8 @@
 //! [`token`] splits scripts into words; [`tc`] reads `tc` commands into rtnetlink requests and refuses what tc refuses in its
 //! own words; [`show`] prints dumps as tc prints them. No state machines here: what a command does is `host`'s and `sched`'s.
 
+pub mod cisco;
+pub mod ip;
 pub mod iptables;
 pub mod show;
 pub mod sysctl;

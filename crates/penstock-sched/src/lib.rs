@@ -6,6 +6,7 @@
 
 pub mod aqm;
 pub mod cls;
+pub mod estimator;
 pub mod ledger;
 pub mod node;
 pub mod qdisc;

@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc`, `net/sched/sch_generic.c` `qdisc_create_dflt`,
 //! `noop_qdisc`.
 
+use crate::estimator::Estimator;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use crate::sch::noop::Noop;
 use crate::stab::Stab;
@@ -17,17 +18,25 @@ pub struct Node {
     pub parent: Handle,
     /// Size table.
     pub(crate) stab: Option<Box<Stab>>,
+    /// Rate estimator.
+    pub(crate) estimator: Option<Box<Estimator>>,
     qdisc: Box<dyn Qdisc>,
 }
 
 impl Node {
     /// A qdisc in a place.
     pub fn new(init: &Init, qdisc: Box<dyn Qdisc>) -> Node {
-        Node { handle: init.handle, parent: init.parent, stab: None, qdisc }
+        Node { handle: init.handle, parent: init.parent, stab: None, estimator: None, qdisc }
     }
     /// `noop_qdisc`: what stands where nothing stands; drops everything.
     pub fn noop() -> Node {
-        Node { handle: Handle::UNSPEC, parent: Handle::UNSPEC, stab: None, qdisc: Box::new(Noop) }
+        Node {
+            handle: Handle::UNSPEC,
+            parent: Handle::UNSPEC,
+            stab: None,
+            estimator: None,
+            qdisc: Box::new(Noop),
+        }
     }
     /// `qdisc_create_dflt` of a pfifo with the device's txqueuelen: the default child in class `classid`.
     pub fn default_pfifo(device: &Device, classid: Handle) -> Node {
@@ -48,16 +57,19 @@ impl Node {
         {
             stab.apply(&mut packet);
         }
+        self.look(cx.now);
         self.qdisc.enqueue(packet, cx)
     }
     /// Gives the next packet that may go now.
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.look(cx.now);
         self.qdisc.dequeue(cx)
     }
     /// The packet the next [`Node::dequeue`] will give.
     #[inline]
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
+        self.look(cx.now);
         self.qdisc.peek(cx)
     }
     /// When to ask again although [`Node::dequeue`] gave nothing.
@@ -92,6 +104,40 @@ impl Node {
     /// Counters.
     pub fn stats(&self) -> Stats {
         self.qdisc.stats()
+    }
+    /// Counters with the estimated rate as of `now`, where an estimator runs.
+    pub fn stats_at(&self, now: Time) -> Stats {
+        let stats = self.qdisc.stats();
+        match &self.estimator {
+            Some(estimator) => {
+                Stats { rate: Some(estimator.rate_at(now, stats.bytes, stats.packets)), ..stats }
+            }
+            None => stats,
+        }
+    }
+    /// Lets the estimator look at the counters where it is time to.
+    #[inline]
+    fn look(&mut self, now: Time) {
+        if let Some(estimator) = &mut self.estimator
+            && estimator.is_due(now)
+        {
+            let stats = self.qdisc.stats();
+            estimator.advance(now, stats.bytes, stats.packets);
+        }
+    }
+    /// Has an estimator watch from now on; one that did goes on with its averages.
+    ///
+    /// # Errors
+    /// EINVAL for an interval or a weight that none has.
+    pub(crate) fn estimate(&mut self, kernel: Kernel, spec: (i8, u8), now: Time) -> Result<(), KernelError> {
+        self.look(now);
+        let stats = self.qdisc.stats();
+        let mut new = Estimator::new(kernel, spec, now, stats.bytes, stats.packets)?;
+        if let Some(old) = &self.estimator {
+            new = new.continuing(old);
+        }
+        self.estimator = Some(Box::new(new));
+        Ok(())
     }
     /// Parameters.
     pub fn dump(&self) -> Options {

@@ -256,7 +256,7 @@ impl Tree {
                     Some(stab) => node.dump().with("stab", stab.dump()),
                     None => node.dump(),
                 },
-                stats: node.stats(),
+                stats: node.stats_at(now),
                 xstats: node.xstats(now),
             })
             .collect()
@@ -415,6 +415,10 @@ impl Tree {
                 node.change(req.options.as_ref(), cx)?;
             }
             node.stab = stab?.map(Box::new);
+            if let Some(spec) = req.estimator {
+                // A change cannot be undone any more: the kernel lets bad estimators pass here.
+                let _ = node.estimate(device.kernel, spec, cx.now);
+            }
             Ok(())
         });
         // Bands that are gone took their qdiscs with them.
@@ -466,6 +470,10 @@ impl Tree {
         let qdisc = (spec.build)(&init, req.options.as_ref(), cx)?;
         let mut node = Node::new(&init, qdisc);
         node.stab = stab.transpose()?.map(Box::new);
+        if let Some(spec) = req.estimator {
+            node.estimate(device.kernel, spec, cx.now)
+                .map_err(|e| device.refusal(e.errno, "Failed to generate new estimator"))?;
+        }
         self.graft(req.parent, Some(node), cx)
     }
 

@@ -149,3 +149,22 @@ fn scp_and_sessions_run() {
     assert!(results.apps[0].throughput_bit_s.unwrap() > 85_000_000);
     assert_eq!(results.apps[4].exit, Some(1));
 }
+
+#[test]
+fn iperf3_prints_its_forms() {
+    let (mut world, a, b) = pair(1, mbit(100), Span::from_us(200));
+    world.add_app(b, "iperf3 -s", Time::ZERO);
+    world.add_app(a, "iperf3 -c 10.0.0.2 -t 3", secs(1));
+    world.add_app(a, "iperf3 -c 10.0.0.2 -t 2 -P 2 -R", secs(6));
+    world.add_app(a, "iperf3 -c 10.0.0.2 -t 2 -u -b 20M", secs(11));
+    world.add_app(a, "iperf3 -c 10.0.0.2 -t 2 -u -b 1G -R", secs(16));
+    world.add_app(a, "iperf3 -c 10.0.0.2 -t 1 -J", secs(21));
+    world.add_app(a, "iperf3 -c 10.0.0.2 -n 10M", secs(26));
+    world.add_app(a, "iperf3 -c 10.0.0.2 -p 99", secs(26));
+    let results = world.run(secs(31));
+    for app in &results.apps {
+        println!("--- {} {:?}\n{}", app.run, app.throughput_bit_s, app.output);
+    }
+    assert!(results.apps[1..7].iter().all(|app| app.exit == Some(0)));
+    assert_eq!(results.apps[7].exit, Some(1));
+}

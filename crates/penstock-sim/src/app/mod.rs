@@ -4,6 +4,7 @@ pub(crate) mod daemon;
 pub(crate) mod flow;
 pub(crate) mod form;
 pub(crate) mod iperf;
+pub(crate) mod iperf3;
 pub(crate) mod options;
 pub(crate) mod ping;
 pub(crate) mod scp;
@@ -123,6 +124,7 @@ pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program
     Ok(match name.trim_end_matches(".exe") {
         "ping" => Box::new(ping::Ping::parse(args, machine.kernel)?),
         "iperf" | "iperf2" => iperf::parse(args, machine.kernel, machine.stack)?,
+        "iperf3" => iperf3::parse(args)?,
         "scp" | "pscp" => Box::new(scp::Scp::parse(args, net)?),
         "ssh" => Box::new(session::Session::ssh(args, false)?),
         "putty" | "plink" => Box::new(session::Session::ssh(args, true)?),

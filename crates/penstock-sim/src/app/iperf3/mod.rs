@@ -1,0 +1,308 @@
+//! `iperf3` 3.1: options and the talk between client and server.
+//!
+//! Follows: iperf 3.1.3 `src/iperf_api.c`, `iperf_client_api.c`, `iperf_server_api.c`, `iperf_locale.c`, `iperf_udp.c`; the pacing of UDP
+//! every millisecond is 3.2's.
+//! Differs: IPv4; no `-O`, `-Z`, `-F`, `-A`, no diskfile; CPU use is told as zero; the time of day of a run is the epoch.
+
+mod client;
+mod json;
+mod server;
+mod test;
+
+use crate::app::form::units;
+use crate::app::options::{self, Known, c_number, o, scaled, seconds};
+use crate::app::{Failure, Program};
+use penstock_model::Span;
+
+const KNOWN: &[Known] = &[
+    o('c', "client", true),
+    o('s', "server", false),
+    o('p', "port", true),
+    o('f', "format", true),
+    o('i', "interval", true),
+    o('u', "udp", false),
+    o('b', "bandwidth", true),
+    o('\u{1}', "bitrate", true),
+    o('t', "time", true),
+    o('n', "bytes", true),
+    o('l', "length", true),
+    o('P', "parallel", true),
+    o('R', "reverse", false),
+    o('w', "window", true),
+    o('M', "set-mss", true),
+    o('N', "no-delay", false),
+    o('S', "tos", true),
+    o('C', "congestion", true),
+    o('J', "json", false),
+    o('V', "verbose", false),
+    o('D', "daemon", false),
+    o('1', "one-off", false),
+    o('4', "version4", false),
+    o('T', "title", true),
+    o('v', "version", false),
+    o('h', "help", false),
+];
+
+const USAGE: &str = "Usage: iperf [-s|-c host] [options]\nTry `iperf --help' for more information.\n";
+const HELP: &str = "\
+Usage: iperf [-s|-c host] [options]
+       iperf [-h|--help] [-v|--version]
+
+Server or Client:
+  -p, --port      #         server port to listen on/connect to
+  -f, --format    [kmgKMG]  format to report: Kbits, Mbits, KBytes, MBytes
+  -i, --interval  #         seconds between periodic bandwidth reports
+  -J, --json                output in JSON format
+Server specific:
+  -s, --server              run in server mode
+  -1, --one-off             handle one client connection then exit
+Client specific:
+  -c, --client    <host>    run in client mode, connecting to <host>
+  -u, --udp                 use UDP rather than TCP
+  -b, --bandwidth #[KMG]    target bandwidth in bits/sec (0 for unlimited)
+                            (default 1 Mbit/sec for UDP, unlimited for TCP)
+  -t, --time      #         time in seconds to transmit for (default 10 secs)
+  -n, --bytes     #[KMG]    number of bytes to transmit (instead of -t)
+  -l, --len       #[KMG]    length of buffer to read or write
+                            (default 128 KB for TCP, 8 KB for UDP)
+  -P, --parallel  #         number of parallel client streams to run
+  -R, --reverse             run in reverse mode (server sends, client receives)
+  -w, --window    #[KMG]    set window size / socket buffer size
+  -C, --congestion <algo>   set TCP congestion control algorithm (Linux and FreeBSD only)
+  -M, --set-mss   #         set TCP maximum segment size (MTU - 40 bytes)
+  -N, --no-delay            set TCP no delay, disabling Nagle's Algorithm
+  -S, --tos N               set the IP 'type of service'
+";
+
+/// Messages on the control connection.
+pub(crate) mod say {
+    pub(crate) const COOKIE: u32 = 10;
+    pub(crate) const PARAM_EXCHANGE: u32 = 11;
+    pub(crate) const PARAMS: u32 = 12;
+    pub(crate) const CREATE_STREAMS: u32 = 13;
+    pub(crate) const TEST_START: u32 = 14;
+    pub(crate) const TEST_RUNNING: u32 = 15;
+    pub(crate) const TEST_END: u32 = 16;
+    pub(crate) const EXCHANGE_RESULTS: u32 = 17;
+    pub(crate) const RESULTS: u32 = 18;
+    pub(crate) const DISPLAY_RESULTS: u32 = 19;
+    pub(crate) const IPERF_DONE: u32 = 20;
+    pub(crate) const ACCESS_DENIED: u32 = 21;
+}
+/// Length of a cookie.
+pub(crate) const COOKIE_SIZE: u64 = 37;
+/// `Skb::seq` of the datagram that opens a stream, and of its answer.
+pub(crate) const HELLO: u64 = 1 << 61;
+
+/// What the options say.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) host: String,
+    pub(crate) server: bool,
+    pub(crate) port: u16,
+    pub(crate) format: char,
+    pub(crate) interval: Span,
+    pub(crate) udp: bool,
+    /// Bits per second; 0: no limit.
+    pub(crate) rate: u64,
+    pub(crate) time: Span,
+    /// Instead of the time, when not 0.
+    pub(crate) bytes: u64,
+    pub(crate) len: u32,
+    pub(crate) parallel: u32,
+    pub(crate) reverse: bool,
+    pub(crate) window: u32,
+    pub(crate) mss: u16,
+    pub(crate) nodelay: bool,
+    pub(crate) tos: u8,
+    pub(crate) congestion: Option<String>,
+    pub(crate) json: bool,
+    pub(crate) one_off: bool,
+    pub(crate) warnings: String,
+}
+
+impl Settings {
+    fn units(&self, bytes: f64) -> String {
+        units(bytes, 'A')
+    }
+    fn rate(&self, bytes_per_s: f64) -> String {
+        units(bytes_per_s, self.format)
+    }
+    /// TCP as the options set it.
+    ///
+    /// # Errors
+    /// What iperf3 says of a congestion control that there is not.
+    fn tcp_config(&self, net: &crate::net::Net, host: u32) -> Result<penstock_tcp::Config, String> {
+        let mut cfg = net.tcp_config(host);
+        if self.window > 0 {
+            cfg.set_sndbuf(self.window);
+            cfg.set_rcvbuf(self.window);
+        }
+        if self.mss > 0 {
+            cfg.mss = self.mss;
+        }
+        cfg.nodelay = self.nodelay;
+        if let Some(name) = &self.congestion {
+            cfg.set_cc(name).map_err(|_| {
+                "iperf3: error - unable to set TCP_CONGESTION: Supplied congestion control algorithm not supported on this host\n"
+            })?;
+        }
+        Ok(cfg)
+    }
+}
+
+/// Reads the arguments and makes client or server.
+pub(crate) fn parse(args: &[&str]) -> Result<Box<dyn Program>, Failure> {
+    let settings = settings(args)?;
+    Ok(if settings.server {
+        Box::new(server::Server::new(settings))
+    } else {
+        Box::new(client::Client::new(settings))
+    })
+}
+
+fn settings(args: &[&str]) -> Result<Settings, Failure> {
+    let (options, rest) = options::parse("iperf3", args, KNOWN, USAGE, 1)?;
+    let mut s = Settings {
+        host: String::new(),
+        server: false,
+        port: 5201,
+        format: 'a',
+        interval: Span::from_secs(1),
+        udp: false,
+        rate: 0,
+        time: Span::from_secs(10),
+        bytes: 0,
+        len: 0,
+        parallel: 1,
+        reverse: false,
+        window: 0,
+        mss: 0,
+        nodelay: false,
+        tos: 0,
+        congestion: None,
+        json: false,
+        one_off: false,
+        warnings: String::new(),
+    };
+    let error = |text: &str| Failure::new(format!("iperf3: parameter error - {text}\n\n{USAGE}"), 1);
+    let bytes = |t: &str| scaled(&t.to_ascii_uppercase(), &[('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)]);
+    let bits =
+        |t: &str| scaled(&t.to_ascii_lowercase(), &[('g', 1_000_000_000), ('m', 1_000_000), ('k', 1000)]);
+    let mut rate = None;
+    let mut len = None;
+    let mut client_only = false;
+    for (letter, value) in options {
+        let wrong = || error(&format!("invalid value \"{value}\" for -{letter}"));
+        match letter {
+            'c' if s.server => return Err(error("cannot be both server and client")),
+            'c' => value.clone_into(&mut s.host),
+            's' if !s.host.is_empty() => return Err(error("cannot be both server and client")),
+            's' => s.server = true,
+            'p' => {
+                s.port = c_number(value)
+                    .and_then(|p| u16::try_from(p).ok())
+                    .filter(|&p| p > 0)
+                    .ok_or_else(wrong)?
+            }
+            'f' => s.format = value.chars().next().filter(|c| "kmgKMGaA".contains(*c)).unwrap_or('a'),
+            'i' => {
+                let ns = seconds(value).ok_or_else(wrong)?;
+                if ns != 0 && !(100_000_000..=60_000_000_000).contains(&ns) {
+                    return Err(error("invalid report interval (min = 0.1, max = 60 seconds)"));
+                }
+                s.interval = Span::from_ns(ns);
+            }
+            'u' => s.udp = true,
+            'b' | '\u{1}' => rate = Some(bits(value.split('/').next().unwrap_or(value)).ok_or_else(wrong)?),
+            't' => {
+                let ns = seconds(value).ok_or_else(wrong)?;
+                if ns > 86_400_000_000_000 {
+                    return Err(error("test duration too long (maximum = 86400 seconds)"));
+                }
+                s.time = Span::from_secs(ns / 1_000_000_000);
+            }
+            'n' => s.bytes = bytes(value).ok_or_else(wrong)?,
+            'l' => {
+                len = Some(
+                    bytes(value)
+                        .filter(|&n| n <= 1 << 20)
+                        .ok_or_else(|| error("block size too large (maximum = 1048576 bytes)"))?
+                        as u32,
+                )
+            }
+            'P' => {
+                let n = c_number(value).ok_or_else(wrong)?;
+                if n > 128 {
+                    return Err(error("number of parallel streams too large (maximum = 128)"));
+                }
+                s.parallel = n.max(1) as u32;
+            }
+            'R' => s.reverse = true,
+            'w' => {
+                let n = bytes(value).ok_or_else(wrong)?;
+                if n > 512 << 20 {
+                    return Err(error("socket buffer size too large (maximum = 536870912 bytes)"));
+                }
+                s.window = n as u32;
+            }
+            'M' => s.mss = c_number(value).and_then(|n| u16::try_from(n).ok()).ok_or_else(wrong)?,
+            'N' => s.nodelay = true,
+            'S' => {
+                let n = c_number(value).filter(|n| (0..=255).contains(n));
+                s.tos = n.ok_or_else(|| error("bad TOS value (must be between 0 and 255 inclusive)"))? as u8;
+            }
+            'C' => s.congestion = Some(value.to_owned()),
+            'J' => s.json = true,
+            '1' => s.one_off = true,
+            'v' => return Err(Failure::new("iperf 3.1.3\n", 0)),
+            'h' => return Err(Failure::new(HELP, 1)),
+            _ => {}
+        }
+        client_only |=
+            matches!(letter, 'u' | 'b' | 't' | 'n' | 'l' | 'P' | 'R' | 'w' | 'M' | 'N' | 'S' | 'C');
+    }
+    for extra in rest {
+        s.warnings.push_str(&format!("iperf3: ignoring extra argument -- {extra}\n"));
+    }
+    if !s.server && s.host.is_empty() {
+        return Err(error("must either be a client (-c) or server (-s)"));
+    }
+    if s.server && client_only {
+        return Err(error("some option you are trying to set is client only"));
+    }
+    s.rate = rate.unwrap_or(if s.udp { 1024 * 1024 } else { 0 });
+    s.len = len.filter(|&n| n > 0).unwrap_or(if s.udp { 8192 } else { 128 << 10 });
+    if s.udp {
+        s.len = s.len.clamp(16, 65_507);
+    }
+    Ok(s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Settings, Failure> {
+        settings(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_are_iperf3_s() {
+        let s = read("-c 192.168.1.173 -u -b 1G -p 5201 -S 16").unwrap();
+        assert_eq!((s.rate, s.len, s.tos, s.udp), (1_000_000_000, 8192, 16, true));
+        assert_eq!(read("-c h -b 10M/5").unwrap().rate, 10_000_000);
+        assert_eq!(read("-c h -u").unwrap().rate, 1_048_576);
+        assert_eq!(read("-c h").unwrap().rate, 0);
+        let text = |line: &str| read(line).unwrap_err().text;
+        assert!(
+            text("-s -u")
+                .starts_with("iperf3: parameter error - some option you are trying to set is client only\n")
+        );
+        assert!(
+            text("").starts_with("iperf3: parameter error - must either be a client (-c) or server (-s)\n")
+        );
+        assert!(text("-c h -i 0.01").contains("invalid report interval (min = 0.1, max = 60 seconds)"));
+        assert!(text("-c h -q").starts_with("iperf3: invalid option -- 'q'\n"));
+    }
+}

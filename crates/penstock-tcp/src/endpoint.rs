@@ -224,6 +224,8 @@ pub(crate) struct Todo {
     pub probe_last: bool,
     /// Zero-window probe.
     pub probe0: bool,
+    /// An ACK by itself, before any data: the last of the handshake.
+    pub ack_first: bool,
     /// Consider whether an ACK is due.
     pub ack_check: bool,
     /// RST.

@@ -201,8 +201,7 @@ impl Endpoint {
             self.read_syn(seg);
             self.handshake_rtt();
             self.open();
-            self.rx.now = true;
-            self.todo.ack_check = true;
+            self.todo.ack_first = true;
         } else if seg.flags.has(TcpFlags::SYN) && !seg.flags.has(TcpFlags::RST) {
             // Both open at once.
             self.ecn_ok = false;

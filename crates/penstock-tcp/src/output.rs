@@ -23,6 +23,9 @@ impl Endpoint {
             }
             _ => {}
         }
+        if std::mem::take(&mut self.todo.ack_first) {
+            return Some(self.pure_ack());
+        }
         let todo = &self.todo;
         if (todo.rexmit_front || todo.rexmit || todo.frto_new)
             && let Some(t) = self.transmit_recovery()

@@ -95,7 +95,7 @@ pub struct Config {
     pub synack_retries: u8,
     /// Retransmissions of data before giving up (`tcp_retries2`, TcpMaxDataRetransmissions). Default 15 (XP: 5).
     pub retries2: u8,
-    /// How long TIME-WAIT and an orphan's FIN-WAIT-2 last. Default 60 s (XP: 240 s and 120 s).
+    /// How long TIME-WAIT lasts. Default 60 s (XP: 240 s).
     pub time_wait: Span,
     /// Whether the caller reports with [`Endpoint::transmitted_freed`](crate::Endpoint::transmitted_freed) what has
     /// left the host's own queues. Then TCP small queues (6.12) and the limit on retransmissions of what still waits in

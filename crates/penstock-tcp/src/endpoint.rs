@@ -452,7 +452,9 @@ impl Endpoint {
         }
         match self.state {
             State::SynSent => return self.done(None),
-            State::Established | State::SynReceived => self.state = State::FinWait1,
+            State::Established => self.state = State::FinWait1,
+            // The FIN goes once the connection is open.
+            State::SynReceived => {}
             State::CloseWait => self.state = State::LastAck,
             _ => return,
         }

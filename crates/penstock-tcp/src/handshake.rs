@@ -4,7 +4,7 @@
 //! `tcp_validate_incoming`, `tcp_fin`, net/ipv4/tcp_minisocks.c `tcp_timewait_state_process`; RFC 9293 section 3.10.7;
 //! RFC 7323 section 5 (PAWS); RFC 3168 section 6.1.
 //! Differs: no challenge ACKs (RFC 5961): an RST within the window that is not at its edge, and a SYN within it, are
-//! answered by an ordinary ACK; out-of-window segments are always answered (Linux limits the rate).
+//! answered by an ordinary ACK; a wrong acknowledgement of our SYN is ignored, not reset; out-of-window segments are always answered (Linux limits the rate).
 
 use crate::config::{Ecn, Stack};
 use crate::endpoint::{Endpoint, Transmit};
@@ -189,7 +189,7 @@ impl Endpoint {
         let ours = seq::unwrap(seg.ack, self.snd_nxt) == self.iss + 1 && self.snd_nxt > self.iss;
         if seg.flags.has(TcpFlags::ACK) {
             if !ours {
-                // For an older connection: an RST with its number, and our SYN stands.
+                // For an older connection; our SYN stands.
                 return;
             }
             if seg.flags.has(TcpFlags::RST) {

@@ -462,6 +462,9 @@ impl Endpoint {
         }
         self.rx.ack_sent();
         self.n.segs_out += 1;
+        if self.cfg.device_accounting {
+            self.in_device += u64::from(len);
+        }
         Transmit { tcp, payload_len: len, ect: false, retransmission: false }
     }
 }

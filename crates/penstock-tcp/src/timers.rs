@@ -2,7 +2,8 @@
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_timer.c, net/ipv4/tcp_output.c `tcp_send_loss_probe`, `tcp_send_probe0`; RFC 6298
 //! section 5; RFC 9293 section 3.8.6.1 (probes); RFC 8985 section 7 (tail loss probe).
-//! Differs: ETIMEDOUT of an orphan follows the same rule as of any other socket.
+//! Differs: there are no orphans: a closed socket times out by the same rules as any other, and FIN-WAIT-2 lasts until
+//! the peer closes.
 
 use crate::endpoint::Endpoint;
 use crate::info::{CaState, Error, State};
@@ -28,7 +29,7 @@ pub(crate) struct Timers {
     /// The jiffy it is set for.
     pub expires: u64,
     fires: Time,
-    /// End of TIME-WAIT or of an orphan's FIN-WAIT-2.
+    /// End of TIME-WAIT.
     pub wait: Time,
 }
 

@@ -252,3 +252,42 @@ fn a_local_drop_is_no_loss() {
     assert_eq!(p.apps[B].read, 20 * 1448);
     assert_eq!(p.again().len(), 0);
 }
+
+#[test]
+fn small_queues_bound_what_waits_in_the_host() {
+    let mut cfg = linux("reno");
+    cfg.device_accounting = true;
+    cfg.initial_window = 1_000;
+    cfg.sndbuf = Buffer::Fixed(4 << 20);
+    let mut p = Pair::new(&cfg, &linux("reno")).open();
+    let now = p.now;
+    assert!(p.a().write(1 << 20, now) > 500_000);
+    let mut taken = Vec::new();
+    while let Some(t) = p.a().poll_transmit(now) {
+        taken.push(t.payload_len);
+    }
+    // The peer's window would let 45 go. What a millisecond carries at the rate guessed is far less than 1000 segments.
+    let first = taken.len();
+    assert!((2..=45).contains(&first), "{first}");
+    for len in taken {
+        p.a().transmitted_freed(len, now);
+    }
+    let more = std::iter::from_fn(|| p.a().poll_transmit(now)).count();
+    assert!(first == 45 || more > 0);
+}
+
+#[test]
+fn a_socket_closed_before_it_is_open_still_closes() {
+    let mut p = Pair::idle(&linux("reno"), &linux("reno"));
+    let now = p.now;
+    let mut a = penstock_tcp::Endpoint::connect(&linux("reno"), 1, 2, 7, now);
+    let syn = a.poll_transmit(now).unwrap();
+    let mut b = penstock_tcp::Endpoint::accept(&linux("reno"), &syn.tcp, 9, now).unwrap();
+    b.close(now);
+    assert_eq!(b.state(), State::SynReceived);
+    p.ends = [Some(a), Some(b)];
+    p.apps[A].close = true;
+    p.run_for(Span::from_secs(2));
+    assert!(matches!(p.a().state(), State::TimeWait | State::Closed), "{:?}", p.a().state());
+    assert!(matches!(p.b().state(), State::TimeWait | State::Closed), "{:?}", p.b().state());
+}

@@ -40,7 +40,7 @@ fn every_script_parses() {
                         assert!(name.ends_with(".as-printed.sh"), "{name}: {f:?}");
                         let want = "Unknown qdisc \"tbfrate\", hence option \"1000kbit\" is unparsable\n";
                         assert_eq!((f.stderr.as_str(), f.exit), (want, 1));
-                        let d = line.place(name, f.diagnostic);
+                        let d = line.place(name, *f.diagnostic);
                         assert_eq!((d.line, d.column, d.len), (5, 53, 8));
                         assert_eq!(d.help, "a blank is missing: \"tbf rate\"");
                     }

@@ -1,7 +1,8 @@
 //! Rates, and tc's way of writing them.
 //!
-//! Follows: iproute2 6.1 `lib/utils.c` `get_rate64`, `tc/tc_util.c` `tc_print_rate`.
+//! Follows: iproute2 6.1 `lib/utils_math.c` `get_rate64`, `lib/json_print.c` `print_color_rate`; 2.6.35 `tc/tc_util.c` `print_rate`.
 
+use crate::kernel::Kernel;
 use crate::time::split_number;
 use std::fmt;
 
@@ -35,8 +36,7 @@ impl Rate {
     pub fn parse(text: &str) -> Result<Rate, String> {
         let bad = || text.to_owned();
         let (number, unit) = split_number(text).ok_or_else(bad)?;
-        let scale =
-            if unit.is_empty() { 1.0 } else { unit_scale(&unit.to_ascii_lowercase()).ok_or_else(bad)? };
+        let scale = if unit.is_empty() { 1.0 } else { unit_scale(unit).ok_or_else(bad)? };
         let bytes = number * scale / 8.0;
         if !(0.0..1.8e19).contains(&bytes) {
             return Err(bad());
@@ -45,9 +45,9 @@ impl Rate {
     }
 }
 
-/// Bits per second of one unit of a rate, by its lower-case name (iproute2 `suffixes`).
-fn unit_scale(unit: &str) -> Option<f64> {
-    Some(match unit {
+/// Bits per second of one unit of a rate, however its letters are written (iproute2 `suffixes`).
+pub fn unit_scale(unit: &str) -> Option<f64> {
+    Some(match unit.to_ascii_lowercase().as_str() {
         "bit" => 1.0,
         "kibit" => 1024.0,
         "kbit" => 1e3,
@@ -70,17 +70,39 @@ fn unit_scale(unit: &str) -> Option<f64> {
     })
 }
 
-impl fmt::Display for Rate {
-    /// As today's tc: the largest unit that divides the rate or leaves it below 1,000,000 of the smaller.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rate = self.bit_per_s();
-        const UNITS: [&str; 5] = ["", "K", "M", "G", "T"];
-        let mut i = 0;
-        while i < 4 && rate >= 1000 && !(rate % 1000 != 0 && rate < 1000 * 1000) {
-            rate /= 1000;
-            i += 1;
+impl Rate {
+    /// As the profile's tc prints it. Today: the largest unit that divides the rate or leaves it below 1,000,000 of the smaller
+    /// (`print_color_rate`). 2.6.35: bits below 1,000,000, `Kbit` below 1,000,000,000, else `Mbit` (`print_rate`). With `iec`
+    /// (`tc -iec`) units of 1024.
+    pub fn tc_text(self, kernel: Kernel, iec: bool) -> String {
+        if kernel == Kernel::V2_6_35 {
+            let bits = self.0 as f64 * 8.0;
+            return match (iec, bits) {
+                // 2.6.35 divides by 1024 and multiplies by it here, so that the bits come out.
+                (true, b) if b >= 1000.0 * 1024.0 * 1024.0 => format!("{b:.0}Mibit"),
+                (true, b) if b >= 1000.0 * 1024.0 => format!("{:.0}Kibit", b / 1024.0),
+                (false, b) if b >= 1000.0 * 1e6 => format!("{:.0}Mbit", b / 1e6),
+                (false, b) if b >= 1000.0 * 1000.0 => format!("{:.0}Kbit", b / 1000.0),
+                (_, b) => format!("{b:.0}bit"),
+            };
         }
-        write!(f, "{rate}{}bit", UNITS[i])
+        const UNITS: [&str; 5] = ["", "K", "M", "G", "T"];
+        let kilo = if iec { 1024 } else { 1000 };
+        let mut rate = self.0 << 3;
+        let mut unit = 0;
+        while unit < 4 && rate >= kilo && (rate.is_multiple_of(kilo) || rate >= 1000 * kilo) {
+            rate /= kilo;
+            unit += 1;
+        }
+        let i = if iec && unit > 0 { "i" } else { "" };
+        format!("{:.0}{}{i}bit", rate as f64, UNITS[unit])
+    }
+}
+
+impl fmt::Display for Rate {
+    /// As today's tc.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.tc_text(Kernel::V6_12, false))
     }
 }
 
@@ -112,5 +134,10 @@ mod tests {
         check(1, "8bit");
         check(0, "0bit");
         check(125_000_000, "1Gbit");
+        let check = |bytes: u64, text: &str| assert_eq!(Rate(bytes).tc_text(Kernel::V2_6_35, false), text);
+        check(1_250_000, "10000Kbit");
+        check(100_000, "800000bit");
+        check(125_000_000, "1000Mbit");
+        assert_eq!(Rate(128 * 1024).tc_text(Kernel::V6_12, true), "1Mibit");
     }
 }

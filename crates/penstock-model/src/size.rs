@@ -1,8 +1,8 @@
 //! Sizes in bytes, and tc's way of writing them.
 //!
-//! Follows: iproute2 6.1 `lib/utils.c` `get_size64`, `tc/tc_util.c` `sprint_size`.
+//! Follows: iproute2 6.1 `lib/utils_math.c` `get_size`, `lib/json_print_math.c` `sprint_size`.
 
-use crate::time::split_number;
+use crate::time::{general, split_number};
 use std::fmt;
 
 /// A size in bytes.
@@ -26,16 +26,7 @@ impl Size {
     pub fn parse(text: &str) -> Result<Size, String> {
         let bad = || text.to_owned();
         let (number, unit) = split_number(text).ok_or_else(bad)?;
-        let scale = match unit.to_ascii_lowercase().as_str() {
-            "" | "b" => 1.0,
-            "k" | "kb" => 1024.0,
-            "m" | "mb" => 1024.0 * 1024.0,
-            "g" | "gb" => 1024f64.powi(3),
-            "kbit" => 1024.0 / 8.0,
-            "mbit" => 1024.0 * 1024.0 / 8.0,
-            "gbit" => 1024f64.powi(3) / 8.0,
-            _ => return Err(bad()),
-        };
+        let scale = unit_scale(unit).ok_or_else(bad)?;
         let bytes = number * scale;
         if !(0.0..1.8e19).contains(&bytes) {
             return Err(bad());
@@ -44,15 +35,34 @@ impl Size {
     }
 }
 
+/// Bytes of one unit of a size, however its letters are written; no unit is bytes.
+pub fn unit_scale(unit: &str) -> Option<f64> {
+    Some(match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1024.0,
+        "m" | "mb" => 1024.0 * 1024.0,
+        "g" | "gb" => 1024f64.powi(3),
+        "kbit" => 1024.0 / 8.0,
+        "mbit" => 1024.0 * 1024.0 / 8.0,
+        "gbit" => 1024f64.powi(3) / 8.0,
+        _ => return None,
+    })
+}
+
 impl fmt::Display for Size {
-    /// As tc: `15Kb` and `2Mb` where the value lies within 16 bytes (1024 × 1024 for Mb) of a whole one, else bytes.
+    /// As tc: `15Kb` and `2Mb` where the value lies within 16 bytes (1024 for Mb) of a whole one, else bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = self.0 as f64;
-        let near = |unit: f64| (unit * (size / unit + 0.5).floor() - size).abs();
-        if size >= 1024.0 * 1024.0 && near(1024.0 * 1024.0) < 1024.0 {
-            write!(f, "{}Mb", (size / (1024.0 * 1024.0) + 0.5).floor())
-        } else if size >= 1024.0 && near(1024.0) < 16.0 {
-            write!(f, "{}Kb", (size / 1024.0 + 0.5).floor())
+        const KILO: f64 = 1024.0;
+        const MEGA: f64 = 1024.0 * 1024.0;
+        let bytes = self.0 as f64;
+        let near = |unit: f64, within: f64| {
+            let whole = (bytes / unit).round_ties_even();
+            (bytes >= unit && (unit * whole - bytes).abs() < within).then_some(whole)
+        };
+        if let Some(whole) = near(MEGA, 1024.0) {
+            write!(f, "{}Mb", general(whole, 6))
+        } else if let Some(whole) = near(KILO, 16.0) {
+            write!(f, "{}Kb", general(whole, 6))
         } else {
             write!(f, "{}b", self.0)
         }

@@ -124,6 +124,8 @@ impl Host {
 
     fn show_classes(&self, devices: &[u32], show: &Show, now: Time) -> String {
         let mut dumps: Vec<(String, ClassDump)> = Vec::new();
+        // Without a device the kernel has none to look at, and tc prints nothing.
+        let devices = if show.dev.is_some() { devices } else { &[] };
         for device in devices.iter().filter_map(|&i| self.device(i)).filter(|d| !d.loopback) {
             // The kernel looks below one qdisc where a parent is named.
             let wanted =
@@ -136,6 +138,8 @@ impl Host {
 
     fn show_filters(&self, devices: &[u32], show: &Show, now: Time) -> String {
         let mut dumps: Vec<(String, FilterDump)> = Vec::new();
+        // Without a device the kernel has none to look at, and tc prints nothing.
+        let devices = if show.dev.is_some() { devices } else { &[] };
         for device in devices.iter().filter_map(|&i| self.device(i)).filter(|d| !d.loopback) {
             let all = device.tree.dump_filters(show.parent, now).unwrap_or_default();
             let wanted = |d: &FilterDump| {
@@ -181,6 +185,6 @@ fn refused(failure: Failure) -> Ran {
         stdout: String::new(),
         stderr: failure.stderr,
         status: failure.exit,
-        diagnostics: vec![failure.diagnostic],
+        diagnostics: vec![*failure.diagnostic],
     }
 }

@@ -10,7 +10,7 @@ mod graph;
 mod out;
 mod qdisc;
 
-pub use out::{Out, rate_text, size_text, time_text};
+pub use out::{Out, size_text, time_text};
 
 use crate::tc::Show;
 use penstock_model::Kernel;

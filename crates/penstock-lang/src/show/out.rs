@@ -4,7 +4,7 @@
 //! 2.6.35 `tc/tc_util.c` `print_rate`, `print_size`, `print_time`.
 
 use super::Form;
-use penstock_model::{Kernel, Options, time::general};
+use penstock_model::{Kernel, Options, Rate, Size, time::general};
 use std::fmt::{Arguments, Display, Write};
 
 /// Where tc's words go.
@@ -255,28 +255,15 @@ impl Out {
                 self.field(key, rate);
             }
         } else {
-            let text = rate_text(rate, self.form.iec, self.kernel);
+            let text = Rate::from_bytes_per_s(rate).tc_text(self.kernel, self.form.iec);
             self.add(format_args!("{before}{text}{after}"));
         }
     }
 }
 
-/// `sprint_size`: `15Kb` and `2Mb` where the value lies within 16 bytes (1024 for Mb) of a whole one, else bytes.
+/// `sprint_size`: `15Kb`, `1600b`.
 pub fn size_text(size: u32) -> String {
-    const KILO: f64 = 1024.0;
-    const MEGA: f64 = 1024.0 * 1024.0;
-    let bytes = f64::from(size);
-    let near = |unit: f64, within: f64| {
-        let whole = (bytes / unit).round_ties_even();
-        ((unit * whole - bytes).abs() < within).then_some(whole)
-    };
-    if let Some(whole) = near(MEGA, 1024.0).filter(|_| bytes >= MEGA) {
-        format!("{}Mb", general(whole, 6))
-    } else if let Some(whole) = near(KILO, 16.0).filter(|_| bytes >= KILO) {
-        format!("{}Kb", general(whole, 6))
-    } else {
-        format!("{size}b")
-    }
+    Size::from_bytes(u64::from(size)).to_string()
 }
 
 /// `print_time` of microseconds: three significant figures today, one decimal in 2010.
@@ -292,36 +279,12 @@ pub fn time_text(us: u32, old: bool) -> String {
     }
 }
 
-/// `print_rate` of bytes per second.
-pub fn rate_text(bytes_per_s: u64, iec: bool, kernel: Kernel) -> String {
-    if kernel == Kernel::V2_6_35 {
-        let bits = bytes_per_s as f64 * 8.0;
-        return match (iec, bits) {
-            // 2.6.35 divides and multiplies by 1024 here, and prints the bits.
-            (true, b) if b >= 1000.0 * 1024.0 * 1024.0 => format!("{b:.0}Mibit"),
-            (true, b) if b >= 1000.0 * 1024.0 => format!("{:.0}Kibit", b / 1024.0),
-            (false, b) if b >= 1000.0 * 1e6 => format!("{:.0}Mbit", b / 1e6),
-            (false, b) if b >= 1000.0 * 1000.0 => format!("{:.0}Kbit", b / 1000.0),
-            (_, b) => format!("{b:.0}bit"),
-        };
-    }
-    let kilo = if iec { 1024 } else { 1000 };
-    let mut rate = bytes_per_s << 3;
-    let mut unit = 0;
-    while unit < 4 && rate >= kilo && !(rate % kilo != 0 && rate < 1000 * kilo) {
-        rate /= kilo;
-        unit += 1;
-    }
-    let i = if iec && unit > 0 { "i" } else { "" };
-    format!("{:.0}{}{i}bit", rate as f64, ["", "K", "M", "G", "T"][unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn sizes_times_rates() {
+    fn sizes_and_times() {
         assert_eq!(size_text(15_360), "15Kb");
         assert_eq!(size_text(1599), "1599b");
         assert_eq!(size_text(15_350), "15Kb");
@@ -332,17 +295,6 @@ mod tests {
         assert_eq!(time_text(50_000, true), "50.0ms");
         assert_eq!(time_text(50_000, false), "50ms");
         assert_eq!(time_text(999, false), "999us");
-        let check = |bytes, old: &str, new: &str| {
-            assert_eq!(rate_text(bytes, false, Kernel::V2_6_35), old);
-            assert_eq!(rate_text(bytes, false, Kernel::V6_12), new);
-        };
-        check(1_250_000, "10000Kbit", "10Mbit");
-        check(125_000, "1000Kbit", "1Mbit");
-        check(100_000, "800000bit", "800Kbit");
-        check(125_000_000, "1000Mbit", "1Gbit");
-        check(187_500, "1500Kbit", "1500Kbit");
-        check(0, "0bit", "0bit");
-        assert_eq!(rate_text(128 * 1024, true, Kernel::V6_12), "1Mibit");
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl<'a> Args<'a> {
         if let Some(w) = word.or(self.words.last()) {
             diagnostic = diagnostic.at("", w.line, w.column, w.len);
         }
-        Failure { stderr: line + "\n", exit, aborts: false, diagnostic }
+        Failure { stderr: line + "\n", exit, aborts: false, diagnostic: Box::new(diagnostic) }
     }
 
     /// The same at the word read last.

@@ -107,7 +107,7 @@ pub struct Failure {
     pub aborts: bool,
     /// The same with place and advice. `line` and `source` are the caller's to fill in
     /// ([`Line::place`](crate::token::Line::place)).
-    pub diagnostic: Diagnostic,
+    pub diagnostic: Box<Diagnostic>,
 }
 
 /// What tc asks its surroundings while it reads a command.
@@ -183,7 +183,7 @@ pub fn is_tc(word: &str) -> bool {
 pub fn no_device(name: &str) -> Failure {
     let line = format!("Cannot find device \"{name}\"");
     let diagnostic = Diagnostic::error(line.clone()).help("there is no such device on this machine");
-    Failure { stderr: line + "\n", exit: 1, aborts: false, diagnostic }
+    Failure { stderr: line + "\n", exit: 1, aborts: false, diagnostic: Box::new(diagnostic) }
 }
 
 /// What tc prints when the kernel refuses a request, its exit code 2 with it. Filters have a second line.
@@ -193,7 +193,7 @@ pub fn refused(command: &Command, error: &penstock_model::KernelError) -> Failur
     if matches!(command, Command::Filter { .. } | Command::GetFilter(..)) {
         stderr.push_str("We have an error talking to the kernel\n");
     }
-    Failure { stderr, exit: 2, aborts: false, diagnostic: Diagnostic::error(line) }
+    Failure { stderr, exit: 2, aborts: false, diagnostic: Box::new(Diagnostic::error(line)) }
 }
 
 fn flags(args: &mut Args) -> Result<Option<Command>, Failure> {
@@ -246,8 +246,11 @@ fn flags(args: &mut Args) -> Result<Option<Command>, Failure> {
             form.names = true;
         } else if is("-cf") || is("-conf") {
             args.value()?;
-        } else if word.text == "-c" || is("-color") || word.text.starts_with("-color=") {
-        } else if is("-timestamp") || is("-tshort") {
+        } else if word.text == "-c"
+            || ["-color", "-timestamp", "-tshort"].into_iter().any(is)
+            || word.text.starts_with("-color=")
+        {
+            // Colours and time stamps change nothing that is printed here.
         } else if is("-json") {
             form.json = true;
         } else if is("-oneline") {

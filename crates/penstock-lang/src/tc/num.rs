@@ -4,7 +4,7 @@
 //! `tc/tc_util.c` (`get_qdisc_handle`, `get_tc_classid`, `get_size_and_cell`), `lib/ll_proto.c`; 2.6.35 where it differs.
 //! Differs: `unsigned long` has 64 bits for both.
 
-use penstock_model::{Handle, Kernel};
+use penstock_model::{Handle, Kernel, rate, size};
 
 /// A C cast of a double to `unsigned int` as x86-64 does it: through 64 bits, then cut.
 pub fn cast_u32(x: f64) -> u32 {
@@ -153,36 +153,10 @@ pub fn integer(text: &str, base: u32) -> Option<i32> {
     if rest.is_empty() { i32::try_from(value).ok() } else { None }
 }
 
-/// The units of rates and what they are in bits per second.
-const RATE_UNITS: [(&str, f64); 18] = [
-    ("bit", 1.0),
-    ("kibit", 1024.0),
-    ("kbit", 1e3),
-    ("mibit", 1_048_576.0),
-    ("mbit", 1e6),
-    ("gibit", 1_073_741_824.0),
-    ("gbit", 1e9),
-    ("tibit", 1_099_511_627_776.0),
-    ("tbit", 1e12),
-    ("bps", 8.0),
-    ("kibps", 8.0 * 1024.0),
-    ("kbps", 8e3),
-    ("mibps", 8.0 * 1_048_576.0),
-    ("mbps", 8e6),
-    ("gibps", 8.0 * 1_073_741_824.0),
-    ("gbps", 8e9),
-    ("tibps", 8.0 * 1_099_511_627_776.0),
-    ("tbps", 8e12),
-];
-
 /// `get_rate64` (6.x) and `get_rate` (2.6.35): bytes per second. The old one keeps 32 bits of them.
 pub fn rate(text: &str, kernel: Kernel) -> Option<u64> {
     let (number, unit) = strtod(text)?;
-    let bits = if unit.is_empty() {
-        number
-    } else {
-        number * RATE_UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?.1
-    };
+    let bits = if unit.is_empty() { number } else { number * rate::unit_scale(unit)? };
     Some(match kernel {
         Kernel::V2_6_35 => u64::from(cast_u32(bits / 8.0)),
         _ => cast_u64(bits / 8.0),
@@ -192,17 +166,7 @@ pub fn rate(text: &str, kernel: Kernel) -> Option<u64> {
 /// `get_size`: bytes. Since 2018 what does not fit 32 bits is refused; 2.6.35 cuts it.
 pub fn size(text: &str, kernel: Kernel) -> Option<u32> {
     let (number, unit) = strtod(text)?;
-    let scale = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "k" | "kb" => 1024.0,
-        "m" | "mb" => 1_048_576.0,
-        "g" | "gb" => 1_073_741_824.0,
-        "kbit" => 128.0,
-        "mbit" => 131_072.0,
-        "gbit" => 134_217_728.0,
-        _ => return None,
-    };
-    let bytes = number * scale;
+    let bytes = number * size::unit_scale(unit)?;
     let cut = cast_u32(bytes);
     (kernel == Kernel::V2_6_35 || f64::from(cut) == bytes.floor()).then_some(cut)
 }
@@ -237,7 +201,7 @@ pub fn qdisc_handle(text: &str, kernel: Kernel) -> Option<Handle> {
     }
     let (major, rest) = strtoul(text, 16)?;
     let fits = kernel == Kernel::V2_6_35 || major < 1 << 16;
-    (fits && (rest.is_empty() || rest.starts_with(':'))).then(|| Handle((major as u32) << 16))
+    (fits && (rest.is_empty() || rest.starts_with(':'))).then_some(Handle((major as u32) << 16))
 }
 
 /// `get_tc_classid`: `1:10`, `:10`, `1:`, `root`, `none`, or all 32 bits as one hexadecimal number.
@@ -259,7 +223,7 @@ pub fn classid(text: &str, kernel: Kernel) -> Option<Handle> {
     };
     let (minor, rest) = strtoul(minor, 16).map_or((0, minor), |(v, rest)| (cut(v), rest));
     (rest.is_empty() && major < 1 << 16 && minor < 1 << 16)
-        .then(|| Handle((major as u32) << 16 | minor as u32))
+        .then_some(Handle((major as u32) << 16 | minor as u32))
 }
 
 /// Link layer protocols: ethertype and name, in tc's order (the first that fits is printed).

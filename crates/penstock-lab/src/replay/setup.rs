@@ -95,7 +95,7 @@ fn ip(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     let texts: Vec<&str> = words.iter().map(|w| w.text.as_str()).collect();
     let fail = |line: String, help: &str| {
         let diagnostic = Diagnostic::error(line.clone()).help(help);
-        Failure { stderr: line + "\n", exit: 255, aborts: false, diagnostic }
+        Failure { stderr: line + "\n", exit: 255, aborts: false, diagnostic: Box::new(diagnostic) }
     };
     let known = "of ip, a specification may say: ip link set dev $DEV [txqueuelen N] [mtu N] [up]";
     let mut rest = match texts.as_slice() {

@@ -309,3 +309,15 @@ fn hashed(
     let both = if d.chance(15) { format!(" flowid {}", d.pick(targets)) } else { String::new() };
     setup.push(format!("{head} u32 ht 800:: {from} link {table:x}:{hashkey}{offset}{both}"));
 }
+
+/// One u32 filter.
+pub fn u32_line(d: &mut Dice, head: &str, target: &str) -> String {
+    let v6 = head.contains("ipv6");
+    format!("{head} u32 {} flowid {target}", selector(d, v6, 2))
+}
+
+/// One fw filter.
+pub fn fw_line(d: &mut Dice, head: &str, target: &str) -> String {
+    let mask = d.pick(&["", "", "/0xff", "/0xf", "/0x3"]);
+    format!("{head} handle {}{mask} fw classid {target}", d.pick(&[1, 2, 3, 5, 0x10]))
+}

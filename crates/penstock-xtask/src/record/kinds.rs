@@ -2,11 +2,13 @@
 
 use super::classify;
 use super::dice::Dice;
+use super::mixed;
 use super::packets::{Traffic, sequence};
 use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.
-pub const KINDS: &[&str] = &["bfifo", "fw", "htb", "pfifo", "pfifo_fast", "prio", "sfq", "tbf", "u32"];
+pub const KINDS: &[&str] =
+    &["bfifo", "fw", "htb", "mixed", "pfifo", "pfifo_fast", "prio", "sfq", "tbf", "u32"];
 
 /// A specification of `kind` from `seed`; `None` for an unknown kind.
 pub fn generate(kind: &str, seed: u64) -> Option<Value> {
@@ -21,6 +23,7 @@ pub fn generate(kind: &str, seed: u64) -> Option<Value> {
         "htb" => htb(d),
         "u32" => classify::case(d, true),
         "fw" => classify::case(d, false),
+        "mixed" => mixed::case(d),
         _ => return None,
     })
 }
@@ -55,6 +58,12 @@ impl Service {
             Service { release: "block", rate, hold_ms: d.pick(&[20, 50, 100, 100, 250, 1000]) }
         } else {
             Service { release: "link", rate, hold_ms: 0 }
+        }
+    }
+    /// Makes the line, where there is one, at most five times as fast as what stands behind it.
+    pub fn cap(&mut self, rate: u64) {
+        if !self.alone() {
+            self.rate = self.rate.min(rate.saturating_mul(5));
         }
     }
     /// Whether the queue stands at the root.
@@ -272,7 +281,8 @@ pub fn rate_bits(d: &mut Dice, most: u64) -> u64 {
     }
 }
 
-fn tbf_options(d: &mut Dice, bits: u64) -> String {
+/// Options of the kind, at random.
+pub fn tbf_options(d: &mut Dice, bits: u64) -> String {
     let mut o = format!("rate {}", rate_word(d, bits));
     let burst = match d.range(0, 4) {
         0 => d.range(1514, 1600),
@@ -349,7 +359,8 @@ fn tbf(d: &mut Dice) -> Value {
     s.spec(setup, packets)
 }
 
-fn sfq_options(d: &mut Dice) -> String {
+/// Options of the kind, at random.
+pub fn sfq_options(d: &mut Dice) -> String {
     let mut o = String::new();
     if d.chance(60) {
         o += &format!(" limit {}", d.scale(1, 200));
@@ -407,7 +418,8 @@ struct HtbClass {
     leaf: bool,
 }
 
-fn htb_params(d: &mut Dice, bits: u64, ceil: u64, leaf: bool) -> String {
+/// Options of the kind, at random.
+pub fn htb_params(d: &mut Dice, bits: u64, ceil: u64, leaf: bool) -> String {
     let mut o = format!("rate {}", rate_word(d, bits));
     if ceil > bits || d.chance(20) {
         o += &format!(" ceil {}", rate_word(d, ceil));

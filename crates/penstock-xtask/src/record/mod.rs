@@ -8,6 +8,7 @@
 mod classify;
 mod dice;
 mod kinds;
+mod mixed;
 mod packets;
 
 use anyhow::{Context, Result, bail};
@@ -45,6 +46,9 @@ pub struct Args {
     /// Cases in one boot
     #[arg(long, default_value_t = 40)]
     batch: usize,
+    /// Store nothing: hold our answers against the kernel's and print where they differ
+    #[arg(long)]
+    live: bool,
     /// Only write the specifications into the folder to work in
     #[arg(long)]
     dry: bool,
@@ -90,6 +94,15 @@ pub fn run(args: &Args) -> Result<()> {
                 all.push(one);
             }
         }
+        if args.live {
+            exact += batch.iter().zip(&answers).filter(|(case, answers)| case.agrees(answers)).count() as u64;
+            eprintln!(
+                "record: {} of {} cases, {exact} agree",
+                number * args.batch + batch.len(),
+                cases.len()
+            );
+            continue;
+        }
         for (case, answers) in batch.iter().zip(answers) {
             if answers.iter().any(|a| a.get("error").is_some()) {
                 let n = refused.entry(case.kind.clone()).or_default();
@@ -116,6 +129,15 @@ struct Case {
 }
 
 impl Case {
+    /// Whether our answer is one the kernel gives; prints where not.
+    fn agrees(&self, answers: &[Value]) -> bool {
+        let recorded: Vec<&Value> = answers.iter().collect();
+        let differences = penstock_lab::replay::vectors::judge(&self.spec, &recorded);
+        if !differences.is_empty() {
+            println!("{} {}: {}", self.kind, self.n, differences.join("\n    "));
+        }
+        differences.is_empty()
+    }
     /// Writes the vector; answers whether it is exact.
     fn store(&self, out: &Path, answers: Vec<Value>) -> Result<bool> {
         let exact = answers.windows(2).all(|w| w[0] == w[1]);

@@ -185,6 +185,14 @@ pub trait Classful {
         options: Option<&Options>,
         cx: &mut Cx<'_>,
     ) -> Result<Handle, KernelError>;
+    /// Has a class's rate estimated from now on (`gen_replace_estimator`); kinds that estimate none do nothing.
+    ///
+    /// # Errors
+    /// EINVAL for an interval or a weight that none has.
+    fn estimate(&mut self, classid: Handle, spec: (i8, u8), cx: &mut Cx<'_>) -> Result<(), KernelError> {
+        let _ = (classid, spec, cx);
+        Ok(())
+    }
     /// Deletes a class, its filters and the qdisc in it; what that held goes on the ledger.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 //! in Linux since 6.6, that is refused with EINVAL.
 
 use crate::cls::Filters;
+use crate::estimator::Estimator;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Xmit};
 use crate::sch;
@@ -149,10 +150,18 @@ impl Tree {
                     return Err(device.refusal(KernelError::EINVAL, why));
                 }
                 let below = classes.leaf(parent).map(handles_below).unwrap_or_default();
+                if let (Some(spec), true) = (req.estimator, req.options.is_some()) {
+                    // A bad estimator is refused before anything is changed.
+                    Estimator::new(device.kernel, spec, cx.now, 0, 0)?;
+                }
                 let made = self
                     .watched(qdisc, cx, |node, cx| {
                         let classes = node.classes_mut().expect("it has classes");
-                        classes.change_class(parent, classid, req.options.as_ref(), cx)
+                        let made = classes.change_class(parent, classid, req.options.as_ref(), cx)?;
+                        if let Some(spec) = req.estimator {
+                            classes.estimate(made, spec, cx)?;
+                        }
+                        Ok::<Handle, KernelError>(made)
                     })
                     .expect("the qdisc was found")?;
                 // A leaf that becomes a parent loses its qdisc.

@@ -5,8 +5,10 @@
 
 use super::row::NIL;
 use crate::cls::BlockId;
+use crate::estimator::Estimator;
 use crate::node::Node;
 use crate::rates::{RateCfg, RateTable};
+use penstock_model::Time;
 use std::sync::Arc;
 
 /// `TC_HTB_MAXDEPTH`: levels of a tree; leaves are at 0, the outermost inner classes at 7.
@@ -105,6 +107,7 @@ pub(super) struct Class {
     pub(super) borrows: u32,
     pub(super) drops: u32,
     pub(super) overlimits: u32,
+    pub(super) estimator: Option<Box<Estimator>>,
     // Tree
     pub(super) block: BlockId,
     /// Filters that point at it.
@@ -141,10 +144,22 @@ impl Class {
             borrows: 0,
             drops: 0,
             overlimits: 0,
+            estimator: None,
             block,
             filter_cnt: 0,
             hash_next: NIL,
         }
+    }
+    /// A packet of `len` bytes counts; before that the estimator has the looks that are due.
+    #[inline]
+    pub(super) fn count(&mut self, len: u32, now: Time) {
+        if let Some(estimator) = &mut self.estimator
+            && estimator.is_due(now)
+        {
+            estimator.advance(now, self.bytes, self.packets);
+        }
+        self.bytes += u64::from(len);
+        self.packets += 1;
     }
     /// `htb_class_mode`: its mode `diff` after the buckets were last filled, and how long until that changes.
     #[inline]

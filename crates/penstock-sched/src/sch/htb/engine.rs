@@ -264,6 +264,7 @@ impl Engine {
     /// `htb_charge_class`: a packet of `len` bytes left `leaf`, borrowed from `level`.
     pub(super) fn charge(&mut self, leaf: u32, level: usize, len: u32) {
         let (now, mbuffer) = (self.now, self.mbuffer());
+        let moment = self.clock.time(now);
         let mut class = leaf;
         while class != NIL {
             let c = &mut self.classes[class];
@@ -280,8 +281,7 @@ impl Engine {
             c.account_ceil(len, diff, mbuffer);
             c.t_c = now;
             if c.level > 0 {
-                c.bytes += u64::from(len);
-                c.packets += 1;
+                c.count(len, moment);
             }
             let (parent, old) = (c.parent, c.mode);
             let delay = self.change_mode(class, 0);

@@ -246,9 +246,7 @@ impl Htb {
             return xmit;
         }
         if old {
-            let c = &mut self.engine.classes[class];
-            c.bytes += u64::from(len);
-            c.packets += 1;
+            self.engine.classes[class].count(len, cx.now);
             self.count(len);
         }
         self.engine.activate(class);
@@ -319,8 +317,7 @@ impl Htb {
         let (len, old) = (packet.pkt_len, self.is_old());
         let c = &mut self.engine.classes[class];
         if !old {
-            c.bytes += u64::from(len);
-            c.packets += 1;
+            c.count(len, cx.now);
         }
         let deficit = &mut c.deficit[level];
         *deficit = deficit.wrapping_sub(len as i32);

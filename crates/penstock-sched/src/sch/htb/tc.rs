@@ -6,6 +6,7 @@ use super::class::{Class, Cost, MAXDEPTH, Mode, NUMPRIO, Round};
 use super::row::NIL;
 use super::{Htb, SPEC, TableKey};
 use crate::cls::{BlockId, Filters};
+use crate::estimator::Estimator;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx};
 use crate::rates::{RateCfg, RateTable};
@@ -15,6 +16,8 @@ use std::sync::Arc;
 
 /// Least and largest quantum that is not asked for, bytes.
 const QUANTUM_RANGE: (u64, u64) = (1000, 200_000);
+/// The estimator that 2.6.35 gives each class: every 4 s, averaged over 16 s.
+const ESTIMATOR: (i8, u8) = (2, 2);
 /// `TC_LINKLAYER_ETHERNET`.
 const ETHERNET: u32 = 1;
 
@@ -114,7 +117,7 @@ impl Htb {
         c.prio = (options.u32("prio").unwrap_or(0) as usize).min(NUMPRIO - 1);
     }
 
-    fn dump_class(&self, class: u32) -> ClassDump {
+    fn dump_class(&self, class: u32, now: Time) -> ClassDump {
         let c = &self.engine.classes[class];
         let clock = self.engine.clock;
         let ticks = |span: i64| clock.to_ticks(span) as u32;
@@ -142,6 +145,7 @@ impl Htb {
             packets: c.packets,
             drops: c.drops,
             overlimits: c.overlimits,
+            rate: c.estimator.as_ref().map(|e| e.rate_at(now, c.bytes, c.packets)),
             ..Stats::default()
         };
         if let Some(leaf) = &c.leaf {
@@ -277,6 +281,11 @@ impl Classful for Htb {
                 let cost = (rate.clone(), ceil.clone());
                 let mut class = Class::new(classid.0, parent.unwrap_or(NIL), cost, leaf, block);
                 (class.tokens, class.ctokens, class.t_c) = (buffer, cbuffer, clock.read(cx.now));
+                if self.is_old() {
+                    // 6.12 estimates where it is asked to.
+                    let made = Estimator::new(self.device.kernel, ESTIMATOR, cx.now, 0, 0);
+                    class.estimator = made.ok().map(Box::new);
+                }
                 if let Some(parent) = parent {
                     self.engine.classes[parent].children += 1;
                 }
@@ -291,6 +300,19 @@ impl Classful for Htb {
         }
         self.engine.classes.grow();
         Ok(classid)
+    }
+
+    fn estimate(&mut self, classid: Handle, spec: (i8, u8), cx: &mut Cx<'_>) -> Result<(), KernelError> {
+        let class = self.find_class(classid).ok_or(KernelError::errno(KernelError::ENOENT))?;
+        let kernel = self.device.kernel;
+        let c = &mut self.engine.classes[class];
+        let mut new = Estimator::new(kernel, spec, cx.now, c.bytes, c.packets)?;
+        if let Some(old) = &mut c.estimator {
+            old.advance(cx.now, c.bytes, c.packets);
+            new = new.continuing(old);
+        }
+        c.estimator = Some(Box::new(new));
+        Ok(())
     }
 
     /// `htb_delete`.
@@ -318,9 +340,9 @@ impl Classful for Htb {
         Ok(())
     }
 
-    fn walk(&self, _: Time, visit: &mut dyn FnMut(ClassDump)) {
+    fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
         for class in self.engine.classes.walk() {
-            visit(self.dump_class(class));
+            visit(self.dump_class(class, now));
         }
     }
 

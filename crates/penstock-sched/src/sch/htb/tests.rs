@@ -375,3 +375,43 @@ fn classes_are_shown_in_the_order_of_the_hash() {
         rig.tree.dump_classes(Time::ZERO).iter().map(|d| d.classid.to_string()).collect();
     assert_eq!(shown, ["1:9", "1:1", "1:2", "1:3"]);
 }
+
+#[test]
+fn the_rate_of_a_class_is_estimated_in_2010_and_on_request_today() {
+    for kernel in Kernel::ALL {
+        let mut rig = Rig::new(kernel, 0);
+        rig.add("1:", "1:1", 1_000_000, 1_000_000);
+        let asked = |rig: &mut Rig, classid: &str, estimator| {
+            let options = Some(class_options(800_000, 1_000_000, 0, 0));
+            let kind = Some("htb".to_owned());
+            let (verb, classid, parent) = (Verb::Add, id(classid), id("1:1"));
+            let req = ClassRequest { verb, classid, parent, kind, options, estimator };
+            rig.tree.class(&req, &mut rig.bench.cx(0))
+        };
+        asked(&mut rig, "1:2", None).unwrap();
+        asked(&mut rig, "1:3", Some((0, 2))).unwrap();
+        assert_eq!(asked(&mut rig, "1:4", Some((9, 2))).unwrap_err().errno, KernelError::EINVAL);
+        assert_eq!(rig.tree.dump_classes(Time::ZERO).len(), 3, "{kernel}");
+        // 50 kB/s each for a minute.
+        for ms in (0..60_000).step_by(20) {
+            for (i, classid) in ["1:2", "1:3"].into_iter().enumerate() {
+                rig.send(ms + i as u64, 1000, classid, ms as i64 * 1_000_000);
+            }
+            while rig.dequeue(ms as i64 * 1_000_000).is_some() {}
+        }
+        let dumps = rig.tree.dump_classes(Time::from_ns(60_000_000_000));
+        let rate = |c: &str| dumps.iter().find(|d| d.classid == id(c)).unwrap().stats.rate;
+        let near = |rate: Option<(u64, u64)>, bytes: u64| {
+            rate.is_some_and(|(b, p)| {
+                b.abs_diff(bytes) < bytes / 10 && p.abs_diff(bytes / 1000) <= bytes / 10_000
+            })
+        };
+        assert!(near(rate("1:3"), 50_000), "{kernel} {:?}", rate("1:3"));
+        if kernel == Kernel::V2_6_35 {
+            assert!(near(rate("1:2"), 50_000), "{:?}", rate("1:2"));
+            assert!(near(rate("1:1"), 100_000), "{:?}", rate("1:1"));
+        } else {
+            assert_eq!((rate("1:2"), rate("1:1")), (None, None));
+        }
+    }
+}

@@ -218,7 +218,8 @@ fn queues(r: &Record) -> String {
                 String::new(),
             ]);
         }
-        for c in d.classes.iter().take(MOST) {
+        // sfq lists each flow it holds at the moment as a class of its own.
+        for c in d.classes.iter().filter(|c| c.kind != "sfq").take(MOST) {
             table.row([
                 format!("{} {} {}", d.host, d.dev, c.classid),
                 format!("{} class", c.kind),

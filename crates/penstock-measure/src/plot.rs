@@ -92,7 +92,7 @@ impl Chart {
             lines: Vec::new(),
             levels: Vec::new(),
             log: false,
-            size: (760.0, 280.0),
+            size: (520.0, 236.0),
         }
     }
 
@@ -115,13 +115,20 @@ impl Chart {
              role=\"img\" aria-label=\"{}\">{style}",
             escape(&self.title)
         );
-        let _ = write!(out, "<text class=\"title\" x=\"0\" y=\"14\">{}</text>", escape(&self.title));
-        let legend_bottom = self.legend(&mut out, 34.0);
         let ticks = self.y_ticks();
+        let (_, unit) = self.unit.scale(ticks[ticks.len() - 1]);
+        let _ = write!(
+            out,
+            "<text x=\"0\" y=\"14\"><tspan class=\"title\">{}</tspan>{}{}</text>",
+            escape(&self.title),
+            if unit.is_empty() { "" } else { ", " },
+            escape(unit)
+        );
+        let legend_bottom = self.legend(&mut out, 36.0);
         let frame = Frame {
-            left: 54.0,
+            left: 46.0,
             right: width - 10.0,
-            top: legend_bottom + 16.0,
+            top: legend_bottom + 14.0,
             bottom: height - 26.0,
             x: self.x,
             y: (ticks[0], ticks[ticks.len() - 1]),
@@ -201,7 +208,7 @@ impl Chart {
     }
 
     fn axes(&self, out: &mut String, frame: &Frame, ticks: &[f64]) {
-        let (factor, unit) = self.unit.scale(ticks[ticks.len() - 1]);
+        let (factor, _) = self.unit.scale(ticks[ticks.len() - 1]);
         for &tick in ticks {
             let Some(y) = frame.y_at(tick) else { continue };
             let _ = write!(
@@ -215,7 +222,6 @@ impl Chart {
                 significant(tick / factor)
             );
         }
-        let _ = write!(out, "<text x=\"0\" y=\"{:.1}\">{}</text>", frame.top - 9.0, escape(unit));
         let step = nice_step((self.x.1 - self.x.0).max(1e-9), 8);
         let mut i = (self.x.0 / step).ceil();
         while i * step <= self.x.1 * 1.000_001 {
@@ -376,7 +382,7 @@ mod tests {
         chart.levels.push(Level { name: "6 Mbit/s".into(), y: 6e6 });
         let svg = chart.svg();
         assert!(
-            svg.contains("Mbit/s</text>") && svg.contains("a &lt;b&gt;") && svg.contains(" s</text>"),
+            svg.contains(", Mbit/s</text>") && svg.contains("a &lt;b&gt;") && svg.contains(" s</text>"),
             "{svg}"
         );
         assert!(svg.contains("class=\"line c1\""), "{svg}");

@@ -209,7 +209,7 @@ fn handle(handle: Handle) -> String {
 fn qdisc(dump: &QdiscDump, kernel: Kernel) -> record::Qdisc {
     // What tc prints after the parent and the references: the parameters.
     let show = tc::Show { invisible: true, ..tc::Show::default() };
-    let line = show::qdiscs(&[(String::new(), dump.clone())], &show, kernel);
+    let line = show::qdiscs(&[("dev".to_owned(), dump.clone())], &show, kernel);
     let line = line.lines().next().unwrap_or_default();
     let mut words: Vec<&str> = line.split_whitespace().collect();
     for (word, more) in [("qdisc", 2), ("dev", 1), ("root", 0), ("parent", 1), ("refcnt", 1)] {

@@ -52,7 +52,8 @@ fn tree_of(out: &mut String, page: &Page<'_>, device: &Device, qdisc: &Qdisc, de
         return;
     }
     let major = qdisc.handle.split(':').next().unwrap_or_default();
-    let own = |c: &&Class| c.classid.split(':').next() == Some(major);
+    // sfq lists each flow it holds at the moment as a class of its own: no part of what was set up.
+    let own = |c: &&Class| c.classid.split(':').next() == Some(major) && c.kind != "sfq";
     for class in device.classes.iter().filter(own).filter(|c| c.parent == "root" || c.parent == qdisc.handle)
     {
         class_of(out, page, device, class, depth + 1);

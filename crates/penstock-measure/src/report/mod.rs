@@ -74,18 +74,12 @@ fn head(out: &mut String, r: &Record) {
     if let Some(about) = &r.about {
         let _ = write!(out, "<p class=\"about\">{}</p>", escape(about.trim()));
     }
-    let machines = r.rig.hosts.len();
-    let _ = write!(
-        out,
-        "<p class=\"facts\"><span>{}</span><span>{machines} machines</span><span>{} links</span>\
-         <span>{} programs</span>",
-        Unit::Second.show(r.duration_s),
-        r.rig.links.len(),
-        r.apps.len()
-    );
+    let _ = write!(out, "<p class=\"facts\"><span>{}</span>", Unit::Second.show(r.duration_s));
     let flows = r.flows.iter().filter(|f| f.app.is_none()).count();
-    if flows > 0 {
-        let _ = write!(out, "<span>{flows} flows</span>");
+    let counts =
+        [(r.rig.hosts.len(), "machine"), (r.rig.links.len(), "link"), (r.apps.len(), "program"), (flows, "flow")];
+    for (n, what) in counts.into_iter().filter(|(n, _)| *n > 0) {
+        let _ = write!(out, "<span>{n} {what}{}</span>", if n == 1 { "" } else { "s" });
     }
     let _ = write!(out, "<span>seed {}</span></p></header>\n", r.seed);
 }
@@ -240,7 +234,9 @@ fn shaped(r: &Record) -> impl Iterator<Item = &Device> {
 
 fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn FnMut(Chart)) {
     let name = format!("{} {}", device.host, device.dev);
-    let leaf = |id: &str| !device.classes.iter().any(|c| c.parent == id);
+    // sfq lists each flow it holds at the moment as a class of its own.
+    let flow = |id: &str| device.classes.iter().any(|c| c.classid == id && c.kind == "sfq");
+    let leaf = |id: &str| !device.classes.iter().any(|c| c.parent == id) && !flow(id);
     let of = |metric: &str| {
         let prefix = format!("{} class ", device.dev);
         let classes =
@@ -266,9 +262,12 @@ fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn 
     let mut chart = Chart::new(format!("{name}: queued in each class"), Unit::Byte, x);
     chart.lines = lines(of("backlog_bytes"));
     put(chart);
-    if device.classes.is_empty() {
+    if device.classes.iter().all(|c| c.kind == "sfq") {
         let own = page.series.curves().iter().filter(|c| {
-            c.host == device.host && c.object.starts_with(&format!("{} ", device.dev)) && any(&c.points)
+            c.host == device.host
+                && c.object.starts_with(&format!("{} ", device.dev))
+                && !c.object.starts_with(&format!("{} class ", device.dev))
+                && any(&c.points)
         });
         let own: Vec<&Curve> = own.collect();
         for (metric, title, unit) in

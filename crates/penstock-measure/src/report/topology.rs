@@ -33,10 +33,12 @@ pub(super) fn svg(r: &Record) -> String {
     let step = if columns > 4 { BOX.0 + GAP.0 * 0.6 } else { BOX.0 + GAP.0 };
     let width = BOX.0 + (columns - 1) as f64 * step;
     let height = tallest as f64 * (BOX.1 + GAP.1) - GAP.1;
-    let (width, height) = (width + 4.0, height.max(BOX.1) + 16.0);
+    // Room for the two lines over a bar where there is one.
+    let top = if nodes.iter().any(|n| n.host.is_none()) && tallest < 3 { 40.0 } else { 8.0 };
+    let (width, height) = (width + 4.0, height.max(BOX.1) + top + 8.0);
     let centre = |n: &Node| {
         let x = 2.0 + BOX.0 / 2.0 + n.column as f64 * step;
-        (x, 8.0 + BOX.1 / 2.0 + n.row * (BOX.1 + GAP.1))
+        (x, top + BOX.1 / 2.0 + n.row * (BOX.1 + GAP.1))
     };
     let mut out = format!(
         "<svg class=\"net\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
@@ -212,12 +214,14 @@ fn draw_wire(out: &mut String, r: &Record, wire: &Wire, a: (f64, f64), b: (f64, 
     }
     let first_of_bus = wire.ends.0 == Some(0);
     if whole || first_of_bus {
-        let y = if whole { my + 15.0 } else { y2.min(y1) - BOX.1 * 0.2 };
+        // One line above the wire, one below; a segment's stand over its bar.
+        let (x, first, step) =
+            if whole { (mx, my - 7.0, 22.0) } else { (b.0, b.1 - BOX.1 * 0.7 - 22.0, 14.0) };
         for (i, text) in label(link, ends_a).into_iter().enumerate() {
             let _ = write!(
                 out,
-                "<text class=\"link\" x=\"{mx:.1}\" y=\"{:.1}\">{}</text>",
-                y + 14.0 * i as f64,
+                "<text class=\"link\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
+                first + step * i as f64,
                 escape(&text)
             );
         }

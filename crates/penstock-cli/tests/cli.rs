@@ -1,0 +1,114 @@
+//! The command as somebody types it: what it prints, where, and its exit status.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn penstock(folder: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_penstock"))
+        .args(words)
+        .current_dir(folder)
+        .env("PENSTOCK_STATE", folder.join("state"))
+        .env_remove("PENSTOCK_KERNEL")
+        .output()
+        .unwrap()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("penstock-cli-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const TWO: &str = r#"
+title    = "Two"
+duration = "3s"
+[host.a]
+eth0 = "10.0.0.1/24"
+[host.b]
+eth0 = "10.0.0.2/24"
+[[link]]
+ends  = ["a:eth0", "b:eth0"]
+rate  = "10mbit"
+delay = "2ms"
+[[app]]
+on  = "a"
+run = "ping -c 2 10.0.0.2"
+[[expect]]
+what  = "a ping rtt mean"
+value = "VALUE"
+"#;
+
+#[test]
+fn the_exit_status_is_the_judgement() {
+    let folder = scratch("status");
+    for (value, status, word) in [("4ms..5ms", 0, "met"), ("<4ms", 1, "NOT MET")] {
+        std::fs::write(folder.join("two.toml"), TWO.replace("VALUE", value)).unwrap();
+        let done = penstock(&folder, &["run", "two.toml"]);
+        assert_eq!(done.status.code(), Some(status), "{}", text(&done.stderr));
+        let shown = text(&done.stdout);
+        assert!(shown.contains(&format!("{word}  a ping rtt mean")), "{shown}");
+        assert!(shown.ends_with("runs/two/report.html\n"), "{shown}");
+        assert!(done.stderr.is_empty(), "{}", text(&done.stderr));
+    }
+    let done = penstock(&folder, &["run", "two.toml", "--json", "--seed", "5", "--out", "elsewhere"]);
+    let record: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((record["seed"].as_u64(), record["expects"][0]["ok"].as_bool()), (Some(5), Some(false)));
+    assert_eq!(std::fs::read(folder.join("elsewhere/record.json")).unwrap(), done.stdout);
+    let done = penstock(&folder, &["report", "runs/two", "elsewhere"]);
+    assert_eq!(done.status.code(), Some(0));
+    assert!(text(&done.stdout).contains("a ping rtt mean"), "{}", text(&done.stdout));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn errors_go_to_standard_error_with_status_2() {
+    let folder = scratch("errors");
+    let check = |words: &[&str], want: &str| {
+        let done = penstock(&folder, words);
+        assert_eq!(done.status.code(), Some(2), "{words:?}");
+        assert!(done.stdout.is_empty(), "{words:?}: {}", text(&done.stdout));
+        let said = text(&done.stderr);
+        assert!(said.contains(want), "{words:?}\nwant {want}\nsaid {said}");
+    };
+    std::fs::write(folder.join("wrong.toml"), "durration = \"5s\"\n").unwrap();
+    std::fs::write(folder.join("two.toml"), TWO.replace("VALUE", "4ms..5ms")).unwrap();
+    let refused = TWO.replace("[host.b]", "setup = \"tc qdisc add dev eth0 root tbf rate 1mbit\"\n[host.b]");
+    std::fs::write(folder.join("refused.toml"), refused.replace("VALUE", "<1s")).unwrap();
+    std::fs::write(folder.join("list.json"), "[1").unwrap();
+    check(&["run", "wrong.toml"], "wrong.toml:1:1: an experiment has no key \"durration\"");
+    check(&["run", "none.toml"], "cannot read none.toml: there is no such file");
+    check(&["run", "two.toml", "--on", "kernel"], "cannot run on \"kernel\" yet");
+    check(&["run", "two.toml", "--on", "moon"], "there is no ground \"moon\"");
+    check(&["run", "refused.toml"], "the setup failed; nothing was run");
+    check(&["run", "two.toml", "--out", "."], "is no run folder");
+    check(&["report", "none"], "none is no run folder: it has no record.json");
+    check(&["replay", "list.json"], "list.json is not JSON");
+    check(&["nonsense"], "unrecognized subcommand");
+    assert!(!folder.join("runs").exists());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn the_tools_have_their_own_words_and_status() {
+    let folder = scratch("tools");
+    let tc = |words: &[&str]| penstock(&folder, &[&["tc"], words].concat());
+    let done = tc(&["qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb", "default", "10"]);
+    assert_eq!((done.status.code(), done.stdout.len(), done.stderr.len()), (Some(0), 0, 0));
+    let done = tc(&["qdisc", "show", "dev", "eth0"]);
+    assert!(text(&done.stdout).starts_with("qdisc htb 1: root refcnt 2 r2q 10 default 0x10"), "{}", text(&done.stdout));
+    let done = tc(&["qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb"]);
+    assert_eq!(done.status.code(), Some(2));
+    let first = text(&done.stderr).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(first, "Error: Exclusivity flag on, cannot modify.");
+    let done = tc(&["q"]);
+    assert_eq!(done.status.code(), Some(0));
+    let done = tc(&["nonsense"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(text(&done.stderr).starts_with("Object \"nonsense\" is unknown, try \"tc help\".\n"), "{}", text(&done.stderr));
+    std::fs::remove_dir_all(folder).unwrap();
+}

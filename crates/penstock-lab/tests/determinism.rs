@@ -1,0 +1,141 @@
+//! Same file, seed and version: the same bytes, twice in a row and in every build.
+
+use penstock_lab::experiment;
+use penstock_lab::run::{Folder, Options, Outcome, run};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+fn small(seed: Option<u64>) -> Outcome {
+    let text = std::fs::read_to_string(here("small.toml")).unwrap();
+    let experiment = experiment::parse(&text, "small.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+    run(&experiment, &mut Options { seed, progress: &mut |_| {} }).unwrap_or_else(|d| panic!("{}", d[0]))
+}
+
+/// All files below a folder with their bytes.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_owned();
+                found.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// A fresh folder for one test.
+fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("penstock-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+#[test]
+fn the_same_run_twice_gives_the_same_bytes() {
+    let folder = scratch("twice");
+    for name in ["a", "b"] {
+        small(None).write(&folder.join(name)).unwrap();
+    }
+    let (a, b) = (files(&folder.join("a")), files(&folder.join("b")));
+    assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
+    for (name, bytes) in &a {
+        assert!(bytes == &b[name], "{} differs", name.display());
+    }
+    let names: Vec<String> = a.keys().map(|p| p.to_string_lossy().into_owned()).collect();
+    for want in ["record.json", "series.parquet", "report.html", "apps/02-desk.txt", "tc/gate-eth0.txt"] {
+        assert!(names.iter().any(|n| n == want), "{want} is missing: {names:?}");
+    }
+    assert!(!names.iter().any(|n| n.starts_with("tc/old")), "Windows has no tc: {names:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn another_seed_gives_another_run() {
+    assert_ne!(small(None).record.flows, small(Some(12)).record.flows);
+    assert_eq!(small(Some(12)).record.seed, 12);
+}
+
+/// The record as it was committed: `cargo test` and `cargo test --release` on any machine must all give these bytes.
+/// `PENSTOCK_BLESS=1` writes it anew after a change that is meant to change it.
+#[test]
+fn the_record_is_the_one_that_was_committed() {
+    let outcome = small(None);
+    let path = here("golden/small.json");
+    let record = outcome.record.to_json();
+    let series = fnv(&outcome.series.to_parquet().unwrap());
+    let printed = fnv(outcome.outputs.join("\n").as_bytes());
+    let text = format!("{record}series.parquet {series:016x}\nprinted {printed:016x}\n");
+    if std::env::var_os("PENSTOCK_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    let first = golden.lines().zip(text.lines()).find(|(a, b)| a != b);
+    assert!(golden == text, "differs from {} first here: {first:?}", path.display());
+}
+
+/// FNV-1a, 64 bit.
+fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[test]
+fn a_folder_is_read_back_as_it_was_written() {
+    let folder = scratch("back");
+    let outcome = small(None);
+    let path = folder.join("run");
+    outcome.write(&path).unwrap();
+    let back = Folder::read(&path).unwrap();
+    assert_eq!((&back.record, &back.series), (&outcome.record, &outcome.series));
+    assert_eq!((&back.outputs, &back.tc), (&outcome.outputs, &outcome.tc));
+    let report = std::fs::read(path.join("report.html")).unwrap();
+    penstock_lab::run::write_report(&back).unwrap();
+    assert!(std::fs::read(path.join("report.html")).unwrap() == report, "the report is another");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_is_no_run_folder_is_left_alone() {
+    let folder = scratch("alone");
+    std::fs::write(folder.join("letter.txt"), "dear").unwrap();
+    let outcome = small(None);
+    assert!(outcome.write(&folder).unwrap_err().contains("is no run folder"));
+    assert_eq!(files(&folder).len(), 1);
+    // An earlier run is replaced whole.
+    let run = folder.join("run");
+    outcome.write(&run).unwrap();
+    std::fs::write(run.join("apps/99-stray.txt"), "").unwrap();
+    outcome.write(&run).unwrap();
+    assert!(!run.join("apps/99-stray.txt").exists());
+    let rest: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(rest.len(), 2, "{rest:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_refused_command_stops_the_run_with_its_place() {
+    let text = "[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = [\"true\", \"tc qdisc add dev eth0 root tbf rate 1mbit\"]\n";
+    let experiment = experiment::parse(text, "x.toml").unwrap();
+    let Err(faults) = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} }) else {
+        panic!("tbf without a burst is refused")
+    };
+    assert_eq!((faults.len(), faults[0].line), (1, 3));
+    assert!(faults[0].message.starts_with("a: "), "{}", faults[0]);
+    // What may fail is noted in the record, and the run goes on.
+    let experiment = experiment::parse(&format!("setup_may_fail = true\nduration = \"10ms\"\n{text}"), "x.toml").unwrap();
+    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} });
+    let record = outcome.unwrap_or_else(|d| panic!("{}", d[0])).record;
+    assert_eq!(record.setup_failures.len(), 1);
+    assert_eq!(record.setup_failures[0].command, "tc qdisc add dev eth0 root tbf rate 1mbit");
+}

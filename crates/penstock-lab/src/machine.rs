@@ -119,7 +119,7 @@ fn only_shows(words: &[String]) -> bool {
         // `tc [flags] OBJECT [VERB …]`: without a verb it shows.
         "tc" | "ip" => {
             let plain: Vec<&&str> = rest.iter().filter(|w| !w.starts_with('-')).collect();
-            let batch = rest.iter().any(|w| w.starts_with("-b") || w.starts_with("-force"));
+            let batch = rest.iter().any(|w| *w == "-b" || w.starts_with("-ba") || w.starts_with("-force"));
             !batch && plain.get(1).is_none_or(|verb| !verb.is_empty() && shows(verb))
         }
         "iptables" => {

@@ -301,40 +301,34 @@ fn parents_of_filters(device: &NetDevice, now: Time) -> Vec<Handle> {
 fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
     let mut all = Series::new();
     let set = &results.series;
-    let seconds: Vec<f64> = set.times.iter().map(|t| t.as_secs_f64()).collect();
     for series in &set.series {
         let host = series.host.map_or(String::new(), |id| built.world.host_name(id).to_owned());
-        let times = &seconds[series.first.min(seconds.len())..];
-        let name = match series.metric {
-            Metric::Bytes => "throughput_bit_s",
-            Metric::Packets => "rate_packets_s",
-            Metric::Drops => "drops_packets",
-            Metric::Backlog => "backlog_bytes",
-            Metric::Qlen => "qlen_packets",
-            Metric::Goodput => "goodput_bit_s",
-            Metric::Cwnd => "cwnd_packets",
-            Metric::Srtt => "srtt_ms",
-            Metric::Owd => "owd_ms",
-        };
-        let curve = all.curve(&host, &series.object, name);
-        let values: Vec<f64> = series.values.iter().map(|v| *v as f64).collect();
+        // sfq lists each flow it holds at the moment as a class: too short-lived to be a curve.
+        if series.host.is_some_and(|id| is_sfq_flow(built, id, &series.object, results.ended)) {
+            continue;
+        }
+        let times = &set.times[series.first.min(set.times.len())..];
+        let object = series.object.strip_suffix(" none").map(|name| format!("{name} 0:"));
+        let object = object.as_deref().unwrap_or(&series.object);
+        let mut put = |metric: &str, t: Time, v: f64| all.add(&host, object, metric, t.as_secs_f64(), v);
+        let gauge = times.iter().zip(&series.values);
         match series.metric {
-            Metric::Bytes | Metric::Goodput => {
-                rates(times, &values, 8.0, |t, v| all.push(curve, t, v));
-            }
-            Metric::Packets => rates(times, &values, 1.0, |t, v| all.push(curve, t, v)),
+            Metric::Bytes => rates(times, &series.values, 8, |t, v| put("throughput_bit_s", t, v)),
+            Metric::Goodput => rates(times, &series.values, 8, |t, v| put("goodput_bit_s", t, v)),
+            Metric::Packets => rates(times, &series.values, 1, |t, v| put("rate_packets_s", t, v)),
             Metric::Drops => {
-                for (t, pair) in times.iter().skip(1).zip(values.windows(2)) {
-                    all.push(curve, *t, pair[1] - pair[0]);
-                }
+                let pairs = times.iter().skip(1).zip(series.values.windows(2));
+                pairs.for_each(|(t, v)| put("drops_packets", *t, (v[1] - v[0]).max(0) as f64));
             }
-            Metric::Backlog | Metric::Qlen | Metric::Cwnd => {
-                times.iter().zip(&values).for_each(|(t, v)| all.push(curve, *t, *v));
-            }
+            Metric::Backlog => gauge.for_each(|(t, v)| put("backlog_bytes", *t, *v as f64)),
+            Metric::Qlen => gauge.for_each(|(t, v)| put("qlen_packets", *t, *v as f64)),
+            Metric::Cwnd => gauge.for_each(|(t, v)| put("cwnd_packets", *t, *v as f64)),
             // Nothing was measured in an interval without packets.
-            Metric::Srtt | Metric::Owd => {
-                let measured = times.iter().zip(&values).filter(|(_, v)| **v > 0.0);
-                measured.for_each(|(t, v)| all.push(curve, *t, v / 1e6));
+            Metric::Srtt => {
+                gauge.filter(|(_, v)| **v > 0).for_each(|(t, v)| put("srtt_ms", *t, *v as f64 / 1e6));
+            }
+            Metric::Owd => {
+                gauge.filter(|(_, v)| **v > 0).for_each(|(t, v)| put("owd_ms", *t, *v as f64 / 1e6));
             }
         }
     }
@@ -348,12 +342,22 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
     all
 }
 
-/// Differences of a counter as rates.
-fn rates(times: &[f64], values: &[f64], factor: f64, mut put: impl FnMut(f64, f64)) {
+/// Whether `eth0 class 20:4e` is a flow within an sfq.
+fn is_sfq_flow(built: &Built, host: penstock_sim::HostId, object: &str, now: Time) -> bool {
+    let Some((dev, class)) = object.split_once(" class ") else { return false };
+    let machine = built.world.host(host);
+    let Some(device) = machine.ifindex(dev).and_then(|i| machine.device(i)) else { return false };
+    let qdisc = Handle::parse_classid(class).map(Handle::qdisc);
+    device.tree.dump_qdiscs(now).iter().any(|q| Ok(q.handle) == qdisc && q.kind == "sfq")
+}
+
+/// Differences of a counter as rates per second.
+fn rates(times: &[Time], values: &[i64], factor: i64, mut put: impl FnMut(Time, f64)) {
     for (t, v) in times.windows(2).zip(values.windows(2)) {
-        if t[1] > t[0] {
+        let ns = (t[1] - t[0]).as_ns();
+        if ns > 0 {
             // A counter that went back belongs to an object made anew.
-            put(t[1], (v[1] - v[0]).max(0.0) * factor / (t[1] - t[0]));
+            put(t[1], ((v[1] - v[0]).max(0) * factor) as f64 * 1e9 / ns as f64);
         }
     }
 }

@@ -207,7 +207,7 @@ fn charts(page: &Page<'_>) -> String {
         (flow.proto != "icmp").then(|| flow.app.clone().unwrap_or(name.to_owned()))
     });
     chart.lines =
-        owd.iter().map(|(n, c)| line(n, colour(n), Stroke::Dots, &thinned(&c.points, 300))).collect();
+        owd.iter().map(|(n, c)| line(n, colour(n), Stroke::Line, &thinned(&c.points, 150))).collect();
     chart.log = spread(&chart);
     put(chart);
     for device in shaped(r) {

@@ -79,8 +79,8 @@ fn exponential(mean: u64, random: u64) -> i64 {
         }
     }
     // -log2(u / 2^64) in 32.32.
-    let minus_log2 = (u64::from(zeros) + 1 << 32) - u64::from(fraction);
-    let ns = u128::from(mean) * ((u128::from(minus_log2) * LN_2) >> 32) >> 32;
+    let minus_log2 = ((u64::from(zeros) + 1) << 32) - u64::from(fraction);
+    let ns = (u128::from(mean) * ((u128::from(minus_log2) * LN_2) >> 32)) >> 32;
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 

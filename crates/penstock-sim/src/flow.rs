@@ -176,13 +176,13 @@ mod tests {
     fn jitter_is_rfc_3550_s() {
         let mut flow = Flow::new(String::new(), 0, 0, "udp");
         let mut exact = 0.0f64;
-        let mut last = None;
+        let mut last: Option<i64> = None;
         for i in 0..200i64 {
             let transit = 1_000_000 + (i * 7919) % 50_000;
             let created = Time::from_ns(i * 10_000_000);
             flow.received(100, false, created, created + Span::from_ns(transit));
             if let Some(before) = last {
-                let d = (transit - before as i64).abs() as f64;
+                let d = (transit - before).abs() as f64;
                 exact += (d - exact) / 16.0;
             }
             last = Some(transit);

@@ -22,6 +22,8 @@ mod spec;
 mod world;
 
 #[cfg(test)]
+mod scenarios;
+#[cfg(test)]
 mod tests;
 
 pub use bench::bench_dumbbell;

@@ -117,13 +117,10 @@ impl Source {
         let size = self.size();
         if self.transport == Transport::Udp {
             self.next += 1;
-            match cx.net.udp_send(self.sock, size, self.next) {
-                Ok(false) => {
-                    // The call blocks; gaps go on when it returns.
-                    self.blocked = Some(size);
-                    return;
-                }
-                Ok(true) | Err(_) => {}
+            if cx.net.udp_send(self.sock, size, self.next) == Ok(false) {
+                // The call blocks; gaps go on when it returns.
+                self.blocked = Some(size);
+                return;
             }
         } else {
             cx.net.tcp_send(self.sock, u64::from(size), false);

@@ -13,7 +13,7 @@ pub(crate) mod session;
 use crate::net::{Net, Wake};
 use crate::results::AppResult;
 use crate::spec::FlowId;
-use penstock_model::{Kernel, Time};
+use penstock_model::Time;
 use std::net::Ipv4Addr;
 
 /// A running program.
@@ -63,9 +63,6 @@ impl Cx<'_> {
             0 => base,
             n => format!("{base} {}", n + 1),
         }
-    }
-    pub(crate) fn kernel(&self) -> Kernel {
-        self.net.machines[self.host as usize].kernel
     }
     /// The address of a name: dotted, of `/etc/hosts`, or a host's own.
     pub(crate) fn resolve(&self, name: &str) -> Option<Ipv4Addr> {

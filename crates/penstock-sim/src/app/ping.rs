@@ -2,13 +2,16 @@
 //!
 //! Follows: iputils s20100418 (profile 2.6.35: `icmp_req=`, whole percents) and 20221126 (today: `icmp_seq=`),
 //! `ping_common.c` `gather_statistics`, `finish`, `llsqrt`; `ping.c` `pr_icmph`.
+//! A process is woken late: by up to a jiffy of 4 ms in 2.6.35 (`SO_RCVTIMEO` counts jiffies), by some 1.4 ms today (ping counts
+//! milliseconds); drawn from the seed, so that `time 19041ms` for 20 packets.
 //! Differs: no flood, no record route, no timestamps; names are not looked up for replies.
 
 use crate::app::options::{self, Known, c_number, o, seconds};
 use crate::app::{Cx, Failure, Program};
+use crate::dist::Dist;
 use crate::histogram::Histogram;
 use crate::net::Wake;
-use penstock_model::{Kernel, Span, Time};
+use penstock_model::{Kernel, Rng, Span, Time};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
@@ -43,6 +46,7 @@ pub(crate) struct Ping {
     deadline: Option<Span>,
     quiet: bool,
     // Variables
+    rng: Rng,
     id: u16,
     flow: u32,
     timer: u32,
@@ -81,6 +85,7 @@ impl Ping {
             linger: LINGER_MAX,
             deadline: None,
             quiet: false,
+            rng: Rng::named(0, ""),
             id: 0,
             flow: 0,
             timer: 0,
@@ -167,7 +172,7 @@ impl Ping {
             let text = if kernel == Kernel::V2_6_35 {
                 usage_2010.to_owned()
             } else {
-                format!("ping: usage error: Destination address required\n{}", "")
+                "ping: usage error: Destination address required\n".to_owned()
             };
             return Err(Failure::new(text, if kernel == Kernel::V2_6_35 { 2 } else { 1 }));
         };
@@ -187,9 +192,21 @@ impl Ping {
         }
         cx.result.packets = Some((self.sent.len() as u64, self.received));
         let all = self.count > 0 && self.sent.len() as u64 >= self.count;
-        let wait = if all { self.wait_for_the_last() } else { self.interval.max(Span::from_ms(1)) };
+        let wait = if all {
+            self.wait_for_the_last()
+        } else {
+            self.interval.max(Span::from_ms(1)) + self.lateness()
+        };
         self.finishing = all;
         cx.net.set_timer(self.timer, now + wait);
+    }
+    /// How late the process is woken for the next request.
+    fn lateness(&mut self) -> Span {
+        let most = match self.kernel {
+            Kernel::V2_6_35 => Span::from_ms(4),
+            Kernel::V6_12 => Span::from_us(2800),
+        };
+        Dist::Uniform { from: Span::ZERO, to: most }.draw(&mut self.rng)
     }
     /// How long ping waits for replies to the last request: twice the longest round trip, if there was one
     /// (`schedule_exit`), at least an interval.
@@ -234,8 +251,6 @@ impl Ping {
                 ms(mdev)
             );
             cx.result.rtt_mdev = Some(Span::from_us(mdev));
-        } else if self.kernel == Kernel::V6_12 {
-            text.push('\n');
         } else {
             text.push('\n');
         }
@@ -293,6 +308,7 @@ impl Program for Ping {
         cx.net.machines[cx.host as usize].sockets.pings.push((self.id, cx.app));
         let to = cx.net.host_of(addr).unwrap_or(cx.host);
         let name = cx.flow_name();
+        self.rng = cx.net.rng(&format!("app:{name}/{}", cx.app));
         self.flow = cx.new_flow(name, cx.host, to, "icmp");
         cx.result.rtt = Some(Histogram::default());
         cx.print(&format!(

@@ -157,7 +157,7 @@ impl Scp {
 fn progress(file: &str, bytes: u64, took: Span) -> String {
     let name: String = file.chars().take(45).collect();
     let seconds = took.as_ns() as u64 / 1_000_000_000;
-    let rate = if seconds == 0 { bytes } else { bytes / seconds };
+    let rate = bytes.checked_div(seconds).unwrap_or(bytes);
     let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let time = if h > 0 { format!("{h}:{m:02}:{s:02}") } else { format!("  {m:02}:{s:02}") };
     format!("{name:<45} 100% {} {}/s {time}    ", format_size(bytes), format_rate(rate))

@@ -108,10 +108,6 @@ impl Report {
     pub(crate) fn has_intervals(&self) -> bool {
         self.interval > Span::ZERO
     }
-    /// Bytes so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.total.bytes
-    }
     /// A packet: so many bytes at this time.
     pub(crate) fn packet(&mut self, at: Time, len: u64, out: &mut Printer, sums: &mut Sums) {
         self.intervals(at, out, sums);

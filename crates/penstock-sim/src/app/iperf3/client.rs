@@ -293,10 +293,8 @@ impl Program for Client {
             Wake::Timer(END) => self.end(cx),
             Wake::Timer(PACE) => self.work(cx),
             Wake::Timer(_) => self.hello(cx),
-            Wake::Failed(sock, error) => {
-                if sock == self.control || !self.running {
-                    self.fail(&format!("error - unable to connect to server: {error}"), cx);
-                }
+            Wake::Failed(sock, error) if sock == self.control || !self.running => {
+                self.fail(&format!("error - unable to connect to server: {error}"), cx);
             }
             Wake::Eof(sock) if sock == self.control => {
                 self.fail("error - control socket has closed unexpectedly", cx);

@@ -1,0 +1,258 @@
+//! Who gets a packet, and what becomes of the memory of those that leave.
+
+use super::*;
+
+impl Net {
+    /// A packet for this host's sockets.
+    #[inline]
+    pub(crate) fn deliver(&mut self, host: u32, packet: Packet) {
+        let L3::Ipv4(ip) = packet.l3 else {
+            self.pool.free(packet);
+            return;
+        };
+        match packet.l4 {
+            L4::Tcp(ref tcp) => {
+                let payload = packet.len.saturating_sub(34 + tcp.header_len());
+                let ce = ip.tos & 3 == 3;
+                let tcp = *tcp;
+                self.deliver_tcp(host, packet, ip, &tcp, payload, ce);
+            }
+            L4::Udp(udp) => self.deliver_udp(host, packet, ip, udp),
+            L4::Icmp(icmp) => self.deliver_icmp(host, packet, ip, icmp),
+            L4::None => self.pool.free(packet),
+        }
+    }
+
+    #[inline]
+    fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ipv4, tcp: &Tcp, payload: u32, ce: bool) {
+        let now = self.queue.now();
+        let known = untag(packet.flow).and_then(|(flow, part)| {
+            let flow = &mut self.flows[flow as usize];
+            if part == Part::Data {
+                flow.received(packet.len, ce, packet.created, now);
+            }
+            let sock = flow.socks[usize::from(part != Part::Back)];
+            let s = self.socks.get(sock as usize)?;
+            let mine = s.host == host && s.local.1 == tcp.dport && s.remote == (ip.src, tcp.sport);
+            (mine && matches!(s.kind, Kind::Tcp(_))).then_some(sock)
+        });
+        let sock = known.or_else(|| {
+            let table = &self.machines[host as usize].sockets;
+            table.connections.get(&(tcp.dport, ip.src, tcp.sport)).copied()
+        });
+        match sock {
+            Some(sock) => {
+                self.pool.free(packet);
+                if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
+                    t.end.handle_segment(tcp, payload, ce, now);
+                    self.pump(sock);
+                }
+            }
+            None => self.deliver_syn(host, packet, ip, tcp, payload),
+        }
+    }
+    /// A segment for no connection: a listener may make one of it, else it is answered with RST.
+    fn deliver_syn(&mut self, host: u32, packet: Packet, ip: Ipv4, tcp: &Tcp, payload: u32) {
+        let now = self.now();
+        let listening = self.machines[host as usize]
+            .sockets
+            .listeners
+            .iter()
+            .find(|&&(p, _)| p == tcp.dport)
+            .map(|&(_, s)| s);
+        let accepted = listening.and_then(|listener| {
+            let isn = self.machines[host as usize].sockets.rng.next_u32();
+            let Kind::Listener(l) = &self.socks[listener as usize].kind else { return None };
+            let end = Endpoint::accept(&l.cfg, tcp, isn, now)?;
+            Some((listener, l.sink, end))
+        });
+        let flow = untag(packet.flow).map(|(flow, part)| (flow, part == Part::Back));
+        if let Some((listener, sink, end)) = accepted {
+            let (app, opts) = {
+                let l = &self.socks[listener as usize];
+                (l.app, l.opts)
+            };
+            // The flow's data may run from the accepting side (iperf3 -R): then the connecting side said so.
+            let (flow, is_source) = match flow {
+                Some((flow, from_sink)) => (flow, from_sink),
+                None => (self.new_flow("connection".to_owned(), host, host, "tcp"), false),
+            };
+            let sock = self.new_sock(host, app, opts, Kind::Tcp(Box::new(TcpSock::new(end, listener, sink))));
+            let s = &mut self.socks[sock as usize];
+            (s.local, s.remote) = ((ip.dst, tcp.dport), (ip.src, tcp.sport));
+            (s.flow, s.is_source) = (flow, is_source);
+            self.flows[flow as usize].socks[usize::from(!is_source)] = sock;
+            self.machines[host as usize].sockets.connections.insert((tcp.dport, ip.src, tcp.sport), sock);
+            self.pool.free(packet);
+            self.pump(sock);
+            return;
+        }
+        if let Some(reset) = reset_for(tcp, payload) {
+            self.send_reset(host, ip, packet.flow, &reset);
+        }
+        self.pool.free(packet);
+    }
+    fn send_reset(&mut self, host: u32, about: Ipv4, flow: u32, reset: &Transmit) {
+        let now = self.now();
+        let len = 34 + reset.tcp.header_len();
+        let flow = untag(flow)
+            .map_or(0, |(f, part)| tag(f, if part == Part::Back { Part::Control } else { Part::Back }));
+        let packet = self.pool.alloc(Skb {
+            len,
+            pkt_len: len,
+            priority: 0,
+            mark: 0,
+            l3: L3::Ipv4(Ipv4 {
+                src: about.dst,
+                dst: about.src,
+                tos: 0,
+                ttl: 0,
+                protocol: ipproto::TCP,
+                id: 0,
+                frag_off: 0x4000,
+            }),
+            l4: L4::Tcp(reset.tcp),
+            flow,
+            seq: 0,
+            created: now,
+            queued: now,
+            iif: 0,
+            eth: ([0; 6], [0; 6]),
+            classid: Handle::UNSPEC,
+        });
+        // Nobody waits for the answer: an unreachable peer gets none.
+        let _ = self.on_host(host, |h, cx| h.send(packet, cx));
+    }
+
+    fn deliver_udp(&mut self, host: u32, packet: Packet, ip: Ipv4, udp: Udp) {
+        let now = self.now();
+        if let Some((flow, Part::Data)) = untag(packet.flow) {
+            let flow = &mut self.flows[flow as usize];
+            flow.received(packet.len, ip.tos & 3 == 3, packet.created, now);
+        }
+        let Some(&sock) = self.machines[host as usize].sockets.udp.get(&udp.dport) else {
+            self.on_host(host, |h, cx| h.icmp_unreachable(&packet, 3, cx));
+            self.pool.free(packet);
+            return;
+        };
+        let len = packet.len.saturating_sub(42);
+        if let Some((flow, Part::Data)) = untag(packet.flow) {
+            self.flows[flow as usize].goodput_bytes += u64::from(len);
+        }
+        let app = self.socks[sock as usize].app;
+        if app != NONE {
+            let (seq, created) = (packet.seq, packet.created);
+            let wake = Wake::Datagram { sock, from: (ip.src, udp.sport), to: ip.dst, len, seq, created };
+            self.wakes.push_back((app, wake));
+        }
+        self.pool.free(packet);
+    }
+
+    fn deliver_icmp(&mut self, host: u32, packet: Packet, ip: Ipv4, icmp: Icmp) {
+        let now = self.now();
+        match (icmp.ty, icmp.about) {
+            (0, _) => {
+                let waiting =
+                    self.machines[host as usize].sockets.pings.iter().find(|&&(id, _)| id == icmp.id);
+                if let Some(&(_, app)) = waiting {
+                    let len = packet.len - 34;
+                    self.wakes.push_back((app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src }));
+                }
+            }
+            (3 | 11, Some(about)) => {
+                let table = &self.machines[host as usize].sockets;
+                match about.protocol {
+                    ipproto::ICMP => {
+                        if let Some(&(_, app)) = table.pings.iter().find(|&&(id, _)| id == about.sport) {
+                            let error = Wake::EchoError {
+                                from: ip.src,
+                                ty: icmp.ty,
+                                code: icmp.code,
+                                seq: about.dport,
+                            };
+                            self.wakes.push_back((app, error));
+                        }
+                    }
+                    ipproto::UDP => {
+                        if let Some(&sock) = table.udp.get(&about.sport)
+                            && let Kind::Udp(u) = &mut self.socks[sock as usize].kind
+                            && u.connected
+                            && icmp.ty == 3
+                        {
+                            u.error =
+                                Some(if icmp.code == 3 { "Connection refused" } else { "No route to host" });
+                        }
+                    }
+                    ipproto::TCP => {
+                        let key = (about.sport, about.dst, about.dport);
+                        if let Some(&sock) = table.connections.get(&key)
+                            && let Kind::Tcp(t) = &mut self.socks[sock as usize].kind
+                            && icmp.ty == 3
+                        {
+                            t.end.unreachable(now);
+                            self.pump(sock);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        self.pool.free(packet);
+    }
+
+    /// A frame was taken by the card: if a socket of this host made it, its memory is free again.
+    #[inline]
+    pub(crate) fn left_host(&mut self, host: u32, packet: &Packet) {
+        if packet.iif == 0 && packet.flow != 0 {
+            self.free_memory(host, packet);
+        }
+    }
+    fn free_memory(&mut self, host: u32, packet: &Packet) {
+        let now = self.queue.now();
+        let Some((flow, part)) = untag(packet.flow) else { return };
+        let sock = self.flows[flow as usize].socks[usize::from(part == Part::Back)];
+        let Some(s) = self.socks.get_mut(sock as usize) else { return };
+        if s.host != host {
+            return;
+        }
+        match &mut s.kind {
+            Kind::Tcp(t) => {
+                let L4::Tcp(tcp) = &packet.l4 else { return };
+                let payload = packet.len.saturating_sub(34 + tcp.header_len());
+                if payload > 0 {
+                    t.end.transmitted_freed(payload, now);
+                    self.pump(sock);
+                }
+            }
+            Kind::Udp(u) => {
+                let bytes = u64::from(packet.len.saturating_sub(34)).min(u.out_bytes);
+                if bytes > 0 {
+                    u.wmem -= (u128::from(u.wmem) * u128::from(bytes) / u128::from(u.out_bytes)) as u64;
+                    u.out_bytes -= bytes;
+                }
+                if u.want_write && u.wmem * 2 <= u64::from(u.sndbuf) {
+                    u.want_write = false;
+                    if s.app != NONE {
+                        self.wakes.push_back((s.app, Wake::Writable(sock)));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    /// A packet was dropped before it left this host, which had made it.
+    #[cold]
+    pub(crate) fn dropped_at_home(&mut self, host: u32, packet: &Packet) {
+        if let Some((flow, part)) = untag(packet.flow) {
+            let sock = self.flows[flow as usize].socks[usize::from(part == Part::Back)];
+            if let Some(s) = self.socks.get_mut(sock as usize)
+                && s.host == host
+                && let Kind::Tcp(t) = &mut s.kind
+            {
+                t.end.local_congestion(self.queue.now());
+            }
+        }
+        self.free_memory(host, packet);
+    }
+}

@@ -1,0 +1,278 @@
+//! Sockets: who gets a packet, and what TCP and UDP do about it.
+//!
+//! Follows: linux v6.12 `net/ipv4/inet_hashtables.c` (established first, then listeners), `tcp_v4_send_reset`,
+//! `net/ipv4/udp.c`, `net/core/sock.c` (`sock_alloc_send_pskb`, `sock_def_write_space`), `ip_setsockopt` IP_TOS.
+//!
+//! A packet carries the number of its flow, and the flow knows its two sockets: that is looked at first (and
+//! checked), so that no lookup is made for a packet of a known connection.
+
+mod deliver;
+mod tcp;
+mod udp;
+
+use crate::event::{Event, Timer};
+use crate::flow::{Flow, Part, RETRANSMISSION, tag, untag};
+use crate::net::{NONE, Net, Wake};
+use crate::results::TcpResult;
+use crate::spec::Stack;
+use penstock_host::rt_tos2priority;
+use penstock_model::{Handle, Kernel, Rng, Time};
+use penstock_packet::headers::{Icmp, ipproto};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, Udp};
+use penstock_tcp::{Config, Endpoint, State, Transmit, reset_for};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// An address and a port.
+pub(crate) type Addr = (Ipv4Addr, u16);
+
+/// What a socket is set to before it is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SockOpts {
+    /// `IP_TOS`.
+    pub(crate) tos: u8,
+    /// `SO_MARK`.
+    pub(crate) mark: u32,
+    /// `SO_PRIORITY`, where it is set; else it follows from the ToS.
+    pub(crate) priority: Option<u32>,
+}
+
+/// A message of a modelled protocol: what the bytes mean that carry it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Message {
+    /// What is said.
+    pub(crate) kind: u32,
+    /// And the numbers with it.
+    pub(crate) values: Vec<i64>,
+}
+
+/// One socket.
+pub(crate) struct Sock {
+    pub(crate) host: u32,
+    /// The program it belongs to; `NONE` for a flow's own.
+    pub(crate) app: u32,
+    pub(crate) local: Addr,
+    pub(crate) remote: Addr,
+    pub(crate) flow: u32,
+    /// Whether it sends the flow's data.
+    pub(crate) is_source: bool,
+    pub(crate) opts: SockOpts,
+    priority: u32,
+    pub(crate) kind: Kind,
+}
+
+/// What kind of socket it is.
+pub(crate) enum Kind {
+    /// Listens for connections.
+    Listener(Listener),
+    /// One side of a connection.
+    Tcp(Box<TcpSock>),
+    /// Datagrams.
+    Udp(UdpSock),
+    /// Closed; the number is not used again.
+    Gone,
+}
+
+/// A listening socket.
+pub(crate) struct Listener {
+    pub(crate) cfg: Config,
+    /// Accepted connections read and forget by themselves.
+    pub(crate) sink: bool,
+}
+
+/// TCP's half of a socket.
+pub(crate) struct TcpSock {
+    pub(crate) end: Endpoint,
+    timer: Timer,
+    /// Accepted by this listener; `NONE` for one that connected.
+    listener: u32,
+    /// Bytes still to be written as room comes; `u64::MAX`: without end.
+    pub(crate) pending: u64,
+    /// Close once nothing is pending.
+    close_after: bool,
+    /// Reads by itself.
+    sink: bool,
+    open_told: bool,
+    readable_told: bool,
+    eof_told: bool,
+    over_told: bool,
+    want_write: bool,
+    /// Bytes ever written (with what is pending) and read.
+    written: u64,
+    read: u64,
+    /// Messages on their way to this socket, with the count of bytes read at which each is complete.
+    inbox: VecDeque<(u64, Message)>,
+}
+
+/// UDP's half of a socket.
+#[derive(Default)]
+pub(crate) struct UdpSock {
+    pub(crate) connected: bool,
+    /// `sk_sndbuf`, bytes.
+    pub(crate) sndbuf: u32,
+    /// `sk_wmem_alloc`: memory of packets that are still in this host, and their payload.
+    wmem: u64,
+    out_bytes: u64,
+    want_write: bool,
+    /// An ICMP error to be told at the next call.
+    pub(crate) error: Option<&'static str>,
+}
+
+/// The sockets of one host.
+pub(crate) struct SocketTable {
+    /// Connections by local port and peer.
+    connections: BTreeMap<(u16, Ipv4Addr, u16), u32>,
+    listeners: Vec<(u16, u32)>,
+    udp: BTreeMap<u16, u32>,
+    /// Who waits for echo replies, by ICMP identifier.
+    pub(crate) pings: Vec<(u16, u32)>,
+    rng: Rng,
+    port_offset: u16,
+    ports_used: u16,
+}
+
+impl SocketTable {
+    pub(crate) fn new(mut rng: Rng) -> SocketTable {
+        let port_offset = rng.next_u32() as u16;
+        SocketTable {
+            connections: BTreeMap::new(),
+            listeners: Vec::new(),
+            udp: BTreeMap::new(),
+            pings: Vec::new(),
+            rng,
+            port_offset,
+            ports_used: 0,
+        }
+    }
+}
+
+/// `SKB_TRUESIZE` of a frame with `len` bytes of IP payload, by the sizes kmalloc has (512, 1024, 2048, 4096…).
+fn truesize(len: u32) -> u64 {
+    // Headers before and `skb_shared_info` behind the data, then `struct sk_buff`.
+    u64::from((len + 64 + 320).next_power_of_two().max(512)) + 256
+}
+
+impl Net {
+    /// The TCP that a host's sockets start with.
+    pub(crate) fn tcp_config(&self, host: u32) -> Config {
+        let machine = &self.machines[host as usize];
+        let mut cfg = match machine.stack {
+            Stack::Linux => Config::linux(machine.kernel),
+            Stack::WindowsXp => Config::windows_xp(),
+        };
+        cfg.device_accounting = machine.stack == Stack::Linux;
+        cfg
+    }
+    fn new_sock(&mut self, host: u32, app: u32, opts: SockOpts, kind: Kind) -> u32 {
+        let priority =
+            opts.priority.unwrap_or_else(|| rt_tos2priority(self.machines[host as usize].kernel, opts.tos));
+        let unspecified = (Ipv4Addr::UNSPECIFIED, 0);
+        self.socks.push(Sock {
+            host,
+            app,
+            local: unspecified,
+            remote: unspecified,
+            flow: NONE,
+            is_source: true,
+            opts,
+            priority,
+            kind,
+        });
+        self.socks.len() as u32 - 1
+    }
+    /// Adds a flow; its results are numbered in this order.
+    pub(crate) fn new_flow(&mut self, name: String, from: u32, to: u32, proto: &'static str) -> u32 {
+        self.flows.push(Flow::new(name, from, to, proto));
+        self.flows.len() as u32 - 1
+    }
+    /// The host with this address.
+    pub(crate) fn host_of(&self, addr: Ipv4Addr) -> Option<u32> {
+        self.machines.iter().position(|m| m.host.is_local(addr) && !addr.is_loopback()).map(|i| i as u32)
+    }
+
+    // Ports.
+
+    /// A port nobody uses here. Linux goes up from an offset that the peer decides (by 2 today, so that even ports
+    /// are for connect); Windows XP counts from 1025.
+    fn ephemeral_port(&mut self, host: u32, remote: Addr, tcp: bool) -> u16 {
+        let machine = &mut self.machines[host as usize];
+        let table = &mut machine.sockets;
+        let (low, count, step) = match (machine.stack, machine.kernel) {
+            (Stack::WindowsXp, _) => (1025u32, 3976u32, 1u32),
+            (_, Kernel::V2_6_35) => (32_768, 28_233, 1),
+            (_, Kernel::V6_12) => (32_768, 28_232, 2),
+        };
+        let mut offset = u32::from(table.ports_used);
+        if machine.stack == Stack::Linux {
+            let peer = u32::from(remote.0) ^ u32::from(remote.1) << 16 ^ u32::from(table.port_offset);
+            offset += (peer.wrapping_mul(0x9e37_79b1) >> 8) & !1;
+        }
+        for i in 0..count {
+            let port = (low + (offset + i) * step % count) as u16;
+            let taken = if tcp {
+                table
+                    .connections
+                    .range((port, Ipv4Addr::UNSPECIFIED, 0)..)
+                    .next()
+                    .is_some_and(|(k, _)| k.0 == port)
+            } else {
+                table.udp.contains_key(&port)
+            };
+            if !taken {
+                table.ports_used = table.ports_used.wrapping_add(1 + i as u16);
+                return port;
+            }
+        }
+        low as u16
+    }
+}
+
+impl TcpSock {
+    fn new(end: Endpoint, listener: u32, sink: bool) -> TcpSock {
+        TcpSock {
+            end,
+            timer: Timer::default(),
+            listener,
+            pending: 0,
+            close_after: false,
+            sink,
+            open_told: false,
+            readable_told: false,
+            eof_told: false,
+            over_told: false,
+            want_write: false,
+            written: 0,
+            read: 0,
+            inbox: VecDeque::new(),
+        }
+    }
+}
+
+/// `strerror` of what ended a connection.
+fn error_text(error: penstock_tcp::Error) -> &'static str {
+    match error {
+        penstock_tcp::Error::Refused => "Connection refused",
+        penstock_tcp::Error::Reset => "Connection reset by peer",
+        penstock_tcp::Error::BrokenPipe => "Broken pipe",
+        penstock_tcp::Error::TimedOut => "Connection timed out",
+        penstock_tcp::Error::Unreachable => "No route to host",
+    }
+}
+
+impl Net {
+    /// Makes a timer that wakes `app` with [`Wake::Timer`]`(token)`.
+    pub(crate) fn new_timer(&mut self, app: u32, token: u32) -> u32 {
+        self.app_timers.push(crate::net::AppTimer { app, token, timer: Timer::default() });
+        self.app_timers.len() as u32 - 1
+    }
+    /// Sets a timer, or moves it; in the past means now.
+    pub(crate) fn set_timer(&mut self, timer: u32, at: Time) {
+        let t = &mut self.app_timers[timer as usize].timer;
+        *t = Timer::default();
+        t.arm(Some(at), Event::App(timer), &mut self.queue);
+    }
+    /// Unsets a timer.
+    pub(crate) fn stop_timer(&mut self, timer: u32) {
+        self.app_timers[timer as usize].timer = Timer::default();
+    }
+}

@@ -1,0 +1,331 @@
+//! TCP sockets: connect, listen, write, read, close, and what they do by themselves at each instant.
+
+use super::*;
+
+impl Net {
+    /// `listen` on a port. `None`: taken.
+    pub(crate) fn tcp_listen(
+        &mut self,
+        host: u32,
+        app: u32,
+        port: u16,
+        opts: SockOpts,
+        listener: Listener,
+    ) -> Option<u32> {
+        if self.machines[host as usize].sockets.listeners.iter().any(|&(p, _)| p == port) {
+            return None;
+        }
+        let sock = self.new_sock(host, app, opts, Kind::Listener(listener));
+        self.socks[sock as usize].local.1 = port;
+        self.machines[host as usize].sockets.listeners.push((port, sock));
+        Some(sock)
+    }
+    /// Opens a connection; the program hears of it by [`Wake::Connected`] or [`Wake::Failed`].
+    /// `flow` is the flow whose source this socket is (or whose sink, if `is_source` is false).
+    #[allow(clippy::too_many_arguments)] // The arguments of socket, setsockopt and connect at once.
+    pub(crate) fn tcp_connect(
+        &mut self,
+        host: u32,
+        app: u32,
+        remote: Addr,
+        flow: u32,
+        is_source: bool,
+        opts: SockOpts,
+        mut cfg: Config,
+    ) -> Result<u32, &'static str> {
+        let source =
+            self.machines[host as usize].host.source_towards(remote.0).ok_or("Network is unreachable")?;
+        if let Some(mtu) = self.machines[host as usize].host.mtu_towards(remote.0) {
+            cfg.mss = cfg.mss.min(mtu.saturating_sub(40).clamp(1, 65_495) as u16);
+        }
+        let port = self.ephemeral_port(host, remote, true);
+        let isn = self.machines[host as usize].sockets.rng.next_u32();
+        let end = Endpoint::connect(&cfg, port, remote.1, isn, self.now());
+        let sock = self.new_sock(host, app, opts, Kind::Tcp(Box::new(TcpSock::new(end, NONE, false))));
+        let s = &mut self.socks[sock as usize];
+        (s.local, s.remote, s.flow, s.is_source) = ((source, port), remote, flow, is_source);
+        self.flows[flow as usize].socks[usize::from(!is_source)] = sock;
+        self.machines[host as usize].sockets.connections.insert((port, remote.0, remote.1), sock);
+        self.pump(sock);
+        Ok(sock)
+    }
+    /// Writes; answers how much was taken. Less than asked: [`Wake::Writable`] comes.
+    pub(crate) fn tcp_write(&mut self, sock: u32, bytes: u64) -> u64 {
+        let now = self.now();
+        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return 0 };
+        let took = t.end.write(bytes, now);
+        t.written += took;
+        t.want_write = took < bytes;
+        self.pump(sock);
+        took
+    }
+    /// Hands over bytes to be written as room comes; `u64::MAX`: without end. With `close` the socket is closed then.
+    pub(crate) fn tcp_send(&mut self, sock: u32, bytes: u64, close: bool) {
+        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        t.pending = t.pending.saturating_add(bytes);
+        t.written = t.written.saturating_add(bytes);
+        t.close_after |= close;
+        self.pump(sock);
+    }
+    /// Stops an endless [`tcp_send`](Net::tcp_send) and closes.
+    pub(crate) fn tcp_finish(&mut self, sock: u32) {
+        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        t.pending = 0;
+        t.close_after = true;
+        self.pump(sock);
+    }
+    /// Sends a message that takes `len` bytes of the stream.
+    pub(crate) fn tcp_say(&mut self, sock: u32, len: u64, message: Message) {
+        let s = &self.socks[sock as usize];
+        let peer = self.flows[s.flow as usize].socks[usize::from(s.is_source)];
+        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        t.pending += len;
+        t.written += len;
+        let at = t.written;
+        if let Some(Kind::Tcp(p)) = self.socks.get_mut(peer as usize).map(|s| &mut s.kind) {
+            p.inbox.push_back((at, message));
+        }
+        self.pump(sock);
+    }
+    /// Reads what is there.
+    pub(crate) fn tcp_read(&mut self, sock: u32) -> u64 {
+        let now = self.now();
+        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return 0 };
+        t.readable_told = false;
+        let n = t.end.read(u64::MAX, now);
+        t.read += n;
+        self.count_goodput(sock, n);
+        self.pump(sock);
+        n
+    }
+    /// The next message that was read whole.
+    pub(crate) fn tcp_hear(&mut self, sock: u32) -> Option<Message> {
+        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return None };
+        let &(at, _) = t.inbox.front()?;
+        if at > t.read {
+            return None;
+        }
+        t.inbox.pop_front().map(|(_, m)| m)
+    }
+    /// `setsockopt(IP_TOS)` on an open socket.
+    pub(crate) fn set_tos(&mut self, sock: u32, tos: u8) {
+        let s = &mut self.socks[sock as usize];
+        s.opts.tos = tos;
+        if s.opts.priority.is_none() {
+            s.priority = rt_tos2priority(self.machines[s.host as usize].kernel, tos);
+        }
+    }
+    /// Closes our side.
+    pub(crate) fn tcp_close(&mut self, sock: u32) {
+        let now = self.now();
+        if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
+            t.end.close(now);
+            self.pump(sock);
+        }
+    }
+    /// Whether somebody listens there.
+    pub(crate) fn listens(&self, host: u32, port: u16) -> bool {
+        self.machines[host as usize].sockets.listeners.iter().any(|&(p, _)| p == port)
+    }
+    /// The endpoint, while there is one.
+    pub(crate) fn endpoint(&self, sock: u32) -> Option<&Endpoint> {
+        match &self.socks.get(sock as usize)?.kind {
+            Kind::Tcp(t) => Some(&t.end),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn count_goodput(&mut self, sock: u32, bytes: u64) {
+        let s = &self.socks[sock as usize];
+        if s.flow != NONE && !s.is_source {
+            self.flows[s.flow as usize].goodput_bytes += bytes;
+        }
+    }
+
+    /// Lets a connection do what it has to do at this instant: fill its buffer, send, tell its program, set its timer.
+    pub(super) fn pump(&mut self, sock: u32) {
+        let now = self.queue.now();
+        let s = &mut self.socks[sock as usize];
+        let Kind::Tcp(t) = &mut s.kind else { return };
+        if t.pending > 0 && (t.end.writable() || t.pending < u64::MAX) {
+            let took = t.end.write(t.pending, now);
+            if t.pending < u64::MAX {
+                t.pending -= took;
+            }
+        }
+        if t.close_after && t.pending == 0 && t.open_told {
+            t.close_after = false;
+            t.end.close(now);
+        }
+        if t.sink && t.end.readable() > 0 {
+            let read = t.end.read(u64::MAX, now);
+            t.read += read;
+            if s.flow != NONE && !s.is_source {
+                self.flows[s.flow as usize].goodput_bytes += read;
+            }
+        }
+        if t.sink && t.end.at_eof() && !t.eof_told {
+            t.eof_told = true;
+            t.end.close(now);
+        }
+        loop {
+            let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+            let Some(segment) = t.end.poll_transmit(now) else { break };
+            self.send_segment(sock, &segment);
+        }
+        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        t.timer.arm(t.end.poll_timeout(), Event::Tcp(sock), &mut self.queue);
+        self.tell(sock);
+    }
+    /// Sends one segment of a connection.
+    #[inline]
+    fn send_segment(&mut self, sock: u32, segment: &Transmit) {
+        let now = self.queue.now();
+        let s = &self.socks[sock as usize];
+        let len = 34 + segment.tcp.header_len() + segment.payload_len;
+        let part = match (s.is_source, segment.payload_len) {
+            (true, 1..) => Part::Data,
+            (true, 0) => Part::Control,
+            (false, _) => Part::Back,
+        };
+        let flow = &mut self.flows[s.flow as usize];
+        if part == Part::Data {
+            flow.sent(len, segment.retransmission, now);
+        }
+        let packet = self.pool.alloc(Skb {
+            len,
+            pkt_len: len,
+            priority: s.priority,
+            mark: s.opts.mark,
+            l3: L3::Ipv4(Ipv4 {
+                src: s.local.0,
+                dst: s.remote.0,
+                tos: s.opts.tos & !3 | if segment.ect { 2 } else { 0 },
+                ttl: 0,
+                protocol: ipproto::TCP,
+                id: 0,
+                frag_off: 0x4000,
+            }),
+            l4: L4::Tcp(segment.tcp),
+            flow: tag(s.flow, part),
+            seq: if segment.retransmission { RETRANSMISSION } else { 0 },
+            created: now,
+            queued: now,
+            iif: 0,
+            eth: ([0; 6], [0; 6]),
+            classid: Handle::UNSPEC,
+        });
+        let host = s.host;
+        let refused = self.on_host(host, |h, cx| h.send(packet, cx)).is_err();
+        if refused && let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
+            t.end.unreachable(now);
+        }
+    }
+    /// Tells the program what has happened to its connection.
+    #[inline]
+    fn tell(&mut self, sock: u32) {
+        let s = &mut self.socks[sock as usize];
+        let Kind::Tcp(t) = &mut s.kind else { return };
+        let state = t.end.state();
+        let app = s.app;
+        let mut say = |wake| {
+            if app != NONE {
+                self.wakes.push_back((app, wake));
+            }
+        };
+        if !t.open_told && !matches!(state, State::SynSent | State::SynReceived | State::Closed) {
+            t.open_told = true;
+            say(if t.listener == NONE { Wake::Connected(sock) } else { Wake::Accepted(sock) });
+        }
+        if !t.readable_told && !t.sink && t.end.readable() > 0 {
+            t.readable_told = true;
+            say(Wake::Readable(sock));
+        }
+        if t.want_write && t.end.writable() {
+            t.want_write = false;
+            say(Wake::Writable(sock));
+        }
+        if !t.eof_told && t.open_told && t.end.at_eof() {
+            t.eof_told = true;
+            say(Wake::Eof(sock));
+        }
+        if !t.over_told && matches!(state, State::FinWait2 | State::TimeWait | State::Closed) {
+            self.connection_over(sock, state);
+        }
+        let Kind::Tcp(t) = &self.socks[sock as usize].kind else { return };
+        if t.end.state() == State::Closed && t.end.poll_timeout().is_none() {
+            self.bury(sock);
+        }
+    }
+    /// Everything we sent has arrived, or the connection failed.
+    #[cold]
+    fn connection_over(&mut self, sock: u32, state: State) {
+        let now = self.now();
+        self.note_tcp(sock);
+        let s = &mut self.socks[sock as usize];
+        let Kind::Tcp(t) = &mut s.kind else { return };
+        t.over_told = true;
+        let error = t.end.error();
+        if s.flow != NONE && s.is_source && error.is_none() {
+            let flow = &mut self.flows[s.flow as usize];
+            flow.completed = flow.completed.or(Some(now));
+        }
+        if s.app != NONE {
+            let wake = match error {
+                Some(error) if state == State::Closed => Wake::Failed(sock, error_text(error)),
+                _ => Wake::Closed(sock),
+            };
+            self.wakes.push_back((s.app, wake));
+        }
+    }
+    /// Puts what TCP says of itself into the flow's results.
+    pub(crate) fn note_tcp(&mut self, sock: u32) {
+        let s = &self.socks[sock as usize];
+        let Kind::Tcp(t) = &s.kind else { return };
+        if s.flow == NONE || !s.is_source {
+            return;
+        }
+        let info = t.end.info();
+        self.flows[s.flow as usize].tcp = Some(TcpResult {
+            cwnd: info.cwnd,
+            ssthresh: info.ssthresh,
+            srtt: info.srtt,
+            acked_bytes: info.bytes_acked,
+            retransmitted: info.total_retrans,
+            timeouts: info.timeouts,
+            recoveries: info.recoveries,
+        });
+    }
+    /// The last snapshot of every connection that is still open.
+    pub(crate) fn note_all_tcp(&mut self) {
+        for sock in 0..self.socks.len() as u32 {
+            self.note_tcp(sock);
+        }
+    }
+    #[cold]
+    fn bury(&mut self, sock: u32) {
+        let s = &mut self.socks[sock as usize];
+        s.kind = Kind::Gone;
+        let key = (s.local.1, s.remote.0, s.remote.1);
+        let table = &mut self.machines[s.host as usize].sockets;
+        if table.connections.get(&key) == Some(&sock) {
+            table.connections.remove(&key);
+        }
+    }
+    /// A connection's timer.
+    pub(crate) fn tcp_timer(&mut self, sock: u32, seq: crate::event::Seq) {
+        let now = self.now();
+        let s = &mut self.socks[sock as usize];
+        let host = s.host;
+        let Kind::Tcp(t) = &mut s.kind else { return };
+        if !t.timer.fires(seq) {
+            return;
+        }
+        if t.end.poll_timeout().is_some_and(|due| due <= now) {
+            t.end.handle_timeout(now);
+        }
+        self.pump(sock);
+        self.settle(host);
+    }
+}

@@ -1,0 +1,169 @@
+//! UDP sockets and echo requests.
+
+use super::*;
+
+impl Net {
+    /// A UDP socket, bound to `port` (0: chosen when it is first used). `None`: taken.
+    pub(crate) fn udp_bind(&mut self, host: u32, app: u32, port: u16, opts: SockOpts) -> Option<u32> {
+        if port != 0 && self.machines[host as usize].sockets.udp.contains_key(&port) {
+            return None;
+        }
+        // net.core.wmem_default: SKB_TRUESIZE(256) times 256 packets.
+        let sndbuf = match self.machines[host as usize].kernel {
+            Kernel::V2_6_35 => 112_640,
+            Kernel::V6_12 => 212_992,
+        };
+        let sock = self.new_sock(host, app, opts, Kind::Udp(UdpSock { sndbuf, ..UdpSock::default() }));
+        if port != 0 {
+            self.socks[sock as usize].local.1 = port;
+            self.machines[host as usize].sockets.udp.insert(port, sock);
+        }
+        Some(sock)
+    }
+    /// `connect` on a UDP socket: chooses address and port, and the flow its datagrams belong to.
+    pub(crate) fn udp_connect(&mut self, sock: u32, remote: Addr, flow: u32) -> Result<(), &'static str> {
+        let host = self.socks[sock as usize].host;
+        let source =
+            self.machines[host as usize].host.source_towards(remote.0).ok_or("Network is unreachable")?;
+        if self.socks[sock as usize].local.1 == 0 {
+            let port = self.ephemeral_port(host, remote, false);
+            self.socks[sock as usize].local.1 = port;
+            self.machines[host as usize].sockets.udp.insert(port, sock);
+        }
+        let s = &mut self.socks[sock as usize];
+        s.local.0 = source;
+        s.remote = remote;
+        s.flow = flow;
+        if let Kind::Udp(u) = &mut s.kind {
+            u.connected = true;
+        }
+        if flow != NONE {
+            self.flows[flow as usize].socks[0] = sock;
+        }
+        Ok(())
+    }
+    /// Sends a datagram to the socket's peer. `Ok(false)`: no memory, [`Wake::Writable`] comes (the call would block).
+    pub(crate) fn udp_send(&mut self, sock: u32, len: u32, seq: u64) -> Result<bool, &'static str> {
+        let remote = self.socks[sock as usize].remote;
+        self.udp_send_to(sock, remote, len, seq)
+    }
+    /// Sends a datagram.
+    pub(crate) fn udp_send_to(
+        &mut self,
+        sock: u32,
+        to: Addr,
+        len: u32,
+        seq: u64,
+    ) -> Result<bool, &'static str> {
+        let now = self.now();
+        let s = &mut self.socks[sock as usize];
+        let Kind::Udp(u) = &mut s.kind else { return Err("Bad file descriptor") };
+        if let Some(error) = u.error.take() {
+            return Err(error);
+        }
+        if u.wmem >= u64::from(u.sndbuf) {
+            u.want_write = true;
+            return Ok(false);
+        }
+        let len = len.clamp(0, 65_507);
+        // Cut into fragments as the MTU will have it: each is a packet of its own in memory.
+        let mut left = len + 8;
+        while left > 0 {
+            let piece = left.min(1480);
+            u.wmem += truesize(piece);
+            left -= piece;
+        }
+        u.out_bytes += u64::from(len + 8);
+        let part = if s.is_source { Part::Data } else { Part::Back };
+        let frame = 14 + 20 + 8 + len;
+        let flow = s.flow;
+        let packet = self.pool.alloc(Skb {
+            len: frame,
+            pkt_len: frame,
+            priority: s.priority,
+            mark: s.opts.mark,
+            l3: L3::Ipv4(Ipv4 {
+                src: s.local.0, // 0.0.0.0 where it is not connected: the route decides
+                dst: to.0,
+                tos: s.opts.tos,
+                ttl: 0,
+                protocol: ipproto::UDP,
+                id: 0,
+                frag_off: if len + 28 <= 1500 { 0x4000 } else { 0 },
+            }),
+            l4: L4::Udp(Udp { sport: s.local.1, dport: to.1 }),
+            flow: if flow == NONE { 0 } else { tag(flow, part) },
+            seq,
+            created: now,
+            queued: now,
+            iif: 0,
+            eth: ([0; 6], [0; 6]),
+            classid: Handle::UNSPEC,
+        });
+        if flow != NONE && part == Part::Data {
+            self.flows[flow as usize].sent(frame, false, now);
+        }
+        let host = s.host;
+        match self.on_host(host, |h, cx| h.send(packet, cx)) {
+            Ok(()) => Ok(true),
+            Err(error) => Err(error.strerror()),
+        }
+    }
+    /// Keeps the contents of a datagram; answers the `seq` to send it with.
+    pub(crate) fn note(&mut self, values: Vec<i64>) -> u64 {
+        self.notes.push(Message { kind: 0, values });
+        self.notes.len() as u64 - 1
+    }
+    /// Closes a UDP socket.
+    pub(crate) fn udp_close(&mut self, sock: u32) {
+        let s = &mut self.socks[sock as usize];
+        s.kind = Kind::Gone;
+        let (host, port) = (s.host, s.local.1);
+        let table = &mut self.machines[host as usize].sockets;
+        if table.udp.get(&port) == Some(&sock) {
+            table.udp.remove(&port);
+        }
+    }
+
+    /// Sends an echo request with `len` bytes of data.
+    #[allow(clippy::too_many_arguments)] // A header's fields.
+    pub(crate) fn echo_request(
+        &mut self,
+        host: u32,
+        to: Ipv4Addr,
+        id: u16,
+        seq: u16,
+        len: u32,
+        tos: u8,
+        flow: u32,
+    ) -> Result<(), &'static str> {
+        let now = self.now();
+        let frame = 14 + 20 + 8 + len.min(65_507);
+        let kernel = self.machines[host as usize].kernel;
+        let packet = self.pool.alloc(Skb {
+            len: frame,
+            pkt_len: frame,
+            priority: rt_tos2priority(kernel, tos),
+            mark: 0,
+            l3: L3::Ipv4(Ipv4 {
+                src: Ipv4Addr::UNSPECIFIED,
+                dst: to,
+                tos,
+                ttl: 0,
+                protocol: ipproto::ICMP,
+                id: 0,
+                frag_off: if len + 28 <= 1500 { 0x4000 } else { 0 },
+            }),
+            l4: L4::Icmp(Icmp { ty: 8, code: 0, id, seq, about: None }),
+            flow: tag(flow, Part::Data),
+            seq: 0,
+            created: now,
+            queued: now,
+            iif: 0,
+            eth: ([0; 6], [0; 6]),
+            classid: Handle::UNSPEC,
+        });
+        self.flows[flow as usize].sent(frame, false, now);
+        self.on_host(host, |h, cx| h.send(packet, cx)).map_err(|e| e.strerror())
+    }
+}

@@ -199,7 +199,7 @@ impl Host {
         let Some(first) = line.words.first() else { return Output::default() };
         let path = first.text.as_str();
         let program = match path.rsplit_once('/') {
-            Some((dir, name)) if matches!(dir, "/bin" | "/sbin" | "/usr/bin" | "/usr/sbin") => name,
+            Some(("/bin" | "/sbin" | "/usr/bin" | "/usr/sbin", name)) => name,
             _ => path,
         };
         match program {

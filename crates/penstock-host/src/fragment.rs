@@ -155,7 +155,7 @@ impl Host {
         let overlaps = queue.ranges.iter().any(|&(a, b)| from < b && a < to);
         let beyond = queue.total.is_some_and(|t| to > t || last && to != t)
             || last && queue.ranges.last().is_some_and(|&(_, b)| b > to)
-            || !last && len % 8 != 0
+            || !last && !len.is_multiple_of(8)
             || to > 65_535 - 20;
         if overlaps || beyond || len == 0 {
             // An exact duplicate is no offence.

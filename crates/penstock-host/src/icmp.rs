@@ -60,7 +60,8 @@ impl Host {
             return;
         }
         // Fragmentation needed is never limited: path MTU discovery hangs on it.
-        if !(ty == DEST_UNREACH && code == 4) && !self.xrlim_allow(h.src, cx.now) {
+        let limited = (ty, code) != (DEST_UNREACH, 4);
+        if limited && !self.xrlim_allow(h.src, cx.now) {
             return;
         }
         let src = if self.is_local(h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };

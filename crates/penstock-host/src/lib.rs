@@ -16,6 +16,7 @@ mod address;
 mod arp;
 mod cisco;
 pub mod device;
+mod dump;
 mod exec;
 mod fragment;
 pub mod icmp;

@@ -348,3 +348,129 @@ fn forwarding_sets_priority_from_tos() {
     check(0xb8, 4, 4);
     check(0xc0, 0, 0);
 }
+
+fn rules(host: &mut Host, lines: &[&str]) {
+    for line in lines {
+        let out = host.exec(&format!("iptables {line}"), Time::ZERO);
+        assert_eq!(out.status, 0, "{line}: {}", out.stderr);
+    }
+}
+fn packets(host: &mut Host, table: &str, chain: &str) -> u64 {
+    let saved = host.exec(&format!("iptables -t {table} -S {chain} 1 -v"), Time::ZERO).stdout;
+    let counters = saved.split(" -c ").nth(1).and_then(|c| c.split(' ').next());
+    counters.and_then(|c| c.parse().ok()).unwrap_or_else(|| panic!("{saved}"))
+}
+
+#[test]
+fn forwarded_packets_pass_the_hooks_in_order() {
+    let mut net = routed(Kernel::V6_12);
+    // Each rule fits only what the one before it left; the TTL is one less from FORWARD on.
+    rules(
+        &mut net.hosts[1],
+        &[
+            "-t mangle -A PREROUTING -i eth0 -m ttl --ttl-eq 64 -j MARK --set-mark 1",
+            "-t mangle -A INPUT -j MARK --set-mark 9",
+            "-t mangle -A FORWARD -i eth0 -o eth1 -m ttl --ttl-eq 63 -m mark --mark 1 -j MARK --set-mark 2",
+            "-A FORWARD -m mark --mark 2 -j MARK --set-mark 3",
+            "-t mangle -A OUTPUT -j MARK --set-mark 9",
+            "-t mangle -A POSTROUTING -o eth1 -m mark --mark 3 -j DSCP --set-dscp 10",
+        ],
+    );
+    net.send(0, udp("0.0.0.0", "10.0.2.1", 100)).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    assert_eq!(net.delivered[0].1.tos(), 40);
+    // The mark is the machine's own: it does not cross the wire.
+    assert_eq!(net.delivered[0].1.mark, 0);
+    let router = &mut net.hosts[1];
+    let seen: Vec<u64> = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"]
+        .into_iter()
+        .map(|chain| packets(router, "mangle", chain))
+        .collect();
+    assert_eq!(seen, [1, 0, 1, 0, 1]);
+    assert_eq!(packets(router, "filter", "FORWARD"), 1);
+}
+
+#[test]
+fn own_packets_pass_output_and_those_for_us_input() {
+    let mut net = routed(Kernel::V6_12);
+    rules(
+        &mut net.hosts[1],
+        &[
+            "-t mangle -A PREROUTING -p icmp",
+            "-t mangle -A INPUT -p icmp --icmp-type echo-request",
+            "-t mangle -A FORWARD",
+            "-t mangle -A OUTPUT -p icmp --icmp-type echo-reply",
+            "-t mangle -A POSTROUTING -o eth0",
+        ],
+    );
+    net.send(0, echo("10.0.1.254")).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    assert_eq!(net.delivered.len(), 1);
+    let router = &mut net.hosts[1];
+    let seen: Vec<u64> = ["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"]
+        .into_iter()
+        .map(|chain| packets(router, "mangle", chain))
+        .collect();
+    assert_eq!(seen, [1, 1, 0, 1, 1]);
+}
+
+#[test]
+fn dropped_by_a_rule_is_the_sender_s_error() {
+    let mut net = routed(Kernel::V6_12);
+    rules(&mut net.hosts[0], &["-A OUTPUT -p udp -j DROP"]);
+    assert_eq!(net.send(0, udp("0.0.0.0", "10.0.2.1", 100)), Err(1));
+    assert_eq!(net.dropped, [(0, "OUTPUT", "dropped")]);
+    rules(&mut net.hosts[1], &["-P FORWARD DROP"]);
+    net.send(0, echo("10.0.2.1")).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    assert!(net.delivered.is_empty());
+    assert!(net.dropped.contains(&(1, "FORWARD", "dropped")));
+}
+
+#[test]
+fn input_sees_whole_datagrams() {
+    let mut net = routed(Kernel::V6_12);
+    rules(&mut net.hosts[2], &["-t mangle -A PREROUTING", "-t mangle -A INPUT -m length --length 8220"]);
+    net.send(0, udp("0.0.0.0", "10.0.2.1", 8220)).unwrap();
+    net.run(Time::from_ns(1_000_000_000));
+    assert_eq!(packets(&mut net.hosts[2], "mangle", "PREROUTING"), 6);
+    assert_eq!(packets(&mut net.hosts[2], "mangle", "INPUT"), 1);
+}
+
+#[test]
+fn routes_and_links_follow_commands() {
+    let mut net = routed(Kernel::V6_12);
+    let h = &mut net.hosts[1];
+    let mut say = |line: &str| {
+        let out = h.exec(line, Time::ZERO);
+        format!("{}{}", out.stdout, out.stderr)
+    };
+    assert_eq!(say("ip route add 10.9.0.0/16 via 10.0.2.1 metric 7"), "");
+    assert_eq!(say("ip route add 10.9.0.0/16 via 10.0.2.1 metric 7"), "RTNETLINK answers: File exists\n");
+    assert_eq!(say("ip route add 10.8.0.0/16 via 10.77.0.1"), "Error: Nexthop has invalid gateway.\n");
+    assert_eq!(
+        say("ip route add 10.8.0.1/16 via 10.0.2.1"),
+        "Error: Invalid prefix for given prefix length.\n"
+    );
+    assert_eq!(
+        say("ip route"),
+        "10.0.1.0/24 dev eth0 proto kernel scope link src 10.0.1.254 \n10.0.2.0/24 dev eth1 proto kernel scope link src 10.0.2.254 \n10.9.0.0/16 via 10.0.2.1 dev eth1 metric 7 \n"
+    );
+    assert_eq!(
+        say("ip route get 10.9.1.1"),
+        "10.9.1.1 via 10.0.2.1 dev eth1 src 10.0.2.254 uid 0 \n    cache \n"
+    );
+    assert_eq!(say("ip link set eth1 down"), "");
+    assert_eq!(say("ip route"), "10.0.1.0/24 dev eth0 proto kernel scope link src 10.0.1.254 \n");
+    assert_eq!(say("ip link set eth9 up"), "Cannot find device \"eth9\"\n");
+    assert_eq!(say("ip link set eth1 up mtu 1400 txqueuelen 50"), "");
+    let shown = say("ip addr show eth1");
+    assert!(shown.contains("3: eth1: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1400 qdisc pfifo_fast state UP group default qlen 50\n"), "{shown}");
+    assert!(
+        shown.contains(
+            "    inet 10.0.2.254/24 scope global eth1\n       valid_lft forever preferred_lft forever\n"
+        ),
+        "{shown}"
+    );
+    assert_eq!(say("ip route del 10.9.0.0/16"), "RTNETLINK answers: No such process\n");
+}

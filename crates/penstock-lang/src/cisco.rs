@@ -185,9 +185,7 @@ fn address(config: &mut Config, at: usize, rest: &[&str], line: u32) -> Result<b
         return fault("% Overlaps with another interface", 2, help);
     }
     let interface = &mut config.interfaces[at];
-    if rest.len() == 3 {
-        interface.addresses.push((addr, len));
-    } else if interface.addresses.is_empty() {
+    if rest.len() == 3 || interface.addresses.is_empty() {
         interface.addresses.push((addr, len));
     } else {
         // A second primary address replaces the first.

@@ -42,10 +42,9 @@ impl Host {
                 Output::fail(stderr, 1, "batches are not read from files here; write the lines themselves")
             }
             Command::Qdisc { dev, .. } | Command::Class { dev, .. } | Command::Filter { dev, .. } => {
-                let ifindex = match self.tc_device(dev.as_deref()) {
+                let ifindex = match self.tc_device(command, dev.as_deref()) {
                     Ok(ifindex) => ifindex,
-                    Err(Some(failure)) => return refused(failure),
-                    Err(None) => return refused(tc::refused(command, &no_device())),
+                    Err(ran) => return *ran,
                 };
                 match self.tc_request(ifindex, command, now) {
                     Ok(()) => Output::default(),
@@ -59,10 +58,12 @@ impl Host {
         }
     }
 
-    /// The device a request names. `Err(None)`: none was named.
-    fn tc_device(&self, dev: Option<&str>) -> Result<u32, Option<Failure>> {
-        let name = dev.ok_or(None)?;
-        self.ifindex(name).ok_or_else(|| Some(tc::no_device(name)))
+    /// The device a request names, or what tc says where there is none.
+    fn tc_device(&self, command: &Command, dev: Option<&str>) -> Result<u32, Box<Ran>> {
+        match dev {
+            None => Err(Box::new(refused(tc::refused(command, &no_device())))),
+            Some(name) => self.ifindex(name).ok_or_else(|| Box::new(refused(tc::no_device(name)))),
+        }
     }
 
     fn tc_request(&mut self, ifindex: u32, command: &Command, now: Time) -> Result<(), KernelError> {
@@ -153,10 +154,9 @@ impl Host {
     }
 
     fn get_filter(&self, command: &Command, show: &Show, req: &FilterRequest, now: Time) -> Ran {
-        let ifindex = match self.tc_device(show.dev.as_deref()) {
+        let ifindex = match self.tc_device(command, show.dev.as_deref()) {
             Ok(ifindex) => ifindex,
-            Err(Some(failure)) => return refused(failure),
-            Err(None) => return refused(tc::refused(command, &no_device())),
+            Err(ran) => return *ran,
         };
         let device = &self.devices[ifindex as usize - 1];
         let found = device.tree.dump_filters(req.parent, now).unwrap_or_default().into_iter().find(|d| {

@@ -589,13 +589,11 @@ fn short_address(text: &str) -> Option<Ipv4Addr> {
         return Some(Ipv4Addr::UNSPECIFIED);
     }
     let mut octets = [0u8; 4];
-    let mut count = 0;
-    for part in text.split('.') {
-        if count == 4 || part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
+    for (i, part) in text.split('.').enumerate() {
+        if i == 4 || part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
             return None;
         }
-        octets[count] = part.parse().ok()?;
-        count += 1;
+        octets[i] = part.parse().ok()?;
     }
     Some(Ipv4Addr::from(octets))
 }

@@ -358,11 +358,10 @@ pub fn save(chains: &[&Chain], listing: &Listing) -> String {
             if listing.verbose {
                 let counters = format!(" -c {} {}", counted.packets, counted.bytes);
                 // The counters stand before the target.
-                match out.rfind('\n').map_or(0, |i| i + 1) {
-                    start => match out[start..].find(" -j ").or(out[start..].find(" -g ")) {
-                        Some(at) => out.insert_str(start + at, &counters),
-                        None => out.push_str(&counters),
-                    },
+                let start = out.rfind('\n').map_or(0, |i| i + 1);
+                match out[start..].find(" -j ").or(out[start..].find(" -g ")) {
+                    Some(at) => out.insert_str(start + at, &counters),
+                    None => out.push_str(&counters),
                 }
             }
             out.push('\n');

@@ -1,6 +1,5 @@
 //! The façade: an experiment and a ground make a record; studies and their claims; replay.
 
-mod cisco;
 pub mod experiment;
 pub mod machine;
 pub mod replay;

@@ -32,7 +32,7 @@ impl Unit {
         match self {
             Unit::BitPerSecond => pick(["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]),
             Unit::Byte => pick(["B", "kB", "MB", "GB"]),
-            Unit::Millisecond if max >= 10_000.0 => (1000.0, "s"),
+            Unit::Millisecond if max >= 1000.0 => (1000.0, "s"),
             Unit::Millisecond if max < 1.0 && max > 0.0 => (0.001, "µs"),
             Unit::Millisecond => (1.0, "ms"),
             Unit::Second => (1.0, "s"),
@@ -89,7 +89,7 @@ mod tests {
         check(Unit::Byte, 7_312_500.0, "7.31 MB");
         check(Unit::Millisecond, 1.346, "1.35 ms");
         check(Unit::Millisecond, 0.102, "102 µs");
-        check(Unit::Millisecond, 1234.0, "1234 ms");
+        check(Unit::Millisecond, 1234.0, "1.23 s");
         check(Unit::Millisecond, 12_340.0, "12.3 s");
         check(Unit::Count, 115_328.0, "115,328");
         check(Unit::Count, 0.5, "0.5");

@@ -4,6 +4,7 @@ use super::Builder;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
 use super::spec::{Cost, Device, Dist, Host, Os, Script};
+use penstock_lang::cisco;
 use penstock_model::time::split_number;
 use penstock_model::{Kernel, Span};
 use std::collections::BTreeMap;
@@ -259,17 +260,14 @@ impl Builder<'_> {
             let message = format!("[host.{}] has \"cisco\" and \"setup\"", host.name);
             self.fault(&line.place.clone(), message, "everything stands in the configuration");
         }
-        match crate::cisco::interfaces(&script.text) {
-            Ok(found) => host.devices.extend(found.into_iter().map(|(name, addresses)| Device {
-                name,
+        match cisco::parse(&script.text) {
+            Ok(config) => host.devices.extend(config.interfaces.into_iter().map(|interface| Device {
+                name: interface.name,
                 place: script.place.clone(),
-                addresses,
+                addresses: interface.addresses,
                 ..Device::default()
             })),
-            Err(faults) => self.faults.extend(faults.into_iter().map(|mut fault| {
-                fault.file = script.file.clone();
-                fault
-            })),
+            Err(faults) => self.faults.extend(faults.into_iter().map(|fault| script.place_fault(fault))),
         }
     }
 

@@ -1,7 +1,7 @@
 //! An experiment as plain data.
 
 use super::source::{Place, Source};
-use penstock_model::{Kernel, Rate, Span};
+use penstock_model::{Diagnostic, Kernel, Rate, Span};
 use std::net::Ipv4Addr;
 
 /// Everything an experiment file says.
@@ -99,6 +99,19 @@ pub struct Script {
     pub text: String,
     /// Where the experiment names them.
     pub place: Place,
+}
+
+impl Script {
+    /// What was said of a line of `text`, with its file and that file's line.
+    pub fn place_fault(&self, mut fault: Diagnostic) -> Diagnostic {
+        if fault.source.is_empty() {
+            let line = self.text.lines().nth(fault.line.max(1) as usize - 1);
+            fault.source = line.unwrap_or_default().to_owned();
+        }
+        fault.file.clone_from(&self.file);
+        fault.line = fault.line.max(1) + self.line - 1;
+        fault
+    }
 }
 
 /// A random length of time.

@@ -2,7 +2,8 @@
 
 use crate::experiment::{self as spec, Experiment, Script};
 use crate::machine::quoted;
-use penstock_host::Prefix;
+use penstock_host::{Host, Prefix};
+use penstock_lang::cisco;
 use penstock_lang::token::{self, Line};
 use penstock_measure::record::SetupFailure;
 use penstock_model::{Diagnostic, Severity, Time};
@@ -57,7 +58,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     };
     let mut faults = Vec::new();
     for host in &experiment.hosts {
-        built.host(host, experiment, &mut faults);
+        built.host(host, seed, experiment, &mut faults);
     }
     for link in &experiment.links {
         built.link(link, experiment, &mut faults);
@@ -98,7 +99,7 @@ impl Built {
         self.hosts[at.expect("the experiment was checked: its hosts are there")]
     }
 
-    fn host(&mut self, host: &spec::Host, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
+    fn host(&mut self, host: &spec::Host, seed: u64, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
         let world = &mut self.world;
         let id = world.add_host(&host.name, host.kernel);
         self.hosts.push(id);
@@ -110,6 +111,17 @@ impl Built {
         }
         for (name, bytes) in &host.files {
             world.add_file(name, *bytes);
+        }
+        if let Some(script) = &host.cisco {
+            let config = cisco::parse(&script.text);
+            match config.and_then(|config| Host::from_cisco(&host.name, &config, seed)) {
+                Ok(router) => *world.host_mut(id) = router,
+                Err(wrong) => faults.extend(wrong.into_iter().map(|fault| script.place_fault(fault))),
+            }
+            for device in &host.devices {
+                world.add_device(id, &device.name);
+            }
+            return;
         }
         for device in &host.devices {
             let ifindex = world.add_device(id, &device.name);
@@ -132,13 +144,6 @@ impl Built {
             && let Err(e) = world.host_mut(id).add_default_route(*via)
         {
             faults.push(at(experiment, place, format!("via: {e}")));
-        }
-        if let Some(script) = &host.cisco {
-            let done = crate::cisco::configure(world.host_mut(id), &script.text);
-            faults.extend(done.err().unwrap_or_default().into_iter().map(|mut fault| {
-                fault.file = script.file.clone();
-                fault
-            }));
         }
     }
 
@@ -295,15 +300,13 @@ fn load(load: &spec::Load) -> Load {
 /// The lines of a script, or what in it is no plain command.
 fn lines(script: &Script, experiment: &Experiment) -> Result<Vec<Line>, Vec<Diagnostic>> {
     token::script(&script.text).map_err(|wrong| {
-        let place = |mut d: Diagnostic| {
+        let place = |d: Diagnostic| {
             if script.file.is_empty() || inline(script, experiment).is_some() {
                 // A line of the experiment itself: its own column is not the file's.
                 let (message, help) = (d.message, d.help);
                 return at(experiment, &script.place, message).help(help);
             }
-            d.file = script.file.clone();
-            d.line = d.line.max(1) + script.line - 1;
-            d
+            script.place_fault(d)
         };
         wrong.into_iter().map(place).collect()
     })

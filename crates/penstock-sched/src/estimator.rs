@@ -139,10 +139,8 @@ mod tests {
     /// 1000 bytes each 10 ms for `seconds`, then the averages.
     fn steady(kernel: Kernel, interval: i8, ewma_log: u8, seconds: i64) -> (u64, u64) {
         let mut est = Estimator::new(kernel, (interval, ewma_log), Time::ZERO, 0, 0).unwrap();
-        let mut count = 0;
-        for ms in (0..seconds * 1000).step_by(10) {
+        for (count, ms) in (0u64..).zip((0..seconds * 1000).step_by(10)) {
             est.advance(Time::from_ns(ms * 1_000_000), count * 1000, count);
-            count += 1;
         }
         est.rate()
     }

@@ -100,3 +100,40 @@ impl Stab {
             .with("tsize", self.data.len() as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{device, packet};
+
+    fn length(stab: &Stab, len: u32) -> u32 {
+        let mut p = packet(0, len);
+        stab.apply(&mut p);
+        p.pkt_len
+    }
+
+    #[test]
+    fn overhead_alone_needs_no_table() {
+        for kernel in Kernel::ALL {
+            let stab = Stab::new(&Options::new().with("overhead", -14i64), &device(kernel)).unwrap();
+            assert_eq!([1000, 14, 3].map(|len| length(&stab, len)), [986, 1, 1]);
+        }
+    }
+
+    #[test]
+    fn atm_counts_cells_of_what_fits_a_slot() {
+        // tsize 512 for 2047 bytes: slots of 4 bytes. 1000 bytes and 24 are 22 cells of 48.
+        let options = Options::new().with("overhead", 24i64).with("linklayer", 2u32);
+        let stab = Stab::new(&options, &device(Kernel::V6_12)).unwrap();
+        assert_eq!(length(&stab, 1000), 22 * 53);
+        assert_eq!((stab.cell_log, stab.data.len()), (2, 512));
+        // Past the table: 4096 bytes fall in slot 1029, two tables and slot 5 (24 bytes: one cell).
+        assert_eq!(length(&stab, 4096), 2 * 43 * 53 + 53);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let options = Options::new().with("tsize", 1u32 << 20).with("mpu", 64u32);
+        assert!(Stab::new(&options, &device(Kernel::V6_12)).is_err());
+    }
+}

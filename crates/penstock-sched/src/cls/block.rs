@@ -352,3 +352,73 @@ fn find_proto(
         Some(_) => Ok((at, true)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, device, filter, qdisc};
+    use crate::tree::Tree;
+    use penstock_model::{Options, Time};
+
+    fn tree(kernel: Kernel, bench: &mut Bench) -> Tree {
+        let mut tree = Tree::new(device(kernel));
+        let mut req = qdisc("add root handle 1: prio");
+        req.options = Some(Options::new().with("bands", 3u32).with("priomap", vec![1u8; 16]));
+        tree.qdisc(&req, &mut bench.cx(0)).unwrap();
+        tree
+    }
+    fn rule() -> Option<Options> {
+        Some(Options::new().with("classid", 0x1_0001u32))
+    }
+    /// (chain, prio, handle) as listed.
+    fn listed(tree: &Tree) -> Vec<(u32, u16, u32)> {
+        let dumps = tree.dump_filters(Handle::UNSPEC, Time::ZERO).unwrap();
+        dumps.iter().map(|d| (d.chain, d.prio, d.handle)).collect()
+    }
+
+    #[test]
+    fn the_kernel_numbers_priorities_downwards() {
+        for kernel in Kernel::ALL {
+            let mut bench = Bench::new();
+            let mut tree = tree(kernel, &mut bench);
+            for mark in ["1", "2"] {
+                let words = format!("add protocol 800 handle {mark}");
+                tree.filter(&filter(&words, "fw", rule()), &mut bench.cx(0)).unwrap();
+            }
+            tree.filter(&filter("add prio 5 protocol 800 handle 3", "fw", rule()), &mut bench.cx(0)).unwrap();
+            let want = [(0, 5, 0), (0, 5, 3), (0, 49151, 0), (0, 49151, 2), (0, 49152, 0), (0, 49152, 1)];
+            assert_eq!(listed(&tree), want, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn one_priority_has_one_protocol_and_one_kind() {
+        for kernel in Kernel::ALL {
+            let mut bench = Bench::new();
+            let mut tree = tree(kernel, &mut bench);
+            let mut run = |words: &str, kind: &str| {
+                tree.filter(&filter(words, kind, rule()), &mut bench.cx(0)).map_err(|e| (e.errno, e.extack))
+            };
+            run("add prio 1 protocol 800 handle 1", "fw").unwrap();
+            let old = kernel == Kernel::V2_6_35;
+            let says = |text: &str| if old { String::new() } else { text.to_owned() };
+            let other = says("Filter with specified priority/protocol not found");
+            assert_eq!(run("add prio 1 protocol 86dd handle 2", "fw"), Err((22, other)));
+            let kind = says("Specified filter kind does not match existing one");
+            assert_eq!(run("add prio 1 protocol 800", "u32"), Err((22, kind)));
+            assert_eq!(run("add prio 2 protocol 800", "flower").map_err(|e| e.0), Err(2));
+        }
+    }
+
+    #[test]
+    fn the_last_filter_takes_its_priority_along_in_6_12() {
+        for (kernel, left) in [(Kernel::V6_12, vec![]), (Kernel::V2_6_35, vec![(0, 1, 0)])] {
+            let mut bench = Bench::new();
+            let mut tree = tree(kernel, &mut bench);
+            let words = "prio 1 protocol 800 handle 1";
+            tree.filter(&filter(&format!("add {words}"), "fw", rule()), &mut bench.cx(0)).unwrap();
+            tree.filter(&filter(&format!("del {words}"), "fw", None), &mut bench.cx(0)).unwrap();
+            assert_eq!(listed(&tree), left, "{kernel}");
+        }
+    }
+}

@@ -191,3 +191,60 @@ pub(super) fn indev(options: &Options, device: &Device) -> Result<(String, u32),
         None => Err(device.refusal(KernelError::ENODEV, "Network device not found")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, device, filter, packet, qdisc};
+    use crate::tree::Tree;
+    use penstock_model::Time;
+
+    fn tree(kernel: Kernel, bench: &mut Bench) -> Tree {
+        let mut tree = Tree::new(device(kernel));
+        let mut req = qdisc("add root handle 1: prio");
+        req.options = Some(Options::new().with("bands", 3u32).with("priomap", vec![1u8; 16]));
+        tree.qdisc(&req, &mut bench.cx(0)).unwrap();
+        tree
+    }
+    /// The band, from 1, that a packet with this mark lands in.
+    fn band(tree: &mut Tree, bench: &mut Bench, mark: u32) -> usize {
+        let mut p = packet(0, 100);
+        p.mark = mark;
+        tree.enqueue(p, &mut bench.cx(0));
+        let at = tree.dump_classes(Time::ZERO).iter().position(|c| c.stats.qlen > 0).unwrap();
+        tree.dequeue(&mut bench.cx(0)).unwrap();
+        at + 1
+    }
+
+    #[test]
+    fn marks_name_classes_behind_one_mask() {
+        for kernel in Kernel::ALL {
+            let mut bench = Bench::new();
+            let mut tree = tree(kernel, &mut bench);
+            let rule =
+                |class: u32| Some(Options::new().with("classid", 0x1_0000 + class).with("mask", 0xffu32));
+            let mut add = |words: &str, options| tree.filter(&filter(words, "fw", options), &mut bench.cx(0));
+            add("add prio 1 protocol 800 handle 6", rule(3)).unwrap();
+            add("add prio 1 protocol 800 handle 7", rule(1)).unwrap();
+            let again = add("add prio 1 protocol 800 handle 7", rule(1));
+            assert_eq!(again, Err(device(kernel).refusal(KernelError::EEXIST, "Filter already exists")));
+            let other = rule(1).map(|o| o.with("mask", 0xfu32));
+            assert_eq!(add("add prio 1 protocol 800 handle 8", other).map_err(|e| e.errno), Err(22));
+            let bands = [6, 0x106, 7, 5, 0].map(|mark| band(&mut tree, &mut bench, mark));
+            assert_eq!(bands, [3, 3, 1, 2, 2], "{kernel}");
+            tree.filter(&filter("del prio 1 protocol 800 handle 6", "fw", None), &mut bench.cx(0)).unwrap();
+            assert_eq!(band(&mut tree, &mut bench, 6), 2);
+        }
+    }
+
+    #[test]
+    fn without_options_the_mark_is_the_class() {
+        for kernel in Kernel::ALL {
+            let mut bench = Bench::new();
+            let mut tree = tree(kernel, &mut bench);
+            tree.filter(&filter("add prio 1 protocol 800", "fw", None), &mut bench.cx(0)).unwrap();
+            let bands = [3, 0x1_0001, 0x2_0001, 0].map(|mark| band(&mut tree, &mut bench, mark));
+            assert_eq!(bands, [3, 1, 2, 2], "{kernel}");
+        }
+    }
+}

@@ -111,7 +111,8 @@ fn a_refused_command_stops_the_run_with_its_place() {
     assert_eq!((faults.len(), faults[0].line), (1, 3));
     assert!(faults[0].message.starts_with("a: "), "{}", faults[0]);
     // What may fail is noted in the record, and the run goes on.
-    let experiment = experiment::parse(&format!("setup_may_fail = true\nduration = \"10ms\"\n{text}"), "x.toml").unwrap();
+    let experiment =
+        experiment::parse(&format!("setup_may_fail = true\nduration = \"10ms\"\n{text}"), "x.toml").unwrap();
     let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} });
     let record = outcome.unwrap_or_else(|d| panic!("{}", d[0])).record;
     assert_eq!(record.setup_failures.len(), 1);

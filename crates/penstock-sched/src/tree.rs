@@ -32,6 +32,8 @@ struct Place {
 /// A device's qdiscs.
 pub struct Tree {
     device: Device,
+    /// What stands at the root where nobody put anything.
+    default: fn(&Device) -> Node,
     root: Node,
     places: BTreeMap<Handle, Place>,
     sequence: u64,
@@ -48,8 +50,15 @@ type Answer<T = ()> = Result<T, KernelError>;
 impl Tree {
     /// A device just up: with the kernel's default, pfifo_fast with handle `0:`.
     pub fn new(device: Device) -> Tree {
-        let root = default_root(&device);
-        Tree { device, root, places: BTreeMap::new(), sequence: 0, auto_handle: AUTO_HANDLE }
+        Tree::with_default(device, default_root)
+    }
+    /// A device that needs no queue (`IFF_NO_QUEUE`: veth) in 6.12: with `noqueue`.
+    pub fn without_queue(device: Device) -> Tree {
+        Tree::with_default(device, no_queue)
+    }
+    fn with_default(device: Device, default: fn(&Device) -> Node) -> Tree {
+        let root = default(&device);
+        Tree { device, default, root, places: BTreeMap::new(), sequence: 0, auto_handle: AUTO_HANDLE }
     }
     /// The device.
     pub fn device(&self) -> &Device {
@@ -509,7 +518,7 @@ impl Tree {
     fn graft(&mut self, parent: Handle, new: Option<Node>, cx: &mut Cx<'_>) -> Answer {
         let device = self.device;
         if parent == Handle::ROOT {
-            let new = new.unwrap_or_else(|| default_root(&device));
+            let new = new.unwrap_or_else(|| (self.default)(&device));
             let mut old = std::mem::replace(&mut self.root, new);
             old.reset(cx);
             self.places.clear();
@@ -592,6 +601,12 @@ impl Tree {
         }
         self.graft(req.parent, None, cx)
     }
+}
+
+/// What a device that needs no queue has.
+fn no_queue(device: &Device) -> Node {
+    let init = Init { device: *device, handle: Handle::UNSPEC, parent: Handle::ROOT };
+    Node::new(&init, Box::new(sch::noqueue::Noqueue::default()))
 }
 
 /// The kernel's default for a device just up.

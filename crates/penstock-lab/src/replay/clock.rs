@@ -40,6 +40,8 @@ const LOADER_FAILURES: u32 = 6;
 const WAIT_READS: u32 = 5;
 /// How much later than asked a sleeper's timer is set.
 const SLACK_NS: i64 = 1;
+/// The longest frame the peer takes: its MTU, the link header and a VLAN tag (`is_skb_forwardable`).
+const PEER_LEN_MAX: u32 = 1518;
 /// Sequence number of frames that carry none.
 pub const UNNUMBERED: u64 = u64::MAX;
 
@@ -59,7 +61,7 @@ impl Machine {
     /// A machine with one device that is up; its clock stands at `now`.
     pub fn new(device: Device, now: i64) -> Machine {
         Machine {
-            tree: Tree::new(device),
+            tree: Tree::without_queue(device),
             arrivals: Vec::new(),
             now,
             rng: Rng::named(1, "replay"),
@@ -114,6 +116,10 @@ impl Machine {
     /// `__qdisc_run`: the device takes all it is given; the peer has it at once.
     pub fn serve(&mut self) {
         while let Some(packet) = self.with_tree(|tree, cx| tree.dequeue(cx)) {
+            if packet.len > PEER_LEN_MAX {
+                self.pool.free(packet);
+                continue;
+            }
             let i = if packet.seq == UNNUMBERED { None } else { u32::try_from(packet.seq).ok() };
             self.arrivals.push(Arrival { i, at: self.now });
             self.pool.free(packet);

@@ -49,6 +49,15 @@ pub fn run(value: &Value) -> Result<Value, Diagnostic> {
     let mut machine = Machine::new(device, START_NS);
     let release = start_line(&mut machine, &spec)?;
     setup::run(&mut machine, &spec)?;
+    let most = machine.tree.device().psched_mtu();
+    if let Some(long) = spec.packets.iter().find(|p| p.skb.len > most) {
+        let message = format!(
+            "packet {}: len {} is more than the device takes: Message too long",
+            long.i, long.skb.len
+        );
+        let help = format!("at most {most}: the MTU and the 14 bytes of the Ethernet header");
+        return Err(Diagnostic::error(message).help(help));
+    }
 
     let t0 = (machine.read_clock() / 1_000_000 + 2) * 1_000_000;
     let refused = send(&mut machine, &spec, t0);

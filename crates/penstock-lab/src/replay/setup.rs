@@ -64,29 +64,32 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     });
     machine.program_starts(modules.count() as u32);
     for command in commands {
-        let result = match &command {
-            Command::Qdisc { dev, req } => on(machine, dev, |m| m.with_tree(|tree, cx| tree.qdisc(req, cx))),
-            Command::Class { dev, req } => on(machine, dev, |m| m.with_tree(|tree, cx| tree.class(req, cx))),
-            Command::Filter { dev, req } => {
-                on(machine, dev, |m| m.with_tree(|tree, cx| tree.filter(req, cx)))
-            }
-            _ => Ok(()),
+        let dev = match &command {
+            Command::Qdisc { dev, .. } | Command::Class { dev, .. } | Command::Filter { dev, .. } => on(dev)?,
+            _ => continue,
         };
+        let result = machine.with_tree(|tree, cx| match (&command, dev) {
+            (_, None) => Err(KernelError::errno(KernelError::ENODEV)),
+            (Command::Qdisc { req, .. }, _) => tree.qdisc(req, cx),
+            (Command::Class { req, .. }, _) => tree.class(req, cx),
+            (Command::Filter { req, .. }, _) => tree.filter(req, cx),
+            _ => Ok(()),
+        });
         result.map_err(|error| tc::refused(&command, &error))?;
     }
     Ok(())
 }
 
 /// Only the device under test has qdiscs here.
-fn on(
-    machine: &mut Machine,
-    dev: &Option<String>,
-    work: impl FnOnce(&mut Machine) -> Result<(), KernelError>,
-) -> Result<(), KernelError> {
+fn on<'a>(dev: &'a Option<String>) -> Result<Option<&'a str>, Failure> {
     match dev.as_deref() {
-        Some(DEV) => work(machine),
-        Some(_) => Err(KernelError::errno(KernelError::EOPNOTSUPP)),
-        None => Err(KernelError::errno(KernelError::ENODEV)),
+        Some(DEV) | None => Ok(dev.as_deref()),
+        Some("v1" | "lo") => {
+            let line = format!("\"{}\" is not the device under test", dev.as_deref().unwrap_or_default());
+            let diagnostic = Diagnostic::error(line.clone()).help("say $DEV");
+            Err(Failure { stderr: line + "\n", exit: 1, aborts: false, diagnostic: Box::new(diagnostic) })
+        }
+        Some(other) => Err(tc::no_device(other)),
     }
 }
 
@@ -135,6 +138,9 @@ fn ip(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
                 &more[1..]
             }
             "up" => more,
+            "down" => {
+                return Err(fail("a device that is down sends nothing: Network is down".to_owned(), known));
+            }
             "arp" | "multicast" if more.first().is_some_and(|w| matches!(*w, "on" | "off")) => &more[1..],
             other => {
                 return Err(fail(

@@ -287,10 +287,6 @@ fn frame(p: &Map<String, Value>, place: &str, first: usize) -> Answer<Skb> {
     if !(headers..=65_535).contains(&len) {
         return Err(Diagnostic::error(format!("packet {first}: len {len} is not in {headers}..65535")));
     }
-    if len > 1514 {
-        let message = format!("packet {first}: len {len} is more than the device takes (1514)");
-        return Err(Diagnostic::error(message).help("len counts the 14 bytes of the Ethernet header"));
-    }
     let len = len as u32;
     let bad = |name: &str, text: &str| {
         let family = if v6 { "IPv6" } else { "IPv4" };

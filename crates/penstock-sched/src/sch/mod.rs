@@ -6,6 +6,7 @@ pub mod bfifo;
 mod fifo;
 pub mod htb;
 pub mod noop;
+pub mod noqueue;
 pub mod pfifo;
 pub mod pfifo_fast;
 pub mod prio;
@@ -32,8 +33,16 @@ pub struct KindSpec {
 }
 
 /// All kinds by name.
-pub static KINDS: &[&KindSpec] =
-    &[&bfifo::SPEC, &htb::SPEC, &pfifo::SPEC, &pfifo_fast::SPEC, &prio::SPEC, &sfq::SPEC, &tbf::SPEC];
+pub static KINDS: &[&KindSpec] = &[
+    &bfifo::SPEC,
+    &htb::SPEC,
+    &noqueue::SPEC,
+    &pfifo::SPEC,
+    &pfifo_fast::SPEC,
+    &prio::SPEC,
+    &sfq::SPEC,
+    &tbf::SPEC,
+];
 
 /// The kind called `id` in this kernel.
 pub fn find(id: &str, kernel: Kernel) -> Option<&'static KindSpec> {

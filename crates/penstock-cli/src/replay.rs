@@ -33,10 +33,10 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let mut text = serde_json::to_string_pretty(&answer)?;
     text.push('\n');
     match &args.out {
-        Some(path) => {
+        Some(path) if path.as_os_str() != "-" => {
             std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?
         }
-        None => crate::print(&text)?,
+        _ => crate::print(&text)?,
     }
     Ok(ExitCode::SUCCESS)
 }

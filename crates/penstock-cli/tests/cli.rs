@@ -100,7 +100,11 @@ fn the_tools_have_their_own_words_and_status() {
     let done = tc(&["qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb", "default", "10"]);
     assert_eq!((done.status.code(), done.stdout.len(), done.stderr.len()), (Some(0), 0, 0));
     let done = tc(&["qdisc", "show", "dev", "eth0"]);
-    assert!(text(&done.stdout).starts_with("qdisc htb 1: root refcnt 2 r2q 10 default 0x10"), "{}", text(&done.stdout));
+    assert!(
+        text(&done.stdout).starts_with("qdisc htb 1: root refcnt 2 r2q 10 default 0x10"),
+        "{}",
+        text(&done.stdout)
+    );
     let done = tc(&["qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb"]);
     assert_eq!(done.status.code(), Some(2));
     let first = text(&done.stderr).lines().next().unwrap_or_default().to_owned();
@@ -109,6 +113,10 @@ fn the_tools_have_their_own_words_and_status() {
     assert_eq!(done.status.code(), Some(0));
     let done = tc(&["nonsense"]);
     assert_eq!(done.status.code(), Some(255));
-    assert!(text(&done.stderr).starts_with("Object \"nonsense\" is unknown, try \"tc help\".\n"), "{}", text(&done.stderr));
+    assert!(
+        text(&done.stderr).starts_with("Object \"nonsense\" is unknown, try \"tc help\".\n"),
+        "{}",
+        text(&done.stderr)
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }

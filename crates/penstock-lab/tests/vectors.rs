@@ -39,3 +39,20 @@ fn vectors_are_exact() {
         "a kind has fewer than {LEAST} vectors: {tally:?}"
     );
 }
+
+#[test]
+fn where_the_kernel_rolls_dice_the_distributions_agree() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
+    let all = vectors::load(&folder).expect("vectors can be read");
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for vector in all.iter().filter(|v| !v.exact()) {
+        count += 1;
+        let differences = vector.compare_distributions(60);
+        if !differences.is_empty() {
+            faults.push(format!("{}\n    {}", vector.path.display(), differences.join("\n    ")));
+        }
+    }
+    println!("{count} cases in which the kernel rolls dice");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

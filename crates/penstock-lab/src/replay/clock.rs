@@ -59,12 +59,12 @@ pub struct Machine {
 
 impl Machine {
     /// A machine with one device that is up; its clock stands at `now`.
-    pub fn new(device: Device, now: i64) -> Machine {
+    pub fn new(device: Device, now: i64, seed: u64) -> Machine {
         Machine {
             tree: Tree::without_queue(device),
             arrivals: Vec::new(),
             now,
-            rng: Rng::named(1, "replay"),
+            rng: Rng::named(seed, "replay"),
             drops: Ledger::new(),
             pool: Pool::new(),
         }

@@ -44,9 +44,17 @@ const START_NS: i64 = 1_004_825_783;
 /// # Errors
 /// The field that is wrong, or the command of `setup` that is refused, in tc's words.
 pub fn run(value: &Value) -> Result<Value, Diagnostic> {
+    run_seeded(value, 1)
+}
+
+/// The same with other dice, for queues that throw any.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_seeded(value: &Value, seed: u64) -> Result<Value, Diagnostic> {
     let spec = Spec::read(value)?;
     let device = Device { ifindex: 3, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, kernel: PROFILE };
-    let mut machine = Machine::new(device, START_NS);
+    let mut machine = Machine::new(device, START_NS, seed);
     let release = start_line(&mut machine, &spec)?;
     setup::run(&mut machine, &spec)?;
     let most = machine.tree.device().psched_mtu();

@@ -47,6 +47,17 @@ impl Vector {
     pub fn replay(&self) -> Vec<String> {
         judge(&self.value["spec"], &self.recorded())
     }
+    /// Where the kernel rolls dice: how what is counted over many throws here differs from what it counted over its
+    /// own; empty where it does not by more than chance allows.
+    pub fn compare_distributions(&self, throws: u64) -> Vec<String> {
+        let recorded: Vec<Value> = self.recorded().into_iter().cloned().collect();
+        let ours: Result<Vec<Value>, _> =
+            (1..=throws).map(|seed| super::run_seeded(&self.value["spec"], seed)).collect();
+        match ours {
+            Ok(ours) => distributions(&recorded, &ours),
+            Err(refused) => vec![format!("refused here: {refused}")],
+        }
+    }
     fn recorded(&self) -> Vec<&Value> {
         match self.value.get("expected") {
             Some(one) => vec![one],
@@ -72,4 +83,38 @@ pub fn judge(spec: &Value, recorded: &[&Value]) -> Vec<String> {
         (None, Ok(answer)) => differences(recorded, answer),
     };
     recorded.iter().map(differ).min_by_key(Vec::len).unwrap_or_default()
+}
+
+/// Differences of means that are more than chance: four standard errors of both, and a hundredth.
+fn distributions(recorded: &[Value], ours: &[Value]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |what: &str, count: &dyn Fn(&Value) -> f64| {
+        let ((mean, error), (mean_here, error_here)) = (mean(recorded, count), mean(ours, count));
+        let allowed = 4.0 * (error * error + error_here * error_here).sqrt() + 0.01 * mean.abs();
+        if (mean - mean_here).abs() > allowed {
+            found.push(format!(
+                "{what}: recorded {mean:.2} on average, here {mean_here:.2} (chance allows {allowed:.2})"
+            ));
+        }
+    };
+    let length = |v: &Value| v.as_array().map_or(0, Vec::len) as f64;
+    check("packets dropped", &|a| length(&a["drops"]));
+    check("packets left", &|a| length(&a["departures"]));
+    let packets = recorded.first().and_then(|a| a["packets"].as_u64()).unwrap_or(0);
+    for i in 0..packets {
+        let place = |a: &Value| {
+            let places = a["departures"].as_array().into_iter().flatten();
+            places.enumerate().find(|(_, d)| d["i"] == i).map_or(packets as f64, |(n, _)| n as f64)
+        };
+        check(&format!("place of packet {i}"), &place);
+    }
+    found
+}
+
+/// Mean and its standard error.
+fn mean(answers: &[Value], count: &dyn Fn(&Value) -> f64) -> (f64, f64) {
+    let n = answers.len().max(2) as f64;
+    let mean = answers.iter().map(count).sum::<f64>() / n;
+    let variance = answers.iter().map(|a| (count(a) - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.
 pub const KINDS: &[&str] =
-    &["bfifo", "fw", "htb", "mixed", "pfifo", "pfifo_fast", "prio", "sfq", "tbf", "u32"];
+    &["bfifo", "fw", "htb", "mixed", "pfifo", "pfifo_fast", "prio", "sfq", "sfq_dice", "tbf", "u32"];
 
 /// A specification of `kind` from `seed`; `None` for an unknown kind.
 pub fn generate(kind: &str, seed: u64) -> Option<Value> {
@@ -20,6 +20,7 @@ pub fn generate(kind: &str, seed: u64) -> Option<Value> {
         "prio" => prio(d),
         "tbf" => tbf(d),
         "sfq" => sfq(d),
+        "sfq_dice" => sfq_dice(d),
         "htb" => htb(d),
         "u32" => classify::case(d, true),
         "fw" => classify::case(d, false),
@@ -408,6 +409,25 @@ fn sfq(d: &mut Dice) -> Value {
         }
     });
     s.spec(setup, packets)
+}
+
+/// Flows that the kernel's hash key throws together now and then: every answer depends on the dice.
+fn sfq_dice(d: &mut Dice) -> Value {
+    let flows = d.range(4, 10);
+    let each = d.range(3, 8);
+    let divisor = d.pick(&[2, 4, 8, 16]);
+    let limit =
+        if d.chance(50) { String::new() } else { format!(" limit {}", (flows * each * 2 / 3).max(4)) };
+    let mut packets = Vec::new();
+    for n in 1..=flows {
+        let len = d.range(60, 1514);
+        packets.push(json!({"t_us": n - 1, "len": len, "src": format!("10.0.0.{n}"), "sport": 1000 + n, "repeat": each}));
+    }
+    let s = Service { release: "block", rate: 1_250_000, hold_ms: 50 };
+    s.spec(
+        vec![format!("qdisc add dev $DEV $PARENT handle 1: sfq quantum 1514 divisor {divisor}{limit}")],
+        packets,
+    )
 }
 
 /// One class of a generated HTB tree.

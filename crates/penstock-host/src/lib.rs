@@ -36,7 +36,7 @@ pub use route::{Fib, Prefix, Route, RouteKind};
 
 use penstock_model::{Diagnostic, Kernel, Rng, Time};
 use penstock_packet::{Packet, Pool};
-use penstock_sched::Ledger;
+use penstock_sched::{Ledger, Xmit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -134,6 +134,8 @@ pub struct Host {
     pub(crate) icmp_buckets: BTreeMap<Ipv4Addr, icmp::Bucket>,
     pub(crate) timers: BTreeSet<(Time, Timer)>,
     pub(crate) drops: Ledger,
+    /// What the discipline answered last.
+    pub(crate) answer: Xmit,
     /// Effects of commands, until the caller takes them.
     pub(crate) pending: Vec<Effect>,
     /// The last handle the kernel chose for a qdisc; one counter for all devices.
@@ -158,6 +160,7 @@ impl Host {
             icmp_buckets: BTreeMap::new(),
             timers: BTreeSet::new(),
             drops: Ledger::new(),
+            answer: Xmit::Success,
             pending: Vec::new(),
             auto_handle: 0,
             ip_id: 0,

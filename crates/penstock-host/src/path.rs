@@ -12,7 +12,7 @@ use penstock_lang::iptables::Verdict;
 use penstock_model::{Handle, Kernel, KernelError, Time};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{Ipv4, L3, L4, Packet};
-use penstock_sched::Cx;
+use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
 
 /// Packets to own addresses go round through `lo`; errors answer errors nowhere, so that few rounds are ever needed.
@@ -185,6 +185,7 @@ impl Host {
     /// EMSGSIZE (90, DF and larger than the MTU), EPERM (1, dropped by a rule). The packet is gone then, with an
     /// [`Effect::Dropped`].
     pub fn send(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) -> Result<(), KernelError> {
+        self.answer = Xmit::Success;
         let L3::Ipv4(mut h) = packet.l3 else {
             self.discard(packet, "ip_output", "not-ip", cx);
             return Err(KernelError::errno(KernelError::EINVAL));
@@ -223,6 +224,13 @@ impl Host {
         }
         self.ip_output(packet, hop, cx);
         Ok(())
+    }
+
+    /// What the queueing discipline answered to the packet last handed to [`send`](Host::send) (of a packet cut into
+    /// fragments: to the last of them). [`Xmit::Success`] where none was asked: the packet waits for ARP, or `send`
+    /// gave an error.
+    pub fn send_answer(&self) -> Xmit {
+        self.answer
     }
 
     /// OUTPUT, and the route again where a rule has changed what a route may hang on (`ip_route_me_harder`).
@@ -366,7 +374,7 @@ impl Host {
             return;
         }
         let mut inner = Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops };
-        device.tree.enqueue(packet, &mut inner);
+        self.answer = device.tree.enqueue(packet, &mut inner);
         if !self.drops.is_empty() {
             self.report_drops(ifindex, cx);
         }

@@ -97,6 +97,8 @@ pub struct Endpoint {
     pub(crate) skb_room: u64,
     pub(crate) nospace: bool,
     pub(crate) in_device: u64,
+    /// That held sending back (`TSQ_THROTTLED`).
+    pub(crate) throttled: bool,
     // Congestion control
     pub(crate) cc: Box<dyn CongestionControl>,
     pub(crate) w: Window,
@@ -313,6 +315,7 @@ impl Endpoint {
             skb_room: 0,
             nospace: false,
             in_device: 0,
+            throttled: false,
             cc: (cfg.cc.build)(kernel),
             w,
             ca: CaState::Open,
@@ -524,13 +527,16 @@ impl Endpoint {
         }
     }
 
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_wfree, tcp_tsq_handler
     /// Frames of ours with this many payload bytes in all have left the host (or were dropped in it). Only with
     /// [`Config::device_accounting`]; call [`poll_transmit`](Endpoint::poll_transmit) afterwards.
     pub fn transmitted_freed(&mut self, bytes: u32, now: Time) {
         self.clock.set(now);
         self.in_device = self.in_device.saturating_sub(u64::from(bytes));
-        self.todo.push = true;
-        self.todo.rexmit |= self.ca >= CaState::Recovery;
+        if std::mem::take(&mut self.throttled) {
+            self.todo.push = true;
+            self.todo.rexmit |= self.ca >= CaState::Recovery;
+        }
     }
 
     // ---- What it is ----

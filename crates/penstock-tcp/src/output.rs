@@ -125,13 +125,15 @@ impl Endpoint {
 
     /// Whether the host's own queue holds as much of ours as it should.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_small_queue_check
-    fn small_queue_full(&self, shift: u32) -> bool {
+    fn small_queue_full(&mut self, shift: u32) -> bool {
         if !self.cfg.device_accounting || !self.p.today {
             return false;
         }
         // sk_pacing_rate over a millisecond, at least two segments, at most tcp_limit_output_bytes.
         let limit = (self.w.pacing_rate_bytes_s() >> 10).clamp(2 * u64::from(self.mss + 856), 4 << 20);
-        self.in_device > limit << shift && self.q.packets_out() > 1
+        let full = self.in_device > limit << shift && self.q.packets_out() > 1;
+        self.throttled |= full;
+        full
     }
 
     // ---- New data ----

@@ -241,18 +241,10 @@ impl Net {
             _ => {}
         }
     }
-    /// A packet was dropped before it left this host, which had made it.
+    /// A packet was dropped before it left this host, which had made it. What the discipline answered to its sender
+    /// is told where it was sent.
     #[cold]
     pub(crate) fn dropped_at_home(&mut self, host: u32, packet: &Packet) {
-        if let Some((flow, part)) = untag(packet.flow) {
-            let sock = self.flows[flow as usize].socks[usize::from(part == Part::Back)];
-            if let Some(s) = self.socks.get_mut(sock as usize)
-                && s.host == host
-                && let Kind::Tcp(t) = &mut s.kind
-            {
-                t.end.local_congestion(self.queue.now());
-            }
-        }
         self.free_memory(host, packet);
     }
 }

@@ -15,10 +15,11 @@ use crate::flow::{Flow, Part, RETRANSMISSION, tag, untag};
 use crate::net::{NONE, Net, Wake};
 use crate::results::TcpResult;
 use crate::spec::Stack;
-use penstock_host::rt_tos2priority;
+use penstock_host::{Effect, rt_tos2priority};
 use penstock_model::{Handle, Kernel, Rng, Time};
 use penstock_packet::headers::{Icmp, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, Udp};
+use penstock_sched::Xmit;
 use penstock_tcp::{Config, Endpoint, State, Transmit, reset_for};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -97,6 +98,10 @@ pub(crate) struct TcpSock {
     eof_told: bool,
     over_told: bool,
     want_write: bool,
+    /// What is pending did not fit: it waits until the socket is writable.
+    blocked: bool,
+    /// Its segments are being sent.
+    pumping: bool,
     /// Bytes ever written (with what is pending) and read.
     written: u64,
     read: u64,
@@ -241,6 +246,8 @@ impl TcpSock {
             eof_told: false,
             over_told: false,
             want_write: false,
+            blocked: false,
+            pumping: false,
             written: 0,
             read: 0,
             inbox: VecDeque::new(),

@@ -148,8 +148,15 @@ impl Net {
         let now = self.queue.now();
         let s = &mut self.socks[sock as usize];
         let Kind::Tcp(t) = &mut s.kind else { return };
-        if t.pending > 0 && (t.end.writable() || t.pending < u64::MAX) {
+        if t.pumping {
+            return;
+        }
+        t.pumping = true;
+        // After a short write the program sleeps until it is woken.
+        t.blocked &= !t.end.writable();
+        if t.pending > 0 && !t.blocked {
             let took = t.end.write(t.pending, now);
+            t.blocked = took < t.pending;
             if t.pending < u64::MAX {
                 t.pending -= took;
             }
@@ -175,6 +182,7 @@ impl Net {
             self.send_segment(sock, &segment);
         }
         let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        t.pumping = false;
         t.timer.arm(t.end.poll_timeout(), Event::Tcp(sock), &mut self.queue);
         self.tell(sock);
     }
@@ -217,9 +225,19 @@ impl Net {
             classid: Handle::UNSPEC,
         });
         let host = s.host;
-        let refused = self.on_host(host, |h, cx| h.send(packet, cx)).is_err();
-        if refused && let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
-            t.end.unreachable(now);
+        let (refused, answer) = self.on_host(host, |h, cx| (h.send(packet, cx).is_err(), h.send_answer()));
+        if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
+            match answer {
+                _ if refused => t.end.unreachable(now),
+                Xmit::Drop => t.end.local_drop(segment, now),
+                Xmit::Cn => t.end.local_congestion(now),
+                _ => {}
+            }
+        }
+        // The discipline is run after each packet (`__qdisc_run`), not after the last.
+        if let Some(&Effect::Kick(ifindex)) = self.out.last() {
+            self.out.pop();
+            self.kick(self.machines[host as usize].nics[ifindex as usize]);
         }
     }
     /// Tells the program what has happened to its connection.

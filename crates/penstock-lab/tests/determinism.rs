@@ -66,6 +66,30 @@ fn another_seed_gives_another_run() {
     assert_eq!(small(Some(12)).record.seed, 12);
 }
 
+/// The record as it was committed: `cargo test` and `cargo test --release` on any machine must all give these bytes.
+/// `PENSTOCK_BLESS=1` writes it anew after a change that is meant to change it.
+#[test]
+fn the_record_is_the_one_that_was_committed() {
+    let outcome = small(None);
+    let path = here("golden/small.json");
+    let record = outcome.record.to_json();
+    let series = fnv(&outcome.series.to_parquet().unwrap());
+    let printed = fnv(outcome.outputs.join("\n").as_bytes());
+    let text = format!("{record}series.parquet {series:016x}\nprinted {printed:016x}\n");
+    if std::env::var_os("PENSTOCK_BLESS").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    let first = golden.lines().zip(text.lines()).find(|(a, b)| a != b);
+    assert!(golden == text, "differs from {} first here: {first:?}", path.display());
+}
+
+/// FNV-1a, 64 bit.
+fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
 #[test]
 fn a_folder_is_read_back_as_it_was_written() {
     let folder = scratch("back");

@@ -76,8 +76,12 @@ fn head(out: &mut String, r: &Record) {
     }
     let _ = write!(out, "<p class=\"facts\"><span>{}</span>", Unit::Second.show(r.duration_s));
     let flows = r.flows.iter().filter(|f| f.app.is_none()).count();
-    let counts =
-        [(r.rig.hosts.len(), "machine"), (r.rig.links.len(), "link"), (r.apps.len(), "program"), (flows, "flow")];
+    let counts = [
+        (r.rig.hosts.len(), "machine"),
+        (r.rig.links.len(), "link"),
+        (r.apps.len(), "program"),
+        (flows, "flow"),
+    ];
     for (n, what) in counts.into_iter().filter(|(n, _)| *n > 0) {
         let _ = write!(out, "<span>{n} {what}{}</span>", if n == 1 { "" } else { "s" });
     }
@@ -429,9 +433,19 @@ fn flows(r: &Record) -> String {
     if more > 0 {
         let _ = write!(out, "<p class=\"note\">and {more} more in record.json</p>");
     }
-    let goodputs: Vec<f64> = described().map(|f| f.goodput_bit_s).collect();
-    if let Some(index) = crate::jain(&goodputs).filter(|_| goodputs.len() > 1) {
-        let _ = write!(out, "<p class=\"note\">Jain's fairness index of the goodputs: {index:.3}</p>");
+    // Shares are compared among those that belong together.
+    let mut groups: Vec<(Option<&str>, &str)> =
+        described().map(|f| (f.group.as_deref(), f.proto.as_str())).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for group in groups {
+        let of = described().filter(|f| (f.group.as_deref(), f.proto.as_str()) == group);
+        let goodputs: Vec<f64> = of.map(|f| f.goodput_bit_s).collect();
+        if let Some(index) = crate::jain(&goodputs).filter(|_| goodputs.len() > 1) {
+            let name = group.0.map(|g| format!(" of {}", escape(g))).unwrap_or_default();
+            let _ =
+                write!(out, "<p class=\"note\">Jain's fairness index of the goodputs{name}: {index:.3}</p>");
+        }
     }
     out
 }

@@ -8,8 +8,8 @@ use crate::plot::escape;
 use crate::record::{Host, Link, Record};
 use std::fmt::Write as _;
 
-const BOX: (f64, f64) = (164.0, 64.0);
-const GAP: (f64, f64) = (150.0, 26.0);
+const BOX: (f64, f64) = (150.0, 64.0);
+const GAP: (f64, f64) = (132.0, 30.0);
 
 /// A machine or a shared segment, placed.
 struct Node {
@@ -29,8 +29,7 @@ pub(super) fn svg(r: &Record) -> String {
     place(&mut nodes);
     let columns = nodes.iter().map(|n| n.column).max().unwrap_or(0) + 1;
     let tallest = (0..columns).map(|c| nodes.iter().filter(|n| n.column == c).count()).max().unwrap_or(1);
-    // Many columns stand closer, so that the picture still fits a page.
-    let step = if columns > 4 { BOX.0 + GAP.0 * 0.6 } else { BOX.0 + GAP.0 };
+    let step = BOX.0 + GAP.0;
     let width = BOX.0 + (columns - 1) as f64 * step;
     let height = tallest as f64 * (BOX.1 + GAP.1) - GAP.1;
     // Room for the two lines over a bar where there is one.
@@ -204,7 +203,7 @@ fn draw_wire(out: &mut String, r: &Record, wire: &Wire, a: (f64, f64), b: (f64, 
     if !same {
         let slope = if (x2 - x1).abs() > 1.0 { (y2 - y1) / (x2 - x1) } else { 0.0 };
         for (end, x, anchor) in [(ends_a, x1 + 6.0, "start"), (ends_b, x2 - 6.0, "end")] {
-            let y = y1 + slope * (x - x1) - 5.0;
+            let y = y1 + slope * (x - x1) + 14.0;
             let _ = write!(
                 out,
                 "<text class=\"dev\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
@@ -214,16 +213,12 @@ fn draw_wire(out: &mut String, r: &Record, wire: &Wire, a: (f64, f64), b: (f64, 
     }
     let first_of_bus = wire.ends.0 == Some(0);
     if whole || first_of_bus {
-        // One line above the wire, one below; a segment's stand over its bar.
-        let (x, first, step) =
-            if whole { (mx, my - 7.0, 22.0) } else { (b.0, b.1 - BOX.1 * 0.7 - 22.0, 14.0) };
-        for (i, text) in label(link, ends_a).into_iter().enumerate() {
-            let _ = write!(
-                out,
-                "<text class=\"link\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
-                first + step * i as f64,
-                escape(&text)
-            );
+        // Above the wire, the last line next to it; a segment's stand over its bar.
+        let lines = label(link, ends_a);
+        let (x, last) = if whole { (mx, my - 7.0) } else { (b.0, b.1 - BOX.1 * 0.7 - 8.0) };
+        for (i, text) in lines.iter().rev().enumerate() {
+            let y = last - 14.0 * i as f64;
+            let _ = write!(out, "<text class=\"link\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(text));
         }
     }
 }
@@ -231,19 +226,22 @@ fn draw_wire(out: &mut String, r: &Record, wire: &Wire, a: (f64, f64), b: (f64, 
 /// Rate, delay and loss of a link; for unequal directions the one to the right first.
 fn label(link: &Link, left: Option<usize>) -> Vec<String> {
     let show = |x: f64| if x > 0.0 { Unit::BitPerSecond.show(x) } else { "no limit".to_owned() };
-    let rate = match (link.end_rates_bit_s.as_slice(), left) {
+    let mut lines = match (link.end_rates_bit_s.as_slice(), left) {
         ([a, b], Some(left)) => {
             let (right, back) = if left == 0 { (*a, *b) } else { (*b, *a) };
-            format!("→ {} ← {}", show(right), show(back))
+            vec![format!("→ {}", show(right)), format!("← {}", show(back))]
         }
-        _ => link.rate_bit_s.map(show).unwrap_or_default(),
+        _ => link.rate_bit_s.map(show).into_iter().collect(),
     };
-    let mut second = Vec::new();
+    let mut rest = Vec::new();
     if link.delay_ms > 0.0 {
-        second.push(Unit::Millisecond.show(link.delay_ms));
+        rest.push(Unit::Millisecond.show(link.delay_ms));
     }
     if let Some(loss) = link.loss {
-        second.push(format!("loss {}", Unit::Share.show(loss)));
+        rest.push(format!("loss {}", Unit::Share.show(loss)));
     }
-    [rate, second.join(", ")].into_iter().filter(|t| !t.is_empty()).collect()
+    if !rest.is_empty() {
+        lines.push(rest.join(", "));
+    }
+    lines
 }

@@ -116,7 +116,7 @@ impl Chart {
             escape(&self.title)
         );
         let ticks = self.y_ticks();
-        let (_, unit) = self.unit.scale(ticks[ticks.len() - 1]);
+        let (_, unit) = self.scale(&ticks);
         let _ = write!(
             out,
             "<text x=\"0\" y=\"14\"><tspan class=\"title\">{}</tspan>{}{}</text>",
@@ -207,8 +207,13 @@ impl Chart {
         ticks
     }
 
+    /// How y's numbers are written: by the greatest, or by the middle of a logarithmic scale.
+    fn scale(&self, ticks: &[f64]) -> (f64, &'static str) {
+        self.unit.scale(if self.log { ticks[ticks.len() / 2] } else { ticks[ticks.len() - 1] })
+    }
+
     fn axes(&self, out: &mut String, frame: &Frame, ticks: &[f64]) {
-        let (factor, _) = self.unit.scale(ticks[ticks.len() - 1]);
+        let (factor, _) = self.scale(ticks);
         for &tick in ticks {
             let Some(y) = frame.y_at(tick) else { continue };
             let _ = write!(

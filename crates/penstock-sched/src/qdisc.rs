@@ -193,6 +193,10 @@ pub trait Classful {
         let _ = (classid, spec, cx);
         Ok(())
     }
+    /// The sentence 6.12 adds to the last change that succeeded, for tc to print as a warning.
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
     /// Deletes a class, its filters and the qdisc in it; what that held goes on the ledger.
     ///
     /// # Errors

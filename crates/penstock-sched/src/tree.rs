@@ -38,6 +38,7 @@ pub struct Tree {
     places: BTreeMap<Handle, Place>,
     sequence: u64,
     auto_handle: u32,
+    warning: Option<String>,
 }
 
 /// Most qdiscs above one another in 6.12.
@@ -58,7 +59,15 @@ impl Tree {
     }
     fn with_default(device: Device, default: fn(&Device) -> Node) -> Tree {
         let root = default(&device);
-        Tree { device, default, root, places: BTreeMap::new(), sequence: 0, auto_handle: AUTO_HANDLE }
+        Tree {
+            device,
+            default,
+            root,
+            places: BTreeMap::new(),
+            sequence: 0,
+            auto_handle: AUTO_HANDLE,
+            warning: None,
+        }
     }
     /// The device.
     pub fn device(&self) -> &Device {
@@ -77,6 +86,10 @@ impl Tree {
     /// from tree to tree.
     pub fn auto_handle(&self) -> u32 {
         self.auto_handle
+    }
+    /// The sentence the kernel added to the last request that succeeded, without tc's `Warning: `. Taken once.
+    pub fn take_warning(&mut self) -> Option<String> {
+        self.warning.take()
     }
     /// Sets what [`Tree::auto_handle`] gives.
     pub fn set_auto_handle(&mut self, handle: u32) {
@@ -163,16 +176,18 @@ impl Tree {
                     // A bad estimator is refused before anything is changed.
                     Estimator::new(device.kernel, spec, cx.now, 0, 0)?;
                 }
-                let made = self
+                let (made, warning) = self
                     .watched(qdisc, cx, |node, cx| {
                         let classes = node.classes_mut().expect("it has classes");
                         let made = classes.change_class(parent, classid, req.options.as_ref(), cx)?;
                         if let Some(spec) = req.estimator {
                             classes.estimate(made, spec, cx)?;
                         }
-                        Ok::<Handle, KernelError>(made)
+                        let warning = classes.take_warning();
+                        Ok::<_, KernelError>((made, warning))
                     })
                     .expect("the qdisc was found")?;
+                self.warning = warning;
                 // A leaf that becomes a parent loses its qdisc.
                 for handle in below {
                     if self.node(handle).is_none() {

@@ -47,7 +47,7 @@ impl Host {
                     Err(ran) => return *ran,
                 };
                 match self.tc_request(ifindex, command, now) {
-                    Ok(()) => Output::default(),
+                    Ok(()) => Output { stderr: self.tc_warning(ifindex), ..Output::default() },
                     Err(error) => refused(tc::refused(command, &error)),
                 }
             }
@@ -84,6 +84,15 @@ impl Host {
         self.auto_handle = device.tree.auto_handle();
         self.kick_later(ifindex);
         Ok(())
+    }
+
+    /// What the kernel added to a request that succeeded, as libnetlink prints it.
+    fn tc_warning(&mut self, ifindex: u32) -> String {
+        let device = &mut self.devices[ifindex as usize - 1];
+        match device.tree.take_warning() {
+            Some(said) => format!("Warning: {said}{}\n", if said.ends_with('.') { "" } else { "." }),
+            None => String::new(),
+        }
     }
 
     fn tc_show(&self, show: &Show, now: Time, print: fn(&Host, &[u32], &Show, Time) -> String) -> Ran {

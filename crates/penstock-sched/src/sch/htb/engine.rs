@@ -49,14 +49,14 @@ impl Clock {
         }
     }
     /// Ticks, as tc sends them, in this unit.
-    pub(super) fn from_ticks(self, ticks: u32) -> i64 {
+    pub(super) fn span_of_ticks(self, ticks: u32) -> i64 {
         match self {
             Clock::Ns => i64::from(ticks) << PSCHED_SHIFT,
             Clock::Ticks => i64::from(ticks),
         }
     }
     /// This unit in ticks (`PSCHED_NS2TICKS`), rounded down.
-    pub(super) fn to_ticks(self, span: i64) -> i64 {
+    pub(super) fn ticks_of_span(self, span: i64) -> i64 {
         match self {
             Clock::Ns => span >> PSCHED_SHIFT,
             Clock::Ticks => span,

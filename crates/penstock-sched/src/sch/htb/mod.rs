@@ -72,6 +72,8 @@ struct Htb {
     /// Classes whose qdisc has set its watchdog, until that strikes.
     naps: Vec<(u32, Time)>,
     peeked: Option<Packet>,
+    /// What 6.12 has to say of the last change of a class.
+    warning: Option<String>,
     qlen: u32,
     /// Bytes queued. 2.6.35 does not keep them.
     backlog: u32,
@@ -121,6 +123,7 @@ impl Htb {
             watchdog: None,
             naps: Vec::new(),
             peeked: None,
+            warning: None,
             qlen: 0,
             backlog: 0,
             stats: Stats::default(),

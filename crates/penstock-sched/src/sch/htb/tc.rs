@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::qdisc::{Classful, Cx};
 use crate::rates::{RateCfg, RateTable};
 use penstock_model::rtnetlink::ClassDump;
-use penstock_model::{Handle, KernelError, Options, Stats, Time};
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use std::sync::Arc;
 
 /// Least and largest quantum that is not asked for, bytes.
@@ -114,13 +114,25 @@ impl Htb {
             0 => computed.clamp(QUANTUM_RANGE.0, QUANTUM_RANGE.1) as i32,
             asked => asked as i32,
         };
+        let unfit = match computed {
+            _ if asked > 0 => None,
+            small if small < QUANTUM_RANGE.0 => Some("small"),
+            big if big > QUANTUM_RANGE.1 => Some("big"),
+            _ => None,
+        };
+        let classid = c.classid;
         c.prio = (options.u32("prio").unwrap_or(0) as usize).min(NUMPRIO - 1);
+        if let (Some(unfit), Kernel::V6_12) = (unfit, self.device.kernel) {
+            // 2.6.35 writes it into the kernel's log.
+            self.warning =
+                Some(format!("sch_htb: quantum of class {classid:X} is {unfit}. Consider r2q change."));
+        }
     }
 
     fn dump_class(&self, class: u32, now: Time) -> ClassDump {
         let c = &self.engine.classes[class];
         let clock = self.engine.clock;
-        let ticks = |span: i64| clock.to_ticks(span) as u32;
+        let ticks = |span: i64| clock.ticks_of_span(span) as u32;
         let (overhead, mpu, linklayer, cell_logs) = match (&c.rate, &c.ceil) {
             (Cost::Ticks(r), Cost::Ticks(l)) => (r.overhead, r.mpu, r.linklayer, (r.cell_log, l.cell_log)),
             // 6.12 keeps no cell sizes.
@@ -159,7 +171,7 @@ impl Htb {
         let tokens = |span: i64| match self.is_old() {
             // A 32-bit field takes what fits.
             true => i64::from(span as i32),
-            false => clock.to_ticks(span).clamp(i64::from(i32::MIN), i64::from(i32::MAX)),
+            false => clock.ticks_of_span(span).clamp(i64::from(i32::MIN), i64::from(i32::MAX)),
         };
         let xstats = Options::new()
             .with("lends", c.lends)
@@ -252,6 +264,7 @@ impl Classful for Htb {
         cx: &mut Cx<'_>,
     ) -> Result<Handle, KernelError> {
         let einval = || KernelError::errno(KernelError::EINVAL);
+        self.warning = None;
         let options = options.ok_or_else(einval)?;
         let parent = if parent == Handle::ROOT { None } else { self.find_class(parent) };
         let existing = self.find_class(classid);
@@ -268,8 +281,8 @@ impl Classful for Htb {
         }
         let (rate, ceil) = self.costs(options).ok_or_else(einval)?;
         let clock = self.engine.clock;
-        let buffer = clock.from_ticks(options.u32("buffer").unwrap_or(0));
-        let cbuffer = clock.from_ticks(options.u32("cbuffer").unwrap_or(0));
+        let buffer = clock.span_of_ticks(options.u32("buffer").unwrap_or(0));
+        let cbuffer = clock.span_of_ticks(options.u32("cbuffer").unwrap_or(0));
         let class = match existing {
             Some(class) => class,
             None => {
@@ -302,6 +315,9 @@ impl Classful for Htb {
         Ok(classid)
     }
 
+    fn take_warning(&mut self) -> Option<String> {
+        self.warning.take()
+    }
     fn estimate(&mut self, classid: Handle, spec: (i8, u8), cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let class = self.find_class(classid).ok_or(KernelError::errno(KernelError::ENOENT))?;
         let kernel = self.device.kernel;

@@ -277,6 +277,15 @@ fn quanta_are_bounded_unless_asked_for() {
         {
             rig.add("1:", classid, rate, rate);
             assert_eq!(quantum(&rig, classid), want, "{kernel}");
+            let unfit = match want {
+                1000 => "small",
+                200_000 => "big",
+                _ => "",
+            };
+            let said =
+                format!("sch_htb: quantum of class {:X} is {unfit}. Consider r2q change.", id(classid).0);
+            let said = (kernel == Kernel::V6_12 && !unfit.is_empty()).then_some(said);
+            assert_eq!(rig.tree.take_warning(), said);
         }
         let o = class_options(8_000, 8_000, 0, 0).with("quantum", 300_000u32).with("prio", 9u32);
         rig.class(Verb::Change, "1:", "1:1", Some(o)).unwrap();

@@ -75,7 +75,9 @@ mod tests {
         let mut tree = Tree::without_queue(device(Kernel::V6_12));
         tree.enqueue(packet(1, 100), &mut bench.cx(0));
         assert_eq!(tree.dequeue(&mut bench.cx(0)).map(|p| p.seq), Some(1));
-        tree.qdisc(&qdisc("add root handle 1: prio"), &mut bench.cx(0)).unwrap();
+        let mut prio = qdisc("add root handle 1: prio");
+        prio.options = Some(Options::new().with("bands", 3u32).with("priomap", vec![1u8; 16]));
+        tree.qdisc(&prio, &mut bench.cx(0)).unwrap();
         let refused = tree.qdisc(&qdisc("add parent 1:1 noqueue"), &mut bench.cx(0)).unwrap_err();
         assert_eq!(refused.to_string(), "Error: Cannot assign noqueue to a class.");
         tree.qdisc(&qdisc("del root"), &mut bench.cx(0)).unwrap();

@@ -1,7 +1,25 @@
 //! Studies: published experiments run again, their numbers side by side with ours, each claim judged by code.
+//!
+//! A study is a folder of `studies/`: an experiment file for each experiment, `claims.toml` (what the study says),
+//! `published.toml` (the numbers it printed). The folders are part of the program, so a study runs anywhere.
 
 pub mod evidence;
+mod report;
 pub mod virtual_lab;
+
+pub use report::{ClaimRow, NumberRow, StudyReport};
+
+use crate::experiment::{self, Experiment};
+use crate::run::{self, Options, Outcome};
+use evidence::{AppRun, Evidence, Run};
+use include_dir::{Dir, include_dir};
+use penstock_model::Diagnostic;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
 
 /// What a judge says of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,5 +47,259 @@ impl Judgement {
     /// Whether the claim holds.
     pub fn holds(&self) -> bool {
         self.verdict == "holds"
+    }
+}
+
+/// A study there is.
+pub struct Study {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Author, title, place, year.
+    pub source: &'static str,
+    judge: fn(&str, &Evidence) -> Judgement,
+}
+
+/// All studies, alphabetical.
+pub static LIST: &[Study] = &[Study {
+    name: "virtual-lab",
+    source: "Kanwar Pal Singh, Linux Traffic Control in Virtual Environment, University of Alberta, 2011",
+    judge: virtual_lab::judge,
+}];
+
+/// A claim as `claims.toml` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    id: String,
+    experiment: String,
+    says: String,
+    #[allow(dead_code, reason = "for the reader of the file")]
+    check: String,
+}
+
+/// A number as `published.toml` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Published {
+    experiment: String,
+    quantity: String,
+    host: String,
+    run: String,
+    #[serde(default)]
+    nth: usize,
+    measure: Measure,
+    unit: String,
+    value: f64,
+}
+
+/// Which result of a program a published number is.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Measure {
+    Throughput,
+    MeanRtt,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claims {
+    claim: Vec<Claim>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Numbers {
+    number: Vec<Published>,
+}
+
+impl Study {
+    /// The study of this name.
+    pub fn find(name: &str) -> Option<&'static Study> {
+        LIST.iter().find(|s| s.name == name)
+    }
+
+    /// Its experiments in the order of the document; those that only serve a claim come last.
+    pub fn experiments(&self) -> Vec<&'static str> {
+        let stem = |f: &include_dir::File<'static>| {
+            let path = f.path();
+            let is_experiment = path.extension().is_some_and(|e| e == "toml")
+                && f.contents_utf8().is_some_and(|t| t.lines().any(|l| l.starts_with("base")));
+            is_experiment.then(|| path.file_stem().and_then(|s| s.to_str())).flatten()
+        };
+        let folder = STUDIES.get_dir(self.name);
+        let mut names: Vec<&'static str> = folder.into_iter().flat_map(Dir::files).filter_map(stem).collect();
+        names.sort_by_key(|n| order(n));
+        names
+    }
+
+    /// An experiment of it, read.
+    ///
+    /// # Errors
+    /// There is none of that name, with those there are; what is wrong with the file.
+    pub fn experiment(&self, name: &str) -> Result<Experiment, Vec<Diagnostic>> {
+        let path = format!("{}/{name}.toml", self.name);
+        let Some(text) = STUDIES.get_file(&path).and_then(include_dir::File::contents_utf8) else {
+            let help = format!("it has {}", self.experiments().join(", "));
+            let message = format!("study {} has no experiment \"{name}\"", self.name);
+            return Err(vec![Diagnostic::error(message).help(help)]);
+        };
+        experiment::parse_with(text, &path, &|path| {
+            let file = STUDIES.get_file(path).ok_or_else(|| "there is no such file in the study".to_owned())?;
+            file.contents_utf8().map(str::to_owned).ok_or_else(|| "it is not a text file".to_owned())
+        })
+    }
+
+    /// Runs all its experiments, or the one named and what its claims need, and judges.
+    /// `progress` is told how many of how many runs are done.
+    ///
+    /// # Errors
+    /// An experiment that cannot be read or run.
+    pub fn run(&self, only: Option<&str>, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<StudyReport, Vec<Diagnostic>> {
+        let claims: Claims = self.table("claims.toml");
+        let numbers: Numbers = self.table("published.toml");
+        let all = self.experiments();
+        if let Some(name) = only {
+            self.experiment(name)?;
+        }
+        let wanted = |experiment: &str| only.is_none_or(|o| o == experiment);
+        let evidence = self.evidence(&all, progress)?;
+        let mut report = StudyReport { study: self.name, source: self.source, ..StudyReport::default() };
+        for claim in claims.claim.iter().filter(|c| wanted(&c.experiment)) {
+            let judged = (self.judge)(&claim.id, &evidence);
+            report.claims.push(ClaimRow {
+                id: claim.id.clone(),
+                study: self.name,
+                experiment: claim.experiment.clone(),
+                says: claim.says.clone(),
+                verdict: judged.verdict,
+                published: judged.published,
+                measured: judged.measured,
+                note: judged.note,
+            });
+        }
+        for number in numbers.number.iter().filter(|n| wanted(&n.experiment)) {
+            let app = evidence.app(&number.experiment, &number.host, &number.run, number.nth);
+            let measured = app.ok().and_then(|app| match number.measure {
+                Measure::Throughput => app.throughput_bit_s.map(|b| b / 1e6),
+                Measure::MeanRtt => app.rtt_mean_ms,
+            });
+            report.numbers.push(NumberRow {
+                experiment: number.experiment.clone(),
+                quantity: number.quantity.clone(),
+                unit: number.unit.clone(),
+                published: number.value,
+                measured,
+            });
+        }
+        Ok(report)
+    }
+
+    /// A data file of the study. They are part of the program and a test reads them all.
+    fn table<T: serde::de::DeserializeOwned>(&self, name: &str) -> T {
+        let file = STUDIES.get_file(format!("{}/{name}", self.name)).and_then(include_dir::File::contents_utf8);
+        toml::from_str(file.expect("every study has its tables")).expect("the study's tables are valid")
+    }
+
+    /// Runs the experiments, as many at a time as there are processors; each is a world of its own, so the order in
+    /// which they end changes nothing.
+    fn evidence(&self, names: &[&str], progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Evidence, Vec<Diagnostic>> {
+        let next = AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
+        let results: Mutex<BTreeMap<usize, Result<Run, Vec<Diagnostic>>>> = Mutex::default();
+        let work = || {
+            while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let at = names.iter().position(|n| n == name).unwrap_or_default();
+                let run = self.experiment(name).and_then(|e| {
+                    let outcome = run::run(&e, &mut Options { seed: None, progress: &mut |_| {} })?;
+                    Ok(summarise(&e, &outcome))
+                });
+                results.lock().expect("no worker panics while it holds the lock").insert(at, run);
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1, names.len());
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(names.len());
+        std::thread::scope(|scope| {
+            for _ in 1..workers {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut evidence = Evidence::default();
+        for (at, run) in results.into_inner().expect("all workers have ended") {
+            evidence.runs.insert(names[at].to_owned(), run?);
+        }
+        Ok(evidence)
+    }
+}
+
+/// Document order: by the numbers of the name's head (`10.2-marks` after `9.1-baseline`), claims' own runs last.
+fn order(name: &str) -> (bool, Vec<u32>, String) {
+    let head = name.split('-').next().unwrap_or_default();
+    let numbers: Vec<u32> = head.split('.').filter_map(|n| n.parse().ok()).collect();
+    let claim = name.strip_prefix("claim-VL").map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    let numbers = claim.as_ref().and_then(|n| n.parse().ok()).map_or(numbers, |n| vec![n]);
+    (claim.is_some(), numbers, name.to_owned())
+}
+
+/// What the judges need of a run.
+fn summarise(experiment: &Experiment, outcome: &Outcome) -> Run {
+    let record = &outcome.record;
+    let apps = record.apps.iter().zip(&outcome.outputs).map(|(app, text)| AppRun {
+        host: app.host.clone(),
+        run: app.run.clone(),
+        exit: app.exit.unwrap_or(0),
+        text: text.clone(),
+        throughput_bit_s: app.throughput_bit_s,
+        intervals: app.intervals.iter().map(|i| (i.from_s, i.to_s, i.throughput_bit_s)).collect(),
+        rtt_mean_ms: app.rtt_ms.as_ref().map(|r| r.mean),
+        requests: app.sent_packets.zip(app.received_packets),
+    });
+    let mut run = Run { apps: apps.collect(), ..Run::default() };
+    for device in &record.devices {
+        for qdisc in &device.qdiscs {
+            let object = format!("{} {} {}", device.dev, qdisc.kind, qdisc.handle);
+            let points = outcome.series.points(&device.host, &object, "qlen_packets");
+            if let Some(most) = points.iter().map(|p| p.1 as u64).max() {
+                run.qlen_max.insert((device.host.clone(), device.dev.clone(), qdisc.handle.clone()), most);
+            }
+        }
+    }
+    let _ = experiment;
+    run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_of_every_study_reads() {
+        for study in LIST {
+            let names = study.experiments();
+            assert!(names.len() >= 36, "{names:?}");
+            for name in names {
+                if let Err(faults) = study.experiment(name) {
+                    panic!("{name}: {}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tables_name_experiments_that_exist() {
+        for study in LIST {
+            let names = study.experiments();
+            let claims: Claims = study.table("claims.toml");
+            let numbers: Numbers = study.table("published.toml");
+            assert!(claims.claim.iter().all(|c| names.contains(&c.experiment.as_str())));
+            assert!(numbers.number.iter().all(|n| names.contains(&n.experiment.as_str())));
+        }
+    }
+
+    #[test]
+    fn document_order() {
+        let mut names = ["claim-VL2", "10.1-marks", "9.1-baseline", "4-ping", "claim-VL10", "6.1-htb-10mbit"];
+        names.sort_by_key(|n| order(n));
+        assert_eq!(names, ["4-ping", "6.1-htb-10mbit", "9.1-baseline", "10.1-marks", "claim-VL2", "claim-VL10"]);
     }
 }

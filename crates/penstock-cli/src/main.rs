@@ -6,6 +6,7 @@ mod machine;
 mod replay;
 mod report;
 mod run;
+mod study;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ struct Cli {
 enum Verb {
     /// Run an experiment, print its summary, write its record and its report
     Run(run::Args),
+    /// List, run and judge published experiments
+    Study(study::Args),
     /// Send exact packets through a configured device: departures, drops, statistics
     Replay(replay::Args),
     /// Write the report of runs again, or compare several
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.verb {
         Verb::Run(args) => run::main(&args),
+        Verb::Study(args) => study::main(&args),
         Verb::Replay(args) => replay::main(&args),
         Verb::Report(args) => report::main(&args),
         Verb::Tc(args) => machine::main("tc", &args),

@@ -16,6 +16,7 @@ use include_dir::{Dir, include_dir};
 use penstock_model::Diagnostic;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -96,8 +97,12 @@ struct Published {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Measure {
+    /// Throughput by its own count, Mbit/s.
     Throughput,
+    /// Mean round trip, ms.
     MeanRtt,
+    /// Rate in scp's progress line, MB/s of 1024 × 1024 bytes.
+    ScpRate,
 }
 
 #[derive(Deserialize)]
@@ -144,17 +149,23 @@ impl Study {
             return Err(vec![Diagnostic::error(message).help(help)]);
         };
         experiment::parse_with(text, &path, &|path| {
-            let file = STUDIES.get_file(path).ok_or_else(|| "there is no such file in the study".to_owned())?;
+            let file =
+                STUDIES.get_file(path).ok_or_else(|| "there is no such file in the study".to_owned())?;
             file.contents_utf8().map(str::to_owned).ok_or_else(|| "it is not a text file".to_owned())
         })
     }
 
     /// Runs all its experiments, or the one named and what its claims need, and judges.
-    /// `progress` is told how many of how many runs are done.
+    /// `progress` is told how many of how many runs are done; each run's folder is written below `out`, if given.
     ///
     /// # Errors
-    /// An experiment that cannot be read or run.
-    pub fn run(&self, only: Option<&str>, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<StudyReport, Vec<Diagnostic>> {
+    /// An experiment that cannot be read or run; a folder that cannot be written.
+    pub fn run(
+        &self,
+        only: Option<&str>,
+        out: Option<&Path>,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<StudyReport, Vec<Diagnostic>> {
         let claims: Claims = self.table("claims.toml");
         let numbers: Numbers = self.table("published.toml");
         let all = self.experiments();
@@ -162,7 +173,7 @@ impl Study {
             self.experiment(name)?;
         }
         let wanted = |experiment: &str| only.is_none_or(|o| o == experiment);
-        let evidence = self.evidence(&all, progress)?;
+        let evidence = self.evidence(&all, out, progress)?;
         let mut report = StudyReport { study: self.name, source: self.source, ..StudyReport::default() };
         for claim in claims.claim.iter().filter(|c| wanted(&c.experiment)) {
             let judged = (self.judge)(&claim.id, &evidence);
@@ -182,6 +193,9 @@ impl Study {
             let measured = app.ok().and_then(|app| match number.measure {
                 Measure::Throughput => app.throughput_bit_s.map(|b| b / 1e6),
                 Measure::MeanRtt => app.rtt_mean_ms,
+                Measure::ScpRate => {
+                    app.text.split_whitespace().find_map(|w| w.strip_suffix("MB/s")?.parse().ok())
+                }
             });
             report.numbers.push(NumberRow {
                 experiment: number.experiment.clone(),
@@ -196,13 +210,19 @@ impl Study {
 
     /// A data file of the study. They are part of the program and a test reads them all.
     fn table<T: serde::de::DeserializeOwned>(&self, name: &str) -> T {
-        let file = STUDIES.get_file(format!("{}/{name}", self.name)).and_then(include_dir::File::contents_utf8);
+        let file =
+            STUDIES.get_file(format!("{}/{name}", self.name)).and_then(include_dir::File::contents_utf8);
         toml::from_str(file.expect("every study has its tables")).expect("the study's tables are valid")
     }
 
     /// Runs the experiments, as many at a time as there are processors; each is a world of its own, so the order in
     /// which they end changes nothing.
-    fn evidence(&self, names: &[&str], progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Evidence, Vec<Diagnostic>> {
+    fn evidence(
+        &self,
+        names: &[&str],
+        out: Option<&Path>,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Evidence, Vec<Diagnostic>> {
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
         let results: Mutex<BTreeMap<usize, Result<Run, Vec<Diagnostic>>>> = Mutex::default();
@@ -211,7 +231,13 @@ impl Study {
                 let at = names.iter().position(|n| n == name).unwrap_or_default();
                 let run = self.experiment(name).and_then(|e| {
                     let outcome = run::run(&e, &mut Options { seed: None, progress: &mut |_| {} })?;
-                    Ok(summarise(&e, &outcome))
+                    if let Some(folder) = out {
+                        std::fs::create_dir_all(folder)
+                            .map_err(|e| e.to_string())
+                            .and_then(|()| outcome.write(&folder.join(name)))
+                            .map_err(|e| vec![Diagnostic::error(e)])?;
+                    }
+                    Ok(summarise(&outcome))
                 });
                 results.lock().expect("no worker panics while it holds the lock").insert(at, run);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, names.len());
@@ -236,13 +262,15 @@ impl Study {
 fn order(name: &str) -> (bool, Vec<u32>, String) {
     let head = name.split('-').next().unwrap_or_default();
     let numbers: Vec<u32> = head.split('.').filter_map(|n| n.parse().ok()).collect();
-    let claim = name.strip_prefix("claim-VL").map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    let claim = name
+        .strip_prefix("claim-VL")
+        .map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
     let numbers = claim.as_ref().and_then(|n| n.parse().ok()).map_or(numbers, |n| vec![n]);
     (claim.is_some(), numbers, name.to_owned())
 }
 
 /// What the judges need of a run.
-fn summarise(experiment: &Experiment, outcome: &Outcome) -> Run {
+fn summarise(outcome: &Outcome) -> Run {
     let record = &outcome.record;
     let apps = record.apps.iter().zip(&outcome.outputs).map(|(app, text)| AppRun {
         host: app.host.clone(),
@@ -264,7 +292,6 @@ fn summarise(experiment: &Experiment, outcome: &Outcome) -> Run {
             }
         }
     }
-    let _ = experiment;
     run
 }
 
@@ -279,7 +306,10 @@ mod tests {
             assert!(names.len() >= 36, "{names:?}");
             for name in names {
                 if let Err(faults) = study.experiment(name) {
-                    panic!("{name}: {}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+                    panic!(
+                        "{name}: {}",
+                        faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+                    );
                 }
             }
         }
@@ -300,6 +330,9 @@ mod tests {
     fn document_order() {
         let mut names = ["claim-VL2", "10.1-marks", "9.1-baseline", "4-ping", "claim-VL10", "6.1-htb-10mbit"];
         names.sort_by_key(|n| order(n));
-        assert_eq!(names, ["4-ping", "6.1-htb-10mbit", "9.1-baseline", "10.1-marks", "claim-VL2", "claim-VL10"]);
+        assert_eq!(
+            names,
+            ["4-ping", "6.1-htb-10mbit", "9.1-baseline", "10.1-marks", "claim-VL2", "claim-VL10"]
+        );
     }
 }

@@ -69,8 +69,12 @@ impl StudyReport {
     }
     /// Median of the relative differences (without sign) of the numbers of a unit.
     pub fn median_difference(&self, unit: &str) -> Option<f64> {
-        let mut all: Vec<f64> =
-            self.numbers.iter().filter(|n| n.unit == unit).filter_map(|n| n.difference().map(f64::abs)).collect();
+        let mut all: Vec<f64> = self
+            .numbers
+            .iter()
+            .filter(|n| n.unit == unit)
+            .filter_map(|n| n.difference().map(f64::abs))
+            .collect();
         all.sort_by(f64::total_cmp);
         match all.len() {
             0 => None,
@@ -93,13 +97,23 @@ impl StudyReport {
             let measured = n.measured.map_or("–".to_owned(), |m| format!("{m:.3}"));
             let difference = n.difference().map_or("–".to_owned(), |d| format!("{:+.1} %", d * 100.0));
             let published = format!("{:.3}", n.published);
-            numbers.row([n.experiment.clone(), n.quantity.clone(), n.unit.clone(), published, measured, difference]);
+            numbers.row([
+                n.experiment.clone(),
+                n.quantity.clone(),
+                n.unit.clone(),
+                published,
+                measured,
+                difference,
+            ]);
         }
         let mut text = format!("{}\n{}\n\n{}\n", self.study, self.source, numbers.text(0));
         for c in &self.claims {
             text.push_str(&format!("{:5} {:5}  {}\n", c.id, c.verdict, c.says));
             if !c.published.is_empty() || !c.measured.is_empty() {
-                text.push_str(&format!("             published: {}\n             measured:  {}\n", c.published, c.measured));
+                text.push_str(&format!(
+                    "             published: {}\n             measured:  {}\n",
+                    c.published, c.measured
+                ));
             }
             if !c.note.is_empty() {
                 text.push_str(&format!("             {}\n", c.note));
@@ -130,7 +144,12 @@ mod tests {
             published,
             measured,
         };
-        let numbers = vec![row("ms", 2.0, Some(2.2)), row("ms", 1.0, Some(1.0)), row("Mbit/s", 10.0, Some(5.0)), row("ms", 1.0, None)];
+        let numbers = vec![
+            row("ms", 2.0, Some(2.2)),
+            row("ms", 1.0, Some(1.0)),
+            row("Mbit/s", 10.0, Some(5.0)),
+            row("ms", 1.0, None),
+        ];
         let report = StudyReport { numbers, ..StudyReport::default() };
         assert!((report.median_difference("ms").unwrap() - 0.05).abs() < 1e-9);
         assert_eq!(report.median_difference("s"), None);

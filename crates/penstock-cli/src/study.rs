@@ -1,0 +1,61 @@
+//! `penstock study`.
+
+use crate::run::{bar, refuse};
+use anyhow::Result;
+use penstock_lab::study::{LIST, Study};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What `penstock study` takes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Without a name: which studies there are. Exit status: 0 when no claim fails, 1 when one does, 2 on errors.\n\
+                  Try:  penstock study virtual-lab"
+)]
+pub struct Args {
+    /// The study
+    name: Option<String>,
+    /// One experiment of it
+    id: Option<String>,
+    /// Print claims and numbers as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the run folder of each experiment below this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Lists or runs.
+pub fn main(args: &Args) -> Result<ExitCode> {
+    let Some(name) = &args.name else {
+        let mut text = String::new();
+        for study in LIST {
+            text.push_str(&format!(
+                "{}\n  {}\n  experiments: {}\n",
+                study.name,
+                study.source,
+                study.experiments().join(", ")
+            ));
+        }
+        crate::print(&text)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let Some(study) = Study::find(name) else {
+        let names: Vec<&str> = LIST.iter().map(|s| s.name).collect();
+        anyhow::bail!("there is no study \"{name}\"; there is {}", names.join(", "));
+    };
+    let bar = bar(study.name);
+    let progress = |done: usize, of: usize| bar.set_position((done * 1000 / of.max(1)) as u64);
+    let report = study.run(args.id.as_deref(), args.out.as_deref(), &progress);
+    bar.finish_and_clear();
+    let report = match report {
+        Ok(report) => report,
+        Err(faults) => return Ok(refuse(&faults)),
+    };
+    if args.json {
+        crate::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
+    } else {
+        crate::print(&report.text())?;
+    }
+    Ok(ExitCode::from(u8::from(report.count("fails") > 0)))
+}

@@ -1,5 +1,5 @@
 //! Prints each segment of a bulk transfer through a token bucket on a router, as the sender's device sees it, for comparison with
-//! a capture of the real thing: `trace CC SECONDS RATE_BIT_S LIMIT_FRAMES DELAY_MS [HZ]`.
+//! a capture of the real thing: `trace CC SECONDS RATE_BIT_S LIMIT_FRAMES DELAY_MS [HZ [2.6.35]]`.
 //! Columns: time in us, `>` or `<`, relative sequence number, payload, relative acknowledgement, window field, number of
 //! SACK blocks; for each the congestion window after it.
 
@@ -13,7 +13,11 @@ use penstock_tcp::Config;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let number = |i: usize, default: i64| args.get(i).and_then(|a| a.parse().ok()).unwrap_or(default);
-    let mut cfg = Config::linux(Kernel::V6_12);
+    let mut cfg = Config::linux(if args.get(7).is_some_and(|k| k == "2.6.35") {
+        Kernel::V2_6_35
+    } else {
+        Kernel::V6_12
+    });
     if let Err(e) = cfg.set_cc(args.get(1).map_or("cubic", |s| s)) {
         eprintln!("{e}");
         std::process::exit(1);
@@ -51,5 +55,15 @@ fn main() {
             );
         }
         seen = p.log.len();
+    }
+    if let Some(e) = &p.ends[A] {
+        let info = e.info();
+        eprintln!(
+            "{} bit/s read, {} retransmissions, {} recoveries, {} timeouts",
+            p.apps[B].read * 8 / seconds as u64,
+            info.total_retrans,
+            info.recoveries,
+            info.timeouts
+        );
     }
 }

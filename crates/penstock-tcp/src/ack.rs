@@ -38,6 +38,12 @@ pub(crate) const DSACKING_ACK: u32 = 0x800;
 pub(crate) const SET_XMIT_TIMER: u32 = 0x1000;
 /// The front segment is tagged SACKED yet not acknowledged.
 pub(crate) const SACK_RENEGING: u32 = 0x2000;
+/// SACK reported nothing but data sent once and before the timeout (2.6.35).
+pub(crate) const ONLY_ORIG_SACKED: u32 = 0x8000;
+/// Among what was acknowledged, a retransmission that was not the front segment (2.6.35).
+pub(crate) const NONHEAD_RETRANS_ACKED: u32 = 0x1_0000;
+/// SACK reported something sent after the trouble began (2.6.35).
+pub(crate) const DATA_LOST: u32 = 0x2_0000;
 /// The duplicate was our tail loss probe.
 pub(crate) const DSACK_TLP: u32 = 0x4000;
 /// It acknowledged anything.
@@ -166,11 +172,15 @@ impl Endpoint {
                 Rexmit::New => self.todo.frto_new = true,
             }
         } else {
+            let frto = self.frto_counter > 0 && self.process_frto_2_6_35(flag);
+            if self.frto_highmark.is_some_and(|high| high < self.snd_una) {
+                self.frto_highmark = None;
+            }
             let dubious = flag & NOT_DUP == 0 || flag & CA_ALERT != 0 || self.ca != CaState::Open;
             let may_raise = !dubious
                 || (flag & ECE == 0 || self.w.cwnd < self.w.ssthresh)
                     && !matches!(self.ca, CaState::Recovery | CaState::Cwr);
-            if flag & DATA_ACKED != 0 && may_raise {
+            if flag & DATA_ACKED != 0 && may_raise && !frto {
                 self.w.cwnd_limited = self.cwnd_limited_2_6_35(prior_in_flight);
                 self.show_window();
                 self.cc.cong_avoid(&mut self.w, 1);
@@ -262,6 +272,9 @@ impl Endpoint {
             self.q.pop();
             if seg.has(RETRANS | EVER_RETRANS) {
                 *flag |= RETRANS_DATA_ACKED;
+                if *flag & DATA_ACKED != 0 {
+                    *flag |= NONHEAD_RETRANS_ACKED;
+                }
             } else if !seg.has(SACKED) {
                 last_acked = seg.sent_us;
                 first_acked.get_or_insert(seg.sent_us);
@@ -280,6 +293,7 @@ impl Endpoint {
             s.arrived(&seg);
             pkts += 1;
             *flag |= DATA_ACKED;
+            self.aged_up_to = 0;
         }
         if self.q.front().is_some_and(|f| f.has(SACKED)) {
             *flag |= SACK_RENEGING;

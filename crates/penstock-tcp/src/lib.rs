@@ -9,6 +9,7 @@ mod clock;
 pub mod config;
 mod delack;
 mod endpoint;
+mod frto_2_6_35;
 mod handshake;
 mod info;
 mod output;
@@ -20,6 +21,7 @@ mod rtt;
 mod rtx;
 mod sack;
 mod seq;
+mod socket;
 mod timers;
 mod window;
 

@@ -164,6 +164,7 @@ impl Endpoint {
             && !fin
             && !self.cfg.nodelay
             && !self.todo.push_all
+            && self.frto_counter != 2
             && self.q.packets_out() > 0
             && (self.cfg.stack == crate::config::Stack::WindowsXp
                 || self.snd_sml > self.snd_una && self.snd_sml <= self.snd_nxt)
@@ -217,6 +218,9 @@ impl Endpoint {
             self.rearm_rto();
         }
         self.sent_pkts += 1;
+        if self.frto_counter == 2 {
+            self.frto_counter = 3;
+        }
         t
     }
 
@@ -336,6 +340,15 @@ impl Endpoint {
                 self.prr_out += 1;
             }
             if i == 0 && self.timers.pending != Some(Pending::Reorder) {
+                self.set_xmit_timer(Pending::Retrans, self.rto);
+            }
+            return Some(self.retransmit(i));
+        }
+        if self.may_retransmit_forward()
+            && let Some(i) = self.q.next_forward()
+            && self.may_retransmit(i)
+        {
+            if i == 0 {
                 self.set_xmit_timer(Pending::Retrans, self.rto);
             }
             return Some(self.retransmit(i));

@@ -103,7 +103,7 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_enter_cwr
     pub(crate) fn enter_cwr(&mut self) {
         if !self.p.today {
-            return self.enter_cwr_2_6_35();
+            return self.enter_cwr_2_6_35(true);
         }
         self.prior_ssthresh = 0;
         if self.ca < CaState::Cwr {
@@ -144,7 +144,7 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_enter_loss, tcp_timeout_mark_lost
     pub(crate) fn enter_loss(&mut self) {
         if !self.p.today {
-            return self.enter_loss_2_6_35();
+            return self.enter_loss_2_6_35(false);
         }
         let new_recovery = self.ca < CaState::Recovery;
         let reneged = self.q.front().is_some_and(|f| f.has(SACKED));
@@ -293,7 +293,8 @@ impl Endpoint {
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_try_keep_open
     pub(crate) fn try_keep_open(&mut self) {
-        let left_out = self.q.sacked_out + self.q.lost_out > 0;
+        let undoing = !self.p.today && self.undo_marker.is_some();
+        let left_out = self.q.sacked_out + self.q.lost_out > 0 || undoing;
         let state = if left_out || self.any_retrans_done() { CaState::Disorder } else { CaState::Open };
         if self.ca != state {
             self.ca = state;

@@ -1,15 +1,16 @@
 //! Loss recovery as Linux 2.6.35 had it, and with it Windows XP's.
 //!
 //! Follows: linux v2.6.35 net/ipv4/tcp_input.c `tcp_fastretrans_alert`, `tcp_update_scoreboard` (forward
-//! acknowledgement), `tcp_cwnd_down` (rate halving), `tcp_moderate_cwnd`, `tcp_enter_loss`.
-//! Differs: F-RTO is left out: after a timeout everything not sacked counts as lost at once; so are forward
-//! retransmissions of holes not yet held for lost, and marking by age of the front segment (`tcp_timeout_skbs`).
-//! Windows XP is given this machine without forward acknowledgement, with a threshold of two duplicate ACKs
+//! acknowledgement, `tcp_timeout_skbs`), `tcp_cwnd_down` (rate halving), `tcp_moderate_cwnd`, `tcp_enter_loss`.
+//! F-RTO is in `frto_2_6_35`.
+//! Differs: Windows XP is given this machine without forward acknowledgement, with a threshold of two duplicate ACKs
 //! (TcpMaxDupAcks).
 
 use crate::ack::{
-    DATA_ACKED, DATA_SACKED, DSACKING_ACK, ECE, FORWARD_PROGRESS, NOT_DUP, SACK_RENEGING, SND_UNA_ADVANCED,
+    DATA_ACKED, DATA_LOST, DATA_SACKED, DSACKING_ACK, ECE, FORWARD_PROGRESS, NOT_DUP, SACK_RENEGING,
+    SND_UNA_ADVANCED,
 };
+use crate::config::Stack;
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
 use crate::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
@@ -22,12 +23,15 @@ impl Endpoint {
         in_flight >= self.w.cwnd || self.w.cwnd - in_flight <= self.reordering
     }
 
+    /// `fall`: the threshold falls, too.
     //= linux v2.6.35 net/ipv4/tcp_input.c tcp_enter_cwr
-    pub(crate) fn enter_cwr_2_6_35(&mut self) {
+    pub(crate) fn enter_cwr_2_6_35(&mut self, fall: bool) {
         self.prior_ssthresh = 0;
         if self.ca < CaState::Cwr {
             self.undo_marker = None;
-            self.w.ssthresh = self.ask_ssthresh();
+            if fall {
+                self.w.ssthresh = self.ask_ssthresh();
+            }
             self.w.cwnd = self.w.cwnd.min(self.q.in_flight() + 1);
             self.w.cwnd_cnt = 0;
             self.high_seq = self.snd_nxt;
@@ -38,7 +42,7 @@ impl Endpoint {
     }
 
     //= linux v2.6.35 net/ipv4/tcp_input.c tcp_enter_loss
-    pub(crate) fn enter_loss_2_6_35(&mut self) {
+    pub(crate) fn enter_loss_2_6_35(&mut self, reneged: bool) {
         if self.ca <= CaState::Disorder
             || self.snd_una == self.high_seq
             || self.ca == CaState::Loss && self.retransmits == 0
@@ -49,9 +53,9 @@ impl Endpoint {
         self.w.cwnd = 1;
         self.w.cwnd_cnt = 0;
         self.cwnd_stamp = self.clock.jiffies;
-        self.undo_marker = Some(self.snd_una);
+        self.undo_marker = (!reneged).then_some(self.snd_una);
         self.undo_retrans = 0;
-        if self.q.front().is_some_and(|f| f.has(SACKED)) {
+        if reneged {
             self.q.forget_sacks();
         } else if !self.sack_ok {
             self.q.sacked_out = 0;
@@ -64,6 +68,9 @@ impl Endpoint {
             self.q.at_mut(i).bits &= !EVER_RETRANS;
             self.q.mark_lost(i);
         }
+        self.aged_up_to = 0;
+        // Aborts an F-RTO.
+        self.frto_counter = 0;
         self.reordering = self.reordering.min(self.p.reordering);
         self.ca = CaState::Loss;
         self.show_window();
@@ -73,7 +80,7 @@ impl Endpoint {
     }
 
     //= linux v2.6.35 net/ipv4/tcp_input.c tcp_moderate_cwnd
-    fn moderate_cwnd(&mut self) {
+    pub(crate) fn moderate_cwnd(&mut self) {
         self.w.cwnd = self.w.cwnd.min(self.q.in_flight() + self.reordering).max(1);
         self.cwnd_stamp = self.clock.jiffies;
     }
@@ -85,7 +92,7 @@ impl Endpoint {
         if flag & progress != 0 || !self.sack_ok && flag & NOT_DUP == 0 {
             let decr = self.w.cwnd_cnt + 1;
             self.w.cwnd_cnt = decr & 1;
-            if self.w.cwnd > self.w.ssthresh {
+            if self.w.cwnd > self.cc.min_cwnd(&self.w) {
                 self.w.cwnd -= (decr >> 1).min(self.w.cwnd - 1);
             }
             self.w.cwnd = self.w.cwnd.min(self.q.in_flight() + 1);
@@ -169,7 +176,7 @@ impl Endpoint {
     }
 
     fn try_to_open_2_6_35(&mut self, flag: u32) {
-        if !self.any_retrans_done() {
+        if self.frto_counter == 0 && !self.any_retrans_done() {
             self.retrans_stamp = None;
         }
         if flag & ECE != 0 {
@@ -190,8 +197,14 @@ impl Endpoint {
 
     //= linux v2.6.35 net/ipv4/tcp_input.c tcp_time_to_recover
     fn time_to_recover(&self) -> bool {
+        if self.frto_counter > 0 {
+            return false;
+        }
         let heuristics = if self.p.fack { self.fackets() } else { self.q.sacked_out + 1 };
         if self.q.lost_out > 0 || heuristics > self.reordering {
+            return true;
+        }
+        if self.p.fack && self.head_timed_out() {
             return true;
         }
         let out = self.q.packets_out();
@@ -200,7 +213,44 @@ impl Endpoint {
             && !self.may_send_now()
     }
 
-    //= linux v2.6.35 net/ipv4/tcp_input.c tcp_update_scoreboard, tcp_mark_head_lost
+    /// Whether the segment at `index` was sent longer ago than the timeout.
+    //= linux v2.6.35 net/ipv4/tcp_input.c tcp_skb_timedout
+    fn timed_out(&self, index: usize) -> bool {
+        self.clock.jiffies_since(self.q.at(index).sent_us) > self.rto
+    }
+    //= linux v2.6.35 net/ipv4/tcp_input.c tcp_head_timedout
+    fn head_timed_out(&self) -> bool {
+        self.q.packets_out() > 0 && self.timed_out(0)
+    }
+    /// Holds for lost what is older than the timeout, once the front segment is. (The timer begins anew with each ACK
+    /// that makes progress and so may run out later.)
+    //= linux v2.6.35 net/ipv4/tcp_input.c tcp_timeout_skbs
+    fn mark_timed_out(&mut self) {
+        if !self.p.fack || !self.head_timed_out() {
+            return;
+        }
+        let mut i = self.q.lower(self.aged_up_to);
+        while i < self.q.packets_out() as usize && self.timed_out(i) {
+            if !self.q.at(i).has(SACKED | LOST) {
+                self.q.mark_lost(i);
+            }
+            i += 1;
+        }
+        self.aged_up_to = if i < self.q.packets_out() as usize { self.q.at(i).seq } else { self.snd_nxt };
+    }
+
+    /// Forward retransmission: holes not held for lost go again while there is nothing new to send.
+    //= linux v2.6.35 net/ipv4/tcp_output.c tcp_can_forward_retransmit
+    pub(crate) fn may_retransmit_forward(&self) -> bool {
+        !self.p.today
+            && self.cfg.stack != Stack::WindowsXp
+            && self.ca == CaState::Recovery
+            && self.sack_ok
+            && self.q.in_flight() < self.w.cwnd
+            && !self.may_send_now()
+    }
+
+    //= linux v2.6.35 net/ipv4/tcp_input.c tcp_update_scoreboard
     fn update_scoreboard(&mut self, fast_rexmit: bool) {
         let packets = if !self.sack_ok {
             1
@@ -209,6 +259,13 @@ impl Endpoint {
         } else {
             self.q.sacked_out.saturating_sub(self.reordering).max(u32::from(fast_rexmit))
         };
+        self.mark_head_lost(packets);
+        self.mark_timed_out();
+    }
+
+    /// Holds for lost what is not sacked among the first `packets`.
+    //= linux v2.6.35 net/ipv4/tcp_input.c tcp_mark_head_lost
+    fn mark_head_lost(&mut self, packets: u32) {
         // Forward acknowledgement and plain duplicate ACKs count segments, SACK those sacked.
         let count_all = self.p.fack || !self.sack_ok;
         let mut count = 0;
@@ -243,11 +300,19 @@ impl Endpoint {
         }
         if flag & SACK_RENEGING != 0 {
             // The receiver has dropped what it had: begin again.
-            self.enter_loss();
+            self.enter_loss_2_6_35(true);
             self.retransmits += 1;
             self.todo.rexmit_front = true;
             self.set_xmit_timer(Pending::Retrans, self.rto);
             return;
+        }
+        if flag & DATA_LOST != 0
+            && self.p.fack
+            && self.snd_una < self.high_seq
+            && self.ca != CaState::Open
+            && self.q.fackets_out() > self.reordering
+        {
+            self.mark_head_lost(self.q.fackets_out() - self.reordering);
         }
         if self.ca == CaState::Open {
             self.retrans_stamp = None;
@@ -341,7 +406,7 @@ impl Endpoint {
                 fast_rexmit = true;
             }
         }
-        if do_lost {
+        if do_lost || self.p.fack && self.head_timed_out() {
             self.update_scoreboard(fast_rexmit);
         }
         self.cwnd_down(flag);

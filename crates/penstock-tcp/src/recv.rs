@@ -184,6 +184,9 @@ impl Receiver {
         self.dsack = None;
         if start == self.rcv_nxt || start < self.rcv_nxt && end > self.rcv_nxt {
             if start < self.rcv_nxt {
+                if self.quick_on_gaps() {
+                    self.enter_quickack(TCP_MAX_QUICKACKS);
+                }
                 self.dsack_set(start, self.rcv_nxt);
             }
             if self.window() == 0 && !(len == 0 && fin) {
@@ -217,7 +220,12 @@ impl Receiver {
             if !self.ooo.is_empty() || self.fin_at == Some(self.rcv_nxt) {
                 self.take_ooo();
                 if self.ooo.is_empty() {
-                    self.now = true;
+                    // 2.6.35 leaves it to the quick ACKs that each segment out of order has granted.
+                    if self.quick_on_gaps() {
+                        self.pingpong = false;
+                    } else {
+                        self.now = true;
+                    }
                 }
             }
             self.sack_remove();
@@ -230,8 +238,17 @@ impl Receiver {
         if start >= self.rcv_nxt + u64::from(self.window()) {
             return self.out_of_window();
         }
+        if self.quick_on_gaps() {
+            self.enter_quickack(TCP_MAX_QUICKACKS);
+        }
         self.data_ooo(start, end, len, fin, psh, header);
         Taken::OutOfOrder
+    }
+
+    /// Whether each segment out of order lets the next ACKs go at once.
+    //= linux v2.6.35 net/ipv4/tcp_input.c tcp_data_queue
+    fn quick_on_gaps(&self) -> bool {
+        !self.today() && self.stack != Stack::WindowsXp
     }
 
     fn out_of_window(&mut self) -> Taken {
@@ -279,7 +296,9 @@ impl Receiver {
         if !self.make_room(start) {
             return;
         }
-        self.measure_rcv_mss(len, psh || fin, header);
+        if self.today() {
+            self.measure_rcv_mss(len, psh || fin, header);
+        }
         self.scheduled = true;
         let data_end = end - u64::from(fin);
         if fin {
@@ -322,7 +341,9 @@ impl Receiver {
         }
         if self.sack {
             self.sack_new(start, end);
-            self.grow_window(len);
+            if self.today() {
+                self.grow_window(len);
+            }
         }
     }
 

@@ -70,6 +70,8 @@ pub(crate) struct RtxQueue {
     ranges: VecDeque<(u64, u64)>,
     /// No lost segment that awaits retransmission lies below this.
     hint: u64,
+    /// No segment that is neither sacked nor retransmitted lies below this.
+    forward_hint: u64,
     /// Segments tagged SACKED; without SACK, duplicate ACKs counted instead.
     pub sacked_out: u32,
     /// Segments tagged LOST.
@@ -89,6 +91,7 @@ impl RtxQueue {
             tail: NIL,
             ranges: VecDeque::new(),
             hint: u64::MAX,
+            forward_hint: 0,
             sacked_out: 0,
             lost_out: 0,
             retrans_out: 0,
@@ -267,6 +270,7 @@ impl RtxQueue {
         if self.segs[index].has(RETRANS) {
             self.segs[index].bits &= !RETRANS;
             self.retrans_out -= 1;
+            self.forward_hint = self.forward_hint.min(self.segs[index].seq);
         }
     }
 
@@ -314,11 +318,12 @@ impl RtxQueue {
         }
         self.ranges.clear();
         self.sacked_out = 0;
+        self.forward_hint = 0;
     }
 
     /// The next lost segment that awaits retransmission.
     pub fn next_lost(&mut self) -> Option<usize> {
-        if self.retrans_out >= self.lost_out {
+        if self.lost_out == 0 {
             return None;
         }
         let mut i = self.lower(self.hint);
@@ -331,6 +336,22 @@ impl RtxQueue {
             i += 1;
         }
         self.hint = u64::MAX;
+        None
+    }
+
+    /// The first hole below the highest sequence number reported by SACK that is not yet retransmitted.
+    //= linux v2.6.35 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
+    pub fn next_forward(&mut self) -> Option<usize> {
+        let highest = self.ranges.back()?.1;
+        let mut i = self.lower(self.forward_hint);
+        while i < self.segs.len() && self.segs[i].seq < highest {
+            if !self.segs[i].has(SACKED | RETRANS) {
+                self.forward_hint = self.segs[i].seq;
+                return Some(i);
+            }
+            i += 1;
+        }
+        self.forward_hint = self.forward_hint.max(highest);
         None
     }
 

@@ -4,7 +4,9 @@
 //! `tcp_check_sack_reordering`; v2.6.35 `tcp_update_reordering`; RFC 2018, RFC 2883.
 //! Differs: none known.
 
-use crate::ack::{DATA_SACKED, DSACK_TLP, DSACKING_ACK, ECE, ORIG_SACK_ACKED, SackState};
+use crate::ack::{
+    DATA_LOST, DATA_SACKED, DSACK_TLP, DSACKING_ACK, ECE, ONLY_ORIG_SACKED, ORIG_SACK_ACKED, SackState,
+};
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
 use crate::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED, Seg};
@@ -29,6 +31,7 @@ impl Endpoint {
         if self.q.packets_out() == 0 {
             return;
         }
+        let mut highest = 0;
         for (i, &(start, end)) in blocks[..n].iter().enumerate() {
             let is_dup = dup && i == 0;
             if !self.block_valid(is_dup, start, end) || end <= prior_una {
@@ -38,6 +41,13 @@ impl Endpoint {
                 self.tag_duplicate(start, end, s);
             }
             self.tag_block(start, end, s);
+            if end > self.high_seq {
+                s.flag |= DATA_LOST;
+            }
+            highest = highest.max(end);
+        }
+        if self.frto_highmark.is_none_or(|high| highest > high) {
+            s.flag &= !ONLY_ORIG_SACKED;
         }
         if self.p.today {
             if let Some(low) = s.reord
@@ -50,6 +60,7 @@ impl Endpoint {
             self.mark_lost_retrans();
             if let Some(low) = s.reord
                 && (self.ca != CaState::Loss || self.undo_marker.is_some())
+                && self.frto_highmark.is_none_or(|high| self.snd_una > high)
             {
                 let fackets = self.q.fackets_out();
                 let index = self.q.lower(low) as u32;
@@ -134,6 +145,7 @@ impl Endpoint {
         let mut rack: Option<Seg> = None;
         let highest = self.q.highest_sack(self.snd_una);
         let high_seq = self.high_seq;
+        let frto_high = self.frto_highmark.unwrap_or(0);
         let (now_us, min_rtt) = (self.clock.us, self.min_rtt.value());
         let mut newest: Option<Seg> = None;
         self.q.tag_sacked(start, end, |q, i| {
@@ -157,6 +169,9 @@ impl Endpoint {
                     }
                     if seg.end <= high_seq {
                         s.flag |= ORIG_SACK_ACKED;
+                    }
+                    if seg.end <= frto_high {
+                        s.flag |= ONLY_ORIG_SACKED;
                     }
                     s.first_sent.get_or_insert(seg.sent_us);
                     s.last_sent = seg.sent_us;

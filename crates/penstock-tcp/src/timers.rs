@@ -230,7 +230,11 @@ impl Endpoint {
             }
             self.n.timeouts += 1;
             if !opening {
-                self.enter_loss();
+                if self.use_frto_2_6_35() {
+                    self.enter_frto_2_6_35();
+                } else {
+                    self.enter_loss();
+                }
             }
             self.retransmits += 1;
             self.total_rto += 1;

@@ -291,3 +291,128 @@ fn a_socket_closed_before_it_is_open_still_closes() {
     assert!(matches!(p.a().state(), State::TimeWait | State::Closed), "{:?}", p.a().state());
     assert!(matches!(p.b().state(), State::TimeWait | State::Closed), "{:?}", p.b().state());
 }
+
+// ---- As Linux 2.6.35 had it ----
+
+fn old(cc: &str) -> Config {
+    let mut cfg = Config::linux(Kernel::V2_6_35);
+    cfg.set_cc(cc).unwrap();
+    cfg
+}
+
+/// An open pair of 2.6.35s whose window has grown past slow start's first steps.
+fn old_pair() -> Pair {
+    Pair::new(&old("reno"), &old("reno")).open()
+}
+
+#[test]
+fn old_out_of_order_segments_are_answered_and_so_are_the_next() {
+    // tcp_data_queue: each segment out of order grants quick ACKs, so that after the gap is filled every segment is
+    // acknowledged alone for a while; 6.12 goes back to every second at once.
+    let alone = |kernel| {
+        let mut cfg = Config::linux(kernel);
+        cfg.set_cc("reno").unwrap();
+        let mut p = Pair::new(&cfg, &cfg).line(Line { rate_bit_s: 10_000_000, ..Line::default() }).open();
+        p.drop_data(&[100]);
+        p.apps[A].to_write = 160 * 1448;
+        p.run_for(Span::from_secs(5));
+        let filled = p.again()[0].end();
+        let acks: Vec<u32> = p.acks().iter().map(|s| s.t.tcp.ack).filter(|&a| a > filled).collect();
+        acks.windows(2).take(12).filter(|w| w[1] - w[0] == 1448).count()
+    };
+    let (before, today) = (alone(Kernel::V2_6_35), alone(Kernel::V6_12));
+    assert!(before >= 5 && today <= 2, "{before} {today}");
+}
+
+#[test]
+fn old_a_queue_of_one_frame_is_kept_busy() {
+    // 1 Mbit/s, one frame waits, round trip 2 ms: 1448 of 1514 bytes are payload, hence 956 kbit/s at best.
+    let mut p = Pair::new(&old("cubic"), &old("cubic"));
+    p.lines[A] = Line { delay: Span::ZERO, rate_bit_s: 1_000_000, limit: 1, tbf: true, ..Line::default() };
+    p.lines[B] = Line { delay: Span::from_ms(2), ..Line::default() };
+    p.apps[A].to_write = u64::MAX / 2;
+    p.run_for(Span::from_secs(10));
+    let kbit_s = p.apps[B].read * 8 / 10_000;
+    assert!((900..=960).contains(&kbit_s), "{kbit_s}");
+    assert!(p.a().info().timeouts <= 2, "{:?}", p.a().info());
+}
+
+#[test]
+fn old_a_timeout_sends_two_new_segments_before_it_believes_in_loss() {
+    // F-RTO (RFC 4138): all ACKs are late by 600 ms, nothing is lost; only the front segment goes again.
+    let mut p = old_pair();
+    p.apps[A].to_write = 400 * 1448;
+    p.run_for(Span::from_ms(100));
+    let until = p.now + Span::from_ms(300);
+    let (mut held, seen) = (0, p.log.len());
+    p.lines[B].delay = Span::from_ms(600);
+    p.run_for(Span::from_ms(1));
+    p.run_for(until - p.now);
+    p.lines[B].delay = Span::from_ms(600);
+    p.run_for(Span::from_ms(700));
+    for s in p.log[seen..].iter().filter(|s| s.from == A && s.t.retransmission) {
+        held += 1;
+        assert_eq!(s.t.payload_len, 1448);
+    }
+    assert!((1..=2).contains(&held), "{held} retransmissions");
+    p.lines[B].delay = Span::from_ms(10);
+    p.run_for(Span::from_secs(30));
+    assert_eq!(p.apps[B].read, 400 * 1448);
+    assert!(p.a().info().timeouts >= 1);
+}
+
+#[test]
+fn old_a_timeout_after_real_losses_repairs_all_of_them() {
+    for sack in [true, false] {
+        let mut cfg = old("reno");
+        cfg.sack = sack;
+        let mut p = Pair::new(&cfg, &cfg).open();
+        // A whole flight and what follows it are gone.
+        let lost = 1_000_001 + 20 * 1448..1_000_001 + 50 * 1448;
+        p.fate = Box::new(move |side, t, _| {
+            let gone = side == A && !t.retransmission && lost.contains(&t.tcp.seq);
+            if gone { Fate::Drop } else { Fate::Pass }
+        });
+        p.apps[A].to_write = 100 * 1448;
+        p.run_for(Span::from_secs(30));
+        assert_eq!(p.apps[B].read, 100 * 1448, "sack {sack}");
+        assert!(p.a().info().timeouts >= 1, "sack {sack}");
+    }
+}
+
+#[test]
+fn old_holes_are_sent_again_ahead_of_proof_when_nothing_else_waits() {
+    // tcp_xmit_retransmit_queue, rule 3 of RFC 3517's NextSeg: two of the last flight are lost. The second lies less
+    // than three below the highest SACK, so it is not held for lost; as there is nothing new, it goes.
+    let mut cfg = old("reno");
+    cfg.initial_window = 10;
+    let mut p = Pair::new(&cfg, &cfg).open();
+    p.drop_data(&[16, 25]);
+    p.apps[A].to_write = 28 * 1448;
+    p.run_for(Span::from_secs(5));
+    let again = p.again();
+    assert_eq!(again.len(), 2);
+    assert!((again[1].at - again[0].at) < Span::from_ms(25), "{} {}", again[0].ms(), again[1].ms());
+    assert_eq!(p.a().info().timeouts, 0);
+    assert_eq!(p.apps[B].read, 28 * 1448);
+}
+
+#[test]
+fn old_a_front_segment_older_than_the_timeout_counts_as_lost() {
+    // tcp_head_timedout: ACKs that make progress move the timer, and one duplicate is then enough.
+    let mut p = old_pair();
+    p.apps[A].to_write = 3 * 1448;
+    p.run_for(Span::from_secs(1));
+    // The first is lost; the second comes 230 ms later, past a timeout of some 220 ms set anew by nothing.
+    let from = p.data().len() as u64;
+    p.fate = Box::new(move |side, t, n| match (side, t.retransmission) {
+        (A, false) if t.payload_len > 0 && n == from => Fate::Drop,
+        _ => Fate::Pass,
+    });
+    p.apps[A].to_write = 1448;
+    p.run_for(Span::from_ms(1));
+    p.apps[A].to_write = 1448;
+    p.run_for(Span::from_secs(2));
+    assert_eq!(p.apps[B].read, 5 * 1448);
+    assert_eq!(p.again().len(), 1);
+}

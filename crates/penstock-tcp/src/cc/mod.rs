@@ -161,6 +161,10 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn undo_cwnd(&mut self, w: &Window) -> u32 {
         w.cwnd.max(w.prior_cwnd)
     }
+    /// The bound of the window while it falls by rate halving, segments (2.6.35, `min_cwnd`).
+    fn min_cwnd(&self, w: &Window) -> u32 {
+        w.ssthresh
+    }
     /// Sending starts again with nothing in flight (`CA_EVENT_TX_START`).
     fn on_tx_start(&mut self, _w: &Window) {}
     /// The congestion window was restarted after idleness (`CA_EVENT_CWND_RESTART`).

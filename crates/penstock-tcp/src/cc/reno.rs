@@ -34,4 +34,8 @@ impl CongestionControl for Reno {
         }
         w.cong_avoid_ai(w.cwnd, acked);
     }
+    //= linux v2.6.35 net/ipv4/tcp_cong.c tcp_reno_min_cwnd
+    fn min_cwnd(&self, w: &Window) -> u32 {
+        w.ssthresh / 2
+    }
 }

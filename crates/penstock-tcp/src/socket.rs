@@ -1,0 +1,236 @@
+//! What the program and the host call: write, read, close, and what becomes of segments in this host's own queues.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_recvmsg`, `tcp_close`, net/ipv4/tcp_input.c
+//! `tcp_check_space`, net/ipv4/tcp_output.c `tcp_tsq_handler`; v2.6.35 likewise.
+//! Differs: as `endpoint`.
+
+use crate::config::{Buffer, Stack};
+use crate::endpoint::{Endpoint, Transmit};
+use crate::info::{CaState, Error, State};
+use penstock_model::Time;
+use penstock_packet::TcpFlags;
+
+impl Endpoint {
+    // ---- The application ----
+
+    /// Hands `bytes` to the socket; answers how many the send buffer took (0 before the connection is open, after
+    /// [`close`](Endpoint::close), and on an error).
+    //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
+    pub fn write(&mut self, bytes: u64, now: Time) -> u64 {
+        self.clock.set(now);
+        if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
+            return 0;
+        }
+        if self.snd_nxt >= self.write_seq {
+            self.skb_room = 0;
+            self.idle_check();
+        }
+        let goal = u64::from(self.mss);
+        let mut took = 0;
+        if self.skb_room > 0 && self.push_marks.back() == Some(&self.write_seq) {
+            // What follows joins the last segment, which then does not end here.
+            self.push_marks.pop_back();
+        }
+        while took < bytes {
+            if self.skb_room == 0 {
+                if self.wmem() >= u64::from(self.sndbuf) {
+                    self.nospace = true;
+                    break;
+                }
+                self.skb_room = goal;
+                if self.p.skb_overhead == 0 {
+                    self.skb_room = u64::from(self.sndbuf) - self.wmem();
+                }
+            }
+            let n = self.skb_room.min(bytes - took);
+            self.skb_room -= n;
+            self.write_seq += n;
+            took += n;
+            if self.skb_room == 0 && self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1) {
+                self.mark_push();
+            }
+        }
+        if took > 0 {
+            self.mark_push();
+            self.todo.push = true;
+        }
+        took
+    }
+
+    //= linux v6.12 net/ipv4/tcp.c tcp_mark_push, forced_push
+    fn mark_push(&mut self) {
+        if self.push_marks.back() != Some(&self.write_seq) {
+            self.push_marks.push_back(self.write_seq);
+        }
+        self.pushed_seq = self.write_seq;
+    }
+
+    /// Takes up to `max` bytes that arrived in order; answers how many.
+    pub fn read(&mut self, max: u64, now: Time) -> u64 {
+        self.clock.set(now);
+        let n = self.rx.readable().min(max);
+        if n > 0 && self.rx.read(n, &self.clock) {
+            self.rx.now = true;
+            self.todo.ack_check = true;
+        }
+        n
+    }
+
+    /// Bytes that wait to be read.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.rx.readable()
+    }
+
+    /// Whether the peer has closed its side and everything it sent was read.
+    pub fn at_eof(&self) -> bool {
+        self.rx.fin_received() && self.rx.readable() == 0
+    }
+
+    /// Whether a writer that waits is woken.
+    //= linux v6.12 include/net/sock.h __sk_stream_is_writeable
+    pub fn writable(&self) -> bool {
+        if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
+            return false;
+        }
+        let (wmem, sndbuf) = (self.wmem(), u64::from(self.sndbuf));
+        if self.p.skb_overhead == 0 { wmem < sndbuf } else { wmem < sndbuf && sndbuf - wmem >= wmem >> 1 }
+    }
+
+    /// Closes our side: FIN after what was written. Reading goes on (`shutdown(SHUT_WR)`).
+    pub fn close(&mut self, now: Time) {
+        self.clock.set(now);
+        if self.fin_queued {
+            return;
+        }
+        match self.state {
+            State::SynSent => return self.done(None),
+            State::Established => self.state = State::FinWait1,
+            // The FIN goes once the connection is open.
+            State::SynReceived => {}
+            State::CloseWait => self.state = State::LastAck,
+            _ => return,
+        }
+        self.fin_queued = true;
+        self.todo.push = true;
+        self.todo.push_all = true;
+    }
+
+    /// Ends the connection at once, with an RST where one is due (`SO_LINGER` of 0).
+    pub fn abort(&mut self, now: Time) {
+        self.clock.set(now);
+        let reset = !matches!(self.state, State::SynSent | State::TimeWait | State::Closed);
+        self.done(None);
+        self.todo.reset = reset;
+    }
+
+    /// The host knows that the peer cannot be reached (no route, ARP failed, an ICMP error). Only a connection that is
+    /// being opened minds.
+    pub fn unreachable(&mut self, now: Time) {
+        self.clock.set(now);
+        if self.state == State::SynSent {
+            self.done(Some(Error::Unreachable));
+        }
+    }
+
+    /// Turns Nagle's algorithm off or on (`TCP_NODELAY`).
+    pub fn set_nodelay(&mut self, nodelay: bool) {
+        self.cfg.nodelay = nodelay;
+        self.todo.push = true;
+    }
+
+    // ---- The host's own queues ----
+
+    /// The local queueing discipline took a segment of ours but said it was congested (`NET_XMIT_CN`): Linux then
+    /// reduces its window as for ECN (`tcp_enter_cwr`). For a drop see [`local_drop`](Endpoint::local_drop).
+    pub fn local_congestion(&mut self, now: Time) {
+        self.clock.set(now);
+        if self.cfg.stack != Stack::WindowsXp && self.state != State::Closed {
+            self.enter_cwr();
+        }
+    }
+
+    /// The local queueing discipline dropped the segment just taken with [`poll_transmit`](Endpoint::poll_transmit)
+    /// (`NET_XMIT_DROP`). Linux knows at once: data counts as not sent, no more is sent now, and the window is reduced.
+    /// To be called before the next `poll_transmit`; not for `NET_XMIT_CN`.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb, tcp_write_xmit
+    pub fn local_drop(&mut self, t: &Transmit, now: Time) {
+        self.local_congestion(now);
+        if self.cfg.stack == Stack::WindowsXp || self.state == State::Closed {
+            return;
+        }
+        let end =
+            t.tcp.seq.wrapping_add(t.payload_len).wrapping_add(u32::from(t.tcp.flags.has(TcpFlags::FIN)));
+        if t.retransmission {
+            self.q.untag_last_retrans(t.tcp.seq);
+            self.todo.rexmit = false;
+        } else if end != t.tcp.seq && end == self.snd_nxt as u32 && !t.tcp.flags.has(TcpFlags::SYN) {
+            let Some(seg) = self.q.unpush(end) else { return };
+            self.snd_nxt = seg.seq;
+            self.fin_sent = false;
+            self.high_seq = self.high_seq.min(self.snd_nxt);
+            self.sent_pkts = self.sent_pkts.saturating_sub(1);
+            if self.q.packets_out() == 0 {
+                self.clear_xmit_timer();
+            }
+            self.push_done();
+        }
+    }
+
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_wfree, tcp_tsq_handler
+    /// Frames of ours with this many payload bytes in all have left the host (or were dropped in it). Only with
+    /// [`Config::device_accounting`]; call [`poll_transmit`](Endpoint::poll_transmit) afterwards.
+    pub fn transmitted_freed(&mut self, bytes: u32, now: Time) {
+        self.clock.set(now);
+        self.in_device = self.in_device.saturating_sub(u64::from(bytes));
+        if std::mem::take(&mut self.throttled) {
+            self.todo.push = true;
+            self.todo.rexmit |= self.ca >= CaState::Recovery;
+        }
+    }
+
+    // ---- The send buffer ----
+
+    /// Bytes of data and overhead charged to the send buffer.
+    #[inline]
+    pub(crate) fn wmem(&self) -> u64 {
+        let bytes = self.write_seq.saturating_sub(self.snd_una);
+        match self.p.skb_overhead {
+            0 => bytes,
+            overhead => bytes + u64::from(overhead) * bytes.div_ceil(u64::from(self.mss)),
+        }
+    }
+
+    /// Lets an autotuned send buffer follow the window.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sndbuf_expand; v2.6.35 tcp_new_space
+    pub(crate) fn sndbuf_expand(&mut self) {
+        let Buffer::Auto(_, max) = self.cfg.sndbuf else { return };
+        let mss = u32::from(self.cfg.mss).max(self.mss);
+        let (per_mss, segs) = if self.p.today {
+            // MAX_TCP_HEADER 320, struct skb_shared_info 320, struct sk_buff 256.
+            ((mss + 320 + 320).next_power_of_two() + 256, self.w.cwnd.max(10).max(self.reordering + 1))
+        } else {
+            (mss + 160 + 16 + 240, self.w.cwnd.max(self.reordering + 1))
+        };
+        let wanted = u64::from(per_mss) * u64::from(segs) * 2;
+        if u64::from(self.sndbuf) < wanted {
+            self.sndbuf = wanted.min(u64::from(max)) as u32;
+        }
+    }
+
+    /// Room has come free in the send buffer.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_check_space, tcp_new_space
+    #[inline]
+    pub(crate) fn check_space(&mut self) {
+        if self.nospace {
+            let full = if self.p.today { self.q.in_flight() } else { self.q.packets_out() } >= self.w.cwnd;
+            if !full {
+                self.sndbuf_expand();
+                self.cwnd_stamp = self.clock.jiffies;
+            }
+            if self.writable() {
+                self.nospace = false;
+            }
+        }
+    }
+}

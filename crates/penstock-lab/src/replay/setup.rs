@@ -6,7 +6,7 @@ use crate::replay::Release;
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token::Word;
 use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest};
-use penstock_model::{Diagnostic, KernelError};
+use penstock_model::{Diagnostic, KernelError, Value};
 use penstock_sched::Device;
 
 /// Longest Ethernet MTU a veth takes.
@@ -72,12 +72,24 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             (_, None) => Err(KernelError::errno(KernelError::ENODEV)),
             (Command::Qdisc { req, .. }, _) => tree.qdisc(req, cx),
             (Command::Class { req, .. }, _) => tree.class(req, cx),
-            (Command::Filter { req, .. }, _) => tree.filter(req, cx),
+            (Command::Filter { req, .. }, _) => tree.filter(&with_ifindex(req), cx),
             _ => Ok(()),
         });
         result.map_err(|error| tc::refused(&command, &error))?;
     }
     Ok(())
+}
+
+/// The request with the index of the device that `indev` names.
+fn with_ifindex(req: &FilterRequest) -> FilterRequest {
+    let mut req = req.clone();
+    if let Some(options) = &mut req.options
+        && let Some(index) =
+            options.str("indev").and_then(|name| ["lo", "v1", DEV].iter().position(|d| *d == name))
+    {
+        options.set("ifindex", Value::U32(index as u32 + 1));
+    }
+    req
 }
 
 /// Only the device under test has qdiscs here.

@@ -13,6 +13,9 @@ use std::cell::Cell;
 const MAX_DEPTH: usize = 8;
 /// `TCA_CLS_FLAGS_SKIP_SW`.
 const SKIP_SW: u32 = 2;
+/// Bytes before the frame that can be read, as 0: a 16-byte aligned Ethernet header leaves two, which tc's
+/// `match ether dst` reads with a mask of 0.
+const HEADROOM: i32 = 2;
 
 /// The packet's bytes, written out only when a match asks for others than the IPv4 header's words and the ports.
 struct View<'a> {
@@ -30,7 +33,7 @@ impl View<'_> {
         if off == self.last.0 {
             return Some(self.last.1);
         }
-        if off < 0 || off as u32 + 4 > self.skb.len {
+        if off < -HEADROOM || off + 4 > self.skb.len as i32 {
             return None;
         }
         let two = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
@@ -57,12 +60,12 @@ impl View<'_> {
             let len = self.skb.header_bytes(&mut bytes);
             (bytes, len)
         });
-        let byte = |i: usize| if i < *len { u32::from(bytes[i]) } else { 0 };
-        (0..4).fold(0, |word, i| word << 8 | byte(off as usize + i))
+        let byte = |i: i32| usize::try_from(i).ok().filter(|i| i < len).map_or(0, |i| u32::from(bytes[i]));
+        (0..4).fold(0, |word, i| word << 8 | byte(off + i))
     }
     /// Two bytes.
     fn half(&mut self, off: i32) -> Option<u16> {
-        if off < 0 || off as u32 + 2 > self.skb.len {
+        if off < -HEADROOM || off + 2 > self.skb.len as i32 {
             return None;
         }
         Some((self.written(off) >> 16) as u16)

@@ -24,7 +24,8 @@ pub fn generate(kind: &str, seed: u64) -> Option<Value> {
         "htb" => htb(d),
         "u32" => classify::case(d, true),
         "fw" => classify::case(d, false),
-        "mixed" => mixed::case(d),
+        "mixed" => mixed::case(d, 110),
+        "heavy" => mixed::case(d, 3000),
         _ => return None,
     })
 }

@@ -20,8 +20,8 @@ struct Plan {
     dice_inside: bool,
 }
 
-/// A case.
-pub fn case(d: &mut Dice) -> Value {
+/// A case of at most `most` packets.
+pub fn case(d: &mut Dice, most: u64) -> Value {
     let mut plan = Plan {
         setup: Vec::new(),
         next: 1,
@@ -68,8 +68,8 @@ pub fn case(d: &mut Dice) -> Value {
         }
     }
     s.cap(plan.bits / 8);
-    let mut t = s.traffic(110, if plan.dice_inside { 1 } else { 5 }, true);
-    t.bytes_per_s = t.bytes_per_s.min(plan.bits / 8).max(1000);
+    let mut t = s.traffic(most, if plan.dice_inside { 1 } else { 5 }, true);
+    t.bytes_per_s = t.bytes_per_s.min(plan.bits / 8).max(1000) * most.div_ceil(110);
     let classes = plan.classes.clone();
     let packets = sequence(d, t, |d, m| {
         match d.range(0, 9) {

@@ -65,7 +65,7 @@ pub fn sequence(
 ) -> Vec<Value> {
     let flows: Vec<Map<String, Value>> =
         (0..dice.range(1, t.flows)).map(|n| flow(dice, n, t.mixed)).collect();
-    let entries = dice.range(1, 24);
+    let entries = dice.range(1, 24.max(t.most / 20));
     let mut left = dice.range(1, t.most);
     let mut bytes = t.bytes_per_s.max(2000);
     let mut out = Vec::new();
@@ -84,7 +84,8 @@ pub fn sequence(
                 20 + 20
             };
         let size = len(dice).max(least);
-        let repeat = if dice.chance(50) { 1 } else { dice.range(1, left.min(40)) }.min((bytes / size).max(1));
+        let repeat = if dice.chance(50) { 1 } else { dice.range(1, left.min(40.max(t.most / 10))) }
+            .min((bytes / size).max(1));
         bytes = bytes.saturating_sub(size * repeat);
         left -= repeat.min(left);
         let wire = (size * 1_000_000 / t.bytes_per_s.max(1)).clamp(1, 200_000);

@@ -6,6 +6,8 @@
 //! show share it; the journal is written beside its place and moved there.
 
 use penstock_host::{Host, Output};
+use penstock_lang::tc;
+use penstock_lang::token::{self, Word};
 use penstock_model::{Diagnostic, Kernel, Time};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -54,9 +56,18 @@ impl Machine {
                 ));
             }
         }
-        let output = host.exec(&line, Time::ZERO);
-        if changes && output.status == 0 {
-            lines.push(line);
+        let before = lines.len();
+        let output = match batch(words, self.kernel) {
+            Some(batch) => batch.exec(&mut host, &mut lines),
+            None => {
+                let output = host.exec(&line, Time::ZERO);
+                if changes && output.status == 0 {
+                    lines.push(line);
+                }
+                output
+            }
+        };
+        if lines.len() > before {
             self.write(&lines).map_err(say)?;
         }
         Ok(output)
@@ -94,6 +105,84 @@ impl Machine {
         }
         file.sync_all()?;
         fs::rename(&new, self.path())
+    }
+}
+
+/// `tc -batch FILE`.
+struct Batch {
+    file: String,
+    force: bool,
+    /// `tc` and the flags that hold for every line.
+    prefix: String,
+}
+
+fn batch(words: &[String], kernel: Kernel) -> Option<Batch> {
+    if !words.first().is_some_and(|w| tc::is_tc(w)) || !words.iter().any(|w| w.starts_with("-b")) {
+        return None;
+    }
+    let read: Vec<Word> = words.iter().map(|w| Word::new(w.as_str(), 0)).collect();
+    let commands = tc::parse(&read, kernel).ok()?;
+    let found = commands.into_iter().find_map(|c| match c {
+        tc::Command::Batch { file, force, .. } => Some((file, force)),
+        _ => None,
+    });
+    let (file, force) = found?;
+    let flags = words[1..].iter().filter(|w| **w != file && !w.starts_with("-b") && !w.starts_with("-f"));
+    let prefix = flags.fold("tc".to_owned(), |line, flag| format!("{line} {}", quoted(flag)));
+    Some(Batch { file, force, prefix })
+}
+
+impl Batch {
+    /// Executes the file line by line; each that succeeds is kept, whatever becomes of those after it.
+    ///
+    /// Follows: iproute2 6.1 `lib/utils.c` `do_batch`.
+    fn exec(&self, host: &mut Host, kept: &mut Vec<String>) -> Output {
+        let text = match self.file.as_str() {
+            "-" => io::read_to_string(io::stdin()),
+            file => fs::read_to_string(file),
+        };
+        let fail = |stderr: String| Output { stderr, status: 1, ..Output::default() };
+        let text = match text {
+            Ok(text) => text,
+            Err(e) => {
+                let why = match e.kind() {
+                    io::ErrorKind::NotFound => "No such file or directory",
+                    io::ErrorKind::PermissionDenied => "Permission denied",
+                    _ => "Input/output error",
+                };
+                return fail(format!("Cannot open file \"{}\" for reading: {why}\n", self.file));
+            }
+        };
+        let lines = match token::script(&text) {
+            Ok(lines) => lines,
+            Err(faults) => {
+                let said =
+                    faults.into_iter().map(|d| format!("{}\n", Diagnostic { file: self.file.clone(), ..d }));
+                return fail(said.collect());
+            }
+        };
+        let mut all = Output::default();
+        for line in lines {
+            let words: Vec<String> = line.words.iter().map(|w| w.text.clone()).collect();
+            let command = words.iter().fold(self.prefix.clone(), |c, w| format!("{c} {}", quoted(w)));
+            let output = host.exec(&command, Time::ZERO);
+            all.stdout.push_str(&output.stdout);
+            all.stderr.push_str(&output.stderr);
+            if output.status == 0 {
+                let tc = std::iter::once("tc".to_owned()).chain(words).collect::<Vec<_>>();
+                if !only_shows(&tc) {
+                    kept.push(command);
+                }
+                continue;
+            }
+            all.stderr.push_str(&format!("Command failed {}:{}\n", self.file, line.number));
+            all.diagnostics.extend(output.diagnostics);
+            all.status = 1;
+            if !self.force {
+                break;
+            }
+        }
+        all
     }
 }
 
@@ -214,6 +303,36 @@ mod tests {
         );
         assert_eq!(exec("tc qdisc del dev eth0 root").status, 0);
         assert!(exec("tc qdisc show dev eth0").stdout.starts_with("qdisc pfifo_fast 0: root"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_batch_keeps_what_came_before_its_failure() {
+        let folder = std::env::temp_dir().join(format!("penstock-lines-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("lines");
+        fs::write(&file, "# a comment\nqdisc add dev eth0 root handle 1: prio\nqdisc add dev eth9 root sfq\nqdisc add dev eth1 root sfq\n").unwrap();
+        let exec =
+            |text: &str| Machine::new(&folder.join("state"), Kernel::V6_12).exec(&words(text)).unwrap();
+        let batch = format!("tc -batch {}", file.display());
+        let output = exec(&batch);
+        assert_eq!(output.status, 1);
+        assert!(
+            output.stderr.ends_with(&format!("Command failed {}:3\n", file.display())),
+            "{}",
+            output.stderr
+        );
+        assert!(exec("tc qdisc show dev eth0").stdout.starts_with("qdisc prio 1: root"));
+        assert!(exec("tc qdisc show dev eth1").stdout.starts_with("qdisc pfifo_fast"));
+        assert_eq!(exec("tc qdisc del dev eth0 root").status, 0);
+        let output = exec(&batch.replace("-batch", "-force -batch"));
+        assert_eq!(output.status, 1);
+        assert!(exec("tc qdisc show dev eth1").stdout.starts_with("qdisc sfq"));
+        assert_eq!(
+            exec("tc -b nowhere").stderr,
+            "Cannot open file \"nowhere\" for reading: No such file or directory\n"
+        );
         fs::remove_dir_all(&folder).unwrap();
     }
 

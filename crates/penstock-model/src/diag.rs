@@ -85,7 +85,8 @@ impl fmt::Display for Diagnostic {
                 write!(f, "\n  {:pad$}{}", "", "^".repeat(self.len.max(1) as usize))?;
             }
             if !self.help.is_empty() {
-                write!(f, " {}", self.help)?;
+                // Beside the mark, or below a line without one.
+                write!(f, "{}{}", if self.column > 0 { " " } else { "\n  " }, self.help)?;
             }
         } else if !self.help.is_empty() {
             write!(f, "\n  {}", self.help)?;

@@ -36,6 +36,8 @@ pub(crate) struct Nic {
     // Variables
     /// The wire is taken up to here by the last frame.
     pub(crate) busy_until: Time,
+    /// Is taking a frame from the discipline right now.
+    pub(crate) sending: bool,
     /// A `TxDone` is under way.
     pub(crate) tx_pending: bool,
     /// Stands in line for its segment.
@@ -76,6 +78,8 @@ pub(crate) struct Segment {
     pub(crate) wires: Vec<u32>,
     pub(crate) framing: Framing,
     pub(crate) busy_until: Time,
+    /// A card is taking a frame from its discipline right now.
+    pub(crate) serving: bool,
     pub(crate) free_pending: bool,
     pub(crate) line: VecDeque<u32>,
 }

@@ -176,7 +176,10 @@ impl Net {
         let now = self.queue.now();
         let nic = &mut self.nics[n as usize];
         match nic.port {
-            Port::Wire(_) if nic.busy_until > now => {
+            // A frame that leaves its host may make TCP send the next: it waits until the card has taken the first.
+            Port::Wire(_) if nic.sending => {}
+            // The wire may become free at this very moment: then the event that says so is still to come, and sends.
+            Port::Wire(_) if nic.busy_until > now || nic.tx_pending => {
                 self.fill_ring(n);
                 self.await_wire(n);
             }
@@ -217,8 +220,12 @@ impl Net {
     #[inline]
     fn transmit(&mut self, n: u32, wire: u32) {
         let now = self.queue.now();
-        while let Some(packet) = self.next_frame(n) {
+        loop {
+            self.nics[n as usize].sending = true;
+            let packet = self.next_frame(n);
             let nic = &mut self.nics[n as usize];
+            nic.sending = false;
+            let Some(packet) = packet else { break };
             let framing = self.wires[wire as usize].framing;
             let takes = serialisation(framing.wire_len(packet.len), nic.rate);
             nic.busy_until = now + takes;
@@ -259,8 +266,12 @@ impl Net {
                 self.arm_watchdog(n);
                 return;
             };
+            // What TCP sends then comes after this frame.
+            self.nics[n as usize].sending = true;
             self.left_host(host, &packet);
-            self.nics[n as usize].queue.push_back(packet);
+            let nic = &mut self.nics[n as usize];
+            nic.sending = false;
+            nic.queue.push_back(packet);
         }
     }
 
@@ -326,7 +337,9 @@ impl Net {
             self.segments[s as usize].line.push_back(n);
         }
         let segment = &mut self.segments[s as usize];
-        if segment.busy_until <= now {
+        if segment.serving {
+            // A frame that leaves its host made TCP send the next: it stands in line.
+        } else if segment.busy_until <= now {
             self.serve_segment(s);
         } else if !segment.free_pending {
             segment.free_pending = true;
@@ -344,15 +357,18 @@ impl Net {
         while self.segments[s as usize].busy_until <= now {
             let Some(n) = self.segments[s as usize].line.pop_front() else { return };
             self.nics[n as usize].in_line = false;
-            let Some(packet) = self.next_frame(n) else {
+            self.segments[s as usize].serving = true;
+            let packet = self.next_frame(n);
+            self.segments[s as usize].serving = false;
+            let Some(packet) = packet else {
                 self.arm_watchdog(n);
                 continue;
             };
             self.broadcast(s, n, packet);
             let (host, ifindex) = (self.nics[n as usize].host, self.nics[n as usize].ifindex);
-            if qlen(&self.machines[host as usize].host, ifindex) > 0
-                || !self.nics[n as usize].queue.is_empty()
-            {
+            let nic = &self.nics[n as usize];
+            let more = !nic.queue.is_empty() || qlen(&self.machines[host as usize].host, ifindex) > 0;
+            if more && !nic.in_line {
                 self.nics[n as usize].in_line = true;
                 self.segments[s as usize].line.push_back(n);
             }

@@ -168,3 +168,18 @@ fn iperf3_prints_its_forms() {
     assert!(results.apps[1..7].iter().all(|app| app.exit == Some(0)));
     assert_eq!(results.apps[7].exit, Some(1));
 }
+
+#[test]
+fn a_frame_never_begins_before_the_one_before_it_has_ended() {
+    // 1184 bytes of payload take 1250 on the wire: 1 ms, exactly the gap, so each frame comes when the wire becomes free.
+    let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
+    let gap = crate::Dist::Constant(Span::from_ms(1));
+    for name in ["x", "y"] {
+        let load = Load::Packets { size: crate::Sizes::Constant(1184), gap: gap.clone() };
+        let flow = FlowSpec { name: name.into(), transport: Transport::Udp, load, ..greedy(a, b) };
+        world.add_flow(flow).unwrap();
+    }
+    let results = world.run(secs(1));
+    let received: u64 = results.flows.iter().map(|f| f.received_packets).sum();
+    assert!((990..=1000).contains(&received), "{received}");
+}

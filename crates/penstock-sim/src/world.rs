@@ -222,6 +222,7 @@ impl World {
                 wires,
                 framing: spec.framing,
                 busy_until: Time::ZERO,
+                serving: false,
                 free_pending: false,
                 line: VecDeque::new(),
             });
@@ -529,6 +530,7 @@ impl Net {
                 rate: None,
                 ring: 0,
                 busy_until: Time::ZERO,
+                sending: false,
                 tx_pending: false,
                 in_line: false,
                 queue: VecDeque::new(),

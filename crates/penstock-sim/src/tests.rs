@@ -173,9 +173,9 @@ fn iperf3_prints_its_forms() {
 fn a_frame_never_begins_before_the_one_before_it_has_ended() {
     // 1184 bytes of payload take 1250 on the wire: 1 ms, exactly the gap, so each frame comes when the wire becomes free.
     let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
-    let gap = crate::Dist::Constant(Span::from_ms(1));
+    let gap = Dist::Constant(Span::from_ms(1));
     for name in ["x", "y"] {
-        let load = Load::Packets { size: crate::Sizes::Constant(1184), gap: gap.clone() };
+        let load = Load::Packets { size: Sizes::Constant(1184), gap: gap.clone() };
         let flow = FlowSpec { name: name.into(), transport: Transport::Udp, load, ..greedy(a, b) };
         world.add_flow(flow).unwrap();
     }

@@ -85,7 +85,7 @@ fn head(out: &mut String, r: &Record) {
     for (n, what) in counts.into_iter().filter(|(n, _)| *n > 0) {
         let _ = write!(out, "<span>{n} {what}{}</span>", if n == 1 { "" } else { "s" });
     }
-    let _ = write!(out, "<span>seed {}</span></p></header>\n", r.seed);
+    let _ = writeln!(out, "<span>seed {}</span></p></header>", r.seed);
 }
 
 /// What an expectation's number counts, by the figure that its `what` speaks of.
@@ -231,9 +231,9 @@ fn spread(chart: &Chart) -> bool {
     high > 30.0 * low
 }
 
-/// Devices whose qdiscs somebody set up.
+/// Devices whose qdiscs somebody set up, and those that dropped something.
 fn shaped(r: &Record) -> impl Iterator<Item = &Device> {
-    r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:"))
+    r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:" || q.drops > 0))
 }
 
 fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn FnMut(Chart)) {
@@ -476,9 +476,9 @@ fn devices(page: &Page<'_>) -> String {
     for (host, dev, text) in page.tc {
         let shown = shaped(page.record).any(|d| d.host == *host && d.dev == *dev);
         if shown {
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<details><summary>tc on {} {}</summary><pre>{}</pre></details>\n",
+                "<details><summary>tc on {} {}</summary><pre>{}</pre></details>",
                 escape(host),
                 escape(dev),
                 escape(text)

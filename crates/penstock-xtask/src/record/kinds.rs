@@ -253,7 +253,7 @@ pub fn rate_word(d: &mut Dice, bits: u64) -> String {
         0 if bits >= 8000 => format!("{}bps", bits / 8),
         1 if bits >= 1_000_000 => format!("{}mbit", bits / 1_000_000),
         2 if bits >= 8_192 => format!("{}kibit", bits / 1024),
-        _ if bits >= 1000 && bits % 1000 == 0 => format!("{}kbit", bits / 1000),
+        _ if bits >= 1000 && bits.is_multiple_of(1000) => format!("{}kbit", bits / 1000),
         _ => format!("{bits}bit"),
     }
 }

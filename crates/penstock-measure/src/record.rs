@@ -76,6 +76,9 @@ pub struct Host {
     /// Default gateway.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub via: Option<String>,
+    /// Share of the run that its processor spent on packets, 0..=1; absent where they cost it nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub processor_share: Option<f64>,
     /// Interfaces.
     pub devices: Vec<Interface>,
 }

@@ -101,6 +101,8 @@ pub(crate) struct Cpu {
     pub(crate) rng: Rng,
     /// Frames waiting with the interface they came in by; the first is being served.
     pub(crate) backlog: VecDeque<(u32, Packet)>,
+    /// Time spent on frames so far.
+    pub(crate) busy: Span,
 }
 
 /// `net.core.netdev_max_backlog`, packets.
@@ -110,7 +112,9 @@ impl Cpu {
     /// Time for this frame.
     pub(crate) fn service(&mut self, len: u32) -> Span {
         let bytes = (u64::from(len) * self.cost.byte_ps / 1000) as i64;
-        self.cost.packet.draw(&mut self.rng) + Span::from_ns(bytes)
+        let service = self.cost.packet.draw(&mut self.rng) + Span::from_ns(bytes);
+        self.busy += service;
+        service
     }
     /// Whether frames take no time.
     pub(crate) fn is_free(&self) -> bool {

@@ -24,6 +24,8 @@ pub struct Results {
     pub packet_hops: u64,
     /// Events handled.
     pub events: u64,
+    /// Time that each host's processor spent on frames, in the order of the hosts; 0 where they cost nothing.
+    pub busy: Vec<Span>,
 }
 
 /// One program's run.

@@ -96,6 +96,7 @@ impl World {
             cost: Cost::ZERO,
             rng: self.net.rng(&format!("host:{name}/cpu")),
             backlog: VecDeque::new(),
+            busy: Span::ZERO,
         };
         let sockets = SocketTable::new(self.net.rng(&format!("host:{name}/sockets")));
         self.net.machines.push(Machine {
@@ -504,6 +505,7 @@ impl World {
             ended: self.net.now(),
             packet_hops: self.net.hops,
             events: self.events,
+            busy: self.net.machines.iter().map(|m| m.cpu.busy).collect(),
         }
     }
     /// Packets over links so far: one packet over one link is one hop.

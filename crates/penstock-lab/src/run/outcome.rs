@@ -24,7 +24,7 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
         ground: "sim".to_owned(),
         seed,
         duration_s: experiment.duration.as_secs_f64(),
-        rig: rig(experiment, &built),
+        rig: rig(experiment, &built, &results),
         experiment: experiment.sources[0].text.clone(),
         apps,
         flows: flows(experiment, &built, &results),
@@ -39,7 +39,7 @@ fn ms(span: Span) -> f64 {
     span.as_ns() as f64 / 1e6
 }
 
-fn rig(experiment: &Experiment, built: &Built) -> record::Rig {
+fn rig(experiment: &Experiment, built: &Built, results: &Results) -> record::Rig {
     let hosts = experiment.hosts.iter().zip(&built.hosts).map(|(host, &id)| record::Host {
         name: host.name.clone(),
         kernel: host.cisco.is_none().then(|| host.kernel.name().to_owned()),
@@ -47,6 +47,9 @@ fn rig(experiment: &Experiment, built: &Built) -> record::Rig {
         system: host.cisco.is_some().then(|| "cisco".to_owned()),
         forwards: built.world.host(id).forwards(),
         via: host.via.as_ref().map(|(via, _)| via.to_string()),
+        processor_share: host.cost.as_ref().map(|_| {
+            results.busy[id.0 as usize].as_secs_f64() / results.ended.as_secs_f64().max(f64::MIN_POSITIVE)
+        }),
         devices: (built.world.host(id).devices().iter().filter(|d| !d.loopback))
             .map(|d| record::Interface {
                 dev: d.name.clone(),

@@ -283,6 +283,9 @@ fn summarise(outcome: &Outcome) -> Run {
         requests: app.sent_packets.zip(app.received_packets),
     });
     let mut run = Run { apps: apps.collect(), ..Run::default() };
+    for host in &record.rig.hosts {
+        run.processor.extend(host.processor_share.map(|share| (host.name.clone(), share)));
+    }
     for device in &record.devices {
         for qdisc in &device.qdiscs {
             let object = format!("{} {} {}", device.dev, qdisc.kind, qdisc.handle);

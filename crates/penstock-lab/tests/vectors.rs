@@ -1,6 +1,8 @@
 //! Every recorded vector, replayed: order, drops, times to the nanosecond, counters as printed.
 
-use penstock_lab::replay::vectors;
+use penstock_lab::replay::{self, vectors};
+use penstock_model::Rng;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -55,4 +57,54 @@ fn where_the_kernel_rolls_dice_the_distributions_agree() {
     }
     println!("{count} cases in which the kernel rolls dice");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Every part of a specification in turn becomes something else: an answer or a refusal, never a panic.
+#[test]
+fn nonsense_is_refused() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
+    let all = vectors::load(&folder).expect("vectors can be read");
+    let odd = [
+        json!(null),
+        json!(-1),
+        json!(1e300),
+        json!(0.5),
+        json!("x"),
+        json!("1:1"),
+        json!([]),
+        json!({}),
+        json!(70000),
+    ];
+    let mut dice = Rng::named(1, "nonsense");
+    let mut tried = 0;
+    for vector in &all {
+        for _ in 0..4 {
+            let mut spec = vector.value["spec"].clone();
+            let place = pick_place(&mut spec, &mut dice);
+            *place = odd[dice.below(odd.len() as u32) as usize].clone();
+            if replay::run(&spec).is_err_and(|refusal| refusal.message.is_empty()) {
+                panic!("a refusal without a word: {spec}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 1000);
+}
+
+/// Some part of a value, or the whole.
+fn pick_place<'a>(value: &'a mut Value, dice: &mut Rng) -> &'a mut Value {
+    let parts = match value {
+        Value::Array(list) => list.len(),
+        Value::Object(map) => map.len(),
+        _ => 0,
+    };
+    if parts == 0 || dice.below(10) == 0 {
+        return value;
+    }
+    let n = dice.below(parts as u32) as usize;
+    match value {
+        Value::Array(list) => pick_place(&mut list[n], dice),
+        Value::Object(map) => pick_place(map.values_mut().nth(n).expect("it has so many"), dice),
+        _ => unreachable!("it has no parts"),
+    }
 }

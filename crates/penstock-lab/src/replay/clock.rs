@@ -136,6 +136,7 @@ impl Machine {
     pub fn sleep_until(&mut self, moment: i64) {
         let last = moment + SLACK_NS + INTERRUPT_NS;
         while let Some(due) = self.next_interrupt().filter(|&due| due < last) {
+            let due = due.max(self.now + 1);
             self.interrupt(due);
             if due >= moment {
                 return;
@@ -145,7 +146,7 @@ impl Machine {
     }
     /// When the next qdisc's timer interrupts.
     fn next_interrupt(&self) -> Option<i64> {
-        self.tree.next_wakeup().map(|t| (t.as_ns() + INTERRUPT_NS).max(self.now))
+        self.tree.next_wakeup().map(|t| t.as_ns().saturating_add(INTERRUPT_NS))
     }
     /// A timer interrupt: all timers that are due go off, and the device is asked once if there were any.
     fn interrupt(&mut self, at: i64) {

@@ -105,8 +105,8 @@ impl Spec {
             return Err(Diagnostic::error(format!("hold_s {hold_s} is not in 0..59")));
         }
         let drain_s = number(spec, "", "drain_s")?.unwrap_or(60.0);
-        if !(0.0..1e9).contains(&drain_s) {
-            return Err(Diagnostic::error(format!("drain_s {drain_s} is not in 0..1000000000")));
+        if !(0.0..=86_400.0).contains(&drain_s) {
+            return Err(Diagnostic::error(format!("drain_s {drain_s} is not in 0..86400")));
         }
         Ok(Spec {
             setup: setup(spec)?,

@@ -14,7 +14,15 @@ use std::process::ExitCode;
 
 /// A laboratory for Linux traffic control: machines, links, the commands you would type, and what comes of them.
 #[derive(Parser)]
-#[command(name = "penstock", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "penstock",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    after_help = "Try:  penstock run examples/home-line.toml\n      \
+                        penstock tc qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms\n      \
+                        penstock tc -s qdisc show"
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

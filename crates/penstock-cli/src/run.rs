@@ -106,11 +106,24 @@ fn summary(outcome: &Outcome) -> String {
             text.push_str(&part);
         }
     }
+    text.push_str(&last_words(outcome));
     for failure in &r.setup_failures {
         text.push_str(&format!(
             "\nrefused on {}: {}\n  {}\n",
             failure.host, failure.command, failure.message
         ));
+    }
+    text
+}
+
+/// What programs that failed said last.
+fn last_words(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    let failed = |exit: Option<i32>| exit.is_some_and(|status| status != 0);
+    for (app, output) in outcome.record.apps.iter().zip(&outcome.outputs) {
+        if let Some(line) = output.lines().rfind(|l| failed(app.exit) && !l.trim().is_empty()) {
+            text.push_str(&format!("\nfailed: {} ({})\n  {}\n", app.name, app.run, line.trim_end()));
+        }
     }
     text
 }

@@ -61,6 +61,7 @@ pub fn parse(words: &[Word]) -> Result<Command, Failure> {
             "-e" | "--ignore" => command.ignore_unknown = true,
             "-w" | "--write" => write = true,
             "-qw" | "-wq" => (command.quiet, write) = (true, true),
+            "-h" | "--help" => return Err(Failure { stderr: USAGE.to_owned(), exit: 0 }),
             text if text.starts_with("--") && text.len() > 2 => {
                 let stderr = format!("sysctl: unrecognized option '{text}'\n{USAGE}");
                 return Err(Failure { stderr, exit: 1 });

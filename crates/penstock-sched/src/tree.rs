@@ -403,7 +403,12 @@ impl Tree {
             }
             self.node(req.handle)
         } else {
-            let here = if req.parent == Handle::ROOT { Some(&self.root) } else { self.leaf(req.parent)? };
+            let here = match req.parent {
+                Handle::ROOT => Some(&self.root),
+                // There is no ingress queue: its place is always empty.
+                Handle::INGRESS => None,
+                parent => self.leaf(parent)?,
+            };
             let here = here.filter(|n| n.handle != Handle::UNSPEC);
             match here {
                 Some(node) if req.handle != Handle::UNSPEC && node.handle == req.handle => Some(node),

@@ -113,6 +113,7 @@ impl Host {
     pub(super) fn sysctl(&mut self, line: &Line) -> Ran {
         let command = match sysctl::parse(&line.words) {
             Ok(command) => command,
+            Err(f) if f.exit == 0 => return Output { stdout: f.stderr, ..Output::default() },
             Err(f) => return Output::fail(f.stderr, f.exit, "sysctl -w net.ipv4.ip_forward=1"),
         };
         let before = self.sysctl.clone();

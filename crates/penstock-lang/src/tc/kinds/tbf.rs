@@ -163,8 +163,10 @@ fn sized(
     value: &str,
     cell: Option<u32>,
 ) -> Result<(u32, Option<u32>), Failure> {
+    // tc cuts the word at its slash while it reads it.
+    let shown = value.split('/').next().unwrap_or(value);
     let (size, log) =
-        num::size_and_cell(value, args.kernel()).ok_or_else(|| illegal(args, name, old_name, value, SIZE))?;
+        num::size_and_cell(value, args.kernel()).ok_or_else(|| illegal(args, name, old_name, shown, SIZE))?;
     Ok((size, log.or(cell)))
 }
 

@@ -163,7 +163,7 @@ impl Classifier for U32 {
         for table in tables.order.iter().map(|&t| &tables.slots[t]).filter(|t| t.prio == self.prio) {
             visit(table.handle, Options::new().with("divisor", table.divisor + 1));
             for n in table.buckets.iter().flatten() {
-                visit(n.handle, n.dump(tables));
+                visit(n.handle, n.dump(tables, self.kernel));
             }
         }
     }

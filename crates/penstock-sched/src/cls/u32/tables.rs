@@ -4,7 +4,7 @@
 
 use crate::cls::{Hit, Target};
 use crate::qdisc::Classful;
-use penstock_model::Options;
+use penstock_model::{Kernel, Options};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -127,7 +127,7 @@ pub(super) struct Knode {
 }
 
 impl Knode {
-    pub fn dump(&self, tables: &Tables) -> Options {
+    pub fn dump(&self, tables: &Tables, kernel: Kernel) -> Options {
         let mut o = Options::new().with("sel", self.sel.dump()).with("hash", self.handle & 0xffff_f000);
         if self.target.0.classid.0 != 0 {
             o = o.with("classid", self.target.0.classid.0);
@@ -145,6 +145,10 @@ impl Knode {
         }
         if !self.indev.0.is_empty() {
             o = o.with("indev", self.indev.0.as_str());
+        }
+        // Counters need CONFIG_CLS_U32_PERF: distributions set it today, the kernel the 2.6.35 profile stands for had it not.
+        if kernel == Kernel::V2_6_35 {
+            return o;
         }
         let hits = |k: &Key| Options::new().with("hits", k.hits.get());
         let pcnt = Options::new()

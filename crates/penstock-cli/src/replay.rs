@@ -25,7 +25,9 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         text = std::fs::read_to_string(&args.spec)
             .with_context(|| format!("cannot read {}", args.spec.display()))?;
     }
-    let spec = serde_json::from_str(&text).with_context(|| format!("{} is not JSON", args.spec.display()))?;
+    let name =
+        if args.spec.as_os_str() == "-" { "standard input".into() } else { args.spec.display().to_string() };
+    let spec = serde_json::from_str(&text).with_context(|| format!("{name} is not JSON"))?;
     let answer = match penstock_lab::replay::run(&spec) {
         Ok(answer) => answer,
         Err(fault) => return Ok(crate::run::refuse(&[fault])),

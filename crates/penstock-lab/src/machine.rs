@@ -99,12 +99,20 @@ impl Machine {
 
     fn write(&self, lines: &[String]) -> io::Result<()> {
         let new = self.folder.join(format!(".journal.new-{}", std::process::id()));
-        let mut file = File::create(&new)?;
-        for line in lines {
-            writeln!(file, "{}", serde_json::Value::from(line.as_str()))?;
+        let text: String =
+            lines.iter().map(|l| format!("{}\n", serde_json::Value::from(l.as_str()))).collect();
+        let write = || {
+            let mut file = File::create(&new)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&new, self.path())
+        };
+        let done = write();
+        if done.is_err() {
+            // On a full disk half a file would only take room.
+            let _ = fs::remove_file(&new);
         }
-        file.sync_all()?;
-        fs::rename(&new, self.path())
+        done
     }
 }
 
@@ -233,8 +241,9 @@ pub fn advice(output: &Output) -> String {
     let with_help = output.diagnostics.iter().filter(|d| !d.help.is_empty());
     let lines = with_help.map(|d: &Diagnostic| {
         let shown = d.to_string();
-        // The first line is the tool's, and has been printed.
-        shown.split_once('\n').map(|(_, rest)| format!("{rest}\n")).unwrap_or_default()
+        // The message is the tool's, and has been printed.
+        let ours = shown.lines().skip(d.message.lines().count().max(1));
+        ours.map(|line| format!("{line}\n")).collect::<String>()
     });
     lines.collect()
 }

@@ -30,6 +30,8 @@ pub struct Run {
     pub apps: Vec<AppRun>,
     /// Largest `qlen` seen of a qdisc while sampling: (host, device, handle) to packets.
     pub qlen_max: BTreeMap<(String, String, String), u64>,
+    /// Throughput of a class over time: (host, device, classid) to samples of seconds and bit/s.
+    pub class_rates: BTreeMap<(String, String, String), Vec<(f64, f64)>>,
     /// Share of each host's processor that packets took over the run, 0 to 1, where a cost was given.
     pub processor: BTreeMap<String, f64>,
 }
@@ -79,6 +81,19 @@ impl Evidence {
         let app = self.app(experiment, host, run, nth)?;
         app.rtt_mean_ms
             .ok_or_else(|| format!("{experiment}: `{run}` on {host} got no answer: {}", app.text.trim()))
+    }
+    /// Mean throughput of a class of U4's eth0 between two moments of the run (seconds), Mbit/s.
+    ///
+    /// # Errors
+    /// It was not sampled then.
+    pub fn class_mbit(&self, experiment: &str, classid: &str, from: f64, to: f64) -> Result<f64, Missing> {
+        let key = ("U4".to_owned(), "eth0".to_owned(), classid.to_owned());
+        let samples = self.run(experiment)?.class_rates.get(&key).map_or(&[][..], Vec::as_slice);
+        let picked: Vec<f64> = samples.iter().filter(|s| s.0 > from && s.0 <= to).map(|s| s.1).collect();
+        if picked.is_empty() {
+            return Err(format!("{experiment}: class {classid} was not sampled between {from} and {to} s"));
+        }
+        Ok(picked.iter().sum::<f64>() / picked.len() as f64 / 1e6)
     }
     /// The objects in the `nth` output of a `tc -s … show` command.
     ///

@@ -287,6 +287,12 @@ fn summarise(outcome: &Outcome) -> Run {
         run.processor.extend(host.processor_share.map(|share| (host.name.clone(), share)));
     }
     for device in &record.devices {
+        for class in &device.classes {
+            let object = format!("{} class {}", device.dev, class.classid);
+            let points = outcome.series.points(&device.host, &object, "throughput_bit_s");
+            run.class_rates
+                .insert((device.host.clone(), device.dev.clone(), class.classid.clone()), points.to_vec());
+        }
         for qdisc in &device.qdiscs {
             let object = format!("{} {} {}", device.dev, qdisc.kind, qdisc.handle);
             let points = outcome.series.points(&device.host, &object, "qlen_packets");

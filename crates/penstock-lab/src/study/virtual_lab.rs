@@ -755,13 +755,15 @@ fn vl44(e: &Evidence) -> Verdict {
 }
 
 fn vl45(e: &Evidence) -> Verdict {
-    let m = rows(e, LONG_5002, 24.0, 30.0)?;
-    Ok(J::of(
-        (m - 3.0).abs() < 0.25,
-        "3.05 Mbit/s from 24 s on",
-        mbit(&[m]),
-        "mean of the rows from 24 to 30 s",
-    ))
+    let x = "10.2-priority-5mbit";
+    let printed = rows(e, LONG_5002, 24.0, 30.0)?;
+    // What the class took in, headers included, in seconds of the run (the client started at 1 s, 5001 ended by 22 s).
+    let (both, alone) = (e.class_mbit(x, "1:20", 14.0, 21.0)?, e.class_mbit(x, "1:20", 23.0, 30.0)?);
+    let measured = format!(
+        "class 1:20 takes {both:.2} Mbit/s beside 5001 and {alone:.2} after it; iperf's rows {printed:.2}"
+    );
+    let note = "judged on the class: iperf's rows tell when the socket took 8 KB writes (the study's last row, too, is 2.56)";
+    Ok(J::of((alone - 3.0).abs() < 0.15 && both < 2.75, "3.05 Mbit/s from 24 s on", measured, note))
 }
 
 fn vl46(e: &Evidence) -> Verdict {

@@ -121,7 +121,9 @@ fn last_words(outcome: &Outcome) -> String {
     let mut text = String::new();
     let failed = |exit: Option<i32>| exit.is_some_and(|status| status != 0);
     for (app, output) in outcome.record.apps.iter().zip(&outcome.outputs) {
-        if let Some(line) = output.lines().rfind(|l| failed(app.exit) && !l.trim().is_empty()) {
+        // Advice on options does not say what went wrong.
+        let tells = |l: &&str| !l.trim().is_empty() && !l.starts_with("Usage:") && !l.starts_with("Try `");
+        if let Some(line) = output.lines().filter(|_| failed(app.exit)).rfind(tells) {
             text.push_str(&format!("\nfailed: {} ({})\n  {}\n", app.name, app.run, line.trim_end()));
         }
     }

@@ -163,8 +163,13 @@ fn sized(
     value: &str,
     cell: Option<u32>,
 ) -> Result<(u32, Option<u32>), Failure> {
-    // tc cuts the word at its slash while it reads it.
-    let shown = value.split('/').next().unwrap_or(value);
+    // tc cuts the word at its slash and mends it when it has read two numbers.
+    let shown = match value.split_once('/') {
+        Some((size, cell)) if num::size(size, args.kernel()).is_none() || cell.parse::<u32>().is_err() => {
+            size
+        }
+        _ => value,
+    };
     let (size, log) =
         num::size_and_cell(value, args.kernel()).ok_or_else(|| illegal(args, name, old_name, shown, SIZE))?;
     Ok((size, log.or(cell)))

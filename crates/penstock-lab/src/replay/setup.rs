@@ -93,7 +93,7 @@ fn with_ifindex(req: &FilterRequest) -> FilterRequest {
 }
 
 /// Only the device under test has qdiscs here.
-fn on<'a>(dev: &'a Option<String>) -> Result<Option<&'a str>, Failure> {
+fn on(dev: &Option<String>) -> Result<Option<&str>, Failure> {
     match dev.as_deref() {
         Some(DEV) | None => Ok(dev.as_deref()),
         Some("v1" | "lo") => {

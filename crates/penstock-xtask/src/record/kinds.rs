@@ -84,9 +84,9 @@ impl Service {
         if !self.alone() {
             let bits = self.rate * 8;
             let text = match bits {
-                b if b % 1_000_000_000 == 0 => format!("{}gbit", b / 1_000_000_000),
-                b if b % 1_000_000 == 0 => format!("{}mbit", b / 1_000_000),
-                b if b % 1000 == 0 => format!("{}kbit", b / 1000),
+                b if b.is_multiple_of(1_000_000_000) => format!("{}gbit", b / 1_000_000_000),
+                b if b.is_multiple_of(1_000_000) => format!("{}mbit", b / 1_000_000),
+                b if b.is_multiple_of(1000) => format!("{}kbit", b / 1000),
                 b => format!("{b}bit"),
             };
             m.insert("rate".into(), json!(text));
@@ -147,13 +147,13 @@ fn pfifo_fast(d: &mut Dice) -> Value {
     let mut setup = Vec::new();
     let txq = d.chance(50);
     if txq {
-        setup.push(format!("ip link set dev $DEV txqueuelen {}", d.range(1, 20)));
+        setup.push(format!("ip link set dev $DEV txqueuelen {}", d.scale(1, 150)));
     }
     setup.push("qdisc add dev $DEV $PARENT handle 1: pfifo_fast".to_owned());
     if txq && d.chance(15) {
-        setup.push(format!("ip link set dev $DEV txqueuelen {}", d.range(1, 20)));
+        setup.push(format!("ip link set dev $DEV txqueuelen {}", d.scale(1, 150)));
     }
-    let packets = sequence(d, s.traffic(120, 5, true), |d, m| {
+    let packets = sequence(d, s.traffic(600, 5, true), |d, m| {
         if d.chance(50) {
             m.insert("priority".into(), json!(d.range(0, 17)));
         } else if d.chance(70) {

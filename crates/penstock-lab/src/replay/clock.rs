@@ -53,6 +53,8 @@ pub struct Machine {
     pub arrivals: Vec<Arrival>,
     now: i64,
     rng: Rng,
+    /// As the dice lay at the start.
+    unthrown: Rng,
     drops: Ledger,
     pool: Pool,
 }
@@ -60,14 +62,20 @@ pub struct Machine {
 impl Machine {
     /// A machine with one device that is up; its clock stands at `now`.
     pub fn new(device: Device, now: i64, seed: u64) -> Machine {
+        let rng = Rng::named(seed, "replay");
         Machine {
             tree: Tree::without_queue(device),
             arrivals: Vec::new(),
             now,
-            rng: Rng::named(seed, "replay"),
+            unthrown: rng.clone(),
+            rng,
             drops: Ledger::new(),
             pool: Pool::new(),
         }
+    }
+    /// Whether any queue threw dice.
+    pub fn threw_dice(&self) -> bool {
+        self.rng.clone().next_u64() != self.unthrown.clone().next_u64()
     }
     /// The moment, without looking at a clock.
     pub fn now(&self) -> i64 {

@@ -6,12 +6,12 @@
 
 use super::{Netfilter, TableState};
 use penstock_lang::iptables::{
-    self as ipt, Action, Chain, Command, Counted, Failure, Listing, Rule, Table, Target, Verdict,
+    self as ipt, Action, Chain, Command, Counted, Failure, Listing, Match, Rule, Table, Target, Verdict,
 };
 use penstock_model::Kernel;
 
-/// Names that can never be a user's chain.
-const TARGETS: [&str; 8] = ["ACCEPT", "DROP", "RETURN", "QUEUE", "MARK", "TOS", "DSCP", "CLASSIFY"];
+/// Names that can never be a user's chain. Those of extensions the parser refuses.
+const TARGETS: [&str; 4] = ["ACCEPT", "DROP", "RETURN", "QUEUE"];
 
 fn no_chain(name: &str) -> Failure {
     let help = format!("there is no chain {name} in this table; iptables -N {name} makes one");
@@ -37,6 +37,17 @@ impl Netfilter {
         self.load(command.table);
         Ok(printed)
     }
+}
+
+/// `limit_mt_check`: whether burst times cost leaves 32 bits, both as numbers of the rule (ten thousandths of a second a
+/// packet) and as the kernel's credits, 32 for a tick of 1 ms (HZ 1000; at HZ 250 it comes to the same).
+fn limit_overflows(amount: u32, per_s: u32, burst: u32) -> bool {
+    let credits = |user: u32| match user > u32::MAX / 32_000 {
+        true => (user / 10_000).wrapping_mul(32_000),
+        false => user * 32_000 / 10_000,
+    };
+    let average = (u64::from(per_s) * 10_000 / u64::from(amount.max(1))) as u32;
+    burst == 0 || credits(average.wrapping_mul(burst)) < credits(average)
 }
 
 impl TableState {
@@ -67,11 +78,13 @@ impl TableState {
                 self.compile();
             }
             Action::Delete(chain, rule) | Action::Check(chain, rule) => {
-                let at = self.for_rule(chain, rule, kernel)?;
+                let bad_rule = |help: &str| {
+                    Failure::kernel("Bad rule (does a matching rule exist in that chain?)", help)
+                };
+                self.targets_there(rule, kernel)?;
+                let at = self.index(chain).ok_or_else(|| bad_rule("there is no chain of this name"))?;
                 let Some(place) = self.chains[at].rules.iter().position(|c| c.rule == *rule) else {
-                    let help = "compare with iptables -S: every part of the rule counts";
-                    let message = "Bad rule (does a matching rule exist in that chain?)";
-                    return Err(Failure::kernel(message, help));
+                    return Err(bad_rule("compare with iptables -S: every part of the rule counts"));
                 };
                 if matches!(action, Action::Delete(..)) {
                     self.chains[at].rules.remove(place);
@@ -88,9 +101,9 @@ impl TableState {
                 rules.remove(*number as usize - 1);
                 self.compile();
             }
-            Action::NewChain(name) => self.new_chain(name, kernel)?,
-            Action::DeleteChain(Some(name)) => self.delete_chain(name)?,
-            Action::DeleteChain(None) => self.delete_all_chains()?,
+            Action::NewChain(name) => self.new_chain(name)?,
+            Action::DeleteChain(Some(name)) => self.delete_chain(name, kernel)?,
+            Action::DeleteChain(None) => self.delete_all_chains(kernel)?,
             Action::Rename(old, new) => self.rename(old, new)?,
             Action::Flush(chain) => {
                 for at in self.selected(chain.as_deref())? {
@@ -134,6 +147,34 @@ impl TableState {
 
     /// The chain a rule goes to, once all it names is there and may stand there.
     fn for_rule(&self, chain: &str, rule: &Rule, kernel: Kernel) -> Result<usize, Failure> {
+        self.targets_there(rule, kernel)?;
+        let at = self.index(chain).ok_or_else(|| no_chain(chain))?;
+        let mangle_only = match rule.target {
+            Target::Tos { .. } | Target::Dscp(_) => true,
+            Target::Classify(_) => kernel == Kernel::V2_6_35,
+            _ => false,
+        };
+        if mangle_only && self.table != Table::Mangle {
+            let help = format!("{} works in the mangle table alone: -t mangle", rule.target.name());
+            return Err(Failure::invalid(&help));
+        }
+        if matches!(rule.target, Target::Classify(_)) && matches!(chain, "PREROUTING" | "INPUT") {
+            return Err(Failure::invalid("CLASSIFY works in OUTPUT, FORWARD and POSTROUTING"));
+        }
+        for m in &rule.matches {
+            if let Match::Limit { amount, per_s, burst } = m
+                && limit_overflows(*amount, *per_s, *burst)
+            {
+                let help =
+                    "burst times the gap between packets is too long; take a smaller --limit-burst, not 0";
+                return Err(Failure::kernel("Numerical result out of range", help));
+            }
+        }
+        Ok(at)
+    }
+
+    /// All a rule jumps to is there.
+    fn targets_there(&self, rule: &Rule, kernel: Kernel) -> Result<(), Failure> {
         let target = match &rule.target {
             Target::Jump(name) if self.user_chain(name).is_none() => Some((name, false)),
             Target::Goto(name) if self.user_chain(name).is_none() => Some((name, true)),
@@ -151,20 +192,7 @@ impl TableState {
             }
             return Err(Failure::no_target(kernel, name));
         }
-        let at = self.index(chain).ok_or_else(|| no_chain(chain))?;
-        let mangle_only = match rule.target {
-            Target::Tos { .. } | Target::Dscp(_) => true,
-            Target::Classify(_) => kernel == Kernel::V2_6_35,
-            _ => false,
-        };
-        if mangle_only && self.table != Table::Mangle {
-            let help = format!("{} works in the mangle table alone: -t mangle", rule.target.name());
-            return Err(Failure::invalid(&help));
-        }
-        if matches!(rule.target, Target::Classify(_)) && matches!(chain, "PREROUTING" | "INPUT") {
-            return Err(Failure::invalid("CLASSIFY works in OUTPUT, FORWARD and POSTROUTING"));
-        }
-        Ok(at)
+        Ok(())
     }
 
     fn user_chain(&self, name: &str) -> Option<usize> {
@@ -176,16 +204,7 @@ impl TableState {
         self.compile();
     }
 
-    fn new_chain(&mut self, name: &str, kernel: Kernel) -> Result<(), Failure> {
-        if TARGETS.contains(&name) {
-            // `-N MARK` would hide the target.
-            let help = "choose another name";
-            if TARGETS[..4].contains(&name) {
-                return Err(Failure::kernel("Chain already exists", help));
-            }
-            let message = "chain name may not clash with target name\n";
-            return Err(Failure::parameter(kernel, 0, message, help));
-        }
+    fn new_chain(&mut self, name: &str) -> Result<(), Failure> {
         if self.index(name).is_some() {
             return Err(Failure::kernel("Chain already exists", "iptables -F empties it"));
         }
@@ -204,11 +223,14 @@ impl TableState {
         self.compile();
     }
 
-    fn delete_chain(&mut self, name: &str) -> Result<(), Failure> {
+    fn delete_chain(&mut self, name: &str, kernel: Kernel) -> Result<(), Failure> {
         let at = self.index(name).ok_or_else(|| no_chain(name))?;
         let chain = &self.chains[at];
         if chain.policy.is_some() {
-            return Err(Failure::kernel("Can't delete built-in chain", ""));
+            return Err(match kernel {
+                Kernel::V2_6_35 => Failure::kernel("Can't delete built-in chain", ""),
+                Kernel::V6_12 => Failure::invalid("built-in chains stay; iptables -F empties one"),
+            });
         }
         if chain.references > 0 {
             return Err(Failure::kernel("Too many links", "delete the rules that jump to it first"));
@@ -221,14 +243,14 @@ impl TableState {
         Ok(())
     }
     /// `-X` alone: every chain of the user's, and the first that cannot go stops all.
-    fn delete_all_chains(&mut self) -> Result<(), Failure> {
+    fn delete_all_chains(&mut self, kernel: Kernel) -> Result<(), Failure> {
         let names: Vec<String> =
             self.chains.iter().filter(|c| c.policy.is_none()).map(|c| c.name.clone()).collect();
-        names.iter().try_for_each(|name| self.delete_chain(name))
+        names.iter().try_for_each(|name| self.delete_chain(name, kernel))
     }
 
     fn rename(&mut self, old: &str, new: &str) -> Result<(), Failure> {
-        if TARGETS[..4].contains(&new) || self.index(new).is_some() {
+        if TARGETS.contains(&new) || self.index(new).is_some() {
             return Err(Failure::kernel("File exists", "there is a chain of this name"));
         }
         let Some(at) = self.user_chain(old) else { return Err(no_chain(old)) };
@@ -272,20 +294,19 @@ impl TableState {
         let verdict = match policy {
             "ACCEPT" => Verdict::Accept,
             "DROP" => Verdict::Drop,
-            _ => return Err(Failure::kernel("Bad policy name", "ACCEPT or DROP")),
+            _ => {
+                let message = "Bad policy name. Run `dmesg' for more information";
+                return Err(Failure::kernel(message, "ACCEPT or DROP"));
+            }
         };
         self.chains[at].policy = Some(verdict);
         Ok(())
     }
 
-    /// A packet must come to an end: no chain may be reached from itself, and no chain from a hook where one of its
-    /// targets may not stand.
+    /// A packet must come to an end: no chain a hook leads to may be reached from itself, and no chain from a hook where
+    /// one of its targets may not stand. Chains no hook leads to may be in a circle, as in the kernel.
     fn check_loops(&self) -> Result<(), Failure> {
         for start in 0..self.built_in_count() {
-            let mut path = Vec::new();
-            self.walk(start, start, &mut path)?;
-        }
-        for start in self.built_in_count()..self.chains.len() {
             let mut path = Vec::new();
             self.walk(start, start, &mut path)?;
         }

@@ -29,6 +29,8 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
         zero: None,
         loaded: Vec::new(),
         target: None,
+        given: Vec::new(),
+        addresses: Vec::new(),
         goto: false,
         invert: false,
         said: None,
@@ -61,6 +63,9 @@ enum Loaded {
     Comment,
 }
 
+/// `-j`: its word's place, the name, and what each option of it that was seen makes of it.
+type Named = (usize, String, Vec<(String, Target)>);
+
 struct Parser<'a> {
     words: &'a [Word],
     at: usize,
@@ -70,10 +75,14 @@ struct Parser<'a> {
     rule: Rule,
     listing: Listing,
     zero: Option<Option<String>>,
-    /// Extension, its place in the rule's matches, whether any of its options was seen.
-    loaded: Vec<(Loaded, usize, bool)>,
-    /// The target's name and, once its option was seen, the target.
-    target: Option<(usize, String, Option<Target>)>,
+    /// Extension, its place in the rule's matches, its options that were seen.
+    loaded: Vec<(Loaded, usize, Vec<&'static str>)>,
+    /// The target named, not yet whole.
+    target: Option<Named>,
+    /// Letters of the options given that are not legal with every command, and where each stands.
+    given: Vec<(char, usize)>,
+    /// `-s` and `-d`, which are looked at last.
+    addresses: Vec<(char, usize, String, bool)>,
     goto: bool,
     invert: bool,
     said: Option<String>,
@@ -135,6 +144,42 @@ pub(super) const PROTOCOLS: &[(&str, u8)] = &[
     ("vrrp", 112),
 ];
 
+/// The long options of the program itself.
+const LONG: &[(&str, char)] = &[
+    ("append", 'A'),
+    ("delete", 'D'),
+    ("check", 'C'),
+    ("insert", 'I'),
+    ("replace", 'R'),
+    ("list", 'L'),
+    ("list-rules", 'S'),
+    ("flush", 'F'),
+    ("zero", 'Z'),
+    ("new-chain", 'N'),
+    ("delete-chain", 'X'),
+    ("rename-chain", 'E'),
+    ("policy", 'P'),
+    ("source", 's'),
+    ("src", 's'),
+    ("destination", 'd'),
+    ("dst", 'd'),
+    ("protocol", 'p'),
+    ("in-interface", 'i'),
+    ("out-interface", 'o'),
+    ("jump", 'j'),
+    ("goto", 'g'),
+    ("table", 't'),
+    ("match", 'm'),
+    ("numeric", 'n'),
+    ("verbose", 'v'),
+    ("exact", 'x'),
+    ("fragments", 'f'),
+    ("version", 'V'),
+    ("help", 'h'),
+    ("line-numbers", '0'),
+    ("wait", 'w'),
+];
+
 impl Parser<'_> {
     fn fail<T>(&self, word: usize, message: impl AsRef<str>, help: &str) -> Parsed<T> {
         Err(Failure::parameter(self.kernel, word, message, help))
@@ -163,7 +208,7 @@ impl Parser<'_> {
     fn invertible(&mut self, option: &str) -> Parsed<(String, bool)> {
         let mut invert = std::mem::take(&mut self.invert);
         let mut value = self.value(option)?;
-        if value == "!" {
+        if value == "!" && self.old() {
             if invert {
                 return self.fail(self.at - 1, "Multiple `!' flags not allowed", "take one off");
             }
@@ -213,10 +258,10 @@ impl Parser<'_> {
             };
             return self.long_option(here, &name, attached);
         }
-        if self.old() {
-            return self.fail(here, format!("Bad argument `{word}'"), "");
-        }
-        self.fail(here, format!("Bad argument `{word}'"), "an option begins with - or --")
+        let mut f = Failure::parameter(self.kernel, here, "", "an option begins with - or --");
+        let hint = f.stderr.lines().nth(1).unwrap_or("").to_owned();
+        f.stderr = format!("Bad argument `{word}'\n{hint}\n");
+        Err(f)
     }
 
     fn short_options(&mut self, here: usize, letters: &str) -> Parsed {
@@ -237,40 +282,7 @@ impl Parser<'_> {
     }
 
     fn long_option(&mut self, here: usize, name: &str, attached: Option<String>) -> Parsed {
-        const LONG: &[(&str, char)] = &[
-            ("append", 'A'),
-            ("delete", 'D'),
-            ("check", 'C'),
-            ("insert", 'I'),
-            ("replace", 'R'),
-            ("list", 'L'),
-            ("list-rules", 'S'),
-            ("flush", 'F'),
-            ("zero", 'Z'),
-            ("new-chain", 'N'),
-            ("delete-chain", 'X'),
-            ("rename-chain", 'E'),
-            ("policy", 'P'),
-            ("source", 's'),
-            ("src", 's'),
-            ("destination", 'd'),
-            ("dst", 'd'),
-            ("protocol", 'p'),
-            ("in-interface", 'i'),
-            ("out-interface", 'o'),
-            ("jump", 'j'),
-            ("goto", 'g'),
-            ("table", 't'),
-            ("match", 'm'),
-            ("numeric", 'n'),
-            ("verbose", 'v'),
-            ("exact", 'x'),
-            ("fragments", 'f'),
-            ("version", 'V'),
-            ("help", 'h'),
-            ("line-numbers", '0'),
-            ("wait", 'w'),
-        ];
+        let name = &self.whole_name(name);
         if self.extension_option(here, name, attached.clone())? {
             return Ok(());
         }
@@ -316,7 +328,11 @@ impl Parser<'_> {
             return self.fail(here, message, help);
         }
         if name.starts_with('-') || name.starts_with('!') {
-            return self.fail(here, "chain name not allowed to start with `-' or `!'\n", help);
+            let first = &name[..1];
+            return self.fail(here, format!("chain name not allowed to start with `{first}'\n"), help);
+        }
+        if targets::is_target(name) {
+            return self.fail(here, "chain name may not clash with target name\n", help);
         }
         let bad = name.chars().any(char::is_whitespace);
         if bad || name.is_empty() {
@@ -337,8 +353,17 @@ impl Parser<'_> {
             };
         }
         if self.invert && !"psdiof".contains(letter) {
-            let option = if letter == '0' { "line-numbers".to_owned() } else { letter.to_string() };
-            return self.fail(here, format!("unexpected ! flag before --{option}"), "take it off");
+            let message = match letter {
+                'm' => "unexpected ! flag before --match".to_owned(),
+                't' => "unexpected ! flag before --table".to_owned(),
+                'j' | 'g' | 'n' | 'v' | 'x' | '0' | 'c' if !self.old() => {
+                    format!("cannot have ! before -{}", if letter == 'g' { 'j' } else { letter })
+                }
+                '0' => "unexpected ! flag before --line-numbers".to_owned(),
+                _ if !self.old() => "unexpected '!' flag".to_owned(),
+                _ => format!("unexpected ! flag before --{letter}"),
+            };
+            return self.fail(here, message, "take it off");
         }
         match letter {
             'A' | 'C' | 'N' => {
@@ -419,13 +444,8 @@ impl Parser<'_> {
                         self.invertible(&option)?
                     }
                 };
-                let addr = self.address(self.at - 1, &text, invert)?;
-                let slot = if letter == 's' { &mut self.rule.src } else { &mut self.rule.dst };
-                if slot.is_some() {
-                    return self.fail(here, format!("multiple -{letter} flags not allowed"), "take one off");
-                }
-                // 0.0.0.0/0 is no condition at all.
-                *slot = addr;
+                self.give(here, letter)?;
+                self.addresses.push((letter, self.at - 1, text, invert));
             }
             'i' | 'o' => {
                 let invert = std::mem::take(&mut self.invert);
@@ -437,13 +457,11 @@ impl Parser<'_> {
                     }
                 };
                 let iface = self.iface(self.at - 1, &text, invert)?;
-                let slot = if letter == 'i' { &mut self.rule.input } else { &mut self.rule.output };
-                if slot.is_some() {
-                    return self.fail(here, format!("multiple -{letter} flags not allowed"), "take one off");
-                }
-                *slot = iface;
+                self.give(here, letter)?;
+                *(if letter == 'i' { &mut self.rule.input } else { &mut self.rule.output }) = iface;
             }
             'f' => {
+                self.give(here, 'f')?;
                 self.rule.fragment = Some(std::mem::take(&mut self.invert));
             }
             'm' => {
@@ -452,16 +470,23 @@ impl Parser<'_> {
             }
             'j' | 'g' => {
                 let name = value!();
-                if self.target.is_some() {
-                    return self.fail(here, "multiple -j flags not allowed", "a rule has one target");
-                }
+                self.give(here, 'j')?;
                 self.goto = letter == 'g';
-                self.target = Some((self.at - 1, name, None));
+                self.target = Some((self.at - 1, name, Vec::new()));
             }
-            'n' => self.listing.numeric = true,
+            'n' => {
+                self.give(here, 'n')?;
+                self.listing.numeric = true;
+            }
             'v' => self.listing.verbose = true,
-            'x' => self.listing.exact = true,
-            '0' => self.listing.line_numbers = true,
+            'x' => {
+                self.give(here, 'x')?;
+                self.listing.exact = true;
+            }
+            '0' => {
+                self.give(here, '0')?;
+                self.listing.line_numbers = true;
+            }
             'w' | 'W' => {
                 let digits = |w: &&Word| w.text.bytes().all(|b| b.is_ascii_digit());
                 if attached.is_none() && self.words.get(self.at).filter(digits).is_some() {
@@ -469,6 +494,7 @@ impl Parser<'_> {
                 }
             }
             'c' => {
+                self.give(here, 'c')?;
                 for part in ["packet", "byte"] {
                     let text = self.value(&option)?;
                     if text.parse::<u64>().is_err() {
@@ -521,7 +547,10 @@ impl Parser<'_> {
                 None => match parse_u32(&text).filter(|&n| n <= 255) {
                     Some(n) => n as u8,
                     None => {
-                        let message = format!("unknown protocol `{lower}' specified");
+                        let message = match self.old() {
+                            true => format!("unknown protocol `{lower}' specified"),
+                            false => format!("unknown protocol \"{lower}\" specified"),
+                        };
                         return self.fail(self.at - 1, message, "tcp, udp, icmp, all, or a number");
                     }
                 },
@@ -530,9 +559,7 @@ impl Parser<'_> {
         if number == 0 && invert {
             return self.fail(here, "rule would never match protocol", "");
         }
-        if self.rule.protocol.is_some() {
-            return self.fail(here, "multiple -p flags not allowed", "take one off");
-        }
+        self.give(here, 'p')?;
         if number != 0 {
             self.rule.protocol = Some((number, invert));
         }
@@ -583,9 +610,6 @@ impl Parser<'_> {
             Some(name) => (name, true),
             None => (text, false),
         };
-        if wildcard && name.is_empty() && !invert {
-            return Ok(None);
-        }
         Ok(Some(Iface { name: name.to_owned(), wildcard, invert }))
     }
 
@@ -596,6 +620,12 @@ impl Parser<'_> {
         let Some(verb) = self.verb.take() else {
             return self.fail(0, "no command specified", "-A, -I, -D, -N, -F, -L, -S, …");
         };
+        self.legal(&verb)?;
+        for (letter, at, text, invert) in std::mem::take(&mut self.addresses) {
+            // 0.0.0.0/0 is no condition at all.
+            let addr = self.address(at, &text, invert)?;
+            *(if letter == 's' { &mut self.rule.src } else { &mut self.rule.dst }) = addr;
+        }
         let chain = verb.chain.clone();
         if matches!(verb.letter, 'A' | 'I' | 'D' | 'R' | 'C') {
             if verb.letter == 'D' && verb.number.is_some() {
@@ -613,10 +643,6 @@ impl Parser<'_> {
             };
             return Ok(Command { table: self.table, action });
         }
-        if self.rule != Rule::default() || self.target.is_some() {
-            let message = "Illegal option `-j' with this command\n".to_owned();
-            return self.fail(verb.word, message, "a rule belongs to -A, -I, -D, -R or -C");
-        }
         self.listing.chain = chain.clone();
         self.listing.number = verb.number;
         self.listing.zero = self.zero.is_some();
@@ -631,6 +657,33 @@ impl Parser<'_> {
             _ => Action::List(self.listing),
         };
         Ok(Command { table: self.table, action })
+    }
+
+    /// Notes an option that may be given once (`set_option`).
+    fn give(&mut self, here: usize, letter: char) -> Parsed {
+        if self.given.iter().any(|g| g.0 == letter) {
+            return self.fail(here, format!("multiple -{letter} flags not allowed"), "take one off");
+        }
+        self.given.push((letter, here));
+        Ok(())
+    }
+
+    /// `generic_opt_check`: which options go with which command.
+    fn legal(&self, verb: &Verb) -> Parsed {
+        let (illegal, help) = match verb.letter {
+            'D' if verb.number.is_some() => ("nsdpjxio0cf", "a rule's number says it all"),
+            'A' | 'I' | 'R' => ("nx0", "it belongs to -L"),
+            'D' | 'C' => ("nx0c", "it belongs to -L"),
+            'L' => ("sdpjiocf", "a rule belongs to -A, -I, -D, -R or -C"),
+            'P' => ("nsdpjxio0f", "a rule belongs to -A, -I, -D, -R or -C"),
+            _ => ("nsdpjxio0cf", "a rule belongs to -A, -I, -D, -R or -C; -n, -x and --line-numbers to -L"),
+        };
+        for letter in illegal.chars() {
+            if let Some(&(_, at)) = self.given.iter().find(|g| g.0 == letter) {
+                return self.fail(at, format!("Illegal option `-{letter}' with this command\n"), help);
+            }
+        }
+        Ok(())
     }
 
     fn finish_rule(&mut self, verb: &Verb) -> Parsed<Rule> {

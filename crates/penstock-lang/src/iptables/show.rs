@@ -135,7 +135,7 @@ fn line(out: &mut String, counted: &Counted, number: u32, l: &Listing, kernel: K
     }
     let mut words = Vec::new();
     if matches!(rule.target, Target::Goto(_)) {
-        words.push("[goto]".to_owned());
+        out.push_str("[goto] ");
     }
     words.extend(rule.matches.iter().filter_map(|m| show_match(m, l.numeric, old)));
     words.extend(show_target(&rule.target, l.numeric, old));
@@ -283,7 +283,7 @@ fn show_match(m: &Match, numeric: bool, old: bool) -> Option<String> {
                 None if old => {
                     format!("tos match {}0x{value:02x}/0x{mask:02x}", if *invert { "!" } else { "" })
                 }
-                None => format!("tos match{not}0x{value:02x}/0x{mask:02x}"),
+                None => format!("tos match{}0x{value:02x}/0x{mask:02x}", if *invert { "!" } else { "" }),
             }
         }
         Match::Length { min, max, invert } if min == max => format!("length {}{min}", not(invert)),
@@ -320,7 +320,13 @@ fn show_target(t: &Target, numeric: bool, old: bool) -> Option<String> {
             }
         }
         Target::Tos { value, mask } => match tos_name(*value, *mask).filter(|_| !numeric) {
-            Some(name) => format!("TOS set {name}"),
+            Some(name) if old => format!("TOS set {name}"),
+            // Word for word, blanks included.
+            Some(name) => format!(" TOS set{name}"),
+            None if old || numeric => format!("TOS set 0x{value:02x}/0x{mask:02x}"),
+            None if *value == 0 => format!("TOS and 0x{:02x}", !mask),
+            None if value == mask => format!("TOS or 0x{value:02x}"),
+            None if *mask == 0 => format!("TOS xor 0x{value:02x}"),
             None => format!("TOS set 0x{value:02x}/0x{mask:02x}"),
         },
         Target::Dscp(dscp) => format!("DSCP set 0x{dscp:02x}"),
@@ -378,7 +384,7 @@ fn save_rule(out: &mut String, rule: &Rule) {
         }
     }
     for (option, iface) in [("-i", &rule.input), ("-o", &rule.output)] {
-        if let Some(i) = iface {
+        if let Some(i) = iface.as_ref().filter(|i| !i.name.is_empty() || i.invert) {
             let _ = write!(out, "{} {option} {}", not(i.invert), i.text());
         }
     }

@@ -45,6 +45,70 @@ pub(in crate::iptables) const ICMP_NAMES: &[(&str, u8, u8, u8)] = &[
     ("timestamp-reply", 14, 0, 255),
 ];
 
+const MULTIPORT_NEEDS: &str = "multiport needs `-p tcp', `-p udp', `-p udplite', `-p sctp' or `-p dccp'";
+
+/// Options of two names under one of them.
+fn one_name(name: &str) -> &'static str {
+    const SAME: &[(&str, &str)] = &[
+        ("sport", "source-port"),
+        ("dport", "destination-port"),
+        ("syn", "tcp-flags"),
+        ("sports", "source-ports"),
+        ("dports", "destination-ports"),
+        ("ttl", "ttl-eq"),
+    ];
+    const ALONE: &[&str] =
+        &["icmp-type", "mark", "ports", "dscp", "dscp-class", "tos", "length", "ttl-lt", "ttl-gt", "limit"];
+    const REST: &[&str] = &["limit-burst", "comment"];
+    let same = SAME.iter().find(|(alias, whole)| *alias == name || *whole == name).map(|s| s.1);
+    same.or_else(|| ALONE.iter().chain(REST).find(|n| **n == name).copied()).unwrap_or("")
+}
+
+/// The only option that begins with `name`, unless it is one itself or several do.
+fn only(options: &mut Vec<&str>, name: &str) -> String {
+    options.sort_unstable();
+    options.dedup();
+    let mut like = options.iter().filter(|o| o.starts_with(name));
+    match (options.contains(&name), like.next(), like.next()) {
+        (false, Some(only), None) => (*only).to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+impl Loaded {
+    fn name(self) -> &'static str {
+        match self {
+            Loaded::Tcp => "tcp",
+            Loaded::Udp => "udp",
+            Loaded::Icmp => "icmp",
+            Loaded::Mark => "mark",
+            Loaded::Multiport => "multiport",
+            Loaded::Dscp => "dscp",
+            Loaded::Tos => "tos",
+            Loaded::Length => "length",
+            Loaded::Ttl => "ttl",
+            Loaded::Limit => "limit",
+            Loaded::Comment => "comment",
+        }
+    }
+    /// Its options in the order of its table.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Loaded::Tcp => &["source-port", "sport", "destination-port", "dport", "syn", "tcp-flags"],
+            Loaded::Udp => &["source-port", "sport", "destination-port", "dport"],
+            Loaded::Icmp => &["icmp-type"],
+            Loaded::Mark => &["mark"],
+            Loaded::Multiport => &["source-ports", "sports", "destination-ports", "dports", "ports"],
+            Loaded::Dscp => &["dscp", "dscp-class"],
+            Loaded::Tos => &["tos"],
+            Loaded::Length => &["length"],
+            Loaded::Ttl => &["ttl-lt", "ttl-gt", "ttl-eq", "ttl"],
+            Loaded::Limit => &["limit", "limit-burst"],
+            Loaded::Comment => &["comment"],
+        }
+    }
+}
+
 impl Parser<'_> {
     /// `-m NAME`.
     pub(super) fn load(&mut self, here: usize, name: &str) -> Parsed {
@@ -92,15 +156,54 @@ impl Parser<'_> {
             Loaded::Limit => Match::Limit { amount: 3, per_s: 3600, burst: 5 },
             Loaded::Comment => Match::Comment(String::new()),
         };
-        self.loaded.push((kind, self.rule.matches.len(), false));
+        self.loaded.push((kind, self.rule.matches.len(), Vec::new()));
         self.rule.matches.push(fresh);
     }
 
-    /// The place of the newest loaded extension of this kind in the rule's matches; notes that an option of it was seen.
-    fn of(&mut self, kind: Loaded) -> Option<usize> {
-        let entry = self.loaded.iter_mut().rev().find(|l| l.0 == kind)?;
-        entry.2 = true;
-        Some(entry.1)
+    /// The place of the newest loaded extension of this kind in the rule's matches; notes which option of it was seen,
+    /// and refuses it the second time.
+    fn of(&mut self, kind: Loaded, here: usize, name: &str) -> Parsed<Option<usize>> {
+        let Some(entry) = self.loaded.iter().rposition(|l| l.0 == kind) else { return Ok(None) };
+        let option = one_name(name);
+        if !self.old() && self.loaded[entry].2.contains(&option) {
+            let message = match kind {
+                Loaded::Tcp if option == "tcp-flags" => {
+                    "Only one of `--syn' or `--tcp-flags'  allowed".to_owned()
+                }
+                Loaded::Tcp => format!("Only one `--{option}' allowed"),
+                _ => format!("{}: option \"--{option}\" can only be used once.\n", kind.name()),
+            };
+            return self.fail(here, message, "take one off");
+        }
+        let fixed = matches!(option, "limit" | "limit-burst" | "comment" | "ttl-lt" | "ttl-gt");
+        if !self.old() && self.invert && fixed {
+            let message = format!("{}: option \"--{name}\" cannot be inverted.\n", kind.name());
+            return self.fail(here, message, "take the ! off");
+        }
+        self.loaded[entry].2.push(option);
+        Ok(Some(self.loaded[entry].1))
+    }
+
+    /// The long option a word means: itself, or the only one that begins so among those that may stand here.
+    pub(super) fn whole_name(&self, name: &str) -> String {
+        let mut options: Vec<&str> = LONG.iter().map(|(long, _)| *long).collect();
+        for l in &self.loaded {
+            options.extend(l.0.options());
+        }
+        if let Some((_, target, _)) = &self.target {
+            options.extend(targets::options(target));
+        }
+        // The protocol's own extension is looked for only where nothing else has the option.
+        if options.iter().any(|o| o.starts_with(name)) {
+            return only(&mut options, name);
+        }
+        match self.rule.protocol {
+            Some((6, false)) => options.extend(Loaded::Tcp.options()),
+            Some((17, false)) => options.extend(Loaded::Udp.options()),
+            Some((1, false)) => options.extend(Loaded::Icmp.options()),
+            _ => {}
+        }
+        only(&mut options, name)
     }
 
     /// `-p tcp` loads its extension when one of its options is seen.
@@ -145,7 +248,7 @@ impl Parser<'_> {
                 let Some(kind) = self.port_match() else {
                     return Ok(false);
                 };
-                let at = self.of(kind).unwrap_or(0);
+                let at = self.of(kind, here, name)?.unwrap_or(0);
                 let (text, invert) = self.option_value(name, attached)?;
                 let port = PortMatch { ports: self.ports(self.at - 1, &text)?, invert };
                 let source = name.starts_with('s');
@@ -161,7 +264,7 @@ impl Parser<'_> {
                 if self.port_match() != Some(Loaded::Tcp) {
                     return Ok(false);
                 }
-                let at = self.of(Loaded::Tcp).unwrap_or(0);
+                let at = self.of(Loaded::Tcp, here, name)?.unwrap_or(0);
                 let (flags, invert) = if name == "syn" {
                     ((0x17, 0x02), std::mem::take(&mut self.invert))
                 } else {
@@ -189,21 +292,32 @@ impl Parser<'_> {
                     }
                     self.put(Loaded::Icmp);
                 }
-                let at = self.of(Loaded::Icmp).unwrap_or(0);
+                let at = self.of(Loaded::Icmp, here, name)?.unwrap_or(0);
                 let (text, invert) = self.option_value(name, attached)?;
                 let (ty, code) = self.icmp_type(&text)?;
                 self.rule.matches[at] = Match::Icmp { ty, code, invert };
             }
             "mark" => {
-                let Some(at) = self.of(Loaded::Mark) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Mark, here, name)? else { return Ok(false) };
                 let (text, invert) = self.option_value(name, attached)?;
                 let (mark, mask) = self.mark_mask("mark", name, &text)?;
                 self.rule.matches[at] = Match::Mark { mark, mask, invert };
             }
             "dports" | "destination-ports" | "sports" | "source-ports" | "ports" => {
-                let Some(at) = self.of(Loaded::Multiport) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Multiport, here, name)? else { return Ok(false) };
                 let (text, invert) = self.option_value(name, attached)?;
                 let ports = self.port_list(&text)?;
+                if !self.old() {
+                    let help = "ports belong to a protocol: -p tcp or -p udp before -m multiport";
+                    match self.rule.protocol {
+                        Some((6 | 17 | 33 | 132 | 136, false)) => {}
+                        None | Some((_, true)) => return self.fail(here, MULTIPORT_NEEDS, help),
+                        Some(_) => {
+                            let message = "multiport only works with TCP, UDP, UDPLITE, SCTP and DCCP";
+                            return self.fail(here, message, help);
+                        }
+                    }
+                }
                 let kind = match name.as_bytes()[0] {
                     b'd' => PortKind::Destination,
                     b's' => PortKind::Source,
@@ -211,34 +325,35 @@ impl Parser<'_> {
                 };
                 let seen =
                     matches!(&self.rule.matches[at], Match::Multiport { ports, .. } if !ports.is_empty());
-                if seen {
+                if seen && self.old() {
                     return self.fail(here, "multiport can only have one option", "");
                 }
                 self.rule.matches[at] = Match::Multiport { kind, ports, invert };
             }
             "dscp" | "dscp-class" => {
-                let Some(at) = self.of(Loaded::Dscp) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Dscp, here, name)? else { return Ok(false) };
                 let (text, invert) = self.option_value(name, attached)?;
-                let dscp = if name == "dscp" { self.dscp(&text)? } else { self.dscp_class(&text)? };
+                let dscp =
+                    if name == "dscp" { self.dscp("dscp", name, &text)? } else { self.dscp_class(&text)? };
                 self.rule.matches[at] = Match::Dscp { dscp, invert };
             }
             "tos" => {
-                let Some(at) = self.of(Loaded::Tos) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Tos, here, name)? else { return Ok(false) };
                 let (text, invert) = self.option_value(name, attached)?;
                 let (value, mask) = self.tos("tos", name, &text)?;
                 self.rule.matches[at] = Match::Tos { value, mask, invert };
             }
             "length" => {
-                let Some(at) = self.of(Loaded::Length) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Length, here, name)? else { return Ok(false) };
                 let (text, invert) = self.option_value(name, attached)?;
                 let (min, max) = self.range16("length", name, &text)?;
                 self.rule.matches[at] = Match::Length { min, max, invert };
             }
             "ttl-eq" | "ttl-lt" | "ttl-gt" | "ttl" => {
-                let Some(at) = self.of(Loaded::Ttl) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Ttl, here, name)? else { return Ok(false) };
                 let (text, invert) = self.option_value(name, attached)?;
                 let Some(ttl) = parse_u32(&text).filter(|&n| n <= 255) else {
-                    return self.bad_integer("ttl", name, "0-255");
+                    return self.bad_value("ttl", name, "0-255");
                 };
                 let mode = match (name, invert) {
                     ("ttl-lt", _) => -1,
@@ -249,31 +364,36 @@ impl Parser<'_> {
                 self.rule.matches[at] = Match::Ttl { ttl: ttl as u8, mode };
             }
             "limit" => {
-                let Some(at) = self.of(Loaded::Limit) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Limit, here, name)? else { return Ok(false) };
                 let (text, _) = self.option_value(name, attached)?;
                 let Some((amount, per_s)) = rate(&text) else {
-                    return self.fail(
-                        self.at - 1,
-                        format!("bad rate \"{text}\"'"),
-                        "e.g. 5/second, 10/minute",
-                    );
+                    let help = "e.g. 5/second, 10/minute";
+                    return self.fail(self.at - 1, format!("bad rate \"{text}\"'"), help);
                 };
+                // The kernel counts in ten thousandths of a second: nothing faster fits.
+                if amount / per_s > 10_000 || (self.old() && amount > 10_000 * per_s) {
+                    let message = match self.old() {
+                        true => format!("bad rate \"{text}\"'"),
+                        false => format!("Rate too fast \"{text}\"\n"),
+                    };
+                    return self.fail(self.at - 1, message, "at most 10000/second");
+                }
                 if let Match::Limit { amount: a, per_s: p, .. } = &mut self.rule.matches[at] {
                     (*a, *p) = (amount, per_s);
                 }
             }
             "limit-burst" => {
-                let Some(at) = self.of(Loaded::Limit) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Limit, here, name)? else { return Ok(false) };
                 let (text, _) = self.option_value(name, attached)?;
                 let Some(n) = parse_u32(&text).filter(|&n| n <= 10_000) else {
-                    return self.bad_integer("limit", name, "0-10000");
+                    return self.bad_value("limit", name, "0-10000");
                 };
                 if let Match::Limit { burst, .. } = &mut self.rule.matches[at] {
                     *burst = n;
                 }
             }
             "comment" => {
-                let Some(at) = self.of(Loaded::Comment) else { return Ok(false) };
+                let Some(at) = self.of(Loaded::Comment, here, name)? else { return Ok(false) };
                 let (text, _) = self.option_value(name, attached)?;
                 if text.len() > 255 {
                     return self.fail(self.at - 1, "COMMENT must be shorter than 256 characters", "");
@@ -287,7 +407,11 @@ impl Parser<'_> {
 
     /// What every match needs, once all words are read.
     pub(super) fn finish_matches(&mut self) -> Parsed {
-        for &(kind, at, seen) in &self.loaded.clone() {
+        for (kind, _, seen) in &self.loaded.clone() {
+            let kind = *kind;
+            if !self.old() {
+                self.together(kind.name(), kind.options(), seen)?;
+            }
             let protocol = self.rule.protocol;
             let stray = match kind {
                 Loaded::Tcp if protocol != Some((6, false)) => Some("tcp"),
@@ -302,10 +426,9 @@ impl Parser<'_> {
             if matches!(kind, Loaded::Multiport)
                 && !matches!(protocol, Some((6 | 17 | 33 | 132 | 136, false)))
             {
-                let message = "multiport needs `-p tcp', `-p udp', `-p udplite', `-p sctp' or `-p dccp'";
-                return self.fail(0, message, "ports belong to a protocol");
+                return self.fail(0, MULTIPORT_NEEDS, "ports belong to a protocol");
             }
-            if seen {
+            if !seen.is_empty() {
                 continue;
             }
             let message = match kind {
@@ -316,12 +439,36 @@ impl Parser<'_> {
                 Loaded::Length => "length: option \"--length\" must be specified",
                 Loaded::Ttl => "TTL match: You must specify one of `--ttl-eq', `--ttl-lt', `--ttl-gt",
                 Loaded::Comment => "comment: option \"--comment\" must be specified",
+                Loaded::Icmp if !self.old() => "icmp: option \"--icmp-type\" must be specified",
                 _ => continue,
             };
-            let _ = at;
             return self.fail(0, message, "");
         }
         Ok(())
+    }
+
+    /// Options of one extension of which only one may be given (`xtables_options_fcheck`).
+    pub(super) fn together(&self, ext: &str, options: &[&str], seen: &[&str]) -> Parsed {
+        if !matches!(ext, "multiport" | "dscp" | "ttl" | "MARK" | "TOS" | "DSCP") {
+            return Ok(());
+        }
+        let mut given = options.iter().filter(|o| seen.contains(o));
+        match (given.next(), given.next()) {
+            (Some(a), Some(b)) => {
+                let message = format!("{ext}: option \"--{a}\" cannot be used together with \"--{b}\".\n");
+                self.fail(0, message, "take one off")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A number out of its range, the range told.
+    pub(super) fn bad_value<T>(&self, ext: &str, name: &str, range: &str) -> Parsed<T> {
+        if self.old() {
+            return self.bad_integer(ext, name, range);
+        }
+        let message = format!("{ext}: bad value for option \"--{name}\", or out of range ({range}).\n");
+        self.fail(self.at - 1, message, range)
     }
 
     pub(super) fn bad_integer<T>(&self, ext: &str, name: &str, range: &str) -> Parsed<T> {
@@ -362,7 +509,7 @@ impl Parser<'_> {
     }
 
     fn ports(&self, here: usize, text: &str) -> Parsed<Ports> {
-        let Some((from, to)) = text.split_once([':', '-']).filter(|_| text.contains(':')) else {
+        let Some((from, to)) = text.split_once(':') else {
             let port = self.port(here, text)?;
             return Ok(Ports { from: port, to: port });
         };
@@ -381,6 +528,13 @@ impl Parser<'_> {
         let mut list = Vec::new();
         let mut slots = 0;
         for part in text.split(',') {
+            let backwards = |p: &str| {
+                let (from, to) = p.split_once(':')?;
+                Some(self.port(here, from).ok()? >= self.port(here, to).ok()?)
+            };
+            if !self.old() && backwards(part) == Some(true) {
+                return self.fail(here, "invalid portrange specified", "first:last");
+            }
             let ports = self.ports(here, part)?;
             slots += if part.contains(':') { 2 } else { 1 };
             list.push(ports);
@@ -424,7 +578,10 @@ impl Parser<'_> {
         let Some(ty) = number(ty) else {
             return self.fail(
                 self.at - 1,
-                format!("Invalid ICMP type `{ty}'\n"),
+                match self.old() {
+                    true => format!("Invalid ICMP type `{ty}'\n"),
+                    false => format!("Unknown ICMP type `{text}'\n"),
+                },
                 "a number or a name, e.g. echo-request",
             );
         };
@@ -432,15 +589,19 @@ impl Parser<'_> {
             None => Ok((ty, (0, 255))),
             Some(Some(code)) => Ok((ty, (code, code))),
             Some(None) => {
-                let code = code.unwrap_or("");
-                self.fail(self.at - 1, format!("Invalid ICMP code `{code}'\n"), "0 to 255")
+                let message = match self.old() {
+                    true => format!("Invalid ICMP code `{}'\n", code.unwrap_or("")),
+                    false => format!("Unknown ICMP code `{text}'\n"),
+                };
+                self.fail(self.at - 1, message, "0 to 255")
             }
         }
     }
 
-    pub(super) fn dscp(&self, text: &str) -> Parsed<u8> {
+    pub(super) fn dscp(&self, ext: &str, name: &str, text: &str) -> Parsed<u8> {
         match parse_u32(text) {
             Some(n) if n < 64 => Ok(n as u8),
+            _ if !self.old() => self.bad_value(ext, name, "0-63"),
             Some(_) => {
                 let message = format!("DSCP `{text}` out of range\n");
                 self.fail(self.at - 1, message, "0 to 63 (the ToS byte divided by four)")
@@ -495,10 +656,13 @@ impl Parser<'_> {
         match (value, mask) {
             (Some(value), Some(mask)) => Ok((value, mask)),
             _ => {
-                let message = format!("{ext}: bad value for option \"--{name}\", or out of range (0-255).\n");
                 if self.old() {
                     return self.bad_integer(ext, name, "0 to 0xff");
                 }
+                let message = match text.contains('/') {
+                    true => format!("Illegal value: \"{text}\""),
+                    false => format!("Symbolic name \"{text}\" is unknown\n"),
+                };
                 self.fail(self.at - 1, message, "0 to 0xff, value/mask, or a name, e.g. Minimize-Delay")
             }
         }
@@ -513,8 +677,15 @@ impl Parser<'_> {
             None => (number(text), number(text)),
         };
         match (min, max) {
-            (Some(min), Some(max)) if min <= max => Ok((min, max)),
-            _ => self.bad_integer(ext, name, "bytes, or least:most"),
+            (Some(min), Some(max)) if min <= max || !self.old() => Ok((min, max)),
+            _ if self.old() => self.bad_integer(ext, name, "bytes, or least:most"),
+            _ => {
+                let near = text.split(':').find(|t| !t.is_empty() && number(t).is_none()).unwrap_or(text);
+                let message = format!(
+                    "{ext}: bad value for option \"--{name}\" near \"{near}\", or out of range (0-65535).\n"
+                );
+                self.fail(self.at - 1, message, "bytes, or least:most")
+            }
         }
     }
 }
@@ -528,6 +699,5 @@ fn rate(text: &str) -> Option<(u32, u32)> {
         .into_iter()
         .find(|(name, _)| !lower.is_empty() && name.starts_with(&lower))?
         .1;
-    // The kernel counts in ten thousandths of a second: nothing faster fits.
-    (amount <= 10_000 * per_s).then_some((amount, per_s))
+    Some((amount, per_s))
 }

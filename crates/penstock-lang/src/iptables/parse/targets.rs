@@ -5,6 +5,24 @@ use super::*;
 /// The targets with options.
 const EXTENSIONS: [&str; 4] = ["MARK", "TOS", "DSCP", "CLASSIFY"];
 
+/// The options of a target in the order of its table.
+pub(super) fn options(target: &str) -> &'static [&'static str] {
+    match target {
+        "MARK" => &["set-xmark", "set-mark", "and-mark", "or-mark", "xor-mark"],
+        "TOS" => &["set-tos", "and-tos", "or-tos", "xor-tos"],
+        "DSCP" => &["set-dscp", "set-dscp-class"],
+        "CLASSIFY" => &["set-class"],
+        _ => &[],
+    }
+}
+
+/// Whether a chain may not have this name: the program has a target called so.
+pub(super) fn is_target(name: &str) -> bool {
+    ["ACCEPT", "DROP", "RETURN", "QUEUE"].contains(&name)
+        || EXTENSIONS.contains(&name)
+        || UNMODELLED.contains(&name) && name != "IMQ"
+}
+
 /// Targets of the real program that are not modelled: `-j` to them is refused with a sentence of ours as advice.
 const UNMODELLED: [&str; 14] = [
     "LOG",
@@ -32,7 +50,16 @@ impl Parser<'_> {
         attached: Option<String>,
     ) -> Parsed<bool> {
         let Some((_, target, seen)) = &self.target else { return Ok(false) };
-        let (target, seen) = (target.clone(), seen.is_some());
+        let (target, seen) = (target.clone(), seen.clone());
+        let old = self.old();
+        if !old && seen.iter().any(|(n, _)| n == name) {
+            let message = format!("{target}: option \"--{name}\" can only be used once.\n");
+            return self.fail(here, message, "take one off");
+        }
+        if !old && self.invert && options(&target).contains(&name) {
+            let message = format!("{target}: option \"--{name}\" cannot be inverted.\n");
+            return self.fail(here, message, "take the ! off");
+        }
         let new = match (target.as_str(), name) {
             ("MARK", "set-mark" | "set-xmark" | "and-mark" | "or-mark" | "xor-mark") => {
                 let (text, _) = self.option_value(name, attached)?;
@@ -50,7 +77,7 @@ impl Parser<'_> {
             }
             ("DSCP", "set-dscp") => {
                 let (text, _) = self.option_value(name, attached)?;
-                Target::Dscp(self.dscp(&text)?)
+                Target::Dscp(self.dscp("DSCP", name, &text)?)
             }
             ("DSCP", "set-dscp-class") => {
                 let (text, _) = self.option_value(name, attached)?;
@@ -58,22 +85,35 @@ impl Parser<'_> {
             }
             ("CLASSIFY", "set-class") => {
                 let (text, _) = self.option_value(name, attached)?;
+                // `sscanf("%x:%x")`: what lies above 16 bits is lost.
+                let leading = |t: &str| {
+                    let t = t.strip_prefix("0x").unwrap_or(t);
+                    let digits = t.bytes().take_while(u8::is_ascii_hexdigit).count();
+                    u32::from_str_radix(&t[..digits], 16).ok()
+                };
+                let lax = text.split_once(':').and_then(|(major, minor)| {
+                    u32::from_str_radix(major.strip_prefix("0x").unwrap_or(major), 16).ok()?;
+                    Some(Handle(leading(major)? << 16 | leading(minor)? & 0xffff))
+                });
                 let class = text.split_once(':').and_then(|(major, minor)| {
                     let hex = |t: &str| u32::from_str_radix(t, 16).ok().filter(|&v| v <= 0xffff);
                     let plain = !major.starts_with('+') && !minor.starts_with('+');
                     Some(Handle(hex(major)? << 16 | hex(minor)?)).filter(|_| plain)
                 });
-                match class {
+                match if old { class } else { lax } {
                     Some(class) => Target::Classify(class),
                     None => {
-                        let message = format!("Bad class value `{text}'");
+                        let message = match old {
+                            true => format!("Bad class value `{text}'"),
+                            false => format!("Bad class value \"{text}\""),
+                        };
                         return self.fail(self.at - 1, message, "MAJOR:MINOR in hex, e.g. 1:10");
                     }
                 }
             }
             _ => return Ok(false),
         };
-        if seen {
+        if old && !seen.is_empty() {
             let message = match target.as_str() {
                 "MARK" => "MARK target: Only one --set/and/or/xor... is allowed".to_owned(),
                 other => format!("{other}: option \"--{name}\" can only be used once.\n"),
@@ -81,7 +121,7 @@ impl Parser<'_> {
             return self.fail(here, message, "take one off");
         }
         if let Some(t) = &mut self.target {
-            t.2 = Some(new);
+            t.2.push((name.to_owned(), new));
         }
         Ok(true)
     }
@@ -89,7 +129,7 @@ impl Parser<'_> {
     fn mark_target(&self, name: &str, text: &str) -> Parsed<Target> {
         let bits = || match parse_u32(text) {
             Some(bits) => Ok(bits),
-            None => self.bad_integer("MARK", name, "a number up to 0xffffffff"),
+            None => self.bad_value("MARK", name, "0-4294967295"),
         };
         Ok(match name {
             "and-mark" => Target::Mark { value: 0, mask: !bits()? },
@@ -110,7 +150,10 @@ impl Parser<'_> {
     }
 
     pub(super) fn finish_target(&mut self) -> Parsed {
-        let Some((word, name, done)) = self.target.take() else { return Ok(()) };
+        let Some((word, name, mut done)) = self.target.take() else { return Ok(()) };
+        let seen: Vec<&str> = done.iter().map(|d| d.0.as_str()).collect();
+        self.together(&name, options(&name), &seen)?;
+        let done = done.pop().map(|d| d.1);
         self.rule.target = match (name.as_str(), done) {
             (_, Some(target)) => target,
             (_, None) if self.goto => Target::Goto(name),
@@ -125,9 +168,11 @@ impl Parser<'_> {
                 );
             }
             ("MARK", None) => {
-                let message =
-                    "MARK target: One of the --set-xmark, --{and,or,xor,set}-mark options is required";
+                let message = "MARK: One of the --set-xmark, --{and,or,xor,set}-mark options is required";
                 return self.fail(word, message, "e.g. --set-mark 10");
+            }
+            ("TOS", None) if !self.old() => {
+                return self.fail(word, "TOS: An action is required", "e.g. --set-tos 0x10");
             }
             ("TOS", None) => {
                 return self.fail(word, "TOS: The --set-tos parameter is required", "e.g. --set-tos 0x10");

@@ -93,7 +93,17 @@ fn saved_rules_read_as_iptables_writes_them() {
         " -m limit --limit 10/min -m comment --comment hi -g Y",
     );
     check("! -p 17 -m ttl --ttl-lt 5", " ! -p udp -m ttl --ttl-lt 5");
-    check("-s ! 10.0.0.0/8 -p ! tcp", " ! -s 10.0.0.0/8 ! -p tcp");
+}
+
+#[test]
+fn an_inversion_behind_its_option_is_1_4_s_alone() {
+    let line = "iptables -A X -s ! 10.0.0.0/8 -p ! tcp";
+    let Ok(Command { action: Action::Append(_, r), .. }) = parse(&words(line), Kernel::V2_6_35) else {
+        panic!()
+    };
+    assert!(r.src.is_some_and(|a| a.invert) && r.protocol == Some((6, true)));
+    let (message, exit) = stderr(line, Kernel::V6_12);
+    assert_eq!((message.as_str(), exit), ("Bad argument `10.0.0.0/8'", 2));
 }
 
 #[test]
@@ -120,11 +130,11 @@ fn refusals_in_the_program_s_words() {
     six("iptables -A", "option \"-A\" requires an argument", 2);
     six(
         "iptables -A INPUT -j MARK",
-        "MARK target: One of the --set-xmark, --{and,or,xor,set}-mark options is required",
+        "MARK: One of the --set-xmark, --{and,or,xor,set}-mark options is required",
         2,
     );
     six("iptables -A INPUT -m foo", "Couldn't load match `foo':No such file or directory", 2);
-    six("iptables -A INPUT -p foo", "unknown protocol `foo' specified", 2);
+    six("iptables -A INPUT -p foo", "unknown protocol \"foo\" specified", 2);
     six("iptables -A INPUT -s 10.0.0.0/40", "invalid mask `40' specified", 2);
     six("iptables -A INPUT -m mark -j ACCEPT", "mark: option \"--mark\" must be specified", 2);
     six("iptables -D INPUT 0", "Invalid rule number `0'", 2);

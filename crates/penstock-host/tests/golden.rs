@@ -1,7 +1,7 @@
 //! What the real programs give, against what we give: exit status, the first line of standard error and all of standard
 //! output, word for word.
 //!
-//! `golden/*-*.txt` were recorded by `golden/record.py` from the scenes in `golden/iptables.txt` and its neighbours, on
+//! `golden/*-*.txt` were recorded by `golden/record.py` from the scenes in `golden/iptables.txt`, on
 //! Linux 6.12.117; the file's name says with which version of the program.
 
 use penstock_host::{Host, Output};

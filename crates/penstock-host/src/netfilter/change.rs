@@ -40,11 +40,12 @@ impl Netfilter {
 }
 
 /// `limit_mt_check`: whether burst times cost leaves 32 bits, both as numbers of the rule (ten thousandths of a second a
-/// packet) and as the kernel's credits, 32 for a tick of 1 ms (HZ 1000; at HZ 250 it comes to the same).
-fn limit_overflows(amount: u32, per_s: u32, burst: u32) -> bool {
-    let credits = |user: u32| match user > u32::MAX / 32_000 {
-        true => (user / 10_000).wrapping_mul(32_000),
-        false => user * 32_000 / 10_000,
+/// packet) and as the kernel's credits: of a tick the greatest power of two of which a day's fit 32 bits.
+fn limit_overflows(amount: u32, per_s: u32, burst: u32, hz: u32) -> bool {
+    let a_second = hz << (u32::MAX / (hz * 86_400)).ilog2();
+    let credits = |user: u32| match user > u32::MAX / a_second {
+        true => (user / 10_000).wrapping_mul(a_second),
+        false => user * a_second / 10_000,
     };
     let average = (u64::from(per_s) * 10_000 / u64::from(amount.max(1))) as u32;
     burst == 0 || credits(average.wrapping_mul(burst)) < credits(average)
@@ -82,7 +83,10 @@ impl TableState {
                     Failure::kernel("Bad rule (does a matching rule exist in that chain?)", help)
                 };
                 self.targets_there(rule, kernel)?;
-                let at = self.index(chain).ok_or_else(|| bad_rule("there is no chain of this name"))?;
+                let at = self.index(chain).ok_or_else(|| match kernel {
+                    Kernel::V2_6_35 => no_chain(chain),
+                    Kernel::V6_12 => bad_rule("there is no chain of this name"),
+                })?;
                 let Some(place) = self.chains[at].rules.iter().position(|c| c.rule == *rule) else {
                     return Err(bad_rule("compare with iptables -S: every part of the rule counts"));
                 };
@@ -112,7 +116,7 @@ impl TableState {
                 self.compile();
             }
             Action::Zero(chain, number) => self.zero(chain.as_deref(), *number)?,
-            Action::Policy(chain, policy) => self.policy(chain, policy)?,
+            Action::Policy(chain, policy) => self.policy(chain, policy, kernel)?,
             Action::List(listing) => {
                 printed = self.listed(listing, kernel)?;
                 if listing.zero {
@@ -163,7 +167,7 @@ impl TableState {
         }
         for m in &rule.matches {
             if let Match::Limit { amount, per_s, burst } = m
-                && limit_overflows(*amount, *per_s, *burst)
+                && limit_overflows(*amount, *per_s, *burst, kernel.hz())
             {
                 let help =
                     "burst times the gap between packets is too long; take a smaller --limit-burst, not 0";
@@ -205,7 +209,7 @@ impl TableState {
     }
 
     fn new_chain(&mut self, name: &str) -> Result<(), Failure> {
-        if self.index(name).is_some() {
+        if TARGETS.contains(&name) || self.index(name).is_some() {
             return Err(Failure::kernel("Chain already exists", "iptables -F empties it"));
         }
         self.push_chain(name);
@@ -286,7 +290,7 @@ impl TableState {
         Ok(())
     }
 
-    fn policy(&mut self, chain: &str, policy: &str) -> Result<(), Failure> {
+    fn policy(&mut self, chain: &str, policy: &str, kernel: Kernel) -> Result<(), Failure> {
         let at = self.index(chain).filter(|&at| at < self.built_in_count());
         let Some(at) = at else {
             return Err(Failure::kernel("Bad built-in chain name", "only built-in chains have a policy"));
@@ -295,7 +299,10 @@ impl TableState {
             "ACCEPT" => Verdict::Accept,
             "DROP" => Verdict::Drop,
             _ => {
-                let message = "Bad policy name. Run `dmesg' for more information";
+                let message = match kernel {
+                    Kernel::V2_6_35 => "Bad policy name",
+                    Kernel::V6_12 => "Bad policy name. Run `dmesg' for more information",
+                };
                 return Err(Failure::kernel(message, "ACCEPT or DROP"));
             }
         };

@@ -258,6 +258,9 @@ impl Parser<'_> {
             };
             return self.long_option(here, &name, attached);
         }
+        if self.old() {
+            return self.fail(here, format!("Bad argument `{word}'"), "");
+        }
         let mut f = Failure::parameter(self.kernel, here, "", "an option begins with - or --");
         let hint = f.stderr.lines().nth(1).unwrap_or("").to_owned();
         f.stderr = format!("Bad argument `{word}'\n{hint}\n");
@@ -328,10 +331,13 @@ impl Parser<'_> {
             return self.fail(here, message, help);
         }
         if name.starts_with('-') || name.starts_with('!') {
+            if self.old() {
+                return self.fail(here, "chain name not allowed to start with `-' or `!'\n", help);
+            }
             let first = &name[..1];
             return self.fail(here, format!("chain name not allowed to start with `{first}'\n"), help);
         }
-        if targets::is_target(name) {
+        if targets::is_target(name, self.old()) {
             return self.fail(here, "chain name may not clash with target name\n", help);
         }
         let bad = name.chars().any(char::is_whitespace);
@@ -354,8 +360,8 @@ impl Parser<'_> {
         }
         if self.invert && !"psdiof".contains(letter) {
             let message = match letter {
-                'm' => "unexpected ! flag before --match".to_owned(),
-                't' => "unexpected ! flag before --table".to_owned(),
+                'm' if !self.old() => "unexpected ! flag before --match".to_owned(),
+                't' if !self.old() => "unexpected ! flag before --table".to_owned(),
                 'j' | 'g' | 'n' | 'v' | 'x' | '0' | 'c' if !self.old() => {
                     format!("cannot have ! before -{}", if letter == 'g' { 'j' } else { letter })
                 }
@@ -610,6 +616,9 @@ impl Parser<'_> {
             Some(name) => (name, true),
             None => (text, false),
         };
+        if self.old() && wildcard && name.is_empty() && !invert {
+            return Ok(None);
+        }
         Ok(Some(Iface { name: name.to_owned(), wildcard, invert }))
     }
 
@@ -661,7 +670,8 @@ impl Parser<'_> {
 
     /// Notes an option that may be given once (`set_option`).
     fn give(&mut self, here: usize, letter: char) -> Parsed {
-        if self.given.iter().any(|g| g.0 == letter) {
+        let once = !self.old() || "psdioj".contains(letter);
+        if once && self.given.iter().any(|g| g.0 == letter) {
             return self.fail(here, format!("multiple -{letter} flags not allowed"), "take one off");
         }
         self.given.push((letter, here));
@@ -670,6 +680,14 @@ impl Parser<'_> {
 
     /// `generic_opt_check`: which options go with which command.
     fn legal(&self, verb: &Verb) -> Parsed {
+        if self.old() {
+            let rule = self.given.iter().any(|g| "psdiofj".contains(g.0)) || self.rule != Rule::default();
+            if rule && !"AIDRC".contains(verb.letter) {
+                let message = "Illegal option `-j' with this command\n";
+                return self.fail(verb.word, message, "a rule belongs to -A, -I, -D, -R or -C");
+            }
+            return Ok(());
+        }
         let (illegal, help) = match verb.letter {
             'D' if verb.number.is_some() => ("nsdpjxio0cf", "a rule's number says it all"),
             'A' | 'I' | 'R' => ("nx0", "it belongs to -L"),

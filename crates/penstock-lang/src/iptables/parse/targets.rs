@@ -16,8 +16,12 @@ pub(super) fn options(target: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a chain may not have this name: the program has a target called so.
-pub(super) fn is_target(name: &str) -> bool {
+/// Whether the program refuses a chain of this name: it has a target called so. The old one leaves the built-in
+/// targets' names to the tables.
+pub(super) fn is_target(name: &str, old: bool) -> bool {
+    if old {
+        return EXTENSIONS.contains(&name);
+    }
     ["ACCEPT", "DROP", "RETURN", "QUEUE"].contains(&name)
         || EXTENSIONS.contains(&name)
         || UNMODELLED.contains(&name) && name != "IMQ"

@@ -173,3 +173,21 @@ fn listings_have_their_columns() {
         "Chain INSHAPER (1 references)\nnum  target     prot opt source               destination         \n1    MARK       6    --  0.0.0.0/0            0.0.0.0/0            tcp dpt:5001 MARK set 0xa\n2    MARK       0    --  0.0.0.0/0            0.0.0.0/0            mark match 0x0 MARK set 0x1e\n3               0    --  10.3.34.0/24         0.0.0.0/0           \n"
     );
 }
+
+#[test]
+fn the_old_program_keeps_its_words() {
+    let old = |line: &str, want: &str| {
+        assert_eq!(stderr(line, Kernel::V2_6_35), (format!("iptables v1.4.4: {want}"), 2), "{line}");
+    };
+    old("iptables -A INPUT foo", "Bad argument `foo'");
+    old("iptables -N -x", "chain name not allowed to start with `-' or `!'");
+    old("iptables -N MARK", "chain name may not clash with target name");
+    old("iptables -L -p tcp", "Illegal option `-j' with this command");
+    old("iptables -A INPUT -p foo", "unknown protocol `foo' specified");
+    old("iptables -t mangle -A OUTPUT -j DSCP --set-dscp 64", "DSCP `64` out of range");
+    for line in
+        ["iptables -F -n", "iptables -A INPUT -n -j ACCEPT", "iptables -N ACCEPT", "iptables -L -n -n"]
+    {
+        assert!(parse(&words(line), Kernel::V2_6_35).is_ok(), "{line}");
+    }
+}

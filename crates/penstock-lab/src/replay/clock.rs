@@ -24,6 +24,9 @@ pub struct Arrival {
 
 /// How late an interrupt is.
 const INTERRUPT_NS: i64 = 1;
+/// The clock's tick (HZ 100), and how long after it its interrupt comes as the probe, whose times are 1 ns late, sees it.
+const TICK_NS: i64 = 10_000_000;
+const TICK_INTERRUPT_NS: i64 = 2;
 /// What reading the clock costs a program.
 const READ_NS: i64 = 1;
 /// What a system call that fails costs.
@@ -52,6 +55,8 @@ pub struct Machine {
     /// What came out at the peer, in order.
     pub arrivals: Vec<Arrival>,
     now: i64,
+    /// When a program last ran.
+    ran: i64,
     rng: Rng,
     /// As the dice lay at the start.
     unthrown: Rng,
@@ -67,6 +72,7 @@ impl Machine {
             tree: Tree::without_queue(device),
             arrivals: Vec::new(),
             now,
+            ran: now,
             unthrown: rng.clone(),
             rng,
             drops: Ledger::new(),
@@ -136,6 +142,7 @@ impl Machine {
     /// The clock moves on under a running program; interrupts that come on the way are taken at the end.
     fn step(&mut self, ns: i64) {
         self.now += ns;
+        self.ran = self.now;
         if self.next_interrupt().is_some_and(|due| due <= self.now) {
             self.interrupt(self.now);
         }
@@ -147,14 +154,19 @@ impl Machine {
             let due = due.max(self.now + 1);
             self.interrupt(due);
             if due >= moment {
+                self.ran = self.now;
                 return;
             }
         }
         self.interrupt(last.max(self.now));
+        self.ran = self.now;
     }
-    /// When the next qdisc's timer interrupts.
+    /// When the next qdisc's timer interrupts. One that expires with the interrupt of a tick goes off in that; there
+    /// is a tick where a program has run since the one before.
     fn next_interrupt(&self) -> Option<i64> {
-        self.tree.next_wakeup().map(|t| t.as_ns().saturating_add(INTERRUPT_NS))
+        let expiry = self.tree.next_wakeup()?.as_ns();
+        let ticks = expiry % TICK_NS == TICK_INTERRUPT_NS && expiry - self.ran < TICK_NS;
+        Some(if ticks { expiry } else { expiry.saturating_add(INTERRUPT_NS) })
     }
     /// A timer interrupt: all timers that are due go off, and the device is asked once if there were any.
     fn interrupt(&mut self, at: i64) {

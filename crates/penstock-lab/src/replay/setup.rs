@@ -5,7 +5,7 @@ use super::{DEV, PROFILE, Spec};
 use crate::replay::Release;
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token::Word;
-use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest};
+use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest, Verb};
 use penstock_model::{Diagnostic, KernelError, Value};
 use penstock_sched::Device;
 
@@ -76,6 +76,13 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             _ => Ok(()),
         });
         result.map_err(|error| tc::refused(&command, &error))?;
+        //= linux v6.12 sch_tbf.c tbf_init: reads the clock outside of any lock.
+        if let Command::Qdisc { req, .. } = &command
+            && req.verb == Verb::Add
+            && req.kind.as_deref() == Some("tbf")
+        {
+            machine.read_clock();
+        }
     }
     Ok(())
 }

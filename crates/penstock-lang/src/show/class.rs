@@ -1,6 +1,6 @@
 //! `print_class`. tc 6.1.0 knows no JSON of classes: `-j` prints the same text.
 
-use super::{Out, graph, stats};
+use super::{Out, graph, queue_stats, stats};
 use crate::tc::{Show, kinds};
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, Kernel};
@@ -39,9 +39,11 @@ fn one(dev: &str, dump: &ClassDump, show: &Show, out: &mut Out) {
     kinds::print_class(dump.kind, &dump.options, out);
     out.text_only(format_args!("\n"));
     if out.form.stats {
-        // sch_tbf has no counters for its one class; tc ends the empty line.
-        if dump.kind != "tbf" {
-            stats(&dump.stats, " ", out);
+        match dump.kind {
+            // sch_tbf has no counters for its one class; tc ends the empty line.
+            "tbf" => {}
+            "sfq" => queue_stats(&dump.stats, " ", out),
+            _ => stats(&dump.stats, " ", out),
         }
         out.text_only(format_args!("\n"));
         if let Some(xstats) = &dump.xstats

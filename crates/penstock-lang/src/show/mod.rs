@@ -64,6 +64,11 @@ fn stats(stats: &Stats, prefix: &str, out: &mut Out) {
     out.text_only(format_args!("{prefix}"));
     out.num("bytes", stats.bytes, format_args!("Sent {} bytes", stats.bytes));
     out.num("packets", stats.packets, format_args!(" {} pkt", stats.packets));
+    queue_stats(stats, prefix, out);
+}
+
+/// Counters of a class that counts only what is queued (sfq's).
+fn queue_stats(stats: &Stats, prefix: &str, out: &mut Out) {
     out.num("drops", stats.drops, format_args!(" (dropped {}", stats.drops));
     out.num("overlimits", stats.overlimits, format_args!(", overlimits {}", stats.overlimits));
     out.num("requeues", stats.requeues, format_args!(" requeues {}) ", stats.requeues));

@@ -329,7 +329,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "-rate = 100\n",
             "7:8: rate: \"100\" is no rate | it has no unit: write rate = \"100mbit\" or \"100kbit\"",
         ),
-        ("-rate = \"0mbit\"\n", "7:8: rate: \"0mbit\" is no rate | the least is 8bit, one byte a second; the greatest fits 64 bits"),
+        (
+            "-rate = \"0mbit\"\n",
+            "7:8: rate: \"0mbit\" is no rate | the least is 8bit, one byte a second; the greatest fits 64 bits",
+        ),
         ("-latency = \"5ms\"\n", "7:1: [[link]] has no key \"latency\" | did you mean \"delay\"?"),
         ("-loss = \"200%\"\n", "7:8: loss: \"200%\" is no chance | write 0% to 100%: loss = \"1%\""),
         ("-loss = \"often\"\n", "7:8: loss: \"often\" is no chance | write 0% to 100%: loss = \"1%\""),

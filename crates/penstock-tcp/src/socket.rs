@@ -179,7 +179,7 @@ impl Endpoint {
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_wfree, tcp_tsq_handler
     /// Frames of ours with this many payload bytes in all have left the host (or were dropped in it). Only with
-    /// [`Config::device_accounting`]; call [`poll_transmit`](Endpoint::poll_transmit) afterwards.
+    /// `Config::device_accounting`; call [`poll_transmit`](Endpoint::poll_transmit) afterwards.
     pub fn transmitted_freed(&mut self, bytes: u32, now: Time) {
         self.clock.set(now);
         self.in_device = self.in_device.saturating_sub(u64::from(bytes));

@@ -1,7 +1,7 @@
 //! `cubic`: the window grows as a cubic function of the time since the last loss.
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_cubic.c with HyStart by ACK trains and by delay (Ha & Rhee 2011); RFC 9438 with
-//! Linux's constants beta 717/1024, C 41 × 10/1024. On the 2.6.35 profile [`super::cubic_2_6_35`] stands in.
+//! Linux's constants beta 717/1024, C 41 × 10/1024. On the 2.6.35 profile `cubic_2_6_35.rs` stands in.
 //! Differs: the cube root is exact where Linux's (a table and one Newton step) is off by 0.2 % on average: K may
 //! differ by some milliseconds.
 //!

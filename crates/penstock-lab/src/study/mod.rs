@@ -74,7 +74,6 @@ struct Claim {
     id: String,
     experiment: String,
     says: String,
-    #[allow(dead_code, reason = "for the reader of the file")]
     check: String,
 }
 
@@ -182,6 +181,7 @@ impl Study {
                 study: self.name,
                 experiment: claim.experiment.clone(),
                 says: claim.says.clone(),
+                check: claim.check.clone(),
                 verdict: judged.verdict,
                 published: judged.published,
                 measured: judged.measured,

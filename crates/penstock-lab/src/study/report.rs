@@ -29,6 +29,8 @@ pub struct ClaimRow {
     pub experiment: String,
     /// What the study says.
     pub says: String,
+    /// How it is checked.
+    pub check: String,
     /// `holds`, `fails`, `open`.
     pub verdict: &'static str,
     /// What the study printed.

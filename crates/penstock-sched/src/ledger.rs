@@ -19,6 +19,8 @@ pub enum DropReason {
     Purged,
     /// No class would have it.
     Unclassified,
+    /// The kind of qdisc it met can be set up but carries no packets yet.
+    Unsimulated,
 }
 
 impl DropReason {
@@ -32,6 +34,7 @@ impl DropReason {
             DropReason::Filter => "filter",
             DropReason::Purged => "purged",
             DropReason::Unclassified => "unclassified",
+            DropReason::Unsimulated => "unsimulated",
         }
     }
 }

@@ -15,6 +15,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "one first-in-first-out queue with a limit in bytes",
     kernels: &Kernel::ALL,
     build,
+    simulated: true,
 };
 
 fn build(init: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {

@@ -12,6 +12,7 @@ pub mod pfifo_fast;
 pub mod prio;
 pub mod sfq;
 pub mod tbf;
+pub mod unsimulated;
 
 use crate::qdisc::{Cx, Init, Qdisc};
 use penstock_model::{Kernel, KernelError, Options};
@@ -30,6 +31,9 @@ pub struct KindSpec {
     pub kernels: &'static [Kernel],
     /// Makes one.
     pub build: Build,
+    /// Whether packets are carried as the kernel carries them. Where not, the kind can be set up, checked and shown,
+    /// and what would send packets through it refuses to.
+    pub simulated: bool,
 }
 
 /// All kinds by name.

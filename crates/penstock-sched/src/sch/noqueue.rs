@@ -18,6 +18,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "no queue: the device takes each packet at once",
     kernels: &[Kernel::V6_12],
     build,
+    simulated: true,
 };
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {

@@ -16,6 +16,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "three bands by priority, each first in first out; the default",
     kernels: &Kernel::ALL,
     build,
+    simulated: true,
 };
 
 /// Number of bands.

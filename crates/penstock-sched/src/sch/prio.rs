@@ -17,6 +17,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "bands in strict priority, chosen by filters or by the packet's priority",
     kernels: &Kernel::ALL,
     build,
+    simulated: true,
 };
 
 /// Most bands (`TCQ_PRIO_BANDS`).

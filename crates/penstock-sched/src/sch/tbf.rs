@@ -18,8 +18,13 @@ use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::Packet;
 
 /// The kind.
-pub static SPEC: KindSpec =
-    KindSpec { id: "tbf", about: "shape to a rate with a token bucket", kernels: &Kernel::ALL, build };
+pub static SPEC: KindSpec = KindSpec {
+    id: "tbf",
+    about: "shape to a rate with a token bucket",
+    kernels: &Kernel::ALL,
+    build,
+    simulated: true,
+};
 
 /// `cell_log` of a rate table for packets of up to 2047 bytes, as tc chooses it.
 const CELL_LOG: u32 = 3;

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_fifo.c`.
 
-use super::{Kind, helped, prio, what_is};
+use super::{Kind, OptionWord, helped, prio, what_is, word};
 use crate::show::Out;
 use crate::tc::args::Args;
 use crate::tc::{Failure, num};
@@ -10,11 +10,17 @@ use penstock_model::Options;
 
 const USAGE: &str = "Usage: ... { pfifo | bfifo | pfifo_head_drop } [ limit NUMBER ]\n";
 
-pub static PFIFO: Kind = fifo("pfifo", |args, _| parse("pfifo", args), print_packets);
+const PACKETS: &[OptionWord] =
+    &[word("limit", "PACKETS", "most packets queued; default: txqueuelen, at least 1")];
+const BYTES: &[OptionWord] =
+    &[word("limit", "BYTES", "most bytes queued; default: txqueuelen times the MTU")];
+
+pub static PFIFO: Kind = fifo("pfifo", PACKETS, |args, _| parse("pfifo", args), print_packets);
 pub static PFIFO_HEAD_DROP: Kind =
-    fifo("pfifo_head_drop", |args, _| parse("pfifo_head_drop", args), print_packets);
+    fifo("pfifo_head_drop", PACKETS, |args, _| parse("pfifo_head_drop", args), print_packets);
 pub static BFIFO: Kind = fifo(
     "bfifo",
+    BYTES,
     |args, _| parse("bfifo", args),
     |options, out| {
         if let Some(limit) = options.u32("limit") {
@@ -22,17 +28,15 @@ pub static BFIFO: Kind = fifo(
         }
     },
 );
-pub static PFIFO_FAST: Kind = Kind {
-    id: "pfifo_fast",
-    parse: None,
-    parse_class: None,
-    print: prio::print,
-    prints_classes: false,
-    print_xstats: None,
-};
+pub static PFIFO_FAST: Kind = Kind { id: "pfifo_fast", print: prio::print, ..Kind::BARE };
 
-const fn fifo(id: &'static str, parse: super::Parse, print: super::Print) -> Kind {
-    Kind { id, parse: Some(parse), parse_class: None, print, prints_classes: false, print_xstats: None }
+const fn fifo(
+    id: &'static str,
+    words: &'static [OptionWord],
+    parse: super::Parse,
+    print: super::Print,
+) -> Kind {
+    Kind { id, parse: Some(parse), print, words, ..Kind::BARE }
 }
 
 fn parse(id: &str, args: &mut Args) -> Result<Option<Options>, Failure> {

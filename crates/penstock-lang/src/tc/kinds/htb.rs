@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_htb.c`.
 
-use super::{Kind, cell_log, helped, linklayer, linklayer_name, rate, what_is};
+use super::{Kind, OptionWord, cell_log, helped, linklayer, linklayer_name, rate, what_is, word};
 use crate::show::{Out, size_text};
 use crate::tc::args::{Args, matches};
 use crate::tc::{Failure, num};
@@ -20,6 +20,29 @@ Usage: ... qdisc add ... htb [ default N ] [ r2q N ] [ direct_qlen P ] [ offload
           prio         lower borrows first {0}
 ";
 
+const WORDS: &[OptionWord] = &[
+    word(
+        "default",
+        "MINOR",
+        "minor number (hexadecimal) of the class of packets that no filter sorts; default 0: unshaped",
+    ),
+    word("r2q", "NUMBER", "a class's quantum is its rate in bytes per second divided by this; default 10"),
+    word("direct_qlen", "PACKETS", "most packets queued unshaped; default txqueuelen"),
+    word("offload", "", "let the card shape"),
+];
+const CLASS_WORDS: &[OptionWord] = &[
+    word("rate", "RATE", "what the class is guaranteed"),
+    word("ceil", "RATE", "what it may reach by borrowing; default rate"),
+    word("burst", "BYTES", "what may leave at once beyond rate; default: rate over one tick, plus mtu"),
+    word("cburst", "BYTES", "what may leave at once beyond ceil; default: ceil over one tick, plus mtu"),
+    word("prio", "NUMBER", "0 to 7: the lower borrows first; default 0"),
+    word("quantum", "BYTES", "what it may send a turn while borrowing; default rate / r2q, 1000 to 200000"),
+    word("mtu", "BYTES", "largest packet in the computed bursts; default 1600"),
+    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
+    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
+];
+
 pub static KIND: Kind = Kind {
     id: "htb",
     parse: Some(parse),
@@ -27,6 +50,8 @@ pub static KIND: Kind = Kind {
     print,
     prints_classes: true,
     print_xstats: Some(print_xstats),
+    words: WORDS,
+    class_words: CLASS_WORDS,
 };
 
 fn illegal(args: &Args, name: &str, help: &str) -> Failure {

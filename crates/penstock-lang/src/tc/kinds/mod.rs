@@ -30,6 +30,48 @@ pub struct Kind {
     prints_classes: bool,
     /// Prints the kind's own counters; ends with a newline where tc's does.
     print_xstats: Option<Print>,
+    /// The words of a qdisc's options, for help and completion.
+    words: &'static [OptionWord],
+    /// The words of a class's options.
+    class_words: &'static [OptionWord],
+}
+
+/// One word among a kind's options, as help and completion show it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OptionWord {
+    /// The word: `limit`.
+    pub word: &'static str,
+    /// What follows it: `PACKETS`, `TIME`, `RATE`; empty for a word that stands alone.
+    pub value: &'static str,
+    /// What it sets, with unit, range and default, in a line.
+    pub about: &'static str,
+}
+
+/// Writes an [`OptionWord`]; for the tables of kinds.
+pub const fn word(word: &'static str, value: &'static str, about: &'static str) -> OptionWord {
+    OptionWord { word, value, about }
+}
+
+impl Kind {
+    /// A kind that takes no options and prints none, to be filled in: `Kind { id: "codel", …, ..Kind::BARE }`.
+    const BARE: Kind = Kind {
+        id: "",
+        parse: None,
+        parse_class: None,
+        print: |_, _| (),
+        prints_classes: false,
+        print_xstats: None,
+        words: &[],
+        class_words: &[],
+    };
+    /// The words of its qdisc's options.
+    pub fn words(&self) -> &'static [OptionWord] {
+        self.words
+    }
+    /// The words of its classes' options.
+    pub fn class_words(&self) -> &'static [OptionWord] {
+        self.class_words
+    }
 }
 
 /// Every kind, by name.
@@ -57,10 +99,8 @@ static INGRESS: Kind = Kind {
         }
         Ok(None)
     }),
-    parse_class: None,
     print: |_, out| out.text_only(format_args!("---------------- ")),
-    prints_classes: false,
-    print_xstats: None,
+    ..Kind::BARE
 };
 
 static CLSACT: Kind = Kind {
@@ -69,10 +109,7 @@ static CLSACT: Kind = Kind {
         Some(word) => Err(what_is(args, &word.text, "Usage: ... clsact\n", "clsact takes no options")),
         None => Ok(None),
     }),
-    parse_class: None,
-    print: |_, _| (),
-    prints_classes: false,
-    print_xstats: None,
+    ..Kind::BARE
 };
 
 fn kind(id: &str, args: &Args) -> Option<&'static Kind> {

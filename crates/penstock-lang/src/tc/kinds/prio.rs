@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_prio.c`.
 
-use super::{Kind, helped, what_is};
+use super::{Kind, OptionWord, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::args::Args;
 use crate::tc::{Command, Failure, num};
@@ -13,14 +13,16 @@ const USAGE: &str = "Usage: ... prio [ bands NUMBER ] [ priomap BAND BAND ... ]\
 /// Band by priority where no priomap is given: the kernel's `prio2band`.
 const PRIOMAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
-pub static KIND: Kind = Kind {
-    id: "prio",
-    parse: Some(parse),
-    parse_class: None,
-    print,
-    prints_classes: false,
-    print_xstats: None,
-};
+const WORDS: &[OptionWord] = &[
+    word("bands", "NUMBER", "2 to 16; default 3"),
+    word(
+        "priomap",
+        "BAND…",
+        "16 bands, one for each packet priority; default 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
+    ),
+];
+
+pub static KIND: Kind = Kind { id: "prio", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
 
 fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let (mut bands, mut priomap) = (3i32, PRIOMAP);

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/q_sfq.c`, `tc/tc_red.c`; 2.6.35 `tc/q_sfq.c`.
 
-use super::{Kind, helped, what_is};
+use super::{Kind, OptionWord, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::args::Args;
 use crate::tc::{Command, Failure, num};
@@ -18,13 +18,31 @@ const OLD_USAGE: &str = "Usage: ... sfq [ limit PACKETS ] [ perturb SECS ] [ qua
 const ECN: u32 = 1;
 const HARDDROP: u32 = 2;
 
+const WORDS: &[OptionWord] = &[
+    word("limit", "PACKETS", "most packets queued; default 127"),
+    word("perturb", "SECS", "how often the hash changes; default 0: never"),
+    word("quantum", "BYTES", "what a flow may send a turn; default MTU with header"),
+    word("divisor", "NUMBER", "size of the hash table, a power of two up to 65536; default 1024"),
+    word("flows", "NUMBER", "most flows at once; default 127"),
+    word("depth", "PACKETS", "most packets a flow; default 127"),
+    word("headdrop", "", "drop a flow's oldest packet, not its newest"),
+    word("redflowlimit", "BYTES", "turn RED on in each flow, with this limit"),
+    word("min", "BYTES", "RED: average length where marking begins"),
+    word("max", "BYTES", "RED: average length where all are marked"),
+    word("avpkt", "BYTES", "RED: average packet; default 1000"),
+    word("burst", "PACKETS", "RED: how long a burst is let pass"),
+    word("probability", "P", "RED: marking probability at max; default 0.02"),
+    word("ecn", "", "RED: mark instead of dropping"),
+    word("harddrop", "", "RED: drop above max even what could be marked"),
+];
+
 pub static KIND: Kind = Kind {
     id: "sfq",
     parse: Some(parse),
-    parse_class: None,
     print,
-    prints_classes: false,
     print_xstats: Some(print_xstats),
+    words: WORDS,
+    ..Kind::BARE
 };
 
 /// The words of SFQ's RED mode.

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_tbf.c`.
 
-use super::{Kind, cell_log, helped, linklayer, linklayer_name, rate, what_is};
+use super::{Kind, OptionWord, cell_log, helped, linklayer, linklayer_name, rate, what_is, word};
 use crate::show::{Out, size_text, time_text};
 use crate::tc::args::{Args, matches};
 use crate::tc::{Failure, num};
@@ -16,14 +16,19 @@ const SIZE: &str = "bytes, e.g. 1540, 15k";
 const RATE: &str = "a rate, e.g. 220kbit, 10mbit, 50%";
 const KNOWN: &str = "tbf takes rate, burst, limit or latency, peakrate, mtu, mpu, overhead, linklayer";
 
-pub static KIND: Kind = Kind {
-    id: "tbf",
-    parse: Some(parse),
-    parse_class: None,
-    print,
-    prints_classes: false,
-    print_xstats: None,
-};
+const WORDS: &[OptionWord] = &[
+    word("rate", "RATE", "what leaves in the long run, link headers included"),
+    word("burst", "BYTES", "size of the bucket: what may leave at once; also buffer, maxburst"),
+    word("limit", "BYTES", "most bytes that wait for tokens; or say latency"),
+    word("latency", "TIME", "longest wait for tokens; tc turns it into limit"),
+    word("peakrate", "RATE", "what leaves at most, over one mtu"),
+    word("mtu", "BYTES", "size of the bucket of peakrate; also minburst"),
+    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
+    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
+];
+
+pub static KIND: Kind = Kind { id: "tbf", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
 
 /// What the words said.
 #[derive(Default)]

@@ -34,6 +34,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "a hierarchy of classes with guaranteed rates that borrow up to their ceilings",
     kernels: &Kernel::ALL,
     build,
+    simulated: true,
 };
 
 /// `TC_HTB_PROTOVER`: the version tc must speak.

@@ -24,6 +24,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "flows by a keyed hash, one quantum a turn; drops from the longest",
     kernels: &Kernel::ALL,
     build,
+    simulated: true,
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {

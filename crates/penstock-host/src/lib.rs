@@ -218,6 +218,10 @@ impl Host {
     pub fn set_forwarding(&mut self, on: bool) {
         self.sysctl.ip_forward = on;
     }
+    /// Sets the last handle the kernel has chosen for a qdisc (`80ff:` is `0x80ff_0000`): the next one follows it.
+    pub fn set_auto_handle(&mut self, handle: u32) {
+        self.auto_handle = handle;
+    }
     /// When device `ifindex`'s qdiscs want to be asked again although [`Host::dequeue`] gave nothing.
     #[inline]
     pub fn next_wakeup(&self, ifindex: u32) -> Option<Time> {

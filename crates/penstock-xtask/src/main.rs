@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod difftc;
 mod record;
 mod tidy;
 mod vectors;
@@ -24,6 +25,8 @@ enum Command {
     Bench(bench::Bench),
     /// Everything a change must pass: tidy, formatting, clippy, tests, docs, wasm, fuzzing
     Ci(ci::Args),
+    /// Hold random command sequences against the real tc on the real kernel
+    Difftc(difftc::Args),
     /// Record vectors from the real kernel in exact virtual time
     Record(record::Args),
     /// Replay recorded vectors and print where the answers differ
@@ -36,6 +39,7 @@ fn main() -> Result<()> {
     match Args::parse().command {
         Command::Bench(what) => bench::run(&what),
         Command::Ci(args) => ci::run(&args),
+        Command::Difftc(args) => difftc::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Tidy => tidy::run(),

@@ -1,0 +1,275 @@
+//! `cargo xtask difftc`: random command sequences, given to the real tc on the real kernel and to ours.
+//!
+//! Sequences come from the grammars in `grammar/`; what the real programs answered is kept in `vectors/tc/NAME.jsonl`, and a
+//! test gives the same sequences to Penstock. A sequence agrees when every command has the same exit code, the same first
+//! line on standard error, and the same standard output. Where the real tc prints JSON that no reader takes, ours must be
+//! readable, and its text may differ. 
+
+mod grammar;
+mod values;
+
+use anyhow::{Context, Result, bail};
+use grammar::Grammar;
+use penstock_host::Host;
+use penstock_model::{Kernel, Time};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to compare.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Grammars (files of `crates/penstock-xtask/grammar` without their ending), or "all"
+    names: Vec<String>,
+    /// Sequences a grammar, instead of as many as it says
+    #[arg(long)]
+    count: Option<u64>,
+    /// Number of the first sequence
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+    /// Program that runs a command inside the kernel: `RUNNER --engine sim --share DIR -- COMMAND`; without it the recorded
+    /// answers serve
+    #[arg(long, env = "PENSTOCK_RUNNER")]
+    runner: Option<PathBuf>,
+    /// Write the real answers to `vectors/tc`
+    #[arg(long)]
+    record: bool,
+    /// Only print the sequences
+    #[arg(long)]
+    dry: bool,
+    /// Most differences to print
+    #[arg(long, default_value_t = 12)]
+    show: usize,
+    /// Folder to work in; made if need be
+    #[arg(long, default_value = "target/difftc")]
+    scratch: PathBuf,
+}
+
+/// What stands before every sequence, in the kernel and here.
+pub const SETUP: &[&str] = &[
+    "ip link set lo up",
+    "ip link add d0 type dummy",
+    "ip link add d1 type dummy",
+    "ip link set d0 up",
+    "ip link set d1 up",
+];
+
+/// One sequence and what the real programs answered.
+struct Recorded {
+    n: u64,
+    /// The last handle the kernel had chosen for a qdisc before.
+    auto: u32,
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Step {
+    command: String,
+    exit: i64,
+    stdout: String,
+    /// First line of standard error.
+    stderr: String,
+}
+
+/// Runs.
+pub fn run(args: &Args) -> Result<()> {
+    let folder = root().join("crates/penstock-xtask/grammar");
+    let names = if args.names.iter().any(|n| n == "all") { all_names(&folder)? } else { args.names.clone() };
+    if names.is_empty() {
+        bail!("grammars: {}", all_names(&folder)?.join(" "));
+    }
+    let mut total = (0, 0);
+    for name in &names {
+        let path = folder.join(format!("{name}.txt"));
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let grammar = Grammar::parse(name, &text)?;
+        let count = args.count.unwrap_or(grammar.count);
+        let numbers = args.first..args.first + count;
+        if args.dry {
+            for n in numbers {
+                println!("{n}: {}", grammar.sequence(n)?.join("\n   "));
+            }
+            continue;
+        }
+        let recorded = match &args.runner {
+            Some(runner) => ask_kernel(runner, &args.scratch, &grammar, numbers)?,
+            None => read(&corpus().join(format!("{name}.jsonl")))?,
+        };
+        if args.record {
+            write(&corpus().join(format!("{name}.jsonl")), &recorded)?;
+        }
+        let mut shown = 0;
+        let mut agree = 0;
+        for r in &recorded {
+            match compare(r) {
+                None => agree += 1,
+                Some(difference) if shown < args.show => {
+                    shown += 1;
+                    println!("{name} {}: {difference}\n", r.n);
+                }
+                Some(_) => {}
+            }
+        }
+        println!("{name}: {agree} of {} agree", recorded.len());
+        total = (total.0 + agree, total.1 + recorded.len());
+    }
+    if names.len() > 1 {
+        println!("{} of {} agree", total.0, total.1);
+    }
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn corpus() -> PathBuf {
+    root().join("vectors/tc")
+}
+
+fn all_names(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "txt") {
+            names.extend(path.file_stem().map(|s| s.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+const RUNNER: &str = include_str!("runner.py");
+
+fn ask_kernel(
+    runner: &Path,
+    scratch: &Path,
+    grammar: &Grammar,
+    numbers: std::ops::Range<u64>,
+) -> Result<Vec<Recorded>> {
+    let folder = scratch.join(&grammar.name);
+    fs::create_dir_all(&folder)?;
+    let folder = fs::canonicalize(&folder)?;
+    let mut all = Vec::new();
+    let numbers: Vec<u64> = numbers.collect();
+    for part in numbers.chunks(200) {
+        let sequences = part.iter().map(|&n| grammar.sequence(n)).collect::<Result<Vec<_>>>()?;
+        fs::write(folder.join("runner.py"), RUNNER)?;
+        fs::write(folder.join("in.json"), json!(sequences).to_string())?;
+        let out = Command::new(runner)
+            .args(["--engine", "sim", "--share"])
+            .arg(&folder)
+            .args(["--", "env", &format!("DIFFTC_SETUP={}", json!(SETUP)), "LC_ALL=C", "python3"])
+            .args([folder.join("runner.py"), folder.join("in.json"), folder.join("out.jsonl")])
+            .output()
+            .with_context(|| runner.display().to_string())?;
+        if !out.status.success() {
+            bail!("{}: {}", runner.display(), String::from_utf8_lossy(&out.stderr));
+        }
+        let text = fs::read_to_string(folder.join("out.jsonl"))?;
+        for ((&n, sequence), line) in part.iter().zip(&sequences).zip(text.lines()) {
+            let (auto, answers): (u32, Vec<(i64, String, String)>) = serde_json::from_str(line)?;
+            let steps = sequence.iter().zip(answers).map(|(command, (exit, stdout, stderr))| Step {
+                command: command.clone(),
+                exit,
+                stdout,
+                stderr: first_line(&stderr),
+            });
+            all.push(Recorded { n, auto, steps: steps.collect() });
+        }
+    }
+    Ok(all)
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or("").trim_end().to_owned()
+}
+
+fn write(path: &Path, all: &[Recorded]) -> Result<()> {
+    let mut text = String::new();
+    for r in all {
+        let steps: Vec<Value> =
+            r.steps.iter().map(|s| json!([s.command, s.exit, s.stdout, s.stderr])).collect();
+        text.push_str(&json!([r.n, r.auto, steps]).to_string());
+        text.push('\n');
+    }
+    fs::create_dir_all(path.parent().expect("a file in a folder"))?;
+    fs::write(path, text).with_context(|| path.display().to_string())
+}
+
+fn read(path: &Path) -> Result<Vec<Recorded>> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let line = |line: &str| -> Result<Recorded> {
+        let (n, auto, steps): (u64, u32, Vec<(String, i64, String, String)>) = serde_json::from_str(line)?;
+        let step = |(command, exit, stdout, stderr)| Step { command, exit, stdout, stderr };
+        Ok(Recorded { n, auto, steps: steps.into_iter().map(step).collect() })
+    };
+    text.lines().map(line).collect()
+}
+
+/// A machine as the kernel's was when the sequence began.
+fn machine(auto: u32) -> Host {
+    let mut host = Host::new("difftc", Kernel::V6_12, 1);
+    host.add_device("d0");
+    host.add_device("d1");
+    host.set_auto_handle(auto << 16);
+    host
+}
+
+/// The first difference, in words.
+fn compare(r: &Recorded) -> Option<String> {
+    let mut machine = machine(r.auto);
+    let mut before = String::new();
+    for step in &r.steps {
+        let output = machine.exec(&step.command, Time::ZERO);
+        let ours = Step {
+            command: step.command.clone(),
+            exit: i64::from(output.status),
+            stdout: output.stdout,
+            stderr: first_line(&output.stderr),
+        };
+        if ours != *step && !excused(step, &ours) {
+            let part = |what: &str, real: &str, ours: &str| match real == ours {
+                true => String::new(),
+                false => format!("\n  {what}\n    real: {}\n    ours: {}", real.trim_end(), ours.trim_end()),
+            };
+            return Some(format!(
+                "{before}{}{}{}{}",
+                step.command,
+                part("exit", &step.exit.to_string(), &ours.exit.to_string()),
+                part("stderr", &step.stderr, &ours.stderr),
+                part("stdout", &step.stdout, &ours.stdout)
+            ));
+        }
+        before.push_str(&format!("{} [{}]\n    ", step.command, step.exit));
+    }
+    None
+}
+
+/// JSON that tc itself spoils: ours has to be readable.
+fn excused(real: &Step, ours: &Step) -> bool {
+    let json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+    real.command.contains(" -j")
+        && (real.exit, &real.stderr) == (ours.exit, &ours.stderr)
+        && !real.stdout.is_empty()
+        && !json(&real.stdout)
+        && json(&ours.stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_grammar_makes_sequences() {
+        let folder = root().join("crates/penstock-xtask/grammar");
+        for name in all_names(&folder).unwrap() {
+            let text = fs::read_to_string(folder.join(format!("{name}.txt"))).unwrap();
+            let grammar = Grammar::parse(&name, &text).unwrap();
+            for n in 1..=50 {
+                assert!(!grammar.sequence(n).unwrap().is_empty());
+            }
+        }
+    }
+}

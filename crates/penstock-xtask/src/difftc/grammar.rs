@@ -69,17 +69,25 @@ impl Grammar {
             }
         }
         let finals = FINALS.iter().map(|s| (*s).to_owned()).collect();
-        let mut g = Grammar { name: name.to_owned(), count: 60, finals, first: String::new(), rules: BTreeMap::new() };
+        let mut g = Grammar {
+            name: name.to_owned(),
+            count: 60,
+            finals,
+            first: String::new(),
+            rules: BTreeMap::new(),
+        };
         for line in lines {
             let key = line.split_once(": ").filter(|(k, _)| matches!(*k, "count" | "final"));
             match key {
                 Some(("count", n)) => g.count = n.trim().parse().with_context(|| line.clone())?,
                 Some((_, all)) => g.finals = all.split(';').map(|c| c.trim().to_owned()).collect(),
                 None => {
-                    let (rule, body) = line.split_once(" = ").with_context(|| format!("{name}: no rule: {line}"))?;
+                    let (rule, body) =
+                        line.split_once(" = ").with_context(|| format!("{name}: no rule: {line}"))?;
                     let tokens = tokens(body);
                     let mut at = 0;
-                    let body = alternatives(&tokens, &mut at, "").with_context(|| format!("{name}: {line}"))?;
+                    let body =
+                        alternatives(&tokens, &mut at, "").with_context(|| format!("{name}: {line}"))?;
                     let rule = rule.trim().to_owned();
                     if g.rules.is_empty() {
                         g.first.clone_from(&rule);
@@ -234,7 +242,9 @@ fn alternatives(tokens: &[String], at: &mut usize, end: &str) -> Result<Vec<Vec<
             ";" => last.push(Item::End),
             "~" => last.push(Item::Join),
             ")" | "]" | "}" => bail!("{token} without its opening"),
-            t if t.starts_with('<') && t.ends_with('>') => last.push(Item::Rule(t[1..t.len() - 1].to_owned())),
+            t if t.starts_with('<') && t.ends_with('>') => {
+                last.push(Item::Rule(t[1..t.len() - 1].to_owned()))
+            }
             t if t.starts_with('%') && t.len() > 1 => match t[1..].split_once('(') {
                 Some((name, args)) => {
                     let args = args.trim_end_matches(')').split(',').map(|a| a.trim().to_owned()).collect();

@@ -3,7 +3,7 @@
 //! Sequences come from the grammars in `grammar/`; what the real programs answered is kept in `vectors/tc/NAME.jsonl`, and a
 //! test gives the same sequences to Penstock. A sequence agrees when every command has the same exit code, the same first
 //! line on standard error, and the same standard output. Where the real tc prints JSON that no reader takes, ours must be
-//! readable, and its text may differ. 
+//! readable, and its text may differ.
 
 mod grammar;
 mod values;

@@ -1,0 +1,257 @@
+//! What `tc qdisc` asks of a tree.
+//!
+//! Follows: linux v6.12 and v2.6.35 `net/sched/sch_api.c` `tc_modify_qdisc`, `tc_get_qdisc`, `qdisc_create`, `qdisc_graft`.
+
+use super::{AUTO_HANDLE, Answer, DEPTH_MAX, Place, Tree, handles_below, reduce};
+use crate::node::Node;
+use crate::qdisc::{Cx, Init};
+use crate::sch;
+use crate::stab::Stab;
+use penstock_model::rtnetlink::{QdiscRequest, Verb};
+use penstock_model::{Handle, Kernel, KernelError};
+
+impl Tree {
+    /// Executes RTM_NEWQDISC or RTM_DELQDISC.
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence. Nothing is changed then.
+    pub fn qdisc(&mut self, req: &QdiscRequest, cx: &mut Cx<'_>) -> Answer {
+        match req.verb {
+            Verb::Del => self.delete_qdisc(req, cx),
+            _ => self.modify_qdisc(req, cx),
+        }
+    }
+
+    /// `tc_modify_qdisc`.
+    fn modify_qdisc(&mut self, req: &QdiscRequest, cx: &mut Cx<'_>) -> Answer {
+        let device = self.device;
+        let old = device.kernel == Kernel::V2_6_35;
+        let no = |errno, why| Err(device.refusal(errno, why));
+        let kind_differs = |node: &Node| req.kind.as_deref().is_some_and(|k| k != node.kind());
+        let may_create = matches!(req.verb, Verb::Add | Verb::Replace);
+
+        let target = if req.parent == Handle::UNSPEC {
+            if req.handle == Handle::UNSPEC {
+                return no(KernelError::EINVAL, "Handle cannot be zero");
+            }
+            self.node(req.handle)
+        } else {
+            let here = match req.parent {
+                Handle::ROOT => Some(&self.root),
+                // There is no ingress queue: its place is always empty.
+                Handle::INGRESS => None,
+                parent => self.leaf(parent)?,
+            };
+            let here = here.filter(|n| n.handle != Handle::UNSPEC);
+            match here {
+                Some(node) if req.handle != Handle::UNSPEC && node.handle == req.handle => Some(node),
+                _ if req.handle != Handle::UNSPEC => {
+                    if here.is_some() && !matches!(req.verb, Verb::Replace | Verb::Link) {
+                        return no(KernelError::EEXIST, "NLM_F_REPLACE needed to override");
+                    }
+                    if req.handle.minor() != 0 {
+                        return no(KernelError::EINVAL, "Invalid minor handle");
+                    }
+                    return match self.node(req.handle) {
+                        None => self.create_and_graft(req, may_create, cx),
+                        Some(_) if !old => {
+                            no(KernelError::EINVAL, "Cannot move an existing qdisc to a different parent")
+                        }
+                        Some(_) if req.verb == Verb::Add => Err(KernelError::errno(KernelError::EEXIST)),
+                        Some(_) => Err(KernelError::errno(KernelError::EINVAL)),
+                    };
+                }
+                None => return self.create_and_graft(req, may_create, cx),
+                Some(node) if kind_differs(node) => match req.verb {
+                    Verb::Replace => return self.create_and_graft(req, true, cx),
+                    Verb::Add | Verb::Change if !old => return self.create_and_graft(req, true, cx),
+                    _ => Some(node),
+                },
+                here => here,
+            }
+        };
+
+        let Some(node) = target else { return no(KernelError::ENOENT, "Specified qdisc not found") };
+        if req.verb == Verb::Add {
+            return no(KernelError::EEXIST, "Exclusivity flag on, cannot modify");
+        }
+        if kind_differs(node) {
+            return no(KernelError::EINVAL, "Invalid qdisc name");
+        }
+        let handle = node.handle;
+        let before = handles_below(node);
+        let stab = req.stab.as_ref().map(|s| Stab::new(s, &device)).transpose();
+        let result = self.watched(handle, cx, |node, cx| {
+            if req.options.is_some() {
+                node.change(req.options.as_ref(), cx)?;
+            }
+            node.stab = stab?.map(Box::new);
+            if let Some(spec) = req.estimator {
+                // A change cannot be undone any more: the kernel lets bad estimators pass here.
+                let _ = node.estimate(device.kernel, spec, cx.now);
+            }
+            Ok(())
+        });
+        // Bands that are gone took their qdiscs with them.
+        for handle in before {
+            if self.node(handle).is_none() {
+                self.places.remove(&handle);
+            }
+        }
+        result.expect("the qdisc was found")
+    }
+
+    /// `qdisc_leaf` of a classid: what is in that class. 2.6.35 finds nothing where 6.12 says why not.
+    fn leaf(&self, classid: Handle) -> Answer<Option<&Node>> {
+        let device = &self.device;
+        let Some(parent) = self.node(classid.qdisc()) else {
+            return Err(device.refusal(KernelError::ENOENT, "Failed to find specified qdisc"));
+        };
+        let classes = match parent.classes() {
+            Some(classes) => classes,
+            None if device.kernel == Kernel::V2_6_35 => return Ok(None),
+            None => return Err(device.refusal(KernelError::EOPNOTSUPP, "Parent qdisc is not classful")),
+        };
+        if !classes.find(classid) {
+            if device.kernel == Kernel::V2_6_35 {
+                return Ok(None);
+            }
+            return Err(device.refusal(KernelError::ENOENT, "Specified class not found"));
+        }
+        Ok(classes.leaf(classid))
+    }
+
+    /// `qdisc_create` and `qdisc_graft`.
+    fn create_and_graft(&mut self, req: &QdiscRequest, may_create: bool, cx: &mut Cx<'_>) -> Answer {
+        let device = self.device;
+        if !may_create {
+            let why = "Qdisc not found. To create specify NLM_F_CREATE flag";
+            return Err(device.refusal(KernelError::ENOENT, why));
+        }
+        let Some(spec) = req.kind.as_deref().and_then(|kind| sch::find(kind, device.kernel)) else {
+            return Err(device.refusal(KernelError::ENOENT, "Specified qdisc kind is unknown"));
+        };
+        let handle = if req.handle == Handle::UNSPEC { self.choose_handle()? } else { req.handle };
+        let init = Init { device, handle, parent: req.parent };
+        let stab = req.stab.as_ref().map(|s| Stab::new(s, &device));
+        // 6.12 reads the size table first, 2.6.35 last.
+        if let (Kernel::V6_12, Some(Err(e))) = (device.kernel, &stab) {
+            return Err(e.clone());
+        }
+        let qdisc = (spec.build)(&init, req.options.as_ref(), cx)?;
+        let mut node = Node::new(&init, qdisc);
+        node.stab = stab.transpose()?.map(Box::new);
+        if let Some(spec) = req.estimator {
+            node.estimate(device.kernel, spec, cx.now)
+                .map_err(|e| device.refusal(e.errno, "Failed to generate new estimator"))?;
+        }
+        self.graft(req.parent, Some(node), cx)
+    }
+
+    /// `qdisc_alloc_handle`.
+    fn choose_handle(&mut self) -> Answer<Handle> {
+        for _ in 0..0x8000 {
+            self.auto_handle = self.auto_handle.wrapping_add(0x1_0000);
+            if self.auto_handle == Handle::ROOT.qdisc().0 {
+                self.auto_handle = AUTO_HANDLE;
+            }
+            let handle = Handle(self.auto_handle);
+            if handle != self.root.handle && !self.places.contains_key(&handle) {
+                return Ok(handle);
+            }
+        }
+        let errno = match self.device.kernel {
+            Kernel::V2_6_35 => KernelError::ENOMEM,
+            Kernel::V6_12 => KernelError::ENOSPC,
+        };
+        Err(self.device.refusal(errno, "Maximum number of qdisc handles was exceeded"))
+    }
+
+    /// `qdisc_graft`: puts `new` (`None`: the default) in a place and destroys what was there.
+    fn graft(&mut self, parent: Handle, new: Option<Node>, cx: &mut Cx<'_>) -> Answer {
+        let device = self.device;
+        if parent == Handle::ROOT {
+            let new = new.unwrap_or_else(|| (self.default)(&device));
+            let mut old = std::mem::replace(&mut self.root, new);
+            old.reset(cx);
+            self.places.clear();
+            return Ok(());
+        }
+        let Some(path) = self.path(parent.qdisc()) else {
+            return Err(KernelError::errno(KernelError::ENOENT));
+        };
+        let node = self.node_mut(parent.qdisc()).expect("a path leads to it");
+        let Some(classes) = node.classes_mut() else {
+            return Err(KernelError::errno(KernelError::EOPNOTSUPP));
+        };
+        if !classes.find(parent) {
+            return Err(device.refusal(KernelError::ENOENT, "Specified class not found"));
+        }
+        if let (Some(new), Kernel::V6_12) = (&new, device.kernel) {
+            if new.stab.is_some() {
+                return Err(device.refusal(KernelError::EINVAL, "STAB not supported on a non root"));
+            }
+            if path.len() >= DEPTH_MAX {
+                return Err(device.refusal(KernelError::E2BIG, "Qdisc hierarchy is too deep"));
+            }
+        }
+        if let Some(leaf) = classes.leaf_mut(parent) {
+            let (qlen, backlog) = (leaf.qlen(), leaf.backlog());
+            leaf.reset(cx);
+            if qlen > 0 {
+                classes.reduced(parent, qlen, backlog);
+                reduce(&mut self.root, &path, qlen, backlog);
+            }
+        }
+        let handle = new.as_ref().map(|n| n.handle);
+        let node = self.node_mut(parent.qdisc()).expect("a path leads to it");
+        let old = node.classes_mut().expect("it has classes").graft(parent, new, cx)?;
+        for gone in old.iter().flat_map(handles_below) {
+            self.places.remove(&gone);
+        }
+        if let Some(handle) = handle {
+            self.sequence += 1;
+            self.places.insert(handle, Place { parent, sequence: self.sequence });
+        }
+        Ok(())
+    }
+
+    /// `tc_get_qdisc` with RTM_DELQDISC.
+    fn delete_qdisc(&mut self, req: &QdiscRequest, cx: &mut Cx<'_>) -> Answer {
+        let device = self.device;
+        let no = |errno, why| Err(device.refusal(errno, why));
+        let node = if req.parent == Handle::UNSPEC {
+            match self.node(req.handle) {
+                Some(node) => node,
+                None => return no(KernelError::ENOENT, "Failed to find qdisc with specified handle"),
+            }
+        } else {
+            let node = if req.parent == Handle::ROOT {
+                Some(&self.root)
+            } else if req.parent.major() == Handle::INGRESS.major() {
+                None
+            } else if self.node(req.parent.qdisc()).is_none() {
+                return no(KernelError::ENOENT, "Failed to find qdisc with specified classid");
+            } else {
+                self.leaf(req.parent)?
+            };
+            let Some(node) = node else {
+                return no(KernelError::ENOENT, "Cannot find specified qdisc on specified device");
+            };
+            if req.handle != Handle::UNSPEC && node.handle != req.handle {
+                return no(KernelError::EINVAL, "Invalid handle");
+            }
+            node
+        };
+        if req.kind.as_deref().is_some_and(|k| k != node.kind()) {
+            return no(KernelError::EINVAL, "Invalid qdisc name");
+        }
+        if req.parent == Handle::UNSPEC {
+            return no(KernelError::EINVAL, "Classid cannot be zero");
+        }
+        if node.handle == Handle::UNSPEC {
+            return no(KernelError::ENOENT, "Cannot delete qdisc with handle of zero");
+        }
+        self.graft(req.parent, None, cx)
+    }
+}

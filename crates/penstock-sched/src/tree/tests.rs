@@ -1,0 +1,56 @@
+//! Trees as tc asks for them.
+
+use super::*;
+use crate::testing::{Bench, device, packet, qdisc};
+
+fn shown(tree: &Tree) -> Vec<String> {
+    let line = |d: QdiscDump| format!("{} {} {} {}", d.kind, d.handle, d.parent, d.refcnt);
+    tree.dump_qdiscs(Time::ZERO).into_iter().map(line).collect()
+}
+
+#[test]
+fn a_fresh_device_has_pfifo_fast_and_gets_it_back() {
+    for kernel in Kernel::ALL {
+        let mut bench = Bench::new();
+        let mut tree = Tree::new(device(kernel));
+        assert_eq!(shown(&tree), ["pfifo_fast none root 2"]);
+        tree.qdisc(&qdisc("add root pfifo limit 7"), &mut bench.cx(0)).unwrap();
+        assert_eq!(shown(&tree), ["pfifo 8001: root 2"]);
+        tree.enqueue(packet(0, 100), &mut bench.cx(0));
+        tree.qdisc(&qdisc("del root"), &mut bench.cx(0)).unwrap();
+        assert_eq!(shown(&tree), ["pfifo_fast none root 2"]);
+        assert_eq!(bench.dropped(), [(0, crate::DropReason::Purged)]);
+        assert_eq!(tree.dump_qdiscs(Time::ZERO)[0].stats, Default::default());
+    }
+}
+
+#[test]
+fn refusals_are_the_kernels() {
+    let check = |script: &[&str], errno: i32, sentence: &str| {
+        for kernel in Kernel::ALL {
+            let mut bench = Bench::new();
+            let mut tree = Tree::new(device(kernel));
+            let (last, before) = script.split_last().unwrap();
+            for line in before {
+                tree.qdisc(&qdisc(line), &mut bench.cx(0)).unwrap();
+            }
+            let want = device(kernel).refusal(errno, sentence);
+            assert_eq!(tree.qdisc(&qdisc(last), &mut bench.cx(0)), Err(want), "{kernel} {last}");
+        }
+    };
+    check(&["del root"], 2, "Cannot delete qdisc with handle of zero");
+    check(&["add root nonsense"], 2, "Specified qdisc kind is unknown");
+    check(&["add root pfifo", "add root pfifo"], 17, "Exclusivity flag on, cannot modify");
+    check(&["add root handle 1: pfifo", "add root handle 2: pfifo"], 17, "NLM_F_REPLACE needed to override");
+    check(&["change root pfifo limit 3"], 2, "Qdisc not found. To create specify NLM_F_CREATE flag");
+    check(&["add parent 5:1 pfifo"], 2, "Failed to find specified qdisc");
+    check(&["add root handle 1:1 pfifo"], 22, "Invalid minor handle");
+    check(&["add root handle 1: pfifo", "del root handle 2:"], 22, "Invalid handle");
+    check(&["add root handle 1: pfifo", "del root bfifo"], 22, "Invalid qdisc name");
+    check(&["add root handle 1: pfifo", "add parent 1:1 pfifo"], 95, "Parent qdisc is not classful");
+    check(
+        &["add root pfifo_fast", "replace root pfifo_fast limit 3"],
+        22,
+        "Change operation not supported by specified qdisc",
+    );
+}

@@ -1,41 +1,59 @@
-//! `penstock tc|ip|iptables|sysctl`: the tools themselves, on a virtual machine.
+//! `penstock tc|ip|iptables|…`, and the program called by those names: the tools themselves, on a virtual machine.
 
 use anyhow::Result;
-use penstock_lab::machine::{Machine, advice};
+use penstock_lab::machine::{Machine, TOOLS, advice};
 use penstock_model::Kernel;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The tool's own words.
-#[derive(clap::Args)]
-#[command(
-    after_help = "The machine has eth0 and eth1. Its state is kept in $PENSTOCK_STATE (else $XDG_RUNTIME_DIR/penstock, else \
-                        ~/.local/state/penstock); its kernel is $PENSTOCK_KERNEL (6.12 or 2.6.35). Delete the folder to begin anew."
-)]
-pub struct Args {
-    /// As the tool takes them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
-    pub words: Vec<String>,
+/// The words of a tool when this process was called as one: by its name (`tc …`, a link to this program) or by
+/// `penstock tc …`. Nothing between here and the tool looks at them.
+pub fn called(args: &[OsString]) -> Option<Vec<String>> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let own = args.first().and_then(|first| Path::new(first).file_name());
+    let own = own.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_tool = |name: &str| TOOLS.contains(&name);
+    if is_tool(&own) {
+        return Some(std::iter::once(own).chain(args.iter().skip(1).map(text)).collect());
+    }
+    let words: Vec<String> = args.iter().skip(1).map(text).collect();
+    words.first().is_some_and(|name| is_tool(name)).then_some(words)
 }
 
-/// Runs the tool; standard output, standard error and exit status are its own, our advice follows on standard error.
-pub fn main(tool: &str, args: &Args) -> Result<ExitCode> {
-    let kernel = match std::env::var("PENSTOCK_KERNEL") {
-        Ok(name) if !name.is_empty() => {
-            Kernel::parse(&name).map_err(|e| anyhow::anyhow!("PENSTOCK_KERNEL: {e}"))?
-        }
-        _ => Kernel::default(),
-    };
-    let mut words = vec![tool.to_owned()];
-    words.extend(args.words.iter().cloned());
-    let output = Machine::new(&folder()?, kernel).exec(&words).map_err(anyhow::Error::msg)?;
+/// Runs the tool; standard output, standard error and exit status are its own. Our advice follows on standard error
+/// where a person reads it.
+pub fn main(words: &[String]) -> Result<ExitCode> {
+    let output = Machine::new(&folder()?, kernel()?).exec(words).map_err(anyhow::Error::msg)?;
     crate::print(&output.stdout)?;
-    eprint!("{}{}", output.stderr, advice(&output));
-    Ok(ExitCode::from(output.status.clamp(0, 255) as u8))
+    eprint!("{}", output.stderr);
+    if advises() {
+        eprint!("{}", advice(&output));
+    }
+    Ok(ExitCode::from(output.status as u8))
+}
+
+/// Whether our advice is wanted: `PENSTOCK_ADVICE` says so, else whether standard error is a terminal.
+fn advises() -> bool {
+    match std::env::var("PENSTOCK_ADVICE") {
+        Ok(said) if !said.is_empty() => !["0", "no", "off"].contains(&said.as_str()),
+        _ => std::io::stderr().is_terminal(),
+    }
+}
+
+/// The machine's kernel.
+pub fn kernel() -> Result<Kernel> {
+    match std::env::var("PENSTOCK_KERNEL") {
+        Ok(name) if !name.is_empty() => {
+            Kernel::parse(&name).map_err(|e| anyhow::anyhow!("PENSTOCK_KERNEL: {e}"))
+        }
+        _ => Ok(Kernel::default()),
+    }
 }
 
 /// Where the state is kept.
-fn folder() -> Result<PathBuf> {
+pub fn folder() -> Result<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     if let Some(folder) = set("PENSTOCK_STATE") {
         return Ok(folder);
@@ -47,4 +65,26 @@ fn folder() -> Result<PathBuf> {
     let state =
         state.ok_or_else(|| anyhow::anyhow!("there is no home folder; set PENSTOCK_STATE to a folder"))?;
     Ok(state.join("penstock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(args: &[&str], want: Option<&[&str]>) {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        let want = want.map(|w| w.iter().map(|&w| w.to_owned()).collect::<Vec<_>>());
+        assert_eq!(called(&args), want, "{args:?}");
+    }
+
+    #[test]
+    fn the_tools_take_their_words_as_they_stand() {
+        check(&["penstock", "tc", "-s", "qdisc", "--help"], Some(&["tc", "-s", "qdisc", "--help"]));
+        check(&["/tmp/x/tc", "qdisc", "show"], Some(&["tc", "qdisc", "show"]));
+        check(&["iptables-save"], Some(&["iptables-save"]));
+        check(&["tc", "tc"], Some(&["tc", "tc"]));
+        check(&["penstock", "run", "tc"], None);
+        check(&["penstock"], None);
+        check(&[], None);
+    }
 }

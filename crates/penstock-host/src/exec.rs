@@ -4,9 +4,12 @@
 //! does; a script that no shell could read (an open quote) or that needs what only a shell can do (pipes, loops) is
 //! refused as a whole.
 
+mod files;
 mod ip;
 mod settings;
 mod tc;
+
+pub use files::{FileError, Files, NoFiles};
 
 use crate::{Host, Output};
 use penstock_lang::iptables;
@@ -118,13 +121,18 @@ impl Host {
         };
         let mut all = Output::default();
         for line in &lines {
-            let one = self.run_line(line, "", now);
+            let one = self.run_line(line, "", &mut NoFiles, now);
             all.stdout.push_str(&one.stdout);
             all.stderr.push_str(&one.stderr);
             all.diagnostics.extend(one.diagnostics);
             all.status = one.status;
         }
         all
+    }
+
+    /// Runs one command at `now`, its words as a process gets them; `files` lends what it reads.
+    pub fn command(&mut self, words: &[String], files: &mut dyn Files, now: Time) -> Output {
+        self.run_line(&Line::of_words(words), "", files, now)
     }
 
     /// Runs a script at `now`; `name` is the file's, for the places of findings.
@@ -161,7 +169,7 @@ impl Host {
                 }
                 _ => {}
             }
-            let output = self.run_line(line, name, now);
+            let output = self.run_line(line, name, &mut NoFiles, now);
             result.status = output.status;
             let stop = errexit && output.status != 0;
             let source = line.source.clone();
@@ -173,8 +181,8 @@ impl Host {
         result
     }
 
-    fn run_line(&mut self, line: &Line, file: &str, now: Time) -> Output {
-        let mut out = self.run_program(line, now);
+    fn run_line(&mut self, line: &Line, file: &str, files: &mut dyn Files, now: Time) -> Output {
+        let mut out = self.run_program(line, files, now);
         if let Some(path) = &line.to_setting
             && out.status == 0
         {
@@ -195,7 +203,7 @@ impl Host {
         out
     }
 
-    fn run_program(&mut self, line: &Line, now: Time) -> Ran {
+    fn run_program(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
         let Some(first) = line.words.first() else { return Output::default() };
         let path = first.text.as_str();
         let program = match path.rsplit_once('/') {
@@ -219,7 +227,7 @@ impl Host {
             "modprobe" => modprobe(line),
             "sysctl" => self.sysctl(line),
             "iptables" | "iptables-legacy" => self.iptables(line),
-            "tc" => self.tc(line, now),
+            "tc" => self.tc(line, files, now),
             "ip" => self.ip(line, now),
             "ifconfig" | "route" | "arp" | "netstat" => {
                 let help = "use ip address, ip link, ip route, ip neigh";

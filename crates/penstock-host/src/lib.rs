@@ -29,7 +29,7 @@ mod tests;
 mod timer;
 
 pub use device::{Address, Counters, NetDevice};
-pub use exec::{Executed, ScriptOutput};
+pub use exec::{Executed, FileError, Files, NoFiles, ScriptOutput};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::rt_tos2priority;
 pub use route::{Fib, Prefix, Route, RouteKind};

@@ -1,25 +1,60 @@
 //! A virtual machine that lives between calls: what `penstock tc …` acts on.
 //!
-//! Its state is the list of commands that changed it (`journal-PROFILE`, one JSON string a line), executed again on a fresh
-//! machine with `eth0` and `eth1` at each call. So the state is small, readable, and never half-applied: a command that
-//! fails changes nothing and is not written down. Calls that change hold a lock on the folder alone, calls that only
-//! show share it; the journal is written beside its place and moved there.
+//! Its state is a journal (`journal-PROFILE`, one JSON object a line): every command that may have changed something, with
+//! the texts it read and its exit status, executed again on a fresh machine with `lo`, `eth0` and `eth1` at each call. A
+//! command that failed is written down as well: the kernel may have carried out a part of it before it refused the rest.
+//! Each command is one virtual millisecond later than the one before.
+//!
+//! Calls that may change hold a lock on the folder alone, calls that only show share it. An entry is one write at the
+//! journal's end; one that was cut short does not count and is taken away by the next.
 
-use penstock_host::{Host, Output};
-use penstock_lang::tc;
-use penstock_lang::token::{self, Word};
+mod reads;
+
+use penstock_host::{FileError, Files, Host, Output};
 use penstock_model::{Diagnostic, Kernel, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The machine's own name, in its random streams.
 const NAME: &str = "penstock";
 
+/// Programs that act on the machine, by the names they are called by.
+pub const TOOLS: &[&str] = &[
+    "arp",
+    "bridge",
+    "ethtool",
+    "ifconfig",
+    "ip",
+    "ip6tables",
+    "ip6tables-restore",
+    "ip6tables-save",
+    "iptables",
+    "iptables-restore",
+    "iptables-save",
+    "modprobe",
+    "nft",
+    "route",
+    "sysctl",
+    "tc",
+];
+
 /// A machine with its state in a folder.
 pub struct Machine {
     folder: PathBuf,
     kernel: Kernel,
+}
+
+/// A command that may have changed the machine.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    argv: Vec<String>,
+    /// What it read, by path; `-` is standard input.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    files: BTreeMap<String, String>,
+    status: i32,
 }
 
 impl Machine {
@@ -28,47 +63,32 @@ impl Machine {
         Machine { folder: folder.to_owned(), kernel }
     }
 
-    /// Executes one command (`tc`, `ip`, `iptables`, `sysctl`) and keeps what it changed.
+    /// Executes one command, one of [`TOOLS`], and keeps what it changed. Standard input and files that it names are this
+    /// process's own.
     ///
     /// # Errors
     /// A sentence when the state cannot be read or written. A command that is refused is no error but an [`Output`] with
     /// its own status.
     pub fn exec(&self, words: &[String]) -> Result<Output, String> {
-        let line = words.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" ");
-        let changes = !only_shows(words);
+        let mut files = Lent::default();
+        if reads::standard_input(words) {
+            // Before the lock is held: whoever writes to us may call us too.
+            let _ = files.read("-");
+        }
         let say = |e: io::Error| format!("cannot use the state in {}: {e}", self.folder.display());
-        if !changes && !self.folder.is_dir() {
-            return Ok(self.fresh().exec(&line, Time::ZERO));
+        let shows = reads::only_shows(words);
+        if shows && !self.folder.is_dir() {
+            return Ok(self.fresh().command(words, &mut files, moment(0)));
         }
         make_private(&self.folder).map_err(say)?;
         // Released when the file is closed, whatever happens.
         let lock = File::options().create(true).append(true).open(self.folder.join("lock")).map_err(say)?;
-        if changes { lock.lock() } else { lock.lock_shared() }.map_err(say)?;
-        let mut lines = self.journal()?;
-        let mut host = self.fresh();
-        for (number, old) in (1..).zip(&lines) {
-            let output = host.exec(old, Time::ZERO);
-            if output.status != 0 {
-                return Err(format!(
-                    "line {number} of {} does not execute any more ({}): delete the file to begin anew",
-                    self.path().display(),
-                    output.stderr.trim()
-                ));
-            }
-        }
-        let before = lines.len();
-        let output = match batch(words, self.kernel) {
-            Some(batch) => batch.exec(&mut host, &mut lines),
-            None => {
-                let output = host.exec(&line, Time::ZERO);
-                if changes && output.status == 0 {
-                    lines.push(line);
-                }
-                output
-            }
-        };
-        if lines.len() > before {
-            self.write(&lines).map_err(say)?;
+        if shows { lock.lock_shared() } else { lock.lock() }.map_err(say)?;
+        let (mut host, length, number) = self.replay()?;
+        let output = host.command(words, &mut files, moment(number));
+        if !shows {
+            let entry = Entry { argv: words.to_vec(), files: files.texts, status: output.status };
+            self.append(length, &entry).map_err(say)?;
         }
         Ok(output)
     }
@@ -84,113 +104,88 @@ impl Machine {
         self.folder.join(format!("journal-{}", self.kernel.name()))
     }
 
-    fn journal(&self) -> Result<Vec<String>, String> {
-        let text = match fs::read_to_string(self.path()) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+    /// The machine as its journal leaves it, the journal's length in bytes and in entries.
+    fn replay(&self) -> Result<(Host, u64, u64), String> {
+        let mut host = self.fresh();
+        let mut text = String::new();
+        match File::open(self.path()).and_then(|mut file| file.read_to_string(&mut text)) {
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((host, 0, 0)),
             Err(e) => return Err(format!("cannot read {}: {e}", self.path().display())),
-        };
-        let read = |(number, line): (usize, &str)| {
-            serde_json::from_str(line)
-                .map_err(|e| format!("line {} of {} is damaged: {e}", number + 1, self.path().display()))
-        };
-        text.lines().enumerate().map(read).collect()
+        }
+        // Without its newline the last entry was never wholly written.
+        let whole = text.rfind('\n').map_or(0, |at| at + 1);
+        let mut number = 0;
+        for line in text[..whole].lines() {
+            let entry: Entry = serde_json::from_str(line).map_err(|e| {
+                let path = self.path();
+                format!(
+                    "line {} of {} is damaged ({e}): delete the file to begin anew",
+                    number + 1,
+                    path.display()
+                )
+            })?;
+            let mut files = Lent { texts: entry.files, live: false };
+            host.command(&entry.argv, &mut files, moment(number));
+            number += 1;
+        }
+        Ok((host, whole as u64, number))
     }
 
-    fn write(&self, lines: &[String]) -> io::Result<()> {
-        let new = self.folder.join(format!(".journal.new-{}", std::process::id()));
-        let text: String =
-            lines.iter().map(|l| format!("{}\n", serde_json::Value::from(l.as_str()))).collect();
-        let write = || {
-            let mut file = File::create(&new)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new, self.path())
-        };
-        let done = write();
+    fn append(&self, length: u64, entry: &Entry) -> io::Result<()> {
+        let mut file = File::options().create(true).write(true).truncate(false).open(self.path())?;
+        file.set_len(length)?;
+        file.seek(io::SeekFrom::End(0))?;
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        let done = file.write_all(&line);
         if done.is_err() {
-            // On a full disk half a file would only take room.
-            let _ = fs::remove_file(&new);
+            // On a full disk half an entry would only take room.
+            let _ = file.set_len(length);
         }
         done
     }
 }
 
-/// `tc -batch FILE`.
-struct Batch {
-    file: String,
-    force: bool,
-    /// `tc` and the flags that hold for every line.
-    prefix: String,
+/// When the journal's entry of this number, from 0, happens.
+fn moment(number: u64) -> Time {
+    Time::from_ns(1_000_000 * (number as i64 + 1))
 }
 
-fn batch(words: &[String], kernel: Kernel) -> Option<Batch> {
-    if !words.first().is_some_and(|w| tc::is_tc(w)) || !words.iter().any(|w| w.starts_with("-b")) {
-        return None;
+/// Files of this process, kept as they are read; or those that were kept.
+struct Lent {
+    texts: BTreeMap<String, String>,
+    live: bool,
+}
+
+impl Default for Lent {
+    fn default() -> Lent {
+        Lent { texts: BTreeMap::new(), live: true }
     }
-    let read: Vec<Word> = words.iter().map(|w| Word::new(w.as_str(), 0)).collect();
-    let commands = tc::parse(&read, kernel).ok()?;
-    let found = commands.into_iter().find_map(|c| match c {
-        tc::Command::Batch { file, force, .. } => Some((file, force)),
-        _ => None,
-    });
-    let (file, force) = found?;
-    let flags = words[1..].iter().filter(|w| **w != file && !w.starts_with("-b") && !w.starts_with("-f"));
-    let prefix = flags.fold("tc".to_owned(), |line, flag| format!("{line} {}", quoted(flag)));
-    Some(Batch { file, force, prefix })
 }
 
-impl Batch {
-    /// Executes the file line by line; each that succeeds is kept, whatever becomes of those after it.
-    ///
-    /// Follows: iproute2 6.1 `lib/utils.c` `do_batch`.
-    fn exec(&self, host: &mut Host, kept: &mut Vec<String>) -> Output {
-        let text = match self.file.as_str() {
-            "-" => io::read_to_string(io::stdin()),
-            file => fs::read_to_string(file),
-        };
-        let fail = |stderr: String| Output { stderr, status: 1, ..Output::default() };
-        let text = match text {
-            Ok(text) => text,
-            Err(e) => {
-                let why = match e.kind() {
-                    io::ErrorKind::NotFound => "No such file or directory",
-                    io::ErrorKind::PermissionDenied => "Permission denied",
-                    _ => "Input/output error",
-                };
-                return fail(format!("Cannot open file \"{}\" for reading: {why}\n", self.file));
-            }
-        };
-        let lines = match token::script(&text) {
-            Ok(lines) => lines,
-            Err(faults) => {
-                let said =
-                    faults.into_iter().map(|d| format!("{}\n", Diagnostic { file: self.file.clone(), ..d }));
-                return fail(said.collect());
-            }
-        };
-        let mut all = Output::default();
-        for line in lines {
-            let words: Vec<String> = line.words.iter().map(|w| w.text.clone()).collect();
-            let command = words.iter().fold(self.prefix.clone(), |c, w| format!("{c} {}", quoted(w)));
-            let output = host.exec(&command, Time::ZERO);
-            all.stdout.push_str(&output.stdout);
-            all.stderr.push_str(&output.stderr);
-            if output.status == 0 {
-                let tc = std::iter::once("tc".to_owned()).chain(words).collect::<Vec<_>>();
-                if !only_shows(&tc) {
-                    kept.push(command);
-                }
-                continue;
-            }
-            all.stderr.push_str(&format!("Command failed {}:{}\n", self.file, line.number));
-            all.diagnostics.extend(output.diagnostics);
-            all.status = 1;
-            if !self.force {
-                break;
-            }
+impl Files for Lent {
+    fn read(&mut self, path: &str) -> Result<String, FileError> {
+        if let Some(text) = self.texts.get(path) {
+            return Ok(text.clone());
         }
-        all
+        if !self.live {
+            return Err(FileError::NotFound);
+        }
+        let mut bytes = Vec::new();
+        match path {
+            "-" => io::stdin().read_to_end(&mut bytes),
+            path => File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
+        }
+        .map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => FileError::NotFound,
+            io::ErrorKind::PermissionDenied => FileError::Denied,
+            io::ErrorKind::IsADirectory => FileError::IsFolder,
+            _ => FileError::Other,
+        })?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        self.texts.insert(path.to_owned(), text.clone());
+        Ok(text)
     }
 }
 
@@ -204,36 +199,6 @@ fn make_private(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
-}
-
-/// Whether a command surely changes nothing: it is then neither written down nor made to wait for others.
-fn only_shows(words: &[String]) -> bool {
-    let mut words = words.iter().map(String::as_str).skip_while(|w| *w == "sudo");
-    let program = words.next().unwrap_or_default();
-    let rest: Vec<&str> = words.collect();
-    let shows = |verb: &str| ["show", "list", "ls", "lst", "help", "get"].iter().any(|s| s.starts_with(verb));
-    match program.rsplit('/').next().unwrap_or_default() {
-        // `tc [flags] OBJECT [VERB …]`: without a verb it shows.
-        "tc" | "ip" => {
-            let plain: Vec<&&str> = rest.iter().filter(|w| !w.starts_with('-')).collect();
-            let batch = rest.iter().any(|w| *w == "-b" || w.starts_with("-ba") || w.starts_with("-force"));
-            !batch && plain.get(1).is_none_or(|verb| !verb.is_empty() && shows(verb))
-        }
-        "iptables" => {
-            let lists = ["-L", "-S", "--list", "--list-rules", "-h", "--help", "-V", "--version"];
-            rest.iter().any(|w| lists.contains(w)) && !rest.iter().any(|w| *w == "-Z" || *w == "--zero")
-        }
-        "sysctl" => !rest.iter().any(|w| w.contains('=') || *w == "-w" || *w == "-p"),
-        _ => false,
-    }
-}
-
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:,=@%+!^*[]~{}".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 /// Our advice on a command that was refused, to stand below the tool's own words; empty when there is none.
@@ -257,43 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_shows_is_known() {
-        for text in [
-            "tc qdisc",
-            "tc qdisc show",
-            "tc -s -d qdisc ls dev eth0",
-            "tc class list dev eth0",
-            "tc -j filter sh dev eth0",
-            "tc qdisc help",
-            "tc",
-            "ip addr",
-            "ip -br link show",
-            "ip route get 10.0.0.1",
-            "iptables -t mangle -L -n -v",
-            "iptables -S",
-            "sysctl net.ipv4.ip_forward",
-            "sysctl -a",
-        ] {
-            assert!(only_shows(&words(text)), "{text}");
-        }
-        for text in [
-            "tc qdisc add dev eth0 root pfifo",
-            "tc q a dev eth0 root pfifo",
-            "tc qdisc del dev eth0 root",
-            "tc -batch file",
-            "ip addr add 10.0.0.1/24 dev eth0",
-            "iptables -t mangle -F",
-            "iptables -L -Z",
-            "sysctl -w net.ipv4.ip_forward=1",
-            "sysctl net.ipv4.ip_forward=1",
-            "tc qdisc replace dev eth0 root sfq",
-        ] {
-            assert!(!only_shows(&words(text)), "{text}");
-        }
-    }
-
-    #[test]
-    fn state_lives_between_calls_and_failures_leave_none() {
+    fn state_lives_between_calls() {
         let folder = std::env::temp_dir().join(format!("penstock-machine-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let machine = || Machine::new(&folder, Kernel::V6_12);
@@ -306,9 +235,13 @@ mod tests {
         );
         assert!(exec("tc qdisc show dev eth0").stdout.starts_with("qdisc tbf 1: root"));
         let refused = exec("tc qdisc add dev eth0 root handle 2: tbf rate 1mbit");
-        assert_eq!(
-            (refused.status, fs::read_to_string(folder.join("journal-6.12")).unwrap().lines().count()),
-            (1, 1)
+        let journal = || fs::read_to_string(folder.join("journal-6.12")).unwrap();
+        assert_eq!((refused.status, journal().lines().count()), (1, 2), "a refusal may leave traces");
+        assert!(exec("tc qdisc show dev eth0").stdout.starts_with("qdisc tbf 1: root"));
+        fs::write(folder.join("journal-6.12"), journal() + "{\"argv\":[\"tc\",\"qd").unwrap();
+        assert!(
+            exec("tc qdisc show dev eth0").stdout.starts_with("qdisc tbf 1: root"),
+            "half an entry is none"
         );
         assert_eq!(exec("tc qdisc del dev eth0 root").status, 0);
         assert!(exec("tc qdisc show dev eth0").stdout.starts_with("qdisc pfifo_fast 0: root"));

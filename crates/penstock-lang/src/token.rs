@@ -52,6 +52,23 @@ pub struct Line {
 }
 
 impl Line {
+    /// A command whose words are known, as a process gets them; the source is what one would type.
+    pub fn of_words(words: &[String]) -> Line {
+        let mut line = blank();
+        line.number = 1;
+        for text in words {
+            if !line.source.is_empty() {
+                line.source.push(' ');
+            }
+            let column = line.source.chars().count() as u32 + 1;
+            let shown = quoted(text);
+            let len = shown.chars().count() as u32;
+            line.source.push_str(&shown);
+            line.words.push(Word { text: text.clone(), column, len, line: 1 });
+        }
+        line
+    }
+
     /// The diagnostic with the line's place and text filled in.
     pub fn place(&self, file: &str, mut diagnostic: Diagnostic) -> Diagnostic {
         diagnostic.file = file.to_owned();
@@ -82,6 +99,15 @@ pub fn script(text: &str) -> Result<Vec<Line>, Vec<Diagnostic>> {
     let mut reader = Reader::new(text);
     reader.run();
     if reader.errors.is_empty() { Ok(reader.lines) } else { Err(reader.errors) }
+}
+
+/// A word as one would type it: in single quotes where a shell would see more in it than a word.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:,=@%+^".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 struct Reader<'a> {
@@ -535,6 +561,16 @@ mod tests {
         assert_eq!(lines[0].source, "  sudo tc a \\");
         let places: Vec<_> = lines[0].words.iter().map(|w| (w.line, w.column, w.len)).collect();
         assert_eq!(places, [(2, 8, 2), (2, 11, 1), (3, 2, 1)]);
+    }
+
+    #[test]
+    fn a_process_s_words_are_typed_again() {
+        let words = ["tc", "a b", "", "it's", "0x00/0xff"].map(str::to_owned);
+        let line = Line::of_words(&words);
+        assert_eq!(line.source, "tc 'a b' '' 'it'\\''s' 0x00/0xff");
+        assert_eq!(line.words.iter().map(|w| w.column).collect::<Vec<_>>(), [1, 4, 10, 13, 23]);
+        let again = super::words(&line.source).unwrap();
+        assert_eq!(again.iter().map(|w| &w.text).collect::<Vec<_>>(), words.iter().collect::<Vec<_>>());
     }
 
     #[test]

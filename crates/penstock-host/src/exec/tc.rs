@@ -1,16 +1,16 @@
 //! `tc`: requests to a device's tree, and its dumps printed.
 
-use super::Ran;
+use super::{Files, Ran};
 use crate::{Host, Output};
-use penstock_lang::show;
-use penstock_lang::tc::{self, Command, Env, Failure, Link, Show};
+use penstock_lang::show::{self, Form};
+use penstock_lang::tc::{self, Command, Env, Failure, Link, Show, batch};
 use penstock_lang::token::Line;
 use penstock_model::rtnetlink::{ClassDump, FilterDump, FilterRequest, QdiscDump};
-use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_sched::Cx;
 
 impl Host {
-    pub(super) fn tc(&mut self, line: &Line, now: Time) -> Ran {
+    pub(super) fn tc(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
         let parsed = {
             let device = |name: &str| self.ifindex(name).map(|_| Link::default());
             tc::parse_in(&line.words, &Env { kernel: self.kernel, device: &device })
@@ -19,8 +19,78 @@ impl Host {
             Ok(commands) => commands,
             Err(failure) => return refused(failure),
         };
+        match commands.as_slice() {
+            [said @ .., Command::Batch { file, force, form }] => {
+                let mut out = self.tc_commands(said, now);
+                self.tc_batch(&mut out, file, *force, form, files, now);
+                out
+            }
+            commands => self.tc_commands(commands, now),
+        }
+    }
+
+    /// Executes a file line by line: each line that succeeds stays, whatever becomes of those after it.
+    ///
+    /// Follows: iproute2 6.1.0 `lib/utils.c` `do_batch`.
+    fn tc_batch(
+        &mut self,
+        out: &mut Ran,
+        file: &str,
+        force: bool,
+        form: &Form,
+        files: &mut dyn Files,
+        now: Time,
+    ) {
+        let text = match files.read(file) {
+            Ok(text) => text,
+            Err(why) => {
+                out.stderr.push_str(&format!("Cannot open file \"{file}\" for reading: {why}\n"));
+                out.status = 1;
+                return;
+            }
+        };
+        let sources: Vec<&str> = text.lines().collect();
+        for line in batch::lines(&text, self.kernel) {
+            let line = match line {
+                Ok(line) => line,
+                Err(fault) => {
+                    out.stderr.push_str(&fault.stderr);
+                    out.status = if fault.exits { 1 } else { out.status };
+                    return;
+                }
+            };
+            let parsed = {
+                let device = |name: &str| self.ifindex(name).map(|_| Link::default());
+                tc::parse_batch_line(&line.words, form, &Env { kernel: self.kernel, device: &device })
+            };
+            let (one, aborts) = match parsed {
+                Ok(commands) => (self.tc_commands(&commands, now), false),
+                Err(failure) => (refused(failure.clone()), failure.aborts),
+            };
+            out.stdout.push_str(&one.stdout);
+            out.stderr.push_str(&one.stderr);
+            if one.status == 0 {
+                continue;
+            }
+            let source = sources.get(line.number as usize - 1).copied().unwrap_or("");
+            let place =
+                |d: Diagnostic| Diagnostic { file: file.to_owned(), line: line.number, ..d }.source(source);
+            out.diagnostics.extend(one.diagnostics.into_iter().map(place));
+            if aborts {
+                out.status = one.status;
+                return;
+            }
+            out.stderr.push_str(&format!("Command failed {file}:{}\n", line.number));
+            out.status = 1;
+            if !force {
+                return;
+            }
+        }
+    }
+
+    fn tc_commands(&mut self, commands: &[Command], now: Time) -> Ran {
         let mut out = Output::default();
-        for command in &commands {
+        for command in commands {
             let one = self.tc_command(command, now);
             out.stdout.push_str(&one.stdout);
             out.stderr.push_str(&one.stderr);
@@ -37,10 +107,8 @@ impl Host {
         match command {
             Command::Help(text) => Output { stderr: text.clone(), ..Output::default() },
             Command::Say(text) => Output::say(text.clone()),
-            Command::Batch { file, .. } => {
-                let stderr = format!("Cannot open file \"{file}\" for reading: No such file or directory\n");
-                Output::fail(stderr, 1, "batches are not read from files here; write the lines themselves")
-            }
+            // A batch within a batch is no line of one: `tc` reads it with its flags, which only the command line has.
+            Command::Batch { .. } => Output::default(),
             Command::Qdisc { dev, .. } | Command::Class { dev, .. } | Command::Filter { dev, .. } => {
                 let ifindex = match self.tc_device(command, dev.as_deref()) {
                     Ok(ifindex) => ifindex,

@@ -1,9 +1,9 @@
 //! The world that an experiment describes, with its setup done.
 
 use crate::experiment::{self as spec, Experiment, Script};
-use crate::machine::quoted;
 use penstock_host::{Host, Prefix};
 use penstock_lang::cisco;
+use penstock_lang::token::quoted;
 use penstock_lang::token::{self, Line};
 use penstock_measure::record::SetupFailure;
 use penstock_model::{Diagnostic, Severity, Time};

@@ -7,6 +7,7 @@
 //! Differs: usage texts are our own; `monitor`, `exec`, `actions`, `chain`, `-netns` are refused with a sentence.
 
 pub mod args;
+pub mod batch;
 pub mod kinds;
 pub mod num;
 

@@ -193,7 +193,7 @@ impl Host {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         device.mtu = mtu;
-        device.refresh_tree(kernel, now, &mut self.drops);
+        device.refresh_tree(kernel, now, &mut self.drops, &mut self.acts);
         self.keep_drops(ifindex);
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Host {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
         device.tx_queue_len = packets;
-        device.refresh_tree(kernel, now, &mut self.drops);
+        device.refresh_tree(kernel, now, &mut self.drops, &mut self.acts);
         self.keep_drops(ifindex);
         Ok(())
     }

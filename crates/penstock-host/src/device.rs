@@ -5,7 +5,7 @@
 use crate::route::Prefix;
 use penstock_model::{Kernel, Rng, Time};
 use penstock_sched::tree::Tree;
-use penstock_sched::{Cx, Device, Ledger};
+use penstock_sched::{Actions, Cx, Device, Ledger};
 use std::net::Ipv4Addr;
 
 /// What a device has carried, as `ip -s link` shows it.
@@ -85,7 +85,7 @@ impl NetDevice {
         }
     }
     /// Tells the tree what has changed of the device.
-    pub(crate) fn refresh_tree(&mut self, kernel: Kernel, now: Time, drops: &mut Ledger) {
+    pub(crate) fn refresh_tree(&mut self, kernel: Kernel, now: Time, drops: &mut Ledger, acts: &mut Actions) {
         let device = Device {
             ifindex: self.ifindex,
             mtu: self.mtu,
@@ -93,7 +93,7 @@ impl NetDevice {
             tx_queue_len: self.tx_queue_len,
             kernel,
         };
-        self.tree.set_device(device, &mut Cx { now, rng: &mut self.rng, drops });
+        self.tree.set_device(device, &mut Cx { now, rng: &mut self.rng, drops, acts });
     }
     /// The address packets made here carry when nothing else decides: the first one (`inet_select_addr`).
     pub fn primary_address(&self) -> Option<Ipv4Addr> {

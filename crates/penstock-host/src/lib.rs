@@ -36,7 +36,7 @@ pub use route::{Fib, Prefix, Route, RouteKind};
 
 use penstock_model::{Diagnostic, Kernel, Rng, Time};
 use penstock_packet::{Packet, Pool};
-use penstock_sched::{Ledger, Xmit};
+use penstock_sched::{Actions, Ledger, Look, Xmit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -134,6 +134,8 @@ pub struct Host {
     pub(crate) icmp_buckets: BTreeMap<Ipv4Addr, icmp::Bucket>,
     pub(crate) timers: BTreeSet<(Time, Timer)>,
     pub(crate) drops: Ledger,
+    /// The actions of all its filters.
+    pub(crate) acts: Actions,
     /// What the discipline answered last.
     pub(crate) answer: Xmit,
     /// Effects of commands, until the caller takes them.
@@ -160,6 +162,7 @@ impl Host {
             icmp_buckets: BTreeMap::new(),
             timers: BTreeSet::new(),
             drops: Ledger::new(),
+            acts: Actions::new(),
             answer: Xmit::Success,
             pending: Vec::new(),
             auto_handle: 0,
@@ -201,6 +204,10 @@ impl Host {
     /// The index of the device with this name.
     pub fn ifindex(&self, name: &str) -> Option<u32> {
         self.devices.iter().find(|d| d.name == name).map(|d| d.ifindex)
+    }
+    /// What a dump of filters needs besides the tree.
+    pub fn look(&self, now: Time) -> Look<'_> {
+        Look { acts: &self.acts, now }
     }
     /// Its routes.
     pub fn fib(&self) -> &Fib {

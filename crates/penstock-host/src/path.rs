@@ -373,7 +373,8 @@ impl Host {
             self.xmit_special(ifindex, packet, cx);
             return;
         }
-        let mut inner = Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops };
+        let mut inner =
+            Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         self.answer = device.tree.enqueue(packet, &mut inner);
         if !self.drops.is_empty() {
             self.report_drops(ifindex, cx);
@@ -413,7 +414,8 @@ impl Host {
         if device.tree.next_wakeup().is_some_and(|at| at <= cx.now) {
             device.tree.expire(cx.now);
         }
-        let mut inner = Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops };
+        let mut inner =
+            Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         let packet = device.tree.dequeue(&mut inner);
         if let Some(packet) = &packet {
             device.counters.tx_packets += 1;

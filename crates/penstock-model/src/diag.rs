@@ -105,12 +105,16 @@ pub struct KernelError {
 }
 
 impl KernelError {
+    /// Operation not permitted: an action that filters hold.
+    pub const EPERM: i32 = 1;
     /// No such file or directory: nothing there to change or delete.
     pub const ENOENT: i32 = 2;
     /// Argument list too long.
     pub const E2BIG: i32 = 7;
     /// No such process (used for chains and classes).
     pub const ESRCH: i32 = 3;
+    /// Resource temporarily unavailable: an index that is just being made.
+    pub const EAGAIN: i32 = 11;
     /// Cannot allocate memory.
     pub const ENOMEM: i32 = 12;
     /// Device or resource busy.

@@ -73,8 +73,43 @@ pub struct FilterRequest {
     pub handle: u32,
     /// Kind: `u32`, `fw`, …; `None` when the command names none.
     pub kind: Option<String>,
-    /// The kind's options.
+    /// The kind's options. The actions of a filter are its `action`, a list (`sched::act` says of what), or its `police`.
     pub options: Option<Options>,
+    /// Rate estimator of its actions.
+    pub estimator: Option<(i8, u8)>,
+}
+
+/// What to do with actions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ActionVerb {
+    /// `add`: RTM_NEWACTION, NLM_F_CREATE | NLM_F_EXCL.
+    Add,
+    /// `change` and `replace`: NLM_F_CREATE | NLM_F_REPLACE.
+    Replace,
+    /// `del`: RTM_DELACTION.
+    Del,
+    /// `flush`: RTM_DELACTION, NLM_F_ROOT; the list names one kind.
+    Flush,
+    /// `get`: RTM_GETACTION.
+    Get,
+}
+
+/// RTM_NEWACTION, RTM_DELACTION, RTM_GETACTION.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ActionRequest {
+    /// Verb.
+    pub verb: ActionVerb,
+    /// The actions in order, as `sched::act` says.
+    pub actions: Vec<Options>,
+}
+
+/// RTM_GETACTION with NLM_F_DUMP.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ActionDump {
+    /// The kind whose table is shown.
+    pub kind: String,
+    /// Only those used in the last so many milliseconds; 0: all.
+    pub since_ms: u32,
 }
 
 /// Counters of a qdisc or a class: `struct gnet_stats_basic`, `gnet_stats_queue`, `gnet_stats_rate_est`.
@@ -96,6 +131,40 @@ pub struct Stats {
     pub backlog: u32,
     /// Estimated rate, bytes per second and packets per second, where an estimator runs.
     pub rate: Option<(u64, u64)>,
+}
+
+impl Stats {
+    /// The counters by name, for the dump of an action.
+    pub fn to_options(self) -> Options {
+        let mut o = Options::new().with("bytes", self.bytes).with("packets", self.packets);
+        for (name, value) in [
+            ("drops", self.drops),
+            ("overlimits", self.overlimits),
+            ("requeues", self.requeues),
+            ("qlen", self.qlen),
+            ("backlog", self.backlog),
+        ] {
+            o = o.with(name, value);
+        }
+        if let Some((bytes, packets)) = self.rate {
+            o = o.with("rate", bytes).with("pps", packets);
+        }
+        o
+    }
+    /// What [`Stats::to_options`] wrote.
+    pub fn from_options(o: &Options) -> Stats {
+        let small = |name| o.u32(name).unwrap_or(0);
+        Stats {
+            bytes: o.u64("bytes").unwrap_or(0),
+            packets: o.u64("packets").unwrap_or(0),
+            drops: small("drops"),
+            overlimits: small("overlimits"),
+            requeues: small("requeues"),
+            qlen: small("qlen"),
+            backlog: small("backlog"),
+            rate: o.u64("rate").zip(o.u64("pps")),
+        }
+    }
 }
 
 /// One qdisc, as RTM_GETQDISC gives it.

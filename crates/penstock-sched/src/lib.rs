@@ -4,6 +4,7 @@
 //! kernel names it; [`tree`] is one device's tree of qdiscs with the requests `tc` makes of it (`sch_api.c`,
 //! `cls_api.c`). Nothing here reads a clock, knows a link, or sees the text of a command.
 
+pub mod act;
 pub mod aqm;
 pub mod cls;
 pub mod estimator;
@@ -18,6 +19,7 @@ pub mod stab;
 mod testing;
 pub mod tree;
 
+pub use act::{Actions, Look};
 pub use ledger::{DropReason, Ledger};
 pub use node::Node;
 pub use qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};

@@ -11,6 +11,7 @@
 //!
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc_ops`, `struct Qdisc_class_ops`.
 
+use crate::act::Actions;
 use crate::cls::{BlockId, Filters};
 use crate::ledger::Ledger;
 use crate::node::Node;
@@ -26,6 +27,8 @@ pub struct Cx<'a> {
     pub rng: &'a mut Rng,
     /// Where dropped packets go.
     pub drops: &'a mut Ledger,
+    /// The machine's actions.
+    pub acts: &'a mut Actions,
 }
 
 /// What a qdisc may know of the device it stands on.

@@ -1,5 +1,6 @@
 //! What the unit tests of this crate share: packets, a clock and a ledger.
 
+use crate::act::{Actions, Look};
 use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::{Cx, Device};
 use penstock_model::rtnetlink::{FilterRequest, QdiscRequest, Verb};
@@ -11,15 +12,20 @@ use std::net::Ipv4Addr;
 pub struct Bench {
     pub rng: Rng,
     pub drops: Ledger,
+    pub acts: Actions,
 }
 
 impl Bench {
     pub fn new() -> Bench {
-        Bench { rng: Rng::named(1, "test"), drops: Ledger::new() }
+        Bench { rng: Rng::named(1, "test"), drops: Ledger::new(), acts: Actions::new() }
     }
     /// The context of one call at `now_ns`.
     pub fn cx(&mut self, now_ns: i64) -> Cx<'_> {
-        Cx { now: Time::from_ns(now_ns), rng: &mut self.rng, drops: &mut self.drops }
+        Cx { now: Time::from_ns(now_ns), rng: &mut self.rng, drops: &mut self.drops, acts: &mut self.acts }
+    }
+    /// What a dump at time 0 needs.
+    pub fn look(&self) -> Look<'_> {
+        Look { acts: &self.acts, now: Time::ZERO }
     }
     /// The ledger's entries as (seq, reason), emptied.
     pub fn dropped(&mut self) -> Vec<(u64, DropReason)> {
@@ -74,7 +80,17 @@ pub fn filter(line: &str, kind: &str, options: Option<Options>) -> FilterRequest
     let mut words = line.split_whitespace();
     let verb = verb(words.next());
     let (parent, kind) = (Handle::UNSPEC, Some(kind.to_owned()));
-    let mut req = FilterRequest { verb, parent, protocol: 0, prio: 0, chain: None, handle: 0, kind, options };
+    let mut req = FilterRequest {
+        verb,
+        parent,
+        protocol: 0,
+        prio: 0,
+        chain: None,
+        handle: 0,
+        kind,
+        options,
+        estimator: None,
+    };
     while let Some(word) = words.next() {
         let value = words.next().unwrap();
         match word {

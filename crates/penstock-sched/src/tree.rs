@@ -10,6 +10,7 @@ mod class;
 mod filter;
 mod qdisc;
 
+use crate::act::Look;
 use crate::cls::Filters;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Xmit};
@@ -157,15 +158,14 @@ impl Tree {
     ///
     /// # Errors
     /// None of today's kernels refuses to show.
-    pub fn dump_filters(&self, parent: Handle, now: Time) -> Answer<Vec<FilterDump>> {
-        let _ = now;
+    pub fn dump_filters(&self, parent: Handle, look: Look<'_>) -> Answer<Vec<FilterDump>> {
         let parent = if parent == Handle::UNSPEC { self.root.handle } else { parent };
         let node = if parent == self.root.handle { Some(&self.root) } else { self.node(parent.qdisc()) };
         let class = if parent.minor() == 0 { Handle::UNSPEC } else { parent };
         let dump = node.and_then(Node::classes).and_then(|classes| {
             let known = class == Handle::UNSPEC || classes.find(class);
             let block = classes.block(class).filter(|_| known)?;
-            Some(classes.filters()?.dump(block, parent))
+            Some(classes.filters()?.dump(block, parent, look))
         });
         Ok(dump.unwrap_or_default())
     }

@@ -9,7 +9,7 @@ mod rig;
 
 use penstock_lang::tc::Command;
 use penstock_model::{Handle, Kernel, Rng, Time};
-use penstock_sched::{Cx, Init, Ledger, Qdisc, Xmit, sch};
+use penstock_sched::{Actions, Cx, Init, Ledger, Qdisc, Xmit, sch};
 use proptest::prelude::*;
 use rig::{Rig, device, udp};
 use std::collections::BTreeMap;
@@ -319,8 +319,8 @@ fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc
 #[test]
 fn reset_empties_and_no_more() {
     for (spec, kernel) in places() {
-        let (mut rng, mut drops) = (Rng::named(1, "reset"), Ledger::new());
-        let mut cx = Cx { now: Time::from_ns(1_000_000), rng: &mut rng, drops: &mut drops };
+        let (mut rng, mut drops, mut acts) = (Rng::named(1, "reset"), Ledger::new(), Actions::new());
+        let mut cx = Cx { now: Time::from_ns(1_000_000), rng: &mut rng, drops: &mut drops, acts: &mut acts };
         let mut qdisc = build(spec, kernel, &mut cx);
         for round in 0..3 {
             let from = cx.drops.len();
@@ -352,8 +352,8 @@ fn reset_empties_and_no_more() {
 fn peek_tells_the_truth() {
     for (spec, kernel) in places() {
         let mut rng = Rng::named(1, "peek");
-        let mut drops = Ledger::new();
-        let mut cx = Cx { now: Time::from_ns(1_000_000), rng: &mut rng, drops: &mut drops };
+        let (mut drops, mut acts) = (Ledger::new(), Actions::new());
+        let mut cx = Cx { now: Time::from_ns(1_000_000), rng: &mut rng, drops: &mut drops, acts: &mut acts };
         let mut qdisc = build(spec, kernel, &mut cx);
         for seq in 0..4 {
             qdisc.enqueue(Box::new(udp(seq, 700, seq as u8, 0)), &mut cx);

@@ -142,7 +142,7 @@ impl Host {
             return Err(KernelError::errno(KernelError::EOPNOTSUPP));
         }
         device.tree.set_auto_handle(auto_handle);
-        let mut cx = Cx { now, rng: &mut device.rng, drops: &mut self.drops };
+        let mut cx = Cx { now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         match command {
             Command::Qdisc { req, .. } => device.tree.qdisc(req, &mut cx)?,
             Command::Class { req, .. } => device.tree.class(req, &mut cx)?,
@@ -219,7 +219,7 @@ impl Host {
         // Without a device the kernel has none to look at, and tc prints nothing.
         let devices = if show.dev.is_some() { devices } else { &[] };
         for device in devices.iter().filter_map(|&i| self.device(i)).filter(|d| !d.loopback) {
-            let all = device.tree.dump_filters(show.parent, now).unwrap_or_default();
+            let all = device.tree.dump_filters(show.parent, self.look(now)).unwrap_or_default();
             let wanted = |d: &FilterDump| {
                 (show.prio == 0 || u32::from(d.prio) == show.prio)
                     && (show.protocol == 0 || d.protocol == show.protocol)
@@ -236,12 +236,13 @@ impl Host {
             Err(ran) => return *ran,
         };
         let device = &self.devices[ifindex as usize - 1];
-        let found = device.tree.dump_filters(req.parent, now).unwrap_or_default().into_iter().find(|d| {
-            d.handle == req.handle
-                && d.prio == req.prio
-                && req.kind.as_deref().is_none_or(|kind| kind == d.kind)
-                && d.chain == req.chain.unwrap_or(0)
-        });
+        let found =
+            device.tree.dump_filters(req.parent, self.look(now)).unwrap_or_default().into_iter().find(|d| {
+                d.handle == req.handle
+                    && d.prio == req.prio
+                    && req.kind.as_deref().is_none_or(|kind| kind == d.kind)
+                    && d.chain == req.chain.unwrap_or(0)
+            });
         match found {
             Some(dump) => Output::say(show::filters(&[(device.name.clone(), dump)], show, self.kernel)),
             None => {

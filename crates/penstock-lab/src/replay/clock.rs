@@ -11,7 +11,7 @@
 use penstock_model::{Handle, Rng, Time};
 use penstock_packet::{Packet, Pool, Skb};
 use penstock_sched::tree::Tree;
-use penstock_sched::{Cx, Device, Ledger, Xmit};
+use penstock_sched::{Actions, Cx, Device, Ledger, Xmit};
 
 /// A packet that came out at the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +61,7 @@ pub struct Machine {
     /// As the dice lay at the start.
     unthrown: Rng,
     drops: Ledger,
+    acts: Actions,
     pool: Pool,
 }
 
@@ -76,6 +77,7 @@ impl Machine {
             unthrown: rng.clone(),
             rng,
             drops: Ledger::new(),
+            acts: Actions::new(),
             pool: Pool::new(),
         }
     }
@@ -110,7 +112,12 @@ impl Machine {
     }
     /// The tree and what its calls need.
     pub fn with_tree<T>(&mut self, work: impl FnOnce(&mut Tree, &mut Cx<'_>) -> T) -> T {
-        let mut cx = Cx { now: Time::from_ns(self.now), rng: &mut self.rng, drops: &mut self.drops };
+        let mut cx = Cx {
+            now: Time::from_ns(self.now),
+            rng: &mut self.rng,
+            drops: &mut self.drops,
+            acts: &mut self.acts,
+        };
         let result = work(&mut self.tree, &mut cx);
         self.drops.recycle(&mut self.pool);
         result

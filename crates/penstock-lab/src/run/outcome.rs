@@ -265,9 +265,10 @@ fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String
             continue;
         }
         let now = built.world.now();
-        let devices = built.world.host(id).devices().iter().filter(|d| !d.loopback);
+        let machine = built.world.host(id);
+        let devices = machine.devices().iter().filter(|d| !d.loopback);
         let devices: Vec<(String, Vec<Handle>)> =
-            devices.map(|d| (d.name.clone(), parents_of_filters(d, now))).collect();
+            devices.map(|d| (d.name.clone(), parents_of_filters(d, machine.look(now)))).collect();
         for (dev, parents) in devices {
             let mut commands = vec![
                 format!("tc -s -d qdisc show dev {dev}"),
@@ -290,12 +291,13 @@ fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String
 }
 
 /// Qdiscs and classes other than the root qdisc that have filters.
-fn parents_of_filters(device: &NetDevice, now: Time) -> Vec<Handle> {
+fn parents_of_filters(device: &NetDevice, look: penstock_sched::Look<'_>) -> Vec<Handle> {
+    let now = look.now;
     let qdiscs = device.tree.dump_qdiscs(now);
     let inner = qdiscs.iter().filter(|q| q.parent != Handle::ROOT).map(|q| q.handle);
     let classes = device.tree.dump_classes(now).into_iter().map(|c| c.classid);
     let mut found: Vec<Handle> = inner.chain(classes).filter(|h| *h != Handle::UNSPEC).collect();
-    found.retain(|&h| device.tree.dump_filters(h, now).is_ok_and(|filters| !filters.is_empty()));
+    found.retain(|&h| device.tree.dump_filters(h, look).is_ok_and(|filters| !filters.is_empty()));
     found.dedup();
     found
 }

@@ -60,7 +60,7 @@ pub fn filters(dumps: &[(String, FilterDump)], show: &Show, kernel: Kernel) -> S
 }
 
 /// Counters, as both qdiscs and classes have them, each line behind `prefix`. No newline at the end.
-fn stats(stats: &Stats, prefix: &str, out: &mut Out) {
+pub(crate) fn stats(stats: &Stats, prefix: &str, out: &mut Out) {
     out.text_only(format_args!("{prefix}"));
     out.num("bytes", stats.bytes, format_args!("Sent {} bytes", stats.bytes));
     out.num("packets", stats.packets, format_args!(" {} pkt", stats.packets));

@@ -14,6 +14,8 @@ pub struct Out {
     kernel: Kernel,
     text: String,
     json: Option<Json>,
+    /// What 2.6.35 adds to the next list's numbers of actions.
+    orders: u32,
 }
 
 /// The state of tc's JSON writer.
@@ -28,7 +30,7 @@ impl Out {
     /// Text, or JSON with `-j` where `may_be_json` and the profile has it; an array then stands around all.
     pub fn new(form: &Form, kernel: Kernel, may_be_json: bool) -> Out {
         let json = (form.json && may_be_json && kernel != Kernel::V2_6_35).then(Json::default);
-        let mut out = Out { form: form.clone(), kernel, text: String::new(), json };
+        let mut out = Out { form: form.clone(), kernel, text: String::new(), json, orders: 0 };
         if out.json.is_some() {
             out.open('[');
             if out.form.pretty {
@@ -52,6 +54,14 @@ impl Out {
     /// The profile.
     pub fn kernel(&self) -> Kernel {
         self.kernel
+    }
+    /// What is added to the numbers of a list of actions: tc of 2010 counts 32 for each list before it.
+    pub fn order_base(&self) -> u32 {
+        if self.old() { self.orders } else { 0 }
+    }
+    /// A list of actions is done.
+    pub fn next_orders(&mut self) {
+        self.orders += 32;
     }
     /// A rate of a dump as this tc sees it: that of 2010 knows only the 32-bit field, which is all ones above.
     pub fn wire_rate(&self, options: &Options, name: &str) -> u64 {
@@ -193,6 +203,15 @@ impl Out {
         if self.json.is_some() {
             self.comma();
             self.add(value);
+        } else {
+            self.add(text);
+        }
+    }
+    /// A text in an array.
+    pub fn text_item(&mut self, value: &str, text: Arguments) {
+        if self.json.is_some() {
+            self.comma();
+            self.quoted(value);
         } else {
             self.add(text);
         }

@@ -59,6 +59,10 @@ impl<'a> Args<'a> {
     pub fn mark(&self) -> usize {
         self.at
     }
+    /// Goes back to where [`Args::mark`] was taken.
+    pub fn back_to(&mut self, mark: usize) {
+        self.at = mark;
+    }
     /// The word read last.
     pub fn last(&self) -> Option<&'a Word> {
         self.words.get(self.at.checked_sub(1)?)
@@ -128,6 +132,22 @@ impl Failure {
     pub fn usage(mut self, text: &str) -> Failure {
         self.stderr.push_str(text);
         self
+    }
+    /// The same with the line that a caller adds, unless tc has already ended.
+    pub fn then(mut self, line: &str) -> Failure {
+        if !self.aborts {
+            self.stderr.push_str(line);
+            self.stderr.push('\n');
+            if self.diagnostic.message.is_empty() {
+                line.clone_into(&mut self.diagnostic.message);
+            }
+        }
+        self
+    }
+    /// The same where tc calls `exit` with this code.
+    pub fn aborting_with(mut self, exit: i32) -> Failure {
+        self.exit = exit;
+        self.aborting()
     }
     /// The same where tc calls `exit`, which ends a batch.
     pub fn aborting(mut self) -> Failure {

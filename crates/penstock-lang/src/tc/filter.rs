@@ -172,6 +172,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
         handle: 0,
         kind: kind.clone(),
         options: None,
+        estimator: estimated,
     };
     if !args.old()
         && let Some(dev) = &c.dev
@@ -242,6 +243,7 @@ fn get(args: &mut Args, form: Form) -> Result<Command, Failure> {
         handle,
         kind: Some(kind),
         options,
+        estimator: None,
     };
     // The answer is printed with everything but the device.
     let show = Show { dev: c.dev, form, ..Show::default() };

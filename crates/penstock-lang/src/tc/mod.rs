@@ -6,6 +6,7 @@
 //! Follows: iproute2 6.1.0 `tc/tc.c`, `tc_qdisc.c`, `tc_class.c`, `tc_filter.c`; iproute2 2.6.35 for [`Kernel::V2_6_35`].
 //! Differs: usage texts are our own; `monitor`, `exec`, `actions`, `chain`, `-netns` are refused with a sentence.
 
+pub mod actions;
 pub mod args;
 pub mod batch;
 pub mod kinds;

@@ -141,6 +141,12 @@ fn unsigned(text: &str, base: u32, max: u64) -> Option<u64> {
 pub fn u32(text: &str, base: u32) -> Option<u32> {
     unsigned(text, base, 0xffff_ffff).map(|v| v as u32)
 }
+/// `hex2mem`: bytes of two hexadecimal digits each.
+pub fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
+    let digits = digits.filter(|d| d.len() % 2 == 0)?;
+    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
 /// `get_u16`.
 pub fn u16(text: &str, base: u32) -> Option<u16> {
     unsigned(text, base, 0xffff).map(|v| v as u16)

@@ -4,7 +4,8 @@
 //! Differs: none known.
 
 use super::{Change, Classifier, Hit, Shared, Target, find};
-use crate::qdisc::{Classful, Device};
+use crate::act::Look;
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::rtnetlink::{FilterDump, FilterRequest, Verb};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::Skb;
@@ -142,6 +143,7 @@ impl Filters {
         req: &FilterRequest,
         device: &Device,
         classes: &mut dyn Classful,
+        cx: &mut Cx<'_>,
     ) -> Result<(), KernelError> {
         let index = match device.kernel {
             Kernel::V2_6_35 => 0,
@@ -154,7 +156,7 @@ impl Filters {
             self.delete(block, index, req, device, classes)
         } else {
             self.blocks[block.0 as usize].make_chain(index);
-            self.create(block, index, req, device, classes)
+            self.create(block, index, req, device, classes, cx)
         };
         self.put_chain(block, index);
         result
@@ -168,6 +170,7 @@ impl Filters {
         req: &FilterRequest,
         device: &Device,
         classes: &mut dyn Classful,
+        cx: &mut Cx<'_>,
     ) -> Result<(), KernelError> {
         const CREATE: &str = "Need both RTM_NEWTFILTER and NLM_F_CREATE to create a new filter";
         let may_create = matches!(req.verb, Verb::Add | Verb::Replace);
@@ -214,7 +217,18 @@ impl Filters {
                 Err(device.refusal(KernelError::EEXIST, "Filter already exists"))
             } else {
                 let (parent, handle, options) = (req.parent, req.handle, req.options.as_ref());
-                let change = Change { device, qdisc, parent, handle, options, classes: &mut *classes };
+                let change = Change {
+                    device,
+                    qdisc,
+                    parent,
+                    handle,
+                    options,
+                    classes: &mut *classes,
+                    acts: &mut *cx.acts,
+                    now: cx.now,
+                    replace: !may_create,
+                    estimator: req.estimator,
+                };
                 proto.classifier.change(&mut self.shared, change)
             }
         };
@@ -284,7 +298,7 @@ impl Filters {
     }
 
     /// All filters of a block as RTM_GETTFILTER gives them: a header for each priority, then its filters.
-    pub fn dump(&self, block: BlockId, parent: Handle) -> Vec<FilterDump> {
+    pub fn dump(&self, block: BlockId, parent: Handle, look: Look<'_>) -> Vec<FilterDump> {
         let block = &self.blocks[block.0 as usize];
         let mut dumps = Vec::new();
         let mut chains = vec![(block.main_sequence, 0, &block.main)];
@@ -302,7 +316,9 @@ impl Filters {
                 options,
             };
             dumps.push(dump(0, Default::default()));
-            proto.classifier.walk(&self.shared, &mut |handle, options| dumps.push(dump(handle, options)));
+            proto
+                .classifier
+                .walk(&self.shared, look, &mut |handle, options| dumps.push(dump(handle, options)));
             if proto.classifier.ends_dump() {
                 break;
             }
@@ -358,7 +374,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, device, filter, qdisc};
     use crate::tree::Tree;
-    use penstock_model::{Options, Time};
+    use penstock_model::Options;
 
     fn tree(kernel: Kernel, bench: &mut Bench) -> Tree {
         let mut tree = Tree::new(device(kernel));
@@ -371,8 +387,8 @@ mod tests {
         Some(Options::new().with("classid", 0x1_0001u32))
     }
     /// (chain, prio, handle) as listed.
-    fn listed(tree: &Tree) -> Vec<(u32, u16, u32)> {
-        let dumps = tree.dump_filters(Handle::UNSPEC, Time::ZERO).unwrap();
+    fn listed(tree: &Tree, bench: &Bench) -> Vec<(u32, u16, u32)> {
+        let dumps = tree.dump_filters(Handle::UNSPEC, bench.look()).unwrap();
         dumps.iter().map(|d| (d.chain, d.prio, d.handle)).collect()
     }
 
@@ -387,7 +403,7 @@ mod tests {
             }
             tree.filter(&filter("add prio 5 protocol 800 handle 3", "fw", rule()), &mut bench.cx(0)).unwrap();
             let want = [(0, 5, 0), (0, 5, 3), (0, 49151, 0), (0, 49151, 2), (0, 49152, 0), (0, 49152, 1)];
-            assert_eq!(listed(&tree), want, "{kernel}");
+            assert_eq!(listed(&tree, &bench), want, "{kernel}");
         }
     }
 
@@ -418,7 +434,7 @@ mod tests {
             let words = "prio 1 protocol 800 handle 1";
             tree.filter(&filter(&format!("add {words}"), "fw", rule()), &mut bench.cx(0)).unwrap();
             tree.filter(&filter(&format!("del {words}"), "fw", None), &mut bench.cx(0)).unwrap();
-            assert_eq!(listed(&tree), left, "{kernel}");
+            assert_eq!(listed(&tree, &bench), left, "{kernel}");
         }
     }
 }

@@ -4,22 +4,28 @@
 //! Differs: 6.12 follows the listing of a filter without options by the error "Buffer too small for object"; here the
 //! listing just ends there.
 
-use super::{Change, Classifier, ClsSpec, Hit, Shared, Target};
+use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use crate::act::Look;
 use crate::qdisc::{Classful, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
 
 /// The kind.
-pub static SPEC: ClsSpec =
-    ClsSpec { id: "fw", about: "class by firewall mark", build: |_, kernel, _| Box::new(Fw::new(kernel)) };
+pub static SPEC: ClsSpec = ClsSpec {
+    id: "fw",
+    about: "class by firewall mark",
+    simulated: true,
+    build: |_, kernel, _| Box::new(Fw::new(kernel)),
+};
 
 /// One mark.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Filter {
     id: u32,
     /// Name and index of the interface the packet must have come in by; index 0: any.
     indev: (String, u32),
     target: Target,
+    exts: Exts,
 }
 
 /// Filters in the buckets of their hash, youngest first, and the mask of marks they share.
@@ -83,7 +89,7 @@ impl Classifier for Fw {
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.head.as_ref().is_some_and(|h| h.buckets[self.bucket(handle)].iter().any(|f| f.id == handle))
     }
-    fn change(&mut self, _: &mut Shared, change: Change<'_>) -> Result<(), KernelError> {
+    fn change(&mut self, _: &mut Shared, mut change: Change<'_>) -> Result<(), KernelError> {
         let einval = KernelError::errno(KernelError::EINVAL);
         let Some(options) = change.options else {
             return if change.handle == 0 { Ok(()) } else { Err(einval) };
@@ -96,15 +102,17 @@ impl Classifier for Fw {
         let size = self.size();
         let fresh = self.head.is_none();
         let indev = indev(options, change.device)?;
-        let head = self
-            .head
-            .get_or_insert_with(|| Head { mask: given.unwrap_or(u32::MAX), buckets: vec![Vec::new(); size] });
+        let head = self.head.get_or_insert_with(|| Head {
+            mask: given.unwrap_or(u32::MAX),
+            buckets: (0..size).map(|_| Vec::new()).collect(),
+        });
         if given.unwrap_or(u32::MAX) != head.mask {
             debug_assert!(!fresh, "a fresh head has the mask given");
             return Err(einval);
         }
         let old = self.kernel == Kernel::V2_6_35;
         let classid = options.u32("classid").map(Handle);
+        let exts = Exts::validate(options, 0, &mut change)?;
         let (parent, classes) = (change.parent, change.classes);
         if let Some(filter) = self.filter_mut(id) {
             match classid {
@@ -119,6 +127,10 @@ impl Classifier for Fw {
             if options.has("indev") {
                 filter.indev = indev;
             }
+            // 2.6.35 keeps what it is not given anew.
+            if !old || !exts.is_empty() {
+                filter.exts = exts;
+            }
             return Ok(());
         }
         let mut target = Target::default();
@@ -127,7 +139,7 @@ impl Classifier for Fw {
         }
         let bucket = self.bucket(id);
         if let Some(head) = &mut self.head {
-            head.buckets[bucket].insert(0, Filter { id, indev, target });
+            head.buckets[bucket].insert(0, Filter { id, indev, target, exts });
         }
         Ok(())
     }
@@ -153,21 +165,27 @@ impl Classifier for Fw {
             }
         }
     }
-    fn walk(&self, _: &Shared, visit: &mut dyn FnMut(u32, Options)) {
+    fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Options)) {
         let Some(head) = &self.head else { return };
         for filter in head.buckets.iter().flatten() {
             let mut options = Options::new();
-            if filter.target.0.classid != Handle::UNSPEC {
-                options = options.with("classid", filter.target.0.classid.0);
+            if filter.target.0.classid != Handle::UNSPEC || !filter.exts.is_empty() {
+                if filter.target.0.classid != Handle::UNSPEC {
+                    options = options.with("classid", filter.target.0.classid.0);
+                }
                 if !filter.indev.0.is_empty() {
                     options = options.with("indev", filter.indev.0.as_str());
                 }
                 if head.mask != u32::MAX {
                     options = options.with("mask", head.mask);
                 }
+                filter.exts.dump(&mut options, look);
             }
             visit(filter.id, options);
         }
+    }
+    fn exts(&self, _: &Shared, visit: &mut dyn FnMut(&Exts)) {
+        self.head.iter().flat_map(|h| &h.buckets).flatten().for_each(|f| visit(&f.exts));
     }
     /// `fw_walk` of the old method says stop (and 6.12 takes it for "Buffer too small for object").
     fn ends_dump(&self) -> bool {

@@ -8,13 +8,16 @@
 //! linux v2.6.35 `net/sched/cls_api.c` `tc_ctl_tfilter`, `net/sched/sch_api.c` `tc_classify`.
 
 mod block;
+mod exts;
 pub mod fw;
 pub mod u32;
 
 pub use block::{BlockId, Filters};
+pub use exts::Exts;
 
+use crate::act::{Actions, Look};
 use crate::qdisc::{Classful, Device};
-use penstock_model::{Handle, Kernel, KernelError, Options};
+use penstock_model::{Handle, Kernel, KernelError, Options, Time};
 use penstock_packet::Skb;
 
 /// What a filter says of a packet: `struct tcf_result`.
@@ -41,6 +44,14 @@ pub struct Change<'a> {
     pub options: Option<&'a Options>,
     /// The qdisc, to bind classes.
     pub classes: &'a mut dyn Classful,
+    /// The machine's actions, for [`Exts::validate`].
+    pub acts: &'a mut Actions,
+    /// The present moment.
+    pub now: Time,
+    /// What is there may be changed (no NLM_F_CREATE: `change`).
+    pub replace: bool,
+    /// Rate estimator of the filter's actions.
+    pub estimator: Option<(i8, u8)>,
 }
 
 /// One priority's worth of filters of one kind: `struct tcf_proto` with its `tcf_proto_ops`.
@@ -70,7 +81,11 @@ pub trait Classifier: Send {
     /// Deletes all filters.
     fn destroy(&mut self, shared: &mut Shared, classes: &mut dyn Classful);
     /// All filters, handle and options, in the order the kernel walks them.
-    fn walk(&self, shared: &Shared, visit: &mut dyn FnMut(u32, Options));
+    fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Options));
+    /// Shows the actions of every filter.
+    fn exts(&self, shared: &Shared, visit: &mut dyn FnMut(&Exts)) {
+        let _ = (shared, visit);
+    }
     /// Whether the kernel shows nothing behind this priority: its walk asks to stop.
     fn ends_dump(&self) -> bool {
         false
@@ -94,6 +109,8 @@ pub struct ClsSpec {
     pub id: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
+    /// Whether packets are classified as the kernel does it.
+    pub simulated: bool,
     /// Makes an empty one for the priority `prio`.
     pub build: fn(shared: &mut Shared, kernel: Kernel, prio: u16) -> Box<dyn Classifier>,
 }

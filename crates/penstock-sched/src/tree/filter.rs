@@ -13,7 +13,6 @@ impl Tree {
     /// # Errors
     /// The kernel's errno and sentence. Nothing is changed then.
     pub fn filter(&mut self, req: &FilterRequest, cx: &mut Cx<'_>) -> Answer {
-        let _ = cx;
         let device = self.device;
         let creates = matches!(req.verb, Verb::Add | Verb::Replace);
         if req.prio == 0 {
@@ -52,7 +51,7 @@ impl Tree {
             return Err(KernelError::errno(KernelError::EINVAL));
         };
         let req = FilterRequest { parent, ..req.clone() };
-        with_filters(classes, |filters, classes| filters.request(block, &req, &device, classes))
+        with_filters(classes, |filters, classes| filters.request(block, &req, &device, classes, cx))
             .expect("it has filters")
     }
 }

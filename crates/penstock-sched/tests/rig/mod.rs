@@ -5,7 +5,7 @@ use penstock_lang::tc::{self, Command};
 use penstock_lang::token;
 use penstock_model::{Handle, Kernel, Rng, Time};
 use penstock_packet::{Ipv4, L3, L4, Packet, Pool, Skb, Udp};
-use penstock_sched::{Cx, Device, Ledger, Tree, Xmit};
+use penstock_sched::{Actions, Cx, Device, Ledger, Tree, Xmit};
 
 /// The device.
 pub struct Rig {
@@ -15,6 +15,7 @@ pub struct Rig {
     pub now: i64,
     /// Dropped packets.
     pub drops: Ledger,
+    pub acts: Actions,
     /// Spent packets.
     pub pool: Pool,
     rng: Rng,
@@ -29,7 +30,14 @@ impl Rig {
     /// A device just up.
     pub fn new(kernel: Kernel) -> Rig {
         let rng = Rng::named(1, "rig");
-        Rig { tree: Tree::new(device(kernel)), now: 0, drops: Ledger::new(), pool: Pool::new(), rng }
+        Rig {
+            tree: Tree::new(device(kernel)),
+            now: 0,
+            drops: Ledger::new(),
+            acts: Actions::new(),
+            pool: Pool::new(),
+            rng,
+        }
     }
     /// The same after some commands, each of which must succeed.
     pub fn with(kernel: Kernel, lines: &[&str]) -> Rig {
@@ -41,7 +49,12 @@ impl Rig {
     }
     /// Runs `work` on the tree.
     pub fn call<T>(&mut self, work: impl FnOnce(&mut Tree, &mut Cx<'_>) -> T) -> T {
-        let mut cx = Cx { now: Time::from_ns(self.now), rng: &mut self.rng, drops: &mut self.drops };
+        let mut cx = Cx {
+            now: Time::from_ns(self.now),
+            rng: &mut self.rng,
+            drops: &mut self.drops,
+            acts: &mut self.acts,
+        };
         work(&mut self.tree, &mut cx)
     }
     /// Executes one command line of tc.

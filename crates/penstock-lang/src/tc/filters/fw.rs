@@ -3,6 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_fw.c`.
 
 use crate::show::Out;
+use crate::tc::actions::{action_of_filter, print_actions};
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is};
 use crate::tc::{Failure, num};
@@ -42,10 +43,11 @@ pub fn parse(handle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Optio
             let id = num::classid(&v.text, args.kernel())
                 .ok_or_else(|| args.fail("Illegal \"classid\"", 1, "two hexadecimal numbers, e.g. 1:10"))?;
             o = o.with("classid", id.0);
-        } else if is("police") || is("action") {
+        } else if is("police") {
             args.value()?;
-            let line = if is("police") { "Illegal \"police\"" } else { "Illegal fw \"action\"" };
-            return Err(args.fail(line, 1, "actions are not modelled; give the filter a classid"));
+            return Err(args.fail("Illegal \"police\"", 1, "give the filter a classid"));
+        } else if is("action") {
+            action_of_filter(args, &mut o, "Illegal fw \"action\"")?;
         } else if word.text == "indev" {
             let Some(dev) = args.next_word() else {
                 return Err(args.fail("Illegal indev", 1, "name the device the packet came in by"));
@@ -79,5 +81,9 @@ pub fn print(dump: &FilterDump, out: &mut Out) {
     }
     if let Some(dev) = o.str("indev") {
         out.string("input_dev", dev, format_args!("input dev {dev} "));
+    }
+    if o.has("action") {
+        out.nl();
+        print_actions(o.list("action"), true, out);
     }
 }

@@ -1,14 +1,15 @@
 //! `u32`: matches on words of the packet, in hash tables that lead to one another.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_u32.c`.
-//! Differs: no actions. 2.6.35 let a priority's own table be linked to and deleted; here neither is done, as today.
+//! Differs: 2.6.35 let a priority's own table be linked to and deleted; here neither is done, as today.
 
 mod tables;
 mod walk;
 
 pub use tables::Tables;
 
-use super::{Change, Classifier, ClsSpec, Hit, Shared, Target};
+use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use crate::act::Look;
 use crate::qdisc::{Classful, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
@@ -19,6 +20,7 @@ use tables::{Knode, ROOT, Sel, Table, hash, htid, id_of, key, node};
 pub static SPEC: ClsSpec = ClsSpec {
     id: "u32",
     about: "match any words of the packet, in hash tables",
+    simulated: true,
     build: |shared, kernel, prio| Box::new(U32::new(&mut shared.u32, kernel, prio)),
 };
 
@@ -158,13 +160,19 @@ impl Classifier for U32 {
             tables.destroy_all(classes);
         }
     }
-    fn walk(&self, shared: &Shared, visit: &mut dyn FnMut(u32, Options)) {
+    fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Options)) {
         let tables = &shared.u32;
         for table in tables.order.iter().map(|&t| &tables.slots[t]).filter(|t| t.prio == self.prio) {
             visit(table.handle, Options::new().with("divisor", table.divisor + 1));
             for n in table.buckets.iter().flatten() {
-                visit(n.handle, n.dump(tables, self.kernel));
+                visit(n.handle, n.dump(tables, self.kernel, look));
             }
+        }
+    }
+    fn exts(&self, shared: &Shared, visit: &mut dyn FnMut(&Exts)) {
+        let tables = &shared.u32;
+        for table in tables.order.iter().map(|&t| &tables.slots[t]).filter(|t| t.prio == self.prio) {
+            table.buckets.iter().flatten().for_each(|n| visit(&n.exts));
         }
     }
     fn targets(&mut self, shared: &mut Shared, visit: &mut dyn FnMut(&mut Target)) {
@@ -224,7 +232,8 @@ impl U32 {
             return Err(device.refusal(KernelError::EINVAL, why));
         }
         let indev = indev(options, device)?;
-        let link = self.link(tables, options, device)?;
+        let exts = Exts::validate(options, flags, change)?;
+        let link = self.link(tables, options, change.device)?;
         let n = tables.slots[table].find_mut(handle).expect("it was found");
         match options.u32("classid").map(Handle) {
             Some(classid) => n.target.bind(change.parent, classid, change.classes),
@@ -237,6 +246,10 @@ impl U32 {
         }
         if options.has("indev") {
             n.indev = indev;
+        }
+        // 2.6.35 keeps what it is not given anew.
+        if self.kernel == Kernel::V6_12 || !exts.is_empty() {
+            n.exts = exts;
         }
         if let Some(link) = link {
             let old = std::mem::replace(&mut n.down, link);
@@ -321,6 +334,9 @@ impl U32 {
             return no("cls_u32: offshift must be less than 16");
         }
         let indev = indev(options, device)?;
+        let kernel = device.kernel;
+        let exts = Exts::validate(options, flags, change)?;
+        let device = change.device;
         let down = self.link(tables, options, device)?.flatten();
         // There is no hardware to take it.
         if flags & SKIP_SW != 0 {
@@ -334,10 +350,10 @@ impl U32 {
         if let Some(down) = down {
             tables.slots[down].refs += 1;
         }
-        let flags = if device.kernel == Kernel::V6_12 { flags | NOT_IN_HW } else { 0 };
+        let flags = if kernel == Kernel::V6_12 { flags | NOT_IN_HW } else { 0 };
         let mark = mark.unwrap_or((0, 0));
         let (tried, marked, hit) = (Cell::new(0), Cell::new(0), Cell::new(0));
-        let new = Knode { handle, sel, down, target, indev, mark, flags, tried, marked, hit };
+        let new = Knode { handle, sel, down, target, exts, indev, mark, flags, tried, marked, hit };
         let home = &mut tables.slots[table];
         home.ids.insert(handle);
         let bucket = &mut home.buckets[hash(handle) as usize];
@@ -415,7 +431,7 @@ mod tests {
             };
             assert_eq!(band(&mut tree, &mut bench, port), 3);
             let handles: Vec<u32> =
-                tree.dump_filters(Handle::UNSPEC, Time::ZERO).unwrap().iter().map(|d| d.handle).collect();
+                tree.dump_filters(Handle::UNSPEC, bench.look()).unwrap().iter().map(|d| d.handle).collect();
             assert_eq!(handles, [0, 0x8000_0000, 0x8000_0800, 0x8000_0801, 0x8000_0802]);
         }
     }
@@ -496,7 +512,7 @@ mod tests {
                 },
             );
             check("del prio 1 protocol 800", Options::new(), 2, "Cannot find specified filter chain");
-            assert_eq!(tree.dump_filters(Handle::UNSPEC, Time::ZERO), Ok(vec![]));
+            assert_eq!(tree.dump_filters(Handle::UNSPEC, bench.look()), Ok(vec![]));
         }
     }
 }

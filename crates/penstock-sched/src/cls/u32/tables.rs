@@ -2,7 +2,8 @@
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_u32.c` `struct tc_u_common`, `tc_u_hnode`, `tc_u_knode`.
 
-use crate::cls::{Hit, Target};
+use crate::act::Look;
+use crate::cls::{Exts, Hit, Target};
 use crate::qdisc::Classful;
 use penstock_model::{Kernel, Options};
 use std::cell::Cell;
@@ -107,13 +108,14 @@ impl Sel {
 }
 
 /// One filter: `struct tc_u_knode`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Knode {
     pub handle: u32,
     pub sel: Sel,
     /// Table it hands the packet on to.
     pub down: Option<usize>,
     pub target: Target,
+    pub exts: Exts,
     /// Name and index of the interface the packet must have come in by; index 0: any.
     pub indev: (String, u32),
     /// Value and mask of the firewall mark.
@@ -127,7 +129,7 @@ pub(super) struct Knode {
 }
 
 impl Knode {
-    pub fn dump(&self, tables: &Tables, kernel: Kernel) -> Options {
+    pub fn dump(&self, tables: &Tables, kernel: Kernel, look: Look<'_>) -> Options {
         let mut o = Options::new().with("sel", self.sel.dump()).with("hash", self.handle & 0xffff_f000);
         if self.target.0.classid.0 != 0 {
             o = o.with("classid", self.target.0.classid.0);
@@ -146,6 +148,7 @@ impl Knode {
         if !self.indev.0.is_empty() {
             o = o.with("indev", self.indev.0.as_str());
         }
+        self.exts.dump(&mut o, look);
         // Counters need CONFIG_CLS_U32_PERF: distributions set it today, the kernel the 2.6.35 profile stands for had it not.
         if kernel == Kernel::V2_6_35 {
             return o;
@@ -185,7 +188,7 @@ pub(super) struct Table {
 
 impl Table {
     pub fn new(handle: u32, prio: u16, root: bool, divisor: u32) -> Table {
-        let buckets = vec![Vec::new(); divisor as usize + 1];
+        let buckets = (0..=divisor).map(|_| Vec::new()).collect();
         Table { handle, prio, root, refs: 1, divisor, buckets, ids: BTreeSet::new() }
     }
     pub fn find(&self, handle: u32) -> Option<&Knode> {

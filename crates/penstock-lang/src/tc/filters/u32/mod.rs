@@ -4,13 +4,14 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/f_u32.c`; 2.6.35 `tc/f_u32.c` with its own idea of `firstfrag` and `icmp_code`, its hash of
 //! samples and its IPv6 masks of 31 bits.
-//! Differs: keys are kept in host order of the packet's big-endian words. Actions and policing are refused.
+//! Differs: keys are kept in host order of the packet's big-endian words.
 
 mod print;
 mod selector;
 
 pub use print::print;
 
+use crate::tc::actions::action_of_filter;
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is};
 use crate::tc::{Failure, num};
@@ -186,11 +187,12 @@ pub fn parse(fhandle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Opti
                 return Err(args.fail("Illegal indev", 1, "name the device the packet came in by"));
             };
             o = o.with("indev", dev.text.chars().take(16).collect::<String>());
-        } else if is("action") || is("police") {
+        } else if is("action") {
+            action_of_filter(args, &mut o, "Illegal \"action\"")?;
+            sel.flags |= TERMINAL;
+        } else if is("police") {
             args.value()?;
-            let what = if is("action") { "action" } else { "police" };
-            let help = "actions are not modelled; give the filter a flowid";
-            return Err(args.fail(format!("Illegal \"{what}\""), 1, help));
+            return Err(args.fail("Illegal \"police\"", 1, "give the filter a flowid"));
         } else if !args.old() && word.text == "skip_hw" {
             flags |= SKIP_HW;
         } else if !args.old() && word.text == "skip_sw" {

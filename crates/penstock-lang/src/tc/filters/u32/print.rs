@@ -5,6 +5,7 @@
 
 use super::{EAT, OFFSET, SKIP_HW, SKIP_SW, TERMINAL, VAROFFSET, handle_text};
 use crate::show::Out;
+use crate::tc::actions::print_actions;
 use crate::tc::filters::address::mask_bits;
 use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Handle, Options};
@@ -79,6 +80,9 @@ pub fn print(dump: &FilterDump, out: &mut Out) {
         out.nl();
         out.string("input_dev", dev, format_args!("  input dev {dev}"));
         out.nl();
+    }
+    if o.has("action") {
+        print_actions(o.list("action"), true, out);
     }
 }
 

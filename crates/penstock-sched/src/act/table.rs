@@ -1,0 +1,360 @@
+//! The tables of actions, and what holds an action in them.
+//!
+//! Follows: linux v6.12 `net/sched/act_api.c` `tcf_idr_create`, `tcf_action_init`, `tcf_action_init_1`, `tcf_action_dump_1`,
+//! `tcf_tm_dump`.
+
+use super::{Act, ActSpec, GOTO_CHAIN, Init, MAX_PRIO, Ready, SKIP_HW, SKIP_SW, find, goto_chain, refusal};
+use penstock_model::{Kernel, KernelError, Options, Stats, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One action: `struct tc_action`.
+pub(super) struct Action {
+    pub spec: &'static ActSpec,
+    pub index: u32,
+    /// `tc actions` made it, and it stays without filters.
+    pub standalone: bool,
+    /// One more of these for each filter that holds it.
+    bound: Arc<()>,
+    /// Made by a list that is still being read.
+    pub pending: bool,
+    pub control: i32,
+    pub flags: u32,
+    /// A filter made it (`TCA_ACT_FLAGS_BIND` of its flags).
+    by_filter: bool,
+    hw_stats: u32,
+    cookie: Vec<u8>,
+    /// `struct tcf_t`.
+    installed: Time,
+    pub used: Time,
+    pub params: Box<dyn Act>,
+}
+
+impl Action {
+    /// `tcfa_bindcnt`.
+    pub fn bind(&self) -> u32 {
+        Arc::strong_count(&self.bound) as u32 - 1
+    }
+    /// `tcfa_refcnt`.
+    pub fn refs(&self) -> u32 {
+        self.bind() + u32::from(self.standalone)
+    }
+    fn hold(&self) -> ActRef {
+        ActRef { kind: self.spec.id, index: self.index, _bound: Arc::clone(&self.bound) }
+    }
+    /// The kind's options with what all kinds dump.
+    fn options(&self, now: Time) -> Options {
+        let mut options = self.params.dump(now);
+        for (name, value) in [("index", self.index), ("ref", self.refs()), ("bind", self.bind())] {
+            options = options.with(name, value);
+        }
+        options
+            .with("action", i64::from(self.control))
+            .with("installed", hundredths(now, self.installed))
+            .with("used", hundredths(now, self.used))
+            .with("firstused", 0u64)
+            .with("expires", jiffies(self.params.expires()) * 100 / HZ)
+    }
+    /// `tcf_action_dump_1`.
+    fn dump(&self, order: u32, now: Time) -> Options {
+        let mut o = Options::new()
+            .with("order", order)
+            .with("kind", self.spec.id)
+            .with("stats", Stats::default().to_options());
+        if !self.cookie.is_empty() {
+            o = o.with("cookie", self.cookie.clone());
+        }
+        if self.hw_stats != HW_STATS_ANY {
+            o = o.with("hw_stats", self.hw_stats);
+        }
+        if self.flags != 0 {
+            o = o.with("flags", self.flags);
+        }
+        o.with("in_hw_count", 0u32).with("options", self.options(now))
+    }
+}
+
+/// `TCA_ACT_HW_STATS_ANY`.
+const HW_STATS_ANY: u32 = 3;
+/// Jiffies a second.
+const HZ: u64 = 250;
+
+fn jiffies(at: Time) -> u64 {
+    at.as_ns().max(0) as u64 / (1_000_000_000 / HZ)
+}
+/// `jiffies_to_clock_t` of the time since `then`.
+fn hundredths(now: Time, then: Time) -> u64 {
+    (jiffies(now) - jiffies(then).min(jiffies(now))) * 100 / HZ
+}
+
+/// The actions of one kind: `struct tcf_idrinfo`.
+#[derive(Default)]
+pub(super) struct Table {
+    actions: BTreeMap<u32, Action>,
+    /// The last index 2.6.35 chose.
+    chosen: u32,
+}
+
+impl Table {
+    /// The action with this index.
+    pub fn at(&self, index: u32) -> Option<&Action> {
+        self.actions.get(&index).filter(|a| a.pending || a.refs() > 0)
+    }
+    /// All of them, by index.
+    pub fn iter(&self) -> impl Iterator<Item = &Action> {
+        self.actions.values().filter(|a| a.refs() > 0)
+    }
+    pub fn remove(&mut self, index: u32) {
+        self.actions.remove(&index);
+    }
+    fn at_mut(&mut self, index: u32) -> &mut Action {
+        self.actions.get_mut(&index).expect("the action is there")
+    }
+    /// The index the kernel gives: today the lowest that is free, in 2010 the next one.
+    pub fn unused(&self, kernel: Kernel) -> u32 {
+        match kernel {
+            Kernel::V2_6_35 => {
+                let after = (1..=u32::MAX).map(|n| self.chosen.wrapping_add(n)).filter(|&i| i != 0);
+                after.into_iter().find(|&i| self.at(i).is_none()).expect("not all indices are taken")
+            }
+            Kernel::V6_12 => {
+                let taken = self.actions.values().filter(|a| a.pending || a.refs() > 0).map(|a| a.index);
+                (1..).zip(taken).find(|(free, taken)| free != taken).map_or_else(
+                    || {
+                        let last = self.actions.values().filter(|a| a.pending || a.refs() > 0).next_back();
+                        last.map_or(1, |a| a.index + 1)
+                    },
+                    |(free, _)| free,
+                )
+            }
+        }
+    }
+    /// Forgets what nobody holds any more.
+    fn sweep(&mut self) {
+        self.actions.retain(|_, a| a.pending || a.refs() > 0);
+    }
+}
+
+/// A filter's hold on an action. The action lives while one exists.
+#[derive(Debug)]
+pub struct ActRef {
+    kind: &'static str,
+    index: u32,
+    _bound: Arc<()>,
+}
+
+impl ActRef {
+    /// The action's kind.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+    /// Its index.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+}
+
+/// What a dump needs besides the tree.
+#[derive(Clone, Copy)]
+pub struct Look<'a> {
+    /// The machine's actions.
+    pub acts: &'a Actions,
+    /// The present moment.
+    pub now: Time,
+}
+
+/// All actions of one machine.
+#[derive(Default)]
+pub struct Actions {
+    pub(super) tables: BTreeMap<&'static str, Table>,
+}
+
+/// Who asks for a list of actions, and how.
+pub(crate) struct Ask {
+    pub kernel: Kernel,
+    pub now: Time,
+    /// A filter, and its `skip_hw` and `skip_sw` as an action's flags.
+    pub filter: Option<u32>,
+    pub replace: bool,
+    /// The filter's old `police`.
+    pub police: bool,
+    pub estimator: Option<(i8, u8)>,
+}
+
+impl Actions {
+    /// None yet.
+    pub fn new() -> Actions {
+        Actions::default()
+    }
+    pub(super) fn table(&mut self, kind: &'static str) -> &mut Table {
+        let table = self.tables.entry(kind).or_default();
+        table.sweep();
+        table
+    }
+    fn action(&self, held: &ActRef) -> &Action {
+        self.tables[held.kind].at(held.index).expect("an action that is held is there")
+    }
+    /// `tcf_action_dump` of a filter's actions, numbered from 1.
+    pub(crate) fn dump_held<'r>(&self, held: impl Iterator<Item = &'r ActRef>, now: Time) -> Vec<Options> {
+        (1..).zip(held).map(|(order, r)| self.action(r).dump(order, now)).collect()
+    }
+    /// `tcf_action_dump_old`: the kind's options alone.
+    pub(crate) fn dump_old(&self, held: &ActRef, now: Time) -> Options {
+        self.action(held).options(now)
+    }
+    /// The chain that an action goes to.
+    pub(crate) fn chain_of(&self, held: &ActRef) -> Option<u32> {
+        goto_chain(self.action(held).control)
+    }
+    /// Several actions of one table as they are dumped.
+    pub(super) fn dump_numbered<'r>(
+        &self,
+        picked: impl Iterator<Item = (u32, &'static str, u32)> + 'r,
+        now: Time,
+    ) -> Vec<Options> {
+        picked
+            .map(|(order, kind, index)| self.tables[kind].at(index).expect("it was found").dump(order, now))
+            .collect()
+    }
+
+    /// `tcf_action_init`: makes, changes or binds the actions of a list, all of them or none. What replaced an action's
+    /// parameters before another one failed stays replaced.
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence.
+    pub(crate) fn init(&mut self, list: &[Options], ask: &Ask) -> Result<Vec<ActRef>, KernelError> {
+        let mut specs = Vec::new();
+        for one in list.iter().take(MAX_PRIO) {
+            specs.push(load(one.str("kind"), ask.kernel)?);
+        }
+        let mut made: Vec<(&'static str, u32)> = Vec::new();
+        let mut held = Vec::new();
+        let mut result = Ok(());
+        for (one, spec) in list.iter().zip(specs) {
+            match self.init_1(one, spec, ask) {
+                Ok((index, fresh)) => {
+                    if fresh {
+                        made.push((spec.id, index));
+                    }
+                    let action = self.table(spec.id).at_mut(index);
+                    if ask.filter.is_some() {
+                        held.push(action.hold());
+                    }
+                    result = offload(action, ask);
+                }
+                Err(e) => result = Err(e),
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        for (kind, index) in made {
+            let table = self.table(kind);
+            if result.is_err() {
+                table.remove(index);
+            } else {
+                let action = table.at_mut(index);
+                action.pending = false;
+                action.standalone = ask.filter.is_none();
+            }
+        }
+        result.map(|()| held)
+    }
+
+    /// `tcf_action_init_1`: the action's index, and whether it is new.
+    fn init_1(
+        &mut self,
+        one: &Options,
+        spec: &'static ActSpec,
+        ask: &Ask,
+    ) -> Result<(u32, bool), KernelError> {
+        let flags = one.u32("flags").unwrap_or(0);
+        if flags & (SKIP_HW | SKIP_SW) == SKIP_HW | SKIP_SW {
+            return Err(KernelError::errno(KernelError::EINVAL));
+        }
+        let table = self.table(spec.id);
+        let init = Init {
+            kernel: ask.kernel,
+            now: ask.now,
+            bind: ask.filter.is_some(),
+            replace: ask.replace,
+            police: ask.police,
+            estimator: ask.estimator,
+            table,
+        };
+        let ready = (spec.init)(&init, one.nested("options"))?;
+        let (index, fresh) = match ready {
+            Ready::Bound(index) => (index, false),
+            Ready::Set { place, control, params } if place.exists => {
+                let action = table.at_mut(place.index);
+                (action.control, action.params) = (control, params);
+                (place.index, false)
+            }
+            Ready::Set { place, control, params } => {
+                let action = Action {
+                    spec,
+                    index: place.index,
+                    standalone: false,
+                    bound: Arc::new(()),
+                    pending: true,
+                    control,
+                    flags,
+                    by_filter: ask.filter.is_some(),
+                    hw_stats: HW_STATS_ANY,
+                    cookie: Vec::new(),
+                    installed: ask.now,
+                    used: ask.now,
+                    params,
+                };
+                if one.nested("options").is_none_or(|o| o.u32("index").unwrap_or(0) == 0) {
+                    table.chosen = place.index;
+                }
+                table.actions.insert(place.index, action);
+                (place.index, true)
+            }
+        };
+        if ask.kernel == Kernel::V6_12 && !ask.police {
+            let action = table.at_mut(index);
+            if let Some(cookie) = one.bytes("cookie") {
+                action.cookie = cookie.to_vec();
+            }
+            action.hw_stats = one.u32("hw_stats").unwrap_or(HW_STATS_ANY);
+        }
+        Ok((index, fresh))
+    }
+}
+
+/// `tc_action_load_ops`.
+fn load(kind: Option<&str>, kernel: Kernel) -> Result<&'static ActSpec, KernelError> {
+    let no = |errno, why| Err(refusal(kernel, errno, why));
+    match kind {
+        None => no(KernelError::EINVAL, "TC action kind must be specified"),
+        Some(kind) if kind.len() >= 16 => no(KernelError::EINVAL, "TC action name too long"),
+        Some(kind) => find(kind, kernel)
+            .ok_or_else(|| refusal(kernel, KernelError::ENOENT, "Failed to load TC action module")),
+    }
+}
+
+/// What of an action is left to hardware has to be the same of the filter; and there is no hardware here.
+fn offload(action: &mut Action, ask: &Ask) -> Result<(), KernelError> {
+    let skips = action.flags & (SKIP_HW | SKIP_SW);
+    match ask.filter {
+        _ if ask.police => Ok(()),
+        None if skips & SKIP_SW != 0 => Err(KernelError::errno(KernelError::EINVAL)),
+        None => Ok(()),
+        Some(filter) => {
+            let mismatch = if action.by_filter { skips & !filter != 0 } else { skips != filter };
+            if mismatch {
+                let why = "Mismatch between action and filter offload flags";
+                return Err(refusal(ask.kernel, KernelError::EINVAL, why));
+            }
+            if action.by_filter {
+                action.flags |= filter;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The bits of a control action that say `goto chain`.
+const _: () = assert!(GOTO_CHAIN == 0x2000_0000);

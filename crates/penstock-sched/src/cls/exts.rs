@@ -1,0 +1,67 @@
+//! The actions of one filter: `struct tcf_exts`.
+//!
+//! Follows: linux v6.12 `net/sched/cls_api.c` `tcf_exts_validate_ex`, `tcf_exts_change`, `tcf_exts_dump`.
+
+use super::Change;
+use crate::act::{ActRef, Actions, Look};
+use crate::act::{SKIP_HW, SKIP_SW};
+use penstock_model::{KernelError, Options};
+
+/// What a filter does besides naming a class. Dropping it lets go of the actions (`tcf_exts_destroy`).
+#[derive(Debug, Default)]
+pub struct Exts {
+    actions: Vec<ActRef>,
+    /// Its one action is the old `police`.
+    old_police: bool,
+}
+
+impl Exts {
+    /// `tcf_exts_validate`: makes or binds what the filter's options `police` and `action` name. `flags` are the filter's own
+    /// (`skip_hw` 1, `skip_sw` 2).
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence; nothing is held then.
+    pub fn validate(options: &Options, flags: u32, change: &mut Change<'_>) -> Result<Exts, KernelError> {
+        let filter = (if flags & 1 != 0 { SKIP_HW } else { 0 }) | (if flags & 2 != 0 { SKIP_SW } else { 0 });
+        let mut ask = crate::act::Ask {
+            kernel: change.device.kernel,
+            now: change.now,
+            filter: Some(filter),
+            replace: change.replace,
+            police: false,
+            estimator: change.estimator,
+        };
+        if let Some(police) = options.nested("police") {
+            ask.police = true;
+            let list = [Options::new().with("kind", "police").with("options", police.clone())];
+            let actions = change.acts.init(&list, &ask)?;
+            return Ok(Exts { actions, old_police: true });
+        }
+        let actions = change.acts.init(options.list("action"), &ask)?;
+        Ok(Exts { actions, old_police: false })
+    }
+    /// Adds to a filter's dump its actions: `action` as a list, or the old `police`.
+    pub fn dump(&self, options: &mut Options, look: Look<'_>) {
+        match self.actions.first() {
+            None => {}
+            Some(police) if self.old_police => {
+                options.set("police", look.acts.dump_old(police, look.now).into());
+            }
+            Some(_) => {
+                options.set("action", look.acts.dump_held(self.actions.iter(), look.now).into());
+            }
+        }
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+    /// The kinds of its actions, in order.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.actions.iter().map(ActRef::kind)
+    }
+    /// The chains its actions go to.
+    pub fn chains<'a>(&'a self, acts: &'a Actions) -> impl Iterator<Item = u32> + 'a {
+        self.actions.iter().filter_map(|held| acts.chain_of(held))
+    }
+}

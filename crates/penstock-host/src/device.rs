@@ -48,6 +48,8 @@ pub struct NetDevice {
     pub mtu: u32,
     /// txqueuelen, packets. Default 1000, 0 on `lo`.
     pub tx_queue_len: u32,
+    /// Transmit queues. Default 1.
+    pub tx_queues: u32,
     /// Administratively up.
     pub up: bool,
     /// Whether it is `lo`.
@@ -69,13 +71,14 @@ impl NetDevice {
             (true, Kernel::V2_6_35) => (16436, 0),
             (true, Kernel::V6_12) => (65536, 1000),
         };
-        let spec = Device { ifindex, mtu, hard_header_len: 14, tx_queue_len, kernel };
+        let spec = Device { ifindex, mtu, hard_header_len: 14, tx_queue_len, tx_queues: 1, kernel };
         NetDevice {
             name: name.to_owned(),
             ifindex,
             mac: if loopback { [0; 6] } else { mac_of(host, name) },
             mtu,
             tx_queue_len,
+            tx_queues: 1,
             up: true,
             loopback,
             addresses: Vec::new(),
@@ -91,6 +94,7 @@ impl NetDevice {
             mtu: self.mtu,
             hard_header_len: 14,
             tx_queue_len: self.tx_queue_len,
+            tx_queues: self.tx_queues,
             kernel,
         };
         self.tree.set_device(device, &mut Cx { now, rng: &mut self.rng, drops, acts });

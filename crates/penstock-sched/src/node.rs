@@ -10,12 +10,28 @@ use crate::stab::Stab;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::Packet;
 
+/// Whether `tc qdisc show` prints a qdisc that has no handle: what of the kernel's `qdisc_hash_add` and
+/// `TCQ_F_INVISIBLE` concerns it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown {
+    /// Never.
+    No,
+    /// With `invisible`.
+    Invisible,
+    /// Always.
+    Always,
+}
+
 /// A qdisc in its place.
 pub struct Node {
     /// Its handle; [`Handle::UNSPEC`] for one the kernel made by itself, which is not shown.
     pub handle: Handle,
     /// [`Handle::ROOT`] or the class it is in.
     pub parent: Handle,
+    /// Whether it is shown although it has no handle.
+    pub shown: Shown,
+    /// How many were made before it on its device; 0 before it is counted.
+    pub(crate) sequence: u64,
     /// Size table.
     pub(crate) stab: Option<Box<Stab>>,
     /// Rate estimator.
@@ -26,13 +42,24 @@ pub struct Node {
 impl Node {
     /// A qdisc in a place.
     pub fn new(init: &Init, qdisc: Box<dyn Qdisc>) -> Node {
-        Node { handle: init.handle, parent: init.parent, stab: None, estimator: None, qdisc }
+        let shown = Shown::Invisible;
+        Node {
+            handle: init.handle,
+            parent: init.parent,
+            shown,
+            sequence: 0,
+            stab: None,
+            estimator: None,
+            qdisc,
+        }
     }
     /// `noop_qdisc`: what stands where nothing stands; drops everything.
     pub fn noop() -> Node {
         Node {
             handle: Handle::UNSPEC,
             parent: Handle::UNSPEC,
+            shown: Shown::No,
+            sequence: 0,
             stab: None,
             estimator: None,
             qdisc: Box::new(Noop),
@@ -42,6 +69,11 @@ impl Node {
     pub fn default_pfifo(device: &Device, classid: Handle) -> Node {
         let init = Init { device: *device, handle: Handle::UNSPEC, parent: classid };
         Node::new(&init, Box::new(crate::sch::pfifo::Pfifo::with_default_limit(device)))
+    }
+    /// The same, shown never: what the kernel puts where a qdisc was deleted.
+    pub fn unlisted(mut self) -> Node {
+        self.shown = Shown::No;
+        self
     }
     /// Whether this is [`Node::noop`].
     pub fn is_noop(&self) -> bool {
@@ -146,6 +178,14 @@ impl Node {
     /// The kind's own counters.
     pub fn xstats(&self, now: Time) -> Option<Options> {
         self.qdisc.xstats(now)
+    }
+    /// The sentence 6.12 adds to the last change that succeeded.
+    pub fn take_warning(&mut self) -> Option<String> {
+        self.qdisc.take_warning()
+    }
+    /// The device's traffic classes are gone.
+    pub fn forget_traffic_classes(&mut self, map: bool) {
+        self.qdisc.forget_traffic_classes(map);
     }
     /// The side with classes.
     pub fn classes(&self) -> Option<&dyn Classful> {

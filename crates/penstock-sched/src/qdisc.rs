@@ -42,6 +42,8 @@ pub struct Device {
     pub hard_header_len: u32,
     /// txqueuelen, packets.
     pub tx_queue_len: u32,
+    /// Transmit queues, 1 at least, all in use.
+    pub tx_queues: u32,
     /// The kernel it runs.
     pub kernel: Kernel,
 }
@@ -50,6 +52,10 @@ impl Device {
     /// `psched_mtu`: MTU and link header.
     pub const fn psched_mtu(&self) -> u32 {
         self.mtu + self.hard_header_len
+    }
+    /// `netif_is_multiqueue`.
+    pub const fn is_multiqueue(&self) -> bool {
+        self.tx_queues > 1
     }
     /// A refusal in this kernel's words: 2.6.35 knows no sentences, only the errno.
     pub fn refusal(&self, errno: i32, sentence: &str) -> KernelError {
@@ -132,6 +138,15 @@ pub trait Qdisc: Send {
         let _ = now;
         None
     }
+    /// The sentence 6.12 adds to the last change that succeeded (or to the making), for tc to print as a warning.
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
+    /// The device's traffic classes, which mqprio and taprio set and show, are gone because another of these was
+    /// destroyed; `map`: and with them which priority belongs to which (`netdev_reset_tc`).
+    fn forget_traffic_classes(&mut self, map: bool) {
+        let _ = map;
+    }
     /// The device changed its MTU or its txqueuelen. Most kinds look at these only when they are made.
     fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
         let _ = (device, cx);
@@ -205,6 +220,11 @@ pub trait Classful {
     /// # Errors
     /// EBUSY for a class in use, ENOENT for none, EOPNOTSUPP where classes are fixed.
     fn delete_class(&mut self, classid: Handle, cx: &mut Cx<'_>) -> Result<(), KernelError>;
+    /// Whether the classes are the device's transmit queues (`TCQ_F_MQROOT`): no rate is estimated here, and those below
+    /// may have size tables.
+    fn queue_root(&self) -> bool {
+        false
+    }
     /// All classes in the order the kernel walks them.
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump));
 

@@ -12,7 +12,7 @@ mod qdisc;
 
 use crate::act::Look;
 use crate::cls::Filters;
-use crate::node::Node;
+use crate::node::{Node, Shown};
 use crate::qdisc::{Classful, Cx, Device, Init, Xmit};
 use crate::sch;
 use crate::sch::noop::Noop;
@@ -26,8 +26,6 @@ use std::collections::BTreeMap;
 struct Place {
     /// The class it is in.
     parent: Handle,
-    /// How many were made before it.
-    sequence: u64,
 }
 
 /// A device's qdiscs.
@@ -128,30 +126,36 @@ impl Tree {
 
     /// All qdiscs in the kernel's order: the root, then the others as its table holds them.
     pub fn dump_qdiscs(&self, now: Time) -> Vec<QdiscDump> {
-        self.nodes()
-            .map(|(node, refcnt)| QdiscDump {
-                kind: node.kind(),
-                handle: node.handle,
-                parent: node.parent,
-                refcnt,
-                options: match &node.stab {
-                    Some(stab) => node.dump().with("stab", stab.dump()),
-                    None => node.dump(),
-                },
-                stats: node.stats_at(now),
-                xstats: node.xstats(now),
-            })
-            .collect()
+        self.dump_all(false, now)
+    }
+    /// The same with those the kernel hides unless asked (`invisible`): the qdiscs it put into classes of itself.
+    pub fn dump_invisible(&self, now: Time) -> Vec<QdiscDump> {
+        self.dump_all(true, now)
+    }
+    fn dump_all(&self, invisible: bool, now: Time) -> Vec<QdiscDump> {
+        self.each(invisible, |node, refcnt| QdiscDump {
+            kind: node.kind(),
+            handle: node.handle,
+            parent: node.parent,
+            refcnt,
+            options: match &node.stab {
+                Some(stab) => node.dump().with("stab", stab.dump()),
+                None => node.dump(),
+            },
+            stats: node.stats_at(now),
+            xstats: node.xstats(now),
+        })
     }
     /// All classes of all qdiscs in the kernel's order.
     pub fn dump_classes(&self, now: Time) -> Vec<ClassDump> {
-        let mut dumps = Vec::new();
-        for (node, _) in self.nodes() {
+        let classes = |node: &Node, _: u32| {
+            let mut dumps = Vec::new();
             if let Some(classes) = node.classes() {
                 classes.walk(now, &mut |dump| dumps.push(dump));
             }
-        }
-        dumps
+            dumps
+        };
+        self.each(false, classes).into_iter().flatten().collect()
     }
     /// The filters of a qdisc or a class ([`Handle::UNSPEC`]: of the root qdisc). None where there is nothing of the
     /// kind to ask.
@@ -172,23 +176,49 @@ impl Tree {
 
     // ---- finding ----
 
-    /// Shown qdiscs with their reference counts, in the kernel's order.
-    fn nodes(&self) -> impl Iterator<Item = (&Node, u32)> {
-        let mut order: Vec<(u32, u64, Handle)> = self
-            .places
-            .iter()
-            .map(|(&handle, place)| match self.device.kernel {
-                // A list, in the order they were made.
-                Kernel::V2_6_35 => (0, place.sequence, handle),
-                // A hash table of 16 buckets, the youngest first in each.
-                Kernel::V6_12 => {
-                    (handle.0.wrapping_mul(0x61c8_8647) >> 28, u64::MAX - place.sequence, handle)
-                }
-            })
-            .collect();
-        order.sort_unstable();
-        let root = Some((&self.root, 2)).filter(|(root, _)| !root.is_noop());
-        root.into_iter().chain(order.into_iter().filter_map(|(.., handle)| Some((self.node(handle)?, 1))))
+    /// What `look` says of each shown qdisc, in the kernel's order; `invisible`: also of those it hides unless asked.
+    fn each<T>(&self, invisible: bool, look: impl Fn(&Node, u32) -> T) -> Vec<T> {
+        let old = self.device.kernel == Kernel::V2_6_35;
+        let mut found = Vec::new();
+        below(&self.root, &mut |node| {
+            let shown = match node.shown {
+                _ if node.handle != Handle::UNSPEC => true,
+                Shown::Always => !old,
+                Shown::Invisible => invisible && !old,
+                Shown::No => false,
+            };
+            if shown {
+                let place = match old {
+                    // A list, in the order they were made.
+                    true => (0, node.sequence),
+                    // A hash table of 16 buckets, the youngest first in each.
+                    false => (node.handle.0.wrapping_mul(0x61c8_8647) >> 28, u64::MAX - node.sequence),
+                };
+                found.push((place, look(node, 1)));
+            }
+        });
+        found.sort_by_key(|&(place, _)| place);
+        let root = (!self.root.is_noop()).then(|| look(&self.root, self.root_references()));
+        root.into_iter().chain(found.into_iter().map(|(_, said)| said)).collect()
+    }
+    /// `refcnt` of the root: the device and each of its transmit queues hold it; those that give every queue a qdisc of
+    /// its own are held by the device alone, and the default is made anew for each queue.
+    fn root_references(&self) -> u32 {
+        match self.root.classes() {
+            Some(classes) if classes.queue_root() => 1,
+            _ if self.root.handle == Handle::UNSPEC => 2,
+            _ => self.device.tx_queues + 1,
+        }
+    }
+    /// Counts a qdisc and those below it that nobody has counted.
+    fn count(node: &mut Node, sequence: &mut u64) {
+        if let Some(classes) = node.classes_mut() {
+            classes.children_mut(&mut |_, child| Tree::count(child, sequence));
+        }
+        if node.sequence == 0 {
+            *sequence += 1;
+            node.sequence = *sequence;
+        }
     }
     /// The classes on the way from the root to a qdisc; `None` for one that is not here.
     fn path(&self, handle: Handle) -> Option<Vec<Handle>> {
@@ -245,10 +275,22 @@ fn no_queue(device: &Device) -> Node {
 /// The kernel's default for a device just up.
 fn default_root(device: &Device) -> Node {
     let init = Init { device: *device, handle: Handle::UNSPEC, parent: Handle::ROOT };
+    if device.is_multiqueue() {
+        return Node::new(&init, Box::new(sch::mq::default(&init)));
+    }
     if device.tx_queue_len == 0 {
         return Node::new(&init, Box::new(Noop));
     }
     Node::new(&init, Box::new(sch::pfifo_fast::PfifoFast::new(&init)))
+}
+
+/// Shows every qdisc below one.
+fn below(node: &Node, visit: &mut dyn FnMut(&Node)) {
+    let Some(classes) = node.classes() else { return };
+    classes.children(&mut |_, child| {
+        visit(child);
+        below(child, visit);
+    });
 }
 
 /// Handles of a qdisc and of those below it, as far as they have any.

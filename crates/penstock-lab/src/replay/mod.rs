@@ -74,7 +74,14 @@ pub fn run_seeded(value: &Value, seed: u64) -> Result<Value, Diagnostic> {
 /// The answer, and whether dice were thrown for it.
 fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     let spec = Spec::read(value)?;
-    let device = Device { ifindex: 3, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, kernel: PROFILE };
+    let device = Device {
+        ifindex: 3,
+        mtu: 1500,
+        hard_header_len: 14,
+        tx_queue_len: 1000,
+        tx_queues: 1,
+        kernel: PROFILE,
+    };
     let mut machine = Machine::new(device, START_NS, seed);
     let release = start_line(&mut machine, &spec)?;
     setup::run(&mut machine, &spec)?;

@@ -2,16 +2,32 @@
 //!
 //! Follows: linux v6.12 `net/sched/sch_api.c` `register_qdisc`, `qdisc_lookup_ops`.
 
+pub mod atm;
+mod bands;
 pub mod bfifo;
+pub mod cbq;
+pub mod cbs;
+pub mod drr;
+pub mod dsmark;
+pub mod etf;
+pub mod ets;
 mod fifo;
+mod hashed;
+pub mod hfsc;
 pub mod htb;
+pub mod mq;
+pub mod mqprio;
+pub mod multiq;
 pub mod noop;
 pub mod noqueue;
 pub mod pfifo;
 pub mod pfifo_fast;
 pub mod prio;
+pub mod qfq;
 pub mod sfq;
+pub mod taprio;
 pub mod tbf;
+pub mod teql;
 pub mod unsimulated;
 
 use crate::qdisc::{Cx, Init, Qdisc};
@@ -38,14 +54,28 @@ pub struct KindSpec {
 
 /// All kinds by name.
 pub static KINDS: &[&KindSpec] = &[
+    &atm::SPEC,
     &bfifo::SPEC,
+    &cbq::SPEC,
+    &cbs::SPEC,
+    &drr::SPEC,
+    &dsmark::SPEC,
+    &etf::SPEC,
+    &ets::SPEC,
+    &hfsc::SPEC,
     &htb::SPEC,
+    &mq::SPEC,
+    &mqprio::SPEC,
+    &multiq::SPEC,
     &noqueue::SPEC,
     &pfifo::SPEC,
     &pfifo_fast::SPEC,
     &prio::SPEC,
+    &qfq::SPEC,
     &sfq::SPEC,
+    &taprio::SPEC,
     &tbf::SPEC,
+    &teql::SPEC,
 ];
 
 /// The kind called `id` in this kernel.

@@ -24,6 +24,18 @@ pub trait Params: Send {
         let _ = now;
         None
     }
+    /// [`Qdisc::stats`]; `own` is what was counted here.
+    fn stats(&self, own: Stats) -> Stats {
+        own
+    }
+    /// [`Qdisc::take_warning`].
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
+    /// [`Qdisc::forget_traffic_classes`].
+    fn forget_traffic_classes(&mut self, map: bool) {
+        let _ = map;
+    }
     /// [`Qdisc::set_device`].
     fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
         let _ = (device, cx);
@@ -69,9 +81,19 @@ impl<P: Params> Qdisc for Unsimulated<P> {
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         self.params.change(options, cx)
     }
-    fn reset(&mut self, _: &mut Cx<'_>) {}
+    fn reset(&mut self, cx: &mut Cx<'_>) {
+        if let Some(classes) = self.params.classes_mut() {
+            classes.children_mut(&mut |_, child| child.reset(cx));
+        }
+    }
     fn stats(&self) -> Stats {
-        self.stats
+        self.params.stats(self.stats)
+    }
+    fn take_warning(&mut self) -> Option<String> {
+        self.params.take_warning()
+    }
+    fn forget_traffic_classes(&mut self, map: bool) {
+        self.params.forget_traffic_classes(map);
     }
     fn qlen(&self) -> u32 {
         0

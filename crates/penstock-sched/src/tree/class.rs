@@ -61,6 +61,12 @@ impl Tree {
                     })
                     .expect("the qdisc was found")?;
                 self.warning = warning;
+                let mut sequence = self.sequence;
+                let node = self.node_mut(qdisc).expect("the qdisc was found");
+                if let Some(leaf) = node.classes_mut().and_then(|c| c.leaf_mut(made)) {
+                    Tree::count(leaf, &mut sequence);
+                }
+                self.sequence = sequence;
                 // A leaf that becomes a parent loses its qdisc.
                 for handle in below {
                     if self.node(handle).is_none() {

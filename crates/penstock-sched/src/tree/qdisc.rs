@@ -4,7 +4,7 @@
 
 use super::{AUTO_HANDLE, Answer, DEPTH_MAX, Place, Tree, handles_below, reduce};
 use crate::node::Node;
-use crate::qdisc::{Cx, Init};
+use crate::qdisc::{Classful, Cx, Init};
 use crate::sch;
 use crate::stab::Stab;
 use penstock_model::rtnetlink::{QdiscRequest, Verb};
@@ -81,24 +81,31 @@ impl Tree {
         let handle = node.handle;
         let before = handles_below(node);
         let stab = req.stab.as_ref().map(|s| Stab::new(s, &device)).transpose();
+        let mut sequence = self.sequence;
         let result = self.watched(handle, cx, |node, cx| {
+            let mut warning = None;
             if req.options.is_some() {
                 node.change(req.options.as_ref(), cx)?;
+                warning = node.take_warning();
+                Tree::count(node, &mut sequence);
             }
             node.stab = stab?.map(Box::new);
-            if let Some(spec) = req.estimator {
+            let queue_root = node.classes().is_some_and(Classful::queue_root);
+            if let Some(spec) = req.estimator.filter(|_| !queue_root) {
                 // A change cannot be undone any more: the kernel lets bad estimators pass here.
                 let _ = node.estimate(device.kernel, spec, cx.now);
             }
-            Ok(())
+            Ok(warning)
         });
+        self.sequence = sequence;
         // Bands that are gone took their qdiscs with them.
         for handle in before {
             if self.node(handle).is_none() {
                 self.places.remove(&handle);
             }
         }
-        result.expect("the qdisc was found")
+        self.warning = result.expect("the qdisc was found")?;
+        Ok(())
     }
 
     /// `qdisc_leaf` of a classid: what is in that class. 2.6.35 finds nothing where 6.12 says why not.
@@ -138,14 +145,25 @@ impl Tree {
         if let (Kernel::V6_12, Some(Err(e))) = (device.kernel, &stab) {
             return Err(e.clone());
         }
-        let qdisc = (spec.build)(&init, req.options.as_ref(), cx)?;
+        let qdisc = (spec.build)(&init, req.options.as_ref(), cx).inspect_err(|_| {
+            // What was begun is destroyed.
+            self.traffic_classes_gone_with(spec.id);
+        })?;
         let mut node = Node::new(&init, qdisc);
         node.stab = stab.transpose()?.map(Box::new);
         if let Some(spec) = req.estimator {
+            if node.classes().is_some_and(Classful::queue_root) && device.kernel == Kernel::V6_12 {
+                let sentence = "Cannot attach rate estimator to a multi-queue root qdisc";
+                return Err(device.refusal(KernelError::EOPNOTSUPP, sentence));
+            }
             node.estimate(device.kernel, spec, cx.now)
                 .map_err(|e| device.refusal(e.errno, "Failed to generate new estimator"))?;
         }
-        self.graft(req.parent, Some(node), cx)
+        Tree::count(&mut node, &mut self.sequence);
+        let warning = node.take_warning();
+        self.graft(req.parent, Some(node), cx)?;
+        self.warning = warning;
+        Ok(())
     }
 
     /// `qdisc_alloc_handle`.
@@ -171,9 +189,11 @@ impl Tree {
     fn graft(&mut self, parent: Handle, new: Option<Node>, cx: &mut Cx<'_>) -> Answer {
         let device = self.device;
         if parent == Handle::ROOT {
-            let new = new.unwrap_or_else(|| (self.default)(&device));
+            let mut new = new.unwrap_or_else(|| (self.default)(&device));
+            Tree::count(&mut new, &mut self.sequence);
             let mut old = std::mem::replace(&mut self.root, new);
             old.reset(cx);
+            self.traffic_classes_gone_with(old.kind());
             self.places.clear();
             return Ok(());
         }
@@ -188,7 +208,7 @@ impl Tree {
             return Err(device.refusal(KernelError::ENOENT, "Specified class not found"));
         }
         if let (Some(new), Kernel::V6_12) = (&new, device.kernel) {
-            if new.stab.is_some() {
+            if new.stab.is_some() && !classes.queue_root() {
                 return Err(device.refusal(KernelError::EINVAL, "STAB not supported on a non root"));
             }
             if path.len() >= DEPTH_MAX {
@@ -210,8 +230,7 @@ impl Tree {
             self.places.remove(&gone);
         }
         if let Some(handle) = handle {
-            self.sequence += 1;
-            self.places.insert(handle, Place { parent, sequence: self.sequence });
+            self.places.insert(handle, Place { parent });
         }
         Ok(())
     }
@@ -253,5 +272,15 @@ impl Tree {
             return no(KernelError::ENOENT, "Cannot delete qdisc with handle of zero");
         }
         self.graft(req.parent, None, cx)
+    }
+
+    /// mqprio and taprio take the device's traffic classes with them when they are destroyed, whoever else has set some
+    /// in the meantime.
+    fn traffic_classes_gone_with(&mut self, kind: &str) {
+        match kind {
+            "mqprio" => self.root.forget_traffic_classes(false),
+            "taprio" => self.root.forget_traffic_classes(true),
+            _ => {}
+        }
     }
 }

@@ -194,8 +194,12 @@ impl Host {
     fn show_qdiscs(&self, devices: &[u32], show: &Show, now: Time) -> String {
         let mut dumps = Vec::new();
         for &ifindex in devices {
-            let name = &self.devices[ifindex as usize - 1].name;
-            dumps.extend(self.dump_qdiscs(ifindex, now).into_iter().map(|d| (name.clone(), d)));
+            let device = &self.devices[ifindex as usize - 1];
+            let dump = match show.invisible && !device.loopback {
+                true => device.tree.dump_invisible(now),
+                false => self.dump_qdiscs(ifindex, now),
+            };
+            dumps.extend(dump.into_iter().map(|d| (device.name.clone(), d)));
         }
         show::qdiscs(&dumps, show, self.kernel)
     }

@@ -40,8 +40,8 @@ fn one(dev: &str, dump: &ClassDump, show: &Show, out: &mut Out) {
     out.text_only(format_args!("\n"));
     if out.form.stats {
         match dump.kind {
-            // sch_tbf has no counters for its one class; tc ends the empty line.
-            "tbf" => {}
+            // These have no counters for their classes; tc ends the empty line.
+            "cbs" | "dsmark" | "tbf" => {}
             "sfq" => queue_stats(&dump.stats, " ", out),
             _ => stats(&dump.stats, " ", out),
         }

@@ -174,6 +174,15 @@ impl Out {
             self.text.push_str(text);
         }
     }
+    /// Begins an array within an array; nothing in text.
+    pub fn open_list(&mut self) {
+        if self.json.is_some() {
+            self.open('[');
+            if self.form.pretty {
+                self.text.push(' ');
+            }
+        }
+    }
     /// Ends it.
     pub fn close_array(&mut self) {
         if self.json.is_some() {

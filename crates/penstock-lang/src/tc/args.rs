@@ -15,6 +15,8 @@ pub struct Args<'a> {
     pub env: &'a Env<'a>,
     /// `-raw`, which makes some parsers talkative.
     pub raw: bool,
+    /// The request is to make something new (NLM_F_EXCL), which changes what some classes need.
+    pub exclusive: bool,
     /// What goes to stderr before the command itself: usage texts, warnings.
     pub said: Vec<Command>,
 }
@@ -27,7 +29,7 @@ pub fn matches(word: &str, full: &str) -> bool {
 impl<'a> Args<'a> {
     /// All of `words`.
     pub fn new(words: &'a [Word], env: &'a Env<'a>) -> Args<'a> {
-        Args { words, at: 0, env, raw: false, said: Vec::new() }
+        Args { words, at: 0, env, raw: false, exclusive: false, said: Vec::new() }
     }
     /// The profile.
     pub fn kernel(&self) -> Kernel {

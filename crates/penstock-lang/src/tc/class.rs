@@ -91,6 +91,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
         }
     }
     if let Some(kind) = &req.kind {
+        args.exclusive = verb == Verb::Add;
         req.options = kinds::parse_class(kind, args, dev.as_deref())?;
     }
     Ok(Command::Class { dev, req })

@@ -151,6 +151,16 @@ pub fn hex(text: &str) -> Option<Vec<u8>> {
 pub fn u16(text: &str, base: u32) -> Option<u16> {
     unsigned(text, base, 0xffff).map(|v| v as u16)
 }
+/// `get_u8`.
+pub fn u8(text: &str, base: u32) -> Option<u8> {
+    unsigned(text, base, 0xff).map(|v| v as u8)
+}
+/// `get_s64`.
+pub fn i64(text: &str, base: u32) -> Option<i64> {
+    let (negative, value, rest) = strtoull(text, base)?;
+    let value = if negative { -(value as i128) } else { value as i128 };
+    if rest.is_empty() { i64::try_from(value).ok() } else { None }
+}
 /// `get_integer`.
 pub fn integer(text: &str, base: u32) -> Option<i32> {
     let (negative, value, rest) = strtoull(text, base)?;
@@ -167,6 +177,14 @@ pub fn rate(text: &str, kernel: Kernel) -> Option<u64> {
         Kernel::V2_6_35 => u64::from(cast_u32(bits / 8.0)),
         _ => cast_u64(bits / 8.0),
     })
+}
+
+/// `get_rate`: bytes per second in 32 bits. What does not fit is refused; 2.6.35 cuts it.
+pub fn rate32(text: &str, kernel: Kernel) -> Option<u32> {
+    let (number, unit) = strtod(text)?;
+    let bytes = if unit.is_empty() { number } else { number * rate::unit_scale(unit)? } / 8.0;
+    let cut = cast_u32(bytes);
+    (kernel == Kernel::V2_6_35 || f64::from(cut) == bytes.floor()).then_some(cut)
 }
 
 /// `get_size`: bytes. Since 2018 what does not fit 32 bits is refused; 2.6.35 cuts it.

@@ -1,9 +1,23 @@
 //! The kinds of queueing disciplines: what tc reads and prints of each.
 
+mod atm;
+mod cbq;
+mod cbs;
+mod clock;
+mod drr;
+mod dsmark;
+mod etf;
+mod ets;
 mod fifo;
+mod hfsc;
 mod htb;
+mod mqprio;
+mod multiq;
 mod prio;
+mod qfq;
+mod queues;
 mod sfq;
+mod taprio;
 mod tbf;
 
 use super::args::{Args, matches};
@@ -76,15 +90,27 @@ impl Kind {
 
 /// Every kind, by name.
 pub static KINDS: &[&Kind] = &[
+    &atm::KIND,
     &fifo::BFIFO,
+    &cbq::KIND,
+    &cbs::KIND,
     &CLSACT,
+    &drr::KIND,
+    &dsmark::KIND,
+    &etf::KIND,
+    &ets::KIND,
+    &hfsc::KIND,
     &htb::KIND,
     &INGRESS,
+    &mqprio::KIND,
+    &multiq::KIND,
     &fifo::PFIFO,
     &fifo::PFIFO_FAST,
     &fifo::PFIFO_HEAD_DROP,
     &prio::KIND,
+    &qfq::KIND,
     &sfq::KIND,
+    &taprio::KIND,
     &tbf::KIND,
 ];
 
@@ -113,7 +139,12 @@ static CLSACT: Kind = Kind {
 };
 
 fn kind(id: &str, args: &Args) -> Option<&'static Kind> {
-    KINDS.iter().copied().find(|k| k.id == id && !(args.old() && id == "clsact"))
+    KINDS.iter().copied().find(|k| k.id == id && !(args.old() && is_new(id)))
+}
+
+/// What the tc of 2010 did not know yet.
+fn is_new(id: &str) -> bool {
+    matches!(id, "cbs" | "clsact" | "etf" | "ets" | "mqprio" | "qfq" | "taprio")
 }
 
 /// The options of `tc qdisc add … KIND OPTIONS`.
@@ -146,7 +177,7 @@ pub fn parse_class(id: &str, args: &mut Args, dev: Option<&str>) -> Result<Optio
             "prio" => {
                 "prio's classes exist by themselves, one a band; give them qdiscs with parent 1:1, 1:2, …"
             }
-            _ => "only htb has classes one can add",
+            _ => "classes can be added to htb, hfsc, drr, qfq and cbq",
         };
         return Err(args.fail(format!("Error: Qdisc \"{id}\" is classless."), 1, help));
     };
@@ -198,6 +229,11 @@ fn unknown(id: &str, args: &Args, word: &str) -> Failure {
 /// `What is "…"?` and the usage.
 pub fn what_is(args: &Args, word: &str, usage: &str, help: impl Into<String>) -> Failure {
     args.fail(format!("What is \"{word}\"?"), 1, help).usage(usage)
+}
+
+/// The same in the words of hfsc.
+fn what_is_spaced(kind: &str, args: &Args, word: &str, usage: &str, help: &str) -> Failure {
+    args.fail(format!("{kind}: What is \"{word}\" ?"), 1, help).usage(usage)
 }
 
 /// `help` within a kind's options: its usage, and failure.
@@ -271,4 +307,12 @@ pub fn rate(word: &str, args: &Args, dev: Option<&str>) -> Result<u64, Option<St
         return Err(Some("Unable to parse calculated rate".to_owned()));
     }
     num::rate(&text, args.kernel()).ok_or(None)
+}
+
+/// The same where the kind keeps 32 bits of it (`get_percent_rate`, `get_rate`).
+pub fn rate32(word: &str, args: &Args, dev: Option<&str>) -> Result<u32, Option<String>> {
+    if args.old() || !word.contains('%') {
+        return num::rate32(word, args.kernel()).ok_or(None);
+    }
+    u32::try_from(rate(word, args, dev)?).map_err(|_| None)
 }

@@ -131,6 +131,8 @@ impl KernelError {
     pub const ERANGE: i32 = 34;
     /// Too many levels of symbolic links: a loop of filters.
     pub const ELOOP: i32 = 40;
+    /// Protocol not supported.
+    pub const EPROTONOSUPPORT: i32 = 93;
     /// Operation not supported.
     pub const EOPNOTSUPP: i32 = 95;
 
@@ -164,6 +166,7 @@ impl KernelError {
             40 => "Too many levels of symbolic links",
             75 => "Value too large for defined data type",
             90 => "Message too long",
+            93 => "Protocol not supported",
             95 => "Operation not supported",
             97 => "Address family not supported by protocol",
             98 => "Address already in use",

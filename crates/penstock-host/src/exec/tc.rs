@@ -5,7 +5,7 @@ use crate::{Host, Output};
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Env, Failure, Link, Show, batch};
 use penstock_lang::token::Line;
-use penstock_model::rtnetlink::{ClassDump, FilterDump, FilterRequest, QdiscDump};
+use penstock_model::rtnetlink::{ActionVerb, ClassDump, FilterDump, FilterRequest, QdiscDump};
 use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_sched::Cx;
 
@@ -122,6 +122,25 @@ impl Host {
             Command::ShowQdisc(show) => self.tc_show(show, now, Host::show_qdiscs),
             Command::ShowClass(show) => self.tc_show(show, now, Host::show_classes),
             Command::ShowFilter(show) => self.tc_show(show, now, Host::show_filters),
+            Command::Action { req, form } => match self.acts.request(req, self.kernel, now) {
+                Ok(answer) => {
+                    let mut out = Output::default();
+                    if req.verb == ActionVerb::Get {
+                        out.stdout = show::actions(&[(0, answer.actions)], form, self.kernel);
+                    }
+                    out.stderr = answer.warning.map(|said| warning(&said)).unwrap_or_default();
+                    out
+                }
+                Err(error) => refused(tc::refused(command, &error)),
+            },
+            Command::ShowActions { dump, form } => {
+                let look = self.look(now);
+                let actions = self.acts.dump(&dump.kind, dump.since_ms, look, self.kernel);
+                let messages: Vec<(u32, Vec<Options>)> =
+                    actions.filter(|a| !a.is_empty()).map(|a| (a.len() as u32, a)).into_iter().collect();
+                Output::say(show::actions(&messages, form, self.kernel))
+            }
+            Command::Fail(failure) => refused(failure.clone()),
             Command::GetFilter(show, req) => self.get_filter(command, show, req, now),
         }
     }
@@ -158,7 +177,7 @@ impl Host {
     fn tc_warning(&mut self, ifindex: u32) -> String {
         let device = &mut self.devices[ifindex as usize - 1];
         match device.tree.take_warning() {
-            Some(said) => format!("Warning: {said}{}\n", if said.ends_with('.') { "" } else { "." }),
+            Some(said) => warning(&said),
             None => String::new(),
         }
     }
@@ -255,6 +274,11 @@ impl Host {
             }
         }
     }
+}
+
+/// As libnetlink prints it.
+fn warning(said: &str) -> String {
+    format!("Warning: {said}{}\n", if said.ends_with('.') { "" } else { "." })
 }
 
 /// The kernel's answer to a request without a device.

@@ -4,6 +4,7 @@
 //! `tc/tc_util.c` `print_tcstats2_attr`; the same of 2.6.35. Trailing blanks are tc's.
 //! Differs: `-j` of filters is always valid JSON (tc 6.1 breaks it for fw, and for u32 with `-p` or an offset).
 
+mod action;
 mod class;
 mod filter;
 mod graph;
@@ -13,8 +14,8 @@ mod qdisc;
 pub use out::{Out, size_text, time_text};
 
 use crate::tc::Show;
-use penstock_model::Kernel;
 use penstock_model::rtnetlink::{ClassDump, FilterDump, QdiscDump, Stats};
+use penstock_model::{Kernel, Options};
 
 /// tc's flags that decide how things are printed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -57,6 +58,11 @@ pub fn classes(dumps: &[(String, ClassDump)], show: &Show, kernel: Kernel) -> St
 /// `tc filter show`. Which parent, priority and protocol the kernel dumps is the caller's to choose.
 pub fn filters(dumps: &[(String, FilterDump)], show: &Show, kernel: Kernel) -> String {
     filter::print(dumps, show, kernel)
+}
+
+/// `tc actions show`: the messages of a dump, each with its actions and the number it gives of them; of `get` with none.
+pub fn actions(messages: &[(u32, Vec<Options>)], form: &Form, kernel: Kernel) -> String {
+    action::print(messages, form, kernel)
 }
 
 /// Counters, as both qdiscs and classes have them, each line behind `prefix`. No newline at the end.

@@ -4,7 +4,7 @@
 //! sizes, u32 keys), and its messages. The kernel's half (what is legal in the tree as it stands) is `sched`'s.
 //!
 //! Follows: iproute2 6.1.0 `tc/tc.c`, `tc_qdisc.c`, `tc_class.c`, `tc_filter.c`; iproute2 2.6.35 for [`Kernel::V2_6_35`].
-//! Differs: usage texts are our own; `monitor`, `exec`, `actions`, `chain`, `-netns` are refused with a sentence.
+//! Differs: usage texts are our own; `monitor`, `exec`, `chain`, `-netns` are refused with a sentence.
 
 pub mod actions;
 pub mod args;
@@ -22,7 +22,9 @@ mod usage;
 use crate::show::Form;
 use crate::token::Word;
 use args::{Args, matches};
-use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest};
+use penstock_model::rtnetlink::{
+    ActionDump, ActionRequest, ActionVerb, ClassRequest, FilterRequest, QdiscRequest,
+};
 use penstock_model::{Diagnostic, Handle, Kernel};
 
 /// What one command line asks for.
@@ -57,6 +59,22 @@ pub enum Command {
     ShowFilter(Show),
     /// `tc filter get`: the one filter the request names.
     GetFilter(Show, FilterRequest),
+    /// RTM_NEWACTION, RTM_DELACTION, RTM_GETACTION.
+    Action {
+        /// The request.
+        req: ActionRequest,
+        /// How to print what is got.
+        form: Form,
+    },
+    /// `tc actions show`.
+    ShowActions {
+        /// What is asked for.
+        dump: ActionDump,
+        /// How to print.
+        form: Form,
+    },
+    /// A refusal of tc behind a command that is carried out first.
+    Fail(Failure),
     /// Usage and warnings, which tc writes to stderr. Exit code 0 of themselves.
     Help(String),
     /// What tc writes to stdout of itself: its version.
@@ -195,7 +213,19 @@ pub fn refused(command: &Command, error: &penstock_model::KernelError) -> Failur
     if matches!(command, Command::Filter { .. } | Command::GetFilter(..)) {
         stderr.push_str("We have an error talking to the kernel\n");
     }
-    Failure { stderr, exit: 2, aborts: false, diagnostic: Box::new(Diagnostic::error(line)) }
+    let mut exit = 2;
+    if let Command::Action { req, .. } = command {
+        exit = if req.verb == ActionVerb::Flush { 1 } else { 255 };
+        stderr.push_str(match req.verb {
+            ActionVerb::Flush => "We have an error flushing\n",
+            ActionVerb::Add | ActionVerb::Replace => "We have an error talking to the kernel\n",
+            // tc goes on with the word before the kind.
+            ActionVerb::Del | ActionVerb::Get => {
+                "We have an error talking to the kernel\nCommand \"action\" is unknown, try \"tc actions help\".\n"
+            }
+        });
+    }
+    Failure { stderr, exit, aborts: false, diagnostic: Box::new(Diagnostic::error(line)) }
 }
 
 fn flags(args: &mut Args) -> Result<Option<Command>, Failure> {
@@ -295,7 +325,7 @@ fn object(args: &mut Args, form: Form) -> Result<Option<Command>, Failure> {
     } else if !args.old() && is("chain") {
         not_here(args, "chain")
     } else if is("actions") {
-        not_here(args, "actions")
+        actions::command(args, &form)
     } else if is("monitor") {
         not_here(args, "monitor")
     } else if !args.old() && is("exec") {

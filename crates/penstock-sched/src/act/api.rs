@@ -26,8 +26,18 @@ impl Actions {
         match req.verb {
             ActionVerb::Add | ActionVerb::Replace => {
                 let replace = req.verb == ActionVerb::Replace;
-                let ask = Ask { kernel, now, filter: None, replace, police: false, estimator: None };
-                self.init(&req.actions, &ask).map(|_| Answer::default())
+                let ask = Ask {
+                    kernel,
+                    now,
+                    filter: None,
+                    replace,
+                    police: false,
+                    estimator: None,
+                    ingress: false,
+                    clsact: false,
+                };
+                let made = self.init(&req.actions, &ask)?;
+                Ok(Answer { actions: Vec::new(), warning: made.warning.map(str::to_owned) })
             }
             ActionVerb::Flush => self.flush(req, kernel),
             ActionVerb::Del | ActionVerb::Get => {
@@ -105,7 +115,7 @@ impl Actions {
         let Some(table) = self.tables.get(spec.id) else { return Some(Vec::new()) };
         let from = look.now.as_ns() - i64::from(since_ms) * 1_000_000;
         let wanted = table.iter().filter(|a| since_ms == 0 || a.used.as_ns() >= from);
-        let picked: Vec<u32> = wanted.map(|a| a.index).collect();
+        let picked: Vec<u32> = wanted.inspect(|a| a.ask_hardware()).map(|a| a.index).collect();
         Some(self.dump_numbered((0..).zip(picked).map(|(order, index)| (order, spec.id, index)), look.now))
     }
 }

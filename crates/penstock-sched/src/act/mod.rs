@@ -27,8 +27,26 @@
 //! Follows: linux v6.12 and v2.6.35 `net/sched/act_api.c`, `include/uapi/linux/pkt_cls.h`.
 
 mod api;
+pub mod connmark;
+pub mod csum;
+pub mod ct;
+pub mod ctinfo;
 pub mod gact;
+pub mod gate;
+pub mod ife;
+pub mod mirred;
+pub mod mpls;
+pub mod nat;
+pub mod pedit;
+mod plain;
+pub mod police;
+pub mod sample;
+pub mod simple;
+pub mod skbedit;
+pub mod skbmod;
 mod table;
+pub mod tunnel_key;
+pub mod vlan;
 
 pub use api::Answer;
 pub(crate) use table::Ask;
@@ -72,6 +90,32 @@ pub trait Act: Any + Send {
     fn expires(&self) -> Time {
         Time::ZERO
     }
+    /// `offload_act_setup`: what hardware could do of it, were there any. `control` is its control action.
+    fn offload(&self, control: i32) -> Offload {
+        let _ = control;
+        Offload::No
+    }
+    /// A device is gone.
+    fn device_gone(&mut self, name: &str) {
+        let _ = name;
+    }
+    /// A device has another name.
+    fn device_renamed(&mut self, old: &str, new: &str) {
+        let _ = (old, new);
+    }
+}
+
+/// What hardware could do of an action. There is none here; but 6.12 asks first, and tells what it was told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Offload {
+    /// All of it.
+    Yes,
+    /// Nothing; the kernel does not say so.
+    No,
+    /// Nothing, for this reason.
+    Says(&'static str),
+    /// The kind, but not as it is set up: "Failed to setup tc actions for offload".
+    Late,
 }
 
 /// One kind of action: `struct tc_action_ops`.
@@ -89,7 +133,26 @@ pub struct ActSpec {
 }
 
 /// All kinds by name.
-pub static KINDS: &[&ActSpec] = &[&gact::SPEC];
+pub static KINDS: &[&ActSpec] = &[
+    &connmark::SPEC,
+    &csum::SPEC,
+    &ct::SPEC,
+    &ctinfo::SPEC,
+    &gact::SPEC,
+    &gate::SPEC,
+    &ife::SPEC,
+    &mirred::SPEC,
+    &mpls::SPEC,
+    &nat::SPEC,
+    &pedit::SPEC,
+    &police::SPEC,
+    &sample::SPEC,
+    &simple::SPEC,
+    &skbedit::SPEC,
+    &skbmod::SPEC,
+    &tunnel_key::SPEC,
+    &vlan::SPEC,
+];
 
 /// The kind called `id` in this kernel.
 pub fn find(id: &str, kernel: Kernel) -> Option<&'static ActSpec> {
@@ -108,6 +171,12 @@ pub struct Init<'a> {
     pub replace: bool,
     /// It is the old `police` of a filter.
     pub police: bool,
+    /// `no_percpu`, `skip_hw`, `skip_sw`.
+    pub flags: u32,
+    /// The filter is one of arriving packets.
+    pub ingress: bool,
+    /// The filter hangs on an `ingress` or a `clsact` qdisc.
+    pub clsact: bool,
     /// Rate estimator of the filter.
     pub estimator: Option<(i8, u8)>,
     table: &'a Table,

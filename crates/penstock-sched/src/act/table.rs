@@ -3,8 +3,9 @@
 //! Follows: linux v6.12 `net/sched/act_api.c` `tcf_idr_create`, `tcf_action_init`, `tcf_action_init_1`, `tcf_action_dump_1`,
 //! `tcf_tm_dump`.
 
-use super::{Act, ActSpec, GOTO_CHAIN, Init, MAX_PRIO, Ready, SKIP_HW, SKIP_SW, find, goto_chain, refusal};
+use super::{Act, ActSpec, Init, MAX_PRIO, Offload, Ready, SKIP_HW, SKIP_SW, find, goto_chain, refusal};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub(super) struct Action {
     /// `struct tcf_t`.
     installed: Time,
     pub used: Time,
+    /// Its counters were once asked of hardware, which had none (`used_hw_stats_valid`).
+    asked: Cell<bool>,
     pub params: Box<dyn Act>,
 }
 
@@ -55,6 +58,12 @@ impl Action {
             .with("firstused", 0u64)
             .with("expires", jiffies(self.params.expires()) * 100 / HZ)
     }
+    /// `tcf_action_update_hw_stats`, which the listing of a table asks for.
+    pub fn ask_hardware(&self) {
+        if !matches!(self.params.offload(self.control), Offload::No | Offload::Says(_)) {
+            self.asked.set(true);
+        }
+    }
     /// `tcf_action_dump_1`.
     fn dump(&self, order: u32, now: Time) -> Options {
         let mut o = Options::new()
@@ -66,6 +75,9 @@ impl Action {
         }
         if self.hw_stats != HW_STATS_ANY {
             o = o.with("hw_stats", self.hw_stats);
+        }
+        if self.asked.get() {
+            o = o.with("used_hw_stats", 0u32);
         }
         if self.flags != 0 {
             o = o.with("flags", self.flags);
@@ -169,6 +181,16 @@ pub struct Actions {
     pub(super) tables: BTreeMap<&'static str, Table>,
 }
 
+const LATE: &str = "act_api: Failed to setup tc actions for offload";
+
+/// What came of a list.
+pub(crate) struct Made {
+    /// The holds of the filter that asked.
+    pub held: Vec<ActRef>,
+    /// The sentence 6.12 adds although all went well.
+    pub warning: Option<&'static str>,
+}
+
 /// Who asks for a list of actions, and how.
 pub(crate) struct Ask {
     pub kernel: Kernel,
@@ -179,6 +201,10 @@ pub(crate) struct Ask {
     /// The filter's old `police`.
     pub police: bool,
     pub estimator: Option<(i8, u8)>,
+    /// The filter is one of arriving packets.
+    pub ingress: bool,
+    /// It hangs on an `ingress` or a `clsact` qdisc.
+    pub clsact: bool,
 }
 
 impl Actions {
@@ -217,18 +243,32 @@ impl Actions {
             .collect()
     }
 
+    /// A device is gone: what pointed at it points nowhere.
+    pub fn device_gone(&mut self, name: &str) {
+        self.each(&mut |params| params.device_gone(name));
+    }
+    /// A device has another name.
+    pub fn device_renamed(&mut self, old: &str, new: &str) {
+        self.each(&mut |params| params.device_renamed(old, new));
+    }
+    fn each(&mut self, work: &mut dyn FnMut(&mut dyn Act)) {
+        for action in self.tables.values_mut().flat_map(|t| t.actions.values_mut()) {
+            work(&mut *action.params);
+        }
+    }
+
     /// `tcf_action_init`: makes, changes or binds the actions of a list, all of them or none. What replaced an action's
     /// parameters before another one failed stays replaced.
     ///
     /// # Errors
     /// The kernel's errno and sentence.
-    pub(crate) fn init(&mut self, list: &[Options], ask: &Ask) -> Result<Vec<ActRef>, KernelError> {
+    pub(crate) fn init(&mut self, list: &[Options], ask: &Ask) -> Result<Made, KernelError> {
         let mut specs = Vec::new();
         for one in list.iter().take(MAX_PRIO) {
             specs.push(load(one.str("kind"), ask.kernel)?);
         }
         let mut made: Vec<(&'static str, u32)> = Vec::new();
-        let mut held = Vec::new();
+        let (mut held, mut warning) = (Vec::new(), None);
         let mut result = Ok(());
         for (one, spec) in list.iter().zip(specs) {
             match self.init_1(one, spec, ask) {
@@ -240,7 +280,7 @@ impl Actions {
                     if ask.filter.is_some() {
                         held.push(action.hold());
                     }
-                    result = offload(action, ask);
+                    result = offload(action, ask, &mut warning);
                 }
                 Err(e) => result = Err(e),
             }
@@ -258,7 +298,7 @@ impl Actions {
                 action.standalone = ask.filter.is_none();
             }
         }
-        result.map(|()| held)
+        result.map(|()| Made { held, warning })
     }
 
     /// `tcf_action_init_1`: the action's index, and whether it is new.
@@ -279,6 +319,9 @@ impl Actions {
             bind: ask.filter.is_some(),
             replace: ask.replace,
             police: ask.police,
+            flags,
+            ingress: ask.ingress,
+            clsact: ask.clsact,
             estimator: ask.estimator,
             table,
         };
@@ -304,6 +347,7 @@ impl Actions {
                     cookie: Vec::new(),
                     installed: ask.now,
                     used: ask.now,
+                    asked: Cell::new(false),
                     params,
                 };
                 if one.nested("options").is_none_or(|o| o.u32("index").unwrap_or(0) == 0) {
@@ -336,12 +380,24 @@ fn load(kind: Option<&str>, kernel: Kernel) -> Result<&'static ActSpec, KernelEr
 }
 
 /// What of an action is left to hardware has to be the same of the filter; and there is no hardware here.
-fn offload(action: &mut Action, ask: &Ask) -> Result<(), KernelError> {
+fn offload(action: &mut Action, ask: &Ask, warning: &mut Option<&'static str>) -> Result<(), KernelError> {
     let skips = action.flags & (SKIP_HW | SKIP_SW);
     match ask.filter {
         _ if ask.police => Ok(()),
-        None if skips & SKIP_SW != 0 => Err(KernelError::errno(KernelError::EINVAL)),
-        None => Ok(()),
+        None if ask.kernel == Kernel::V2_6_35 || skips & SKIP_HW != 0 => Ok(()),
+        None => {
+            let (errno, said) = match action.params.offload(action.control) {
+                Offload::Yes => (KernelError::EINVAL, None),
+                Offload::No => (KernelError::EOPNOTSUPP, None),
+                Offload::Says(why) => (KernelError::EOPNOTSUPP, Some(why)),
+                Offload::Late => (KernelError::EOPNOTSUPP, Some(LATE)),
+            };
+            *warning = said.or(*warning);
+            if skips & SKIP_SW == 0 {
+                return Ok(());
+            }
+            Err(refusal(ask.kernel, errno, warning.unwrap_or("")))
+        }
         Some(filter) => {
             let mismatch = if action.by_filter { skips & !filter != 0 } else { skips != filter };
             if mismatch {
@@ -355,6 +411,3 @@ fn offload(action: &mut Action, ask: &Ask) -> Result<(), KernelError> {
         }
     }
 }
-
-/// The bits of a control action that say `goto chain`.
-const _: () = assert!(GOTO_CHAIN == 0x2000_0000);

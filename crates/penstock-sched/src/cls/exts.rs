@@ -5,7 +5,10 @@
 use super::Change;
 use crate::act::{ActRef, Actions, Look};
 use crate::act::{SKIP_HW, SKIP_SW};
-use penstock_model::{KernelError, Options};
+use penstock_model::{Handle, KernelError, Options};
+
+/// Minor of clsact's place for arriving packets.
+const MIN_INGRESS: u16 = 0xfff2;
 
 /// What a filter does besides naming a class. Dropping it lets go of the actions (`tcf_exts_destroy`).
 #[derive(Debug, Default)]
@@ -30,14 +33,16 @@ impl Exts {
             replace: change.replace,
             police: false,
             estimator: change.estimator,
+            ingress: change.parent.minor() == MIN_INGRESS,
+            clsact: change.qdisc.major() == Handle::INGRESS.major(),
         };
         if let Some(police) = options.nested("police") {
             ask.police = true;
             let list = [Options::new().with("kind", "police").with("options", police.clone())];
-            let actions = change.acts.init(&list, &ask)?;
+            let actions = change.acts.init(&list, &ask)?.held;
             return Ok(Exts { actions, old_police: true });
         }
-        let actions = change.acts.init(options.list("action"), &ask)?;
+        let actions = change.acts.init(options.list("action"), &ask)?.held;
         Ok(Exts { actions, old_police: false })
     }
     /// Adds to a filter's dump its actions: `action` as a list, or the old `police`.

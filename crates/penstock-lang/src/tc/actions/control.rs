@@ -105,6 +105,22 @@ pub fn control_or(args: &mut Args, numbers: bool, otherwise: i32) -> Result<i32,
     }
 }
 
+/// A plain control word as the kinds of 2010 read it, each for itself; 0 where there is none. `follows`: another word must.
+///
+/// # Errors
+/// The line's end where it must not be.
+pub fn old_control(args: &mut Args, follows: bool) -> Result<i32, Failure> {
+    let words = [("reclassify", 1), ("pipe", 3), ("drop", 2), ("shot", 2), ("continue", -1), ("pass", 0)];
+    let Some(text) = args.peek_text() else { return Ok(0) };
+    let Some((_, action)) = words.iter().find(|(name, _)| matches(text, name)) else { return Ok(0) };
+    if follows {
+        super::advance(args)?;
+    } else {
+        args.next_word();
+    }
+    Ok(*action)
+}
+
 /// `parse_action_control_slash`: `drop/pass`, or with blanks around the stroke, or one alone.
 ///
 /// # Errors

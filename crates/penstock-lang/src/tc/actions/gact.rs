@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/m_gact.c`.
 
-use super::{Action, bad, control, index, index_here, print_end, usage};
+use super::{Action, bad, control, index_here, next_is, print_end, usage};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
 use crate::tc::{Failure, num};
@@ -16,10 +16,12 @@ ACTION := reclassify | drop | continue | pass | pipe | goto chain INDEX | jump C
 RAND := random { netrand | determ } ACTION VAL, VAL at most 10000; INDEX := index N
 ";
 
+const ILLEGAL: &str = "Illegal \"index\"";
+
 /// A control action of gact; anything else is the end of tc, in 2010 of the action.
 fn control_word(args: &mut Args) -> Result<i32, Failure> {
     if !args.old() {
-        return super::control::control(args, false).map_err(|f| match f.aborts {
+        return control::control(args, false).map_err(|f| match f.aborts {
             true => f,
             false => f.usage(USAGE).aborting_with(255),
         });
@@ -40,8 +42,7 @@ fn control_word(args: &mut Args) -> Result<i32, Failure> {
 
 fn parse(args: &mut Args) -> Result<Options, Failure> {
     let mut o = Options::new();
-    let is = |args: &Args, full: &str| args.peek_text().is_some_and(|w| matches(w, full));
-    if is(args, "gact") {
+    if next_is(args, "gact") {
         args.next_word();
         if args.old() {
             // The action itself is not read behind the name.
@@ -50,15 +51,14 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
             args.value()?;
         }
     }
-    if !args.old() && is(args, "index") {
-        args.next_word();
-        o.set("index", index(args)?.into());
+    if !args.old() && next_is(args, "index") {
+        index_here(args, &mut o, ILLEGAL)?;
         return Ok(o);
     }
     if !o.has("action") {
         o.set("action", i64::from(control_word(args)?).into());
     }
-    if is(args, "random") {
+    if next_is(args, "random") {
         args.next_word();
         let v = args.value()?;
         let kind = if matches(&v.text, "netrand") {
@@ -80,10 +80,10 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
         }
         let random = Options::new().with("type", kind).with("val", val).with("action", i64::from(other));
         o.set("random", random.into());
-    } else if is(args, "help") {
+    } else if next_is(args, "help") {
         return Err(usage(args, USAGE));
     }
-    if !index_here(args, &mut o)? && is(args, "help") {
+    if !index_here(args, &mut o, ILLEGAL)? && next_is(args, "help") {
         return Err(usage(args, USAGE));
     }
     Ok(o)

@@ -99,10 +99,10 @@ fn common(args: &mut Args, one: &mut Options, cookie: &mut Vec<u8>) -> Result<()
         let len = v.text.len();
         let help = "an even number of hexadecimal digits, at most 32";
         if len > COOKIE_MAX * 2 {
-            return Err(args.invarg(&v.text, &format!("{len} Max allowed size {}", COOKIE_MAX * 2), help));
+            return Err(args.invarg(&format!("{len} Max allowed size {}", COOKIE_MAX * 2), &v.text, help));
         }
         *cookie =
-            num::hex(&v.text).ok_or_else(|| args.invarg(&v.text, "cookie must be a hex string\n", help))?;
+            num::hex(&v.text).ok_or_else(|| args.invarg("cookie must be a hex string\n", &v.text, help))?;
     }
     // One cookie is for all that follow.
     if !cookie.is_empty() {
@@ -114,7 +114,7 @@ fn common(args: &mut Args, one: &mut Options, cookie: &mut Vec<u8>) -> Result<()
         let types = [("immediate", 1u32), ("delayed", 2), ("disabled", 0)];
         let found = types.iter().find(|(name, _)| matches(&v.text, name));
         let Some((_, bits)) = found else {
-            return Err(args.invarg(&v.text, "value is invalid\n", "immediate, delayed or disabled"));
+            return Err(args.invarg("value is invalid\n", &v.text, "immediate, delayed or disabled"));
         };
         one.set("hw_stats", Value::U32(*bits));
     }
@@ -200,9 +200,10 @@ fn print_one(one: &Options, bind: bool, out: &mut Out) {
     if line {
         out.nl();
     }
-    if let Some(bits) = one.u32("hw_stats") {
+    for name in ["hw_stats", "used_hw_stats"] {
+        let Some(bits) = one.u32(name) else { continue };
         out.text_only(format_args!("\t"));
-        out.open_array("hw_stats", "hw_stats");
+        out.open_array(name, name);
         for (name, bit) in [("immediate", 1), ("delayed", 2), ("disabled", 0)] {
             if bits & bit != 0 || (bits == 0 && bit == 0) {
                 out.text_item(name, format_args!(" {name}"));

@@ -6,12 +6,32 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/m_action.c`, `tc/tc_util.c` `action_a2n`, `parse_action_control`,
 //! `print_action_control`, `print_tm`.
 
+mod command;
+mod connmark;
 mod control;
+mod csum;
+mod ct;
+mod ctinfo;
 mod gact;
+mod gate;
+mod ife;
 mod list;
+mod mac;
+mod mirred;
+mod mpls;
+mod nat;
+mod pedit;
+mod police;
+mod sample;
+mod simple;
+mod skbedit;
+mod skbmod;
+mod tunnel_key;
+mod vlan;
 
-pub use control::{Controls, control, control_slash, print_control};
+pub(super) use command::command;
 pub use list::{action_of_filter, parse_action, print_actions};
+pub use police::{parse_police, police_of_filter, print_police};
 
 use super::args::{Args, matches};
 use super::{Failure, num};
@@ -31,7 +51,26 @@ struct Action {
 }
 
 /// Every kind, by name.
-static KINDS: &[&Action] = &[&gact::KIND];
+static KINDS: &[&Action] = &[
+    &connmark::KIND,
+    &csum::KIND,
+    &ct::KIND,
+    &ctinfo::KIND,
+    &gact::KIND,
+    &gate::KIND,
+    &ife::KIND,
+    &mirred::KIND,
+    &mpls::KIND,
+    &nat::KIND,
+    &pedit::KIND,
+    &police::KIND,
+    &sample::KIND,
+    &simple::KIND,
+    &skbedit::KIND,
+    &skbmod::KIND,
+    &tunnel_key::KIND,
+    &vlan::KIND,
+];
 
 fn find(id: &str, old: bool) -> Option<&'static Action> {
     KINDS.iter().copied().find(|k| k.id == id && (k.old || !old))
@@ -57,21 +96,54 @@ fn silent(args: &Args) -> Failure {
     f
 }
 
-/// The value of `index`, decimal. The word has been taken.
-fn index(args: &mut Args) -> Result<u32, Failure> {
-    let v = args.value()?;
-    num::u32(&v.text, 10).ok_or_else(|| bad(args, "Illegal \"index\"", "a number, e.g. index 10"))
+/// A refusal with the kind's usage behind it.
+fn explained(args: &Args, line: &str, text: &str) -> Failure {
+    if line.is_empty() {
+        return Failure { exit: 1, aborts: false, ..usage(args, text) };
+    }
+    bad(args, line, "").usage(text)
 }
 
-/// The word `index` and its value, where they come next.
-fn index_here(args: &mut Args, o: &mut Options) -> Result<bool, Failure> {
-    if !args.peek_text().is_some_and(|w| matches(w, "index")) {
+/// Whether the next word is this one or begins it.
+fn next_is(args: &Args, full: &str) -> bool {
+    args.peek_text().is_some_and(|w| matches(w, full))
+}
+
+/// `NEXT_ARG`: the next word is done with, and another must follow.
+fn advance(args: &mut Args) -> Result<(), Failure> {
+    args.next_word();
+    if args.left() == 0 {
+        args.value()?;
+    }
+    Ok(())
+}
+
+/// The word after the next one, which is an option's name.
+fn option_value<'a>(args: &mut Args<'a>) -> Result<&'a str, Failure> {
+    args.next_word();
+    Ok(args.value()?.text.as_str())
+}
+
+/// `index N`, decimal, where it comes next; `line` is what the kind says of a bad one.
+fn index_here(args: &mut Args, o: &mut Options, line: &str) -> Result<bool, Failure> {
+    if !next_is(args, "index") {
         return Ok(false);
     }
-    args.next_word();
-    o.set("index", index(args)?.into());
+    let v = option_value(args)?;
+    let n = num::u32(v, 10).ok_or_else(|| bad(args, line.replace("%s", v), "a number, e.g. index 10"))?;
+    o.set("index", n.into());
     Ok(true)
 }
+
+/// What most kinds end with: a control action, `otherwise` where none is given, and an index. Whether there was one.
+fn tail(args: &mut Args, o: &mut Options, otherwise: i32, line: &str) -> Result<bool, Failure> {
+    let action = control::control_or(args, false, otherwise)?;
+    o.set("action", i64::from(action).into());
+    index_here(args, o, line)
+}
+
+/// `pipe`.
+const PIPE: i32 = 3;
 
 /// `\t index N ref N bind N` and with `-s` the times; a newline.
 fn print_end(o: &Options, out: &mut Out) {

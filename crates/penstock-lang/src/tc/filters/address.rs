@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `lib/utils.c` `get_addr_1`, `get_prefix_1`, `get_netmask`, `mask2bits`.
 
-use crate::tc::num;
+use crate::tc::args::Args;
+use crate::tc::{Failure, num};
 use penstock_model::Kernel;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// `10.3.34.11`, `10/8` (missing parts are zeroes), `10.0.0.0/255.0.0.0`, `any`: the address in host order and the bits
 /// of its prefix.
@@ -29,6 +30,30 @@ pub fn prefix6(text: &str, kernel: Kernel) -> Option<([u32; 4], u32)> {
     let octets = name.parse::<Ipv6Addr>().ok()?.octets();
     let word = |i: usize| u32::from_be_bytes([octets[i], octets[i + 1], octets[i + 2], octets[i + 3]]);
     Some(([word(0), word(4), word(8), word(12)], bits(slash, 128)?))
+}
+
+/// `get_addr` of either family, as bytes: what is none is the end of tc.
+///
+/// # Errors
+/// tc's refusal.
+pub fn address(args: &Args, text: &str) -> Result<Vec<u8>, Failure> {
+    let found = match text {
+        _ if text.contains(':') => text.parse::<Ipv6Addr>().ok().map(|a| a.octets().to_vec()),
+        "default" | "all" | "any" => Some(Vec::new()),
+        _ => address4(text).map(|a| a.to_be_bytes().to_vec()),
+    };
+    found.ok_or_else(|| {
+        let line = format!("Error: any valid address is expected rather than \"{text}\".");
+        args.fail(line, 1, "an IPv4 or IPv6 address").aborting()
+    })
+}
+
+/// The address in these bytes.
+pub fn address_text(bytes: &[u8]) -> String {
+    if let Ok(four) = <[u8; 4]>::try_from(bytes) {
+        return Ipv4Addr::from(four).to_string();
+    }
+    <[u8; 16]>::try_from(bytes).map_or_else(|_| "???".to_owned(), |six| Ipv6Addr::from(six).to_string())
 }
 
 fn split(text: &str) -> (&str, Option<&str>) {

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_fw.c`.
 
 use crate::show::Out;
-use crate::tc::actions::{action_of_filter, print_actions};
+use crate::tc::actions::{action_of_filter, police_of_filter, print_actions, print_police};
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is};
 use crate::tc::{Failure, num};
@@ -44,8 +44,7 @@ pub fn parse(handle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Optio
                 .ok_or_else(|| args.fail("Illegal \"classid\"", 1, "two hexadecimal numbers, e.g. 1:10"))?;
             o = o.with("classid", id.0);
         } else if is("police") {
-            args.value()?;
-            return Err(args.fail("Illegal \"police\"", 1, "give the filter a classid"));
+            police_of_filter(args, &mut o, "Illegal \"police\"")?;
         } else if is("action") {
             action_of_filter(args, &mut o, "Illegal fw \"action\"")?;
         } else if word.text == "indev" {
@@ -78,6 +77,9 @@ pub fn print(dump: &FilterDump, out: &mut Out) {
     if let Some(id) = o.u32("classid") {
         let id = Handle(id);
         out.string("classid", &id.to_string(), format_args!("classid {id} "));
+    }
+    if let Some(police) = o.nested("police") {
+        print_police(police, out);
     }
     if let Some(dev) = o.str("indev") {
         out.string("input_dev", dev, format_args!("input dev {dev} "));

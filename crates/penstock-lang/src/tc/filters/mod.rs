@@ -1,6 +1,7 @@
 //! The kinds of filters: what tc reads and prints of each.
 
 mod address;
+pub(super) use address::{address, address_text, prefix4, prefix6};
 mod fw;
 mod u32;
 

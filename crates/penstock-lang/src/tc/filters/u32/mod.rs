@@ -11,7 +11,7 @@ mod selector;
 
 pub use print::print;
 
-use crate::tc::actions::action_of_filter;
+use crate::tc::actions::{action_of_filter, police_of_filter};
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is};
 use crate::tc::{Failure, num};
@@ -191,8 +191,8 @@ pub fn parse(fhandle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Opti
             action_of_filter(args, &mut o, "Illegal \"action\"")?;
             sel.flags |= TERMINAL;
         } else if is("police") {
-            args.value()?;
-            return Err(args.fail("Illegal \"police\"", 1, "give the filter a flowid"));
+            police_of_filter(args, &mut o, "Illegal \"police\"")?;
+            sel.flags |= TERMINAL;
         } else if !args.old() && word.text == "skip_hw" {
             flags |= SKIP_HW;
         } else if !args.old() && word.text == "skip_sw" {

@@ -5,7 +5,7 @@
 
 use super::{EAT, OFFSET, SKIP_HW, SKIP_SW, TERMINAL, VAROFFSET, handle_text};
 use crate::show::Out;
-use crate::tc::actions::print_actions;
+use crate::tc::actions::{print_actions, print_police};
 use crate::tc::filters::address::mask_bits;
 use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Handle, Options};
@@ -75,6 +75,10 @@ pub fn print(dump: &FilterDump, out: &mut Out) {
     }
     if let Some(sel) = sel {
         print_sel(dump, sel, counted, out);
+    }
+    if let Some(police) = o.nested("police") {
+        out.nl();
+        print_police(police, out);
     }
     if let Some(dev) = o.str("indev") {
         out.nl();

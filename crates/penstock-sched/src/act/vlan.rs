@@ -1,0 +1,59 @@
+//! `vlan`: puts on, takes off or changes a VLAN tag, or an Ethernet header.
+//!
+//! Follows: linux v6.12 `net/sched/act_vlan.c`.
+//! Differs: packets are not simulated.
+
+use super::plain::{Plain, pick};
+use super::{ActSpec, Init, Offload, Ready, int};
+use penstock_model::{Kernel, KernelError, Options};
+
+/// The kind.
+pub static SPEC: ActSpec = ActSpec {
+    id: "vlan",
+    about: "push, pop or modify a VLAN tag",
+    kernels: &[Kernel::V6_12],
+    simulated: false,
+    init,
+};
+
+const POP: u32 = 1;
+const PUSH: u32 = 2;
+const MODIFY: u32 = 3;
+const POP_ETH: u32 = 4;
+const PUSH_ETH: u32 = 5;
+/// The first id no network may have.
+const VID_MAX: u32 = 0xfff;
+const ETH_P_8021Q: u32 = 0x8100;
+
+fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError> {
+    let options = options.ok_or_else(|| init.invalid())?;
+    let index = options.u32("index").unwrap_or(0);
+    let Some(place) = init.place(index)? else { return Ok(Ready::Bound(index)) };
+    let action = options.u32("v_action").unwrap_or(0);
+    let mut shown = Options::new().with("v_action", action);
+    match action {
+        POP | POP_ETH => {}
+        PUSH | MODIFY => {
+            let id = options.u32("id").ok_or_else(|| init.invalid())?;
+            if id >= VID_MAX {
+                return Err(KernelError::errno(KernelError::ERANGE));
+            }
+            shown = shown.with("id", id).with("protocol", options.u32("protocol").unwrap_or(ETH_P_8021Q));
+            match options.u32("priority") {
+                Some(priority) => shown = shown.with("priority", priority),
+                None if action == PUSH => shown = shown.with("priority", 0u32),
+                None => {}
+            }
+        }
+        PUSH_ETH if options.has("dst_mac") && options.has("src_mac") => {
+            for (name, mac) in pick(options, &["dst_mac", "src_mac"]).iter() {
+                shown.set(name, mac.clone());
+            }
+        }
+        _ => return Err(init.invalid()),
+    }
+    init.claim(place)?;
+    let control = int(options, "action");
+    init.control(control)?;
+    Ok(Ready::Set { place, control, params: Box::new(Plain { shown, offload: Offload::Yes }) })
+}

@@ -147,10 +147,6 @@ pub fn hex(text: &str) -> Option<Vec<u8>> {
     let digits = digits.filter(|d| d.len() % 2 == 0)?;
     Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
-/// `get_u8`.
-pub fn u8(text: &str, base: u32) -> Option<u8> {
-    unsigned(text, base, 0xff).map(|v| v as u8)
-}
 /// `get_u64`.
 pub fn u64(text: &str, base: u32) -> Option<u64> {
     let (negative, value, rest) = strtoull(text, base)?;

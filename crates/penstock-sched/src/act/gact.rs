@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 and v2.6.35 `net/sched/act_gact.c`.
 //! Differs: packets are not simulated.
 
-use super::{Act, ActSpec, Init, Ready, goto_chain, int, valid};
+use super::{Act, ActSpec, Init, OK, Offload, Ready, SHOT, TRAP, goto_chain, int, valid};
 use penstock_model::{Kernel, KernelError, Options, Time};
 
 /// The kind.
@@ -67,5 +67,12 @@ impl Act for Gact {
             .with("val", self.pval)
             .with("action", i64::from(self.paction));
         Options::new().with("random", random)
+    }
+    fn offload(&self, control: i32) -> Offload {
+        match control {
+            OK | SHOT | TRAP => Offload::Yes,
+            control if goto_chain(control).is_some() => Offload::Yes,
+            _ => Offload::No,
+        }
     }
 }

@@ -66,8 +66,8 @@ pub const RECLASSIFY: i32 = 1;
 pub const SHOT: i32 = 2;
 /// `pipe`: on with the next action.
 pub const PIPE: i32 = 3;
-/// The largest plain control action: `trap`.
-const VALUE_MAX: i32 = 8;
+/// `trap`: to the processor of a switch. The largest plain control action.
+pub const TRAP: i32 = 8;
 /// `jump N`: the Nth action of the list is next.
 pub const JUMP: i32 = 1 << 28;
 /// `goto chain N`.
@@ -276,7 +276,7 @@ pub(crate) fn refusal(kernel: Kernel, errno: i32, sentence: &str) -> KernelError
 /// `tcf_action_valid`.
 pub fn valid(action: i32) -> bool {
     match action as u32 >> 28 {
-        0 => action <= VALUE_MAX,
+        0 => action <= TRAP,
         1 | 2 => true,
         _ => action == UNSPEC,
     }

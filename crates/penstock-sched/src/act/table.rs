@@ -48,6 +48,7 @@ impl Action {
     /// The kind's options with what all kinds dump.
     fn options(&self, now: Time) -> Options {
         let mut options = self.params.dump(now);
+        debug_assert!(!options.has("action"), "{}", self.spec.id);
         for (name, value) in [("index", self.index), ("ref", self.refs()), ("bind", self.bind())] {
             options = options.with(name, value);
         }
@@ -357,7 +358,10 @@ impl Actions {
                 (place.index, true)
             }
         };
-        if ask.kernel == Kernel::V6_12 && !ask.police {
+        if ask.police {
+            // Nobody sets it.
+            table.at_mut(index).hw_stats = 0;
+        } else if ask.kernel == Kernel::V6_12 {
             let action = table.at_mut(index);
             if let Some(cookie) = one.bytes("cookie") {
                 action.cookie = cookie.to_vec();

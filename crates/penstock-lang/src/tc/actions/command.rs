@@ -81,7 +81,9 @@ fn one(args: &mut Args, form: &Form) -> Result<Command, Failure> {
 }
 
 fn fail255(mut failure: Failure) -> Failure {
-    failure.exit = 255;
+    if !failure.aborts {
+        failure.exit = 255;
+    }
     failure
 }
 

@@ -57,13 +57,14 @@ impl Tree {
         Tree::with_default(device, no_queue)
     }
     fn with_default(device: Device, default: fn(&Device) -> Node) -> Tree {
-        let root = default(&device);
+        let (mut root, mut sequence) = (default(&device), 0);
+        Tree::count(&mut root, &mut sequence);
         Tree {
             device,
             default,
             root,
             places: BTreeMap::new(),
-            sequence: 0,
+            sequence,
             auto_handle: AUTO_HANDLE,
             warning: None,
         }

@@ -162,13 +162,15 @@ impl Host {
         }
         device.tree.set_auto_handle(auto_handle);
         let mut cx = Cx { now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
-        match command {
-            Command::Qdisc { req, .. } => device.tree.qdisc(req, &mut cx)?,
-            Command::Class { req, .. } => device.tree.class(req, &mut cx)?,
-            Command::Filter { req, .. } => device.tree.filter(req, &mut cx)?,
-            _ => {}
-        }
+        let done = match command {
+            Command::Qdisc { req, .. } => device.tree.qdisc(req, &mut cx),
+            Command::Class { req, .. } => device.tree.class(req, &mut cx),
+            Command::Filter { req, .. } => device.tree.filter(req, &mut cx),
+            _ => Ok(()),
+        };
+        // A handle that was chosen is used up, even where the qdisc was then refused.
         self.auto_handle = device.tree.auto_handle();
+        done?;
         self.kick_later(ifindex);
         Ok(())
     }

@@ -10,10 +10,10 @@ use crate::tc::args::Args;
 use crate::tc::{Failure, num};
 use penstock_model::{Handle, Options};
 
-const USAGE: &str = "Usage: ... qdisc add ... atm\n";
+const USAGE: &str = "Usage: atm\n";
 const CLASS_USAGE: &str = "\
-Usage: ... class add ... atm pvc ADDRESS | svc ADDRESS [ sap SAP ]
-          [ qos QOS ] [ sndbuf BYTES ] [ hdr HEX ] [ excess CLASSID|clp ] [ clip ]
+Usage: ... atm ( pvc ADDR | svc ADDR [ sap SAP ] ) [ qos QOS ] [ sndbuf BYTES ]
+          [ hdr HEX ] [ excess CLASSID|clp ] [ clip ]
 ";
 
 const CLASS_WORDS: &[OptionWord] = &[

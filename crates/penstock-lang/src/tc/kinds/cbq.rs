@@ -11,11 +11,13 @@ use penstock_model::time::general;
 use penstock_model::{Handle, Options, psched};
 
 const USAGE: &str = "\
-Usage: ... qdisc add ... cbq bandwidth RATE avpkt BYTES [ mpu BYTES ] [ cell BYTES ] [ ewma LOG ]
+Usage: ... cbq bandwidth BPS avpkt BYTES [ mpu BYTES ]
+          [ cell BYTES ] [ ewma LOG ]
           [ overhead BYTES ] [ linklayer TYPE ]
 ";
 const CLASS_USAGE: &str = "\
-Usage: ... class add ... cbq bandwidth RATE rate RATE allot BYTES avpkt BYTES maxburst PACKETS
+Usage: ... cbq	bandwidth BPS rate BPS maxburst PKTS [ avpkt BYTES ]
+          [ allot BYTES ]
           [ prio NUMBER ] [ weight RATE ] [ minburst PACKETS ] [ minidle NUMBER ] [ bounded | borrow ]
           [ isolated | sharing ] [ mpu BYTES ] [ cell BYTES ] [ ewma LOG ] [ split CLASSID ]
           [ defmap MASK[/CHANGE] ] [ overhead BYTES ] [ linklayer TYPE ]

@@ -9,7 +9,8 @@ use crate::tc::{Failure, num};
 use penstock_model::Options;
 
 const USAGE: &str = "\
-Usage: ... cbs [ hicredit BYTES ] [ locredit BYTES ] [ sendslope KBIT ] [ idleslope KBIT ] [ offload 0|1 ]
+Usage: ... cbs hicredit BYTES locredit BYTES sendslope BPS idleslope BPS
+          [ offload 0|1 ]; the slopes are in kbit/s
 ";
 
 const WORDS: &[OptionWord] = &[

@@ -8,8 +8,8 @@ use crate::tc::args::Args;
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
-const USAGE: &str = "Usage: ... qdisc add ... drr\n";
-const CLASS_USAGE: &str = "Usage: ... class add ... drr [ quantum BYTES ]\n";
+const USAGE: &str = "Usage: ... drr\n";
+const CLASS_USAGE: &str = "Usage: ... drr quantum SIZE\n";
 
 const CLASS_WORDS: &[OptionWord] =
     &[word("quantum", "BYTES", "what the class may send a turn, 256 to 1048576; default MTU with header")];

@@ -9,8 +9,8 @@ use crate::tc::args::Args;
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
-const USAGE: &str = "Usage: ... dsmark indices NUMBER [ default_index NUMBER ] [ set_tc_index ]\n";
-const CLASS_USAGE: &str = "Usage: ... class change ... dsmark [ mask MASK ] [ value VALUE ]\n";
+const USAGE: &str = "Usage: dsmark indices INDICES [ default_index DEFAULT_INDEX ] [ set_tc_index ]\n";
+const CLASS_USAGE: &str = "Usage: ... dsmark [ mask MASK ] [ value VALUE ]\n";
 
 const WORDS: &[OptionWord] = &[
     word("indices", "NUMBER", "size of the table, a power of two up to 32768"),

@@ -9,7 +9,7 @@ use crate::tc::{Failure, num};
 use penstock_model::Options;
 
 const USAGE: &str =
-    "Usage: ... etf clockid CLOCK [ delta NS ] [ offload ] [ deadline_mode ] [ skip_sock_check ]\n";
+    "Usage: ... etf delta NANOS clockid CLOCKID [offload] [deadline_mode]\n          [ skip_sock_check ]\n";
 
 const WORDS: &[OptionWord] = &[
     word("clockid", "CLOCK", "the clock of the senders' times: CLOCK_TAI"),

@@ -10,9 +10,9 @@ use crate::tc::{Failure, num};
 use penstock_model::Options;
 
 const USAGE: &str = "\
-Usage: ... ets [ bands NUMBER ] [ strict NUMBER ] [ quanta BYTES BYTES ... ] [ priomap BAND BAND ... ]
+Usage: ... ets [bands NUMBER] [strict NUMBER] [quanta Q1 Q2...] [priomap P1 P2...]
 ";
-const CLASS_USAGE: &str = "Usage: ... class change ... ets [ quantum BYTES ]\n";
+const CLASS_USAGE: &str = "Usage: ... ets [quantum Q1]\n";
 
 /// `TCQ_ETS_MAX_BANDS`.
 const BANDS_MAX: u32 = 16;

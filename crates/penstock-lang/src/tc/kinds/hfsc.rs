@@ -11,12 +11,12 @@ use crate::tc::{Failure, num};
 use penstock_model::Options;
 
 const USAGE: &str = "\
-Usage: ... qdisc add ... hfsc [ default MINOR ]
-          default  minor (hexadecimal) of the class of packets that no filter sorts
+Usage: ... hfsc [ default CLASSID ]
+          CLASSID  minor (hexadecimal) of the class of packets that no filter sorts
 ";
 const CLASS_USAGE: &str = "\
-Usage: ... class add ... hfsc [ rt CURVE ] [ ls CURVE ] [ sc CURVE ] [ ul CURVE ]
-          CURVE is   [ m1 RATE d TIME ] m2 RATE     slope, how long, slope after it
+Usage: ... hfsc [ [ rt SC ] [ ls SC ] | [ sc SC ] ] [ ul SC ]
+          SC is      [ m1 RATE d TIME ] m2 RATE     slope, how long, slope after it
           or         [ umax BYTES ] [ dmax TIME ] rate RATE
           rt guarantees, ls shares what is left, sc is both, ul limits (with ls or sc only)
 ";

@@ -11,7 +11,8 @@ use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
 const USAGE: &str = "\
-Usage: ... mqprio [ num_tc NUMBER ] [ map CLASS CLASS ... ] [ queues COUNT@OFFSET ... ] [ hw 1|0 ]
+Usage: ... mqprio	[num_tc NUMBER] [map P0 P1 ...]
+          [ queues COUNT@OFFSET ... ] [ hw 1|0 ]
           with hw 1 only: [ mode dcb|channel ] [ shaper dcb|bw_rlimit ] [ min_rate RATE ... ] [ max_rate RATE ... ]
                           [ fp E|P ... ]
 ";

@@ -9,7 +9,7 @@ use crate::tc::Failure;
 use crate::tc::args::Args;
 use penstock_model::Options;
 
-const USAGE: &str = "Usage: ... multiq\n";
+const USAGE: &str = "Usage: ... multiq [help]\n";
 
 pub static KIND: Kind = Kind { id: "multiq", parse: Some(parse), print, ..Kind::BARE };
 

@@ -8,8 +8,8 @@ use crate::tc::args::{Args, matches};
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
-const USAGE: &str = "Usage: ... qdisc add ... qfq\n";
-const CLASS_USAGE: &str = "Usage: ... class add ... qfq [ weight NUMBER ] [ maxpkt BYTES ]\n";
+const USAGE: &str = "Usage: ... qfq\n";
+const CLASS_USAGE: &str = "Usage: ... qfq weight NUMBER maxpkt BYTES\n";
 
 const CLASS_WORDS: &[OptionWord] = &[
     word("weight", "NUMBER", "the class's share, 1 to 1024; default 1"),

@@ -11,11 +11,12 @@ use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
 const USAGE: &str = "\
-Usage: ... taprio clockid CLOCK [ num_tc NUMBER ] [ map CLASS CLASS ... ] [ queues COUNT@OFFSET ... ]
+Usage: ... taprio clockid CLOCKID
+          [ num_tc NUMBER ] [ map CLASS CLASS ... ] [ queues COUNT@OFFSET ... ]
           [ sched-entry S GATES NS ] ... [ base-time NS ] [ cycle-time NS ] [ cycle-time-extension NS ]
           [ flags 0|1|2 ] [ txtime-delay NS ] [ max-sdu BYTES ... ] [ fp E|P ... ]
 ";
-const ENTRY_USAGE: &str = "Usage: ... taprio ... sched-entry S GATES NS\n";
+const ENTRY_USAGE: &str = "Usage: ... taprio ... sched-entry <cmd> <gate mask> <interval>\n";
 
 const WORDS: &[OptionWord] = &[
     word("num_tc", "NUMBER", "traffic classes, 1 to 16"),

@@ -1,12 +1,11 @@
 //! A machine's whole configuration as text, in the words of the programs that show it.
 
 use crate::Host;
-use penstock_lang::iptables::{self, Chain, Listing, Table};
 use penstock_model::Time;
 use std::fmt::Write;
 
 impl Host {
-    /// Everything commands can change, as text: links, addresses, routes, neighbours, settings, both tables with their
+    /// Everything commands can change, as text: links, addresses, routes, neighbours, settings, netfilter's tables with their
     /// counters, and every device's qdiscs, classes and filters. Two machines with the same dump were configured alike.
     pub fn dump(&mut self, now: Time) -> String {
         let mut out = String::new();
@@ -20,12 +19,7 @@ impl Host {
         ] {
             let _ = write!(out, "# {line}\n{}", self.exec(line, now).stdout);
         }
-        for table in [Table::Mangle, Table::Filter] {
-            let chains: Vec<&Chain> = self.netfilter.table(table).chains().iter().collect();
-            let listing = Listing { verbose: true, ..Listing::default() };
-            let _ =
-                write!(out, "# iptables -t {} -S -v\n{}", table.name(), iptables::save(&chains, &listing));
-        }
+        out.push_str(&self.netfilter.dump());
         let devices: Vec<(String, Vec<String>)> = self
             .devices
             .iter()

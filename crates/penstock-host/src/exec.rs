@@ -244,8 +244,7 @@ impl Host {
     }
 
     fn iptables(&mut self, line: &Line) -> Ran {
-        let run = iptables::parse(&line.words, self.kernel)
-            .and_then(|command| self.netfilter.execute(&command, self.kernel));
+        let run = iptables::parse(&line.words, self.kernel).and_then(|c| self.netfilter.execute(&c));
         match run {
             Ok(stdout) => Output::say(stdout),
             Err(f) => Output::fail(f.stderr.clone(), f.exit, &f.help).at_word(line, f.word),

@@ -157,7 +157,7 @@ impl Host {
             fib: Fib::default(),
             neigh: NeighTable::new(kernel, Rng::named(seed, &format!("host:{name}/neigh"))),
             frags: fragment::Reassembly::default(),
-            netfilter: netfilter::Netfilter::default(),
+            netfilter: netfilter::Netfilter::new(Rng::named(seed, &format!("host:{name}/netfilter"))),
             sysctl: Settings::default(),
             icmp_buckets: BTreeMap::new(),
             timers: BTreeSet::new(),

@@ -5,13 +5,12 @@
 //! Differs: no IP options, no source routes, no redirects, `rp_filter` 0 (the kernel's own default).
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
-use crate::netfilter::{self, Hook};
+use crate::netfilter::{self, Fate, Hook};
 use crate::route::{Hop, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
-use penstock_lang::iptables::Verdict;
-use penstock_model::{Handle, Kernel, KernelError, Time};
+use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv4, L3, L4, Packet};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags};
 use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
 
@@ -69,7 +68,7 @@ impl Host {
     /// `ip_rcv`, `ip_rcv_finish`.
     #[inline]
     fn ip_rcv(&mut self, mut packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
-        if self.netfilter.busy(Hook::Prerouting) && !self.hook(Hook::Prerouting, &mut packet, 0, cx.now) {
+        if self.netfilter.busy(Hook::Prerouting) && !self.hook(Hook::Prerouting, &mut packet, 0, cx) {
             self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
             return;
         }
@@ -131,7 +130,7 @@ impl Host {
         h.ttl -= 1;
         packet.l3 = L3::Ipv4(h);
         packet.priority = rt_tos2priority(self.kernel, h.tos);
-        if self.netfilter.busy(Hook::Forward) && !self.hook(Hook::Forward, &mut packet, hop.oif, cx.now) {
+        if self.netfilter.busy(Hook::Forward) && !self.hook(Hook::Forward, &mut packet, hop.oif, cx) {
             self.discard(packet, Hook::Forward.chain(), "dropped", cx);
             return;
         }
@@ -154,7 +153,7 @@ impl Host {
                 None => return,
             }
         }
-        if self.netfilter.busy(Hook::Input) && !self.hook(Hook::Input, &mut packet, 0, cx.now) {
+        if self.netfilter.busy(Hook::Input) && !self.hook(Hook::Input, &mut packet, 0, cx) {
             self.discard(packet, Hook::Input.chain(), "dropped", cx);
             return;
         }
@@ -243,7 +242,7 @@ impl Host {
     ) -> Result<(), KernelError> {
         let before = (packet.mark, packet.tos());
         let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
-        if !self.hook(Hook::Output, &mut packet, oif, cx.now) {
+        if !self.hook(Hook::Output, &mut packet, oif, cx) {
             self.discard(packet, Hook::Output.chain(), "dropped", cx);
             return Err(KernelError::errno(1));
         }
@@ -256,15 +255,51 @@ impl Host {
         Ok(())
     }
 
-    /// Takes a packet through the tables of a hook; `false` where a rule drops it.
-    fn hook(&mut self, hook: Hook, packet: &mut Packet, oif: u32, now: Time) -> bool {
+    /// Takes a packet through the tables of a hook; `false` where a rule drops it. One that a rule rejects is answered.
+    fn hook(&mut self, hook: Hook, packet: &mut Packet, oif: u32, cx: &mut HostCx<'_>) -> bool {
         let name = |ifindex: u32| match self.devices.get((ifindex as usize).wrapping_sub(1)) {
             Some(device) => device.name.as_str(),
             None => "",
         };
         let input = if hook == Hook::Postrouting { 0 } else { packet.iif };
-        let devices = netfilter::Devices { input: name(input), output: name(oif) };
-        self.netfilter.run(hook, packet, devices, now) == Verdict::Accept
+        let devices = netfilter::Devices { input: name(input), output: name(oif), fib: Some(&self.fib) };
+        match self.netfilter.run(hook, packet, devices, cx.now) {
+            Fate::Accept => true,
+            Fate::Drop => false,
+            Fate::Reject(Some(code)) => {
+                self.icmp_send(packet, icmp::DEST_UNREACH, code, 0, cx);
+                false
+            }
+            Fate::Reject(None) => {
+                self.reset(packet, cx);
+                false
+            }
+        }
+    }
+
+    /// `nf_send_reset`: the answer of a closed port, in the name of whom the packet was for.
+    #[cold]
+    fn reset(&mut self, packet: &Packet, cx: &mut HostCx<'_>) {
+        let (L3::Ipv4(h), L4::Tcp(t)) = (packet.l3, packet.l4) else { return };
+        if t.flags.has(TcpFlags::RST) {
+            return;
+        }
+        let payload = packet.network_len().saturating_sub(20 + t.header_len());
+        let one = |flag| u32::from(t.flags.has(flag));
+        let mut tcp = Tcp { sport: t.dport, dport: t.sport, flags: TcpFlags::RST, ..Tcp::default() };
+        if t.flags.has(TcpFlags::ACK) {
+            tcp.seq = t.ack;
+        } else {
+            tcp.flags = tcp.flags.with(TcpFlags::ACK);
+            tcp.ack = t.seq.wrapping_add(payload + one(TcpFlags::SYN) + one(TcpFlags::FIN));
+        }
+        let ttl = self.sysctl.default_ttl;
+        let l3 = L3::Ipv4(Ipv4 { src: h.dst, dst: h.src, tos: 0, ttl, id: 0, frag_off: IP_DF, ..h });
+        let len = penstock_packet::headers::ETH_HLEN + 40;
+        let mut answer = cx.pool.alloc(Skb { len, pkt_len: len, l3, l4: L4::Tcp(tcp), ..Skb::clone(packet) });
+        (answer.priority, answer.mark, answer.iif, answer.flow) = (0, 0, 0, 0);
+        // Nobody waits for the outcome.
+        let _ = self.send(answer, cx);
     }
 
     #[inline]
@@ -310,7 +345,7 @@ impl Host {
     fn ip_output(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         if self.netfilter.busy(Hook::Postrouting) {
             let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
-            if !self.hook(Hook::Postrouting, &mut packet, oif, cx.now) {
+            if !self.hook(Hook::Postrouting, &mut packet, oif, cx) {
                 self.discard(packet, Hook::Postrouting.chain(), "dropped", cx);
                 return;
             }

@@ -6,6 +6,8 @@
 pub mod cisco;
 pub mod ip;
 pub mod iptables;
+pub mod nft;
+mod services;
 pub mod show;
 pub mod sysctl;
 pub mod tc;

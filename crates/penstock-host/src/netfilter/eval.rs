@@ -1,24 +1,126 @@
-//! A packet's way through a table.
+//! A packet's way through what stands at a hook.
 //!
 //! Follows: linux v6.12 `ip_tables.c` `ipt_do_table`, `ip_packet_match`; `xt_tcpudp.c`, `xt_mark.c`,
-//! `xt_multiport.c`, `xt_dscp.c`, `xt_length.c`, `xt_limit.c`, `xt_DSCP.c`, `xt_CLASSIFY.c`.
+//! `xt_multiport.c`, `xt_dscp.c`, `xt_length.c`, `xt_limit.c`, `xt_conntrack.c`, `xt_connmark.c`, `xt_connbytes.c`,
+//! `xt_iprange.c`, `xt_addrtype.c`, `xt_statistic.c`, `xt_u32.c`, `xt_DSCP.c`, `xt_CLASSIFY.c`, `xt_HL.c`.
 
-use super::{Credit, Devices, Hook, Step, TableState};
-use penstock_lang::iptables::{Match, PortKind, Rule, Table, Verdict};
+use super::conntrack::{Known, Tracking};
+use super::state::{Memory, Step};
+use super::{Devices, Dice, Fate, Hook, Netfilter, Station, TableState};
+use crate::route::RouteKind;
+use penstock_lang::iptables::extension::state;
+use penstock_lang::iptables::{
+    ConnCount, ConnDir, Connmark, Conntrack, Family, Match, PortKind, Rule, Statistic, Table, U32Test, Verdict,
+};
 use penstock_model::Time;
-use penstock_packet::{Ipv4, L3, L4, Skb};
+use penstock_packet::{L3, L4, Skb, TcpFlags};
+use std::net::Ipv4Addr;
 
 /// Chains within chains; deeper ones cannot be, loops are refused when a rule is made.
 const DEPTH: usize = 64;
 
-impl TableState {
-    /// Takes a packet through the built-in chain of `hook`.
-    pub(super) fn run(&mut self, hook: Hook, skb: &mut Skb, devices: Devices<'_>, now: Time) -> Verdict {
-        let entry = match (self.table, hook) {
-            (Table::Mangle, hook) => hook as usize,
-            (Table::Filter, Hook::Prerouting | Hook::Postrouting) => return Verdict::Accept,
-            (Table::Filter, hook) => hook as usize - 1,
+/// An IP header of either family.
+#[derive(Clone, Copy)]
+pub(super) struct Ip {
+    pub src: u128,
+    pub dst: u128,
+    pub protocol: u8,
+    pub tos: u8,
+    pub ttl: u8,
+    /// Not the first of its datagram.
+    pub later_fragment: bool,
+}
+
+impl Ip {
+    pub(super) fn of(skb: &Skb) -> Option<Ip> {
+        match skb.l3 {
+            L3::Ipv4(h) => Some(Ip {
+                src: u32::from(h.src).into(),
+                dst: u32::from(h.dst).into(),
+                protocol: h.protocol,
+                tos: h.tos,
+                ttl: h.ttl,
+                later_fragment: h.frag_off & crate::fragment::IP_OFFSET != 0,
+            }),
+            L3::Ipv6(h) => Some(Ip {
+                src: h.src.into(),
+                dst: h.dst.into(),
+                protocol: h.next_header,
+                tos: h.traffic_class,
+                ttl: h.hop_limit,
+                later_fragment: false,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// All a rule can look at and touch besides the packet.
+pub(super) struct Way<'a> {
+    pub hook: Hook,
+    pub devices: Devices<'a>,
+    pub now: Time,
+    pub tracking: &'a mut Tracking,
+    pub dice: &'a mut Dice,
+    /// The packet's connection, once it was looked up.
+    pub known: Option<Known>,
+    pub untracked: bool,
+}
+
+impl Way<'_> {
+    pub(super) fn known(&mut self, skb: &Skb) -> Known {
+        if self.untracked {
+            return Known { state: state::UNTRACKED, id: None, reply: false };
+        }
+        *self.known.get_or_insert_with(|| self.tracking.look(skb, self.now))
+    }
+}
+
+impl Netfilter {
+    /// Through all stations of a hook.
+    pub(super) fn pass(
+        &mut self,
+        family: Family,
+        hook: Hook,
+        skb: &mut Skb,
+        devices: Devices<'_>,
+        now: Time,
+    ) -> Fate {
+        let mut way = Way {
+            hook,
+            devices,
+            now,
+            tracking: &mut self.tracking,
+            dice: &mut self.dice,
+            known: None,
+            untracked: false,
         };
+        for station in &self.stations[family as usize][hook as usize] {
+            let fate = match station {
+                Station::Tracking => {
+                    if !way.untracked {
+                        way.known = Some(way.tracking.track(skb, now));
+                    }
+                    Fate::Accept
+                }
+                // Only a connection's first packet.
+                Station::Table(Table::Nat) if way.known(skb).state != state::NEW => Fate::Accept,
+                Station::Table(table) => self.tables[family as usize][*table as usize].run(skb, &mut way),
+                Station::Chain(table, chain) => self.nft.run(*table, *chain, skb, &mut way),
+            };
+            if fate != Fate::Accept {
+                return fate;
+            }
+        }
+        Fate::Accept
+    }
+}
+
+impl TableState {
+    /// Takes a packet through the built-in chain of the way's hook.
+    fn run(&mut self, skb: &mut Skb, way: &mut Way<'_>) -> Fate {
+        let entry = self.table.built_in().iter().position(|c| *c == way.hook.chain());
+        let Some(entry) = entry else { return Fate::Accept };
         let bytes = u64::from(skb.network_len());
         let mut back = [(0u32, 0u32); DEPTH];
         let mut depth = 0;
@@ -34,10 +136,10 @@ impl TableState {
                 let last = &mut self.chains[entry];
                 last.packets += 1;
                 last.bytes += bytes;
-                return last.policy.unwrap_or(Verdict::Accept);
+                return fate(last.policy.unwrap_or(Verdict::Accept));
             };
             let compiled = &mut self.compiled[chain][at];
-            if !fits(&counted.rule, &mut compiled.credit, skb, devices, now) {
+            if !fits(&counted.rule, &mut compiled.memory, skb, way) {
                 at += 1;
                 continue;
             }
@@ -45,60 +147,151 @@ impl TableState {
             counted.bytes += bytes;
             at += 1;
             match compiled.step {
-                Step::None => {}
-                Step::Verdict(verdict) => return verdict,
+                Step::Verdict(verdict) => return fate(verdict),
+                Step::Reject(code) => return Fate::Reject(code),
                 Step::Return => at = usize::MAX,
                 Step::Jump(to) => {
                     if depth == DEPTH {
-                        return Verdict::Drop;
+                        return Fate::Drop;
                     }
                     back[depth] = (chain as u32, at as u32);
                     depth += 1;
                     (chain, at) = (to as usize, 0);
                 }
                 Step::Goto(to) => (chain, at) = (to as usize, 0),
-                Step::Mark { value, mask } => skb.mark = (skb.mark & !mask) ^ value,
-                Step::Tos { value, mask } => set_tos(skb, |tos| (tos & !mask) ^ value),
-                Step::Dscp(dscp) => set_tos(skb, |tos| (tos & 0x03) | dscp << 2),
-                Step::Classify(class) => skb.priority = class,
+                step => change(step, skb, way),
             }
         }
     }
 }
 
-fn set_tos(skb: &mut Skb, f: impl Fn(u8) -> u8) {
-    if let L3::Ipv4(h) = &mut skb.l3 {
-        h.tos = f(h.tos);
+fn fate(verdict: Verdict) -> Fate {
+    match verdict {
+        Verdict::Accept => Fate::Accept,
+        Verdict::Drop => Fate::Drop,
+    }
+}
+
+/// Targets after which a packet goes on.
+fn change(step: Step, skb: &mut Skb, way: &mut Way<'_>) {
+    match step {
+        Step::Mark { value, mask } => skb.mark = (skb.mark & !mask) ^ value,
+        Step::Tos { value, mask } => set_tos(skb, |tos| (tos & !mask) ^ value),
+        Step::Dscp(dscp) => set_tos(skb, |tos| (tos & 0x03) | dscp << 2),
+        Step::Classify(class) => skb.priority = class,
+        Step::Connmark { op, value, ctmask, nfmask, shift } => {
+            connmark(op, value, ctmask, nfmask, shift, skb, way);
+        }
+        Step::Ttl { op, value } => set_ttl(skb, |ttl| match op {
+            '+' => ttl.saturating_add(value),
+            '-' => ttl.saturating_sub(value),
+            _ => value,
+        }),
+        Step::Ecn { ece, cwr, ect } => {
+            if let Some(ect) = ect {
+                set_tos(skb, |tos| (tos & !3) | ect);
+            }
+            if let L4::Tcp(t) = &mut skb.l4 {
+                for (bit, on) in [(TcpFlags::ECE, ece), (TcpFlags::CWR, cwr)] {
+                    match on {
+                        Some(true) => t.flags = t.flags.with(bit),
+                        Some(false) => t.flags.0 &= !bit.0,
+                        None => {}
+                    }
+                }
+            }
+        }
+        Step::Notrack => way.untracked = true,
+        Step::None
+        | Step::Verdict(_)
+        | Step::Return
+        | Step::Jump(_)
+        | Step::Goto(_)
+        | Step::Reject(_) => {}
+    }
+}
+
+/// `connmark_tg_shift`.
+fn connmark(
+    op: Connmark,
+    value: u32,
+    ctmask: u32,
+    nfmask: u32,
+    shift: i8,
+    skb: &mut Skb,
+    way: &mut Way<'_>,
+) {
+    let id = way.known(skb).id;
+    let Some(c) = way.tracking.get_mut(id) else { return };
+    let moved = |mark: u32| match shift {
+        s if s > 0 => mark.checked_shl(s as u32).unwrap_or(0),
+        s => mark.checked_shr(s.unsigned_abs().into()).unwrap_or(0),
+    };
+    match op {
+        Connmark::Set => c.mark = moved((c.mark & !ctmask) ^ value),
+        Connmark::Save => c.mark = (c.mark & !ctmask) ^ moved(skb.mark & nfmask),
+        Connmark::Restore => skb.mark = (skb.mark & !nfmask) ^ moved(c.mark & ctmask),
+    }
+}
+
+pub(super) fn set_tos(skb: &mut Skb, f: impl Fn(u8) -> u8) {
+    match &mut skb.l3 {
+        L3::Ipv4(h) => h.tos = f(h.tos),
+        L3::Ipv6(h) => h.traffic_class = f(h.traffic_class),
+        _ => {}
+    }
+}
+
+pub(super) fn set_ttl(skb: &mut Skb, f: impl Fn(u8) -> u8) {
+    match &mut skb.l3 {
+        L3::Ipv4(h) => h.ttl = f(h.ttl),
+        L3::Ipv6(h) => h.hop_limit = f(h.hop_limit),
+        _ => {}
     }
 }
 
 /// `ip_packet_match` and the extensions in order.
 #[inline]
-fn fits(rule: &Rule, credit: &mut Credit, skb: &Skb, devices: Devices<'_>, now: Time) -> bool {
-    let L3::Ipv4(h) = skb.l3 else { return false };
+fn fits(rule: &Rule, memory: &mut [Memory], skb: &Skb, way: &mut Way<'_>) -> bool {
+    let Some(ip) = Ip::of(skb) else { return false };
     if let Some((number, invert)) = rule.protocol
-        && (h.protocol == number) == invert
+        && (ip.protocol == number) == invert
     {
         return false;
     }
-    if rule.src.is_some_and(|a| !a.matches(h.src)) || rule.dst.is_some_and(|a| !a.matches(h.dst)) {
+    if rule.src.is_some_and(|a| !a.matches(ip.src)) || rule.dst.is_some_and(|a| !a.matches(ip.dst)) {
         return false;
     }
-    if rule.input.as_ref().is_some_and(|i| !i.matches(devices.input)) {
+    if rule.input.as_ref().is_some_and(|i| !i.matches(way.devices.input)) {
         return false;
     }
-    if rule.output.as_ref().is_some_and(|o| !o.matches(devices.output)) {
+    if rule.output.as_ref().is_some_and(|o| !o.matches(way.devices.output)) {
         return false;
     }
     if let Some(invert) = rule.fragment
-        && (h.frag_off & crate::fragment::IP_OFFSET != 0) == invert
+        && ip.later_fragment == invert
     {
         return false;
     }
-    rule.matches.iter().all(|m| match_one(m, credit, skb, &h, now))
+    for (i, m) in rule.matches.iter().enumerate() {
+        let fits = match m {
+            Match::Limit { period, burst } => {
+                memory.get_mut(i).is_some_and(|c| limit(c, *period, *burst, way.now))
+            }
+            Match::Statistic { mode, invert } => {
+                memory.get_mut(i).is_some_and(|c| statistic(c, *mode, way) != *invert)
+            }
+            _ => match_one(m, skb, &ip, way),
+        };
+        if !fits {
+            return false;
+        }
+    }
+    true
 }
 
-fn ports(skb: &Skb) -> Option<(u16, u16)> {
+/// Source and destination port.
+pub(super) fn ports(skb: &Skb) -> Option<(u16, u16)> {
     match skb.l4 {
         L4::Tcp(t) => Some((t.sport, t.dport)),
         L4::Udp(u) => Some((u.sport, u.dport)),
@@ -106,13 +299,13 @@ fn ports(skb: &Skb) -> Option<(u16, u16)> {
     }
 }
 
-#[inline]
-fn match_one(m: &Match, credit: &mut Credit, skb: &Skb, h: &Ipv4, now: Time) -> bool {
+fn match_one(m: &Match, skb: &Skb, ip: &Ip, way: &mut Way<'_>) -> bool {
     match m {
         Match::Tcp(t) => match skb.l4 {
             L4::Tcp(tcp) => {
                 let flags = (tcp.flags.0 & t.flags.0 == t.flags.1) != t.invert_flags;
-                t.sport.matches(tcp.sport) && t.dport.matches(tcp.dport) && flags
+                let option = t.option.is_none_or(|(kind, invert)| has_option(&tcp, kind) != invert);
+                t.sport.matches(tcp.sport) && t.dport.matches(tcp.dport) && flags && option
             }
             _ => false,
         },
@@ -122,12 +315,17 @@ fn match_one(m: &Match, credit: &mut Credit, skb: &Skb, h: &Ipv4, now: Time) -> 
         },
         Match::Icmp { ty, code, invert } => match skb.l4 {
             L4::Icmp(i) => {
-                ((*ty == 255 || i.ty == *ty && (code.0..=code.1).contains(&i.code)) != *invert)
-                    && h.protocol == 1
+                let any = *ty == 255 && ip.protocol == 1;
+                let fits = any || i.ty == *ty && (code.0..=code.1).contains(&i.code);
+                fits != *invert && matches!(ip.protocol, 1 | 58)
             }
             _ => false,
         },
         Match::Mark { mark, mask, invert } => (skb.mark & mask == *mark) != *invert,
+        Match::Connmark { mark, mask, invert } => {
+            let id = way.known(skb).id;
+            way.tracking.get(id).is_some_and(|c| (c.mark & mask == *mark) != *invert)
+        }
         Match::Multiport { kind, ports: list, invert } => {
             let Some((source, destination)) = ports(skb) else { return false };
             let any = list.iter().any(|range| match kind {
@@ -137,29 +335,68 @@ fn match_one(m: &Match, credit: &mut Credit, skb: &Skb, h: &Ipv4, now: Time) -> 
             });
             any != *invert
         }
-        Match::Dscp { dscp, invert } => (h.tos >> 2 == *dscp) != *invert,
-        Match::Tos { value, mask, invert } => (h.tos & mask == *value) != *invert,
+        Match::Dscp { dscp, invert } => (ip.tos >> 2 == *dscp) != *invert,
+        Match::Tos { value, mask, invert } => (ip.tos & mask == *value) != *invert,
+        Match::Ecn { ece, cwr, ect } => {
+            let flag = |bit: TcpFlags, wanted: &Option<bool>| match (wanted, skb.l4) {
+                (None, _) => true,
+                (Some(invert), L4::Tcp(t)) => t.flags.has(bit) != *invert,
+                _ => false,
+            };
+            let ip_fits = ect.is_none_or(|(ect, invert)| (ip.tos & 3 == ect) != invert);
+            ip_fits && flag(TcpFlags::ECE, ece) && flag(TcpFlags::CWR, cwr)
+        }
         Match::Length { min, max, invert } => {
+            // IPv6's length is the payload's, and the header's 40 bytes.
             let len = skb.network_len();
             (u32::from(*min) <= len && len <= u32::from(*max)) != *invert
         }
         Match::Ttl { ttl, mode } => match mode {
-            -1 => h.ttl < *ttl,
-            0 => h.ttl == *ttl,
-            1 => h.ttl > *ttl,
-            _ => h.ttl != *ttl,
+            -1 => ip.ttl < *ttl,
+            0 => ip.ttl == *ttl,
+            1 => ip.ttl > *ttl,
+            _ => ip.ttl != *ttl,
         },
-        Match::Limit { amount, per_s, burst } => limit(credit, *amount, *per_s, *burst, now),
+        Match::Conntrack(c) => conntrack(c, skb, way),
+        Match::Connbytes { from, to, what, dir } => connbytes(*from, *to, *what, *dir, skb, way),
+        Match::Mac { mac, invert } => way.devices.input != "lo" && (skb.eth.0 == *mac) != *invert,
+        Match::Iprange { src, dst } => {
+            let within = |range: &Option<(u128, u128, bool)>, addr: u128| {
+                range.is_none_or(|(from, to, invert)| (from..=to).contains(&addr) != invert)
+            };
+            within(src, ip.src) && within(dst, ip.dst)
+        }
+        Match::Addrtype { src, dst, .. } => {
+            let fits = |(types, invert): (u16, bool), addr: u128| {
+                types == 0 || (types & 1 << address_type(addr, way.devices) != 0) != invert
+            };
+            fits(*src, ip.src) && fits(*dst, ip.dst)
+        }
+        Match::Pkttype { ty, invert } => (packet_type(skb) == *ty) != *invert,
+        Match::U32 { tests, invert } => tests.iter().all(|t| u32_test(t, skb)) != *invert,
         Match::Comment(_) => true,
+        Match::Limit { .. } | Match::Statistic { .. } | Match::Plain(_) => false,
+    }
+}
+
+/// TCP options that are modelled: MSS 2, window scale 3, SACK permitted 4, SACK 5, timestamps 8.
+fn has_option(t: &penstock_packet::Tcp, kind: u8) -> bool {
+    match kind {
+        2 => t.mss.is_some(),
+        3 => t.wscale.is_some(),
+        4 => t.sack_permitted,
+        5 => t.sack_count > 0,
+        8 => t.timestamps.is_some(),
+        _ => false,
     }
 }
 
 /// `limit_mt`: a packet costs the average gap, in nanoseconds; credit grows with time up to the burst.
-fn limit(c: &mut Credit, amount: u32, per_s: u32, burst: u32, now: Time) -> bool {
-    let cost = i64::from(per_s) * 1_000_000_000 / i64::from(amount.max(1));
+pub(super) fn limit(c: &mut Memory, period: u32, burst: u32, now: Time) -> bool {
+    let cost = i64::from(period) * 100_000;
     let cap = cost.saturating_mul(i64::from(burst));
     if !c.started {
-        *c = Credit { credit: cap, previous: now, started: true };
+        *c = Memory { credit: cap, previous: now, started: true, count: 0 };
     }
     c.credit = c.credit.saturating_add((now - c.previous).as_ns()).min(cap);
     c.previous = now;
@@ -168,4 +405,153 @@ fn limit(c: &mut Credit, amount: u32, per_s: u32, burst: u32, now: Time) -> bool
     }
     c.credit -= cost;
     true
+}
+
+/// `statistic_mt`: before its inversion.
+fn statistic(c: &mut Memory, mode: Statistic, way: &mut Way<'_>) -> bool {
+    match mode {
+        Statistic::Random(p) => way.dice.0.next_u32() >> 1 < p,
+        Statistic::Nth { every, packet } => {
+            let n = if c.started { c.count } else { every - 1 - packet };
+            c.started = true;
+            let last = n >= every - 1;
+            c.count = if last { 0 } else { n + 1 };
+            last
+        }
+    }
+}
+
+fn conntrack(c: &Conntrack, skb: &Skb, way: &mut Way<'_>) -> bool {
+    let known = way.known(skb);
+    if let Some((states, invert)) = c.states
+        && (states & known.state != 0) == invert
+    {
+        return false;
+    }
+    let Some(connection) = way.tracking.get(known.id) else {
+        // Only the state can be asked of a packet without a connection.
+        return c.states.is_some() && Conntrack { states: None, as_state: false, ..c.clone() } == Conntrack::default();
+    };
+    if c.reply.is_some_and(|reply| reply != known.reply) {
+        return false;
+    }
+    let original = connection.original;
+    if let Some((number, invert)) = c.protocol
+        && (original.protocol == number) == invert
+    {
+        return false;
+    }
+    // Without translation the reply goes back the way the original came.
+    let addrs = [original.src, original.dst, original.dst, original.src];
+    let ports = [original.sport, original.dport, original.dport, original.sport];
+    if !c.addrs.iter().zip(addrs).all(|(a, addr)| a.is_none_or(|a| ((addr ^ a.addr) & a.mask == 0) != a.invert)) {
+        return false;
+    }
+    if !c.ports.iter().zip(ports).all(|(p, port)| p.is_none_or(|p| p.matches(port))) {
+        return false;
+    }
+    if let Some((wanted, invert)) = c.status {
+        let seen = if connection.seen_reply { 2 } else { 0 };
+        let assured = if connection.assured { 4 } else { 0 };
+        let status = 8 | seen | assured;
+        if (wanted & status != 0) == invert {
+            return false;
+        }
+    }
+    if let Some((from, to, invert)) = c.expire {
+        let left = (connection.expires - way.now).as_ns().max(0) / 1_000_000_000;
+        if (i64::from(from)..=i64::from(to)).contains(&left) == invert {
+            return false;
+        }
+    }
+    true
+}
+
+fn connbytes(from: u64, to: u64, what: ConnCount, dir: ConnDir, skb: &Skb, way: &mut Way<'_>) -> bool {
+    let id = way.known(skb).id;
+    let Some(c) = way.tracking.get(id) else { return false };
+    let of = |counts: [u64; 2]| match dir {
+        ConnDir::Original => counts[0],
+        ConnDir::Reply => counts[1],
+        ConnDir::Both => counts[0] + counts[1],
+    };
+    let value = match what {
+        ConnCount::Packets => of(c.packets),
+        ConnCount::Bytes => of(c.bytes),
+        ConnCount::Average => of(c.bytes).checked_div(of(c.packets)).unwrap_or(0),
+    };
+    match from <= to {
+        true => (from..=to).contains(&value),
+        false => value < to || value > from,
+    }
+}
+
+/// The place of an address's kind in `iptables::ADDR_TYPES` (`inet_addr_type`).
+pub(super) fn address_type(addr: u128, devices: Devices<'_>) -> u32 {
+    let Ok(bits) = u32::try_from(addr) else {
+        return if addr >> 120 == 0xff { 5 } else { 1 };
+    };
+    let addr = Ipv4Addr::from(bits);
+    if addr.is_multicast() {
+        return 5;
+    }
+    if addr.is_unspecified() || addr.is_broadcast() {
+        return 3;
+    }
+    match devices.fib.and_then(|f| f.find(addr)).map(|r| r.kind) {
+        Some(RouteKind::Local) => 2,
+        Some(RouteKind::Broadcast) => 3,
+        Some(RouteKind::Blackhole) => 6,
+        Some(RouteKind::Unreachable) => 7,
+        Some(RouteKind::Prohibit) => 8,
+        Some(RouteKind::Unicast) | None => 1,
+    }
+}
+
+/// `skb->pkt_type`: to this host, broadcast, multicast; packets for others never come so far.
+pub(super) fn packet_type(skb: &Skb) -> u8 {
+    let to = skb.eth.1;
+    match to {
+        [0xff, 0xff, 0xff, 0xff, 0xff, 0xff] => 1,
+        _ if to[0] & 1 == 1 => 2,
+        _ => 0,
+    }
+}
+
+/// `u32_match_it` on the headers; bytes of the payload are 0, and past the packet's end nothing matches.
+fn u32_test(test: &U32Test, skb: &Skb) -> bool {
+    let mut bytes = [0u8; penstock_packet::skb::HEADER_MAX];
+    let written = skb.header_bytes(&mut bytes);
+    let end = u64::from(skb.network_len());
+    let read = |at: u64| -> Option<u32> {
+        if at + 4 > end {
+            return None;
+        }
+        let byte = |i: u64| {
+            let place = (at + i + 14) as usize;
+            if place < written { bytes[place] } else { 0 }
+        };
+        Some(u32::from_be_bytes([byte(0), byte(1), byte(2), byte(3)]))
+    };
+    let mut base = 0u64;
+    let mut value = 0u32;
+    for (i, (op, number)) in test.steps.iter().enumerate() {
+        match (i, op) {
+            (0, _) => match read(u64::from(*number)) {
+                Some(v) => value = v,
+                None => return false,
+            },
+            (_, '&') => value &= number,
+            (_, '<') => value = value.checked_shl(*number).unwrap_or(0),
+            (_, '>') => value = value.checked_shr(*number).unwrap_or(0),
+            _ => {
+                base += u64::from(value);
+                match read(base + u64::from(*number)) {
+                    Some(v) => value = v,
+                    None => return false,
+                }
+            }
+        }
+    }
+    test.values.iter().any(|(from, to)| (*from..=*to).contains(&value))
 }

@@ -1,17 +1,30 @@
-//! netfilter: the five hooks, the tables `mangle` and `filter`, and a packet's way through their chains.
+//! netfilter: the five hooks, the tables of `iptables` and `ip6tables`, the rules of `nft`, connections, and a packet's
+//! way through them.
 //!
-//! The hooks in the kernel's order, and the tables at each by priority: mangle (-150) before filter (0).
+//! At each hook the stations stand in the kernel's order of priorities: raw (-300), connection tracking (-200), mangle
+//! (-150), nat (-100 or 100), filter (0), security (50), and nft's chains among them.
 //!
-//! Follows: linux v6.12 `net/ipv4/netfilter/ip_tables.c` `ipt_do_table`, `iptable_mangle.c`, `iptable_filter.c`,
-//! `net/netfilter/xt_*.c`; the same of 2.6.35, whose `CLASSIFY` is for mangle alone.
-//! Differs: no nat, raw and security tables, no connection tracking.
+//! Follows: linux v6.12 `net/ipv4/netfilter/ip_tables.c` `ipt_do_table`, `iptable_*.c`, `net/netfilter/xt_*.c`,
+//! `nf_conntrack_core.c`, `nf_tables_core.c`; the same of 2.6.35, whose `CLASSIFY` is for mangle alone.
+//! Differs: addresses are never translated (rules of nat count the first packet of a connection and change nothing);
+//! fragments are not put together before connections are tracked; what [`Netfilter::unsimulated`] names.
 
 mod change;
+mod check;
+mod conntrack;
 mod eval;
+pub mod nft;
+mod report;
+mod restore;
+mod state;
 
-use penstock_lang::iptables::{Chain, Table, Target, Verdict};
-use penstock_model::Time;
-use penstock_packet::Skb;
+pub use conntrack::Tracking;
+pub use state::TableState;
+
+use crate::route::Fib;
+use penstock_lang::iptables::{Family, Match, Rule, Table, Target};
+use penstock_model::{Rng, Time};
+use penstock_packet::{L3, Skb};
 
 /// Where a packet is on its way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -29,6 +42,10 @@ pub enum Hook {
 }
 
 impl Hook {
+    /// All, in this order.
+    pub const ALL: [Hook; 5] =
+        [Hook::Prerouting, Hook::Input, Hook::Forward, Hook::Output, Hook::Postrouting];
+
     /// The built-in chain of this hook.
     pub const fn chain(self) -> &'static str {
         match self {
@@ -39,177 +56,185 @@ impl Hook {
             Hook::Postrouting => "POSTROUTING",
         }
     }
+    /// The hook of a built-in chain.
+    fn of_chain(name: &str) -> Option<Hook> {
+        Hook::ALL.into_iter().find(|h| h.chain() == name)
+    }
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
 }
 
-/// What a rule's target is once names are looked up.
+/// What became of a packet at a hook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
-    None,
-    Verdict(Verdict),
-    Return,
-    Jump(u32),
-    Goto(u32),
-    Mark { value: u32, mask: u32 },
-    Tos { value: u8, mask: u8 },
-    Dscp(u8),
-    Classify(u32),
-}
-
-/// Tokens of a `limit` match, in units of the kernel's credit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Credit {
-    credit: i64,
-    previous: Time,
-    started: bool,
-}
-
-/// What a rule needs at hand besides its plain data.
-#[derive(Clone, PartialEq, Debug)]
-struct Compiled {
-    step: Step,
-    credit: Credit,
-}
-
-/// One table: chains as `iptables` shows them, and what evaluation needs beside each rule.
-#[derive(Clone, PartialEq, Debug)]
-pub struct TableState {
-    table: Table,
-    /// Built-in chains first, then the user's by name.
-    chains: Vec<Chain>,
-    compiled: Vec<Vec<Compiled>>,
-}
-
-/// The tables and which hooks have anything to do.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Netfilter {
-    mangle: TableState,
-    filter: TableState,
-    /// A bit a hook, by [`Hook`]'s order: set where a rule or a policy could touch a packet, or count it.
-    busy: u8,
-}
-
-impl Default for Netfilter {
-    fn default() -> Netfilter {
-        Netfilter { mangle: TableState::new(Table::Mangle), filter: TableState::new(Table::Filter), busy: 0 }
-    }
-}
-
-impl TableState {
-    fn new(table: Table) -> TableState {
-        let chain = |name: &&str| Chain {
-            name: (*name).to_owned(),
-            policy: Some(Verdict::Accept),
-            packets: 0,
-            bytes: 0,
-            references: 0,
-            rules: Vec::new(),
-        };
-        let chains: Vec<Chain> = table.built_in().iter().map(chain).collect();
-        let compiled = vec![Vec::new(); chains.len()];
-        TableState { table, chains, compiled }
-    }
-    /// Its chains: the built-in ones in the order of the hooks, then the user's by name.
-    pub fn chains(&self) -> &[Chain] {
-        &self.chains
-    }
-    fn index(&self, name: &str) -> Option<usize> {
-        self.chains.iter().position(|c| c.name == name)
-    }
-    fn built_in_count(&self) -> usize {
-        self.table.built_in().len()
-    }
-    /// Puts the user's chains in order, looks up the chains jumped to, counts who refers to whom. `Credit`s of limit
-    /// matches begin anew, as after any replacement of a table.
-    fn compile(&mut self) {
-        let built_in = self.built_in_count();
-        self.chains[built_in..].sort_by(|a, b| a.name.cmp(&b.name));
-        for chain in &mut self.chains {
-            chain.references = 0;
-        }
-        let names: Vec<String> = self.chains.iter().map(|c| c.name.clone()).collect();
-        let find = |name: &str| names.iter().position(|n| n == name);
-        let mut references = vec![0u32; names.len()];
-        self.compiled.clear();
-        for chain in &self.chains {
-            let mut out = Vec::with_capacity(chain.rules.len());
-            for counted in &chain.rules {
-                let step = match &counted.rule.target {
-                    Target::None => Step::None,
-                    Target::Verdict(v) => Step::Verdict(*v),
-                    Target::Return => Step::Return,
-                    Target::Jump(name) | Target::Goto(name) => match find(name) {
-                        Some(at) => {
-                            references[at] += 1;
-                            match counted.rule.target {
-                                Target::Jump(_) => Step::Jump(at as u32),
-                                _ => Step::Goto(at as u32),
-                            }
-                        }
-                        None => Step::None,
-                    },
-                    Target::Mark { value, mask } => Step::Mark { value: *value, mask: *mask },
-                    Target::Tos { value, mask } => Step::Tos { value: *value, mask: *mask },
-                    Target::Dscp(dscp) => Step::Dscp(*dscp),
-                    Target::Classify(class) => Step::Classify(class.0),
-                };
-                out.push(Compiled { step, credit: Credit::default() });
-            }
-            self.compiled.push(out);
-        }
-        for (chain, references) in self.chains.iter_mut().zip(references) {
-            chain.references = references;
-        }
-    }
+pub enum Fate {
+    /// It goes on.
+    Accept,
+    /// It is gone.
+    Drop,
+    /// It is gone, and its sender is told: an ICMP code of "destination unreachable", or a TCP reset.
+    Reject(Option<u8>),
 }
 
 /// The devices a packet came in by and leaves by, empty where there is none (yet, or any more).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Devices<'a> {
     /// In.
     pub input: &'a str,
     /// Out.
     pub output: &'a str,
+    /// The machine's routes, which know whose an address is.
+    pub fib: Option<&'a Fib>,
+}
+
+/// What stands at a hook.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Station {
+    Table(Table),
+    Tracking,
+    /// A chain of nft: its table's and its own place.
+    Chain(u32, u32),
+}
+
+/// Dice; two machines are alike whatever theirs would throw next.
+#[derive(Clone, Debug)]
+struct Dice(Rng);
+
+impl PartialEq for Dice {
+    fn eq(&self, _: &Dice) -> bool {
+        true
+    }
+}
+
+/// The tables, the connections, and which hooks have anything to do.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Netfilter {
+    /// By family, then by [`Table`]'s order.
+    tables: [Vec<TableState>; 2],
+    /// Tables that were ever used, the newest first, by family.
+    loaded: [Vec<Table>; 2],
+    nft: nft::Ruleset,
+    tracking: Tracking,
+    dice: Dice,
+    /// By family and hook: what a packet meets, in order.
+    stations: [[Vec<Station>; 5]; 2],
+    /// A bit a hook, by [`Hook`]'s order: set where something stands for IPv4.
+    busy: u8,
+}
+
+impl Default for Netfilter {
+    fn default() -> Netfilter {
+        Netfilter::new(Rng::named(0, "netfilter"))
+    }
 }
 
 impl Netfilter {
-    /// A table.
-    pub fn table(&self, table: Table) -> &TableState {
-        match table {
-            Table::Mangle => &self.mangle,
-            Table::Filter => &self.filter,
+    /// Empty tables; `dice` are what `-m statistic` throws.
+    pub fn new(dice: Rng) -> Netfilter {
+        let tables = |family| Table::ALL.map(|t| TableState::new(family, t)).to_vec();
+        Netfilter {
+            tables: [tables(Family::Ip), tables(Family::Ip6)],
+            loaded: [Vec::new(), Vec::new()],
+            nft: nft::Ruleset::default(),
+            tracking: Tracking::default(),
+            dice: Dice(dice),
+            stations: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
+            busy: 0,
         }
     }
-    fn table_mut(&mut self, table: Table) -> &mut TableState {
-        match table {
-            Table::Mangle => &mut self.mangle,
-            Table::Filter => &mut self.filter,
-        }
+    /// A table.
+    pub fn table(&self, family: Family, table: Table) -> &TableState {
+        &self.tables[family as usize][table as usize]
+    }
+    fn table_mut(&mut self, family: Family, table: Table) -> &mut TableState {
+        &mut self.tables[family as usize][table as usize]
+    }
+    /// Tables that a command has ever used, the newest first, as `/proc/net/ip_tables_names` has them.
+    pub fn loaded(&self, family: Family) -> &[Table] {
+        &self.loaded[family as usize]
+    }
+    /// The connections that are known.
+    pub fn tracking(&self) -> &Tracking {
+        &self.tracking
     }
     /// Whether a packet at this hook has to be looked at: a table was ever touched (its module is loaded then, and
     /// its policies count packets from that moment).
     #[inline]
     pub fn busy(&self, hook: Hook) -> bool {
-        self.busy & (1 << hook as u8) != 0
+        self.busy & hook.bit() != 0
     }
     /// A command has used `table`: its hooks are registered from now on.
-    fn load(&mut self, table: Table) {
-        self.busy |= match table {
-            Table::Mangle => 0b1_1111,
-            Table::Filter => 0b0_1110,
+    fn load(&mut self, family: Family, table: Table) {
+        if !self.loaded(family).contains(&table) {
+            self.loaded[family as usize].insert(0, table);
+            self.arrange();
+        }
+    }
+
+    /// Puts what stands at each hook in order. Connections are tracked once anything asks for them.
+    fn arrange(&mut self) {
+        let asks = |family: &Vec<TableState>| {
+            family.iter().any(|t| t.chains().iter().any(|c| c.rules.iter().any(|r| tracks(&r.rule))))
         };
+        let nat = self.loaded.iter().any(|l| l.contains(&Table::Nat));
+        if nat || self.tables.iter().any(asks) || self.nft.tracks() {
+            self.tracking.on = true;
+        }
+        for family in [Family::Ip, Family::Ip6] {
+            for hook in Hook::ALL {
+                let mut all: Vec<(i32, Station)> = Vec::new();
+                for &table in self.loaded(family) {
+                    if table.built_in().contains(&hook.chain()) {
+                        all.push((priority(table, hook), Station::Table(table)));
+                    }
+                }
+                if self.tracking.on && matches!(hook, Hook::Prerouting | Hook::Output) {
+                    all.push((-200, Station::Tracking));
+                }
+                for (table, chain, priority) in self.nft.base_chains(family, hook) {
+                    all.push((priority, Station::Chain(table, chain)));
+                }
+                all.sort_by_key(|s| s.0);
+                self.stations[family as usize][hook as usize] = all.into_iter().map(|s| s.1).collect();
+            }
+        }
+        let here = |h: &Hook| !self.stations[Family::Ip as usize][*h as usize].is_empty();
+        self.busy = Hook::ALL.iter().filter(|h| here(h)).map(|h| h.bit()).sum();
     }
-    /// Takes a packet through the tables of a hook. The mark, ToS and priority may change.
+
+    /// Takes a packet through what stands at a hook. The mark, ToS, TTL and priority may change.
     #[inline]
-    pub fn run(&mut self, hook: Hook, skb: &mut Skb, devices: Devices<'_>, now: Time) -> Verdict {
-        if !self.busy(hook) {
-            return Verdict::Accept;
+    pub fn run(&mut self, hook: Hook, skb: &mut Skb, devices: Devices<'_>, now: Time) -> Fate {
+        let family = match skb.l3 {
+            L3::Ipv4(_) => Family::Ip,
+            L3::Ipv6(_) => Family::Ip6,
+            _ => return Fate::Accept,
+        };
+        if self.stations[family as usize][hook as usize].is_empty() {
+            return Fate::Accept;
         }
-        if self.mangle.run(hook, skb, devices, now) == Verdict::Drop {
-            return Verdict::Drop;
-        }
-        match hook {
-            Hook::Prerouting | Hook::Postrouting => Verdict::Accept,
-            _ => self.filter.run(hook, skb, devices, now),
-        }
+        self.pass(family, hook, skb, devices, now)
     }
+}
+
+/// `enum nf_ip_hook_priorities`.
+const fn priority(table: Table, hook: Hook) -> i32 {
+    match (table, hook) {
+        (Table::Raw, _) => -300,
+        (Table::Mangle, _) => -150,
+        (Table::Nat, Hook::Prerouting | Hook::Output) => -100,
+        (Table::Nat, _) => 100,
+        (Table::Filter, _) => 0,
+        (Table::Security, _) => 50,
+    }
+}
+
+/// Whether a rule asks for the packet's connection.
+fn tracks(rule: &Rule) -> bool {
+    let asks = |m: &Match| match m {
+        Match::Conntrack(_) | Match::Connmark { .. } | Match::Connbytes { .. } => true,
+        Match::Plain(p) => matches!(p.name.as_str(), "connlimit" | "helper"),
+        _ => false,
+    };
+    matches!(rule.target, Target::Connmark { .. } | Target::Notrack(_)) || rule.matches.iter().any(asks)
 }

@@ -1,41 +1,85 @@
-//! Words to a command, as `do_command4` and the extensions' option tables read them.
+//! Words to a command, as `do_parse`, `do_command4` and the extensions' option tables read them.
 
-use super::rule::{
-    AddrMatch, Iface, Match, PortKind, PortMatch, Ports, Rule, Table, Target, TcpMatch, Verdict,
-};
-use super::{Action, Command, Failure, Listing, version};
+use super::extension::{Match, Target};
+use super::rule::{AddrMatch, Family, Iface, Rule, Table, Verdict};
+use super::{Action, Command, Failure, Listing, Program};
 use crate::token::Word;
-use penstock_model::{Handle, Kernel};
+use matches::Head;
+use option::{Given, Kind, Opt, Seen};
+use penstock_model::Kernel;
 
+mod address;
 mod matches;
+mod option;
 mod targets;
+mod verb;
 
-pub(super) use matches::{ICMP_NAMES, TCP_FLAGS, TOS_NAMES};
-pub(super) use targets::no_target;
+pub(super) use matches::{ICMP_NAMES, ICMP6_NAMES, TCP_FLAGS};
+pub(super) use option::{PROTOCOLS, TOS_NAMES, atoi};
 
-/// Reads the words of a line, `iptables` first.
+/// Reads the words of a line, the program's name first (`iptables`, `ip6tables`, `iptables-legacy`, …).
 ///
 /// # Errors
-/// What iptables says of the line; nothing has happened then.
+/// What the program says of the line; nothing has happened then.
 pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
+    let name = words.first().map_or("", |w| w.text.rsplit('/').next().unwrap_or(""));
+    let family = if name.starts_with("ip6") { Family::Ip6 } else { Family::Ip };
+    parse_as(words, Program { family, kernel, line: None }, Table::Filter)
+}
+
+/// The same as a certain program, with the table that holds where none is named. A line that is for the other family alone
+/// comes back as [`Action::Nothing`].
+pub(super) fn parse_as(words: &[Word], program: Program, table: Table) -> Result<Command, Failure> {
     let p = Parser {
         words,
         at: 1,
-        kernel,
-        table: Table::Filter,
+        program,
+        table: table.name().to_owned(),
+        table_given: false,
         verb: None,
         rule: Rule::default(),
         listing: Listing::default(),
         zero: None,
         loaded: Vec::new(),
+        protocol_word: None,
+        protocol_used: false,
         target: None,
         given: Vec::new(),
         addresses: Vec::new(),
+        counters: (0, 0),
+        verbose: 0,
         goto: false,
         invert: false,
-        said: None,
+        done: None,
     };
     p.run()
+}
+
+/// A text as `xtables_save_string` writes it: quoted where anything but letters, digits, `_` and `-` is in it.
+pub(super) fn save_string(text: &str) -> String {
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)) {
+        return text.to_owned();
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        if "\"\\'".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
+    out
+}
+
+/// The refusal of a jump to something that is neither a chain nor a known target.
+pub(super) fn no_target(program: Program, name: &str) -> Failure {
+    let message = match program.kernel {
+        Kernel::V2_6_35 => format!(
+            "Couldn't load target `{name}':/lib/xtables/libipt_{name}.so: cannot open shared object file: No such file or directory\n"
+        ),
+        Kernel::V6_12 => format!("Couldn't load target `{name}':No such file or directory\n"),
+    };
+    program.parameter(0, message, &targets::advice(name, program.family))
 }
 
 /// A command letter with its chain and number.
@@ -47,102 +91,45 @@ struct Verb {
     word: usize,
 }
 
-/// An extension named by `-m`, or by `-p` of itself, while its options are read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Loaded {
-    Tcp,
-    Udp,
-    Icmp,
-    Mark,
-    Multiport,
-    Dscp,
-    Tos,
-    Length,
-    Ttl,
-    Limit,
-    Comment,
+/// An extension whose options may be given: a match named by `-m` or by `-p`, or the target.
+#[derive(Clone)]
+struct Loaded {
+    name: &'static str,
+    options: &'static [Opt],
+    seen: Seen,
+    is_target: bool,
 }
-
-/// `-j`: its word's place, the name, and what each option of it that was seen makes of it.
-type Named = (usize, String, Vec<(String, Target)>);
 
 struct Parser<'a> {
     words: &'a [Word],
     at: usize,
-    kernel: Kernel,
-    table: Table,
+    program: Program,
+    table: String,
+    table_given: bool,
     verb: Option<Verb>,
     rule: Rule,
     listing: Listing,
     zero: Option<Option<String>>,
-    /// Extension, its place in the rule's matches, its options that were seen.
-    loaded: Vec<(Loaded, usize, Vec<&'static str>)>,
-    /// The target named, not yet whole.
-    target: Option<Named>,
+    /// Oldest first.
+    loaded: Vec<Loaded>,
+    /// `-p`'s word.
+    protocol_word: Option<String>,
+    protocol_used: bool,
+    /// `-j` or `-g`: its word's place and the name.
+    target: Option<(usize, String)>,
     /// Letters of the options given that are not legal with every command, and where each stands.
     given: Vec<(char, usize)>,
     /// `-s` and `-d`, which are looked at last.
     addresses: Vec<(char, usize, String, bool)>,
+    counters: (u64, u64),
+    verbose: u32,
     goto: bool,
     invert: bool,
-    said: Option<String>,
+    /// `-h`, `-V`, or a line that is not for this program.
+    done: Option<Action>,
 }
 
 type Parsed<T = ()> = Result<T, Failure>;
-
-/// Services by name, where `/etc/services` is asked: those a rule is likely to name.
-const SERVICES: &[(&str, u16)] = &[
-    ("ftp-data", 20),
-    ("ftp", 21),
-    ("ssh", 22),
-    ("telnet", 23),
-    ("smtp", 25),
-    ("domain", 53),
-    ("bootps", 67),
-    ("bootpc", 68),
-    ("tftp", 69),
-    ("http", 80),
-    ("www", 80),
-    ("pop3", 110),
-    ("sunrpc", 111),
-    ("ntp", 123),
-    ("imap2", 143),
-    ("imap", 143),
-    ("snmp", 161),
-    ("bgp", 179),
-    ("ldap", 389),
-    ("https", 443),
-    ("microsoft-ds", 445),
-    ("submission", 587),
-    ("imaps", 993),
-    ("pop3s", 995),
-    ("openvpn", 1194),
-    ("sip", 5060),
-];
-
-/// The name of a port, where it has one.
-pub(super) fn service(port: u16) -> Option<&'static str> {
-    SERVICES.iter().find(|(_, p)| *p == port).map(|(name, _)| *name)
-}
-
-/// Protocols by name (`/etc/protocols`, `xtables_chain_protos`).
-pub(super) const PROTOCOLS: &[(&str, u8)] = &[
-    ("tcp", 6),
-    ("sctp", 132),
-    ("udp", 17),
-    ("udplite", 136),
-    ("icmp", 1),
-    ("icmpv6", 58),
-    ("ipv6-icmp", 58),
-    ("esp", 50),
-    ("ah", 51),
-    ("gre", 47),
-    ("ipip", 4),
-    ("ipencap", 4),
-    ("igmp", 2),
-    ("ospf", 89),
-    ("vrrp", 112),
-];
 
 /// The long options of the program itself.
 const LONG: &[(&str, char)] = &[
@@ -160,32 +147,40 @@ const LONG: &[(&str, char)] = &[
     ("rename-chain", 'E'),
     ("policy", 'P'),
     ("source", 's'),
-    ("src", 's'),
     ("destination", 'd'),
+    ("src", 's'),
     ("dst", 'd'),
     ("protocol", 'p'),
     ("in-interface", 'i'),
-    ("out-interface", 'o'),
     ("jump", 'j'),
-    ("goto", 'g'),
     ("table", 't'),
     ("match", 'm'),
     ("numeric", 'n'),
+    ("out-interface", 'o'),
     ("verbose", 'v'),
+    ("wait", 'w'),
+    ("wait-interval", 'W'),
     ("exact", 'x'),
     ("fragments", 'f'),
     ("version", 'V'),
     ("help", 'h'),
     ("line-numbers", '0'),
-    ("wait", 'w'),
+    ("modprobe", 'M'),
+    ("set-counters", 'c'),
+    ("goto", 'g'),
+    ("ipv4", '4'),
+    ("ipv6", '6'),
 ];
 
 impl Parser<'_> {
     fn fail<T>(&self, word: usize, message: impl AsRef<str>, help: &str) -> Parsed<T> {
-        Err(Failure::parameter(self.kernel, word, message, help))
+        Err(self.program.parameter(word, message, help))
     }
     fn old(&self) -> bool {
-        self.kernel == Kernel::V2_6_35
+        self.program.kernel == Kernel::V2_6_35
+    }
+    fn head(&self) -> Head {
+        Head { family: self.program.family, protocol: self.rule.protocol, old: self.old() }
     }
     /// The value of the option just read.
     fn value(&mut self, option: &str) -> Parsed<String> {
@@ -197,16 +192,18 @@ impl Parser<'_> {
             None if self.old() => {
                 self.fail(self.at - 1, format!("Unknown arg `{option}'"), "it needs a value")
             }
-            None => self.fail(
-                self.at - 1,
-                format!("option \"{option}\" requires an argument"),
-                "it needs a value",
-            ),
+            None => {
+                let message = format!("option \"{option}\" requires an argument");
+                self.fail(self.at - 1, message, "it needs a value")
+            }
         }
     }
-    /// The value of an option that may be inverted between itself and its value (`-s ! 10.0.0.0/8`, deprecated).
-    fn invertible(&mut self, option: &str) -> Parsed<(String, bool)> {
+    /// The value of an option that 1.4.4 lets be inverted between itself and its value (`-s ! 10.0.0.0/8`).
+    fn invertible(&mut self, option: &str, attached: Option<String>) -> Parsed<(String, bool)> {
         let mut invert = std::mem::take(&mut self.invert);
+        if let Some(value) = attached {
+            return Ok((value, invert));
+        }
         let mut value = self.value(option)?;
         if value == "!" && self.old() {
             if invert {
@@ -220,7 +217,7 @@ impl Parser<'_> {
     /// A following word that is no option.
     fn optional(&mut self) -> Option<String> {
         let word = self.words.get(self.at)?;
-        if word.text.starts_with('-') && word.text.len() > 1 || word.text == "!" {
+        if word.text.starts_with(['-', '!']) {
             return None;
         }
         self.at += 1;
@@ -229,9 +226,14 @@ impl Parser<'_> {
 
     fn run(mut self) -> Parsed<Command> {
         while self.at < self.words.len() {
+            if self.words[self.at].text == "--" {
+                self.at += 1;
+                break;
+            }
             self.step()?;
-            if let Some(text) = self.said.take() {
-                return Ok(Command { table: self.table, action: Action::Say(text) });
+            if let Some(action) = self.done.take() {
+                let table = Table::named(&self.table).unwrap_or(Table::Filter);
+                return Ok(Command { program: self.program, table, action, verbose: 0 });
             }
         }
         self.finish()
@@ -261,9 +263,9 @@ impl Parser<'_> {
         if self.old() {
             return self.fail(here, format!("Bad argument `{word}'"), "");
         }
-        let mut f = Failure::parameter(self.kernel, here, "", "an option begins with - or --");
-        let hint = f.stderr.lines().nth(1).unwrap_or("").to_owned();
-        f.stderr = format!("Bad argument `{word}'\n{hint}\n");
+        let mut f = self.program.parameter(here, "", "an option begins with - or --");
+        let (_, hint) = f.stderr.split_once('\n').unwrap_or(("", ""));
+        f.stderr = format!("Bad argument `{word}'\n{hint}");
         Err(f)
     }
 
@@ -271,28 +273,89 @@ impl Parser<'_> {
         let mut rest = letters;
         while let Some(letter) = rest.chars().next() {
             rest = &rest[letter.len_utf8()..];
-            let takes = "ADIRNXEPCjgmpsdiotc".contains(letter) && letter != 'X';
+            let takes = "ACDEIMNPRcdgijmopst".contains(letter) || "FLSXZWhw".contains(letter);
             if takes && !rest.is_empty() {
                 // `-peth0`: the value hangs on the letter.
-                return self.with_attached(here, letter, rest.to_owned());
+                return self.short(here, letter, Some(rest.to_owned()));
             }
             self.short(here, letter, None)?;
         }
         Ok(())
     }
-    fn with_attached(&mut self, here: usize, letter: char, value: String) -> Parsed {
-        self.short(here, letter, Some(value))
+
+    /// The option a word means: its whole name or the only beginning. First the program's own, then those of extensions,
+    /// the newest first; `None` for none.
+    fn named(&self, name: &str) -> Option<Found> {
+        let mut like: Vec<(&str, Found)> = Vec::new();
+        for (long, letter) in LONG {
+            if *long == name {
+                return Some(Found::Own(*letter));
+            }
+            if long.starts_with(name) {
+                like.push((long, Found::Own(*letter)));
+            }
+        }
+        for (at, loaded) in self.loaded.iter().enumerate().rev() {
+            // A match named twice: only the newer of the two can still be spoken to.
+            if self.loaded[at + 1..].iter().any(|l| l.name == loaded.name && l.is_target == loaded.is_target) {
+                continue;
+            }
+            for (i, opt) in loaded.options.iter().enumerate() {
+                if opt.name == name {
+                    return Some(Found::Extension(at, i));
+                }
+                if opt.name.starts_with(name) && like.iter().all(|l| l.0 != opt.name) {
+                    like.push((opt.name, Found::Extension(at, i)));
+                }
+            }
+        }
+        match like[..] {
+            [(_, found)] => Some(found),
+            _ => None,
+        }
     }
 
     fn long_option(&mut self, here: usize, name: &str, attached: Option<String>) -> Parsed {
-        let name = &self.whole_name(name);
-        if self.extension_option(here, name, attached.clone())? {
-            return Ok(());
+        let mut found = self.named(name);
+        if found.is_none() && self.load_protocol() {
+            found = self.named(name);
         }
-        match LONG.iter().find(|(long, _)| *long == name) {
-            Some(&(_, letter)) => self.short(here, letter, attached),
+        match found {
+            Some(Found::Own(letter)) => self.short(here, letter, attached),
+            Some(Found::Extension(at, opt)) => {
+                self.extension_option(here, at, opt, attached)?;
+                self.invert = false;
+                Ok(())
+            }
             None => self.unknown(here, name),
         }
+    }
+
+    /// `-p tcp` loads the match of that name when an option is met that nobody has.
+    fn load_protocol(&mut self) -> bool {
+        let Some(word) = &self.protocol_word else { return false };
+        let name = match option::number(word) {
+            Some(n) => {
+                let Some(p) = PROTOCOLS.iter().find(|p| u64::from(p.1) == n) else { return false };
+                p.0
+            }
+            None => word.as_str(),
+        };
+        let Some(ext) = matches::find(name, self.program.family) else { return false };
+        if self.protocol_used && self.loaded.iter().any(|l| !l.is_target && l.name == ext.name) {
+            return false;
+        }
+        self.protocol_used = true;
+        if self.loaded.iter().any(|l| !l.is_target && l.name == ext.name) {
+            return false;
+        }
+        self.loaded.push(Loaded {
+            name: ext.name,
+            options: ext.options,
+            seen: Seen::default(),
+            is_target: false,
+        });
+        true
     }
 
     fn unknown<T>(&self, here: usize, name: &str) -> Parsed<T> {
@@ -302,6 +365,7 @@ impl Parser<'_> {
             "dports" | "sports" | "ports" => "lists of ports belong to -m multiport",
             "set-mark" | "set-xmark" => "it belongs to -j MARK",
             "mark" => "it belongs to -m mark",
+            "todev" => "IMQ was never part of Linux: an ifb device and mirred do its work",
             _ => "no match or target named before it has this option",
         };
         if self.old() {
@@ -311,463 +375,117 @@ impl Parser<'_> {
         }
     }
 
-    fn verb(&mut self, here: usize, letter: char) -> Parsed<&mut Verb> {
-        if let Some(old) = &self.verb {
-            let message = format!("Cannot use -{letter} with -{}\n", old.letter);
-            return self.fail(here, message, "one command at a time");
+    fn extension_option(&mut self, here: usize, at: usize, opt: usize, attached: Option<String>) -> Parsed {
+        let loaded = self.loaded[at].clone();
+        let opt = loaded.options[opt];
+        let name = loaded.name;
+        let is_tcp = name == "tcp" && !loaded.is_target;
+        let mut invert = std::mem::take(&mut self.invert);
+        let mut text = String::new();
+        if opt.kind != Kind::None {
+            self.invert = invert;
+            (text, invert) = self.invertible(&format!("--{}", opt.name), attached)?;
         }
-        let verb = Verb { letter, chain: None, number: None, other: None, word: here };
-        Ok(self.verb.insert(verb))
+        let seen_before = loaded.seen.has(opt.id);
+        if seen_before && is_tcp && !self.old() {
+            let message = match opt.id {
+                "tcp-flags" => "Only one of `--syn' or `--tcp-flags'  allowed".to_owned(),
+                id => format!("Only one `--{id}' allowed"),
+            };
+            return self.fail(here, message, "take one off");
+        }
+        if seen_before && !self.old() {
+            let message = format!("{name}: option \"--{}\" can only be used once.\n", opt.id);
+            return self.fail(here, message, "take one off");
+        }
+        if self.old() && !loaded.seen.0.is_empty() && (loaded.is_target || name == "multiport") {
+            let message = match name {
+                "multiport" => "multiport can only have one option".to_owned(),
+                "MARK" => "MARK target: Only one --set/and/or/xor... is allowed".to_owned(),
+                _ if !seen_before => String::new(),
+                _ => format!("{name}: option \"--{}\" can only be used once.\n", opt.id),
+            };
+            if !message.is_empty() {
+                return self.fail(here, message, "take one off");
+            }
+        }
+        if invert && !opt.invert && !self.old() {
+            let message = format!("{name}: option \"--{}\" cannot be inverted.\n", opt.id);
+            return self.fail(here, message, "take the ! off");
+        }
+        if opt.name == "tcp-flags" {
+            match self.optional() {
+                Some(comp) => text = format!("{text} {comp}"),
+                None => return self.fail(here, "--tcp-flags requires two args.", "mask and the flags set"),
+            }
+        }
+        let word = self.at - 1;
+        let head = self.head();
+        let value = match option::read(name, &opt, &text, head.family, head.old) {
+            Ok(value) => value,
+            Err((message, help)) => return self.fail(word, message, &help),
+        };
+        let given = Given { id: opt.id, value, text, invert };
+        let read = match loaded.is_target {
+            true => targets::find(name, head.family).map(|e| e.read),
+            false => matches::find(name, head.family).map(|e| e.read),
+        };
+        if let Some(Err((message, help))) = read.map(|read| read(&given, &head)) {
+            return self.fail(word, message, &help);
+        }
+        let seen = &mut self.loaded[at].seen.0;
+        seen.retain(|g| g.id != opt.id);
+        seen.push(given);
+        Ok(())
     }
 
-    fn chain_name(&self, here: usize, name: &str) -> Parsed {
-        let help = "a chain's name has at most 28 characters and does not begin with - or !";
-        if name.len() >= 29 {
+    /// `-m NAME`.
+    fn load(&mut self, here: usize, name: &str) -> Parsed {
+        let Some(ext) = matches::find(name, self.program.family) else {
             let message = if self.old() {
-                format!("chain name `{name}' too long (must be under 30 chars)")
+                format!(
+                    "Couldn't load match `{name}':/lib/xtables/libipt_{name}.so: cannot open shared object file: No such file or directory\n"
+                )
             } else {
-                format!("chain name `{name}' too long (must be under 29 chars)")
+                format!("Couldn't load match `{name}':No such file or directory\n")
             };
-            return self.fail(here, message, help);
-        }
-        if name.starts_with('-') || name.starts_with('!') {
-            if self.old() {
-                return self.fail(here, "chain name not allowed to start with `-' or `!'\n", help);
-            }
-            let first = &name[..1];
-            return self.fail(here, format!("chain name not allowed to start with `{first}'\n"), help);
-        }
-        if targets::is_target(name, self.old()) {
-            return self.fail(here, "chain name may not clash with target name\n", help);
-        }
-        let bad = name.chars().any(char::is_whitespace);
-        if bad || name.is_empty() {
-            self.fail(here, format!("Invalid chain name `{name}'"), help)
-        } else {
-            Ok(())
-        }
-    }
-
-    fn short(&mut self, here: usize, letter: char, attached: Option<String>) -> Parsed {
-        let option = self.words[here].text.clone();
-        macro_rules! value {
-            () => {
-                match attached {
-                    Some(value) => value,
-                    None => self.value(&option)?,
-                }
-            };
-        }
-        if self.invert && !"psdiof".contains(letter) {
-            let message = match letter {
-                'm' if !self.old() => "unexpected ! flag before --match".to_owned(),
-                't' if !self.old() => "unexpected ! flag before --table".to_owned(),
-                'j' | 'g' | 'n' | 'v' | 'x' | '0' | 'c' if !self.old() => {
-                    format!("cannot have ! before -{}", if letter == 'g' { 'j' } else { letter })
-                }
-                '0' => "unexpected ! flag before --line-numbers".to_owned(),
-                _ if !self.old() => "unexpected '!' flag".to_owned(),
-                _ => format!("unexpected ! flag before --{letter}"),
-            };
-            return self.fail(here, message, "take it off");
-        }
-        match letter {
-            'A' | 'C' | 'N' => {
-                let chain = value!();
-                if letter == 'N' {
-                    self.chain_name(here, &chain)?;
-                }
-                self.verb(here, letter)?.chain = Some(chain);
-            }
-            'D' | 'R' | 'I' => {
-                let chain = value!();
-                let number = match self.words.get(self.at).filter(|w| {
-                    letter != 'I' && w.text.starts_with(|c: char| c.is_ascii_digit())
-                        || letter == 'I' && !w.text.starts_with('-') && w.text != "!"
-                }) {
-                    Some(word) => {
-                        self.at += 1;
-                        Some(self.rule_number(&word.text)?)
-                    }
-                    None if letter == 'R' => {
-                        return self.fail(here, "-R requires a rule number", "-R chain number rule");
-                    }
-                    None => None,
-                };
-                let verb = self.verb(here, letter)?;
-                (verb.chain, verb.number) = (Some(chain), number);
-            }
-            'L' | 'S' | 'F' | 'Z' | 'X' => {
-                let chain = attached.or_else(|| self.optional());
-                let number = match &chain {
-                    Some(_) if matches!(letter, 'L' | 'S' | 'Z') => match self.optional() {
-                        Some(text) => Some(self.rule_number(&text)?),
-                        None => None,
-                    },
-                    _ => None,
-                };
-                let listing = self.verb.as_ref().is_some_and(|v| v.letter == 'L');
-                if letter == 'Z' && listing {
-                    self.zero = Some(chain);
-                } else if letter == 'L' && self.verb.as_ref().is_some_and(|v| v.letter == 'Z') {
-                    let zeroed = self.verb.take().and_then(|v| v.chain);
-                    self.zero = Some(zeroed);
-                    let verb = self.verb(here, letter)?;
-                    (verb.chain, verb.number) = (chain, number);
-                } else {
-                    let verb = self.verb(here, letter)?;
-                    (verb.chain, verb.number) = (chain, number);
-                }
-            }
-            'E' => {
-                let chain = value!();
-                let Some(other) = self.optional() else {
-                    return self.fail(here, "-E requires old-chain-name and new-chain-name", "");
-                };
-                self.chain_name(self.at - 1, &other)?;
-                let verb = self.verb(here, letter)?;
-                (verb.chain, verb.other) = (Some(chain), Some(other));
-            }
-            'P' => {
-                let chain = value!();
-                let Some(policy) = self.optional() else {
-                    return self.fail(here, "-P requires a chain and a policy", "-P chain ACCEPT|DROP");
-                };
-                let verb = self.verb(here, letter)?;
-                (verb.chain, verb.other) = (Some(chain), Some(policy));
-            }
-            't' => {
-                let name = value!();
-                self.table = self.table_named(self.at - 1, &name)?;
-            }
-            'p' => self.protocol(here, attached)?,
-            's' | 'd' => {
-                let invert = std::mem::take(&mut self.invert);
-                let (text, invert) = match attached {
-                    Some(text) => (text, invert),
-                    None => {
-                        self.invert = invert;
-                        self.invertible(&option)?
-                    }
-                };
-                self.give(here, letter)?;
-                self.addresses.push((letter, self.at - 1, text, invert));
-            }
-            'i' | 'o' => {
-                let invert = std::mem::take(&mut self.invert);
-                let (text, invert) = match attached {
-                    Some(text) => (text, invert),
-                    None => {
-                        self.invert = invert;
-                        self.invertible(&option)?
-                    }
-                };
-                let iface = self.iface(self.at - 1, &text, invert)?;
-                self.give(here, letter)?;
-                *(if letter == 'i' { &mut self.rule.input } else { &mut self.rule.output }) = iface;
-            }
-            'f' => {
-                self.give(here, 'f')?;
-                self.rule.fragment = Some(std::mem::take(&mut self.invert));
-            }
-            'm' => {
-                let name = value!();
-                self.load(self.at - 1, &name)?;
-            }
-            'j' | 'g' => {
-                let name = value!();
-                self.give(here, 'j')?;
-                self.goto = letter == 'g';
-                self.target = Some((self.at - 1, name, Vec::new()));
-            }
-            'n' => {
-                self.give(here, 'n')?;
-                self.listing.numeric = true;
-            }
-            'v' => self.listing.verbose = true,
-            'x' => {
-                self.give(here, 'x')?;
-                self.listing.exact = true;
-            }
-            '0' => {
-                self.give(here, '0')?;
-                self.listing.line_numbers = true;
-            }
-            'w' | 'W' => {
-                let digits = |w: &&Word| w.text.bytes().all(|b| b.is_ascii_digit());
-                if attached.is_none() && self.words.get(self.at).filter(digits).is_some() {
-                    self.at += 1;
-                }
-            }
-            'c' => {
-                self.give(here, 'c')?;
-                for part in ["packet", "byte"] {
-                    let text = self.value(&option)?;
-                    if text.parse::<u64>().is_err() {
-                        return self.fail(self.at - 1, format!("-c {part} counter not numeric"), "");
-                    }
-                }
-            }
-            'h' => self.said = Some(help_text(self.kernel)),
-            'V' => self.said = Some(format!("{}\n", version(self.kernel))),
-            '4' => {}
-            _ => return self.unknown(here, &letter.to_string()),
-        }
+            let all = || format!("matches: {}", matches::names(self.program.family).join(" "));
+            let help = matches::replaced(name).map_or_else(all, str::to_owned);
+            return self.fail(here, message, &help);
+        };
+        let (seen, is_target) = (Seen::default(), false);
+        self.loaded.push(Loaded { name: ext.name, options: ext.options, seen, is_target });
         Ok(())
     }
 
-    fn rule_number(&self, text: &str) -> Parsed<u32> {
-        match text.parse::<u32>() {
-            Ok(n) if n >= 1 => Ok(n),
-            _ => self.fail(self.at - 1, format!("Invalid rule number `{text}'"), "rules are numbered from 1"),
+    /// `-j NAME`.
+    fn jump(&mut self, here: usize, name: &str) -> Parsed {
+        if name.is_empty() {
+            return self.fail(here, "Invalid target name (too short)", "");
         }
-    }
-
-    fn table_named(&self, here: usize, name: &str) -> Parsed<Table> {
-        match name {
-            "mangle" => Ok(Table::Mangle),
-            "filter" => Ok(Table::Filter),
-            "nat" | "raw" | "security" => {
-                let mut f = no_such_table(self.kernel, name, here);
-                f.help = format!("this machine knows the tables mangle and filter; {name} is not modelled");
-                Err(f)
-            }
-            _ => Err(no_such_table(self.kernel, name, here)),
+        if name.len() > 28 {
+            return self.fail(here, format!("Invalid target name `{name}' (28 chars max)"), "");
         }
-    }
-
-    fn protocol(&mut self, here: usize, attached: Option<String>) -> Parsed {
-        let invert = std::mem::take(&mut self.invert);
-        let (text, invert) = match attached {
-            Some(text) => (text, invert),
-            None => {
-                self.invert = invert;
-                self.invertible("-p")?
-            }
-        };
-        let lower = text.to_ascii_lowercase();
-        let number = match lower.as_str() {
-            "all" => 0,
-            _ => match PROTOCOLS.iter().find(|(name, _)| *name == lower) {
-                Some(&(_, number)) => number,
-                None => match parse_u32(&text).filter(|&n| n <= 255) {
-                    Some(n) => n as u8,
-                    None => {
-                        let message = match self.old() {
-                            true => format!("unknown protocol `{lower}' specified"),
-                            false => format!("unknown protocol \"{lower}\" specified"),
-                        };
-                        return self.fail(self.at - 1, message, "tcp, udp, icmp, all, or a number");
-                    }
-                },
-            },
-        };
-        if number == 0 && invert {
-            return self.fail(here, "rule would never match protocol", "");
+        if name.chars().any(char::is_whitespace) {
+            return self.fail(here, format!("Invalid target name `{name}'"), "");
         }
-        self.give(here, 'p')?;
-        if number != 0 {
-            self.rule.protocol = Some((number, invert));
+        self.target = Some((here, name.to_owned()));
+        if !self.goto
+            && let Some(ext) = targets::find(name, self.program.family)
+        {
+            let (seen, is_target) = (Seen::default(), true);
+            self.loaded.push(Loaded { name: ext.name, options: ext.options, seen, is_target });
         }
         Ok(())
     }
-
-    fn address(&self, here: usize, text: &str, invert: bool) -> Parsed<Option<AddrMatch>> {
-        let (addr, mask) = match text.split_once('/') {
-            Some((addr, mask)) => (addr, Some(mask)),
-            None => (text, None),
-        };
-        if addr.contains(',') {
-            return self.fail(
-                here,
-                "lists of addresses are not understood here",
-                "write one rule for each address",
-            );
-        }
-        let Some(value) = dotted(addr, mask.is_some()) else {
-            let message = format!("host/network `{addr}' not found");
-            return self.fail(here, message, "write an IPv4 address, e.g. 10.0.0.0/24");
-        };
-        let mask = match mask {
-            None => u32::MAX,
-            Some(text) => match text.parse::<u32>() {
-                Ok(n) if n <= 32 => prefix_mask(n),
-                _ => match dotted(text, false) {
-                    Some(mask) => mask,
-                    None => {
-                        let message = format!("invalid mask `{text}' specified");
-                        return self.fail(here, message, "0 to 32, or 255.255.255.0");
-                    }
-                },
-            },
-        };
-        Ok((mask != 0 || invert).then_some(AddrMatch { addr: value & mask, mask, invert }))
-    }
-
-    fn iface(&self, here: usize, text: &str, invert: bool) -> Parsed<Option<Iface>> {
-        if text.is_empty() {
-            return self.fail(here, "Empty interface is likely to be undesired", "");
-        }
-        if text.len() + 1 > 16 {
-            let message = format!("interface name `{text}' must be shorter than IFNAMSIZ (15)");
-            return self.fail(here, message, "");
-        }
-        let (name, wildcard) = match text.strip_suffix('+') {
-            Some(name) => (name, true),
-            None => (text, false),
-        };
-        if self.old() && wildcard && name.is_empty() && !invert {
-            return Ok(None);
-        }
-        Ok(Some(Iface { name: name.to_owned(), wildcard, invert }))
-    }
-
-    fn finish(mut self) -> Parsed<Command> {
-        if self.invert {
-            return self.fail(self.words.len() - 1, "nothing appropriate following !", "");
-        }
-        let Some(verb) = self.verb.take() else {
-            return self.fail(0, "no command specified", "-A, -I, -D, -N, -F, -L, -S, …");
-        };
-        self.legal(&verb)?;
-        for (letter, at, text, invert) in std::mem::take(&mut self.addresses) {
-            // 0.0.0.0/0 is no condition at all.
-            let addr = self.address(at, &text, invert)?;
-            *(if letter == 's' { &mut self.rule.src } else { &mut self.rule.dst }) = addr;
-        }
-        let chain = verb.chain.clone();
-        if matches!(verb.letter, 'A' | 'I' | 'D' | 'R' | 'C') {
-            if verb.letter == 'D' && verb.number.is_some() {
-                let action = Action::DeleteNumber(chain.unwrap_or_default(), verb.number.unwrap_or(1));
-                return Ok(Command { table: self.table, action });
-            }
-            let rule = self.finish_rule(&verb)?;
-            let chain = chain.unwrap_or_default();
-            let action = match verb.letter {
-                'A' => Action::Append(chain, rule),
-                'I' => Action::Insert(chain, verb.number.unwrap_or(1), rule),
-                'R' => Action::Replace(chain, verb.number.unwrap_or(1), rule),
-                'C' => Action::Check(chain, rule),
-                _ => Action::Delete(chain, rule),
-            };
-            return Ok(Command { table: self.table, action });
-        }
-        self.listing.chain = chain.clone();
-        self.listing.number = verb.number;
-        self.listing.zero = self.zero.is_some();
-        let action = match (verb.letter, chain) {
-            ('N', Some(chain)) => Action::NewChain(chain),
-            ('E', Some(chain)) => Action::Rename(chain, verb.other.unwrap_or_default()),
-            ('P', Some(chain)) => Action::Policy(chain, verb.other.unwrap_or_default()),
-            ('X', chain) => Action::DeleteChain(chain),
-            ('F', chain) => Action::Flush(chain),
-            ('Z', chain) => Action::Zero(chain, verb.number),
-            ('S', _) => Action::Save(self.listing),
-            _ => Action::List(self.listing),
-        };
-        Ok(Command { table: self.table, action })
-    }
-
-    /// Notes an option that may be given once (`set_option`).
-    fn give(&mut self, here: usize, letter: char) -> Parsed {
-        let once = !self.old() || "psdioj".contains(letter);
-        if once && self.given.iter().any(|g| g.0 == letter) {
-            return self.fail(here, format!("multiple -{letter} flags not allowed"), "take one off");
-        }
-        self.given.push((letter, here));
-        Ok(())
-    }
-
-    /// `generic_opt_check`: which options go with which command.
-    fn legal(&self, verb: &Verb) -> Parsed {
-        if self.old() {
-            let rule = self.given.iter().any(|g| "psdiofj".contains(g.0)) || self.rule != Rule::default();
-            if rule && !"AIDRC".contains(verb.letter) {
-                let message = "Illegal option `-j' with this command\n";
-                return self.fail(verb.word, message, "a rule belongs to -A, -I, -D, -R or -C");
-            }
-            return Ok(());
-        }
-        let (illegal, help) = match verb.letter {
-            'D' if verb.number.is_some() => ("nsdpjxio0cf", "a rule's number says it all"),
-            'A' | 'I' | 'R' => ("nx0", "it belongs to -L"),
-            'D' | 'C' => ("nx0c", "it belongs to -L"),
-            'L' => ("sdpjiocf", "a rule belongs to -A, -I, -D, -R or -C"),
-            'P' => ("nsdpjxio0f", "a rule belongs to -A, -I, -D, -R or -C"),
-            _ => ("nsdpjxio0cf", "a rule belongs to -A, -I, -D, -R or -C; -n, -x and --line-numbers to -L"),
-        };
-        for letter in illegal.chars() {
-            if let Some(&(_, at)) = self.given.iter().find(|g| g.0 == letter) {
-                return self.fail(at, format!("Illegal option `-{letter}' with this command\n"), help);
-            }
-        }
-        Ok(())
-    }
-
-    fn finish_rule(&mut self, verb: &Verb) -> Parsed<Rule> {
-        let chain = verb.chain.as_deref().unwrap_or("");
-        self.finish_matches()?;
-        self.finish_target()?;
-        let with = |what: &str| format!("Can't use -{what} with {chain}\n");
-        if self.rule.output.is_some() && matches!(chain, "PREROUTING" | "INPUT") {
-            return self.fail(verb.word, with("o"), "the way out is not known yet in this chain");
-        }
-        if self.rule.input.is_some() && matches!(chain, "POSTROUTING" | "OUTPUT") {
-            return self.fail(verb.word, with("i"), "the way in is not known any more in this chain");
-        }
-        Ok(std::mem::take(&mut self.rule))
-    }
 }
 
-fn no_such_table(kernel: Kernel, name: &str, word: usize) -> Failure {
-    let stderr = format!(
-        "{}: can't initialize iptables table `{name}': Table does not exist (do you need to insmod?)\nPerhaps iptables or your kernel needs to be upgraded.\n",
-        version(kernel)
-    );
-    Failure { stderr, exit: 3, word, help: "tables: mangle, filter".to_owned() }
-}
-
-fn help_text(kernel: Kernel) -> String {
-    format!(
-        "{}\n\nUsage: iptables -[ACD] chain rule-specification [options]\n       iptables -I chain [rulenum] rule-specification [options]\n       iptables -R chain rulenum rule-specification [options]\n       iptables -D chain rulenum [options]\n       iptables -[LS] [chain [rulenum]] [options]\n       iptables -[FZ] [chain] [options]\n       iptables -[NX] chain\n       iptables -E old-chain-name new-chain-name\n       iptables -P chain target [options]\n       iptables -h (print this help information)\n",
-        version(kernel)
-    )
-}
-
-/// A number as `strtoul` with base 0: decimal, `0x` hex, leading 0 octal.
-pub(super) fn parse_u32(text: &str) -> Option<u32> {
-    if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        return if hex.starts_with('+') { None } else { u32::from_str_radix(hex, 16).ok() };
-    }
-    if text.starts_with('+') {
-        return None;
-    }
-    match text.strip_prefix('0') {
-        Some(octal) if !octal.is_empty() => u32::from_str_radix(octal, 8).ok(),
-        _ => text.parse().ok(),
-    }
-}
-
-/// A dotted quad; with a mask behind, missing last parts are 0 (`10.3/16`).
-fn dotted(text: &str, short: bool) -> Option<u32> {
-    let parts: Vec<&str> = text.split('.').collect();
-    if parts.len() > 4 || (parts.len() < 4 && !short) {
-        return None;
-    }
-    let mut value = 0u32;
-    for i in 0..4 {
-        let part = match parts.get(i) {
-            Some(p) if !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit()) => p.parse::<u8>().ok()?,
-            Some(_) => return None,
-            None => 0,
-        };
-        value = value << 8 | u32::from(part);
-    }
-    Some(value)
-}
-
-fn prefix_mask(len: u32) -> u32 {
-    if len == 0 { 0 } else { u32::MAX << (32 - len) }
+/// Whose option a word is.
+#[derive(Clone, Copy)]
+enum Found {
+    Own(char),
+    /// Place among those loaded, place in its table.
+    Extension(usize, usize),
 }
 
 #[cfg(test)]

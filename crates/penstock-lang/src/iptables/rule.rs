@@ -3,31 +3,111 @@
 //! Follows: linux v6.12 `include/uapi/linux/netfilter_ipv4/ip_tables.h` `struct ipt_entry`, `struct ipt_ip`, and the
 //! structures of the extensions (`xt_tcpudp.h`, `xt_mark.h`, …).
 
-use penstock_model::Handle;
-use std::net::Ipv4Addr;
+use super::extension::{Match, Target};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Which of the two programs, and of whose tables.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Family {
+    /// `iptables`: IPv4.
+    #[default]
+    Ip,
+    /// `ip6tables`: IPv6.
+    Ip6,
+}
+
+impl Family {
+    /// Its program.
+    pub const fn program(self) -> &'static str {
+        match self {
+            Family::Ip => "iptables",
+            Family::Ip6 => "ip6tables",
+        }
+    }
+    /// Bits of an address: 32 or 128.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Family::Ip => 32,
+            Family::Ip6 => 128,
+        }
+    }
+    /// The mask of a prefix.
+    pub const fn mask(self, len: u32) -> u128 {
+        let all = match self {
+            Family::Ip => u32::MAX as u128,
+            Family::Ip6 => u128::MAX,
+        };
+        if len == 0 { 0 } else { all << (self.bits() - len) & all }
+    }
+    /// An address as it is written.
+    pub fn address(self, bits: u128) -> String {
+        match self {
+            Family::Ip => Ipv4Addr::from(bits as u32).to_string(),
+            Family::Ip6 => Ipv6Addr::from(bits).to_string(),
+        }
+    }
+    /// An address as numbers give it (`inet_pton`); `None` for anything else.
+    pub fn parse(self, text: &str) -> Option<u128> {
+        match self {
+            Family::Ip => text.parse::<Ipv4Addr>().ok().map(|a| u128::from(u32::from(a))),
+            Family::Ip6 => text.parse::<Ipv6Addr>().ok().map(u128::from),
+        }
+    }
+    /// The length of a mask that is a prefix.
+    pub fn prefix(self, mask: u128) -> Option<u32> {
+        let len = mask.count_ones();
+        (self.mask(len) == mask).then_some(len)
+    }
+    /// Behind an address: nothing for one host, `/24`, or the mask itself where it is no prefix.
+    pub fn mask_suffix(self, mask: u128) -> String {
+        match self.prefix(mask) {
+            Some(len) if len == self.bits() => String::new(),
+            Some(len) => format!("/{len}"),
+            None => format!("/{}", self.address(mask)),
+        }
+    }
+}
 
 /// A table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Table {
+    /// `raw`: PREROUTING and OUTPUT, before connections are tracked.
+    Raw,
     /// `mangle`: all five hooks.
     Mangle,
+    /// `nat`: the first packet of a connection.
+    Nat,
     /// `filter`: INPUT, FORWARD, OUTPUT.
     Filter,
+    /// `security`: INPUT, FORWARD, OUTPUT.
+    Security,
 }
 
 impl Table {
+    /// All, in the order packets meet them.
+    pub const ALL: [Table; 5] = [Table::Raw, Table::Mangle, Table::Nat, Table::Filter, Table::Security];
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
+            Table::Raw => "raw",
             Table::Mangle => "mangle",
+            Table::Nat => "nat",
             Table::Filter => "filter",
+            Table::Security => "security",
         }
+    }
+    /// The table of this name.
+    pub fn named(name: &str) -> Option<Table> {
+        Table::ALL.into_iter().find(|t| t.name() == name)
     }
     /// Its built-in chains in the order of the hooks.
     pub const fn built_in(self) -> &'static [&'static str] {
         match self {
+            Table::Raw => &["PREROUTING", "OUTPUT"],
             Table::Mangle => &["PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"],
-            Table::Filter => &["INPUT", "FORWARD", "OUTPUT"],
+            Table::Nat => &["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
+            Table::Filter | Table::Security => &["INPUT", "FORWARD", "OUTPUT"],
         }
     }
 }
@@ -75,13 +155,13 @@ impl Iface {
     }
 }
 
-/// `-s`, `-d`: an address and a mask.
+/// `-s`, `-d`: an address and a mask; an IPv4 address stands in the low 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddrMatch {
     /// Address, masked.
-    pub addr: u32,
+    pub addr: u128,
     /// Mask; need not be a prefix.
-    pub mask: u32,
+    pub mask: u128,
     /// `!`.
     pub invert: bool,
 }
@@ -89,203 +169,13 @@ pub struct AddrMatch {
 impl AddrMatch {
     /// Whether an address fits.
     #[inline]
-    pub fn matches(&self, addr: Ipv4Addr) -> bool {
-        ((u32::from(addr) & self.mask) == self.addr) != self.invert
-    }
-}
-
-/// A range of ports, ends included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ports {
-    /// First.
-    pub from: u16,
-    /// Last.
-    pub to: u16,
-}
-
-impl Ports {
-    /// Every port.
-    pub const ALL: Ports = Ports { from: 0, to: 65_535 };
-    /// Whether a port lies within.
-    #[inline]
-    pub const fn holds(self, port: u16) -> bool {
-        self.from <= port && port <= self.to
-    }
-}
-
-/// One side's ports in a tcp or udp match.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PortMatch {
-    /// The range.
-    pub ports: Ports,
-    /// `!`.
-    pub invert: bool,
-}
-
-impl PortMatch {
-    /// Matches every port.
-    pub const ANY: PortMatch = PortMatch { ports: Ports::ALL, invert: false };
-    /// Whether a port fits.
-    #[inline]
-    pub const fn matches(self, port: u16) -> bool {
-        self.ports.holds(port) != self.invert
-    }
-}
-
-/// `-m tcp`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TcpMatch {
-    /// `--sport`.
-    pub sport: PortMatch,
-    /// `--dport`.
-    pub dport: PortMatch,
-    /// `--tcp-flags`: the flags looked at and those that must be set of them; both 0 for none.
-    pub flags: (u8, u8),
-    /// `!` before `--tcp-flags` or `--syn`.
-    pub invert_flags: bool,
-}
-
-/// Which ports `-m multiport` looks at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PortKind {
-    /// `--sports`.
-    Source,
-    /// `--dports`.
-    Destination,
-    /// `--ports`: either.
-    Either,
-}
-
-/// A match extension.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Match {
-    /// `-m tcp`.
-    Tcp(TcpMatch),
-    /// `-m udp`: source and destination ports.
-    Udp(PortMatch, PortMatch),
-    /// `-m icmp`: type (255: any) and the range of codes.
-    Icmp {
-        /// Type; 255 is any.
-        ty: u8,
-        /// First and last code.
-        code: (u8, u8),
-        /// `!`.
-        invert: bool,
-    },
-    /// `-m mark`.
-    Mark {
-        /// Value.
-        mark: u32,
-        /// Bits looked at.
-        mask: u32,
-        /// `!`.
-        invert: bool,
-    },
-    /// `-m multiport`, at most 15 ports; a range counts twice.
-    Multiport {
-        /// Which.
-        kind: PortKind,
-        /// The ports; single ones are ranges of one.
-        ports: Vec<Ports>,
-        /// `!`.
-        invert: bool,
-    },
-    /// `-m dscp`.
-    Dscp {
-        /// 0..=63.
-        dscp: u8,
-        /// `!`.
-        invert: bool,
-    },
-    /// `-m tos`.
-    Tos {
-        /// Value.
-        value: u8,
-        /// Bits looked at.
-        mask: u8,
-        /// `!`.
-        invert: bool,
-    },
-    /// `-m length`: of the IP packet, bytes.
-    Length {
-        /// Least.
-        min: u16,
-        /// Most.
-        max: u16,
-        /// `!`.
-        invert: bool,
-    },
-    /// `-m ttl`.
-    Ttl {
-        /// Compared with.
-        ttl: u8,
-        /// -1 less than, 0 equal, 1 greater than, 2 not equal.
-        mode: i8,
-    },
-    /// `-m limit`: so many packets in a while, after a burst.
-    Limit {
-        /// Packets in `per`.
-        amount: u32,
-        /// 1 s, 60 s, 3,600 s or 86,400 s.
-        per_s: u32,
-        /// Burst, packets. Default 5.
-        burst: u32,
-    },
-    /// `-m comment`.
-    Comment(String),
-}
-
-/// What a rule does with a packet that fits.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Target {
-    /// Count it, nothing else.
-    None,
-    /// `ACCEPT`, `DROP`.
-    Verdict(Verdict),
-    /// `RETURN`.
-    Return,
-    /// `-j` to a chain of the user's.
-    Jump(String),
-    /// `-g`: the same without coming back here.
-    Goto(String),
-    /// `MARK`: `mark = (mark & !mask) ^ value`.
-    Mark {
-        /// Value.
-        value: u32,
-        /// Mask.
-        mask: u32,
-    },
-    /// `TOS`: `tos = (tos & !mask) ^ value`.
-    Tos {
-        /// Value.
-        value: u8,
-        /// Mask.
-        mask: u8,
-    },
-    /// `DSCP`, 0..=63.
-    Dscp(u8),
-    /// `CLASSIFY`: `skb->priority`.
-    Classify(Handle),
-}
-
-impl Target {
-    /// Its name in the target column; empty for none.
-    pub fn name(&self) -> &str {
-        match self {
-            Target::None => "",
-            Target::Verdict(v) => v.name(),
-            Target::Return => "RETURN",
-            Target::Jump(chain) | Target::Goto(chain) => chain,
-            Target::Mark { .. } => "MARK",
-            Target::Tos { .. } => "TOS",
-            Target::Dscp(_) => "DSCP",
-            Target::Classify(_) => "CLASSIFY",
-        }
+    pub fn matches(&self, addr: u128) -> bool {
+        ((addr & self.mask) == self.addr) != self.invert
     }
 }
 
 /// One rule.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rule {
     /// `-i`.
     pub input: Option<Iface>,
@@ -303,21 +193,6 @@ pub struct Rule {
     pub matches: Vec<Match>,
     /// What to do.
     pub target: Target,
-}
-
-impl Default for Rule {
-    fn default() -> Rule {
-        Rule {
-            input: None,
-            output: None,
-            src: None,
-            dst: None,
-            protocol: None,
-            fragment: None,
-            matches: Vec::new(),
-            target: Target::None,
-        }
-    }
 }
 
 /// A rule with its counters.

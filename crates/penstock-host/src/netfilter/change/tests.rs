@@ -1,14 +1,14 @@
 use super::*;
-use crate::netfilter::{Devices, Hook};
+use crate::netfilter::{Devices, Fate, Hook};
 use crate::tests::{set4, skb, udp};
+use penstock_lang::iptables::{Family, Table};
 use penstock_lang::token::words;
 use penstock_model::{Handle, Time};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{L4, Skb, Tcp};
 
 fn run(nf: &mut Netfilter, line: &str) -> Result<String, Failure> {
-    let command = ipt::parse(&words(line).unwrap(), Kernel::V6_12)?;
-    nf.execute(&command, Kernel::V6_12)
+    nf.execute(&ipt::parse(&words(line).unwrap(), Kernel::V6_12)?)
 }
 fn table(lines: &[&str]) -> Netfilter {
     let mut nf = Netfilter::default();
@@ -21,8 +21,8 @@ fn tcp(dport: u16) -> Skb {
     let l4 = L4::Tcp(Tcp { sport: 40_000, dport, ..Tcp::default() });
     skb("10.3.34.11", "10.3.31.88", ipproto::TCP, l4, 1500)
 }
-fn through(nf: &mut Netfilter, hook: Hook, skb: &mut Skb, input: &str, output: &str) -> Verdict {
-    nf.run(hook, skb, Devices { input, output }, Time::ZERO)
+fn through(nf: &mut Netfilter, hook: Hook, skb: &mut Skb, input: &str, output: &str) -> Fate {
+    nf.run(hook, skb, Devices { input, output, fib: None }, Time::ZERO)
 }
 
 const LAB: &[&str] = &[
@@ -38,7 +38,7 @@ fn the_virtual_lab_marks_by_port() {
     let mut nf = table(LAB);
     for (dport, mark) in [(5001, 10), (5002, 20), (5003, 30)] {
         let mut p = tcp(dport);
-        assert_eq!(through(&mut nf, Hook::Prerouting, &mut p, "eth1", ""), Verdict::Accept);
+        assert_eq!(through(&mut nf, Hook::Prerouting, &mut p, "eth1", ""), Fate::Accept);
         assert_eq!(p.mark, mark);
     }
     let mut other = tcp(5001);
@@ -89,15 +89,15 @@ fn targets_and_filter() {
     ]);
     let mut p = tcp(80);
     set4(&mut p, |h| h.tos = 1);
-    assert_eq!(through(&mut nf, Hook::Postrouting, &mut p, "", "eth0"), Verdict::Accept);
+    assert_eq!(through(&mut nf, Hook::Postrouting, &mut p, "", "eth0"), Fate::Accept);
     assert_eq!((p.priority, p.tos()), (Handle::new(1, 0x10).0, 46 << 2 | 1));
-    assert_eq!(through(&mut nf, Hook::Forward, &mut p, "eth0", "eth1"), Verdict::Accept);
+    assert_eq!(through(&mut nf, Hook::Forward, &mut p, "eth0", "eth1"), Fate::Accept);
     assert_eq!(p.tos(), 0xb8 & !0x1e ^ 0x10 | 1);
     let mut p = udp("10.0.0.1", "10.0.0.2", 99);
-    assert_eq!(through(&mut nf, Hook::Forward, &mut p, "eth0", "eth2"), Verdict::Drop);
+    assert_eq!(through(&mut nf, Hook::Forward, &mut p, "eth0", "eth2"), Fate::Drop);
     let mut p = udp("10.0.0.1", "10.0.0.2", 100);
-    assert_eq!(through(&mut nf, Hook::Forward, &mut p, "eth0", "eth2"), Verdict::Accept);
-    assert_eq!(through(&mut nf, Hook::Forward, &mut p, "eth0", "eth1"), Verdict::Drop);
+    assert_eq!(through(&mut nf, Hook::Forward, &mut p, "eth0", "eth2"), Fate::Accept);
+    assert_eq!(through(&mut nf, Hook::Forward, &mut p, "eth0", "eth1"), Fate::Drop);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn chains_come_and_go() {
     ] {
         run(&mut nf, line).unwrap_or_else(|f| panic!("{line}: {}", f.stderr));
     }
-    assert_eq!(nf.table(Table::Mangle).chains().len(), 5);
+    assert_eq!(nf.table(Family::Ip, Table::Mangle).chains().len(), 5);
 }
 
 #[test]
@@ -158,8 +158,8 @@ fn limits_let_a_burst_through_then_the_rate() {
     let mut nf = table(&["iptables -A INPUT -m limit --limit 10/second --limit-burst 3 -j DROP"]);
     let mut hits = |ms: i64| {
         let mut p = tcp(1);
-        let devices = Devices { input: "eth0", output: "" };
-        nf.run(Hook::Input, &mut p, devices, Time::from_ns(ms * 1_000_000)) == Verdict::Drop
+        let devices = Devices { input: "eth0", output: "", fib: None };
+        nf.run(Hook::Input, &mut p, devices, Time::from_ns(ms * 1_000_000)) == Fate::Drop
     };
     let got: Vec<bool> = [0, 0, 0, 0, 50, 100, 101, 200].into_iter().map(&mut hits).collect();
     assert_eq!(got, [true, true, true, false, false, true, false, true]);

@@ -13,7 +13,7 @@ fn stderr(line: &str, kernel: Kernel) -> (String, i32) {
 }
 fn rule(line: &str) -> Rule {
     match ok(line).action {
-        Action::Append(_, rule) => rule,
+        Action::Append(_, mut rules, _) => rules.remove(0),
         other => panic!("{other:?}"),
     }
 }
@@ -23,7 +23,8 @@ fn the_virtual_lab_s_lines() {
     let c = ok("iptables -t mangle -N INSHAPER");
     assert_eq!((c.table, c.action), (Table::Mangle, Action::NewChain("INSHAPER".into())));
     let c = ok("iptables -t mangle -I PREROUTING -i eth1 -j INSHAPER");
-    let Action::Insert(chain, 1, r) = c.action else { panic!() };
+    let Action::Insert(chain, 1, mut rules, _) = c.action else { panic!() };
+    let r = rules.remove(0);
     assert_eq!(chain, "PREROUTING");
     assert!(r.input.as_ref().is_some_and(|i| i.matches("eth1") && !i.matches("eth0")));
     assert_eq!(r.target, Target::Jump("INSHAPER".into()));
@@ -46,7 +47,7 @@ fn saved_rules_read_as_iptables_writes_them() {
             references: 0,
             rules: vec![Counted { rule, packets: 0, bytes: 0 }],
         };
-        let text = save(&[&chain], &Listing::default());
+        let text = save(&[&chain], &Listing::default(), Family::Ip);
         assert_eq!(text, format!("-N X\n-A X{want}\n"), "{given}");
         // What was written is read back as the same rule.
         let again = save(
@@ -59,6 +60,7 @@ fn saved_rules_read_as_iptables_writes_them() {
                 ..chain
             }],
             &Listing::default(),
+            Family::Ip,
         );
         assert_eq!(again, text);
     };
@@ -98,9 +100,10 @@ fn saved_rules_read_as_iptables_writes_them() {
 #[test]
 fn an_inversion_behind_its_option_is_1_4_s_alone() {
     let line = "iptables -A X -s ! 10.0.0.0/8 -p ! tcp";
-    let Ok(Command { action: Action::Append(_, r), .. }) = parse(&words(line), Kernel::V2_6_35) else {
+    let Ok(Command { action: Action::Append(_, r, _), .. }) = parse(&words(line), Kernel::V2_6_35) else {
         panic!()
     };
+    let r = &r[0];
     assert!(r.src.is_some_and(|a| a.invert) && r.protocol == Some((6, true)));
     let (message, exit) = stderr(line, Kernel::V6_12);
     assert_eq!((message.as_str(), exit), ("Bad argument `10.0.0.0/8'", 2));
@@ -164,12 +167,12 @@ fn listings_have_their_columns() {
     };
     let l = Listing { numeric: true, verbose: true, ..Listing::default() };
     assert_eq!(
-        list(&[&chain], &l, Kernel::V2_6_35),
+        list(&[&chain], &l, Family::Ip, Kernel::V2_6_35),
         "Chain INSHAPER (1 references)\n pkts bytes target     prot opt in     out     source               destination         \n    8  123K MARK       tcp  --  *      *       0.0.0.0/0            0.0.0.0/0           tcp dpt:5001 MARK xset 0xa/0xffffffff \n    0     0 MARK       all  --  *      *       0.0.0.0/0            0.0.0.0/0           mark match 0x0 MARK xset 0x1e/0xffffffff \n    0     0            all  --  eth1   *       10.3.34.0/24         0.0.0.0/0           \n"
     );
     let l = Listing { numeric: true, line_numbers: true, ..Listing::default() };
     assert_eq!(
-        list(&[&chain], &l, Kernel::V6_12),
+        list(&[&chain], &l, Family::Ip, Kernel::V6_12),
         "Chain INSHAPER (1 references)\nnum  target     prot opt source               destination         \n1    MARK       6    --  0.0.0.0/0            0.0.0.0/0            tcp dpt:5001 MARK set 0xa\n2    MARK       0    --  0.0.0.0/0            0.0.0.0/0            mark match 0x0 MARK set 0x1e\n3               0    --  10.3.34.0/24         0.0.0.0/0           \n"
     );
 }

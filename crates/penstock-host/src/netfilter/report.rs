@@ -1,0 +1,48 @@
+//! What of the rules does nothing to packets here, in sentences.
+
+use super::Netfilter;
+use penstock_lang::iptables::{Family, Match, Table, Target};
+use std::collections::BTreeSet;
+
+impl Netfilter {
+    /// One sentence for each thing that is configured and not simulated, in a fixed order.
+    pub fn unsimulated(&self) -> Vec<String> {
+        let mut out = BTreeSet::new();
+        for family in [Family::Ip, Family::Ip6] {
+            let tool = family.program();
+            for table in Table::ALL {
+                for counted in self.table(family, table).chains().iter().flat_map(|c| &c.rules) {
+                    let rule = &counted.rule;
+                    for m in &rule.matches {
+                        if let Match::Plain(p) = m {
+                            let name = &p.name;
+                            out.insert(format!("{tool} -m {name}: not simulated; a rule with it matches no packet"));
+                        }
+                    }
+                    match &rule.target {
+                        Target::Plain(p) if table == Table::Nat => {
+                            let name = &p.name;
+                            out.insert(format!("{tool} -j {name}: addresses and ports are not translated"));
+                        }
+                        Target::Plain(p) if p.name == "NFQUEUE" => {
+                            out.insert(format!(
+                                "{tool} -j NFQUEUE: no program listens; packets are dropped, or pass by with --queue-bypass"
+                            ));
+                        }
+                        Target::Plain(p) => {
+                            let name = &p.name;
+                            out.insert(format!("{tool} -j {name}: not simulated; packets go on as they are"));
+                        }
+                        Target::Log(p) => {
+                            let name = &p.name;
+                            out.insert(format!("{tool} -j {name}: nothing is logged"));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        out.extend(self.nft.unsimulated());
+        out.into_iter().collect()
+    }
+}

@@ -1,0 +1,164 @@
+//! A table as it stands: its chains, and what a packet needs beside each rule.
+
+use super::Hook;
+use penstock_lang::iptables::{
+    Chain, Connmark, Counted, Family, Match, Rule, Table, Target, Verdict, reject_names,
+};
+use penstock_model::Time;
+
+/// What a rule's target is once names are looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// The packet goes on to the next rule.
+    None,
+    Verdict(Verdict),
+    Return,
+    Jump(u32),
+    Goto(u32),
+    Mark { value: u32, mask: u32 },
+    Tos { value: u8, mask: u8 },
+    Dscp(u8),
+    Classify(u32),
+    Connmark { op: Connmark, value: u32, ctmask: u32, nfmask: u32, shift: i8 },
+    Ttl { op: char, value: u8 },
+    Ecn { ece: Option<bool>, cwr: Option<bool>, ect: Option<u8> },
+    Reject(Option<u8>),
+    Notrack,
+}
+
+/// What a match remembers between packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Memory {
+    /// Tokens of a `limit`, nanoseconds.
+    pub credit: i64,
+    pub previous: Time,
+    pub started: bool,
+    /// Packets a `statistic` has seen.
+    pub count: u32,
+}
+
+/// What a rule needs at hand besides its plain data.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Compiled {
+    pub step: Step,
+    /// By match, where any remembers something; else empty.
+    pub memory: Vec<Memory>,
+}
+
+/// One table: chains as `iptables` shows them, and what evaluation needs beside each rule.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableState {
+    pub(super) family: Family,
+    pub(super) table: Table,
+    /// Built-in chains first, then the user's by name.
+    pub(super) chains: Vec<Chain>,
+    pub(super) compiled: Vec<Vec<Compiled>>,
+    /// By chain, a bit for each hook that leads to it.
+    pub(super) hooks: Vec<u8>,
+}
+
+impl TableState {
+    pub(super) fn new(family: Family, table: Table) -> TableState {
+        let chain = |name: &&str| Chain {
+            name: (*name).to_owned(),
+            policy: Some(Verdict::Accept),
+            packets: 0,
+            bytes: 0,
+            references: 0,
+            rules: Vec::new(),
+        };
+        let chains: Vec<Chain> = table.built_in().iter().map(chain).collect();
+        let compiled = vec![Vec::new(); chains.len()];
+        let hooks = chains.iter().map(|c| Hook::of_chain(&c.name).map_or(0, Hook::bit)).collect();
+        TableState { family, table, chains, compiled, hooks }
+    }
+    /// Its chains: the built-in ones in the order of the hooks, then the user's by name.
+    pub fn chains(&self) -> &[Chain] {
+        &self.chains
+    }
+    pub(super) fn index(&self, name: &str) -> Option<usize> {
+        self.chains.iter().position(|c| c.name == name)
+    }
+    pub(super) fn built_in_count(&self) -> usize {
+        self.table.built_in().len()
+    }
+
+    /// Adds a rule that jumps nowhere; nothing else has to be looked up again.
+    pub(super) fn append(&mut self, chain: usize, rule: &Rule, counters: (u64, u64)) {
+        let step = self.step(&rule.target, |_| None);
+        self.compiled[chain].push(Compiled { step, memory: memory(rule) });
+        let (packets, bytes) = counters;
+        self.chains[chain].rules.push(Counted { rule: rule.clone(), packets, bytes });
+    }
+
+    /// Puts the user's chains in order, looks up the chains jumped to, counts who refers to whom. What matches remember
+    /// begins anew, as after any replacement of a table.
+    pub(super) fn compile(&mut self) {
+        let built_in = self.built_in_count();
+        self.chains[built_in..].sort_by(|a, b| a.name.cmp(&b.name));
+        let names: Vec<String> = self.chains.iter().map(|c| c.name.clone()).collect();
+        let find = |name: &str| names.iter().position(|n| n == name);
+        let mut references = vec![0u32; names.len()];
+        let mut compiled = Vec::with_capacity(self.chains.len());
+        for chain in &self.chains {
+            let mut out = Vec::with_capacity(chain.rules.len());
+            for counted in &chain.rules {
+                if let Target::Jump(name) | Target::Goto(name) = &counted.rule.target
+                    && let Some(at) = find(name)
+                {
+                    references[at] += 1;
+                }
+                let step = self.step(&counted.rule.target, find);
+                out.push(Compiled { step, memory: memory(&counted.rule) });
+            }
+            compiled.push(out);
+        }
+        self.compiled = compiled;
+        for (chain, references) in self.chains.iter_mut().zip(references) {
+            chain.references = references;
+        }
+    }
+
+    fn step(&self, target: &Target, find: impl Fn(&str) -> Option<usize>) -> Step {
+        match target {
+            Target::None | Target::Log(_) => Step::None,
+            Target::Verdict(v) => Step::Verdict(*v),
+            Target::Return => Step::Return,
+            Target::Jump(name) => find(name).map_or(Step::None, |at| Step::Jump(at as u32)),
+            Target::Goto(name) => find(name).map_or(Step::None, |at| Step::Goto(at as u32)),
+            Target::Mark { value, mask } => Step::Mark { value: *value, mask: *mask },
+            Target::Tos { value, mask } => Step::Tos { value: *value, mask: *mask },
+            Target::Dscp(dscp) => Step::Dscp(*dscp),
+            Target::Classify(class) => Step::Classify(class.0),
+            Target::Connmark { op, value, ctmask, nfmask, shift } => Step::Connmark {
+                op: *op,
+                value: *value,
+                ctmask: *ctmask,
+                nfmask: *nfmask,
+                shift: *shift,
+            },
+            Target::Ttl { op, value } => Step::Ttl { op: *op, value: *value },
+            Target::Ecn { ece, cwr, ect } => Step::Ecn { ece: *ece, cwr: *cwr, ect: *ect },
+            Target::Reject(at) => {
+                Step::Reject(reject_names(self.family).get(usize::from(*at)).and_then(|n| n.2))
+            }
+            Target::Notrack(_) => Step::Notrack,
+            // Nobody listens to a queue here: the kernel drops, unless it is to pass by.
+            Target::Plain(p) if p.name == "NFQUEUE" => Step::Verdict(match p.save.contains("bypass") {
+                true => Verdict::Accept,
+                false => Verdict::Drop,
+            }),
+            // Addresses are not translated, but a rule of nat is a packet's last.
+            Target::Plain(_) if self.table == Table::Nat => Step::Verdict(Verdict::Accept),
+            Target::Plain(_) => Step::None,
+        }
+    }
+}
+
+fn memory(rule: &Rule) -> Vec<Memory> {
+    let remembers = |m: &Match| matches!(m, Match::Limit { .. } | Match::Statistic { .. });
+    match rule.matches.iter().any(remembers) {
+        true => vec![Memory::default(); rule.matches.len()],
+        false => Vec::new(),
+    }
+}

@@ -6,13 +6,13 @@
 
 mod files;
 mod ip;
+mod netfilter;
 mod settings;
 mod tc;
 
 pub use files::{FileError, Files, NoFiles};
 
 use crate::{Host, Output};
-use penstock_lang::iptables;
 use penstock_lang::token::{self, Line};
 use penstock_model::{Diagnostic, Time};
 
@@ -210,6 +210,9 @@ impl Host {
             Some(("/bin" | "/sbin" | "/usr/bin" | "/usr/sbin", name)) => name,
             _ => path,
         };
+        if let Some(filter) = netfilter::program(program) {
+            return self.packet_filter(filter, line, files, now);
+        }
         match program {
             "true" | ":" | "sync" => Output::default(),
             "false" => Output { status: 1, ..Output::default() },
@@ -226,7 +229,7 @@ impl Host {
             "cat" => self.cat(line),
             "modprobe" => modprobe(line),
             "sysctl" => self.sysctl(line),
-            "iptables" | "iptables-legacy" => self.iptables(line),
+            "nft" => self.nft(line, files),
             "tc" => self.tc(line, files, now),
             "ip" => self.ip(line, now),
             "ifconfig" | "route" | "arp" | "netstat" => {
@@ -237,17 +240,9 @@ impl Host {
                 Output::fail(format!("bash: {path}: No such file or directory\n"), 127, "")
             }
             _ => {
-                let help = "programs here: tc ip iptables sysctl modprobe echo cat";
+                let help = "programs here: tc ip iptables ip6tables nft sysctl modprobe echo cat";
                 Output::fail(format!("bash: {path}: command not found\n"), 127, help)
             }
-        }
-    }
-
-    fn iptables(&mut self, line: &Line) -> Ran {
-        let run = iptables::parse(&line.words, self.kernel).and_then(|c| self.netfilter.execute(&c));
-        match run {
-            Ok(stdout) => Output::say(stdout),
-            Err(f) => Output::fail(f.stderr.clone(), f.exit, &f.help).at_word(line, f.word),
         }
     }
 

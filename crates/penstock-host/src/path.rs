@@ -55,6 +55,13 @@ impl Host {
             frame.priority = 0;
             frame.classid = Handle::UNSPEC;
         }
+        if self.netfilter.at_devices() {
+            let device = &self.devices[ifindex as usize - 1];
+            if self.netfilter.run_device(true, &device.name, &mut frame, cx.now) != Fate::Accept {
+                self.discard(frame, "ingress", "dropped", cx);
+                return;
+            }
+        }
         match frame.l3 {
             L3::Ipv4(h) => self.ip_rcv(frame, h, cx),
             L3::Arp(_) => self.arp_receive(ifindex, frame, cx),
@@ -402,7 +409,14 @@ impl Host {
 
     /// `__dev_queue_xmit`: onto the device's qdisc.
     #[inline]
-    pub(crate) fn xmit(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
+    pub(crate) fn xmit(&mut self, ifindex: u32, mut packet: Packet, cx: &mut HostCx<'_>) {
+        if self.netfilter.at_devices() {
+            let device = &self.devices[ifindex as usize - 1];
+            if self.netfilter.run_device(false, &device.name, &mut packet, cx.now) != Fate::Accept {
+                self.discard(packet, "egress", "dropped", cx);
+                return;
+            }
+        }
         let device = &mut self.devices[ifindex as usize - 1];
         if !device.up || device.loopback {
             self.xmit_special(ifindex, packet, cx);

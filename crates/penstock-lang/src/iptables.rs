@@ -48,6 +48,8 @@ pub struct Command {
     pub action: Action,
     /// How often `-v` was given.
     pub verbose: u32,
+    /// What is said on standard error although nothing is wrong.
+    pub warnings: String,
 }
 
 /// Packets and bytes.

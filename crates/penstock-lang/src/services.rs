@@ -283,7 +283,12 @@ pub(crate) fn port(name: &str) -> Option<u16> {
 
 /// The service a protocol (6 TCP, 17 UDP) has at a port.
 pub(crate) fn name(port: u16, protocol: u8) -> Option<&'static str> {
-    SERVICES.iter().find(|s| s.1 == port && if protocol == 17 { s.3 } else { s.2 }).map(|s| s.0)
+    let has = |s: &&Service| match protocol {
+        17 => s.3,
+        6 => s.2,
+        _ => false,
+    };
+    SERVICES.iter().filter(|s| s.1 == port).find(has).map(|s| s.0)
 }
 
 #[cfg(test)]
@@ -292,7 +297,10 @@ mod tests {
 
     #[test]
     fn names_and_ports() {
-        assert_eq!((port("ssh"), port("www"), port("syslog"), port("nosuch")), (Some(22), Some(80), Some(514), None));
+        assert_eq!(
+            (port("ssh"), port("www"), port("syslog"), port("nosuch")),
+            (Some(22), Some(80), Some(514), None)
+        );
         assert_eq!((name(80, 6), name(69, 6), name(69, 17)), (Some("http"), None, Some("tftp")));
         assert_eq!((name(514, 6), name(514, 17)), (Some("shell"), Some("syslog")));
     }

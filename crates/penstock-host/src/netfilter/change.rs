@@ -41,6 +41,7 @@ impl Netfilter {
                 if *table != new {
                     new.commit(command.program)?;
                     *table = new;
+                    table.forget_policies(command);
                 }
                 printed
             }
@@ -75,6 +76,20 @@ impl TableState {
         Ok(())
     }
 
+    /// With every change 1.8.9 begins the counters of all policies anew, but those it sets itself.
+    fn forget_policies(&mut self, command: &Command) {
+        if command.program.kernel == Kernel::V2_6_35 {
+            return;
+        }
+        let kept = match &command.action {
+            Action::Policy(name, _, Some(_)) => name.as_str(),
+            _ => "",
+        };
+        for chain in self.chains.iter_mut().filter(|c| c.policy.is_some() && c.name != kept) {
+            (chain.packets, chain.bytes) = (0, 0);
+        }
+    }
+
     /// A rule that jumps nowhere, put at the end: only it has to be looked at.
     fn append_at_once(&mut self, command: &Command) -> Result<Option<String>, Failure> {
         let Action::Append(chain, rules, counters) = &command.action else { return Ok(None) };
@@ -90,6 +105,7 @@ impl TableState {
         for rule in rules {
             self.append(at, rule, *counters);
         }
+        self.forget_policies(command);
         Ok(Some(told(command, rules)))
     }
 
@@ -395,5 +411,7 @@ fn told(command: &Command, rules: &[Rule]) -> String {
     rules.iter().map(|r| ipt::print_rule(r, program.family, program.kernel)).collect()
 }
 
+#[cfg(test)]
+mod packets;
 #[cfg(test)]
 mod tests;

@@ -78,9 +78,7 @@ fn check_match(m: &Match, rule: &Rule, hooks: u8, kernel: Kernel) -> Result<(), 
             ERANGE,
             "burst times the gap between packets is too long; take a smaller --limit-burst, not 0",
         ),
-        Match::Mac { .. } => {
-            only_hooks(hooks, PRE | IN | FORWARD, "-m mac", "PREROUTING, INPUT and FORWARD")
-        }
+        Match::Mac { .. } => only_hooks(hooks, PRE | IN | FORWARD, "-m mac", "PREROUTING, INPUT and FORWARD"),
         Match::Addrtype { limit_in: true, limit_out: true, .. } => {
             refuse(EINVAL, "--limit-iface-in and --limit-iface-out exclude each other")
         }
@@ -171,6 +169,9 @@ fn check_target(rule: &Rule, table: Table, family: Family, hooks: u8, kernel: Ke
                 only_hooks(hooks, POST, name, "POSTROUTING")
             }
             "TCPMSS" => tcpmss(rule, hooks, p.save.contains("clamp")),
+            "NFQUEUE" if p.save.starts_with(" --queue-balance 0:65535") => {
+                refuse(EINVAL, "65535 queues at most")
+            }
             "TEE" if matches!(p.save.split(' ').nth(2), Some("0.0.0.0" | "::")) => {
                 refuse(EINVAL, "--gateway must be a neighbour")
             }

@@ -5,9 +5,9 @@
 //! Differs: a connection is known from its first packet on, even where a rule drops that packet later; sequence numbers
 //! are not looked at; no helpers, so that RELATED is for ICMP errors alone.
 
+use penstock_lang::iptables::extension::state;
 use penstock_model::{Span, Time};
 use penstock_packet::{L3, L4, Skb, TcpFlags};
-use penstock_lang::iptables::extension::state;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 

@@ -10,7 +10,8 @@ use super::{Devices, Dice, Fate, Hook, Netfilter, Station, TableState};
 use crate::route::RouteKind;
 use penstock_lang::iptables::extension::state;
 use penstock_lang::iptables::{
-    ConnCount, ConnDir, Connmark, Conntrack, Family, Match, PortKind, Rule, Statistic, Table, U32Test, Verdict,
+    ConnCount, ConnDir, Connmark, Conntrack, Family, Match, PortKind, Rule, Statistic, Table, U32Test,
+    Verdict,
 };
 use penstock_model::Time;
 use penstock_packet::{L3, L4, Skb, TcpFlags};
@@ -202,25 +203,12 @@ fn change(step: Step, skb: &mut Skb, way: &mut Way<'_>) {
             }
         }
         Step::Notrack => way.untracked = true,
-        Step::None
-        | Step::Verdict(_)
-        | Step::Return
-        | Step::Jump(_)
-        | Step::Goto(_)
-        | Step::Reject(_) => {}
+        Step::None | Step::Verdict(_) | Step::Return | Step::Jump(_) | Step::Goto(_) | Step::Reject(_) => {}
     }
 }
 
 /// `connmark_tg_shift`.
-fn connmark(
-    op: Connmark,
-    value: u32,
-    ctmask: u32,
-    nfmask: u32,
-    shift: i8,
-    skb: &mut Skb,
-    way: &mut Way<'_>,
-) {
+fn connmark(op: Connmark, value: u32, ctmask: u32, nfmask: u32, shift: i8, skb: &mut Skb, way: &mut Way<'_>) {
     let id = way.known(skb).id;
     let Some(c) = way.tracking.get_mut(id) else { return };
     let moved = |mark: u32| match shift {
@@ -430,7 +418,8 @@ fn conntrack(c: &Conntrack, skb: &Skb, way: &mut Way<'_>) -> bool {
     }
     let Some(connection) = way.tracking.get(known.id) else {
         // Only the state can be asked of a packet without a connection.
-        return c.states.is_some() && Conntrack { states: None, as_state: false, ..c.clone() } == Conntrack::default();
+        return c.states.is_some()
+            && Conntrack { states: None, as_state: false, ..c.clone() } == Conntrack::default();
     };
     if c.reply.is_some_and(|reply| reply != known.reply) {
         return false;
@@ -444,7 +433,12 @@ fn conntrack(c: &Conntrack, skb: &Skb, way: &mut Way<'_>) -> bool {
     // Without translation the reply goes back the way the original came.
     let addrs = [original.src, original.dst, original.dst, original.src];
     let ports = [original.sport, original.dport, original.dport, original.sport];
-    if !c.addrs.iter().zip(addrs).all(|(a, addr)| a.is_none_or(|a| ((addr ^ a.addr) & a.mask == 0) != a.invert)) {
+    if !c
+        .addrs
+        .iter()
+        .zip(addrs)
+        .all(|(a, addr)| a.is_none_or(|a| ((addr ^ a.addr) & a.mask == 0) != a.invert))
+    {
         return false;
     }
     if !c.ports.iter().zip(ports).all(|(p, port)| p.is_none_or(|p| p.matches(port))) {

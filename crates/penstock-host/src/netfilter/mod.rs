@@ -120,6 +120,8 @@ pub struct Netfilter {
     stations: [[Vec<Station>; 5]; 2],
     /// A bit a hook, by [`Hook`]'s order: set where something stands for IPv4.
     busy: u8,
+    /// Whether any chain of nft hangs at a device.
+    device_chains: bool,
 }
 
 impl Default for Netfilter {
@@ -140,6 +142,7 @@ impl Netfilter {
             dice: Dice(dice),
             stations: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
             busy: 0,
+            device_chains: false,
         }
     }
     /// A table.
@@ -156,6 +159,11 @@ impl Netfilter {
     /// The connections that are known.
     pub fn tracking(&self) -> &Tracking {
         &self.tracking
+    }
+    /// The mark of the connection a packet belongs to.
+    pub fn connection_mark(&self, skb: &Skb, now: Time) -> Option<u32> {
+        let id = self.tracking.look(skb, now).id;
+        self.tracking.get(id).map(|c| c.mark)
     }
     /// Whether a packet at this hook has to be looked at: a table was ever touched (its module is loaded then, and
     /// its policies count packets from that moment).
@@ -198,8 +206,38 @@ impl Netfilter {
                 self.stations[family as usize][hook as usize] = all.into_iter().map(|s| s.1).collect();
             }
         }
+        self.device_chains = self.nft.at_devices();
         let here = |h: &Hook| !self.stations[Family::Ip as usize][*h as usize].is_empty();
         self.busy = Hook::ALL.iter().filter(|h| here(h)).map(|h| h.bit()).sum();
+    }
+
+    /// Whether anything hangs at a device.
+    #[inline]
+    pub fn at_devices(&self) -> bool {
+        self.device_chains
+    }
+
+    /// Takes a packet through nft's chains at a device: as it comes in, or before its qdisc.
+    pub fn run_device(&mut self, ingress: bool, device: &str, skb: &mut Skb, now: Time) -> Fate {
+        let hook = if ingress { "ingress" } else { "egress" };
+        let (input, output) = if ingress { (device, "") } else { ("", device) };
+        let devices = Devices { input, output, fib: None };
+        for (table, chain) in self.nft.device_chains(hook, device) {
+            let mut way = eval::Way {
+                hook: Hook::Prerouting,
+                devices,
+                now,
+                tracking: &mut self.tracking,
+                dice: &mut self.dice,
+                known: None,
+                untracked: false,
+            };
+            let fate = self.nft.run(table, chain, skb, &mut way);
+            if fate != Fate::Accept {
+                return fate;
+            }
+        }
+        Fate::Accept
     }
 
     /// Takes a packet through what stands at a hook. The mark, ToS, TTL and priority may change.

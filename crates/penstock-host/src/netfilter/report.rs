@@ -16,7 +16,9 @@ impl Netfilter {
                     for m in &rule.matches {
                         if let Match::Plain(p) = m {
                             let name = &p.name;
-                            out.insert(format!("{tool} -m {name}: not simulated; a rule with it matches no packet"));
+                            out.insert(format!(
+                                "{tool} -m {name}: not simulated; a rule with it matches no packet"
+                            ));
                         }
                     }
                     match &rule.target {

@@ -177,11 +177,15 @@ impl Netfilter {
         };
         self.load(program.family, table);
         let mut state = self.table(program.family, table).clone();
+        for chain in &mut state.chains {
+            (chain.packets, chain.bytes) = (0, 0);
+        }
         if !options.noflush {
             for action in [Action::Flush(None), Action::DeleteChain(None)] {
                 // Emptied chains have nobody left that refers to them.
                 state.compile();
-                let command = Command { program, table, action, verbose: options.verbose };
+                let command =
+                    Command { program, table, action, verbose: options.verbose, warnings: String::new() };
                 printed.push_str(&state.apply(&command)?);
             }
         }

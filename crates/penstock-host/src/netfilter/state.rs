@@ -15,13 +15,32 @@ pub(super) enum Step {
     Return,
     Jump(u32),
     Goto(u32),
-    Mark { value: u32, mask: u32 },
-    Tos { value: u8, mask: u8 },
+    Mark {
+        value: u32,
+        mask: u32,
+    },
+    Tos {
+        value: u8,
+        mask: u8,
+    },
     Dscp(u8),
     Classify(u32),
-    Connmark { op: Connmark, value: u32, ctmask: u32, nfmask: u32, shift: i8 },
-    Ttl { op: char, value: u8 },
-    Ecn { ece: Option<bool>, cwr: Option<bool>, ect: Option<u8> },
+    Connmark {
+        op: Connmark,
+        value: u32,
+        ctmask: u32,
+        nfmask: u32,
+        shift: i8,
+    },
+    Ttl {
+        op: char,
+        value: u8,
+    },
+    Ecn {
+        ece: Option<bool>,
+        cwr: Option<bool>,
+        ect: Option<u8>,
+    },
     Reject(Option<u8>),
     Notrack,
 }
@@ -130,13 +149,9 @@ impl TableState {
             Target::Tos { value, mask } => Step::Tos { value: *value, mask: *mask },
             Target::Dscp(dscp) => Step::Dscp(*dscp),
             Target::Classify(class) => Step::Classify(class.0),
-            Target::Connmark { op, value, ctmask, nfmask, shift } => Step::Connmark {
-                op: *op,
-                value: *value,
-                ctmask: *ctmask,
-                nfmask: *nfmask,
-                shift: *shift,
-            },
+            Target::Connmark { op, value, ctmask, nfmask, shift } => {
+                Step::Connmark { op: *op, value: *value, ctmask: *ctmask, nfmask: *nfmask, shift: *shift }
+            }
             Target::Ttl { op, value } => Step::Ttl { op: *op, value: *value },
             Target::Ecn { ece, cwr, ect } => Step::Ecn { ece: *ece, cwr: *cwr, ect: *ect },
             Target::Reject(at) => {

@@ -35,7 +35,7 @@ pub(super) fn parse_as(words: &[Word], program: Program, table: Table) -> Result
         at: 1,
         program,
         table: table.name().to_owned(),
-        table_given: false,
+        table_given: program.line.is_some(),
         verb: None,
         rule: Rule::default(),
         listing: Listing::default(),
@@ -51,6 +51,7 @@ pub(super) fn parse_as(words: &[Word], program: Program, table: Table) -> Result
         goto: false,
         invert: false,
         done: None,
+        warnings: String::new(),
     };
     p.run()
 }
@@ -127,6 +128,8 @@ struct Parser<'a> {
     invert: bool,
     /// `-h`, `-V`, or a line that is not for this program.
     done: Option<Action>,
+    /// What is said although nothing is wrong.
+    warnings: String,
 }
 
 type Parsed<T = ()> = Result<T, Failure>;
@@ -233,7 +236,8 @@ impl Parser<'_> {
             self.step()?;
             if let Some(action) = self.done.take() {
                 let table = Table::named(&self.table).unwrap_or(Table::Filter);
-                return Ok(Command { program: self.program, table, action, verbose: 0 });
+                let warnings = std::mem::take(&mut self.warnings);
+                return Ok(Command { program: self.program, table, action, verbose: 0, warnings });
             }
         }
         self.finish()
@@ -297,7 +301,8 @@ impl Parser<'_> {
         }
         for (at, loaded) in self.loaded.iter().enumerate().rev() {
             // A match named twice: only the newer of the two can still be spoken to.
-            if self.loaded[at + 1..].iter().any(|l| l.name == loaded.name && l.is_target == loaded.is_target) {
+            if self.loaded[at + 1..].iter().any(|l| l.name == loaded.name && l.is_target == loaded.is_target)
+            {
                 continue;
             }
             for (i, opt) in loaded.options.iter().enumerate() {
@@ -433,6 +438,7 @@ impl Parser<'_> {
         if let Some(Err((message, help))) = read.map(|read| read(&given, &head)) {
             return self.fail(word, message, &help);
         }
+        self.warnings.push_str(&warning(name, &given, head.family));
         let seen = &mut self.loaded[at].seen.0;
         seen.retain(|g| g.id != opt.id);
         seen.push(given);
@@ -477,6 +483,24 @@ impl Parser<'_> {
             self.loaded.push(Loaded { name: ext.name, options: ext.options, seen, is_target });
         }
         Ok(())
+    }
+}
+
+/// What some options have the program say although nothing is wrong.
+fn warning(extension: &str, given: &Given, family: Family) -> String {
+    match (extension, given.id) {
+        ("NFLOG", "nflog-range") => {
+            "warn: --nflog-range has never worked and is no longer supported, please use --nflog-size instead\n"
+                .to_owned()
+        }
+        ("time", "localtz") => "WARNING: --localtz is being replaced by --kerneltz, since \"local\" is ambiguous. Note the kernel timezone has caveats - see manpage for details.\n".to_owned(),
+        ("iprange", _) => match given.text.split_once('-') {
+            Some((from, to)) if family.parse(from) > family.parse(to) => {
+                format!("xt_iprange: range {from}-{to} is reversed and will never match\n")
+            }
+            _ => String::new(),
+        },
+        _ => String::new(),
     }
 }
 

@@ -45,8 +45,12 @@ pub struct RestoreOptions {
 /// An option: its letter, its long name, whether it has a value (0 no, 1 yes, 2 maybe).
 type Own = (char, &'static str, u8);
 
-/// Reads options: letters with their values, and the words that are none. The error is all of standard error's hint.
-fn options<'a>(words: &'a [Word], own: &[Own]) -> Result<(Vec<(char, &'a str)>, Vec<&'a str>), ()> {
+/// Letters with their values, and the words that are no options.
+type Options<'a> = (Vec<(char, &'a str)>, Vec<&'a str>);
+
+/// Reads options: letters with their values, and the words that are none. The error is what is
+/// said of an option there is not.
+fn options<'a>(words: &'a [Word], own: &[Own]) -> Result<Options<'a>, String> {
     let (mut given, mut rest) = (Vec::new(), Vec::new());
     let mut at = 1;
     while let Some(word) = words.get(at).map(|w| w.text.as_str()) {
@@ -55,7 +59,10 @@ fn options<'a>(words: &'a [Word], own: &[Own]) -> Result<(Vec<(char, &'a str)>, 
             (Some(value), _) => Ok(value),
             (None, 1) => {
                 at += 1;
-                words.get(at - 1).map(|w| w.text.as_str()).ok_or(())
+                let value = words.get(at - 1).map(|w| w.text.as_str());
+                value.ok_or_else(|| {
+                    format!("option requires an argument -- '{}'", word.trim_start_matches('-'))
+                })
             }
             (None, 2) => {
                 let number = words.get(at).filter(|w| w.text.starts_with(|c: char| c.is_ascii_digit()));
@@ -68,12 +75,14 @@ fn options<'a>(words: &'a [Word], own: &[Own]) -> Result<(Vec<(char, &'a str)>, 
             let (name, attached) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
             let exact = own.iter().find(|o| o.1 == name);
             let mut like = own.iter().filter(|o| o.1.starts_with(name));
-            let found = exact.or_else(|| like.next().filter(|_| like.next().is_none())).ok_or(())?;
+            let found = exact.or_else(|| like.next().filter(|_| like.next().is_none()));
+            let found = found.ok_or_else(|| format!("unrecognized option '{word}'"))?;
             given.push((found.0, value_of(attached, found.2)?));
         } else if let Some(letters) = word.strip_prefix('-').filter(|l| !l.is_empty()) {
             let mut chars = letters.char_indices();
             while let Some((i, letter)) = chars.next() {
-                let found = own.iter().find(|o| o.0 == letter).ok_or(())?;
+                let found = own.iter().find(|o| o.0 == letter);
+                let found = found.ok_or_else(|| format!("invalid option -- '{letter}'"))?;
                 let tail = &letters[i + letter.len_utf8()..];
                 if found.2 == 1 && !tail.is_empty() {
                     given.push((letter, tail));
@@ -107,10 +116,10 @@ pub fn save_options(words: &[Word], family: Family) -> Result<SaveOptions, Failu
         ('V', "version", 0),
     ];
     let program = format!("{}-save", family.program());
-    let Ok((given, rest)) = options(words, &OWN) else {
-        let stderr = format!("Look at manual page `{program}.8' for more information.\n");
-        return Err(said(stderr, "options: -c, -t TABLE"));
-    };
+    let (given, rest) = options(words, &OWN).map_err(|why| {
+        let stderr = format!("{program}: {why}\nLook at manual page `{program}.8' for more information.\n");
+        said(stderr, "options: -c, -t TABLE")
+    })?;
     let mut out = SaveOptions::default();
     for (letter, value) in given {
         match letter {
@@ -146,10 +155,10 @@ pub fn restore_options(words: &[Word], family: Family) -> Result<RestoreOptions,
         ('W', "wait-interval", 2),
     ];
     let program = format!("{}-restore", family.program());
-    let Ok((given, rest)) = options(words, &OWN) else {
-        let stderr = format!("Try `{program} -h' for more information.\n");
-        return Err(said(stderr, "options: -c, -n, -t, -v, -T TABLE"));
-    };
+    let (given, rest) = options(words, &OWN).map_err(|why| {
+        let stderr = format!("{program}: {why}\nTry `{program} -h' for more information.\n");
+        said(stderr, "options: -c, -n, -t, -v, -T TABLE")
+    })?;
     let mut out = RestoreOptions::default();
     for (letter, value) in given {
         match letter {
@@ -285,7 +294,8 @@ pub fn read_line(
     let mut rest = text;
     let mut given = Vec::new();
     if let Some(inside) = text.strip_prefix('[') {
-        let bad = |what: &str| program.parameter(0, format!("Bad line {line}: need {what}"), "[packets:bytes]");
+        let bad =
+            |what: &str| program.parameter(0, format!("Bad line {line}: need {what}"), "[packets:bytes]");
         let (inside, tail) = inside.split_once(']').ok_or_else(|| bad("]"))?;
         let (packets, bytes) = inside.split_once(':').ok_or_else(|| bad("]"))?;
         if options.counters {

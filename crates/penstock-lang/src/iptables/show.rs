@@ -104,13 +104,7 @@ fn shortened(number: u64) -> (u64, &'static str) {
     ((n + 500) / 1000, "T")
 }
 
-fn line(
-    out: &mut String,
-    counted: &Counted,
-    number: u32,
-    l: &Listing,
-    (family, kernel): (Family, Kernel),
-) {
+fn line(out: &mut String, counted: &Counted, number: u32, l: &Listing, (family, kernel): (Family, Kernel)) {
     let rule = &counted.rule;
     let old = kernel == Kernel::V2_6_35;
     if l.line_numbers {
@@ -127,7 +121,7 @@ fn line(
         Some(name) if old || !l.numeric => name.to_owned(),
         _ => protocol.to_string(),
     };
-    let _ = write!(out, "{}{name:<5}{} ", if invert { '!' } else { ' ' }, fragment(rule, family));
+    let _ = write!(out, "{}{name:<4} {} ", if invert { '!' } else { ' ' }, fragment(rule));
     if l.verbose {
         let iface = |i: &Option<Iface>| iface_text(i, l.numeric);
         let _ = write!(out, " {:<6} {:<6} ", iface(&rule.input), iface(&rule.output));
@@ -147,7 +141,7 @@ pub fn print_rule(rule: &Rule, family: Family, kernel: Kernel) -> String {
     let (protocol, invert) = rule.protocol.unwrap_or((0, false));
     let name = protocol_name(protocol).map_or_else(|| protocol.to_string(), str::to_owned);
     let not = if invert { '!' } else { ' ' };
-    let _ = write!(out, "{} {not}{name} opt {} ", column_name(&rule.target, family), fragment(rule, family));
+    let _ = write!(out, "{} {not}{name} opt {} ", column_name(&rule.target, family), fragment(rule));
     let (input, output) = (iface_text(&rule.input, true), iface_text(&rule.output, true));
     let _ = write!(out, "in {input} out {output} ");
     let marks = [&rule.src, &rule.dst].map(|a| if a.is_some_and(|a| a.invert) { '!' } else { ' ' });
@@ -167,12 +161,11 @@ fn column_name(target: &Target, family: Family) -> &str {
     }
 }
 
-fn fragment(rule: &Rule, family: Family) -> &'static str {
-    match (family, rule.fragment) {
-        (Family::Ip6, _) => "  ",
-        (_, None) => "--",
-        (_, Some(false)) => "-f",
-        (_, Some(true)) => "!f",
+fn fragment(rule: &Rule) -> &'static str {
+    match rule.fragment {
+        None => "--",
+        Some(false) => "-f",
+        Some(true) => "!f",
     }
 }
 
@@ -216,16 +209,18 @@ fn protocol_name(number: u8) -> Option<&'static str> {
     }
 }
 
-/// The one name every machine has is `localhost`.
+/// Names that every machine has: `localhost`, and those of Debian's `/etc/networks`.
 fn shown_address(a: &AddrMatch, numeric: bool, family: Family) -> String {
-    let localhost = match family {
-        Family::Ip => 0x7f00_0001,
-        Family::Ip6 => 1,
+    let name = match (family, a.addr) {
+        _ if numeric => None,
+        (Family::Ip, 0x7f00_0001) => Some("localhost"),
+        (Family::Ip, 0) => Some("default"),
+        (Family::Ip, 0x7f00_0000) => Some("loopback"),
+        (Family::Ip, 0xa9fe_0000) => Some("link-local"),
+        _ => None,
     };
-    match a.addr == localhost && !numeric {
-        true => format!("localhost{}", family.mask_suffix(a.mask)),
-        false => format!("{}{}", family.address(a.addr), family.mask_suffix(a.mask)),
-    }
+    let mask = family.mask_suffix(a.mask);
+    name.map_or_else(|| format!("{}{mask}", family.address(a.addr)), |name| format!("{name}{mask}"))
 }
 
 /// `-S`: the commands that would make these chains. Policies and new chains come first, then the rules.

@@ -7,21 +7,21 @@ use penstock_model::{Handle, Time};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{L4, Skb, Tcp};
 
-fn run(nf: &mut Netfilter, line: &str) -> Result<String, Failure> {
+pub(super) fn run(nf: &mut Netfilter, line: &str) -> Result<String, Failure> {
     nf.execute(&ipt::parse(&words(line).unwrap(), Kernel::V6_12)?)
 }
-fn table(lines: &[&str]) -> Netfilter {
+pub(super) fn table(lines: &[&str]) -> Netfilter {
     let mut nf = Netfilter::default();
     for line in lines {
         run(&mut nf, line).unwrap_or_else(|f| panic!("{line}: {}", f.stderr));
     }
     nf
 }
-fn tcp(dport: u16) -> Skb {
+pub(super) fn tcp(dport: u16) -> Skb {
     let l4 = L4::Tcp(Tcp { sport: 40_000, dport, ..Tcp::default() });
     skb("10.3.34.11", "10.3.31.88", ipproto::TCP, l4, 1500)
 }
-fn through(nf: &mut Netfilter, hook: Hook, skb: &mut Skb, input: &str, output: &str) -> Fate {
+pub(super) fn through(nf: &mut Netfilter, hook: Hook, skb: &mut Skb, input: &str, output: &str) -> Fate {
     nf.run(hook, skb, Devices { input, output, fib: None }, Time::ZERO)
 }
 

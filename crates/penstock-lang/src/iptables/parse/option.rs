@@ -182,7 +182,8 @@ pub(super) fn check_table(ext: &str, table: &[Opt], seen: &Seen) -> Result<(), F
             }
             if opt.excl.contains(&other.id) && seen.has(other.id) {
                 let (one, two) = (opt.name, other.name);
-                let message = format!("{ext}: option \"--{one}\" cannot be used together with \"--{two}\".\n");
+                let message =
+                    format!("{ext}: option \"--{one}\" cannot be used together with \"--{two}\".\n");
                 return fault(message, "take one off");
             }
         }
@@ -337,7 +338,8 @@ pub(super) fn read(ext: &str, opt: &Opt, text: &str, family: Family, old: bool) 
                 if old {
                     return old_words(&range);
                 }
-                let message = format!("{ext}: bad value for option \"--{name}\", or out of range ({range}).\n");
+                let message =
+                    format!("{ext}: bad value for option \"--{name}\", or out of range ({range}).\n");
                 return fault(message, &range);
             }
         },
@@ -373,7 +375,9 @@ pub(super) fn read(ext: &str, opt: &Opt, text: &str, family: Family, old: bool) 
         }
         Kind::Protocol => match protocol(&text.to_ascii_lowercase()) {
             Some(number) => Value::Int(number.into()),
-            None => return fault(format!("unknown protocol \"{text}\" specified"), "tcp, udp, icmp, a number"),
+            None => {
+                return fault(format!("unknown protocol \"{text}\" specified"), "tcp, udp, icmp, a number");
+            }
         },
         Kind::Ports => return port_range(ext, name, text),
         Kind::Mac => match mac(text) {
@@ -461,7 +465,12 @@ fn host(ext: &str, opt: &Opt, text: &str, family: Family) -> Result<Value, Fault
         _ => (text, None),
     };
     let Some(addr) = family.parse(addr) else {
-        return fault("getaddrinfo: Name or service not known\n", "an address in numbers: names are not looked up");
+        let other = if family == Family::Ip { Family::Ip6 } else { Family::Ip };
+        let why = match other.parse(addr) {
+            Some(_) => "Address family for hostname not supported",
+            None => "Name or service not known",
+        };
+        return fault(format!("getaddrinfo: {why}\n"), "an address in numbers: names are not looked up");
     };
     let mask = match mask {
         None => family.mask(family.bits()),

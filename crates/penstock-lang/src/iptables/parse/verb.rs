@@ -1,8 +1,8 @@
 //! Commands, the options that go with each, and the whole once all words are read.
 
 use super::{
-    Action, Command, Failure, Family, Head, Listing, Match, Parsed, Parser, Program, Rule, Table,
-    Target, Verb, Verdict, matches, option, targets,
+    Action, Command, Failure, Family, Head, Listing, Match, Parsed, Parser, Program, Rule, Table, Target,
+    Verb, Verdict, matches, option, targets,
 };
 
 impl Parser<'_> {
@@ -295,7 +295,7 @@ impl Parser<'_> {
             }
         }
         let action = self.action(verb, rules);
-        Ok(Command { program: self.program, table, action, verbose: self.verbose })
+        Ok(Command { program: self.program, table, action, verbose: self.verbose, warnings: self.warnings })
     }
 
     fn action(&mut self, verb: Verb, mut rules: Vec<Rule>) -> Action {

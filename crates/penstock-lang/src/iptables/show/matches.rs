@@ -136,8 +136,7 @@ fn conntrack(c: &Conntrack, pre: &str, style: Style) -> String {
         }
     }
     if let Some((status, invert)) = c.status {
-        const NAMES: [(&str, u8); 4] =
-            [("EXPECTED", 1), ("SEEN_REPLY", 2), ("ASSURED", 4), ("CONFIRMED", 8)];
+        const NAMES: [(&str, u8); 4] = [("EXPECTED", 1), ("SEEN_REPLY", 2), ("ASSURED", 4), ("CONFIRMED", 8)];
         let names: Vec<&str> = NAMES.iter().filter(|n| status & n.1 != 0).map(|n| n.0).collect();
         let names = if names.is_empty() { "NONE".to_owned() } else { names.join(",") };
         let _ = write!(out, "{} {pre}ctstatus {names}", not(invert));
@@ -244,7 +243,7 @@ pub(super) fn show(m: &Match, style: Style) -> String {
         }
         // Word for word, blanks included.
         Match::Connmark { mark, mask, invert } => {
-            format!("connmark match  {}{}", not(invert), masked(*mark, *mask))
+            format!("connmark match {} {}", not(invert), masked(*mark, *mask))
         }
         Match::Multiport { kind, ports, invert } => {
             let kind = match kind {

@@ -18,11 +18,9 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
         let (mark, mask) = seen.mark("mark").unwrap_or_default();
         Match::Connmark { mark, mask, invert: seen.inverted("mark") }
     }),
-    ext("conntrack", CONNTRACK, conntrack).reads(read_conntrack).checks(|seen, _| {
-        match seen.0.is_empty() {
-            true => fault("conntrack: At least one option is required", "e.g. --ctstate ESTABLISHED,RELATED"),
-            false => Ok(()),
-        }
+    ext("conntrack", CONNTRACK, conntrack).reads(read_conntrack).checks(|seen, _| match seen.0.is_empty() {
+        true => fault("conntrack: At least one option is required", "e.g. --ctstate ESTABLISHED,RELATED"),
+        false => Ok(()),
     }),
     ext("helper", &[opt("helper", Kind::Text(0, 0)).must().inv()], |seen, _| {
         let (not, name) = (seen.inverted("helper"), seen.text("helper"));
@@ -45,10 +43,9 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
     .reads(|given, _| match states(&given.text, 5) {
         Ok(_) => Ok(()),
         Err(Some(bad)) => fault(format!("Bad state \"{bad}\""), "NEW,ESTABLISHED,RELATED,INVALID,UNTRACKED"),
-        Err(None) => fault(
-            "\"--state\" requires a list of states with no spaces, e.g. ESTABLISHED,RELATED",
-            "",
-        ),
+        Err(None) => {
+            fault("\"--state\" requires a list of states with no spaces, e.g. ESTABLISHED,RELATED", "")
+        }
     }),
 ];
 

@@ -10,10 +10,10 @@ mod who;
 use super::option::{Fault, Given, Opt, Seen};
 use super::{Family, Match};
 
-pub(in crate::iptables) use packet::{ICMP6_NAMES, ICMP_NAMES};
-pub(in crate::iptables) use ports::TCP_FLAGS;
 pub(super) use data::replaced;
 pub(super) use packet::dscp_class;
+pub(in crate::iptables) use packet::{ICMP_NAMES, ICMP6_NAMES};
+pub(in crate::iptables) use ports::TCP_FLAGS;
 
 /// What is known of the rule while its extensions are read.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +82,7 @@ pub(super) fn find(name: &str, family: Family) -> Option<&'static Ext<Match>> {
 /// All there are, by name.
 pub(super) fn names(family: Family) -> Vec<&'static str> {
     let all = TABLES.iter().flat_map(|t| t.iter());
-    let mut names: Vec<_> =
-        all.filter(|e| e.family.is_none_or(|f| f == family)).map(|e| e.name).collect();
+    let mut names: Vec<_> = all.filter(|e| e.family.is_none_or(|f| f == family)).map(|e| e.name).collect();
     names.sort_unstable();
     names
 }

@@ -40,7 +40,10 @@ fn rate(text: &str, parts: u64) -> Result<(u64, u64), Option<Fault>> {
         n => n as u64,
     };
     match parts * unit_s / amount {
-        0 => Err(Some((format!("Rate too fast \"{text}\"\n"), "a smaller number, or a longer unit".to_owned()))),
+        0 => Err(Some((
+            format!("Rate too fast \"{text}\"\n"),
+            "a smaller number, or a longer unit".to_owned(),
+        ))),
         period => Ok((period, unit_s)),
     }
 }
@@ -82,7 +85,10 @@ fn check_statistic(seen: &Seen, _: &Head) -> Result<(), Fault> {
         return fault("--probability must be specified when using random mode", "e.g. --probability 0.5");
     }
     if !random && !seen.has("every") && !seen.has("packet") {
-        return fault("--every and --packet must be specified when using nth mode", "e.g. --every 2 --packet 0");
+        return fault(
+            "--every and --packet must be specified when using nth mode",
+            "e.g. --every 2 --packet 0",
+        );
     }
     let every = seen.int("every").unwrap_or(0).saturating_sub(1);
     if !random && seen.int("packet").unwrap_or(0) > every {
@@ -170,13 +176,15 @@ fn hash_burst(text: &str) -> Option<u64> {
 /// Bits: 1 dstip, 2 dstport, 4 srcip, 8 srcport.
 fn hash_mode(text: &str) -> Option<u8> {
     text.split([',', '|']).filter(|t| !t.is_empty()).try_fold(0, |bits, word| {
-        Some(bits | match word {
-            "dstip" => 1,
-            "dstport" => 2,
-            "srcip" => 4,
-            "srcport" => 8,
-            _ => return None,
-        })
+        Some(
+            bits | match word {
+                "dstip" => 1,
+                "dstport" => 2,
+                "srcip" => 4,
+                "srcport" => 8,
+                _ => return None,
+            },
+        )
     })
 }
 
@@ -239,7 +247,8 @@ fn bytes_text(cost: u64, burst: u64, prefix: &str) -> (String, u64) {
 fn hashlimit(seen: &Seen, head: &Head) -> Match {
     let rate = seen_rate(seen).unwrap_or(HashRate::Packets(1_000_000, 1));
     let given_burst = seen.find("hashlimit-burst").and_then(|g| hash_burst(&g.text));
-    let above = seen.has("hashlimit-above") != (seen.inverted("hashlimit-above") || seen.inverted("hashlimit-upto"));
+    let above =
+        seen.has("hashlimit-above") != (seen.inverted("hashlimit-above") || seen.inverted("hashlimit-upto"));
     let rate_match = seen.has("hashlimit-rate-match");
     let mut interval = atoi(seen.text("hashlimit-rate-interval")).max(0) as u64;
     let (mut avg, unit) = match rate {
@@ -427,10 +436,9 @@ fn monthdays(text: &str) -> Result<u32, Fault> {
 fn read_time(given: &Given, _: &Head) -> Result<(), Fault> {
     let text = given.text.as_str();
     match given.id {
-        "datestart" | "datestop" if date(text).is_none() => fault(
-            format!("Invalid date \"{text}\" specified. Should be YYYY[-MM[-DD[Thh[:mm[:ss]]]]]"),
-            "",
-        ),
+        "datestart" | "datestop" if date(text).is_none() => {
+            fault(format!("Invalid date \"{text}\" specified. Should be YYYY[-MM[-DD[Thh[:mm[:ss]]]]]"), "")
+        }
         "timestart" | "timestop" => match minutes(text) {
             Ok(_) => Ok(()),
             Err(bad) => fault(

@@ -26,12 +26,14 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
         .reads(|g, h| icmp_type(&g.text, h).map(drop)),
     ext("length", &[opt("length", Kind::Range(65_535)).must().inv()], length).reads(read_length),
     ext("mark", &[opt("mark", Kind::Mark).must().inv()], mark),
-    ext("pkttype", &[opt("pkt-type", Kind::Text(0, 0)).must().inv()], pkttype).reads(|g, _| {
-        match packet_type(&g.text) {
+    ext("pkttype", &[opt("pkt-type", Kind::Text(0, 0)).must().inv()], pkttype).reads(
+        |g, _| match packet_type(&g.text) {
             Some(_) => Ok(()),
-            None => fault(format!("Bad packet type '{}'", g.text), "unicast, broadcast, multicast, otherhost"),
-        }
-    }),
+            None => {
+                fault(format!("Bad packet type '{}'", g.text), "unicast, broadcast, multicast, otherhost")
+            }
+        },
+    ),
     ext("realm", &[opt("realm", Kind::Text(0, 0)).must().inv()], realm).only(Family::Ip).reads(|g, _| {
         match realm_value(&g.text) {
             Some(_) => Ok(()),
@@ -238,10 +240,7 @@ fn packet_type(name: &str) -> Option<u8> {
 }
 
 fn pkttype(seen: &Seen, _: &Head) -> Match {
-    Match::Pkttype {
-        ty: packet_type(seen.text("pkt-type")).unwrap_or(0),
-        invert: seen.inverted("pkt-type"),
-    }
+    Match::Pkttype { ty: packet_type(seen.text("pkt-type")).unwrap_or(0), invert: seen.inverted("pkt-type") }
 }
 
 fn realm_value(text: &str) -> Option<(u64, u64)> {

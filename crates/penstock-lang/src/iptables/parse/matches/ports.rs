@@ -1,8 +1,8 @@
-//! `tcp`, `udp`, `multiport`.
+//! `tcp`, `udp`, `sctp`, `multiport`.
 
 use super::super::option::{Fault, Given, Kind, Opt, Seen, Value, fault, number, opt, port};
 use super::{Ext, Head, ext};
-use crate::iptables::{Match, PortKind, PortMatch, Ports, TcpMatch};
+use crate::iptables::{Match, Plain, PortKind, PortMatch, Ports, TcpMatch};
 
 pub(super) const MATCHES: &[Ext<Match>] = &[
     ext("multiport", MULTIPORT, multiport).reads(read_multiport).checks(|seen, head| {
@@ -11,6 +11,7 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
         }
         if head.old { ports_have_protocol(head) } else { Ok(()) }
     }),
+    ext("sctp", SCTP, sctp).reads(|given, _| ports(&given.text).map(drop)),
     ext("tcp", TCP, tcp).reads(read_tcp),
     ext("udp", UDP, udp),
 ];
@@ -121,6 +122,27 @@ fn udp(seen: &Seen, _: &Head) -> Match {
     Match::Udp(udp_ports(seen, "source-port"), udp_ports(seen, "destination-port"))
 }
 
+const SCTP: &[Opt] = &[
+    opt("source-port", Kind::Text(0, 0)).inv(),
+    opt("sport", Kind::Text(0, 0)).id("source-port").inv(),
+    opt("destination-port", Kind::Text(0, 0)).inv(),
+    opt("dport", Kind::Text(0, 0)).id("destination-port").inv(),
+];
+
+fn sctp(seen: &Seen, _: &Head) -> Match {
+    let (mut save, mut list) = (String::new(), String::from("sctp"));
+    for (id, option, shown) in [("source-port", "--sport", "spt"), ("destination-port", "--dport", "dpt")] {
+        let PortMatch { ports: Ports { from, to }, invert } = tcp_ports(seen, id);
+        if seen.has(id) {
+            let range = if from == to { from.to_string() } else { format!("{from}:{to}") };
+            let (not, many) = (if invert { " !" } else { "" }, if from == to { "" } else { "s" });
+            save.push_str(&format!("{not} {option} {range}"));
+            list.push_str(&format!(" {shown}{many}:{}{range}", not.trim_start()));
+        }
+    }
+    Match::Plain(Plain { name: "sctp".to_owned(), save, numeric: list.clone(), list })
+}
+
 const ANY: &[&str] = &["source-ports", "destination-ports", "ports"];
 const MULTIPORT: &[Opt] = &[
     opt("source-ports", Kind::Text(0, 0)).excl(ANY).inv(),
@@ -134,10 +156,7 @@ fn ports_have_protocol(head: &Head) -> Result<(), Fault> {
     let help = "ports belong to a protocol: -p tcp or -p udp before -m multiport";
     match head.protocol {
         Some((6 | 17 | 33 | 132 | 136, false)) => Ok(()),
-        None => fault(
-            "multiport needs `-p tcp', `-p udp', `-p udplite', `-p sctp' or `-p dccp'",
-            help,
-        ),
+        None => fault("multiport needs `-p tcp', `-p udp', `-p udplite', `-p sctp' or `-p dccp'", help),
         Some(_) => fault("multiport only works with TCP, UDP, UDPLITE, SCTP and DCCP", help),
     }
 }

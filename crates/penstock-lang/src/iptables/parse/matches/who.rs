@@ -28,19 +28,20 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
         true => fault("PHYSDEV: no physdev option specified", "e.g. --physdev-in eth0"),
         false => Ok(()),
     }),
-    ext("set", SET, |_, _| Match::Comment(String::new())).reads(|given, _| {
-        let name = given.text.split(' ').next().unwrap_or("");
-        fault(
-            format!("Set {name} doesn't exist.\n"),
-            "there are no ipsets on this machine: write one rule for each address, or -m iprange",
-        )
-    })
-    .checks(|_, _| {
-        fault(
-            "You must specify `--match-set' with proper arguments",
-            "there are no ipsets on this machine",
-        )
-    }),
+    ext("set", SET, |_, _| Match::Comment(String::new()))
+        .reads(|given, _| {
+            let name = given.text.split(' ').next().unwrap_or("");
+            fault(
+                format!("Set {name} doesn't exist.\n"),
+                "there are no ipsets on this machine: write one rule for each address, or -m iprange",
+            )
+        })
+        .checks(|_, _| {
+            fault(
+                "You must specify `--match-set' with proper arguments",
+                "there are no ipsets on this machine",
+            )
+        }),
 ];
 
 const SET: &[Opt] = &[opt("match-set", Kind::Text(0, 0)).inv()];
@@ -180,9 +181,9 @@ fn read_owner(given: &Given, _: &Head) -> Result<(), Fault> {
 }
 
 fn check_owner(seen: &Seen, _: &Head) -> Result<(), Fault> {
-    if seen.has("suppl-groups") && !seen.has("gid-owner") {
-        let message =
-            "owner: Bad value for \"--suppl-groups\" option: \"you need to use --gid-owner first\"";
+    let at = |id: &str| seen.0.iter().position(|g| g.id == id);
+    if at("suppl-groups").is_some_and(|s| at("gid-owner").is_none_or(|g| g > s)) {
+        let message = "owner: Bad value for \"--suppl-groups\" option: \"you need to use --gid-owner first\"";
         return fault(message, "");
     }
     match seen.0.is_empty() {

@@ -28,20 +28,23 @@ pub(super) const TARGETS: &[Ext<Target>] = &[
             false => Ok(()),
         }
     }),
-    ext("TCPMSS", TCPMSS, tcpmss).reads(|given, head| {
-        let most = if head.family == Family::Ip { 65_515 } else { 65_495 };
-        match given.value {
-            super::super::option::Value::Int(n) if n > most => fault(
-                format!("TCPMSS: bad value for option \"--set-mss\", or out of range (0-{most}).\n"),
-                "bytes",
-            ),
-            _ => Ok(()),
-        }
-    })
-    .checks(|seen, _| match seen.0.is_empty() {
-        true => fault("TCPMSS target: At least one parameter is required", "--clamp-mss-to-pmtu or --set-mss"),
-        false => Ok(()),
-    }),
+    ext("TCPMSS", TCPMSS, tcpmss)
+        .reads(|given, head| {
+            let most = if head.family == Family::Ip { 65_515 } else { 65_495 };
+            match given.value {
+                super::super::option::Value::Int(n) if n > most => fault(
+                    format!("TCPMSS: bad value for option \"--set-mss\", or out of range (0-{most}).\n"),
+                    "bytes",
+                ),
+                _ => Ok(()),
+            }
+        })
+        .checks(|seen, _| match seen.0.is_empty() {
+            true => {
+                fault("TCPMSS target: At least one parameter is required", "--clamp-mss-to-pmtu or --set-mss")
+            }
+            false => Ok(()),
+        }),
     ext("TOS", TOS, tos).checks(|seen, head| match (seen.0.is_empty(), head.old) {
         (false, _) => Ok(()),
         (true, true) => fault("TOS: The --set-tos parameter is required", "e.g. --set-tos 0x10"),
@@ -118,11 +121,11 @@ fn ecn(seen: &Seen, _: &Head) -> Target {
     }
 }
 
-const TCPMSS: &[Opt] =
-    &[opt("set-mss", Kind::Int(0, 65_535)), opt("clamp-mss-to-pmtu", Kind::None)];
+const TCPMSS: &[Opt] = &[opt("set-mss", Kind::Int(0, 65_535)), opt("clamp-mss-to-pmtu", Kind::None)];
 
 fn tcpmss(seen: &Seen, _: &Head) -> Target {
-    let clamp = seen.0.last().is_some_and(|g| g.id == "clamp-mss-to-pmtu") || seen.int("set-mss") == Some(65_535);
+    let clamp =
+        seen.0.last().is_some_and(|g| g.id == "clamp-mss-to-pmtu") || seen.int("set-mss") == Some(65_535);
     let (save, list) = match seen.int("set-mss").filter(|_| !clamp) {
         Some(mss) => (format!(" --set-mss {mss}"), format!("TCPMSS set {mss}")),
         None => (" --clamp-mss-to-pmtu".to_owned(), "TCPMSS clamp to PMTU".to_owned()),

@@ -21,7 +21,9 @@ pub(super) const TARGETS: &[Ext<Target>] = &[
     }),
     ext("CONNMARK", CONNMARK, connmark).checks(|seen, _| match seen.0.iter().any(|g| OPS.contains(&g.id)) {
         true => Ok(()),
-        false => fault("CONNMARK target: No operation specified", "--set-mark, --save-mark or --restore-mark"),
+        false => {
+            fault("CONNMARK target: No operation specified", "--set-mark, --save-mark or --restore-mark")
+        }
     }),
     ext("MARK", MARK, mark).checks(|seen, head| match (seen.0.is_empty(), head.old) {
         (false, _) => Ok(()),
@@ -59,7 +61,6 @@ fn class(text: &str, old: bool) -> Option<Handle> {
     u32::from_str_radix(major.strip_prefix("0x").unwrap_or(major), 16).ok()?;
     Some(Handle(leading(major)? << 16 | leading(minor)? & 0xffff))
 }
-
 
 /// Value and mask of the operations MARK and CONNMARK share.
 fn operation(seen: &Seen) -> Option<(u32, u32)> {

@@ -25,8 +25,7 @@ pub(super) fn find(name: &str, family: Family) -> Option<&'static Ext<Target>> {
 /// All there are, by name.
 pub(super) fn names(family: Family) -> Vec<&'static str> {
     let all = TABLES.iter().flat_map(|t| t.iter());
-    let mut names: Vec<_> =
-        all.filter(|e| e.family.is_none_or(|f| f == family)).map(|e| e.name).collect();
+    let mut names: Vec<_> = all.filter(|e| e.family.is_none_or(|f| f == family)).map(|e| e.name).collect();
     names.sort_unstable();
     names
 }

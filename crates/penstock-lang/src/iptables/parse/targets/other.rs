@@ -177,18 +177,8 @@ const CT: &[Opt] = &[
     opt("zone-reply", Kind::Text(0, 0)),
     opt("zone", Kind::Text(0, 0)),
 ];
-const EVENTS: [&str; 10] = [
-    "new",
-    "related",
-    "destroy",
-    "reply",
-    "assured",
-    "protoinfo",
-    "helper",
-    "mark",
-    "natseqinfo",
-    "secmark",
-];
+const EVENTS: [&str; 10] =
+    ["new", "related", "destroy", "reply", "assured", "protoinfo", "helper", "mark", "natseqinfo", "secmark"];
 
 fn read_ct(given: &Given, _: &Head) -> Result<(), Fault> {
     let text = given.text.as_str();
@@ -226,7 +216,8 @@ fn ct(seen: &Seen, _: &Head) -> Target {
         }
         for (id, known) in [("ctevents", &EVENTS[..]), ("expevents", &EVENTS[..1])] {
             if let Some(g) = seen.find(id) {
-                let names: Vec<&str> = known.iter().filter(|e| g.text.split(',').any(|x| x == **e)).copied().collect();
+                let names: Vec<&str> =
+                    known.iter().filter(|e| g.text.split(',').any(|x| x == **e)).copied().collect();
                 let _ = write!(out, " {pre}{id} {}", names.join(","));
             }
         }

@@ -1,0 +1,130 @@
+//! `iptables`, `ip6tables`, `-save`, `-restore` and `nft` as programs.
+
+use super::{Files, Ran};
+use crate::{Host, Output};
+use penstock_lang::iptables::restore::{restore_options, save_options};
+use penstock_lang::iptables::{self, Failure, Family};
+use penstock_lang::token::Line;
+use penstock_model::Time;
+
+/// Which of the programs a name is: the family and what follows the family's name. The legacy and the nf_tables variants
+/// are one.
+pub(super) fn program(name: &str) -> Option<(Family, &str)> {
+    let (family, rest) = match name.strip_prefix("ip6tables") {
+        Some(rest) => (Family::Ip6, rest),
+        None => (Family::Ip, name.strip_prefix("iptables")?),
+    };
+    let rest = rest.strip_prefix("-legacy").or(rest.strip_prefix("-nft")).unwrap_or(rest);
+    matches!(rest, "" | "-save" | "-restore").then_some((family, rest))
+}
+
+fn failed(f: &Failure, line: &Line) -> Ran {
+    Output::fail(f.stderr.clone(), f.exit, &f.help).at_word(line, f.word)
+}
+
+impl Host {
+    /// What of the packet filter's rules is kept and shown and does nothing to packets here, in sentences.
+    pub fn unsimulated_rules(&self) -> Vec<String> {
+        self.netfilter.unsimulated()
+    }
+
+    /// The mark of the connection a packet belongs to; `None` where connections are not tracked or it has none.
+    pub fn connection_mark(&self, packet: &penstock_packet::Skb, now: Time) -> Option<u32> {
+        self.netfilter.connection_mark(packet, now)
+    }
+
+    pub(super) fn packet_filter(
+        &mut self,
+        (family, what): (Family, &str),
+        line: &Line,
+        files: &mut dyn Files,
+        now: Time,
+    ) -> Ran {
+        match what {
+            "-save" => self.iptables_save(family, line, now),
+            "-restore" => self.iptables_restore(family, line, files),
+            _ => {
+                let run = iptables::parse(&line.words, self.kernel)
+                    .and_then(|c| Ok((self.netfilter.execute(&c)?, c.warnings)));
+                match run {
+                    Ok((stdout, stderr)) => Output { stdout, stderr, ..Output::default() },
+                    Err(f) => failed(&f, line),
+                }
+            }
+        }
+    }
+
+    fn iptables_save(&mut self, family: Family, line: &Line, now: Time) -> Ran {
+        let options = match save_options(&line.words, family) {
+            Ok(options) => options,
+            Err(f) => return failed(&f, line),
+        };
+        if options.file.is_some() {
+            let stderr = "Failed to open file, error: Read-only file system\n".to_owned();
+            return Output::fail(stderr, 1, "write to standard output");
+        }
+        match self.netfilter.save(&options, (family, self.kernel), now) {
+            Ok(stdout) => Output::say(stdout),
+            Err(f) => failed(&f, line),
+        }
+    }
+
+    fn iptables_restore(&mut self, family: Family, line: &Line, files: &mut dyn Files) -> Ran {
+        let options = match restore_options(&line.words, family) {
+            Ok(options) => options,
+            Err(f) => return failed(&f, line),
+        };
+        let name = format!("{}-restore", family.program());
+        if options.version {
+            let version = match self.kernel {
+                penstock_model::Kernel::V2_6_35 => "1.4.4",
+                penstock_model::Kernel::V6_12 => "1.8.9 (legacy)",
+            };
+            return Output::say(format!("{name} v{version}\n"));
+        }
+        if options.help {
+            let usage = format!("Usage: {name} [-c] [-v] [-V] [-t] [-h] [-n] [-T table] [file]\n");
+            return Output { stderr: usage, ..Output::default() };
+        }
+        let path = options.file.as_deref().unwrap_or("-");
+        let text = match files.read(path) {
+            Ok(text) => text,
+            Err(why) => return Output::fail(format!("Can't open {path}: {why}\n"), 1, ""),
+        };
+        let (stdout, done) = self.netfilter.restore(&text, &options, (family, self.kernel));
+        match done {
+            Ok(()) => Output::say(stdout),
+            Err(f) => Output { stdout, ..failed(&f, line) },
+        }
+    }
+
+    pub(super) fn nft(&mut self, line: &Line, files: &mut dyn Files) -> Ran {
+        let words: Vec<&str> = line.words.iter().skip(1).map(|w| w.text.as_str()).collect();
+        let options = match penstock_lang::nft::options(&words) {
+            Ok(options) => options,
+            Err(stderr) => return Output::fail(stderr, 1, "nft [-anSyjce] COMMAND, or nft -f FILE"),
+        };
+        if let Some(text) = options.say {
+            return Output::say(text);
+        }
+        let (text, source) = match &options.file {
+            None => (options.command.clone(), None),
+            Some(path) => {
+                let name = if path == "-" { "/dev/stdin" } else { path.as_str() };
+                match files.read(path) {
+                    Ok(text) => (text, Some(name.to_owned())),
+                    Err(why) => {
+                        let stderr =
+                            format!("internal:0:0-0: Error: Could not open file \"{path}\": {why}\n");
+                        return Output::fail(stderr, 1, "");
+                    }
+                }
+            }
+        };
+        let exists: Vec<String> = self.devices.iter().map(|d| d.name.clone()).collect();
+        match self.netfilter.run_nft(&text, source.as_deref(), &options, &exists) {
+            Ok(stdout) => Output::say(stdout),
+            Err(fault) => Output::fail(fault.print(&text, source.as_deref()), 1, &fault.help),
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! A packet's way through a chain of nft.
+
+use super::super::Fate;
+use super::super::eval::{Ip, Way, limit, packet_type, ports, set_tos, set_ttl};
+use super::super::state::Memory;
+use super::{Ruleset, TableState};
+use penstock_lang::iptables::extension::state;
+use penstock_lang::nft::{Compare, Data, Expr, Limit, Op, Set, Statement, Verdict, value};
+use penstock_packet::{L3, L4, Skb};
+
+/// Chains within chains (`NFT_JUMP_STACK_SIZE`).
+const DEPTH: usize = 16;
+
+/// What an expression gives: a number, or a device's name.
+#[derive(Clone, PartialEq, Eq)]
+enum Seen {
+    Number(u128),
+    Name(String),
+}
+
+/// What became of a rule.
+enum Step {
+    Next,
+    Verdict(Verdict),
+    Fate(Fate),
+}
+
+impl Ruleset {
+    /// Takes a packet through a base chain.
+    pub(in crate::netfilter) fn run(
+        &mut self,
+        table: u32,
+        chain: u32,
+        skb: &mut Skb,
+        way: &mut Way<'_>,
+    ) -> Fate {
+        let Some(state) = self.tables.get_mut(table as usize) else { return Fate::Accept };
+        let entry = chain as usize;
+        // Chains that translate addresses see a connection's first packet alone.
+        let base = state.chains[entry].base.as_ref();
+        if base.is_some_and(|b| b.ty == "nat") && way.known(skb).state != state::NEW {
+            return Fate::Accept;
+        }
+        let policy = if base.is_some_and(|b| b.drop) { Fate::Drop } else { Fate::Accept };
+        let mut back: Vec<(usize, usize)> = Vec::new();
+        let (mut chain, mut at) = (entry, 0);
+        loop {
+            if at >= state.chains[chain].rules.len() {
+                match back.pop() {
+                    Some(place) => (chain, at) = place,
+                    None => return policy,
+                }
+                continue;
+            }
+            let step = state.rule(chain, at, skb, way);
+            at += 1;
+            match step {
+                Step::Next | Step::Verdict(Verdict::Continue) => {}
+                Step::Fate(fate) => return fate,
+                Step::Verdict(Verdict::Accept) => return Fate::Accept,
+                Step::Verdict(Verdict::Drop) => return Fate::Drop,
+                Step::Verdict(Verdict::Return) => at = usize::MAX,
+                Step::Verdict(Verdict::Jump(name)) => {
+                    if back.len() >= DEPTH {
+                        return Fate::Drop;
+                    }
+                    if let Some(to) = state.chain(&name) {
+                        back.push((chain, at));
+                        (chain, at) = (to, 0);
+                    }
+                }
+                Step::Verdict(Verdict::Goto(name)) => {
+                    if let Some(to) = state.chain(&name) {
+                        (chain, at) = (to, 0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl TableState {
+    /// One rule's statements, as far as they hold.
+    fn rule(&mut self, chain: usize, at: usize, skb: &mut Skb, way: &mut Way<'_>) -> Step {
+        let mut state = std::mem::take(&mut self.chains[chain].rules[at].rule.statements);
+        let mut memory = std::mem::take(&mut self.chains[chain].rules[at].memory);
+        let mut step = Step::Next;
+        for (i, statement) in state.iter_mut().enumerate() {
+            let mut none = Memory::default();
+            let mem = memory.get_mut(i).unwrap_or(&mut none);
+            match self.statement(statement, mem, skb, way) {
+                Some(Step::Next) => {}
+                Some(other) => {
+                    step = other;
+                    break;
+                }
+                None => break,
+            }
+        }
+        let slot = &mut self.chains[chain].rules[at];
+        slot.rule.statements = state;
+        slot.memory = memory;
+        step
+    }
+
+    /// `None` where the rule goes no further.
+    fn statement(
+        &self,
+        s: &mut Statement,
+        mem: &mut Memory,
+        skb: &mut Skb,
+        way: &mut Way<'_>,
+    ) -> Option<Step> {
+        match s {
+            Statement::Match(left, how, right) => {
+                let seen = self.look(left, mem, skb, way)?;
+                self.holds(&seen, *how, right).then_some(Step::Next)
+            }
+            Statement::Set(left, right) => {
+                let seen = self.look(right, mem, skb, way)?;
+                if let [Seen::Number(n)] = seen[..] {
+                    put(left, n, skb, way);
+                }
+                Some(Step::Next)
+            }
+            Statement::Counter(packets, bytes) => {
+                *packets += 1;
+                *bytes += u64::from(skb.network_len());
+                Some(Step::Next)
+            }
+            Statement::Limit(l) => within(l, mem, skb, way).then_some(Step::Next),
+            Statement::Verdict(v) => Some(Step::Verdict(v.clone())),
+            Statement::Vmap(key, map) => {
+                let seen = self.look(key, mem, skb, way)?;
+                match self.mapped(&seen, map) {
+                    Some(Data::Verdict(v)) => Some(Step::Verdict(v.clone())),
+                    // What is not in the map goes on in the rule.
+                    _ => Some(Step::Next),
+                }
+            }
+            Statement::Reject(_, code) => Some(Step::Fate(Fate::Reject(*code))),
+            Statement::Notrack => {
+                way.untracked = true;
+                Some(Step::Next)
+            }
+            // Addresses are not translated, but it is the chain's last word.
+            Statement::Nat(_) => Some(Step::Verdict(Verdict::Accept)),
+            Statement::Log(_) | Statement::Other(_) => Some(Step::Next),
+        }
+    }
+
+    /// What an expression gives, a part for each of a joined one.
+    fn look(&self, e: &Expr, mem: &mut Memory, skb: &Skb, way: &mut Way<'_>) -> Option<Vec<Seen>> {
+        let number = |n: u128| Some(vec![Seen::Number(n)]);
+        match e {
+            Expr::Meta(key) => meta(key, skb, way).map(|s| vec![s]),
+            Expr::Ct(key, reply) => number(ct(key, *reply, skb, way)?),
+            Expr::Field(header, field) => number(header_field(header, field, skb)?),
+            Expr::Numgen { random: true, modulus, offset } => {
+                number(u128::from(way.dice.0.next_u32() % modulus + offset))
+            }
+            Expr::Numgen { modulus, offset, .. } => {
+                let n = mem.count;
+                mem.count = (n + 1) % modulus;
+                number(u128::from(n + offset))
+            }
+            Expr::Value(v, _) | Expr::Flags(v, _, _) => number(*v),
+            Expr::Name(name) => Some(vec![Seen::Name(name.clone())]),
+            Expr::Op(op, a, b) => {
+                let (a, b) = (self.look(a, mem, skb, way)?, self.look(b, mem, skb, way)?);
+                let ([Seen::Number(a)], [Seen::Number(b)]) = (&a[..], &b[..]) else { return None };
+                number(match op {
+                    Op::And => a & b,
+                    Op::Or => a | b,
+                    Op::Xor => a ^ b,
+                    Op::Left => a.checked_shl(*b as u32).unwrap_or(0) & 0xffff_ffff,
+                    Op::Right => a.checked_shr(*b as u32).unwrap_or(0),
+                })
+            }
+            Expr::Map(key, map) => {
+                let seen = self.look(key, mem, skb, way)?;
+                match self.mapped(&seen, map)? {
+                    Data::Value(v) => self.look(v, mem, skb, way),
+                    Data::Verdict(_) => None,
+                }
+            }
+            Expr::Concat(all) => {
+                let mut parts = Vec::new();
+                for e in all {
+                    parts.extend(self.look(e, mem, skb, way)?);
+                }
+                Some(parts)
+            }
+            Expr::Range(..) | Expr::Prefix(..) | Expr::Set(_) | Expr::Named(..) => None,
+        }
+    }
+
+    fn set_of<'a>(&'a self, e: &'a Expr) -> Option<&'a Set> {
+        match e {
+            Expr::Set(s) => Some(s),
+            Expr::Named(name, _) => self.set(name),
+            _ => None,
+        }
+    }
+
+    fn mapped<'a>(&'a self, seen: &[Seen], map: &'a Expr) -> Option<&'a Data> {
+        self.set_of(map)?.elements.iter().find(|e| is_key(seen, &e.key))?.data.as_ref()
+    }
+
+    fn holds(&self, seen: &[Seen], how: Compare, right: &Expr) -> bool {
+        if let Some(set) = self.set_of(right) {
+            let within = set.elements.iter().any(|e| is_key(seen, &e.key));
+            return within != (how == Compare::Not);
+        }
+        let ordered = |f: fn(&u128, &u128) -> bool| match (seen, right) {
+            ([Seen::Number(n)], Expr::Value(v, _)) => f(n, v),
+            _ => false,
+        };
+        match how {
+            Compare::Less => ordered(u128::lt),
+            Compare::Greater => ordered(u128::gt),
+            Compare::AtMost => ordered(u128::le),
+            Compare::AtLeast => ordered(u128::ge),
+            Compare::Not => match (seen, right) {
+                // None of the flags.
+                ([Seen::Number(n)], Expr::Flags(v, None, _)) => n & v == 0,
+                _ => !is_key(seen, right),
+            },
+            Compare::Equal => match (seen, right) {
+                ([Seen::Number(n)], Expr::Flags(v, None, _)) => n == v,
+                _ => is_key(seen, right),
+            },
+            Compare::Is => match (seen, right) {
+                // Any of the flags.
+                ([Seen::Number(n)], Expr::Flags(v, None, _)) => n & v != 0,
+                _ => is_key(seen, right),
+            },
+        }
+    }
+}
+
+/// Whether what is seen is this value, or within it.
+fn is_key(seen: &[Seen], key: &Expr) -> bool {
+    match (seen, key) {
+        (parts, Expr::Concat(keys)) => {
+            parts.len() == keys.len()
+                && parts.iter().zip(keys).all(|(part, key)| is_key(std::slice::from_ref(part), key))
+        }
+        ([Seen::Number(n)], Expr::Flags(v, Some(mask), _)) => n & mask == *v,
+        ([Seen::Number(n)], key) => {
+            let (first, last) = value::bounds(key);
+            (first..=last).contains(n)
+        }
+        ([Seen::Name(name)], Expr::Name(wanted)) => match wanted.strip_suffix('*') {
+            Some(head) => name.starts_with(head),
+            None => name == wanted,
+        },
+        _ => false,
+    }
+}
+
+fn within(l: &Limit, mem: &mut Memory, skb: &Skb, way: &Way<'_>) -> bool {
+    let conform = match l.bytes {
+        false => {
+            // In ten thousandths of a second, as the other limit counts.
+            let period = (u64::from(l.per_s) * 10_000 / l.rate.max(1)).max(1);
+            limit(mem, u32::try_from(period).unwrap_or(u32::MAX), l.burst.max(1) as u32, way.now)
+        }
+        true => {
+            let ns = i128::from(l.per_s) * 1_000_000_000;
+            let cost = (i128::from(skb.network_len()) * ns / i128::from(l.rate.max(1))) as i64;
+            let cap = (ns * i128::from(l.rate + l.burst) / i128::from(l.rate.max(1))) as i64;
+            if !mem.started {
+                *mem = Memory { credit: cap, previous: way.now, started: true, count: 0 };
+            }
+            mem.credit = mem.credit.saturating_add((way.now - mem.previous).as_ns()).min(cap);
+            mem.previous = way.now;
+            let enough = mem.credit >= cost;
+            mem.credit -= if enough { cost } else { 0 };
+            enough
+        }
+    };
+    conform != l.over
+}
+
+fn meta(key: &str, skb: &Skb, way: &Way<'_>) -> Option<Seen> {
+    let number = |n: u128| Some(Seen::Number(n));
+    match key {
+        "mark" => number(skb.mark.into()),
+        "priority" => number(skb.priority.into()),
+        "length" => number(skb.network_len().into()),
+        "protocol" => number(skb.protocol().into()),
+        "iifname" | "iif" => Some(Seen::Name(way.devices.input.to_owned())),
+        "oifname" | "oif" => Some(Seen::Name(way.devices.output.to_owned())),
+        "nfproto" => match skb.l3 {
+            L3::Ipv4(_) => number(2),
+            L3::Ipv6(_) => number(10),
+            _ => None,
+        },
+        "l4proto" => number(Ip::of(skb)?.protocol.into()),
+        "pkttype" => number(packet_type(skb).into()),
+        // One processor.
+        "cpu" => number(0),
+        "nftrace" => number(0),
+        _ => None,
+    }
+}
+
+fn ct(key: &str, reply: Option<bool>, skb: &Skb, way: &mut Way<'_>) -> Option<u128> {
+    let known = way.known(skb);
+    if key == "state" {
+        // nft's bits: invalid 1, established 2, related 4, new 8, untracked 64.
+        return Some(match known.state {
+            state::INVALID => 1,
+            state::ESTABLISHED => 2,
+            state::RELATED => 4,
+            state::NEW => 8,
+            _ => 64,
+        });
+    }
+    let c = way.tracking.get(known.id)?;
+    let of = |counts: [u64; 2]| match reply {
+        Some(reply) => u128::from(counts[usize::from(reply)]),
+        None => u128::from(counts[0]) + u128::from(counts[1]),
+    };
+    let turned = reply == Some(true);
+    let o = c.original;
+    Some(match key {
+        "mark" => c.mark.into(),
+        "direction" => u128::from(known.reply),
+        "bytes" => of(c.bytes),
+        "packets" => of(c.packets),
+        "avgpkt" => of(c.bytes).checked_div(of(c.packets)).unwrap_or(0),
+        "protocol" => o.protocol.into(),
+        "saddr" => {
+            if turned {
+                o.dst
+            } else {
+                o.src
+            }
+        }
+        "daddr" => {
+            if turned {
+                o.src
+            } else {
+                o.dst
+            }
+        }
+        "proto-src" => if turned { o.dport } else { o.sport }.into(),
+        "proto-dst" => if turned { o.sport } else { o.dport }.into(),
+        _ => return None,
+    })
+}
+
+fn header_field(header: &str, field: &str, skb: &Skb) -> Option<u128> {
+    let mac = |m: [u8; 6]| m.into_iter().fold(0u128, |all, b| all << 8 | u128::from(b));
+    let ip = Ip::of(skb);
+    Some(match (header, field) {
+        ("ether", "saddr") => mac(skb.eth.0),
+        ("ether", "daddr") => mac(skb.eth.1),
+        ("ether", _) => skb.protocol().into(),
+        ("ip", _) if !matches!(skb.l3, L3::Ipv4(_)) => return None,
+        ("ip6", _) if !matches!(skb.l3, L3::Ipv6(_)) => return None,
+        ("ip" | "ip6", "saddr") => ip?.src,
+        ("ip" | "ip6", "daddr") => ip?.dst,
+        ("ip", "protocol") | ("ip6", "nexthdr") => ip?.protocol.into(),
+        ("ip" | "ip6", "dscp") => u128::from(ip?.tos >> 2),
+        ("ip" | "ip6", "ecn") => u128::from(ip?.tos & 3),
+        ("ip", "ttl") | ("ip6", "hoplimit") => ip?.ttl.into(),
+        ("ip", "length") => skb.network_len().into(),
+        ("ip6", "length") => u128::from(skb.network_len().saturating_sub(40)),
+        ("ip", "version") => 4,
+        ("ip6", "version") => 6,
+        ("ip", "id") => match skb.l3 {
+            L3::Ipv4(h) => h.id.into(),
+            _ => return None,
+        },
+        ("ip", "frag-off") => match skb.l3 {
+            L3::Ipv4(h) => h.frag_off.into(),
+            _ => return None,
+        },
+        ("ip6", "flowlabel") => match skb.l3 {
+            L3::Ipv6(h) => h.flow_label.into(),
+            _ => return None,
+        },
+        ("tcp", _) => {
+            let L4::Tcp(t) = skb.l4 else { return None };
+            match field {
+                "sport" => t.sport.into(),
+                "dport" => t.dport.into(),
+                "flags" => t.flags.0.into(),
+                "sequence" => t.seq.into(),
+                "ackseq" => t.ack.into(),
+                "window" => t.window.into(),
+                _ => return None,
+            }
+        }
+        ("udp", _) => {
+            let L4::Udp(u) = skb.l4 else { return None };
+            match field {
+                "sport" => u.sport.into(),
+                "dport" => u.dport.into(),
+                _ => u128::from(skb.network_len().saturating_sub(20)),
+            }
+        }
+        ("th", "sport") => ports(skb)?.0.into(),
+        ("th", "dport") => ports(skb)?.1.into(),
+        ("icmp" | "icmpv6", field) => {
+            let L4::Icmp(i) = skb.l4 else { return None };
+            let wanted = if header == "icmp" { 1 } else { 58 };
+            if ip?.protocol != wanted {
+                return None;
+            }
+            if field == "type" { i.ty.into() } else { i.code.into() }
+        }
+        _ => return None,
+    })
+}
+
+/// Changes what can be changed.
+fn put(left: &Expr, n: u128, skb: &mut Skb, way: &mut Way<'_>) {
+    match left {
+        Expr::Meta("mark") => skb.mark = n as u32,
+        Expr::Meta("priority") => skb.priority = n as u32,
+        Expr::Ct("mark", _) => {
+            let id = way.known(skb).id;
+            if let Some(c) = way.tracking.get_mut(id) {
+                c.mark = n as u32;
+            }
+        }
+        Expr::Field("ip", "dscp") if matches!(skb.l3, L3::Ipv4(_)) => {
+            set_tos(skb, |t| t & 3 | (n as u8) << 2)
+        }
+        Expr::Field("ip6", "dscp") if matches!(skb.l3, L3::Ipv6(_)) => {
+            set_tos(skb, |t| t & 3 | (n as u8) << 2)
+        }
+        Expr::Field("ip", "ecn") if matches!(skb.l3, L3::Ipv4(_)) => set_tos(skb, |t| t & !3 | n as u8),
+        Expr::Field("ip6", "ecn") if matches!(skb.l3, L3::Ipv6(_)) => set_tos(skb, |t| t & !3 | n as u8),
+        Expr::Field("ip", "ttl") if matches!(skb.l3, L3::Ipv4(_)) => set_ttl(skb, |_| n as u8),
+        Expr::Field("ip6", "hoplimit") if matches!(skb.l3, L3::Ipv6(_)) => set_ttl(skb, |_| n as u8),
+        _ => {}
+    }
+}

@@ -1,0 +1,209 @@
+//! Statements that only do: `limit`, `log`, `reject`, translation of addresses, TCP options.
+
+use super::data::{Family, Limit, Statement};
+use super::lex::Token;
+use super::parse::{Parsed, Parser};
+use super::statement::Known;
+use super::{Fault, Pos};
+
+impl Parser {
+    /// `rate [over] N[ unit]/time [burst N unit]`.
+    pub(super) fn limit(&mut self) -> Parsed<Statement> {
+        if !self.take_word("rate") {
+            return self.unexpected("rate");
+        }
+        let over = self.take_word("over");
+        if !over {
+            self.take_word("until");
+        }
+        let amount = self.number()?;
+        let (mut bytes, mut rate) = (false, amount);
+        let time = if self.take_sign("/") {
+            let pos = self.pos();
+            match self.next() {
+                Token::Word(w) => (w, pos),
+                _ => {
+                    return Err(Fault::new(
+                        pos,
+                        "syntax error, unexpected newline",
+                        "second, minute, hour, day or week",
+                    ));
+                }
+            }
+        } else if let Token::Word(word) = self.peek().clone()
+            && let Some((unit, time)) = word.split_once('/')
+        {
+            let pos = self.pos();
+            self.next();
+            bytes = true;
+            rate = amount.saturating_mul(size(unit, pos)?);
+            (time.to_owned(), pos)
+        } else {
+            return self.unexpected("/ or string or bytes");
+        };
+        let per_s = match time.0.as_str() {
+            "second" => 1,
+            "minute" => 60,
+            "hour" => 3600,
+            "day" => 86_400,
+            "week" => 604_800,
+            _ => {
+                return Err(Fault::new(
+                    time.1,
+                    "syntax error, unexpected string",
+                    "second, minute, hour, day or week",
+                ));
+            }
+        };
+        let mut burst = if bytes { 0 } else { 5 };
+        if self.take_word("burst") {
+            burst = self.number()?;
+            let pos = self.pos();
+            match self.next() {
+                Token::Word(w) if w == "packets" && !bytes => {}
+                Token::Word(w) if bytes => burst = burst.saturating_mul(size(&w, pos)?),
+                _ => return Err(Fault::new(pos, "syntax error, unexpected string", "packets or bytes")),
+            }
+        }
+        Ok(Statement::Limit(Limit { over, rate, per_s, bytes, burst }))
+    }
+
+    pub(super) fn log(&mut self) -> Parsed<Statement> {
+        let mut out = String::from("log");
+        loop {
+            if self.take_word("prefix") {
+                out.push_str(&format!(" prefix \"{}\"", self.comment()?));
+            } else if self.is_word("level") || self.is_word("group") || self.is_word("snaplen") {
+                if let Token::Word(word) = self.next() {
+                    let value = match self.next() {
+                        Token::Word(v) | Token::Number(v) => v,
+                        _ => return self.unexpected("string"),
+                    };
+                    if (word.as_str(), value.as_str()) != ("level", "warn") {
+                        out.push_str(&format!(" {word} {value}"));
+                    }
+                }
+            } else {
+                return Ok(Statement::Log(out));
+            }
+        }
+    }
+
+    pub(super) fn reject(&mut self, family: Family) -> Parsed<Statement> {
+        if !self.take_word("with") {
+            return Ok(Statement::Reject(
+                "reject".to_owned(),
+                Some(if family == Family::Ip6 { 4 } else { 3 }),
+            ));
+        }
+        let pos = self.pos();
+        let Token::Word(kind) = self.next() else { return self.unexpected("") };
+        if kind == "tcp" {
+            if !self.take_word("reset") {
+                return self.unexpected("reset");
+            }
+            return Ok(Statement::Reject("reject with tcp reset".to_owned(), None));
+        }
+        self.take_word("type");
+        let Token::Word(code) = self.next() else { return self.unexpected("") };
+        const IP: [(&str, u8); 7] = [
+            ("net-unreachable", 0),
+            ("host-unreachable", 1),
+            ("prot-unreachable", 2),
+            ("port-unreachable", 3),
+            ("net-prohibited", 9),
+            ("host-prohibited", 10),
+            ("admin-prohibited", 13),
+        ];
+        const X: [(&str, u8); 4] =
+            [("no-route", 0), ("port-unreachable", 3), ("host-unreachable", 1), ("admin-prohibited", 13)];
+        const IP6: [(&str, u8); 6] = [
+            ("no-route", 0),
+            ("admin-prohibited", 1),
+            ("addr-unreachable", 3),
+            ("port-unreachable", 4),
+            ("policy-fail", 5),
+            ("reject-route", 6),
+        ];
+        let table: &[(&str, u8)] = match kind.as_str() {
+            "icmp" => &IP,
+            "icmpx" => &X,
+            "icmpv6" => &IP6,
+            _ => {
+                return Err(Fault::new(
+                    pos,
+                    "syntax error, unexpected string",
+                    "icmp, icmpv6, icmpx or tcp reset",
+                ));
+            }
+        };
+        match table.iter().find(|c| c.0 == code) {
+            Some((_, number)) => {
+                let default = code == "port-unreachable"
+                    && (kind == "icmp" && family == Family::Ip || kind == "icmpv6" && family == Family::Ip6);
+                let text = if default { "reject".to_owned() } else { format!("reject with {kind} {code}") };
+                Ok(Statement::Reject(text, Some(*number)))
+            }
+            None => Err(Fault::new(pos, format!("Could not parse {kind} code"), "")),
+        }
+    }
+
+    pub(super) fn nat(&mut self, word: &str, known: &Known) -> Parsed<Statement> {
+        let mut out = word.to_owned();
+        let pos = self.pos();
+        let mut ports = false;
+        while !self.at_end() && !self.is_word("comment") {
+            match self.next() {
+                Token::Word(w) | Token::Number(w) => {
+                    let joined = out.ends_with([':', '-']);
+                    out.push_str(if joined { "" } else { " " });
+                    out.push_str(&w);
+                }
+                Token::Sign(sign @ (":" | "-" | "," | "/")) => {
+                    ports |= sign == ":";
+                    out.push_str(if sign == ":" && out.ends_with(" to") { " :" } else { sign });
+                }
+                _ => {
+                    return Err(Fault::new(
+                        pos,
+                        "syntax error, unexpected string",
+                        "addresses and ports alone are understood here",
+                    ));
+                }
+            }
+        }
+        if ports && !known.ports {
+            let message = "transport protocol mapping is only valid after transport protocol match";
+            return Err(Fault::new(pos, message, "e.g. tcp dport 80 before it"));
+        }
+        Ok(Statement::Nat(out))
+    }
+
+    /// `tcp option maxseg size set rt mtu`, kept and shown.
+    pub(super) fn option(&mut self) -> Parsed<Statement> {
+        let pos = self.pos();
+        let mut words = Vec::new();
+        while !self.at_end() && !self.is_word("comment") {
+            match self.next() {
+                Token::Word(w) | Token::Number(w) => words.push(w),
+                _ => break,
+            }
+        }
+        let known = ["tcp", "option", "maxseg", "size", "set"];
+        if words.len() < 6 || words[..5] != known {
+            let help = "tcp option maxseg size set rt mtu is understood here, or a number";
+            return Err(Fault::new(pos, "syntax error, unexpected option", help));
+        }
+        Ok(Statement::Other(words.join(" ")))
+    }
+}
+
+/// `bytes`, `kbytes`, `mbytes`.
+fn size(unit: &str, pos: Pos) -> Parsed<u64> {
+    match unit {
+        "bytes" => Ok(1),
+        "kbytes" => Ok(1024),
+        "mbytes" => Ok(1024 * 1024),
+        _ => Err(Fault::new(pos, "Wrong unit format", "bytes, kbytes or mbytes")),
+    }
+}

@@ -1,0 +1,403 @@
+//! Commands, chains, sets and rules as plain data.
+
+use super::Pos;
+
+/// A family of tables.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Family {
+    /// `ip`.
+    Ip,
+    /// `ip6`.
+    Ip6,
+    /// `inet`: both.
+    Inet,
+    /// `arp`.
+    Arp,
+    /// `bridge`.
+    Bridge,
+    /// `netdev`: at a device.
+    Netdev,
+}
+
+impl Family {
+    /// All.
+    pub const ALL: [Family; 6] =
+        [Family::Ip, Family::Ip6, Family::Inet, Family::Arp, Family::Bridge, Family::Netdev];
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Ip => "ip",
+            Family::Ip6 => "ip6",
+            Family::Inet => "inet",
+            Family::Arp => "arp",
+            Family::Bridge => "bridge",
+            Family::Netdev => "netdev",
+        }
+    }
+}
+
+/// A base chain: where it hangs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Base {
+    /// `filter`, `nat` or `route`.
+    pub ty: String,
+    /// `input`, …
+    pub hook: String,
+    /// Devices of `netdev`.
+    pub devices: Vec<String>,
+    /// Priority.
+    pub priority: i32,
+    /// Whether the policy is drop.
+    pub drop: bool,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// `mark`.
+    Mark,
+    /// `classid`: a class of tc.
+    Classid,
+    /// `ifname`.
+    Ifname,
+    /// `inet_proto`.
+    Protocol,
+    /// `inet_service`.
+    Service,
+    /// `ipv4_addr`.
+    Ipv4,
+    /// `ipv6_addr`.
+    Ipv6,
+    /// `dscp`.
+    Dscp,
+    /// `ct_state`.
+    CtState,
+    /// `ct_dir`.
+    CtDir,
+    /// `icmp_type`.
+    Icmp,
+    /// `icmpv6_type`.
+    Icmp6,
+    /// `tcp_flag`.
+    TcpFlag,
+    /// `uid`.
+    Uid,
+    /// `gid`.
+    Gid,
+    /// `nf_proto`.
+    NfProto,
+    /// `ether_type`.
+    EtherType,
+    /// `ether_addr`.
+    EtherAddr,
+    /// `pkt_type`.
+    PktType,
+    /// `verdict`.
+    Verdict,
+    /// A number of so many bits.
+    Integer(u8),
+}
+
+/// What is looked at or changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Expr {
+    /// `meta KEY`.
+    Meta(&'static str),
+    /// `ct [original|reply] KEY`.
+    Ct(&'static str, Option<bool>),
+    /// A header's field: header, field.
+    Field(&'static str, &'static str),
+    /// `numgen inc|random mod N [offset N]`.
+    Numgen {
+        /// `random`.
+        random: bool,
+        /// How many numbers.
+        modulus: u32,
+        /// The first.
+        offset: u32,
+    },
+    /// A number, of the type beside it.
+    Value(u128, Type),
+    /// A name of devices; `ppp*` for all that begin so.
+    Name(String),
+    /// First and last.
+    Range(u128, u128, Type),
+    /// An address and the length of its prefix.
+    Prefix(u128, u8, Type),
+    /// Flags, any of which: the bits, and the mask behind a slash.
+    Flags(u128, Option<u128>, Type),
+    /// `{ … }`.
+    Set(Set),
+    /// `@NAME`.
+    Named(String, Pos),
+    /// `& | ^ << >>`.
+    Op(Op, Box<Expr>, Box<Expr>),
+    /// `KEY map { … }`.
+    Map(Box<Expr>, Box<Expr>),
+    /// `A . B`.
+    Concat(Vec<Expr>),
+}
+
+/// Arithmetic of bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// `&`.
+    And,
+    /// `|`.
+    Or,
+    /// `^`.
+    Xor,
+    /// `<<`.
+    Left,
+    /// `>>`.
+    Right,
+}
+
+/// Elements, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Set {
+    /// Types of the key, one or several joined.
+    pub key: Vec<Type>,
+    /// Type of what a map gives.
+    pub data: Option<Type>,
+    /// `flags interval`, or ranges among anonymous elements.
+    pub interval: bool,
+    /// The elements.
+    pub elements: Vec<Element>,
+}
+
+/// One element.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Element {
+    /// The key.
+    pub key: Expr,
+    /// What a map gives for it.
+    pub data: Option<Data>,
+}
+
+/// What a map gives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Data {
+    /// A value.
+    Value(Expr),
+    /// A verdict.
+    Verdict(Verdict),
+}
+
+/// What becomes of a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// `accept`.
+    Accept,
+    /// `drop`.
+    Drop,
+    /// `continue`.
+    Continue,
+    /// `return`.
+    Return,
+    /// `jump`.
+    Jump(String),
+    /// `goto`.
+    Goto(String),
+}
+
+/// How two sides are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compare {
+    /// Nothing written: equal, or any of the flags.
+    Is,
+    /// `==` written before flags.
+    Equal,
+    /// `!=`.
+    Not,
+    /// `<`.
+    Less,
+    /// `>`.
+    Greater,
+    /// `<=`.
+    AtMost,
+    /// `>=`.
+    AtLeast,
+}
+
+/// A statement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Statement {
+    /// Goes on only where it holds.
+    Match(Expr, Compare, Expr),
+    /// `… set …`.
+    Set(Expr, Expr),
+    /// `counter`: packets and bytes it begins with.
+    Counter(u64, u64),
+    /// `limit rate`.
+    Limit(Limit),
+    /// A verdict.
+    Verdict(Verdict),
+    /// `KEY vmap …`.
+    Vmap(Expr, Expr),
+    /// `reject`, with what is behind it as it is written back; the ICMP code, or none for a TCP reset.
+    Reject(String, Option<u8>),
+    /// `notrack`.
+    Notrack,
+    /// `log`, as it is written back.
+    Log(String),
+    /// `masquerade`, `snat`, `dnat`, `redirect`: kept and shown.
+    Nat(String),
+    /// `tcp option maxseg size set …` and others that are kept and shown.
+    Other(String),
+}
+
+/// `limit rate`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// `over`: true beyond the rate.
+    pub over: bool,
+    /// Packets, or bytes.
+    pub rate: u64,
+    /// Seconds: 1, 60, 3600, 86,400, 604,800.
+    pub per_s: u32,
+    /// Whether bytes are counted.
+    pub bytes: bool,
+    /// Burst. Default 5 packets, or no bytes.
+    pub burst: u64,
+}
+
+/// A rule's text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rule {
+    /// What it does.
+    pub statements: Vec<Statement>,
+    /// `comment`.
+    pub comment: Option<String>,
+}
+
+/// An element whose type is not known yet, or a value: as it was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Raw {
+    /// A word or number, and whether it was quoted.
+    Word(String, Pos, bool),
+    /// `first-last`.
+    Range(Box<Raw>, Box<Raw>),
+    /// `address/length`.
+    Prefix(Box<Raw>, u64, Pos),
+    /// `a,b`.
+    List(Vec<Raw>),
+    /// `{ … }`.
+    Set(Vec<RawElement>, Pos),
+    /// `@name`.
+    Named(String, Pos),
+    /// `a . b`.
+    Concat(Vec<Raw>),
+    /// A whole expression, as in `ct mark set meta mark`.
+    Expr(Expr, Pos),
+    /// Arithmetic.
+    Op(Op, Box<Raw>, Box<Raw>),
+    /// `key map …`.
+    Map(Box<Raw>, Box<Raw>),
+}
+
+/// An element as it was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RawElement {
+    /// The key.
+    pub key: Raw,
+    /// What a map gives.
+    pub data: Option<RawData>,
+}
+
+/// What a map gives, as it was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RawData {
+    /// A value.
+    Value(Raw),
+    /// A verdict.
+    Verdict(Verdict),
+}
+
+/// A thing's family, table and own name, with their places.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Name {
+    /// Family.
+    pub family: Family,
+    /// Table.
+    pub table: String,
+    /// Where the table's name stands.
+    pub table_pos: Pos,
+    /// The chain or set; empty for the table itself.
+    pub name: String,
+    /// Where it stands.
+    pub pos: Pos,
+}
+
+/// Where a rule goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// To the end, or with `insert` to the beginning.
+    Edge,
+    /// Beside the rule with this handle.
+    Handle(u64, Pos),
+    /// Beside the rule with this number, from 0.
+    Index(u64, Pos),
+}
+
+/// What is listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// `ruleset`.
+    Ruleset,
+    /// `tables`.
+    Tables,
+    /// `chains`.
+    Chains,
+    /// `sets`.
+    Sets,
+    /// `maps`.
+    Maps,
+    /// `hooks` and other lists that are empty here.
+    Nothing,
+}
+
+/// A command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// `add table`, `create table`; with its comment.
+    AddTable(Name, bool, Option<String>),
+    /// `delete table`.
+    DeleteTable(Name),
+    /// `flush table`.
+    FlushTable(Name),
+    /// `list table`.
+    ListTable(Name),
+    /// `add chain`, `create chain`.
+    AddChain(Name, bool, Option<Base>, Option<String>),
+    /// `delete chain`.
+    DeleteChain(Name),
+    /// `flush chain`.
+    FlushChain(Name),
+    /// `rename chain`.
+    RenameChain(Name, String),
+    /// `list chain`.
+    ListChain(Name),
+    /// `add rule`, `insert rule` (true): at a place.
+    AddRule(Name, bool, Place, Rule, Pos),
+    /// `replace rule … handle`.
+    ReplaceRule(Name, u64, Pos, Rule),
+    /// `delete rule … handle`.
+    DeleteRule(Name, u64, Pos),
+    /// `add set`, `add map`, `create …`.
+    AddSet(Name, bool, Set, Vec<RawElement>, Option<String>),
+    /// `delete set`, `delete map`.
+    DeleteSet(Name),
+    /// `flush set`, `flush map`.
+    FlushSet(Name),
+    /// `list set`, `list map`.
+    ListSet(Name),
+    /// `add element`, `create element` (true).
+    AddElement(Name, bool, Vec<RawElement>, Pos),
+    /// `delete element`.
+    DeleteElement(Name, Vec<RawElement>, Pos),
+    /// `flush ruleset`, of one family or all.
+    FlushRuleset(Option<Family>),
+    /// `list …`, of one family or all.
+    List(What, Option<Family>),
+}

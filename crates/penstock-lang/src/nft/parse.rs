@@ -1,0 +1,612 @@
+//! Tokens to commands.
+
+use super::data::{Base, Command, Family, Name, Place, Raw, RawData, RawElement, Set, Type, What};
+use super::lex::{Token, tokens};
+use super::show::priority_named;
+use super::{Fault, Pos};
+use std::collections::BTreeMap;
+
+pub(super) type Parsed<T> = Result<T, Fault>;
+
+/// Reads commands, one a line or with semicolons between, and tables written as blocks.
+///
+/// # Errors
+/// The first fault; nothing is to be done then.
+pub fn parse(text: &str) -> Result<Vec<Command>, Fault> {
+    let tokens = tokens(text)?;
+    let mut p = Parser { tokens, at: 0, defined: BTreeMap::new(), out: Vec::new() };
+    p.file()?;
+    Ok(p.out)
+}
+
+pub(super) struct Parser {
+    tokens: Vec<(Token, Pos)>,
+    at: usize,
+    /// `define`.
+    defined: BTreeMap<String, Vec<(Token, Pos)>>,
+    out: Vec<Command>,
+}
+
+impl Parser {
+    pub(super) fn peek(&self) -> &Token {
+        self.tokens.get(self.at).map_or(&Token::End, |t| &t.0)
+    }
+    pub(super) fn peek_after(&self) -> &Token {
+        self.tokens.get(self.at + 1).map_or(&Token::End, |t| &t.0)
+    }
+    pub(super) fn pos(&self) -> Pos {
+        self.tokens.get(self.at).or(self.tokens.last()).map_or(Pos::default(), |t| t.1)
+    }
+    pub(super) fn next(&mut self) -> Token {
+        let token = self.peek().clone();
+        if self.at < self.tokens.len() {
+            self.at += 1;
+        }
+        token
+    }
+    /// `unexpected …`, with what was expected where that is known.
+    pub(super) fn unexpected<T>(&self, expecting: &str) -> Parsed<T> {
+        let named = self.peek().named();
+        let tail = if expecting.is_empty() { String::new() } else { format!(", expecting {expecting}") };
+        let help = "what nft knows beyond marks, dscp, priority and what they need is not understood here";
+        Err(Fault::new(self.pos(), format!("syntax error, unexpected {named}{tail}"), help))
+    }
+    pub(super) fn is_sign(&self, sign: &str) -> bool {
+        matches!(self.peek(), Token::Sign(s) if *s == sign)
+    }
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Token::Word(w) if w == word)
+    }
+    pub(super) fn take_sign(&mut self, sign: &str) -> bool {
+        let found = self.is_sign(sign);
+        self.at += usize::from(found);
+        found
+    }
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        self.at += usize::from(found);
+        found
+    }
+    pub(super) fn sign(&mut self, sign: &'static str, expecting: &str) -> Parsed<()> {
+        if self.take_sign(sign) { Ok(()) } else { self.unexpected(expecting) }
+    }
+    fn word(&mut self) -> Parsed<(String, Pos)> {
+        let pos = self.pos();
+        match self.peek().clone() {
+            Token::Word(word) if !word.starts_with(['@', '$']) => {
+                self.at += 1;
+                Ok((word, pos))
+            }
+            _ => self.unexpected("string"),
+        }
+    }
+    pub(super) fn number(&mut self) -> Parsed<u64> {
+        match self.peek().clone() {
+            Token::Number(text) => {
+                self.at += 1;
+                let value = match text.strip_prefix("0x") {
+                    Some(hex) => u64::from_str_radix(hex, 16).ok(),
+                    None => text.parse().ok(),
+                };
+                Ok(value.unwrap_or(u64::MAX))
+            }
+            _ => self.unexpected("number"),
+        }
+    }
+    /// Whether a statement ends here.
+    pub(super) fn at_end(&self) -> bool {
+        matches!(self.peek(), Token::Newline | Token::End) || self.is_sign(";") || self.is_sign("}")
+    }
+    fn skip_ends(&mut self) {
+        while matches!(self.peek(), Token::Newline) || self.is_sign(";") {
+            self.at += 1;
+        }
+    }
+    /// Puts what `$name` stands for in its place.
+    pub(super) fn expand(&mut self) -> Parsed<()> {
+        if let Token::Word(word) = self.peek()
+            && let Some(name) = word.strip_prefix('$')
+        {
+            let Some(tokens) = self.defined.get(name).cloned() else {
+                return Err(Fault::new(
+                    self.pos(),
+                    format!("unknown identifier '{name}'"),
+                    "define it first",
+                ));
+            };
+            let pos = self.pos();
+            self.tokens.splice(self.at..=self.at, tokens.into_iter().map(|t| (t.0, pos)));
+        }
+        Ok(())
+    }
+
+    fn file(&mut self) -> Parsed<()> {
+        loop {
+            self.skip_ends();
+            if *self.peek() == Token::End {
+                return Ok(());
+            }
+            self.line()?;
+            if !matches!(self.peek(), Token::Newline | Token::End) && !self.is_sign(";") {
+                return self.unexpected("end of file or newline or semicolon");
+            }
+        }
+    }
+
+    fn line(&mut self) -> Parsed<()> {
+        let verb = match self.peek() {
+            Token::Word(w) => w.clone(),
+            _ => return self.unexpected("string"),
+        };
+        match verb.as_str() {
+            "add" | "create" | "insert" | "replace" | "delete" | "destroy" | "list" | "flush" | "rename" => {
+                self.at += 1;
+                self.verb(&verb)
+            }
+            "define" | "redefine" => {
+                self.at += 1;
+                let (name, _) = self.word()?;
+                self.sign("=", "'='")?;
+                let start = self.at;
+                let mut depth = 0;
+                while (depth > 0 || !matches!(self.peek(), Token::Newline)) && *self.peek() != Token::End {
+                    depth += i32::from(self.is_sign("{")) - i32::from(self.is_sign("}"));
+                    self.at += 1;
+                }
+                let value: Vec<_> =
+                    self.tokens[start..self.at].iter().filter(|t| t.0 != Token::Newline).cloned().collect();
+                self.defined.insert(name, value);
+                Ok(())
+            }
+            _ => self.add("add"),
+        }
+    }
+
+    fn verb(&mut self, verb: &str) -> Parsed<()> {
+        match verb {
+            "add" | "create" | "insert" | "replace" => self.add(verb),
+            "delete" | "destroy" => self.delete(),
+            "list" => self.list(),
+            "flush" => self.flush(),
+            _ => {
+                if !self.take_word("chain") {
+                    return self.unexpected("chain");
+                }
+                let name = self.named()?;
+                let (new, _) = self.word()?;
+                self.out.push(Command::RenameChain(name, new));
+                Ok(())
+            }
+        }
+    }
+
+    fn family(&mut self) -> Option<Family> {
+        let Token::Word(word) = self.peek() else { return None };
+        let family = Family::ALL.into_iter().find(|f| f.name() == word)?;
+        self.at += 1;
+        Some(family)
+    }
+    fn table(&mut self) -> Parsed<Name> {
+        let family = self.family().unwrap_or(Family::Ip);
+        let (table, table_pos) = self.word()?;
+        Ok(Name { family, table, table_pos, name: String::new(), pos: table_pos })
+    }
+    fn named(&mut self) -> Parsed<Name> {
+        let name = self.table()?;
+        let (own, pos) = self.word()?;
+        Ok(Name { name: own, pos, ..name })
+    }
+
+    fn add(&mut self, verb: &str) -> Parsed<()> {
+        let create = verb == "create";
+        let object = match self.peek() {
+            Token::Word(w) => w.clone(),
+            _ => return self.unexpected("string"),
+        };
+        match object.as_str() {
+            "table" if matches!(verb, "add" | "create") => {
+                self.at += 1;
+                self.add_table(create)
+            }
+            "chain" if matches!(verb, "add" | "create") => {
+                self.at += 1;
+                let name = self.named()?;
+                self.chain(name, create)
+            }
+            "set" | "map" if matches!(verb, "add" | "create") => {
+                self.at += 1;
+                let name = self.named()?;
+                self.set(name, create, object == "map")
+            }
+            "element" if matches!(verb, "add" | "create") => {
+                self.at += 1;
+                let name = self.named()?;
+                let pos = self.pos();
+                let elements = self.elements()?;
+                self.out.push(Command::AddElement(name, create, elements, pos));
+                Ok(())
+            }
+            _ => {
+                self.take_word("rule");
+                let name = self.named()?;
+                self.rule_command(verb, name)
+            }
+        }
+    }
+
+    fn add_table(&mut self, create: bool) -> Parsed<()> {
+        let name = self.table()?;
+        if !self.take_sign("{") {
+            self.out.push(Command::AddTable(name, create, None));
+            return Ok(());
+        }
+        let at = self.out.len();
+        self.out.push(Command::AddTable(name.clone(), create, None));
+        loop {
+            self.skip_ends();
+            if self.take_sign("}") {
+                return Ok(());
+            }
+            let word = match self.peek() {
+                Token::Word(w) => w.clone(),
+                _ => return self.unexpected("'}'"),
+            };
+            self.at += 1;
+            match word.as_str() {
+                "comment" => {
+                    let comment = self.comment()?;
+                    if let Command::AddTable(_, _, slot) = &mut self.out[at] {
+                        *slot = Some(comment);
+                    }
+                }
+                "chain" => {
+                    let (own, pos) = self.word()?;
+                    self.chain(Name { name: own, pos, ..name.clone() }, false)?;
+                }
+                "set" | "map" => {
+                    let (own, pos) = self.word()?;
+                    self.set(Name { name: own, pos, ..name.clone() }, false, word == "map")?;
+                }
+                _ => {
+                    self.at -= 1;
+                    return self.unexpected("");
+                }
+            }
+        }
+    }
+
+    /// A quoted text.
+    pub(super) fn comment(&mut self) -> Parsed<String> {
+        match self.next() {
+            Token::Quoted(text) | Token::Word(text) => Ok(text),
+            _ => {
+                self.at -= 1;
+                self.unexpected("string")
+            }
+        }
+    }
+
+    fn chain(&mut self, name: Name, create: bool) -> Parsed<()> {
+        let slot = self.out.len();
+        self.out.push(Command::AddChain(name.clone(), create, None, None));
+        if !self.take_sign("{") {
+            return Ok(());
+        }
+        let (mut base, mut comment): (Option<Base>, Option<String>) = (None, None);
+        loop {
+            self.skip_ends();
+            if self.take_sign("}") {
+                break;
+            }
+            if self.take_word("type") {
+                base = Some(self.base(name.family)?);
+            } else if self.take_word("policy") {
+                let drop = if self.take_word("drop") {
+                    true
+                } else if self.take_word("accept") {
+                    false
+                } else {
+                    return self.unexpected("accept or drop or '$'");
+                };
+                if let Some(base) = &mut base {
+                    base.drop = drop;
+                }
+            } else if self.is_word("comment") && matches!(self.peek_after(), Token::Quoted(_)) {
+                self.at += 1;
+                comment = Some(self.comment()?);
+            } else {
+                let pos = self.pos();
+                let rule = self.rule(name.family)?;
+                self.out.push(Command::AddRule(name.clone(), false, Place::Edge, rule, pos));
+            }
+            let ends = matches!(self.peek(), Token::Newline) || self.is_sign(";");
+            if !ends {
+                return self.unexpected("newline or semicolon");
+            }
+        }
+        self.out[slot] = Command::AddChain(name, create, base, comment);
+        Ok(())
+    }
+
+    fn base(&mut self, family: Family) -> Parsed<Base> {
+        let pos = self.pos();
+        let (ty, _) = self.word()?;
+        if !["filter", "nat", "route"].contains(&ty.as_str()) {
+            return Err(Fault::new(pos, "unknown chain type", "filter, nat or route"));
+        }
+        if !self.take_word("hook") {
+            return self.unexpected("hook");
+        }
+        let pos = self.pos();
+        let (hook, _) = self.word()?;
+        const HOOKS: [&str; 7] =
+            ["prerouting", "input", "forward", "output", "postrouting", "ingress", "egress"];
+        let at_device = matches!(hook.as_str(), "ingress" | "egress");
+        let known = match family {
+            Family::Netdev => at_device,
+            Family::Arp => matches!(hook.as_str(), "input" | "output"),
+            Family::Inet => hook != "egress",
+            _ => !at_device,
+        };
+        if !HOOKS.contains(&hook.as_str()) || !known {
+            return Err(Fault::new(pos, "unknown chain hook", &HOOKS.join(" ")));
+        }
+        let mut devices = Vec::new();
+        if self.take_word("device") {
+            self.expand()?;
+            devices.push(self.comment()?);
+        } else if self.take_word("devices") {
+            self.sign("=", "'='")?;
+            self.expand()?;
+            self.sign("{", "'{'")?;
+            while !self.take_sign("}") {
+                if matches!(self.peek(), Token::Newline) || self.is_sign(",") {
+                    self.at += 1;
+                    continue;
+                }
+                self.expand()?;
+                devices.push(self.comment()?);
+            }
+        }
+        if !self.take_word("priority") {
+            return self.unexpected("priority");
+        }
+        self.expand()?;
+        let pos = self.pos();
+        let minus = self.take_sign("-");
+        let mut priority = match self.peek().clone() {
+            Token::Number(_) => {
+                let n = self.number()? as i32;
+                if minus { -n } else { n }
+            }
+            Token::Word(name) => {
+                self.at += 1;
+                match priority_named(&name, family, &hook) {
+                    Some(value) => value,
+                    None => {
+                        let message = "invalid priority expression symbol in this context.";
+                        return Err(Fault::new(
+                            pos,
+                            message,
+                            "raw, mangle, dstnat, filter, security or srcnat",
+                        ));
+                    }
+                }
+            }
+            _ => return self.unexpected(""),
+        };
+        if self.take_sign("+") {
+            priority += self.number()? as i32;
+        } else if self.take_sign("-") {
+            priority -= self.number()? as i32;
+        }
+        Ok(Base { ty, hook, devices, priority, drop: false })
+    }
+
+    fn set(&mut self, name: Name, create: bool, map: bool) -> Parsed<()> {
+        self.sign("{", "'{'")?;
+        let mut set = Set::default();
+        let (mut elements, mut comment) = (Vec::new(), None);
+        loop {
+            self.skip_ends();
+            if self.take_sign("}") {
+                break;
+            }
+            if self.take_word("type") {
+                loop {
+                    set.key.push(self.type_name()?);
+                    if !self.take_sign(".") {
+                        break;
+                    }
+                }
+                if map {
+                    self.sign(":", "colon")?;
+                    set.data = Some(self.type_name()?);
+                }
+            } else if self.take_word("flags") {
+                loop {
+                    let (flag, pos) = self.word()?;
+                    match flag.as_str() {
+                        "interval" => set.interval = true,
+                        "constant" => {}
+                        _ => {
+                            let message = "syntax error, unexpected string, expecting interval or constant";
+                            return Err(Fault::new(
+                                pos,
+                                message,
+                                "sets with time limits are not understood here",
+                            ));
+                        }
+                    }
+                    if !self.take_sign(",") {
+                        break;
+                    }
+                }
+            } else if self.take_word("elements") {
+                self.sign("=", "'='")?;
+                self.expand()?;
+                elements = self.elements()?;
+            } else if self.take_word("comment") {
+                comment = Some(self.comment()?);
+            } else if self.take_word("auto-merge") {
+                continue;
+            } else {
+                return self.unexpected("");
+            }
+        }
+        if set.key.is_empty() {
+            return Err(Fault::new(name.pos, "set definition does not specify key", "type inet_service"));
+        }
+        self.out.push(Command::AddSet(name, create, set, elements, comment));
+        Ok(())
+    }
+
+    fn type_name(&mut self) -> Parsed<Type> {
+        let (name, pos) = self.word()?;
+        match Type::named(&name) {
+            Some(ty) => Ok(ty),
+            None => {
+                Err(Fault::new(pos, format!("unknown datatype {name}"), "e.g. ipv4_addr, inet_service, mark"))
+            }
+        }
+    }
+
+    /// `{ a, b : c }`, with newlines between.
+    pub(super) fn elements(&mut self) -> Parsed<Vec<RawElement>> {
+        self.sign("{", "'{'")?;
+        let mut out = Vec::new();
+        loop {
+            while matches!(self.peek(), Token::Newline) {
+                self.at += 1;
+            }
+            if self.take_sign("}") {
+                return Ok(out);
+            }
+            let key = self.element_key()?;
+            let data = if self.take_sign(":") {
+                match self.verdict()? {
+                    Some(verdict) => Some(RawData::Verdict(verdict)),
+                    None => Some(RawData::Value(self.value()?)),
+                }
+            } else {
+                None
+            };
+            out.push(RawElement { key, data });
+            while matches!(self.peek(), Token::Newline) {
+                self.at += 1;
+            }
+            if !self.take_sign(",") && !self.is_sign("}") {
+                return self.unexpected("comma or '}'");
+            }
+        }
+    }
+
+    fn element_key(&mut self) -> Parsed<Raw> {
+        let mut parts = vec![self.simple()?];
+        while self.take_sign(".") {
+            parts.push(self.simple()?);
+        }
+        Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Raw::Concat(parts) })
+    }
+
+    fn rule_command(&mut self, verb: &str, name: Name) -> Parsed<()> {
+        let mut place = Place::Edge;
+        let pos = self.pos();
+        if self.take_word("handle") || self.take_word("position") {
+            let pos = self.pos();
+            place = Place::Handle(self.number()?, pos);
+        } else if self.take_word("index") {
+            let pos = self.pos();
+            place = Place::Index(self.number()?, pos);
+        }
+        if verb == "replace" {
+            let Place::Handle(handle, at) = place else { return self.unexpected("handle") };
+            let rule = self.rule(name.family)?;
+            self.out.push(Command::ReplaceRule(name, handle, at, rule));
+            return Ok(());
+        }
+        let rule = self.rule(name.family)?;
+        self.out.push(Command::AddRule(name, verb == "insert", place, rule, pos));
+        Ok(())
+    }
+
+    fn delete(&mut self) -> Parsed<()> {
+        let object = match self.peek() {
+            Token::Word(w) => w.clone(),
+            _ => return self.unexpected("string"),
+        };
+        self.at += 1;
+        let command = match object.as_str() {
+            "table" if self.at_end() => return self.unexpected("handle or string"),
+            "table" => Command::DeleteTable(self.table()?),
+            "chain" => Command::DeleteChain(self.named()?),
+            "set" | "map" => Command::DeleteSet(self.named()?),
+            "rule" => {
+                let name = self.named()?;
+                if !self.take_word("handle") {
+                    return self.unexpected("handle");
+                }
+                let pos = self.pos();
+                Command::DeleteRule(name, self.number()?, pos)
+            }
+            "element" => {
+                let name = self.named()?;
+                let pos = self.pos();
+                Command::DeleteElement(name, self.elements()?, pos)
+            }
+            _ => {
+                self.at -= 1;
+                return self.unexpected("");
+            }
+        };
+        self.out.push(command);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Parsed<()> {
+        let object = match self.peek() {
+            Token::Word(w) => w.clone(),
+            _ => return self.unexpected(""),
+        };
+        self.at += 1;
+        let command = match object.as_str() {
+            "ruleset" => Command::FlushRuleset(self.family()),
+            "table" => Command::FlushTable(self.table()?),
+            "chain" => Command::FlushChain(self.named()?),
+            "set" | "map" => Command::FlushSet(self.named()?),
+            _ => {
+                self.at -= 1;
+                return self.unexpected("");
+            }
+        };
+        self.out.push(command);
+        Ok(())
+    }
+
+    fn list(&mut self) -> Parsed<()> {
+        let object = match self.peek() {
+            Token::Word(w) => w.clone(),
+            _ => return self.unexpected(""),
+        };
+        self.at += 1;
+        let command = match object.as_str() {
+            "ruleset" => Command::List(What::Ruleset, self.family()),
+            "tables" => Command::List(What::Tables, self.family()),
+            "chains" => Command::List(What::Chains, self.family()),
+            "sets" => Command::List(What::Sets, self.family()),
+            "maps" => Command::List(What::Maps, self.family()),
+            "hooks" | "counters" | "quotas" | "limits" | "flowtables" | "meters" => {
+                Command::List(What::Nothing, self.family())
+            }
+            "table" => Command::ListTable(self.table()?),
+            "chain" => Command::ListChain(self.named()?),
+            "set" | "map" => Command::ListSet(self.named()?),
+            _ => {
+                self.at -= 1;
+                return self.unexpected("");
+            }
+        };
+        self.out.push(command);
+        Ok(())
+    }
+}

@@ -384,7 +384,11 @@ pub(super) fn resolve(raw: &Raw, key: &[Type]) -> Result<Expr, Fault> {
                 match resolve(one, key)? {
                     Expr::Flags(v, None, _) => bits |= v,
                     _ => {
-                        return Err(Fault::new(place(one), "Basetype of type is not bitmask", "use { a, b }"));
+                        return Err(Fault::new(
+                            place(one),
+                            "Basetype of type is not bitmask",
+                            "use { a, b }",
+                        ));
                     }
                 }
             }

@@ -25,19 +25,11 @@ impl Host {
             .devices
             .iter()
             .filter(|d| !d.loopback)
-            .map(|d| {
-                let qdiscs = d.tree.dump_qdiscs(now);
-                let classes = d.tree.dump_classes(now);
-                let parents = qdiscs.iter().map(|q| q.handle).chain(classes.iter().map(|c| c.classid));
-                (d.name.clone(), parents.map(|h| h.to_string()).collect())
-            })
+            .map(|d| (d.name.clone(), self.filter_shows(d, now)))
             .collect();
-        for (dev, parents) in devices {
-            for line in [format!("tc -s -d qdisc show dev {dev}"), format!("tc -s -d class show dev {dev}")] {
-                let _ = write!(out, "# {line}\n{}", self.exec(&line, now).stdout);
-            }
-            for parent in parents.iter().filter(|p| *p != "none") {
-                let line = format!("tc -s filter show dev {dev} parent {parent}");
+        for (dev, filters) in devices {
+            let own = ["qdisc", "class"].map(|what| format!("tc -s -d {what} show dev {dev}"));
+            for line in own.into_iter().chain(filters) {
                 let _ = write!(out, "# {line}\n{}", self.exec(&line, now).stdout);
             }
         }

@@ -5,6 +5,7 @@
 //! refused as a whole.
 
 mod files;
+mod filter;
 mod ip;
 mod netfilter;
 mod settings;

@@ -36,6 +36,7 @@ pub use route::{Fib, Prefix, Route, RouteKind};
 
 use penstock_model::{Diagnostic, Kernel, Rng, Time};
 use penstock_packet::{Packet, Pool};
+use penstock_sched::cls::Blocks;
 use penstock_sched::{Actions, Ledger, Look, Xmit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -136,6 +137,8 @@ pub struct Host {
     pub(crate) drops: Ledger,
     /// The actions of all its filters.
     pub(crate) acts: Actions,
+    /// The blocks of filters that its qdiscs share.
+    pub(crate) blocks: Blocks,
     /// What the discipline answered last.
     pub(crate) answer: Xmit,
     /// Effects of commands, until the caller takes them.
@@ -163,6 +166,7 @@ impl Host {
             timers: BTreeSet::new(),
             drops: Ledger::new(),
             acts: Actions::new(),
+            blocks: Blocks::new(),
             answer: Xmit::Success,
             pending: Vec::new(),
             auto_handle: 0,
@@ -190,7 +194,9 @@ impl Host {
             return index;
         }
         let ifindex = self.devices.len() as u32 + 1;
-        self.devices.push(NetDevice::new(&self.name, name, ifindex, self.kernel, self.seed));
+        let mut device = NetDevice::new(&self.name, name, ifindex, self.kernel, self.seed);
+        device.tree.share_blocks(&self.blocks);
+        self.devices.push(device);
         ifindex
     }
     /// All devices, by index; the first is `lo`.

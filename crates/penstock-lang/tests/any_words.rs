@@ -212,12 +212,13 @@ fn print(command: &Command, kernel: Kernel) -> Vec<String> {
         Command::Filter { req, .. } => {
             let dump = FilterDump {
                 kind: fixed(&req.kind),
+                block: req.block,
                 parent: req.parent,
                 protocol: req.protocol,
                 prio: req.prio,
                 chain: req.chain.unwrap_or(0),
                 handle: req.handle,
-                options: req.options.clone().unwrap_or_default(),
+                options: req.options.clone(),
             };
             for show in forms(false) {
                 let text = show::filters(&[("eth0".to_owned(), dump.clone())], &show, kernel);

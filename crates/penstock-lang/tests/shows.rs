@@ -68,12 +68,14 @@ impl Scene {
                 dev,
                 FilterDump {
                     kind,
+                    block: 0,
                     parent,
                     protocol: (info as u16).swap_bytes(),
                     prio: (info >> 16) as u16,
                     chain: field("chain").map_or(0, |c| c.parse().unwrap()),
                     handle: handle.0,
-                    options,
+                    // The header of a priority has no options.
+                    options: (handle.0 != 0 || options != Options::new()).then_some(options),
                 },
             )),
         }

@@ -111,8 +111,9 @@ fn world(script: &str) -> World {
                 });
             }
             Command::Filter { req, .. } => {
-                let filter = |handle, options| FilterDump {
+                let filter = |handle, options: Option<Options>| FilterDump {
                     kind: "u32",
+                    block: 0,
                     parent: req.parent,
                     protocol: req.protocol,
                     prio: req.prio,
@@ -121,11 +122,11 @@ fn world(script: &str) -> World {
                     options,
                 };
                 if w.filters.is_empty() {
-                    w.filters.push(filter(0, Options::new()));
-                    w.filters.push(filter(0x8000_0000, Options::new().with("divisor", 1u32)));
+                    w.filters.push(filter(0, None));
+                    w.filters.push(filter(0x8000_0000, Some(Options::new().with("divisor", 1u32))));
                 }
                 let node = 0x8000_0800 + w.filters.len() as u32 - 2;
-                w.filters.push(filter(node, req.options.clone().unwrap().with("hash", 0x8000_0000u32)));
+                w.filters.push(filter(node, req.options.clone().map(|o| o.with("hash", 0x8000_0000u32))));
             }
             other => panic!("{other:?}"),
         }

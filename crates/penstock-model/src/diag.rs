@@ -125,6 +125,10 @@ impl KernelError {
     pub const ENODEV: i32 = 19;
     /// Invalid argument.
     pub const EINVAL: i32 = 22;
+    /// Message too long: a dump that cannot go on.
+    pub const EMSGSIZE: i32 = 90;
+    /// Bad message.
+    pub const EBADMSG: i32 = 74;
     /// No space left on device: no free handle.
     pub const ENOSPC: i32 = 28;
     /// Numerical result out of range.

@@ -37,6 +37,10 @@ pub struct QdiscRequest {
     pub estimator: Option<(i8, u8)>,
     /// Size table (`stab`): `mtu tsize mpu overhead linklayer`.
     pub stab: Option<Options>,
+    /// `ingress_block`: the shared block of filters that incoming packets meet.
+    pub ingress_block: Option<u32>,
+    /// `egress_block`: the same for outgoing packets.
+    pub egress_block: Option<u32>,
 }
 
 /// RTM_NEWTCLASS and RTM_DELTCLASS.
@@ -56,11 +60,14 @@ pub struct ClassRequest {
     pub estimator: Option<(i8, u8)>,
 }
 
-/// RTM_NEWTFILTER and RTM_DELTFILTER.
+/// RTM_NEWTFILTER and RTM_DELTFILTER; RTM_NEWCHAIN and RTM_DELCHAIN, of whose fields `protocol`, `prio` and `handle` do
+/// not matter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FilterRequest {
     /// Verb.
     pub verb: Verb,
+    /// The shared block it is about instead of a device; 0 for none.
+    pub block: u32,
     /// Qdisc or class the filter hangs on; [`Handle::UNSPEC`] is the root qdisc.
     pub parent: Handle,
     /// Ethertype in host order (0x0800 for `ip`); 0x0003 (ETH_P_ALL) for `all`.
@@ -210,6 +217,8 @@ pub struct ClassDump {
 pub struct FilterDump {
     /// Kind.
     pub kind: &'static str,
+    /// The shared block it is in; 0 for one of a qdisc's own.
+    pub block: u32,
     /// What it hangs on.
     pub parent: Handle,
     /// Ethertype, as in [`FilterRequest::protocol`].
@@ -220,6 +229,19 @@ pub struct FilterDump {
     pub chain: u32,
     /// The filter's handle.
     pub handle: u32,
-    /// Options.
-    pub options: Options,
+    /// Options; `None` where the kernel sends none at all.
+    pub options: Option<Options>,
+}
+
+/// One chain of filters, as RTM_GETCHAIN gives it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChainDump {
+    /// The qdisc it is of; [`Handle::UNSPEC`] in a shared block.
+    pub parent: Handle,
+    /// The shared block it is in; 0 for one of a qdisc's own.
+    pub block: u32,
+    /// Its index.
+    pub chain: u32,
+    /// Kind and options of its template, where it has one.
+    pub template: Option<(&'static str, Options)>,
 }

@@ -12,7 +12,7 @@
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc_ops`, `struct Qdisc_class_ops`.
 
 use crate::act::Actions;
-use crate::cls::{BlockId, Filters};
+use crate::cls::{BlockId, Filters, SharedBlock};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use penstock_model::rtnetlink::ClassDump;
@@ -239,6 +239,11 @@ pub trait Classful {
     /// `tcf_block`: which filters hang on a class, or on the qdisc itself ([`Handle::UNSPEC`]). `None`: the
     /// class takes no filters.
     fn block(&self, classid: Handle) -> Option<BlockId> {
+        let _ = classid;
+        None
+    }
+    /// The shared block that holds a class's filters instead.
+    fn shared_block(&self, classid: Handle) -> Option<SharedBlock> {
         let _ = classid;
         None
     }

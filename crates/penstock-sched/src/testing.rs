@@ -81,6 +81,7 @@ pub fn filter(line: &str, kind: &str, options: Option<Options>) -> FilterRequest
     let verb = verb(words.next());
     let (parent, kind) = (Handle::UNSPEC, Some(kind.to_owned()));
     let mut req = FilterRequest {
+        block: 0,
         verb,
         parent,
         protocol: 0,
@@ -109,8 +110,17 @@ pub fn qdisc(line: &str) -> QdiscRequest {
     let mut words = line.split_whitespace();
     let verb = verb(words.next());
     let (handle, parent) = (Handle::UNSPEC, Handle::UNSPEC);
-    let mut req =
-        QdiscRequest { verb, handle, parent, kind: None, options: None, estimator: None, stab: None };
+    let mut req = QdiscRequest {
+        verb,
+        handle,
+        parent,
+        kind: None,
+        options: None,
+        estimator: None,
+        stab: None,
+        ingress_block: None,
+        egress_block: None,
+    };
     while let Some(word) = words.next() {
         match word {
             "root" => req.parent = Handle::ROOT,

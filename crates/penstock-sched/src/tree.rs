@@ -10,13 +10,12 @@ mod class;
 mod filter;
 mod qdisc;
 
-use crate::act::Look;
-use crate::cls::Filters;
+use crate::cls::{Blocks, Filters};
 use crate::node::{Node, Shown};
 use crate::qdisc::{Classful, Cx, Device, Init, Xmit};
 use crate::sch;
 use crate::sch::noop::Noop;
-use penstock_model::rtnetlink::{ClassDump, FilterDump, QdiscDump};
+use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, KernelError, Time};
 use penstock_packet::Packet;
 use std::collections::BTreeMap;
@@ -34,6 +33,12 @@ pub struct Tree {
     /// What stands at the root where nobody put anything.
     default: fn(&Device) -> Node,
     root: Node,
+    /// What stands at the ingress hook.
+    ingress: Option<Node>,
+    /// Whether anything was ever put there: the kernel's answers to a deletion tell.
+    ingress_queue: bool,
+    /// The machine's shared blocks of filters.
+    blocks: Blocks,
     places: BTreeMap<Handle, Place>,
     sequence: u64,
     auto_handle: u32,
@@ -63,11 +68,22 @@ impl Tree {
             device,
             default,
             root,
+            ingress: None,
+            ingress_queue: false,
+            blocks: Blocks::new(),
             places: BTreeMap::new(),
             sequence,
             auto_handle: AUTO_HANDLE,
             warning: None,
         }
+    }
+    /// Lets it know the machine's shared blocks of filters. Whoever has several devices does so with each.
+    pub fn share_blocks(&mut self, blocks: &Blocks) {
+        self.blocks = blocks.clone();
+    }
+    /// What stands at the ingress hook.
+    pub fn ingress(&self) -> Option<&Node> {
+        self.ingress.as_ref()
     }
     /// The device.
     pub fn device(&self) -> &Device {
@@ -158,22 +174,6 @@ impl Tree {
         };
         self.each(false, classes).into_iter().flatten().collect()
     }
-    /// The filters of a qdisc or a class ([`Handle::UNSPEC`]: of the root qdisc). None where there is nothing of the
-    /// kind to ask.
-    ///
-    /// # Errors
-    /// None of today's kernels refuses to show.
-    pub fn dump_filters(&self, parent: Handle, look: Look<'_>) -> Answer<Vec<FilterDump>> {
-        let parent = if parent == Handle::UNSPEC { self.root.handle } else { parent };
-        let node = if parent == self.root.handle { Some(&self.root) } else { self.node(parent.qdisc()) };
-        let class = if parent.minor() == 0 { Handle::UNSPEC } else { parent };
-        let dump = node.and_then(Node::classes).and_then(|classes| {
-            let known = class == Handle::UNSPEC || classes.find(class);
-            let block = classes.block(class).filter(|_| known)?;
-            Some(classes.filters()?.dump(block, parent, look))
-        });
-        Ok(dump.unwrap_or_default())
-    }
 
     // ---- finding ----
 
@@ -200,7 +200,8 @@ impl Tree {
         });
         found.sort_by_key(|&(place, _)| place);
         let root = (!self.root.is_noop()).then(|| look(&self.root, self.root_references()));
-        root.into_iter().chain(found.into_iter().map(|(_, said)| said)).collect()
+        let ingress = self.ingress.as_ref().map(|node| look(node, 1));
+        root.into_iter().chain(found.into_iter().map(|(_, said)| said)).chain(ingress).collect()
     }
     /// `refcnt` of the root: the device and each of its transmit queues hold it; those that give every queue a qdisc of
     /// its own are held by the device alone, and the default is made anew for each queue.
@@ -237,15 +238,19 @@ impl Tree {
         if handle == Handle::UNSPEC {
             return None;
         }
-        self.path(handle)?.into_iter().try_fold(&self.root, |node, class| node.classes()?.leaf(class))
+        let Some(path) = self.path(handle) else {
+            return self.ingress.as_ref().filter(|node| node.handle == handle);
+        };
+        path.into_iter().try_fold(&self.root, |node, class| node.classes()?.leaf(class))
     }
     fn node_mut(&mut self, handle: Handle) -> Option<&mut Node> {
         if handle == Handle::UNSPEC {
             return None;
         }
-        self.path(handle)?
-            .into_iter()
-            .try_fold(&mut self.root, |node, class| node.classes_mut()?.leaf_mut(class))
+        let Some(path) = self.path(handle) else {
+            return self.ingress.as_mut().filter(|node| node.handle == handle);
+        };
+        path.into_iter().try_fold(&mut self.root, |node, class| node.classes_mut()?.leaf_mut(class))
     }
     /// Runs `work` on a qdisc and tells those above it what it has lost: `qdisc_tree_reduce_backlog`.
     fn watched<T>(

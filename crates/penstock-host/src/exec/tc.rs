@@ -3,16 +3,16 @@
 use super::{Files, Ran};
 use crate::{Host, Output};
 use penstock_lang::show::{self, Form};
-use penstock_lang::tc::{self, Command, Env, Failure, Link, Show, batch};
+use penstock_lang::tc::{self, Command, Env, Failure, Show, batch};
 use penstock_lang::token::Line;
-use penstock_model::rtnetlink::{ActionVerb, ClassDump, FilterDump, FilterRequest, QdiscDump};
+use penstock_model::rtnetlink::{ActionVerb, ClassDump, FilterRequest, QdiscDump};
 use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_sched::Cx;
 
 impl Host {
     pub(super) fn tc(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
         let parsed = {
-            let device = |name: &str| self.ifindex(name).map(|_| Link::default());
+            let device = |name: &str| self.tc_link(name);
             tc::parse_in(&line.words, &Env { kernel: self.kernel, device: &device })
         };
         let commands = match parsed {
@@ -60,7 +60,7 @@ impl Host {
                 }
             };
             let parsed = {
-                let device = |name: &str| self.ifindex(name).map(|_| Link::default());
+                let device = |name: &str| self.tc_link(name);
                 tc::parse_batch_line(&line.words, form, &Env { kernel: self.kernel, device: &device })
             };
             let (one, aborts) = match parsed {
@@ -109,7 +109,16 @@ impl Host {
             Command::Say(text) => Output::say(text.clone()),
             // A batch within a batch is no line of one: `tc` reads it with its flags, which only the command line has.
             Command::Batch { .. } => Output::default(),
-            Command::Qdisc { dev, .. } | Command::Class { dev, .. } | Command::Filter { dev, .. } => {
+            Command::Filter { dev: None, req } if req.block != 0 => {
+                self.tc_block_request(command, false, req, now)
+            }
+            Command::Chain { dev: None, req } if req.block != 0 => {
+                self.tc_block_request(command, true, req, now)
+            }
+            Command::Qdisc { dev, .. }
+            | Command::Class { dev, .. }
+            | Command::Filter { dev, .. }
+            | Command::Chain { dev, .. } => {
                 let ifindex = match self.tc_device(command, dev.as_deref()) {
                     Ok(ifindex) => ifindex,
                     Err(ran) => return *ran,
@@ -121,7 +130,6 @@ impl Host {
             }
             Command::ShowQdisc(show) => self.tc_show(show, now, Host::show_qdiscs),
             Command::ShowClass(show) => self.tc_show(show, now, Host::show_classes),
-            Command::ShowFilter(show) => self.tc_show(show, now, Host::show_filters),
             Command::Action { req, form } => match self.acts.request(req, self.kernel, now) {
                 Ok(answer) => {
                     let mut out = Output::default();
@@ -141,7 +149,19 @@ impl Host {
                 Output::say(show::actions(&messages, form, self.kernel))
             }
             Command::Fail(failure) => refused(failure.clone()),
-            Command::GetFilter(show, req) => self.get_filter(command, show, req, now),
+            Command::ShowFilter(show) => self.show_filters(show, now),
+            Command::ShowChain(show) => self.show_chains(show),
+            Command::GetFilter(show, req) | Command::GetChain(show, req) => {
+                self.tc_get(command, show, req, now)
+            }
+        }
+    }
+
+    /// A request that names a shared block and no device.
+    fn tc_block_request(&mut self, command: &Command, chain: bool, req: &FilterRequest, now: Time) -> Ran {
+        match self.tc_filter(None, chain, req, now) {
+            Ok(()) => Output::default(),
+            Err(error) => refused(tc::refused(command, &error)),
         }
     }
 
@@ -162,14 +182,18 @@ impl Host {
         }
         device.tree.set_auto_handle(auto_handle);
         let mut cx = Cx { now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
-        let done = match command {
+        let mut done = match command {
             Command::Qdisc { req, .. } => device.tree.qdisc(req, &mut cx),
             Command::Class { req, .. } => device.tree.class(req, &mut cx),
-            Command::Filter { req, .. } => device.tree.filter(req, &mut cx),
             _ => Ok(()),
         };
         // A handle that was chosen is used up, even where the qdisc was then refused.
         self.auto_handle = device.tree.auto_handle();
+        match command {
+            Command::Filter { req, .. } => done = self.tc_filter(Some(ifindex), false, req, now),
+            Command::Chain { req, .. } => done = self.tc_filter(Some(ifindex), true, req, now),
+            _ => {}
+        }
         done?;
         self.kick_later(ifindex);
         Ok(())
@@ -238,44 +262,6 @@ impl Host {
         }
         show::classes(&dumps, show, self.kernel)
     }
-
-    fn show_filters(&self, devices: &[u32], show: &Show, now: Time) -> String {
-        let mut dumps: Vec<(String, FilterDump)> = Vec::new();
-        // Without a device the kernel has none to look at, and tc prints nothing.
-        let devices = if show.dev.is_some() { devices } else { &[] };
-        for device in devices.iter().filter_map(|&i| self.device(i)).filter(|d| !d.loopback) {
-            let all = device.tree.dump_filters(show.parent, self.look(now)).unwrap_or_default();
-            let wanted = |d: &FilterDump| {
-                (show.prio == 0 || u32::from(d.prio) == show.prio)
-                    && (show.protocol == 0 || d.protocol == show.protocol)
-                    && show.chain.is_none_or(|chain| d.chain == chain)
-            };
-            dumps.extend(all.into_iter().filter(wanted).map(|d| (device.name.clone(), d)));
-        }
-        show::filters(&dumps, show, self.kernel)
-    }
-
-    fn get_filter(&self, command: &Command, show: &Show, req: &FilterRequest, now: Time) -> Ran {
-        let ifindex = match self.tc_device(command, show.dev.as_deref()) {
-            Ok(ifindex) => ifindex,
-            Err(ran) => return *ran,
-        };
-        let device = &self.devices[ifindex as usize - 1];
-        let found =
-            device.tree.dump_filters(req.parent, self.look(now)).unwrap_or_default().into_iter().find(|d| {
-                d.handle == req.handle
-                    && d.prio == req.prio
-                    && req.kind.as_deref().is_none_or(|kind| kind == d.kind)
-                    && d.chain == req.chain.unwrap_or(0)
-            });
-        match found {
-            Some(dump) => Output::say(show::filters(&[(device.name.clone(), dump)], show, self.kernel)),
-            None => {
-                let error = KernelError::new(KernelError::ENOENT, "Specified filter handle not found");
-                refused(tc::refused(command, &error))
-            }
-        }
-    }
 }
 
 /// As libnetlink prints it.
@@ -288,7 +274,7 @@ fn no_device() -> KernelError {
     KernelError::errno(KernelError::ENODEV)
 }
 
-fn refused(failure: Failure) -> Ran {
+pub(super) fn refused(failure: Failure) -> Ran {
     Output {
         stdout: String::new(),
         stderr: failure.stderr,

@@ -65,7 +65,10 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     machine.program_starts(modules.count() as u32);
     for command in commands {
         let dev = match &command {
-            Command::Qdisc { dev, .. } | Command::Class { dev, .. } | Command::Filter { dev, .. } => on(dev)?,
+            Command::Qdisc { dev, .. }
+            | Command::Class { dev, .. }
+            | Command::Filter { dev, .. }
+            | Command::Chain { dev, .. } => on(dev)?,
             _ => continue,
         };
         let result = machine.with_tree(|tree, cx| match (&command, dev) {
@@ -73,6 +76,7 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             (Command::Qdisc { req, .. }, _) => tree.qdisc(req, cx),
             (Command::Class { req, .. }, _) => tree.class(req, cx),
             (Command::Filter { req, .. }, _) => tree.filter(&with_ifindex(req), cx),
+            (Command::Chain { req, .. }, _) => tree.chain(&with_ifindex(req)),
             _ => Ok(()),
         });
         result.map_err(|error| tc::refused(&command, &error))?;

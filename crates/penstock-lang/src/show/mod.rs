@@ -14,7 +14,7 @@ mod qdisc;
 pub use out::{Out, size_text, time_text};
 
 use crate::tc::Show;
-use penstock_model::rtnetlink::{ClassDump, FilterDump, QdiscDump, Stats};
+use penstock_model::rtnetlink::{ChainDump, ClassDump, FilterDump, QdiscDump, Stats};
 use penstock_model::{Kernel, Options};
 
 /// tc's flags that decide how things are printed.
@@ -63,6 +63,11 @@ pub fn filters(dumps: &[(String, FilterDump)], show: &Show, kernel: Kernel) -> S
 /// `tc actions show`: the messages of a dump, each with its actions and the number it gives of them; of `get` with none.
 pub fn actions(messages: &[(u32, Vec<Options>)], form: &Form, kernel: Kernel) -> String {
     action::print(messages, form, kernel)
+}
+
+/// `tc chain show`.
+pub fn chains(dumps: &[(String, ChainDump)], show: &Show, kernel: Kernel) -> String {
+    filter::print_chains(dumps, show, kernel)
 }
 
 /// Counters, as both qdiscs and classes have them, each line behind `prefix`. No newline at the end.

@@ -260,6 +260,12 @@ impl Out {
         }
     }
     /// Nothing in text.
+    pub fn json_text(&mut self, key: &str, value: &str) {
+        if self.json.is_some() {
+            self.string(key, value, format_args!(""));
+        }
+    }
+    /// Nothing in text.
     pub fn json_bool(&mut self, key: &str, value: bool) {
         self.json_num(key, value);
     }

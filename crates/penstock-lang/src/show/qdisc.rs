@@ -38,6 +38,11 @@ fn one(dev: &str, dump: &QdiscDump, show: &Show, out: &mut Out) {
     if dump.refcnt != 1 {
         out.num("refcnt", dump.refcnt, format_args!("refcnt {} ", dump.refcnt));
     }
+    for name in ["ingress_block", "egress_block"] {
+        if let Some(block) = dump.options.u32(name) {
+            out.num(name, block, format_args!("{name} {block} "));
+        }
+    }
     out.open_object(Some("options"));
     kinds::print_qdisc(dump.kind, &dump.options, out);
     out.close_object();

@@ -65,6 +65,10 @@ impl<'a> Args<'a> {
     pub fn back_to(&mut self, mark: usize) {
         self.at = mark;
     }
+    /// The words still to be read.
+    pub fn rest(&self) -> &'a [Word] {
+        &self.words[self.at..]
+    }
     /// The word read last.
     pub fn last(&self) -> Option<&'a Word> {
         self.words.get(self.at.checked_sub(1)?)
@@ -154,6 +158,14 @@ impl Failure {
     /// The same where tc calls `exit`, which ends a batch.
     pub fn aborting(mut self) -> Failure {
         self.aborts = true;
+        self
+    }
+    /// The same with what tc said before, newlines included.
+    pub fn said_before(mut self, text: &str) -> Failure {
+        self.stderr.insert_str(0, text);
+        if let Some(line) = text.lines().find(|line| !line.is_empty()) {
+            self.diagnostic.message = format!("{line}\n{}", self.diagnostic.message);
+        }
         self
     }
     /// The same with another line before tc's last one.

@@ -4,7 +4,7 @@
 //! sizes, u32 keys), and its messages. The kernel's half (what is legal in the tree as it stands) is `sched`'s.
 //!
 //! Follows: iproute2 6.1.0 `tc/tc.c`, `tc_qdisc.c`, `tc_class.c`, `tc_filter.c`; iproute2 2.6.35 for [`Kernel::V2_6_35`].
-//! Differs: usage texts are our own; `monitor`, `exec`, `chain`, `-netns` are refused with a sentence.
+//! Differs: usage texts are our own; `monitor`, `exec`, `-netns` are refused with a sentence.
 
 pub mod actions;
 pub mod args;
@@ -51,6 +51,13 @@ pub enum Command {
         /// The request.
         req: FilterRequest,
     },
+    /// RTM_NEWCHAIN, RTM_DELCHAIN.
+    Chain {
+        /// Device.
+        dev: Option<String>,
+        /// The request.
+        req: FilterRequest,
+    },
     /// `tc qdisc show`.
     ShowQdisc(Show),
     /// `tc class show`.
@@ -59,6 +66,10 @@ pub enum Command {
     ShowFilter(Show),
     /// `tc filter get`: the one filter the request names.
     GetFilter(Show, FilterRequest),
+    /// `tc chain show`.
+    ShowChain(Show),
+    /// `tc chain get`: the one chain the request names.
+    GetChain(Show, FilterRequest),
     /// RTM_NEWACTION, RTM_DELACTION, RTM_GETACTION.
     Action {
         /// The request.
@@ -95,6 +106,8 @@ pub enum Command {
 pub struct Show {
     /// Device; all of them where none is given.
     pub dev: Option<String>,
+    /// The shared block of filters instead of a device's; 0 for none.
+    pub block: u32,
     /// Only children of this parent (qdiscs), only filters on it (filters; [`Handle::UNSPEC`]: the root qdisc's), only below
     /// it (classes). [`Handle::UNSPEC`]: no matter.
     pub parent: Handle,
@@ -141,6 +154,8 @@ pub struct Env<'a> {
 /// What tc learns of a device from `/sys/class/net`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Link {
+    /// Index, from 1; 0 where it does not matter.
+    pub ifindex: u32,
     /// `speed`, Mbit/s; `None` where the driver gives none.
     pub speed_mbit: Option<u32>,
 }
@@ -210,7 +225,10 @@ pub fn no_device(name: &str) -> Failure {
 pub fn refused(command: &Command, error: &penstock_model::KernelError) -> Failure {
     let line = error.to_string();
     let mut stderr = format!("{line}\n");
-    if matches!(command, Command::Filter { .. } | Command::GetFilter(..)) {
+    if matches!(
+        command,
+        Command::Filter { .. } | Command::GetFilter(..) | Command::Chain { .. } | Command::GetChain(..)
+    ) {
         stderr.push_str("We have an error talking to the kernel\n");
     }
     let mut exit = 2;
@@ -323,7 +341,7 @@ fn object(args: &mut Args, form: Form) -> Result<Option<Command>, Failure> {
     } else if is("filter") {
         filter::command(args, form).map(Some)
     } else if !args.old() && is("chain") {
-        not_here(args, "chain")
+        filter::chain_command(args, form).map(Some)
     } else if is("actions") {
         actions::command(args, &form)
     } else if is("monitor") {

@@ -130,6 +130,17 @@ pub fn strtoul(text: &str, base: u32) -> Option<(u64, &str)> {
     Some((if negative && value != u64::MAX { value.wrapping_neg() } else { value }, rest))
 }
 
+/// `strtol` of a prefix: 0 where no number begins the text, the nearest there is where it passes 64 bits.
+pub fn strtol(text: &str, base: u32) -> i64 {
+    let Some((negative, value, _)) = strtoull(text, base) else { return 0 };
+    let value = i64::try_from(value).unwrap_or(i64::MAX);
+    match (negative, value) {
+        (true, i64::MAX) => i64::MIN,
+        (true, value) => -value,
+        (false, value) => value,
+    }
+}
+
 fn unsigned(text: &str, base: u32, max: u64) -> Option<u64> {
     let (negative, value, rest) = strtoull(text, base)?;
     let value = u64::try_from(value).ok()?;

@@ -54,6 +54,8 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
         options: None,
         estimator: None,
         stab: None,
+        ingress_block: None,
+        egress_block: None,
     };
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
@@ -106,14 +108,8 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
             }
             _ if is("estimator") => estimator::estimator(args, &mut req.estimator)?,
             _ if is("stab") => req.stab = Some(estimator::stab(args)?),
-            _ if !args.old() && (is("ingress_block") || is("egress_block")) => {
-                args.value()?;
-                return Err(args.fail(
-                    format!("tc: \"{}\" is not understood here", word.text),
-                    255,
-                    "shared blocks are not modelled",
-                ));
-            }
+            _ if !args.old() && is("ingress_block") => req.ingress_block = block(args, "ingress")?,
+            _ if !args.old() && is("egress_block") => req.egress_block = block(args, "egress")?,
             _ if is("help") => args.said.push(Command::Help(usage::QDISC.to_owned())),
             _ => {
                 req.kind = Some(kind_name(&word.text));
@@ -125,6 +121,15 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
         req.options = kinds::parse_qdisc(kind, args, dev.as_deref())?;
     }
     Ok(Command::Qdisc { dev, req })
+}
+
+/// `ingress_block N`: a shared block of filters. The last one given counts.
+fn block(args: &mut Args, side: &str) -> Result<Option<u32>, Failure> {
+    let v = args.value()?;
+    match num::u32(&v.text, 0) {
+        Some(index) if index != 0 => Ok(Some(index)),
+        _ => Err(args.invarg(&format!("invalid {side} block index value"), &v.text, "a number from 1")),
+    }
 }
 
 /// Device names are cut to 15 characters.

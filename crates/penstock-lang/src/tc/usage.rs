@@ -25,11 +25,19 @@ KIND := { htb | ... }
 ";
 
 pub const FILTER: &str = "\
-Usage: tc filter { add | change | replace | del | get } dev DEV { root | parent CLASSID }
-          [ protocol PROTO ] [ pref PRIO ] [ chain INDEX ] [ handle FILTERID ]
-          [ estimator INTERVAL TIME_CONSTANT ] [ KIND [ OPTIONS | help ] ]
-       tc filter show [ dev DEV ] [ root | parent CLASSID ] [ pref PRIO ] [ protocol PROTO ]
-KIND := { u32 | fw | ... }
+Usage: tc filter { add | change | replace | del | get } { dev DEV | block INDEX }
+          { root | ingress | egress | parent CLASSID } [ protocol PROTO ] [ pref PRIO ]
+          [ chain INDEX ] [ handle FILTERID ] [ estimator INTERVAL TIME_CONSTANT ]
+          [ KIND [ OPTIONS | help ] ]
+       tc filter show { dev DEV [ root | ingress | egress | parent CLASSID ] | block INDEX }
+          [ pref PRIO ] [ protocol PROTO ] [ chain INDEX ]
+KIND := { u32 | fw | flower | matchall | basic | ... }
+";
+
+pub const CHAIN: &str = "\
+Usage: tc chain { add | del | get } { dev DEV | block INDEX }
+          { root | ingress | egress | parent CLASSID } [ chain INDEX ] [ KIND TEMPLATE ]
+       tc chain show { dev DEV [ root | ingress | egress | parent CLASSID ] | block INDEX } [ chain INDEX ]
 ";
 
 pub const ESTIMATOR: &str = "Usage: ... estimator INTERVAL TIME_CONSTANT\n";

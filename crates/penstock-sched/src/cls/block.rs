@@ -1,79 +1,117 @@
-//! Blocks of filters: priorities, chains, and the requests that change them.
+//! Blocks of filters: chains of priorities.
 //!
 //! Follows: linux v6.12 `net/sched/cls_api.c`, linux v2.6.35 `net/sched/cls_api.c`.
 //! Differs: none known.
 
-use super::{Change, Classifier, Hit, Shared, Target, find};
+use super::flower::Template;
+use super::{Classifier, Hit, Shared, Target};
 use crate::act::Look;
-use crate::qdisc::{Classful, Cx, Device};
-use penstock_model::rtnetlink::{FilterDump, FilterRequest, Verb};
-use penstock_model::{Handle, Kernel, KernelError};
+use crate::qdisc::Classful;
+use penstock_model::rtnetlink::{ChainDump, FilterDump};
+use penstock_model::{Handle, KernelError, Options};
 use penstock_packet::Skb;
 use penstock_packet::headers::ETH_P_ALL;
 
 /// Which block of a qdisc's [`Filters`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct BlockId(u32);
+pub struct BlockId(pub(super) u32);
 
 /// One priority: `struct tcf_proto`.
-struct Proto {
-    prio: u16,
+pub(super) struct Proto {
+    pub prio: u16,
     /// Ethertype in host order.
-    protocol: u16,
-    classifier: Box<dyn Classifier>,
+    pub protocol: u16,
+    pub classifier: Box<dyn Classifier>,
 }
 
-/// `struct tcf_chain`.
-struct Chain {
-    index: u32,
-    /// How many were made before it in its block.
-    sequence: u32,
+/// `struct tcf_chain`. There as long as something is in it or it was made by name.
+pub(super) struct Chain {
+    pub index: u32,
     /// By priority.
-    protos: Vec<Proto>,
+    pub protos: Vec<Proto>,
+    /// Made by `tc chain add`.
+    pub explicit: bool,
+    /// What its filters may look at.
+    pub template: Option<Template>,
 }
 
 /// `struct tcf_block`.
 #[derive(Default)]
-struct Block {
-    /// What packets meet: chain 0.
-    main: Vec<Proto>,
-    /// How many chains were made before chain 0, which is made anew whenever it was empty.
-    main_sequence: u32,
-    /// The other chains, oldest first.
-    chains: Vec<Chain>,
-    /// Chains made so far.
-    made: u32,
-}
-
-/// All filters of a qdisc: its own block and those of its classes.
-#[derive(Default)]
-pub struct Filters {
-    shared: Shared,
-    blocks: Vec<Block>,
-    free: Vec<u32>,
+pub(super) struct Block {
+    /// Oldest first.
+    pub chains: Vec<Chain>,
+    /// Where chain 0 is among them, which packets meet first.
+    main: Option<u32>,
+    /// What the last request to make a filter named as its parent.
+    pub classid: Handle,
 }
 
 impl Block {
+    fn main(&self) -> &[Proto] {
+        self.main.map_or(&[], |at| &self.chains[at as usize].protos)
+    }
+    pub fn chain(&self, index: u32) -> Option<&Chain> {
+        self.chains.iter().find(|c| c.index == index)
+    }
+    pub fn chain_mut(&mut self, index: u32) -> Option<&mut Chain> {
+        self.chains.iter_mut().find(|c| c.index == index)
+    }
     /// `tcf_chain_get`: has the chain made where it is not there.
-    fn make_chain(&mut self, index: u32) {
-        let sequence = self.made;
-        if index == 0 && self.main.is_empty() {
-            self.main_sequence = sequence;
-        } else if index != 0 && self.chains.iter().all(|c| c.index != index) {
-            self.chains.push(Chain { index, sequence, protos: Vec::new() });
-        } else {
-            return;
+    pub fn make_chain(&mut self, index: u32) -> &mut Chain {
+        let at = self.chains.iter().position(|c| c.index == index).unwrap_or_else(|| {
+            if index == 0 {
+                self.main = Some(self.chains.len() as u32);
+            }
+            self.chains.push(Chain { index, protos: Vec::new(), explicit: false, template: None });
+            self.chains.len() - 1
+        });
+        &mut self.chains[at]
+    }
+    /// `tcf_chain_put`: drops the chain if nothing is in it and nobody made it by name.
+    pub fn put_chain(&mut self, index: u32) {
+        let gone = |c: &Chain| c.index == index && c.protos.is_empty() && !c.explicit;
+        if let Some(at) = self.chains.iter().position(gone) {
+            self.chains.remove(at);
+            self.main = self.chains.iter().position(|c| c.index == 0).map(|at| at as u32);
         }
-        self.made += 1;
+    }
+    pub fn protos_mut(&mut self) -> impl Iterator<Item = &mut Proto> {
+        self.chains.iter_mut().flat_map(|c| &mut c.protos)
     }
 }
 
-/// First priority the kernel gives of itself.
-const AUTO_PRIO: u16 = 0xc000;
-/// Where the priorities begin that the kernel gives.
-const AUTO_PRIO_FROM: u16 = 0x8000;
-/// Largest index of a chain (`TC_ACT_EXT_VAL_MASK`).
-const CHAIN_MAX: u32 = 0x0fff_ffff;
+/// All filters of a qdisc: its own block and those of its classes; or those of one shared block.
+#[derive(Default)]
+pub struct Filters {
+    pub(super) shared: Shared,
+    pub(super) blocks: Vec<Block>,
+    free: Vec<u32>,
+}
+
+/// What a `show` asks the kernel for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Select {
+    /// Only this priority; 0: all.
+    pub prio: u16,
+    /// Only this protocol; 0: all.
+    pub protocol: u16,
+    /// Only this chain.
+    pub chain: Option<u32>,
+    /// `-br`: handles and what hardware does only.
+    pub terse: bool,
+}
+
+/// What a dump says of where its filters are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Where {
+    /// In a qdisc's own block, with this parent.
+    Own(Handle),
+    /// In the shared block of this number.
+    Shared(u32),
+}
+
+/// A dump, and the kernel's complaint that ended it early.
+pub type Dumped = (Vec<FilterDump>, Option<KernelError>);
 
 impl Filters {
     /// The qdisc's own block.
@@ -82,6 +120,11 @@ impl Filters {
     /// None yet. `qdisc` is the handle of the qdisc they belong to.
     pub fn new(qdisc: Handle) -> Filters {
         let shared = Shared { qdisc, ..Shared::default() };
+        Filters { shared, blocks: vec![Block::default()], free: Vec::new() }
+    }
+    /// Those of the shared block `index`.
+    pub(super) fn of_block(index: u32) -> Filters {
+        let shared = Shared { block: index, ..Shared::default() };
         Filters { shared, blocks: vec![Block::default()], free: Vec::new() }
     }
     /// A block for a class.
@@ -95,7 +138,7 @@ impl Filters {
     /// Deletes a block and its filters. `classes` is the qdisc these filters were taken out of for the call.
     pub fn remove_block(&mut self, block: BlockId, classes: &mut dyn Classful) {
         let taken = std::mem::take(&mut self.blocks[block.0 as usize]);
-        for mut proto in taken.main.into_iter().chain(taken.chains.into_iter().flat_map(|c| c.protos)) {
+        for mut proto in taken.chains.into_iter().flat_map(|c| c.protos) {
             proto.classifier.destroy(&mut self.shared, classes);
         }
         self.free.push(block.0);
@@ -103,12 +146,12 @@ impl Filters {
     /// Whether a block has no filter that packets meet.
     #[inline]
     pub fn is_empty(&self, block: BlockId) -> bool {
-        self.blocks[block.0 as usize].main.is_empty()
+        self.blocks[block.0 as usize].main().is_empty()
     }
     /// What the first filter of the block that matches says: `tcf_classify` on chain 0.
     #[inline]
     pub fn classify(&self, block: BlockId, skb: &Skb) -> Option<Hit> {
-        let protos = &self.blocks[block.0 as usize].main;
+        let protos = self.blocks[block.0 as usize].main();
         if protos.is_empty() {
             return None;
         }
@@ -118,212 +161,87 @@ impl Filters {
             .filter(|p| p.protocol == protocol || p.protocol == ETH_P_ALL)
             .find_map(|p| p.classifier.classify(&self.shared, skb))
     }
-
-    /// The priorities of a chain. Chain 0 is always there to be filled.
-    fn chain_mut(&mut self, block: BlockId, index: u32) -> Option<&mut Vec<Proto>> {
-        let block = &mut self.blocks[block.0 as usize];
-        if index == 0 {
-            return Some(&mut block.main);
+    /// Visits every priority of every block with its kind.
+    pub fn kinds(&self, visit: &mut dyn FnMut(&'static str)) {
+        for proto in self.blocks.iter().flat_map(|b| &b.chains).flat_map(|c| &c.protos) {
+            visit(proto.classifier.kind());
         }
-        block.chains.iter_mut().find(|c| c.index == index).map(|c| &mut c.protos)
-    }
-    /// Drops a chain that nothing is in.
-    fn put_chain(&mut self, block: BlockId, index: u32) {
-        self.blocks[block.0 as usize].chains.retain(|c| c.index != index || !c.protos.is_empty());
     }
 
-    /// Executes RTM_NEWTFILTER or RTM_DELTFILTER on a block. `classes` is the qdisc these filters were taken out of
-    /// for the call; `req.parent` is resolved.
-    ///
-    /// # Errors
-    /// The kernel's errno and sentence.
-    pub fn request(
-        &mut self,
-        block: BlockId,
-        req: &FilterRequest,
-        device: &Device,
-        classes: &mut dyn Classful,
-        cx: &mut Cx<'_>,
-    ) -> Result<(), KernelError> {
-        let index = match device.kernel {
-            Kernel::V2_6_35 => 0,
-            Kernel::V6_12 => req.chain.unwrap_or(0),
-        };
-        if index > CHAIN_MAX {
-            return Err(device.refusal(KernelError::EINVAL, "Specified chain index exceeds upper limit"));
+    fn place(&self, parent: Handle) -> Where {
+        match self.shared.block {
+            0 => Where::Own(parent),
+            index => Where::Shared(index),
         }
-        let result = if req.verb == Verb::Del {
-            self.delete(block, index, req, device, classes)
-        } else {
-            self.blocks[block.0 as usize].make_chain(index);
-            self.create(block, index, req, device, classes, cx)
-        };
-        self.put_chain(block, index);
-        result
     }
 
-    /// `tc_new_tfilter`.
-    fn create(
-        &mut self,
-        block: BlockId,
-        index: u32,
-        req: &FilterRequest,
-        device: &Device,
-        classes: &mut dyn Classful,
-        cx: &mut Cx<'_>,
-    ) -> Result<(), KernelError> {
-        const CREATE: &str = "Need both RTM_NEWTFILTER and NLM_F_CREATE to create a new filter";
-        let may_create = matches!(req.verb, Verb::Add | Verb::Replace);
-        let qdisc = self.shared.qdisc;
-        let auto = req.prio == 0;
-        let wanted = if auto { AUTO_PRIO_FROM } else { req.prio };
-        let protos = self.chain_mut(block, index).expect("the chain was made");
-        let (mut at, found) = find_proto(protos, wanted, req.protocol, auto, device)?;
-        let mut fresh = None;
-        if !found {
-            let Some(kind) = req.kind.as_deref().filter(|_| req.protocol != 0) else {
-                return Err(device.refusal(KernelError::EINVAL, "Filter kind and protocol must be specified"));
-            };
-            if !may_create {
-                return Err(device.refusal(KernelError::ENOENT, CREATE));
-            }
-            let prio = match protos.get(at) {
-                _ if !auto => req.prio,
-                Some(next) => next.prio - 1,
-                None => AUTO_PRIO,
-            };
-            let Some(spec) = find(kind) else {
-                return Err(device.refusal(KernelError::ENOENT, "TC classifier not found"));
-            };
-            // A priority that the kernel found of itself may be taken by another protocol by now: 6.12 looks again.
-            at = protos.partition_point(|p| p.prio < prio);
-            fresh = Some(Proto {
-                prio,
-                protocol: req.protocol,
-                classifier: (spec.build)(&mut self.shared, device.kernel, prio),
-            });
-        }
-        let mut proto = match fresh {
-            Some(proto) => proto,
-            None => self.chain_mut(block, index).expect("the chain is there").remove(at),
-        };
-        let result = if req.kind.as_deref().is_some_and(|k| k != proto.classifier.kind()) {
-            Err(device.refusal(KernelError::EINVAL, "Specified filter kind does not match existing one"))
-        } else {
-            let there = proto.classifier.has(&self.shared, req.handle);
-            if !there && !may_create {
-                Err(device.refusal(KernelError::ENOENT, CREATE))
-            } else if there && req.verb == Verb::Add {
-                Err(device.refusal(KernelError::EEXIST, "Filter already exists"))
-            } else {
-                let (parent, handle, options) = (req.parent, req.handle, req.options.as_ref());
-                let change = Change {
-                    device,
-                    qdisc,
-                    parent,
-                    handle,
-                    options,
-                    classes: &mut *classes,
-                    acts: &mut *cx.acts,
-                    now: cx.now,
-                    replace: !may_create,
-                    estimator: req.estimator,
-                };
-                proto.classifier.change(&mut self.shared, change)
-            }
-        };
-        if result.is_err() && !found {
-            proto.classifier.destroy(&mut self.shared, classes);
-        } else {
-            self.chain_mut(block, index).expect("the chain is there").insert(at, proto);
-        }
-        result
-    }
-
-    /// `tc_del_tfilter`.
-    fn delete(
-        &mut self,
-        block: BlockId,
-        index: u32,
-        req: &FilterRequest,
-        device: &Device,
-        classes: &mut dyn Classful,
-    ) -> Result<(), KernelError> {
-        const NOT_FOUND: &str = "Filter with specified priority/protocol not found";
-        // In 6.12 a chain is there as long as something is in it, chain 0 too.
-        let new = device.kernel == Kernel::V6_12;
-        let Some(protos) = self.chain_mut(block, index).filter(|protos| !(new && protos.is_empty())) else {
-            if req.prio == 0 {
-                return Ok(());
-            }
-            return Err(device.refusal(KernelError::ENOENT, "Cannot find specified filter chain"));
-        };
-        if req.prio == 0 {
-            for mut proto in std::mem::take(protos) {
-                proto.classifier.destroy(&mut self.shared, classes);
-            }
-            return Ok(());
-        }
-        let (at, found) = find_proto(protos, req.prio, req.protocol, false, device)?;
-        if !found {
-            // 2.6.35 first wants to know what it would have to make.
-            let vague = req.kind.is_none() || req.protocol == 0;
-            let old = device.kernel == Kernel::V2_6_35 && vague;
-            let errno = if old { KernelError::EINVAL } else { KernelError::ENOENT };
-            return Err(device.refusal(errno, NOT_FOUND));
-        }
-        let mut proto = protos.remove(at);
-        if req.kind.as_deref().is_some_and(|k| k != proto.classifier.kind()) {
-            self.chain_mut(block, index).expect("the chain is there").insert(at, proto);
-            return Err(
-                device.refusal(KernelError::EINVAL, "Specified filter kind does not match existing one")
-            );
-        }
-        if req.handle == 0 {
-            proto.classifier.destroy(&mut self.shared, classes);
-            return Ok(());
-        }
-        let result = if proto.classifier.has(&self.shared, req.handle) {
-            proto.classifier.delete(&mut self.shared, req.handle, device, classes)
-        } else {
-            Err(device.refusal(KernelError::ENOENT, "Specified filter handle not found"))
-        };
-        // 2.6.35 keeps a priority without filters.
-        if matches!(result, Ok(true)) && device.kernel == Kernel::V6_12 {
-            proto.classifier.destroy(&mut self.shared, classes);
-        } else {
-            self.chain_mut(block, index).expect("the chain is there").insert(at, proto);
-        }
-        result.map(|_| ())
-    }
-
-    /// All filters of a block as RTM_GETTFILTER gives them: a header for each priority, then its filters.
-    pub fn dump(&self, block: BlockId, parent: Handle, look: Look<'_>) -> Vec<FilterDump> {
+    /// The filters of a block as RTM_GETTFILTER gives them: a header for each priority, then its filters.
+    pub fn dump(&self, block: BlockId, select: Select, look: Look<'_>) -> Dumped {
         let block = &self.blocks[block.0 as usize];
+        let place = self.place(block.classid);
         let mut dumps = Vec::new();
-        let mut chains = vec![(block.main_sequence, 0, &block.main)];
-        chains.extend(block.chains.iter().map(|c| (c.sequence, c.index, &c.protos)));
-        chains.sort_unstable_by_key(|&(sequence, index, _)| (sequence, index));
-        for (chain, proto) in chains.into_iter().flat_map(|(_, i, protos)| protos.iter().map(move |p| (i, p)))
-        {
-            let dump = |handle, options| FilterDump {
-                kind: proto.classifier.kind(),
-                parent,
-                protocol: proto.protocol,
-                prio: proto.prio,
-                chain,
-                handle,
-                options,
-            };
-            dumps.push(dump(0, Default::default()));
-            proto
-                .classifier
-                .walk(&self.shared, look, &mut |handle, options| dumps.push(dump(handle, options)));
-            if proto.classifier.ends_dump() {
-                break;
+        for chain in block.chains.iter().filter(|c| select.chain.is_none_or(|index| index == c.index)) {
+            for proto in &chain.protos {
+                let asked = (select.prio == 0 || select.prio == proto.prio)
+                    && (select.protocol == 0 || select.protocol == proto.protocol);
+                if !asked {
+                    continue;
+                }
+                let head = proto.classifier.header(look);
+                let (handle, options) = head.map_or((0, None), |(handle, options)| (handle, Some(options)));
+                dumps.push(one(proto, chain.index, place, handle, options));
+                let mut ended = proto.classifier.ends_dump();
+                proto.classifier.walk(&self.shared, look, &mut |handle, options| {
+                    if ended {
+                        return;
+                    }
+                    if !select.terse {
+                        dumps.push(one(proto, chain.index, place, handle, options));
+                    } else if let Some(terse) = proto.classifier.terse(options) {
+                        dumps.push(one(proto, chain.index, place, handle, Some(terse)));
+                    } else {
+                        ended = true;
+                    }
+                });
+                if ended {
+                    return (dumps, Some(KernelError::errno(KernelError::EMSGSIZE)));
+                }
             }
         }
-        dumps
+        (dumps, None)
+    }
+    /// One filter of a priority.
+    pub(super) fn dump_one(
+        &self,
+        block: BlockId,
+        chain: u32,
+        prio: u16,
+        handle: u32,
+        parent: Handle,
+        look: Look<'_>,
+    ) -> Option<FilterDump> {
+        let chain = self.blocks[block.0 as usize].chain(chain)?;
+        let proto = chain.protos.iter().find(|p| p.prio == prio)?;
+        let mut found = None;
+        proto.classifier.walk(&self.shared, look, &mut |h, options| {
+            if h == handle && found.is_none() {
+                found = Some(one(proto, chain.index, self.place(parent), h, options));
+            }
+        });
+        found
+    }
+    /// The chains of a block as RTM_GETCHAIN gives them.
+    pub fn dump_chains(&self, block: BlockId, index: Option<u32>) -> Vec<ChainDump> {
+        let chains = &self.blocks[block.0 as usize].chains;
+        let asked = chains.iter().filter(|c| index.is_none_or(|index| index == c.index));
+        asked
+            .map(|chain| ChainDump {
+                parent: self.shared.qdisc,
+                block: self.shared.block,
+                chain: chain.index,
+                template: chain.template.as_ref().map(|t| ("flower", t.dump())),
+            })
+            .collect()
     }
 
     /// `tc_bind_tclass`: a class was made; filters of classes that name it point at it now.
@@ -339,8 +257,7 @@ impl Filters {
     /// to the filters of the qdisc itself.
     fn targets(&mut self, classid: Handle, work: &mut dyn FnMut(&mut Target)) {
         for block in self.blocks.iter_mut().skip(1) {
-            let protos = block.main.iter_mut().chain(block.chains.iter_mut().flat_map(|c| &mut c.protos));
-            for proto in protos {
+            for proto in block.protos_mut() {
                 proto.classifier.targets(&mut self.shared, &mut |target| {
                     if target.0.classid == classid {
                         work(target);
@@ -351,90 +268,19 @@ impl Filters {
     }
 }
 
-/// `tcf_chain_tp_find`: where a priority is or belongs, and whether it is there.
-fn find_proto(
-    protos: &[Proto],
-    prio: u16,
-    protocol: u16,
-    auto: bool,
-    device: &Device,
-) -> Result<(usize, bool), KernelError> {
-    let at = protos.partition_point(|p| p.prio < prio);
-    match protos.get(at).filter(|p| p.prio == prio) {
-        None => Ok((at, false)),
-        Some(p) if auto || (p.protocol != protocol && protocol != 0) => {
-            Err(device.refusal(KernelError::EINVAL, "Filter with specified priority/protocol not found"))
-        }
-        Some(_) => Ok((at, true)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{Bench, device, filter, qdisc};
-    use crate::tree::Tree;
-    use penstock_model::Options;
-
-    fn tree(kernel: Kernel, bench: &mut Bench) -> Tree {
-        let mut tree = Tree::new(device(kernel));
-        let mut req = qdisc("add root handle 1: prio");
-        req.options = Some(Options::new().with("bands", 3u32).with("priomap", vec![1u8; 16]));
-        tree.qdisc(&req, &mut bench.cx(0)).unwrap();
-        tree
-    }
-    fn rule() -> Option<Options> {
-        Some(Options::new().with("classid", 0x1_0001u32))
-    }
-    /// (chain, prio, handle) as listed.
-    fn listed(tree: &Tree, bench: &Bench) -> Vec<(u32, u16, u32)> {
-        let dumps = tree.dump_filters(Handle::UNSPEC, bench.look()).unwrap();
-        dumps.iter().map(|d| (d.chain, d.prio, d.handle)).collect()
-    }
-
-    #[test]
-    fn the_kernel_numbers_priorities_downwards() {
-        for kernel in Kernel::ALL {
-            let mut bench = Bench::new();
-            let mut tree = tree(kernel, &mut bench);
-            for mark in ["1", "2"] {
-                let words = format!("add protocol 800 handle {mark}");
-                tree.filter(&filter(&words, "fw", rule()), &mut bench.cx(0)).unwrap();
-            }
-            tree.filter(&filter("add prio 5 protocol 800 handle 3", "fw", rule()), &mut bench.cx(0)).unwrap();
-            let want = [(0, 5, 0), (0, 5, 3), (0, 49151, 0), (0, 49151, 2), (0, 49152, 0), (0, 49152, 1)];
-            assert_eq!(listed(&tree, &bench), want, "{kernel}");
-        }
-    }
-
-    #[test]
-    fn one_priority_has_one_protocol_and_one_kind() {
-        for kernel in Kernel::ALL {
-            let mut bench = Bench::new();
-            let mut tree = tree(kernel, &mut bench);
-            let mut run = |words: &str, kind: &str| {
-                tree.filter(&filter(words, kind, rule()), &mut bench.cx(0)).map_err(|e| (e.errno, e.extack))
-            };
-            run("add prio 1 protocol 800 handle 1", "fw").unwrap();
-            let old = kernel == Kernel::V2_6_35;
-            let says = |text: &str| if old { String::new() } else { text.to_owned() };
-            let other = says("Filter with specified priority/protocol not found");
-            assert_eq!(run("add prio 1 protocol 86dd handle 2", "fw"), Err((22, other)));
-            let kind = says("Specified filter kind does not match existing one");
-            assert_eq!(run("add prio 1 protocol 800", "u32"), Err((22, kind)));
-            assert_eq!(run("add prio 2 protocol 800", "flower").map_err(|e| e.0), Err(2));
-        }
-    }
-
-    #[test]
-    fn the_last_filter_takes_its_priority_along_in_6_12() {
-        for (kernel, left) in [(Kernel::V6_12, vec![]), (Kernel::V2_6_35, vec![(0, 1, 0)])] {
-            let mut bench = Bench::new();
-            let mut tree = tree(kernel, &mut bench);
-            let words = "prio 1 protocol 800 handle 1";
-            tree.filter(&filter(&format!("add {words}"), "fw", rule()), &mut bench.cx(0)).unwrap();
-            tree.filter(&filter(&format!("del {words}"), "fw", None), &mut bench.cx(0)).unwrap();
-            assert_eq!(listed(&tree, &bench), left, "{kernel}");
-        }
+fn one(proto: &Proto, chain: u32, place: Where, handle: u32, options: Option<Options>) -> FilterDump {
+    let (parent, block) = match place {
+        Where::Own(parent) => (parent, 0),
+        Where::Shared(index) => (Handle::UNSPEC, index),
+    };
+    FilterDump {
+        kind: proto.classifier.kind(),
+        block,
+        parent,
+        protocol: proto.protocol,
+        prio: proto.prio,
+        chain,
+        handle,
+        options,
     }
 }

@@ -1,8 +1,7 @@
 //! `fw`: classes by firewall mark.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_fw.c`.
-//! Differs: 6.12 follows the listing of a filter without options by the error "Buffer too small for object"; here the
-//! listing just ends there.
+//! Differs: none known.
 
 use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
 use crate::act::Look;
@@ -14,6 +13,7 @@ use penstock_packet::Skb;
 pub static SPEC: ClsSpec = ClsSpec {
     id: "fw",
     about: "class by firewall mark",
+    kernels: &Kernel::ALL,
     simulated: true,
     build: |_, kernel, _| Box::new(Fw::new(kernel)),
 };
@@ -28,7 +28,7 @@ struct Filter {
     exts: Exts,
 }
 
-/// Filters in the buckets of their hash, youngest first, and the mask of marks they share.
+/// Filters in the buckets of their hash, oldest first (they are asked from the youngest on), and the mask of marks they share.
 struct Head {
     mask: u32,
     buckets: Vec<Vec<Filter>>,
@@ -83,15 +83,20 @@ impl Classifier for Fw {
         let id = skb.mark & head.mask;
         head.buckets[self.bucket(id)]
             .iter()
+            .rev()
             .find(|f| f.id == id && (f.indev.1 == 0 || f.indev.1 == skb.iif))
             .map(|f| f.target.0)
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.head.as_ref().is_some_and(|h| h.buckets[self.bucket(handle)].iter().any(|f| f.id == handle))
     }
-    fn change(&mut self, _: &mut Shared, mut change: Change<'_>) -> Result<(), KernelError> {
+    fn change(&mut self, shared: &mut Shared, mut change: Change<'_>) -> Result<(), KernelError> {
         let einval = KernelError::errno(KernelError::EINVAL);
         let Some(options) = change.options else {
+            if change.handle == 0 && shared.is_block() {
+                let why = "Must specify mark when attaching fw filter to block";
+                return Err(change.device.refusal(KernelError::EINVAL, why));
+            }
             return if change.handle == 0 { Ok(()) } else { Err(einval) };
         };
         let given = options.u32("mask");
@@ -101,6 +106,7 @@ impl Classifier for Fw {
         }
         let size = self.size();
         let fresh = self.head.is_none();
+        let exts = Exts::validate(options, 0, &mut change)?;
         let indev = indev(options, change.device)?;
         let head = self.head.get_or_insert_with(|| Head {
             mask: given.unwrap_or(u32::MAX),
@@ -112,7 +118,6 @@ impl Classifier for Fw {
         }
         let old = self.kernel == Kernel::V2_6_35;
         let classid = options.u32("classid").map(Handle);
-        let exts = Exts::validate(options, 0, &mut change)?;
         let (parent, classes) = (change.parent, change.classes);
         if let Some(filter) = self.filter_mut(id) {
             match classid {
@@ -139,7 +144,7 @@ impl Classifier for Fw {
         }
         let bucket = self.bucket(id);
         if let Some(head) = &mut self.head {
-            head.buckets[bucket].insert(0, Filter { id, indev, target, exts });
+            head.buckets[bucket].push(Filter { id, indev, target, exts });
         }
         Ok(())
     }
@@ -165,21 +170,24 @@ impl Classifier for Fw {
             }
         }
     }
-    fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Options)) {
+    fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         let Some(head) = &self.head else { return };
-        for filter in head.buckets.iter().flatten() {
-            let mut options = Options::new();
-            if filter.target.0.classid != Handle::UNSPEC || !filter.exts.is_empty() {
-                if filter.target.0.classid != Handle::UNSPEC {
-                    options = options.with("classid", filter.target.0.classid.0);
+        for filter in head.buckets.iter().flat_map(|b| b.iter().rev()) {
+            let classid = filter.target.0.classid;
+            let mut options = None;
+            if classid != Handle::UNSPEC || !filter.exts.is_empty() {
+                let mut o = Options::new();
+                if classid != Handle::UNSPEC {
+                    o.set("classid", classid.0.into());
                 }
                 if !filter.indev.0.is_empty() {
-                    options = options.with("indev", filter.indev.0.as_str());
+                    o.set("indev", filter.indev.0.as_str().into());
                 }
                 if head.mask != u32::MAX {
-                    options = options.with("mask", head.mask);
+                    o.set("mask", head.mask.into());
                 }
-                filter.exts.dump(&mut options, look);
+                filter.exts.dump(&mut o, look);
+                options = Some(o);
             }
             visit(filter.id, options);
         }

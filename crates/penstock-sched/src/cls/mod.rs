@@ -7,13 +7,27 @@
 //! Follows: linux v6.12 `net/sched/cls_api.c` `tcf_classify`, `tc_new_tfilter`, `tc_del_tfilter`, `tcf_fill_node`;
 //! linux v2.6.35 `net/sched/cls_api.c` `tc_ctl_tfilter`, `net/sched/sch_api.c` `tc_classify`.
 
+pub mod basic;
 mod block;
+pub mod bpf;
+pub mod cgroup;
+pub mod ematch;
 mod exts;
+pub mod flow;
+pub mod flower;
 pub mod fw;
+mod list;
+pub mod matchall;
+pub(crate) mod request;
+pub mod route;
+pub mod rsvp;
+mod shared;
+pub mod tcindex;
 pub mod u32;
 
-pub use block::{BlockId, Filters};
+pub use block::{BlockId, Dumped, Filters, Select};
 pub use exts::Exts;
+pub use shared::{Blocks, SharedBlock};
 
 use crate::act::{Actions, Look};
 use crate::qdisc::{Classful, Device};
@@ -42,6 +56,8 @@ pub struct Change<'a> {
     pub handle: u32,
     /// Options.
     pub options: Option<&'a Options>,
+    /// What the chain's filters may look at.
+    pub template: Option<&'a flower::Template>,
     /// The qdisc, to bind classes.
     pub classes: &'a mut dyn Classful,
     /// The machine's actions, for [`Exts::validate`].
@@ -60,6 +76,10 @@ pub trait Classifier: Send {
     fn kind(&self) -> &'static str;
     /// What the first filter that matches says.
     fn classify(&self, shared: &Shared, skb: &Skb) -> Option<Hit>;
+    /// Whether what it holds is matched as the kernel matches it, where the kind is simulated.
+    fn exact(&self) -> bool {
+        true
+    }
     /// Whether there is a filter with this handle.
     fn has(&self, shared: &Shared, handle: u32) -> bool;
     /// Makes a filter, or changes the one with this handle.
@@ -80,8 +100,18 @@ pub trait Classifier: Send {
     ) -> Result<bool, KernelError>;
     /// Deletes all filters.
     fn destroy(&mut self, shared: &mut Shared, classes: &mut dyn Classful);
-    /// All filters, handle and options, in the order the kernel walks them.
-    fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Options));
+    /// All filters in the order the kernel walks them: handle, and options where it sends any.
+    fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>));
+    /// Handle and options of the priority's header, where the kind fills it (some did in 2.6.35).
+    fn header(&self, look: Look<'_>) -> Option<(u32, Options)> {
+        let _ = look;
+        None
+    }
+    /// What `-br` leaves of a dump; `None` for a kind that has no such form.
+    fn terse(&self, options: Option<Options>) -> Option<Options> {
+        let _ = options;
+        None
+    }
     /// Shows the actions of every filter.
     fn exts(&self, shared: &Shared, visit: &mut dyn FnMut(&Exts)) {
         let _ = (shared, visit);
@@ -99,6 +129,8 @@ pub trait Classifier: Send {
 pub struct Shared {
     /// The qdisc's handle.
     pub qdisc: Handle,
+    /// The number of the shared block they are in; 0 for a qdisc's own.
+    pub block: u32,
     /// u32's hash tables.
     pub u32: u32::Tables,
 }
@@ -109,6 +141,8 @@ pub struct ClsSpec {
     pub id: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
+    /// The kernels that have it.
+    pub kernels: &'static [Kernel],
     /// Whether packets are classified as the kernel does it.
     pub simulated: bool,
     /// Makes an empty one for the priority `prio`.
@@ -116,11 +150,24 @@ pub struct ClsSpec {
 }
 
 /// All kinds by name.
-pub static KINDS: &[&ClsSpec] = &[&fw::SPEC, &u32::SPEC];
+pub static KINDS: &[&ClsSpec] = &[
+    &basic::SPEC,
+    &bpf::SPEC,
+    &cgroup::SPEC,
+    &flow::SPEC,
+    &flower::SPEC,
+    &fw::SPEC,
+    &matchall::SPEC,
+    &route::SPEC,
+    &rsvp::RSVP,
+    &rsvp::RSVP6,
+    &tcindex::SPEC,
+    &u32::SPEC,
+];
 
-/// The kind called `id`.
-pub fn find(id: &str) -> Option<&'static ClsSpec> {
-    KINDS.iter().find(|k| k.id == id).copied()
+/// The kind called `id` in this kernel.
+pub fn find(id: &str, kernel: Kernel) -> Option<&'static ClsSpec> {
+    KINDS.iter().find(|k| k.id == id && k.kernels.contains(&kernel)).copied()
 }
 
 /// A class that a filter points at: classid with the binding.
@@ -136,11 +183,50 @@ impl Target {
             classes.unbind(old);
         }
     }
+    /// Adds its `classid` to a dump, where it has one.
+    pub fn dump(&self, options: &mut Options) {
+        if self.0.classid != Handle::UNSPEC {
+            options.set("classid", self.0.classid.0.into());
+        }
+    }
     /// Points at the class no longer: `tcf_unbind_filter`.
     pub fn unbind(&mut self, classes: &mut dyn Classful) {
         if self.0.class != 0 {
             classes.unbind(self.0.class);
             self.0.class = 0;
         }
+    }
+}
+
+/// `TCA_CLS_FLAGS_*`.
+const SKIP_HW: u32 = 1;
+const SKIP_SW: u32 = 2;
+const NOT_IN_HW: u32 = 8;
+const VERBOSE: u32 = 16;
+
+/// A filter's hardware flags, checked.
+#[derive(Clone, Copy, Debug)]
+struct HardwareFlags(u32);
+
+/// `tc_flags_valid`.
+fn hardware_flags(flags: u32) -> Result<HardwareFlags, KernelError> {
+    let both = flags & (SKIP_HW | SKIP_SW) == SKIP_HW | SKIP_SW;
+    if both || flags & !(SKIP_HW | SKIP_SW | VERBOSE) != 0 {
+        return Err(KernelError::errno(KernelError::EINVAL));
+    }
+    Ok(HardwareFlags(flags))
+}
+
+impl HardwareFlags {
+    /// As they were given.
+    fn asked(self) -> u32 {
+        self.0
+    }
+    /// `tc_setup_cb_add` where no device takes filters: the flags with what became of it.
+    fn in_software(self) -> Result<u32, KernelError> {
+        if self.0 & SKIP_SW != 0 {
+            return Err(KernelError::errno(KernelError::EOPNOTSUPP));
+        }
+        Ok(self.0 | NOT_IN_HW)
     }
 }

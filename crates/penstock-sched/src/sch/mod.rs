@@ -15,6 +15,7 @@ mod fifo;
 mod hashed;
 pub mod hfsc;
 pub mod htb;
+pub mod ingress;
 pub mod mq;
 pub mod mqprio;
 pub mod multiq;
@@ -58,12 +59,14 @@ pub static KINDS: &[&KindSpec] = &[
     &bfifo::SPEC,
     &cbq::SPEC,
     &cbs::SPEC,
+    &ingress::CLSACT,
     &drr::SPEC,
     &dsmark::SPEC,
     &etf::SPEC,
     &ets::SPEC,
     &hfsc::SPEC,
     &htb::SPEC,
+    &ingress::INGRESS,
     &mq::SPEC,
     &mqprio::SPEC,
     &multiq::SPEC,

@@ -4,7 +4,7 @@
 
 use super::{AUTO_HANDLE, Answer, DEPTH_MAX, Place, Tree, handles_below, reduce};
 use crate::node::Node;
-use crate::qdisc::{Classful, Cx, Init};
+use crate::qdisc::{Classful, Cx, Device, Init};
 use crate::sch;
 use crate::stab::Stab;
 use penstock_model::rtnetlink::{QdiscRequest, Verb};
@@ -30,6 +30,9 @@ impl Tree {
         let kind_differs = |node: &Node| req.kind.as_deref().is_some_and(|k| k != node.kind());
         let may_create = matches!(req.verb, Verb::Add | Verb::Replace);
 
+        if req.parent == Handle::INGRESS {
+            self.ingress_queue = true;
+        }
         let target = if req.parent == Handle::UNSPEC {
             if req.handle == Handle::UNSPEC {
                 return no(KernelError::EINVAL, "Handle cannot be zero");
@@ -38,8 +41,7 @@ impl Tree {
         } else {
             let here = match req.parent {
                 Handle::ROOT => Some(&self.root),
-                // There is no ingress queue: its place is always empty.
-                Handle::INGRESS => None,
+                Handle::INGRESS => self.ingress.as_ref(),
                 parent => self.leaf(parent)?,
             };
             let here = here.filter(|n| n.handle != Handle::UNSPEC);
@@ -77,6 +79,18 @@ impl Tree {
         }
         if kind_differs(node) {
             return no(KernelError::EINVAL, "Invalid qdisc name");
+        }
+        if sch::ingress::is(node.kind()) {
+            return match (&req.options, req.ingress_block.or(req.egress_block)) {
+                (None, _) => Ok(()),
+                (Some(_), Some(_)) => no(KernelError::EOPNOTSUPP, "Change of blocks is not supported"),
+                (Some(_), None) => {
+                    no(KernelError::EINVAL, "Change operation not supported by specified qdisc")
+                }
+            };
+        }
+        if req.options.is_some() && req.ingress_block.or(req.egress_block).is_some() {
+            return no(KernelError::EOPNOTSUPP, "Change of blocks is not supported");
         }
         let handle = node.handle;
         let before = handles_below(node);
@@ -138,6 +152,13 @@ impl Tree {
         let Some(spec) = req.kind.as_deref().and_then(|kind| sch::find(kind, device.kernel)) else {
             return Err(device.refusal(KernelError::ENOENT, "Specified qdisc kind is unknown"));
         };
+        if req.parent == Handle::INGRESS && !sch::ingress::is(spec.id) {
+            let why = "Specified parent ID is reserved for ingress and clsact Qdiscs";
+            return Err(device.refusal(KernelError::EINVAL, why));
+        }
+        if sch::ingress::is(spec.id) {
+            return self.create_ingress(spec.id, req, cx);
+        }
         let handle = if req.handle == Handle::UNSPEC { self.choose_handle()? } else { req.handle };
         let init = Init { device, handle, parent: req.parent };
         let stab = req.stab.as_ref().map(|s| Stab::new(s, &device));
@@ -159,11 +180,32 @@ impl Tree {
             node.estimate(device.kernel, spec, cx.now)
                 .map_err(|e| device.refusal(e.errno, "Failed to generate new estimator"))?;
         }
+        check_blocks(spec.id, req, &device)?;
         Tree::count(&mut node, &mut self.sequence);
         let warning = node.take_warning();
         self.graft(req.parent, Some(node), cx)?;
         self.warning = warning;
         Ok(())
+    }
+
+    /// The same for what stands at the ingress hook, whose handle is always `ffff:`.
+    fn create_ingress(&mut self, kind: &'static str, req: &QdiscRequest, cx: &mut Cx<'_>) -> Answer {
+        let device = self.device;
+        if req.parent != Handle::INGRESS {
+            return Err(KernelError::errno(KernelError::EOPNOTSUPP));
+        }
+        check_blocks(kind, req, &device)?;
+        if let Some(stab) = &req.stab {
+            Stab::new(stab, &device)?;
+        }
+        let init = Init { device, handle: Handle::INGRESS.qdisc(), parent: req.parent };
+        let mut node = sch::ingress::create(&init, req, &self.blocks);
+        if let Some(spec) = req.estimator {
+            node.estimate(device.kernel, spec, cx.now)
+                .map_err(|e| device.refusal(e.errno, "Failed to generate new estimator"))?;
+        }
+        Tree::count(&mut node, &mut self.sequence);
+        self.graft(req.parent, Some(node), cx)
     }
 
     /// `qdisc_alloc_handle`.
@@ -195,6 +237,14 @@ impl Tree {
             old.reset(cx);
             self.traffic_classes_gone_with(old.kind());
             self.places.clear();
+            return Ok(());
+        }
+        let beside = parent.major() == Handle::INGRESS.major() && self.path(parent.qdisc()).is_none();
+        if parent == Handle::INGRESS || beside {
+            if parent != Handle::INGRESS && new.is_some() {
+                return Err(KernelError::errno(KernelError::EOPNOTSUPP));
+            }
+            self.ingress = new;
             return Ok(());
         }
         let Some(path) = self.path(parent.qdisc()) else {
@@ -248,7 +298,16 @@ impl Tree {
             let node = if req.parent == Handle::ROOT {
                 Some(&self.root)
             } else if req.parent.major() == Handle::INGRESS.major() {
-                None
+                match (&self.ingress, self.ingress_queue) {
+                    // What the kernel puts in an empty place has no handle.
+                    (None, true) if req.handle != Handle::UNSPEC => {
+                        return no(KernelError::EINVAL, "Invalid handle");
+                    }
+                    (None, true) => {
+                        return no(KernelError::ENOENT, "Cannot delete qdisc with handle of zero");
+                    }
+                    (node, _) => node.as_ref(),
+                }
             } else if self.node(req.parent.qdisc()).is_none() {
                 return no(KernelError::ENOENT, "Failed to find qdisc with specified classid");
             } else {
@@ -283,4 +342,22 @@ impl Tree {
             _ => {}
         }
     }
+}
+
+/// `qdisc_block_indexes_set`: who has blocks that can be shared.
+fn check_blocks(kind: &str, req: &QdiscRequest, device: &Device) -> Answer {
+    let sides = [
+        (req.ingress_block, "ingress", sch::ingress::is(kind)),
+        (req.egress_block, "egress", kind == sch::ingress::CLSACT.id),
+    ];
+    for (index, side, has) in sides {
+        let big = side[..1].to_uppercase() + &side[1..];
+        let why = match (index, has) {
+            (Some(0), _) => (KernelError::EINVAL, format!("{big} block index cannot be 0")),
+            (Some(_), false) => (KernelError::EOPNOTSUPP, format!("{big} block sharing is not supported")),
+            _ => continue,
+        };
+        return Err(device.refusal(why.0, &why.1));
+    }
+    Ok(())
 }

@@ -24,10 +24,7 @@ pub fn prefix6(text: &str, kernel: Kernel) -> Option<([u32; 4], u32)> {
     if is_any(name) {
         return Some(([0; 4], any_bits(slash, 128, kernel)?));
     }
-    if !name.contains(':') {
-        return None;
-    }
-    let octets = name.parse::<Ipv6Addr>().ok()?.octets();
+    let octets = address6(name)?;
     let word = |i: usize| u32::from_be_bytes([octets[i], octets[i + 1], octets[i + 2], octets[i + 3]]);
     Some(([word(0), word(4), word(8), word(12)], bits(slash, 128)?))
 }
@@ -76,7 +73,8 @@ fn any_bits(slash: Option<&str>, all: u32, kernel: Kernel) -> Option<u32> {
     }
 }
 
-fn address4(text: &str) -> Option<u32> {
+/// An IPv4 address in host order.
+pub fn address4(text: &str) -> Option<u32> {
     let mut address = [0u8; 4];
     let mut rest = text;
     for (i, octet) in address.iter_mut().enumerate() {
@@ -91,6 +89,11 @@ fn address4(text: &str) -> Option<u32> {
         rest = after.strip_prefix('.')?;
     }
     Some(u32::from_be_bytes(address))
+}
+
+/// An IPv6 address.
+pub fn address6(text: &str) -> Option<[u8; 16]> {
+    Some(text.parse::<Ipv6Addr>().ok()?.octets())
 }
 
 fn bits(slash: Option<&str>, all: u32) -> Option<u32> {

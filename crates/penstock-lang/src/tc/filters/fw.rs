@@ -1,22 +1,36 @@
 //! `fw`: classification by netfilter's mark.
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_fw.c`.
+//! Differs: the JSON, which tc leaves out, has the keys of iproute2 6.12.
 
+use super::{FilterKind, Given, exts};
 use crate::show::Out;
-use crate::tc::actions::{action_of_filter, police_of_filter, print_actions, print_police};
 use crate::tc::args::{Args, matches};
-use crate::tc::kinds::{helped, what_is};
+use crate::tc::kinds::{helped, what_is, word};
 use crate::tc::{Failure, num};
 use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Handle, Options};
 
 const USAGE: &str = "\
-Usage: ... [ handle MARK[/MASK] ] fw [ classid CLASSID ] [ indev DEV ]
+Usage: ... [ handle MARK[/MASK] ] fw [ classid CLASSID ] [ indev DEV ] [ action ACTION_SPEC ]
 ";
 
-pub fn parse(handle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+pub static KIND: FilterKind = FilterKind {
+    id: "fw",
+    parse,
+    print,
+    words: &[
+        word("classid", "CLASSID", "the class packets with the mark that is the handle go to"),
+        word("indev", "DEV", "the interface the packet must have come in by"),
+        word("action", "ACTION_SPEC", "what is done with it"),
+        word("police", "POLICE_SPEC", "a policer, in the old form"),
+    ],
+    ..FilterKind::BARE
+};
+
+fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let (mut mark, mut mask) = (0, None);
-    if let Some(handle) = handle {
+    if let Some(handle) = given.handle {
         let (before, slash) = match handle.split_once('/') {
             Some((mark, mask)) => (mark, Some(mask)),
             None => (handle, None),
@@ -34,58 +48,55 @@ pub fn parse(handle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Optio
     }
     let mut o = Options::new();
     if let Some(mask) = mask {
-        o = o.with("mask", mask);
+        o.set("mask", mask.into());
     }
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         if is("classid") || is("flowid") {
-            let v = args.value()?;
-            let id = num::classid(&v.text, args.kernel())
-                .ok_or_else(|| args.fail("Illegal \"classid\"", 1, "two hexadecimal numbers, e.g. 1:10"))?;
-            o = o.with("classid", id.0);
+            o.set("classid", exts::classid(args)?.into());
         } else if is("police") {
-            police_of_filter(args, &mut o, "Illegal \"police\"")?;
+            exts::police(args, &mut o)?;
         } else if is("action") {
-            action_of_filter(args, &mut o, "Illegal fw \"action\"")?;
+            exts::action(args, &mut o, "Illegal fw \"action\"")?;
         } else if word.text == "indev" {
-            let Some(dev) = args.next_word() else {
-                return Err(args.fail("Illegal indev", 1, "name the device the packet came in by"));
-            };
-            o = o.with("indev", dev.text.chars().take(16).collect::<String>());
+            let dev = exts::indev(args)?;
+            o.set("indev", dev.into());
         } else if word.text == "help" {
             return Err(helped(args, USAGE));
         } else {
-            return Err(what_is(args, &word.text, USAGE, "fw takes classid and indev"));
+            return Err(what_is(args, &word.text, USAGE, "fw takes classid, indev, action, police"));
         }
     }
     Ok((mark, Some(o)))
 }
 
-pub fn print(dump: &FilterDump, out: &mut Out) {
-    let o = &dump.options;
+fn print(dump: &FilterDump, o: &Options, out: &mut Out) {
     let mark = dump.handle;
     let mask = o.u32("mask");
     if mark != 0 || mask.is_some() {
+        let hex = |n: u32| if n == 0 { "0".to_owned() } else { format!("0x{n:x}") };
+        out.open_object(Some("fw"));
         match mask.filter(|&m| m != u32::MAX) {
             Some(mask) => {
-                let text = format!("0x{mark:x}/0x{mask:x}");
-                out.string("handle", &text, format_args!("handle {text} "));
+                out.string("mark", &hex(mark), format_args!("handle 0x{mark:x}"));
+                out.string("mask", &hex(mask), format_args!("/0x{mask:x} "));
             }
-            None => out.string("handle", &format!("0x{mark:x}"), format_args!("handle 0x{mark:x} ")),
+            None => {
+                out.string("mark", &hex(mark), format_args!("handle 0x{mark:x} "));
+                out.json_text("mask", "0xffffffff");
+            }
         }
+        out.close_object();
     }
-    if let Some(id) = o.u32("classid") {
-        let id = Handle(id);
+    if let Some(id) = o.u32("classid").map(Handle) {
         out.string("classid", &id.to_string(), format_args!("classid {id} "));
     }
-    if let Some(police) = o.nested("police") {
-        print_police(police, out);
-    }
+    exts::print_old_police(o, false, out);
     if let Some(dev) = o.str("indev") {
-        out.string("input_dev", dev, format_args!("input dev {dev} "));
+        out.string("indev", dev, format_args!("input dev {dev} "));
     }
     if o.has("action") {
         out.nl();
-        print_actions(o.list("action"), true, out);
+        exts::print_action(o, out);
     }
 }

@@ -20,6 +20,7 @@ use tables::{Knode, ROOT, Sel, Table, hash, htid, id_of, key, node};
 pub static SPEC: ClsSpec = ClsSpec {
     id: "u32",
     about: "match any words of the packet, in hash tables",
+    kernels: &Kernel::ALL,
     simulated: true,
     build: |shared, kernel, prio| Box::new(U32::new(&mut shared.u32, kernel, prio)),
 };
@@ -160,12 +161,12 @@ impl Classifier for U32 {
             tables.destroy_all(classes);
         }
     }
-    fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Options)) {
+    fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         let tables = &shared.u32;
         for table in tables.order.iter().map(|&t| &tables.slots[t]).filter(|t| t.prio == self.prio) {
-            visit(table.handle, Options::new().with("divisor", table.divisor + 1));
+            visit(table.handle, Some(Options::new().with("divisor", table.divisor + 1)));
             for n in table.buckets.iter().flatten() {
-                visit(n.handle, n.dump(tables, self.kernel, look));
+                visit(n.handle, Some(n.dump(tables, self.kernel, look)));
             }
         }
     }

@@ -9,11 +9,9 @@
 mod print;
 mod selector;
 
-pub use print::print;
-
-use crate::tc::actions::{action_of_filter, police_of_filter};
+use super::{FilterKind, Given, exts};
 use crate::tc::args::{Args, matches};
-use crate::tc::kinds::{helped, what_is};
+use crate::tc::kinds::{helped, what_is, word};
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 use selector::{Bad, Key, Sel, hashkey, offset, selector};
@@ -27,6 +25,37 @@ SELECTOR := { ip | ip6 | tcp | udp | icmp | ether | u32 | u16 | u8 | mark } ...
           u{32|16|8} VALUE MASK at [nexthdr+]OFFSET
 HTID := HEX: , CLASSID := HEX:HEX, MASK := HEX
 ";
+
+pub static KIND: FilterKind = FilterKind {
+    id: "u32",
+    parse,
+    print: print::print,
+    words: &[
+        word(
+            "match",
+            "SELECTOR",
+            "words of the packet: ip src PREFIX, ip dport N MASK, u32 VALUE MASK at OFFSET, mark VALUE MASK, …",
+        ),
+        word("classid", "CLASSID", "the class it goes to"),
+        word("divisor", "N", "makes a hash table of so many buckets: a power of two up to 256"),
+        word("ht", "HTID", "the hash table the filter is put in; default: the priority's own"),
+        word("sample", "SELECTOR", "the bucket a packet like this falls in"),
+        word("link", "HTID", "the hash table it hands packets on to"),
+        word("hashkey", "mask MASK at OFFSET", "which word chooses the bucket there"),
+        word(
+            "offset",
+            "OFFSET_SPEC",
+            "how much further that table looks: plus N, at N mask HEX shift N, eat",
+        ),
+        word("order", "N", "the filter's place in its bucket, 1 to 4095"),
+        word("indev", "DEV", "the interface the packet must have come in by"),
+        word("action", "ACTION_SPEC", "what is done with it"),
+        word("police", "POLICE_SPEC", "a policer, in the old form"),
+        word("skip_hw", "", "not to be offloaded"),
+        word("skip_sw", "", "to be offloaded only"),
+    ],
+    ..FilterKind::BARE
+};
 
 const TERMINAL: u32 = 1;
 const OFFSET: u32 = 2;
@@ -123,9 +152,9 @@ const MATCH_HELP: &str = "e.g. match ip src 10.0.0.0/8, match ip dport 80 0xffff
 const HT_HELP: &str = "a hash table's id is a hexadecimal number and a colon, e.g. 2:";
 const DIVISOR_HELP: &str = "a power of two up to 256";
 
-pub fn parse(fhandle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let mut own = 0;
-    if let Some(text) = fhandle {
+    if let Some(text) = given.handle {
         let help = "a u32 handle is HTID:HASH:NODE, hexadecimal, e.g. 800::800 or 2:";
         own = handle(text).ok_or_else(|| args.fail("Illegal filter ID", 1, help))?;
     }
@@ -174,7 +203,7 @@ pub fn parse(fhandle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Opti
             let v = args.value()?;
             let ht = handle(&v.text).ok_or_else(|| args.fail("Illegal \"ht\"", 1, HT_HELP))?;
             // Today's tc looks at whether the filter has a handle here, that of 2010 at the table's own.
-            let looks = if args.old() { ht != 0 } else { fhandle.is_some() };
+            let looks = if args.old() { ht != 0 } else { given.handle.is_some() };
             if looks && ht & 0xfff != 0 {
                 return Err(args.fail("\"ht\" must be a hash table.", 1, HT_HELP));
             }
@@ -183,15 +212,13 @@ pub fn parse(fhandle: Option<&str>, args: &mut Args) -> Result<(u32, Option<Opti
             htid = sample(args, htid, &mut sel.mark)?;
             sample_ok = true;
         } else if word.text == "indev" {
-            let Some(dev) = args.next_word() else {
-                return Err(args.fail("Illegal indev", 1, "name the device the packet came in by"));
-            };
-            o = o.with("indev", dev.text.chars().take(16).collect::<String>());
+            let dev = exts::indev(args)?;
+            o = o.with("indev", dev);
         } else if is("action") {
-            action_of_filter(args, &mut o, "Illegal \"action\"")?;
+            exts::action(args, &mut o, "Illegal \"action\"")?;
             sel.flags |= TERMINAL;
         } else if is("police") {
-            police_of_filter(args, &mut o, "Illegal \"police\"")?;
+            exts::police(args, &mut o)?;
             sel.flags |= TERMINAL;
         } else if !args.old() && word.text == "skip_hw" {
             flags |= SKIP_HW;

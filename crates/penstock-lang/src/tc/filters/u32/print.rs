@@ -5,14 +5,14 @@
 
 use super::{EAT, OFFSET, SKIP_HW, SKIP_SW, TERMINAL, VAROFFSET, handle_text};
 use crate::show::Out;
-use crate::tc::actions::{print_actions, print_police};
 use crate::tc::filters::address::mask_bits;
+use crate::tc::filters::exts;
 use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Handle, Options};
 use std::net::Ipv4Addr;
 
-pub fn print(dump: &FilterDump, out: &mut Out) {
-    let (o, old, raw) = (&dump.options, out.old(), out.form.raw);
+pub fn print(dump: &FilterDump, o: &Options, out: &mut Out) {
+    let (old, raw) = (out.old(), out.form.raw);
     if dump.handle != 0 {
         let fh = handle_text(dump.handle, raw, old);
         out.string("fh", &fh, format_args!("fh {fh} "));
@@ -76,18 +76,13 @@ pub fn print(dump: &FilterDump, out: &mut Out) {
     if let Some(sel) = sel {
         print_sel(dump, sel, counted, out);
     }
-    if let Some(police) = o.nested("police") {
-        out.nl();
-        print_police(police, out);
-    }
+    exts::print_old_police(o, true, out);
     if let Some(dev) = o.str("indev") {
         out.nl();
         out.string("input_dev", dev, format_args!("  input dev {dev}"));
         out.nl();
     }
-    if o.has("action") {
-        print_actions(o.list("action"), true, out);
-    }
+    exts::print_action(o, out);
 }
 
 /// C's `%#x`.

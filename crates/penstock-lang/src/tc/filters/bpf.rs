@@ -1,0 +1,215 @@
+//! `bpf`: a program decides. Classic programs are given as numbers; files and pinned programs are none of this machine's.
+//!
+//! Follows: iproute2 6.1.0 `tc/f_bpf.c`, `lib/bpf_legacy.c` `bpf_parse_common`, `bpf_ops_parse`, `bpf_print_ops`.
+//! Differs: no file is ever there.
+
+use super::{FilterKind, Given, exts};
+use crate::show::Out;
+use crate::tc::Failure;
+use crate::tc::args::{Args, matches};
+use crate::tc::kinds::{helped, what_is, word};
+use crate::tc::num;
+use penstock_model::rtnetlink::FilterDump;
+use penstock_model::{Options, Value};
+
+const USAGE: &str = "\
+Usage: ... bpf { bytecode 'N,c t f k,c t f k,...' | bytecode-file FILE |
+          object-file FILE [ section NAME ] [ export FILE ] [ verbose ] | object-pinned FILE }
+          [ direct-action ] [ skip_hw | skip_sw ] [ action ACTION_SPEC ] [ classid CLASSID ]
+";
+
+pub static KIND: FilterKind = FilterKind {
+    id: "bpf",
+    old: false,
+    parse,
+    print,
+    words: &[
+        word("bytecode", "PROGRAM", "a classic program: how many instructions, and each as four numbers"),
+        word("bytecode-file", "FILE", "the same from a file"),
+        word("object-file", "FILE", "an ELF file with an eBPF program"),
+        word("object-pinned", "FILE", "an eBPF program pinned to a file"),
+        word("direct-action", "", "the program answers with an action"),
+        word("classid", "CLASSID", "the class packets go to"),
+        word("action", "ACTION_SPEC", "what is done with it"),
+        word("skip_hw", "", "not to be offloaded"),
+        word("skip_sw", "", "to be offloaded only"),
+    ],
+};
+
+/// `BPF_MAXINSNS`.
+const INSTRUCTIONS_MAX: u64 = 4096;
+
+/// `sscanf` of a number of this many bits, cut to it.
+fn scan(text: &str, bits: u32) -> Option<(u32, &str)> {
+    let (n, rest) = num::strtoul(text, 10)?;
+    Some((n as u32 & (u64::MAX >> (64 - bits)) as u32, rest))
+}
+
+/// `%hu %hhu %hhu %u`.
+fn instruction(text: &str) -> Option<[u32; 4]> {
+    let mut rest = text;
+    let mut numbers = [0; 4];
+    for (number, bits) in numbers.iter_mut().zip([16, 8, 8, 32]) {
+        (*number, rest) = scan(rest, bits)?;
+    }
+    Some(numbers)
+}
+
+/// `bpf_ops_parse`: the instructions, or what tc says of the program.
+fn program(text: &str) -> Result<Vec<Options>, String> {
+    let none = || Err(String::new());
+    let Some((len, rest)) = scan(text, 16) else { return none() };
+    if !rest.starts_with(',') || len == 0 || u64::from(len) > INSTRUCTIONS_MAX {
+        return none();
+    }
+    let mut instructions = Vec::new();
+    let mut rest = text;
+    while let Some((_, token)) = rest.split_once(',') {
+        if token.is_empty() {
+            break;
+        }
+        rest = token;
+        if instructions.len() as u32 >= len {
+            return Err("Real program length exceeds encoded length parameter!\n".to_owned());
+        }
+        let Some([code, jt, jf, k]) = instruction(token) else {
+            return Err(format!("Error at instruction {}!\n", instructions.len()));
+        };
+        let one = Options::new().with("code", code).with("jt", jt).with("jf", jf).with("k", k);
+        instructions.push(one);
+    }
+    if instructions.len() as u32 != len {
+        return Err("Parsed program length is less than encoded length parameter!\n".to_owned());
+    }
+    Ok(instructions)
+}
+
+const UNABLE: &str = "Unable to parse bpf command line";
+
+/// `bpf_parse_common` at the word `first`; answers whether an object file is to be loaded when all is read.
+fn run(args: &mut Args, first: &str, o: &mut Options) -> Result<bool, Failure> {
+    let is = |full: &str| matches(first, full);
+    let unable = |args: &Args, said: &str| {
+        Err(args.fail(UNABLE, 1, "bytecode 'N,c t f k,...' or object-file FILE").said_before(said))
+    };
+    if is("bytecode") || first == "bc" {
+        let v = args.value()?;
+        match program(&v.text) {
+            Ok(instructions) => o.set("ops", Value::List(instructions)),
+            Err(said) => return unable(args, &said),
+        };
+        return Ok(false);
+    }
+    if is("bytecode-file") || first == "bcf" {
+        args.value()?;
+        return unable(args, "Cannot fopen: No such file or directory\n");
+    }
+    let pinned = is("object-pinned") || is("pinned") || is("fd");
+    if !is("object-file") && first != "obj" && !pinned {
+        return unable(args, &format!("What mode is \"{first}\"?\n"));
+    }
+    let path = args.value()?.text.clone();
+    for name in ["section", "program", "export"] {
+        let here = |w: &str| if name == "program" { w == name } else { matches(w, name) };
+        if args.peek_text().is_some_and(here) {
+            args.next_word();
+            args.value()?;
+        }
+    }
+    if args.peek_text().is_some_and(|w| matches(w, "verbose")) {
+        args.next_word();
+    }
+    if pinned {
+        let said = format!("Couldn't retrieve pinned program '{path}': No such file or directory\n");
+        return unable(args, &said);
+    }
+    Ok(true)
+}
+
+fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+    let handle = exts::strict_handle(given.handle, args)?;
+    if args.left() == 0 {
+        return Ok((handle, None));
+    }
+    let mut o = Options::new();
+    let (mut flags, mut direct, mut seen, mut object) = (0, false, false, false);
+    while let Some(word) = args.next_word() {
+        let is = |full: &str| matches(&word.text, full);
+        if is("run") {
+            let v = args.value()?;
+            if seen {
+                return Err(args.duparg("run", &v.text));
+            }
+            seen = true;
+            object = run(args, &v.text, &mut o)?;
+        } else if is("classid") || is("flowid") {
+            o.set("classid", exts::classid(args)?.into());
+        } else if is("direct-action") || is("da") {
+            direct = true;
+        } else if is("skip_hw") {
+            flags |= exts::SKIP_HW;
+        } else if is("skip_sw") {
+            flags |= exts::SKIP_SW;
+        } else if is("action") {
+            exts::action(args, &mut o, "Illegal \"action\"")?;
+        } else if is("police") {
+            exts::police(args, &mut o)?;
+        } else if is("help") {
+            return Err(helped(args, USAGE));
+        } else if !seen {
+            seen = true;
+            object = run(args, &word.text, &mut o)?;
+        } else {
+            let help = "bpf takes bytecode, object-file, classid, action, direct-action";
+            return Err(what_is(args, &word.text, USAGE, help));
+        }
+    }
+    if object {
+        let help = "there are no files on this machine; give a classic program as bytecode";
+        let failure = args.fail("Unable to load program", 1, help);
+        return Err(failure.said_before("Cannot initialize ELF context!\n"));
+    }
+    if flags != 0 {
+        o.set("flags_gen", flags.into());
+    }
+    if direct {
+        o.set("flags", 1u32.into());
+    }
+    Ok((handle, Some(o)))
+}
+
+fn print(dump: &FilterDump, o: &Options, out: &mut Out) {
+    if dump.handle != 0 {
+        let handle = format!("0x{:x}", dump.handle);
+        out.string("handle", &handle, format_args!("handle {handle} "));
+    }
+    exts::print_flowid(o, out);
+    if o.u32("flags").unwrap_or(0) & 1 != 0 {
+        out.flag("direct-action", format_args!("direct-action "));
+    }
+    exts::print_flags(o.u32("flags_gen").unwrap_or(0), "", " ", out);
+    let ops = o.list("ops");
+    if !ops.is_empty() {
+        print_ops(ops, out);
+    }
+    exts::print_old_police(o, true, out);
+    exts::print_action(o, out);
+}
+
+fn print_ops(ops: &[Options], out: &mut Out) {
+    out.open_object(Some("bytecode"));
+    out.num("length", ops.len(), format_args!("bytecode '{},", ops.len()));
+    out.open_array("insns", "");
+    for (i, op) in ops.iter().enumerate() {
+        let n = |name| op.u32(name).unwrap_or(0);
+        let after = if i + 1 == ops.len() { "'" } else { "," };
+        out.open_object(None);
+        for name in ["code", "jt", "jf"] {
+            out.num(name, n(name), format_args!("{} ", n(name)));
+        }
+        out.num("k", n("k"), format_args!("{}{after}", n("k")));
+        out.close_object();
+    }
+    out.close_array();
+    out.close_object();
+}

@@ -1,0 +1,384 @@
+//! Extended matches: a tree of small tests, joined by and, or and not.
+//!
+//! Follows: linux v6.12 and v2.6.35 `net/sched/ematch.c`, `em_cmp.c`, `em_nbyte.c`, `em_u32.c`, `em_meta.c`, `em_canid.c`, `em_ipt.c`.
+//! Differs: of what `meta` knows, `priority`, `protocol`, `pkt_len`, `data_len`, `mac_len`, `nf_mark`, `tc_index` and `vlan` are
+//! looked at; filters with the others, with `canid` or `ipt`, are not simulated. Payload reads as 0. `u32` with `nexthdr+` adds
+//! nothing, as there is no header before this match to have left an offset.
+
+use penstock_model::{Kernel, KernelError, Options, Value};
+use penstock_packet::headers::ETH_HLEN;
+use penstock_packet::skb::HEADER_MAX;
+use penstock_packet::{L3, Skb};
+
+const CONTAINER: u32 = 0;
+const CMP: u32 = 1;
+const NBYTE: u32 = 2;
+const U32: u32 = 3;
+const META: u32 = 4;
+const CANID: u32 = 7;
+const IPT: u32 = 9;
+
+const AND: u32 = 1;
+const OR: u32 = 2;
+const INVERT: u32 = 4;
+/// Most containers within one another (`CONFIG_NET_EMATCH_STACK`).
+const DEPTH_MAX: usize = 32;
+
+/// A side of `meta`.
+#[derive(Clone, Debug, Default)]
+struct Meta {
+    id: u32,
+    shift: u32,
+    /// The value, or the mask of what is looked up; 0: none.
+    value: u32,
+    bytes: Vec<u8>,
+}
+
+/// `struct tcf_ematch`.
+#[derive(Clone, Debug)]
+enum Test {
+    Container(usize),
+    Cmp {
+        align: u32,
+        layer: u32,
+        off: u32,
+        mask: u32,
+        opnd: u32,
+        val: u32,
+    },
+    Nbyte {
+        layer: u32,
+        off: u32,
+        needle: Vec<u8>,
+    },
+    U32 {
+        off: i64,
+        val: u32,
+        mask: u32,
+    },
+    Meta {
+        text: bool,
+        opnd: u32,
+        left: Meta,
+        right: Meta,
+    },
+    /// What no packet here can be held against.
+    Other,
+}
+
+/// `struct tcf_ematch_tree`.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    tests: Vec<(Test, u32)>,
+    list: Vec<Options>,
+}
+
+fn refused<T>(errno: i32) -> Result<T, KernelError> {
+    Err(KernelError::errno(errno))
+}
+
+impl Tree {
+    /// `tcf_em_tree_validate`.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    pub fn new(list: &[Options], kernel: Kernel) -> Result<Tree, KernelError> {
+        let mut tests = Vec::new();
+        let mut kept = Vec::new();
+        for (i, o) in list.iter().enumerate() {
+            let flags = o.u32("flags").unwrap_or(0);
+            if flags & (AND | OR) == AND | OR {
+                return refused(KernelError::EINVAL);
+            }
+            let mut entry = o.clone();
+            let n = |name| o.u32(name).unwrap_or(0);
+            let test = match n("kind") {
+                CONTAINER => {
+                    let at = n("ref") as usize;
+                    if at >= list.len() || at <= i {
+                        return refused(KernelError::EINVAL);
+                    }
+                    Test::Container(at)
+                }
+                CMP => Test::Cmp {
+                    align: n("align"),
+                    layer: n("layer"),
+                    off: n("off"),
+                    mask: n("mask"),
+                    opnd: n("opnd"),
+                    val: n("val"),
+                },
+                NBYTE => Test::Nbyte {
+                    layer: n("layer"),
+                    off: n("off"),
+                    needle: o.bytes("needle").unwrap_or_default().to_vec(),
+                },
+                U32 => Test::U32 { off: o.i64("off").unwrap_or(0), val: n("val"), mask: n("mask") },
+                META => meta(o)?,
+                CANID if kernel == Kernel::V6_12 => {
+                    let rules = o.list("rules");
+                    if rules.is_empty() {
+                        return refused(KernelError::EINVAL);
+                    }
+                    // The long identifiers come first.
+                    let long = |rule: &&Options| rule.u32("id").unwrap_or(0) & 0x8000_0000 != 0;
+                    let (first, last): (Vec<_>, Vec<_>) = rules.iter().partition(long);
+                    let sorted = first.into_iter().chain(last).cloned().collect();
+                    entry.set("rules", Value::List(sorted));
+                    Test::Other
+                }
+                IPT if kernel == Kernel::V6_12 => {
+                    if !matches!(o.str("match"), Some("policy" | "addrtype")) {
+                        return refused(KernelError::EINVAL);
+                    }
+                    Test::Other
+                }
+                _ => return refused(KernelError::ENOENT),
+            };
+            tests.push((test, flags));
+            kept.push(entry);
+        }
+        Ok(Tree { tests, list: kept })
+    }
+    /// Adds the matches to a dump.
+    pub fn dump(&self, options: &mut Options) {
+        if !self.list.is_empty() {
+            options.set("ematches", Value::List(self.list.clone()));
+        }
+    }
+    /// Whether every test is made as the kernel makes it.
+    pub fn is_exact(&self) -> bool {
+        let known = |m: &Meta| matches!(m.id, 0 | 6 | 7 | 9..=13 | 46);
+        self.tests.iter().all(|(test, _)| match test {
+            Test::Other => false,
+            Test::Meta { left, right, .. } => known(left) && known(right),
+            _ => true,
+        })
+    }
+    /// `tcf_em_tree_match`: no tests at all always match.
+    pub fn matches(&self, skb: &Skb) -> bool {
+        if self.tests.is_empty() {
+            return true;
+        }
+        let mut bytes = [0; HEADER_MAX];
+        let len = skb.header_bytes(&mut bytes);
+        let view = View { skb, bytes: &bytes[..len] };
+        let mut stack = Vec::new();
+        let (mut at, mut result) = (0, false);
+        loop {
+            while let Some((test, flags)) = self.tests.get(at) {
+                if let Test::Container(first) = test {
+                    if stack.len() >= DEPTH_MAX {
+                        return false;
+                    }
+                    stack.push(at);
+                    at = *first;
+                    continue;
+                }
+                result = view.holds(test) != (flags & INVERT != 0);
+                if ends(*flags, result) {
+                    break;
+                }
+                at += 1;
+            }
+            loop {
+                let Some(container) = stack.pop() else { return result };
+                let flags = self.tests[container].1;
+                result ^= flags & INVERT != 0;
+                if !ends(flags, result) {
+                    at = container + 1;
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// `tcf_em_early_end`.
+fn ends(flags: u32, result: bool) -> bool {
+    match flags & (AND | OR) {
+        AND => !result,
+        OR => result,
+        _ => true,
+    }
+}
+
+/// `em_meta_change`.
+fn meta(o: &Options) -> Result<Test, KernelError> {
+    let empty = Options::new();
+    let (left, right) = (o.nested("left").unwrap_or(&empty), o.nested("right").unwrap_or(&empty));
+    let n = |o: &Options, name| o.u32(name).unwrap_or(0);
+    let text = n(left, "type") == 0;
+    if n(left, "type") != n(right, "type") {
+        return refused(KernelError::EINVAL);
+    }
+    for side in [left, right] {
+        let id = n(side, "id");
+        if id != 0 && text && id != 5 && id != 19 {
+            return refused(KernelError::EOPNOTSUPP);
+        }
+        if side.bytes("value").is_some_and(<[u8]>::is_empty) {
+            return refused(KernelError::EINVAL);
+        }
+    }
+    let side = |o: &Options| Meta {
+        id: n(o, "id"),
+        shift: n(o, "shift"),
+        value: n(o, "value"),
+        bytes: o.bytes("value").unwrap_or_default().to_vec(),
+    };
+    Ok(Test::Meta { text, opnd: n(o, "opnd"), left: side(left), right: side(right) })
+}
+
+/// A packet with its headers written out.
+struct View<'a> {
+    skb: &'a Skb,
+    bytes: &'a [u8],
+}
+
+impl View<'_> {
+    /// `tcf_get_base_ptr`: where a layer begins.
+    fn base(&self, layer: u32) -> Option<i64> {
+        let network = i64::from(ETH_HLEN);
+        match layer {
+            0 => Some(0),
+            1 => Some(network),
+            2 => Some(
+                network
+                    + match self.skb.l3 {
+                        L3::Ipv4(_) => 20,
+                        L3::Ipv6(_) => 40,
+                        _ => 0,
+                    },
+            ),
+            _ => None,
+        }
+    }
+    /// `len` bytes; payload reads as 0. `None` where the packet is too short.
+    fn read(&self, at: i64, len: usize) -> Option<Vec<u8>> {
+        if at < 0 || at + len as i64 > i64::from(self.skb.len) {
+            return None;
+        }
+        Some((at as usize..at as usize + len).map(|i| self.bytes.get(i).copied().unwrap_or(0)).collect())
+    }
+    fn holds(&self, test: &Test) -> bool {
+        match test {
+            Test::Cmp { align, layer, off, mask, opnd, val } => {
+                let bytes = self.base(*layer).and_then(|b| self.read(b + i64::from(*off), *align as usize));
+                let Some(bytes) = bytes.filter(|b| !b.is_empty()) else { return false };
+                let word = bytes.iter().fold(0u32, |word, b| word << 8 | u32::from(*b));
+                compare(if *mask != 0 { word & mask } else { word }, *val, *opnd)
+            }
+            Test::Nbyte { layer, off, needle } => {
+                let bytes = self.base(*layer).and_then(|b| self.read(b + i64::from(*off), needle.len()));
+                bytes.is_some_and(|bytes| bytes == *needle)
+            }
+            Test::U32 { off, val, mask } => {
+                let bytes = self.read(i64::from(ETH_HLEN) + off, 4);
+                bytes.is_some_and(|b| (u32::from_be_bytes([b[0], b[1], b[2], b[3]]) ^ val) & mask == 0)
+            }
+            Test::Meta { text: true, opnd, left, right } => {
+                // Names of devices are not known here; strings are compared by length, then by bytes.
+                let by_len = left.bytes.len().cmp(&right.bytes.len());
+                let order = by_len.then_with(|| left.bytes.cmp(&right.bytes)) as i32;
+                left.id == 0 && right.id == 0 && compare((order + 1) as u32, 1, *opnd)
+            }
+            Test::Meta { opnd, left, right, .. } => match (self.meta(left), self.meta(right)) {
+                (Some(left), Some(right)) => compare(left, right, *opnd),
+                _ => false,
+            },
+            Test::Container(_) | Test::Other => false,
+        }
+    }
+    /// `meta_get`.
+    fn meta(&self, m: &Meta) -> Option<u32> {
+        let value = match m.id {
+            0 => return Some(m.value),
+            6 => self.skb.priority,
+            // In network order, on a little-endian machine.
+            7 => u32::from(self.skb.protocol().swap_bytes()),
+            9 => self.skb.len,
+            11 => ETH_HLEN,
+            12 => self.skb.mark,
+            10 | 13 | 46 => 0,
+            _ => return None,
+        };
+        let value = if m.shift != 0 { value.checked_shr(m.shift).unwrap_or(0) } else { value };
+        Some(if m.value != 0 { value & m.value } else { value })
+    }
+}
+
+/// `TCF_EM_OPND_EQ`, `_GT`, `_LT`.
+fn compare(left: u32, right: u32, opnd: u32) -> bool {
+    match opnd {
+        0 => left == right,
+        1 => left > right,
+        2 => left < right,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::packet;
+
+    fn protocol(val: u32, flags: u32) -> Options {
+        Options::new()
+            .with("kind", CMP)
+            .with("flags", flags)
+            .with("align", 1u32)
+            .with("layer", 1u32)
+            .with("off", 9u32)
+            .with("val", val)
+    }
+    fn container(at: u32, flags: u32) -> Options {
+        Options::new().with("kind", CONTAINER).with("flags", flags).with("ref", at)
+    }
+    fn matches(list: &[Options]) -> bool {
+        Tree::new(list, Kernel::V6_12).unwrap().matches(&packet(0, 100))
+    }
+
+    #[test]
+    fn trees_are_walked_with_early_ends() {
+        // The packet is UDP: 17.
+        assert!(matches(&[]));
+        assert!(matches(&[protocol(17, 0)]));
+        assert!(matches(&[protocol(6, INVERT)]));
+        assert!(!matches(&[protocol(17, AND), protocol(6, 0)]));
+        assert!(matches(&[protocol(6, OR), protocol(17, 0)]));
+        // not (6 or 17) is false, not (6 and 17) is true.
+        assert!(!matches(&[container(1, INVERT), protocol(6, OR), protocol(17, 0)]));
+        assert!(matches(&[container(1, INVERT), protocol(6, AND), protocol(17, 0)]));
+        // (6 and 17) or 17.
+        assert!(matches(&[container(2, OR), protocol(17, 0), protocol(6, AND), protocol(17, 0)]));
+        let errno = |list: &[Options]| Tree::new(list, Kernel::V6_12).map(|_| ()).map_err(|e| e.errno);
+        assert_eq!(errno(&[container(0, 0)]), Err(KernelError::EINVAL));
+        assert_eq!(errno(&[Options::new().with("kind", 99u32)]), Err(KernelError::ENOENT));
+    }
+
+    #[test]
+    fn bytes_words_and_metadata() {
+        let u32 = |off: i64, val: u32| {
+            Options::new().with("kind", U32).with("off", off).with("val", val).with("mask", u32::MAX)
+        };
+        assert!(matches(&[u32(12, 0x0a00_0001)]));
+        assert!(!matches(&[u32(12, 0x0a00_0002)]));
+        assert!(!matches(&[u32(96, 0)]));
+        let nbyte = Options::new().with("kind", NBYTE).with("layer", 2u32).with("off", 2u32);
+        assert!(matches(&[nbyte.with("needle", vec![7u8, 208])]));
+        let meta = |id: u32, opnd: u32, value: u32| {
+            let side =
+                |id: u32, value: u32| Options::new().with("id", id).with("type", 1u32).with("value", value);
+            Options::new()
+                .with("kind", META)
+                .with("opnd", opnd)
+                .with("left", side(id, 0))
+                .with("right", side(0, value))
+        };
+        assert!(matches(&[meta(9, 0, 100)]));
+        assert!(matches(&[meta(9, 1, 99)]));
+        assert!(matches(&[meta(7, 0, 8)]));
+        assert!(!Tree::new(&[meta(1, 0, 8)], Kernel::V6_12).unwrap().is_exact());
+    }
+}

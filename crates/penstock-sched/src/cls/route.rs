@@ -1,0 +1,222 @@
+//! `route`: the realms of the route a packet takes.
+//!
+//! Follows: linux v6.12 and v2.6.35 `net/sched/cls_route.c`.
+//! Differs: routes here have no realms, and packets are not classified: the kind is not simulated. What 2.6.35 corrupts when a filter is
+//! changed to another handle is not corrupted.
+
+use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use crate::act::Look;
+use crate::qdisc::{Classful, Device};
+use penstock_model::{Handle, Kernel, KernelError, Options};
+use penstock_packet::Skb;
+use std::collections::BTreeMap;
+
+/// The kind.
+pub static SPEC: ClsSpec = ClsSpec {
+    id: "route",
+    about: "the realms of the route a packet takes",
+    kernels: &Kernel::ALL,
+    simulated: false,
+    build: |_, kernel, _| Box::new(Route { kernel, filters: BTreeMap::new() }),
+};
+
+/// Where a filter stands: bucket by destination, by source, and its handle.
+type Place = (u32, u32, u32);
+
+/// A priority of route filters in the order of their buckets.
+struct Route {
+    kernel: Kernel,
+    filters: BTreeMap<Place, Filter>,
+}
+
+struct Filter {
+    id: u32,
+    /// Index and name of `fromif`.
+    iif: u32,
+    fromif: String,
+    target: Target,
+    exts: Exts,
+}
+
+/// `to_hash` and `from_hash`. `None`: there is no such bucket.
+fn place(handle: u32) -> Option<Place> {
+    let to = if handle & 0x8000 != 0 { 256 } else { handle & 0xff };
+    let id = handle >> 16;
+    let from = match id & 0xffff {
+        0xffff => 32,
+        id if id & 0x8000 == 0 => {
+            if id > 255 {
+                return None;
+            }
+            id & 0xf
+        }
+        id => 16 + (id & 0xf),
+    };
+    Some((to, from, handle))
+}
+
+impl Classifier for Route {
+    fn kind(&self) -> &'static str {
+        SPEC.id
+    }
+    fn classify(&self, _: &Shared, _: &Skb) -> Option<Hit> {
+        None
+    }
+    fn has(&self, _: &Shared, handle: u32) -> bool {
+        place(handle).is_some_and(|place| self.filters.contains_key(&place))
+    }
+    fn change(&mut self, _: &mut Shared, mut change: Change<'_>) -> Result<(), KernelError> {
+        let device = *change.device;
+        let no = |errno, why: &str| Err(device.refusal(errno, why));
+        let new_kernel = self.kernel == Kernel::V6_12;
+        let handle = change.handle;
+        if new_kernel && handle == 0 {
+            return no(KernelError::EINVAL, "Creating with handle of 0 is invalid");
+        }
+        let Some(o) = change.options else {
+            if !new_kernel && handle == 0 {
+                return Ok(());
+            }
+            return no(KernelError::EINVAL, "cls_route: Missing options");
+        };
+        let n = |name| o.u32(name);
+        for (name, max) in [("to", 0xff), ("from", 0xff), ("iif", 0x7fff)] {
+            if n(name).is_some_and(|n| n > max) {
+                let errno = if new_kernel { KernelError::ERANGE } else { KernelError::EINVAL };
+                return Err(KernelError::errno(errno));
+            }
+        }
+        let fold = place(handle).filter(|place| self.filters.contains_key(place));
+        let exts = Exts::validate(o, 0, &mut change)?;
+        let (to, from, iif) = (n("to"), n("from"), n("iif"));
+        if to.is_some() && fold.is_none() && handle & 0x8000 != 0 {
+            return no(KernelError::EINVAL, "Invalid handle");
+        }
+        if from.is_some() && iif.is_some() {
+            return no(KernelError::EINVAL, "'from' and 'fromif' are mutually exclusive");
+        }
+        let mut made = to.unwrap_or(0x8000);
+        made |= match (from, iif) {
+            (Some(id), _) => id << 16,
+            (None, Some(id)) => (id | 0x8000) << 16,
+            (None, None) => 0xffff << 16,
+        };
+        let keeps = fold.is_none() || (new_kernel && made == handle & !0x7f00);
+        if handle != 0 && keeps {
+            made |= handle & 0x7f00;
+        }
+        if new_kernel && fold.is_some() && to.is_none() && from.is_none() && iif.is_none() && made != handle {
+            return no(KernelError::EINVAL, "Routing attributes required");
+        }
+        if handle != 0 && fold.is_none() && made != handle {
+            let why = format!("Handle mismatch constructed: {handle:x} (expected: {made:x})");
+            return no(KernelError::EINVAL, &why);
+        }
+        if made == 0 && new_kernel {
+            return no(KernelError::EINVAL, "Replacing with handle of 0 is invalid");
+        }
+        let here = place(made).ok_or(KernelError::errno(KernelError::EINVAL))?;
+        if self.filters.contains_key(&here) && fold != Some(here) {
+            return no(KernelError::EEXIST, &format!("Handle {made:x} is already in use"));
+        }
+        let old = fold.and_then(|place| self.filters.remove(&place));
+        let (mut id, mut index, mut fromif) =
+            old.as_ref().map_or((0, 0, String::new()), |f| (f.id, f.iif, f.fromif.clone()));
+        if let Some(to) = to {
+            id = to;
+        }
+        if let Some(from) = from {
+            id = to.unwrap_or(0) | from << 16;
+        } else if let Some(iif) = iif {
+            index = iif;
+            fromif = o.str("fromif").unwrap_or("").to_owned();
+        }
+        let mut target = Target::default();
+        let mut exts = exts;
+        if let Some(mut old) = old {
+            if new_kernel {
+                old.target.unbind(change.classes);
+            } else {
+                // 2.6.35 keeps what it is not given anew.
+                target = old.target;
+                exts = if exts.is_empty() { old.exts } else { exts };
+            }
+        }
+        if let Some(classid) = n("classid") {
+            target.bind(change.parent, Handle(classid), change.classes);
+        }
+        self.filters.insert(here, Filter { id, iif: index, fromif, target, exts });
+        Ok(())
+    }
+    fn delete(
+        &mut self,
+        _: &mut Shared,
+        handle: u32,
+        _: &Device,
+        classes: &mut dyn Classful,
+    ) -> Result<bool, KernelError> {
+        if let Some(mut gone) = place(handle).and_then(|place| self.filters.remove(&place)) {
+            gone.target.unbind(classes);
+        }
+        Ok(self.filters.is_empty())
+    }
+    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
+        for mut gone in std::mem::take(&mut self.filters).into_values() {
+            gone.target.unbind(classes);
+        }
+    }
+    fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
+        for ((.., handle), f) in &self.filters {
+            let mut o = Options::new();
+            if handle & 0x8000 == 0 {
+                o.set("to", (f.id & 0xff).into());
+            }
+            if handle & 0x8000_0000 != 0 {
+                if handle >> 16 != 0xffff {
+                    o.set("iif", f.iif.into());
+                    o.set("fromif", f.fromif.as_str().into());
+                }
+            } else {
+                o.set("from", (f.id >> 16).into());
+            }
+            f.target.dump(&mut o);
+            f.exts.dump(&mut o, look);
+            visit(*handle, Some(o));
+        }
+    }
+    fn exts(&self, _: &Shared, visit: &mut dyn FnMut(&Exts)) {
+        self.filters.values().for_each(|f| visit(&f.exts));
+    }
+    fn targets(&mut self, _: &mut Shared, visit: &mut dyn FnMut(&mut Target)) {
+        self.filters.values_mut().for_each(|f| visit(&mut f.target));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, device, filter, qdisc};
+    use crate::tree::Tree;
+
+    #[test]
+    fn handles_are_what_the_realms_make_of_them() {
+        let mut bench = Bench::new();
+        let mut tree = Tree::new(device(Kernel::V6_12));
+        let mut req = qdisc("add root handle 1: prio");
+        req.options = Some(Options::new().with("bands", 3u32).with("priomap", vec![0u8; 16]));
+        tree.qdisc(&req, &mut bench.cx(0)).unwrap();
+        let mut add = |handle: &str, o: Options| {
+            let req = filter(&format!("add prio 1 protocol 3 handle {handle}"), "route", Some(o));
+            tree.filter(&req, &mut bench.cx(0)).map_err(|e| e.extack)
+        };
+        let to = |n: u32| Options::new().with("to", n);
+        assert_eq!(add("20003", to(3).with("from", 2u32)), Ok(()));
+        assert_eq!(add("ffff0004", to(4)), Ok(()));
+        let mismatch = "Handle mismatch constructed: 3 (expected: ffff0003)";
+        assert_eq!(add("3", to(3)), Err(mismatch.to_owned()));
+        assert_eq!(add("0", to(3)), Err("Creating with handle of 0 is invalid".to_owned()));
+        let handles: Vec<u32> =
+            tree.dump_filters(Handle::UNSPEC, bench.look()).unwrap().iter().map(|d| d.handle).collect();
+        assert_eq!(handles, [0, 0x2_0003, 0xffff_0004]);
+    }
+}

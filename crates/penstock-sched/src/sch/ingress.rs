@@ -1,0 +1,162 @@
+//! `ingress` and `clsact`: places for filters on what a device receives, and with clsact also on what it sends.
+//!
+//! They hold no packets. Each side has a block of filters: its own, or one that several qdiscs share.
+//!
+//! Follows: linux v6.12 and v2.6.35 `net/sched/sch_ingress.c`.
+//! Differs: packets do not pass these filters: the kinds are not simulated.
+
+use super::KindSpec;
+use super::unsimulated::{Params, Unsimulated};
+use crate::cls::{BlockId, Blocks, Filters, SharedBlock};
+use crate::node::Node;
+use crate::qdisc::{Classful, Cx, Init};
+use penstock_model::rtnetlink::{ClassDump, QdiscRequest};
+use penstock_model::{Handle, Kernel, KernelError, Options, Time};
+
+/// `ingress`.
+pub static INGRESS: KindSpec = KindSpec {
+    id: "ingress",
+    about: "a place for filters on what a device receives",
+    kernels: &Kernel::ALL,
+    build: |_, _, _| Err(KernelError::errno(KernelError::EOPNOTSUPP)),
+    simulated: false,
+};
+
+/// `clsact`.
+pub static CLSACT: KindSpec = KindSpec {
+    id: "clsact",
+    about: "a place for filters on what a device receives and sends",
+    kernels: &[Kernel::V6_12],
+    build: |_, _, _| Err(KernelError::errno(KernelError::EOPNOTSUPP)),
+    simulated: false,
+};
+
+/// Whether it is one of the two.
+pub(crate) fn is(kind: &str) -> bool {
+    kind == INGRESS.id || kind == CLSACT.id
+}
+
+/// Minors of the two sides.
+const MIN_INGRESS: u16 = 0xfff2;
+const MIN_EGRESS: u16 = 0xfff3;
+
+/// The filters of one direction.
+enum Side {
+    Own(BlockId),
+    Shared(SharedBlock),
+}
+
+/// Either qdisc.
+struct Ingress {
+    kind: &'static str,
+    filters: Filters,
+    ingress: Side,
+    /// clsact's other side.
+    egress: Option<Side>,
+}
+
+/// `ingress_init`, `clsact_init` at the device's ingress hook.
+pub(crate) fn create(init: &Init, req: &QdiscRequest, blocks: &Blocks) -> Node {
+    let mut filters = Filters::new(init.handle);
+    let clsact = req.kind.as_deref() == Some(CLSACT.id);
+    let side = |index: Option<u32>, own: BlockId| match index {
+        Some(index) => Side::Shared(blocks.hold(index)),
+        None => Side::Own(own),
+    };
+    let ingress = side(req.ingress_block, Filters::ROOT);
+    let egress = clsact.then(|| side(req.egress_block, filters.add_block()));
+    let kind = if clsact { CLSACT.id } else { INGRESS.id };
+    Node::new(init, Box::new(Unsimulated::new(Ingress { kind, filters, ingress, egress })))
+}
+
+impl Ingress {
+    fn side(&self, classid: Handle) -> Option<&Side> {
+        match (&self.egress, classid.minor()) {
+            (None, _) | (Some(_), MIN_INGRESS) => Some(&self.ingress),
+            (Some(egress), MIN_EGRESS) => Some(egress),
+            _ => None,
+        }
+    }
+}
+
+impl Params for Ingress {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+    fn change(&mut self, _: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
+        Ok(())
+    }
+    fn dump(&self) -> Options {
+        let mut o = Options::new();
+        if let Side::Shared(block) = &self.ingress {
+            o.set("ingress_block", block.index().into());
+        }
+        if let Some(Side::Shared(block)) = &self.egress {
+            o.set("egress_block", block.index().into());
+        }
+        o
+    }
+    fn classes(&self) -> Option<&dyn Classful> {
+        Some(self)
+    }
+    fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
+        Some(self)
+    }
+}
+
+impl Classful for Ingress {
+    /// ingress finds a class of any number, clsact its two.
+    fn find(&self, classid: Handle) -> bool {
+        self.side(classid).is_some()
+    }
+    fn graft(&mut self, _: Handle, _: Option<Node>, _: &mut Cx<'_>) -> Result<Option<Node>, KernelError> {
+        Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
+    fn leaf(&self, _: Handle) -> Option<&Node> {
+        None
+    }
+    fn leaf_mut(&mut self, _: Handle) -> Option<&mut Node> {
+        None
+    }
+    fn children(&self, _: &mut dyn FnMut(Handle, &Node)) {}
+    fn children_mut(&mut self, _: &mut dyn FnMut(Handle, &mut Node)) {}
+    fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
+    fn change_class(
+        &mut self,
+        _: Handle,
+        _: Handle,
+        _: Option<&Options>,
+        _: &mut Cx<'_>,
+    ) -> Result<Handle, KernelError> {
+        Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
+    fn delete_class(&mut self, _: Handle, _: &mut Cx<'_>) -> Result<(), KernelError> {
+        Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
+    fn walk(&self, _: Time, _: &mut dyn FnMut(ClassDump)) {}
+    fn filters(&self) -> Option<&Filters> {
+        Some(&self.filters)
+    }
+    fn filters_mut(&mut self) -> Option<&mut Filters> {
+        Some(&mut self.filters)
+    }
+    fn block(&self, classid: Handle) -> Option<BlockId> {
+        match self.side(classid)? {
+            Side::Own(block) => Some(*block),
+            Side::Shared(_) => None,
+        }
+    }
+    fn shared_block(&self, classid: Handle) -> Option<SharedBlock> {
+        match self.side(classid)? {
+            Side::Own(_) => None,
+            Side::Shared(block) => Some(block.clone()),
+        }
+    }
+    fn bind(&mut self, _: Handle, classid: Handle) -> u32 {
+        match &self.egress {
+            None => u32::from(classid.minor()) + 1,
+            Some(_) if self.side(classid).is_some() => u32::from(classid.minor()),
+            Some(_) => 0,
+        }
+    }
+}

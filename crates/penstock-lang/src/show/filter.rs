@@ -3,7 +3,7 @@
 use super::Out;
 use crate::tc::{Show, filters, num};
 use penstock_model::rtnetlink::{ChainDump, FilterDump};
-use penstock_model::{Handle, Kernel};
+use penstock_model::{Handle, Kernel, Options, Stats};
 
 const CLSACT_INGRESS: Handle = Handle(0xffff_fff2);
 const CLSACT_EGRESS: Handle = Handle(0xffff_fff3);
@@ -73,6 +73,16 @@ fn one(dev: &str, dump: &FilterDump, show: &Show, out: &mut Out) {
         out.close_object();
     }
     out.nl();
+    // The counters of an old police, in the old form.
+    if let (true, Some(police)) = (out.form.stats, dump.options.as_ref().and_then(|o| o.nested("police"))) {
+        let s = Stats::from_options(police.nested("stats").unwrap_or(&Options::new()));
+        let (lost, over) = (s.drops, s.overlimits);
+        out.text_only(format_args!(
+            " Sent {} bytes {} pkts (dropped {lost}, overlimits {over}) ",
+            s.bytes, s.packets
+        ));
+        out.nl();
+    }
     out.close_object();
 }
 
@@ -101,15 +111,5 @@ fn chain(dev: &str, dump: &ChainDump, show: &Show, out: &mut Out) {
         out.close_object();
     }
     out.nl();
-    // The counters of an old police, in the old form.
-    if let (true, Some(police)) = (out.form.stats, dump.options.nested("police")) {
-        let s = Stats::from_options(police.nested("stats").unwrap_or(&Options::new()));
-        let (lost, over) = (s.drops, s.overlimits);
-        out.text_only(format_args!(
-            " Sent {} bytes {} pkts (dropped {lost}, overlimits {over}) ",
-            s.bytes, s.packets
-        ));
-        out.nl();
-    }
     out.close_object();
 }

@@ -27,6 +27,13 @@ impl Host {
             .filter(|d| !d.loopback)
             .map(|d| (d.name.clone(), self.filter_shows(d, now)))
             .collect();
+        for spec in penstock_sched::act::KINDS {
+            let line = format!("tc -s actions ls action {}", spec.id);
+            let text = self.exec(&line, now).stdout;
+            if !text.is_empty() {
+                let _ = write!(out, "# {line}\n{text}");
+            }
+        }
         for (dev, filters) in devices {
             let own = ["qdisc", "class"].map(|what| format!("tc -s -d {what} show dev {dev}"));
             for line in own.into_iter().chain(filters) {

@@ -211,6 +211,20 @@ impl Host {
     pub fn ifindex(&self, name: &str) -> Option<u32> {
         self.devices.iter().find(|d| d.name == name).map(|d| d.ifindex)
     }
+    /// What is set up here that can be configured and shown as Linux does, but does not do to packets what Linux does: a
+    /// sentence each, naming machine, device and kind.
+    pub fn unsimulated(&self) -> Vec<String> {
+        let each = self.devices.iter().flat_map(|device| {
+            device.tree.unsimulated().into_iter().map(move |found| (device.name.as_str(), found))
+        });
+        each.map(|(device, found)| {
+            format!(
+                "{} {device}: {} \"{}\" can be set up and shown here, but what it does to packets is not simulated yet",
+                self.name, found.object, found.kind
+            )
+        })
+        .collect()
+    }
     /// What a dump of filters needs besides the tree.
     pub fn look(&self, now: Time) -> Look<'_> {
         Look { acts: &self.acts, now }

@@ -142,3 +142,20 @@ fn a_refused_command_stops_the_run_with_its_place() {
     assert_eq!(record.setup_failures.len(), 1);
     assert_eq!(record.setup_failures[0].command, "tc qdisc add dev eth0 root tbf rate 1mbit");
 }
+
+#[test]
+fn what_is_not_simulated_is_refused_by_name() {
+    let host = "duration = \"20ms\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n";
+    let police = "setup = [\"tc qdisc add dev eth0 root handle 1: prio\", \
+                  \"tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.2 action police rate 1mbit burst 10k drop flowid 1:1\"]\n";
+    let later = "[[app]]\non = \"a\"\nrun = \"tc qdisc add dev eth0 root drr\"\nat = \"5ms\"\n";
+    let sentence = "can be set up and shown here, but what it does to packets is not simulated yet";
+    for (text, what) in [(police, "action \"police\""), (later, "qdisc \"drr\"")] {
+        let experiment = experiment::parse(&format!("{host}{text}"), "x.toml").unwrap();
+        let faults = match run(&experiment, &mut Options { seed: None, progress: &mut |_| {} }) {
+            Err(faults) => faults,
+            Ok(_) => panic!("{what} is not simulated"),
+        };
+        assert_eq!(faults[0].message, format!("a eth0: {what} {sentence}"));
+    }
+}

@@ -9,6 +9,9 @@
 mod class;
 mod filter;
 mod qdisc;
+mod unsimulated;
+
+pub use unsimulated::Unsimulated;
 
 use crate::cls::{Blocks, Filters};
 use crate::node::{Node, Shown};

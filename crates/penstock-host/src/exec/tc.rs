@@ -134,7 +134,9 @@ impl Host {
                 Ok(answer) => {
                     let mut out = Output::default();
                     if req.verb == ActionVerb::Get {
-                        out.stdout = show::actions(&[(0, answer.actions)], form, self.kernel);
+                        // A `get` is never terse.
+                        let form = Form { brief: false, ..form.clone() };
+                        out.stdout = show::actions(&[(0, answer.actions)], &form, self.kernel);
                     }
                     out.stderr = answer.warning.map(|said| warning(&said)).unwrap_or_default();
                     out

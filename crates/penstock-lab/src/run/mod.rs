@@ -41,20 +41,31 @@ const STEPS: i64 = 100;
 ///
 /// # Errors
 /// Commands of the setup that were refused (unless the experiment allows it), in the words of the tool, with file and
-/// line; what cannot be built.
+/// line; what cannot be built; what is not simulated, before any traffic or when a later command sets it up.
 pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
     let seed = options.seed.unwrap_or(experiment.seed);
     let mut built = build::world(experiment, seed)?;
+    simulated(&built, "the setup")?;
     let end = experiment.duration.as_ns();
     for step in 1..=STEPS {
         let until = (i128::from(end) * i128::from(step) / i128::from(STEPS)) as i64;
         built.world.run_quietly(Time::from_ns(until));
+        // A command of the run may have set up anything.
+        simulated(&built, "a command of the run")?;
         (options.progress)(step as f64 / STEPS as f64);
     }
     let results = built.world.results();
     let mut outcome = outcome::collect(experiment, seed, built, results);
     outcome.record.expects = judge::judge(experiment, &outcome);
     Ok(outcome)
+}
+
+/// Refuses what the simulator does not do: better no numbers than wrong ones.
+fn simulated(built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
+    let sentences = built.hosts.iter().flat_map(|&id| built.world.host(id).unsimulated());
+    let help = format!("set up by {by}; take it away, or run the experiment on Linux itself");
+    let faults: Vec<Diagnostic> = sentences.map(|s| Diagnostic::error(s).help(help.as_str())).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
 /// Names of the congestion controls a flow may ask for.

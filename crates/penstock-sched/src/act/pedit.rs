@@ -38,10 +38,10 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     }
     let command = |key: &Options| key.u32("cmd").unwrap_or(0);
     let alike = keys.iter().all(|key| command(key) == command(&keys[0]));
-    let offload = match alike {
+    let offload = match alike && options.has("ex") {
         true => Offload::Yes,
         false => Offload::Says("act_pedit: Unsupported pedit command offload"),
     };
-    let shown = pick(options, &["keys"]);
+    let shown = pick(options, &["ex", "keys"]);
     Ok(Ready::Set { place, control, params: Box::new(Plain { shown, offload }) })
 }

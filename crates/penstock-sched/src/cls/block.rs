@@ -4,7 +4,7 @@
 //! Differs: none known.
 
 use super::flower::Template;
-use super::{Classifier, Hit, Shared, Target};
+use super::{Classifier, Exts, Hit, Shared, Target};
 use crate::act::Look;
 use crate::qdisc::Classful;
 use penstock_model::rtnetlink::{ChainDump, FilterDump};
@@ -161,10 +161,12 @@ impl Filters {
             .filter(|p| p.protocol == protocol || p.protocol == ETH_P_ALL)
             .find_map(|p| p.classifier.classify(&self.shared, skb))
     }
-    /// Visits every priority of every block with its kind.
-    pub fn kinds(&self, visit: &mut dyn FnMut(&'static str)) {
+    /// Shows the kind of each priority of every block, and with each of its filters' actions once more.
+    pub fn kinds(&self, visit: &mut dyn FnMut(&'static str, Option<&Exts>)) {
         for proto in self.blocks.iter().flat_map(|b| &b.chains).flat_map(|c| &c.protos) {
-            visit(proto.classifier.kind());
+            let kind = proto.classifier.kind();
+            visit(kind, None);
+            proto.classifier.exts(&self.shared, &mut |exts| visit(kind, Some(exts)));
         }
     }
 

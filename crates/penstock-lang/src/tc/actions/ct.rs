@@ -58,10 +58,10 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
             o.set("mark_mask", mask.into());
         } else if is("label") {
             labels(args, &mut o)?;
-        } else if is("helper") {
-            helper(args, &mut o)?;
         } else if is("help") {
             return Err(usage(args, USAGE));
+        } else if is("helper") {
+            helper(args, &mut o)?;
         } else {
             break;
         }

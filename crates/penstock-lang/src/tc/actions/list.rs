@@ -139,17 +139,64 @@ fn common(args: &mut Args, one: &mut Options, cookie: &mut Vec<u8>) -> Result<()
 
 /// `tc_dump_action`. `bind`: of a filter, where flags that are the filter's are not printed.
 pub fn print_actions(list: &[Options], bind: bool, out: &mut Out) {
+    let brief = out.form.brief && !bind;
     out.open_array("actions", "");
     for one in list {
         out.open_object(None);
         out.nl();
         let order = one.u32("order").unwrap_or(0) + out.order_base();
         out.num("order", order, format_args!("\taction order {order}: "));
-        print_one(one, bind, out);
+        match brief {
+            true => print_brief(one, out),
+            false => print_one(one, bind, out),
+        }
         out.close_object();
     }
     out.close_array();
     out.next_orders();
+}
+
+/// What a terse dump holds (`-br`): the kind, in the words of those that begin with it, index, counters, cookie.
+fn print_brief(one: &Options, out: &mut Out) {
+    let kind = one.str("kind").unwrap_or("");
+    match kind {
+        "simple" | "skbmod" => {}
+        "police" => {
+            if out.is_json() {
+                out.string("kind", kind, format_args!(""));
+            }
+        }
+        "nat" => out.string("type", kind, format_args!(" nat ")),
+        "pedit" => out.string("kind", kind, format_args!(" pedit ")),
+        "ct" => out.string("kind", kind, format_args!("ct")),
+        "gate" => return,
+        _ => out.string("kind", kind, format_args!("{kind} ")),
+    }
+    let index = one.nested("options").and_then(|o| o.u32("index")).unwrap_or(0);
+    out.num("index", index, format_args!("\t index {index}"));
+    out.nl();
+    print_counters(one, out);
+    print_cookie(one, out);
+}
+
+/// With `-s`.
+fn print_counters(one: &Options, out: &mut Out) {
+    if let (true, Some(stats)) = (out.form.stats, one.nested("stats")) {
+        out.text_only(format_args!("\tAction statistics:"));
+        out.nl();
+        out.open_object(Some("stats"));
+        show::stats(&Stats::from_options(stats), "\t", out);
+        out.close_object();
+        out.nl();
+    }
+}
+
+fn print_cookie(one: &Options, out: &mut Out) {
+    if let Some(cookie) = one.bytes("cookie") {
+        let text: String = cookie.iter().map(|b| format!("{b:02x}")).collect();
+        out.string("cookie", &text, format_args!("\tcookie {text}"));
+        out.nl();
+    }
 }
 
 /// `tc_print_one_action`.
@@ -160,26 +207,11 @@ fn print_one(one: &Options, bind: bool, out: &mut Out) {
     if let Some(action) = find(kind, out.old()) {
         (action.print)(options.unwrap_or(&none), out);
     }
-    if let (true, Some(index)) = (out.form.brief && options.is_none(), one.u32("index")) {
-        out.num("index", index, format_args!("\t index {index}"));
-        out.nl();
-    }
-    if let (true, Some(stats)) = (out.form.stats, one.nested("stats")) {
-        out.text_only(format_args!("\tAction statistics:"));
-        out.nl();
-        out.open_object(Some("stats"));
-        show::stats(&Stats::from_options(stats), "\t", out);
-        out.close_object();
-        out.nl();
-    }
+    print_counters(one, out);
     if out.old() {
         return;
     }
-    if let Some(cookie) = one.bytes("cookie") {
-        let text: String = cookie.iter().map(|b| format!("{b:02x}")).collect();
-        out.string("cookie", &text, format_args!("\tcookie {text}"));
-        out.nl();
-    }
+    print_cookie(one, out);
     let flags = one.u32("flags").unwrap_or(0);
     let mut line = false;
     let mut flag = |bit: u32, name: &str, out: &mut Out| {

@@ -70,7 +70,8 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
 fn print(o: &Options, out: &mut Out) {
     let n = |name: &str| o.u32(name).unwrap_or(0);
     let mask = n("mask");
-    let bits = if mask == 0 { 0 } else { 32 - mask.trailing_zeros() };
+    // `ffs` of the mask in network order, on a little-endian machine.
+    let bits = if mask == 0 { 0 } else { 32 - mask.swap_bytes().trailing_zeros() };
     let direction = if n("flags") & EGRESS != 0 { "egress" } else { "ingress" };
     out.string("type", "nat", format_args!(" nat "));
     out.string("direction", direction, format_args!("{direction}"));

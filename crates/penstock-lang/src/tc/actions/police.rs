@@ -7,7 +7,7 @@ use crate::show::Out;
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{cell_log, linklayer, linklayer_name};
 use crate::tc::{Failure, num};
-use penstock_model::{Options, psched};
+use penstock_model::{Kernel, Options, psched};
 
 pub(super) static KIND: Action = Action {
     id: "police",
@@ -124,14 +124,16 @@ fn one(args: &mut Args, word: &str, g: &mut Given) -> Result<bool, Failure> {
         if g.buffer != 0 {
             return Err(twice(args, "buffer/burst", v));
         }
-        let (size, log) = num::size_and_cell(v, kernel).ok_or_else(|| wrong(args, "buffer", v, SIZE))?;
+        let (size, log) =
+            num::size_and_cell(v, kernel).ok_or_else(|| wrong(args, "buffer", cut(v, kernel), SIZE))?;
         (g.buffer, g.cell) = (size, log.or(g.cell));
     } else if word == "mtu" || word == "minburst" {
         let v = option_value(args)?;
         if g.mtu != 0 {
             return Err(twice(args, "mtu/minburst", v));
         }
-        let (size, log) = num::size_and_cell(v, kernel).ok_or_else(|| wrong(args, "mtu", v, SIZE))?;
+        let (size, log) =
+            num::size_and_cell(v, kernel).ok_or_else(|| wrong(args, "mtu", cut(v, kernel), SIZE))?;
         (g.mtu, g.peak_cell) = (size, log.or(g.peak_cell));
     } else if word == "mpu" {
         let v = option_value(args)?;
@@ -192,6 +194,14 @@ fn one(args: &mut Args, word: &str, g: &mut Given) -> Result<bool, Failure> {
         return Ok(false);
     }
     Ok(true)
+}
+
+/// tc cuts a word at its slash and mends it when it has read two numbers.
+fn cut(value: &str, kernel: Kernel) -> &str {
+    match value.split_once('/') {
+        Some((size, cell)) if num::size(size, kernel).is_none() || cell.parse::<u32>().is_err() => size,
+        _ => value,
+    }
 }
 
 /// The control words police takes as they stand.

@@ -336,6 +336,9 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
             .with("header", k.header)
             .with("cmd", u32::from(k.add))
     });
+    if sel.extended {
+        o.set("ex", Value::Flag);
+    }
     o.set("keys", Value::List(keys.collect()));
     Ok(o)
 }

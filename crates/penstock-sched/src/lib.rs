@@ -6,6 +6,7 @@
 
 pub mod act;
 pub mod aqm;
+pub(crate) mod bpf;
 pub mod cls;
 pub mod estimator;
 pub mod ledger;

@@ -9,6 +9,7 @@
 pub mod actions;
 pub mod args;
 pub mod batch;
+mod bpf;
 pub mod kinds;
 pub mod num;
 

@@ -27,6 +27,7 @@
 //! Follows: linux v6.12 and v2.6.35 `net/sched/act_api.c`, `include/uapi/linux/pkt_cls.h`.
 
 mod api;
+pub mod bpf;
 pub mod connmark;
 pub mod csum;
 pub mod ct;
@@ -134,6 +135,7 @@ pub struct ActSpec {
 
 /// All kinds by name.
 pub static KINDS: &[&ActSpec] = &[
+    &bpf::SPEC,
     &connmark::SPEC,
     &csum::SPEC,
     &ct::SPEC,

@@ -6,6 +6,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/m_action.c`, `tc/tc_util.c` `action_a2n`, `parse_action_control`,
 //! `print_action_control`, `print_tm`.
 
+mod bpf;
 mod command;
 mod connmark;
 mod control;
@@ -52,6 +53,7 @@ struct Action {
 
 /// Every kind, by name.
 static KINDS: &[&Action] = &[
+    &bpf::KIND,
     &connmark::KIND,
     &csum::KIND,
     &ct::KIND,

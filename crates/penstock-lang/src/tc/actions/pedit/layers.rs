@@ -43,8 +43,8 @@ pub(super) fn layer(args: &mut Args, sel: &mut Sel) -> Result<(), Failure> {
     let header = args.peek_text().unwrap_or("").to_owned();
     advance(args)?;
     let known = match header.as_str() {
-        "ip" | "icmp" => true,
-        "ip6" | "tcp" | "udp" | "eth" => !args.old(),
+        "ip" | "icmp" | "tcp" | "udp" => true,
+        "ip6" | "eth" => !args.old(),
         _ => false,
     };
     if !known {
@@ -57,6 +57,8 @@ pub(super) fn layer(args: &mut Args, sel: &mut Sel) -> Result<(), Failure> {
     }
     let word = args.peek_text().unwrap_or("").to_owned();
     let found = match header.as_str() {
+        "ip" if args.old() && word == "ttl" => None,
+        "ip" if args.old() && word == "ihl" => row(&[("ihl", 0, 1, 0xff)], &word, 0),
         "ip" => ip(&word, sel.extended),
         "ip6" => address("ip6", &word).or_else(|| row(&IP6, &word, 3)),
         "tcp" => row(&TCP, &word, 4),

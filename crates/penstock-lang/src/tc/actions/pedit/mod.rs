@@ -106,6 +106,14 @@ fn pack16(args: &Args, retain: u32, sel: &mut Sel, key: &mut Key) -> Result<(), 
     }
     let others = [0x0000_ffff, 0xff00_00ff, 0xffff_0000][at as usize];
     let stride = 8 * (2 - at);
+    if args.old() {
+        // What is retained is left as it is, and the rest of the word with it.
+        let place = |half: u32| (half.swap_bytes() >> 16 << (8 * at)).swap_bytes();
+        key.val = place(key.val);
+        key.mask = (retain << (8 * at)).swap_bytes() | others;
+        key.off &= !3;
+        return pack(args, sel, key);
+    }
     key.val = (key.val & retain) << stride;
     key.mask = ((key.mask | !retain) << stride) | others;
     key.off &= !3;
@@ -120,6 +128,12 @@ fn pack8(args: &Args, retain: u32, sel: &mut Sel, key: &mut Key) -> Result<(), F
     let at = key.off & 3;
     let others = [0x00ff_ffff, 0xff00_ffff, 0xffff_00ff, 0xffff_ff00][at as usize];
     let stride = 8 * (3 - at);
+    if args.old() {
+        key.val = (key.val << (8 * at)).swap_bytes();
+        key.mask = (retain << (8 * at)).swap_bytes() | others;
+        key.off &= !3;
+        return pack(args, sel, key);
+    }
     key.val = (key.val & retain) << stride;
     key.mask = ((key.mask | !retain) << stride) | others;
     key.off &= !3;
@@ -152,6 +166,8 @@ fn value(args: &mut Args, kind: Type) -> Result<Given, Failure> {
     let one = |n: u32| Given::Words([n, 0, 0, 0]);
     let found = match kind {
         Type::Number => num::u32(text, 0).map(one),
+        // In 2010 an address is turned round once too often.
+        Type::Ipv4 if args.old() => prefix4(text, kernel).map(|(a, _)| one(a.swap_bytes())),
         Type::Ipv4 => prefix4(text, kernel).map(|(a, _)| one(a)),
         Type::Ipv6 => prefix6(text, kernel).map(|(a, _)| Given::Words(a)),
         Type::Mac => {
@@ -213,6 +229,9 @@ fn operands(args: &mut Args, field: &Field, sel: &Sel, key: &mut Key) -> Result<
             _ => 0xff,
         };
         key.mask = all;
+        if old {
+            retain = all;
+        }
         given = match field.kind {
             Type::Mac => Given::Mac(vec![0xff, 0, 0, 0, 0, 0]),
             _ => Given::Words([all, 0, 0, 0]),
@@ -234,7 +253,11 @@ fn operands(args: &mut Args, field: &Field, sel: &Sel, key: &mut Key) -> Result<
         key.add = true;
         given = Given::Words([retain, 0, 0, 0]);
     } else if is("preserve") {
-        retain = if old { 0xffff_ffff } else { 0 };
+        retain = 0;
+        if old {
+            retain = [0, 0xff, 0xffff, 0, u32::MAX][field.len as usize];
+            key.mask = retain;
+        }
     } else if !is("clear") {
         return Err(silent(args));
     }
@@ -310,7 +333,11 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
                 true => f,
                 false => {
                     let word = args.peek_text().unwrap_or("(null)");
-                    f.then(&format!("Bad pedit construct ({word})")).usage(USAGE)
+                    let line = match args.old() {
+                        true => format!("Illegal pedit construct ({word}) "),
+                        false => format!("Bad pedit construct ({word})"),
+                    };
+                    f.then(&line).usage(USAGE)
                 }
             })?;
             ok += 1;
@@ -369,7 +396,10 @@ fn print(o: &Options, out: &mut Out) {
         print_key(i, key, out);
     }
     out.close_array();
-    out.nl();
+    match out.old() {
+        true => out.text_only(format_args!("\n ")),
+        false => out.nl(),
+    }
 }
 
 fn print_key(i: usize, key: &Options, out: &mut Out) {

@@ -21,6 +21,8 @@ pub(super) struct Action {
     pub pending: bool,
     pub control: i32,
     pub flags: u32,
+    /// A rate estimator runs.
+    estimated: bool,
     /// A filter made it (`TCA_ACT_FLAGS_BIND` of its flags).
     by_filter: bool,
     hw_stats: u32,
@@ -59,6 +61,9 @@ impl Action {
             .with("firstused", 0u64)
             .with("expires", jiffies(self.params.expires()) * 100 / HZ)
     }
+    fn stats(&self) -> Stats {
+        Stats { rate: self.estimated.then_some((0, 0)), ..Stats::default() }
+    }
     /// `tcf_action_update_hw_stats`, which the listing of a table asks for.
     pub fn ask_hardware(&self) {
         if !matches!(self.params.offload(self.control), Offload::No | Offload::Says(_)) {
@@ -70,7 +75,7 @@ impl Action {
         let mut o = Options::new()
             .with("order", order)
             .with("kind", self.spec.id)
-            .with("stats", Stats::default().to_options());
+            .with("stats", self.stats().to_options());
         if !self.cookie.is_empty() {
             o = o.with("cookie", self.cookie.clone());
         }
@@ -343,6 +348,7 @@ impl Actions {
                     pending: true,
                     control,
                     flags,
+                    estimated: ask.estimator.is_some(),
                     by_filter: ask.filter.is_some(),
                     hw_stats: HW_STATS_ANY,
                     cookie: Vec::new(),

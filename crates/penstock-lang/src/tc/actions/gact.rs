@@ -72,9 +72,10 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
             args.value()?;
         }
         let other = control_word(args)?;
+        // tc prints what it never set; this is what that was seen to be.
         let help = "one in how many: a number up to 10000";
         let text = args.next_word().map_or("", |w| w.text.as_str());
-        let val = num::u16(text, 10).ok_or_else(|| bad(args, "Illegal probability val 0x0", help))?;
+        let val = num::u16(text, 10).ok_or_else(|| bad(args, "Illegal probability val 0x1000", help))?;
         if val > 10_000 {
             return Err(bad(args, format!("Illegal probability val  0x{val:x}"), help));
         }

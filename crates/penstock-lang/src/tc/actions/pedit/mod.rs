@@ -172,7 +172,7 @@ fn value(args: &mut Args, kind: Type) -> Result<Given, Failure> {
         Type::Ipv6 => prefix6(text, kernel).map(|(a, _)| Given::Words(a)),
         Type::Mac => {
             let mac = mac::link_address(text).map_err(|(line, _)| bad(args, line, "02:00:00:00:00:01"))?;
-            (text.split(':').count() >= 6).then_some(Given::Mac(mac))
+            (text.split(':').count() == 6).then_some(Given::Mac(mac))
         }
     };
     found.ok_or_else(|| silent(args))

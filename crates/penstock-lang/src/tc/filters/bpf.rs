@@ -7,8 +7,8 @@ use super::{FilterKind, Given, exts};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
+use crate::tc::bpf::{print_ops, program};
 use crate::tc::kinds::{helped, what_is, word};
-use crate::tc::num;
 use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Options, Value};
 
@@ -35,54 +35,6 @@ pub static KIND: FilterKind = FilterKind {
         word("skip_sw", "", "to be offloaded only"),
     ],
 };
-
-/// `BPF_MAXINSNS`.
-const INSTRUCTIONS_MAX: u64 = 4096;
-
-/// `sscanf` of a number of this many bits, cut to it.
-fn scan(text: &str, bits: u32) -> Option<(u32, &str)> {
-    let (n, rest) = num::strtoul(text, 10)?;
-    Some((n as u32 & (u64::MAX >> (64 - bits)) as u32, rest))
-}
-
-/// `%hu %hhu %hhu %u`.
-fn instruction(text: &str) -> Option<[u32; 4]> {
-    let mut rest = text;
-    let mut numbers = [0; 4];
-    for (number, bits) in numbers.iter_mut().zip([16, 8, 8, 32]) {
-        (*number, rest) = scan(rest, bits)?;
-    }
-    Some(numbers)
-}
-
-/// `bpf_ops_parse`: the instructions, or what tc says of the program.
-fn program(text: &str) -> Result<Vec<Options>, String> {
-    let none = || Err(String::new());
-    let Some((len, rest)) = scan(text, 16) else { return none() };
-    if !rest.starts_with(',') || len == 0 || u64::from(len) > INSTRUCTIONS_MAX {
-        return none();
-    }
-    let mut instructions = Vec::new();
-    let mut rest = text;
-    while let Some((_, token)) = rest.split_once(',') {
-        if token.is_empty() {
-            break;
-        }
-        rest = token;
-        if instructions.len() as u32 >= len {
-            return Err("Real program length exceeds encoded length parameter!\n".to_owned());
-        }
-        let Some([code, jt, jf, k]) = instruction(token) else {
-            return Err(format!("Error at instruction {}!\n", instructions.len()));
-        };
-        let one = Options::new().with("code", code).with("jt", jt).with("jf", jf).with("k", k);
-        instructions.push(one);
-    }
-    if instructions.len() as u32 != len {
-        return Err("Parsed program length is less than encoded length parameter!\n".to_owned());
-    }
-    Ok(instructions)
-}
 
 const UNABLE: &str = "Unable to parse bpf command line";
 
@@ -194,22 +146,4 @@ fn print(dump: &FilterDump, o: &Options, out: &mut Out) {
     }
     exts::print_old_police(o, true, out);
     exts::print_action(o, out);
-}
-
-fn print_ops(ops: &[Options], out: &mut Out) {
-    out.open_object(Some("bytecode"));
-    out.num("length", ops.len(), format_args!("bytecode '{},", ops.len()));
-    out.open_array("insns", "");
-    for (i, op) in ops.iter().enumerate() {
-        let n = |name| op.u32(name).unwrap_or(0);
-        let after = if i + 1 == ops.len() { "'" } else { "," };
-        out.open_object(None);
-        for name in ["code", "jt", "jf"] {
-            out.num(name, n(name), format_args!("{} ", n(name)));
-        }
-        out.num("k", n("k"), format_args!("{}{after}", n("k")));
-        out.close_object();
-    }
-    out.close_array();
-    out.close_object();
 }

@@ -19,7 +19,7 @@ fn router(kernel: Kernel, lines: &[&str]) -> (Host, [u8; 6]) {
     for line in ["ip neigh add 10.0.2.1 lladdr 02:00:00:00:00:09 dev eth1"].iter().chain(lines) {
         assert_eq!(host.exec(line, Time::ZERO).status, 0, "{line}");
     }
-    let mac = host.devices()[1].mac;
+    let mac = host.devices()[2].mac;
     (host, mac)
 }
 

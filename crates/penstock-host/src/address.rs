@@ -3,9 +3,11 @@
 //! Follows: linux v6.12 `net/ipv4/devinet.c` `__inet_insert_ifa`, `inet_del_ifa`, `fib_frontend.c`
 //! `fib_add_ifaddr`, `fib_del_ifaddr`, `fib_disable_ip`.
 
-use crate::route::{Prefix, Proto, Route, RouteKind, Table};
+use crate::link::EADDRNOTAVAIL;
+use crate::route::{self, Prefix, Route, RouteKind};
 use crate::{Address, Effect, Host};
 use penstock_model::{Kernel, KernelError, Time};
+use penstock_sched::Cx;
 use std::net::Ipv4Addr;
 
 impl Host {
@@ -14,7 +16,7 @@ impl Host {
     /// # Errors
     /// ENODEV, EEXIST.
     pub fn add_address(&mut self, ifindex: u32, prefix: Prefix) -> Result<(), KernelError> {
-        self.add_address_with(ifindex, prefix, None)
+        self.insert_address(ifindex, Address::new(prefix))
     }
     /// The same with a broadcast address (`brd`). Without one the kernel still listens to the network's last
     /// address.
@@ -27,16 +29,49 @@ impl Host {
         prefix: Prefix,
         broadcast: Option<Ipv4Addr>,
     ) -> Result<(), KernelError> {
-        let Some(device) = self.devices.get_mut((ifindex as usize).wrapping_sub(1)) else {
+        self.insert_address(ifindex, Address { broadcast, ..Address::new(prefix) })
+    }
+    /// `__inet_insert_ifa`: primaries stand before secondaries, those of wider scope first.
+    ///
+    /// # Errors
+    /// ENODEV, EEXIST, EINVAL.
+    pub(crate) fn insert_address(&mut self, ifindex: u32, mut new: Address) -> Result<(), KernelError> {
+        let kernel = self.kernel;
+        let Some(device) = self.devices.get_mut(ifindex) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
-        if device.addresses.iter().any(|a| a.prefix == prefix) {
-            return Err(KernelError::errno(KernelError::EEXIST));
+        if new.label.is_empty() {
+            new.label.clone_from(&device.name);
         }
-        let same = |a: &Address| !a.secondary && a.prefix.len == prefix.len && a.prefix.contains(prefix.addr);
-        let secondary = device.addresses.iter().any(same);
-        device.addresses.push(Address { prefix, broadcast, secondary });
-        self.add_address_routes(ifindex, prefix);
+        let mut at = 0;
+        new.secondary = false;
+        for (i, old) in device.addresses.iter().enumerate() {
+            if !old.secondary && new.scope <= old.scope {
+                at = i + 1;
+            }
+            if old.prefix.len == new.prefix.len && old.network() == new.network() {
+                if old.prefix.addr == new.prefix.addr {
+                    return Err(match kernel {
+                        Kernel::V2_6_35 => KernelError::errno(KernelError::EEXIST),
+                        Kernel::V6_12 => {
+                            KernelError::new(KernelError::EEXIST, "ipv4: Address already assigned")
+                        }
+                    });
+                }
+                if old.scope != new.scope {
+                    return Err(match kernel {
+                        Kernel::V2_6_35 => KernelError::errno(KernelError::EINVAL),
+                        Kernel::V6_12 => KernelError::new(KernelError::EINVAL, "ipv4: Invalid scope value"),
+                    });
+                }
+                new.secondary = true;
+            }
+        }
+        if new.secondary {
+            at = device.addresses.len();
+        }
+        device.addresses.insert(at, new.clone());
+        self.add_address_routes(ifindex, &new);
         Ok(())
     }
 
@@ -46,17 +81,28 @@ impl Host {
     /// # Errors
     /// ENODEV; EADDRNOTAVAIL (99) where it is not there.
     pub fn delete_address(&mut self, ifindex: u32, prefix: Prefix) -> Result<(), KernelError> {
-        let Some(device) = self.devices.get_mut((ifindex as usize).wrapping_sub(1)) else {
+        self.delete_address_where(ifindex, |a| a.prefix == prefix)
+    }
+    /// The same for the first address that `gone` names.
+    ///
+    /// # Errors
+    /// ENODEV, EADDRNOTAVAIL.
+    pub(crate) fn delete_address_where(
+        &mut self,
+        ifindex: u32,
+        gone: impl Fn(&Address) -> bool,
+    ) -> Result<(), KernelError> {
+        let Some(device) = self.devices.get_mut(ifindex) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
-        let Some(at) = device.addresses.iter().position(|a| a.prefix == prefix) else {
-            return Err(KernelError::errno(99));
+        let Some(at) = device.addresses.iter().position(gone) else {
+            return Err(KernelError::errno(EADDRNOTAVAIL));
         };
         let gone = device.addresses.remove(at);
         if !gone.secondary {
-            device
-                .addresses
-                .retain(|a| !(a.secondary && a.prefix.len == prefix.len && a.prefix.contains(prefix.addr)));
+            device.addresses.retain(|a| {
+                !(a.secondary && a.prefix.len == gone.prefix.len && a.network() == gone.network())
+            });
         }
         self.rebuild_address_routes(ifindex);
         Ok(())
@@ -64,79 +110,98 @@ impl Host {
 
     /// Brings a device up or down. Down: its routes and neighbours go, what is queued goes with them. Up: the
     /// routes of its addresses come back, static ones do not.
-    pub(crate) fn set_up(&mut self, ifindex: u32, up: bool) {
-        let device = &mut self.devices[ifindex as usize - 1];
+    pub(crate) fn set_up(&mut self, ifindex: u32, up: bool, now: Time) {
+        let Host { devices, drops, acts, .. } = self;
+        let Some(device) = devices.get_mut(ifindex) else { return };
         if device.up == up {
             return;
         }
         device.up = up;
+        device.tree.set_up(up, &mut Cx { now, rng: &mut device.rng, drops, acts });
+        self.keep_drops(ifindex);
         if up {
-            let prefixes: Vec<Prefix> = device.addresses.iter().map(|a| a.prefix).collect();
-            for prefix in prefixes {
-                self.add_address_routes(ifindex, prefix);
+            let device = &self.devices[ifindex];
+            if device.loopback && device.addresses.is_empty() {
+                let local = Address { scope: 254, ..Address::new(Prefix::new(Ipv4Addr::LOCALHOST, 8)) };
+                // It has none, so that this one is free.
+                let _ = self.insert_address(ifindex, local);
             }
-            self.pending.push(Effect::Kick(ifindex));
+            let addresses = self.devices[ifindex].addresses.clone();
+            for address in &addresses {
+                self.add_address_routes(ifindex, address);
+            }
+            self.six_up(ifindex);
             return;
         }
-        self.fib.remove(|r| r.dev == ifindex);
+        self.remove_routes_of(ifindex);
+        let own: Vec<Address> = self.devices[ifindex].addresses.clone();
+        // Own addresses stay known while the device is down.
+        for address in &own {
+            self.add_address_routes(ifindex, address);
+        }
+        self.six.forget_device(ifindex);
+        self.neigh_flush(ifindex);
+    }
+    pub(crate) fn neigh_flush(&mut self, ifindex: u32) {
         for at in 0..self.neigh.len() {
             if self.neigh.at(at).ifindex == ifindex {
                 self.neigh_delete(at);
             }
         }
     }
+    /// `fib_sync_down_dev`: a device is gone; a route over several ways goes with the last of them.
+    pub(crate) fn remove_routes_of(&mut self, ifindex: u32) {
+        self.fib.remove(|r| r.uses(ifindex));
+    }
 
     /// Drops the routes the kernel made for a device's addresses and makes them anew, after an address has gone.
     /// Static routes through networks that are no longer there go too (`fib_sync_down_addr` and a lost gateway).
     fn rebuild_address_routes(&mut self, ifindex: u32) {
-        self.fib.remove(|r| r.dev == ifindex && r.proto == Proto::Kernel);
-        let device = &self.devices[ifindex as usize - 1];
-        let prefixes: Vec<Prefix> = device.addresses.iter().map(|a| a.prefix).collect();
-        let own: Vec<Ipv4Addr> = prefixes.iter().map(|p| p.addr).collect();
-        for prefix in prefixes {
-            self.add_address_routes(ifindex, prefix);
+        self.fib.remove(|r| r.dev == ifindex && r.proto == route::KERNEL);
+        let addresses = self.devices[ifindex].addresses.clone();
+        let own: Vec<Ipv4Addr> = addresses.iter().map(|a| a.prefix.addr).collect();
+        for address in &addresses {
+            self.add_address_routes(ifindex, address);
         }
         self.fib.remove(|r| {
-            r.dev == ifindex && r.proto != Proto::Kernel && r.src.is_some_and(|src| !own.contains(&src))
+            r.dev == ifindex && r.proto != route::KERNEL && r.src.is_some_and(|src| !own.contains(&src))
         });
         if own.is_empty() {
             // The last address: the device leaves IP altogether (inetdev_destroy, fib_disable_ip).
-            self.fib.remove(|r| r.dev == ifindex);
+            self.fib.remove(|r| r.uses(ifindex));
         }
     }
 
-    fn add_address_routes(&mut self, ifindex: u32, prefix: Prefix) {
-        let device = &self.devices[ifindex as usize - 1];
+    /// `fib_add_ifaddr`.
+    fn add_address_routes(&mut self, ifindex: u32, address: &Address) {
+        let device = &self.devices[ifindex];
         let loopback = device.loopback;
-        let src = Some(prefix.addr);
-        let route = |table, dst, kind| Route {
-            table,
-            dst,
-            kind,
-            via: None,
-            dev: ifindex,
-            src,
-            metric: 0,
-            proto: Proto::Kernel,
+        let (network, addr) = (address.network(), address.prefix.addr);
+        let primary = |a: &&Address| !a.secondary && a.prefix.len == network.len && a.network() == network;
+        let owner = if address.secondary { device.addresses.iter().find(primary) } else { None };
+        let src = Some(owner.map_or(addr, |a| a.prefix.addr));
+        let made = |table, dst, kind| {
+            let scope = if kind == RouteKind::Local { 254 } else { 253 };
+            Route { table, kind, dev: ifindex, src, proto: route::KERNEL, scope, ..Route::new(dst) }
         };
-        let mut new = vec![route(Table::Local, Prefix::new(prefix.addr, 32), RouteKind::Local)];
-        let zero = prefix.addr.octets()[0] == 0;
-        if device.up && !zero && prefix.len < 32 {
-            if loopback {
-                new.push(route(Table::Local, prefix.network(), RouteKind::Local));
-            } else {
-                new.push(route(Table::Main, prefix.network(), RouteKind::Unicast));
+        let mut new = vec![made(route::LOCAL, Prefix::new(addr, 32), RouteKind::Local)];
+        let zero = network.addr.octets()[0] == 0;
+        if device.up {
+            if let Some(given) = address.broadcast.filter(|g| *g != Ipv4Addr::BROADCAST) {
+                new.push(made(route::LOCAL, Prefix::new(given, 32), RouteKind::Broadcast));
             }
-            let given = device.addresses.iter().find(|a| a.prefix == prefix).and_then(|a| a.broadcast);
-            if let Some(given) = given.filter(|g| *g != Ipv4Addr::BROADCAST && *g != prefix.broadcast()) {
-                new.push(route(Table::Local, Prefix::new(given, 32), RouteKind::Broadcast));
-            }
-            if prefix.len < 31 {
-                new.push(route(Table::Local, Prefix::new(prefix.broadcast(), 32), RouteKind::Broadcast));
-                // Since 5.15 or so the network's own address is no broadcast any more.
-                if self.kernel == Kernel::V2_6_35 {
-                    let lowest = Prefix::new(prefix.network().addr, 32);
-                    new.push(route(Table::Local, lowest, RouteKind::Broadcast));
+            if !zero && !address.secondary && (network.addr != addr || network.len < 32) {
+                if loopback {
+                    new.push(made(route::LOCAL, network, RouteKind::Local));
+                } else if !address.no_prefix_route {
+                    new.push(made(route::MAIN, network, RouteKind::Unicast));
+                }
+                if network.len < 31 {
+                    new.push(made(route::LOCAL, Prefix::new(network.broadcast(), 32), RouteKind::Broadcast));
+                    // Since 5.15 or so the network's own address is no broadcast any more.
+                    if self.kernel == Kernel::V2_6_35 {
+                        new.push(made(route::LOCAL, Prefix::new(network.addr, 32), RouteKind::Broadcast));
+                    }
                 }
             }
         }
@@ -169,27 +234,24 @@ impl Host {
             return Err(KernelError::errno(101));
         }
         let dst = dst.network();
-        if self.fib.routes().iter().any(|r| r.table == Table::Main && r.dst == dst && r.metric == 0) {
+        if self.fib.routes().iter().any(|r| r.table == route::MAIN && r.dst == dst && r.metric == 0) {
             return Err(KernelError::errno(KernelError::EEXIST));
         }
-        let via = Some(gateway);
-        let (kind, proto) = (RouteKind::Unicast, Proto::Boot);
-        let route = Route { table: Table::Main, dst, kind, via, dev: hop.oif, src: None, metric: 0, proto };
-        self.fib.insert(route);
+        self.fib.insert(Route { via: Some(gateway), dev: hop.oif, ..Route::new(dst) });
         Ok(())
     }
 
     /// Sets a device's MTU, bytes.
     ///
     /// # Errors
-    /// ENODEV; EINVAL outside 68..=65535 (`lo`: up to 2^31).
+    /// ENODEV; EINVAL outside what the kind of device may have (a card: 68..=65535).
     pub fn set_mtu(&mut self, ifindex: u32, mtu: u32, now: Time) -> Result<(), KernelError> {
         let kernel = self.kernel;
-        let Some(device) = self.devices.get_mut((ifindex as usize).wrapping_sub(1)) else {
+        let Some(device) = self.devices.get_mut(ifindex) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
-        let most = if device.loopback { 0x7fff_ffff } else { 65_535 };
-        if !(68..=most).contains(&mtu) {
+        let most = if device.class.max_mtu == 0 { 0x7fff_ffff } else { device.class.max_mtu };
+        if !(device.class.min_mtu..=most).contains(&mtu) {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         device.mtu = mtu;
@@ -203,7 +265,7 @@ impl Host {
     /// ENODEV.
     pub fn set_tx_queue_len(&mut self, ifindex: u32, packets: u32, now: Time) -> Result<(), KernelError> {
         let kernel = self.kernel;
-        let Some(device) = self.devices.get_mut((ifindex as usize).wrapping_sub(1)) else {
+        let Some(device) = self.devices.get_mut(ifindex) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
         device.tx_queue_len = packets;

@@ -6,7 +6,7 @@
 //! Differs: no proxy ARP; entries are never collected.
 
 use crate::neigh::{DELAY_PROBE_S, MAX_PROBES, Nud, RETRANS_S, UCAST_PROBES};
-use crate::route::RouteKind;
+use crate::route::{Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, timer};
 use penstock_model::{Handle, Kernel, Time};
 use penstock_packet::{Arp, L3, L4, Packet, Skb};
@@ -31,7 +31,7 @@ impl Host {
     pub(crate) fn neigh_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
         let n = self.neigh.at(at);
         if n.state.is_connected() {
-            packet.eth = (self.devices[oif as usize - 1].mac, n.mac);
+            packet.eth = (self.devices[oif].mac, n.mac);
             self.xmit(oif, packet, cx);
             return;
         }
@@ -95,7 +95,7 @@ impl Host {
             }
             return;
         }
-        packet.eth = (self.devices[oif as usize - 1].mac, n.mac);
+        packet.eth = (self.devices[oif].mac, n.mac);
         self.xmit(oif, packet, cx);
     }
 
@@ -194,7 +194,7 @@ impl Host {
             _ => None,
         });
         let tha = if n.probes < UCAST_PROBES { Some(n.mac) } else { None };
-        let device = &self.devices[ifindex as usize - 1];
+        let device = &self.devices[ifindex];
         let spa = own.or_else(|| device.address_towards(target)).unwrap_or(Ipv4Addr::UNSPECIFIED);
         let arp = Arp { op: 1, sha: device.mac, spa, tha: tha.unwrap_or([0; 6]), tpa: target };
         self.arp_send(ifindex, arp, tha.unwrap_or(MAC_BROADCAST), cx);
@@ -228,7 +228,7 @@ impl Host {
         if arp.tpa.is_multicast() || arp.tpa.is_loopback() || !matches!(arp.op, 1 | 2) {
             return;
         }
-        let mac = self.devices[ifindex as usize - 1].mac;
+        let mac = self.devices[ifindex].mac;
         let reply = Arp { op: 2, sha: mac, spa: arp.tpa, tha: arp.sha, tpa: arp.spa };
         if arp.op == 1 && self.is_local(arp.tpa) {
             if !arp.spa.is_unspecified() {
@@ -322,7 +322,7 @@ impl Host {
 
     /// A socket has proof that `peer` hears us (`dst_confirm`: TCP on an acknowledgement of new data).
     pub fn confirm(&mut self, peer: Ipv4Addr, now: Time) {
-        let hop = self.fib.lookup(peer);
+        let hop = self.fib.lookup(&Key::to(peer));
         if hop.kind != Some(RouteKind::Unicast) {
             return;
         }

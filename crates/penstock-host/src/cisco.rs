@@ -33,7 +33,7 @@ impl Host {
                 }
             }
             if interface.shutdown || interface.addresses.is_empty() {
-                host.set_up(ifindex, false);
+                host.set_up(ifindex, false, Time::ZERO);
             }
         }
         for route in &config.routes {

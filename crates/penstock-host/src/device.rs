@@ -1,12 +1,17 @@
 //! Network devices: a name, addresses, counters, and the tree of qdiscs in front of the wire.
 //!
-//! Follows: linux v6.12 `struct net_device`, `struct in_ifaddr`.
+//! Follows: linux v6.12 `struct net_device`, `struct in_ifaddr`; `net/core/dev.c` `dev_index_reserve`.
 
+use crate::link::{CLASSES, Class};
 use crate::route::Prefix;
+use crate::six::Address6;
+use penstock_lang::ip::LinkData;
 use penstock_model::{Kernel, Rng, Time};
 use penstock_sched::tree::Tree;
 use penstock_sched::{Actions, Cx, Device, Ledger};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::ops::{Index, IndexMut};
 
 /// What a device has carried, as `ip -s link` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,10 +35,49 @@ pub struct Counters {
 pub struct Address {
     /// Address and prefix length.
     pub prefix: Prefix,
+    /// The other end, where the link has two (`peer`); the prefix length is its.
+    pub peer: Option<Ipv4Addr>,
     /// Broadcast address, where one was given (`brd`).
     pub broadcast: Option<Ipv4Addr>,
     /// Of the same network as an address that was there before.
     pub secondary: bool,
+    /// `RT_SCOPE_*`: 0 global, 253 link, 254 host.
+    pub scope: u8,
+    /// `label`, the device's name where none was given.
+    pub label: String,
+    /// `noprefixroute`.
+    pub no_prefix_route: bool,
+    /// Seconds it is valid and preferred (`valid_lft`, `preferred_lft`); `u32::MAX` is forever.
+    pub lifetime: (u32, u32),
+}
+
+impl Address {
+    /// A plain one.
+    pub fn new(prefix: Prefix) -> Address {
+        Address {
+            prefix,
+            peer: None,
+            broadcast: None,
+            secondary: false,
+            scope: 0,
+            label: String::new(),
+            no_prefix_route: false,
+            lifetime: (u32::MAX, u32::MAX),
+        }
+    }
+    /// The network it brings: that of the peer, else its own.
+    pub fn network(&self) -> Prefix {
+        Prefix::new(self.peer.unwrap_or(self.prefix.addr), self.prefix.len).network()
+    }
+}
+
+/// The device behind a device: a veth's peer, a VLAN's lower device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lower {
+    /// Number of the network namespace.
+    pub space: u32,
+    /// Index in it.
+    pub ifindex: u32,
 }
 
 /// One device.
@@ -48,56 +92,128 @@ pub struct NetDevice {
     pub mtu: u32,
     /// txqueuelen, packets. Default 1000, 0 on `lo`.
     pub tx_queue_len: u32,
-    /// Transmit queues. Default 1.
-    pub tx_queues: u32,
     /// Administratively up.
     pub up: bool,
     /// Whether it is `lo`.
     pub loopback: bool,
     /// Addresses, in the order given.
     pub addresses: Vec<Address>,
+    /// IPv6 addresses, in the order given: configuration alone.
+    pub addresses6: Vec<Address6>,
     /// What it has carried.
     pub counters: Counters,
     /// Its qdiscs.
     pub tree: Tree,
+    /// What kind of device it is.
+    pub class: &'static Class,
+    /// What `ip link add … type` said of it.
+    pub data: LinkData,
+    /// The device behind it.
+    pub lower: Option<Lower>,
+    /// The bridge or bond it belongs to.
+    pub master: Option<u32>,
+    /// `alias`.
+    pub alias: String,
+    /// `altname`s.
+    pub altnames: Vec<String>,
+    /// `group`.
+    pub group: u32,
+    /// `IFF_*` that commands set: PROMISC 0x100, ALLMULTI 0x200, MULTICAST 0x1000, NOARP 0x80, DYNAMIC 0x8000, ….
+    pub flags: u32,
+    /// `carrier on|off`, where a command said so.
+    pub carrier: Option<bool>,
+    /// Transmit and receive queues.
+    pub queues: (u32, u32),
+    /// Speed of the card, Mbit/s, where it is known.
+    pub speed_mbit: Option<u32>,
+    /// Offloads and the like that `ethtool -K` has set.
+    pub features: BTreeMap<String, bool>,
+    /// Whether a bridge that is up has ever had a port.
+    pub(crate) had_ports: bool,
+    /// Place among all devices by age.
+    pub(crate) sequence: u64,
     pub(crate) rng: Rng,
 }
 
+/// `IFF_PROMISC`.
+pub const PROMISC: u32 = 0x100;
+/// `IFF_ALLMULTI`.
+pub const ALLMULTI: u32 = 0x200;
+/// `IFF_MULTICAST`.
+pub const MULTICAST: u32 = 0x1000;
+/// `IFF_NOARP`.
+pub const NOARP: u32 = 0x80;
+/// `IFF_BROADCAST`.
+pub const BROADCAST: u32 = 0x2;
+/// `IFF_MASTER`.
+pub const MASTER: u32 = 0x400;
+/// `IFF_LOOPBACK`.
+pub const LOOPBACK: u32 = 0x8;
+
 impl NetDevice {
-    pub(crate) fn new(host: &str, name: &str, ifindex: u32, kernel: Kernel, seed: u64) -> NetDevice {
-        let loopback = name == "lo";
+    /// A device that is down and has never been up.
+    pub(crate) fn new(host: &str, name: &str, class: &'static Class, kernel: Kernel, seed: u64) -> NetDevice {
+        let loopback = class.kind == "loopback";
         let (mtu, tx_queue_len) = match (loopback, kernel) {
-            (false, _) => (1500, kernel.txqueuelen()),
+            (false, Kernel::V6_12) => (class.mtu, class.tx_queue_len),
+            (false, Kernel::V2_6_35) if class.no_queue => (class.mtu, 0),
+            (false, Kernel::V2_6_35) => (class.mtu, class.tx_queue_len.min(kernel.txqueuelen())),
             (true, Kernel::V2_6_35) => (16436, 0),
             (true, Kernel::V6_12) => (65536, 1000),
         };
-        let spec = Device { ifindex, mtu, hard_header_len: 14, tx_queue_len, tx_queues: 1, kernel };
+        let spec = Device { ifindex: 0, mtu, hard_header_len: 14, tx_queue_len, tx_queues: 1, kernel };
         NetDevice {
             name: name.to_owned(),
-            ifindex,
+            ifindex: 0,
             mac: if loopback { [0; 6] } else { mac_of(host, name) },
             mtu,
             tx_queue_len,
-            tx_queues: 1,
-            up: true,
+            up: false,
             loopback,
             addresses: Vec::new(),
+            addresses6: Vec::new(),
             counters: Counters::default(),
-            tree: Tree::new(spec),
+            tree: Tree::down(spec, class.no_queue),
+            class,
+            data: LinkData::None,
+            lower: None,
+            master: None,
+            alias: String::new(),
+            altnames: Vec::new(),
+            group: 0,
+            flags: class.flags,
+            carrier: None,
+            queues: (1, 1),
+            speed_mbit: None,
+            features: BTreeMap::new(),
+            had_ports: false,
+            sequence: 0,
             rng: Rng::named(seed, &format!("host:{host}/{name}")),
         }
     }
-    /// Tells the tree what has changed of the device.
-    pub(crate) fn refresh_tree(&mut self, kernel: Kernel, now: Time, drops: &mut Ledger, acts: &mut Actions) {
-        let device = Device {
+    /// What the qdiscs know of the device.
+    pub(crate) fn spec(&self, kernel: Kernel) -> Device {
+        Device {
             ifindex: self.ifindex,
             mtu: self.mtu,
             hard_header_len: 14,
             tx_queue_len: self.tx_queue_len,
-            tx_queues: self.tx_queues,
+            tx_queues: self.queues.0,
             kernel,
-        };
+        }
+    }
+    /// Tells the tree what has changed of the device.
+    pub(crate) fn refresh_tree(&mut self, kernel: Kernel, now: Time, drops: &mut Ledger, acts: &mut Actions) {
+        let device = self.spec(kernel);
         self.tree.set_device(device, &mut Cx { now, rng: &mut self.rng, drops, acts });
+    }
+    /// Whether a name or an altname of it is `name`.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.altnames.iter().any(|n| n == name)
+    }
+    /// Whether frames that are queued wait for a wire: everything but `lo`.
+    pub fn is_ethernet(&self) -> bool {
+        !self.loopback
     }
     /// The address packets made here carry when nothing else decides: the first one (`inet_select_addr`).
     pub fn primary_address(&self) -> Option<Ipv4Addr> {
@@ -105,9 +221,98 @@ impl NetDevice {
     }
     /// The address to speak to `peer` with: the first whose network holds it, else the first.
     pub fn address_towards(&self, peer: Ipv4Addr) -> Option<Ipv4Addr> {
-        let near = self.addresses.iter().find(|a| !a.secondary && a.prefix.contains(peer));
+        let near = self.addresses.iter().find(|a| !a.secondary && a.network().contains(peer));
         near.map(|a| a.prefix.addr).or(self.primary_address())
     }
+}
+
+/// The devices of one namespace by index. An index is never given twice.
+#[derive(Default)]
+pub struct Devices {
+    /// By index; the first is never there.
+    slots: Vec<Option<NetDevice>>,
+    /// The last index given.
+    last: u32,
+    sequence: u64,
+}
+
+/// The highest index a device may be given here.
+pub const INDEX_MAX: u32 = 65_535;
+
+impl Devices {
+    /// The device with this index.
+    #[inline]
+    pub fn get(&self, ifindex: u32) -> Option<&NetDevice> {
+        self.slots.get(ifindex as usize)?.as_ref()
+    }
+    /// The device with this index.
+    #[inline]
+    pub fn get_mut(&mut self, ifindex: u32) -> Option<&mut NetDevice> {
+        self.slots.get_mut(ifindex as usize)?.as_mut()
+    }
+    /// All by index.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &NetDevice> {
+        self.slots.iter().flatten()
+    }
+    /// All by index.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut NetDevice> {
+        self.slots.iter_mut().flatten()
+    }
+    /// All in the order they came (`for_each_netdev`).
+    pub fn by_age(&self) -> Vec<&NetDevice> {
+        let mut all: Vec<&NetDevice> = self.iter().collect();
+        all.sort_by_key(|d| d.sequence);
+        all
+    }
+    /// The highest index there is.
+    pub fn highest(&self) -> u32 {
+        (self.slots.len() as u32).saturating_sub(1)
+    }
+    /// Puts a device in, at `wanted` where that is free, else at the next index; answers it.
+    pub(crate) fn insert(&mut self, mut device: NetDevice, wanted: Option<u32>) -> u32 {
+        let ifindex = match wanted.filter(|&i| self.get(i).is_none()) {
+            Some(index) => index,
+            None => {
+                self.last += 1;
+                while self.get(self.last).is_some() {
+                    self.last += 1;
+                }
+                self.last
+            }
+        };
+        device.ifindex = ifindex;
+        self.sequence += 1;
+        device.sequence = self.sequence;
+        if self.slots.len() <= ifindex as usize {
+            self.slots.resize_with(ifindex as usize + 1, || None);
+        }
+        self.slots[ifindex as usize] = Some(device);
+        ifindex
+    }
+    /// Takes a device out.
+    pub(crate) fn remove(&mut self, ifindex: u32) -> Option<NetDevice> {
+        self.slots.get_mut(ifindex as usize)?.take()
+    }
+}
+
+impl Index<u32> for Devices {
+    type Output = NetDevice;
+    #[inline]
+    fn index(&self, ifindex: u32) -> &NetDevice {
+        self.slots[ifindex as usize].as_ref().expect("a device with this index")
+    }
+}
+
+impl IndexMut<u32> for Devices {
+    #[inline]
+    fn index_mut(&mut self, ifindex: u32) -> &mut NetDevice {
+        self.slots[ifindex as usize].as_mut().expect("a device with this index")
+    }
+}
+
+/// The class called `kind`.
+pub(crate) fn class(kind: &str) -> Option<&'static Class> {
+    CLASSES.iter().find(|c| c.kind == kind)
 }
 
 /// A locally administered address that follows from the machine's and the device's name (FNV-1a).
@@ -128,5 +333,20 @@ mod tests {
         assert_ne!(mac_of("u4", "eth0"), mac_of("u4", "eth1"));
         assert_ne!(mac_of("u4", "eth0"), mac_of("u5", "eth0"));
         assert_eq!(mac_of("u4", "eth0")[0], 2);
+    }
+
+    #[test]
+    fn an_index_is_given_once() {
+        let mut devices = Devices::default();
+        let new = |name: &str| NetDevice::new("u4", name, class("dummy").unwrap(), Kernel::V6_12, 1);
+        assert_eq!(devices.insert(new("a"), None), 1);
+        assert_eq!(devices.insert(new("b"), None), 2);
+        assert!(devices.remove(2).is_some() && devices.get(2).is_none());
+        assert_eq!(devices.insert(new("c"), None), 3);
+        assert_eq!(devices.insert(new("d"), Some(5)), 5);
+        assert_eq!(devices.insert(new("e"), Some(5)), 4);
+        assert_eq!(devices.insert(new("f"), None), 6);
+        let ages: Vec<&str> = devices.by_age().iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(ages, ["a", "c", "d", "e", "f"]);
     }
 }

@@ -231,8 +231,19 @@ impl Host {
             "modprobe" => modprobe(line),
             "sysctl" => self.sysctl(line),
             "nft" => self.nft(line, files),
-            "tc" => self.tc(line, files, now),
-            "ip" => self.ip(line, now),
+            "tc" => match netns_of_tc(line) {
+                None => self.tc(line, files, now),
+                Some((name, line)) => {
+                    let run = |host: &mut Host| host.tc(&line, files, now);
+                    match self.space_of(&name).and_then(|space| self.in_space(space, run)) {
+                        Some(ran) => ran,
+                        None => {
+                            Output::fail(crate::netns::no_space(&name), 255, "ip netns lists the namespaces")
+                        }
+                    }
+                }
+            },
+            "ip" => self.ip(line, files, now),
             "ifconfig" | "route" | "arp" | "netstat" => {
                 let help = "use ip address, ip link, ip route, ip neigh";
                 Output::fail(format!("bash: {path}: command not found\n"), 127, help)
@@ -264,6 +275,24 @@ impl Host {
     pub(crate) fn kick_later(&mut self, ifindex: u32) {
         self.keep_drops(ifindex);
     }
+}
+
+/// `tc -n NAME …`: the name, and the line without it.
+fn netns_of_tc(line: &Line) -> Option<(String, Line)> {
+    let mut at = 1;
+    while let Some(option) = line.words.get(at).and_then(|w| w.text.strip_prefix('-')) {
+        let option = option.trim_start_matches('-');
+        if option == "n" || option.len() > 2 && "netns".starts_with(option) {
+            let name = line.words.get(at + 1).map_or("(null)", |w| w.text.as_str()).to_owned();
+            let mut rest = line.clone();
+            rest.words.drain(at..(at + 2).min(line.words.len()));
+            return Some((name, rest));
+        }
+        let takes_value = ["b", "cf", "l"].contains(&option)
+            || option.len() > 1 && ["batch", "conf", "loops"].iter().any(|o| o.starts_with(option));
+        at += if takes_value { 2 } else { 1 };
+    }
+    None
 }
 
 fn refused_line(diagnostics: Vec<Diagnostic>) -> Output {

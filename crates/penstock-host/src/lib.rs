@@ -20,15 +20,18 @@ mod dump;
 mod exec;
 mod fragment;
 pub mod icmp;
+pub mod link;
 pub mod neigh;
 pub mod netfilter;
+mod netns;
 mod path;
 pub mod route;
+pub mod six;
 #[cfg(test)]
 mod tests;
 mod timer;
 
-pub use device::{Address, Counters, NetDevice};
+pub use device::{Address, Counters, Devices, NetDevice};
 pub use exec::{Executed, FileError, Files, NoFiles, ScriptOutput};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::rt_tos2priority;
@@ -37,6 +40,7 @@ pub use route::{Fib, Prefix, Route, RouteKind};
 use penstock_model::{Diagnostic, Kernel, Rng, Time};
 use penstock_packet::{Packet, Pool};
 use penstock_sched::cls::Blocks;
+use penstock_sched::sch::KindSpec;
 use penstock_sched::{Actions, Ledger, Look, Xmit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -105,6 +109,13 @@ pub(crate) struct Settings {
     pub(crate) tcp_ecn: u8,
 }
 
+impl Settings {
+    /// What a new network namespace has of the one it was made in.
+    pub(crate) fn inherit(&mut self, from: &Settings) {
+        self.congestion_control.clone_from(&from.congestion_control);
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -125,8 +136,20 @@ pub struct Host {
     pub(crate) name: String,
     pub(crate) kernel: Kernel,
     pub(crate) seed: u64,
-    /// By ifindex - 1; the first is `lo`.
-    pub(crate) devices: Vec<NetDevice>,
+    /// Number of this network namespace; 0 is the machine's first.
+    pub(crate) space: u32,
+    /// The others, with whoever runs.
+    pub(crate) spaces: netns::Spaces,
+    /// Numbers given here to other namespaces.
+    pub(crate) space_numbers: Vec<(u32, i32)>,
+    /// By index; the first is `lo`.
+    pub(crate) devices: Devices,
+    /// Addresses ARP is answered for (`ip neigh add proxy`): configuration alone.
+    pub(crate) proxies: Vec<(u32, Ipv4Addr)>,
+    /// IPv6 routes.
+    pub(crate) six: six::Six,
+    /// `net.core.default_qdisc`.
+    pub(crate) default_qdisc: &'static KindSpec,
     pub(crate) fib: Fib,
     pub(crate) neigh: NeighTable,
     pub(crate) frags: fragment::Reassembly,
@@ -152,11 +175,31 @@ pub struct Host {
 impl Host {
     /// A machine with `lo` up and nothing else. Its random streams are named after it.
     pub fn new(name: &str, kernel: Kernel, seed: u64) -> Host {
-        let mut host = Host {
+        let mut host = Host::just_started(name, kernel, seed);
+        host.set_up(1, true, Time::ZERO);
+        host.pending.clear();
+        host
+    }
+    /// A machine before its start scripts: `lo` is there, down, without addresses.
+    pub fn just_started(name: &str, kernel: Kernel, seed: u64) -> Host {
+        let mut host = Host::bare(name, kernel, seed, 0);
+        host.new_device("lo", "loopback", None);
+        host.auto_handle = host.devices[1].tree.auto_handle();
+        host
+    }
+    /// A network namespace without any device.
+    fn bare(name: &str, kernel: Kernel, seed: u64, space: u32) -> Host {
+        Host {
             name: name.to_owned(),
             kernel,
             seed,
-            devices: Vec::new(),
+            space,
+            spaces: netns::Spaces::default(),
+            space_numbers: Vec::new(),
+            devices: Devices::default(),
+            proxies: Vec::new(),
+            six: six::Six::default(),
+            default_qdisc: &penstock_sched::sch::pfifo_fast::SPEC,
             fib: Fib::default(),
             neigh: NeighTable::new(kernel, Rng::named(seed, &format!("host:{name}/neigh"))),
             frags: fragment::Reassembly::default(),
@@ -172,12 +215,7 @@ impl Host {
             auto_handle: 0,
             ip_id: 0,
             depth: 0,
-        };
-        host.add_device("lo");
-        host.auto_handle = host.devices[0].tree.auto_handle();
-        let loopback = Prefix::new(Ipv4Addr::LOCALHOST, 8);
-        host.add_address(1, loopback).expect("lo is there and has no address");
-        host
+        }
     }
     /// Its name.
     pub fn name(&self) -> &str {
@@ -193,23 +231,22 @@ impl Host {
         if let Some(index) = self.ifindex(name) {
             return index;
         }
-        let ifindex = self.devices.len() as u32 + 1;
-        let mut device = NetDevice::new(&self.name, name, ifindex, self.kernel, self.seed);
-        device.tree.share_blocks(&self.blocks);
-        self.devices.push(device);
+        let ifindex = self.new_device(name, "", None);
+        self.set_up(ifindex, true, Time::ZERO);
+        self.pending.retain(|effect| !matches!(effect, Effect::Kick(index) if *index == ifindex));
         ifindex
     }
     /// All devices, by index; the first is `lo`.
-    pub fn devices(&self) -> &[NetDevice] {
+    pub fn devices(&self) -> &Devices {
         &self.devices
     }
     /// The device with this index.
     pub fn device(&self, ifindex: u32) -> Option<&NetDevice> {
-        self.devices.get((ifindex as usize).wrapping_sub(1))
+        self.devices.get(ifindex)
     }
-    /// The index of the device with this name.
+    /// The index of the device with this name or altname.
     pub fn ifindex(&self, name: &str) -> Option<u32> {
-        self.devices.iter().find(|d| d.name == name).map(|d| d.ifindex)
+        self.devices.iter().find(|d| d.is_called(name)).map(|d| d.ifindex)
     }
     /// What is set up here that can be configured and shown as Linux does, but does not do to packets what Linux does: a
     /// sentence each, naming machine, device and kind.
@@ -252,7 +289,7 @@ impl Host {
     /// When device `ifindex`'s qdiscs want to be asked again although [`Host::dequeue`] gave nothing.
     #[inline]
     pub fn next_wakeup(&self, ifindex: u32) -> Option<Time> {
-        self.devices.get((ifindex as usize).wrapping_sub(1))?.tree.next_wakeup()
+        self.devices.get(ifindex)?.tree.next_wakeup()
     }
     /// When [`Host::handle_timer`] has something to do.
     #[inline]

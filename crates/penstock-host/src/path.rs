@@ -6,7 +6,7 @@
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{self, Fate, Hook};
-use crate::route::{Hop, RouteKind};
+use crate::route::{Hop, Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
@@ -34,7 +34,7 @@ impl Host {
     /// A frame came in by device `ifindex`. Frames for other stations of a shared segment may be passed in: they
     /// are ignored as the card ignores them.
     pub fn receive(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
-        let Some(device) = self.devices.get_mut((ifindex as usize).wrapping_sub(1)) else {
+        let Some(device) = self.devices.get_mut(ifindex) else {
             self.discard(frame, "netif", "no-device", cx);
             return;
         };
@@ -56,7 +56,7 @@ impl Host {
             frame.classid = Handle::UNSPEC;
         }
         if self.netfilter.at_devices() {
-            let device = &self.devices[ifindex as usize - 1];
+            let device = &self.devices[ifindex];
             if self.netfilter.run_device(true, &device.name, &mut frame, cx.now) != Fate::Accept {
                 self.discard(frame, "ingress", "dropped", cx);
                 return;
@@ -66,7 +66,7 @@ impl Host {
             L3::Ipv4(h) => self.ip_rcv(frame, h, cx),
             L3::Arp(_) => self.arp_receive(ifindex, frame, cx),
             _ => {
-                self.devices[ifindex as usize - 1].counters.rx_dropped += 1;
+                self.devices[ifindex].counters.rx_dropped += 1;
                 self.discard(frame, "netif", "unhandled-protocol", cx);
             }
         }
@@ -79,7 +79,14 @@ impl Host {
             self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
             return;
         }
-        let mut hop = self.fib.lookup(h.dst);
+        let mut hop = self.fib.lookup(&Key {
+            dst: h.dst,
+            src: h.src,
+            tos: h.tos & 0x1c,
+            mark: packet.mark,
+            iif: packet.iif,
+            oif: 0,
+        });
         if h.dst == Ipv4Addr::BROADCAST {
             hop.kind = Some(RouteKind::Broadcast);
         }
@@ -98,7 +105,7 @@ impl Host {
             Some(RouteKind::Blackhole) => self.discard(packet, "ip_forward", "blackhole", cx),
             Some(RouteKind::Unreachable) => self.ip_error(packet, 1, "host-unreachable", cx),
             Some(RouteKind::Prohibit) => self.ip_error(packet, 13, "prohibited", cx),
-            None => self.ip_error(packet, 0, "net-unreachable", cx),
+            Some(RouteKind::Throw) | None => self.ip_error(packet, 0, "net-unreachable", cx),
         }
     }
 
@@ -128,7 +135,7 @@ impl Host {
             self.discard(packet, "ip_forward", "ttl-exceeded", cx);
             return;
         }
-        let mtu = self.devices[hop.oif as usize - 1].mtu;
+        let mtu = self.devices[hop.oif].mtu;
         if packet.network_len() > mtu && h.frag_off & IP_DF != 0 {
             self.icmp_send(&packet, icmp::DEST_UNREACH, 4, mtu.min(65_535) as u16, cx);
             self.discard(packet, "ip_forward", "frag-needed", cx);
@@ -147,7 +154,7 @@ impl Host {
     /// `fib_validate_source` with `rp_filter` 0: nobody else may send from our addresses.
     #[inline]
     fn martian_source(&mut self, src: Ipv4Addr) -> bool {
-        let kind = self.fib.lookup(src).kind;
+        let kind = self.fib.lookup(&Key::to(src)).kind;
         matches!(kind, Some(RouteKind::Local | RouteKind::Broadcast)) || src.octets()[0] >= 224
     }
 
@@ -196,13 +203,14 @@ impl Host {
             self.discard(packet, "ip_output", "not-ip", cx);
             return Err(KernelError::errno(KernelError::EINVAL));
         };
-        let hop = self.route_output(h.dst);
+        let hop =
+            self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
         let refused = match hop.kind {
             Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast) => 0,
             Some(RouteKind::Unreachable) => 113,
             Some(RouteKind::Prohibit) => 13,
             Some(RouteKind::Blackhole) => 22,
-            None => 101,
+            Some(RouteKind::Throw) | None => 101,
         };
         if refused != 0 || packet.len < 34 || packet.len > 65_549 {
             self.discard(packet, "ip_output", "no-route", cx);
@@ -256,7 +264,8 @@ impl Host {
         if before != (packet.mark, packet.tos())
             && let L3::Ipv4(h) = packet.l3
         {
-            hop = self.route_output(h.dst);
+            hop =
+                self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
         }
         self.ip_output(packet, hop, cx);
         Ok(())
@@ -264,7 +273,7 @@ impl Host {
 
     /// Takes a packet through the tables of a hook; `false` where a rule drops it. One that a rule rejects is answered.
     fn hook(&mut self, hook: Hook, packet: &mut Packet, oif: u32, cx: &mut HostCx<'_>) -> bool {
-        let name = |ifindex: u32| match self.devices.get((ifindex as usize).wrapping_sub(1)) {
+        let name = |ifindex: u32| match self.devices.get(ifindex) {
             Some(device) => device.name.as_str(),
             None => "",
         };
@@ -310,8 +319,9 @@ impl Host {
     }
 
     #[inline]
-    fn route_output(&mut self, dst: Ipv4Addr) -> Hop {
-        let mut hop = self.fib.lookup(dst);
+    fn route_output(&mut self, key: Key) -> Hop {
+        let dst = key.dst;
+        let mut hop = self.fib.lookup(&key);
         if dst == Ipv4Addr::BROADCAST && hop.kind == Some(RouteKind::Unicast) {
             hop.kind = Some(RouteKind::Broadcast);
             hop.next = dst;
@@ -320,7 +330,7 @@ impl Host {
     }
     fn mtu_of(&self, hop: &Hop) -> u32 {
         let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
-        self.devices[oif as usize - 1].mtu
+        self.devices[oif].mtu
     }
     /// The source address a packet to `dst` gets (`fib_select_default`, `inet_select_addr`).
     pub(crate) fn source_for(&self, hop: &Hop, dst: Ipv4Addr) -> Ipv4Addr {
@@ -330,19 +340,19 @@ impl Host {
         if !hop.src.is_unspecified() {
             return hop.src;
         }
-        let out = &self.devices[hop.oif as usize - 1];
+        let out = &self.devices[hop.oif];
         let other = || self.devices.iter().filter(|d| !d.loopback).find_map(|d| d.primary_address());
         out.address_towards(hop.next).or_else(other).unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
     /// The source address this machine speaks to `dst` with; `None` where there is no route.
     pub fn source_towards(&mut self, dst: Ipv4Addr) -> Option<Ipv4Addr> {
-        let hop = self.route_output(dst);
+        let hop = self.route_output(Key::to(dst));
         let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));
         usable.then(|| self.source_for(&hop, dst))
     }
     /// The MTU of the route to `dst`; `None` where there is none. A socket's MSS follows from it.
     pub fn mtu_towards(&mut self, dst: Ipv4Addr) -> Option<u32> {
-        let hop = self.route_output(dst);
+        let hop = self.route_output(Key::to(dst));
         let usable = matches!(hop.kind, Some(RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast));
         usable.then(|| self.mtu_of(&hop))
     }
@@ -361,7 +371,7 @@ impl Host {
             self.ip_output_special(packet, hop, cx);
             return;
         }
-        let mtu = self.devices[hop.oif as usize - 1].mtu;
+        let mtu = self.devices[hop.oif].mtu;
         if packet.network_len() > mtu {
             if let L3::Ipv4(h) = packet.l3 {
                 self.fragment(packet, h, mtu, cx, |host, piece, cx| host.ip_finish_output2(piece, hop, cx));
@@ -395,7 +405,7 @@ impl Host {
             self.discard(packet, "ip_output", "no-device", cx);
             return;
         }
-        let device = &self.devices[oif as usize - 1];
+        let device = &self.devices[oif];
         let to = if device.loopback { device.mac } else { crate::arp::MAC_BROADCAST };
         packet.eth = (device.mac, to);
         let mtu = device.mtu;
@@ -411,13 +421,13 @@ impl Host {
     #[inline]
     pub(crate) fn xmit(&mut self, ifindex: u32, mut packet: Packet, cx: &mut HostCx<'_>) {
         if self.netfilter.at_devices() {
-            let device = &self.devices[ifindex as usize - 1];
+            let device = &self.devices[ifindex];
             if self.netfilter.run_device(false, &device.name, &mut packet, cx.now) != Fate::Accept {
                 self.discard(packet, "egress", "dropped", cx);
                 return;
             }
         }
-        let device = &mut self.devices[ifindex as usize - 1];
+        let device = &mut self.devices[ifindex];
         if !device.up || device.loopback {
             self.xmit_special(ifindex, packet, cx);
             return;
@@ -433,7 +443,7 @@ impl Host {
 
     #[cold]
     fn xmit_special(&mut self, ifindex: u32, mut packet: Packet, cx: &mut HostCx<'_>) {
-        let device = &mut self.devices[ifindex as usize - 1];
+        let device = &mut self.devices[ifindex];
         if !device.up {
             device.counters.tx_dropped += 1;
             cx.out.push(Effect::Dropped { packet, ifindex, place: "netif", reason: "device-down" });
@@ -456,7 +466,7 @@ impl Host {
     /// next [`Effect::Kick`] or at [`Host::next_wakeup`].
     #[inline]
     pub fn dequeue(&mut self, ifindex: u32, cx: &mut HostCx<'_>) -> Option<Packet> {
-        let device = self.devices.get_mut((ifindex as usize).wrapping_sub(1))?;
+        let device = self.devices.get_mut(ifindex)?;
         if !device.up {
             return None;
         }

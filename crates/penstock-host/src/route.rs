@@ -1,11 +1,13 @@
 //! Routes: a table of prefixes, searched longest first, and the cache in front of it.
 //!
 //! Follows: linux v6.12 `net/ipv4/fib_trie.c` `fib_table_lookup`, `fib_semantics.c` (what a match means),
-//! `fib_frontend.c` `fib_add_ifaddr` (the routes an address brings).
-//! Differs: no policy rules, so the tables are `local`, then `main`; no routes by ToS; no multipath.
+//! `fib_frontend.c` `fib_add_ifaddr` (the routes an address brings), `fib_rules.c` `fib4_rule_match`.
+//! Differs: of the ways of a multipath route one is chosen by a hash of both addresses that is not the kernel's.
 
+use penstock_lang::ip::{Net, RuleSpec};
+use std::collections::BTreeSet;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// An IPv4 prefix: address and length. The address keeps its host bits where it is an interface's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -73,35 +75,71 @@ pub enum RouteKind {
     Prohibit,
     /// Dropped in silence.
     Blackhole,
+    /// The search goes on with the next rule.
+    Throw,
 }
 
-/// Which of the two tables.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Table {
-    /// Searched first: own and broadcast addresses, kept by the kernel.
-    Local,
-    /// Everything else.
-    Main,
+impl RouteKind {
+    /// `RTN_*`.
+    pub fn number(self) -> u8 {
+        match self {
+            RouteKind::Unicast => 1,
+            RouteKind::Local => 2,
+            RouteKind::Broadcast => 3,
+            RouteKind::Blackhole => 6,
+            RouteKind::Unreachable => 7,
+            RouteKind::Prohibit => 8,
+            RouteKind::Throw => 9,
+        }
+    }
+    /// The kind of this number.
+    pub fn of(number: u8) -> Option<RouteKind> {
+        let all = [
+            RouteKind::Unicast,
+            RouteKind::Local,
+            RouteKind::Broadcast,
+            RouteKind::Blackhole,
+            RouteKind::Unreachable,
+            RouteKind::Prohibit,
+            RouteKind::Throw,
+        ];
+        all.into_iter().find(|k| k.number() == number)
+    }
 }
 
-/// Who made a route: `proto` in `ip route show`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Proto {
-    /// The kernel, for an address.
-    Kernel,
-    /// A command (`boot`, not shown).
-    Boot,
-    /// An administrator's mark.
-    Static,
+/// `RT_TABLE_DEFAULT`.
+pub const DEFAULT: u32 = 253;
+/// `RT_TABLE_MAIN`: what commands change where they name no other.
+pub const MAIN: u32 = 254;
+/// `RT_TABLE_LOCAL`: own and broadcast addresses, kept by the kernel; searched first.
+pub const LOCAL: u32 = 255;
+/// `RTPROT_KERNEL`: made by the kernel, for an address.
+pub const KERNEL: u8 = 2;
+/// `RTPROT_BOOT`: made by a command that does not say.
+pub const BOOT: u8 = 3;
+
+/// One way of a route over several.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NextHop {
+    /// Gateway.
+    pub via: Option<Ipv4Addr>,
+    /// Interface index.
+    pub dev: u32,
+    /// Its part of the traffic, from 1.
+    pub weight: u32,
+    /// `onlink`.
+    pub onlink: bool,
 }
 
 /// One route.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
     /// Table.
-    pub table: Table,
+    pub table: u32,
     /// Destinations, without host bits.
     pub dst: Prefix,
+    /// Type of service it is for; 0 for all.
+    pub tos: u8,
     /// What happens.
     pub kind: RouteKind,
     /// Gateway; `None` where destinations are on the link.
@@ -112,8 +150,103 @@ pub struct Route {
     pub src: Option<Ipv4Addr>,
     /// Metric; the lowest wins among equal prefixes.
     pub metric: u32,
-    /// Who made it.
-    pub proto: Proto,
+    /// Who made it: `RTPROT_*`.
+    pub proto: u8,
+    /// `RT_SCOPE_*`.
+    pub scope: u8,
+    /// `onlink`.
+    pub onlink: bool,
+    /// Metrics by `RTAX_*`: value, `lock`.
+    pub metrics: Vec<(u8, u32, bool)>,
+    /// The ways, where there are several.
+    pub nexthops: Vec<NextHop>,
+}
+
+impl Route {
+    /// A route to `dst` in table main, by a command.
+    pub fn new(dst: Prefix) -> Route {
+        Route {
+            table: MAIN,
+            dst,
+            tos: 0,
+            kind: RouteKind::Unicast,
+            via: None,
+            dev: 0,
+            src: None,
+            metric: 0,
+            proto: BOOT,
+            scope: 0,
+            onlink: false,
+            metrics: Vec::new(),
+            nexthops: Vec::new(),
+        }
+    }
+    /// Whether it leads over this device.
+    pub fn uses(&self, ifindex: u32) -> bool {
+        self.dev == ifindex || self.nexthops.iter().any(|h| h.dev == ifindex)
+    }
+}
+
+/// What a lookup goes by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// Destination.
+    pub dst: Ipv4Addr,
+    /// Source; 0.0.0.0 where it is not chosen yet.
+    pub src: Ipv4Addr,
+    /// Type of service.
+    pub tos: u8,
+    /// Mark.
+    pub mark: u32,
+    /// Interface it came in by; 1 (`lo`) for packets made here.
+    pub iif: u32,
+    /// Interface it must leave by; 0 for any.
+    pub oif: u32,
+}
+
+impl Key {
+    /// A packet made here, of which nothing else is known.
+    pub fn to(dst: Ipv4Addr) -> Key {
+        Key { dst, src: Ipv4Addr::UNSPECIFIED, tos: 0, mark: 0, iif: 1, oif: 0 }
+    }
+}
+
+/// A rule: which table is asked for which packets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// Priority: the lowest is asked first.
+    pub pref: u32,
+    /// What it asks for and does, as `ip rule` says it.
+    pub spec: RuleSpec,
+    /// The device of `iif`, 0 for none, `u32::MAX` for one that is not there.
+    pub(crate) iif: u32,
+    /// The device of `oif`.
+    pub(crate) oif: u32,
+}
+
+impl Rule {
+    fn kernel(pref: u32, table: u32) -> Rule {
+        let spec = RuleSpec { table: Some(table), protocol: Some(KERNEL), ..RuleSpec::default() };
+        Rule { pref, spec, iif: 0, oif: 0 }
+    }
+    fn within(net: Option<Net>, addr: Ipv4Addr) -> bool {
+        net.is_none_or(|n| n.len == 0 || n.contains(IpAddr::V4(addr)))
+    }
+    /// `fib_rule_match`. Ports, protocols and users are those of no packet known here: rules that ask for them match none.
+    fn matches(&self, key: &Key) -> bool {
+        let s = &self.spec;
+        let hit = (self.iif == 0 || self.iif == key.iif)
+            && (self.oif == 0 || self.oif == key.oif)
+            && s.fwmark.is_none_or(|(mark, mask)| (mark ^ key.mark) & mask.unwrap_or(u32::MAX) == 0)
+            && Rule::within(s.from, key.src)
+            && Rule::within(s.to, key.dst)
+            && s.tos.is_none_or(|tos| tos == 0 || tos == key.tos)
+            && s.ipproto.is_none()
+            && s.sport.is_none()
+            && s.dport.is_none()
+            && s.uids.is_none_or(|(low, _)| low == 0);
+        hit != s.not
+    }
 }
 
 /// The answer of a lookup.
@@ -129,11 +262,22 @@ pub struct Hop {
     pub src: Ipv4Addr,
     /// The neighbour's place in the ARP table, plus one; 0 where it is not known yet.
     pub(crate) neigh: u32,
+    /// The table the route stands in.
+    pub table: u32,
 }
 
 impl Hop {
-    const NONE: Hop =
-        Hop { kind: None, oif: 0, next: Ipv4Addr::UNSPECIFIED, src: Ipv4Addr::UNSPECIFIED, neigh: 0 };
+    const NONE: Hop = Hop {
+        kind: None,
+        oif: 0,
+        next: Ipv4Addr::UNSPECIFIED,
+        src: Ipv4Addr::UNSPECIFIED,
+        neigh: 0,
+        table: 0,
+    };
+    fn refusing(kind: RouteKind) -> Hop {
+        Hop { kind: Some(kind), ..Hop::NONE }
+    }
 }
 
 const CACHE: usize = 256;
@@ -145,10 +289,15 @@ struct Cached {
     hop: Hop,
 }
 
-/// The two tables and the cache.
+/// The tables, the rules and the cache.
 pub struct Fib {
-    /// In the order they are searched: table, longest prefix, lowest metric, oldest.
+    /// In the order they are searched: table (`local` first), longest prefix, ToS, lowest metric, oldest.
     routes: Vec<Route>,
+    rules: Vec<Rule>,
+    /// Tables there are: those that ever had a route.
+    tables: BTreeSet<u32>,
+    /// Whether a destination alone decides: `local`, then `main`.
+    plain: bool,
     cache: Vec<Cached>,
     generation: u32,
 }
@@ -156,7 +305,23 @@ pub struct Fib {
 impl Default for Fib {
     fn default() -> Fib {
         let empty = Cached { dst: Ipv4Addr::UNSPECIFIED, generation: 0, hop: Hop::NONE };
-        Fib { routes: Vec::new(), cache: vec![empty; CACHE], generation: 1 }
+        Fib {
+            routes: Vec::new(),
+            rules: vec![Rule::kernel(0, LOCAL), Rule::kernel(32_766, MAIN), Rule::kernel(32_767, DEFAULT)],
+            tables: BTreeSet::from([MAIN, LOCAL]),
+            plain: true,
+            cache: vec![empty; CACHE],
+            generation: 1,
+        }
+    }
+}
+
+/// Tables in the order they stand: `local`, `main`, the others.
+fn rank(table: u32) -> u64 {
+    match table {
+        LOCAL => 0,
+        MAIN => 1,
+        other => 2 + u64::from(other),
     }
 }
 
@@ -165,12 +330,38 @@ impl Fib {
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }
+    /// All rules in the order they are asked.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+    /// Whether a table is there.
+    pub fn has_table(&self, table: u32) -> bool {
+        self.tables.contains(&table)
+    }
+    fn key(r: &Route) -> (u64, u8, Ipv4Addr, u8, u32) {
+        (rank(r.table), 32 - r.dst.len, r.dst.addr, u8::MAX - r.tos, r.metric)
+    }
     /// Enters a route behind those that win over it.
     pub(crate) fn insert(&mut self, route: Route) {
-        let key = |r: &Route| (r.table, 32 - r.dst.len, r.dst.addr, r.metric);
-        let at = self.routes.partition_point(|r| key(r) <= key(&route));
+        let at = self.routes.partition_point(|r| Fib::key(r) <= Fib::key(&route));
+        self.put(at, route);
+    }
+    /// Enters a route before those that are its equals.
+    pub(crate) fn insert_first(&mut self, route: Route) {
+        let at = self.routes.partition_point(|r| Fib::key(r) < Fib::key(&route));
+        self.put(at, route);
+    }
+    fn put(&mut self, at: usize, route: Route) {
+        self.tables.insert(route.table);
         self.routes.insert(at, route);
         self.invalidate();
+    }
+    /// Puts a route in the place of the first that `old` names.
+    pub(crate) fn replace(&mut self, old: impl Fn(&Route) -> bool, route: Route) -> bool {
+        let Some(at) = self.routes.iter().position(old) else { return false };
+        self.routes[at] = route;
+        self.invalidate();
+        true
     }
     /// Takes out all routes that `gone` names; answers how many.
     pub(crate) fn remove(&mut self, gone: impl Fn(&Route) -> bool) -> usize {
@@ -182,54 +373,137 @@ impl Fib {
     /// Takes out the first route that `gone` names.
     pub(crate) fn remove_first(&mut self, gone: impl Fn(&Route) -> bool) -> Option<Route> {
         let at = self.routes.iter().position(gone)?;
+        let route = self.routes.remove(at);
         self.invalidate();
-        Some(self.routes.remove(at))
+        Some(route)
+    }
+    /// Changes the rules; they stay in order of priority, the older first.
+    pub(crate) fn change_rules(&mut self, change: impl FnOnce(&mut Vec<Rule>)) {
+        change(&mut self.rules);
+        self.rules.sort_by_key(|r| r.pref);
+        self.invalidate();
     }
     /// Forgets the cache: something it rests on has changed.
     pub(crate) fn invalidate(&mut self) {
         self.generation = self.generation.wrapping_add(1).max(1);
+        let tables: Vec<Option<u32>> = self.rules.iter().map(|r| r.spec.table).collect();
+        let usual = tables == [Some(LOCAL), Some(MAIN), Some(DEFAULT)]
+            && self.rules.iter().all(|r| {
+                let bare = RuleSpec {
+                    table: r.spec.table,
+                    protocol: r.spec.protocol,
+                    family: r.spec.family,
+                    ..RuleSpec::default()
+                };
+                r.spec == bare
+            });
+        self.plain = usual
+            && self.routes.iter().all(|r| {
+                r.tos == 0
+                    && r.nexthops.is_empty()
+                    && r.table != DEFAULT
+                    && !(r.kind == RouteKind::Throw && r.table >= MAIN)
+            });
     }
 
     #[inline]
     fn slot(dst: Ipv4Addr) -> usize {
         (u32::from(dst).wrapping_mul(0x9e37_79b1) >> 24) as usize % CACHE
     }
-    /// The route of `dst`, from the cache where it knows.
+    /// The route of a packet, from the cache where it knows.
     #[inline]
-    pub(crate) fn lookup(&mut self, dst: Ipv4Addr) -> Hop {
-        let cached = &self.cache[Fib::slot(dst)];
-        if cached.dst == dst && cached.generation == self.generation {
+    pub(crate) fn lookup(&mut self, key: &Key) -> Hop {
+        let cached = &self.cache[Fib::slot(key.dst)];
+        if cached.dst == key.dst && cached.generation == self.generation && self.plain {
             return cached.hop;
         }
-        self.lookup_slow(dst)
+        self.lookup_slow(key)
     }
     #[cold]
-    fn lookup_slow(&mut self, dst: Ipv4Addr) -> Hop {
-        let hop = self.search(dst);
-        self.cache[Fib::slot(dst)] = Cached { dst, generation: self.generation, hop };
+    fn lookup_slow(&mut self, key: &Key) -> Hop {
+        let hop = self.search_key(key);
+        if self.plain {
+            self.cache[Fib::slot(key.dst)] = Cached { dst: key.dst, generation: self.generation, hop };
+        }
         hop
     }
-    /// The route of `dst`, from the tables.
+    /// The route to `dst` of a packet made here, from the tables.
     pub(crate) fn search(&self, dst: Ipv4Addr) -> Hop {
-        let Some(r) = self.find(dst) else { return Hop::NONE };
-        Hop {
-            kind: Some(r.kind),
-            oif: r.dev,
-            next: r.via.unwrap_or(dst),
-            src: r.src.unwrap_or(Ipv4Addr::UNSPECIFIED),
-            neigh: 0,
+        self.search_key(&Key::to(dst))
+    }
+    /// `fib_rules_lookup`.
+    pub(crate) fn search_key(&self, key: &Key) -> Hop {
+        match self.search_route(key) {
+            Ok(Some(r)) => Fib::hop_of(r, key),
+            Ok(None) => Hop::NONE,
+            Err(kind) => Hop::refusing(kind),
         }
     }
-    /// The route that matches `dst`.
+    /// The same, as the route itself; an error is a rule that refuses.
+    pub(crate) fn search_route(&self, key: &Key) -> Result<Option<&Route>, RouteKind> {
+        for rule in self.rules.iter().filter(|r| r.matches(key)) {
+            match rule.spec.action {
+                Some(action) => return Err(RouteKind::of(action).unwrap_or(RouteKind::Blackhole)),
+                None => {
+                    let found = self.find_in(rule.spec.table.unwrap_or(MAIN), key);
+                    let short = |r: &Route| rule.spec.suppress.is_some_and(|len| u32::from(r.dst.len) <= len);
+                    match found {
+                        Some(r) if r.kind == RouteKind::Throw || short(r) => {}
+                        None => {}
+                        found => return Ok(found),
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+    fn hop_of(r: &Route, key: &Key) -> Hop {
+        let (via, dev) = match r.nexthops.as_slice() {
+            [] => (r.via, r.dev),
+            hops => {
+                let total: u32 = hops.iter().map(|h| h.weight).sum();
+                let flow = u64::from(u32::from(key.src)) << 32 | u64::from(u32::from(key.dst));
+                // SplitMix64's finish.
+                let mixed = (flow ^ flow >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+                let mut at = ((mixed >> 33) % u64::from(total.max(1))) as u32;
+                let chosen = hops.iter().find(|h| {
+                    let here = at < h.weight;
+                    at = at.wrapping_sub(h.weight);
+                    here
+                });
+                chosen.map_or((None, 0), |h| (h.via, h.dev))
+            }
+        };
+        Hop {
+            kind: Some(r.kind),
+            oif: dev,
+            next: via.unwrap_or(key.dst),
+            src: r.src.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            neigh: 0,
+            table: r.table,
+        }
+    }
+    /// `fib_table_lookup`: routes of one table stand longest prefix first, so that the first match is the longest.
+    fn find_in(&self, table: u32, key: &Key) -> Option<&Route> {
+        let from = self.routes.partition_point(|r| rank(r.table) < rank(table));
+        self.routes[from..].iter().take_while(|r| r.table == table).find(|r| {
+            r.dst.contains(key.dst)
+                && (r.tos == 0 || r.tos == key.tos)
+                && (key.oif == 0 || r.dev == 0 || r.uses(key.oif))
+        })
+    }
+    /// The route that matches `dst` in the tables `local` and `main`.
     pub(crate) fn find(&self, dst: Ipv4Addr) -> Option<&Route> {
-        // Routes of one table stand longest prefix first, so that the first match is the longest.
-        self.routes.iter().find(|r| r.dst.contains(dst))
+        let key = Key::to(dst);
+        self.find_in(LOCAL, &key).or_else(|| self.find_in(MAIN, &key))
     }
     /// Notes where the neighbour of a destination stands, for the next packet.
     #[inline]
     pub(crate) fn note_neigh(&mut self, dst: Ipv4Addr, next: Ipv4Addr, neigh: u32) {
         let cached = &mut self.cache[Fib::slot(dst)];
-        if cached.dst == dst && cached.generation == self.generation && cached.hop.next == next {
+        if self.plain && cached.dst == dst && cached.generation == self.generation && cached.hop.next == next
+        {
             cached.hop.neigh = neigh + 1;
         }
     }
@@ -240,16 +514,7 @@ mod tests {
     use super::*;
 
     fn route(dst: &str, dev: u32, metric: u32) -> Route {
-        Route {
-            table: Table::Main,
-            dst: Prefix::parse(dst).unwrap(),
-            kind: RouteKind::Unicast,
-            via: None,
-            dev,
-            src: None,
-            metric,
-            proto: Proto::Boot,
-        }
+        Route { dev, metric, ..Route::new(Prefix::parse(dst).unwrap()) }
     }
 
     #[test]
@@ -259,13 +524,45 @@ mod tests {
             fib.insert(r);
         }
         fib.insert(route("10.0.0.0/8", 4, 1));
-        let oif = |fib: &mut Fib, dst: &str| fib.lookup(dst.parse().unwrap()).oif;
+        let oif = |fib: &mut Fib, dst: &str| fib.lookup(&Key::to(dst.parse().unwrap())).oif;
         assert_eq!(oif(&mut fib, "192.0.2.1"), 1);
         assert_eq!(oif(&mut fib, "10.2.0.1"), 4);
         assert_eq!(oif(&mut fib, "10.1.2.3"), 3);
         assert_eq!(oif(&mut fib, "10.1.2.3"), 3);
         assert_eq!(fib.remove(|r| r.dev == 3), 1);
         assert_eq!(oif(&mut fib, "10.1.2.3"), 4);
+    }
+
+    #[test]
+    fn rules_choose_the_table() {
+        let mut fib = Fib::default();
+        fib.insert(route("0.0.0.0/0", 1, 0));
+        fib.insert(Route { table: 100, ..route("0.0.0.0/0", 2, 0) });
+        fib.insert(Route { table: 101, kind: RouteKind::Throw, ..route("0.0.0.0/0", 0, 0) });
+        let mark = |mark, table| Rule {
+            pref: 10 + mark,
+            spec: RuleSpec { fwmark: Some((mark, None)), table: Some(table), ..RuleSpec::default() },
+            iif: 0,
+            oif: 0,
+        };
+        fib.change_rules(|rules| rules.extend([mark(7, 100), mark(8, 101)]));
+        let oif =
+            |fib: &mut Fib, mark| fib.lookup(&Key { mark, ..Key::to("192.0.2.1".parse().unwrap()) }).oif;
+        assert_eq!((oif(&mut fib, 0), oif(&mut fib, 7), oif(&mut fib, 8)), (1, 2, 1));
+        fib.change_rules(|rules| rules.retain(|r| r.pref == 0));
+        assert_eq!(fib.lookup(&Key::to("192.0.2.1".parse().unwrap())).kind, None);
+    }
+
+    #[test]
+    fn ways_are_shared_by_weight() {
+        let mut fib = Fib::default();
+        let hop = |dev, weight| NextHop { via: None, dev, weight, onlink: false };
+        fib.insert(Route { nexthops: vec![hop(1, 3), hop(2, 1)], ..route("10.0.0.0/8", 0, 0) });
+        let mut seen = [0; 3];
+        for i in 0..4000u32 {
+            seen[fib.lookup(&Key::to(Ipv4Addr::from(0x0a00_0000 + i))).oif as usize] += 1;
+        }
+        assert!((2800..3200).contains(&seen[1]) && seen[1] + seen[2] == 4000, "{seen:?}");
     }
 
     #[test]

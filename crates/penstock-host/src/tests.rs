@@ -169,8 +169,8 @@ fn a_ping_crosses_a_router() {
     assert_eq!(arps(&net), 4);
     assert!(net.frames.iter().filter(|(_, _, f)| matches!(f.l3, L3::Arp(_))).all(|(_, _, f)| f.len == 42));
     let router = &net.hosts[1];
-    assert_eq!(router.devices()[1].counters.rx_packets, 2);
-    assert_eq!(router.devices()[1].counters.rx_bytes, 42 + 98);
+    assert_eq!(router.devices()[2].counters.rx_packets, 2);
+    assert_eq!(router.devices()[2].counters.rx_bytes, 42 + 98);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn an_unconfirmed_neighbour_is_probed_by_unicast() {
     let after = (probe.0 - sent).as_ns();
     assert!((5_000_000_000..5_300_000_000).contains(&after), "{after}");
     assert!(matches!(probe.2.l3, L3::Arp(a) if a.op == 1));
-    assert_eq!(probe.2.eth.1, net.hosts[1].devices()[1].mac);
+    assert_eq!(probe.2.eth.1, net.hosts[1].devices()[2].mac);
     assert!(matches!(net.frames[2].2.l3, L3::Arp(a) if a.op == 2));
     assert_eq!(net.frames.len(), 3);
 }
@@ -292,7 +292,7 @@ fn large_datagrams_go_in_fragments_and_come_whole() {
 #[test]
 fn a_lost_fragment_times_out() {
     let mut net = routed(Kernel::V6_12);
-    let mac = net.hosts[2].devices()[1].mac;
+    let mac = net.hosts[2].devices()[2].mac;
     let mut piece = udp("10.0.1.1", "10.0.2.1", 1500);
     piece.eth.1 = mac;
     set4(&mut piece, |h| (h.frag_off, h.id) = (0x2000, 9));
@@ -327,7 +327,7 @@ fn own_addresses_answer_by_lo() {
     assert_eq!(net.delivered.len(), 1);
     assert_eq!(h4(&net.delivered[0].1).src, ip("10.0.2.254"));
     assert!(net.frames.is_empty());
-    let lo = net.hosts[1].devices()[0].counters;
+    let lo = net.hosts[1].devices()[1].counters;
     assert_eq!((lo.rx_packets, lo.tx_packets, lo.tx_bytes), (2, 2, 196));
     net.send(1, echo("127.0.0.1")).unwrap();
     assert_eq!(h4(&net.delivered[1].1).src, ip("127.0.0.1"));

@@ -1,87 +1,135 @@
 //! `ip`: its command lines to data, its refusals and its listings word for word.
 //!
-//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `ipneigh.c`; 2.6.35 for the old profile.
-//! Differs: IPv4 alone; the objects address, link, route and neighbour; usage texts are our own.
+//! Follows: iproute2 6.1.0 `ip/ip.c`, `ipaddress.c`, `iplink.c`, `iproute.c`, `iprule.c`, `ipneigh.c`, `ipnetns.c`; 2.6.35 for the
+//! old profile's listings.
+//! Differs: the objects address, link, route, rule, neigh, netns and no others; no colours; the texts of usage are our own, except for their first lines.
 
-mod parse;
+mod addr;
+mod link;
+mod neigh;
+mod route;
+mod rule;
 mod show;
+mod usage;
+mod words;
 
-pub use parse::parse;
-pub use show::{AddressView, LinkView, NeighView, RouteView, links, neighbours, route_got, routes};
+pub use addr::AddrSpec;
+pub use link::{LinkData, LinkRequest, LinkVerb};
+pub use neigh::{NeighFilter, NeighSpec, NeighVerb, NetnsCommand, STATES};
+pub use route::{
+    METRICS, NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb, TYPES, protocol_name, scope_name,
+    table_name,
+};
+pub use rule::{RuleSpec, RuleVerb};
+pub use show::{
+    AddressView, Details, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, RouteView, RuleView, links,
+    neighbours, netns, netns_ids, routes, rules,
+};
+pub use words::Family;
 
-use std::net::Ipv4Addr;
+use crate::token::Word;
+use penstock_model::Kernel;
+use std::net::{IpAddr, Ipv4Addr};
+use words::{Parsed, Words, matches};
 
-/// What a listing shows, from `-s -br -o`.
+/// How a listing is printed, and of what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Form {
-    /// `-s`.
-    pub stats: bool,
+    /// `-s`, how often.
+    pub stats: u8,
+    /// `-d`.
+    pub details: bool,
     /// `-br`.
     pub brief: bool,
     /// `-o`.
     pub oneline: bool,
+    /// `-j`.
+    pub json: bool,
+    /// `-p`.
+    pub pretty: bool,
+    /// `-4`, `-6`, `-0`.
+    pub family: Family,
 }
 
-/// An address and a prefix length, host bits kept.
+impl Form {
+    fn out(self) -> crate::show::Form {
+        crate::show::Form {
+            stats: self.stats > 0,
+            details: self.details,
+            json: self.json,
+            pretty: self.pretty,
+            oneline: self.oneline,
+            brief: self.brief,
+            ..crate::show::Form::default()
+        }
+    }
+}
+
+/// An IPv4 address and a prefix length, host bits kept.
 pub type Prefix = (Ipv4Addr, u8);
+
+/// An address of either family and a prefix length, host bits kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Net {
+    /// Address.
+    pub addr: IpAddr,
+    /// Length in bits.
+    pub len: u8,
+}
+
+impl Net {
+    /// The address as a number, left in 128 bits.
+    fn bits(addr: IpAddr) -> u128 {
+        match addr {
+            IpAddr::V4(a) => u128::from(u32::from(a)) << 96,
+            IpAddr::V6(a) => u128::from(a),
+        }
+    }
+    /// Whether `other` begins with the same bits, of the same family.
+    pub fn contains(&self, other: IpAddr) -> bool {
+        let mask = u128::MAX.checked_shl(128 - u32::from(self.len)).unwrap_or(0);
+        self.addr.is_ipv4() == other.is_ipv4() && (Net::bits(self.addr) ^ Net::bits(other)) & mask == 0
+    }
+}
 
 /// `brd`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Broadcast {
     /// `+`: the network's last address.
     Last,
+    /// `-`: the network's first address.
+    First,
     /// Given.
     Addr(Ipv4Addr),
 }
 
-/// What is done with a route.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RouteVerb {
-    /// `add`.
-    Add,
-    /// `append`.
-    Append,
-    /// `change`.
-    Change,
-    /// `replace`.
-    Replace,
-    /// `del`.
-    Del,
-}
-
-/// What kind of route.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum RouteKind {
-    /// To a neighbour or a gateway.
-    #[default]
-    Unicast,
-    /// `unreachable`.
-    Unreachable,
-    /// `prohibit`.
-    Prohibit,
-    /// `blackhole`.
-    Blackhole,
-}
-
-/// A route as a command describes it.
+/// Which devices, and which of their addresses, are shown.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct RouteSpec {
-    /// Kind, where a word names it.
-    pub kind: Option<RouteKind>,
-    /// Destination; `None` is `default`, and in `del` no condition only together with `given_dst` false.
-    pub dst: Option<Prefix>,
-    /// Whether a destination (or `default`) was given.
-    pub given_dst: bool,
-    /// `via`.
-    pub via: Option<Ipv4Addr>,
+pub struct LinkFilter {
+    /// `ip addr` rather than `ip link`.
+    pub addresses: bool,
+    /// Which addresses.
+    pub family: Family,
     /// `dev`.
     pub dev: Option<String>,
-    /// `src`.
-    pub src: Option<Ipv4Addr>,
-    /// `metric`.
-    pub metric: Option<u32>,
-    /// `proto static`.
-    pub proto_static: bool,
+    /// `up`.
+    pub up: bool,
+    /// `group`.
+    pub group: Option<u32>,
+    /// `master`.
+    pub master: Option<String>,
+    /// `nomaster`.
+    pub nomaster: bool,
+    /// `type`.
+    pub kind: Option<String>,
+    /// `to`.
+    pub to: Option<Net>,
+    /// `scope`.
+    pub scope: Option<u8>,
+    /// `label`.
+    pub label: Option<String>,
+    /// `IFA_F_*` and which of them count.
+    pub flags: (u32, u32),
 }
 
 /// One command.
@@ -89,87 +137,50 @@ pub struct RouteSpec {
 pub enum Command {
     /// `ip addr add|replace|change`.
     AddrAdd {
-        /// Device.
-        dev: String,
         /// Address.
-        prefix: Prefix,
-        /// `brd`.
-        broadcast: Option<Broadcast>,
+        spec: AddrSpec,
         /// `replace`, `change`: being there already is no fault.
         replace: bool,
+        /// `add`, `replace`: not being there is none.
+        create: bool,
     },
     /// `ip addr del`.
-    AddrDel {
+    AddrDel(AddrSpec),
+    /// `ip addr flush`.
+    AddrFlush(LinkFilter),
+    /// `ip addr show` and `ip link show`.
+    Show(LinkFilter, Form),
+    /// `ip link add|set|del`.
+    Link(Box<LinkRequest>),
+    /// `ip link property`.
+    AltNames {
         /// Device.
         dev: String,
-        /// Address.
-        prefix: Prefix,
-    },
-    /// `ip addr flush dev`.
-    AddrFlush(String),
-    /// `ip addr show`; `true`: `ip addr`, `false`: `ip link`.
-    Show(Option<String>, bool, Form),
-    /// `ip link set`.
-    LinkSet {
-        /// Device.
-        dev: String,
-        /// `up`, `down`.
-        up: Option<bool>,
-        /// `mtu`.
-        mtu: Option<u32>,
-        /// `txqueuelen`.
-        txqueuelen: Option<u32>,
-        /// `address`.
-        address: Option<[u8; 6]>,
+        /// `add`, else `del`.
+        add: bool,
+        /// `altname`s.
+        names: Vec<String>,
     },
     /// `ip route add|append|change|replace|del`.
-    Route(RouteVerb, RouteSpec),
-    /// `ip route show`, with a device and `table local|all`.
-    RouteShow {
-        /// `dev`.
-        dev: Option<String>,
-        /// Table: 254 main, 255 local, 0 all.
-        table: u8,
-        /// Only this destination, exactly.
-        dst: Option<Prefix>,
-        /// Only `default`.
-        default: bool,
-    },
+    Route(RouteVerb, Box<RouteSpec>),
+    /// `ip route show`.
+    RouteShow(RouteFilter, Form),
     /// `ip route get`.
-    RouteGet(Ipv4Addr),
-    /// `ip route flush`: by device, or `cache`.
-    RouteFlush {
-        /// `dev`.
-        dev: Option<String>,
-        /// `cache`.
-        cache: bool,
-    },
+    RouteGet(Box<RouteQuestion>, Form),
+    /// `ip route flush`.
+    RouteFlush(RouteFilter),
+    /// `ip rule`.
+    Rule(RuleVerb, Box<RuleSpec>, Form),
     /// `ip neigh show`.
-    NeighShow(Option<String>, Form),
-    /// `ip neigh add|replace|change`.
-    NeighAdd {
-        /// Device.
-        dev: String,
-        /// Address.
-        addr: Ipv4Addr,
-        /// `lladdr`.
-        mac: [u8; 6],
-        /// `nud`: permanent (default), reachable, stale, noarp.
-        state: String,
-        /// `add`: being there already is a fault.
-        exclusive: bool,
-    },
-    /// `ip neigh del`.
-    NeighDel {
-        /// Device.
-        dev: String,
-        /// Address.
-        addr: Ipv4Addr,
-    },
-    /// `ip neigh flush dev`.
-    NeighFlush(String),
-    /// A usage text, for standard error; exit status 255.
-    Help(String),
+    NeighShow(NeighFilter, Form),
+    /// `ip neigh add|replace|change|del|get`.
+    Neigh(NeighVerb, NeighSpec),
+    /// `ip neigh flush`.
+    NeighFlush(NeighFilter),
+    /// `ip netns`.
+    Netns(NetnsCommand, Form),
+    /// `-b FILE`, with `-force`.
+    Batch(String, bool),
     /// For standard output.
     Say(String),
 }
@@ -197,3 +208,183 @@ pub fn no_device(name: &str) -> Failure {
 pub fn refused(error: &penstock_model::KernelError) -> Failure {
     Failure { stderr: format!("{error}\n"), exit: 2, word: 0, help: String::new() }
 }
+
+/// The namespace that `-n NAME` in front of the object names: it is entered before anything else is read.
+pub fn netns_option(words: &[Word]) -> Option<&str> {
+    let mut found = None;
+    let mut rest = words.iter().skip(1).map(|w| w.text.as_str());
+    while let Some(word) = rest.next() {
+        let Some(option) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else { break };
+        if option == "n" || option.len() > 1 && "netns".starts_with(option) {
+            found = Some(rest.next().unwrap_or("(null)"));
+        } else if ["f", "b", "rc", "l"].contains(&option)
+            || option.len() > 1
+                && ["family", "batch", "rcvbuf", "loops"].iter().any(|o| o.starts_with(option))
+        {
+            rest.next();
+        }
+    }
+    found
+}
+
+/// Reads the words of a line, `ip` first.
+///
+/// # Errors
+/// What ip says of the line.
+pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
+    let mut w = Words { words, at: 1, kernel };
+    let mut form = Form::default();
+    let (mut all, mut force, mut batch) = (false, false, None);
+    while let Some(option) = w.peek().filter(|t| t.starts_with('-') && t.len() > 1).map(str::to_owned) {
+        w.at += 1;
+        let o = option.strip_prefix("--").map_or(option.clone(), |rest| format!("-{rest}"));
+        let is = |full: &str| matches(&o, full);
+        if is("-loops") {
+            w.value()?;
+        } else if is("-family") {
+            let family = w.value()?;
+            form.family = match family.as_str() {
+                "help" => return w.usage(usage::IP),
+                "inet" => Family::Inet,
+                "inet6" => Family::Inet6,
+                "link" => Family::Link,
+                "mpls" | "bridge" => Family::Other,
+                _ => return w.invalid(&family, "invalid protocol family\n"),
+            };
+        } else if o == "-4" {
+            form.family = Family::Inet;
+        } else if o == "-6" {
+            form.family = Family::Inet6;
+        } else if o == "-0" {
+            form.family = Family::Link;
+        } else if o == "-M" || o == "-B" {
+            form.family = Family::Other;
+        } else if is("-human") || is("-human-readable") || is("-iec") {
+        } else if is("-stats") || is("-statistics") {
+            form.stats += 1;
+        } else if is("-details") {
+            form.details = true;
+        } else if is("-resolve") {
+        } else if is("-oneline") {
+            form.oneline = true;
+        } else if is("-timestamp") || is("-tshort") {
+        } else if is("-Version") {
+            let version = match kernel {
+                Kernel::V2_6_35 => "ip utility, iproute2-ss100804\n",
+                Kernel::V6_12 => "ip utility, iproute2-6.1.0, libbpf 1.1.2\n",
+            };
+            return Ok(Command::Say(version.to_owned()));
+        } else if is("-force") {
+            force = true;
+        } else if is("-batch") {
+            batch = Some(w.value()?);
+        } else if is("-brief") {
+            form.brief = true;
+        } else if is("-json") {
+            form.json = true;
+        } else if is("-pretty") {
+            form.pretty = true;
+        } else if is("-rcvbuf") {
+            w.value()?;
+        } else if o.starts_with("-c") && (is("-color") || o.starts_with("-color=") || o.starts_with("-c=")) {
+        } else if is("-help") {
+            return w.usage(usage::IP);
+        } else if is("-netns") {
+            w.next();
+        } else if is("-Numeric") || is("-echo") {
+        } else if is("-all") {
+            all = true;
+        } else {
+            return w.fail(
+                255,
+                format!("Option \"{option}\" is unknown, try \"ip -help\"."),
+                "-s -d -j -o -4 -6",
+            );
+        }
+    }
+    if let Some(file) = batch {
+        return Ok(Command::Batch(file, force));
+    }
+    let Some(object) = w.next() else { return w.usage(usage::IP) };
+    let is = |full: &str| matches(&object, full);
+    if is("address") {
+        w.address(form)
+    } else if is("route") {
+        w.route(form)
+    } else if is("rule") {
+        w.rule(form)
+    } else if is("neighbor") || is("neighbour") {
+        w.neigh(form)
+    } else if is("link") {
+        w.link(form)
+    } else if is("netns") {
+        w.netns(all, form)
+    } else if is("help") {
+        w.usage(usage::IP)
+    } else {
+        let exit = if kernel == Kernel::V2_6_35 { 255 } else { 1 };
+        let known = [
+            "addrlabel",
+            "maddress",
+            "ntable",
+            "ntbl",
+            "tunnel",
+            "tunl",
+            "tuntap",
+            "tap",
+            "token",
+            "tcpmetrics",
+            "tcp_metrics",
+            "monitor",
+            "xfrm",
+            "mroute",
+            "mrule",
+            "netconf",
+            "vrf",
+            "sr",
+            "nexthop",
+            "mptcp",
+            "ioam",
+            "stats",
+            "l2tp",
+            "fou",
+            "ila",
+            "macsec",
+        ];
+        let help = match known.into_iter().find(|k| is(k)) {
+            Some(_) => "the objects here are address, link, neigh, netns, route and rule",
+            None => "address, link, neigh, netns, route, rule",
+        };
+        w.fail(exit, format!("Object \"{object}\" is unknown, try \"ip help\"."), help)
+    }
+}
+
+impl Words<'_> {
+    fn link(&mut self, form: Form) -> Parsed<Command> {
+        let filter = LinkFilter::default();
+        let Some(verb) = self.next() else { return Ok(Command::Show(filter, form)) };
+        let is = |full: &str| matches(&verb, full);
+        if is("add") {
+            self.link_modify(LinkVerb::Add)
+        } else if is("set") || is("change") {
+            self.link_modify(LinkVerb::Set)
+        } else if is("replace") {
+            self.link_modify(LinkVerb::Replace)
+        } else if is("delete") {
+            self.link_modify(LinkVerb::Del)
+        } else if is("show") || is("lst") || is("list") {
+            Ok(Command::Show(self.link_filter(filter)?, form))
+        } else if is("xstats") || is("afstats") {
+            Ok(Command::Say(String::new()))
+        } else if is("property") {
+            self.link_property()
+        } else if is("help") {
+            self.usage(usage::LINK)
+        } else {
+            self.unknown_command(&verb, "link")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,8 @@ pub use unsimulated::Unsimulated;
 use crate::cls::{Blocks, Filters};
 use crate::node::{Node, Shown};
 use crate::qdisc::{Classful, Cx, Device, Init, Xmit};
-use crate::sch;
 use crate::sch::noop::Noop;
+use crate::sch::{self, KindSpec};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, KernelError, Time};
 use penstock_packet::Packet;
@@ -33,8 +33,12 @@ struct Place {
 /// A device's qdiscs.
 pub struct Tree {
     device: Device,
-    /// What stands at the root where nobody put anything.
-    default: fn(&Device) -> Node,
+    /// Whether the device needs no queue (`IFF_NO_QUEUE`).
+    no_queue: bool,
+    /// The kind of `net.core.default_qdisc`.
+    default: &'static KindSpec,
+    /// Whether the device is up. One that is down has `noop` where nobody put anything.
+    up: bool,
     root: Node,
     /// What stands at the ingress hook.
     ingress: Option<Node>,
@@ -58,24 +62,29 @@ type Answer<T = ()> = Result<T, KernelError>;
 impl Tree {
     /// A device just up: with the kernel's default, pfifo_fast with handle `0:`.
     pub fn new(device: Device) -> Tree {
-        Tree::with_default(device, default_root)
+        let mut tree = Tree { up: true, ..Tree::down(device, false) };
+        tree.put_root(default_root(&device));
+        tree
     }
     /// A device that needs no queue (`IFF_NO_QUEUE`: veth) in 6.12: with `noqueue`.
     pub fn without_queue(device: Device) -> Tree {
-        Tree::with_default(device, no_queue)
+        let mut tree = Tree { up: true, ..Tree::down(device, true) };
+        tree.put_root(no_queue(&device));
+        tree
     }
-    fn with_default(device: Device, default: fn(&Device) -> Node) -> Tree {
-        let (mut root, mut sequence) = (default(&device), 0);
-        Tree::count(&mut root, &mut sequence);
+    /// A device just made that has never been up: with `noop`, which is not shown.
+    pub fn down(device: Device, no_queue: bool) -> Tree {
         Tree {
             device,
-            default,
-            root,
             ingress: None,
             ingress_queue: false,
             blocks: Blocks::new(),
+            no_queue,
+            default: &sch::pfifo_fast::SPEC,
+            up: false,
+            root: Node::noop(),
             places: BTreeMap::new(),
-            sequence,
+            sequence: 0,
             auto_handle: AUTO_HANDLE,
             warning: None,
         }
@@ -87,6 +96,55 @@ impl Tree {
     /// What stands at the ingress hook.
     pub fn ingress(&self) -> Option<&Node> {
         self.ingress.as_ref()
+    }
+    /// `dev_activate` and `dev_deactivate`: a device that comes up gets the default qdisc where it has none yet; one that
+    /// goes down keeps its qdiscs, without their packets.
+    pub fn set_up(&mut self, up: bool, cx: &mut Cx<'_>) {
+        self.up = up;
+        if !up {
+            self.root.reset(cx);
+        } else if self.root.is_noop() {
+            let root = self.default_node(cx);
+            self.put_root(root);
+        }
+    }
+    /// The device goes: all qdiscs, classes and filters are let go of.
+    pub fn clear(&mut self, cx: &mut Cx<'_>) {
+        self.up = false;
+        // The root may always be replaced.
+        let _ = self.graft(Handle::ROOT, None, cx);
+        if self.ingress.is_some() {
+            let _ = self.graft(Handle::INGRESS, None, cx);
+        }
+    }
+    /// Sets the kind a device gets that needs a queue and has none: `net.core.default_qdisc`. What stands stays.
+    pub fn set_default(&mut self, kind: &'static KindSpec) {
+        self.default = kind;
+    }
+    fn put_root(&mut self, mut root: Node) {
+        Tree::count(&mut root, &mut self.sequence);
+        self.root = root;
+    }
+    /// `attach_default_qdiscs`.
+    fn default_node(&self, cx: &mut Cx<'_>) -> Node {
+        let device = &self.device;
+        if device.kernel == Kernel::V2_6_35 {
+            return default_root(device);
+        }
+        if self.no_queue {
+            return no_queue(device);
+        }
+        if device.is_multiqueue() {
+            return default_root(device);
+        }
+        let init = Init { device: *device, handle: Handle::UNSPEC, parent: Handle::ROOT };
+        // "default qdisc fail, fallback to noqueue": pfifo_fast where txqueuelen is 0.
+        match (self.default.build)(&init, None, cx) {
+            Ok(qdisc) if device.tx_queue_len > 0 || self.default.id != "pfifo_fast" => {
+                Node::new(&init, qdisc)
+            }
+            _ => no_queue(device),
+        }
     }
     /// The device.
     pub fn device(&self) -> &Device {

@@ -522,7 +522,7 @@ impl Net {
     /// Gives a card to each device that has none yet.
     pub(crate) fn plug_new_devices(&mut self, host: u32) {
         let machine = &mut self.machines[host as usize];
-        for ifindex in machine.nics.len()..machine.host.devices().len() + 1 {
+        for ifindex in machine.nics.len()..machine.host.devices().highest() as usize + 1 {
             let n = self.nics.len() as u32;
             machine.nics.push(n);
             self.nics.push(Nic {

@@ -17,7 +17,8 @@ use penstock_sched::cls::{Dumped, Select};
 impl Host {
     /// What tc finds of a device.
     pub(super) fn tc_link(&self, name: &str) -> Option<Link> {
-        self.ifindex(name).map(|ifindex| Link { ifindex, ..Link::default() })
+        let device = self.device(self.ifindex(name)?)?;
+        Some(Link { ifindex: device.ifindex, speed_mbit: self.speed(device) })
     }
 
     /// RTM_NEWTFILTER, RTM_DELTFILTER, RTM_NEWCHAIN, RTM_DELCHAIN: on a device where it has an index, else on the block
@@ -32,7 +33,7 @@ impl Host {
         let req = &self.with_ifindex(req);
         let kernel = self.kernel;
         // A shared block draws from no device's stream: those of `lo` serve it.
-        let device = &mut self.devices[ifindex.map_or(0, |index| index as usize - 1)];
+        let device = &mut self.devices[ifindex.unwrap_or(1)];
         let mut cx = Cx { now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         match (ifindex, chain) {
             (Some(_), false) => device.tree.filter(req, &mut cx),
@@ -60,7 +61,6 @@ impl Host {
         let (dev, (dumps, ended)): (String, Dumped) = match self.shown(show) {
             Err(ran) => return *ran,
             Ok(None) => (String::new(), self.blocks.dump_filters(show.block, select, look)),
-            Ok(Some(device)) if device.loopback => Default::default(),
             Ok(Some(device)) => (device.name.clone(), device.tree.show_filters(show.parent, select, look)),
         };
         let dumps: Vec<(String, FilterDump)> = dumps.into_iter().map(|d| (dev.clone(), d)).collect();
@@ -78,7 +78,6 @@ impl Host {
         let (dev, dumps) = match self.shown(show) {
             Err(ran) => return *ran,
             Ok(None) => (String::new(), self.blocks.dump_chains(show.block, show.chain)),
-            Ok(Some(device)) if device.loopback => (String::new(), Vec::new()),
             Ok(Some(device)) => (device.name.clone(), device.tree.dump_chains(show.parent, show.chain)),
         };
         let dumps: Vec<(String, ChainDump)> = dumps.into_iter().map(|d| (dev.clone(), d)).collect();

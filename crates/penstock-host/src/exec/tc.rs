@@ -1,12 +1,12 @@
 //! `tc`: requests to a device's tree, and its dumps printed.
 
 use super::{Files, Ran};
-use crate::{Host, Output};
+use crate::{Host, NetDevice, Output};
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Env, Failure, Show, batch};
 use penstock_lang::token::Line;
 use penstock_model::rtnetlink::{ActionVerb, ClassDump, FilterRequest, QdiscDump};
-use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Time};
 use penstock_sched::Cx;
 
 impl Host {
@@ -103,6 +103,14 @@ impl Host {
         out
     }
 
+    /// A device's speed, Mbit/s, where it tells one: veth and dummy name none of their own but veth says 10 Gbit/s.
+    pub(crate) fn speed(&self, device: &NetDevice) -> Option<u32> {
+        device.speed_mbit.or(match device.class.kind {
+            "veth" if self.kernel == Kernel::V6_12 => Some(10_000),
+            _ => None,
+        })
+    }
+
     fn tc_command(&mut self, command: &Command, now: Time) -> Ran {
         match command {
             Command::Help(text) => Output { stderr: text.clone(), ..Output::default() },
@@ -177,11 +185,7 @@ impl Host {
 
     fn tc_request(&mut self, ifindex: u32, command: &Command, now: Time) -> Result<(), KernelError> {
         let auto_handle = self.auto_handle;
-        let device = &mut self.devices[ifindex as usize - 1];
-        if device.loopback {
-            // lo has no queue here: what is sent is received at once.
-            return Err(KernelError::errno(KernelError::EOPNOTSUPP));
-        }
+        let device = &mut self.devices[ifindex];
         device.tree.set_auto_handle(auto_handle);
         let mut cx = Cx { now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         let mut done = match command {
@@ -203,7 +207,7 @@ impl Host {
 
     /// What the kernel added to a request that succeeded, as libnetlink prints it.
     fn tc_warning(&mut self, ifindex: u32) -> String {
-        let device = &mut self.devices[ifindex as usize - 1];
+        let device = &mut self.devices[ifindex];
         match device.tree.take_warning() {
             Some(said) => warning(&said),
             None => String::new(),
@@ -212,7 +216,7 @@ impl Host {
 
     fn tc_show(&self, show: &Show, now: Time, print: fn(&Host, &[u32], &Show, Time) -> String) -> Ran {
         let devices: Vec<u32> = match &show.dev {
-            None => self.devices.iter().map(|d| d.ifindex).collect(),
+            None => self.devices.by_age().into_iter().map(|d| d.ifindex).collect(),
             Some(name) => match self.ifindex(name) {
                 Some(ifindex) => vec![ifindex],
                 None => return refused(tc::no_device(name)),
@@ -221,28 +225,15 @@ impl Host {
         Output::say(print(self, &devices, show, now))
     }
 
-    /// A device's qdiscs as the kernel dumps them. `lo` has none under 2.6.35, `noqueue` under 6.12.
+    /// A device's qdiscs as the kernel dumps them.
     pub fn dump_qdiscs(&self, ifindex: u32, now: Time) -> Vec<QdiscDump> {
-        let Some(device) = self.device(ifindex) else { return Vec::new() };
-        match (device.loopback, self.kernel) {
-            (false, _) => device.tree.dump_qdiscs(now),
-            (true, Kernel::V2_6_35) => Vec::new(),
-            (true, Kernel::V6_12) => vec![QdiscDump {
-                kind: "noqueue",
-                handle: Handle::UNSPEC,
-                parent: Handle::ROOT,
-                refcnt: 2,
-                options: Options::new(),
-                stats: Stats::default(),
-                xstats: None,
-            }],
-        }
+        self.device(ifindex).map_or_else(Vec::new, |device| device.tree.dump_qdiscs(now))
     }
     fn show_qdiscs(&self, devices: &[u32], show: &Show, now: Time) -> String {
         let mut dumps = Vec::new();
         for &ifindex in devices {
-            let device = &self.devices[ifindex as usize - 1];
-            let dump = match show.invisible && !device.loopback {
+            let device = &self.devices[ifindex];
+            let dump = match show.invisible {
                 true => device.tree.dump_invisible(now),
                 false => self.dump_qdiscs(ifindex, now),
             };
@@ -255,7 +246,7 @@ impl Host {
         let mut dumps: Vec<(String, ClassDump)> = Vec::new();
         // Without a device the kernel has none to look at, and tc prints nothing.
         let devices = if show.dev.is_some() { devices } else { &[] };
-        for device in devices.iter().filter_map(|&i| self.device(i)).filter(|d| !d.loopback) {
+        for device in devices.iter().filter_map(|&i| self.device(i)) {
             // The kernel looks below one qdisc where a parent is named.
             let wanted =
                 |d: &ClassDump| show.parent == Handle::UNSPEC || d.classid.qdisc() == show.parent.qdisc();

@@ -228,10 +228,14 @@ impl Tree {
     }
 
     /// `qdisc_graft`: puts `new` (`None`: the default) in a place and destroys what was there.
-    fn graft(&mut self, parent: Handle, new: Option<Node>, cx: &mut Cx<'_>) -> Answer {
+    pub(super) fn graft(&mut self, parent: Handle, new: Option<Node>, cx: &mut Cx<'_>) -> Answer {
         let device = self.device;
         if parent == Handle::ROOT {
-            let mut new = new.unwrap_or_else(|| (self.default)(&device));
+            let mut new = match new {
+                Some(new) => new,
+                None if self.up => self.default_node(cx),
+                None => Node::noop(),
+            };
             Tree::count(&mut new, &mut self.sequence);
             let mut old = std::mem::replace(&mut self.root, new);
             old.reset(cx);

@@ -1,0 +1,217 @@
+//! `ip address`.
+
+use super::{Done, errno, quiet};
+use crate::link::EADDRNOTAVAIL;
+use crate::route::KERNEL;
+use crate::six::{Address6, Route6, network};
+use crate::{Address, Host, Prefix};
+use penstock_lang::ip::{AddrSpec, AddressView, Broadcast, Family, LinkFilter, Net};
+use penstock_model::KernelError;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+impl Host {
+    pub(super) fn addr_add(&mut self, spec: &AddrSpec, replace: bool, create: bool) -> Done {
+        let ifindex = self.dev(&spec.dev)?;
+        let net = match (spec.local, spec.peer) {
+            (Some(net), _) => net,
+            // Without an address there is no family: nobody takes the request.
+            (None, None) => return Err(errno(KernelError::EOPNOTSUPP)),
+            (None, Some(_)) => return Err(self.no(22, "ipv4: Local address is not supplied")),
+        };
+        let addr = match net.addr {
+            IpAddr::V6(addr) => return self.addr6_add(ifindex, addr, net.len, spec, replace),
+            IpAddr::V4(addr) => addr,
+        };
+        let (len, peer) = match spec.peer {
+            Some(Net { addr: IpAddr::V4(peer), len }) => (len, Some(peer)),
+            _ => (net.len, None),
+        };
+        let prefix = Prefix::new(addr, len);
+        let reach = Prefix::new(peer.unwrap_or(addr), len);
+        let broadcast = spec.broadcast.and_then(|b| match b {
+            Broadcast::Last => (len <= 30).then(|| reach.broadcast()),
+            Broadcast::First => (len <= 30).then(|| reach.network().addr),
+            Broadcast::Addr(addr) => Some(addr),
+        });
+        let there = |a: &Address| a.prefix == prefix && a.network() == reach.network();
+        let exists = self.devices[ifindex].addresses.iter().any(there);
+        if replace && !exists && !create {
+            return Err(self.no(EADDRNOTAVAIL, "ipv4: Address not found"));
+        }
+        let new = Address {
+            peer: peer.filter(|p| *p != addr),
+            broadcast,
+            scope: spec.scope.unwrap_or(if addr.is_loopback() { 254 } else { 0 }),
+            label: spec.label.clone().unwrap_or_default(),
+            no_prefix_route: spec.no_prefix_route,
+            lifetime: spec.lifetime.unwrap_or((u32::MAX, u32::MAX)),
+            ..Address::new(prefix)
+        };
+        if replace && exists {
+            let device = &mut self.devices[ifindex];
+            if let Some(old) = device.addresses.iter_mut().find(|a| there(a)) {
+                old.lifetime = new.lifetime;
+            }
+            return Ok(String::new());
+        }
+        quiet(self.insert_address(ifindex, new))
+    }
+
+    pub(super) fn addr_del(&mut self, spec: &AddrSpec) -> Done {
+        let ifindex = self.dev(&spec.dev)?;
+        let Some(net) = spec.local else { return Err(self.no(EADDRNOTAVAIL, "ipv4: Address not found")) };
+        let gone = match net.addr {
+            IpAddr::V6(addr) => {
+                let device = &mut self.devices[ifindex];
+                let before = device.addresses6.len();
+                device.addresses6.retain(|a| !(a.addr == addr && a.len == net.len));
+                if device.addresses6.len() == before {
+                    return Err(self.no(EADDRNOTAVAIL, "ipv6: address not found"));
+                }
+                self.six_rebuild(ifindex);
+                return Ok(String::new());
+            }
+            IpAddr::V4(addr) => {
+                let exact = spec.has_length || spec.peer.is_some();
+                let peer = spec.peer;
+                self.delete_address_where(ifindex, |a| {
+                    a.prefix.addr == addr
+                        && match peer {
+                            Some(p) => a.prefix.len == p.len && p.contains(IpAddr::V4(a.network().addr)),
+                            None => !exact || a.prefix.len == net.len,
+                        }
+                        && spec.label.as_ref().is_none_or(|l| *l == a.label)
+                })
+            }
+        };
+        gone.map(|()| String::new()).map_err(|_| self.no(EADDRNOTAVAIL, "ipv4: Address not found"))
+    }
+
+    pub(super) fn addr_flush(&mut self, filter: &LinkFilter) -> Done {
+        for ifindex in self.chosen_links(filter)? {
+            let device = &self.devices[ifindex];
+            let gone: Vec<Prefix> = device
+                .addresses
+                .iter()
+                .filter(|a| chosen(filter, IpAddr::V4(a.prefix.addr), a.scope, &a.label, a.secondary))
+                .map(|a| a.prefix)
+                .collect();
+            let gone6: Vec<Address6> = device
+                .addresses6
+                .iter()
+                .filter(|a| chosen(filter, IpAddr::V6(a.addr), a.scope(), "", false))
+                .cloned()
+                .collect();
+            for prefix in gone {
+                // A secondary may have gone with its primary.
+                let _ = self.delete_address(ifindex, prefix);
+            }
+            self.devices[ifindex].addresses6.retain(|a| !gone6.contains(a));
+            if !gone6.is_empty() {
+                self.six_rebuild(ifindex);
+            }
+        }
+        Ok(String::new())
+    }
+
+    fn addr6_add(&mut self, ifindex: u32, addr: Ipv6Addr, len: u8, spec: &AddrSpec, replace: bool) -> Done {
+        let device = &mut self.devices[ifindex];
+        if device.addresses6.iter().any(|a| a.addr == addr) {
+            if replace {
+                return Ok(String::new());
+            }
+            return Err(self.no(KernelError::EEXIST, "ipv6: address already assigned"));
+        }
+        let peer = match spec.peer {
+            Some(Net { addr: IpAddr::V6(peer), .. }) if peer != addr => Some(peer),
+            _ => None,
+        };
+        let lifetime = spec.lifetime.unwrap_or((u32::MAX, u32::MAX));
+        let new = Address6 { addr, len, peer, lifetime, no_prefix_route: spec.no_prefix_route };
+        // Those of wider scope stand first (ipv6_link_dev_addr).
+        let rank = |a: &Address6| match a.scope() {
+            253 => 0x20,
+            254 => 0x10,
+            200 => 0x40,
+            _ => 0x8000,
+        };
+        let at = device.addresses6.iter().take_while(|a| rank(a) >= rank(&new)).count();
+        device.addresses6.insert(at, new);
+        self.six_rebuild(ifindex);
+        Ok(String::new())
+    }
+
+    /// The routes that follow from a device's IPv6 addresses.
+    pub(crate) fn six_rebuild(&mut self, ifindex: u32) {
+        self.six.routes.retain(|r| r.dev != ifindex || r.proto != KERNEL);
+        self.six_up(ifindex);
+    }
+    pub(crate) fn six_up(&mut self, ifindex: u32) {
+        let device = &self.devices[ifindex];
+        if !device.up {
+            return;
+        }
+        let addresses = device.addresses6.clone();
+        let route = |table, dst, kind, metric| Route6 {
+            table,
+            dst,
+            kind,
+            via: None,
+            dev: ifindex,
+            src: None,
+            metric,
+            proto: KERNEL,
+        };
+        for a in &addresses {
+            self.six.insert(route(255, Net { addr: IpAddr::V6(a.addr), len: 128 }, 2, 0));
+            if !a.no_prefix_route {
+                self.six.insert(route(254, a.network(), 1, 256));
+            }
+        }
+        if !addresses.is_empty() && !self.devices[ifindex].loopback {
+            let all = network(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8);
+            self.six.insert(route(255, all, 5, 256));
+        }
+    }
+
+    pub(super) fn address_views(&self, ifindex: u32) -> Vec<AddressView> {
+        let device = &self.devices[ifindex];
+        let four = device.addresses.iter().map(|a| AddressView {
+            addr: IpAddr::V4(a.prefix.addr),
+            len: a.prefix.len,
+            peer: a.peer.map(IpAddr::V4),
+            broadcast: a.broadcast,
+            secondary: a.secondary,
+            no_prefix_route: a.no_prefix_route,
+            scope: a.scope,
+            label: a.label.clone(),
+            lifetime: a.lifetime,
+        });
+        let six = device.addresses6.iter().map(|a| AddressView {
+            addr: IpAddr::V6(a.addr),
+            len: a.len,
+            peer: a.peer.map(IpAddr::V6),
+            broadcast: None::<Ipv4Addr>,
+            secondary: false,
+            no_prefix_route: a.no_prefix_route,
+            scope: a.scope(),
+            label: String::new(),
+            lifetime: a.lifetime,
+        });
+        four.chain(six).collect()
+    }
+}
+
+fn chosen(filter: &LinkFilter, addr: IpAddr, scope: u8, label: &str, secondary: bool) -> bool {
+    let family = match filter.family {
+        Family::Inet => addr.is_ipv4(),
+        Family::Inet6 => addr.is_ipv6(),
+        _ => true,
+    };
+    let flags = u32::from(secondary) | 0x80;
+    family
+        && filter.to.is_none_or(|net| net.contains(addr))
+        && filter.scope.is_none_or(|s| s == scope)
+        && filter.label.as_ref().is_none_or(|l| l == label)
+        && (filter.flags.0 ^ flags) & filter.flags.1 == 0
+}

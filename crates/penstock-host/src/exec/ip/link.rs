@@ -1,0 +1,523 @@
+//! `ip link`.
+//!
+//! Follows: linux v6.12 `net/core/rtnetlink.c` `rtnl_newlink`, `do_setlink`, `rtnl_dellink`; `drivers/net/veth.c` `veth_newlink`;
+//! `net/8021q/vlan_netlink.c` `vlan_validate`, `vlan_newlink`; `net/bridge/br_if.c` `br_add_if`; `net/core/dev.c`
+//! `dev_change_name`, `dev_set_mtu_ext`.
+//! Differs: an index above 65535 is refused.
+
+use super::{Done, errno, quiet, says};
+use crate::Host;
+use crate::arp::MAC_BROADCAST;
+use crate::device::{ALLMULTI, INDEX_MAX, Lower, PROMISC, class};
+use crate::link::EADDRNOTAVAIL;
+use penstock_lang::ip::{
+    self, Details, Failure, LinkData, LinkRef, LinkRequest, LinkVerb, LinkView, NetnsRef,
+};
+use penstock_model::{Kernel, KernelError, Time};
+
+/// EPERM, EBUSY, ELOOP, ERANGE, EPROTONOSUPPORT.
+const EPERM: i32 = 1;
+const EBUSY: i32 = 16;
+const ELOOP: i32 = 40;
+const ERANGE: i32 = 34;
+const EPROTONOSUPPORT: i32 = 93;
+/// IFF_UP.
+const UP: u32 = 1;
+
+impl Host {
+    pub(super) fn link_request(&mut self, r: &LinkRequest, now: Time) -> Done {
+        if r.dev.is_none() {
+            return self.group_request(r, now);
+        }
+        let exists = |host: &Host| {
+            r.dev
+                .as_deref()
+                .and_then(|d| host.ifindex(d))
+                .or_else(|| r.index.filter(|&i| host.devices.get(i).is_some()))
+        };
+        match r.verb {
+            LinkVerb::Add if r.kind.is_some() => self.link_add(r, now),
+            LinkVerb::Replace => match exists(self) {
+                Some(_) => Err(errno(KernelError::EOPNOTSUPP)),
+                None => self.link_add(r, now),
+            },
+            LinkVerb::Del => {
+                let ifindex = self.dev(r.dev.as_deref().unwrap_or_default())?;
+                if !self.has_link_ops(ifindex) {
+                    return Err(errno(KernelError::EOPNOTSUPP));
+                }
+                self.delete_link(ifindex, now);
+                Ok(String::new())
+            }
+            _ => {
+                let ifindex = self.dev(r.dev.as_deref().unwrap_or_default())?;
+                self.link_set(ifindex, r, now)
+            }
+        }
+    }
+    /// Whether commands make and delete devices of this kind.
+    fn has_link_ops(&self, ifindex: u32) -> bool {
+        let device = &self.devices[ifindex];
+        !device.loopback && !device.class.kind.is_empty()
+    }
+
+    fn group_request(&mut self, r: &LinkRequest, now: Time) -> Done {
+        let group = match r.group {
+            Some(group) => group,
+            // `ip link add type ifb`: the kernel names it.
+            None => return self.link_add(r, now),
+        };
+        let all: Vec<u32> = self.devices.iter().filter(|d| d.group == group).map(|d| d.ifindex).collect();
+        if r.verb == LinkVerb::Del && group == 0 {
+            return Err(errno(EPERM));
+        }
+        if all.is_empty() {
+            return Err(errno(KernelError::ENODEV));
+        }
+        if r.verb == LinkVerb::Del {
+            if all.iter().any(|&i| !self.has_link_ops(i)) {
+                return Err(errno(KernelError::EOPNOTSUPP));
+            }
+            for ifindex in all {
+                self.delete_link(ifindex, now);
+            }
+            return Ok(String::new());
+        }
+        let each = LinkRequest { group: None, ..r.clone() };
+        for ifindex in all {
+            self.link_set(ifindex, &each, now)?;
+        }
+        Ok(String::new())
+    }
+
+    /// The namespace a request names, `None` for this one.
+    fn space_wanted(&self, r: &LinkRequest) -> Result<Option<u32>, Failure> {
+        let Some(name) = &r.netns else { return Ok(None) };
+        match (self.space_of(name), name.parse::<u32>()) {
+            (Some(space), _) => Ok(Some(space)),
+            // Process 1 is in the first one.
+            (None, Ok(1)) => Ok(Some(0)),
+            (None, Ok(_)) => Err(errno(KernelError::ESRCH)),
+            _ => Err(says(255, format!("Error: argument \"{name}\" is wrong: Invalid \"netns\" value\n"))),
+        }
+    }
+
+    fn link_add(&mut self, r: &LinkRequest, now: Time) -> Done {
+        let kind = r.kind.clone().unwrap_or_default();
+        let space = self.space_wanted(r)?;
+        let lower = r.link.as_deref().map(|l| self.dev(l)).transpose()?;
+        let peer_request = match &r.data {
+            LinkData::Peer(peer) => (**peer).clone(),
+            _ => LinkRequest::default(),
+        };
+        let peer_space = self.space_wanted(&peer_request)?.or(space);
+        for name in [&r.name, &peer_request.name].into_iter().flatten() {
+            if name.len() > 15 {
+                return Err(self.no(ERANGE, "Attribute failed policy validation"));
+            }
+        }
+        self.check_settings(r)?;
+        let master = self.master_of(r)?;
+        let taken = |host: &Host, r: &LinkRequest| {
+            r.name.as_deref().is_some_and(|n| host.ifindex(n).is_some())
+                || r.index.is_some_and(|i| host.devices.get(i).is_some())
+        };
+        if taken(self, r) {
+            return Err(errno(KernelError::EEXIST));
+        }
+        if class(&kind).is_none() || matches!(kind.as_str(), "" | "loopback") {
+            return Err(self.no(KernelError::EOPNOTSUPP, "Unknown device type"));
+        }
+        if let Some(address) = &r.address {
+            mac_of(address)?;
+        }
+        if r.index.is_some_and(|i| i > INDEX_MAX) {
+            return Err(errno(ERANGE));
+        }
+        self.check_kind(r, &kind, lower)?;
+        if kind == "veth" {
+            // The peer comes first.
+            let in_peer = |host: &mut Host| {
+                if taken(host, &peer_request) {
+                    return Err(errno(KernelError::EEXIST));
+                }
+                if peer_request.name.is_some() && peer_request.name == r.name && peer_space == space {
+                    return Err(errno(KernelError::EEXIST));
+                }
+                host.make(&peer_request, "veth", None, now)
+            };
+            let home = self.space;
+            let peer_at = peer_space.unwrap_or(home);
+            let peer = self.in_space(peer_at, in_peer).unwrap_or(Err(errno(KernelError::EINVAL)))?;
+            let own_at = space.unwrap_or(home);
+            let own = self
+                .in_space(own_at, |host| host.make(r, "veth", None, now))
+                .unwrap_or(Err(errno(KernelError::EINVAL)))?;
+            let here = Lower { space: own_at, ifindex: own };
+            let there = Lower { space: peer_at, ifindex: peer };
+            self.in_space(own_at, |host| host.tie(own, there));
+            self.in_space(peer_at, |host| host.tie(peer, here));
+        } else {
+            let home = self.space;
+            let at = space.unwrap_or(home);
+            let lower = lower.map(|ifindex| Lower { space: home, ifindex });
+            let inherit = lower.and_then(|l| self.devices.get(l.ifindex)).map(|d| (d.mac, d.mtu, d.flags));
+            let made = self
+                .in_space(at, |host| {
+                    let ifindex = host.make(r, &kind, lower, now)?;
+                    if let (Some((mac, mtu, flags)), "vlan") = (inherit, kind.as_str()) {
+                        let device = &mut host.devices[ifindex];
+                        if r.address.is_none() {
+                            device.mac = mac;
+                        }
+                        device.flags = flags & !(PROMISC | ALLMULTI);
+                        if r.mtu.is_none() {
+                            device.mtu = mtu;
+                        }
+                    }
+                    let over = matches!(&r.data, LinkData::Words(words) if words.iter().any(|w| w == "dev"));
+                    if kind == "vxlan" && over && r.mtu.is_none() {
+                        host.devices[ifindex].mtu = 1450;
+                    }
+                    Ok(ifindex)
+                })
+                .unwrap_or(Err(errno(KernelError::EINVAL)))?;
+            if let Some(master) = master {
+                self.set_master(made, master);
+            }
+        }
+        Ok(String::new())
+    }
+
+    fn tie(&mut self, ifindex: u32, lower: Lower) {
+        if let Some(device) = self.devices.get_mut(ifindex) {
+            device.lower = Some(lower);
+        }
+        if lower.space != self.space {
+            self.space_number(lower.space);
+        }
+    }
+
+    /// What the kind's own checks say.
+    fn check_kind(&self, r: &LinkRequest, kind: &str, lower: Option<u32>) -> Result<(), Failure> {
+        match (kind, &r.data) {
+            ("vlan", LinkData::Vlan { id, protocol, .. }) => {
+                if !matches!(protocol, 0x8100 | 0x88a8) {
+                    return Err(self.no(EPROTONOSUPPORT, "8021q: Invalid VLAN protocol"));
+                }
+                if id.is_some_and(|id| id >= 4095) {
+                    return Err(self.no(ERANGE, "8021q: Invalid VLAN id"));
+                }
+                let Some(id) = id else {
+                    return Err(self.no(KernelError::EINVAL, "8021q: VLAN id not specified"));
+                };
+                let Some(lower) = lower else {
+                    return Err(self.no(KernelError::EINVAL, "8021q: link not specified"));
+                };
+                let here = Some(Lower { space: self.space, ifindex: lower });
+                let same = |d: &LinkData| matches!(d, LinkData::Vlan { id: Some(i), protocol: p, .. } if i == id && p == protocol);
+                if self.devices.iter().any(|d| d.lower == here && same(&d.data)) {
+                    return Err(self.no(KernelError::EEXIST, "8021q: VLAN device already exists"));
+                }
+                if r.mtu.is_some_and(|mtu| mtu > i64::from(self.devices[lower].mtu)) {
+                    return Err(errno(ERANGE));
+                }
+                Ok(())
+            }
+            ("vlan", _) => Err(self.no(KernelError::EINVAL, "8021q: VLAN properties not specified")),
+            ("macvlan", _) if lower.is_none() => Err(errno(KernelError::EINVAL)),
+            _ => Ok(()),
+        }
+    }
+    fn check_settings(&self, r: &LinkRequest) -> Result<(), Failure> {
+        if r.txqueuelen.is_some_and(|n| n < 0) {
+            return Err(self.no(ERANGE, "integer out of range"));
+        }
+        for (count, what) in [(r.queues.0, "transmit"), (r.queues.1, "receive")] {
+            if r.kind.is_some() && count.is_some_and(|n| !(1..=4096).contains(&n)) {
+                return Err(self.no(KernelError::EINVAL, &format!("Invalid number of {what} queues")));
+            }
+        }
+        Ok(())
+    }
+    /// The master a request names: `Some(None)` is none.
+    fn master_of(&self, r: &LinkRequest) -> Result<Option<Option<u32>>, Failure> {
+        match r.master.as_deref() {
+            None => Ok(None),
+            Some("") => Ok(Some(None)),
+            Some(name) => match self.ifindex(name) {
+                Some(index) => Ok(Some(Some(index))),
+                None => {
+                    Err(says(255, format!("Error: argument \"{name}\" is wrong: Device does not exist\n")))
+                }
+            },
+        }
+    }
+
+    /// `rtnl_create_link` and `register_netdevice`.
+    fn make(&mut self, r: &LinkRequest, kind: &str, lower: Option<Lower>, now: Time) -> Result<u32, Failure> {
+        let name = match &r.name {
+            Some(name) => name.clone(),
+            None => self.free_name(kind),
+        };
+        let mtu = r.mtu.map(|mtu| u32::try_from(mtu).unwrap_or(u32::MAX));
+        if let (Some(mtu), Some(class)) = (mtu, class(kind)) {
+            self.check_mtu(mtu, class.min_mtu, class.max_mtu)?;
+        }
+        let ifindex = self.new_device(&name, kind, r.index);
+        let kernel = self.kernel;
+        let Host { devices, drops, acts, .. } = self;
+        let device = &mut devices[ifindex];
+        device.lower = lower;
+        device.data = match &r.data {
+            LinkData::Peer(_) => LinkData::None,
+            other => other.clone(),
+        };
+        if let Some(mac) = r.address.as_deref().map(mac_of).transpose()? {
+            device.mac = mac;
+            if kind == "bridge" {
+                device.data = LinkData::Words(vec!["address".to_owned()]);
+            }
+        }
+        device.mtu = mtu.unwrap_or(device.mtu);
+        if let Some(qlen) = r.txqueuelen.and_then(|n| u32::try_from(n).ok()) {
+            device.tx_queue_len = qlen;
+        }
+        if let Some(n) = r.queues.0.and_then(|n| u32::try_from(n).ok()) {
+            device.queues.0 = n;
+        }
+        if let Some(n) = r.queues.1.and_then(|n| u32::try_from(n).ok()) {
+            device.queues.1 = n;
+        }
+        device.group = r.group.unwrap_or(0);
+        device.flags = device.flags & !(r.change & !UP) | r.flags & r.change & !UP;
+        device.refresh_tree(kernel, now, drops, acts);
+        if r.change & r.flags & UP != 0
+            && let Err(e) = self.set_link_up(ifindex, true, now)
+        {
+            self.delete_link(ifindex, now);
+            return Err(ip::refused(&e));
+        }
+        Ok(ifindex)
+    }
+
+    fn check_mtu(&self, mtu: u32, min: u32, max: u32) -> Result<(), Failure> {
+        if mtu < min {
+            return Err(self.no(KernelError::EINVAL, "mtu less than device minimum"));
+        }
+        if max > 0 && mtu > max {
+            return Err(self.no(KernelError::EINVAL, "mtu greater than device maximum"));
+        }
+        Ok(())
+    }
+
+    /// `do_setlink`.
+    fn link_set(&mut self, ifindex: u32, r: &LinkRequest, now: Time) -> Done {
+        let master = self.master_of(r)?;
+        if r.name.as_deref().is_some_and(|n| n.len() > 15) {
+            return Err(self.no(ERANGE, "Attribute failed policy validation"));
+        }
+        if let Some(address) = r.address.as_deref().filter(|a| a.len() != 6) {
+            let text = format!("Invalid address length {} - must be 6 bytes", address.len());
+            return Err(says(1, text));
+        }
+        self.check_settings(r)?;
+        if let Some(kind) = r.kind.as_deref().filter(|k| !k.ends_with("_slave"))
+            && (kind != self.devices[ifindex].class.kind || !matches!(r.data, LinkData::None))
+            && !matches!(kind, "bridge" | "vlan" | "bond" | "vxlan" | "macvlan")
+        {
+            return Err(errno(KernelError::EOPNOTSUPP));
+        }
+        if let Some(space) = self.space_wanted(r)? {
+            let home = self.space;
+            self.move_link(ifindex, space, now).map_err(|e| ip::refused(&e))?;
+            if space != home {
+                return Ok(String::new());
+            }
+        }
+        let loopback = self.devices[ifindex].loopback;
+        if let Some(address) = &r.address {
+            let mac = mac_of(address)?;
+            if loopback {
+                return Err(errno(EADDRNOTAVAIL));
+            }
+            let device = &mut self.devices[ifindex];
+            device.mac = mac;
+            if device.class.kind == "bridge" {
+                device.data = LinkData::Words(vec!["address".to_owned()]);
+            }
+        }
+        if let Some(mtu) = r.mtu {
+            let mtu = u32::try_from(mtu).unwrap_or(u32::MAX);
+            let class = self.devices[ifindex].class;
+            self.check_mtu(mtu, class.min_mtu, class.max_mtu)?;
+            self.set_mtu(ifindex, mtu, now).map_err(|e| ip::refused(&e))?;
+        }
+        if let Some(group) = r.group {
+            self.devices[ifindex].group = group;
+        }
+        if let Some(name) = &r.name {
+            self.rename(ifindex, name)?;
+        }
+        if let Some(alias) = &r.alias {
+            self.devices[ifindex].alias.clone_from(alias);
+        }
+        if let Some(master) = master {
+            self.enslave(ifindex, master)?;
+        }
+        let flags = r.change & !UP;
+        if flags != 0 {
+            let device = &mut self.devices[ifindex];
+            device.flags = device.flags & !flags | r.flags & flags;
+        }
+        if r.change & UP != 0 {
+            quiet(self.set_link_up(ifindex, r.flags & UP != 0, now))?;
+        }
+        if let Some(carrier) = r.carrier {
+            if !matches!(self.devices[ifindex].class.kind, "dummy" | "bridge" | "macvlan") {
+                return Err(errno(KernelError::EOPNOTSUPP));
+            }
+            self.devices[ifindex].carrier = Some(carrier);
+        }
+        if let Some(qlen) = r.txqueuelen.and_then(|n| u32::try_from(n).ok()) {
+            self.set_tx_queue_len(ifindex, qlen, now).map_err(|e| ip::refused(&e))?;
+        }
+        Ok(String::new())
+    }
+
+    fn rename(&mut self, ifindex: u32, name: &str) -> Result<(), Failure> {
+        if self.ifindex(name).is_some_and(|other| other != ifindex) {
+            return Err(errno(KernelError::EEXIST));
+        }
+        if self.kernel == Kernel::V2_6_35 && self.devices[ifindex].up {
+            return Err(errno(EBUSY));
+        }
+        let device = &mut self.devices[ifindex];
+        let old = std::mem::replace(&mut device.name, name.to_owned());
+        for address in device.addresses.iter_mut() {
+            // devinet's inetdev_changename keeps what stands behind a colon.
+            if let Some(rest) =
+                address.label.strip_prefix(&old).filter(|r| r.is_empty() || r.starts_with(':'))
+            {
+                address.label = format!("{name}{rest}");
+            }
+        }
+        self.rebind_rules();
+        Ok(())
+    }
+
+    fn enslave(&mut self, ifindex: u32, master: Option<u32>) -> Result<(), Failure> {
+        let Some(to) = master else {
+            self.set_master(ifindex, None);
+            return Ok(());
+        };
+        if self.devices[ifindex].master == Some(to) {
+            return Ok(());
+        }
+        let bridge = match self.devices[to].class.kind {
+            "bridge" => true,
+            "bond" | "vrf" => false,
+            _ => return Err(errno(KernelError::EOPNOTSUPP)),
+        };
+        let device = &self.devices[ifindex];
+        if device.loopback || ifindex == to {
+            return Err(errno(KernelError::EINVAL));
+        }
+        if bridge && device.class.kind == "bridge" {
+            return Err(self.no(ELOOP, "Can not enslave a bridge to a bridge"));
+        }
+        self.set_master(ifindex, Some(to));
+        Ok(())
+    }
+
+    pub(super) fn alt_names(&mut self, dev: &str, add: bool, names: Vec<String>) -> Done {
+        let ifindex = self.dev(dev)?;
+        for name in names {
+            if add {
+                if self.ifindex(&name).is_some() {
+                    return Err(errno(KernelError::EEXIST));
+                }
+                self.devices[ifindex].altnames.push(name);
+            } else {
+                let device = &mut self.devices[ifindex];
+                let before = device.altnames.len();
+                device.altnames.retain(|n| *n != name);
+                if device.altnames.len() == before {
+                    return Err(errno(KernelError::EINVAL));
+                }
+            }
+        }
+        Ok(String::new())
+    }
+
+    /// A device as listings show it.
+    pub(crate) fn link_view(&self, ifindex: u32, now: Time) -> LinkView {
+        let d = &self.devices[ifindex];
+        let link = d.lower.map(|lower| match lower.space == self.space {
+            true => match self.devices.get(lower.ifindex) {
+                Some(l) => LinkRef::Here(l.name.clone(), l.up),
+                None => LinkRef::Away(lower.ifindex),
+            },
+            false => LinkRef::Away(lower.ifindex),
+        });
+        let away = d.lower.filter(|lower| lower.space != self.space);
+        let link_netns = away.and_then(|lower| {
+            let id = self.space_numbers.iter().find(|n| n.0 == lower.space)?.1;
+            Some(match self.space_name(lower.space) {
+                Some(name) => NetnsRef::Named(name.to_owned(), id),
+                None => NetnsRef::Number(id),
+            })
+        });
+        let master = d.master.and_then(|m| self.devices.get(m));
+        let qdisc = match self.dump_qdiscs(ifindex, now).first() {
+            Some(root) => root.kind,
+            None if d.up && self.kernel == Kernel::V2_6_35 => "noqueue",
+            None => "noop",
+        };
+        let lower_tso = self.lower_of(d).map(|l| l.class.tso_max_size);
+        LinkView {
+            ifindex,
+            name: d.name.clone(),
+            link,
+            flags: self.link_flags(d),
+            mtu: d.mtu,
+            qdisc: qdisc.to_owned(),
+            master: master.map(|m| m.name.clone()),
+            state: self.operstate(d),
+            group: d.group,
+            qlen: d.tx_queue_len,
+            loopback: d.loopback,
+            mac: d.mac,
+            link_netns,
+            alias: d.alias.clone(),
+            altnames: d.altnames.clone(),
+            details: Details {
+                promiscuity: u32::from(d.flags & PROMISC != 0),
+                allmulti: u32::from(d.flags & ALLMULTI != 0),
+                min_mtu: d.class.min_mtu,
+                max_mtu: d.class.max_mtu,
+                kind: if d.loopback { String::new() } else { d.class.kind.to_owned() },
+                data: d.data.clone(),
+                slave_kind: master.map_or_else(String::new, |m| m.class.kind.to_owned()),
+                addr_gen_mode: "none".to_owned(),
+                queues: d.queues,
+                tso_max_size: match d.class.kind {
+                    "vlan" | "macvlan" => lower_tso.unwrap_or(d.class.tso_max_size),
+                    _ => d.class.tso_max_size,
+                },
+            },
+            rx: (d.counters.rx_bytes, d.counters.rx_packets, d.counters.rx_dropped),
+            tx: (d.counters.tx_bytes, d.counters.tx_packets, d.counters.tx_dropped),
+            addresses: self.address_views(ifindex),
+        }
+    }
+}
+
+/// An address a device may have.
+fn mac_of(bytes: &[u8]) -> Result<[u8; 6], Failure> {
+    let Ok(mac) = <[u8; 6]>::try_from(bytes) else { return Err(errno(KernelError::EINVAL)) };
+    if mac == [0; 6] || mac == MAC_BROADCAST || mac[0] & 1 == 1 {
+        return Err(errno(EADDRNOTAVAIL));
+    }
+    Ok(mac)
+}

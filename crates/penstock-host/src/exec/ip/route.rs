@@ -1,0 +1,488 @@
+//! `ip route`.
+//!
+//! Follows: linux v6.12 `net/ipv4/fib_frontend.c`, `fib_semantics.c` `fib_create_info`, `fib_check_nh_v4_gw`, `fib_nh_match`,
+//! `fib_trie.c` `fib_table_insert`, `fib_table_delete`, `route.c` `inet_rtm_getroute`, `ip_route_output_key_hash_rcu`.
+
+use super::{Done, errno, says};
+use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Route, RouteKind};
+use crate::six::{Route6, network};
+use crate::{Host, Prefix};
+use penstock_lang::ip::{
+    self, Failure, Family, Form, Net, NextHopView, RouteFilter, RouteQuestion, RouteSpec, RouteVerb,
+    RouteView,
+};
+use penstock_model::{Kernel, KernelError};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// ENETUNREACH, EHOSTUNREACH, EACCES.
+const ENETUNREACH: i32 = 101;
+const EHOSTUNREACH: i32 = 113;
+const EACCES: i32 = 13;
+
+fn four(addr: IpAddr) -> Ipv4Addr {
+    match addr {
+        IpAddr::V4(addr) => addr,
+        IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+    }
+}
+
+impl Host {
+    pub(super) fn route_change(&mut self, verb: RouteVerb, spec: &RouteSpec) -> Done {
+        if spec.family == Family::Inet6 {
+            return self.route6_change(verb, spec);
+        }
+        let dev = spec.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+        let dst =
+            spec.dst.map_or(Prefix::new(Ipv4Addr::UNSPECIFIED, 0), |n| Prefix::new(four(n.addr), n.len));
+        if dst.network() != dst {
+            return Err(self.no(KernelError::EINVAL, "Invalid prefix for given prefix length"));
+        }
+        let kind = match spec.kind {
+            None => RouteKind::Unicast,
+            Some(number) => match RouteKind::of(number) {
+                Some(kind) => kind,
+                None => return Err(self.no(KernelError::EINVAL, "Invalid route type")),
+            },
+        };
+        let own = matches!(kind, RouteKind::Local | RouteKind::Broadcast);
+        let table = spec.table.filter(|t| *t != 0).unwrap_or(if own { LOCAL } else { MAIN });
+        let via = spec.via.map(four);
+        if verb == RouteVerb::Del {
+            let gone = self.fib.remove_first(|r| {
+                r.table == table
+                    && r.dst == dst
+                    && r.tos == spec.tos
+                    && spec.kind.is_none_or(|_| r.kind == kind)
+                    && spec.scope.is_none_or(|s| r.scope == s)
+                    && spec.src.is_none_or(|s| r.src.map(IpAddr::V4) == Some(s))
+                    && spec.protocol.is_none_or(|p| r.proto == p)
+                    && spec.metric.is_none_or(|m| r.metric == m)
+                    && via.is_none_or(|v| r.via == Some(v) || r.nexthops.iter().any(|h| h.via == Some(v)))
+                    && dev.is_none_or(|d| r.uses(d))
+            });
+            return match gone {
+                Some(_) => Ok(String::new()),
+                None => Err(errno(KernelError::ESRCH)),
+            };
+        }
+        let mut route = Route {
+            table,
+            tos: spec.tos,
+            kind,
+            via,
+            src: spec.src.map(four),
+            metric: spec.metric.unwrap_or(0),
+            proto: spec.protocol.unwrap_or(BOOT),
+            onlink: spec.onlink,
+            metrics: spec.metrics.clone(),
+            ..Route::new(dst)
+        };
+        route.scope = spec.scope.unwrap_or(match kind {
+            RouteKind::Local => 254,
+            RouteKind::Broadcast => 253,
+            RouteKind::Unicast if via.is_none() && spec.nexthops.is_empty() => 253,
+            _ => 0,
+        });
+        self.check_route(&mut route, dev, spec)?;
+        let same = |r: &Route| {
+            r.table == route.table && r.dst == dst && r.tos == route.tos && r.metric == route.metric
+        };
+        let there = self.fib.routes().iter().any(same);
+        let twin = self.fib.routes().contains(&route);
+        match (verb, there) {
+            (RouteVerb::Add, true) => return Err(errno(KernelError::EEXIST)),
+            (RouteVerb::Change, false) => return Err(errno(KernelError::ENOENT)),
+            (RouteVerb::Change | RouteVerb::Replace, true) => {
+                let wanted = (route.table, route.tos, route.metric);
+                self.fib.replace(|r| r.dst == dst && (r.table, r.tos, r.metric) == wanted, route);
+                return Ok(String::new());
+            }
+            (RouteVerb::Append | RouteVerb::Prepend, true) if twin => {
+                return Err(errno(KernelError::EEXIST));
+            }
+            (RouteVerb::Prepend, _) => self.fib.insert_first(route),
+            _ => self.fib.insert(route),
+        }
+        Ok(String::new())
+    }
+
+    /// `fib_create_info`: fills in the way, or says what is wrong with it.
+    fn check_route(&self, route: &mut Route, dev: Option<u32>, spec: &RouteSpec) -> Result<(), Failure> {
+        let refusing = !matches!(route.kind, RouteKind::Unicast | RouteKind::Local | RouteKind::Broadcast);
+        if refusing {
+            if route.via.is_some() || dev.is_some() || !spec.nexthops.is_empty() {
+                let why = "Gateway, device and multipath can not be specified for this route type";
+                return Err(self.no(KernelError::EINVAL, why));
+            }
+        } else if spec.nexthops.is_empty() {
+            route.dev = match (dev, route.scope) {
+                // What is this machine's own needs no way.
+                (Some(dev), 254) if route.via.is_none() => dev,
+                _ => self.check_way(route.via, dev, route.onlink, route.scope)?,
+            };
+        } else {
+            for hop in &spec.nexthops {
+                let dev = hop.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+                let via = hop.via.map(four);
+                let dev = self.check_way(via, dev, hop.onlink, route.scope)?;
+                route.nexthops.push(NextHop { via, dev, weight: hop.weight, onlink: hop.onlink });
+            }
+            if let [only] = route.nexthops.as_slice() {
+                (route.via, route.dev, route.onlink) = (only.via, only.dev, only.onlink);
+                route.nexthops.clear();
+            }
+        }
+        // A local route may name the address it is for.
+        let own =
+            |src: Ipv4Addr| self.is_local(src) || route.kind == RouteKind::Local && src == route.dst.addr;
+        if route.src.is_some_and(|src| !own(src)) {
+            return Err(self.no(KernelError::EINVAL, "Invalid prefsrc address"));
+        }
+        Ok(())
+    }
+
+    /// `fib_check_nh`: the next hop must be a neighbour. Answers its device.
+    fn check_way(
+        &self,
+        via: Option<Ipv4Addr>,
+        dev: Option<u32>,
+        onlink: bool,
+        scope: u8,
+    ) -> Result<u32, Failure> {
+        let down = |d: u32| !self.devices[d].up;
+        let old = self.kernel == Kernel::V2_6_35;
+        let Some(via) = via else {
+            return match dev {
+                None => Err(errno(KernelError::ENODEV)),
+                Some(d) if down(d) => Err(self.no(crate::link::ENETDOWN, "Device for nexthop is not up")),
+                Some(d) => Ok(d),
+            };
+        };
+        if scope >= 253 {
+            return Err(self.no(KernelError::EINVAL, "Nexthop has invalid scope"));
+        }
+        if onlink {
+            return match dev {
+                None => Err(self.no(KernelError::ENODEV, "Nexthop device required for onlink")),
+                Some(d) if down(d) => Err(self.no(crate::link::ENETDOWN, "Nexthop device is not up")),
+                Some(d) => Ok(d),
+            };
+        }
+        if dev.is_some_and(down) {
+            return Err(if old {
+                errno(crate::link::ENETDOWN)
+            } else {
+                self.no(ENETUNREACH, "Nexthop has invalid gateway")
+            });
+        }
+        // Of the routes to a gateway only those straight to the link count.
+        let key = Key { oif: dev.unwrap_or(0), ..Key::to(via) };
+        let found = self.fib.search_route(&key).ok().flatten();
+        let found = found.filter(|r| r.via.is_none() && r.nexthops.is_empty());
+        match found.map(|r| (r.kind, r.dev)) {
+            Some((RouteKind::Unicast | RouteKind::Local, oif)) => {
+                // An own address is reached over the device it stands on.
+                let behind = dev.is_none_or(|d| d == oif);
+                if behind { Ok(oif) } else { Err(self.no(ENETUNREACH, "Nexthop has invalid gateway")) }
+            }
+            Some(_) => Err(self.no(KernelError::EINVAL, "Nexthop has invalid gateway")),
+            None if old => Err(errno(KernelError::ESRCH)),
+            None => Err(self.no(ENETUNREACH, "Nexthop has invalid gateway")),
+        }
+    }
+
+    fn route6_change(&mut self, verb: RouteVerb, spec: &RouteSpec) -> Done {
+        let dev = spec.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+        let Some(Net { addr: IpAddr::V6(addr), len }) = spec.dst else {
+            return Err(errno(KernelError::EINVAL));
+        };
+        let dst = network(addr, len);
+        if dst.addr != IpAddr::V6(addr) {
+            return Err(self.no(KernelError::EINVAL, "Invalid prefix for given prefix length"));
+        }
+        let via = spec.via.and_then(|v| match v {
+            IpAddr::V6(v) => Some(v),
+            IpAddr::V4(_) => None,
+        });
+        let table = spec.table.filter(|t| *t != 0).unwrap_or(MAIN);
+        let kind = spec.kind.unwrap_or(1);
+        if verb == RouteVerb::Del {
+            let at = self.six.routes.iter().position(|r| {
+                r.table == table
+                    && r.dst == dst
+                    && via.is_none_or(|v| r.via == Some(v))
+                    && dev.is_none_or(|d| r.dev == d)
+                    && spec.metric.is_none_or(|m| r.metric == m)
+            });
+            return match at {
+                Some(at) => {
+                    self.six.routes.remove(at);
+                    Ok(String::new())
+                }
+                None => Err(errno(KernelError::ESRCH)),
+            };
+        }
+        let refusing = matches!(kind, 6..=9);
+        let dev = match (dev, via) {
+            (Some(dev), _) => dev,
+            (None, _) if refusing => 1,
+            (None, Some(via)) => match self.six.find(via).filter(|r| r.via.is_none() && r.table == MAIN) {
+                Some(r) => r.dev,
+                None => return Err(errno(EHOSTUNREACH)),
+            },
+            (None, None) => return Err(errno(KernelError::ENODEV)),
+        };
+        if !refusing && !self.devices[dev].up {
+            return Err(self.no(crate::link::ENETDOWN, "Nexthop device is not up"));
+        }
+        let metric = spec.metric.filter(|m| *m > 0).unwrap_or(1024);
+        let src = spec.src.and_then(|s| match s {
+            IpAddr::V6(s) => Some(s),
+            IpAddr::V4(_) => None,
+        });
+        let proto = spec.protocol.unwrap_or(BOOT);
+        let route = Route6 { table, dst, kind, via, dev, src, metric, proto };
+        let same = |r: &Route6| r.table == table && r.dst == dst && r.metric == metric;
+        let there = self.six.routes.iter().any(same);
+        match (verb, there) {
+            (RouteVerb::Add, true) => return Err(errno(KernelError::EEXIST)),
+            (RouteVerb::Change, false) => return Err(errno(KernelError::ENOENT)),
+            (RouteVerb::Change | RouteVerb::Replace, true) => {
+                self.six.routes.retain(|r| !same(r));
+            }
+            _ => {}
+        }
+        if self.six.insert(route) { Ok(String::new()) } else { Err(errno(KernelError::EEXIST)) }
+    }
+
+    fn dev_name(&self, ifindex: u32) -> Option<String> {
+        self.device(ifindex).map(|d| d.name.clone())
+    }
+    fn way_flags(&self, dev: u32, onlink: bool) -> Vec<&'static str> {
+        let mut flags = Vec::new();
+        if onlink {
+            flags.push("onlink");
+        }
+        if self.kernel == Kernel::V6_12 && self.device(dev).is_some_and(|d| d.up && !self.carrier(d)) {
+            flags.push("linkdown");
+        }
+        flags
+    }
+    fn route_view(&self, r: &Route) -> RouteView {
+        RouteView {
+            kind: r.kind.number(),
+            dst: Net { addr: IpAddr::V4(r.dst.addr), len: r.dst.len },
+            from: None,
+            tos: r.tos,
+            via: r.via.map(IpAddr::V4),
+            dev: self.dev_name(r.dev),
+            table: r.table,
+            protocol: r.proto,
+            scope: r.scope,
+            src: r.src.map(IpAddr::V4),
+            metric: (r.metric != 0).then_some(r.metric),
+            flags: self.way_flags(r.dev, r.onlink),
+            metrics: r.metrics.clone(),
+            nexthops: r
+                .nexthops
+                .iter()
+                .map(|h| NextHopView {
+                    via: h.via.map(IpAddr::V4),
+                    dev: self.dev_name(h.dev),
+                    weight: h.weight,
+                    flags: self.way_flags(h.dev, h.onlink),
+                })
+                .collect(),
+            pref: false,
+            answer: None,
+        }
+    }
+    fn route6_view(&self, r: &Route6) -> RouteView {
+        RouteView {
+            kind: r.kind,
+            dst: r.dst,
+            from: None,
+            tos: 0,
+            via: r.via.map(IpAddr::V6),
+            dev: self.dev_name(r.dev),
+            table: r.table,
+            protocol: r.proto,
+            scope: 0,
+            src: r.src.map(IpAddr::V6),
+            metric: Some(r.metric),
+            flags: Vec::new(),
+            metrics: Vec::new(),
+            nexthops: Vec::new(),
+            pref: true,
+            answer: None,
+        }
+    }
+
+    /// `filter_nlmsg`.
+    fn route_wanted(&self, r: &Route, f: &RouteFilter, dev: Option<u32>) -> bool {
+        let dst = Net { addr: IpAddr::V4(r.dst.addr), len: r.dst.len };
+        (f.table == 0 || f.table == r.table)
+            && dev.is_none_or(|d| r.dev == d)
+            && f.tos.is_none_or(|t| t == r.tos)
+            && f.protocol.is_none_or(|p| p == r.proto)
+            && f.scope.is_none_or(|s| s == r.scope)
+            && f.kind.is_none_or(|k| k == r.kind.number())
+            && f.metric.is_none_or(|m| m == r.metric)
+            && f.via.is_none_or(|v| r.via.is_some_and(|via| v.contains(IpAddr::V4(via))))
+            && f.src.is_none_or(|s| r.src.is_some_and(|src| s.contains(IpAddr::V4(src))))
+            && f.root.is_none_or(|root| root.len <= dst.len && root.contains(dst.addr))
+            && f.covers.is_none_or(|c| dst.len <= c.len && dst.contains(c.addr))
+    }
+    fn route6_wanted(&self, r: &Route6, f: &RouteFilter, dev: Option<u32>) -> bool {
+        (f.table == 0 || f.table == r.table)
+            && dev.is_none_or(|d| r.dev == d)
+            && f.protocol.is_none_or(|p| p == r.proto)
+            && f.metric.is_none_or(|m| m == r.metric)
+            && f.kind.is_none_or(|k| k == r.kind)
+            && f.root.is_none_or(|root| root.len <= r.dst.len && root.contains(r.dst.addr))
+            && f.covers.is_none_or(|c| r.dst.len <= c.len && r.dst.contains(c.addr))
+    }
+
+    pub(super) fn route_show(&mut self, f: &RouteFilter, form: Form) -> Done {
+        let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+        if f.cache {
+            return Ok(String::new());
+        }
+        let (mut four, mut six) = (f.family != Family::Inet6, f.family == Family::Inet6);
+        if f.family == Family::Any && f.table == 0 {
+            (four, six) = (true, true);
+        }
+        if four && f.table != 0 && !self.fib.has_table(f.table) && self.kernel == Kernel::V6_12 {
+            let mut failure = self.no(KernelError::ENOENT, "ipv4: FIB table does not exist");
+            failure.stderr.push_str("Dump terminated\n");
+            return Err(failure);
+        }
+        let mut views = Vec::new();
+        if four {
+            let mut wanted: Vec<&Route> =
+                self.fib.routes().iter().filter(|r| self.route_wanted(r, f, dev)).collect();
+            // Today's trie is walked by address, longest prefix first; 2.6.35's hash by length.
+            if self.kernel == Kernel::V6_12 {
+                wanted.sort_by_key(|r| {
+                    (r.table & 255, r.table, r.dst.addr, 32 - r.dst.len, u8::MAX - r.tos, r.metric)
+                });
+            }
+            views.extend(wanted.into_iter().map(|r| self.route_view(r)));
+        }
+        if six {
+            let mut wanted: Vec<&Route6> =
+                self.six.routes.iter().filter(|r| self.route6_wanted(r, f, dev)).collect();
+            wanted.sort_by_key(|r| r.table);
+            views.extend(wanted.into_iter().map(|r| self.route6_view(r)));
+        }
+        Ok(ip::routes(&views, f, form, self.kernel))
+    }
+
+    pub(super) fn route_flush(&mut self, f: &RouteFilter) -> Done {
+        let dev = f.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+        if f.cache {
+            self.fib.invalidate();
+            return Ok(String::new());
+        }
+        if f.family != Family::Inet6 {
+            let gone: Vec<Route> =
+                self.fib.routes().iter().filter(|r| self.route_wanted(r, f, dev)).cloned().collect();
+            self.fib.remove(|r| gone.contains(r));
+        }
+        if f.family == Family::Inet6 {
+            let gone: Vec<Route6> =
+                self.six.routes.iter().filter(|r| self.route6_wanted(r, f, dev)).cloned().collect();
+            self.six.routes.retain(|r| !gone.contains(r));
+        }
+        Ok(String::new())
+    }
+
+    pub(super) fn route_get(&mut self, q: &RouteQuestion, form: Form) -> Done {
+        let oif = q.oif.as_deref().map(|d| self.dev(d)).transpose()?;
+        let iif = q.iif.as_deref().map(|d| self.dev(d)).transpose()?;
+        let filter = RouteFilter::default();
+        let dst = match q.dst {
+            IpAddr::V4(dst) => dst,
+            IpAddr::V6(dst) => {
+                let Some(r) = self.six.find(dst) else { return Err(errno(ENETUNREACH)) };
+                let mut view = self.route6_view(r);
+                view.dst = Net { addr: q.dst, len: 128 };
+                view.from = Some(q.from.unwrap_or(IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED)));
+                let device = &self.devices[r.dev];
+                view.src = r.src.or_else(|| device.addresses6.first().map(|a| a.addr)).map(IpAddr::V6);
+                if r.table == LOCAL {
+                    view.dev = Some("lo".to_owned());
+                }
+                return Ok(ip::routes(&[view], &filter, form, self.kernel));
+            }
+        };
+        let from = q.from.map(four);
+        if iif.is_none() && from.is_some_and(|from| !self.is_local(from)) {
+            return Err(errno(KernelError::EINVAL));
+        }
+        let key = Key {
+            dst,
+            src: from.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            tos: q.tos & 0x1c,
+            mark: q.mark,
+            iif: iif.unwrap_or(1),
+            oif: oif.unwrap_or(0),
+        };
+        let mut hop = self.fib.search_key(&key);
+        if hop.kind.is_none()
+            && let Some(oif) = oif
+        {
+            // Over a device that is named, everybody is a neighbour.
+            hop.kind = Some(RouteKind::Unicast);
+            (hop.oif, hop.next) = (oif, dst);
+        }
+        let code = match hop.kind {
+            None | Some(RouteKind::Throw) => ENETUNREACH,
+            Some(RouteKind::Unreachable) => EHOSTUNREACH,
+            Some(RouteKind::Prohibit) => EACCES,
+            Some(RouteKind::Blackhole) => KernelError::EINVAL,
+            _ => 0,
+        };
+        if code != 0 {
+            return Err(errno(code));
+        }
+        if q.fib_match {
+            let found = self.fib.search_route(&key).ok().flatten().map(|r| self.route_view(r));
+            return Ok(ip::routes(&found.into_iter().collect::<Vec<_>>(), &filter, form, self.kernel));
+        }
+        let local = hop.kind == Some(RouteKind::Local);
+        let old = self.kernel == Kernel::V2_6_35;
+        let cache = match hop.kind {
+            Some(RouteKind::Local) => vec!["local"],
+            Some(RouteKind::Broadcast) if old => vec!["local"],
+            Some(RouteKind::Broadcast) => vec!["local", "brd"],
+            _ => Vec::new(),
+        };
+        let source = match from {
+            Some(_) => None,
+            None => Some(IpAddr::V4(self.source_for(&hop, dst))),
+        };
+        let view = RouteView {
+            kind: hop.kind.map_or(1, RouteKind::number),
+            dst: Net { addr: IpAddr::V4(dst), len: 32 },
+            from: from.map(IpAddr::V4),
+            tos: q.tos,
+            via: (hop.next != dst).then_some(IpAddr::V4(hop.next)),
+            dev: self.dev_name(if local { 1 } else { hop.oif }),
+            table: if old || hop.table == LOCAL { 0 } else { hop.table },
+            protocol: 0,
+            scope: 0,
+            src: source,
+            metric: None,
+            flags: Vec::new(),
+            metrics: self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone()),
+            nexthops: Vec::new(),
+            pref: false,
+            answer: Some((q.mark, cache)),
+        };
+        if iif.is_some() && !self.sysctl.ip_forward && !local {
+            return Err(says(2, "RTNETLINK answers: No route to host"));
+        }
+        Ok(ip::routes(&[view], &filter, form, self.kernel))
+    }
+}

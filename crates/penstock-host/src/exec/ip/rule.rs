@@ -1,0 +1,107 @@
+//! `ip rule`.
+//!
+//! Follows: linux v6.12 `net/core/fib_rules.c` `fib_nl_newrule`, `fib_nl_delrule`, `fib_default_rule_pref`, `rule_exists`.
+
+use super::{Done, errno};
+use crate::Host;
+use crate::route::{LOCAL, MAIN, Rule};
+use penstock_lang::ip::{self, Family, Form, RuleSpec, RuleVerb, RuleView};
+use penstock_model::KernelError;
+
+impl Host {
+    pub(super) fn ip_rule(&mut self, verb: RuleVerb, mut spec: RuleSpec, form: Form) -> Done {
+        if spec.family == Family::Inet6 {
+            return self.rule6(verb, form);
+        }
+        match verb {
+            RuleVerb::Show => {
+                let views: Vec<RuleView> = self
+                    .fib
+                    .rules()
+                    .iter()
+                    .filter(|r| named(&spec, r))
+                    .map(|r| RuleView { pref: r.pref, spec: r.spec.clone() })
+                    .collect();
+                Ok(ip::rules(&views, form, self.kernel))
+            }
+            RuleVerb::Flush => {
+                self.fib.change_rules(|rules| rules.retain(|r| r.pref == 0 || !named(&spec, r)));
+                Ok(String::new())
+            }
+            RuleVerb::Del => {
+                let found = self.fib.rules().iter().position(|r| named(&spec, r));
+                let Some(at) = found else { return Err(errno(KernelError::ENOENT)) };
+                self.fib.change_rules(|rules| {
+                    rules.remove(at);
+                });
+                Ok(String::new())
+            }
+            RuleVerb::Add => {
+                if spec.table.is_none() && spec.action.is_none_or(|a| a == 1) {
+                    spec.table = Some(MAIN);
+                }
+                if spec.action == Some(1) {
+                    spec.action = None;
+                }
+                // Before the first rule behind that of table local.
+                let auto = self.fib.rules().get(1).map_or(0, |r| r.pref.saturating_sub(1));
+                let pref = spec.pref.take().unwrap_or(auto);
+                let new = Rule { pref, spec, iif: 0, oif: 0 };
+                if self.fib.rules().iter().any(|r| r.pref == pref && r.spec == new.spec) {
+                    return Err(errno(KernelError::EEXIST));
+                }
+                self.fib.change_rules(|rules| rules.push(new));
+                self.rebind_rules();
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// IPv6's rules are those the kernel makes.
+    fn rule6(&self, verb: RuleVerb, form: Form) -> Done {
+        if verb != RuleVerb::Show {
+            return Err(errno(KernelError::EOPNOTSUPP));
+        }
+        let rule = |pref, table| RuleView {
+            pref,
+            spec: RuleSpec { table: Some(table), protocol: Some(2), ..RuleSpec::default() },
+        };
+        Ok(ip::rules(&[rule(0, LOCAL), rule(32_766, MAIN)], form, self.kernel))
+    }
+
+    /// Devices have come, gone or changed their names.
+    pub(crate) fn rebind_rules(&mut self) {
+        let devices = &self.devices;
+        let of = |name: &Option<String>| match name {
+            None => 0,
+            Some(name) => devices.iter().find(|d| d.is_called(name)).map_or(u32::MAX, |d| d.ifindex),
+        };
+        self.fib.change_rules(|rules| {
+            for rule in rules {
+                (rule.iif, rule.oif) = (of(&rule.spec.iif), of(&rule.spec.oif));
+            }
+        });
+    }
+}
+
+/// Whether a rule has all that a command names.
+fn named(spec: &RuleSpec, rule: &Rule) -> bool {
+    let r = &rule.spec;
+    (!spec.not || r.not)
+        && spec.pref.is_none_or(|p| p == rule.pref)
+        && spec.from.is_none_or(|n| r.from == Some(n) || n.len == 0 && r.from.is_none())
+        && spec.to.is_none_or(|n| r.to == Some(n) || n.len == 0 && r.to.is_none())
+        && spec.tos.is_none_or(|t| r.tos == Some(t))
+        && spec.fwmark.is_none_or(|(mark, mask)| {
+            r.fwmark.is_some_and(|(m, k)| m == mark && mask.is_none_or(|mask| k.unwrap_or(u32::MAX) == mask))
+        })
+        && spec.table.is_none_or(|t| r.table == Some(t))
+        && spec.iif.as_ref().is_none_or(|d| r.iif.as_ref() == Some(d))
+        && spec.oif.as_ref().is_none_or(|d| r.oif.as_ref() == Some(d))
+        && spec.uids.is_none_or(|u| r.uids == Some(u))
+        && spec.ipproto.is_none_or(|p| r.ipproto == Some(p))
+        && spec.sport.is_none_or(|p| r.sport == Some(p))
+        && spec.dport.is_none_or(|p| r.dport == Some(p))
+        && spec.protocol.is_none_or(|p| r.protocol == Some(p))
+        && spec.action.is_none_or(|a| r.action == Some(a) || a == 1 && r.action.is_none())
+}

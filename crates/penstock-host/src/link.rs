@@ -1,0 +1,266 @@
+//! Kinds of devices: what they begin with, how they hang together, when they have a carrier.
+//!
+//! Follows: linux v6.12 `drivers/net/{veth,dummy,ifb,loopback}.c`, `net/8021q/vlan.c` `vlan_device_event`,
+//! `vlan_dev.c` `vlan_dev_open`, `net/bridge/br_if.c`, `br_stp_if.c`, `net/core/link_watch.c` `default_operstate`,
+//! `net/core/dev.c` `dev_get_flags`, `unregister_netdevice_many`.
+//! Differs: no packet crosses a veth, VLAN, bridge, macvlan, bond or vxlan by itself; a carrier follows at once.
+
+use crate::device::{BROADCAST, LOOPBACK, Lower, MASTER, MULTICAST, NOARP, NetDevice};
+use crate::{Effect, Host};
+use penstock_lang::ip::LinkData;
+use penstock_model::{KernelError, Time};
+use penstock_sched::Cx;
+
+/// What devices of a kind have in common.
+#[derive(Debug)]
+pub struct Class {
+    /// `type` of `ip link add`; `loopback` and the empty one are not made by commands.
+    pub kind: &'static str,
+    /// MTU, bytes.
+    pub mtu: u32,
+    /// Least MTU.
+    pub min_mtu: u32,
+    /// Largest MTU; 0 is none.
+    pub max_mtu: u32,
+    /// txqueuelen, packets.
+    pub tx_queue_len: u32,
+    /// `IFF_NO_QUEUE`: `noqueue` is the default qdisc.
+    pub no_queue: bool,
+    /// `IFF_*`.
+    pub flags: u32,
+    /// `tso_max_size`.
+    pub tso_max_size: u32,
+    /// Whether the state is told: UP rather than UNKNOWN.
+    pub carrier_known: bool,
+}
+
+const fn class(kind: &'static str, no_queue: bool, flags: u32) -> Class {
+    Class {
+        kind,
+        mtu: 1500,
+        min_mtu: 68,
+        max_mtu: 65_535,
+        tx_queue_len: 1000,
+        no_queue,
+        flags,
+        tso_max_size: 524_280,
+        carrier_known: false,
+    }
+}
+
+/// All kinds. The first is a card.
+pub static CLASSES: &[Class] = &[
+    Class { carrier_known: true, tso_max_size: 65_536, ..class("", false, BROADCAST | MULTICAST) },
+    Class { min_mtu: 0, max_mtu: 0, ..class("loopback", true, LOOPBACK) },
+    class("bond", true, BROADCAST | MULTICAST | MASTER),
+    class("bridge", true, BROADCAST | MULTICAST),
+    Class { min_mtu: 0, max_mtu: 0, tso_max_size: 65_536, ..class("dummy", true, BROADCAST | NOARP) },
+    Class {
+        min_mtu: 0,
+        max_mtu: 0,
+        tx_queue_len: 32,
+        tso_max_size: 65_536,
+        ..class("ifb", false, BROADCAST | NOARP)
+    },
+    Class {
+        max_mtu: 0,
+        tso_max_size: 65_536,
+        carrier_known: true,
+        ..class("macvlan", true, BROADCAST | MULTICAST)
+    },
+    Class { carrier_known: true, ..class("veth", true, BROADCAST | MULTICAST) },
+    Class { min_mtu: 0, carrier_known: true, ..class("vlan", true, BROADCAST | MULTICAST) },
+    Class {
+        mtu: 65_575,
+        min_mtu: 1280,
+        max_mtu: 65_575,
+        tso_max_size: 65_536,
+        ..class("vrf", true, NOARP | MASTER)
+    },
+    class("vxlan", true, BROADCAST | MULTICAST),
+];
+
+/// ENETDOWN.
+pub(crate) const ENETDOWN: i32 = 100;
+/// EADDRNOTAVAIL.
+pub(crate) const EADDRNOTAVAIL: i32 = 99;
+
+impl Host {
+    /// The device behind a device, wherever it is.
+    pub(crate) fn lower_of(&self, device: &NetDevice) -> Option<&NetDevice> {
+        let lower = device.lower?;
+        self.space_ref(lower.space)?.devices.get(lower.ifindex)
+    }
+    /// `netif_carrier_ok` of a device that is up.
+    pub(crate) fn carrier(&self, device: &NetDevice) -> bool {
+        if let Some(carrier) = device.carrier {
+            return carrier;
+        }
+        match device.class.kind {
+            "veth" => device.up && self.lower_of(device).is_some_and(|peer| peer.up),
+            "vlan" | "macvlan" => self.lower_of(device).is_some_and(|lower| lower.up && self.carrier(lower)),
+            "bridge" => {
+                let mut ports = self.devices.iter().filter(|d| d.master == Some(device.ifindex)).peekable();
+                if ports.peek().is_none() {
+                    return !device.had_ports;
+                }
+                ports.any(|p| p.up && self.carrier(p))
+            }
+            _ => true,
+        }
+    }
+    /// `operstate`: what `ip` shows behind `state`.
+    pub fn operstate(&self, device: &NetDevice) -> &'static str {
+        if !device.up {
+            return "DOWN";
+        }
+        if !self.carrier(device) {
+            return if device.lower.is_some() && device.carrier.is_none() {
+                "LOWERLAYERDOWN"
+            } else {
+                "DOWN"
+            };
+        }
+        let known = device.class.carrier_known
+            || device.carrier.is_some()
+            || device.class.kind == "bridge" && device.had_ports;
+        if known { "UP" } else { "UNKNOWN" }
+    }
+    /// `dev_get_flags`: `IFF_*` with UP 1, RUNNING 0x40 and LOWER_UP 0x10000.
+    pub fn link_flags(&self, device: &NetDevice) -> u32 {
+        let mut flags = device.flags;
+        if device.up {
+            flags |= 1;
+            if self.carrier(device) {
+                flags |= 0x1_0040;
+            }
+        }
+        flags
+    }
+
+    /// Puts a new device in, with the MAC and the dice that follow from its name.
+    pub(crate) fn new_device(&mut self, name: &str, kind: &str, index: Option<u32>) -> u32 {
+        let class = crate::device::class(kind).unwrap_or(&CLASSES[0]);
+        let label = match self.space {
+            0 => self.name.clone(),
+            space => format!("{}/{space}", self.name),
+        };
+        let mut device = NetDevice::new(&label, name, class, self.kernel, self.seed);
+        device.tree.set_default(self.default_qdisc);
+        device.tree.share_blocks(&self.blocks);
+        let ifindex = self.devices.insert(device, index);
+        let kernel = self.kernel;
+        let Host { devices, drops, acts, .. } = self;
+        devices[ifindex].refresh_tree(kernel, Time::ZERO, drops, acts);
+        self.rebind_rules();
+        ifindex
+    }
+
+    /// Brings a device up or down, and what hangs on it.
+    ///
+    /// # Errors
+    /// ENETDOWN for a VLAN whose lower device is down.
+    pub(crate) fn set_link_up(&mut self, ifindex: u32, up: bool, now: Time) -> Result<(), KernelError> {
+        let Some(device) = self.devices.get(ifindex) else {
+            return Err(KernelError::errno(KernelError::ENODEV));
+        };
+        if device.up == up {
+            return Ok(());
+        }
+        if up && device.class.kind == "vlan" && self.lower_of(device).is_none_or(|lower| !lower.up) {
+            return Err(KernelError::errno(ENETDOWN));
+        }
+        self.set_up(ifindex, up, now);
+        // VLANs go up and down with the device they are on.
+        let here = Lower { space: self.space, ifindex };
+        let above: Vec<u32> = self
+            .devices
+            .iter()
+            .filter(|d| d.lower == Some(here) && d.class.kind == "vlan" && d.up != up)
+            .map(|d| d.ifindex)
+            .collect();
+        for vlan in above {
+            self.set_link_up(vlan, up, now)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a device out with all that hangs on it: its veth peer, the VLANs and macvlans over it, its place in a bridge,
+    /// its addresses, routes, neighbours, qdiscs, filters.
+    pub(crate) fn delete_link(&mut self, ifindex: u32, now: Time) {
+        let Some(device) = self.devices.get(ifindex) else { return };
+        let (peer, kind) = (device.lower, device.class.kind);
+        self.detach(ifindex, now);
+        let here = Lower { space: self.space, ifindex };
+        if let (Some(peer), "veth") = (peer, kind) {
+            if peer.space == self.space {
+                self.detach(peer.ifindex, now);
+            } else {
+                self.in_space(peer.space, |other| other.detach(peer.ifindex, now));
+            }
+        }
+        for space in self.space_ids() {
+            self.in_space(space, |host| {
+                let above: Vec<u32> =
+                    host.devices.iter().filter(|d| d.lower == Some(here)).map(|d| d.ifindex).collect();
+                for gone in above {
+                    host.delete_link(gone, now);
+                }
+            });
+        }
+    }
+
+    /// Takes one device out; answers it, down and without its qdiscs' packets.
+    pub(crate) fn detach(&mut self, ifindex: u32, now: Time) -> Option<NetDevice> {
+        self.devices.get(ifindex)?;
+        self.set_up(ifindex, false, now);
+        self.release(ifindex, now);
+        self.set_master(ifindex, None);
+        self.remove_routes_of(ifindex);
+        self.fib.remove(|r| r.uses(ifindex));
+        self.six.forget_device(ifindex);
+        self.neigh_flush(ifindex);
+        let device = self.devices.remove(ifindex);
+        for port in self.devices.iter_mut().filter(|d| d.master == Some(ifindex)) {
+            port.master = None;
+        }
+        self.rebind_rules();
+        device
+    }
+    /// Empties a device's tree, filters included.
+    fn release(&mut self, ifindex: u32, now: Time) {
+        let Host { devices, drops, acts, .. } = self;
+        let Some(device) = devices.get_mut(ifindex) else { return };
+        device.tree.clear(&mut Cx { now, rng: &mut device.rng, drops, acts });
+        for (packet, reason) in drops.drain() {
+            self.pending.push(Effect::Dropped { packet, ifindex, place: "qdisc", reason: reason.as_str() });
+        }
+    }
+
+    /// Puts a device into a bridge or bond, or takes it out. A bridge takes its least port's address.
+    pub(crate) fn set_master(&mut self, ifindex: u32, master: Option<u32>) {
+        let Some(device) = self.devices.get_mut(ifindex) else { return };
+        let old = std::mem::replace(&mut device.master, master);
+        for bridge in [old, master].into_iter().flatten() {
+            let least = self
+                .devices
+                .iter()
+                .filter(|d| d.master == Some(bridge))
+                .map(|d| d.mac)
+                .min()
+                .unwrap_or([0; 6]);
+            if let Some(b) = self.devices.get_mut(bridge).filter(|b| b.class.kind == "bridge") {
+                b.had_ports = true;
+                if b.data != LinkData::Words(vec!["address".to_owned()]) {
+                    b.mac = least;
+                }
+            }
+        }
+    }
+
+    /// The first free name `KIND0`, `KIND1`, ….
+    pub(crate) fn free_name(&self, kind: &str) -> String {
+        let free = (0u32..).map(|n| format!("{kind}{n}")).find(|name| self.ifindex(name).is_none());
+        free.unwrap_or_default()
+    }
+}

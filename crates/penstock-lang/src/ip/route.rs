@@ -1,0 +1,656 @@
+//! `ip route`: its words, and the names of tables, protocols, scopes and types.
+//!
+//! Follows: iproute2 6.1.0 `ip/iproute.c` `iproute_modify`, `iproute_list_flush_or_save`, `iproute_get`, `parse_nexthops`;
+//! `lib/rt_names.c`, `ip/rtm_map.c`, `etc/iproute2/rt_tables`, `rt_protos`.
+//! Differs: no encapsulation, no next hop objects.
+
+use super::words::{Family, Parsed, Words, matches, number};
+use super::{Command, Form, Net};
+use std::net::IpAddr;
+
+/// What is done with a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RouteVerb {
+    /// `add`.
+    #[default]
+    Add,
+    /// `append`.
+    Append,
+    /// `prepend`: before its equals.
+    Prepend,
+    /// `change`.
+    Change,
+    /// `replace`.
+    Replace,
+    /// `del`.
+    Del,
+}
+
+/// `RTN_*` by their numbers.
+pub const TYPES: [&str; 12] = [
+    "none",
+    "unicast",
+    "local",
+    "broadcast",
+    "anycast",
+    "multicast",
+    "blackhole",
+    "unreachable",
+    "prohibit",
+    "throw",
+    "nat",
+    "xresolve",
+];
+
+const PROTOCOLS: [(&str, u8); 21] = [
+    ("unspec", 0),
+    ("redirect", 1),
+    ("kernel", 2),
+    ("boot", 3),
+    ("static", 4),
+    ("gated", 8),
+    ("ra", 9),
+    ("mrt", 10),
+    ("zebra", 11),
+    ("bird", 12),
+    ("dnrouted", 13),
+    ("xorp", 14),
+    ("ntk", 15),
+    ("dhcp", 16),
+    ("keepalived", 18),
+    ("babel", 42),
+    ("openr", 99),
+    ("bgp", 186),
+    ("isis", 187),
+    ("ospf", 188),
+    ("rip", 189),
+];
+
+/// `rtnl_rtprot_n2a`.
+pub fn protocol_name(protocol: u8) -> String {
+    let named = PROTOCOLS.iter().find(|p| p.1 == protocol);
+    named.map_or(if protocol == 192 { "eigrp".to_owned() } else { protocol.to_string() }, |p| p.0.to_owned())
+}
+
+fn protocol_of(text: &str) -> Option<u8> {
+    let named = PROTOCOLS.iter().find(|p| p.0 == text).map(|p| p.1);
+    named.or((text == "eigrp").then_some(192)).or_else(|| number(text).and_then(|n| u8::try_from(n).ok()))
+}
+
+/// `rtnl_rtscope_n2a`.
+pub fn scope_name(scope: u8) -> String {
+    match scope {
+        0 => "global".to_owned(),
+        255 => "nowhere".to_owned(),
+        254 => "host".to_owned(),
+        253 => "link".to_owned(),
+        200 => "site".to_owned(),
+        n => n.to_string(),
+    }
+}
+
+/// `rtnl_rttable_n2a`.
+pub fn table_name(table: u32) -> String {
+    match table {
+        253 => "default".to_owned(),
+        254 => "main".to_owned(),
+        255 => "local".to_owned(),
+        n => n.to_string(),
+    }
+}
+
+/// `rtnl_rttable_a2n`.
+pub(super) fn table_of(text: &str) -> Option<u32> {
+    match text {
+        "default" => Some(253),
+        "main" => Some(254),
+        "local" => Some(255),
+        "unspec" => Some(0),
+        _ => number(text),
+    }
+}
+
+/// `rtnl_rtntype_a2n`.
+fn type_of(text: &str) -> Option<u8> {
+    let whole = |t: &str| matches!(t, "local" | "nat" | "throw");
+    let found =
+        TYPES.iter().position(|t| if whole(t) { *t == text } else { *t != "none" && matches(text, t) });
+    let named = found.map(|n| n as u8).or((text == "brd").then_some(3));
+    named.or_else(|| number(text).and_then(|n| u8::try_from(n).ok()))
+}
+
+/// The names of `RTAX_*`, by number; what is read as a time; what is left out of text.
+pub const METRICS: [&str; 18] = [
+    "",
+    "",
+    "mtu",
+    "window",
+    "rtt",
+    "rttvar",
+    "ssthresh",
+    "cwnd",
+    "advmss",
+    "reordering",
+    "hoplimit",
+    "initcwnd",
+    "features",
+    "rto_min",
+    "initrwnd",
+    "quickack",
+    "congctl",
+    "fastopen_no_cookie",
+];
+
+/// One way of a route over several.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NextHopSpec {
+    /// `via`.
+    pub via: Option<IpAddr>,
+    /// `dev`.
+    pub dev: Option<String>,
+    /// `weight`, from 1.
+    pub weight: u32,
+    /// `onlink`.
+    pub onlink: bool,
+}
+
+/// A route as a command describes it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RouteSpec {
+    /// Which addresses.
+    pub family: Family,
+    /// Type, where a word names it.
+    pub kind: Option<u8>,
+    /// Destination, `default` as length 0; `None` where none was given.
+    pub dst: Option<Net>,
+    /// `tos`.
+    pub tos: u8,
+    /// `via`.
+    pub via: Option<IpAddr>,
+    /// `dev`.
+    pub dev: Option<String>,
+    /// `src`.
+    pub src: Option<IpAddr>,
+    /// `metric`.
+    pub metric: Option<u32>,
+    /// `table`.
+    pub table: Option<u32>,
+    /// `proto`.
+    pub protocol: Option<u8>,
+    /// `scope`.
+    pub scope: Option<u8>,
+    /// `onlink`.
+    pub onlink: bool,
+    /// `mtu`, `advmss`, …: number of the metric, value, `lock`.
+    pub metrics: Vec<(u8, u32, bool)>,
+    /// `nexthop`s.
+    pub nexthops: Vec<NextHopSpec>,
+}
+
+/// What `ip route show` and `flush` choose.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RouteFilter {
+    /// Which addresses.
+    pub family: Family,
+    /// Table, 0 for all.
+    pub table: u32,
+    /// `table cache`, `cached`.
+    pub cache: bool,
+    /// `tos`.
+    pub tos: Option<u8>,
+    /// `proto`.
+    pub protocol: Option<u8>,
+    /// `scope`.
+    pub scope: Option<u8>,
+    /// `type`.
+    pub kind: Option<u8>,
+    /// `dev`.
+    pub dev: Option<String>,
+    /// `metric`.
+    pub metric: Option<u32>,
+    /// `via`.
+    pub via: Option<Net>,
+    /// `src`.
+    pub src: Option<Net>,
+    /// `root`: only destinations within.
+    pub root: Option<Net>,
+    /// `match`: only destinations that hold it.
+    pub covers: Option<Net>,
+}
+
+/// `ip route get`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RouteQuestion {
+    /// Destination.
+    pub dst: IpAddr,
+    /// `from`.
+    pub from: Option<IpAddr>,
+    /// `iif`.
+    pub iif: Option<String>,
+    /// `oif`.
+    pub oif: Option<String>,
+    /// `mark`.
+    pub mark: u32,
+    /// `tos`.
+    pub tos: u8,
+    /// `fibmatch`: the route itself.
+    pub fib_match: bool,
+}
+
+impl Words<'_> {
+    pub(super) fn route(&mut self, form: Form) -> Parsed<Command> {
+        let all = RouteFilter { family: form.family, table: 254, ..RouteFilter::default() };
+        let Some(verb) = self.next() else { return Ok(Command::RouteShow(all, form)) };
+        let is = |full: &str| matches(&verb, full);
+        let verbs = [
+            ("list", None),
+            ("show", None),
+            ("lst", None),
+            ("add", Some(RouteVerb::Add)),
+            ("append", Some(RouteVerb::Append)),
+            ("prepend", Some(RouteVerb::Prepend)),
+            ("change", Some(RouteVerb::Change)),
+            ("replace", Some(RouteVerb::Replace)),
+            ("delete", Some(RouteVerb::Del)),
+        ];
+        let found = if verb == "chg" {
+            Some(("chg", Some(RouteVerb::Change)))
+        } else {
+            // `a` is add, `l` list, `s` show: the first that begins so.
+            verbs.into_iter().find(|(name, _)| is(name))
+        };
+        match found {
+            Some((_, None)) => return Ok(Command::RouteShow(self.route_filter(all)?, form)),
+            Some((_, Some(verb))) => {
+                return Ok(Command::Route(verb, Box::new(self.route_words(form.family)?)));
+            }
+            None => {}
+        }
+        if is("get") {
+            return self.route_question(form);
+        }
+        if is("flush") {
+            if self.peek().is_none() {
+                return self.fail(
+                    1,
+                    "\"ip route flush\" requires arguments.",
+                    "ip route flush dev eth0, or cache",
+                );
+            }
+            return Ok(Command::RouteFlush(self.route_filter(all)?));
+        }
+        if is("help") {
+            return self.usage(super::usage::ROUTE);
+        }
+        if ["save", "restore", "showdump"].iter().any(|s| is(s)) {
+            return self.fail(
+                255,
+                "Not sending a binary stream to stdout",
+                "ip route show prints what there is",
+            );
+        }
+        self.unknown_command(&verb, "route")
+    }
+
+    fn lockable(&mut self, lock: &mut bool) -> Parsed<String> {
+        let text = self.value()?;
+        if text == "lock" {
+            *lock = true;
+            return self.value();
+        }
+        Ok(text)
+    }
+
+    fn route_words(&mut self, mut family: Family) -> Parsed<RouteSpec> {
+        let mut r = RouteSpec::default();
+        let fix = |family: &mut Family, addr: IpAddr| {
+            if matches!(family, Family::Any | Family::Link) {
+                *family = if addr.is_ipv4() { Family::Inet } else { Family::Inet6 };
+            }
+        };
+        let mut type_seen = false;
+        while let Some(word) = self.next() {
+            let is = |full: &str| matches(&word, full);
+            let metric = METRICS.iter().position(|m| {
+                let exact = ["mtu", "hoplimit", "advmss", "rtt", "rto_min", "rttvar", "ssthresh"];
+                let long = ["reordering", "window", "cwnd", "initcwnd", "initrwnd", "quickack"];
+                (exact.contains(m) && word == **m) || (long.contains(m) && is(m))
+            });
+            match word.as_str() {
+                "src" => {
+                    let text = self.value()?;
+                    let addr = self.addr(&text, family)?;
+                    fix(&mut family, addr);
+                    r.src = Some(addr);
+                }
+                "via" => {
+                    let mut text = self.value()?;
+                    if r.via.is_some() {
+                        return self.invalid("via", "use nexthop syntax to specify multiple via\n");
+                    }
+                    let mut kind = family;
+                    if text == "inet" || text == "inet6" {
+                        kind = if text == "inet" { Family::Inet } else { Family::Inet6 };
+                        text = self.value()?;
+                    }
+                    let addr = self.addr(&text, kind)?;
+                    fix(&mut family, addr);
+                    r.via = Some(addr);
+                }
+                "from" => {
+                    let text = self.value()?;
+                    let net = self.prefix(&text, family)?;
+                    fix(&mut family, net.addr);
+                }
+                _ if word == "tos" || is("dsfield") => r.tos = self.tos("\"tos\" value is invalid\n")?,
+                "expires" => {
+                    self.number("\"expires\" value is invalid\n")?;
+                }
+                _ if is("metric") || is("priority") || word == "preference" => {
+                    r.metric = Some(self.number("\"metric\" value is invalid\n")?);
+                }
+                "scope" => {
+                    let text = self.value()?;
+                    r.scope = match self.scope(&text) {
+                        Ok(scope) if text != "all" => Some(scope),
+                        _ => return self.invalid(&text, "invalid \"scope\" value\n"),
+                    };
+                }
+                _ if metric.is_some() => {
+                    let name = METRICS[metric.unwrap_or(0)];
+                    let mut lock = name == "rto_min";
+                    let text = self.lockable(&mut lock)?;
+                    let shown = if name == "advmss" { "mss" } else { name };
+                    let value = match name {
+                        "rtt" | "rttvar" | "rto_min" => time_of(&text).map(|(t, raw)| match name {
+                            "rtt" if !raw => t * 8,
+                            "rttvar" if !raw => t * 4,
+                            _ => t,
+                        }),
+                        "hoplimit" => number(&text).filter(|n| *n <= 255),
+                        "quickack" => number(&text).filter(|n| *n <= 1),
+                        _ => number(&text),
+                    };
+                    match value {
+                        Some(value) => r.metrics.push((metric.unwrap_or(0) as u8, value, lock)),
+                        None => return self.invalid(&text, &format!("\"{shown}\" value is invalid\n")),
+                    }
+                }
+                _ if is("features") || is("congctl") || is("realms") || is("nhid") => {
+                    self.value()?;
+                }
+                "onlink" => r.onlink = true,
+                "nexthop" => {
+                    self.at -= 1;
+                    self.nexthops(&mut r, &mut family)?;
+                    break;
+                }
+                _ if is("protocol") => {
+                    let text = self.value()?;
+                    match protocol_of(&text) {
+                        Some(p) => r.protocol = Some(p),
+                        None => return self.invalid(&text, "\"protocol\" value is invalid\n"),
+                    }
+                }
+                _ if is("table") => {
+                    let text = self.value()?;
+                    match table_of(&text) {
+                        Some(t) => r.table = Some(t),
+                        None => return self.invalid(&text, "\"table\" value is invalid\n"),
+                    }
+                }
+                _ if is("vrf") => {
+                    let text = self.value()?;
+                    return self.invalid(&text, "Invalid VRF\n");
+                }
+                "dev" | "oif" => r.dev = Some(self.value()?),
+                "pref" => {
+                    let text = self.value()?;
+                    if !["low", "medium", "high"].contains(&text.as_str()) {
+                        return self.invalid(&text, "\"pref\" value is invalid\n");
+                    }
+                }
+                "encap" => return self.fail(255, "encapsulations are not known here", ""),
+                _ => {
+                    let mut text = if word == "to" { self.value()? } else { word };
+                    if !type_seen
+                        && r.dst.is_none()
+                        && let Some(kind) = type_of(&text).filter(|_| text.parse::<u8>().is_err())
+                    {
+                        type_seen = true;
+                        r.kind = Some(kind);
+                        text = self.value()?;
+                    }
+                    if matches(&text, "help") {
+                        return self.usage(super::usage::ROUTE);
+                    }
+                    if r.dst.is_some() {
+                        return self.duplicate("to", &text);
+                    }
+                    let net = self.prefix(&text, family)?;
+                    if net.len > 0 || net.addr.is_ipv6() {
+                        fix(&mut family, net.addr);
+                    }
+                    r.dst = Some(net);
+                }
+            }
+        }
+        if r.dst.is_none() {
+            return self.usage(super::usage::ROUTE);
+        }
+        // The same name is `default` in both families.
+        if let (Family::Inet6, Some(dst)) = (family, &mut r.dst)
+            && dst.len == 0
+        {
+            dst.addr = IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED);
+        }
+        r.metrics.sort_by_key(|m| m.0);
+        r.family = if family == Family::Inet6 { Family::Inet6 } else { Family::Inet };
+        Ok(r)
+    }
+
+    fn nexthops(&mut self, r: &mut RouteSpec, family: &mut Family) -> Parsed<()> {
+        while let Some(word) = self.next() {
+            if word != "nexthop" {
+                return self.fail(
+                    255,
+                    format!("Error: \"nexthop\" or end of line is expected instead of \"{word}\""),
+                    "",
+                );
+            }
+            let mut hop = NextHopSpec { weight: 1, ..NextHopSpec::default() };
+            while let Some(word) = self.peek().map(str::to_owned).filter(|w| w != "nexthop") {
+                self.at += 1;
+                match word.as_str() {
+                    "via" => {
+                        let text = self.value()?;
+                        hop.via = Some(self.addr(&text, *family)?);
+                    }
+                    "dev" => hop.dev = Some(self.value()?),
+                    "weight" => {
+                        let text = self.value()?;
+                        match number(&text).filter(|w| (1..=256).contains(w)) {
+                            Some(weight) => hop.weight = weight,
+                            None => return self.invalid(&text, "\"weight\" is invalid\n"),
+                        }
+                    }
+                    "onlink" => hop.onlink = true,
+                    _ if matches(&word, "realms") => {
+                        self.value()?;
+                    }
+                    _ => {
+                        return self.fail(
+                            255,
+                            format!("Error: \"nexthop\" or end of line is expected instead of \"{word}\""),
+                            "",
+                        );
+                    }
+                }
+            }
+            r.nexthops.push(hop);
+        }
+        Ok(())
+    }
+
+    /// `rtnl_dsfield_a2n`: a number in hexadecimal.
+    pub(super) fn tos(&mut self, why: &str) -> Parsed<u8> {
+        let text = self.value()?;
+        let digits = text.strip_prefix("0x").unwrap_or(&text);
+        let named = match text.as_str() {
+            "default" => Some(0),
+            "EF" => Some(0xb8),
+            "CS1" => Some(0x20),
+            "CS2" => Some(0x40),
+            "CS3" => Some(0x60),
+            "CS4" => Some(0x80),
+            "CS5" => Some(0xa0),
+            "CS6" => Some(0xc0),
+            "CS7" => Some(0xe0),
+            _ => u8::from_str_radix(digits, 16).ok(),
+        };
+        match named {
+            Some(tos) => Ok(tos),
+            None => self.invalid(&text, why),
+        }
+    }
+
+    fn route_filter(&mut self, mut f: RouteFilter) -> Parsed<RouteFilter> {
+        while let Some(word) = self.next() {
+            let is = |full: &str| matches(&word, full);
+            match word.as_str() {
+                _ if is("table") => {
+                    let text = self.value()?;
+                    match (table_of(&text), text.as_str()) {
+                        (Some(table), _) => f.table = table,
+                        (None, "all") => f.table = 0,
+                        (None, "cache") => f.cache = true,
+                        (None, "help") => return self.usage(super::usage::ROUTE),
+                        _ => return self.invalid(&text, "table id value is invalid\n"),
+                    }
+                }
+                _ if is("vrf") => {
+                    let text = self.value()?;
+                    return self.invalid(&text, "Invalid VRF\n");
+                }
+                _ if is("cached") || is("cloned") => f.cache = true,
+                _ if word == "tos" || is("dsfield") => f.tos = Some(self.tos("TOS value is invalid\n")?),
+                _ if is("protocol") => {
+                    let text = self.value()?;
+                    f.protocol = protocol_of(&text);
+                    if f.protocol.is_none() && text != "all" {
+                        return self.invalid(&text, "invalid \"protocol\"\n");
+                    }
+                }
+                _ if is("scope") => {
+                    let text = self.value()?;
+                    f.scope = match text.as_str() {
+                        "all" => None,
+                        _ => match self.scope(&text) {
+                            Ok(scope) => Some(scope),
+                            Err(_) => return self.invalid(&text, "invalid \"scope\"\n"),
+                        },
+                    };
+                }
+                _ if is("type") => {
+                    let text = self.value()?;
+                    f.kind = type_of(&text);
+                    if f.kind.is_none() {
+                        return self.invalid(&text, "node type value is invalid\n");
+                    }
+                }
+                "dev" | "oif" => f.dev = Some(self.value()?),
+                "iif" => {
+                    self.value()?;
+                }
+                "mark" => {
+                    self.number("invalid mark value")?;
+                }
+                _ if is("metric") || is("priority") || word == "preference" => {
+                    f.metric = Some(self.number("\"metric\" value is invalid\n")?);
+                }
+                "via" => f.via = Some(self.filter_prefix(f.family)?),
+                "src" => f.src = Some(self.filter_prefix(f.family)?),
+                _ if is("realms") => {
+                    self.value()?;
+                }
+                _ if is("from") => {
+                    self.filter_prefix(f.family)?;
+                }
+                _ => {
+                    let mut text = if is("to") { self.value()? } else { word.clone() };
+                    let (root, covers) = (matches(&text, "root"), matches(&text, "match"));
+                    if root || covers || matches(&text, "exact") {
+                        text = self.value()?;
+                    }
+                    let net = self.prefix(&text, f.family)?;
+                    if !covers {
+                        f.root = Some(net);
+                    }
+                    if !root {
+                        f.covers = Some(net);
+                    }
+                }
+            }
+        }
+        Ok(f)
+    }
+    fn filter_prefix(&mut self, family: Family) -> Parsed<Net> {
+        let text = self.value()?;
+        self.prefix(&text, family)
+    }
+
+    fn route_question(&mut self, form: Form) -> Parsed<Command> {
+        let mut family = form.family;
+        let (mut dst, mut from, mut iif, mut oif) = (None, None, None, None);
+        let (mut mark, mut tos, mut fib_match) = (0, 0, false);
+        while let Some(word) = self.next() {
+            let is = |full: &str| matches(&word, full);
+            match word.as_str() {
+                _ if word == "tos" || is("dsfield") => tos = self.tos("TOS value is invalid\n")?,
+                _ if is("from") => {
+                    let text = self.value()?;
+                    let net = self.prefix(&text, family)?;
+                    family = if net.addr.is_ipv4() { Family::Inet } else { Family::Inet6 };
+                    from = Some(net.addr);
+                }
+                _ if is("iif") => iif = Some(self.value()?),
+                _ if is("mark") => mark = self.number("invalid mark value")?,
+                _ if is("oif") || word == "dev" => oif = Some(self.value()?),
+                _ if is("notify") || is("connected") => {}
+                _ if is("fibmatch") => fib_match = true,
+                _ if is("uid") || is("sport") || is("dport") || is("ipproto") || is("vrf") => {
+                    self.value()?;
+                }
+                _ => {
+                    let text = if word == "to" { self.value()? } else { word.clone() };
+                    if matches(&text, "help") {
+                        return self.usage(super::usage::ROUTE);
+                    }
+                    let net = self.prefix(&text, family)?;
+                    dst = Some(net.addr);
+                }
+            }
+        }
+        match dst {
+            Some(dst) => {
+                let question = RouteQuestion { dst, from, iif, oif, mark, tos, fib_match };
+                Ok(Command::RouteGet(Box::new(question), form))
+            }
+            None => self.fail(1, "need at least a destination address", "ip route get 10.0.0.1"),
+        }
+    }
+}
+
+/// `get_time_rtt`: milliseconds, and whether the number had no unit.
+fn time_of(text: &str) -> Option<(u32, bool)> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let value: f64 = digits.parse().ok()?;
+    let ms = match unit.to_ascii_lowercase().as_str() {
+        "" => return digits.parse().ok().map(|n| (n, true)),
+        "s" | "sec" | "secs" => value * 1000.0,
+        "ms" | "msec" | "msecs" => value,
+        _ => return None,
+    };
+    (ms <= f64::from(u32::MAX)).then_some((ms.ceil() as u32, false))
+}

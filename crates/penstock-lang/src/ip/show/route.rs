@@ -1,0 +1,309 @@
+//! Routes and rules as they are printed.
+
+use crate::ip::{Form, METRICS, Net, RouteFilter, TYPES, protocol_name, scope_name, table_name};
+use crate::show::Out;
+use penstock_model::Kernel;
+use std::net::IpAddr;
+
+/// One way of a route over several.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NextHopView {
+    /// `via`.
+    pub via: Option<IpAddr>,
+    /// `dev`.
+    pub dev: Option<String>,
+    /// `weight`.
+    pub weight: u32,
+    /// `linkdown`, `onlink`.
+    pub flags: Vec<&'static str>,
+}
+
+/// A route as the kernel gives it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RouteView {
+    /// Number of its type.
+    pub kind: u8,
+    /// Destination; length 0 is `default`.
+    pub dst: Net,
+    /// `from` of `ip route get`.
+    pub from: Option<IpAddr>,
+    /// `tos`.
+    pub tos: u8,
+    /// `via`.
+    pub via: Option<IpAddr>,
+    /// `dev`.
+    pub dev: Option<String>,
+    /// Table.
+    pub table: u32,
+    /// Number of its protocol.
+    pub protocol: u8,
+    /// Number of its scope.
+    pub scope: u8,
+    /// `src`.
+    pub src: Option<IpAddr>,
+    /// `metric`, where the kernel tells it.
+    pub metric: Option<u32>,
+    /// `onlink`, `linkdown`, `dead`.
+    pub flags: Vec<&'static str>,
+    /// Metrics by number: value, `lock`.
+    pub metrics: Vec<(u8, u32, bool)>,
+    /// Ways, where there are several.
+    pub nexthops: Vec<NextHopView>,
+    /// `pref medium`.
+    pub pref: bool,
+    /// The answer to a question: `mark`, and the flags of the cache; the route itself else.
+    pub answer: Option<(u32, Vec<&'static str>)>,
+}
+
+/// `ip route show` and `get`: what the filter fixes is not repeated.
+pub fn routes(views: &[RouteView], f: &RouteFilter, form: Form, kernel: Kernel) -> String {
+    let mut out = Out::new(&form.out(), kernel, true);
+    for r in views {
+        out.open_object(None);
+        route(&mut out, r, f, form);
+        out.text_only(format_args!("\n"));
+        out.close_object();
+    }
+    out.finish()
+}
+
+fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
+    // The old form separates with two blanks where a word brings its own in front.
+    let gap = if out.old() { " " } else { "" };
+    let details = form.details;
+    let kind = TYPES.get(usize::from(r.kind)).copied().unwrap_or("none");
+    if (r.kind != 1 || details) && f.kind.is_none_or(|k| k == r.kind) {
+        out.string("type", kind, format_args!("{kind} "));
+    }
+    let host = if r.dst.addr.is_ipv4() { 32 } else { 128 };
+    let dst = match r.dst.len {
+        0 => "default".to_owned(),
+        len if len == host => r.dst.addr.to_string(),
+        len => format!("{}/{len}", r.dst.addr),
+    };
+    out.string("dst", &dst, format_args!("{dst} "));
+    if let Some(from) = r.from {
+        out.string("from", &from.to_string(), format_args!("from {from} "));
+    }
+    if r.tos != 0 && f.tos.is_none() {
+        let tos = format!("{:#04x}", r.tos);
+        out.string("tos", &tos, format_args!("tos {tos} "));
+    }
+    if let Some(via) = r.via.filter(|_| f.via.is_none_or(|v| v.len != host)) {
+        out.string("gateway", &via.to_string(), format_args!("via {via} "));
+    }
+    if let Some(dev) = r.dev.as_ref().filter(|_| f.dev.is_none()) {
+        out.string("dev", dev, format_args!("dev {dev} "));
+    }
+    if r.table != 0 && (r.table != 254 || details) && f.table == 0 {
+        let table = table_name(r.table);
+        out.string("table", &table, format_args!("{gap}table {table} "));
+    }
+    if r.answer.is_none() {
+        if (r.protocol != 3 || details) && f.protocol.is_none() {
+            let protocol = protocol_name(r.protocol);
+            out.string("protocol", &protocol, format_args!("{gap}proto {protocol} "));
+        }
+        if (r.scope != 0 || details) && f.scope.is_none() {
+            let scope = scope_name(r.scope);
+            out.string("scope", &scope, format_args!("{gap}scope {scope} "));
+        }
+    }
+    if let Some(src) = r.src.filter(|_| f.src.is_none_or(|s| s.len != host)) {
+        out.string("prefsrc", &src.to_string(), format_args!("{gap}src {src} "));
+    }
+    if let Some(metric) = r.metric.filter(|_| f.metric.is_none()) {
+        out.num("metric", metric, format_args!("{gap}metric {metric} "));
+    }
+    out.open_array("flags", "");
+    for flag in &r.flags {
+        out.item(format_args!("\"{flag}\""), format_args!("{flag} "));
+    }
+    out.close_array();
+    if let Some((mark, cache)) = &r.answer {
+        match mark {
+            0 => {}
+            n if *n >= 16 => out.num("mark", n, format_args!("mark {n:#x} ")),
+            n => out.num("mark", n, format_args!("mark {n} ")),
+        }
+        if !out.old() {
+            out.num("uid", 0, format_args!("uid 0 "));
+        }
+        out.nl();
+        out.text_only(format_args!("    cache "));
+        out.open_array("cache", if cache.is_empty() { "" } else { "<" });
+        for (i, flag) in cache.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            out.item(format_args!("\"{flag}\""), format_args!("{comma}{flag}"));
+        }
+        out.close_array();
+        out.text_only(format_args!("{}", if cache.is_empty() { "" } else { "> " }));
+    }
+    metrics(out, &r.metrics);
+    if r.pref {
+        out.string("pref", "medium", format_args!("pref medium"));
+    }
+    if !r.nexthops.is_empty() {
+        nexthops(out, &r.nexthops);
+    }
+}
+
+fn metrics(out: &mut Out, metrics: &[(u8, u32, bool)]) {
+    if metrics.is_empty() {
+        return;
+    }
+    out.open_array("metrics", "");
+    out.open_object(None);
+    for &(number, value, lock) in metrics {
+        let name = METRICS.get(usize::from(number)).copied().unwrap_or("metric");
+        let locked = if lock { "lock " } else { "" };
+        let time = match name {
+            "rtt" => Some(value / 8),
+            "rttvar" => Some(value / 4),
+            "rto_min" => Some(value),
+            _ => None,
+        };
+        match time {
+            Some(ms) if ms >= 1000 => {
+                out.num(name, ms, format_args!("{name} {locked}{}s ", f64::from(ms) / 1000.0));
+            }
+            Some(ms) => out.num(name, ms, format_args!("{name} {locked}{ms}ms ")),
+            None => out.num(name, value, format_args!("{name} {locked}{value} ")),
+        }
+    }
+    out.close_object();
+    out.close_array();
+}
+
+fn nexthops(out: &mut Out, hops: &[NextHopView]) {
+    out.open_array("nexthops", "");
+    for hop in hops {
+        out.nl();
+        out.open_object(None);
+        out.text_only(format_args!("\tnexthop "));
+        if let Some(via) = hop.via {
+            out.string("gateway", &via.to_string(), format_args!("via {via} "));
+        }
+        if let Some(dev) = &hop.dev {
+            out.string("dev", dev, format_args!("dev {dev} "));
+        }
+        out.num("weight", hop.weight, format_args!("weight {} ", hop.weight));
+        out.open_array("flags", "");
+        for flag in &hop.flags {
+            out.item(format_args!("\"{flag}\""), format_args!("{flag} "));
+        }
+        out.close_array();
+        out.close_object();
+    }
+    out.close_array();
+}
+
+/// A rule as it is shown.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RuleView {
+    /// Priority.
+    pub pref: u32,
+    /// What it asks and does.
+    pub spec: crate::ip::RuleSpec,
+}
+
+fn prefix_text(net: Net) -> String {
+    let host = if net.addr.is_ipv4() { 32 } else { 128 };
+    if net.len == host { net.addr.to_string() } else { format!("{}/{}", net.addr, net.len) }
+}
+
+/// `ip rule show`.
+pub fn rules(views: &[RuleView], form: Form, kernel: Kernel) -> String {
+    let mut out = Out::new(&form.out(), kernel, true);
+    for v in views {
+        let r = &v.spec;
+        out.open_object(None);
+        out.num("priority", v.pref, format_args!("{}:\t", v.pref));
+        if r.not {
+            out.null("not", format_args!("not "));
+        }
+        match r.from.filter(|n| n.len > 0) {
+            Some(net) => {
+                let host = if net.addr.is_ipv4() { 32 } else { 128 };
+                let text = prefix_text(net);
+                out.string("src", &net.addr.to_string(), format_args!("from {text} "));
+                if net.len != host {
+                    out.json_num("srclen", net.len);
+                }
+            }
+            None => out.string("src", "all", format_args!("from all ")),
+        }
+        if let Some(net) = r.to.filter(|n| n.len > 0) {
+            let host = if net.addr.is_ipv4() { 32 } else { 128 };
+            let text = prefix_text(net);
+            out.string("dst", &net.addr.to_string(), format_args!("to {text} "));
+            if net.len != host {
+                out.json_num("dstlen", net.len);
+            }
+        }
+        if let Some(tos) = r.tos.filter(|t| *t != 0) {
+            let tos = format!("{tos:#04x}");
+            out.string("tos", &tos, format_args!("tos {tos} "));
+        }
+        if let Some((mark, mask)) = r.fwmark {
+            let text = format!("{mark:#x}");
+            match mask.filter(|m| *m != u32::MAX) {
+                Some(mask) => {
+                    out.string("fwmark", &text, format_args!("fwmark {text}/{mask:#x} "));
+                    if out.is_json() {
+                        out.string("fwmask", &format!("{mask:#x}"), format_args!(""));
+                    }
+                }
+                None => out.string("fwmark", &text, format_args!("fwmark {text} ")),
+            }
+        }
+        if let Some(iif) = &r.iif {
+            out.string("iif", iif, format_args!("iif {iif} "));
+        }
+        if let Some(oif) = &r.oif {
+            out.string("oif", oif, format_args!("oif {oif} "));
+        }
+        if let Some((low, high)) = r.uids {
+            out.num("uid_start", low, format_args!("uidrange {low}"));
+            out.num("uid_end", high, format_args!("-{high} "));
+        }
+        if let Some(n) = r.ipproto {
+            let name = match n {
+                1 => "icmp".to_owned(),
+                6 => "tcp".to_owned(),
+                17 => "udp".to_owned(),
+                132 => "sctp".to_owned(),
+                n => format!("ipproto-{n}"),
+            };
+            out.string("ipproto", &name, format_args!("ipproto {name} "));
+        }
+        for (name, ports) in [("sport", r.sport), ("dport", r.dport)] {
+            match ports {
+                Some((low, high)) if low == high => out.num(name, low, format_args!("{name} {low} ")),
+                Some((low, high)) => {
+                    out.num(&format!("{name}_start"), low, format_args!("{name} {low}"));
+                    out.num(&format!("{name}_end"), high, format_args!("-{high} "));
+                }
+                None => {}
+            }
+        }
+        if let Some(table) = r.table.filter(|_| r.action.is_none()) {
+            let table = table_name(table);
+            out.string("table", &table, format_args!("lookup {table}"));
+        }
+        if let Some(length) = r.suppress {
+            out.num("suppress_prefixlen", length, format_args!(" suppress_prefixlength {length}"));
+        }
+        if let Some(action) = r.action {
+            let name = TYPES.get(usize::from(action)).copied().unwrap_or("none");
+            out.string("action", name, format_args!("{name}"));
+        }
+        if let Some(protocol) = r.protocol.filter(|p| *p != 2 || form.details) {
+            let name = protocol_name(protocol);
+            out.string("protocol", &name, format_args!(" proto {name}"));
+        }
+        out.text_only(format_args!("\n"));
+        out.close_object();
+    }
+    out.finish()
+}

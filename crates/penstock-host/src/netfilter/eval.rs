@@ -498,7 +498,7 @@ pub(super) fn address_type(addr: u128, devices: Devices<'_>) -> u32 {
         Some(RouteKind::Blackhole) => 6,
         Some(RouteKind::Unreachable) => 7,
         Some(RouteKind::Prohibit) => 8,
-        Some(RouteKind::Unicast) | Some(RouteKind::Throw) | None => 1,
+        Some(RouteKind::Unicast | RouteKind::Throw) | None => 1,
     }
 }
 

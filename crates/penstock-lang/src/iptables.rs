@@ -67,7 +67,7 @@ pub enum Action {
     /// `-D` by number, from 1.
     DeleteNumber(String, u32),
     /// `-R`.
-    Replace(String, u32, Rule, Counters),
+    Replace(String, u32, Box<Rule>, Counters),
     /// `-C`.
     Check(String, Vec<Rule>),
     /// `-N`.

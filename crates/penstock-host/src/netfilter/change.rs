@@ -132,14 +132,14 @@ impl TableState {
                 printed = told(command, rules);
             }
             Action::Replace(chain, number, rule, counters) => {
-                let at = self.for_rules(chain, std::slice::from_ref(rule), program)?;
+                let at = self.for_rules(chain, std::slice::from_ref(&**rule), program)?;
                 let count = self.chains[at].rules.len();
                 let Some(slot) = self.chains[at].rules.get_mut(*number as usize - 1) else {
                     let help = format!("{chain} has {count} rules");
                     return Err(program.refused("Index of replacement too big", &help));
                 };
-                *slot = Counted { rule: rule.clone(), packets: counters.0, bytes: counters.1 };
-                printed = told(command, std::slice::from_ref(rule));
+                *slot = Counted { rule: Rule::clone(rule), packets: counters.0, bytes: counters.1 };
+                printed = told(command, std::slice::from_ref(&**rule));
             }
             Action::Delete(chain, rules) => {
                 for rule in rules {

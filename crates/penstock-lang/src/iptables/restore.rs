@@ -79,8 +79,7 @@ fn options<'a>(words: &'a [Word], own: &[Own]) -> Result<Options<'a>, String> {
             let found = found.ok_or_else(|| format!("unrecognized option '{word}'"))?;
             given.push((found.0, value_of(attached, found.2)?));
         } else if let Some(letters) = word.strip_prefix('-').filter(|l| !l.is_empty()) {
-            let mut chars = letters.char_indices();
-            while let Some((i, letter)) = chars.next() {
+            for (i, letter) in letters.char_indices() {
                 let found = own.iter().find(|o| o.0 == letter);
                 let found = found.ok_or_else(|| format!("invalid option -- '{letter}'"))?;
                 let tail = &letters[i + letter.len_utf8()..];

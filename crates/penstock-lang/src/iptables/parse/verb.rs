@@ -307,7 +307,7 @@ impl Parser<'_> {
             return match verb.letter {
                 'A' => Action::Append(chain, rules, counters),
                 'I' => Action::Insert(chain, number, rules, counters),
-                'R' => Action::Replace(chain, number, rules.swap_remove(0), counters),
+                'R' => Action::Replace(chain, number, Box::new(rules.swap_remove(0)), counters),
                 'C' => Action::Check(chain, rules),
                 _ if verb.number.is_some() => Action::DeleteNumber(chain, number),
                 _ => Action::Delete(chain, rules),

@@ -355,7 +355,7 @@ fn date(text: &str) -> Option<(i64, String)> {
     }
     let field = |t: Option<&&str>, default: i64, most: i64| match t {
         None => Some(default),
-        Some(t) if t.is_empty() => Some(0),
+        Some(&"") => Some(0),
         Some(t) => t.parse::<i64>().ok().filter(|n| (0..=most).contains(n)),
     };
     let year = field(parts.first(), 0, 2038).filter(|&y| y >= 1970)?;

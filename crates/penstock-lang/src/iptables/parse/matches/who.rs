@@ -60,7 +60,7 @@ fn types(text: &str) -> Result<u16, &str> {
     loop {
         let part = rest.split(',').next().unwrap_or("");
         let fits = |name: &&str| name.get(..part.len()).is_some_and(|n| n.eq_ignore_ascii_case(part));
-        match ADDR_TYPES.iter().position(|n| fits(n)).filter(|_| !part.is_empty()) {
+        match ADDR_TYPES.iter().position(fits).filter(|_| !part.is_empty()) {
             Some(bit) => bits |= 1 << bit,
             None => return Err(rest),
         }

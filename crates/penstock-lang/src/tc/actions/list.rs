@@ -139,7 +139,7 @@ fn common(args: &mut Args, one: &mut Options, cookie: &mut Vec<u8>) -> Result<()
 
 /// `tc_dump_action`. `bind`: of a filter, where flags that are the filter's are not printed.
 pub fn print_actions(list: &[Options], bind: bool, out: &mut Out) {
-    let brief = out.form.brief && !bind;
+    let brief = out.form.brief;
     out.open_array("actions", "");
     for one in list {
         out.open_object(None);
@@ -147,7 +147,7 @@ pub fn print_actions(list: &[Options], bind: bool, out: &mut Out) {
         let order = one.u32("order").unwrap_or(0) + out.order_base();
         out.num("order", order, format_args!("\taction order {order}: "));
         match brief {
-            true => print_brief(one, out),
+            true => print_brief(one, bind, out),
             false => print_one(one, bind, out),
         }
         out.close_object();
@@ -156,8 +156,9 @@ pub fn print_actions(list: &[Options], bind: bool, out: &mut Out) {
     out.next_orders();
 }
 
-/// What a terse dump holds (`-br`): the kind, in the words of those that begin with it, index, counters, cookie.
-fn print_brief(one: &Options, out: &mut Out) {
+/// What a terse dump holds (`-br`): the kind, in the words of those that begin with it, index (not of a filter's), counters,
+/// cookie.
+fn print_brief(one: &Options, bind: bool, out: &mut Out) {
     let kind = one.str("kind").unwrap_or("");
     match kind {
         "simple" | "skbmod" => {}
@@ -172,9 +173,11 @@ fn print_brief(one: &Options, out: &mut Out) {
         "gate" => return,
         _ => out.string("kind", kind, format_args!("{kind} ")),
     }
-    let index = one.nested("options").and_then(|o| o.u32("index")).unwrap_or(0);
-    out.num("index", index, format_args!("\t index {index}"));
-    out.nl();
+    if !bind {
+        let index = one.nested("options").and_then(|o| o.u32("index")).unwrap_or(0);
+        out.num("index", index, format_args!("\t index {index}"));
+        out.nl();
+    }
     print_counters(one, out);
     print_cookie(one, out);
 }

@@ -1,78 +1,14 @@
 //! Kinds for devices with several transmit queues, command by command: what the real tc 6.1.0 printed on Linux 6.12.117.
 
-use penstock_lang::show;
-use penstock_lang::tc::{self, Command};
-use penstock_model::rtnetlink::{ClassDump, QdiscDump};
-use penstock_model::{Handle, Kernel, KernelError, Rng, Time};
-use penstock_sched::{Actions, Cx, Device, Ledger, Tree};
+mod typed;
 
-/// A device and what one types at it.
-struct Bench {
-    tree: Tree,
-    rng: Rng,
-    drops: Ledger,
-    acts: Actions,
-}
+use penstock_model::Kernel;
+use penstock_sched::Tree;
+use typed::{Bench, device};
 
-impl Bench {
-    /// `numtxqueues 4 type dummy`, up.
-    fn dummy() -> Bench {
-        Bench {
-            tree: Tree::without_queue(device(4)),
-            rng: Rng::named(1, "queues"),
-            drops: Ledger::new(),
-            acts: Actions::new(),
-        }
-    }
-    /// `numtxqueues 3 type ifb`, up.
-    fn ifb() -> Bench {
-        Bench { tree: Tree::new(device(3)), ..Bench::dummy() }
-    }
-    /// Runs a command: what tc prints to standard output, or its first line on standard error.
-    fn tc(&mut self, line: &str) -> String {
-        let words = penstock_lang::token::words(&format!("tc {line}")).unwrap();
-        let command = match tc::parse(&words, Kernel::V6_12) {
-            Ok(mut commands) => commands.pop().expect("a command"),
-            Err(failure) => return failure.stderr.lines().next().unwrap_or("").to_owned() + "\n",
-        };
-        let mut cx = Cx { now: Time::ZERO, rng: &mut self.rng, drops: &mut self.drops, acts: &mut self.acts };
-        let done = match &command {
-            Command::Qdisc { req, .. } => self.tree.qdisc(req, &mut cx),
-            Command::ShowQdisc(asked) => {
-                let dumps = match asked.invisible {
-                    true => self.tree.dump_invisible(Time::ZERO),
-                    false => self.tree.dump_qdiscs(Time::ZERO),
-                };
-                let dumps: Vec<(String, QdiscDump)> =
-                    dumps.into_iter().map(|d| ("d".to_owned(), d)).collect();
-                return show::qdiscs(&dumps, asked, Kernel::V6_12);
-            }
-            Command::ShowClass(asked) => {
-                let dumps = self.tree.dump_classes(Time::ZERO);
-                let dumps: Vec<(String, ClassDump)> =
-                    dumps.into_iter().map(|d| ("d".to_owned(), d)).collect();
-                return show::classes(&dumps, asked, Kernel::V6_12);
-            }
-            _ => panic!("{line}"),
-        };
-        match done {
-            Ok(()) => self.tree.take_warning().map_or_else(String::new, |said| format!("Warning: {said}.\n")),
-            Err(error) => said(&error),
-        }
-    }
-    /// The same, for one that must print exactly this.
-    fn gives(&mut self, line: &str, want: &str) {
-        assert_eq!(self.tc(line), want, "tc {line}");
-    }
-}
-
-fn said(error: &KernelError) -> String {
-    format!("{error}\n")
-}
-
-fn device(tx_queues: u32) -> Device {
-    let (mtu, tx_queue_len) = (1500, 1000);
-    Device { ifindex: 2, mtu, hard_header_len: 14, tx_queue_len, tx_queues, kernel: Kernel::V6_12 }
+/// `numtxqueues 4 type dummy`, up.
+fn dummy() -> Bench {
+    Bench::new(Tree::without_queue(device(4, Kernel::V6_12)))
 }
 
 const FAST: &str = "bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n";
@@ -83,7 +19,7 @@ fn fast(parents: &[&str]) -> String {
 
 #[test]
 fn mq() {
-    let mut d = Bench::dummy();
+    let mut d = dummy();
     d.gives("qdisc show dev d", "qdisc noqueue 0: root refcnt 2 \n");
     d.gives("qdisc add dev d root handle 1: mq", "");
     let all = fast(&["1:4", "1:3", "1:2", "1:1"]);
@@ -106,7 +42,7 @@ fn mq() {
 
 #[test]
 fn mq_is_the_default_of_a_device_with_queues() {
-    let mut d = Bench::ifb();
+    let mut d = Bench::new(Tree::new(device(3, Kernel::V6_12)));
     let default = format!("qdisc mq 0: root \n{}", fast(&[":3", ":2", ":1"]));
     d.gives("qdisc show dev d", &default);
     d.gives("qdisc add dev d parent :1 pfifo", "Error: Failed to find specified qdisc.\n");
@@ -118,7 +54,7 @@ fn mq_is_the_default_of_a_device_with_queues() {
 
 #[test]
 fn multiq() {
-    let mut d = Bench::dummy();
+    let mut d = dummy();
     d.gives("qdisc add dev d root handle 1: multiq", "");
     d.gives("qdisc show dev d", "qdisc multiq 1: root refcnt 5 bands 4/4 \n");
     d.gives("qdisc add dev d parent 1:2 handle 2: pfifo", "");
@@ -127,14 +63,13 @@ fn multiq() {
     d.gives("qdisc show dev d invisible", &format!("qdisc multiq 1: root refcnt 5 bands 4/4 \n{rest}"));
     let class = "class multiq 1:1 parent 1: \nclass multiq 1:2 parent 1: \nclass multiq 1:3 parent 1: \nclass multiq 1:4 parent 1: \n";
     d.gives("class show dev d", class);
-    let single = Tree::new(device(1));
-    let mut d = Bench { tree: single, ..Bench::dummy() };
+    let mut d = Bench::new(Tree::new(device(1, Kernel::V6_12)));
     d.gives("qdisc add dev d root multiq", "RTNETLINK answers: Operation not supported\n");
 }
 
 #[test]
 fn mqprio() {
-    let mut d = Bench::dummy();
+    let mut d = dummy();
     let no_card = "Error: Device does not support hardware offload.\n";
     d.gives("qdisc add dev d root handle 1: mqprio", no_card);
     let add = "qdisc add dev d root handle 1: mqprio num_tc 2 map 0 1 0 1 queues 1@0 3@1 hw 0";
@@ -170,7 +105,7 @@ fn mqprio() {
 
 #[test]
 fn taprio() {
-    let mut d = Bench::dummy();
+    let mut d = dummy();
     let warning =
         "Warning: sch_taprio: Size table not specified, frame length estimations may be inaccurate.\n";
     d.gives(
@@ -219,10 +154,10 @@ fn taprio() {
     ] {
         d.gives(&format!("{change} {options}"), &format!("Error: {sentence}.\n"));
     }
-    let mut d = Bench { tree: Tree::new(device(1)), ..Bench::dummy() };
+    let mut d = Bench::new(Tree::new(device(1, Kernel::V6_12)));
     d.gives(
         "qdisc add dev d root handle 1: taprio num_tc 2",
         "Error: sch_taprio: Multi-queue device is required.\n",
     );
-    assert_eq!(d.tree.root().handle, Handle::UNSPEC);
+    d.gives("qdisc del dev d root", "Error: Cannot delete qdisc with handle of zero.\n");
 }

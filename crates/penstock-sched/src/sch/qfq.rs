@@ -26,8 +26,6 @@ const WEIGHT_SUM_MAX: u32 = 64 * WEIGHT_MAX;
 const LMAX_MIN: u32 = 512;
 /// `QFQ_MAX_LMAX`, bytes.
 const LMAX_MAX: u32 = 1 << 16;
-/// `ONE_FP`: 1 in the kernel's fixed point.
-const ONE: u32 = 1 << 30;
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     Ok(Box::new(Unsimulated::new(Hashed::new(init, Qfq { weight_sum: 0 }))))
@@ -87,8 +85,6 @@ impl HashedKind for Qfq {
         if !(LMAX_MIN..=LMAX_MAX).contains(&lmax) {
             return Err(q.refuse(KernelError::EINVAL, "sch_qfq: MTU size out of bounds for qfq"));
         }
-        // What is left of a weight after the kernel has taken its inverse twice.
-        let weight = ONE / (ONE / weight);
         let before = change.class.map(|class| &q.classes[class].own);
         let more = weight as i32 - before.map_or(0, |c| c.weight as i32);
         if before.is_some_and(|c| (c.weight, c.lmax) == (weight, lmax)) {

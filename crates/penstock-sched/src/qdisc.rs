@@ -242,6 +242,10 @@ pub trait Classful {
         let _ = classid;
         None
     }
+    /// What 6.12 says where a class takes no filters although the qdisc does.
+    fn no_block(&self) -> &'static str {
+        ""
+    }
     /// The shared block that holds a class's filters instead.
     fn shared_block(&self, classid: Handle) -> Option<SharedBlock> {
         let _ = classid;

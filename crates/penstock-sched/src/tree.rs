@@ -4,7 +4,8 @@
 //! `tc_dump_qdisc_root`, `qdisc_tree_reduce_backlog`, `net/sched/cls_api.c` `__tcf_qdisc_find`; the same functions of
 //! linux v2.6.35.
 //! Differs: in 2.6.35 a qdisc could be put under a second parent with `replace … handle` of one that exists; here, as
-//! in Linux since 6.6, that is refused with EINVAL.
+//! in Linux since 6.6, that is refused with EINVAL. Options of a class that name another kind than its qdisc count as none;
+//! the kernel reads their bytes as its own.
 
 mod class;
 mod filter;

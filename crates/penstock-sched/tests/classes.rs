@@ -147,10 +147,15 @@ fn cbq() {
     for line in CBQ {
         d.gives(line, "");
     }
-    let details = "class cbq 1: root rate 10Mbit linklayer ethernet cell 8b (bounded,isolated) prio no-transmit/8 weight 10Mbit allot 1514b \n\
-                   level 2 ewma 5 avpkt 1000b maxidle 25us \n";
     let shown = d.tc("-d class show dev d");
-    assert!(shown.starts_with(details), "{shown}");
+    for line in [
+        "class cbq 1: root rate 10Mbit linklayer ethernet cell 8b (bounded,isolated) prio no-transmit/8 weight 10Mbit allot 1514b \nlevel 2 ewma 5 avpkt 1000b maxidle 24us \n",
+        "class cbq 1:4 parent 1: rate 100Kbit linklayer ethernet cell 8b prio 2/2 weight 10240bit allot 1514b \nlevel 1 ewma 5 avpkt 1000b maxidle 13.6ms \n",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    let idle = d.tc("-s class show dev d classid 1:");
+    assert!(idle.contains("  borrowed 0 overactions 0 avgidle 12500 undertime 0\n"), "{idle}");
     assert!(shown.contains("\nsplit 1: defmap 000000c0\n"), "{shown}");
     d.gives("qdisc add dev d root cbq avpkt 1000", "CBQ: bandwidth is required parameter.\n");
     d.gives("qdisc add dev d root cbq bandwidth 1mbit", "CBQ: \"avpkt\" is required.\n");

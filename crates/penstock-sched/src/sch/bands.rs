@@ -96,6 +96,10 @@ pub trait Banded: Send {
     fn filters_mut(&mut self) -> Option<&mut Filters> {
         None
     }
+    /// [`Classful::no_block`].
+    fn why_no_block(&self) -> &'static str {
+        ""
+    }
     /// Whether a class may have any qdisc with a size table: the kernel's multi-queue roots.
     fn is_queue_root(&self) -> bool {
         false
@@ -173,6 +177,9 @@ impl<T: Banded> Classful for T {
     }
     fn block(&self, classid: Handle) -> Option<BlockId> {
         (classid == Handle::UNSPEC && Banded::filters(self).is_some()).then_some(Filters::ROOT)
+    }
+    fn no_block(&self) -> &'static str {
+        self.why_no_block()
     }
     fn bind(&mut self, _: Handle, classid: Handle) -> u32 {
         self.band(classid).map_or(0, |band| band as u32 + 1)

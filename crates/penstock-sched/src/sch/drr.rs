@@ -37,6 +37,7 @@ pub struct DrrClass {
 impl HashedKind for Drr {
     type Class = DrrClass;
     const ID: &'static str = "drr";
+    const NO_BLOCK: &'static str = "DRR classid must be zero";
 
     /// There is no such operation.
     fn change(q: &mut Hashed<Drr>, _: Option<&Options>) -> Result<(), KernelError> {

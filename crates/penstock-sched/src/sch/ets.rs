@@ -154,4 +154,7 @@ impl Banded for Ets {
     fn filters_mut(&mut self) -> Option<&mut Filters> {
         Some(&mut self.filters)
     }
+    fn why_no_block(&self) -> &'static str {
+        "ETS classid must be zero"
+    }
 }

@@ -124,6 +124,8 @@ pub trait HashedKind: Send + Sized {
     type Class: Send;
     /// Its name.
     const ID: &'static str;
+    /// [`Classful::no_block`].
+    const NO_BLOCK: &'static str = "";
     /// [`Params::change`].
     ///
     /// # Errors
@@ -333,6 +335,9 @@ impl<K: HashedKind> Classful for Hashed<K> {
             return Some(Filters::ROOT);
         }
         self.classes[self.classes.find(classid)?].block
+    }
+    fn no_block(&self) -> &'static str {
+        K::NO_BLOCK
     }
     fn bind(&mut self, parent: Handle, classid: Handle) -> u32 {
         let parent = if parent.minor() == 0 { None } else { self.classes.find(parent) };

@@ -40,7 +40,7 @@ impl Curve {
     fn parse(options: Option<&Options>) -> Option<Curve> {
         let options = options?;
         let number = |name: &str| u64::from(options.u32(name).unwrap_or(0));
-        let slope = |m: u64| ((m << SM_SHIFT) + TICKS_PER_SEC - 1) / TICKS_PER_SEC;
+        let slope = |m: u64| (m << SM_SHIFT).div_ceil(TICKS_PER_SEC);
         let (m1, m2) = (number("m1"), number("m2"));
         let dx = (number("d") * TICKS_PER_SEC).div_ceil(1_000_000);
         (m1 != 0 || m2 != 0).then(|| Curve { sm1: slope(m1), dx, sm2: slope(m2) })

@@ -6,7 +6,7 @@ use super::{Answer, Tree, handles_below, with_filters};
 use crate::estimator::Estimator;
 use crate::qdisc::Cx;
 use penstock_model::rtnetlink::{ClassRequest, Verb};
-use penstock_model::{Handle, Kernel, KernelError};
+use penstock_model::{Handle, Kernel, KernelError, Options};
 
 impl Tree {
     /// Executes RTM_NEWTCLASS or RTM_DELTCLASS.
@@ -30,6 +30,7 @@ impl Tree {
         }
         let device = self.device;
         let node = self.node_mut(qdisc).ok_or(bare(KernelError::ENOENT))?;
+        let kind_of_qdisc = node.kind();
         let classes = node.classes_mut().ok_or(bare(KernelError::EINVAL))?;
         let mut classid = Handle::new(qdisc.major(), req.classid.minor());
         if req.classid == Handle::UNSPEC {
@@ -49,10 +50,14 @@ impl Tree {
                     // A bad estimator is refused before anything is changed.
                     Estimator::new(device.kernel, spec, cx.now, 0, 0)?;
                 }
+                // The kernel does not compare kinds: it reads what another kind sent as its own. Here it reads nothing in it.
+                let nothing = Options::new();
+                let foreign = req.kind.as_deref().is_some_and(|kind| kind != kind_of_qdisc);
+                let options = req.options.as_ref().map(|options| if foreign { &nothing } else { options });
                 let (made, warning) = self
                     .watched(qdisc, cx, |node, cx| {
                         let classes = node.classes_mut().expect("it has classes");
-                        let made = classes.change_class(parent, classid, req.options.as_ref(), cx)?;
+                        let made = classes.change_class(parent, classid, options, cx)?;
                         if let Some(spec) = req.estimator {
                             classes.estimate(made, spec, cx)?;
                         }

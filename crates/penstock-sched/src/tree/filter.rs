@@ -40,7 +40,8 @@ impl Tree {
             let why = "This filter block is shared. Please use the block index to manipulate the filters";
             return no(KernelError::EOPNOTSUPP, why);
         }
-        let block = classes.block(class).ok_or(KernelError::errno(KernelError::EINVAL))?;
+        let block =
+            classes.block(class).ok_or_else(|| device.refusal(KernelError::EINVAL, classes.no_block()))?;
         Ok((parent, block))
     }
     /// Works on the filters and the qdisc that `parent` belongs to, which was found before.

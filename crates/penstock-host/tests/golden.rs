@@ -1,8 +1,8 @@
 //! What the real programs give, against what we give: exit status, the first line of standard error and all of standard
 //! output, word for word.
 //!
-//! `golden/*-*.txt` were recorded by `golden/record.py` from the scenes in the file before the dash: `iptables` on
-//! Linux 6.12.117, the others on Linux 6.18.44; the file's name says with which version of the program.
+//! `golden/*-*.txt` were recorded by `golden/record.py` from the scenes in the file before the dash: `iptables` and `aqm` on
+//! Linux 6.12.117 (`aqm-2.6.35` from `aqm-old`), the others on Linux 6.18.44; the file's name says with which version of the program.
 
 use penstock_host::{FileError, Files, Host, Output};
 use penstock_model::{Kernel, Time};
@@ -173,4 +173,19 @@ fn ip_6_1_0_says_the_same() {
 #[test]
 fn ip_6_1_0_says_the_same_of_ipv6() {
     check(include_str!("golden/ip6-6.1.0.txt"), just_started);
+}
+
+#[test]
+fn tc_6_1_0_says_the_same_of_queue_management() {
+    check(include_str!("golden/aqm-6.1.0.txt"), router);
+}
+
+#[test]
+fn tc_2_6_35_says_the_same_of_what_it_knew() {
+    let old = || {
+        let mut host = Host::new("r", Kernel::V2_6_35, 1);
+        host.add_device("eth0");
+        host
+    };
+    check(include_str!("golden/aqm-2.6.35.txt"), old);
 }

@@ -15,6 +15,7 @@ fn verb(verb: Verb) -> &'static str {
         Verb::Add => "add",
         Verb::Change => "change",
         Verb::Replace => "replace",
+        Verb::Create => "create",
         Verb::Link => "link",
         Verb::Del => "del",
     }

@@ -133,6 +133,8 @@ impl KernelError {
     pub const ENOSPC: i32 = 28;
     /// Numerical result out of range.
     pub const ERANGE: i32 = 34;
+    /// Function not implemented.
+    pub const ENOSYS: i32 = 38;
     /// Too many levels of symbolic links: a loop of filters.
     pub const ELOOP: i32 = 40;
     /// Protocol not supported.
@@ -167,6 +169,7 @@ impl KernelError {
             28 => "No space left on device",
             33 => "Numerical argument out of domain",
             34 => "Numerical result out of range",
+            38 => "Function not implemented",
             40 => "Too many levels of symbolic links",
             75 => "Value too large for defined data type",
             90 => "Message too long",

@@ -14,6 +14,8 @@ pub enum Verb {
     Change,
     /// `replace`: NLM_F_CREATE | NLM_F_REPLACE.
     Replace,
+    /// `change … gred setup`: NLM_F_CREATE.
+    Create,
     /// `link`: NLM_F_REPLACE (qdiscs only).
     Link,
     /// `del`.

@@ -9,6 +9,7 @@ pub mod aqm;
 pub(crate) mod bpf;
 pub mod cls;
 pub mod estimator;
+mod jiffies;
 pub mod ledger;
 pub mod node;
 pub mod qdisc;

@@ -227,6 +227,11 @@ pub trait Classful {
     }
     /// All classes in the order the kernel walks them.
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump));
+    /// Whether the walk ends with a class the kernel cannot show: the classes of qdiscs after this one are then not
+    /// shown either (`tc_dump_tclass_root`).
+    fn ends_dump(&self) -> bool {
+        false
+    }
 
     /// The filters of this qdisc and of its classes, where it takes any.
     fn filters(&self) -> Option<&Filters> {

@@ -229,12 +229,18 @@ impl Tree {
     pub fn dump_classes(&self, now: Time) -> Vec<ClassDump> {
         let classes = |node: &Node, _: u32| {
             let mut dumps = Vec::new();
-            if let Some(classes) = node.classes() {
-                classes.walk(now, &mut |dump| dumps.push(dump));
-            }
-            dumps
+            let Some(classes) = node.classes() else { return (dumps, false) };
+            classes.walk(now, &mut |dump| dumps.push(dump));
+            (dumps, classes.ends_dump())
         };
-        self.each(false, classes).into_iter().flatten().collect()
+        let mut all = Vec::new();
+        for (dumps, last) in self.each(false, classes) {
+            all.extend(dumps);
+            if last {
+                break;
+            }
+        }
+        all
     }
 
     // ---- finding ----

@@ -41,8 +41,8 @@ fn one(dev: &str, dump: &ClassDump, show: &Show, out: &mut Out) {
     if out.form.stats {
         match dump.kind {
             // These have no counters for their classes; tc ends the empty line.
-            "cbs" | "dsmark" | "tbf" => {}
-            "sfq" => queue_stats(&dump.stats, " ", out),
+            "cbs" | "dsmark" | "netem" | "red" | "tbf" => {}
+            "sfq" | "skbprio" => queue_stats(&dump.stats, " ", out),
             _ => stats(&dump.stats, " ", out),
         }
         out.text_only(format_args!("\n"));

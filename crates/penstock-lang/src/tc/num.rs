@@ -235,6 +235,21 @@ pub fn time(text: &str) -> Option<u32> {
     Some(cast_u32(number * scale))
 }
 
+/// `get_time64`: nanoseconds; without a unit nanoseconds.
+pub fn time64(text: &str) -> Option<i64> {
+    let (number, unit) = strtod(text)?;
+    let scale = match unit.to_ascii_lowercase().as_str() {
+        "s" | "sec" | "secs" => 1e9,
+        "ms" | "msec" | "msecs" => 1e6,
+        "us" | "usec" | "usecs" => 1e3,
+        "" | "ns" | "nsec" | "nsecs" => 1.0,
+        _ => return None,
+    };
+    let ns = number * scale;
+    // A C cast of what does not fit gives the least number there is.
+    Some(if (-9.3e18..9.223_372_036_854_775e18).contains(&ns) { ns as i64 } else { i64::MIN })
+}
+
 /// `get_qdisc_handle`: `1:`, `1`, `none`. What follows the colon is not looked at; 2.6.35 lets the number overflow.
 pub fn qdisc_handle(text: &str, kernel: Kernel) -> Option<Handle> {
     if text == "none" {
@@ -392,6 +407,15 @@ mod tests {
         assert_eq!(time("50ms"), Some(50_000));
         assert_eq!(time("7"), Some(7));
         assert_eq!(time("1ns"), None);
+        assert_eq!(
+            ["1us", "7", "-3ms", "1e99s"].map(time64),
+            [Some(1000), Some(7), Some(-3_000_000), Some(i64::MIN)]
+        );
+        assert_eq!(
+            [rate32("34.3gbit", k), rate32("40gbit", k), rate32("-8bit", k)],
+            [Some(4_287_500_000), None, None]
+        );
+        assert_eq!(rate32("40gbit", Kernel::V2_6_35), Some(705_032_704));
     }
 
     #[test]

@@ -119,6 +119,15 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
     }
     if let Some(kind) = &req.kind {
         req.options = kinds::parse_qdisc(kind, args, dev.as_deref())?;
+        if let Some(options) = &mut req.options
+            && options.remove(kinds::CREATES).is_some()
+        {
+            req.verb = match req.verb {
+                Verb::Change => Verb::Create,
+                Verb::Link => Verb::Replace,
+                verb => verb,
+            };
+        }
     }
     Ok(Command::Qdisc { dev, req })
 }

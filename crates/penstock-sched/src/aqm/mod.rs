@@ -1,4 +1,6 @@
 //! Algorithms that several queueing disciplines embed. They see lengths and dice, never the tree.
 
+pub mod codel;
 pub mod ecn;
+pub mod pie;
 pub mod red;

@@ -5,27 +5,44 @@
 pub mod atm;
 mod bands;
 pub mod bfifo;
+pub mod blackhole;
+pub mod cake;
 pub mod cbq;
 pub mod cbs;
+pub mod choke;
+pub mod codel;
 pub mod drr;
 pub mod dsmark;
 pub mod etf;
 pub mod ets;
 mod fifo;
+pub mod fq;
+pub mod fq_codel;
+pub mod fq_pie;
+pub mod gred;
 mod hashed;
 pub mod hfsc;
+pub mod hhf;
 pub mod htb;
 pub mod ingress;
 pub mod mq;
 pub mod mqprio;
 pub mod multiq;
+pub mod netem;
+mod no_class;
 pub mod noop;
 pub mod noqueue;
+mod one_class;
 pub mod pfifo;
 pub mod pfifo_fast;
+pub mod pie;
+pub mod plug;
 pub mod prio;
 pub mod qfq;
+pub mod red;
+pub mod sfb;
 pub mod sfq;
+pub mod skbprio;
 pub mod taprio;
 pub mod tbf;
 pub mod teql;
@@ -57,25 +74,40 @@ pub struct KindSpec {
 pub static KINDS: &[&KindSpec] = &[
     &atm::SPEC,
     &bfifo::SPEC,
+    &blackhole::SPEC,
+    &cake::SPEC,
     &cbq::SPEC,
     &cbs::SPEC,
+    &choke::SPEC,
     &ingress::CLSACT,
+    &codel::SPEC,
     &drr::SPEC,
     &dsmark::SPEC,
     &etf::SPEC,
     &ets::SPEC,
+    &fq::SPEC,
+    &fq_codel::SPEC,
+    &fq_pie::SPEC,
+    &gred::SPEC,
     &hfsc::SPEC,
+    &hhf::SPEC,
     &htb::SPEC,
     &ingress::INGRESS,
     &mq::SPEC,
     &mqprio::SPEC,
     &multiq::SPEC,
+    &netem::SPEC,
     &noqueue::SPEC,
     &pfifo::SPEC,
     &pfifo_fast::SPEC,
+    &pie::SPEC,
+    &plug::SPEC,
     &prio::SPEC,
     &qfq::SPEC,
+    &red::SPEC,
+    &sfb::SPEC,
     &sfq::SPEC,
+    &skbprio::SPEC,
     &taprio::SPEC,
     &tbf::SPEC,
     &teql::SPEC,

@@ -7,6 +7,20 @@ use crate::ledger::DropReason;
 use crate::qdisc::{Classful, Cx, Device, Qdisc, Xmit};
 use penstock_model::{KernelError, Options, Stats, Time};
 use penstock_packet::Packet;
+use std::ops::RangeInclusive;
+
+/// A netlink policy's range of a number, with the sentence netlink gives.
+///
+/// # Errors
+/// ERANGE.
+pub fn range(o: &Options, name: &str, range: RangeInclusive<u32>) -> Result<(), KernelError> {
+    match o.u32(name) {
+        Some(value) if !range.contains(&value) => {
+            Err(KernelError::new(KernelError::ERANGE, "integer out of range"))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The configuration side of one kind.
 pub trait Params: Send {

@@ -40,7 +40,8 @@ impl Tree {
         match (req.verb, there) {
             (Verb::Add, true) => Err(bare(KernelError::EEXIST)),
             (Verb::Del, true) => self.delete_class(qdisc, classid, cx),
-            (Verb::Add | Verb::Replace, false) | (Verb::Change | Verb::Replace | Verb::Link, true) => {
+            (Verb::Add | Verb::Replace, false)
+            | (Verb::Change | Verb::Replace | Verb::Create | Verb::Link, true) => {
                 if device.kernel == Kernel::V6_12 && classid == Handle::ROOT {
                     let why = "Cannot create traffic class with classid TC_H_ROOT";
                     return Err(device.refusal(KernelError::EINVAL, why));

@@ -28,7 +28,7 @@ impl Tree {
         let old = device.kernel == Kernel::V2_6_35;
         let no = |errno, why| Err(device.refusal(errno, why));
         let kind_differs = |node: &Node| req.kind.as_deref().is_some_and(|k| k != node.kind());
-        let may_create = matches!(req.verb, Verb::Add | Verb::Replace);
+        let may_create = matches!(req.verb, Verb::Add | Verb::Replace | Verb::Create);
 
         if req.parent == Handle::INGRESS {
             self.ingress_queue = true;

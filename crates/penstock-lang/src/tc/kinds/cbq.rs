@@ -72,6 +72,7 @@ mod lss {
 
 pub static KIND: Kind = Kind {
     id: "cbq",
+    in_2_6_35: true,
     parse: Some(parse),
     parse_class: Some(parse_class),
     print,

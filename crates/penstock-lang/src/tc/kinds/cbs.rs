@@ -24,7 +24,8 @@ const WORDS: &[OptionWord] = &[
 /// As tc reads and prints them; the first is read as one byte.
 const NAMES: [&str; 5] = ["offload", "hicredit", "locredit", "sendslope", "idleslope"];
 
-pub static KIND: Kind = Kind { id: "cbs", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind =
+    Kind { id: "cbs", in_2_6_35: false, parse: Some(parse), print, words: WORDS, ..Kind::BARE };
 
 fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let mut values = [0i32; 5];

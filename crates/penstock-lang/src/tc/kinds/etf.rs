@@ -22,7 +22,8 @@ const WORDS: &[OptionWord] = &[
 /// `TC_ETF_DEADLINE_MODE_ON`, `TC_ETF_OFFLOAD_ON`, `TC_ETF_SKIP_SOCK_CHECK`.
 const FLAGS: [(&str, u32); 3] = [("offload", 2), ("deadline_mode", 1), ("skip_sock_check", 4)];
 
-pub static KIND: Kind = Kind { id: "etf", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind =
+    Kind { id: "etf", in_2_6_35: false, parse: Some(parse), print, words: WORDS, ..Kind::BARE };
 
 fn duplicate(args: &Args, name: &str) -> Failure {
     args.fail(format!("etf: duplicate \"{name}\" specification"), 1, format!("give {name} once"))

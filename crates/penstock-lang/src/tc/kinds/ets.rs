@@ -28,6 +28,7 @@ const CLASS_WORDS: &[OptionWord] =
 
 pub static KIND: Kind = Kind {
     id: "ets",
+    in_2_6_35: false,
     parse: Some(parse),
     parse_class: Some(parse_class),
     print,

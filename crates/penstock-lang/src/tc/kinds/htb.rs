@@ -45,6 +45,7 @@ const CLASS_WORDS: &[OptionWord] = &[
 
 pub static KIND: Kind = Kind {
     id: "htb",
+    in_2_6_35: true,
     parse: Some(parse),
     parse_class: Some(parse_class),
     print,

@@ -1,22 +1,38 @@
 //! The kinds of queueing disciplines: what tc reads and prints of each.
 
 mod atm;
+mod cake;
 mod cbq;
 mod cbs;
+mod choke;
 mod clock;
+mod codel;
 mod drr;
 mod dsmark;
 mod etf;
 mod ets;
 mod fifo;
+mod fq;
+mod fq_codel;
+mod fq_pie;
+mod gred;
 mod hfsc;
+mod hhf;
 mod htb;
 mod mqprio;
 mod multiq;
+mod netem;
+mod pie;
+mod plain;
+mod plug;
 mod prio;
 mod qfq;
 mod queues;
+mod red;
+mod red_parms;
+mod sfb;
 mod sfq;
+mod skbprio;
 mod taprio;
 mod tbf;
 
@@ -34,6 +50,8 @@ type Print = fn(&Options, &mut Out);
 pub struct Kind {
     /// The word.
     pub id: &'static str,
+    /// Whether the tc of 2010 knows it.
+    in_2_6_35: bool,
     /// Options of the qdisc; `None`: the kind takes none.
     parse: Option<Parse>,
     /// Options of its classes; `None`: tc calls it classless.
@@ -70,6 +88,7 @@ impl Kind {
     /// A kind that takes no options and prints none, to be filled in: `Kind { id: "codel", …, ..Kind::BARE }`.
     const BARE: Kind = Kind {
         id: "",
+        in_2_6_35: true,
         parse: None,
         parse_class: None,
         print: |_, _| (),
@@ -88,28 +107,46 @@ impl Kind {
     }
 }
 
+/// Option of a request that has NLM_F_CREATE set by its kind, whatever the verb (gred's `setup`). Taken out again before
+/// the kernel sees it.
+pub const CREATES: &str = "nlm_f_create";
+
 /// Every kind, by name.
 pub static KINDS: &[&Kind] = &[
     &atm::KIND,
     &fifo::BFIFO,
+    &cake::KIND,
     &cbq::KIND,
     &cbs::KIND,
+    &choke::KIND,
     &CLSACT,
+    &codel::KIND,
     &drr::KIND,
     &dsmark::KIND,
     &etf::KIND,
     &ets::KIND,
+    &fq::KIND,
+    &fq_codel::KIND,
+    &fq_pie::KIND,
+    &gred::KIND,
     &hfsc::KIND,
+    &hhf::KIND,
     &htb::KIND,
     &INGRESS,
     &mqprio::KIND,
     &multiq::KIND,
+    &netem::KIND,
     &fifo::PFIFO,
     &fifo::PFIFO_FAST,
     &fifo::PFIFO_HEAD_DROP,
+    &pie::KIND,
+    &plug::KIND,
     &prio::KIND,
     &qfq::KIND,
+    &red::KIND,
+    &sfb::KIND,
     &sfq::KIND,
+    &skbprio::KIND,
     &taprio::KIND,
     &tbf::KIND,
 ];
@@ -131,6 +168,7 @@ static INGRESS: Kind = Kind {
 
 static CLSACT: Kind = Kind {
     id: "clsact",
+    in_2_6_35: false,
     parse: Some(|args, _| match args.next_word() {
         Some(word) => Err(what_is(args, &word.text, "Usage: ... clsact\n", "clsact takes no options")),
         None => Ok(None),
@@ -139,12 +177,7 @@ static CLSACT: Kind = Kind {
 };
 
 fn kind(id: &str, args: &Args) -> Option<&'static Kind> {
-    KINDS.iter().copied().find(|k| k.id == id && !(args.old() && is_new(id)))
-}
-
-/// What the tc of 2010 did not know yet.
-fn is_new(id: &str) -> bool {
-    matches!(id, "cbs" | "clsact" | "etf" | "ets" | "mqprio" | "qfq" | "taprio")
+    KINDS.iter().copied().find(|k| k.id == id && (k.in_2_6_35 || !args.old()))
 }
 
 /// The options of `tc qdisc add … KIND OPTIONS`.
@@ -310,6 +343,7 @@ pub fn rate(word: &str, args: &Args, dev: Option<&str>) -> Result<u64, Option<St
 }
 
 /// The same where the kind keeps 32 bits of it (`get_percent_rate`, `get_rate`).
+/// [`rate`] where 32 bits are to hold it.
 pub fn rate32(word: &str, args: &Args, dev: Option<&str>) -> Result<u32, Option<String>> {
     if args.old() || !word.contains('%') {
         return num::rate32(word, args.kernel()).ok_or(None);

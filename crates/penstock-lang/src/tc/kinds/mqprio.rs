@@ -36,7 +36,8 @@ const WORDS: &[OptionWord] = &[
 /// Classes by priority where no map is given.
 const MAP: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 1, 1, 3, 3, 3, 3];
 
-pub static KIND: Kind = Kind { id: "mqprio", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind =
+    Kind { id: "mqprio", in_2_6_35: false, parse: Some(parse), print, words: WORDS, ..Kind::BARE };
 
 fn byte(args: &mut Args, name: &str) -> Result<u8, Failure> {
     let v = args.value()?;

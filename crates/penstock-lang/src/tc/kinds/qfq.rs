@@ -18,6 +18,7 @@ const CLASS_WORDS: &[OptionWord] = &[
 
 pub static KIND: Kind = Kind {
     id: "qfq",
+    in_2_6_35: false,
     parse: Some(parse),
     parse_class: Some(parse_class),
     print,

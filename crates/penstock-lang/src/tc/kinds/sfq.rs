@@ -2,6 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/q_sfq.c`, `tc/tc_red.c`; 2.6.35 `tc/q_sfq.c`.
 
+use super::red_parms::{eval_ewma, eval_p, print_flags};
 use super::{Kind, OptionWord, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::args::Args;
@@ -173,38 +174,21 @@ fn thresholds(args: &Args, red: &mut Red) -> Result<(), Failure> {
 }
 
 fn red_options(args: &mut Args, red: &Red, o: Options) -> Result<Options, Failure> {
-    let ewma = "SFQ: failed to calculate EWMA constant.";
-    let a = f64::from(red.burst) + 1.0 - f64::from(red.min) / f64::from(red.avpkt);
-    if a < 1.0 {
-        let small = format!(
-            "tc_red_eval_ewma() burst {} is too small ? Try burst {}",
-            red.burst,
-            1 + red.min / red.avpkt
-        );
-        return Err(args.fail(ewma, 1, format!("burst {}", 1 + red.min / red.avpkt)).also(&small));
-    }
-    let wlog = (1..32).find(|&log| {
-        let w = 0.5f64.powi(log);
-        a <= (1.0 - (1.0 - w).powf(f64::from(red.burst))) / w
-    });
-    let Some(wlog) = wlog else { return Err(args.fail(ewma, 1, "another burst")) };
+    let wlog = eval_ewma(red.min, red.burst, red.avpkt).map_err(|line| {
+        let least = 1 + red.min / red.avpkt;
+        let f = args.fail("SFQ: failed to calculate EWMA constant.", 1, format!("burst {least}, or another"));
+        line.map_or(f.clone(), |line| f.also(&line))
+    })?;
     if wlog >= 10 {
         let line = format!("SFQ: WARNING. Burst {} seems to be too large.\n", red.burst);
         args.said.push(Command::Help(line));
     }
-    let mut p = red.probability / f64::from(red.max - red.min);
-    let mut plog = 0u32;
-    while plog < 32 && p <= 1.0 {
-        p *= 2.0;
-        plog += 1;
-    }
-    if plog >= 32 {
-        return Err(args.fail("SFQ: failed to calculate probability.", 1, "a larger probability"));
-    }
+    let plog = eval_p(red.min, red.max, red.probability, false)
+        .ok_or_else(|| args.fail("SFQ: failed to calculate probability.", 1, "a larger probability"))?;
     Ok(o.with("redflowlimit", red.limit)
         .with("min", red.min)
         .with("max", red.max)
-        .with("ewma", wlog as u32)
+        .with("ewma", wlog)
         .with("plog", plog)
         .with("max_p", num::cast_u32(red.probability * 4_294_967_296.0))
         .with("redflags", red.flags))
@@ -249,13 +233,7 @@ fn print_red(o: &Options, out: &mut Out) {
     out.size("max", "max ", u32("max"), " ");
     let probability = general(f64::from(u32("max_p")) / 4_294_967_296.0, 6);
     out.literal("probability", &probability, format_args!("probability {probability} "));
-    for (name, bit) in [("ecn", 1), ("harddrop", 2), ("adaptive", 4), ("nodrop", 8)] {
-        if u32("redflags") & bit != 0 {
-            out.flag(name, format_args!("{name} "));
-        } else {
-            out.json_bool(name, false);
-        }
-    }
+    print_flags(u32("redflags"), out);
     if out.form.stats {
         let sets = [
             ["prob_mark", "prob_mark_head", "prob_drop"],

@@ -37,7 +37,8 @@ const WORDS: &[OptionWord] = &[
     word("fp", "E|P…", "express or preemptible, by traffic class"),
 ];
 
-pub static KIND: Kind = Kind { id: "taprio", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind =
+    Kind { id: "taprio", in_2_6_35: false, parse: Some(parse), print, words: WORDS, ..Kind::BARE };
 
 fn duplicate(args: &Args, name: &str) -> Failure {
     args.fail(format!("taprio: duplicate \"{name}\" specification"), 1, format!("give {name} once"))

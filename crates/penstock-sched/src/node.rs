@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc`, `net/sched/sch_generic.c` `qdisc_create_dflt`,
 //! `noop_qdisc`.
 
+use crate::cls::Blocks;
 use crate::estimator::Estimator;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use crate::sch::noop::Noop;
@@ -186,6 +187,10 @@ impl Node {
     /// The device's traffic classes are gone.
     pub fn forget_traffic_classes(&mut self, map: bool) {
         self.qdisc.forget_traffic_classes(map);
+    }
+    /// Lets it hold those of the machine's shared blocks of filters that its options name.
+    pub(crate) fn share_blocks(&mut self, blocks: &Blocks) {
+        self.qdisc.share_blocks(blocks);
     }
     /// The side with classes.
     pub fn classes(&self) -> Option<&dyn Classful> {

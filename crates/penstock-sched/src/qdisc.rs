@@ -12,7 +12,7 @@
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc_ops`, `struct Qdisc_class_ops`.
 
 use crate::act::Actions;
-use crate::cls::{BlockId, Filters, SharedBlock};
+use crate::cls::{BlockId, Blocks, Filters, SharedBlock};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use penstock_model::rtnetlink::ClassDump;
@@ -146,6 +146,11 @@ pub trait Qdisc: Send {
     /// destroyed; `map`: and with them which priority belongs to which (`netdev_reset_tc`).
     fn forget_traffic_classes(&mut self, map: bool) {
         let _ = map;
+    }
+    /// It has just been made: those of the machine's shared blocks of filters that its options name are there to be
+    /// held (red's `qevent … block`).
+    fn share_blocks(&mut self, blocks: &Blocks) {
+        let _ = blocks;
     }
     /// The device changed its MTU or its txqueuelen. Most kinds look at these only when they are made.
     fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {

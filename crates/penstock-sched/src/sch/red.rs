@@ -8,6 +8,7 @@ use super::bfifo::Bfifo;
 use super::one_class::OneClass;
 use super::unsimulated::{Params, Unsimulated};
 use crate::aqm::red;
+use crate::cls::{Blocks, SharedBlock};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
 use penstock_model::{Handle, Kernel, KernelError, Options, Time};
@@ -33,7 +34,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
     let device = init.device;
     let class = OneClass::new(SPEC.id, init.handle, &device);
     let blocks = ["early_drop", "mark"].map(|name| o.u32(name).unwrap_or(0));
-    let mut red = Red { device, limit: 0, flags: 0, parms: [0; 6], blocks, class };
+    let mut red = Red { device, limit: 0, flags: 0, parms: [0; 6], blocks, _held: Vec::new(), class };
     red.change(options, cx)?;
     Ok(Box::new(Unsimulated::new(red)))
 }
@@ -48,6 +49,8 @@ pub struct Red {
     parms: [u32; 6],
     /// The blocks of `qevent early_drop` and `qevent mark`; 0: none.
     blocks: [u32; 2],
+    /// The same, held so that they are there.
+    _held: Vec<SharedBlock>,
     class: OneClass,
 }
 
@@ -108,6 +111,9 @@ impl Params for Red {
     fn xstats(&self, _: Time) -> Option<Options> {
         let zero = ["marked", "early", "pdrop", "other"];
         Some(zero.into_iter().fold(Options::new(), |o, name| o.with(name, 0u32)))
+    }
+    fn share_blocks(&mut self, blocks: &Blocks) {
+        self._held = self.blocks.iter().filter(|&&b| b != 0).map(|&b| blocks.hold(b)).collect();
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
         self.device = *device;

@@ -3,6 +3,7 @@
 //! A kind file gives its [`Params`]: `change` is the kernel's `init` and `change`, `dump` its `dump`. When a kind learns
 //! to carry packets it implements [`Qdisc`] itself and sets [`KindSpec::simulated`](super::KindSpec::simulated).
 
+use crate::cls::Blocks;
 use crate::ledger::DropReason;
 use crate::qdisc::{Classful, Cx, Device, Qdisc, Xmit};
 use penstock_model::{KernelError, Options, Stats, Time};
@@ -49,6 +50,10 @@ pub trait Params: Send {
     /// [`Qdisc::forget_traffic_classes`].
     fn forget_traffic_classes(&mut self, map: bool) {
         let _ = map;
+    }
+    /// [`Qdisc::share_blocks`].
+    fn share_blocks(&mut self, blocks: &Blocks) {
+        let _ = blocks;
     }
     /// [`Qdisc::set_device`].
     fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
@@ -108,6 +113,9 @@ impl<P: Params> Qdisc for Unsimulated<P> {
     }
     fn forget_traffic_classes(&mut self, map: bool) {
         self.params.forget_traffic_classes(map);
+    }
+    fn share_blocks(&mut self, blocks: &Blocks) {
+        self.params.share_blocks(blocks);
     }
     fn qlen(&self) -> u32 {
         0

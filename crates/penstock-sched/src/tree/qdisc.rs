@@ -171,6 +171,7 @@ impl Tree {
             self.traffic_classes_gone_with(spec.id);
         })?;
         let mut node = Node::new(&init, qdisc);
+        node.share_blocks(&self.blocks);
         node.stab = stab.transpose()?.map(Box::new);
         if let Some(spec) = req.estimator {
             if node.classes().is_some_and(Classful::queue_root) && device.kernel == Kernel::V6_12 {

@@ -25,6 +25,7 @@ pub mod neigh;
 pub mod netfilter;
 mod netns;
 mod path;
+mod proc;
 pub mod route;
 pub mod six;
 #[cfg(test)]
@@ -107,6 +108,8 @@ pub(crate) struct Settings {
     pub(crate) tcp_timestamps: bool,
     pub(crate) tcp_window_scaling: bool,
     pub(crate) tcp_ecn: u8,
+    /// Those of which nothing follows here, where a command has set them.
+    pub(crate) kept: BTreeMap<String, String>,
 }
 
 impl Settings {
@@ -127,6 +130,7 @@ impl Default for Settings {
             tcp_timestamps: true,
             tcp_window_scaling: true,
             tcp_ecn: 2,
+            kept: BTreeMap::new(),
         }
     }
 }
@@ -146,6 +150,8 @@ pub struct Host {
     pub(crate) devices: Devices,
     /// Addresses ARP is answered for (`ip neigh add proxy`): configuration alone.
     pub(crate) proxies: Vec<(u32, Ipv4Addr)>,
+    /// Modules that make devices, once loaded.
+    pub(crate) modules: BTreeSet<&'static str>,
     /// IPv6 routes.
     pub(crate) six: six::Six,
     /// `net.core.default_qdisc`.
@@ -198,6 +204,7 @@ impl Host {
             space_numbers: Vec::new(),
             devices: Devices::default(),
             proxies: Vec::new(),
+            modules: BTreeSet::new(),
             six: six::Six::default(),
             default_qdisc: &penstock_sched::sch::pfifo_fast::SPEC,
             fib: Fib::default(),

@@ -189,3 +189,8 @@ fn tc_2_6_35_says_the_same_of_what_it_knew() {
     };
     check(include_str!("golden/aqm-2.6.35.txt"), old);
 }
+
+#[test]
+fn net_tools_2_10_ethtool_6_1_and_procps_4_0_2_say_the_same() {
+    check(include_str!("golden/nettools-2.10.txt"), just_started);
+}

@@ -1,7 +1,7 @@
 //! `sysctl`: names and values of `/proc/sys`, as commands and as `echo … > /proc/sys/…` write them.
 //!
 //! Follows: procps-ng 4.0 `sysctl.c`; linux v6.12 `Documentation/networking/ip-sysctl.rst` for the names.
-//! Differs: no patterns, no files (`-p`, `--system`).
+//! Differs: no patterns; there are no files for `--system`.
 
 use crate::token::Word;
 
@@ -19,6 +19,10 @@ pub enum Request {
     },
     /// Print all keys (`-a`).
     All,
+    /// Read a file of keys and values (`-p`).
+    Load(String),
+    /// With `-w`, a word that is no `KEY=VALUE`.
+    NoValue,
 }
 
 /// One `sysctl` command.
@@ -28,22 +32,28 @@ pub struct Command {
     pub requests: Vec<Request>,
     /// `-n`: values without names.
     pub values_only: bool,
+    /// `-N`: names without values.
+    pub names_only: bool,
+    /// `-b`: a value without its newline.
+    pub binary: bool,
     /// `-q`: nothing is printed when a value is set.
     pub quiet: bool,
     /// `-e`: unknown keys are passed over.
     pub ignore_unknown: bool,
 }
 
-/// A refused line: what goes to standard error, and the exit status.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A refused line: what goes to standard error and standard output, and the exit status.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Failure {
     /// Standard error.
     pub stderr: String,
+    /// Standard output: the usage, where that goes there.
+    pub stdout: String,
     /// Exit status.
     pub exit: i32,
 }
 
-const USAGE: &str = "\nUsage:\n sysctl [options] [variable[=value] ...]\n\nOptions:\n  -a, --all            display all variables\n  -e, --ignore         ignore unknown variables errors\n  -n, --values         print only values of the given variable(s)\n  -q, --quiet          do not echo variable set\n  -w, --write          enable writing a value to variable\n\nFor more details see sysctl(8).\n";
+const USAGE: &str = "\nUsage:\n sysctl [options] [variable[=value] ...]\n\nOptions:\n  -a, --all            display all variables\n  -b, --binary         print value without new line\n  -e, --ignore         ignore unknown variables errors\n  -N, --names          print variable names without values\n  -n, --values         print only values of the given variable(s)\n  -p, --load[=<file>]  read values from file\n  -q, --quiet          do not echo variable set\n  -w, --write          enable writing a value to variable\n\nFor more details see sysctl(8).\n";
 
 /// Reads the words of a line, `sysctl` first.
 ///
@@ -51,31 +61,67 @@ const USAGE: &str = "\nUsage:\n sysctl [options] [variable[=value] ...]\n\nOptio
 /// What sysctl says of the line.
 pub fn parse(words: &[Word]) -> Result<Command, Failure> {
     let mut command = Command::default();
-    let (mut all, mut write) = (false, false);
+    let (mut all, mut write, mut load, mut system) = (false, false, None, false);
     let mut rest = Vec::new();
+    let said = |text: &str| Failure { stdout: text.to_owned(), ..Failure::default() };
     for word in words.iter().skip(1) {
-        match word.text.as_str() {
-            "-a" | "-A" | "-X" | "--all" => all = true,
-            "-n" | "--values" => command.values_only = true,
-            "-q" | "--quiet" => command.quiet = true,
-            "-e" | "--ignore" => command.ignore_unknown = true,
-            "-w" | "--write" => write = true,
-            "-qw" | "-wq" => (command.quiet, write) = (true, true),
-            "-h" | "--help" => return Err(Failure { stderr: USAGE.to_owned(), exit: 0 }),
-            text if text.starts_with("--") && text.len() > 2 => {
-                let stderr = format!("sysctl: unrecognized option '{text}'\n{USAGE}");
-                return Err(Failure { stderr, exit: 1 });
+        let text = word.text.as_str();
+        if let Some(long) = text.strip_prefix("--").filter(|l| !l.is_empty()) {
+            match long.split_once('=').unwrap_or((long, "")) {
+                ("all", _) => all = true,
+                ("binary", _) => command.binary = true,
+                ("ignore", _) => command.ignore_unknown = true,
+                ("names", _) => command.names_only = true,
+                ("values", _) => command.values_only = true,
+                ("quiet", _) => command.quiet = true,
+                ("write", _) => write = true,
+                ("load", file) => load = Some(file.to_owned()),
+                ("system", _) => system = true,
+                ("deprecated" | "dry-run", _) => {}
+                ("help", _) => return Err(said(USAGE)),
+                ("version", _) => return Err(said("sysctl from procps-ng 4.0.2\n")),
+                _ => {
+                    let stderr = format!("sysctl: unrecognized option '{text}'\n");
+                    return Err(Failure { stderr, stdout: USAGE.to_owned(), exit: 0 });
+                }
             }
-            text if text.starts_with('-') && text.len() > 1 => {
-                let option = text.chars().nth(1).unwrap_or('-');
-                let stderr = format!("sysctl: invalid option -- '{option}'\n{USAGE}");
-                return Err(Failure { stderr, exit: 1 });
+            continue;
+        }
+        let Some(letters) = text.strip_prefix('-').filter(|l| !l.is_empty()) else {
+            rest.push(text);
+            continue;
+        };
+        for letter in letters.chars() {
+            match letter {
+                'a' | 'A' | 'X' => all = true,
+                'b' => command.binary = true,
+                'e' => command.ignore_unknown = true,
+                'N' => command.names_only = true,
+                'n' => command.values_only = true,
+                'p' | 'f' => load = Some(String::new()),
+                'q' => command.quiet = true,
+                'w' => write = true,
+                'o' | 'x' => {}
+                'h' | 'd' => return Err(said(USAGE)),
+                'V' => return Err(said("sysctl from procps-ng 4.0.2\n")),
+                _ => {
+                    let stderr = format!("sysctl: invalid option -- '{letter}'\n");
+                    return Err(Failure { stderr, stdout: USAGE.to_owned(), exit: 0 });
+                }
             }
-            text => rest.push(text),
         }
     }
     if all {
         command.requests.push(Request::All);
+        return Ok(command);
+    }
+    if system {
+        return Ok(command);
+    }
+    if let Some(file) = load {
+        let files = if file.is_empty() { rest.iter().map(|f| (*f).to_owned()).collect() } else { vec![file] };
+        let files: Vec<String> = if files.is_empty() { vec!["/etc/sysctl.conf".to_owned()] } else { files };
+        command.requests.extend(files.into_iter().map(Request::Load));
         return Ok(command);
     }
     if rest.is_empty() {
@@ -84,21 +130,32 @@ pub fn parse(words: &[Word]) -> Result<Command, Failure> {
         } else {
             USAGE.to_owned()
         };
-        return Err(Failure { stderr, exit: 1 });
+        return Err(Failure { stderr, exit: 1, ..Failure::default() });
     }
     for text in rest {
         command.requests.push(match text.split_once('=') {
             Some((key, value)) => {
                 Request::Write { key: canonical(key.trim()), value: value.trim().to_owned() }
             }
-            None if write => {
-                let stderr = format!("sysctl: \"{text}\" must be of the form name=value\n");
-                return Err(Failure { stderr, exit: 1 });
-            }
+            None if write => Request::NoValue,
             None => Request::Read(canonical(text)),
         });
     }
     Ok(command)
+}
+
+/// The keys and values of a file: `KEY = VALUE` lines, with `#` and `;` before comments, `-` before keys that may fail.
+pub fn lines(text: &str) -> Vec<(String, String, bool)> {
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with(['#', ';'])) {
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let (key, lenient) = match key.trim().strip_prefix('-') {
+            Some(key) => (key, true),
+            None => (key.trim(), false),
+        };
+        found.push((canonical(key), value.trim().to_owned(), lenient));
+    }
+    found
 }
 
 /// A key with dots: `net/ipv4/ip_forward` and `net.ipv4.ip_forward` are the same.
@@ -139,10 +196,12 @@ mod tests {
 
     #[test]
     fn refuses_in_sysctl_s_words() {
-        let stderr = |line: &str| parse(&words(line)).unwrap_err().stderr;
-        assert_eq!(stderr("sysctl -w a.b"), "sysctl: \"a.b\" must be of the form name=value\n");
-        assert!(stderr("sysctl -z").starts_with("sysctl: invalid option -- 'z'\n"));
-        assert!(stderr("sysctl").starts_with("\nUsage:"));
+        assert_eq!(parse(&words("sysctl -w a.b")).unwrap().requests, [Request::NoValue]);
+        let f = parse(&words("sysctl -z")).unwrap_err();
+        assert_eq!((f.stderr.as_str(), f.exit), ("sysctl: invalid option -- 'z'\n", 0));
+        assert!(parse(&words("sysctl")).unwrap_err().stderr.starts_with("\nUsage:"));
+        assert_eq!(parse(&words("sysctl -p a b")).unwrap().requests.len(), 2);
+        assert_eq!(lines("# x\na.b = 1\n-c/d=2\n").len(), 2);
     }
 
     #[test]

@@ -2,34 +2,104 @@
 //!
 //! Follows: procps-ng 4.0 `sysctl.c`; linux v6.12 `net/ipv4/devinet.c` (`ip_forward` writes every device's
 //! `forwarding`), `sysctl_net_ipv4.c`.
-//! Differs: the keys in [`KEYS`] and no others; per-device keys follow the machine's.
+//! Differs: the keys in [`KEYS`] and [`CONF`] and no others; of those with a value kept as text (`rp_filter` among them)
+//! nothing follows; `forwarding` of a device is the machine's.
 
-use super::Ran;
+use super::{Files, Ran};
 use crate::{Host, Output};
 use penstock_lang::sysctl::{self, Request};
 use penstock_lang::token::Line;
+use penstock_model::{Kernel, Time};
 
-/// The keys there are.
-const KEYS: &[&str] = &[
-    "net.core.default_qdisc",
-    "net.ipv4.conf.all.forwarding",
-    "net.ipv4.conf.all.rp_filter",
-    "net.ipv4.conf.default.forwarding",
-    "net.ipv4.conf.default.rp_filter",
-    "net.ipv4.icmp_echo_ignore_all",
-    "net.ipv4.ip_default_ttl",
-    "net.ipv4.ip_forward",
-    "net.ipv4.tcp_congestion_control",
-    "net.ipv4.tcp_ecn",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_timestamps",
-    "net.ipv4.tcp_window_scaling",
+/// The keys there are besides those of devices, with the values they begin with where they are kept as text.
+const KEYS: &[(&str, &str)] = &[
+    ("net.core.bpf_jit_enable", "1"),
+    ("net.core.default_qdisc", ""),
+    ("net.core.netdev_budget", "300"),
+    ("net.core.netdev_max_backlog", "1000"),
+    ("net.core.optmem_max", "131072"),
+    ("net.core.rmem_default", "212992"),
+    ("net.core.rmem_max", "212992"),
+    ("net.core.somaxconn", "4096"),
+    ("net.core.wmem_default", "212992"),
+    ("net.core.wmem_max", "212992"),
+    ("net.ipv4.icmp_echo_ignore_all", ""),
+    ("net.ipv4.icmp_echo_ignore_broadcasts", "1"),
+    ("net.ipv4.icmp_ratelimit", "1000"),
+    ("net.ipv4.ip_default_ttl", ""),
+    ("net.ipv4.ip_dynaddr", "0"),
+    ("net.ipv4.ip_forward", ""),
+    ("net.ipv4.ip_local_port_range", "32768\t60999"),
+    ("net.ipv4.ip_no_pmtu_disc", "0"),
+    ("net.ipv4.ipfrag_high_thresh", "4194304"),
+    ("net.ipv4.ipfrag_time", "30"),
+    ("net.ipv4.route.flush", "0"),
+    ("net.ipv4.tcp_adv_win_scale", "1"),
+    ("net.ipv4.tcp_available_congestion_control", ""),
+    ("net.ipv4.tcp_congestion_control", ""),
+    ("net.ipv4.tcp_dsack", "1"),
+    ("net.ipv4.tcp_ecn", ""),
+    ("net.ipv4.tcp_fastopen", "1"),
+    ("net.ipv4.tcp_fin_timeout", "60"),
+    ("net.ipv4.tcp_keepalive_time", "7200"),
+    ("net.ipv4.tcp_limit_output_bytes", "1048576"),
+    ("net.ipv4.tcp_low_latency", "0"),
+    ("net.ipv4.tcp_max_syn_backlog", "128"),
+    ("net.ipv4.tcp_mem", "22425\t29902\t44850"),
+    ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+    ("net.ipv4.tcp_mtu_probing", "0"),
+    ("net.ipv4.tcp_no_metrics_save", "0"),
+    ("net.ipv4.tcp_notsent_lowat", "4294967295"),
+    ("net.ipv4.tcp_rmem", "4096\t131072\t6291456"),
+    ("net.ipv4.tcp_sack", ""),
+    ("net.ipv4.tcp_slow_start_after_idle", "1"),
+    ("net.ipv4.tcp_syncookies", "1"),
+    ("net.ipv4.tcp_timestamps", ""),
+    ("net.ipv4.tcp_tw_reuse", "2"),
+    ("net.ipv4.tcp_window_scaling", ""),
+    ("net.ipv4.tcp_wmem", "4096\t16384\t4194304"),
+    ("net.ipv6.conf.all.disable_ipv6", "0"),
+    ("net.ipv6.conf.all.forwarding", "0"),
+    ("net.ipv6.conf.default.disable_ipv6", "0"),
+    ("net.ipv6.conf.default.forwarding", "0"),
+    ("net.netfilter.nf_conntrack_max", "65536"),
+];
+
+/// The keys below `net.ipv4.conf.NAME` and the values they begin with.
+const CONF: &[(&str, &str)] = &[
+    ("accept_local", "0"),
+    ("accept_redirects", "1"),
+    ("accept_source_route", "1"),
+    ("arp_accept", "0"),
+    ("arp_announce", "0"),
+    ("arp_filter", "0"),
+    ("arp_ignore", "0"),
+    ("arp_notify", "0"),
+    ("forwarding", ""),
+    ("log_martians", "0"),
+    ("promote_secondaries", "0"),
+    ("proxy_arp", "0"),
+    ("route_localnet", "0"),
+    ("rp_filter", "0"),
+    ("secure_redirects", "1"),
+    ("send_redirects", "1"),
+    ("shared_media", "1"),
 ];
 
 /// Why a value was not taken: errno's text.
 type Refusal = &'static str;
+const INVALID: Refusal = "Invalid argument";
 
 impl Host {
+    /// All keys of `/proc/sys` in order.
+    pub(crate) fn setting_keys(&self) -> Vec<String> {
+        let names = ["all", "default"].into_iter().chain(self.devices.iter().map(|d| d.name.as_str()));
+        let conf = names.flat_map(|name| CONF.iter().map(move |(k, _)| format!("net.ipv4.conf.{name}.{k}")));
+        let mut keys: Vec<String> = KEYS.iter().map(|(key, _)| (*key).to_owned()).chain(conf).collect();
+        keys.retain(|key| self.setting(key).is_some());
+        keys.sort();
+        keys
+    }
     /// A setting's value as `/proc/sys` shows it; `None` for a key there is not.
     ///
     /// Keys of TCP (`net.ipv4.tcp_congestion_control`, `tcp_sack`, `tcp_timestamps`, `tcp_window_scaling`, `tcp_ecn`) are
@@ -37,47 +107,58 @@ impl Host {
     pub fn setting(&self, key: &str) -> Option<String> {
         let flag = |on: bool| Some(u8::from(on).to_string());
         match key {
-            "net.ipv4.ip_forward" | "net.ipv4.conf.all.forwarding" | "net.ipv4.conf.default.forwarding" => {
-                flag(self.sysctl.ip_forward)
-            }
+            "net.ipv4.ip_forward" => flag(self.sysctl.ip_forward),
             "net.ipv4.ip_default_ttl" => Some(self.sysctl.default_ttl.to_string()),
             "net.ipv4.icmp_echo_ignore_all" => flag(self.sysctl.icmp_echo_ignore_all),
-            "net.ipv4.conf.all.rp_filter" | "net.ipv4.conf.default.rp_filter" => Some("0".to_owned()),
-            "net.core.default_qdisc" if self.kernel == penstock_model::Kernel::V2_6_35 => None,
-            "net.core.default_qdisc" => Some("pfifo_fast".to_owned()),
+            "net.core.default_qdisc" if self.kernel == Kernel::V2_6_35 => None,
+            "net.core.default_qdisc" => Some(self.default_qdisc.id.to_owned()),
             "net.ipv4.tcp_congestion_control" => Some(self.sysctl.congestion_control.clone()),
+            "net.ipv4.tcp_available_congestion_control" => Some("reno cubic".to_owned()),
             "net.ipv4.tcp_sack" => flag(self.sysctl.tcp_sack),
             "net.ipv4.tcp_timestamps" => flag(self.sysctl.tcp_timestamps),
             "net.ipv4.tcp_window_scaling" => flag(self.sysctl.tcp_window_scaling),
             "net.ipv4.tcp_ecn" => Some(self.sysctl.tcp_ecn.to_string()),
-            _ => None,
+            _ => {
+                let begins = self.begins(key)?;
+                if key.ends_with(".forwarding") && key.starts_with("net.ipv4.conf.") {
+                    return flag(self.sysctl.ip_forward);
+                }
+                Some(self.sysctl.kept.get(key).cloned().unwrap_or_else(|| begins.to_owned()))
+            }
         }
     }
+    /// What a key that is kept as text begins with; `None` for a key there is not.
+    fn begins(&self, key: &str) -> Option<&'static str> {
+        if let Some((name, attribute)) =
+            key.strip_prefix("net.ipv4.conf.").and_then(|rest| rest.rsplit_once('.'))
+        {
+            let known = matches!(name, "all" | "default") || self.devices.iter().any(|d| d.name == name);
+            return CONF.iter().find(|c| known && c.0 == attribute).map(|c| c.1);
+        }
+        KEYS.iter().find(|k| k.0 == key).map(|k| k.1)
+    }
 
-    fn set_setting(&mut self, key: &str, value: &str) -> Result<(), Refusal> {
-        const INVALID: Refusal = "Invalid argument";
+    pub(crate) fn set_setting(&mut self, key: &str, value: &str) -> Result<(), Refusal> {
         let value = value.trim();
         let number = || value.split_whitespace().next().and_then(|v| v.parse::<i64>().ok()).ok_or(INVALID);
         match key {
             "net.ipv4.ip_forward" | "net.ipv4.conf.all.forwarding" => {
                 self.sysctl.ip_forward = number()? != 0;
             }
-            "net.ipv4.conf.default.forwarding" => {
-                number()?;
-            }
             "net.ipv4.ip_default_ttl" => {
                 let ttl = u8::try_from(number()?).ok().filter(|&t| t > 0).ok_or(INVALID)?;
                 self.sysctl.default_ttl = ttl;
             }
             "net.ipv4.icmp_echo_ignore_all" => self.sysctl.icmp_echo_ignore_all = number()? != 0,
-            // Reverse path filtering is off; saying so again is no error, turning it on would be a lie.
-            "net.ipv4.conf.all.rp_filter" | "net.ipv4.conf.default.rp_filter" => {
-                if number()? != 0 {
-                    return Err("Operation not supported");
+            "net.core.default_qdisc" => {
+                // What is no kind, or stands in no queue's place, is refused alike.
+                let kind = penstock_sched::sch::find(value, self.kernel).filter(|k| k.id != "noqueue");
+                self.default_qdisc = kind.ok_or("No such file or directory")?;
+                for device in self.devices.iter_mut() {
+                    device.tree.set_default(self.default_qdisc);
                 }
             }
-            "net.core.default_qdisc" if value == "pfifo_fast" => {}
-            "net.core.default_qdisc" => return Err("No such file or directory"),
+            "net.ipv4.tcp_available_congestion_control" => return Err("Permission denied"),
             "net.ipv4.tcp_congestion_control" => {
                 let ok = !value.is_empty()
                     && value.len() < 16
@@ -94,47 +175,50 @@ impl Host {
                 let ecn = u8::try_from(number()?).ok().filter(|&v| v <= 2).ok_or(INVALID)?;
                 self.sysctl.tcp_ecn = ecn;
             }
-            _ => return Err("No such file or directory"),
+            _ => {
+                let begins = self.begins(key).ok_or("No such file or directory")?;
+                let parts: Vec<&str> = value.split_whitespace().collect();
+                let numbers = parts.iter().all(|p| p.parse::<i64>().is_ok());
+                if parts.is_empty() || !numbers || parts.len() > begins.split('\t').count().max(1) {
+                    return Err(INVALID);
+                }
+                self.sysctl.kept.insert(key.to_owned(), parts.join("\t"));
+            }
         }
         Ok(())
     }
 
-    /// `net.ipv4.conf.eth0.forwarding` stands for the machine's where the device is there.
-    fn canonical_key(&self, key: &str) -> String {
-        if let Some(rest) = key.strip_prefix("net.ipv4.conf.")
-            && let Some((device, name)) = rest.split_once('.')
-            && self.ifindex(device).is_some()
-        {
-            return format!("net.ipv4.conf.all.{name}");
-        }
-        key.to_owned()
-    }
-
-    pub(super) fn sysctl(&mut self, line: &Line) -> Ran {
+    pub(super) fn sysctl(&mut self, line: &Line, files: &mut dyn Files) -> Ran {
         let command = match sysctl::parse(&line.words) {
             Ok(command) => command,
-            Err(f) if f.exit == 0 => return Output { stdout: f.stderr, ..Output::default() },
-            Err(f) => return Output::fail(f.stderr, f.exit, "sysctl -w net.ipv4.ip_forward=1"),
+            Err(f) => {
+                let mut out = Output::fail(f.stderr, f.exit, "sysctl -w net.ipv4.ip_forward=1");
+                if f.exit == 0 {
+                    out.diagnostics.clear();
+                }
+                out.stdout = f.stdout;
+                return out;
+            }
         };
-        let before = self.sysctl.clone();
         let mut out = Output::default();
         for request in &command.requests {
-            let one = self.sysctl_request(request, &command);
+            let one = self.sysctl_request(request, &command, files);
             out.stdout.push_str(&one.stdout);
             out.stderr.push_str(&one.stderr);
             out.diagnostics.extend(one.diagnostics);
             out.status = out.status.max(one.status);
         }
-        if out.status != 0 {
-            self.sysctl = before;
-        }
         out
     }
 
-    fn sysctl_request(&mut self, request: &Request, command: &sysctl::Command) -> Ran {
-        let show = |key: &str, value: &str| match command.values_only {
-            true => format!("{value}\n"),
-            false => format!("{key} = {value}\n"),
+    fn sysctl_request(&mut self, request: &Request, command: &sysctl::Command, files: &mut dyn Files) -> Ran {
+        // procps 3.2 of 2010 exits with 255.
+        let failed = if self.kernel == Kernel::V2_6_35 { 255 } else { 1 };
+        let show = |key: &str, value: &str| match command {
+            c if c.names_only => format!("{key}\n"),
+            c if c.binary => value.to_owned(),
+            c if c.values_only => format!("{value}\n"),
+            _ => format!("{key} = {value}\n"),
         };
         let unknown = |key: &str| {
             if command.ignore_unknown {
@@ -142,58 +226,89 @@ impl Host {
             }
             let path = sysctl::path_of_key(key);
             let stderr = format!("sysctl: cannot stat {path}: No such file or directory\n");
-            Output::fail(stderr, 255, &format!("settings here: {}", KEYS.join(" ")))
+            let known: Vec<&str> = KEYS.iter().map(|k| k.0).collect();
+            Output::fail(stderr, failed, &format!("settings here: {}", known.join(" ")))
         };
         match request {
             Request::All => {
-                let lines = KEYS.iter().filter_map(|key| Some(show(key, &self.setting(key)?)));
+                let keys = self.setting_keys();
+                let lines = keys.iter().filter_map(|key| Some(show(key, &self.setting(key)?)));
                 Output::say(lines.collect::<String>())
             }
-            Request::Read(key) => match self.setting(&self.canonical_key(key)) {
+            Request::Read(key) => match self.setting(key) {
                 Some(value) => Output::say(show(key, &value)),
-                None => unknown(key),
+                None => {
+                    // A folder shows all that is in it.
+                    let prefix = format!("{key}.");
+                    let keys = self.setting_keys().into_iter().filter(|k| k.starts_with(&prefix));
+                    let text: String = keys.filter_map(|k| Some(show(&k, &self.setting(&k)?))).collect();
+                    if text.is_empty() { unknown(key) } else { Output::say(text) }
+                }
             },
             Request::Write { key, value } => {
-                let canonical = self.canonical_key(key);
-                if self.setting(&canonical).is_none() {
+                if self.setting(key).is_none() {
                     return unknown(key);
                 }
-                match self.set_setting(&canonical, value) {
+                match self.set_setting(key, value) {
                     Ok(()) if command.quiet => Output::default(),
                     Ok(()) => Output::say(show(key, value)),
                     Err(why) => {
                         let stderr = format!("sysctl: setting key \"{key}\": {why}\n");
-                        Output::fail(stderr, 255, "")
+                        Output::fail(stderr, failed, "")
                     }
                 }
+            }
+            Request::NoValue => {
+                let stderr = "sysctl: command line(0): invalid syntax, continuing...\n";
+                Output::fail(stderr, failed, "KEY=VALUE")
+            }
+            Request::Load(file) => {
+                let text = match files.read(file) {
+                    Ok(text) => text,
+                    Err(why) => {
+                        return Output::fail(format!("sysctl: cannot open \"{file}\": {why}\n"), failed, "");
+                    }
+                };
+                let mut all = Output::default();
+                for (key, value, lenient) in sysctl::lines(&text) {
+                    let one = self.sysctl_request(&Request::Write { key, value }, command, files);
+                    all.stdout.push_str(&one.stdout);
+                    if !lenient {
+                        all.stderr.push_str(&one.stderr);
+                        all.diagnostics.extend(one.diagnostics);
+                        all.status = all.status.max(one.status);
+                    }
+                }
+                all
             }
         }
     }
 
     /// `echo 1 > /proc/sys/…`.
-    pub(super) fn write_setting(&mut self, path: &str, text: &str) -> Ran {
-        let key = sysctl::key_of_path(path).map(|key| self.canonical_key(&key));
-        match key {
-            Some(key) if self.setting(&key).is_some() => match self.set_setting(&key, text) {
-                Ok(()) => Output::default(),
-                Err(why) => Output::fail(format!("bash: echo: write error: {why}\n"), 1, ""),
-            },
-            _ => {
-                let help = format!("settings here: {}", KEYS.join(" "));
-                Output::fail(format!("bash: {path}: No such file or directory\n"), 1, &help)
+    pub(super) fn write_setting(&mut self, path: &str, text: &str, now: Time) -> Ran {
+        match self.write_file(path, text, now) {
+            Ok(()) => Output::default(),
+            Err("No such file or directory") => {
+                let help = "files here: those below /proc/sys and /sys/class/net";
+                Output::fail(format!("bash: {path}: No such file or directory\n"), 1, help)
             }
+            Err("Permission denied") => Output::fail(format!("bash: {path}: Permission denied\n"), 1, ""),
+            Err(why) => Output::fail(format!("bash: echo: write error: {why}\n"), 1, ""),
         }
     }
 
     pub(super) fn cat(&mut self, line: &Line) -> Ran {
         let mut out = Output::default();
         for word in &line.words[1..] {
-            let key = sysctl::key_of_path(&word.text).map(|key| self.canonical_key(&key));
-            match key.and_then(|key| self.setting(&key)) {
-                Some(value) => out.stdout.push_str(&format!("{value}\n")),
-                None => {
-                    let stderr = format!("cat: {}: No such file or directory\n", word.text);
-                    return Output::fail(stderr, 1, "files here: those under /proc/sys");
+            match self.read_file(&word.text) {
+                Ok(text) => out.stdout.push_str(&text),
+                Err(why) => {
+                    let stderr = format!("cat: {}: {why}\n", word.text);
+                    let help = "files here: those below /proc/sys, /proc/net and /sys/class/net";
+                    let one = Output::fail(stderr, 1, help);
+                    out.stderr.push_str(&one.stderr);
+                    out.diagnostics.extend(one.diagnostics);
+                    out.status = 1;
                 }
             }
         }

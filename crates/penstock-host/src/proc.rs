@@ -1,0 +1,262 @@
+//! Virtual files: `/proc/sys`, `/proc/net`, `/sys/class/net`, read and written as the kernel's are.
+//!
+//! Follows: linux v6.12 `net/core/net-procfs.c` `dev_seq_printf_stats`, `net/core/net-sysfs.c`, `net/ipv4/fib_trie.c`
+//! `fib_route_seq_show`, `net/ipv4/arp.c` `arp_format_neigh_entry`; 2.6.35 alike.
+//! Differs: the files listed by [`Host::list_dir`] and no others.
+
+use crate::route::{MAIN, RouteKind};
+use crate::{Host, NetDevice, Nud};
+use penstock_lang::sysctl;
+use penstock_model::Time;
+use std::fmt::Write;
+
+/// Why a file cannot be read or written: errno's text.
+pub(crate) type Refusal = &'static str;
+
+const NOT_FOUND: Refusal = "No such file or directory";
+const INVALID: Refusal = "Invalid argument";
+const DENIED: Refusal = "Permission denied";
+
+const ATTRIBUTES: [&str; 18] = [
+    "addr_len",
+    "address",
+    "broadcast",
+    "carrier",
+    "duplex",
+    "flags",
+    "ifalias",
+    "ifindex",
+    "iflink",
+    "mtu",
+    "netdev_group",
+    "operstate",
+    "queues",
+    "speed",
+    "statistics",
+    "tx_queue_len",
+    "type",
+    "uevent",
+];
+const STATISTICS: [&str; 8] = [
+    "rx_bytes",
+    "rx_dropped",
+    "rx_errors",
+    "rx_packets",
+    "tx_bytes",
+    "tx_dropped",
+    "tx_errors",
+    "tx_packets",
+];
+
+impl Host {
+    /// The text of a virtual file.
+    ///
+    /// # Errors
+    /// errno's text.
+    pub fn read_file(&self, path: &str) -> Result<String, Refusal> {
+        if let Some(key) = sysctl::key_of_path(path) {
+            return self.setting(&key).map(|value| format!("{value}\n")).ok_or(NOT_FOUND);
+        }
+        if let Some(rest) = path.strip_prefix("/sys/class/net/") {
+            let (name, attribute) = rest.split_once('/').ok_or("Is a directory")?;
+            let device = self.devices.iter().find(|d| d.name == name).ok_or(NOT_FOUND)?;
+            return self.attribute(device, attribute);
+        }
+        match path {
+            "/proc/net/dev" => Ok(self.proc_net_dev()),
+            "/proc/net/route" => Ok(self.proc_net_route()),
+            "/proc/net/arp" => Ok(self.proc_net_arp()),
+            "/proc/modules" => Ok(String::new()),
+            "/proc/sys/kernel/hostname" => Ok(format!("{}\n", self.name)),
+            _ => Err(NOT_FOUND),
+        }
+    }
+
+    /// Writes a virtual file, as `echo TEXT > PATH` does.
+    ///
+    /// # Errors
+    /// errno's text.
+    pub fn write_file(&mut self, path: &str, text: &str, now: Time) -> Result<(), Refusal> {
+        if let Some(key) = sysctl::key_of_path(path) {
+            return match self.setting(&key) {
+                Some(_) => self.set_setting(&key, text),
+                None => Err(NOT_FOUND),
+            };
+        }
+        let rest = path.strip_prefix("/sys/class/net/").ok_or(NOT_FOUND)?;
+        let (name, attribute) = rest.split_once('/').ok_or("Is a directory")?;
+        let device = self.devices.iter().find(|d| d.name == name).ok_or(NOT_FOUND)?;
+        let (ifindex, text) = (device.ifindex, text.trim());
+        let number = text.parse::<u32>().map_err(|_| INVALID);
+        match attribute {
+            "mtu" => self.set_mtu(ifindex, number?, now).map_err(|_| INVALID),
+            "tx_queue_len" => self.set_tx_queue_len(ifindex, number?, now).map_err(|_| INVALID),
+            "netdev_group" => {
+                self.devices[ifindex].group = number?;
+                Ok(())
+            }
+            "ifalias" => {
+                self.devices[ifindex].alias = text.to_owned();
+                Ok(())
+            }
+            known if ATTRIBUTES.contains(&known) => Err(DENIED),
+            _ => Err(NOT_FOUND),
+        }
+    }
+
+    /// The names in a virtual folder; `None` where there is none.
+    pub fn list_dir(&self, path: &str) -> Option<Vec<String>> {
+        let path = path.trim_end_matches('/');
+        let names = |list: &[&str]| Some(list.iter().map(|s| (*s).to_owned()).collect());
+        if let Some(below) = path.strip_prefix("/proc/sys") {
+            let prefix = match below.trim_start_matches('/').replace('/', ".") {
+                key if key.is_empty() => String::new(),
+                key => format!("{key}."),
+            };
+            let mut found: Vec<String> = self
+                .setting_keys()
+                .iter()
+                .filter_map(|key| Some(key.strip_prefix(&prefix)?.split('.').next()?.to_owned()))
+                .collect();
+            found.sort();
+            found.dedup();
+            return (!found.is_empty()).then_some(found);
+        }
+        match path {
+            "/proc/net" => names(&["arp", "dev", "route"]),
+            "/sys/class/net" => {
+                let mut found: Vec<String> = self.devices.iter().map(|d| d.name.clone()).collect();
+                found.sort();
+                Some(found)
+            }
+            _ => {
+                let rest = path.strip_prefix("/sys/class/net/")?;
+                let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
+                let device = self.devices.iter().find(|d| d.name == name)?;
+                match below {
+                    "" => names(&ATTRIBUTES),
+                    "statistics" => names(&STATISTICS),
+                    "queues" => {
+                        let rx = (0..device.queues.1).map(|n| format!("rx-{n}"));
+                        Some(rx.chain((0..device.queues.0).map(|n| format!("tx-{n}"))).collect())
+                    }
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    fn attribute(&self, d: &NetDevice, attribute: &str) -> Result<String, Refusal> {
+        let mac = |bytes: [u8; 6]| bytes.map(|b| format!("{b:02x}")).join(":");
+        let c = d.counters;
+        let text = match attribute {
+            "mtu" => d.mtu.to_string(),
+            "address" => mac(d.mac),
+            "broadcast" => mac(if d.loopback { [0; 6] } else { [0xff; 6] }),
+            "addr_len" => "6".to_owned(),
+            "operstate" => self.operstate(d).to_ascii_lowercase(),
+            "tx_queue_len" => d.tx_queue_len.to_string(),
+            "ifindex" => d.ifindex.to_string(),
+            "iflink" => d.lower.map_or(d.ifindex, |l| l.ifindex).to_string(),
+            "flags" => format!("{:#x}", self.link_flags(d) & 0xffff & !0x40),
+            "type" => if d.loopback { "772" } else { "1" }.to_owned(),
+            "netdev_group" => d.group.to_string(),
+            "ifalias" if d.alias.is_empty() => return Ok(String::new()),
+            "ifalias" => d.alias.clone(),
+            "carrier" if d.up => u8::from(self.carrier(d)).to_string(),
+            "speed" if d.up => self.speed(d).ok_or(INVALID)?.to_string(),
+            "duplex" if d.up => self.speed(d).map(|_| "full".to_owned()).ok_or(INVALID)?,
+            "carrier" | "speed" | "duplex" => return Err(INVALID),
+            "uevent" => format!("INTERFACE={}\nIFINDEX={}", d.name, d.ifindex),
+            "statistics/rx_bytes" => c.rx_bytes.to_string(),
+            "statistics/rx_packets" => c.rx_packets.to_string(),
+            "statistics/rx_dropped" => c.rx_dropped.to_string(),
+            "statistics/tx_bytes" => c.tx_bytes.to_string(),
+            "statistics/tx_packets" => c.tx_packets.to_string(),
+            "statistics/tx_dropped" => c.tx_dropped.to_string(),
+            "statistics/rx_errors" | "statistics/tx_errors" => "0".to_owned(),
+            "statistics" | "queues" => return Err("Is a directory"),
+            _ => return Err(NOT_FOUND),
+        };
+        Ok(text + "\n")
+    }
+
+    fn proc_net_dev(&self) -> String {
+        let mut out = String::from(
+            "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n",
+        );
+        for d in self.devices.by_age() {
+            let c = d.counters;
+            let _ = writeln!(
+                out,
+                "{:>6}: {:>7} {:>7} {:>4} {:>4} {:>4} {:>5} {:>10} {:>9} {:>8} {:>7} {:>4} {:>4} {:>4} {:>5} {:>7} {:>10}",
+                d.name,
+                c.rx_bytes,
+                c.rx_packets,
+                0,
+                c.rx_dropped,
+                0,
+                0,
+                0,
+                0,
+                c.tx_bytes,
+                c.tx_packets,
+                0,
+                c.tx_dropped,
+                0,
+                0,
+                0,
+                0
+            );
+        }
+        out
+    }
+
+    fn proc_net_route(&self) -> String {
+        let line = |text: String| format!("{text:<127}\n");
+        let mut out = line(
+            "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT".to_owned(),
+        );
+        let hex = |addr: std::net::Ipv4Addr| format!("{:08X}", u32::from(addr).swap_bytes());
+        let mut routes: Vec<_> = self.fib.routes().iter().filter(|r| r.table == MAIN).collect();
+        routes.sort_by_key(|r| (r.dst.addr, 32 - r.dst.len, r.metric));
+        for r in routes {
+            let refuses = !matches!(r.kind, RouteKind::Unicast);
+            let flags = if refuses { 0x200 } else { 0 }
+                | 1
+                | if r.via.is_some() { 2 } else { 0 }
+                | if r.dst.len == 32 { 4 } else { 0 };
+            let dev = self.device(r.dev).map_or("*", |d| d.name.as_str());
+            let via = hex(r.via.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED));
+            let mask = format!("{:08X}", r.dst.mask().swap_bytes());
+            out += &line(format!(
+                "{dev}\t{}\t{via}\t{flags:04X}\t0\t0\t{}\t{mask}\t0\t0\t0",
+                hex(r.dst.addr),
+                r.metric
+            ));
+        }
+        out
+    }
+
+    fn proc_net_arp(&self) -> String {
+        let mut out =
+            String::from("IP address       HW type     Flags       HW address            Mask     Device\n");
+        for n in self.neigh.iter().filter(|n| n.state != Nud::None && n.state != Nud::Noarp) {
+            let flags = match n.state {
+                Nud::Permanent => 6,
+                state if state.is_valid() => 2,
+                _ => 0,
+            };
+            let mac = n.mac.map(|b| format!("{b:02x}")).join(":");
+            let dev = self.device(n.ifindex).map_or("", |d| d.name.as_str());
+            let _ = writeln!(
+                out,
+                "{:<16} 0x{:<10x}0x{:<10x}{mac:<17}     *        {dev}",
+                n.addr.to_string(),
+                1,
+                flags
+            );
+        }
+        out
+    }
+}

@@ -309,7 +309,7 @@ impl Host {
             set.push_str("[NO FLAGS]");
         }
         format!(
-            "{:<8}    {:>8} {:>8} {:>6} {:>6} {:<6} {:>8} {:>6} {:>6} {:>6} {set}\n",
+            "{:<8}    {:>9} {:>8} {:>6} {:>6} {:<6} {:>8} {:>6} {:>6} {:>6} {set}\n",
             d.name, d.mtu, c.rx_packets, 0, c.rx_dropped, 0, c.tx_packets, 0, c.tx_dropped, 0
         )
     }
@@ -375,7 +375,10 @@ impl Host {
                 "irtt" => {
                     words.next();
                 }
-                "reject" => kind = "unreachable ",
+                "reject" => {
+                    kind = "unreachable ";
+                    rest += " scope host";
+                }
                 "mod" | "dyn" | "reinstate" => {}
                 "dev" | "device" => rest += &format!(" dev {}", value(words.next())),
                 other => rest += &format!(" dev {other}"),
@@ -433,7 +436,7 @@ impl Host {
             let of = |n: u8| r.metrics.iter().find(|m| m.0 == n).map_or(0, |m| m.1);
             let (mss, window) = (of(8), of(3));
             let _ = match (extended, refused) {
-                (1, false) => writeln!(out, "{mss:>5} {window:<5}  {:>4} {dev}", 0),
+                (1, false) => writeln!(out, "{mss:>5} {window:<5}  {:>5} {dev}", 0),
                 (1, true) => writeln!(out, "    - -          - {dev}"),
                 (0, false) => writeln!(out, "{:<6} {:<2} {:>7} {dev}", r.metric, 0, 0),
                 (0, true) => writeln!(out, "{:<6} {:<2} {:>7} {dev}", r.metric, "-", 0),

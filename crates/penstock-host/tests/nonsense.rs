@@ -229,7 +229,7 @@ fn check(line: &str) -> Result<(), TestCaseError> {
                 "{line}: silent"
             );
             // These go step by step, as the real ones: what stands before the fault is done.
-            let stepwise = ["sysctl", "ip", "ifconfig", "brctl"].iter().any(|p| line.contains(p));
+            let stepwise = ["sysctl", "set", "change", "ifconfig", "brctl"].iter().any(|p| line.contains(p));
             if single && !stepwise {
                 prop_assert_eq!(&before, &host.dump(Time::ZERO), "{} {}", line, out.stderr);
             }

@@ -1,6 +1,7 @@
 //! `penstock tc|ip|iptables|…`, and the program called by those names: the tools themselves, on a virtual machine.
 
 use anyhow::Result;
+use penstock_lab::machine::dump::Wanted;
 use penstock_lab::machine::{Machine, TOOLS, advice};
 use penstock_model::Kernel;
 use std::ffi::OsString;
@@ -22,6 +23,11 @@ pub fn called(args: &[OsString]) -> Option<Vec<String>> {
     words.first().is_some_and(|name| is_tool(name)).then_some(words)
 }
 
+/// Whether a tool's words are `tc dump`, which is ours: the real tc has no such object. A link called `tc` is the real tc's double.
+pub fn asks_for_dump(args: &[OsString], words: &[String]) -> bool {
+    words.starts_with(&["tc".to_owned(), "dump".to_owned()]) && args.get(1).is_some_and(|w| w == "tc")
+}
+
 /// Runs the tool; standard output, standard error and exit status are its own. Our advice follows on standard error
 /// where a person reads it.
 pub fn main(words: &[String]) -> Result<ExitCode> {
@@ -34,8 +40,24 @@ pub fn main(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::from(output.status as u8))
 }
 
+/// `penstock tc dump [dev DEVICE] [--all]`: the commands that rebuild the state.
+pub fn dump(words: &[String]) -> Result<ExitCode> {
+    let mut wanted = Wanted::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "dev" => wanted.dev = words.next().cloned(),
+            "--all" | "-a" => wanted.all = true,
+            _ => anyhow::bail!("penstock tc dump [dev DEVICE] [--all]: what is \"{word}\"?"),
+        }
+    }
+    let commands = Machine::new(&folder()?, kernel()?).dump(&wanted).map_err(anyhow::Error::msg)?;
+    crate::print(&commands.iter().map(|c| format!("{c}\n")).collect::<String>())?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Whether our advice is wanted: `PENSTOCK_ADVICE` says so, else whether standard error is a terminal.
-fn advises() -> bool {
+pub fn advises() -> bool {
     match std::env::var("PENSTOCK_ADVICE") {
         Ok(said) if !said.is_empty() => !["0", "no", "off"].contains(&said.as_str()),
         _ => std::io::stderr().is_terminal(),
@@ -86,5 +108,8 @@ mod tests {
         check(&["penstock", "run", "tc"], None);
         check(&["penstock"], None);
         check(&[], None);
+        let words = ["tc", "dump"].map(str::to_owned);
+        assert!(asks_for_dump(&["penstock", "tc", "dump"].map(OsString::from), &words));
+        assert!(!asks_for_dump(&["tc", "dump"].map(OsString::from), &words));
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Exit status: 0 all well, 1 an expectation or a claim was not met, 2 an error; the tools (`tc`, `ip`, …) have their own.
 
+mod import;
 mod machine;
 mod replay;
 mod report;
 mod run;
+mod shell;
 mod study;
 
 use clap::{Parser, Subcommand};
@@ -42,11 +44,16 @@ enum Verb {
     Replay(replay::Args),
     /// Write the report of runs again, or compare several
     Report(report::Args),
+    /// Make a machine from what ip, tc and iptables-save print of a real one
+    Import(import::Args),
+    /// A prompt at the virtual machine, or a script run on it
+    Shell(shell::Args),
 }
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     let done = match machine::called(&args) {
+        Some(words) if machine::asks_for_dump(&args, &words) => machine::dump(&words[2..]),
         Some(words) => machine::main(&words),
         None => verb(Cli::parse_from(args)),
     };
@@ -62,6 +69,8 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Study(args) => study::main(&args),
         Verb::Replay(args) => replay::main(&args),
         Verb::Report(args) => report::main(&args),
+        Verb::Import(args) => import::main(&args),
+        Verb::Shell(args) => shell::main(&args),
     }
 }
 

@@ -198,6 +198,8 @@ impl Host {
             "hostname" if line.words.len() == 1 => Output::say(format!("{}\n", self.name)),
             "uname" => self.uname(line),
             "cat" => self.cat(line),
+            "tee" => self.tee(line, files, now),
+            "ls" => self.ls(line),
             "modprobe" => self.modprobe(line, now),
             "ethtool" => self.ethtool(line),
             "ifconfig" => self.ifconfig(line, now),

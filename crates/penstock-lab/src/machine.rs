@@ -8,6 +8,8 @@
 //! Calls that may change hold a lock on the folder alone, calls that only show share it. An entry is one write at the
 //! journal's end; one that was cut short does not count and is taken away by the next.
 
+pub mod complete;
+pub mod dump;
 mod reads;
 
 use penstock_host::{FileError, Files, Host, Output};
@@ -70,27 +72,44 @@ impl Machine {
     /// A sentence when the state cannot be read or written. A command that is refused is no error but an [`Output`] with
     /// its own status.
     pub fn exec(&self, words: &[String]) -> Result<Output, String> {
-        let mut files = Lent::default();
+        let mut files = Own::default();
         if reads::standard_input(words) {
             // Before the lock is held: whoever writes to us may call us too.
             let _ = files.read("-");
         }
-        let say = |e: io::Error| format!("cannot use the state in {}: {e}", self.folder.display());
-        let shows = reads::only_shows(words);
-        if shows && !self.folder.is_dir() {
-            return Ok(self.fresh().command(words, &mut files, moment(0)));
+        self.session().exec(words, &mut files)
+    }
+
+    /// The machine held in memory, for many commands one after the other; what other processes do to it in between is seen.
+    pub fn session(&self) -> Session<'_> {
+        Session { machine: self, held: None }
+    }
+
+    /// The machine as it is now.
+    ///
+    /// # Errors
+    /// A sentence when the state cannot be read.
+    pub fn host(&self) -> Result<Host, String> {
+        if !self.folder.is_dir() {
+            return Ok(self.fresh());
         }
-        make_private(&self.folder).map_err(say)?;
-        // Released when the file is closed, whatever happens.
-        let lock = File::options().create(true).append(true).open(self.folder.join("lock")).map_err(say)?;
-        if shows { lock.lock_shared() } else { lock.lock() }.map_err(say)?;
-        let (mut host, length, number) = self.replay()?;
-        let output = host.command(words, &mut files, moment(number));
-        if !shows {
-            let entry = Entry { argv: words.to_vec(), files: files.texts, status: output.status };
-            self.append(length, &entry).map_err(say)?;
-        }
-        Ok(output)
+        let _lock = self.lock(true)?;
+        Ok(self.replay()?.host)
+    }
+
+    /// Released when the file is closed, whatever happens.
+    fn lock(&self, shared: bool) -> Result<File, String> {
+        let open = || {
+            make_private(&self.folder)?;
+            let lock = File::options().create(true).append(true).open(self.folder.join("lock"))?;
+            if shared { lock.lock_shared() } else { lock.lock() }?;
+            Ok(lock)
+        };
+        open().map_err(|e| self.unusable(&e))
+    }
+
+    fn unusable(&self, e: &io::Error) -> String {
+        format!("cannot use the state in {}: {e}", self.folder.display())
     }
 
     fn fresh(&self) -> Host {
@@ -104,35 +123,43 @@ impl Machine {
         self.folder.join(format!("journal-{}", self.kernel.name()))
     }
 
-    /// The machine as its journal leaves it, the journal's length in bytes and in entries.
-    fn replay(&self) -> Result<(Host, u64, u64), String> {
-        let mut host = self.fresh();
+    /// The machine as its journal leaves it.
+    fn replay(&self) -> Result<Held, String> {
+        let (entries, length) = self.entries()?;
+        let mut held = Held { host: self.fresh(), length, number: 0 };
+        for entry in entries {
+            held.host.command(&entry.argv, &mut Written(entry.files), moment(held.number));
+            held.number += 1;
+        }
+        Ok(held)
+    }
+
+    /// The journal and how long it is in bytes.
+    fn entries(&self) -> Result<(Vec<Entry>, u64), String> {
         let mut text = String::new();
         match File::open(self.path()).and_then(|mut file| file.read_to_string(&mut text)) {
             Ok(_) => {}
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((host, 0, 0)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
             Err(e) => return Err(format!("cannot read {}: {e}", self.path().display())),
         }
         // Without its newline the last entry was never wholly written.
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        let mut number = 0;
-        for line in text[..whole].lines() {
-            let entry: Entry = serde_json::from_str(line).map_err(|e| {
+        let read = |(number, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|e| {
                 let path = self.path();
                 format!(
                     "line {} of {} is damaged ({e}): delete the file to begin anew",
                     number + 1,
                     path.display()
                 )
-            })?;
-            let mut files = Lent { texts: entry.files, live: false };
-            host.command(&entry.argv, &mut files, moment(number));
-            number += 1;
-        }
-        Ok((host, whole as u64, number))
+            })
+        };
+        let entries = text[..whole].lines().enumerate().map(read).collect::<Result<_, _>>()?;
+        Ok((entries, whole as u64))
     }
 
-    fn append(&self, length: u64, entry: &Entry) -> io::Result<()> {
+    /// Writes an entry at the journal's end and answers how long the journal is then.
+    fn append(&self, length: u64, entry: &Entry) -> io::Result<u64> {
         let mut file = File::options().create(true).write(true).truncate(false).open(self.path())?;
         file.set_len(length)?;
         file.seek(io::SeekFrom::End(0))?;
@@ -143,8 +170,22 @@ impl Machine {
             // On a full disk half an entry would only take room.
             let _ = file.set_len(length);
         }
-        done
+        done.map(|()| length + line.len() as u64)
     }
+
+    /// The journal's length in bytes; 0 where there is none.
+    fn length(&self) -> u64 {
+        fs::metadata(self.path()).map_or(0, |m| m.len())
+    }
+}
+
+/// A machine in memory and the journal it stands for.
+struct Held {
+    host: Host,
+    /// Bytes of the journal.
+    length: u64,
+    /// Entries of the journal.
+    number: u64,
 }
 
 /// When the journal's entry of this number, from 0, happens.
@@ -152,25 +193,58 @@ fn moment(number: u64) -> Time {
     Time::from_ns(1_000_000 * (number as i64 + 1))
 }
 
-/// Files of this process, kept as they are read; or those that were kept.
-struct Lent {
-    texts: BTreeMap<String, String>,
-    live: bool,
+/// A machine held between commands.
+pub struct Session<'a> {
+    machine: &'a Machine,
+    held: Option<Held>,
 }
 
-impl Default for Lent {
-    fn default() -> Lent {
-        Lent { texts: BTreeMap::new(), live: true }
+impl Session<'_> {
+    /// Executes one command and keeps what it changed; `files` lends what it reads.
+    ///
+    /// # Errors
+    /// A sentence when the state cannot be read or written.
+    pub fn exec(&mut self, words: &[String], files: &mut dyn Files) -> Result<Output, String> {
+        let machine = self.machine;
+        let shows = reads::only_shows(words);
+        let lock = if shows && !machine.folder.is_dir() { None } else { Some(machine.lock(shows)?) };
+        let held = match &mut self.held {
+            Some(held) if held.length == machine.length() => held,
+            held => held.insert(match lock {
+                Some(_) => machine.replay()?,
+                None => Held { host: machine.fresh(), length: 0, number: 0 },
+            }),
+        };
+        let mut files = Noted { files, texts: BTreeMap::new() };
+        let output = held.host.command(words, &mut files, moment(held.number));
+        if !shows {
+            let entry = Entry { argv: words.to_vec(), files: files.texts, status: output.status };
+            held.length = machine.append(held.length, &entry).map_err(|e| machine.unusable(&e))?;
+            held.number += 1;
+        }
+        Ok(output)
     }
 }
 
-impl Files for Lent {
+impl penstock_shell::Machine for Session<'_> {
+    fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
+        self.exec(words, files).unwrap_or_else(|e| Output {
+            stderr: format!("penstock: {e}\n"),
+            status: 2,
+            ..Output::default()
+        })
+    }
+}
+
+/// Files of this process; standard input is read once.
+#[derive(Default)]
+struct Own(Option<String>);
+
+impl Files for Own {
     fn read(&mut self, path: &str) -> Result<String, FileError> {
-        if let Some(text) = self.texts.get(path) {
+        let standard = matches!(path, "-" | "/dev/stdin");
+        if let Some(text) = self.0.as_ref().filter(|_| standard) {
             return Ok(text.clone());
-        }
-        if !self.live {
-            return Err(FileError::NotFound);
         }
         let mut bytes = Vec::new();
         match path {
@@ -184,8 +258,33 @@ impl Files for Lent {
             _ => FileError::Other,
         })?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
+        if standard {
+            self.0 = Some(text.clone());
+        }
+        Ok(text)
+    }
+}
+
+/// Somebody's files, noted as they are read.
+struct Noted<'a> {
+    files: &'a mut dyn Files,
+    texts: BTreeMap<String, String>,
+}
+
+impl Files for Noted<'_> {
+    fn read(&mut self, path: &str) -> Result<String, FileError> {
+        let text = self.files.read(path)?;
         self.texts.insert(path.to_owned(), text.clone());
         Ok(text)
+    }
+}
+
+/// Files as the journal has them.
+struct Written(BTreeMap<String, String>);
+
+impl Files for Written {
+    fn read(&mut self, path: &str) -> Result<String, FileError> {
+        self.0.get(path).cloned().ok_or(FileError::NotFound)
     }
 }
 

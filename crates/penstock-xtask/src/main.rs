@@ -5,6 +5,7 @@ mod bench;
 mod ci;
 mod difftc;
 mod record;
+mod tdc;
 mod tidy;
 mod vectors;
 
@@ -31,6 +32,8 @@ enum Command {
     Record(record::Args),
     /// Replay recorded vectors and print where the answers differ
     Vectors(vectors::Args),
+    /// Run the kernel's tc test cases against our tc, where the suite is at hand
+    Tdc(tdc::Args),
     /// Check the rules that the compiler does not: crate edges, kinds in order, documentation in place
     Tidy,
 }
@@ -42,6 +45,7 @@ fn main() -> Result<()> {
         Command::Difftc(args) => difftc::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Vectors(args) => vectors::run(&args),
+        Command::Tdc(args) => tdc::run(&args),
         Command::Tidy => tidy::run(),
     }
 }

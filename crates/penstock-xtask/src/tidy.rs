@@ -13,11 +13,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tcp", &["model", "packet"]),
     ("lang", &["model"]),
     ("host", &["model", "packet", "sched", "lang"]),
+    ("shell", &["model", "lang", "host"]),
     ("sim", &["model", "packet", "sched", "tcp", "lang", "host"]),
     ("measure", &["model"]),
-    ("lab", &["model", "packet", "sched", "tcp", "lang", "host", "sim", "measure"]),
+    ("lab", &["model", "packet", "sched", "tcp", "lang", "host", "shell", "sim", "measure"]),
     ("cli", &["model", "measure", "lab"]),
-    ("xtask", &["model", "packet", "sched", "tcp", "lang", "host", "sim", "measure", "lab"]),
+    ("xtask", &["model", "packet", "sched", "tcp", "lang", "host", "shell", "sim", "measure", "lab"]),
 ];
 
 /// The workspace's root folder.

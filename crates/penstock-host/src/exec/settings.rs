@@ -297,6 +297,33 @@ impl Host {
         }
     }
 
+    /// `tee /proc/sys/…`: standard input becomes the setting.
+    pub(super) fn tee(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
+        let text = files.read("-").unwrap_or_default();
+        let mut out = Output::say(text.clone());
+        for word in &line.words[1..] {
+            let one = self.write_setting(&word.text, &text, now);
+            out.stderr.push_str(
+                &one.stderr.replace("bash: echo:", "tee: 'standard output':").replace("bash:", "tee:"),
+            );
+            out.status = out.status.max(one.status);
+        }
+        out
+    }
+
+    /// `ls -F PATH`: the names in a virtual folder, folders with a slash.
+    pub(super) fn ls(&self, line: &Line) -> Ran {
+        let path = line.words.last().map_or("", |w| w.text.as_str());
+        let Some(names) = self.list_dir(path) else {
+            let help = "folders here: those below /proc/sys, /proc/net and /sys/class/net";
+            return Output::fail(format!("ls: cannot access '{path}': No such file or directory\n"), 2, help);
+        };
+        let folder = |name: &str| self.list_dir(&format!("{path}/{name}")).is_some();
+        Output::say(
+            names.iter().map(|n| format!("{n}{}\n", if folder(n) { "/" } else { "" })).collect::<String>(),
+        )
+    }
+
     pub(super) fn cat(&mut self, line: &Line) -> Ran {
         let mut out = Output::default();
         for word in &line.words[1..] {

@@ -20,6 +20,7 @@ pub(super) fn only_shows(words: &[String]) -> bool {
             };
             !rest.iter().any(changes) && !any(&["-f"])
         }
+        "cat" | "ls" => true,
         "nft" => rest.iter().find(|w| !w.starts_with('-')) == Some(&"list"),
         "ifconfig" | "route" | "arp" => {
             rest.iter().all(|w| w.starts_with('-') && w.len() == 2 && *w != "-s" && *w != "-d")

@@ -1,5 +1,6 @@
 //! The world that an experiment describes, with its setup done.
 
+use super::shell;
 use crate::experiment::{self as spec, Experiment, Script};
 use penstock_host::{Host, Prefix};
 use penstock_lang::cisco;
@@ -179,6 +180,10 @@ impl Built {
         faults: &mut Vec<Diagnostic>,
     ) {
         for script in &host.setup {
+            if shell::wanted(&script.text) {
+                self.interpret(host, id, script, experiment, faults);
+                continue;
+            }
             let lines = match lines(script, experiment) {
                 Ok(lines) => lines,
                 Err(wrong) => {
@@ -268,7 +273,7 @@ impl Built {
     }
 }
 
-fn at(experiment: &Experiment, place: &spec::Place, message: String) -> Diagnostic {
+pub(super) fn at(experiment: &Experiment, place: &spec::Place, message: String) -> Diagnostic {
     experiment.sources[place.source].fault(place.span.clone(), message, "")
 }
 

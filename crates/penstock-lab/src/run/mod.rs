@@ -4,6 +4,7 @@ mod build;
 mod folder;
 mod judge;
 mod outcome;
+mod shell;
 
 pub use folder::{Folder, write_report};
 

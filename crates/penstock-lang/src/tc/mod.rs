@@ -346,7 +346,8 @@ fn object(args: &mut Args, form: Form) -> Result<Option<Command>, Failure> {
     } else if is("actions") {
         actions::command(args, &form)
     } else if is("monitor") {
-        not_here(args, "monitor")
+        let line = "tc monitor: this machine reports no events; what was done to it stands in the journal of its state";
+        Err(args.fail(line, 1, "tc qdisc show, tc class show and tc filter show say how it is now"))
     } else if !args.old() && is("exec") {
         not_here(args, "exec")
     } else if is("help") {

@@ -74,6 +74,11 @@ static KINDS: &[&Action] = &[
     &vlan::KIND,
 ];
 
+/// The names of all kinds.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|k| k.id)
+}
+
 fn find(id: &str, old: bool) -> Option<&'static Action> {
     KINDS.iter().copied().find(|k| k.id == id && (k.old || !old))
 }

@@ -1,0 +1,88 @@
+//! `penstock import`: a machine from what a real one shows.
+
+use crate::machine::kernel;
+use anyhow::{Context as _, Result};
+use penstock_lab::import::{Import, Text, fragment, import};
+use penstock_lab::machine::Machine;
+use penstock_lab::script::{self, Kept, Script};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// What `penstock import` takes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "FILES hold what `ip -j addr`, `ip -j route`, `ip -j rule`, `tc -j qdisc show`, `tc -j class show dev D`, `tc filter show dev D` \
+                  (JSON or text) and iptables-save printed; what each is, is seen. Without FILES those programs are run here; they change nothing."
+)]
+pub struct Args {
+    /// FILE, or DEV=FILE for classes and filters of a device
+    #[arg(value_name = "[DEV=]FILE")]
+    files: Vec<String>,
+    /// Make the virtual machine whose state this folder is
+    #[arg(long, value_name = "STATE", conflicts_with = "toml")]
+    state: Option<PathBuf>,
+    /// Print a fragment of an experiment file: [host.NAME]
+    #[arg(long, value_name = "NAME")]
+    toml: Option<String>,
+}
+
+/// Prints commands, or carries them out. Notes go to standard error; they are no failure.
+pub fn main(args: &Args) -> Result<ExitCode> {
+    let texts = if args.files.is_empty() { live()? } else { read(&args.files)? };
+    let imported = import(&texts, kernel()?).map_err(anyhow::Error::msg)?;
+    for note in &imported.notes {
+        eprintln!("note: {note}");
+    }
+    match (&args.state, &args.toml) {
+        (Some(state), _) => return make(&Machine::new(state, kernel()?), &imported),
+        (_, Some(name)) => crate::print(&fragment(name, &imported))?,
+        _ => crate::print(&imported.commands.iter().map(|c| format!("{c}\n")).collect::<String>())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(files: &[String]) -> Result<Vec<Text>> {
+    let one = |given: &String| {
+        let (dev, file) = match given.split_once('=') {
+            Some((dev, file)) => (Some(dev.to_owned()), file),
+            None => (None, given.as_str()),
+        };
+        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+        Ok(Text { name: file.to_owned(), text, dev })
+    };
+    files.iter().map(one).collect()
+}
+
+/// Runs the real programs, each of which only shows.
+fn live() -> Result<Vec<Text>> {
+    let run = |line: &str, dev: Option<&str>| {
+        let mut words = line.split(' ').chain(dev);
+        let program = words.next().unwrap_or_default();
+        let done = Command::new(program).args(words).output();
+        let text =
+            done.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
+        if text.is_none() {
+            eprintln!("note: {line}: not to be had here");
+        }
+        text.map(|text| Text { name: line.to_owned(), text, dev: dev.map(str::to_owned) })
+    };
+    let lines = ["ip -j -d addr show", "ip -j route show", "ip -j rule show", "tc -j qdisc show"];
+    let mut texts: Vec<Text> = lines.iter().filter_map(|line| run(line, None)).collect();
+    let first = texts.first().context("ip cannot be run here; give files")?;
+    let links: Vec<serde_json::Value> = serde_json::from_str(&first.text).context("ip -j gave no JSON")?;
+    for name in links.iter().filter_map(|l| l.get("ifname")?.as_str()) {
+        texts.extend(run("tc -j class show dev", Some(name)));
+        texts.extend(run("tc filter show dev", Some(name)));
+    }
+    texts.extend(run("iptables-save", None));
+    Ok(texts)
+}
+
+fn make(machine: &Machine, imported: &Import) -> Result<ExitCode> {
+    let script =
+        Script { text: imported.commands.join("\n"), name: "import".to_owned(), ..Script::default() };
+    let mut kept = Kept::default();
+    let status = script::run(machine, &script, &mut kept).map_err(anyhow::Error::msg)?;
+    eprint!("{}", kept.stderr);
+    Ok(ExitCode::from(status as u8))
+}

@@ -1,0 +1,259 @@
+//! The files a script sees: its own in memory, and those of the machine under `/proc` and `/sys`.
+//!
+//! A script may write below [`WRITABLE`]; elsewhere it is told that nothing outside the virtual machine is written. What it
+//! writes below `/proc/sys` the machine takes as a setting.
+
+use crate::serve::Ask;
+use crate::tools;
+use bashkit::{
+    DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, InMemoryFs, Metadata, Result,
+    async_trait,
+};
+use penstock_host::Output;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Folders a script may write in.
+pub const WRITABLE: &[&str] = &["/tmp", "/var", "/run", "/root", "/home", "/dev"];
+
+/// What the machine itself answers for.
+const OF_MACHINE: &[&str] = &["/proc/modules", "/proc/net", "/proc/sys", "/sys/class/net"];
+
+/// When every file was written: the moment the interpreter's clock stands at.
+pub(crate) const EPOCH: i64 = 1_767_225_600;
+
+pub(crate) struct MachineFs {
+    own: InMemoryFs,
+    ask: Ask,
+}
+
+impl MachineFs {
+    pub(crate) fn new(ask: Ask, tools: &[&str], files: &[(String, String)]) -> MachineFs {
+        let own = InMemoryFs::new();
+        for folder in WRITABLE.iter().copied().chain([
+            "/var/run",
+            "/var/lock",
+            "/var/lib",
+            "/var/cache",
+            "/var/log",
+            "/var/tmp",
+            "/var/spool",
+            "/run/lock",
+            "/proc",
+            "/proc/net",
+            "/proc/sys",
+            "/sys",
+            "/sys/class",
+            "/sys/class/net",
+            "/sbin",
+            "/usr/sbin",
+            "/etc",
+        ]) {
+            own.add_dir(folder, 0o755);
+        }
+        for tool in tools {
+            for folder in ["/sbin", "/usr/sbin"] {
+                own.add_file(format!("{folder}/{tool}"), format!("#!/bin/sh\nexec {tool} \"$@\"\n"), 0o755);
+            }
+        }
+        own.add_file("/etc/hosts", "127.0.0.1 localhost\n", 0o644);
+        own.add_file("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\n", 0o644);
+        own.add_file("/etc/group", "root:x:0:\n", 0o644);
+        own.add_file("/proc/uptime", "0.00 0.00\n", 0o444);
+        for (path, text) in files {
+            own.add_file(path, text, 0o755);
+        }
+        MachineFs { own, ask }
+    }
+
+    fn cat(&self, path: &str) -> Option<Output> {
+        let output = self.ask.command(&["cat".to_owned(), path.to_owned()], None, None);
+        (output.status == 0).then_some(output)
+    }
+
+    /// The names in a folder of the machine's, and whether each is a folder.
+    fn list(&self, path: &str) -> Option<Vec<(String, bool)>> {
+        let output = self.ask.command(&["ls", "-F", path].map(str::to_owned), None, None);
+        let name = |line: &str| (line.trim_end_matches('/').to_owned(), line.ends_with('/'));
+        (output.status == 0).then(|| output.stdout.lines().map(name).collect())
+    }
+}
+
+/// A path as the interpreter should have given it: without the marks it keeps for itself.
+fn clean(path: &Path) -> PathBuf {
+    PathBuf::from(crate::plain(&path.to_string_lossy()).as_ref())
+}
+
+fn of_machine(path: &Path) -> Option<&str> {
+    let text = path.to_str()?;
+    let inside = |folder: &&&str| {
+        text == **folder || text.strip_prefix(**folder).is_some_and(|rest| rest.starts_with('/'))
+    };
+    OF_MACHINE.iter().find(inside).map(|_| text)
+}
+
+fn moment() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(EPOCH as u64)
+}
+
+fn file(size: usize, mode: u32) -> Metadata {
+    Metadata { file_type: FileType::File, size: size as u64, mode, modified: moment(), created: moment() }
+}
+
+fn folder() -> Metadata {
+    Metadata { file_type: FileType::Directory, size: 0, mode: 0o755, modified: moment(), created: moment() }
+}
+
+fn missing() -> bashkit::Error {
+    Error::new(ErrorKind::NotFound, "No such file or directory").into()
+}
+
+/// A network tool at a place of a script's own (`/opt/iproute2/tc/tc`): the text of one that calls it by its name.
+fn tool(path: &Path) -> Option<String> {
+    const OTHERS: &[&str] = &["/proc", "/sys", "/etc", "/usr/local", "/tmp", "/var", "/run", "/dev"];
+    let name = path.file_name()?.to_str()?;
+    let tool = tools::NETWORK.contains(&name) && !OTHERS.iter().any(|o| path.starts_with(o));
+    tool.then(|| format!("#!/bin/sh\n{name} \"$@\"\n"))
+}
+
+/// Refuses to change what lies elsewhere.
+fn may_write(path: &Path) -> Result<()> {
+    if WRITABLE.iter().any(|folder| path.starts_with(folder)) {
+        return Ok(());
+    }
+    let why = "Read-only file system (nothing outside the virtual machine is written; its own folders are /tmp, /var, /run, /root)";
+    Err(Error::new(ErrorKind::ReadOnlyFilesystem, why).into())
+}
+
+#[async_trait]
+impl FileSystemExt for MachineFs {
+    fn usage(&self) -> FsUsage {
+        self.own.usage()
+    }
+    fn limits(&self) -> FsLimits {
+        self.own.limits()
+    }
+    fn backend_kind(&self) -> &'static str {
+        "penstock"
+    }
+    async fn mkfifo(&self, path: &Path, mode: u32) -> Result<()> {
+        let path = clean(path);
+        may_write(&path)?;
+        self.own.mkfifo(&path, mode).await
+    }
+}
+
+#[async_trait]
+impl FileSystem for MachineFs {
+    async fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
+        let path = clean(path);
+        match of_machine(&path) {
+            Some(text) => Ok(self.cat(text).ok_or_else(missing)?.stdout.into_bytes()),
+            None => match self.own.read_file(&path).await {
+                Err(e) => tool(&path).map(String::into_bytes).ok_or(e),
+                found => found,
+            },
+        }
+    }
+    async fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
+        let path = clean(path);
+        let Some(text) = of_machine(&path) else {
+            may_write(&path)?;
+            return self.own.write_file(&path, content).await;
+        };
+        // A redirection first empties the file; settings are not emptied.
+        if content.is_empty() {
+            return self.cat(text).map(|_| ()).ok_or_else(missing);
+        }
+        let words = ["tee".to_owned(), text.to_owned()];
+        let output = self.ask.command(&words, Some(&String::from_utf8_lossy(content)), None);
+        if output.status == 0 {
+            return Ok(());
+        }
+        let said = output.stderr.trim().rsplit(": ").next().unwrap_or_default().to_owned();
+        Err(Error::other(said).into())
+    }
+    async fn append_file(&self, path: &Path, content: &[u8]) -> Result<()> {
+        let path = clean(path);
+        if of_machine(&path).is_some() {
+            return self.write_file(&path, content).await;
+        }
+        may_write(&path)?;
+        self.own.append_file(&path, content).await
+    }
+    async fn mkdir(&self, path: &Path, recursive: bool) -> Result<()> {
+        let path = clean(path);
+        if recursive && self.own.exists(&path).await? {
+            return Ok(());
+        }
+        may_write(&path)?;
+        self.own.mkdir(&path, recursive).await
+    }
+    async fn remove(&self, path: &Path, recursive: bool) -> Result<()> {
+        let path = clean(path);
+        may_write(&path)?;
+        self.own.remove(&path, recursive).await
+    }
+    async fn stat(&self, path: &Path) -> Result<Metadata> {
+        let path = clean(path);
+        if let Some(text) = of_machine(&path)
+            && !OF_MACHINE.contains(&text)
+        {
+            if let Some(output) = self.cat(text) {
+                return Ok(file(output.stdout.len(), 0o644));
+            }
+            return self.list(text).map(|_| folder()).ok_or_else(missing);
+        }
+        let found = match (self.own.stat(&path).await, tool(&path)) {
+            (Err(_), Some(text)) => file(text.len(), 0o755),
+            (found, _) => found?,
+        };
+        Ok(Metadata { modified: moment(), created: moment(), ..found })
+    }
+    async fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
+        let path = clean(path);
+        let Some(text) = of_machine(&path) else { return self.own.read_dir(&path).await };
+        let names = self.list(text).ok_or_else(missing)?;
+        let entry = |(name, is_folder)| DirEntry {
+            name,
+            metadata: if is_folder { folder() } else { file(0, 0o644) },
+        };
+        Ok(names.into_iter().map(entry).collect())
+    }
+    async fn exists(&self, path: &Path) -> Result<bool> {
+        let path = clean(path);
+        match of_machine(&path) {
+            Some(_) => Ok(self.stat(&path).await.is_ok()),
+            None => Ok(self.own.exists(&path).await? || tool(&path).is_some()),
+        }
+    }
+    async fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let (from, to) = (clean(from), clean(to));
+        may_write(&from)?;
+        may_write(&to)?;
+        self.own.rename(&from, &to).await
+    }
+    async fn copy(&self, from: &Path, to: &Path) -> Result<()> {
+        let (from, to) = (clean(from), clean(to));
+        let content = self.read_file(&from).await?;
+        self.write_file(&to, &content).await
+    }
+    async fn symlink(&self, target: &Path, link: &Path) -> Result<()> {
+        let (target, link) = (clean(target), clean(link));
+        may_write(&link)?;
+        self.own.symlink(&target, &link).await
+    }
+    async fn read_link(&self, path: &Path) -> Result<PathBuf> {
+        self.own.read_link(&clean(path)).await
+    }
+    async fn set_modified_time(&self, _: &Path, _: SystemTime) -> Result<()> {
+        // The clock stands still.
+        Ok(())
+    }
+    async fn chmod(&self, path: &Path, mode: u32) -> Result<()> {
+        let path = clean(path);
+        may_write(&path)?;
+        self.own.chmod(&path, mode).await
+    }
+}

@@ -1,0 +1,315 @@
+//! Shell scripts, run on a virtual machine and nowhere else.
+//!
+//! The language is bash's, interpreted by [`bashkit`] in memory: variables, functions, loops, here-documents, pipes, and the
+//! text tools (grep, sed, awk, sort, …) are built in. `tc`, `ip`, `iptables` and the other network tools go to a [`Machine`].
+//! Nothing else is reached: no file of this computer, no process, no network; a script that tries is told so.
+//!
+//! The interpreter runs on a thread of its own and asks; the machine stays with the caller, who answers. So everything happens
+//! in the script's order, one command at a time.
+//!
+//! Follows: bash 5.2, as far as bashkit 0.20 does; [`mend`] writes anew what it reads otherwise.
+//! Differs: `$RANDOM` begins at the same number each time and the clock stands still; `sleep`, `logger`, `flock`, `renice` do nothing;
+//! `$SECONDS` and `time` count this computer's time; `trap … DEBUG` is taken (it knows the lines).
+
+mod files;
+mod mend;
+mod serve;
+mod tools;
+
+pub use files::WRITABLE;
+
+use bashkit::{Bash, ExecOptions, ExecutionLimits, SessionLimits, StreamData};
+use penstock_host::{Files, Host, Output};
+use penstock_lang::token::Line;
+use penstock_model::{Diagnostic, Time};
+use serve::{Ask, Asked, Reply, Request};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+/// The variable that knows where the script is: `line:file`.
+pub(crate) const LINE: &str = "PENSTOCK_LINE";
+
+/// Where the script lies among the interpreter's files when it has no name of its own.
+const NAMELESS: &str = "/root/script";
+
+/// Commands and turns of loops a script may take before it is stopped.
+const PATIENCE: usize = 5_000_000;
+
+/// Who carries out commands.
+pub trait Machine {
+    /// Carries out one command, its words as a process gets them. Asked for as well: `cat PATH`, `tee PATH` and `ls -F PATH` for
+    /// files below `/proc` and `/sys`.
+    fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output;
+}
+
+/// A host at a moment.
+pub struct At<'a> {
+    /// The machine.
+    pub host: &'a mut Host,
+    /// When the script's commands happen.
+    pub now: Time,
+}
+
+impl Machine for At<'_> {
+    fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
+        self.host.command(words, files, self.now)
+    }
+}
+
+/// A script and what it is called with.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// Its text.
+    pub text: String,
+    /// Its file's name, for `$0` and for the places of findings.
+    pub name: String,
+    /// `$1`, `$2`, ….
+    pub args: Vec<String>,
+    /// Standard input.
+    pub stdin: String,
+    /// Other files it finds: path and text.
+    pub files: Vec<(String, String)>,
+}
+
+/// A network command a script has given.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Given {
+    /// Number of its line, from 1; 0 where it is not known.
+    pub line: u32,
+    /// The file of that line.
+    pub file: String,
+    /// The words.
+    pub words: Vec<String>,
+    /// What it gave; findings with their place in the script.
+    pub output: Output,
+}
+
+/// Where a script's words go.
+pub trait Console {
+    /// Text for standard output and for standard error, as it comes.
+    fn print(&mut self, stdout: &str, stderr: &str);
+    /// A network command has been carried out.
+    fn given(&mut self, given: Given);
+}
+
+/// Text and commands, kept.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Kept {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// The commands in order.
+    pub commands: Vec<Given>,
+}
+
+impl Console for Kept {
+    fn print(&mut self, stdout: &str, stderr: &str) {
+        self.stdout.push_str(stdout);
+        self.stderr.push_str(stderr);
+    }
+    fn given(&mut self, given: Given) {
+        self.commands.push(given);
+    }
+}
+
+/// An interpreter with its variables, functions and files, from one line to the next.
+pub struct Shell {
+    jobs: Option<Sender<Job>>,
+    requests: Receiver<Request>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// One thing to run.
+struct Job {
+    /// What the interpreter reads.
+    text: String,
+    script: Script,
+}
+
+impl Shell {
+    /// An interpreter that finds these files.
+    pub fn new(hostname: &str, files: &[(String, String)]) -> Shell {
+        Shell::with_patience(hostname, files, PATIENCE)
+    }
+
+    fn with_patience(hostname: &str, files: &[(String, String)], patience: usize) -> Shell {
+        let (jobs, todo) = channel::<Job>();
+        let (asks, requests) = channel();
+        let hostname = hostname.to_owned();
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.clone(), mend::mend(text))).collect();
+        let run = move || interpret(&hostname, &files, patience, &Ask(asks), &todo);
+        // The interpreter walks its trees by recursion; a thread's usual 2 MiB would not do for deep ones.
+        let thread = thread::Builder::new().name("script".to_owned()).stack_size(64 << 20).spawn(run);
+        Shell { jobs: Some(jobs), requests, thread: thread.ok() }
+    }
+
+    /// Runs a line, or several, as typed at the prompt.
+    ///
+    /// # Errors
+    /// Why it cannot be run at all; what a shell would say of it has gone to the console.
+    pub fn line(
+        &mut self,
+        text: &str,
+        machine: &mut dyn Machine,
+        console: &mut dyn Console,
+    ) -> Result<i32, String> {
+        let script = Script { name: "penstock".to_owned(), text: text.to_owned(), ..Script::default() };
+        self.run(Job { text: mend::mend(text), script }, machine, console)
+    }
+
+    /// Runs a job, answering what it asks.
+    fn run(&mut self, job: Job, machine: &mut dyn Machine, console: &mut dyn Console) -> Result<i32, String> {
+        let dead = || "the interpreter has ended".to_owned();
+        let script = job.script.clone();
+        let sources: Vec<&str> = script.text.lines().collect();
+        self.jobs.as_ref().ok_or_else(dead)?.send(job).map_err(|_| dead())?;
+        loop {
+            match self.requests.recv().map_err(|_| dead())? {
+                Request::Print(stdout, stderr) => console.print(&plain(&stdout), &plain(&stderr)),
+                Request::Done(done) => return done,
+                Request::Command { words, stdin, place, reply } => {
+                    let mut files = Asked { stdin, reply: reply.clone() };
+                    let output = machine.command(&words, &mut files);
+                    let _ = reply.send(Reply::Output(output.clone()));
+                    if let Some(place) = place {
+                        console.given(given(words, output, &place, &script, &sources));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // Without jobs the thread ends.
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Runs a script to its end.
+///
+/// # Errors
+/// Why it cannot be run at all.
+pub fn run(script: &Script, machine: &mut dyn Machine, console: &mut dyn Console) -> Result<i32, String> {
+    let name = if script.name.starts_with('/') { script.name.clone() } else { NAMELESS.to_owned() };
+    let mut files = script.files.clone();
+    files.push((name.clone(), script.text.clone()));
+    let mut shell = Shell::new("penstock", &files);
+    // Read as a file, so that its lines are its own. `set -T` and the trap know the line in functions as well; extended
+    // patterns are on from the beginning, because the interpreter would read the script again where it turns them on.
+    let text =
+        format!("shopt -s extglob; RANDOM=1; set -T; trap '{LINE}=$LINENO:$BASH_SOURCE' DEBUG; . {name}");
+    let script =
+        Script { name: if script.name.is_empty() { name } else { script.name.clone() }, ..script.clone() };
+    shell.run(Job { text, script }, machine, console)
+}
+
+/// The interpreter's thread.
+fn interpret(hostname: &str, files: &[(String, String)], patience: usize, ask: &Ask, todo: &Receiver<Job>) {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
+    let limits = ExecutionLimits::cli()
+        .max_commands(patience)
+        .max_loop_iterations(patience)
+        .max_total_loop_iterations(patience)
+        .max_stdout_bytes(256 << 20)
+        .max_stderr_bytes(64 << 20);
+    let mut builder = Bash::builder()
+        .fs(Arc::new(files::MachineFs::new(ask.clone(), tools::NETWORK, files)))
+        .limits(limits)
+        .session_limits(SessionLimits::unlimited())
+        .fixed_epoch(files::EPOCH)
+        .hostname(hostname)
+        .username("root")
+        .env("UID", "0")
+        .env("EUID", "0")
+        .env("HOME", "/root")
+        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .cwd("/root")
+        .builtin_filter(|name| !tools::REFUSED.contains(&name))
+        .command_resolver(Arc::new(tools::Elsewhere(ask.clone())));
+    for (name, builtin) in tools::all(ask) {
+        builder = builder.builtin(name, builtin);
+    }
+    let mut bash = builder.build();
+    while let Ok(job) = todo.recv() {
+        let printer = ask.0.clone();
+        let print = move |stdout: &StreamData, stderr: &StreamData| {
+            let text = |s: &StreamData| s.text_lossy().into_owned();
+            let _ = printer.send(Request::Print(text(stdout), text(stderr)));
+        };
+        let options =
+            ExecOptions::new().arg0(job.script.name).positional(job.script.args).streaming(Box::new(print));
+        let options = if job.script.stdin.is_empty() { options } else { options.stdin(job.script.stdin) };
+        let done = runtime.block_on(bash.exec_with_options(&job.text, options));
+        let done = done.map(|result| result.exit_code).map_err(|e| e.to_string());
+        if ask.0.send(Request::Done(done)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Text without the marks that the interpreter keeps for itself and sometimes leaves in words.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    let mark = |c: char| ('\u{e000}'..='\u{e00f}').contains(&c);
+    if text.contains(mark) { Cow::Owned(text.replace(mark, "")) } else { Cow::Borrowed(text) }
+}
+
+/// The command with its place: findings are marked in the script's own line.
+fn given(words: Vec<String>, mut output: Output, place: &str, script: &Script, sources: &[&str]) -> Given {
+    let (line, file) = place.split_once(':').unwrap_or((place, ""));
+    let line: u32 = line.parse().unwrap_or(0);
+    let own = file.is_empty() || file == NAMELESS || file == script.name;
+    let file = if own { script.name.clone() } else { file.to_owned() };
+    let source = if own { sources.get((line as usize).wrapping_sub(1)).copied() } else { None };
+    let typed = Line::of_words(&words);
+    let placed = |d: Diagnostic| {
+        let word = typed.words.iter().find(|w| d.column > 0 && w.column == d.column).map(|w| w.text.as_str());
+        let (shown, column, len) = match source {
+            // The word as it stands in the script, where it does; a variable's value does not.
+            Some(source) => match word.and_then(|w| Some((source.find(w)?, w))) {
+                Some((at, w)) => (source, source[..at].chars().count() as u32 + 1, w.chars().count() as u32),
+                None => (source, 0, 0),
+            },
+            None => (typed.source.as_str(), d.column, d.len),
+        };
+        Diagnostic { file: file.clone(), line, column, len, source: shown.to_owned(), ..d }
+    };
+    output.diagnostics = output.diagnostics.into_iter().map(placed).collect();
+    Given { line, file, words, output }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penstock_model::Kernel;
+
+    #[test]
+    fn a_prompt_keeps_its_variables_and_endless_loops_end() {
+        let mut host = Host::new("penstock", Kernel::V6_12, 1);
+        host.add_device("eth0");
+        let mut machine = At { host: &mut host, now: Time::ZERO };
+        let mut shell = Shell::with_patience("penstock", &[], 1000);
+        let mut line = |text: &str| {
+            let mut kept = Kept::default();
+            let status = shell.line(text, &mut machine, &mut kept);
+            (status, kept.stdout + &kept.stderr)
+        };
+        assert_eq!(line("D=eth0; f() { tc qdisc add dev $D root handle $1: sfq; }"), (Ok(0), String::new()));
+        assert_eq!(line("f 7"), (Ok(0), String::new()));
+        assert_eq!(line("tc qdisc show dev $D | cut -d' ' -f1-3"), (Ok(0), "qdisc sfq 7:\n".to_owned()));
+        assert!(line("while :; do :; done").0.is_err());
+        assert_eq!(line("echo \"`echo $D`\""), (Ok(0), "eth0\n".to_owned()));
+    }
+
+    #[test]
+    fn the_interpreter_s_marks_are_taken_out() {
+        assert_eq!(plain("a\u{e000}b"), "ab");
+    }
+}

@@ -1,0 +1,85 @@
+//! The line between the interpreter, which runs on a thread of its own, and the machine, which stays where it is.
+
+use penstock_host::{FileError, Files, Output};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What the interpreter asks for.
+pub(crate) enum Request {
+    /// Carry out a command.
+    Command {
+        words: Vec<String>,
+        /// Standard input; `None` where there is none.
+        stdin: Option<String>,
+        /// Where the script calls it: `line:file`; `None` where the interpreter itself wants to know something.
+        place: Option<String>,
+        reply: Sender<Reply>,
+    },
+    /// Text for standard output and standard error.
+    Print(String, String),
+    /// The script is over: its exit status, or why it could not be run.
+    Done(Result<i32, String>),
+}
+
+/// What the machine answers.
+pub(crate) enum Reply {
+    /// Give me this file's text first.
+    Read(String, Sender<Option<String>>),
+    Output(Output),
+}
+
+/// The interpreter's end of the line.
+#[derive(Clone)]
+pub(crate) struct Ask(pub(crate) Sender<Request>);
+
+impl Ask {
+    /// Sends a command; answers come one by one from the receiver.
+    pub(crate) fn send(
+        &self,
+        words: &[String],
+        stdin: Option<&str>,
+        place: Option<String>,
+    ) -> Receiver<Reply> {
+        let (reply, answers) = channel();
+        let request =
+            Request::Command { words: words.to_vec(), stdin: stdin.map(str::to_owned), place, reply };
+        // Where nobody listens any more, no answer comes either.
+        let _ = self.0.send(request);
+        answers
+    }
+
+    /// Carries out a command that reads no files.
+    pub(crate) fn command(&self, words: &[String], stdin: Option<&str>, place: Option<String>) -> Output {
+        let answers = self.send(words, stdin, place);
+        loop {
+            match answers.recv() {
+                Ok(Reply::Output(output)) => return output,
+                Ok(Reply::Read(_, text)) => {
+                    let _ = text.send(None);
+                }
+                Err(_) => return gone(),
+            }
+        }
+    }
+}
+
+/// What a command gives when the machine has gone away.
+pub(crate) fn gone() -> Output {
+    Output { stderr: "the virtual machine is gone\n".to_owned(), status: 1, ..Output::default() }
+}
+
+/// The files of a script's command, asked of the interpreter.
+pub(crate) struct Asked {
+    pub(crate) stdin: Option<String>,
+    pub(crate) reply: Sender<Reply>,
+}
+
+impl Files for Asked {
+    fn read(&mut self, path: &str) -> Result<String, FileError> {
+        if matches!(path, "-" | "/dev/stdin") {
+            return Ok(self.stdin.clone().unwrap_or_default());
+        }
+        let (text, answer) = channel();
+        let asked = self.reply.send(Reply::Read(path.to_owned(), text));
+        asked.ok().and_then(|()| answer.recv().ok()).flatten().ok_or(FileError::NotFound)
+    }
+}

@@ -1,0 +1,106 @@
+//! Scripts as people write them, on a machine of ours.
+
+use penstock_host::Host;
+use penstock_model::{Kernel, Time};
+use penstock_shell::{At, Kept, Script, run};
+
+fn machine() -> Host {
+    let mut host = Host::new("penstock", Kernel::V6_12, 1);
+    host.add_device("eth0");
+    host.add_device("eth1");
+    host
+}
+
+fn exec(text: &str, args: &[&str]) -> (i32, Kept, Host) {
+    let mut host = machine();
+    let mut kept = Kept::default();
+    let args = args.iter().map(|&a| a.to_owned()).collect();
+    let script = Script { text: text.to_owned(), name: "shape.sh".to_owned(), args, ..Script::default() };
+    let status = run(&script, &mut At { host: &mut host, now: Time::ZERO }, &mut kept).unwrap();
+    (status, kept, host)
+}
+
+fn show(host: &mut Host, command: &str) -> String {
+    host.exec(command, Time::ZERO).stdout
+}
+
+#[test]
+fn loops_functions_here_documents_and_pipelines_act_on_the_machine() {
+    let (status, kept, mut host) = exec(
+        r#"#!/bin/bash
+DEV=$1
+add() { tc class add dev "$DEV" parent 1: classid 1:$1 htb rate ${2}mbit; }
+tc qdisc add dev $DEV root handle 1: htb default 10
+for i in $(seq 1 3); do add $i $((i * 2)); done
+tc -b - <<END
+class add dev $DEV parent 1: classid 1:10 htb rate 1mbit
+qdisc add dev $DEV parent 1:10 handle 10: sfq
+END
+echo "qdisc add dev $DEV parent 1:1 handle 11: prio" | tc -b -
+n=$(tc class show dev $DEV | grep -c htb)
+last=$(tc class show dev $DEV | awk '/htb 1:3 /{print $NF}' | sed 's/b$//')
+echo "$n classes, $last"
+[ "$n" -eq 4 ] && echo "`echo right`"
+"#,
+        &["eth0"],
+    );
+    assert_eq!((status, kept.stderr.as_str()), (0, ""));
+    assert_eq!(kept.stdout, "4 classes, 1599\nright\n");
+    assert!(show(&mut host, "tc qdisc show dev eth0").contains("qdisc prio 11: parent 1:1"));
+    assert!(show(&mut host, "tc qdisc show dev eth0").contains("qdisc sfq 10: parent 1:10"));
+    let lines: Vec<u32> = kept.commands.iter().map(|c| c.line).collect();
+    assert_eq!(lines[..5], [4, 3, 3, 3, 6], "in a function, the line that stands there");
+}
+
+#[test]
+fn a_refusal_has_its_place_in_the_script() {
+    let (status, kept, _) =
+        exec("X=1\nfor d in eth0; do\n  tc qdisc add dev $d root tbf rate 1mbit\ndone\n", &[]);
+    assert_eq!(status, 1);
+    assert!(kept.stderr.starts_with("tbf: the \"burst\" parameter is mandatory.\n"), "{}", kept.stderr);
+    let found = &kept.commands[0].output.diagnostics[0];
+    assert_eq!((found.file.as_str(), found.line), ("shape.sh", 3));
+    assert_eq!(found.source, "  tc qdisc add dev $d root tbf rate 1mbit");
+}
+
+#[test]
+fn nothing_outside_the_machine_is_touched() {
+    let outside = std::env::temp_dir().join(format!("penstock-outside-{}", std::process::id()));
+    let text = format!(
+        "echo x > /tmp/mine; cat /tmp/mine; echo y > {0}; echo z > /etc/motd; curl http://x; apt-get update",
+        outside.display()
+    );
+    let (status, kept, _) = exec(&text, &[]);
+    assert_eq!(status, 126);
+    assert_eq!(kept.stdout, "x\n");
+    assert!(!outside.exists());
+    assert!(kept.stderr.contains("nothing outside the virtual machine is written"), "{}", kept.stderr);
+    assert!(
+        kept.stderr.contains("curl: not started: a script here acts on the virtual machine only"),
+        "{}",
+        kept.stderr
+    );
+    assert!(kept.stderr.contains("apt-get: not started"), "{}", kept.stderr);
+}
+
+#[test]
+fn settings_and_devices_are_files() {
+    let (status, kept, host) = exec(
+        "echo 1 > /proc/sys/net/ipv4/ip_forward\ncat /proc/sys/net/ipv4/ip_forward\nls /sys/class/net\n\
+         [ -d /sys/class/net/eth1 ] && [ ! -e /sys/class/net/eth7 ] && [ -x /sbin/tc ] && echo there\n",
+        &[],
+    );
+    assert_eq!((status, kept.stderr.as_str()), (0, ""));
+    assert_eq!(kept.stdout, "1\neth0\neth1\nlo\nthere\n");
+    assert!(host.forwards());
+}
+
+#[test]
+fn the_same_each_time() {
+    let text =
+        "echo $RANDOM $RANDOM; date; mktemp; sleep 100; id -u; echo $UID; x=$(mktemp -d /tmp/a.XXX); echo $x";
+    let (status, first, _) = exec(text, &[]);
+    assert_eq!((status, first.stderr.as_str()), (0, ""));
+    assert_eq!(first, exec(text, &[]).1);
+    assert!(first.stdout.ends_with("/tmp/tmp.0000000001\n0\n0\n/tmp/a.002\n"), "{}", first.stdout);
+}

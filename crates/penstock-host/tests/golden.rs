@@ -2,7 +2,7 @@
 //! output, word for word.
 //!
 //! `golden/*-*.txt` were recorded by `golden/record.py` from the scenes in the file before the dash: `iptables` and `aqm` on
-//! Linux 6.12.117 (`aqm-2.6.35` from `aqm-old`), the others on Linux 6.18.44; the file's name says with which version of the program.
+//! Linux 6.12.117 (`aqm-2.6.35` from `aqm-old`, both with dummy devices), the others on Linux 6.18.44; the file's name says with which version of the program.
 
 use penstock_host::{FileError, Files, Host, Output};
 use penstock_model::{Kernel, Time};

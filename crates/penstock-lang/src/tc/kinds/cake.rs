@@ -338,7 +338,9 @@ fn print(o: &Options, out: &mut Out) {
         out.text_only(format_args!("fwmark 0x{:x} ", n("fwmark")));
     }
     if out.is_json() {
-        out.string("fwmark", &format!("0x{:x}", n("fwmark")), format_args!(""));
+        // C's %#x has no 0x before a zero.
+        let mask = if on("fwmark") { format!("0x{:x}", n("fwmark")) } else { "0".to_owned() };
+        out.string("fwmark", &mask, format_args!(""));
     }
 }
 

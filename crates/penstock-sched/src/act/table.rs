@@ -8,6 +8,7 @@ use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One action: `struct tc_action`.
 pub(super) struct Action {
@@ -17,6 +18,8 @@ pub(super) struct Action {
     pub standalone: bool,
     /// One more of these for each filter that holds it.
     bound: Arc<()>,
+    /// Its table's count of holds that ended.
+    ended: Arc<AtomicU32>,
     /// Made by a list that is still being read.
     pub pending: bool,
     pub control: i32,
@@ -45,7 +48,12 @@ impl Action {
         self.bind() + u32::from(self.standalone)
     }
     fn hold(&self) -> ActRef {
-        ActRef { kind: self.spec.id, index: self.index, _bound: Arc::clone(&self.bound) }
+        ActRef {
+            kind: self.spec.id,
+            index: self.index,
+            _bound: Arc::clone(&self.bound),
+            ended: Arc::clone(&self.ended),
+        }
     }
     /// The kind's options with what all kinds dump.
     fn options(&self, now: Time) -> Options {
@@ -111,6 +119,10 @@ pub(super) struct Table {
     actions: BTreeMap<u32, Action>,
     /// The last index 2.6.35 chose.
     chosen: u32,
+    /// Holds that ended since the last sweep.
+    ended: Arc<AtomicU32>,
+    /// No index from 1 to below this one was free when it was last looked for.
+    full: Cell<u32>,
 }
 
 impl Table {
@@ -123,6 +135,7 @@ impl Table {
         self.actions.values().filter(|a| a.refs() > 0)
     }
     pub fn remove(&mut self, index: u32) {
+        self.full.set(0);
         self.actions.remove(&index);
     }
     fn at_mut(&mut self, index: u32) -> &mut Action {
@@ -136,19 +149,24 @@ impl Table {
                 after.into_iter().find(|&i| self.at(i).is_none()).expect("not all indices are taken")
             }
             Kernel::V6_12 => {
-                let taken = self.actions.values().filter(|a| a.pending || a.refs() > 0).map(|a| a.index);
-                (1..).zip(taken).find(|(free, taken)| free != taken).map_or_else(
-                    || {
-                        let last = self.actions.values().filter(|a| a.pending || a.refs() > 0).next_back();
-                        last.map_or(1, |a| a.index + 1)
-                    },
-                    |(free, _)| free,
-                )
+                let mut free = self.full.get().max(1);
+                for (&index, _) in self.actions.range(free..).filter(|(_, a)| a.pending || a.refs() > 0) {
+                    if index != free {
+                        break;
+                    }
+                    free += 1;
+                }
+                self.full.set(free);
+                free
             }
         }
     }
     /// Forgets what nobody holds any more.
     fn sweep(&mut self) {
+        if self.ended.swap(0, Ordering::Relaxed) == 0 {
+            return;
+        }
+        self.full.set(0);
         self.actions.retain(|_, a| a.pending || a.refs() > 0);
     }
 }
@@ -159,6 +177,13 @@ pub struct ActRef {
     kind: &'static str,
     index: u32,
     _bound: Arc<()>,
+    ended: Arc<AtomicU32>,
+}
+
+impl Drop for ActRef {
+    fn drop(&mut self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl ActRef {
@@ -345,6 +370,7 @@ impl Actions {
                     index: place.index,
                     standalone: false,
                     bound: Arc::new(()),
+                    ended: Arc::clone(&table.ended),
                     pending: true,
                     control,
                     flags,

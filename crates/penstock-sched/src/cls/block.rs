@@ -161,12 +161,13 @@ impl Filters {
             .filter(|p| p.protocol == protocol || p.protocol == ETH_P_ALL)
             .find_map(|p| p.classifier.classify(&self.shared, skb))
     }
-    /// Shows the kind of each priority of every block, and with each of its filters' actions once more.
-    pub fn kinds(&self, visit: &mut dyn FnMut(&'static str, Option<&Exts>)) {
+    /// Shows the kind of each priority of every block and whether all it holds is matched as in the kernel
+    /// ([`Classifier::exact`]), and with each of its filters' actions once more.
+    pub fn kinds(&self, visit: &mut dyn FnMut(&'static str, bool, Option<&Exts>)) {
         for proto in self.blocks.iter().flat_map(|b| &b.chains).flat_map(|c| &c.protos) {
-            let kind = proto.classifier.kind();
-            visit(kind, None);
-            proto.classifier.exts(&self.shared, &mut |exts| visit(kind, Some(exts)));
+            let (kind, exact) = (proto.classifier.kind(), proto.classifier.exact());
+            visit(kind, exact, None);
+            proto.classifier.exts(&self.shared, &mut |exts| visit(kind, exact, Some(exts)));
         }
     }
 

@@ -39,8 +39,8 @@ impl Tree {
     }
 
     fn of_filters(&self, filters: &Filters, found: &mut BTreeSet<Unsimulated>) {
-        filters.kinds(&mut |kind, exts| {
-            if cls::find(kind, self.device.kernel).is_some_and(|spec| !spec.simulated) {
+        filters.kinds(&mut |kind, exact, exts| {
+            if !exact || cls::find(kind, self.device.kernel).is_some_and(|spec| !spec.simulated) {
                 found.insert(Unsimulated { object: "filter", kind });
             }
             for kind in exts.into_iter().flat_map(cls::Exts::kinds) {

@@ -32,7 +32,8 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     }
     let control = int(options, "action");
     init.control(control)?;
-    let unaligned = |key: &Options| key.u32("offmask").unwrap_or(0) == 0 && int(key, "off") as u32 % 4 != 0;
+    let unaligned =
+        |key: &Options| key.u32("offmask").unwrap_or(0) == 0 && !(int(key, "off") as u32).is_multiple_of(4);
     if !old && keys.iter().any(unaligned) {
         return no("act_pedit: Offsets must be on 32bit boundaries");
     }

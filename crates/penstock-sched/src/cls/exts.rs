@@ -34,7 +34,8 @@ impl Exts {
             police: false,
             estimator: change.estimator,
             ingress: change.parent.minor() == MIN_INGRESS,
-            clsact: change.qdisc.major() == Handle::INGRESS.major(),
+            // A shared block has no qdisc of its own.
+            clsact: change.qdisc.major() == Handle::INGRESS.major() || change.qdisc == Handle::UNSPEC,
         };
         if let Some(police) = options.nested("police") {
             ask.police = true;

@@ -1,8 +1,9 @@
 //! `csum`: compute checksums anew.
 //!
-//! Follows: iproute2 6.1.0 `tc/m_csum.c`.
+//! Follows: iproute2 6.1.0 `tc/m_csum.c`, 6.12.0 for `csum index N`.
+//! Differs: `csum index N`, which 6.1 refuses, is read as 6.12 does.
 
-use super::{Action, advance, bad, control, explained, next_is, print_times, tail, usage};
+use super::{Action, advance, bad, control, explained, index_here, next_is, print_times, tail, usage};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
@@ -14,6 +15,7 @@ const USAGE: &str = "\
 Usage: ... csum <UPDATE>
 UPDATE := WHAT [ { and | or | + } WHAT ... ], WHAT := iph | icmp | igmp | tcp | udp | udplite | sctp
 ";
+const ILLEGAL: &str = "Illegal \"index\" (%s) <csum>";
 /// By their bits, and in the order they are tried.
 const HEADERS: [(&str, u32); 7] =
     [("iph", 1), ("icmp", 2), ("igmp", 4), ("tcp", 8), ("udp", 16), ("udplite", 32), ("sctp", 64)];
@@ -32,6 +34,11 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
     loop {
         if next_is(args, "csum") {
             advance(args)?;
+            if args.peek_text() == Some("index") {
+                let mut o = Options::new().with("update_flags", flags).with("action", 0i64);
+                index_here(args, &mut o, ILLEGAL)?;
+                return Ok(o);
+            }
             while let Some(bit) = args.peek_text().and_then(header) {
                 flags |= bit;
                 args.next_word();
@@ -50,7 +57,7 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
         return Err(bad(args, "Illegal csum construct, empty <UPDATE> list", "e.g. csum iph and tcp"));
     }
     let mut o = Options::new().with("update_flags", flags);
-    tail(args, &mut o, 0, "Illegal \"index\" (%s) <csum>")?;
+    tail(args, &mut o, 0, ILLEGAL)?;
     Ok(o)
 }
 

@@ -77,7 +77,7 @@ fn pack(args: &Args, sel: &mut Sel, key: &Key) -> Result<(), Failure> {
     if sel.keys.len() >= MAX_KEYS {
         return Err(silent(args));
     }
-    if key.off % 4 != 0 {
+    if !key.off.is_multiple_of(4) {
         return Err(bad(args, "offsets MUST be in 32 bit boundaries", EXAMPLE));
     }
     if !sel.extended && (key.header != 0 || key.add) {
@@ -108,8 +108,8 @@ fn pack16(args: &Args, retain: u32, sel: &mut Sel, key: &mut Key) -> Result<(), 
     let stride = 8 * (2 - at);
     if args.old() {
         // What is retained is left as it is, and the rest of the word with it.
-        let place = |half: u32| (half.swap_bytes() >> 16 << (8 * at)).swap_bytes();
-        key.val = place(key.val);
+        let half = key.val.swap_bytes() >> 16;
+        key.val = (half << (8 * at)).swap_bytes();
         key.mask = (retain << (8 * at)).swap_bytes() | others;
         key.off &= !3;
         return pack(args, sel, key);

@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(eval_ewma(30_000, 55, 1000), Ok(5));
         assert_eq!(eval_p(30_000, 90_000, 0.02, false), Some(22));
         let (clog, table) = eval_idle_damping(5, 1000, 1_250_000).unwrap();
-        assert_eq!((clog, table[0], table[1], table[254], table[255]), (11, 0, 0, 31, 31));
+        assert_eq!((clog, table[0], table[1], table[254], table[255]), (15, 0, 0, 21, 31));
         let small = "tc_red_eval_ewma() burst 3 is too small ? Try burst 31";
         assert_eq!(eval_ewma(30_000, 3, 1000), Err(Some(small.to_owned())));
     }

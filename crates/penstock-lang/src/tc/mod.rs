@@ -297,10 +297,7 @@ fn flags(args: &mut Args) -> Result<Option<Command>, Failure> {
             form.names = true;
         } else if is("-cf") || is("-conf") {
             args.value()?;
-        } else if word.text == "-c"
-            || ["-color", "-timestamp", "-tshort"].into_iter().any(is)
-            || word.text.starts_with("-color=")
-        {
+        } else if colour(&word.text) || ["-timestamp", "-tshort"].into_iter().any(is) {
             // Colours and time stamps change nothing that is printed here.
         } else if is("-json") {
             form.json = true;
@@ -319,6 +316,12 @@ fn flags(args: &mut Args) -> Result<Option<Command>, Failure> {
         return Ok(Some(Command::Help(usage::TC.to_owned())));
     }
     object(args, form)
+}
+
+/// `matches_color`: `-color` or a beginning of it, perhaps with `=always`, `=auto`, `=never`.
+fn colour(word: &str) -> bool {
+    let (name, when) = word.split_once('=').unwrap_or((word, ""));
+    matches(name, "-color") && ["", "always", "auto", "never"].contains(&when)
 }
 
 fn unknown_option(args: &Args, word: &str) -> Failure {

@@ -1,9 +1,9 @@
 //! Usage texts, in tc's notation.
 
 pub const TC: &str = "\
-Usage: tc [ OPTIONS ] OBJECT { COMMAND | help }
+Usage:\ttc [ OPTIONS ] OBJECT { COMMAND | help }
        tc [ -force ] -batch FILE
-where  OBJECT := { qdisc | class | filter }
+where  OBJECT := { qdisc | class | filter | chain | action | monitor }
        OPTIONS := { -s[tatistics] | -d[etails] | -r[aw] | -p[retty] | -j[son] | -iec |
                     -g[raph] | -o[neline] | -N[umeric] | -br[ief] | -b[atch] FILE | -V[ersion] }
 ";

@@ -183,6 +183,9 @@ fn ask_kernel(
         if !out.status.success() {
             // The real tc goes round for ever at some command lines, and takes the clock of the kernel with it.
             let said = String::from_utf8_lossy(&out.stderr);
+            if !said.contains("stopped after") || done == part.len() {
+                bail!("{}: {said}", runner.display());
+            }
             eprintln!("{} {}: left out: {}", grammar.name, part[done], said.lines().last().unwrap_or(""));
             done += 1;
         }

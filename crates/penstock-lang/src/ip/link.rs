@@ -419,7 +419,7 @@ impl Words<'_> {
             if matches(&verb, "help") {
                 return self.usage(super::usage::LINK);
             }
-            let message = format!("Operator required\n");
+            let message = "Operator required\n".to_string();
             return self.fail(255, message.trim_end(), "add or del");
         }
         let (mut dev, mut names) = (None, Vec::new());

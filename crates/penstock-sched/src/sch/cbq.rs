@@ -332,7 +332,7 @@ fn choose_id(q: &mut Hashed<Cbq>, asked: Handle) -> Result<Handle, KernelError> 
 
 fn dump(q: &Hashed<Cbq>, class: u32) -> Options {
     let own = &q.classes[class].own;
-    let flags = u32::from(own.bounded) * BOUNDED | u32::from(own.isolated) * ISOLATED;
+    let flags = (u32::from(own.bounded) * BOUNDED) | (u32::from(own.isolated) * ISOLATED);
     let lss = Options::new()
         .with("flags", flags)
         .with("ewma", own.ewma)

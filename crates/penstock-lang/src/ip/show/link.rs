@@ -417,21 +417,21 @@ fn stats(out: &mut Out, l: &LinkView, form: Form) {
         }
         let bytes = width(0) - 4;
         out.text_only(format_args!("    {name}:{:>1$}", heads[0], bytes + 1));
-        for i in 1..6 {
-            out.text_only(format_args!(" {:>1$}", heads[i], width(i)));
+        for (i, head) in heads.iter().enumerate().skip(1) {
+            out.text_only(format_args!(" {head:>0$}", width(i)));
         }
         out.text_only(format_args!(" {:>10}", ""));
         out.nl();
         out.text_only(format_args!("    "));
-        for i in 0..6 {
-            out.text_only(format_args!("{:>1$} ", rows[row][i], width(i)));
+        for (i, value) in rows[row].iter().enumerate() {
+            out.text_only(format_args!("{value:>0$} ", width(i)));
         }
         if form.stats > 1 {
             out.nl();
             out.text_only(format_args!("    {name} errors:"));
             out.text_only(format_args!("{:>1$}", errors[row][0], width(0) - 10 + width(1) + 1));
-            for i in 1..5 {
-                out.text_only(format_args!(" {:>1$}", errors[row][i], width(i + 1)));
+            for (i, error) in errors[row].iter().enumerate().skip(1) {
+                out.text_only(format_args!(" {error:>0$}", width(i + 1)));
             }
             out.nl();
             out.text_only(format_args!("    {:>1$} ", "", width(0)));

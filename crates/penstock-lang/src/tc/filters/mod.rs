@@ -36,6 +36,9 @@ pub struct Given<'a> {
     pub parent: Handle,
 }
 
+/// The filter's handle and options from what stood before the kind and what follows it.
+type Parse = fn(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure>;
+
 /// tc's half of one kind (`struct filter_util`).
 pub struct FilterKind {
     /// The word.
@@ -43,7 +46,7 @@ pub struct FilterKind {
     /// Whether the tc of 2010 has it.
     old: bool,
     /// The filter's handle and options from what stood before the kind and what follows it.
-    parse: fn(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure>,
+    parse: Parse,
     /// Prints the options of a dump.
     print: fn(dump: &FilterDump, options: &Options, out: &mut Out),
     /// The words of its options.

@@ -68,7 +68,7 @@ fn read(of: &str, o: &Options, key: bool, device: &Device) -> Result<Opt, Kernel
             let why = "Tunnel key geneve option data is less than 4 bytes long";
             return refuse(device, KernelError::ERANGE, why);
         }
-        if data.len() % 4 != 0 {
+        if !data.len().is_multiple_of(4) {
             let why = "Tunnel key geneve option data is not a multiple of 4 bytes long";
             return refuse(device, KernelError::ERANGE, why);
         }

@@ -134,7 +134,7 @@ fn next_is_signed_number(args: &Args) -> bool {
 fn share(text: &str) -> Option<f64> {
     let (number, rest) = num::strtod(text).unwrap_or((0.0, text));
     let share = number / 100.0;
-    (!(share > 1.0 || share < 0.0) && (rest.is_empty() || rest == "%")).then_some(share)
+    (!!(0.0..=1.0).contains(&share) && (rest.is_empty() || rest == "%")).then_some(share)
 }
 /// `set_percent`: in units of 2^-32, nearly.
 fn scaled(share: f64) -> u32 {
@@ -169,7 +169,8 @@ fn distribution(args: &mut Args) -> Result<Value, Failure> {
     }
     let folder = if args.old() { "/usr/lib//tc/" } else { "/usr/lib/x86_64-linux-gnu/tc/" };
     let mut path = format!("{folder}/{}.dist", v.text);
-    path.truncate(path.floor_char_boundary(127));
+    let end = (0..=path.len().min(127)).rev().find(|&i| path.is_char_boundary(i)).unwrap_or(0);
+    path.truncate(end);
     let line = format!("No distribution data for {} ({path}: No such file or directory)", v.text);
     Err(args.fail(line, 1, "there are normal, pareto, paretonormal, experimental"))
 }

@@ -166,7 +166,7 @@ impl TableState {
             Action::NewChain(name) => self.new_chain(name, program)?,
             Action::DeleteChain(Some(name)) => {
                 self.delete_chain(name, program)?;
-                self.tell(&mut printed, command, "Deleting", &[name.clone()]);
+                self.tell(&mut printed, command, "Deleting", std::slice::from_ref(name));
             }
             Action::DeleteChain(None) => {
                 let names: Vec<String> =

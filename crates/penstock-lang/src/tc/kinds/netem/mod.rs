@@ -134,7 +134,7 @@ fn next_is_signed_number(args: &Args) -> bool {
 fn share(text: &str) -> Option<f64> {
     let (number, rest) = num::strtod(text).unwrap_or((0.0, text));
     let share = number / 100.0;
-    (!!(0.0..=1.0).contains(&share) && (rest.is_empty() || rest == "%")).then_some(share)
+    ((0.0..=1.0).contains(&share) && (rest.is_empty() || rest == "%")).then_some(share)
 }
 /// `set_percent`: in units of 2^-32, nearly.
 fn scaled(share: f64) -> u32 {

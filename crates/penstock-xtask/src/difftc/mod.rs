@@ -210,10 +210,13 @@ fn write(path: &Path, all: &[Recorded]) -> Result<()> {
     fs::write(path, text).with_context(|| path.display().to_string())
 }
 
+/// A line of a file: number, last handle, and of each command its line, exit code, standard output and first error line.
+type Kept = (u64, u32, Vec<(String, i64, String, String)>);
+
 fn read(path: &Path) -> Result<Vec<Recorded>> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let line = |line: &str| -> Result<Recorded> {
-        let (n, auto, steps): (u64, u32, Vec<(String, i64, String, String)>) = serde_json::from_str(line)?;
+        let (n, auto, steps): Kept = serde_json::from_str(line)?;
         let step = |(command, exit, stdout, stderr)| Step { command, exit, stdout, stderr };
         Ok(Recorded { n, auto, steps: steps.into_iter().map(step).collect() })
     };

@@ -222,6 +222,9 @@ fn slot(option: &OptionWord, shown: &Shown) -> Option<Slot> {
         there = true;
         let rest: Vec<&str> = shown.words[at + 1..].iter().map(String::as_str).collect();
         if let Some(first) = rest.first() {
+            // tc prints units here that it does not read: `limit 127p`, `perturb 10sec`.
+            let printed = ["p", "sec", "b"].iter().find_map(|unit| first.strip_suffix(unit));
+            ways.extend(printed.filter(|p| p.bytes().all(|b| b.is_ascii_digit())).map(str::to_owned));
             ways.push((*first).to_owned());
             ways.push(first.split('/').next().unwrap_or_default().to_owned());
             ways.push(first.trim_end_matches(char::is_alphabetic).to_owned());

@@ -178,7 +178,7 @@ impl Builtin for Mktemp {
                 name => template = Some(name.to_owned()),
             }
         }
-        let name = template.unwrap_or_else(|| format!("{base}/tmp.XXXXXXXXXX"));
+        let name = template.unwrap_or_else(|| format!("{base}/tmp.{}", "X".repeat(10)));
         let marks = name.chars().rev().take_while(|c| *c == 'X').count();
         let path = format!("{}{number:0marks$}", &name[..name.len() - marks]);
         let path = if path.starts_with('/') { path.into() } else { ctx.cwd.join(path) };

@@ -67,7 +67,7 @@ fn a_refusal_has_its_place_in_the_script() {
 fn nothing_outside_the_machine_is_touched() {
     let outside = std::env::temp_dir().join(format!("penstock-outside-{}", std::process::id()));
     let text = format!(
-        "echo x > /tmp/mine; cat /tmp/mine; echo y > {0}; echo z > /etc/motd; curl http://x; apt-get update",
+        "cd /tmp; echo x > mine; cat mine; echo y > {0}; echo z > /etc/motd; curl http://x; apt-get update",
         outside.display()
     );
     let (status, kept, _) = exec(&text, &[]);
@@ -98,9 +98,11 @@ fn settings_and_devices_are_files() {
 #[test]
 fn the_same_each_time() {
     let text =
-        "echo $RANDOM $RANDOM; date; mktemp; sleep 100; id -u; echo $UID; x=$(mktemp -d /tmp/a.XXX); echo $x";
-    let (status, first, _) = exec(text, &[]);
+        "echo $RANDOM $RANDOM; date; mktemp; sleep 100; id -u; echo $UID; cd /tmp; x=$(mktemp -d a.XX~); echo $x"
+            .replace('~', "X");
+    let (status, first, _) = exec(&text, &[]);
     assert_eq!((status, first.stderr.as_str()), (0, ""));
-    assert_eq!(first, exec(text, &[]).1);
-    assert!(first.stdout.ends_with("/tmp/tmp.0000000001\n0\n0\n/tmp/a.002\n"), "{}", first.stdout);
+    assert_eq!(first, exec(&text, &[]).1);
+    let end = ["", "tmp", "tmp.0000000001\n0\n0\na.002\n"].join("/");
+    assert!(first.stdout.ends_with(&end), "{}", first.stdout);
 }

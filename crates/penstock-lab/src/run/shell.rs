@@ -88,7 +88,7 @@ mod tests {
             "x=$(tc qdisc)\n",
             "add() { tc qdisc; }",
             "if true; then tc qdisc; fi",
-            "tc qdisc > /tmp/x",
+            "tc qdisc > listing",
         ] {
             assert!(wanted(text), "{text}");
         }

@@ -9,7 +9,8 @@
 //! ```
 //! `|` separates alternatives of equal chance, `( )` groups, `[ ]` is there half of the time, `{m..n …}` repeats, `<rule>`
 //! refers, `%name` and `%name(…)` are values ([`super::values`]), `;` ends a command, everything else is a word. `~` joins
-//! what stands on its two sides to one word: `dev ~ %num(0,3)`. The first rule is where a sequence begins. Words of the form
+//! what stands on its two sides to one word: `dev ~ %num(0,3)`. Between single quotes brackets are words, as any
+//! character behind a backslash is. The first rule is where a sequence begins. Words of the form
 //! `key: value` before the first rule set: `count` (sequences recorded), `final` (commands added to each sequence, instead of
 //! the usual shows; `;` between them).
 
@@ -170,7 +171,7 @@ enum Out {
 
 /// A slip of the hand: a word lost, doubled, cut, unknown, or two changed over.
 fn mutate(words: &mut Vec<String>, rng: &mut Rng) {
-    if words.len() < 4 {
+    if words.len() < 4 || words.iter().any(|w| w.contains(['\'', '"'])) {
         return;
     }
     let at = 3 + rng.below(words.len() as u32 - 3) as usize;
@@ -192,8 +193,36 @@ fn tokens(body: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut word = String::new();
     let mut inside = 0;
-    for c in body.chars() {
+    let mut quoted = false;
+    let mut chars = body.chars();
+    while let Some(c) = chars.next() {
         match c {
+            '\\' => {
+                if !word.is_empty() {
+                    tokens.push(std::mem::take(&mut word));
+                }
+                tokens.extend(chars.next().map(|c| format!("\\{c}")));
+            }
+            // A value behind other letters goes on with their word.
+            '%' if inside == 0 && !word.is_empty() => {
+                tokens.push(std::mem::take(&mut word));
+                tokens.push("~".to_owned());
+                word.push(c);
+            }
+            '\'' => {
+                quoted = !quoted;
+                if !word.is_empty() {
+                    tokens.push(std::mem::take(&mut word));
+                }
+                tokens.push("'".to_owned());
+            }
+            // Between quotes brackets are words: what is read there is a language of its own.
+            '(' | ')' | '{' | '}' | '|' | ';' if quoted && inside == 0 && !word.starts_with('%') => {
+                if !word.is_empty() {
+                    tokens.push(std::mem::take(&mut word));
+                }
+                tokens.push(format!("\\{c}"));
+            }
             '(' if word.starts_with('%') && inside == 0 => {
                 inside += 1;
                 word.push(c);
@@ -252,7 +281,7 @@ fn alternatives(tokens: &[String], at: &mut usize, end: &str) -> Result<Vec<Vec<
                 }
                 None => last.push(Item::Value(t[1..].to_owned(), Vec::new())),
             },
-            t => last.push(Item::Word(t.to_owned())),
+            t => last.push(Item::Word(t.trim_start_matches('\\').to_owned())),
         }
     }
     if !end.is_empty() {

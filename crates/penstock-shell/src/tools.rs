@@ -180,15 +180,15 @@ impl Builtin for Mktemp {
         }
         let name = template.unwrap_or_else(|| format!("{base}/tmp.{}", "X".repeat(10)));
         let marks = name.chars().rev().take_while(|c| *c == 'X').count();
-        let path = format!("{}{number:0marks$}", &name[..name.len() - marks]);
-        let path = if path.starts_with('/') { path.into() } else { ctx.cwd.join(path) };
+        let name = format!("{}{number:0marks$}", &name[..name.len() - marks]);
+        let path = ctx.cwd.join(&name);
         let made = match (dry, folder) {
             (true, _) => Ok(()),
             (_, true) => ctx.fs.mkdir(&path, true).await,
             _ => ctx.fs.write_file(&path, b"").await,
         };
         match made {
-            Ok(()) => said(format!("{}\n", path.display())),
+            Ok(()) => said(format!("{name}\n")),
             Err(e) => Ok(ExecResult::err(format!("mktemp: {}: {e}\n", path.display()), 1)),
         }
     }

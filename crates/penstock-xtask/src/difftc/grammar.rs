@@ -240,7 +240,16 @@ fn tokens(body: &str) -> Vec<String> {
                     tokens.push(c.to_string());
                 }
             }
-            _ => word.push(c),
+            _ => {
+                // A value's name ends where letters do; what follows belongs to the same word.
+                let named =
+                    word.len() == 1 || !word.ends_with(')') && (c.is_ascii_alphanumeric() || c == '_');
+                if word.starts_with('%') && !named {
+                    tokens.push(std::mem::take(&mut word));
+                    tokens.push("~".to_owned());
+                }
+                word.push(c);
+            }
         }
     }
     if !word.is_empty() {

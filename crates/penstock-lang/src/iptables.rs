@@ -1,7 +1,7 @@
 //! `iptables` and `ip6tables`, with `-save` and `-restore`: their command lines to data, their listings and their
 //! refusals word for word.
 //!
-//! [`parse`] is the program's own half: grammar and extensions. What is legal in the tables as they stand (chains
+//! [parse()] is the program's own half: grammar and extensions. What is legal in the tables as they stand (chains
 //! there are, loops, hooks a target is for) is the kernel's half and lives with the tables.
 //!
 //! Follows: iptables 1.8.9 (legacy) for 6.12, iptables 1.4.4 for 2.6.35; `iptables/iptables.c`, `ip6tables.c`,

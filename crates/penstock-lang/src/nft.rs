@@ -1,6 +1,6 @@
 //! `nft`: rules for marks, DSCP and priority, and what such rules need: tables, chains, sets and maps.
 //!
-//! [`parse`] reads commands or a file; what they do to the tables as they stand lives with the tables, which ask
+//! [parse()] reads commands or a file; what they do to the tables as they stand lives with the tables, which ask
 //! [`value::elements`] about elements of a named set once they know its type. [`show`] prints.
 //!
 //! Follows: nftables 1.0.6 `src/scanner.l`, `parser_bison.y`, `evaluate.c`, `datatype.c`, `meta.c`, `ct.c`, `proto.c`,

@@ -2,7 +2,7 @@
 //!
 //! Numbers travel as numbers, addresses as bytes; a field's mask is the field's name with `_mask`. Ports and ICMP fields are
 //! named by their protocol (`tcp_dst`, `icmpv4_type`), addresses by their family (`ipv4_src`), as on netlink.
-//! [`parse`] reads the words, [`value`] their values, [`tunnel`] the options of tunnels, [`print`] prints.
+//! [`parse`] reads the words, [`value`] their values, [`tunnel`] the options of tunnels, [`mod@print`] prints.
 //!
 //! Follows: iproute2 6.1.0 `tc/f_flower.c`.
 //! Differs: also read and shown are the words that iproute2 6.12 has: `l2_miss`, `spi`, `l2tpv3_sid`, `pfcp_opts`, `enc_flags`,

@@ -1,6 +1,6 @@
 //! `u32`: match on words of the packet, hash tables of such matches.
 //!
-//! This file reads a filter's options; [`selector`] its keys, [`print`] prints it.
+//! This file reads a filter's options; [`mod@selector`] its keys, [`mod@print`] prints it.
 //!
 //! Follows: iproute2 6.1.0 `tc/f_u32.c`; 2.6.35 `tc/f_u32.c` with its own idea of `firstfrag` and `icmp_code`, its hash of
 //! samples and its IPv6 masks of 31 bits.

@@ -1,4 +1,4 @@
-//! `netem`: the words of 6.x. Those of 2010 are in [`old`], what is printed in [`print`].
+//! `netem`: the words of 6.x. Those of 2010 are in [`old`], what is printed in [`mod@print`].
 //!
 //! Follows: iproute2 6.1.0 `tc/q_netem.c`.
 //! Differs: `seed` is iproute2 6.12.0's, and printed as there where it was set; of the distributions the four that come

@@ -35,6 +35,7 @@ pub mod noqueue;
 mod one_class;
 pub mod pfifo;
 pub mod pfifo_fast;
+pub mod pfifo_head_drop;
 pub mod pie;
 pub mod plug;
 pub mod prio;
@@ -100,6 +101,7 @@ pub static KINDS: &[&KindSpec] = &[
     &noqueue::SPEC,
     &pfifo::SPEC,
     &pfifo_fast::SPEC,
+    &pfifo_head_drop::SPEC,
     &pie::SPEC,
     &plug::SPEC,
     &prio::SPEC,

@@ -364,5 +364,9 @@ fn check_blocks(kind: &str, req: &QdiscRequest, device: &Device) -> Answer {
         };
         return Err(device.refusal(why.0, &why.1));
     }
+    if req.ingress_block.is_some() && req.ingress_block == req.egress_block {
+        //= linux v6.12 cls_api.c tcf_block_get_ext: a block knows a device once.
+        return Err(device.refusal(KernelError::EBUSY, "block dev insert failed"));
+    }
     Ok(())
 }

@@ -265,7 +265,10 @@ fn compare(r: &Recorded) -> Option<String> {
 
 /// JSON that tc itself spoils: ours has to be readable.
 fn excused(real: &Step, ours: &Step) -> bool {
-    let json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+    // A reader keeps one of two values of one name: where names are lost the text is not whole.
+    let names = |text: &str| text.matches("\":").count();
+    let json =
+        |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|v| names(&v.to_string()) == names(text));
     real.command.contains(" -j")
         && (real.exit, &real.stderr) == (ours.exit, &ours.stderr)
         && !real.stdout.is_empty()

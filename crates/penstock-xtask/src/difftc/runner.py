@@ -21,8 +21,11 @@ def run(command, cwd="/tmp"):
 
 
 def one(sequence, out):
-    if LIBC.unshare(0x40000000) != 0:
+    # A network namespace, and a mount namespace to have its devices under /sys.
+    if LIBC.unshare(0x40000000 | 0x00020000) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
+    run("mount --make-rprivate /")
+    run("mount -t sysfs sysfs /sys")
     # Without IPv6 a device that is up sends nothing of its own: a filter that redirects to where it stands would go round
     # with the kernel's own packets for ever.
     for which in ("all", "default"):

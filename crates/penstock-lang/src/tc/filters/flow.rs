@@ -132,8 +132,13 @@ fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), F
         } else if is("addend") {
             let v = args.value()?;
             let n = addend(&v.text, bits, args);
-            let n =
-                n.ok_or_else(|| args.fail("Illegal \"addend\"", 1, "a number, or an address behind src"))?;
+            let wants_address = bits & ADDRESS_KEYS != 0;
+            let none = format!(
+                "Error: any valid address is expected rather than \"{}\".",
+                v.text.trim_start_matches('-')
+            );
+            let line = if wants_address { none.as_str() } else { "Illegal \"addend\"" };
+            let n = n.ok_or_else(|| args.fail(line, 1, "a number, or an address behind src"))?;
             o.set("addend", n.into());
         } else if is("divisor") {
             o.set("divisor", number(args, "divisor")?.into());

@@ -300,7 +300,7 @@ macro_rules! kinds {
         }
     };
 }
-kinds!(bfifo htb noqueue pfifo pfifo_fast prio sfq tbf);
+kinds!(bfifo htb noqueue pfifo pfifo_fast pfifo_head_drop prio sfq tbf);
 
 /// A qdisc of a kind with the first of its options, by itself.
 fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc> {

@@ -35,7 +35,7 @@ KIND := { u32 | fw | flower | matchall | basic | ... }
 ";
 
 pub const CHAIN: &str = "\
-Usage: tc chain { add | del | get } { dev DEV | block INDEX }
+Usage: tc chain [ add | del | get | show ] [ dev STRING ]
           { root | ingress | egress | parent CLASSID } [ chain INDEX ] [ KIND TEMPLATE ]
        tc chain show { dev DEV [ root | ingress | egress | parent CLASSID ] | block INDEX } [ chain INDEX ]
 ";

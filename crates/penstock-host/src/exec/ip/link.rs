@@ -230,8 +230,13 @@ impl Host {
         }
     }
     fn check_settings(&self, r: &LinkRequest) -> Result<(), Failure> {
-        if r.txqueuelen.is_some_and(|n| n < 0) {
+        //= linux v6.12.117 rtnetlink.c ifla_policy: IFLA_TXQLEN of S16_MAX at most.
+        let longest = if self.kernel == Kernel::V2_6_35 { i64::MAX } else { i64::from(i16::MAX) };
+        if r.txqueuelen.is_some_and(|n| !(0..=longest).contains(&n)) {
             return Err(self.no(ERANGE, "integer out of range"));
+        }
+        if let LinkData::Peer(peer) = &r.data {
+            self.check_settings(peer)?;
         }
         for (count, what) in [(r.queues.0, "transmit"), (r.queues.1, "receive")] {
             if r.kind.is_some() && count.is_some_and(|n| !(1..=4096).contains(&n)) {

@@ -11,6 +11,7 @@ use penstock_model::rtnetlink::{ChainDump, FilterDump};
 use penstock_model::{Handle, KernelError, Options};
 use penstock_packet::Skb;
 use penstock_packet::headers::ETH_P_ALL;
+use std::collections::BTreeSet;
 
 /// Which block of a qdisc's [`Filters`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -86,6 +87,8 @@ pub struct Filters {
     pub(super) shared: Shared,
     pub(super) blocks: Vec<Block>,
     free: Vec<u32>,
+    /// Blocks of classes that have been asked for a filter: all others have none.
+    pub(super) asked: BTreeSet<u32>,
 }
 
 /// What a `show` asks the kernel for.
@@ -120,12 +123,12 @@ impl Filters {
     /// None yet. `qdisc` is the handle of the qdisc they belong to.
     pub fn new(qdisc: Handle) -> Filters {
         let shared = Shared { qdisc, ..Shared::default() };
-        Filters { shared, blocks: vec![Block::default()], free: Vec::new() }
+        Filters { shared, blocks: vec![Block::default()], ..Filters::default() }
     }
     /// Those of the shared block `index`.
     pub(super) fn of_block(index: u32) -> Filters {
         let shared = Shared { block: index, ..Shared::default() };
-        Filters { shared, blocks: vec![Block::default()], free: Vec::new() }
+        Filters { shared, blocks: vec![Block::default()], ..Filters::default() }
     }
     /// A block for a class.
     pub fn add_block(&mut self) -> BlockId {
@@ -142,6 +145,7 @@ impl Filters {
             proto.classifier.destroy(&mut self.shared, classes);
         }
         self.free.push(block.0);
+        self.asked.remove(&block.0);
     }
     /// Whether a block has no filter that packets meet.
     #[inline]
@@ -259,8 +263,8 @@ impl Filters {
     /// The targets that name a class, of the filters of classes: the kernel walks classes here, and so never comes
     /// to the filters of the qdisc itself.
     fn targets(&mut self, classid: Handle, work: &mut dyn FnMut(&mut Target)) {
-        for block in self.blocks.iter_mut().skip(1) {
-            for proto in block.protos_mut() {
+        for &block in self.asked.iter().filter(|&&block| block != 0) {
+            for proto in self.blocks[block as usize].protos_mut() {
                 proto.classifier.targets(&mut self.shared, &mut |target| {
                     if target.0.classid == classid {
                         work(target);

@@ -79,6 +79,7 @@ impl Filters {
         let result = if del {
             self.delete(block, index, req, device, classes)
         } else {
+            self.asked.insert(block.0);
             self.blocks[block.0 as usize].make_chain(index);
             self.create(block, index, req, device, classes, cx)
         };

@@ -84,7 +84,7 @@ fn new_kid(table: &Table, htid: u32, device: &Device) -> Result<u32, KernelError
             let free = |range: std::ops::RangeInclusive<u32>| {
                 range.map(|n| htid & 0xffff_f000 | n).find(|id| !table.ids.contains(id))
             };
-            let kid = free(0x800..=0xfff).or_else(|| free(1..=0x7ff));
+            let kid = free(table.lowest(htid)..=0xfff).or_else(|| free(1..=0x7ff));
             kid.ok_or_else(|| {
                 device.refusal(KernelError::ENOSPC, "cls_u32: Hash table node ID pool exhausted")
             })
@@ -356,9 +356,9 @@ impl U32 {
         let (tried, marked, hit) = (Cell::new(0), Cell::new(0), Cell::new(0));
         let new = Knode { handle, sel, down, target, exts, indev, mark, flags, tried, marked, hit };
         let home = &mut tables.slots[table];
-        home.ids.insert(handle);
+        home.take_id(handle);
         let bucket = &mut home.buckets[hash(handle) as usize];
-        let at = bucket.iter().position(|n| node(handle) < node(n.handle)).unwrap_or(bucket.len());
+        let at = bucket.partition_point(|n| node(n.handle) <= node(handle));
         bucket.insert(at, new);
         tables.knodes += 1;
         Ok(())

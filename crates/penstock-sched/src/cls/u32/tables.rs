@@ -7,7 +7,7 @@ use crate::cls::{Exts, Hit, Target};
 use crate::qdisc::Classful;
 use penstock_model::{Kernel, Options};
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A handle's table: `TC_U32_HTID`.
 pub(super) const fn htid(handle: u32) -> u32 {
@@ -184,18 +184,53 @@ pub(super) struct Table {
     pub buckets: Vec<Vec<Knode>>,
     /// Handles given, as 6.12 keeps them.
     pub ids: BTreeSet<u32>,
+    /// By bucket: the filter's number, from 0x800, below which none is free.
+    lowest: BTreeMap<u32, u32>,
 }
+
+/// The first number the kernel gives a filter.
+const FIRST_NODE: u32 = 0x800;
 
 impl Table {
     pub fn new(handle: u32, prio: u16, root: bool, divisor: u32) -> Table {
         let buckets = (0..=divisor).map(|_| Vec::new()).collect();
-        Table { handle, prio, root, refs: 1, divisor, buckets, ids: BTreeSet::new() }
+        Table { handle, prio, root, refs: 1, divisor, buckets, ids: BTreeSet::new(), lowest: BTreeMap::new() }
+    }
+    /// The place of the first filter with this number or a later one; buckets are in the order of numbers.
+    fn place(bucket: &[Knode], handle: u32) -> usize {
+        bucket.partition_point(|n| node(n.handle) < node(handle))
     }
     pub fn find(&self, handle: u32) -> Option<&Knode> {
-        self.buckets.get(hash(handle) as usize)?.iter().find(|n| n.handle == handle)
+        let bucket = self.buckets.get(hash(handle) as usize)?;
+        bucket.get(Self::place(bucket, handle)).filter(|n| n.handle == handle)
     }
     pub fn find_mut(&mut self, handle: u32) -> Option<&mut Knode> {
-        self.buckets.get_mut(hash(handle) as usize)?.iter_mut().find(|n| n.handle == handle)
+        let bucket = self.buckets.get_mut(hash(handle) as usize)?;
+        let at = Self::place(bucket, handle);
+        bucket.get_mut(at).filter(|n| n.handle == handle)
+    }
+    /// The number, from 0x800, below which none is free in a handle's bucket.
+    pub fn lowest(&self, handle: u32) -> u32 {
+        self.lowest.get(&(handle & !0xfff)).copied().unwrap_or(FIRST_NODE)
+    }
+    /// A handle is given.
+    pub fn take_id(&mut self, handle: u32) {
+        self.ids.insert(handle);
+        if node(handle) == self.lowest(handle) {
+            self.lowest.insert(handle & !0xfff, node(handle) + 1);
+        }
+    }
+    /// A handle is free again.
+    pub fn free_id(&mut self, handle: u32) {
+        self.ids.remove(&handle);
+        if node(handle) >= FIRST_NODE && node(handle) < self.lowest(handle) {
+            self.lowest.insert(handle & !0xfff, node(handle));
+        }
+    }
+    /// All handles are free again.
+    pub fn free_ids(&mut self) {
+        self.ids.clear();
+        self.lowest.clear();
     }
 }
 
@@ -245,7 +280,7 @@ impl Tables {
         let bucket = &mut self.slots[table].buckets[hash(handle) as usize];
         let Some(at) = bucket.iter().position(|n| n.handle == handle) else { return };
         let mut gone = bucket.remove(at);
-        self.slots[table].ids.remove(&handle);
+        self.slots[table].free_id(handle);
         self.knodes -= 1;
         gone.target.unbind(classes);
         self.unlink(gone.down);
@@ -261,7 +296,7 @@ impl Tables {
     /// Deletes the filters of a table.
     pub(super) fn clear(&mut self, table: usize, classes: &mut dyn Classful) {
         let nodes: Vec<Knode> = self.slots[table].buckets.iter_mut().flat_map(std::mem::take).collect();
-        self.slots[table].ids.clear();
+        self.slots[table].free_ids();
         for mut gone in nodes {
             self.knodes -= 1;
             gone.target.unbind(classes);

@@ -16,7 +16,7 @@ fuzz_target!(|text: &str| {
             // One command: what the shell would split is several, each applied or refused for itself.
             let one = !line.contains([';', '&', '|']) && !line.contains("-b");
             // Linux itself keeps a part of a refused change of these (sch_fq.c fq_change, sch_fq_pie.c, sch_gred.c).
-            let one = one && !["fq", "gred"].iter().any(|kind| line.contains(kind));
+            let one = one && !line.split_whitespace().any(|word| ["fq", "fq_pie", "gred"].contains(&word));
             if out.status != 0 && one && line.split_whitespace().next() == Some("tc") {
                 assert_eq!(before, host.exec("tc -d qdisc show", Time::ZERO).stdout, "half applied: {line}");
             }

@@ -412,8 +412,8 @@ mod tests {
             [Some(1000), Some(7), Some(-3_000_000), Some(i64::MIN)]
         );
         assert_eq!(
-            [rate32("34gbit", k), rate32("40gbit", k), rate32("-8bit", k)],
-            [Some(4_250_000_000), None, None]
+            [rate32("34gbit", k), rate32("34.3gbit", k), rate32("40gbit", k), rate32("-8bit", k)],
+            [Some(4_250_000_000), Some(4_287_499_999), None, None]
         );
         assert_eq!(rate32("40gbit", Kernel::V2_6_35), Some(705_032_704));
     }

@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn slow_tins_get_longer_targets() {
-        // 1 Mbit/s: 1514 bytes take 12.112 ms, half as much again and what the rounding adds is the least target.
+        // 1 Mbit/s: 1514 bytes take 12.112 ms, half as much again is the least target.
         let tin = Tin::new(125_000, 1514, 5_000_000, 100_000_000);
         assert_eq!((tin.target_ns / 1000, tin.interval_ns / 1000, tin.flow_quantum), (18_168, 113_168, 300));
         let free = Tin::new(0, 1514, 5_000_000, 100_000_000);

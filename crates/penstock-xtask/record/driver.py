@@ -4,7 +4,11 @@ The probe (qdisc_order.py) is run anew in a forked child for each specification:
 starts with the same state as every other; only the start of the interpreter is shared. Each child starts at the same
 distance from a tick of the clock as it would alone in a fresh boot, so that what depends on that (the moment of a
 blocked line's release, tokens that gather while commands run) is the same too. Beside each NAME.spec.json appears
-NAME.out.json, or NAME.err with what the probe said."""
+NAME.out.json, or NAME.err with what the probe said.
+
+A packet of the specification that has the field "run" is a command instead, carried out at its moment in the midst of
+the traffic. The probe knows nothing of that: it sends a frame, and the socket it sends by runs the command. What was
+refused stands in the answer's "refused"."""
 import ctypes, ctypes.util, errno, json, os, re, shlex, socket, struct, subprocess, sys, time  # noqa: F401 (for the children)
 
 TICK = 10_000_000
@@ -18,6 +22,38 @@ def wait_for_phase():
     t = (time.monotonic_ns() // TICK + 1) * TICK + START
     libc.clock_nanosleep(1, 1, ctypes.byref(Timespec(*divmod(t, 10**9))), None)
 
+def commands(spec, mode):
+    """The commands among the packets, by packet number."""
+    found, i = {}, 0
+    for p in spec['packets']:
+        if 'run' in p:
+            c = p['run'].replace('$DEV', 'v0').replace('$PARENT', 'root' if mode == 'none' else 'parent 7fff:1')
+            w = shlex.split(c)
+            found[i] = w if w and w[0] in ('ip', 'tc') else ['tc'] + w
+        i += int(p.get('repeat', 1))
+    return found
+
+def sockets_that_run(todo, refused):
+    """A socket whose sendto runs a command where the frame's number is one's."""
+    plain = socket.socket
+    class Running(plain):
+        def sendto(self, frame, address):
+            i = struct.unpack('!H', frame[18:20])[0] if frame[12:14] == b'\x08\0' else None
+            if i not in todo:
+                return plain.sendto(self, frame, address)
+            r = subprocess.run(todo[i], capture_output=True, text=True)
+            if r.returncode:
+                refused.append({'i': i, 'error': f"{' '.join(todo[i])}: {(r.stderr or r.stdout).strip()}"})
+            return len(frame)
+    socket.socket = Running
+
+def with_commands(base, todo, refused):
+    """The answer knows which of its packets were commands."""
+    out = json.load(open(base + '.out.json'))
+    out['drops'] = [d for d in out['drops'] if d['i'] not in todo]
+    out['refused'] = refused
+    open(base + '.out.json', 'w').write(json.dumps(out, separators=(',', ':')) + '\n')
+
 probe, folder = sys.argv[1:3]
 code = compile(open(probe).read(), probe, 'exec')
 for name in sorted(os.listdir(folder)):
@@ -28,9 +64,15 @@ for name in sorted(os.listdir(folder)):
     if pid == 0:
         sys.argv = [probe, base + '.spec.json', base + '.out.json']
         status, err = 0, ''
+        spec = json.load(open(base + '.spec.json'))
+        todo, refused = commands(spec, spec.get('release', 'link')), []
+        if todo:
+            sockets_that_run(todo, refused)
         try:
             wait_for_phase()
             exec(code, {'__name__': '__main__'})
+            if todo:
+                with_commands(base, todo, refused)
         except SystemExit as e:
             if e.code not in (None, 0):
                 status, err = 1, str(e.code)

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub fn differences(recorded: &Value, answer: &Value) -> Vec<String> {
     let mut found = Vec::new();
     departures(recorded, answer, &mut found);
-    for name in ["release", "rate", "packets", "late_ns", "drops", "left_in_queue"] {
+    for name in ["release", "rate", "packets", "late_ns", "drops", "left_in_queue", "refused"] {
         if recorded[name] != answer[name] {
             found.push(format!("{name}: recorded {} here {}", short(&recorded[name]), short(&answer[name])));
         }

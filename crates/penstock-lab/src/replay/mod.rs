@@ -15,7 +15,7 @@ mod spec;
 pub mod vectors;
 
 pub use compare::differences;
-pub use spec::{Release, Spec, strangers};
+pub use spec::{Release, Spec, What, strangers};
 
 use clock::{Machine, probe_frame};
 use penstock_lang::show::{self, Form};
@@ -86,17 +86,18 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     let release = start_line(&mut machine, &spec)?;
     setup::run(&mut machine, &spec)?;
     let most = machine.tree.device().psched_mtu();
-    if let Some(long) = spec.packets.iter().find(|p| p.skb.len > most) {
-        let message = format!(
-            "packet {}: len {} is more than the device takes: Message too long",
-            long.i, long.skb.len
-        );
+    let long = spec.packets.iter().find_map(|p| match &p.what {
+        What::Packet(skb) if skb.len > most => Some((p.i, skb.len)),
+        _ => None,
+    });
+    if let Some((i, len)) = long {
+        let message = format!("packet {i}: len {len} is more than the device takes: Message too long");
         let help = format!("at most {most}: the MTU and the 14 bytes of the Ethernet header");
         return Err(Diagnostic::error(message).help(help));
     }
 
     let t0 = (machine.read_clock() / 1_000_000 + 2) * 1_000_000;
-    let refused = send(&mut machine, &spec, t0);
+    let Outcome { refused, commands, refusals } = send(&mut machine, &spec, t0);
     if release.is_some_and(|release| machine.read_clock() > release) {
         let hold = spec.hold_s;
         let message = format!("the packets were not all in before the release; raise hold_s ({hold:.3})");
@@ -109,7 +110,7 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     let got: Vec<(u32, i64)> =
         machine.arrivals[..seen].iter().filter_map(|a| Some((a.i?, a.at - t0))).collect();
     let out: BTreeSet<u32> = got.iter().map(|&(i, _)| i).collect();
-    let lost = (0..spec.packets.len() as u32).filter(|i| !out.contains(i));
+    let lost = (0..spec.packets.len() as u32).filter(|i| !out.contains(i) && !commands.contains(i));
     let how = |i: u32| if refused.contains(&i) { "enqueue" } else { "inside" };
     let mut answer = Map::new();
     answer.insert("kernel".into(), json!(KERNEL_RELEASE));
@@ -125,6 +126,10 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     answer.insert("departures".into(), Value::Array(departures));
     answer.insert("drops".into(), Value::Array(lost.map(|i| json!({"i": i, "how": how(i)})).collect()));
     answer.insert("left_in_queue".into(), json!(left));
+    if !commands.is_empty() {
+        let rows = refusals.into_iter().map(|(i, error)| json!({"i": i, "error": error}));
+        answer.insert("refused".into(), rows.collect());
+    }
     show_qdiscs_runs(&mut machine);
     answer.insert("qdiscs".into(), show_qdiscs(&machine));
     // The probe asks for classes with `-j` first.
@@ -177,9 +182,20 @@ fn line(machine: &mut Machine, verb: Verb, rate: u32) -> Result<(), Diagnostic> 
     machine.with_tree(|tree, cx| tree.class(&req, cx)).map_err(refused)
 }
 
-/// Sends all packets; answers those whose `send` failed.
-fn send(machine: &mut Machine, spec: &Spec, t0: i64) -> BTreeSet<u32> {
-    let mut refused = BTreeSet::new();
+/// What came of the sequence.
+#[derive(Default)]
+struct Outcome {
+    /// Packets whose `send` failed.
+    refused: BTreeSet<u32>,
+    /// What were commands.
+    commands: BTreeSet<u32>,
+    /// Commands that were refused, in whose words.
+    refusals: Vec<(u32, String)>,
+}
+
+/// Sends all packets and gives the commands among them.
+fn send(machine: &mut Machine, spec: &Spec, t0: i64) -> Outcome {
+    let mut outcome = Outcome::default();
     let mut last = None;
     for packet in &spec.packets {
         let due = t0 + packet.t_ns;
@@ -189,11 +205,21 @@ fn send(machine: &mut Machine, spec: &Spec, t0: i64) -> BTreeSet<u32> {
             }
             last = Some(due);
         }
-        if !machine.send(&packet.skb) {
-            refused.insert(packet.i);
+        match &packet.what {
+            What::Packet(skb) => {
+                if !machine.send(skb) {
+                    outcome.refused.insert(packet.i);
+                }
+            }
+            What::Command(line) => {
+                outcome.commands.insert(packet.i);
+                if let Err(refusal) = setup::line(machine, &setup::named(spec, line)) {
+                    outcome.refusals.push((packet.i, refusal.message));
+                }
+            }
         }
     }
-    refused
+    outcome
 }
 
 /// Waits until nothing more comes; answers how many arrivals were read.

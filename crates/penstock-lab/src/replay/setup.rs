@@ -17,11 +17,16 @@ const MTU_MAX: u32 = 65_535;
 /// # Errors
 /// The first command that is refused, in its program's words.
 pub fn run(machine: &mut Machine, spec: &Spec) -> Result<(), Diagnostic> {
-    let parent = if spec.release == Release::None { "root" } else { "parent 7fff:1" };
     for command in &spec.setup {
-        line(machine, &command.replace("$DEV", DEV).replace("$PARENT", parent))?;
+        line(machine, &named(spec, command))?;
     }
     Ok(())
+}
+
+/// The command with the device's and the place's names in it.
+pub fn named(spec: &Spec, command: &str) -> String {
+    let parent = if spec.release == Release::None { "root" } else { "parent 7fff:1" };
+    command.replace("$DEV", DEV).replace("$PARENT", parent)
 }
 
 /// Executes one command line; without a program's name it is tc's.

@@ -30,7 +30,16 @@ impl Release {
     }
 }
 
-/// A packet and when it is sent.
+/// What happens at a moment of the sequence.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A packet is sent.
+    Packet(Box<Skb>),
+    /// A command is given, `$DEV` and `$PARENT` not yet replaced.
+    Command(String),
+}
+
+/// A packet or a command, and when.
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// Its number in the sequence as given.
@@ -39,8 +48,8 @@ pub struct Sent {
     pub t_us: f64,
     /// Moment, ns from the start.
     pub t_ns: i64,
-    /// The packet.
-    pub skb: Skb,
+    /// The packet or the command.
+    pub what: What,
 }
 
 /// A whole specification.
@@ -70,7 +79,7 @@ const PACKETS_MAX: usize = 65_536;
 const TOS2PRIO: [u32; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 const FIELDS: &[&str] = &["setup", "release", "rate", "hold_s", "drain_s", "packets"];
 const PACKET_FIELDS: &[&str] =
-    &["t_us", "len", "tos", "mark", "priority", "src", "dst", "sport", "dport", "proto", "repeat", "gap_us"];
+    &["t_us", "len", "tos", "mark", "priority", "src", "dst", "sport", "dport", "proto", "repeat", "gap_us", "run"];
 
 impl Spec {
     /// Reads a specification.
@@ -225,17 +234,33 @@ fn packets(spec: &Map<String, Value>) -> Answer<Vec<Sent>> {
                 "{place}repeat: at most {PACKETS_MAX} packets (the number is in the IPv4 identification)"
             )));
         }
+        let command = match entry.get("run") {
+            None => None,
+            Some(Value::String(line)) if repeat == 1 => Some(line.clone()),
+            Some(Value::String(_)) => {
+                return Err(Diagnostic::error(format!("{place}repeat: a command is given once")));
+            }
+            Some(other) => {
+                return Err(Diagnostic::error(format!("{place}run: {other} is not a command line")));
+            }
+        };
         let template = frame(entry, &place, all.len())?;
         for k in 0..repeat {
             let i = all.len() as u32;
-            let mut skb = template.clone();
-            stamp(&mut skb, i);
+            let what = command.clone().map_or_else(
+                || {
+                    let mut skb = template.clone();
+                    stamp(&mut skb, i);
+                    What::Packet(Box::new(skb))
+                },
+                What::Command,
+            );
             let t_us = t_us + k as f64 * gap_us;
             let t_ns = (t_us * 1000.0).round_ties_even();
             if t_ns.abs() > 1e15 {
                 return Err(Diagnostic::error(format!("{place}t_us: {t_us} is more than eleven days away")));
             }
-            all.push(Sent { i, t_us, t_ns: t_ns as i64, skb });
+            all.push(Sent { i, t_us, t_ns: t_ns as i64, what });
         }
     }
     all.sort_by(|a, b| a.t_us.total_cmp(&b.t_us));
@@ -374,7 +399,7 @@ mod tests {
         let spec = Spec::read(&json!({"packets": [{}, {"t_us": 1.5, "repeat": 2, "gap_us": 3}]})).unwrap();
         assert_eq!((spec.release, spec.rate), (Release::Link, 125_000));
         assert_eq!(spec.packets.iter().map(|p| p.t_ns).collect::<Vec<_>>(), [0, 1500, 4500]);
-        assert_eq!(spec.packets[0].skb.len, 100);
+        assert!(matches!(&spec.packets[0].what, What::Packet(skb) if skb.len == 100));
     }
 
     #[test]

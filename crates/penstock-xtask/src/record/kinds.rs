@@ -2,7 +2,7 @@
 
 use super::classify;
 use super::dice::Dice;
-use super::mixed;
+use super::{midway, mixed};
 use super::packets::{Traffic, sequence};
 use serde_json::{Map, Value, json};
 
@@ -10,8 +10,21 @@ use serde_json::{Map, Value, json};
 pub const KINDS: &[&str] =
     &["bfifo", "fw", "htb", "mixed", "pfifo", "pfifo_fast", "prio", "sfq", "sfq_dice", "tbf", "u32"];
 
+/// Every second case from here on has commands in the midst of the traffic.
+const MIDWAY: u64 = 101;
+
 /// A specification of `kind` from `seed`; `None` for an unknown kind.
 pub fn generate(kind: &str, seed: u64) -> Option<Value> {
+    let spec = before_traffic(kind, seed)?;
+    if seed < MIDWAY || seed.is_multiple_of(2) {
+        return Some(spec);
+    }
+    let other = before_traffic(kind, seed + (1 << 32))?;
+    Some(midway::weave(&mut Dice::new("midway", seed), spec, &other))
+}
+
+/// A specification whose commands all come first.
+fn before_traffic(kind: &str, seed: u64) -> Option<Value> {
     let mut dice = Dice::new(kind, seed);
     let d = &mut dice;
     Some(match kind {

@@ -8,6 +8,7 @@
 mod classify;
 mod dice;
 mod kinds;
+mod midway;
 mod mixed;
 mod packets;
 

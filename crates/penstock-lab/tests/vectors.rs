@@ -1,10 +1,12 @@
 //! Every recorded vector, replayed: order, drops, times to the nanosecond, counters as printed.
 
+use penstock_lab::replay::vectors::Vector;
 use penstock_lab::replay::{self, vectors};
 use penstock_model::Rng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::thread;
 
 /// How many differing vectors are shown.
 const SHOWN: usize = 5;
@@ -15,16 +17,16 @@ const LEAST: usize = 60;
 fn vectors_are_exact() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
     let all = vectors::load(&folder).expect("vectors can be read");
+    let exact: Vec<&Vector> = all.iter().filter(|v| v.exact()).collect();
     let mut tally: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut faults = Vec::new();
-    for vector in all.iter().filter(|v| v.exact()) {
+    for (vector, differences) in exact.iter().zip(replayed(&exact)) {
         let (exact, count) = tally.entry(&vector.kind).or_default();
         *count += 1;
-        let differences = vector.replay();
         if differences.is_empty() {
             *exact += 1;
         } else {
-            faults.push(format!("{}\n    {}", vector.path.display(), differences.join("\n    ")));
+            faults.push(format!("{}\n    {}", vector.place, differences.join("\n    ")));
         }
     }
     for (kind, (exact, count)) in &tally {
@@ -42,6 +44,17 @@ fn vectors_are_exact() {
     );
 }
 
+/// The differences of each, found on every core.
+fn replayed(all: &[&Vector]) -> Vec<Vec<String>> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let part =
+            |part| scope.spawn(move || <[&Vector]>::iter(part).map(|v| v.replay()).collect::<Vec<_>>());
+        let parts: Vec<_> = all.chunks(all.len().div_ceil(cores).max(1)).map(part).collect();
+        parts.into_iter().flat_map(|p| p.join().expect("no replay panics")).collect()
+    })
+}
+
 #[test]
 fn where_the_kernel_rolls_dice_the_distributions_agree() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
@@ -52,7 +65,7 @@ fn where_the_kernel_rolls_dice_the_distributions_agree() {
         count += 1;
         let differences = vector.compare_distributions(60);
         if !differences.is_empty() {
-            faults.push(format!("{}\n    {}", vector.path.display(), differences.join("\n    ")));
+            faults.push(format!("{}\n    {}", vector.place, differences.join("\n    ")));
         }
     }
     println!("{count} cases in which the kernel rolls dice");

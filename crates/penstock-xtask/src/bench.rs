@@ -1,4 +1,4 @@
-//! `xtask bench`: figures that the issue asks for, measured in CPU time.
+//! `xtask bench`: how fast the whole is, measured in CPU time.
 
 use anyhow::Result;
 use clap::Subcommand;

@@ -28,6 +28,8 @@ enum Command {
     Ci(ci::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
+    /// Hold new random cases against the real kernel for a while; make small what differs, and keep it
+    Nightly(record::nightly::Args),
     /// Record vectors from the real kernel in exact virtual time
     Record(record::Args),
     /// Replay recorded vectors and print where the answers differ
@@ -43,6 +45,7 @@ fn main() -> Result<()> {
         Command::Bench(what) => bench::run(&what),
         Command::Ci(args) => ci::run(&args),
         Command::Difftc(args) => difftc::run(&args),
+        Command::Nightly(args) => record::nightly::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Tdc(args) => tdc::run(&args),

@@ -39,11 +39,7 @@ pub fn run(args: &Args) -> Result<()> {
             *exact += 1;
         } else if shown < args.shown {
             shown += 1;
-            println!(
-                "{}{}",
-                vector.path.display(),
-                if vector.exact() { "" } else { " (the kernel rolls dice)" }
-            );
+            println!("{}{}", vector.place, if vector.exact() { "" } else { " (the kernel rolls dice)" });
             for difference in differences {
                 println!("    {difference}");
             }

@@ -78,8 +78,10 @@ const PACKETS_MAX: usize = 65_536;
 /// `rt_tos2priority`: by `(tos & 0x1e) >> 1`.
 const TOS2PRIO: [u32; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 const FIELDS: &[&str] = &["setup", "release", "rate", "hold_s", "drain_s", "packets"];
-const PACKET_FIELDS: &[&str] =
-    &["t_us", "len", "tos", "mark", "priority", "src", "dst", "sport", "dport", "proto", "repeat", "gap_us", "run"];
+const PACKET_FIELDS: &[&str] = &[
+    "t_us", "len", "tos", "mark", "priority", "src", "dst", "sport", "dport", "proto", "repeat", "gap_us",
+    "run",
+];
 
 impl Spec {
     /// Reads a specification.

@@ -1,4 +1,4 @@
-//! Recorded vectors: files of a specification and what the real kernel made of it.
+//! Recorded vectors: specifications and what the real kernel made of them, one a line.
 
 use super::compare::differences;
 use serde_json::Value;
@@ -8,33 +8,41 @@ use std::path::{Path, PathBuf};
 pub struct Vector {
     /// Kind it is about.
     pub kind: String,
-    /// File.
-    pub path: PathBuf,
-    /// Contents: `spec` and `expected`, or `expected_by_seed` where the kernel rolls dice.
+    /// File and line.
+    pub place: String,
+    /// Contents: `case` (its number), `spec` and `expected`, or `expected_by_seed` where the kernel rolls dice.
     pub value: Value,
 }
 
-/// All vectors of a folder, by kind and number.
+/// All vectors of a folder, by kind and number: of each `KIND.jsonl` every line.
 ///
 /// # Errors
 /// A folder or file that cannot be read.
 pub fn load(folder: &Path) -> Result<Vec<Vector>, String> {
-    let list = |folder: &Path| -> Result<Vec<PathBuf>, String> {
-        let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
-        paths.sort();
-        Ok(paths)
-    };
+    let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "jsonl"));
+    paths.sort();
     let mut vectors = Vec::new();
-    for kind in list(folder)?.into_iter().filter(|p| p.is_dir()) {
-        for path in list(&kind)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "json")) {
-            let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-            let value = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
-            let kind = kind.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            vectors.push(Vector { kind, path, value });
-        }
+    for path in paths {
+        vectors.extend(read(&path)?);
     }
     Ok(vectors)
+}
+
+/// The vectors of one file.
+///
+/// # Errors
+/// A file that cannot be read, a line that is no JSON.
+pub fn read(path: &Path) -> Result<Vec<Vector>, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let kind = path.file_stem().unwrap_or_default().to_string_lossy();
+    let one = |(n, line): (usize, &str)| {
+        let place = format!("{}:{}", path.display(), n + 1);
+        let value = serde_json::from_str(line).map_err(|e| format!("{place}: {e}"))?;
+        Ok(Vector { kind: kind.to_string(), place, value })
+    };
+    text.lines().enumerate().map(one).collect()
 }
 
 impl Vector {

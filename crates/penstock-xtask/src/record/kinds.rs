@@ -2,8 +2,8 @@
 
 use super::classify;
 use super::dice::Dice;
-use super::{midway, mixed};
 use super::packets::{Traffic, sequence};
+use super::{midway, mixed};
 use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.

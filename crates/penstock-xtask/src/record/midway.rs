@@ -10,7 +10,8 @@ pub fn weave(d: &mut Dice, mut spec: Value, other: &Value) -> Value {
         v["setup"].as_array().into_iter().flatten().filter_map(|l| l.as_str().map(str::to_owned)).collect()
     };
     let mut commands: Vec<String> = lines(other).iter().filter_map(|l| renewed(d, l)).collect();
-    commands.extend(lines(&spec).iter().filter_map(|l| if d.chance(50) { renewed(d, l) } else { removed(l) }));
+    commands
+        .extend(lines(&spec).iter().filter_map(|l| if d.chance(50) { renewed(d, l) } else { removed(l) }));
     if commands.is_empty() {
         return spec;
     }
@@ -49,7 +50,9 @@ fn removed(line: &str) -> Option<String> {
         words.next().map(str::to_owned)
     };
     match object {
-        "qdisc" if !rest.contains("$PARENT") => Some(format!("qdisc del dev $DEV parent {}", word("parent")?)),
+        "qdisc" if !rest.contains("$PARENT") => {
+            Some(format!("qdisc del dev $DEV parent {}", word("parent")?))
+        }
         "class" => Some(format!("class del dev $DEV classid {}", word("classid")?)),
         "filter" => {
             let (parent, protocol) = (word("parent")?, word("protocol")?);

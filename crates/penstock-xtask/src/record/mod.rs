@@ -1,7 +1,7 @@
 //! `cargo xtask record`: vectors from the real kernel in exact virtual time.
 //!
 //! Random configurations and packet sequences go through the kernel's own qdiscs; what came out is written to
-//! `vectors/KIND/NNN.json`, specification and answer in one file. A case counts as exact when the kernel gives the
+//! `vectors/KIND.jsonl`, specification and answer in one line. A case counts as exact when the kernel gives the
 //! same answer under every seed asked for; the answers of the others are kept side by side, to be compared as
 //! distributions.
 
@@ -10,9 +10,11 @@ mod dice;
 mod kinds;
 mod midway;
 mod mixed;
+pub mod nightly;
 mod packets;
 
 use anyhow::{Context, Result, bail};
+use penstock_lab::replay;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -80,11 +82,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
         return Ok(());
     }
-    let kernel = Kernel {
-        runner: absolute(&args.runner)?,
-        probe: absolute(&args.probe)?,
-        scratch: absolute(&args.scratch)?,
-    };
+    let kernel = Kernel::new(&args.runner, &args.probe, &args.scratch)?;
     let mut exact = 0;
     let mut refused: BTreeMap<String, u64> = BTreeMap::new();
     for (number, batch) in cases.chunks(args.batch).enumerate() {
@@ -104,6 +102,7 @@ pub fn run(args: &Args) -> Result<()> {
             );
             continue;
         }
+        let mut vectors = Vec::new();
         for (case, answers) in batch.iter().zip(answers) {
             if answers.iter().any(|a| a.get("error").is_some()) {
                 let n = refused.entry(case.kind.clone()).or_default();
@@ -112,8 +111,11 @@ pub fn run(args: &Args) -> Result<()> {
                     continue;
                 }
             }
-            exact += u64::from(case.store(&args.out, answers)?);
+            let (vector, same) = case.vector(answers);
+            exact += u64::from(same);
+            vectors.push(vector);
         }
+        store(&args.out, vectors)?;
         eprintln!("record: {} of {} cases, {exact} exact", (number * args.batch + batch.len()), cases.len());
     }
     Ok(())
@@ -133,14 +135,14 @@ impl Case {
     /// Whether our answer is one the kernel gives; prints where not.
     fn agrees(&self, answers: &[Value]) -> bool {
         let recorded: Vec<&Value> = answers.iter().collect();
-        let differences = penstock_lab::replay::vectors::judge(&self.spec, &recorded);
+        let differences = replay::vectors::judge(&self.spec, &recorded);
         if !differences.is_empty() {
             println!("{} {}: {}", self.kind, self.n, differences.join("\n    "));
         }
         differences.is_empty()
     }
-    /// Writes the vector; answers whether it is exact.
-    fn store(&self, out: &Path, answers: Vec<Value>) -> Result<bool> {
+    /// The vector, and whether it is exact.
+    fn vector(&self, answers: Vec<Value>) -> (Value, bool) {
         let exact = answers.windows(2).all(|w| w[0] == w[1]);
         let mut m = Map::new();
         m.insert("kind".into(), json!(self.kind));
@@ -152,11 +154,34 @@ impl Case {
         } else {
             m.insert("expected_by_seed".into(), Value::Array(answers));
         }
-        let folder = out.join(&self.kind);
-        std::fs::create_dir_all(&folder)?;
-        std::fs::write(folder.join(format!("{:03}.json", self.n)), format!("{}\n", Value::Object(m)))?;
-        Ok(exact)
+        (Value::Object(m), exact)
     }
+}
+
+/// Puts vectors into their kinds' files, by number; one of the same number is replaced.
+fn store(folder: &Path, vectors: Vec<Value>) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mut files: BTreeMap<String, BTreeMap<u64, String>> = BTreeMap::new();
+    let number = |v: &Value| v["case"].as_u64().unwrap_or(0);
+    for vector in vectors {
+        let kind = vector["kind"].as_str().unwrap_or_default().to_owned();
+        if !files.contains_key(&kind) {
+            let path = folder.join(format!("{kind}.jsonl"));
+            let old = if path.exists() {
+                replay::vectors::read(&path).map_err(anyhow::Error::msg)?
+            } else {
+                Vec::new()
+            };
+            let old = old.iter().map(|v| (number(&v.value), v.value.to_string())).collect();
+            files.insert(kind.clone(), old);
+        }
+        files.entry(kind).or_default().insert(number(&vector), vector.to_string());
+    }
+    for (kind, lines) in files {
+        let text: String = lines.values().map(|line| format!("{line}\n")).collect();
+        std::fs::write(folder.join(format!("{kind}.jsonl")), text)?;
+    }
+    Ok(())
 }
 
 /// The real kernel.
@@ -169,6 +194,11 @@ pub struct Kernel {
 const DRIVER: &str = include_str!("../../record/driver.py");
 
 impl Kernel {
+    /// A kernel reached by `runner`, asked by `probe`, with files in `scratch`, which is made if need be.
+    pub fn new(runner: &Path, probe: &Path, scratch: &Path) -> Result<Kernel> {
+        std::fs::create_dir_all(scratch).with_context(|| scratch.display().to_string())?;
+        Ok(Kernel { runner: absolute(runner)?, probe: absolute(probe)?, scratch: absolute(scratch)? })
+    }
     /// One boot: the answer to each specification, or `{"error": …}`.
     pub fn run(&self, specs: &[&Value], seed: u64) -> Result<Vec<Value>> {
         let folder = self.scratch.join(format!("seed-{seed}"));

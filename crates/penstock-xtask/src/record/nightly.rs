@@ -1,0 +1,175 @@
+//! `cargo xtask nightly`: new random cases against the real kernel, for as long as one has time.
+//!
+//! A case whose answers differ is made small: packets, commands and repetitions go as long as ours and the kernel's still
+//! differ. Both forms are kept.
+
+use super::{Kernel, kinds};
+use anyhow::{Context, Result, bail};
+use penstock_lab::replay::vectors::judge;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long, and where what differs goes.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Kinds; all without one
+    kinds: Vec<String>,
+    /// How long
+    #[arg(long, default_value_t = 60)]
+    minutes: u64,
+    /// Number of the first case; without it one that the date gives
+    #[arg(long)]
+    first: Option<u64>,
+    /// Program that runs a command inside the kernel: `RUNNER --engine sim --seed N --share DIR -- COMMAND`
+    #[arg(long, env = "PENSTOCK_RUNNER")]
+    runner: PathBuf,
+    /// The probe: `python3 PROBE SPEC.json OUT.json`
+    #[arg(long, env = "PENSTOCK_PROBE")]
+    probe: PathBuf,
+    /// Folder to work in
+    #[arg(long, default_value = "target/nightly")]
+    scratch: PathBuf,
+    /// Folder for what differs: `KIND-NUMBER.json` with `spec`, `expected`, `differences`, and `whole`, the case as it was
+    #[arg(long, default_value = "target/found")]
+    keep: PathBuf,
+}
+
+/// Cases in one boot.
+const BATCH: usize = 40;
+/// Seeds of the kernel's dice: a case whose answer hangs on them is left to the distributions.
+const SEEDS: [u64; 2] = [1, 2];
+/// Steps of making a case small.
+const STEPS: usize = 60;
+
+/// Runs until the time is over.
+pub fn run(args: &Args) -> Result<()> {
+    let mut kinds: Vec<&str> = args.kinds.iter().map(String::as_str).collect();
+    if kinds.is_empty() {
+        kinds = kinds::KINDS.to_vec();
+    }
+    let kernel = Kernel::new(&args.runner, &args.probe, &args.scratch)?;
+    let days = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() / 86_400);
+    let mut next = args.first.unwrap_or_else(|| days() * 100_000);
+    let end = Instant::now() + Duration::from_secs(args.minutes * 60);
+    let (mut cases, mut dice, mut found) = (0, 0, 0);
+    while Instant::now() < end {
+        let mut batch = Vec::new();
+        while batch.len() < BATCH {
+            for &kind in &kinds {
+                let spec =
+                    kinds::generate(kind, next).with_context(|| format!("no generator for kind {kind:?}"))?;
+                batch.push((kind, next, spec));
+            }
+            next += 1;
+        }
+        let specs: Vec<&Value> = batch.iter().map(|c| &c.2).collect();
+        let answers = kernel.run(&specs, SEEDS[0])?;
+        let others = kernel.run(&specs, SEEDS[1])?;
+        for (((kind, n, spec), answer), other) in batch.iter().zip(&answers).zip(&others) {
+            cases += 1;
+            if answer != other {
+                dice += 1;
+            } else if !judge(spec, &[answer]).is_empty() {
+                found += 1;
+                let small = smallest(&kernel, spec)?;
+                keep(&args.keep, &format!("{kind}-{n}"), spec, &small)?;
+            }
+        }
+        eprintln!("nightly: {cases} cases, {dice} hang on dice, {found} differ");
+    }
+    if found > 0 {
+        bail!("{found} of {cases} cases differ; they are in {}", args.keep.display());
+    }
+    Ok(())
+}
+
+/// A case that differs.
+struct Small {
+    spec: Value,
+    expected: Value,
+    differences: Vec<String>,
+}
+
+fn keep(folder: &Path, name: &str, whole: &Value, small: &Small) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let path = folder.join(format!("{name}.json"));
+    let Small { spec, expected, differences } = small;
+    let file = json!({"spec": spec, "expected": expected, "differences": differences, "whole": whole});
+    std::fs::write(&path, format!("{file:#}\n"))?;
+    println!("{}\n    {}", path.display(), differences.join("\n    "));
+    Ok(())
+}
+
+/// The smallest case found that still differs.
+fn smallest(kernel: &Kernel, spec: &Value) -> Result<Small> {
+    let look = |specs: &[Value]| -> Result<Option<Small>> {
+        let answers = kernel.run(&specs.iter().collect::<Vec<_>>(), SEEDS[0])?;
+        let differing = specs.iter().zip(answers).find_map(|(spec, expected)| {
+            let differences = judge(spec, &[&expected]);
+            (!differences.is_empty()).then(|| Small { spec: spec.clone(), expected, differences })
+        });
+        Ok(differing)
+    };
+    let mut small = look(std::slice::from_ref(spec))?.context("a case that differed does so no more")?;
+    for _ in 0..STEPS {
+        let mut better = None;
+        for batch in smaller(&small.spec).chunks(BATCH) {
+            better = look(batch)?;
+            if better.is_some() {
+                break;
+            }
+        }
+        match better {
+            Some(found) => small = found,
+            None => break,
+        }
+    }
+    Ok(small)
+}
+
+/// Cases with something less, those with much less first.
+fn smaller(spec: &Value) -> Vec<Value> {
+    let mut all = Vec::new();
+    for list in ["packets", "setup"] {
+        let n = spec[list].as_array().map_or(0, Vec::len);
+        let mut size = n / 2;
+        while size > 0 {
+            for start in (0..n).step_by(size) {
+                let mut less = spec.clone();
+                if let Some(items) = less[list].as_array_mut() {
+                    items.drain(start..(start + size).min(n));
+                }
+                all.push(less);
+            }
+            size /= 2;
+        }
+    }
+    for n in 0..spec["packets"].as_array().map_or(0, Vec::len) {
+        let repeat = spec["packets"][n]["repeat"].as_u64().unwrap_or(1);
+        for fewer in [1, repeat / 2, repeat - 1] {
+            if (1..repeat).contains(&fewer) {
+                let mut less = spec.clone();
+                less["packets"][n]["repeat"] = json!(fewer);
+                all.push(less);
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smaller_cases_have_less() {
+        let spec =
+            json!({"setup": ["a", "b"], "packets": [{"t_us": 0, "repeat": 8}, {"t_us": 1}, {"t_us": 2}]});
+        let all = smaller(&spec);
+        let size = |v: &Value| v.to_string().len();
+        assert!(all.iter().all(|less| size(less) <= size(&spec) && *less != spec));
+        assert!(all.iter().any(|less| less["packets"][0]["repeat"] == 4));
+        assert!(all.iter().any(|less| less["setup"] == json!(["b"])));
+    }
+}

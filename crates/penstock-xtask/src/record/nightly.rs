@@ -39,8 +39,10 @@ pub struct Args {
 const BATCH: usize = 40;
 /// Seeds of the kernel's dice: a case whose answer hangs on them is left to the distributions.
 const SEEDS: [u64; 2] = [1, 2];
+/// Cases in one boot while one is made small.
+const TRIED: usize = 150;
 /// Steps of making a case small.
-const STEPS: usize = 60;
+const STEPS: usize = 16;
 
 /// Runs until the time is over.
 pub fn run(args: &Args) -> Result<()> {
@@ -103,19 +105,20 @@ fn keep(folder: &Path, name: &str, whole: &Value, small: &Small) -> Result<()> {
 
 /// The smallest case found that still differs.
 fn smallest(kernel: &Kernel, spec: &Value) -> Result<Small> {
+    // Of those that differ the one that is shortest.
     let look = |specs: &[Value]| -> Result<Option<Small>> {
         let answers = kernel.run(&specs.iter().collect::<Vec<_>>(), SEEDS[0])?;
-        let differing = specs.iter().zip(answers).find_map(|(spec, expected)| {
+        let differing = specs.iter().zip(answers).filter_map(|(spec, expected)| {
             let differences = judge(spec, &[&expected]);
             (!differences.is_empty()).then(|| Small { spec: spec.clone(), expected, differences })
         });
-        Ok(differing)
+        Ok(differing.min_by_key(|s| s.spec.to_string().len()))
     };
     let mut small = look(std::slice::from_ref(spec))?.context("a case that differed does so no more")?;
     for _ in 0..STEPS {
         let mut better = None;
-        for batch in smaller(&small.spec).chunks(BATCH) {
-            better = look(batch)?;
+        for tried in smaller(&small.spec).chunks(TRIED) {
+            better = look(tried)?;
             if better.is_some() {
                 break;
             }

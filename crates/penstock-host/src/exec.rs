@@ -224,6 +224,11 @@ impl Host {
                 }
             },
             "ip" => self.ip(line, files, now),
+            "ipchains" | "ipfwadm" => {
+                let said = "ipchains is Linux 2.2's: iptables took its place (what -m 3 marked, iptables -t mangle -A PREROUTING … \
+                            -j MARK --set-mark 3 marks)";
+                Output::fail(format!("{program}: {said}\n"), 1, "")
+            }
             _ if path.contains('/') => {
                 Output::fail(format!("bash: {path}: No such file or directory\n"), 127, "")
             }

@@ -3,6 +3,7 @@
 //! A script may write below [`WRITABLE`]; elsewhere it is told that nothing outside the virtual machine is written. What it
 //! writes below `/proc/sys` the machine takes as a setting.
 
+use crate::chance::Chance;
 use crate::serve::Ask;
 use crate::tools;
 use bashkit::{
@@ -26,6 +27,7 @@ pub(crate) const EPOCH: i64 = 1_767_225_600;
 pub(crate) struct MachineFs {
     own: InMemoryFs,
     ask: Ask,
+    chance: Chance,
 }
 
 impl MachineFs {
@@ -65,7 +67,7 @@ impl MachineFs {
         for (path, text) in files {
             own.add_file(path, text, 0o755);
         }
-        MachineFs { own, ask }
+        MachineFs { own, ask, chance: Chance::default() }
     }
 
     fn cat(&self, path: &str) -> Option<Output> {
@@ -149,6 +151,9 @@ impl FileSystemExt for MachineFs {
 impl FileSystem for MachineFs {
     async fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
         let path = clean(path);
+        if matches!(path.to_str(), Some("/dev/random" | "/dev/urandom")) {
+            return Ok(self.chance.bytes());
+        }
         match of_machine(&path) {
             Some(text) => Ok(self.cat(text).ok_or_else(missing)?.stdout.into_bytes()),
             None => match self.own.read_file(&path).await {

@@ -8,9 +8,12 @@
 //! in the script's order, one command at a time.
 //!
 //! Follows: bash 5.2, as far as bashkit 0.20 does; [`mend`] writes anew what it reads otherwise.
-//! Differs: `$RANDOM` begins at the same number each time and the clock stands still; `sleep`, `logger`, `flock`, `renice` do nothing;
-//! `$SECONDS` and `time` count this computer's time; `trap … DEBUG` is taken (it knows the lines).
+//! Differs: chance begins at the same number each time, and the clock goes on only by `sleep`; `logger`, `flock`, `renice` do
+//! nothing; `time` counts this computer's time. Lines are known by a DEBUG trap of ours: where a script sets one of its own,
+//! that one is there and its lines are not known.
 
+mod chance;
+mod clock;
 mod files;
 mod mend;
 mod serve;
@@ -24,6 +27,7 @@ use penstock_lang::token::Line;
 use penstock_model::{Diagnostic, Time};
 use serve::{Ask, Asked, Reply, Request};
 use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -31,7 +35,10 @@ use std::thread::{self, JoinHandle};
 /// The variable that knows where the script is: `line:file`.
 pub(crate) const LINE: &str = "PENSTOCK_LINE";
 
-/// Where the script lies among the interpreter's files when it has no name of its own.
+/// Where the interpreter stands at the beginning.
+const HOME: &str = "/root";
+
+/// What a script without a name is called.
 const NAMELESS: &str = "/root/script";
 
 /// Commands and turns of loops a script may take before it is stopped.
@@ -126,6 +133,8 @@ pub struct Shell {
 struct Job {
     /// What the interpreter reads.
     text: String,
+    /// `$0`.
+    zero: String,
     script: Script,
 }
 
@@ -157,7 +166,7 @@ impl Shell {
         console: &mut dyn Console,
     ) -> Result<i32, String> {
         let script = Script { name: "penstock".to_owned(), text: text.to_owned(), ..Script::default() };
-        self.run(Job { text: mend::mend(text), script }, machine, console)
+        self.run(Job { text: mend::mend(text), zero: script.name.clone(), script }, machine, console)
     }
 
     /// Runs a job, answering what it asks.
@@ -198,17 +207,73 @@ impl Drop for Shell {
 /// # Errors
 /// Why it cannot be run at all.
 pub fn run(script: &Script, machine: &mut dyn Machine, console: &mut dyn Console) -> Result<i32, String> {
-    let name = if script.name.starts_with('/') { script.name.clone() } else { NAMELESS.to_owned() };
+    if let Some(other) = other_language(&script.text) {
+        return Err(format!(
+            "{}: its first line says {other}: only shell scripts are run here (sh, bash, dash, ash, ksh)",
+            script.name
+        ));
+    }
+    let zero = called(&script.name);
     let mut files = script.files.clone();
-    files.push((name.clone(), script.text.clone()));
+    files.push((file_of(&zero), script.text.clone()));
     let mut shell = Shell::new("penstock", &files);
-    // Read as a file, so that its lines are its own. `set -T` and the trap know the line in functions as well; extended
-    // patterns are on from the beginning, because the interpreter would read the script again where it turns them on.
-    let text =
-        format!("shopt -s extglob; RANDOM=1; set -T; trap '{LINE}=$LINENO:$BASH_SOURCE' DEBUG; . {name}");
-    let script =
-        Script { name: if script.name.is_empty() { name } else { script.name.clone() }, ..script.clone() };
-    shell.run(Job { text, script }, machine, console)
+    // Read as a file, so that its lines are its own. `set -T` and the trap know the line in functions as well; the trap is
+    // made of compound commands, which leave `$?` and `PIPESTATUS` alone. Extended patterns are on from the beginning, because
+    // the interpreter would read the script again where it turns them on.
+    let trap = format!(
+        "set -T; trap 'for {LINE} in \"$LINENO:${{BASH_SOURCE:-}}\"; do case x in esac; done' DEBUG; "
+    );
+    let own = files.iter().any(|(_, text)| traps_debug(text));
+    let text = format!("shopt -s extglob; RANDOM=1; {}. \"$0\"", if own { "" } else { &trap });
+    let name = if script.name.is_empty() { NAMELESS.to_owned() } else { script.name.clone() };
+    shell.run(Job { text, zero, script: Script { name, ..script.clone() } }, machine, console)
+}
+
+/// `$0`: a name without a folder is one in the folder where the script is called, as one types it (`./shape.sh`).
+fn called(name: &str) -> String {
+    match name {
+        "" => NAMELESS.to_owned(),
+        name if name.contains('/') => name.to_owned(),
+        name => format!("./{name}"),
+    }
+}
+
+/// The file a path means where the interpreter begins.
+fn file_of(path: &str) -> String {
+    let whole = Path::new(HOME).join(path);
+    let mut place = PathBuf::from("/");
+    for part in whole.components() {
+        match part {
+            Component::ParentDir => {
+                place.pop();
+            }
+            Component::Normal(name) => place.push(name),
+            _ => {}
+        }
+    }
+    place.to_string_lossy().into_owned()
+}
+
+/// The program of a first line `#!…` that is no shell.
+fn other_language(text: &str) -> Option<&str> {
+    let line = text.lines().next()?.strip_prefix("#!")?;
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let mut words = line.split_whitespace();
+    let mut program = words.next()?;
+    if name(program) == "env" {
+        program = words.find(|w| !w.starts_with('-') && !w.contains('='))?;
+    }
+    let shells = ["sh", "bash", "rbash", "dash", "ash", "ksh", "mksh", "zsh", "busybox"];
+    (!shells.contains(&name(program).as_str())).then(|| line.trim())
+}
+
+/// Whether a script sets a DEBUG trap of its own.
+fn traps_debug(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start).filter(|l| !l.starts_with('#'));
+    lines.any(|l| {
+        let mut words = l.split(|c: char| c.is_whitespace() || ";&|(){}`".contains(c));
+        words.any(|w| w == "trap") && words.any(|w| w == "DEBUG")
+    })
 }
 
 /// The interpreter's thread.
@@ -222,6 +287,7 @@ fn interpret(hostname: &str, files: &[(String, String)], patience: usize, ask: &
         .max_stderr_bytes(64 << 20);
     let mut builder = Bash::builder()
         .fs(Arc::new(files::MachineFs::new(ask.clone(), tools::NETWORK, files)))
+        .env(clock::SECONDS, "0")
         .limits(limits)
         .session_limits(SessionLimits::unlimited())
         .fixed_epoch(files::EPOCH)
@@ -231,10 +297,11 @@ fn interpret(hostname: &str, files: &[(String, String)], patience: usize, ask: &
         .env("EUID", "0")
         .env("HOME", "/root")
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-        .cwd("/root")
+        .cwd(HOME)
         .builtin_filter(|name| !tools::REFUSED.contains(&name))
         .command_resolver(Arc::new(tools::Elsewhere(ask.clone())));
-    for (name, builtin) in tools::all(ask) {
+    let clock = clock::Clock::default();
+    for (name, builtin) in tools::all(ask).into_iter().chain(clock.tools()) {
         builder = builder.builtin(name, builtin);
     }
     let mut bash = builder.build();
@@ -245,7 +312,7 @@ fn interpret(hostname: &str, files: &[(String, String)], patience: usize, ask: &
             let _ = printer.send(Request::Print(text(stdout), text(stderr)));
         };
         let options =
-            ExecOptions::new().arg0(job.script.name).positional(job.script.args).streaming(Box::new(print));
+            ExecOptions::new().arg0(job.zero).positional(job.script.args).streaming(Box::new(print));
         let options = if job.script.stdin.is_empty() { options } else { options.stdin(job.script.stdin) };
         let done = runtime.block_on(bash.exec_with_options(&job.text, options));
         let done = done.map(|result| result.exit_code).map_err(|e| e.to_string());
@@ -265,7 +332,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
 fn given(words: Vec<String>, mut output: Output, place: &str, script: &Script, sources: &[&str]) -> Given {
     let (line, file) = place.split_once(':').unwrap_or((place, ""));
     let line: u32 = line.parse().unwrap_or(0);
-    let own = file.is_empty() || file == NAMELESS || file == script.name;
+    let own = file.is_empty() || file_of(file) == file_of(&called(&script.name));
     let file = if own { script.name.clone() } else { file.to_owned() };
     let source = if own { sources.get((line as usize).wrapping_sub(1)).copied() } else { None };
     let typed = Line::of_words(&words);

@@ -2,12 +2,19 @@
 //!
 //! | written | given to the interpreter |
 //! |---|---|
-//! | `` `cmd` `` | `$(cmd)` |
+//! | `` `cmd` `` | `$(cmd)`, lines joined by a backslash made one |
 //! | `$[a + 1]` | `$((a + 1))` |
 //! | `${x//%/y}` | `${x//\%/y}` |
 //! | `${x:-$(cmd "$y")}` | `${x:-$(cmd $y)}` |
+//! | `$SECONDS` | the script's own clock ([`crate::clock`]) |
+//! | `$SRANDOM` | the same of `$RANDOM`, which begins at a number of ours |
 //!
 //! Lines stay where they are. Text that is not understood to its end (quotes that never close) is left alone.
+
+use crate::clock::SECONDS;
+
+/// 32 bits from bash's 15: `$SRANDOM` where chance begins at the same number each time.
+const DICE: &str = "RANDOM<<17|RANDOM<<2|RANDOM&3";
 
 /// What the characters being read belong to.
 #[derive(Clone, Copy, PartialEq)]
@@ -81,6 +88,7 @@ impl Reader<'_> {
                     self.copy(1);
                 }
                 '`' => self.backticks(inside == In::Quotes)?,
+                '$' if self.clock_or_chance() => {}
                 '$' if self.starts("$((") => {
                     stack.push(In::Arithmetic(2));
                     self.copy(3);
@@ -105,9 +113,52 @@ impl Reader<'_> {
         (stack == [In::Commands(0)]).then_some(())
     }
 
+    /// How long the name is that begins so far ahead.
+    fn name_len(&self, ahead: usize) -> usize {
+        let rest = self.chars.get(self.at + ahead..).unwrap_or_default();
+        match rest.first() {
+            Some(c) if !c.is_ascii_digit() => {
+                rest.iter().take_while(|c| c.is_ascii_alphanumeric() || **c == '_').count()
+            }
+            _ => 0,
+        }
+    }
+
+    fn name(&self, ahead: usize) -> String {
+        self.chars[self.at + ahead..][..self.name_len(ahead)].iter().collect()
+    }
+
+    /// After `$`: the variables that the interpreter takes from this computer's clock and dice.
+    fn clock_or_chance(&mut self) -> bool {
+        let braces = usize::from(self.peek(1) == Some('{'));
+        let name = self.name(1 + braces);
+        match name.as_str() {
+            "SECONDS" => self.put(&format!("${}{SECONDS}", if braces == 1 { "{" } else { "" }), 8 + braces),
+            "SRANDOM" if braces == 0 => self.put(&format!("$(({DICE}))"), 8),
+            "SRANDOM" if self.peek(9) == Some('}') => self.put(&format!("$(({DICE}))"), 10),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The same as names in arithmetic, and where a script sets its seconds anew.
+    fn bare_name(&mut self, inside: In) {
+        let name = self.name(0);
+        let arithmetic = matches!(inside, In::Arithmetic(_) | In::Brackets(_));
+        let sets = matches!(inside, In::Commands(_))
+            && self.word_start()
+            && matches!(self.peek(name.len()), Some('=' | '+'));
+        match name.as_str() {
+            "SECONDS" if arithmetic || sets => self.put(SECONDS, 7),
+            "SRANDOM" if arithmetic => self.put(&format!("({DICE})"), 7),
+            _ => self.copy(name.len()),
+        }
+    }
+
     fn plain(&mut self, c: char, inside: In, stack: &mut Vec<In>) -> Option<()> {
         let top = stack.len() - 1;
         match (inside, c) {
+            (_, 'a'..='z' | 'A'..='Z' | '_') => self.bare_name(inside),
             (In::Commands(_), '(') if self.starts("((") && self.word_start() => {
                 stack.push(In::Arithmetic(2));
                 self.copy(2);
@@ -191,9 +242,15 @@ impl Reader<'_> {
         let end = self.closing_backtick()?;
         let inner = &self.chars[self.at + 1..self.at + end];
         let mut command = String::new();
+        let mut joined = 0;
         let mut chars = inner.iter().peekable();
         while let Some(&c) = chars.next() {
             match (c, chars.peek()) {
+                // Lines are joined between single quotes as well; the count of lines stays.
+                ('\\', Some('\n')) => {
+                    joined += 1;
+                    chars.next();
+                }
                 ('\\', Some(&&next)) if matches!(next, '`' | '\\' | '$') || quoted && next == '"' => {
                     command.push(next);
                     chars.next();
@@ -203,14 +260,13 @@ impl Reader<'_> {
         }
         // A space keeps `( … )` from being read as arithmetic.
         let space = if command.starts_with('(') { " " } else { "" };
-        self.put(&format!("$({space}{})", mend(&command)), end + 1);
+        self.put(&format!("$({space}{}{})", mend(&command), "\n".repeat(joined)), end + 1);
         Some(())
     }
 
     /// After `${`: a name, then `//%`.
     fn replacement_of_percent(&mut self) {
-        let name =
-            self.chars[self.at..].iter().take_while(|c| c.is_ascii_alphanumeric() || **c == '_').count();
+        let name = self.name_len(0);
         if name > 0 && self.chars[self.at + name..].starts_with(&['/', '/', '%']) {
             self.copy(name + 2);
             self.put("\\%", 1);
@@ -291,8 +347,9 @@ mod tests {
         check(r#"X="`echo \`id\``""#, r#"X="$(echo $(id))""#);
         check(
             "C=`find \\( -a \\) \\\n -b '*~'| sed 's/\\(a\\)/\\\\1/'`",
-            "C=$(find \\( -a \\) \\\n -b '*~'| sed 's/\\(a\\)/\\1/')",
+            "C=$(find \\( -a \\)  -b '*~'| sed 's/\\(a\\)/\\1/'\n)",
         );
+        check("A=`sed 's/a//; \\\n p'`\n", "A=$(sed 's/a//;  p'\n)\n");
         check("echo '`a`' # \"`b`\"\n", "echo '`a`' # \"`b`\"\n");
         check("cat <<E\n\"`a`\nE\nX=\"`b`\"", "cat <<E\n\"`a`\nE\nX=\"$(b)\"");
     }
@@ -303,6 +360,23 @@ mod tests {
         check("echo \"${L[$[i-1]]}\"", "echo \"${L[$((i-1))]}\"");
         check("r=\"${r//%/ * 8}\" s=${r/%x/y}", "r=\"${r//\\%/ * 8}\" s=${r/%x/y}");
         check("(( a << 2 )); echo $(( b << 3 ))\nX=\"`c`\"", "(( a << 2 )); echo $(( b << 3 ))\nX=\"$(c)\"");
+    }
+
+    #[test]
+    fn clock_and_chance() {
+        check(
+            "SECONDS=0; echo $SECONDS ${SECONDS} $((SECONDS+1)) $SECONDSX '$SECONDS' SECONDS",
+            "PENSTOCK_SECONDS=0; echo $PENSTOCK_SECONDS ${PENSTOCK_SECONDS} $((PENSTOCK_SECONDS+1)) $SECONDSX '$SECONDS' SECONDS",
+        );
+        check(
+            "a=$SRANDOM b=\"${SRANDOM}\" c=$((SRANDOM%5)) d=${SRANDOM:0:2}",
+            "a=$((RANDOM<<17|RANDOM<<2|RANDOM&3)) b=\"$((RANDOM<<17|RANDOM<<2|RANDOM&3))\" \
+             c=$(((RANDOM<<17|RANDOM<<2|RANDOM&3)%5)) d=${SRANDOM:0:2}",
+        );
+        check(
+            "ceil=1 BSECONDS=2 x-SECONDS=3 echo a#SECONDS=4",
+            "ceil=1 BSECONDS=2 x-SECONDS=3 echo a#SECONDS=4",
+        );
     }
 
     #[test]

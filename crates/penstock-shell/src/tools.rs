@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Programs that act on the machine.
 pub(crate) const NETWORK: &[&str] = &[
     "arp",
+    "brctl",
     "bridge",
     "ethtool",
     "ifconfig",
@@ -87,9 +88,8 @@ pub(crate) const REFUSED: &[&str] = &[
     "yum",
 ];
 
-/// Programs that do nothing here and are well: locks, logs, priorities, waiting, switching bash's own commands off.
-const QUIET: &[&str] =
-    &["enable", "flock", "ionice", "logger", "renice", "sleep", "stty", "sync", "udevadm", "usleep"];
+/// Programs that do nothing here and are well: locks, logs, priorities, switching bash's own commands off.
+const QUIET: &[&str] = &["enable", "flock", "ionice", "logger", "renice", "stty", "sync", "udevadm"];
 
 /// One of [`NETWORK`].
 struct Network {

@@ -1,35 +1,20 @@
 //! Shaping scripts from Debian's packages, unchanged: fetched when the test runs, never kept in this project. Skipped aloud where they
 //! cannot be had.
 
+mod golden;
+mod material;
+
+use golden::Golden;
+use material::{fetched, text};
 use penstock_host::{Files, Host, Output};
 use penstock_model::{Kernel, Time};
 use penstock_shell::{At, Kept, Machine, Script, run};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 /// The unpacked package; `None` where it cannot be fetched.
 fn package(name: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian").join(name);
-    let unpacked = folder.join("files");
-    if unpacked.is_dir() {
-        return Some(unpacked);
-    }
-    std::fs::create_dir_all(&folder).ok()?;
-    let run = |program: &str, args: &[&str]| {
-        Command::new(program).args(args).current_dir(&folder).output().is_ok_and(|o| o.status.success())
-    };
-    let fetched = run("apt-get", &["download", "-q", name]);
-    let file = std::fs::read_dir(&folder)
-        .ok()?
-        .flatten()
-        .map(|e| e.path())
-        .find(|p| p.extension().is_some_and(|e| e == "deb"));
-    let unpacks = |file: &Path| run("dpkg-deb", &["-x", &file.to_string_lossy(), "files"]);
-    if fetched && file.as_deref().is_some_and(unpacks) {
-        return Some(unpacked);
-    }
-    eprintln!("SKIPPED: the Debian package {name} cannot be fetched here (apt-get download, dpkg-deb)");
-    None
+    let unpack = ["sh", "-c", "dpkg-deb -x *.deb files"];
+    Some(fetched(&format!("debian-{name}"), &[&["apt-get", "download", "-q", name], &unpack])?.join("files"))
 }
 
 fn machine(kernel: Kernel) -> Host {
@@ -45,16 +30,6 @@ fn exec(host: &mut Host, script: &Script) -> (i32, Kept) {
     (status, kept)
 }
 
-/// Whether the machine has what a script needs.
-fn has(needs: &[&str]) -> bool {
-    let mut host = machine(Kernel::V6_12);
-    let missing = needs.iter().find(|line| host.exec(line, Time::ZERO).status != 0);
-    if let Some(line) = missing {
-        eprintln!("SKIPPED: the state after the script: this machine refuses {line}");
-    }
-    missing.is_none()
-}
-
 /// A machine that refuses nothing: what a script would do if all went well.
 struct Willing(Host);
 
@@ -62,10 +37,6 @@ impl Machine for Willing {
     fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
         Output { status: 0, stderr: String::new(), ..self.0.command(words, files, Time::ZERO) }
     }
-}
-
-fn text(path: PathBuf) -> String {
-    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 #[test]
@@ -80,9 +51,6 @@ fn wondershaper_1_1a() {
     let mut kept = Kept::default();
     let status = run(&script, &mut Willing(machine(Kernel::V6_12)), &mut kept);
     assert_eq!((status, kept.stderr.as_str(), kept.commands.len()), (Ok(0), "", 17));
-    if !has(&["tc qdisc add dev eth1 ingress"]) {
-        return;
-    }
     let mut host = machine(Kernel::V6_12);
     script.args = ["eth0", "3000", "500"].map(str::to_owned).into();
     let (status, kept) = exec(&mut host, &script);
@@ -170,18 +138,11 @@ fn fireqos_3_1_7() {
     ] {
         assert!(given.iter().any(|c| c == command), "{command}\n{}", given.join("\n"));
     }
-    let needs = [
-        "ip link add eth7 type ifb",
-        "ip link set eth7 up",
-        "tc qdisc add dev eth0 ingress",
-        "tc qdisc add dev eth7 root fq_codel",
-    ];
-    if !has(&needs) {
-        return;
-    }
-    let mut host = machine(Kernel::V6_12);
+    let golden = Golden::open("fireqos", &["eth0"], &["eth0-ifb"]);
+    let mut host = golden.machine();
     let (status, kept) = exec(&mut host, &script);
     assert_eq!(status, 0, "{}", kept.stderr);
+    golden.check(&kept, &mut host);
     let shown = host.exec("tc class show dev eth0-ifb", Time::ZERO).stdout;
     assert!(
         shown.contains("class htb 1:12 parent 1:1 leaf 12: prio 1 rate 105Kbit ceil 10500Kbit"),

@@ -105,3 +105,57 @@ fn the_same_each_time() {
     assert_eq!(first, exec(&text, &[]).1);
     assert!(first.stdout.ends_with("/tmp.0000000001\n0\n0\na.002\n"), "{}", first.stdout);
 }
+
+#[test]
+fn lines_are_known_under_set_u_and_not_under_a_trap_of_the_script_s_own() {
+    let lines = |text: &str| exec(text, &[]).1.commands.iter().map(|c| c.line).collect::<Vec<_>>();
+    assert_eq!(lines("set -eu\nf() {\n  tc qdisc show\n}\nf\ntc qdisc show | cat\n"), [3, 6]);
+    assert_eq!(lines("trap 'n=1' DEBUG\ntc qdisc show\n"), [0]);
+    assert_eq!(lines("# trap x DEBUG\necho 'DEBUG trap'; tc qdisc show\n"), [2]);
+}
+
+#[test]
+fn a_script_in_another_language_is_named() {
+    for (first, named) in [
+        ("#!/usr/bin/perl -w", Some("/usr/bin/perl -w")),
+        ("#!/usr/bin/env python3", Some("/usr/bin/env python3")),
+        ("#!/usr/bin/env -S bash -e", None),
+        ("#! /bin/sh", None),
+        ("# no program", None),
+    ] {
+        let script = Script { text: format!("{first}\necho x\n"), name: "x".to_owned(), ..Script::default() };
+        let done = run(&script, &mut At { host: &mut machine(), now: Time::ZERO }, &mut Kept::default());
+        match named {
+            Some(program) => assert!(done.clone().unwrap_err().contains(program), "{first}: {done:?}"),
+            None => assert_eq!(done, Ok(0), "{first}"),
+        }
+    }
+}
+
+#[test]
+fn a_script_finds_itself_and_its_neighbours_by_a_path_of_any_form() {
+    for (name, zero) in
+        [("s.sh", "./s.sh"), ("../opt/s.sh", "../opt/s.sh"), ("/opt/a b/s.sh", "/opt/a b/s.sh")]
+    {
+        let beside = match name.rsplit_once('/') {
+            Some(("../opt", _)) => "/opt/lib.sh".to_owned(),
+            Some((folder, _)) => format!("{folder}/lib.sh"),
+            None => "/root/lib.sh".to_owned(),
+        };
+        let text = "[ -n \"$1\" ] && { echo called $1; exit 3; }\n. \"$(dirname \"$0\")/lib.sh\"\necho $zero $0\n\"$0\" again";
+        let script = Script {
+            text: text.to_owned(),
+            name: name.to_owned(),
+            files: vec![(beside, "zero=lib".to_owned())],
+            ..Script::default()
+        };
+        let mut kept = Kept::default();
+        let status = run(&script, &mut At { host: &mut machine(), now: Time::ZERO }, &mut kept);
+        assert_eq!(
+            (status, kept.stdout),
+            (Ok(3), format!("lib {zero}\ncalled again\n")),
+            "{name}: {}",
+            kept.stderr
+        );
+    }
+}

@@ -4,6 +4,9 @@
 //! test gives the same sequences to Penstock. A sequence agrees when every command has the same exit code, the same first
 //! line on standard error, and the same standard output. Where the real tc prints JSON that no reader takes, ours must be
 //! readable, and its text may differ.
+//!
+//! With `--sequences FOLDER` the sequences are the commands of scripts that people use (`FOLDER/NAME.cmds`, a command a line, as
+//! the tests of `penstock-shell` write them), and the answers go to `vectors/scripts/NAME.jsonl`.
 
 mod grammar;
 mod values;
@@ -22,6 +25,9 @@ use std::process::Command;
 pub struct Args {
     /// Grammars (files of `crates/penstock-xtask/grammar` without their ending), or "all"
     names: Vec<String>,
+    /// Sequences from files `FOLDER/NAME.cmds` instead of grammars; their answers are kept in `vectors/scripts`
+    #[arg(long, value_name = "FOLDER")]
+    sequences: Option<PathBuf>,
     /// Sequences a grammar, instead of as many as it says
     #[arg(long)]
     count: Option<u64>,
@@ -74,6 +80,9 @@ struct Step {
 
 /// Runs.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(folder) = &args.sequences {
+        return of_scripts(args, folder);
+    }
     let folder = root().join("crates/penstock-xtask/grammar");
     let names = if args.names.iter().any(|n| n == "all") { all_names(&folder)? } else { args.names.clone() };
     if names.is_empty() {
@@ -120,6 +129,27 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Records the commands of scripts, or holds ours against what was recorded of them.
+fn of_scripts(args: &Args, folder: &Path) -> Result<()> {
+    for name in names_of(folder, "cmds")? {
+        let path = folder.join(format!("{name}.cmds"));
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let sequence: Vec<String> = text.lines().map(str::to_owned).collect();
+        let kept = scripts().join(format!("{name}.jsonl"));
+        let recorded = match &args.runner {
+            Some(runner) => kernel_answers(runner, &args.scratch, &name, &[(1, sequence)])?,
+            None => read(&kept)?,
+        };
+        if args.record {
+            write(&kept, &recorded)?;
+        }
+        for r in &recorded {
+            println!("{name}: {}", compare(r).unwrap_or_else(|| "agrees".to_owned()));
+        }
+    }
+    Ok(())
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -128,11 +158,20 @@ fn corpus() -> PathBuf {
     root().join("vectors/tc")
 }
 
+fn scripts() -> PathBuf {
+    root().join("vectors/scripts")
+}
+
 fn all_names(folder: &Path) -> Result<Vec<String>> {
+    names_of(folder, "txt")
+}
+
+/// The files of a folder that end so, without the ending.
+fn names_of(folder: &Path, ending: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "txt") {
+        if path.extension().is_some_and(|e| e == ending) {
             names.extend(path.file_stem().map(|s| s.to_string_lossy().into_owned()));
         }
     }
@@ -148,14 +187,25 @@ fn ask_kernel(
     grammar: &Grammar,
     numbers: std::ops::Range<u64>,
 ) -> Result<Vec<Recorded>> {
-    let folder = scratch.join(&grammar.name);
+    let sequences = numbers.map(|n| Ok((n, grammar.sequence(n)?))).collect::<Result<Vec<_>>>()?;
+    kernel_answers(runner, scratch, &grammar.name, &sequences)
+}
+
+/// Gives numbered sequences to the real programs.
+fn kernel_answers(
+    runner: &Path,
+    scratch: &Path,
+    name: &str,
+    all_sequences: &[(u64, Vec<String>)],
+) -> Result<Vec<Recorded>> {
+    let folder = scratch.join(name);
     fs::create_dir_all(&folder)?;
     let folder = fs::canonicalize(&folder)?;
     let mut all = Vec::new();
-    let mut left: Vec<u64> = numbers.collect();
+    let mut left = all_sequences;
     while !left.is_empty() {
         let part = &left[..left.len().min(100)];
-        let sequences = part.iter().map(|&n| grammar.sequence(n)).collect::<Result<Vec<_>>>()?;
+        let sequences: Vec<_> = part.iter().map(|(_, sequence)| sequence).collect();
         fs::write(folder.join("runner.py"), RUNNER)?;
         fs::write(folder.join("in.json"), json!(sequences).to_string())?;
         let answers = folder.join("out.jsonl");
@@ -169,7 +219,7 @@ fn ask_kernel(
             .with_context(|| runner.display().to_string())?;
         let text = fs::read_to_string(&answers)?;
         let whole: Vec<&str> = text.split_inclusive('\n').filter(|l| l.ends_with('\n')).collect();
-        for ((&n, sequence), line) in part.iter().zip(&sequences).zip(&whole) {
+        for ((n, sequence), line) in part.iter().zip(&whole) {
             let (auto, answers): (u32, Vec<(i64, String, String)>) = serde_json::from_str(line)?;
             let steps = sequence.iter().zip(answers).map(|(command, (exit, stdout, stderr))| Step {
                 command: command.clone(),
@@ -177,7 +227,7 @@ fn ask_kernel(
                 stdout,
                 stderr: first_line(&stderr),
             });
-            all.push(Recorded { n, auto, steps: steps.collect() });
+            all.push(Recorded { n: *n, auto, steps: steps.collect() });
         }
         let mut done = whole.len();
         if !out.status.success() {
@@ -186,10 +236,10 @@ fn ask_kernel(
             if !said.contains("stopped after") || done == part.len() {
                 bail!("{}: {said}", runner.display());
             }
-            eprintln!("{} {}: left out: {}", grammar.name, part[done], said.lines().last().unwrap_or(""));
+            eprintln!("{name} {}: left out: {}", part[done].0, said.lines().last().unwrap_or(""));
             done += 1;
         }
-        left.drain(..done);
+        left = &left[done..];
     }
     Ok(all)
 }
@@ -317,6 +367,17 @@ mod tests {
         let shown = faults.iter().take(5).cloned().collect::<Vec<_>>().join("\n");
         assert!(faults.is_empty(), "{} differ, {agreeing} agree\n{shown}", faults.len());
         assert!(agreeing > 0);
+    }
+
+    #[test]
+    fn commands_of_scripts_are_answered_as_recorded() {
+        let names = names_of(&scripts(), "jsonl").unwrap();
+        assert!(!names.is_empty());
+        for name in names {
+            for r in read(&scripts().join(format!("{name}.jsonl"))).unwrap() {
+                assert_eq!(compare(&r), None, "{name}");
+            }
+        }
     }
 
     #[test]

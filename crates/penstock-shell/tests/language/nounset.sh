@@ -1,0 +1,4 @@
+set -u
+echo "${a:-d}"
+echo "$nope"
+echo after

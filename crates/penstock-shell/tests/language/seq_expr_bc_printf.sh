@@ -1,0 +1,1 @@
+seq 1 3; seq 0 5 20; seq -w 8 10; echo {1..3} {a..c}; expr 3 + 4; expr 10 / 3; expr abc : 'a\(.\)c'; echo "10*3/4" | bc; echo "scale=2; 10/3" | bc; printf '%05d|%-6s|%x|%.2f|%b\n' 42 ab 255 3.14159 'a\tb'

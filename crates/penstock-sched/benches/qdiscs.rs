@@ -124,6 +124,36 @@ fn htb_borrowing(bencher: Bencher, kernel: Kernel) {
     steady(bencher, rig, |seq| udp(seq, 1000, 1, 0x1_0010 + (seq % 8) as u32));
 }
 
+fn cbq(classes: u32, kernel: Kernel) -> Rig {
+    let mut rig =
+        Rig::with(kernel, &["qdisc add dev eth0 root handle 1: cbq bandwidth 8gbit avpkt 1000 cell 8"]);
+    let mut leaf = |minor: u32, rate: &str| {
+        let line = format!(
+            "class add dev eth0 parent 1: classid 1:{minor:x} cbq bandwidth 8gbit rate {rate} weight 1mbit allot 1514 cell 8 prio 5 avpkt 1000 maxburst 20"
+        );
+        rig.tc(&line).unwrap();
+    };
+    leaf(BUSY & 0xffff, "4gbit");
+    (0..classes).for_each(|i| leaf(2 + i, "100kbit"));
+    rig
+}
+
+#[divan::bench(args = KERNELS, sample_size = 4096)]
+fn cbq_1_class(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, cbq(0, kernel), |seq| udp(seq, 1000, 1, BUSY));
+}
+
+#[divan::bench(args = KERNELS, sample_size = 4096)]
+fn cbq_1000_idle_classes(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, cbq(1000, kernel), |seq| udp(seq, 1000, 1, BUSY));
+}
+
+/// Eight leaves of a small rate borrow from the link in turn.
+#[divan::bench(args = KERNELS, sample_size = 4096)]
+fn cbq_borrowing(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, cbq(8, kernel), |seq| udp(seq, 1000, 1, 0x1_0002 + (seq % 8) as u32));
+}
+
 const PRIO: &str = "qdisc add dev eth0 root handle 1: prio";
 
 #[divan::bench(args = KERNELS, sample_size = 4096)]

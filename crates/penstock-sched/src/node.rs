@@ -99,6 +99,10 @@ impl Node {
         self.look(cx.now);
         self.qdisc.dequeue(cx)
     }
+    /// Drops one packet, where the kind has a way to. Whether it did.
+    pub fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
+        self.qdisc.drop_one(cx)
+    }
     /// The packet the next [`Node::dequeue`] will give.
     #[inline]
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
@@ -121,7 +125,7 @@ impl Node {
     }
     /// Bytes queued.
     pub fn backlog(&self) -> u32 {
-        self.qdisc.stats().backlog
+        self.qdisc.held()
     }
     /// Sets parameters.
     ///

@@ -1,7 +1,8 @@
 //! The contract at the centre: what every queueing discipline does and promises.
 //!
 //! - `dequeue` returning `None` does not mean empty: with `qlen > 0`, `next_wakeup()` is then later than `now`.
-//!   An inner qdisc answers with the earliest of its own and its children's.
+//!   An inner qdisc answers with the earliest of its own and its children's. (cbq may set no timer, as in Linux, where
+//!   the next dequeue, at once, would give something; whoever comes next makes it.)
 //! - A packet leaves by one door: returned once, or entered on the ledger once with its reason (`change` and
 //!   `reset` too). Nothing else drops.
 //! - An inner qdisc reads `qlen` and `backlog` from its children, or follows them by the difference around each
@@ -120,6 +121,12 @@ pub trait Qdisc: Send {
             classes.children_mut(&mut |_, child| child.expire(now));
         }
     }
+    /// Drops one packet, of which the kind says which (`Qdisc_ops.drop`, until Linux 4.6; only cbq's strategy `drop` asks
+    /// for it). Whether it did.
+    fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
+        let _ = cx;
+        false
+    }
     /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
     ///
     /// # Errors
@@ -131,6 +138,10 @@ pub trait Qdisc: Send {
     fn stats(&self) -> Stats;
     /// Packets queued, children's included. Must be O(1).
     fn qlen(&self) -> u32;
+    /// Bytes queued, children's included, also where `stats` shows none or others (cbq).
+    fn held(&self) -> u32 {
+        self.stats().backlog
+    }
     /// Parameters as the kernel dumps them.
     fn dump(&self) -> Options;
     /// The kind's own counters as the kernel dumps them.

@@ -62,6 +62,18 @@ fn no_packet_costs_an_allocation() {
         ];
         check(kernel, &htb, &class);
         check(kernel, &htb, &flow);
+        let cbq = [
+            "qdisc add dev eth0 root handle 1: cbq bandwidth 10mbit avpkt 1000",
+            "class add dev eth0 parent 1: classid 1:1 cbq bandwidth 10mbit rate 1mbit allot 1514 avpkt 1000 prio 8 bounded",
+            "class add dev eth0 parent 1:1 classid 1:10 cbq bandwidth 10mbit rate 100kbit allot 1514 avpkt 1000 prio 1 maxburst 5",
+            "class add dev eth0 parent 1:1 classid 1:11 cbq bandwidth 10mbit rate 100kbit allot 1514 avpkt 1000 prio 3 bounded",
+            "class add dev eth0 parent 1:1 classid 1:12 cbq bandwidth 10mbit rate 200kbit allot 1514 avpkt 1000 prio 3 minburst 2",
+            "qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10",
+            "qdisc add dev eth0 parent 1:11 handle 11: tbf rate 200kbit burst 3000 limit 10000",
+            "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.3 flowid 1:11",
+        ];
+        check(kernel, &cbq, &class);
+        check(kernel, &cbq, &flow);
     }
 }
 

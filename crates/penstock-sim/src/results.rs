@@ -258,6 +258,16 @@ pub enum Metric {
     Cwnd,
     /// Smoothed round trip, ns (gauge).
     Srtt,
+    /// Packets a class sent on an ancestor's allowance, or lent (counter).
+    Borrowed,
+    /// Times a class was over its limit and nobody lent (counter).
+    Overlimits,
+    /// Times cbq put a class off for it (counter).
+    Overactions,
+    /// cbq: average idle time of a class, scaled by 2^ewma, ticks (gauge).
+    Avgidle,
+    /// cbq: how long a class is over its limit yet, ticks; 0 where it is under (gauge).
+    Undertime,
     /// Mean one-way delay of the packets since the sample before, ns (gauge; 0 without any).
     Owd,
 }
@@ -265,7 +275,8 @@ pub enum Metric {
 impl Metric {
     /// Whether values only grow: differences are the quantity.
     pub const fn is_counter(self) -> bool {
-        matches!(self, Metric::Bytes | Metric::Packets | Metric::Drops | Metric::Goodput)
+        use Metric::*;
+        matches!(self, Bytes | Packets | Drops | Goodput | Borrowed | Overlimits | Overactions)
     }
     /// The name in records.
     pub const fn as_str(self) -> &'static str {
@@ -278,6 +289,11 @@ impl Metric {
             Metric::Goodput => "goodput",
             Metric::Cwnd => "cwnd",
             Metric::Srtt => "srtt",
+            Metric::Borrowed => "borrowed",
+            Metric::Overlimits => "overlimits",
+            Metric::Overactions => "overactions",
+            Metric::Avgidle => "avgidle",
+            Metric::Undertime => "undertime",
             Metric::Owd => "owd",
         }
     }

@@ -87,6 +87,14 @@ impl Sampler {
             self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
             self.put(host, id, &name, Metric::Backlog, i64::from(s.backlog));
             self.put(host, id, &name, Metric::Qlen, i64::from(s.qlen));
+            // What cbq keeps of a class, and nobody else.
+            let Some(xstats) = c.xstats.as_ref().filter(|x| x.has("avgidle")) else { continue };
+            let count = |name: &str| xstats.u64(name).unwrap_or(0) as i64;
+            self.put(host, id, &name, Metric::Overlimits, i64::from(s.overlimits));
+            self.put(host, id, &name, Metric::Borrowed, count("borrows"));
+            self.put(host, id, &name, Metric::Overactions, count("overactions"));
+            self.put(host, id, &name, Metric::Avgidle, xstats.i64("avgidle").unwrap_or(0));
+            self.put(host, id, &name, Metric::Undertime, xstats.i64("undertime").unwrap_or(0));
         }
     }
 

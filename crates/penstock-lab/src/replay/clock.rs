@@ -22,6 +22,9 @@ pub struct Arrival {
     pub at: i64,
 }
 
+/// How late the probe sees what happens: the machine's clock here is the probe's. It shows where a kind counts time in
+/// ticks of 64 ns (cbq), of which a millisecond has a whole number.
+const SEEN_LATE_NS: i64 = 1;
 /// How late an interrupt is.
 const INTERRUPT_NS: i64 = 1;
 /// The clock's tick (HZ 100), and how long after it its interrupt comes as the probe, whose times are 1 ns late, sees it.
@@ -85,6 +88,10 @@ impl Machine {
     pub fn threw_dice(&self) -> bool {
         self.rng.clone().next_u64() != self.unthrown.clone().next_u64()
     }
+    /// The moment as the kernel has it.
+    pub fn kernel_time(&self) -> Time {
+        Time::from_ns(self.now - SEEN_LATE_NS)
+    }
     /// The moment, without looking at a clock.
     pub fn now(&self) -> i64 {
         self.now
@@ -112,12 +119,8 @@ impl Machine {
     }
     /// The tree and what its calls need.
     pub fn with_tree<T>(&mut self, work: impl FnOnce(&mut Tree, &mut Cx<'_>) -> T) -> T {
-        let mut cx = Cx {
-            now: Time::from_ns(self.now),
-            rng: &mut self.rng,
-            drops: &mut self.drops,
-            acts: &mut self.acts,
-        };
+        let mut cx =
+            Cx { now: self.kernel_time(), rng: &mut self.rng, drops: &mut self.drops, acts: &mut self.acts };
         let result = work(&mut self.tree, &mut cx);
         self.drops.recycle(&mut self.pool);
         result
@@ -125,7 +128,7 @@ impl Machine {
     /// Sends a frame: `__dev_queue_xmit`. Whether `send` succeeds.
     pub fn send(&mut self, skb: &Skb) -> bool {
         let mut packet: Packet = self.pool.alloc(skb.clone());
-        packet.created = Time::from_ns(self.now);
+        packet.created = self.kernel_time();
         let answer = self.with_tree(|tree, cx| tree.enqueue(packet, cx));
         self.serve();
         //= linux v6.12 af_packet.c packet_snd: net_xmit_errno lets NET_XMIT_CN pass.
@@ -171,21 +174,22 @@ impl Machine {
     /// When the next qdisc's timer interrupts. One that expires with the interrupt of a tick goes off in that; there
     /// is a tick where a program has run since the one before.
     fn next_interrupt(&self) -> Option<i64> {
-        let expiry = self.tree.next_wakeup()?.as_ns();
+        let expiry = self.tree.next_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS);
         let ticks = expiry % TICK_NS == TICK_INTERRUPT_NS && expiry - self.ran < TICK_NS;
         Some(if ticks { expiry } else { expiry.saturating_add(INTERRUPT_NS) })
     }
     /// A timer interrupt: all timers that are due go off, and the device is asked once if there were any.
     fn interrupt(&mut self, at: i64) {
         self.now = at;
-        if self.tree.next_wakeup().is_some_and(|t| t.as_ns() <= at) {
-            self.tree.expire(Time::from_ns(at));
+        let now = self.kernel_time();
+        if self.tree.next_wakeup().is_some_and(|due| due <= now) {
+            self.tree.expire(now);
             self.serve();
         }
     }
     /// Most packets that one shown qdisc holds.
     pub fn backlog(&self) -> u32 {
-        let dumps = self.tree.dump_qdiscs(Time::from_ns(self.now));
+        let dumps = self.tree.dump_qdiscs(self.kernel_time());
         dumps.iter().map(|d| d.stats.qlen).max().unwrap_or(0)
     }
 }

@@ -21,7 +21,7 @@ use clock::{Machine, probe_frame};
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::Show;
 use penstock_model::rtnetlink::{ClassRequest, Verb};
-use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Time};
+use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options};
 use penstock_sched::Device;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -36,6 +36,8 @@ const PROFILE: Kernel = Kernel::V6_12;
 const EARLY_NS: i64 = 2;
 /// Throws among which the most frequent answer is looked for.
 const THROWS: u64 = 9;
+/// Kinds whose options tc prints as bare text among its JSON.
+const TEXT_KINDS: [&str; 1] = ["cbq"];
 /// How often the probe looks for packets while the queue drains.
 const POLL_NS: i64 = 50_000_000;
 /// The clock when the probe makes the line, in a fresh boot: 4.8 ms after a tick.
@@ -131,6 +133,9 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
         answer.insert("refused".into(), rows.collect());
     }
     show_qdiscs_runs(&mut machine);
+    if !speaks_json(&machine) {
+        show_qdiscs_runs(&mut machine);
+    }
     answer.insert("qdiscs".into(), show_qdiscs(&machine));
     // The probe asks for classes with `-j` first.
     show_classes_runs(&mut machine);
@@ -245,7 +250,7 @@ fn drain(machine: &mut Machine, spec: &Spec, release: Option<i64>) -> usize {
 
 /// `tc -s qdisc show` runs, and with it the clock. tc prints pfifo_fast without looking for its kind.
 fn show_qdiscs_runs(machine: &mut Machine) {
-    let dumps = machine.tree.dump_qdiscs(Time::from_ns(machine.now()));
+    let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
     let kinds: BTreeSet<&str> = dumps.iter().map(|d| d.kind).filter(|&k| k != "pfifo_fast").collect();
     machine.program_starts(kinds.len() as u32);
     machine.program_ends();
@@ -253,7 +258,7 @@ fn show_qdiscs_runs(machine: &mut Machine) {
 
 /// `tc -s class show` runs.
 fn show_classes_runs(machine: &mut Machine) {
-    let dumps = machine.tree.dump_classes(Time::from_ns(machine.now()));
+    let dumps = machine.tree.dump_classes(machine.kernel_time());
     let kinds: BTreeSet<&str> = dumps.iter().map(|d| d.kind).collect();
     machine.program_starts(kinds.len() as u32);
     machine.program_ends();
@@ -263,17 +268,27 @@ fn form(json: bool) -> Show {
     Show { dev: Some(DEV.to_owned()), form: Form { stats: true, json, ..Form::default() }, ..Show::default() }
 }
 
-/// `tc -s -j qdisc show dev v0`.
+/// Whether `tc -j qdisc show` prints JSON, which it does not where there is one of [`TEXT_KINDS`].
+fn speaks_json(machine: &Machine) -> bool {
+    let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
+    !dumps.iter().any(|d| TEXT_KINDS.contains(&d.kind))
+}
+
+/// `tc -s -j qdisc show dev v0`, and without `-j` where that is no JSON.
 fn show_qdiscs(machine: &Machine) -> Value {
-    let dumps = machine.tree.dump_qdiscs(Time::from_ns(machine.now()));
+    let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
-    let text = show::qdiscs(&dumps, &form(true), PROFILE);
-    serde_json::from_str(&text).unwrap_or_else(|_| lines(&show::qdiscs(&dumps, &form(false), PROFILE)))
+    if speaks_json(machine)
+        && let Ok(json) = serde_json::from_str(&show::qdiscs(&dumps, &form(true), PROFILE))
+    {
+        return json;
+    }
+    lines(&show::qdiscs(&dumps, &form(false), PROFILE))
 }
 
 /// `tc -s class show dev v0`, which has no JSON in iproute2 6.1.
 fn show_classes(machine: &Machine) -> Value {
-    let dumps = machine.tree.dump_classes(Time::from_ns(machine.now()));
+    let dumps = machine.tree.dump_classes(machine.kernel_time());
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
     lines(&show::classes(&dumps, &form(false), PROFILE))
 }

@@ -321,10 +321,17 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
             Metric::Bytes => rates(times, &series.values, 8, |t, v| put("throughput_bit_s", t, v)),
             Metric::Goodput => rates(times, &series.values, 8, |t, v| put("goodput_bit_s", t, v)),
             Metric::Packets => rates(times, &series.values, 1, |t, v| put("rate_packets_s", t, v)),
-            Metric::Drops => {
+            Metric::Drops | Metric::Borrowed | Metric::Overlimits | Metric::Overactions => {
+                let name = match series.metric {
+                    Metric::Drops => "drops_packets",
+                    Metric::Borrowed => "borrowed_packets",
+                    other => other.as_str(),
+                };
                 let pairs = times.iter().skip(1).zip(series.values.windows(2));
-                pairs.for_each(|(t, v)| put("drops_packets", *t, (v[1] - v[0]).max(0) as f64));
+                pairs.for_each(|(t, v)| put(name, *t, (v[1] - v[0]).max(0) as f64));
             }
+            Metric::Avgidle => gauge.for_each(|(t, v)| put("avgidle_ticks", *t, *v as f64)),
+            Metric::Undertime => gauge.for_each(|(t, v)| put("undertime_ticks", *t, *v as f64)),
             Metric::Backlog => gauge.for_each(|(t, v)| put("backlog_bytes", *t, *v as f64)),
             Metric::Qlen => gauge.for_each(|(t, v)| put("qlen_packets", *t, *v as f64)),
             Metric::Cwnd => gauge.for_each(|(t, v)| put("cwnd_packets", *t, *v as f64)),

@@ -60,6 +60,13 @@ impl Fifo {
         }
         Some(packet)
     }
+    /// `qdisc_queue_drop`: the last packet.
+    pub fn drop_tail(&mut self, cx: &mut Cx<'_>) -> bool {
+        let Some(packet) = self.queue.pop_tail() else { return false };
+        self.stats.drops = self.stats.drops.wrapping_add(1);
+        cx.drops.drop(packet, DropReason::Overlimit);
+        true
+    }
     pub fn stats(&self) -> Stats {
         Stats { qlen: self.queue.len(), backlog: self.queue.backlog(), ..self.stats }
     }

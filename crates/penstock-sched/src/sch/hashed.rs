@@ -1,4 +1,5 @@
-//! What kinds share whose classes stand in the kernel's hash and that carry no packets yet: drr, qfq, hfsc, cbq.
+//! What kinds share whose classes stand in the kernel's hash: the table, which cbq has too, and all of those that
+//! carry no packets yet: drr, qfq, hfsc.
 //!
 //! Follows: linux v6.12 `net/sched/sch_api.c` `qdisc_class_hash_insert`, `qdisc_class_hash_grow`,
 //! `include/net/sch_generic.h` `qdisc_class_hash`; `tc class show` prints in the order of that hash.
@@ -22,8 +23,16 @@ pub struct Class<C> {
     /// The kind's own.
     pub own: C,
     /// Filters that point at it.
-    bound: u32,
-    estimator: Option<Box<Estimator>>,
+    pub(super) bound: u32,
+    /// Watches its rate.
+    pub(super) estimator: Option<Box<Estimator>>,
+}
+
+impl<C> Class<C> {
+    /// With this qdisc in it, bound by no filter.
+    pub fn new(classid: Handle, leaf: Node, block: Option<BlockId>, own: C) -> Class<C> {
+        Class { classid, leaf, block, own, bound: 0, estimator: None }
+    }
 }
 
 /// Classes by number (which stays) and in the order of the kernel's hash.
@@ -52,7 +61,7 @@ impl<C> ClassTable<C> {
         bucket.iter().rev().copied().find(|&class| self[class].classid == classid)
     }
     /// Enters a class; answers its number.
-    fn insert(&mut self, class: Class<C>) -> u32 {
+    pub(super) fn insert(&mut self, class: Class<C>) -> u32 {
         let bucket = self.bucket(class.classid);
         let number = self.free.pop().unwrap_or(self.slab.len() as u32);
         if number as usize == self.slab.len() {
@@ -77,7 +86,8 @@ impl<C> ClassTable<C> {
             }
         }
     }
-    fn remove(&mut self, number: u32) -> Class<C> {
+    /// Takes a class out.
+    pub(super) fn remove(&mut self, number: u32) -> Class<C> {
         let bucket = self.bucket(self[number].classid);
         self.buckets[bucket].retain(|&n| n != number);
         self.free.push(number);
@@ -87,6 +97,18 @@ impl<C> ClassTable<C> {
     /// All of them in the kernel's order.
     pub fn walk(&self) -> impl Iterator<Item = u32> {
         self.buckets.iter().flat_map(|bucket| bucket.iter().rev().copied())
+    }
+    /// How many numbers are or were in use: all are below.
+    pub fn slots(&self) -> u32 {
+        self.slab.len() as u32
+    }
+    /// The class with this number.
+    pub fn get(&self, number: u32) -> Option<&Class<C>> {
+        self.slab[number as usize].as_ref()
+    }
+    /// All of them without order, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Class<C>> {
+        self.slab.iter_mut().filter_map(Option::as_mut)
     }
     /// Ids and numbers without order, to look for something.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Class<C>)> {
@@ -199,7 +221,7 @@ impl<K: HashedKind> Hashed<K> {
     pub fn add_class(&mut self, classid: Handle, own: K::Class, filtered: bool) -> u32 {
         let leaf = Node::default_pfifo(&self.device, classid);
         let block = filtered.then(|| self.filters.add_block());
-        self.classes.insert(Class { classid, leaf, block, own, bound: 0, estimator: None })
+        self.classes.insert(Class::new(classid, leaf, block, own))
     }
     /// A refusal in this kernel's words.
     pub fn refuse(&self, errno: i32, sentence: &str) -> KernelError {

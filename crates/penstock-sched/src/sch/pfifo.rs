@@ -59,6 +59,9 @@ impl Qdisc for Pfifo {
     fn dequeue(&mut self, _: &mut Cx<'_>) -> Option<Packet> {
         self.0.dequeue_head()
     }
+    fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
+        self.0.drop_tail(cx)
+    }
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
         self.0.queue.head()
     }

@@ -78,6 +78,10 @@ impl Action {
             self.asked.set(true);
         }
     }
+    /// `tcf_exts_hw_stats_update`: what hardware once said is replaced by what the filter's own hardware says, and it has none.
+    fn forget_hardware(&self) {
+        self.asked.set(false);
+    }
     /// `tcf_action_dump_1`.
     fn dump(&self, order: u32, now: Time) -> Options {
         let mut o = Options::new()
@@ -254,6 +258,10 @@ impl Actions {
     /// `tcf_action_dump` of a filter's actions, numbered from 1.
     pub(crate) fn dump_held<'r>(&self, held: impl Iterator<Item = &'r ActRef>, now: Time) -> Vec<Options> {
         (1..).zip(held).map(|(order, r)| self.action(r).dump(order, now)).collect()
+    }
+    /// A filter that is itself left to hardware asks that for its counters before it is dumped.
+    pub(crate) fn forget_hardware<'r>(&self, held: impl Iterator<Item = &'r ActRef>) {
+        held.for_each(|r| self.action(r).forget_hardware());
     }
     /// `tcf_action_dump_old`: the kind's options alone.
     pub(crate) fn dump_old(&self, held: &ActRef, now: Time) -> Options {

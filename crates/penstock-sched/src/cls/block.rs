@@ -229,13 +229,8 @@ impl Filters {
     ) -> Option<FilterDump> {
         let chain = self.blocks[block.0 as usize].chain(chain)?;
         let proto = chain.protos.iter().find(|p| p.prio == prio)?;
-        let mut found = None;
-        proto.classifier.walk(&self.shared, look, &mut |h, options| {
-            if h == handle && found.is_none() {
-                found = Some(one(proto, chain.index, self.place(parent), h, options));
-            }
-        });
-        found
+        let (handle, options) = proto.classifier.one(&self.shared, handle, look)?;
+        Some(one(proto, chain.index, self.place(parent), handle, options))
     }
     /// The chains of a block as RTM_GETCHAIN gives them.
     pub fn dump_chains(&self, block: BlockId, index: Option<u32>) -> Vec<ChainDump> {

@@ -46,6 +46,13 @@ impl Exts {
         let actions = change.acts.init(options.list("action"), &ask)?.held;
         Ok(Exts { actions, old_police: false })
     }
+    /// The same as [`Exts::dump`] for a kind that asks hardware for its counters first, unless `flags` have `skip_hw`.
+    pub fn dump_counted(&self, flags: u32, options: &mut Options, look: Look<'_>) {
+        if flags & super::SKIP_HW == 0 {
+            look.acts.forget_hardware(self.actions.iter());
+        }
+        self.dump(options, look);
+    }
     /// Adds to a filter's dump its actions: `action` as a list, or the old `police`.
     pub fn dump(&self, options: &mut Options, look: Look<'_>) {
         match self.actions.first() {

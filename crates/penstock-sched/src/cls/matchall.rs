@@ -81,7 +81,7 @@ impl Classifier for Matchall {
         head.target.dump(&mut o);
         o.set("flags", head.flags.into());
         o.set("rhit", head.hits.get().into());
-        head.exts.dump(&mut o, look);
+        head.exts.dump_counted(head.flags, &mut o, look);
         visit(head.handle, Some(o));
     }
     fn exts(&self, _: &Shared, visit: &mut dyn FnMut(&Exts)) {

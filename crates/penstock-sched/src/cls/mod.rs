@@ -102,6 +102,16 @@ pub trait Classifier: Send {
     fn destroy(&mut self, shared: &mut Shared, classes: &mut dyn Classful);
     /// All filters in the order the kernel walks them: handle, and options where it sends any.
     fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>));
+    /// The filter that answers to a handle: its own handle and its options.
+    fn one(&self, shared: &Shared, handle: u32, look: Look<'_>) -> Option<(u32, Option<Options>)> {
+        let mut found = None;
+        self.walk(shared, look, &mut |h, options| {
+            if h == handle && found.is_none() {
+                found = Some((h, options));
+            }
+        });
+        found
+    }
     /// Handle and options of the priority's header, where the kind fills it (some did in 2.6.35).
     fn header(&self, look: Look<'_>) -> Option<(u32, Options)> {
         let _ = look;

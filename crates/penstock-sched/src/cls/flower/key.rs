@@ -265,6 +265,24 @@ impl Setter<'_> {
         }
         self.all(&["ct_zone", "ct_mark", "ct_label"])
     }
+    /// The ends of a tunnel. Both families have one place: of IPv4's two addresses IPv6's first begins with what it does not
+    /// write over.
+    fn tunnel_ends(&mut self) -> Result<(), KernelError> {
+        const FOUR: [&str; 2] = ["enc_ipv4_src", "enc_ipv4_dst"];
+        const SIX: [&str; 2] = ["enc_ipv6_src", "enc_ipv6_dst"];
+        if FOUR.iter().any(|name| self.o.has(name)) {
+            self.all(&FOUR)?;
+            self.put("enc_addr_type", 4, 0xffff);
+        }
+        if !SIX.iter().any(|name| self.o.has(name)) {
+            return Ok(());
+        }
+        let four = FOUR.map(|name| self.key.fields.remove(name).unwrap_or(Field { value: 0, mask: 0 }));
+        let both = |part: fn(&Field) -> u128| part(&four[0]) << 96 | part(&four[1]) << 64;
+        self.put(SIX[0], both(|f| f.value), both(|f| f.mask));
+        self.put("enc_addr_type", 6, 0xffff);
+        self.all(&SIX)
+    }
     /// What the network and transport layers add.
     fn upper(&mut self) -> Result<(), KernelError> {
         let n_proto = self.value("n_proto");
@@ -274,8 +292,10 @@ impl Setter<'_> {
         }
         if self.o.has("ipv4_src") || self.o.has("ipv4_dst") {
             self.all(&["ipv4_src", "ipv4_dst"])?;
-        } else {
+            self.put("addr_type", 4, 0xffff);
+        } else if self.o.has("ipv6_src") || self.o.has("ipv6_dst") {
             self.all(&["ipv6_src", "ipv6_dst"])?;
+            self.put("addr_type", 6, 0xffff);
         }
         let proto = self.value("ip_proto");
         match proto {
@@ -345,8 +365,7 @@ impl Key {
             s.pppoe()?;
         }
         s.upper()?;
-        s.all(&["enc_ipv4_src", "enc_ipv4_dst"])?;
-        s.all(&["enc_ipv6_src", "enc_ipv6_dst"])?;
+        s.tunnel_ends()?;
         s.all(&["enc_key_id", "enc_dst_port", "enc_tos", "enc_ttl"])?;
         s.key.tunnel = Tunnel::new(o, device)?;
         s.connection()?;

@@ -137,7 +137,7 @@ impl Classifier for Flower {
             f.key.dump(&mut o);
             o.set("flags", f.flags.into());
             o.set("in_hw_count", 0u32.into());
-            f.exts.dump(&mut o, look);
+            f.exts.dump_counted(f.flags, &mut o, look);
             visit(handle, Some(o));
         }
     }

@@ -22,6 +22,9 @@ struct Opt {
 /// Most bytes of options (`FLOW_DIS_TUN_OPTS_MAX`), of which each option of geneve has 4 for its head.
 const MAX: usize = 255;
 
+/// The bits of vxlan's group policy that are kept (`VXLAN_GBP_MASK`).
+const VXLAN_GBP_MASK: u64 = 0x0048_ffff;
+
 fn refuse<T>(device: &Device, errno: i32, why: &str) -> Result<T, KernelError> {
     Err(device.refusal(errno, why))
 }
@@ -30,7 +33,7 @@ fn refuse<T>(device: &Device, errno: i32, why: &str) -> Result<T, KernelError> {
 fn fields(of: &str, erspan: u64) -> &'static [(&'static str, u64)] {
     match (of, erspan) {
         ("geneve", _) => &[("class", 0xffff), ("kind", 0xff)],
-        ("vxlan", _) => &[("gbp", 0x09ff_ffff)],
+        ("vxlan", _) => &[("gbp", 0xffff_ffff)],
         ("erspan", 1) => &[("ver", 1), ("index", 0xffff_ffff)],
         ("erspan", _) => &[("ver", 2), ("dir", 1), ("hwid", 0xff)],
         ("gtp", _) => &[("pdu_type", 0xff), ("qfi", 0xff)],
@@ -76,7 +79,7 @@ fn read(of: &str, o: &Options, key: bool, device: &Device) -> Result<Opt, Kernel
     let numbers = fields(of, ver)
         .iter()
         .map(|&(name, ones)| {
-            let given = o.u64(name).map(|n| if of == "vxlan" { n & 0x09ff_ffff } else { n });
+            let given = o.u64(name).map(|n| if of == "vxlan" { n & VXLAN_GBP_MASK } else { n });
             (name, given.unwrap_or(if name == "ver" { ver } else { ones }))
         })
         .collect();

@@ -164,11 +164,20 @@ impl Classifier for U32 {
     fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         let tables = &shared.u32;
         for table in tables.order.iter().map(|&t| &tables.slots[t]).filter(|t| t.prio == self.prio) {
-            visit(table.handle, Some(Options::new().with("divisor", table.divisor + 1)));
+            visit(table.handle, Some(table.dump()));
             for n in table.buckets.iter().flatten() {
                 visit(n.handle, Some(n.dump(tables, self.kernel, look)));
             }
         }
+    }
+    /// Tables and filters of all priorities answer to their handles here.
+    fn one(&self, shared: &Shared, handle: u32, look: Look<'_>) -> Option<(u32, Option<Options>)> {
+        let tables = &shared.u32;
+        let table = &tables.slots[self.table(tables, handle)?];
+        if key(handle) == 0 {
+            return Some((table.handle, Some(table.dump())));
+        }
+        table.find(handle).map(|n| (n.handle, Some(n.dump(tables, self.kernel, look))))
     }
     fn exts(&self, shared: &Shared, visit: &mut dyn FnMut(&Exts)) {
         let tables = &shared.u32;
@@ -339,10 +348,8 @@ impl U32 {
         let exts = Exts::validate(options, flags, change)?;
         let device = change.device;
         let down = self.link(tables, options, device)?.flatten();
-        // There is no hardware to take it.
-        if flags & SKIP_SW != 0 {
-            return Err(KernelError::errno(KernelError::EINVAL));
-        }
+        // A filter that is to be in hardware alone is taken without any: u32_replace_hw_knode is handed the request's flags in
+        // place of the filter's.
         let mark = options.nested("mark").map(|m| (m.u32("val").unwrap_or(0), m.u32("mask").unwrap_or(0)));
         let mut target = Target::default();
         if let Some(classid) = options.u32("classid") {

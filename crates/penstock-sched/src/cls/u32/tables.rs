@@ -196,6 +196,10 @@ impl Table {
         let buckets = (0..=divisor).map(|_| Vec::new()).collect();
         Table { handle, prio, root, refs: 1, divisor, buckets, ids: BTreeSet::new(), lowest: BTreeMap::new() }
     }
+    /// The table as it is shown: `u32_dump`.
+    pub fn dump(&self) -> Options {
+        Options::new().with("divisor", self.divisor + 1)
+    }
     /// The place of the first filter with this number or a later one; buckets are in the order of numbers.
     fn place(bucket: &[Knode], handle: u32) -> usize {
         bucket.partition_point(|n| node(n.handle) < node(handle))

@@ -33,7 +33,7 @@ fn place(dev: &str, parent: Handle, block: u32, show: &Show, out: &mut Out) {
         return;
     }
     if show.dev.is_none() {
-        out.string("dev", dev, format_args!("dev {dev} "));
+        out.device(dev);
     }
     if show.parent == Handle::UNSPEC || show.parent != parent {
         if parent == Handle::ROOT {

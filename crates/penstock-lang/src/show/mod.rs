@@ -42,6 +42,8 @@ pub struct Form {
     pub names: bool,
     /// `-br`.
     pub brief: bool,
+    /// `-c`: names of devices in colour, except in JSON.
+    pub colour: bool,
 }
 
 /// `tc qdisc show`: the dumps in the kernel's order, each with its device's name. Those that `show` does not ask for are left out,

@@ -14,6 +14,8 @@ pub struct Out {
     kernel: Kernel,
     text: String,
     json: Option<Json>,
+    /// The names of realms have been read (`/etc/iproute2/rt_realms`), which tc does at the first number it has none for.
+    pub realms_read: bool,
     /// What 2.6.35 adds to the next list's numbers of actions.
     orders: u32,
 }
@@ -30,7 +32,7 @@ impl Out {
     /// Text, or JSON with `-j` where `may_be_json` and the profile has it; an array then stands around all.
     pub fn new(form: &Form, kernel: Kernel, may_be_json: bool) -> Out {
         let json = (form.json && may_be_json && kernel != Kernel::V2_6_35).then(Json::default);
-        let mut out = Out { form: form.clone(), kernel, text: String::new(), json, orders: 0 };
+        let mut out = Out { form: form.clone(), kernel, text: String::new(), json, realms_read: false, orders: 0 };
         if out.json.is_some() {
             out.open('[');
             if out.form.pretty {
@@ -46,6 +48,14 @@ impl Out {
             self.text.push('\n');
         }
         self.text
+    }
+    /// `print_devname`: the device, cyan where colours are asked for.
+    pub fn device(&mut self, dev: &str) {
+        if self.form.colour {
+            self.string("dev", dev, format_args!("dev \x1b[36m{dev} \x1b[0m"));
+        } else {
+            self.string("dev", dev, format_args!("dev {dev} "));
+        }
     }
     /// Whether the forms are those of 2010.
     pub fn old(&self) -> bool {

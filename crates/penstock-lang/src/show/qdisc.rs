@@ -28,7 +28,7 @@ fn one(dev: &str, dump: &QdiscDump, show: &Show, out: &mut Out) {
     }
     out.text_only(format_args!(" "));
     if show.dev.is_none() {
-        out.string("dev", dev, format_args!("dev {dev} "));
+        out.device(dev);
     }
     if dump.parent == Handle::ROOT {
         out.flag("root", format_args!("root "));

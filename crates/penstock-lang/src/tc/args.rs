@@ -17,6 +17,8 @@ pub struct Args<'a> {
     pub raw: bool,
     /// The request is to make something new (NLM_F_EXCL), which changes what some classes need.
     pub exclusive: bool,
+    /// The actions that are read are a filter's, which may also name one that is there.
+    pub of_filter: bool,
     /// What goes to stderr before the command itself: usage texts, warnings.
     pub said: Vec<Command>,
 }
@@ -29,7 +31,7 @@ pub fn matches(word: &str, full: &str) -> bool {
 impl<'a> Args<'a> {
     /// All of `words`.
     pub fn new(words: &'a [Word], env: &'a Env<'a>) -> Args<'a> {
-        Args { words, at: 0, env, raw: false, exclusive: false, said: Vec::new() }
+        Args { words, at: 0, env, raw: false, exclusive: false, of_filter: false, said: Vec::new() }
     }
     /// The profile.
     pub fn kernel(&self) -> Kernel {

@@ -4,7 +4,7 @@
 //! sizes, u32 keys), and its messages. The kernel's half (what is legal in the tree as it stands) is `sched`'s.
 //!
 //! Follows: iproute2 6.1.0 `tc/tc.c`, `tc_qdisc.c`, `tc_class.c`, `tc_filter.c`; iproute2 2.6.35 for [`Kernel::V2_6_35`].
-//! Differs: usage texts are our own; `monitor`, `exec`, `-netns` are refused with a sentence.
+//! Differs: usage texts are our own but for their first lines; `monitor`, `exec bpf` and `-netns` are refused with a sentence.
 
 pub mod actions;
 pub mod args;
@@ -296,9 +296,13 @@ fn flags(args: &mut Args) -> Result<Option<Command>, Failure> {
         } else if is("-names") || is("-nm") {
             form.names = true;
         } else if is("-cf") || is("-conf") {
-            args.value()?;
-        } else if colour(&word.text) || ["-timestamp", "-tshort"].into_iter().any(is) {
-            // Colours and time stamps change nothing that is printed here.
+            // tc counts its own name as the value that must follow.
+            args.next_word();
+        } else if let Some(when) = colour(&word.text) {
+            // No terminal is looked at: `auto` is never.
+            form.colour = when;
+        } else if ["-timestamp", "-tshort"].into_iter().any(is) {
+            // Only `monitor` has times.
         } else if is("-json") {
             form.json = true;
         } else if is("-oneline") {
@@ -318,10 +322,11 @@ fn flags(args: &mut Args) -> Result<Option<Command>, Failure> {
     object(args, form)
 }
 
-/// `matches_color`: `-color` or a beginning of it, perhaps with `=always`, `=auto`, `=never`.
-fn colour(word: &str) -> bool {
+/// `matches_color`: `-color` or a beginning of it, perhaps with `=always`, `=auto`, `=never`. Whether it asks for colours.
+fn colour(word: &str) -> Option<bool> {
     let (name, when) = word.split_once('=').unwrap_or((word, ""));
-    matches(name, "-color") && ["", "always", "auto", "never"].contains(&when)
+    let known = matches(name, "-color") && ["", "always", "auto", "never"].contains(&when);
+    known.then_some(matches!(when, "" | "always"))
 }
 
 fn unknown_option(args: &Args, word: &str) -> Failure {
@@ -332,12 +337,49 @@ fn unknown_option(args: &Args, word: &str) -> Failure {
     )
 }
 
+/// `do_tcmonitor`: its words are checked.
+fn monitor(args: &mut Args) -> Result<Option<Command>, Failure> {
+    let help = "tc qdisc show, tc class show and tc filter show say how it is now";
+    while let Some(word) = args.next_word() {
+        if matches(&word.text, "file") {
+            args.value()?;
+        } else if matches(&word.text, "help") {
+            let text = usage::MONITOR.trim_end();
+            return Err(args.fail(text, 255, help).aborting());
+        } else {
+            let line = format!("Argument \"{}\" is unknown, try \"tc monitor help\".", word.text);
+            return Err(args.fail(line, 255, help).aborting());
+        }
+    }
+    let line = "tc monitor: this machine reports no events; what was done to it stands in the journal of its state";
+    Err(args.fail(line, 1, help))
+}
+
+/// `do_exec`: of its kinds only bpf does anything, and there are no programs of that sort here.
+fn exec(args: &mut Args) -> Result<Option<Command>, Failure> {
+    let help = "tc exec bpf works on compiled programs, which are not run here";
+    let Some(kind) = args.next_word() else {
+        return Err(args.fail("No command given, try \"tc exec help\".", 255, help));
+    };
+    if matches(&kind.text, "help") {
+        return Ok(Some(Command::Help(usage::EXEC.to_owned())));
+    }
+    if kind.text == "bpf" {
+        return Err(args.fail("tc exec: programs of bpf are not run here", 255, help));
+    }
+    match args.next_word() {
+        None => Ok(None),
+        Some(word) => {
+            let line =
+                format!("Unknown exec \"{}\", hence option \"{}\" is unparsable", kind.text, word.text);
+            Err(args.fail(line, 255, help))
+        }
+    }
+}
+
 fn object(args: &mut Args, form: Form) -> Result<Option<Command>, Failure> {
     let Some(word) = args.next_word() else { return Ok(None) };
     let is = |full: &str| matches(&word.text, full);
-    let not_here = |args: &Args, what: &str| {
-        Err(args.fail(format!("tc: \"{what}\" is not understood here"), 255, "qdisc, class and filter are"))
-    };
     if is("qdisc") {
         qdisc::command(args, form).map(Some)
     } else if is("class") {
@@ -349,10 +391,9 @@ fn object(args: &mut Args, form: Form) -> Result<Option<Command>, Failure> {
     } else if is("actions") {
         actions::command(args, &form)
     } else if is("monitor") {
-        let line = "tc monitor: this machine reports no events; what was done to it stands in the journal of its state";
-        Err(args.fail(line, 1, "tc qdisc show, tc class show and tc filter show say how it is now"))
+        monitor(args)
     } else if !args.old() && is("exec") {
-        not_here(args, "exec")
+        exec(args)
     } else if is("help") {
         Ok(Some(Command::Help(usage::TC.to_owned())))
     } else {

@@ -8,8 +8,18 @@ where  OBJECT := { qdisc | class | filter | chain | action | monitor }
                     -g[raph] | -o[neline] | -N[umeric] | -br[ief] | -b[atch] FILE | -V[ersion] }
 ";
 
+pub const MONITOR: &str = "\
+Usage: tc [-timestamp [-tshort] monitor
+";
+
+pub const EXEC: &str = "\
+Usage: tc exec [ EXEC_TYPE ] [ help | OPTIONS ]
+where  EXEC_TYPE := { bpf }
+";
+
 pub const QDISC: &str = "\
-Usage: tc qdisc { add | change | replace | link | del } dev DEV
+Usage: tc qdisc [ add | del | replace | change | show ] dev STRING
+       tc qdisc { add | change | replace | link | del } dev DEV
           { root | ingress | clsact | parent CLASSID } [ handle QHANDLE ]
           [ estimator INTERVAL TIME_CONSTANT ] [ stab STAB_OPTIONS ]
           [ KIND [ OPTIONS | help ] ]
@@ -18,14 +28,16 @@ KIND := { pfifo | bfifo | pfifo_fast | prio | tbf | sfq | htb | ... }
 ";
 
 pub const CLASS: &str = "\
-Usage: tc class { add | change | replace | del } dev DEV { root | parent CLASSID } [ classid CLASSID ]
+Usage: tc class [ add | del | change | replace | show ] dev STRING
+       tc class { add | change | replace | del } dev DEV { root | parent CLASSID } [ classid CLASSID ]
           [ estimator INTERVAL TIME_CONSTANT ] [ KIND [ OPTIONS | help ] ]
        tc class show [ dev DEV ] [ root | parent CLASSID ] [ qdisc QHANDLE ] [ classid CLASSID ]
 KIND := { htb | ... }
 ";
 
 pub const FILTER: &str = "\
-Usage: tc filter { add | change | replace | del | get } { dev DEV | block INDEX }
+Usage: tc filter [ add | del | change | replace | show ] [ dev STRING ]
+       tc filter { add | change | replace | del | get } { dev DEV | block INDEX }
           { root | ingress | egress | parent CLASSID } [ protocol PROTO ] [ pref PRIO ]
           [ chain INDEX ] [ handle FILTERID ] [ estimator INTERVAL TIME_CONSTANT ]
           [ KIND [ OPTIONS | help ] ]
@@ -40,8 +52,9 @@ Usage: tc chain [ add | del | get | show ] [ dev STRING ]
        tc chain show { dev DEV [ root | ingress | egress | parent CLASSID ] | block INDEX } [ chain INDEX ]
 ";
 
-pub const ESTIMATOR: &str = "Usage: ... estimator INTERVAL TIME_CONSTANT\n";
+pub const ESTIMATOR: &str = "Usage: ... estimator INTERVAL TIME-CONST\n";
 
 pub const STAB: &str = "\
-Usage: ... stab [ mtu BYTES ] [ tsize SLOTS ] [ mpu BYTES ] [ overhead BYTES ] [ linklayer TYPE ]
+Usage: ... stab [ mtu BYTES ] [ tsize SLOTS ] [ mpu BYTES ]
+                [ overhead BYTES ] [ linklayer TYPE ]
 ";

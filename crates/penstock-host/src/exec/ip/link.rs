@@ -29,6 +29,8 @@ impl Host {
         if r.dev.is_none() {
             return self.group_request(r, now);
         }
+        // ip looks for the master while it reads the words.
+        self.master_of(r)?;
         let exists = |host: &Host| {
             r.dev
                 .as_deref()

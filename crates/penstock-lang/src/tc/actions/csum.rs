@@ -1,7 +1,7 @@
 //! `csum`: compute checksums anew.
 //!
 //! Follows: iproute2 6.1.0 `tc/m_csum.c`, 6.12.0 for `csum index N`.
-//! Differs: `csum index N`, which 6.1 refuses, is read as 6.12 does.
+//! Differs: `csum index N` of a filter, which 6.1 refuses, is read as 6.12 does.
 
 use super::{Action, advance, bad, control, explained, index_here, next_is, print_times, tail, usage};
 use crate::show::Out;
@@ -34,7 +34,7 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
     loop {
         if next_is(args, "csum") {
             advance(args)?;
-            if args.peek_text() == Some("index") {
+            if args.of_filter && args.peek_text() == Some("index") {
                 let mut o = Options::new().with("update_flags", flags).with("action", 0i64);
                 index_here(args, &mut o, ILLEGAL)?;
                 return Ok(o);

@@ -77,7 +77,9 @@ pub fn action_of_filter(args: &mut Args, o: &mut Options, illegal: &str) -> Resu
     if args.left() == 0 {
         args.value()?;
     }
+    args.of_filter = true;
     let list = parse_action(args).map_err(|f| f.then(illegal))?;
+    args.of_filter = false;
     o.set("action", Value::List(list));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `mpls`: push, pop or modify an MPLS label.
 //!
 //! Follows: iproute2 6.1.0 `tc/m_mpls.c`, 6.12.0 for `mpls index N`.
-//! Differs: `mpls index N`, which 6.1 refuses, is read as 6.12 does.
+//! Differs: `mpls index N` of a filter, which 6.1 refuses, is read as 6.12 does.
 
 use super::{Action, PIPE, advance, bad, control, explained, next_is, option_value, print_end, usage};
 use crate::show::Out;
@@ -32,7 +32,7 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
     advance(args)?;
     let mut action = 0;
     let mut o = Options::new();
-    if args.peek_text() == Some("index") {
+    if args.of_filter && args.peek_text() == Some("index") {
         let v = option_value(args)?;
         let index = num::u32(v, 10).ok_or_else(|| args.invarg("illegal index", v, "a number"))?;
         return Ok(o.with("index", index).with("action", 0i64).with("m_action", 0u32));

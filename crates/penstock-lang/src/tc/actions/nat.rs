@@ -1,6 +1,7 @@
 //! `nat`: rewrite addresses without state.
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/m_nat.c`.
+//! Differs: `nat index N` of a filter, which 6.1 refuses, is read as 6.12 does.
 
 use super::{Action, advance, control, explained, next_is, print_end, print_times, tail, usage};
 use crate::show::Out;
@@ -47,7 +48,7 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
     loop {
         if next_is(args, "nat") {
             advance(args)?;
-            if !args.old() && args.peek_text() == Some("index") {
+            if args.of_filter && !args.old() && args.peek_text() == Some("index") {
                 super::index_here(args, &mut o, "Nat: Illegal \"index\"")?;
                 return Ok(o.with("action", 0i64));
             }

@@ -11,7 +11,8 @@ use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Options, Value};
 
 const USAGE: &str = "\
-Usage: ... basic [ match EMATCH_TREE ] [ action ACTION_SPEC ] [ classid CLASSID ]
+Usage: ... basic [ match EMATCH_TREE ]
+               [ action ACTION_SPEC ] [ classid CLASSID ]
 ";
 
 pub static KIND: FilterKind = FilterKind {

@@ -13,7 +13,8 @@ use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Options, Value};
 
 const USAGE: &str = "\
-Usage: ... bpf { bytecode 'N,c t f k,c t f k,...' | bytecode-file FILE |
+Usage: ... bpf ...
+       ... bpf { bytecode 'N,c t f k,c t f k,...' | bytecode-file FILE |
           object-file FILE [ section NAME ] [ export FILE ] [ verbose ] | object-pinned FILE }
           [ direct-action ] [ skip_hw | skip_sw ] [ action ACTION_SPEC ] [ classid CLASSID ]
 ";

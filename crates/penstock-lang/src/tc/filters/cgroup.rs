@@ -12,7 +12,8 @@ use penstock_model::Options;
 use penstock_model::rtnetlink::FilterDump;
 
 const USAGE: &str = "\
-Usage: ... cgroup [ match EMATCH_TREE ] [ action ACTION_SPEC ]
+Usage: ... cgroup [ match EMATCH_TREE ]
+               [ action ACTION_SPEC ]
 ";
 
 pub static KIND: FilterKind = FilterKind {

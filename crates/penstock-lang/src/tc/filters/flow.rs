@@ -13,7 +13,8 @@ use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Handle, Options};
 
 const USAGE: &str = "\
-Usage: ... flow map key KEY [ OPS ] | hash keys KEY[,KEY ...] [ perturb SECS ]
+Usage: ... flow ...
+       ... flow map key KEY [ OPS ] | hash keys KEY[,KEY ...] [ perturb SECS ]
           [ divisor NUM ] [ baseclass ID ] [ match EMATCH_TREE ] [ action ACTION_SPEC ]
 KEY := { src | dst | proto | proto-src | proto-dst | iif | priority | mark | nfct | nfct-src | nfct-dst |
          nfct-proto-src | nfct-proto-dst | rt-classid | sk-uid | sk-gid | vlan-tag | rxhash }

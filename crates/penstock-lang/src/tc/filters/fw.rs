@@ -12,7 +12,8 @@ use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Handle, Options};
 
 const USAGE: &str = "\
-Usage: ... [ handle MARK[/MASK] ] fw [ classid CLASSID ] [ indev DEV ] [ action ACTION_SPEC ]
+Usage: ... fw [ classid CLASSID ] [ indev DEV ] [ action ACTION_SPEC ]
+       ... [ handle MARK[/MASK] ] fw [ classid CLASSID ] [ indev DEV ] [ action ACTION_SPEC ]
 ";
 
 pub static KIND: FilterKind = FilterKind {

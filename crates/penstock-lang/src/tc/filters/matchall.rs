@@ -11,7 +11,8 @@ use penstock_model::Options;
 use penstock_model::rtnetlink::FilterDump;
 
 const USAGE: &str = "\
-Usage: ... matchall [ skip_sw | skip_hw ] [ action ACTION_SPEC ] [ classid CLASSID ]
+Usage: ... matchall [skip_sw | skip_hw]
+       ... matchall [ skip_sw | skip_hw ] [ action ACTION_SPEC ] [ classid CLASSID ]
 ";
 
 pub static KIND: FilterKind = FilterKind {

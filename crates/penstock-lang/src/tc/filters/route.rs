@@ -12,7 +12,8 @@ use penstock_model::Options;
 use penstock_model::rtnetlink::FilterDump;
 
 const USAGE: &str = "\
-Usage: ... route [ from REALM | fromif DEV ] [ to REALM ] [ order N ] [ classid CLASSID ]
+Usage: ... route [ from REALM | fromif TAG ] [ to REALM ]
+       ... route [ from REALM | fromif DEV ] [ to REALM ] [ order N ] [ classid CLASSID ]
           [ action ACTION_SPEC ]
 ";
 
@@ -40,8 +41,13 @@ fn realm(text: &str) -> Option<u32> {
     num::strtoul(text, 0).filter(|(n, rest)| rest.is_empty() && *n <= 255).map(|(n, _)| n as u32)
 }
 
-fn realm_name(realm: u32) -> String {
-    if realm == 0 { "cosmos".to_owned() } else { realm.to_string() }
+/// `rtnl_rtrealm_n2a`: 0 has a name before the file of names is read, and another in it.
+fn realm_name(realm: u32, out: &mut Out) -> String {
+    if realm == 0 && !out.form.numeric {
+        return if out.realms_read { "cosmos" } else { "unknown" }.to_owned();
+    }
+    out.realms_read = true;
+    realm.to_string()
 }
 
 fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
@@ -103,7 +109,8 @@ fn print(dump: &FilterDump, o: &Options, out: &mut Out) {
     }
     exts::print_flowid(o, out);
     for name in ["to", "from"] {
-        if let Some(realm) = o.u32(name).map(realm_name) {
+        if let Some(realm) = o.u32(name) {
+            let realm = realm_name(realm, out);
             out.string(name, &realm, format_args!("{name} {realm} "));
         }
     }

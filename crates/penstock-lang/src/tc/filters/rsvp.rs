@@ -15,7 +15,8 @@ use penstock_model::{Handle, Options};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 const USAGE: &str = "\
-Usage: ... rsvp ipproto PROTOCOL session DST[/PORT | GPI ] [ sender SRC[/PORT | GPI ] ]
+Usage:\t... rsvp ipproto PROTOCOL session DST[/PORT | GPI ]
+               [ sender SRC[/PORT | GPI ] ]
           [ classid CLASSID ] [ tunnelid ID ] [ tunnel ID skip NUMBER ] [ action ACTION_SPEC ]
 GPI := { flowlabel NUMBER | spi/ah SPI | spi/esp SPI | u{8|16|32} NUMBER mask MASK at OFFSET }
 ";

@@ -12,7 +12,8 @@ use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Handle, Options};
 
 const USAGE: &str = "\
-Usage: ... tcindex [ hash SIZE ] [ mask MASK ] [ shift SHIFT ] [ pass_on | fall_through ]
+\x20Usage: ... tcindex\t[ hash SIZE ] [ mask MASK ] [ shift SHIFT ]
+               [ pass_on | fall_through ]
           [ classid CLASSID ] [ action ACTION_SPEC ]
 ";
 

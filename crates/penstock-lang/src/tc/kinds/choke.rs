@@ -11,7 +11,8 @@ use crate::tc::args::Args;
 use penstock_model::Options;
 
 const USAGE: &str = "\
-Usage: ... choke limit PACKETS bandwidth RATE [ ecn ] [ min PACKETS ] [ max PACKETS ] [ burst PACKETS ]
+Usage: ... choke limit PACKETS bandwidth KBPS [ecn]
+       ... choke limit PACKETS bandwidth RATE [ ecn ] [ min PACKETS ] [ max PACKETS ] [ burst PACKETS ]
 ";
 const KNOWN: &str = "choke takes limit, bandwidth, ecn, min, max, burst, avpkt, probability";
 

@@ -10,7 +10,8 @@ use crate::tc::args::Args;
 use penstock_model::Options;
 
 const USAGE: &str = "\
-Usage: ... codel [ limit PACKETS ] [ target TIME ] [ interval TIME ] [ ecn | noecn ] [ ce_threshold TIME ]
+Usage: ... codel [ limit PACKETS ] [ target TIME ]
+               [ interval TIME ] [ ecn | noecn ] [ ce_threshold TIME ]
 ";
 
 const WORDS: &[OptionWord] = &[

@@ -8,7 +8,8 @@ use crate::tc::args::Args;
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
-const USAGE: &str = "Usage: ... { pfifo | bfifo | pfifo_head_drop } [ limit NUMBER ]\n";
+const USAGE: &str = "Usage: ... <[p|b]fifo | pfifo_head_drop> [ limit NUMBER ]
+       ... { pfifo | bfifo | pfifo_head_drop } [ limit NUMBER ]\n";
 
 const PACKETS: &[OptionWord] =
     &[word("limit", "PACKETS", "most packets queued; default: txqueuelen, at least 1")];

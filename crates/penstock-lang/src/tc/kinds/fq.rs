@@ -12,7 +12,8 @@ use crate::tc::{Failure, num};
 use penstock_model::{Options, Span, Value};
 
 const USAGE: &str = "\
-Usage: ... fq [ limit PACKETS ] [ flow_limit PACKETS ] [ quantum BYTES ] [ initial_quantum BYTES ] [ maxrate RATE ]
+Usage: ... fq\t[ limit PACKETS ] [ flow_limit PACKETS ]
+               [ quantum BYTES ] [ initial_quantum BYTES ] [ maxrate RATE ]
           [ buckets NUMBER ] [ [no]pacing ] [ refill_delay TIME ] [ bands 3 priomap P0 P1 ... P14 P15 ]
           [ weights W1 W2 W3 ] [ low_rate_threshold RATE ] [ orphan_mask MASK ] [ timer_slack TIME ]
           [ ce_threshold TIME ] [ horizon TIME ] [ horizon_{cap|drop} ]

@@ -10,7 +10,8 @@ use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
 const USAGE: &str = "\
-Usage: ... fq_codel [ limit PACKETS ] [ flows NUMBER ] [ memory_limit BYTES ] [ target TIME ] [ interval TIME ]
+Usage: ... fq_codel\t[ limit PACKETS ] [ flows NUMBER ]
+               [ memory_limit BYTES ] [ target TIME ] [ interval TIME ]
           [ quantum BYTES ] [ [no]ecn ] [ ce_threshold TIME ] [ ce_threshold_selector VALUE/MASK ]
           [ drop_batch SIZE ]
 ";

@@ -10,7 +10,8 @@ use crate::tc::args::Args;
 use penstock_model::Options;
 
 const USAGE: &str = "\
-Usage: ... fq_pie [ limit PACKETS ] [ flows NUMBER ] [ target TIME ] [ tupdate TIME ] [ alpha NUMBER ]
+Usage: ... fq_pie [ limit PACKETS ] [ flows NUMBER ]
+               [ target TIME ] [ tupdate TIME ] [ alpha NUMBER ]
           [ beta NUMBER ] [ quantum BYTES ] [ memory_limit BYTES ] [ ecn_prob PERCENTAGE ] [ [no]ecn ]
           [ [no]bytemode ] [ [no_]dq_rate_estimator ]
 ";

@@ -10,7 +10,8 @@ use crate::tc::args::Args;
 use penstock_model::Options;
 
 const USAGE: &str = "\
-Usage: ... hhf [ limit PACKETS ] [ quantum BYTES ] [ hh_limit NUMBER ] [ reset_timeout TIME ] [ admit_bytes BYTES ]
+Usage: ... hhf\t[ limit PACKETS ] [ quantum BYTES]
+       ... hhf [ limit PACKETS ] [ quantum BYTES ] [ hh_limit NUMBER ] [ reset_timeout TIME ] [ admit_bytes BYTES ]
           [ evict_timeout TIME ] [ non_hh_weight NUMBER ]
 ";
 

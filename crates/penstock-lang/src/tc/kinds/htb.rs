@@ -9,7 +9,8 @@ use crate::tc::{Failure, num};
 use penstock_model::{Options, Value, psched};
 
 const USAGE: &str = "\
-Usage: ... qdisc add ... htb [ default N ] [ r2q N ] [ direct_qlen P ] [ offload ]
+Usage: ... qdisc add ... htb [default N] [r2q N]
+       ... qdisc add ... htb [ default N ] [ r2q N ] [ direct_qlen P ] [ offload ]
           default      minor of the class that takes what no filter classifies (hexadecimal) {0: direct}
           r2q          a class's quantum is its rate in bytes/s divided by this {10}
           direct_qlen  packets the direct queue holds

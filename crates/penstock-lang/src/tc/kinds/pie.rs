@@ -10,7 +10,8 @@ use crate::tc::args::Args;
 use penstock_model::{Options, time::general};
 
 const USAGE: &str = "\
-Usage: ... pie [ limit PACKETS ] [ target TIME ] [ tupdate TIME ] [ alpha ALPHA ] [ beta BETA ]
+Usage: ... pie [ limit PACKETS ] [ target TIME ]
+               [ tupdate TIME ] [ alpha ALPHA ] [ beta BETA ]
           [ bytemode | nobytemode ] [ ecn | noecn ] [ dq_rate_estimator | no_dq_rate_estimator ]
 ";
 

@@ -7,7 +7,8 @@ use crate::tc::args::Args;
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
-const USAGE: &str = "Usage: ... plug [ block | release | release_indefinite | limit NUMBER ]\n";
+const USAGE: &str = "Usage: ... plug [block | release | release_indefinite | limit NUMBER]
+       ... plug [ block | release | release_indefinite | limit NUMBER ]\n";
 
 const WORDS: &[OptionWord] = &[
     word("block", "", "hold what comes from now on"),

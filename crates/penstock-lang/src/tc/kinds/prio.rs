@@ -8,7 +8,8 @@ use crate::tc::args::Args;
 use crate::tc::{Command, Failure, num};
 use penstock_model::Options;
 
-const USAGE: &str = "Usage: ... prio [ bands NUMBER ] [ priomap BAND BAND ... ]\n";
+const USAGE: &str = "Usage: ... prio bands NUMBER priomap P1 P2...[multiqueue]
+       ... prio [ bands NUMBER ] [ priomap BAND BAND ... ]\n";
 
 /// Band by priority where no priomap is given: the kernel's `prio2band`.
 const PRIOMAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];

@@ -11,7 +11,8 @@ use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
 const USAGE: &str = "\
-Usage: ... red limit BYTES [ min BYTES ] [ max BYTES ] avpkt BYTES [ burst PACKETS ] [ adaptive ]
+Usage: ... red\tlimit BYTES [min BYTES] [max BYTES] avpkt BYTES [burst PACKETS]
+       ... red limit BYTES [ min BYTES ] [ max BYTES ] avpkt BYTES [ burst PACKETS ] [ adaptive ]
           [ probability PROBABILITY ] [ bandwidth RATE ] [ ecn ] [ harddrop ] [ nodrop ]
           [ qevent early_drop block IDX ] [ qevent mark block IDX ]
 ";

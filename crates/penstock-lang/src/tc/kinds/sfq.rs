@@ -10,7 +10,8 @@ use crate::tc::{Command, Failure, num};
 use penstock_model::{Options, Value, time::general};
 
 const USAGE: &str = "\
-Usage: ... sfq [ limit PACKETS ] [ perturb SECS ] [ quantum BYTES ] [ divisor NUMBER ] [ flows NUMBER ]
+Usage: ... sfq\t[ limit NUMBER ] [ perturb SECS ] [ quantum BYTES ]
+       ... sfq [ limit PACKETS ] [ perturb SECS ] [ quantum BYTES ] [ divisor NUMBER ] [ flows NUMBER ]
           [ depth NUMBER ] [ headdrop ] [ redflowlimit BYTES ] [ min BYTES ] [ max BYTES ]
           [ avpkt BYTES ] [ burst PACKETS ] [ probability P ] [ ecn ] [ harddrop ]
 ";

@@ -9,7 +9,8 @@ use crate::tc::{Failure, num};
 use penstock_model::{Options, psched};
 
 const USAGE: &str = "\
-Usage: ... tbf rate RATE burst BYTES[/BYTES] { limit BYTES | latency TIME }
+Usage: ... tbf limit BYTES burst BYTES[/BYTES] rate KBPS [ mtu BYTES[/BYTES] ]
+       ... tbf rate RATE burst BYTES[/BYTES] { limit BYTES | latency TIME }
           [ peakrate RATE mtu BYTES[/BYTES] ] [ mpu BYTES ] [ overhead BYTES ] [ linklayer TYPE ]
 ";
 const SIZE: &str = "bytes, e.g. 1540, 15k";

@@ -18,7 +18,8 @@ use super::FilterKind;
 use crate::tc::kinds::word;
 
 const USAGE: &str = "\
-Usage: ... flower [ MATCH ... ] [ verbose ] [ skip_sw | skip_hw ] [ action ACTION-SPEC ] [ classid CLASSID | hw_tc TC ]
+Usage: ... flower\t[ MATCH-LIST ] [ verbose ]
+       ... flower [ MATCH ... ] [ verbose ] [ skip_sw | skip_hw ] [ action ACTION-SPEC ] [ classid CLASSID | hw_tc TC ]
 MATCH := indev DEV, dst_mac|src_mac LLADDR[/MASK|/BITS], ip_proto PROTO, dst_ip|src_ip PREFIX, dst_port|src_port PORT[/MASK|-PORT],
          ip_tos|ip_ttl VALUE[/MASK], ip_flags FLAGS, tcp_flags FLAGS[/MASK], type|code VALUE[/MASK],
          arp_tip|arp_sip PREFIX, arp_op request|reply|OP, arp_tha|arp_sha LLADDR[/MASK],

@@ -17,7 +17,8 @@ use penstock_model::Options;
 use selector::{Bad, Key, Sel, hashkey, offset, selector};
 
 const USAGE: &str = "\
-Usage: ... u32 [ match SELECTOR ... ] [ classid CLASSID ] [ ht HTID ] [ sample SAMPLE ]
+Usage: ... u32 [ match SELECTOR ... ] [ link HTID ] [ classid CLASSID ]
+       ... u32 [ match SELECTOR ... ] [ classid CLASSID ] [ ht HTID ] [ sample SAMPLE ]
           [ link HTID ] [ offset OFFSET_SPEC ] [ hashkey mask MASK at OFFSET ] [ order N ] [ indev DEV ]
        ... [ handle HTID ] u32 divisor DIVISOR
 SELECTOR := { ip | ip6 | tcp | udp | icmp | ether | u32 | u16 | u8 | mark } ...

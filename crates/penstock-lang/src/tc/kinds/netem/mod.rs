@@ -14,7 +14,8 @@ use penstock_model::psched::{TICK_IN_USEC, time2tick};
 use penstock_model::{Options, Value};
 
 const USAGE: &str = "\
-Usage: ... netem [ limit PACKETS ] [ delay TIME [ JITTER [ CORRELATION ] ] ]
+Usage: ... netem [ limit PACKETS ]
+               [ delay TIME [ JITTER [ CORRELATION ] ] ]
           [ distribution { normal | pareto | paretonormal | experimental } ]
           [ corrupt PERCENT [ CORRELATION ] ] [ duplicate PERCENT [ CORRELATION ] ]
           [ loss random PERCENT [ CORRELATION ] ] [ loss state P13 [ P31 [ P32 [ P23 [ P14 ] ] ] ] ]

@@ -10,7 +10,8 @@ use crate::tc::{Failure, num};
 use penstock_model::Options;
 
 const USAGE: &str = "\
-Usage: ... netem [ limit PACKETS ] [ delay TIME [ JITTER [ CORRELATION ] ] ]
+Usage: ... netem [ limit PACKETS ]
+               [ delay TIME [ JITTER [ CORRELATION ] ] ]
           [ distribution { normal | pareto | paretonormal | experimental } ] [ drop PERCENT [ CORRELATION ] ]
           [ corrupt PERCENT [ CORRELATION ] ] [ duplicate PERCENT [ CORRELATION ] ]
           [ reorder PERCENT [ CORRELATION ] [ gap DISTANCE ] ]

@@ -52,11 +52,11 @@ pub struct Args {
     scratch: PathBuf,
 }
 
-/// What stands before every sequence, in the kernel and here.
+/// What stands before every sequence, in the kernel and here. The kernel's namespace has tunnels of its own before index 7.
 pub const SETUP: &[&str] = &[
     "ip link set lo up",
-    "ip link add d0 type dummy",
-    "ip link add d1 type dummy",
+    "ip link add d0 index 7 type dummy",
+    "ip link add d1 index 8 type dummy",
     "ip link set d0 up",
     "ip link set d1 up",
 ];

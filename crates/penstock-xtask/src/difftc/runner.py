@@ -26,6 +26,7 @@ def one(sequence, out):
         raise OSError(ctypes.get_errno(), "unshare")
     run("mount --make-rprivate /")
     run("mount -t sysfs sysfs /sys")
+    run("mount -t bpf bpf /sys/fs/bpf")
     # Without IPv6 a device that is up sends nothing of its own: a filter that redirects to where it stands would go round
     # with the kernel's own packets for ever.
     for which in ("all", "default"):

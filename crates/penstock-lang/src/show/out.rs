@@ -32,7 +32,8 @@ impl Out {
     /// Text, or JSON with `-j` where `may_be_json` and the profile has it; an array then stands around all.
     pub fn new(form: &Form, kernel: Kernel, may_be_json: bool) -> Out {
         let json = (form.json && may_be_json && kernel != Kernel::V2_6_35).then(Json::default);
-        let mut out = Out { form: form.clone(), kernel, text: String::new(), json, realms_read: false, orders: 0 };
+        let mut out =
+            Out { form: form.clone(), kernel, text: String::new(), json, realms_read: false, orders: 0 };
         if out.json.is_some() {
             out.open('[');
             if out.form.pretty {

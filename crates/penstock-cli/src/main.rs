@@ -2,13 +2,16 @@
 //!
 //! Exit status: 0 all well, 1 an expectation or a claim was not met, 2 an error; the tools (`tc`, `ip`, …) have their own.
 
+mod compare;
 mod import;
+mod kernel;
 mod machine;
 mod replay;
 mod report;
 mod run;
 mod shell;
 mod study;
+mod traffic;
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
@@ -44,13 +47,32 @@ enum Verb {
     Replay(replay::Args),
     /// Write the report of runs again, or compare several
     Report(report::Args),
+    /// Hold runs against each other: which figures differ by more than repeated runs do
+    Compare(compare::Args),
     /// Make a machine from what ip, tc and iptables-save print of a real one
     Import(import::Args),
     /// A prompt at the virtual machine, or a script run on it
     Shell(shell::Args),
+    /// Send a flow from a real socket: UDP paced to the microsecond, or TCP
+    Send(traffic::SendArgs),
+    /// Receive what send sends, and measure it
+    Recv(traffic::RecvArgs),
+    /// Send every datagram back, for round trips
+    Echo(traffic::EchoArgs),
+    /// Build the user-mode kernel of the ground virtual, or say where it is
+    Kernel(kernel::Args),
+    /// A delay line between devices of one namespace
+    #[command(hide = true)]
+    Wire(traffic::WireArgs),
+    /// Run the job of a virtual machine from within
+    #[command(hide = true)]
+    Inside(kernel::InsideArgs),
 }
 
 fn main() -> ExitCode {
+    if let Some(job) = penstock_kernel::boot::is_init() {
+        penstock_kernel::boot::init(&job);
+    }
     let args: Vec<OsString> = std::env::args_os().collect();
     let done = match machine::called(&args) {
         Some(words) if machine::asks_for_dump(&args, &words) => machine::dump(&words[2..]),
@@ -69,8 +91,15 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Study(args) => study::main(&args),
         Verb::Replay(args) => replay::main(&args),
         Verb::Report(args) => report::main(&args),
+        Verb::Compare(args) => compare::main(&args),
         Verb::Import(args) => import::main(&args),
         Verb::Shell(args) => shell::main(&args),
+        Verb::Send(args) => traffic::send(&args),
+        Verb::Recv(args) => traffic::recv(&args),
+        Verb::Echo(args) => traffic::echo(&args),
+        Verb::Kernel(args) => kernel::main(&args),
+        Verb::Wire(args) => traffic::wire(&args),
+        Verb::Inside(args) => kernel::inside(&args),
     }
 }
 

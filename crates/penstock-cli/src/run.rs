@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use penstock_lab::run::{Options, Outcome};
+use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::{experiment, run};
 use penstock_measure::number::Unit;
 use penstock_measure::record::Record;
@@ -22,15 +22,21 @@ use std::process::ExitCode;
 pub struct Args {
     /// The experiment file (TOML)
     file: PathBuf,
-    /// Where it runs: sim (the simulator)
+    /// Where it runs: sim (the simulator), kernel (this machine's, needs root), virtual (a real Linux in exact time)
     #[arg(long, value_name = "GROUND", default_value = "sim")]
-    on: String,
+    on: Ground,
+    /// Every machine a Linux of today without a processor's cost, as kernel and virtual have it
+    #[arg(long)]
+    modern: bool,
     /// Seed in place of the file's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Folder for the run [default: runs/ and the file's name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Run it so often, with the seeds N, N+1 …, into the folders 1, 2 … of DIR, for penstock compare
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(2..=1000), conflicts_with = "json")]
+    repeat: Option<u32>,
     /// Print the record as JSON instead of the summary
     #[arg(long)]
     json: bool,
@@ -58,48 +64,57 @@ pub fn bar(what: &str) -> ProgressBar {
 
 /// Runs it.
 pub fn main(args: &Args) -> Result<ExitCode> {
-    match args.on.as_str() {
-        "sim" => {}
-        "kernel" | "virtual" => {
-            anyhow::bail!(
-                "this version cannot run on \"{}\" yet; the only ground it has is sim (leave out --on)",
-                args.on
-            );
-        }
-        other => anyhow::bail!("there is no ground \"{other}\"; there is sim"),
-    }
     let experiment = match experiment::load(&args.file) {
         Ok(experiment) => experiment,
         Err(faults) => return Ok(refuse(&faults)),
     };
-    let bar = bar(&experiment.title);
-    let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
-    let outcome = run::run(&experiment, &mut Options { seed: args.seed, progress: &mut progress });
-    bar.finish_and_clear();
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(faults) => {
-            let code = refuse(&faults);
-            eprintln!("penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)");
-            return Ok(code);
-        }
-    };
+    let experiment = if args.modern { experiment.modern() } else { experiment };
     let folder = args.out.clone().unwrap_or_else(|| crate::default_out(&args.file));
-    outcome.write(&folder).map_err(anyhow::Error::msg)?;
-    if args.json {
-        crate::print(&outcome.record.to_json())?;
-    } else {
-        let mut text = summary(&outcome);
-        text.push_str(&format!("\n{}\n", folder.join("report.html").display()));
-        crate::print(&text)?;
+    let times = args.repeat.unwrap_or(1);
+    let seed = args.seed.unwrap_or(experiment.seed);
+    let mut holds = true;
+    for n in 0..times {
+        let bar = bar(&experiment.title);
+        let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
+        let mut options = Options { seed: Some(seed.wrapping_add(n.into())), progress: &mut progress };
+        let outcome = run::run_on(args.on, &experiment, &mut options);
+        bar.finish_and_clear();
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(faults) => {
+                let code = refuse(&faults);
+                // What the machine lacks stands in no file.
+                if faults.iter().any(|f| !f.file.is_empty()) {
+                    eprintln!("penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)");
+                }
+                return Ok(code);
+            }
+        };
+        holds &= outcome.record.holds();
+        if args.repeat.is_some() {
+            let one = folder.join((n + 1).to_string());
+            std::fs::create_dir_all(&folder).map_err(|e| anyhow::anyhow!("{}: {e}", folder.display()))?;
+            outcome.write(&one).map_err(anyhow::Error::msg)?;
+            crate::print(&format!("{}\n", one.display()))?;
+            continue;
+        }
+        outcome.write(&folder).map_err(anyhow::Error::msg)?;
+        if args.json {
+            crate::print(&outcome.record.to_json())?;
+        } else {
+            let mut text = summary(&outcome);
+            text.push_str(&format!("\n{}\n", folder.join("report.html").display()));
+            crate::print(&text)?;
+        }
     }
-    Ok(ExitCode::from(u8::from(!outcome.record.holds())))
+    Ok(ExitCode::from(u8::from(!holds)))
 }
 
 /// The summary of a run.
 fn summary(outcome: &Outcome) -> String {
     let r = &outcome.record;
-    let mut text = format!("{} ({}, seed {})\n", r.title, Unit::Second.show(r.duration_s), r.seed);
+    let on = r.rig.machine.as_ref().map(|m| format!(", {} {}", r.ground, m.kernel)).unwrap_or_default();
+    let mut text = format!("{} ({}, seed {}{on})\n", r.title, Unit::Second.show(r.duration_s), r.seed);
     for part in [apps(r), flows(r), queues(r), expects(r)] {
         if !part.is_empty() {
             text.push('\n');
@@ -107,6 +122,9 @@ fn summary(outcome: &Outcome) -> String {
         }
     }
     text.push_str(&last_words(outcome));
+    for note in r.rig.machine.iter().flat_map(|m| &m.notes) {
+        text.push_str(&format!("\nnote: {note}\n"));
+    }
     for failure in &r.setup_failures {
         text.push_str(&format!(
             "\nrefused on {}: {}\n  {}\n",

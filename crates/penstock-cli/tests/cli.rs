@@ -82,7 +82,6 @@ fn errors_go_to_standard_error_with_status_2() {
     std::fs::write(folder.join("list.json"), "[1").unwrap();
     check(&["run", "wrong.toml"], "wrong.toml:1:1: an experiment has no key \"durration\"");
     check(&["run", "none.toml"], "cannot read none.toml: there is no such file");
-    check(&["run", "two.toml", "--on", "kernel"], "cannot run on \"kernel\" yet");
     check(&["run", "two.toml", "--on", "moon"], "there is no ground \"moon\"");
     check(&["run", "refused.toml"], "the setup failed; nothing was run");
     check(&["run", "two.toml", "--out", "."], "is no run folder");

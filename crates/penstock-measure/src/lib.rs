@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows which ground made the numbers. Floats live here and decide nothing elsewhere.
 
+pub mod compare;
 pub mod fairness;
 pub mod number;
 pub mod plot;

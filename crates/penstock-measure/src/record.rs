@@ -55,6 +55,35 @@ pub struct Rig {
     pub hosts: Vec<Host>,
     /// Links in the order of the file.
     pub links: Vec<Link>,
+    /// The real machine under it; absent on the simulator.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub machine: Option<Machine>,
+}
+
+/// Facts of a real machine that the numbers depend on.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Machine {
+    /// Kernel release.
+    pub kernel: String,
+    /// Release of iproute2.
+    pub iproute2: String,
+    /// Ticks of the kernel per second, where it tells.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hz: Option<u32>,
+    /// What counts the kernel's time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clock_source: Option<String>,
+    /// Processor.
+    pub cpu: String,
+    /// How many processors.
+    pub cpus: u32,
+    /// State of GSO, TSO, GRO and checksum offload on the devices.
+    pub offloads: String,
+    /// What kept the links' delay and loss: `netem` or `process`.
+    pub delay_by: String,
+    /// What of the experiment this ground does not do.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notes: Vec<String>,
 }
 
 /// A machine.
@@ -217,6 +246,9 @@ pub struct Flow {
     /// Interarrival jitter (RFC 3550).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub jitter_ms: Option<f64>,
+    /// How much later than its time each packet was handed to the kernel, µs; only where real time passes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub late_us: Option<Distribution>,
 }
 
 /// A device at the end of the run.

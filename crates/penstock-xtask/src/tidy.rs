@@ -15,9 +15,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("host", &["model", "packet", "sched", "lang"]),
     ("shell", &["model", "lang", "host"]),
     ("sim", &["model", "packet", "sched", "tcp", "lang", "host"]),
+    ("kernel", &["model", "measure"]),
     ("measure", &["model"]),
-    ("lab", &["model", "packet", "sched", "tcp", "lang", "host", "shell", "sim", "measure"]),
-    ("cli", &["model", "measure", "lab"]),
+    ("lab", &["model", "packet", "sched", "tcp", "lang", "host", "shell", "sim", "kernel", "measure"]),
+    ("cli", &["model", "kernel", "measure", "lab"]),
     ("xtask", &["model", "packet", "sched", "tcp", "lang", "host", "shell", "sim", "measure", "lab"]),
 ];
 

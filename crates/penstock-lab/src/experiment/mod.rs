@@ -173,6 +173,9 @@ impl<'l> Builder<'l> {
             }
             self.experiment.sample = Some(span);
         }
+        if let Some(value) = table.take("offloads") {
+            self.experiment.offloads = read::boolean("offloads", value, faults).unwrap_or_default();
+        }
         if let Some(value) = table.take("kernel") {
             self.kernel = host::kernel(value, faults).or(self.kernel);
         }

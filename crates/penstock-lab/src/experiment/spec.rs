@@ -19,6 +19,10 @@ pub struct Experiment {
     pub seed: u64,
     /// Distance of the samples of a series; `None`: a round number that gives some 100 to 250 of them.
     pub sample: Option<Span>,
+    /// Whether devices of a real kernel keep GSO, TSO, GRO and checksum offload. Default false.
+    pub offloads: bool,
+    /// Whether [`Experiment::modern`] made it.
+    pub modern: bool,
     /// Machines in the order of the file.
     pub hosts: Vec<Host>,
     /// Links in the order of the file.
@@ -29,6 +33,19 @@ pub struct Experiment {
     pub flows: Vec<Flow>,
     /// Expectations in the order of the file.
     pub expects: Vec<Expect>,
+}
+
+impl Experiment {
+    /// The same with every machine a Linux of today whose processor costs nothing: what the grounds `kernel` and `virtual` make of it.
+    pub fn modern(mut self) -> Experiment {
+        self.modern = true;
+        for host in &mut self.hosts {
+            host.kernel = Kernel::V6_12;
+            host.os = Os::Linux;
+            host.cost = None;
+        }
+        self
+    }
 }
 
 /// A machine.

@@ -1,17 +1,67 @@
 //! From an experiment to a record: build its world, run it, measure, judge.
 
 mod build;
+mod bundle;
 mod folder;
 mod judge;
 mod outcome;
+mod real;
 mod shell;
 
+pub use bundle::inside;
 pub use folder::{Folder, write_report};
 
 use crate::experiment::Experiment;
 use penstock_measure::{Record, Series};
 use penstock_model::{Diagnostic, Time};
 use penstock_sim::Results;
+
+/// Where an experiment runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ground {
+    /// The simulator.
+    #[default]
+    Sim,
+    /// This machine's kernel, in real time; needs root.
+    Kernel,
+    /// A real Linux in exact virtual time, without rights.
+    Virtual,
+}
+
+impl Ground {
+    /// All of them.
+    pub const ALL: [Ground; 3] = [Ground::Sim, Ground::Kernel, Ground::Virtual];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ground::Sim => "sim",
+            Ground::Kernel => "kernel",
+            Ground::Virtual => "virtual",
+        }
+    }
+}
+
+impl std::str::FromStr for Ground {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Ground, String> {
+        let found = Ground::ALL.into_iter().find(|g| g.name() == text);
+        found.ok_or_else(|| format!("there is no ground \"{text}\"; there are sim, kernel and virtual"))
+    }
+}
+
+/// Runs an experiment on a ground.
+///
+/// # Errors
+/// As [`run`]; on `kernel` and `virtual` also what the machine lacks, with the way to get it.
+pub fn run_on(ground: Ground, experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
+    match ground {
+        Ground::Sim => run(experiment, options),
+        Ground::Kernel => real::run(experiment, options, Ground::Kernel),
+        Ground::Virtual => bundle::run(experiment, options),
+    }
+}
 
 /// How to run an experiment.
 pub struct Options<'a> {
@@ -31,7 +81,7 @@ pub struct Outcome {
     pub outputs: Vec<String>,
     /// What `tc -s -d` shows of each Linux device at the end: machine, device, text.
     pub tc: Vec<(String, String, String)>,
-    /// The simulator's own account, for who wants more than the record holds.
+    /// The simulator's own account, for who wants more than the record holds; empty on other grounds.
     pub results: Results,
 }
 

@@ -61,6 +61,11 @@ fn rig(experiment: &Experiment, built: &Built, results: &Results) -> record::Rig
             })
             .collect(),
     });
+    record::Rig { hosts: hosts.collect(), links: links(experiment), machine: None }
+}
+
+/// The links of an experiment as the record has them.
+pub(super) fn links(experiment: &Experiment) -> Vec<record::Link> {
     let links = experiment.links.iter().map(|link| record::Link {
         ends: link.ends.iter().map(|e| format!("{}:{}", e.host, e.dev)).collect(),
         rate_bit_s: link.rate.map(|r| r.bit_per_s() as f64),
@@ -73,7 +78,7 @@ fn rig(experiment: &Experiment, built: &Built, results: &Results) -> record::Rig
         delay_ms: ms(link.delay),
         loss: (link.loss_ppb > 0).then(|| f64::from(link.loss_ppb) / 1e9),
     });
-    record::Rig { hosts: hosts.collect(), links: links.collect() }
+    links.collect()
 }
 
 fn apps(experiment: &Experiment, built: &Built, results: &Results) -> (Vec<record::App>, Vec<String>) {
@@ -174,6 +179,7 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
                 throughput_bit_s: rate(flow.received_bytes.saturating_sub(14 * flow.received_packets)),
                 owd_ms: distribution(&flow.owd),
                 jitter_ms: (flow.received_packets > 1).then(|| ms(flow.jitter)),
+                late_us: None,
             }
         })
         .collect()

@@ -1,0 +1,85 @@
+//! `penstock compare`.
+
+use anyhow::{Result, bail};
+use penstock_lab::run::Folder;
+use penstock_measure::compare::{self, Side};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What `penstock compare` takes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "RUN is a run folder, or a folder of them as `penstock run --repeat N` leaves it: then a difference is judged by the \
+                  spread.\nTry:  penstock compare runs/home-line-unshaped runs/home-line --html both.html"
+)]
+pub struct Args {
+    /// What to compare with
+    before: PathBuf,
+    /// What to compare
+    #[arg(required = true, value_name = "RUN")]
+    after: Vec<PathBuf>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page with both curves in one picture (of several runs, one page each, numbered)
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// The runs a path names: a run folder, or those in it in the order of their names.
+fn runs(path: &Path) -> Result<Vec<Folder>> {
+    if path.is_file() || path.join("record.json").is_file() {
+        return Ok(vec![Folder::read(path).map_err(anyhow::Error::msg)?]);
+    }
+    let entries = std::fs::read_dir(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.join("record.json").is_file()).collect();
+    // 2 before 10.
+    paths.sort_by_key(|p| (p.as_os_str().len(), p.clone()));
+    if paths.is_empty() {
+        bail!("{} is no run folder and holds none", path.display());
+    }
+    paths.iter().map(|p| Folder::read(p).map_err(anyhow::Error::msg)).collect()
+}
+
+fn side<'a>(path: &Path, runs: &'a [Folder]) -> Side<'a> {
+    let path = if path.is_file() { path.parent().unwrap_or(path) } else { path };
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    Side { name, runs: runs.iter().map(|f| (&f.record, &f.series)).collect() }
+}
+
+/// Does it. Exit status 1 when a figure differs by more than the spread.
+pub fn main(args: &Args) -> Result<ExitCode> {
+    let first = runs(&args.before)?;
+    let mut before = side(&args.before, &first);
+    let mut differs = false;
+    let mut all = Vec::new();
+    for (n, path) in args.after.iter().enumerate() {
+        let other = runs(path)?;
+        let mut after = side(path, &other);
+        if before.name == after.name {
+            before.name = args.before.display().to_string();
+            after.name = path.display().to_string();
+        }
+        let rows = compare::compare(&before, &after);
+        if rows.is_empty() {
+            bail!("{} and {} have no program, flow, queue or class of the same name", args.before.display(), path.display());
+        }
+        differs |= rows.iter().any(|r| r.verdict == "differs");
+        if let Some(file) = &args.html {
+            let file = match args.after.len() {
+                1 => file.clone(),
+                _ => file.with_extension(format!("{}.html", n + 1)),
+            };
+            std::fs::write(&file, compare::html(&before, &after, &rows)).map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
+        }
+        if args.json {
+            all.push(serde_json::json!({"before": before.name, "after": after.name, "rows": rows}));
+        } else {
+            crate::print(&compare::text(&before.name, &after.name, &rows))?;
+        }
+    }
+    if args.json {
+        crate::print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+    }
+    Ok(ExitCode::from(u8::from(differs)))
+}

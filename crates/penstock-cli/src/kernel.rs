@@ -1,0 +1,38 @@
+//! `penstock kernel`: the user-mode kernel of the ground `virtual`.
+
+use anyhow::Result;
+use penstock_kernel::boot::build;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What `penstock kernel` takes.
+#[derive(clap::Args)]
+pub struct Args {
+    /// build (once, about ten minutes of one processor), or status
+    #[arg(value_parser = ["build", "status"])]
+    what: String,
+}
+
+/// What a virtual machine's own run takes.
+#[derive(clap::Args)]
+pub struct InsideArgs {
+    /// The job folder
+    job: PathBuf,
+}
+
+/// Builds it or says where it is.
+pub fn main(args: &Args) -> Result<ExitCode> {
+    if args.what == "status" {
+        crate::print(&format!("{}\n", build::status()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = build::build(&mut |step| eprintln!("penstock: {step} …")).map_err(anyhow::Error::msg)?;
+    crate::print(&format!("{}\n", path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a job from within.
+pub fn inside(args: &InsideArgs) -> Result<ExitCode> {
+    penstock_lab::run::inside(&args.job).map_err(anyhow::Error::msg)?;
+    Ok(ExitCode::SUCCESS)
+}

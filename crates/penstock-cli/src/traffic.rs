@@ -1,0 +1,245 @@
+//! `penstock send`, `recv`, `echo`: traffic from real sockets.
+
+use anyhow::{Result, bail};
+use penstock_kernel::traffic::{self, Gap, Goal, Load, RecvOptions, RecvReport, SendOptions, SendReport, Sizes};
+use penstock_kernel::wire::Port;
+use penstock_measure::Distribution;
+use penstock_measure::number::Unit;
+use penstock_model::{Rate, Size, Span};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Port where nobody names one.
+const PORT: u16 = 5100;
+
+fn span(text: &str) -> Result<Span, String> {
+    Span::parse(text)
+}
+
+/// What `penstock send` takes.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Without --rate, --gap, --trace and --bytes TCP sends as much as it can.\n\
+                  Try:  penstock send 10.0.0.2 --udp --size 160 --gap 20ms --for 10s"
+)]
+pub struct SendArgs {
+    /// Address or name of who receives
+    host: String,
+    /// Its port
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+    /// Datagrams instead of TCP
+    #[arg(long)]
+    udp: bool,
+    /// Steady rate of payload, e.g. 64kbit
+    #[arg(long, value_parser = Rate::parse)]
+    rate: Option<Rate>,
+    /// So many bytes, e.g. 10m
+    #[arg(long, value_parser = Size::parse, conflicts_with_all = ["rate", "gap", "trace"])]
+    bytes: Option<Size>,
+    /// Payload bytes: 160, 64..1200, or 64,512,1500 [default: 1200]
+    #[arg(long, value_parser = Sizes::parse)]
+    size: Option<Sizes>,
+    /// Distance of packets: 20ms, 10ms..30ms, exp:20ms, or 10ms,20ms
+    #[arg(long, value_parser = Gap::parse, conflicts_with = "rate")]
+    gap: Option<Gap>,
+    /// File with a line for each packet: gap and size
+    #[arg(long, conflicts_with_all = ["rate", "gap", "size"])]
+    trace: Option<PathBuf>,
+    /// Length of the flow
+    #[arg(long = "for", value_parser = span, value_name = "TIME")]
+    long: Option<Span>,
+    /// Congestion control of TCP, e.g. reno
+    #[arg(long)]
+    cc: Option<String>,
+    /// Maximum segment size, bytes
+    #[arg(long)]
+    mss: Option<u32>,
+    /// Send buffer, bytes
+    #[arg(long)]
+    sndbuf: Option<usize>,
+    /// ToS byte
+    #[arg(long, default_value_t = 0)]
+    tos: u8,
+    /// Firewall mark (needs root)
+    #[arg(long, default_value_t = 0)]
+    mark: u32,
+    /// Datagrams come back from penstock echo: measure round trips
+    #[arg(long, requires = "udp")]
+    echo: bool,
+    /// Seed of drawn sizes and gaps
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Name of the stream of chance
+    #[arg(long, default_value = "send", hide = true)]
+    stream: String,
+    /// Distance of samples of TCP's window and round trip [default: none]
+    #[arg(long, value_parser = span)]
+    interval: Option<Span>,
+    /// Moment that times are counted from, ns since 1970
+    #[arg(long, default_value_t = 0, hide = true)]
+    epoch: i64,
+    /// Stop so long after the epoch
+    #[arg(long, value_parser = span, hide = true)]
+    until: Option<Span>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl SendArgs {
+    fn load(&self) -> Result<Load> {
+        let size = || self.size.clone().unwrap_or(Sizes::Constant(1200));
+        if let Some(path) = &self.trace {
+            let text = std::fs::read_to_string(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+            return traffic::draw::trace(&text).map(Load::Trace).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()));
+        }
+        Ok(match (self.bytes, self.rate, &self.gap) {
+            (Some(bytes), ..) => Load::Bytes(bytes.bytes()),
+            (_, Some(rate), _) => match size() {
+                Sizes::Constant(size) => Load::Rate(rate, size),
+                _ => bail!("a steady rate has packets of one size: write --size 160, or --gap for --rate"),
+            },
+            (_, _, Some(gap)) => Load::Packets(size(), gap.clone()),
+            _ if self.udp => bail!("datagrams need a pace: write --rate 1mbit, --gap 20ms or --trace FILE"),
+            _ => Load::Greedy,
+        })
+    }
+}
+
+/// Sends a flow.
+pub fn send(args: &SendArgs) -> Result<ExitCode> {
+    let options = SendOptions {
+        load: args.load()?,
+        epoch_ns: args.epoch,
+        until: args.until.or(args.long),
+        interval: args.interval.unwrap_or(Span::ZERO),
+        seed: args.seed,
+        stream: args.stream.clone(),
+        tos: args.tos,
+        mark: args.mark,
+        cc: args.cc.clone(),
+        mss: args.mss,
+        sndbuf: args.sndbuf,
+        echo: args.echo,
+    };
+    if options.until.is_none() && matches!(options.load, Load::Greedy | Load::Rate(..) | Load::Packets(..)) {
+        bail!("this flow has no end: write --for 10s");
+    }
+    let goal = Goal { host: args.host.clone(), port: args.port, udp: args.udp };
+    let report = traffic::send(&goal, &options).map_err(anyhow::Error::msg)?;
+    let text = if args.json { format!("{}\n", serde_json::to_string(&report)?) } else { sent(&report) };
+    crate::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn distribution(name: &str, unit: &str, d: Option<Distribution>) -> String {
+    d.map(|d| format!("{name} {unit}: min {:.3} mean {:.3} p50 {:.3} p95 {:.3} p99 {:.3} max {:.3}\n", d.min, d.mean, d.p50, d.p95, d.p99, d.max))
+        .unwrap_or_default()
+}
+
+fn sent(r: &SendReport) -> String {
+    let mut text = format!("sent {} packets, {}\n", r.sent_packets, Unit::Byte.show(r.sent_bytes as f64));
+    if let Some(again) = r.retransmitted_packets {
+        text.push_str(&format!("sent again {again}\n"));
+    }
+    text + &distribution("late", "µs", r.late_us) + &distribution("round trip", "ms", r.rtt_ms)
+}
+
+/// What `penstock recv` takes.
+#[derive(clap::Args)]
+pub struct RecvArgs {
+    /// Port
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+    /// Datagrams instead of TCP
+    #[arg(long)]
+    udp: bool,
+    /// Stop after so long [default: with the end of the first connection]
+    #[arg(long = "for", value_parser = span, value_name = "TIME")]
+    long: Option<Span>,
+    /// Receive buffer, bytes
+    #[arg(long)]
+    rcvbuf: Option<usize>,
+    /// Maximum segment size to announce, bytes
+    #[arg(long)]
+    mss: Option<u32>,
+    /// Distance of samples [default: none]
+    #[arg(long, value_parser = span)]
+    interval: Option<Span>,
+    /// Moment that times are counted from, ns since 1970
+    #[arg(long, default_value_t = 0, hide = true)]
+    epoch: i64,
+    /// Stop so long after the epoch
+    #[arg(long, value_parser = span, hide = true)]
+    until: Option<Span>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Receives.
+pub fn recv(args: &RecvArgs) -> Result<ExitCode> {
+    let options = RecvOptions {
+        port: args.port,
+        udp: args.udp,
+        epoch_ns: args.epoch,
+        until: args.until.or(args.long),
+        interval: args.interval.unwrap_or(Span::ZERO),
+        rcvbuf: args.rcvbuf,
+        mss: args.mss,
+        once: false,
+    };
+    if options.udp && options.until.is_none() {
+        bail!("datagrams have no end: write --for 10s");
+    }
+    let report = traffic::recv(&options).map_err(anyhow::Error::msg)?;
+    let text = if args.json { format!("{}\n", serde_json::to_string(&report)?) } else { received(&report) };
+    crate::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn received(r: &RecvReport) -> String {
+    let long = r.first_s.zip(r.last_s).map_or(0.0, |(from, to)| to - from);
+    let rate = if long > 0.0 { Unit::BitPerSecond.show(r.bytes as f64 * 8.0 / long) } else { "–".to_owned() };
+    let mut text = format!("received {} packets, {}, {rate}\n", r.received_packets, Unit::Byte.show(r.bytes as f64));
+    if r.marked_packets + r.reordered_packets > 0 {
+        text.push_str(&format!("marked {}, out of order {}\n", r.marked_packets, r.reordered_packets));
+    }
+    text + &distribution("one-way delay", "ms", r.owd_ms)
+}
+
+/// What `penstock echo` takes.
+#[derive(clap::Args)]
+pub struct EchoArgs {
+    /// Port
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+    /// Stop after so long [default: never]
+    #[arg(long = "for", value_parser = span, value_name = "TIME")]
+    long: Option<Span>,
+}
+
+/// Answers.
+pub fn echo(args: &EchoArgs) -> Result<ExitCode> {
+    let count = traffic::echo(args.port, args.long).map_err(anyhow::Error::msg)?;
+    crate::print(&format!("answered {count} datagrams\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a delay line takes.
+#[derive(clap::Args)]
+pub struct WireArgs {
+    /// Seed of the losses
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// DEV,DELAY_NS,LOSS_PPB of each end
+    #[arg(required = true)]
+    ports: Vec<Port>,
+}
+
+/// Carries frames until it is killed.
+pub fn wire(args: &WireArgs) -> Result<ExitCode> {
+    penstock_kernel::wire::run(&args.ports, args.seed).map_err(anyhow::Error::msg)?;
+    Ok(ExitCode::SUCCESS)
+}

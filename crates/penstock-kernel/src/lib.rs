@@ -1,0 +1,25 @@
+//! The real kernel as a ground.
+//!
+//! A [`Plan`] (machines, links, commands, programs, flows) is carried out with network namespaces, veth pairs, the real tools and
+//! real sockets, and gives an [`Outcome`]. [`boot`] does the same inside a user-mode kernel in exact virtual time.
+//!
+//! Nothing outlives a run: what is made carries the process's id and start time in its name ([`names`]), and every run first takes
+//! away what a killed one left.
+
+pub mod boot;
+pub mod exec;
+pub mod facts;
+mod links;
+pub mod names;
+pub mod needs;
+pub mod plan;
+pub mod printed;
+mod rig;
+mod run;
+mod sample;
+pub mod stats;
+pub mod traffic;
+pub mod wire;
+
+pub use plan::Plan;
+pub use run::{AppRun, DeviceEnd, FlowRun, Outcome, SetupFailure, Trouble, run};

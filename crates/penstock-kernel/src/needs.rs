@@ -1,0 +1,107 @@
+//! What a run on the kernel needs of this machine, said before anything is made.
+
+use crate::exec;
+use crate::plan::Plan;
+
+/// What this kernel can do for links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kinds {
+    /// `netem`: delay and loss in the kernel.
+    pub netem: bool,
+}
+
+/// Checks rights, tools and kernel parts.
+///
+/// # Errors
+/// A sentence for each thing that is missing: what, and how to get it.
+pub fn check(plan: &Plan) -> Result<(), Vec<String>> {
+    if !nix::unistd::geteuid().is_root() {
+        let said = "the ground \"kernel\" makes network namespaces, which only root may: run it with sudo, or use --on virtual, which needs no rights";
+        return Err(vec![said.to_owned()]);
+    }
+    let missing = std::cell::RefCell::new(Vec::new());
+    let need = |program: &str, package: &str, why: &str| {
+        if !exec::has(program) {
+            missing.borrow_mut().push(format!("{program} is not installed, {why}: apt-get install {package}"));
+        }
+    };
+    need("ip", "iproute2", "namespaces and devices are made with it");
+    need("tc", "iproute2", "queues are set up and read with it");
+    need("setpriv", "util-linux", "programs are started with it so that they end with the run");
+    need("stdbuf", "coreutils", "programs print line by line with it");
+    need("bash", "bash", "setups are run by it");
+    if !plan.offloads {
+        need("ethtool", "ethtool", "offloads are switched off with it (offloads = true leaves them on)");
+    }
+    let packages = [("iperf", "iperf"), ("iperf3", "iperf3"), ("ping", "iputils-ping")];
+    for app in &plan.apps {
+        let name = program(&app.run);
+        if let Some((program, package)) = packages.iter().find(|(p, _)| *p == name) {
+            need(program, package, "an app of the experiment");
+        } else if ["scp", "pscp", "ssh", "putty", "plink", "telnet"].contains(&name) {
+            missing.borrow_mut().push(format!("\"{}\": {name} needs an account on another machine; only the simulator runs it", app.run));
+        }
+    }
+    let texts = || plan.hosts.iter().flat_map(|h| h.setup.iter().map(|s| s.text.as_str()));
+    if texts().any(|t| t.contains("iptables")) {
+        need("iptables", "iptables", "the setup uses it");
+    }
+    let mut missing = missing.into_inner();
+    missing.sort();
+    missing.dedup();
+    if missing.is_empty() { Ok(()) } else { Err(missing) }
+}
+
+/// First word of a command line that is not `sudo`, without folders.
+pub fn program(run: &str) -> &str {
+    let word = run.split_whitespace().find(|w| *w != "sudo").unwrap_or("");
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// Tries in a namespace of the run whether the kernel has what links are made of.
+///
+/// # Errors
+/// What is missing, with the way to get it.
+pub fn kinds(namespace: &str) -> Result<Kinds, String> {
+    let ns = Some(namespace);
+    let (yes, no) = ("--on virtual has all of them", "modprobe");
+    if let Err(e) = exec::line(ns, "ip link add t0 type veth peer name t1") {
+        return Err(format!("this kernel makes no veth devices ({e}): {no} veth, or use a kernel with CONFIG_VETH=y; {yes}"));
+    }
+    let has = |tool: &str| exec::line(ns, tool);
+    let parts = [
+        ("tc qdisc add dev t0 root handle 1: htb", "sch_htb", "a link's rate is kept by htb"),
+        ("tc class add dev t0 parent 1: classid 1:1 htb rate 1mbit", "sch_htb", "a link's rate is kept by htb"),
+        ("tc qdisc add dev t1 ingress", "sch_ingress", "frames are carried across a link by it"),
+        (
+            "tc filter add dev t1 parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev t0",
+            "cls_u32 and act_mirred",
+            "frames are carried across a link by them",
+        ),
+    ];
+    for (command, module, why) in parts {
+        if let Err(e) = has(command) {
+            return Err(format!("this kernel lacks {module}, and {why} ({e}): {no} {module}; {yes}"));
+        }
+    }
+    let netem = exec::line(ns, "tc qdisc replace dev t0 root netem delay 1ms").is_ok();
+    exec::line(ns, "ip link del t0")?;
+    Ok(Kinds { netem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_before_anything_is_made() {
+        let app = |run: &str| crate::plan::App { run: run.to_owned(), ..Default::default() };
+        let plan = Plan { apps: vec![app("sudo ssh a"), app("true")], ..Plan::default() };
+        let said = check(&plan).unwrap_err().join("\n");
+        if nix::unistd::geteuid().is_root() {
+            assert!(said.contains("\"sudo ssh a\": ssh needs an account"), "{said}");
+        } else {
+            assert!(said.contains("only root may") && said.contains("--on virtual"), "{said}");
+        }
+    }
+}

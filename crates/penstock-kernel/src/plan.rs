@@ -1,0 +1,156 @@
+//! What to build and to run, as plain data.
+
+use crate::traffic::Load;
+use penstock_model::{Rate, Span};
+use std::net::Ipv4Addr;
+
+/// Everything a run on the kernel needs to know.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Seed of all chance that is ours (losses, drawn sizes and gaps).
+    pub seed: u64,
+    /// Length of the run.
+    pub duration: Span,
+    /// Distance of the samples of counters.
+    pub sample: Span,
+    /// Whether the devices keep GSO, TSO, GRO and checksum offload. Default false: a packet is a packet.
+    pub offloads: bool,
+    /// Machines.
+    pub hosts: Vec<Host>,
+    /// Links between them.
+    pub links: Vec<Link>,
+    /// Programs.
+    pub apps: Vec<App>,
+    /// Flows of our own tools.
+    pub flows: Vec<Flow>,
+    /// Whether time is exact (the virtual ground): a link then keeps its rate frame by frame instead of within a millisecond.
+    pub exact: bool,
+    /// The `penstock` program, for flows and delay lines.
+    pub penstock: std::path::PathBuf,
+}
+
+/// A machine: one namespace.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    /// Its name, for `/etc/hosts` and messages.
+    pub name: String,
+    /// Its devices.
+    pub devices: Vec<Device>,
+    /// Default gateway.
+    pub via: Option<Ipv4Addr>,
+    /// Whether it forwards before any command says so.
+    pub forwards: bool,
+    /// Arguments of `ip route` commands before the setup.
+    pub routes: Vec<String>,
+    /// Shell texts before the run, each with its name.
+    pub setup: Vec<Script>,
+    /// Whether the run goes on when one of them fails.
+    pub setup_may_fail: bool,
+}
+
+/// Command lines for a shell.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// Name of the file they stand in.
+    pub file: String,
+    /// Line of that file on which the text begins, from 1.
+    pub line: u32,
+    /// The text.
+    pub text: String,
+}
+
+/// A device of a machine.
+#[derive(Clone, Debug, Default)]
+pub struct Device {
+    /// Its name, at most 15 characters.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<(Ipv4Addr, u8)>,
+    /// MTU, bytes; `None`: 1500.
+    pub mtu: Option<u32>,
+    /// txqueuelen, packets; `None`: 1000.
+    pub txqueuelen: Option<u32>,
+}
+
+/// A link: two ends, or more that a switch joins.
+#[derive(Clone, Debug, Default)]
+pub struct Link {
+    /// Its ends.
+    pub ends: Vec<End>,
+    /// Rate; `None`: no limit.
+    pub rate: Option<Rate>,
+    /// One-way delay.
+    pub delay: Span,
+    /// Chance to lose a frame, parts per 1,000,000,000.
+    pub loss_ppb: u32,
+    /// Whether preamble, gap and FCS take time.
+    pub ethernet: bool,
+}
+
+/// An end of a link, and what differs for the frames it sends.
+#[derive(Clone, Debug, Default)]
+pub struct End {
+    /// Index of the machine.
+    pub host: usize,
+    /// Its device.
+    pub dev: String,
+    /// Rate of what it sends, where not the link's.
+    pub rate: Option<Rate>,
+    /// Delay of what it sends, where not the link's.
+    pub delay: Option<Span>,
+    /// Loss of what it sends, where not the link's.
+    pub loss_ppb: Option<u32>,
+}
+
+/// A program.
+#[derive(Clone, Debug, Default)]
+pub struct App {
+    /// Index of the machine.
+    pub host: usize,
+    /// Shell text to run.
+    pub run: String,
+    /// Start, from the begin of the run or from the end of `after`.
+    pub at: Span,
+    /// The program it waits for.
+    pub after: Option<usize>,
+}
+
+/// A flow of `penstock send` to `penstock recv`.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Index of the sending machine.
+    pub from: usize,
+    /// Index of the receiving machine.
+    pub to: usize,
+    /// Address it sends to.
+    pub addr: Ipv4Addr,
+    /// TCP with these wishes, or datagrams.
+    pub tcp: Option<Tcp>,
+    /// What it sends.
+    pub load: Load,
+    /// Start.
+    pub at: Span,
+    /// Stop; `None`: when all is sent, or with the run.
+    pub until: Option<Span>,
+    /// ToS byte.
+    pub tos: u8,
+    /// Firewall mark.
+    pub mark: u32,
+    /// Port; 0: any.
+    pub port: u16,
+    /// Name of its stream of chance.
+    pub name: String,
+}
+
+/// What a flow asks of TCP.
+#[derive(Clone, Debug, Default)]
+pub struct Tcp {
+    /// Congestion control; `None`: the kernel's.
+    pub cc: Option<String>,
+    /// Maximum segment size, bytes.
+    pub mss: Option<u16>,
+    /// Send buffer, bytes.
+    pub sndbuf: Option<u32>,
+    /// Receive buffer, bytes.
+    pub rcvbuf: Option<u32>,
+}

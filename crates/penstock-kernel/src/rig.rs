@@ -1,0 +1,183 @@
+//! The machines of a plan as namespaces: made, set up, taken away.
+
+use crate::links;
+use crate::names::RunId;
+use crate::needs::Kinds;
+use crate::plan::{Host, Plan, Script};
+use crate::run::{SetupFailure, Trouble};
+use crate::{exec, needs};
+use std::fs;
+use std::process::{Child, Stdio};
+
+/// What was built. Dropping it takes everything away.
+pub(crate) struct Rig {
+    pub(crate) id: RunId,
+    /// Namespaces of the machines, in the order of the plan.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) kinds: Kinds,
+    pub(crate) failures: Vec<SetupFailure>,
+    relays: Vec<Child>,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for relay in &mut self.relays {
+            let _ = relay.kill();
+            let _ = relay.wait();
+        }
+        self.id.clean();
+    }
+}
+
+/// What a fresh machine is: quiet (no IPv6 of its own accord), not forwarding, and taking what comes from anywhere.
+const FRESH: &str = "ip link set lo up
+for f in /proc/sys/net/ipv6/conf/all /proc/sys/net/ipv6/conf/default; do
+  for k in accept_ra router_solicitations; do [ -e $f/$k ] && echo 0 >$f/$k; done
+  [ -e $f/addr_gen_mode ] && echo 1 >$f/addr_gen_mode
+done
+echo $FORWARD >/proc/sys/net/ipv4/ip_forward
+for f in all default; do echo 0 >/proc/sys/net/ipv4/conf/$f/rp_filter; done
+true";
+
+/// Builds everything up to and with the setups. `stop` is asked between the steps.
+pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, Trouble> {
+    let id = RunId::new();
+    let hosts: Vec<String> = (0..plan.hosts.len()).map(|n| id.part(&n.to_string())).collect();
+    let mut rig =
+        Rig { id, hosts, kinds: Kinds { netem: false }, failures: Vec::new(), relays: Vec::new() };
+    let machine = |e: String| Trouble::Machine(vec![e]);
+    fs::create_dir_all(rig.id.folder()).map_err(|e| machine(format!("cannot make {}: {e}", rig.id.folder().display())))?;
+    let names = hosts_file(plan);
+    for (host, name) in plan.hosts.iter().zip(&rig.hosts) {
+        if stop() {
+            return Err(Trouble::Stopped);
+        }
+        let file = RunId::hosts_file(name);
+        let written = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, &names));
+        written.map_err(|e| machine(format!("cannot write {}: {e}", file.display())))?;
+        exec::run(None, &["ip", "netns", "add", name]).map_err(|e| {
+            machine(format!("{e}: network namespaces need CAP_SYS_ADMIN and a kernel with CONFIG_NET_NS; --on virtual needs neither"))
+        })?;
+        let fresh = FRESH.replace("$FORWARD", if host.forwards { "1" } else { "0" });
+        exec::run(Some(name), &["bash", "-c", &fresh]).map_err(machine)?;
+    }
+    let probe = rig.id.part("probe");
+    exec::run(None, &["ip", "netns", "add", &probe]).map_err(machine)?;
+    rig.kinds = needs::kinds(&probe).map_err(machine)?;
+    rig.relays = links::connect(plan, &rig.id, &rig.hosts, rig.kinds).map_err(machine)?;
+    for (host, name) in plan.hosts.iter().zip(&rig.hosts) {
+        devices(plan, host, name).map_err(|e| machine(format!("{}: {e}", host.name)))?;
+    }
+    for (host, name) in plan.hosts.iter().zip(rig.hosts.clone()) {
+        if stop() {
+            return Err(Trouble::Stopped);
+        }
+        setup(host, &name, &mut rig.failures)?;
+    }
+    Ok(rig)
+}
+
+/// `/etc/hosts` of all machines: each name its first address.
+fn hosts_file(plan: &Plan) -> String {
+    let mut text = "127.0.0.1 localhost\n".to_owned();
+    for host in &plan.hosts {
+        if let Some((address, _)) = host.devices.iter().find_map(|d| d.addresses.first()) {
+            text.push_str(&format!("{address} {}\n", host.name));
+        }
+    }
+    text
+}
+
+/// Addresses, sizes, routes; devices that no link has made yet get a peer that is down.
+fn devices(plan: &Plan, host: &Host, name: &str) -> Result<(), String> {
+    let there = exec::run(Some(name), &["ls", "/sys/class/net"])?;
+    let mut lines = Vec::new();
+    for (i, device) in host.devices.iter().enumerate() {
+        let dev = &device.name;
+        if !there.split_whitespace().any(|d| d == dev) {
+            lines.push(format!("link add {dev} type veth peer name nowhere{i}"));
+        }
+        if let Some(mtu) = device.mtu {
+            lines.push(format!("link set {dev} mtu {mtu}"));
+        }
+        if let Some(packets) = device.txqueuelen {
+            lines.push(format!("link set {dev} txqueuelen {packets}"));
+        }
+        for (address, len) in &device.addresses {
+            lines.push(format!("addr add {address}/{len} brd + dev {dev}"));
+        }
+        lines.push(format!("link set {dev} up"));
+    }
+    if let Some(via) = host.via {
+        lines.push(format!("route add default via {via}"));
+    }
+    lines.extend(host.routes.iter().map(|r| format!("route {r}")));
+    exec::batch(Some(name), "ip", &lines)?;
+    if !plan.offloads {
+        for device in &host.devices {
+            links::single_packets(name, &device.name)?;
+        }
+    }
+    Ok(())
+}
+
+/// A mark on standard error after each command that failed: line, status, command.
+const FAILED: &str = "@penstock failed@";
+
+/// Runs the setups of a machine, every line of them, and gathers what failed.
+fn setup(host: &Host, name: &str, failures: &mut Vec<SetupFailure>) -> Result<(), Trouble> {
+    let mut wrong = Vec::new();
+    for script in &host.setup {
+        for failure in interpret(host, name, script)? {
+            if host.setup_may_fail { failures.push(failure) } else { wrong.push(failure) }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Trouble::Setup(wrong)) }
+}
+
+fn interpret(host: &Host, name: &str, script: &Script) -> Result<Vec<SetupFailure>, Trouble> {
+    // One line before the text, so that its lines are counted from 2. Who is root already needs no sudo.
+    let prelude = format!(
+        "sudo() {{ \"$@\"; }}; set -E; trap 'printf \"\\n{FAILED} %s %s %s\\n\" \"$LINENO\" \"$?\" \"$BASH_COMMAND\" >&2' ERR"
+    );
+    let text = format!("{prelude}\n{}\n", script.text);
+    let words = ["bash", "-c", &text];
+    let out = exec::command(Some(name), &words).stdout(Stdio::null()).output();
+    let out = out.map_err(|e| Trouble::Machine(vec![format!("cannot run bash: {e}")]))?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let mut failures = Vec::new();
+    let mut before: Vec<&str> = Vec::new();
+    for line in said.lines() {
+        let Some(rest) = line.strip_prefix(FAILED) else {
+            if !line.trim().is_empty() {
+                before.push(line.trim_end());
+            }
+            continue;
+        };
+        let mut parts = rest.trim_start().splitn(3, ' ');
+        let number: u32 = parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
+        let status = parts.next().unwrap_or_default();
+        let command = parts.next().unwrap_or_default();
+        let command = if command == "\"$@\"" { script.text.lines().nth(number.saturating_sub(2) as usize).unwrap_or(command).trim() } else { command };
+        let message = if before.is_empty() { format!("exit status {status}") } else { before.join("\n") };
+        before.clear();
+        failures.push(SetupFailure {
+            host: host.name.clone(),
+            file: script.file.clone(),
+            line: script.line + number.saturating_sub(2),
+            command: command.to_owned(),
+            message,
+        });
+    }
+    // A fault of the shell's own (a quote that never closes) raises no trap.
+    if failures.is_empty() && !out.status.success() {
+        failures.push(SetupFailure {
+            host: host.name.clone(),
+            file: script.file.clone(),
+            line: script.line,
+            command: script.text.lines().next().unwrap_or_default().to_owned(),
+            message: before.join("\n"),
+        });
+    }
+    Ok(failures)
+}

@@ -1,0 +1,87 @@
+//! Counters while the run goes on: one `tc -batch` for each machine stays and is asked again and again.
+
+use crate::exec;
+use crate::stats::{self, Object};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+/// A tc in a machine's namespace that answers.
+pub(crate) struct Asker {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+/// Counters of one machine at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counters {
+    /// Device, bytes sent, packets sent.
+    pub(crate) devices: Vec<(String, u64, u64)>,
+    /// Qdiscs, each with its device.
+    pub(crate) qdiscs: Vec<Object>,
+    /// Classes, each with its device.
+    pub(crate) classes: Vec<Object>,
+}
+
+/// What tc prints for `qdisc show dev lo`, and for nothing else that is asked: the end of an answer.
+const END: &str = "qdisc noqueue 0: root refcnt";
+
+impl Asker {
+    pub(crate) fn start(namespace: &str) -> Result<Asker, String> {
+        let words = ["stdbuf", "-oL", "tc", "-s", "-force", "-batch", "-"];
+        let mut command = exec::command(Some(namespace), &words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|e| format!("cannot run tc: {e}"))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => Ok(Asker { child, stdin, stdout: BufReader::new(stdout) }),
+            _ => Err("tc has no pipes".to_owned()),
+        }
+    }
+
+    /// The answer to one tc command; empty when tc is no more.
+    pub(crate) fn ask(&mut self, command: &str) -> String {
+        let mut text = String::new();
+        if writeln!(self.stdin, "{command}\nqdisc show dev lo").is_err() {
+            return text;
+        }
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.stdout.read_line(&mut line).unwrap_or(0) == 0 {
+                return text;
+            }
+            if line.starts_with(END) {
+                // Its two lines of counters belong to the mark.
+                for _ in 0..2 {
+                    let _ = self.stdout.read_line(&mut line);
+                }
+                return text;
+            }
+            text.push_str(&line);
+        }
+    }
+
+    /// All counters of the machine.
+    pub(crate) fn counters(&mut self, devices: &[String]) -> Counters {
+        let text = std::fs::read_to_string(format!("/proc/{}/net/dev", self.child.id())).unwrap_or_default();
+        let mut found = Counters { devices: stats::devices(&text), ..Counters::default() };
+        found.devices.retain(|(name, ..)| devices.contains(name));
+        found.devices.sort_by_key(|(name, ..)| devices.iter().position(|d| d == name));
+        found.qdiscs = stats::parse(&self.ask("qdisc show"));
+        found.qdiscs.retain(|q| devices.contains(&q.dev));
+        // Only a classful qdisc needs a second question.
+        for dev in devices.iter().filter(|d| found.qdiscs.iter().any(|q| q.dev == **d && q.id != "0:")) {
+            let mut classes = stats::parse(&self.ask(&format!("class show dev {dev}")));
+            classes.iter_mut().for_each(|c| c.dev.clone_from(dev));
+            found.classes.append(&mut classes);
+        }
+        found
+    }
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,104 @@
+//! An experiment with all its texts in one file, and what became of it: how the outside and the inside of a virtual machine speak.
+
+use super::{Folder, Ground, Options, Outcome, real};
+use crate::experiment::{self, Experiment};
+use penstock_kernel::boot;
+use penstock_model::Diagnostic;
+use penstock_sim::Results;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// What goes in.
+#[derive(Serialize, Deserialize)]
+struct Bundle {
+    main: String,
+    texts: BTreeMap<String, String>,
+    seed: u64,
+    modern: bool,
+}
+
+/// A fault that comes out.
+#[derive(Serialize, Deserialize)]
+struct Fault {
+    file: String,
+    line: u32,
+    column: u32,
+    len: u32,
+    message: String,
+    help: String,
+    source: String,
+}
+
+const BUNDLE: &str = "bundle.json";
+const FAULTS: &str = "faults.json";
+const OUT: &str = "out";
+
+fn fault(message: String) -> Vec<Diagnostic> {
+    vec![Diagnostic::error(message)]
+}
+
+/// Runs an experiment inside a virtual machine.
+pub(super) fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
+    boot::find().map_err(fault)?;
+    let seed = options.seed.unwrap_or(experiment.seed);
+    let job = boot::Job::new().map_err(fault)?;
+    let bundle = Bundle {
+        main: experiment.sources[0].name.clone(),
+        texts: experiment.sources.iter().map(|s| (s.name.clone(), s.text.clone())).collect(),
+        seed,
+        modern: experiment.modern,
+    };
+    let text = serde_json::to_string(&bundle).map_err(|e| fault(e.to_string()))?;
+    fs::write(job.path().join(BUNDLE), text).map_err(|e| fault(e.to_string()))?;
+    let program = std::env::current_exe().map_err(|e| fault(e.to_string()))?;
+    boot::boot(&job, &program, seed).map_err(fault)?;
+    (options.progress)(1.0);
+    let faults = fs::read_to_string(job.path().join(FAULTS)).unwrap_or_else(|_| "[]".to_owned());
+    let faults: Vec<Fault> = serde_json::from_str(&faults).map_err(|e| fault(e.to_string()))?;
+    if !faults.is_empty() {
+        let back = |f: Fault| Diagnostic::error(f.message).at(&f.file, f.line, f.column, f.len).source(&f.source).help(f.help);
+        return Err(faults.into_iter().map(back).collect());
+    }
+    let folder = Folder::read(&job.path().join(OUT)).map_err(fault)?;
+    Ok(Outcome {
+        record: folder.record,
+        series: folder.series,
+        outputs: folder.outputs,
+        tc: folder.tc,
+        results: Results::default(),
+    })
+}
+
+/// The other side: reads the bundle of a job folder, runs it on the kernel it finds itself in, and leaves the run folder or the faults.
+///
+/// # Errors
+/// The job folder cannot be read or written.
+pub fn inside(job: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(job.join(BUNDLE)).map_err(|e| format!("{}: {e}", job.display()))?;
+    let bundle: Bundle = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    let loader = |name: &str| bundle.texts.get(name).cloned().ok_or_else(|| "there is no such file".to_owned());
+    let main = bundle.texts.get(&bundle.main).ok_or("the bundle has no experiment")?;
+    let done = experiment::parse_with(main, &bundle.main, &loader).and_then(|experiment| {
+        let experiment = if bundle.modern { experiment.modern() } else { experiment };
+        let mut options = Options { seed: Some(bundle.seed), progress: &mut |_| {} };
+        real::run(&experiment, &mut options, Ground::Virtual)
+    });
+    match done {
+        Ok(outcome) => outcome.write(&job.join(OUT)),
+        Err(faults) => {
+            let faults = faults.into_iter().map(|d| Fault {
+                file: d.file,
+                line: d.line,
+                column: d.column,
+                len: d.len,
+                message: d.message,
+                help: d.help,
+                source: d.source,
+            });
+            let text = serde_json::to_string(&faults.collect::<Vec<_>>()).map_err(|e| e.to_string())?;
+            fs::write(job.join(FAULTS), text).map_err(|e| format!("{}: {e}", job.display()))
+        }
+    }
+}

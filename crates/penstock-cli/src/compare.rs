@@ -32,7 +32,8 @@ fn runs(path: &Path) -> Result<Vec<Folder>> {
         return Ok(vec![Folder::read(path).map_err(anyhow::Error::msg)?]);
     }
     let entries = std::fs::read_dir(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.join("record.json").is_file()).collect();
+    let mut paths: Vec<PathBuf> =
+        entries.filter_map(|e| Some(e.ok()?.path())).filter(|p| p.join("record.json").is_file()).collect();
     // 2 before 10.
     paths.sort_by_key(|p| (p.as_os_str().len(), p.clone()));
     if paths.is_empty() {
@@ -43,7 +44,8 @@ fn runs(path: &Path) -> Result<Vec<Folder>> {
 
 fn side<'a>(path: &Path, runs: &'a [Folder]) -> Side<'a> {
     let path = if path.is_file() { path.parent().unwrap_or(path) } else { path };
-    let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    let name =
+        path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     Side { name, runs: runs.iter().map(|f| (&f.record, &f.series)).collect() }
 }
 
@@ -62,7 +64,11 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         }
         let rows = compare::compare(&before, &after);
         if rows.is_empty() {
-            bail!("{} and {} have no program, flow, queue or class of the same name", args.before.display(), path.display());
+            bail!(
+                "{} and {} have no program, flow, queue or class of the same name",
+                args.before.display(),
+                path.display()
+            );
         }
         differs |= rows.iter().any(|r| r.verdict == "differs");
         if let Some(file) = &args.html {
@@ -70,7 +76,8 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 1 => file.clone(),
                 _ => file.with_extension(format!("{}.html", n + 1)),
             };
-            std::fs::write(&file, compare::html(&before, &after, &rows)).map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
+            std::fs::write(&file, compare::html(&before, &after, &rows))
+                .map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
         }
         if args.json {
             all.push(serde_json::json!({"before": before.name, "after": after.name, "rows": rows}));

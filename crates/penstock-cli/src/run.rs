@@ -85,7 +85,9 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 let code = refuse(&faults);
                 // What the machine lacks stands in no file.
                 if faults.iter().any(|f| !f.file.is_empty()) {
-                    eprintln!("penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)");
+                    eprintln!(
+                        "penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)"
+                    );
                 }
                 return Ok(code);
             }

@@ -2,6 +2,7 @@
 
 use crate::run::{bar, refuse};
 use anyhow::Result;
+use penstock_lab::run::Ground;
 use penstock_lab::study::{LIST, Study};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +18,9 @@ pub struct Args {
     name: Option<String>,
     /// One experiment of it
     id: Option<String>,
+    /// Hold the simulator against another ground: kernel or virtual
+    #[arg(long, value_name = "GROUND", requires = "name")]
+    on: Option<Ground>,
     /// Print claims and numbers as JSON
     #[arg(long)]
     json: bool,
@@ -46,7 +50,11 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     };
     let bar = bar(study.name);
     let progress = |done: usize, of: usize| bar.set_position((done * 1000 / of.max(1)) as u64);
-    let report = study.run(args.id.as_deref(), args.out.as_deref(), &progress);
+    let report = match args.on.filter(|g| *g != Ground::Sim) {
+        Some(ground) => study
+            .run_beside(ground, args.id.as_deref(), args.out.as_deref(), &mut |done, of| progress(done, of)),
+        None => study.run(args.id.as_deref(), args.out.as_deref(), &progress),
+    };
     bar.finish_and_clear();
     let report = match report {
         Ok(report) => report,

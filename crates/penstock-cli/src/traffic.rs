@@ -1,7 +1,9 @@
 //! `penstock send`, `recv`, `echo`: traffic from real sockets.
 
 use anyhow::{Result, bail};
-use penstock_kernel::traffic::{self, Gap, Goal, Load, RecvOptions, RecvReport, SendOptions, SendReport, Sizes};
+use penstock_kernel::traffic::{
+    self, Gap, Goal, Load, RecvOptions, RecvReport, SendOptions, SendReport, Sizes,
+};
 use penstock_kernel::wire::Port;
 use penstock_measure::Distribution;
 use penstock_measure::number::Unit;
@@ -18,10 +20,8 @@ fn span(text: &str) -> Result<Span, String> {
 
 /// What `penstock send` takes.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Without --rate, --gap, --trace and --bytes TCP sends as much as it can.\n\
-                  Try:  penstock send 10.0.0.2 --udp --size 160 --gap 20ms --for 10s"
-)]
+#[command(after_help = "Without --rate, --gap, --trace and --bytes TCP sends as much as it can.\n\
+                  Try:  penstock send 10.0.0.2 --udp --size 160 --gap 20ms --for 10s")]
 pub struct SendArgs {
     /// Address or name of who receives
     host: String,
@@ -91,8 +91,11 @@ impl SendArgs {
     fn load(&self) -> Result<Load> {
         let size = || self.size.clone().unwrap_or(Sizes::Constant(1200));
         if let Some(path) = &self.trace {
-            let text = std::fs::read_to_string(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
-            return traffic::draw::trace(&text).map(Load::Trace).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()));
+            let text =
+                std::fs::read_to_string(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+            return traffic::draw::trace(&text)
+                .map(Load::Trace)
+                .map_err(|e| anyhow::anyhow!("{}: {e}", path.display()));
         }
         Ok(match (self.bytes, self.rate, &self.gap) {
             (Some(bytes), ..) => Load::Bytes(bytes.bytes()),
@@ -134,8 +137,13 @@ pub fn send(args: &SendArgs) -> Result<ExitCode> {
 }
 
 fn distribution(name: &str, unit: &str, d: Option<Distribution>) -> String {
-    d.map(|d| format!("{name} {unit}: min {:.3} mean {:.3} p50 {:.3} p95 {:.3} p99 {:.3} max {:.3}\n", d.min, d.mean, d.p50, d.p95, d.p99, d.max))
-        .unwrap_or_default()
+    d.map(|d| {
+        format!(
+            "{name} {unit}: min {:.3} mean {:.3} p50 {:.3} p95 {:.3} p99 {:.3} max {:.3}\n",
+            d.min, d.mean, d.p50, d.p95, d.p99, d.max
+        )
+    })
+    .unwrap_or_default()
 }
 
 fn sent(r: &SendReport) -> String {
@@ -201,8 +209,10 @@ pub fn recv(args: &RecvArgs) -> Result<ExitCode> {
 
 fn received(r: &RecvReport) -> String {
     let long = r.first_s.zip(r.last_s).map_or(0.0, |(from, to)| to - from);
-    let rate = if long > 0.0 { Unit::BitPerSecond.show(r.bytes as f64 * 8.0 / long) } else { "–".to_owned() };
-    let mut text = format!("received {} packets, {}, {rate}\n", r.received_packets, Unit::Byte.show(r.bytes as f64));
+    let rate =
+        if long > 0.0 { Unit::BitPerSecond.show(r.bytes as f64 * 8.0 / long) } else { "–".to_owned() };
+    let mut text =
+        format!("received {} packets, {}, {rate}\n", r.received_packets, Unit::Byte.show(r.bytes as f64));
     if r.marked_packets + r.reordered_packets > 0 {
         text.push_str(&format!("marked {}, out of order {}\n", r.marked_packets, r.reordered_packets));
     }

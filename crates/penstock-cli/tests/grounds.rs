@@ -86,7 +86,8 @@ fn penstock(folder: &Path, words: &[&str]) -> Command {
 
 /// Whether this machine can do it; says why not.
 fn can(what: &str) -> bool {
-    let out = |words: &[&str]| Command::new(words[0]).args(&words[1..]).output().is_ok_and(|o| o.status.success());
+    let out =
+        |words: &[&str]| Command::new(words[0]).args(&words[1..]).output().is_ok_and(|o| o.status.success());
     let why = if !nix_root() {
         "not root"
     } else if !["ip", "tc", "ethtool", "setpriv", "ping"].iter().all(|p| penstock_kernel::exec::has(p)) {
@@ -111,7 +112,10 @@ fn check(record: &Record) {
     let app = &record.apps[0];
     assert_eq!((app.exit, app.sent_packets, app.received_packets), (Some(0), Some(3), Some(3)), "{app:?}");
     let call = &record.flows[0];
-    assert!((140..=151).contains(&call.sent_packets) && call.received_packets + 2 >= call.sent_packets, "{call:?}");
+    assert!(
+        (140..=151).contains(&call.sent_packets) && call.received_packets + 2 >= call.sent_packets,
+        "{call:?}"
+    );
     assert!(call.owd_ms.is_some_and(|d| d.p50 < 20.0), "{call:?}");
     let bulk = &record.flows[1];
     // 4 Mbit/s with headers, and what the queue still holds.
@@ -178,7 +182,8 @@ fn a_killed_run_leaves_nothing_behind_the_next_one() {
     // Every process died with it: nobody is left who runs in a namespace of ours or sends for us.
     let all = Command::new("ps").args(["-eo", "args"]).output().unwrap();
     let all = String::from_utf8_lossy(&all.stdout).into_owned();
-    let ours: Vec<&str> = all.lines().filter(|l| l.contains("--epoch") || l.contains("netns exec penstock-")).collect();
+    let ours: Vec<&str> =
+        all.lines().filter(|l| l.contains("--epoch") || l.contains("netns exec penstock-")).collect();
     assert!(ours.is_empty(), "{ours:?}");
 }
 
@@ -190,7 +195,8 @@ fn a_signal_ends_a_run_cleanly() {
     let _alone = ALONE.lock();
     let folder = Folder::new("signal");
     for ms in [150, 600, 1400] {
-        let child = penstock(&folder.0, &["run", "--on", "kernel", "x.toml"]).stderr(Stdio::piped()).spawn().unwrap();
+        let child =
+            penstock(&folder.0, &["run", "--on", "kernel", "x.toml"]).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(ms));
         assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
         let out = child.wait_with_output().unwrap();
@@ -212,7 +218,8 @@ fn a_virtual_run_gives_the_same_bytes_each_time() {
     let mut first: Option<Vec<(PathBuf, Vec<u8>)>> = None;
     for n in 0..3 {
         let name = format!("out{n}");
-        let out = penstock(&folder.0, &["run", "--on", "virtual", "x.toml", "--out", &name]).output().unwrap();
+        let out =
+            penstock(&folder.0, &["run", "--on", "virtual", "x.toml", "--out", &name]).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let mut files = Vec::new();
         for part in ["", "apps", "tc"] {
@@ -227,7 +234,8 @@ fn a_virtual_run_gives_the_same_bytes_each_time() {
         files.sort();
         assert!(files.len() >= 8, "{files:?}");
         let before = first.get_or_insert_with(|| files.clone());
-        let differing: Vec<_> = before.iter().zip(&files).filter(|(a, b)| a != b).map(|(a, _)| &a.0).collect();
+        let differing: Vec<_> =
+            before.iter().zip(&files).filter(|(a, b)| a != b).map(|(a, _)| &a.0).collect();
         assert!(before.len() == files.len() && differing.is_empty(), "{differing:?}");
     }
     let record = Record::from_json(&fs::read_to_string(folder.0.join("out0/record.json")).unwrap()).unwrap();

@@ -33,10 +33,16 @@ fn text(path: &str) -> Option<String> {
 pub fn read(exact: bool, offloads: bool, netem: bool) -> Facts {
     let cpu = text("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split(':').nth(1));
-    let model = if exact { "user-mode kernel, time-travel=inf-cpu: code takes no time" } else { model.unwrap_or("unknown").trim() };
-    let version = Command::new("ip").arg("-V").output().map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
+    let model = if exact {
+        "user-mode kernel, time-travel=inf-cpu: code takes no time"
+    } else {
+        model.unwrap_or("unknown").trim()
+    };
+    let version =
+        Command::new("ip").arg("-V").output().map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
     let version = version.unwrap_or_default();
-    let version = version.split("iproute2-").nth(1).unwrap_or("").split([',', ' ', '\n']).next().unwrap_or("");
+    let version =
+        version.split("iproute2-").nth(1).unwrap_or("").split([',', ' ', '\n']).next().unwrap_or("");
     Facts {
         kernel: text("/proc/sys/kernel/osrelease").unwrap_or_default(),
         iproute2: version.to_owned(),
@@ -44,7 +50,12 @@ pub fn read(exact: bool, offloads: bool, netem: bool) -> Facts {
         clock_source: text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         cpu: model.to_owned(),
         cpus: if exact { 1 } else { std::thread::available_parallelism().map_or(1, |n| n.get() as u32) },
-        offloads: if offloads { "as the kernel has them" } else { "off: gso tso gro tx-checksum, gso_max_segs 1" }.to_owned(),
+        offloads: if offloads {
+            "as the kernel has them"
+        } else {
+            "off: gso tso gro tx-checksum, gso_max_segs 1"
+        }
+        .to_owned(),
         delay_by: if netem { "netem" } else { "process" }.to_owned(),
     }
 }

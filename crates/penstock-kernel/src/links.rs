@@ -90,7 +90,8 @@ fn join(plan: &Plan, link: &Link, name: &str, hosts: &[String], kinds: Kinds) ->
             own.extend([format!("x{i}"), format!("y{i}")]);
         }
         // The wire must carry whatever its ends may send.
-        let mtus = link.ends.iter().flat_map(|e| plan.hosts[e.host].devices.iter().filter(|d| d.name == e.dev));
+        let mtus =
+            link.ends.iter().flat_map(|e| plan.hosts[e.host].devices.iter().filter(|d| d.name == e.dev));
         let mtu = mtus.filter_map(|d| d.mtu).max().unwrap_or(0);
         for dev in own {
             let mtu = if mtu > 1500 { format!(" mtu {mtu}") } else { String::new() };
@@ -120,7 +121,8 @@ pub(crate) fn single_packets(namespace: &str, dev: &str) -> Result<(), String> {
 fn way(plan: &Plan, link: &Link, to: usize) -> Way {
     // Where code takes no time, a sender without any limit would never let the clock go on.
     let unlimited = plan.exact.then_some(UNLIMITED);
-    let mut way = Way { rate: link.rate.or(unlimited), delay: link.delay, loss_ppb: link.loss_ppb, queue: TXQUEUELEN };
+    let mut way =
+        Way { rate: link.rate.or(unlimited), delay: link.delay, loss_ppb: link.loss_ppb, queue: TXQUEUELEN };
     if link.ends.len() == 2 {
         let from = &link.ends[1 - to];
         way.rate = from.rate.or(way.rate);
@@ -146,7 +148,10 @@ const PLAIN: u32 = 1 << 31;
 fn shape(lines: &mut Vec<String>, end: usize, way: &Way, exact: bool, netem: bool) {
     let plain = way.queue & PLAIN != 0;
     if netem && (way.rate.is_some() || way.delay > Span::ZERO || way.loss_ppb > 0) {
-        let mut line = format!("qdisc add dev w{end} root handle 1: netem limit 1000000 delay {:.3}us", way.delay.as_ns() as f64 / 1e3);
+        let mut line = format!(
+            "qdisc add dev w{end} root handle 1: netem limit 1000000 delay {:.3}us",
+            way.delay.as_ns() as f64 / 1e3
+        );
         if way.loss_ppb > 0 {
             line.push_str(&format!(" loss {:.7}%", f64::from(way.loss_ppb) / 1e7));
         }
@@ -169,7 +174,10 @@ fn shape(lines: &mut Vec<String>, end: usize, way: &Way, exact: bool, netem: boo
         lines.push(format!(
             "class add dev {dev} parent 2:1 classid 2:1{band} htb rate 8bit burst 1b ceil {bits}bit cburst {burst}b {framing} prio {band} quantum 1514"
         ));
-        lines.push(format!("qdisc add dev {dev} parent 2:1{band} pfifo limit {}", (way.queue & !PLAIN).max(1)));
+        lines.push(format!(
+            "qdisc add dev {dev} parent 2:1{band} pfifo limit {}",
+            (way.queue & !PLAIN).max(1)
+        ));
     }
     // pfifo_fast's bands by ToS: low delay first, bulk last (ip_tos2prio and prio2band in the kernel).
     for (prio, tos, class) in [(1, "0x10", "2:10"), (2, "0x08", "2:12")] {
@@ -217,7 +225,12 @@ mod tests {
 
     #[test]
     fn a_way_is_a_queue_then_a_wire() {
-        let way = Way { rate: Some(Rate::from_bit_per_s(10_000_000)), delay: Span::from_ms(5), loss_ppb: 1_000_000, queue: 7 };
+        let way = Way {
+            rate: Some(Rate::from_bit_per_s(10_000_000)),
+            delay: Span::from_ms(5),
+            loss_ppb: 1_000_000,
+            queue: 7,
+        };
         let mut lines = Vec::new();
         shape(&mut lines, 1, &way, true, true);
         assert_eq!(

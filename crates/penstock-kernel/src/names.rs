@@ -70,7 +70,9 @@ impl Default for RunId {
 /// Whether a name belongs to a run whose process is no more.
 pub(crate) fn orphan(name: &str) -> bool {
     let mut parts = name.split('-');
-    let (Some(PREFIX), Some(pid), Some(start)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    let (Some(PREFIX), Some(pid), Some(start)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
     let (Ok(pid), Ok(start)) = (pid.parse::<u32>(), start.parse::<u64>()) else { return false };
     started(pid) != Some(start)
 }
@@ -83,8 +85,10 @@ pub fn sweep() -> usize {
 /// Names in a folder, sorted.
 fn entries(folder: &str) -> Vec<String> {
     let Ok(found) = fs::read_dir(folder) else { return Vec::new() };
-    let mut names: Vec<String> =
-        found.filter_map(|e| e.ok()?.file_name().into_string().ok()).filter(|n| n.starts_with(PREFIX)).collect();
+    let mut names: Vec<String> = found
+        .filter_map(|e| e.ok()?.file_name().into_string().ok())
+        .filter(|n| n.starts_with(PREFIX))
+        .collect();
     names.sort();
     names
 }
@@ -121,7 +125,10 @@ fn clean(is: &dyn Fn(&str) -> bool) -> usize {
 
 /// What runs have left or are using at the moment: namespaces and folders of ours.
 pub fn present() -> Vec<String> {
-    [NETNS, ETC, RUN].iter().flat_map(|folder| entries(folder).into_iter().map(move |n| format!("{folder}/{n}"))).collect()
+    [NETNS, ETC, RUN]
+        .iter()
+        .flat_map(|folder| entries(folder).into_iter().map(move |n| format!("{folder}/{n}")))
+        .collect()
 }
 
 #[cfg(test)]

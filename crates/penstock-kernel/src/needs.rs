@@ -22,7 +22,9 @@ pub fn check(plan: &Plan) -> Result<(), Vec<String>> {
     let missing = std::cell::RefCell::new(Vec::new());
     let need = |program: &str, package: &str, why: &str| {
         if !exec::has(program) {
-            missing.borrow_mut().push(format!("{program} is not installed, {why}: apt-get install {package}"));
+            missing
+                .borrow_mut()
+                .push(format!("{program} is not installed, {why}: apt-get install {package}"));
         }
     };
     need("ip", "iproute2", "namespaces and devices are made with it");
@@ -39,7 +41,10 @@ pub fn check(plan: &Plan) -> Result<(), Vec<String>> {
         if let Some((program, package)) = packages.iter().find(|(p, _)| *p == name) {
             need(program, package, "an app of the experiment");
         } else if ["scp", "pscp", "ssh", "putty", "plink", "telnet"].contains(&name) {
-            missing.borrow_mut().push(format!("\"{}\": {name} needs an account on another machine; only the simulator runs it", app.run));
+            missing.borrow_mut().push(format!(
+                "\"{}\": {name} needs an account on another machine; only the simulator runs it",
+                app.run
+            ));
         }
     }
     let texts = || plan.hosts.iter().flat_map(|h| h.setup.iter().map(|s| s.text.as_str()));
@@ -66,12 +71,18 @@ pub fn kinds(namespace: &str) -> Result<Kinds, String> {
     let ns = Some(namespace);
     let (yes, no) = ("--on virtual has all of them", "modprobe");
     if let Err(e) = exec::line(ns, "ip link add t0 type veth peer name t1") {
-        return Err(format!("this kernel makes no veth devices ({e}): {no} veth, or use a kernel with CONFIG_VETH=y; {yes}"));
+        return Err(format!(
+            "this kernel makes no veth devices ({e}): {no} veth, or use a kernel with CONFIG_VETH=y; {yes}"
+        ));
     }
     let has = |tool: &str| exec::line(ns, tool);
     let parts = [
         ("tc qdisc add dev t0 root handle 1: htb", "sch_htb", "a link's rate is kept by htb"),
-        ("tc class add dev t0 parent 1: classid 1:1 htb rate 1mbit", "sch_htb", "a link's rate is kept by htb"),
+        (
+            "tc class add dev t0 parent 1: classid 1:1 htb rate 1mbit",
+            "sch_htb",
+            "a link's rate is kept by htb",
+        ),
         ("tc qdisc add dev t1 ingress", "sch_ingress", "frames are carried across a link by it"),
         (
             "tc filter add dev t1 parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev t0",

@@ -96,12 +96,13 @@ fn scale(unit: &str, base: f64) -> Option<f64> {
 fn iperf(text: &str, server: bool, udp: bool, third: bool) -> Printed {
     let mut printed = Printed::default();
     let rows: Vec<Row<'_>> = text.lines().filter_map(row).collect();
-    let ids: Vec<&str> = rows.iter().map(|r| r.id).filter(|id| *id != "SUM").fold(Vec::new(), |mut all, id| {
-        if !all.contains(&id) {
-            all.push(id);
-        }
-        all
-    });
+    let ids: Vec<&str> =
+        rows.iter().map(|r| r.id).filter(|id| *id != "SUM").fold(Vec::new(), |mut all, id| {
+            if !all.contains(&id) {
+                all.push(id);
+            }
+            all
+        });
     // The whole: the last row of an id; of iperf3 the receiver's, which comes after the sender's.
     let is_final = |r: &Row<'_>| match third {
         true => matches!(r.rest.last(), Some(&("sender" | "receiver"))),
@@ -188,7 +189,10 @@ mod tests {
     fn iperf_of_datagrams_is_read() {
         let text = "[  1] 0.0000-10.0013 sec  1.25 MBytes  1.05 Mbits/sec\n[  1] Sent 895 datagrams\n[  1] Server Report:\n[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n[  1] 0.0000-10.0013 sec  1.20 MBytes  1.01 Mbits/sec   0.014 ms 5/895 (0.56%)\n";
         let p = parse("iperf -c a -u", text);
-        assert_eq!((p.packets, p.jitter_ms, p.throughput_bit_s), (Some((895, 890)), Some(0.014), Some(1.01e6)));
+        assert_eq!(
+            (p.packets, p.jitter_ms, p.throughput_bit_s),
+            (Some((895, 890)), Some(0.014), Some(1.01e6))
+        );
     }
 
     #[test]

@@ -43,17 +43,18 @@ true";
 pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, Trouble> {
     let id = RunId::new();
     let hosts: Vec<String> = (0..plan.hosts.len()).map(|n| id.part(&n.to_string())).collect();
-    let mut rig =
-        Rig { id, hosts, kinds: Kinds { netem: false }, failures: Vec::new(), relays: Vec::new() };
+    let mut rig = Rig { id, hosts, kinds: Kinds { netem: false }, failures: Vec::new(), relays: Vec::new() };
     let machine = |e: String| Trouble::Machine(vec![e]);
-    fs::create_dir_all(rig.id.folder()).map_err(|e| machine(format!("cannot make {}: {e}", rig.id.folder().display())))?;
+    fs::create_dir_all(rig.id.folder())
+        .map_err(|e| machine(format!("cannot make {}: {e}", rig.id.folder().display())))?;
     let names = hosts_file(plan);
     for (host, name) in plan.hosts.iter().zip(&rig.hosts) {
         if stop() {
             return Err(Trouble::Stopped);
         }
         let file = RunId::hosts_file(name);
-        let written = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, &names));
+        let written =
+            file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, &names));
         written.map_err(|e| machine(format!("cannot write {}: {e}", file.display())))?;
         exec::run(None, &["ip", "netns", "add", name]).map_err(|e| {
             machine(format!("{e}: network namespaces need CAP_SYS_ADMIN and a kernel with CONFIG_NET_NS; --on virtual needs neither"))
@@ -158,7 +159,11 @@ fn interpret(host: &Host, name: &str, script: &Script) -> Result<Vec<SetupFailur
         let number: u32 = parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
         let status = parts.next().unwrap_or_default();
         let command = parts.next().unwrap_or_default();
-        let command = if command == "\"$@\"" { script.text.lines().nth(number.saturating_sub(2) as usize).unwrap_or(command).trim() } else { command };
+        let command = if command == "\"$@\"" {
+            script.text.lines().nth(number.saturating_sub(2) as usize).unwrap_or(command).trim()
+        } else {
+            command
+        };
         let message = if before.is_empty() { format!("exit status {status}") } else { before.join("\n") };
         before.clear();
         failures.push(SetupFailure {

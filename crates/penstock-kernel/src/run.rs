@@ -113,7 +113,8 @@ fn signals() -> Result<SignalFd, String> {
     }
     // Children get an empty mask: the standard library clears it for them.
     set.thread_block().map_err(|e| format!("signals: {e}"))?;
-    SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).map_err(|e| format!("signals: {e}"))
+    SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+        .map_err(|e| format!("signals: {e}"))
 }
 
 /// Whether a signal asks to stop; what children told is taken off the queue.
@@ -134,11 +135,14 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Troubl
     needs::check(plan).map_err(Trouble::Machine)?;
     if plan.flows.len() > FLOWS {
         let many = plan.flows.len();
-        return Err(machine(format!("{many} flows: on a kernel each is two processes, and {FLOWS} flows are the most; the simulator takes any number")));
+        return Err(machine(format!(
+            "{many} flows: on a kernel each is two processes, and {FLOWS} flows are the most; the simulator takes any number"
+        )));
     }
     names::sweep();
     let mut fd = signals().map_err(machine)?;
-    let done = rig::build(plan, &mut || asked(&mut fd)).and_then(|rig| Runner::new(plan, rig)?.run(&mut fd, progress));
+    let done = rig::build(plan, &mut || asked(&mut fd))
+        .and_then(|rig| Runner::new(plan, rig)?.run(&mut fd, progress));
     // What was blocked for the run is heard again.
     let mut set = SigSet::empty();
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD].into_iter().for_each(|s| set.add(s));
@@ -230,7 +234,11 @@ impl<'a> Runner<'a> {
                 progress(now as f64 / end as f64);
                 continue;
             }
-            let starts = self.apps.iter().filter(|a| a.child.is_none() && a.run.start_s.is_none()).filter_map(|a| a.due);
+            let starts = self
+                .apps
+                .iter()
+                .filter(|a| a.child.is_none() && a.run.start_s.is_none())
+                .filter_map(|a| a.due);
             let flows = self.senders.iter().filter(|(_, child)| child.is_none()).map(|(at, _)| *at);
             let next = starts.chain(flows).chain([next_sample, end]).min().unwrap_or(end);
             let wait = (next - self.now()).max(0);
@@ -290,7 +298,9 @@ impl<'a> Runner<'a> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let name = &self.rig.hosts[if sends { flow.from } else { flow.to }];
         let stem = self.rig.id.folder().join(format!("flow{n}-{}", if sends { "send" } else { "recv" }));
-        let file = |end: &str| File::create(stem.with_extension(end)).map_err(|e| format!("{}: {e}", stem.display()));
+        let file = |end: &str| {
+            File::create(stem.with_extension(end)).map_err(|e| format!("{}: {e}", stem.display()))
+        };
         let mut command = exec::command(Some(name), &words);
         command.stdout(file("json")?).stderr(file("err")?);
         if self.plan.exact {
@@ -312,8 +322,10 @@ impl<'a> Runner<'a> {
             let first = self.last.is_empty();
             let (before, last) = self.last.get(host).unwrap_or(&none);
             let long = at - before;
-            let mut put = |object: &str, metric, value| self.series.push((host, object.to_owned(), metric, *at, value));
-            let rate = |new: u64, old: u64| if long > 0.0 { new.saturating_sub(old) as f64 / long } else { 0.0 };
+            let mut put =
+                |object: &str, metric, value| self.series.push((host, object.to_owned(), metric, *at, value));
+            let rate =
+                |new: u64, old: u64| if long > 0.0 { new.saturating_sub(old) as f64 / long } else { 0.0 };
             for (dev, bytes, packets) in &counters.devices {
                 if let Some((_, b, p)) = last.devices.iter().find(|d| d.0 == *dev).filter(|_| !first) {
                     put(dev, "throughput_bit_s", rate(*bytes, *b) * 8.0);
@@ -322,17 +334,25 @@ impl<'a> Runner<'a> {
             }
             for (is, was) in [(&counters.qdiscs, &last.qdiscs), (&counters.classes, &last.classes)] {
                 // Kinds that list each flow they hold as a class: too short-lived to be curves.
-                let flows = |o: &&Object| o.is_class && ["sfq", "fq_codel", "cake", "fq_pie", "hhf"].contains(&o.kind.as_str());
+                let flows = |o: &&Object| {
+                    o.is_class && ["sfq", "fq_codel", "cake", "fq_pie", "hhf"].contains(&o.kind.as_str())
+                };
                 for o in is.iter().filter(|o| !flows(o)) {
                     let name = match o.is_class {
                         true => format!("{} class {}", o.dev, o.id),
                         false => format!("{} {} {}", o.dev, o.kind, o.id),
                     };
                     // An object that was not there before began with nothing.
-                    let old = was.iter().find(|w| w.dev == o.dev && w.id == o.id && w.kind == o.kind && w.parent == o.parent);
+                    let old = was
+                        .iter()
+                        .find(|w| w.dev == o.dev && w.id == o.id && w.kind == o.kind && w.parent == o.parent);
                     if !first {
                         put(&name, "throughput_bit_s", rate(o.bytes, old.map_or(0, |w| w.bytes)) * 8.0);
-                        put(&name, "drops_packets", o.drops.saturating_sub(old.map_or(0, |w| w.drops)) as f64);
+                        put(
+                            &name,
+                            "drops_packets",
+                            o.drops.saturating_sub(old.map_or(0, |w| w.drops)) as f64,
+                        );
                     }
                     put(&name, "backlog_bytes", o.backlog as f64);
                     put(&name, "qlen_packets", o.qlen as f64);
@@ -378,7 +398,9 @@ impl<'a> Runner<'a> {
             AppRun { output: String::from_utf8_lossy(&output).into_owned(), ..a.run.clone() }
         });
         let folder = self.rig.id.folder();
-        let read = |n: usize, what: &str| std::fs::read_to_string(folder.join(format!("flow{n}-{what}"))).unwrap_or_default();
+        let read = |n: usize, what: &str| {
+            std::fs::read_to_string(folder.join(format!("flow{n}-{what}"))).unwrap_or_default()
+        };
         let flows = (0..self.plan.flows.len()).map(|n| FlowRun {
             sent: serde_json::from_str(&read(n, "send.json")).ok(),
             received: serde_json::from_str(&read(n, "recv.json")).ok(),
@@ -398,7 +420,8 @@ impl<'a> Runner<'a> {
 
 /// Starts a program: one of those whose output is read replaces the shell, so that it is it that ends.
 fn start(namespace: &str, run: &str, file: &std::path::Path) -> Result<Child, String> {
-    let plain = ["iperf", "iperf3", "ping"].contains(&needs::program(run)) && !run.contains([';', '|', '&', '\n']);
+    let plain =
+        ["iperf", "iperf3", "ping"].contains(&needs::program(run)) && !run.contains([';', '|', '&', '\n']);
     let words = run.trim().trim_start_matches("sudo ").trim_start();
     let text = match plain {
         true => format!("exec stdbuf -oL -eL {words}"),
@@ -415,7 +438,8 @@ fn device_end(host: usize, dev: &str, namespace: &str) -> DeviceEnd {
     let mut objects = Vec::new();
     let mut text = String::new();
     for what in ["qdisc", "class", "filter"] {
-        let said = exec::run(Some(namespace), &["tc", "-s", "-d", what, "show", "dev", dev]).unwrap_or_else(|e| e);
+        let said =
+            exec::run(Some(namespace), &["tc", "-s", "-d", what, "show", "dev", dev]).unwrap_or_else(|e| e);
         if what != "filter" {
             objects.extend(stats::parse(&said));
         }

@@ -4,8 +4,8 @@
 use nix::ifaddrs::getifaddrs;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrLike, bind, recvmsg, send,
-    setsockopt, socket, sockopt,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrLike,
+    bind, recvmsg, send, setsockopt, socket, sockopt,
 };
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::time::{ClockId, clock_gettime};
@@ -32,7 +32,9 @@ impl std::str::FromStr for Port {
     fn from_str(text: &str) -> Result<Port, String> {
         let bad = || format!("\"{text}\" is not DEV,DELAY_NS,LOSS_PPB");
         let mut parts = text.split(',');
-        let (Some(dev), Some(delay), Some(loss)) = (parts.next(), parts.next(), parts.next()) else { return Err(bad()) };
+        let (Some(dev), Some(delay), Some(loss)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(bad());
+        };
         let delay_ns = delay.parse().map_err(|_| bad())?;
         Ok(Port { dev: dev.to_owned(), delay_ns, loss_ppb: loss.parse().map_err(|_| bad())? })
     }
@@ -57,7 +59,8 @@ fn now() -> i64 {
 fn open(dev: &str) -> Result<OwnedFd, String> {
     let say = |what: &str, e: nix::Error| format!("{dev}: {what}: {e}");
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    let fd = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).map_err(|e| say("socket", e))?;
+    let fd = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)
+        .map_err(|e| say("socket", e))?;
     let mut all = getifaddrs().map_err(|e| say("getifaddrs", e))?;
     let addr: Option<LinkAddr> = all.find_map(|a| {
         let link = *a.address.as_ref()?.as_link_addr()?;

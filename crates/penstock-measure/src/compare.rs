@@ -56,7 +56,13 @@ impl Spread {
             (k, confidence) = (k + 1, next);
         }
         let median = crate::quantile::of_sorted(&sorted, 0.5);
-        Some(Spread { runs: n, median, low: sorted[k - 1], high: sorted[n - k], confidence: confidence.max(0.0) })
+        Some(Spread {
+            runs: n,
+            median,
+            low: sorted[k - 1],
+            high: sorted[n - k],
+            confidence: confidence.max(0.0),
+        })
     }
 }
 
@@ -247,18 +253,23 @@ pub fn html(before: &Side<'_>, after: &Side<'_>, rows: &[Row]) -> String {
         let _ = writeln!(page, "<tr class=\"{}\">{cells}</tr>", row.verdict);
     }
     page.push_str("</table>\n");
-    let first = |side: &Side<'_>| side.runs.first().map(|(record, series)| (record.duration_s, (*series).clone()));
+    let first =
+        |side: &Side<'_>| side.runs.first().map(|(record, series)| (record.duration_s, (*series).clone()));
     if let (Some((long, a)), Some((other, b))) = (first(before), first(after)) {
         let both = a.curves().iter().filter_map(|curve| {
             let (unit, what) = metric(&curve.metric)?;
             let points = b.points(&curve.host, &curve.object, &curve.metric);
             let flat = |p: &[(f64, f64)]| p.iter().all(|x| x.1 == 0.0);
-            (!points.is_empty() && !(flat(points) && flat(&curve.points))).then_some((curve, points, unit, what))
+            (!points.is_empty() && !(flat(points) && flat(&curve.points)))
+                .then_some((curve, points, unit, what))
         });
         for (curve, points, unit, what) in both.take(PICTURES) {
-            let mut chart = Chart::new(format!("{} {}: {what}", curve.host, curve.object), unit, (0.0, long.max(other)));
+            let mut chart =
+                Chart::new(format!("{} {}: {what}", curve.host, curve.object), unit, (0.0, long.max(other)));
             let stroke = if curve.metric == "rtt_ms" { Stroke::Dots } else { Stroke::Line };
-            for (colour, (name, points)) in [(&before.name, curve.points.as_slice()), (&after.name, points)].into_iter().enumerate() {
+            for (colour, (name, points)) in
+                [(&before.name, curve.points.as_slice()), (&after.name, points)].into_iter().enumerate()
+            {
                 chart.lines.push(Line { name: name.clone(), colour, stroke, points: points.to_vec() });
             }
             page.push_str(&chart.svg());

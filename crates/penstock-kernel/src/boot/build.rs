@@ -24,8 +24,16 @@ struct Change {
 }
 
 const CHANGES: &[Change] = &[
-    Change { file: "arch/um/include/linux/time-internal.h", from: "#define TIMER_MULTIPLIER 256", to: "#define TIMER_MULTIPLIER 1" },
-    Change { file: "arch/um/include/linux/time-internal.h", from: "#define TIMER_MIN_DELTA 500", to: "#define TIMER_MIN_DELTA 1" },
+    Change {
+        file: "arch/um/include/linux/time-internal.h",
+        from: "#define TIMER_MULTIPLIER 256",
+        to: "#define TIMER_MULTIPLIER 1",
+    },
+    Change {
+        file: "arch/um/include/linux/time-internal.h",
+        from: "#define TIMER_MIN_DELTA 500",
+        to: "#define TIMER_MIN_DELTA 1",
+    },
     Change {
         file: "arch/um/os-Linux/util.c",
         from: "return getrandom(buf, len, flags);",
@@ -48,7 +56,11 @@ const CHANGES: &[Change] = &[
 	}
 	return len;",
     },
-    Change { file: "drivers/char/random.c", from: "_mix_pool_bytes(command_line, strlen(command_line));", to: "(void)command_line;" },
+    Change {
+        file: "drivers/char/random.c",
+        from: "_mix_pool_bytes(command_line, strlen(command_line));",
+        to: "(void)command_line;",
+    },
     Change {
         file: "arch/x86/um/os-Linux/registers.c",
         from: "		iov.iov_base = fp_regs;
@@ -80,7 +92,12 @@ fn squeezed(text: &str) -> String {
 
 /// Carries out a change; a text where it does not stand exactly once is not the source it was made for.
 fn change(text: &str, change: &Change) -> Result<String, String> {
-    let wrong = || format!("{}: this kernel source is not laid out as expected; {SOURCE} is the one it was made for", change.file);
+    let wrong = || {
+        format!(
+            "{}: this kernel source is not laid out as expected; {SOURCE} is the one it was made for",
+            change.file
+        )
+    };
     if text.matches(change.from).count() == 1 {
         return Ok(text.replacen(change.from, change.to, 1));
     }
@@ -113,12 +130,16 @@ pub fn build(say: &mut dyn FnMut(&str)) -> Result<PathBuf, String> {
         ("dpkg", "dpkg"),
         ("apt-get", "apt"),
     ];
-    let missing: Vec<&str> = programs.iter().filter(|(p, _)| !crate::exec::has(p)).map(|(_, package)| *package).collect();
+    let missing: Vec<&str> =
+        programs.iter().filter(|(p, _)| !crate::exec::has(p)).map(|(_, package)| *package).collect();
     if !missing.is_empty() {
         return Err(format!("to build the kernel, first: apt-get install {}", missing.join(" ")));
     }
     if std::env::consts::ARCH != "x86_64" {
-        return Err(format!("the user-mode kernel is built for x86_64; this machine is {}", std::env::consts::ARCH));
+        return Err(format!(
+            "the user-mode kernel is built for x86_64; this machine is {}",
+            std::env::consts::ARCH
+        ));
     }
     let cache = cache();
     let work = cache.join("build");
@@ -143,7 +164,10 @@ pub fn build(say: &mut dyn FnMut(&str)) -> Result<PathBuf, String> {
         say(&format!("fetching {SOURCE}"));
         // apt's own sandbox user may not write below a home folder.
         let own = if nix::unistd::geteuid().is_root() { "-o APT::Sandbox::User=root" } else { "" };
-        shell(&format!("rm -rf package {SOURCE} {SOURCE}_*.deb; apt-get -q {own} download {SOURCE}"), "fetch.log")?;
+        shell(
+            &format!("rm -rf package {SOURCE} {SOURCE}_*.deb; apt-get -q {own} download {SOURCE}"),
+            "fetch.log",
+        )?;
         say("unpacking");
         let unpack = format!(
             "dpkg -x {SOURCE}_*.deb package; tar xf package/usr/src/{SOURCE}.tar.*; rm -rf package {SOURCE}_*.deb"
@@ -166,12 +190,18 @@ pub fn build(say: &mut dyn FnMut(&str)) -> Result<PathBuf, String> {
     for name in ["UML_TIME_TRAVEL_SUPPORT", "NET_SCH_NETEM", "NET_SCH_HTB", "VETH", "HOSTFS", "OVERLAY_FS"] {
         let config = fs::read_to_string(work.join("out/.config")).unwrap_or_default();
         if !config.contains(&format!("CONFIG_{name}=y")) {
-            return Err(format!("this kernel source does not take CONFIG_{name}=y; see {}", work.join("configure.log").display()));
+            return Err(format!(
+                "this kernel source does not take CONFIG_{name}=y; see {}",
+                work.join("configure.log").display()
+            ));
         }
     }
     say("compiling, some ten minutes of one processor");
     shell("make -C out -j\"$(nproc)\" ARCH=um", "compile.log")?;
-    shell("cp out/linux ../linux.new && strip ../linux.new && mv ../linux.new ../linux && cp out/.config ../config", "install.log")?;
+    shell(
+        "cp out/linux ../linux.new && strip ../linux.new && mv ../linux.new ../linux && cp out/.config ../config",
+        "install.log",
+    )?;
     let _ = fs::remove_dir_all(&work);
     Ok(cache.join("linux"))
 }
@@ -200,7 +230,17 @@ mod tests {
     #[test]
     fn the_configuration_has_what_runs_need() {
         let text = fragment();
-        for name in ["NET_SCH_NETEM", "NET_SCH_HTB", "NET_ACT_MIRRED", "NET_CLS_U32", "BRIDGE", "VETH", "HOSTFS", "OVERLAY_FS", "IP_NF_MANGLE"] {
+        for name in [
+            "NET_SCH_NETEM",
+            "NET_SCH_HTB",
+            "NET_ACT_MIRRED",
+            "NET_CLS_U32",
+            "BRIDGE",
+            "VETH",
+            "HOSTFS",
+            "OVERLAY_FS",
+            "IP_NF_MANGLE",
+        ] {
             assert!(text.contains(&format!("CONFIG_{name}=y\n")), "{name}");
         }
     }

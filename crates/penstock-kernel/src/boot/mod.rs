@@ -39,7 +39,11 @@ pub fn cache() -> PathBuf {
 pub fn find() -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os(KERNEL) {
         let path = PathBuf::from(named);
-        return if path.is_file() { Ok(path) } else { Err(format!("{KERNEL} names {}, and there is no such file", path.display())) };
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            Err(format!("{KERNEL} names {}, and there is no such file", path.display()))
+        };
     }
     let path = cache().join("linux");
     if path.is_file() {
@@ -145,7 +149,9 @@ pub fn boot(job: &Job, program: &Path, seed: u64) -> Result<(), String> {
 
 /// What the kernel said last.
 fn last_words(job: &Path) -> String {
-    let text = |name: &str| fs::read(job.join(name)).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default();
+    let text = |name: &str| {
+        fs::read(job.join(name)).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default()
+    };
     let all = text("console.log") + &text("error.log");
     let lines: Vec<&str> = all.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     let panic = lines.iter().position(|l| l.contains("Kernel panic") || l.contains("penstock:"));
@@ -166,7 +172,11 @@ pub fn init(job: &Path) -> ! {
         std::thread::sleep(Duration::from_secs(1));
         let program = std::env::current_exe().map_err(|e| format!("who am I: {e}"))?;
         let mut command = Command::new(program);
-        command.arg("inside").arg(job).env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        command
+            .arg("inside")
+            .arg(job)
+            .env_clear()
+            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         command.env("HOME", "/root").env("LC_ALL", "C").env("PENSTOCK_EXACT", "1").current_dir("/");
         command.status().map_err(|e| format!("cannot start: {e}"))
     });
@@ -184,16 +194,24 @@ pub fn init(job: &Path) -> ! {
 
 fn prepare(job: &Path) -> Result<(), String> {
     let on = |what: &str, kind: &str, to: &Path, data: Option<&str>| {
-        mount(Some(what), to, Some(kind), MsFlags::empty(), data).map_err(|e| format!("mount {kind} on {}: {e}", to.display()))
+        mount(Some(what), to, Some(kind), MsFlags::empty(), data)
+            .map_err(|e| format!("mount {kind} on {}: {e}", to.display()))
     };
-    let folder = |path: PathBuf| fs::create_dir_all(&path).map(|()| path.clone()).map_err(|e| format!("{}: {e}", path.display()));
+    let folder = |path: PathBuf| {
+        fs::create_dir_all(&path).map(|()| path.clone()).map_err(|e| format!("{}: {e}", path.display()))
+    };
     let layer = Path::new(LAYER);
     on("tmpfs", "tmpfs", layer, Some("mode=755"))?;
     for name in ["upper", "work", "root"] {
         folder(layer.join(name))?;
     }
     let root = layer.join("root");
-    on("overlay", "overlay", &root, Some(&format!("lowerdir=/,upperdir={LAYER}/upper,workdir={LAYER}/work")))?;
+    on(
+        "overlay",
+        "overlay",
+        &root,
+        Some(&format!("lowerdir=/,upperdir={LAYER}/upper,workdir={LAYER}/work")),
+    )?;
     let below = |name: &str| root.join(name.trim_start_matches('/'));
     for (what, kind, to) in [
         ("proc", "proc", "/proc"),
@@ -212,7 +230,12 @@ fn prepare(job: &Path) -> Result<(), String> {
     nix::unistd::chdir(&root).map_err(|e| format!("chdir: {e}"))?;
     nix::unistd::chroot(".").map_err(|e| format!("chroot: {e}"))?;
     nix::unistd::chdir("/").map_err(|e| format!("chdir: {e}"))?;
-    for (link, to) in [("/dev/fd", "/proc/self/fd"), ("/dev/stdin", "/proc/self/fd/0"), ("/dev/stdout", "/proc/self/fd/1"), ("/dev/stderr", "/proc/self/fd/2")] {
+    for (link, to) in [
+        ("/dev/fd", "/proc/self/fd"),
+        ("/dev/stdin", "/proc/self/fd/0"),
+        ("/dev/stdout", "/proc/self/fd/1"),
+        ("/dev/stderr", "/proc/self/fd/2"),
+    ] {
         let _ = std::os::unix::fs::symlink(to, link);
     }
     fs::write(job.join("up"), "").map_err(|e| format!("{}: {e}", job.display()))

@@ -46,7 +46,8 @@ mod tests {
         let server = std::thread::spawn(move || echo(port, Some(Span::from_ms(250))));
         std::thread::sleep(std::time::Duration::from_millis(20));
         let load = Load::Packets(Sizes::Constant(64), Gap::Constant(Span::from_ms(10)));
-        let options = SendOptions { load, until: Some(Span::from_ms(100)), echo: true, ..SendOptions::default() };
+        let options =
+            SendOptions { load, until: Some(Span::from_ms(100)), echo: true, ..SendOptions::default() };
         let report = send(&Goal { host: "127.0.0.1".into(), port, udp: true }, &options).unwrap();
         assert_eq!(server.join().unwrap(), Ok(report.sent_packets));
         assert!(report.rtt_ms.is_some_and(|d| d.min > 0.0), "{report:?}");

@@ -153,15 +153,24 @@ mod tests {
         let port = 20_000 + (std::process::id() % 20_000) as u16;
         let ms = penstock_model::Span::from_ms;
         let receiver = std::thread::spawn(move || {
-            recv(&RecvOptions { port, epoch_ns, until: Some(ms(150)), interval: ms(50), udp: true, ..Default::default() })
+            recv(&RecvOptions {
+                port,
+                epoch_ns,
+                until: Some(ms(150)),
+                interval: ms(50),
+                udp: true,
+                ..Default::default()
+            })
         });
         std::thread::sleep(std::time::Duration::from_millis(10));
         let load = Load::Packets(Sizes::Constant(200), Gap::Constant(ms(5)));
         let goal = Goal { host: "127.0.0.1".into(), port, udp: true };
-        let options = SendOptions { epoch_ns, until: Some(ms(100)), interval: ms(50), load, ..SendOptions::default() };
+        let options =
+            SendOptions { epoch_ns, until: Some(ms(100)), interval: ms(50), load, ..SendOptions::default() };
         let sent = send(&goal, &options).unwrap();
         let received = receiver.join().unwrap().unwrap();
-        assert!((19..=21).contains(&sent.sent_packets), "{sent:?}");
+        // It began at most 20 ms before the moment that the end is counted from.
+        assert!((20..=24).contains(&sent.sent_packets), "{sent:?}");
         assert_eq!((received.received_packets, received.bytes), (sent.sent_packets, sent.sent_packets * 200));
         assert!(received.owd_ms.is_some_and(|d| d.min > 0.0 && d.p50 < 100.0), "{received:?}");
         assert!(sent.late_us.is_some_and(|d| d.min >= 0.0), "{sent:?}");
@@ -173,11 +182,19 @@ mod tests {
         let port = 40_001 + (std::process::id() % 20_000) as u16;
         let ms = penstock_model::Span::from_ms;
         let receiver = std::thread::spawn(move || {
-            recv(&RecvOptions { port, epoch_ns, until: Some(ms(3000)), interval: ms(50), once: true, ..Default::default() })
+            recv(&RecvOptions {
+                port,
+                epoch_ns,
+                until: Some(ms(3000)),
+                interval: ms(50),
+                once: true,
+                ..Default::default()
+            })
         });
         std::thread::sleep(std::time::Duration::from_millis(30));
         let goal = Goal { host: "127.0.0.1".into(), port, udp: false };
-        let options = SendOptions { epoch_ns, load: Load::Bytes(300_000), interval: ms(50), ..SendOptions::default() };
+        let options =
+            SendOptions { epoch_ns, load: Load::Bytes(300_000), interval: ms(50), ..SendOptions::default() };
         let sent = send(&goal, &options).unwrap();
         let received = receiver.join().unwrap().unwrap();
         assert_eq!((sent.sent_bytes, received.bytes), (300_000, 300_000));

@@ -119,7 +119,8 @@ impl Watch {
         if self.step <= 0 || now < self.next {
             return;
         }
-        let owd_ms = (self.packets > 0 && udp && self.owd_sum > 0.0).then(|| self.owd_sum / self.packets as f64);
+        let owd_ms =
+            (self.packets > 0 && udp && self.owd_sum > 0.0).then(|| self.owd_sum / self.packets as f64);
         self.report.samples.push(RecvSample {
             time_s: (now - self.epoch_ns) as f64 / 1e9,
             bytes: self.bytes,
@@ -154,7 +155,8 @@ fn wait(fd: &impl AsFd, ns: i64) {
 }
 
 fn datagrams(options: &RecvOptions, mut watch: Watch) -> Result<RecvReport, String> {
-    let socket = UdpSocket::bind(("0.0.0.0", options.port)).map_err(|e| format!("port {}: {e}", options.port))?;
+    let socket =
+        UdpSocket::bind(("0.0.0.0", options.port)).map_err(|e| format!("port {}: {e}", options.port))?;
     let say = |what: &str, e: nix::Error| format!("{what}: {e}");
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(|e| say("timestamps", e))?;
     setsockopt(&socket, sockopt::IpRecvTos, &true).map_err(|e| say("tos", e))?;
@@ -168,7 +170,12 @@ fn datagrams(options: &RecvOptions, mut watch: Watch) -> Result<RecvReport, Stri
         wait(&socket, ns);
         loop {
             let mut parts = [IoSliceMut::new(&mut buffer)];
-            let got = match recvmsg::<SockaddrIn>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT) {
+            let got = match recvmsg::<SockaddrIn>(
+                socket.as_raw_fd(),
+                &mut parts,
+                Some(&mut control),
+                MsgFlags::MSG_DONTWAIT,
+            ) {
                 Ok(got) => got,
                 Err(_) => break,
             };
@@ -203,7 +210,8 @@ fn datagrams(options: &RecvOptions, mut watch: Watch) -> Result<RecvReport, Stri
 }
 
 fn stream(options: &RecvOptions, mut watch: Watch) -> Result<RecvReport, String> {
-    let listener = TcpListener::bind(("0.0.0.0", options.port)).map_err(|e| format!("port {}: {e}", options.port))?;
+    let listener =
+        TcpListener::bind(("0.0.0.0", options.port)).map_err(|e| format!("port {}: {e}", options.port))?;
     let say = |what: &str, e: nix::Error| format!("{what}: {e}");
     if let Some(bytes) = options.rcvbuf {
         setsockopt(&listener, sockopt::RcvBuf, &bytes).map_err(|e| say("rcvbuf", e))?;

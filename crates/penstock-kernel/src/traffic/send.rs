@@ -110,10 +110,12 @@ pub fn send(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
 /// Options that both transports have.
 fn mark(fd: &impl AsFd, options: &SendOptions) -> Result<(), String> {
     if options.tos != 0 {
-        setsockopt(fd, sockopt::Ipv4Tos, &i32::from(options.tos)).map_err(|e| format!("tos {}: {e}", options.tos))?;
+        setsockopt(fd, sockopt::Ipv4Tos, &i32::from(options.tos))
+            .map_err(|e| format!("tos {}: {e}", options.tos))?;
     }
     if options.mark != 0 {
-        setsockopt(fd, sockopt::Mark, &options.mark).map_err(|e| format!("mark {}: {e} (it needs CAP_NET_ADMIN)", options.mark))?;
+        setsockopt(fd, sockopt::Mark, &options.mark)
+            .map_err(|e| format!("mark {}: {e} (it needs CAP_NET_ADMIN)", options.mark))?;
     }
     Ok(())
 }
@@ -208,11 +210,13 @@ fn connect(goal: &Goal, options: &SendOptions) -> Result<TcpStream, String> {
     let addr = SockaddrIn::from(addr.ok_or_else(|| format!("{to}: it has no IPv4 address"))?);
     let say = |what: &str, e: nix::Error| format!("{what}: {e}");
     for attempt in 0.. {
-        let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).map_err(|e| say("socket", e))?;
+        let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+            .map_err(|e| say("socket", e))?;
         mark(&fd, options)?;
         if let Some(cc) = &options.cc {
-            setsockopt(&fd, sockopt::TcpCongestion, &cc.into())
-                .map_err(|e| format!("congestion control {cc}: {e}: this kernel has it not (modprobe tcp_{cc})"))?;
+            setsockopt(&fd, sockopt::TcpCongestion, &cc.into()).map_err(|e| {
+                format!("congestion control {cc}: {e}: this kernel has it not (modprobe tcp_{cc})")
+            })?;
         }
         if let Some(mss) = options.mss {
             setsockopt(&fd, sockopt::TcpMaxSeg, &mss).map_err(|e| say("mss", e))?;
@@ -313,7 +317,13 @@ fn stream(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
 }
 
 /// Writes so many bytes; whether all were before time ran out.
-fn write(socket: &mut TcpStream, bytes: u64, options: &SendOptions, watch: &mut Watch<'_>, report: &mut SendReport) -> Result<bool, String> {
+fn write(
+    socket: &mut TcpStream,
+    bytes: u64,
+    options: &SendOptions,
+    watch: &mut Watch<'_>,
+    report: &mut SendReport,
+) -> Result<bool, String> {
     let block = [0u8; 65_536];
     let end = deadline(options);
     let mut left = bytes;

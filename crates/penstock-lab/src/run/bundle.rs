@@ -58,7 +58,9 @@ pub(super) fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<
     let faults = fs::read_to_string(job.path().join(FAULTS)).unwrap_or_else(|_| "[]".to_owned());
     let faults: Vec<Fault> = serde_json::from_str(&faults).map_err(|e| fault(e.to_string()))?;
     if !faults.is_empty() {
-        let back = |f: Fault| Diagnostic::error(f.message).at(&f.file, f.line, f.column, f.len).source(&f.source).help(f.help);
+        let back = |f: Fault| {
+            Diagnostic::error(f.message).at(&f.file, f.line, f.column, f.len).source(&f.source).help(f.help)
+        };
         return Err(faults.into_iter().map(back).collect());
     }
     let folder = Folder::read(&job.path().join(OUT)).map_err(fault)?;
@@ -78,7 +80,8 @@ pub(super) fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<
 pub fn inside(job: &Path) -> Result<(), String> {
     let text = fs::read_to_string(job.join(BUNDLE)).map_err(|e| format!("{}: {e}", job.display()))?;
     let bundle: Bundle = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-    let loader = |name: &str| bundle.texts.get(name).cloned().ok_or_else(|| "there is no such file".to_owned());
+    let loader =
+        |name: &str| bundle.texts.get(name).cloned().ok_or_else(|| "there is no such file".to_owned());
     let main = bundle.texts.get(&bundle.main).ok_or("the bundle has no experiment")?;
     let done = experiment::parse_with(main, &bundle.main, &loader).and_then(|experiment| {
         let experiment = if bundle.modern { experiment.modern() } else { experiment };

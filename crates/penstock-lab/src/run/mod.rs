@@ -55,7 +55,11 @@ impl std::str::FromStr for Ground {
 ///
 /// # Errors
 /// As [`run`]; on `kernel` and `virtual` also what the machine lacks, with the way to get it.
-pub fn run_on(ground: Ground, experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
+pub fn run_on(
+    ground: Ground,
+    experiment: &Experiment,
+    options: &mut Options<'_>,
+) -> Result<Outcome, Vec<Diagnostic>> {
     match ground {
         Ground::Sim => run(experiment, options),
         Ground::Kernel => real::run(experiment, options, Ground::Kernel),

@@ -32,7 +32,9 @@ fn notes(experiment: &Experiment) -> Vec<String> {
             notes.push(format!("{name}: Linux stands in for Windows XP"));
         }
         if host.cisco.is_some() {
-            notes.push(format!("{name}: Linux stands in for a Cisco router, with its addresses and static routes"));
+            notes.push(format!(
+                "{name}: Linux stands in for a Cisco router, with its addresses and static routes"
+            ));
         }
     }
     for link in &experiment.links {
@@ -109,7 +111,8 @@ fn machine(host: &spec::Host) -> Result<plan::Host, Vec<Diagnostic>> {
     let script = |s: &Script| plan::Script { file: s.file.clone(), line: s.line, text: s.text.clone() };
     made.setup = host.setup.iter().map(script).collect();
     let Some(config) = &host.cisco else { return Ok(made) };
-    let parsed = cisco::parse(&config.text).map_err(|wrong| wrong.into_iter().map(|f| config.place_fault(f)).collect::<Vec<_>>())?;
+    let parsed = cisco::parse(&config.text)
+        .map_err(|wrong| wrong.into_iter().map(|f| config.place_fault(f)).collect::<Vec<_>>())?;
     made.forwards = true;
     for (interface, device) in parsed.interfaces.iter().zip(&mut made.devices) {
         // The output queue of IOS is 40 packets unless the configuration says otherwise.
@@ -155,7 +158,12 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
             from: at(&flow.from),
             to: at(&flow.to),
             addr,
-            tcp: flow.tcp.as_ref().map(|t| plan::Tcp { cc: t.cc.clone(), mss: t.mss, sndbuf: t.sndbuf, rcvbuf: t.rcvbuf }),
+            tcp: flow.tcp.as_ref().map(|t| plan::Tcp {
+                cc: t.cc.clone(),
+                mss: t.mss,
+                sndbuf: t.sndbuf,
+                rcvbuf: t.rcvbuf,
+            }),
             load: load.clone(),
             at: Span::from_ns(start),
             until: flow.until,
@@ -168,7 +176,11 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
 }
 
 /// Carries out an experiment on this machine's kernel. `ground` is what the record calls it.
-pub(super) fn run(experiment: &Experiment, options: &mut Options<'_>, ground: Ground) -> Result<Outcome, Vec<Diagnostic>> {
+pub(super) fn run(
+    experiment: &Experiment,
+    options: &mut Options<'_>,
+    ground: Ground,
+) -> Result<Outcome, Vec<Diagnostic>> {
     let seed = options.seed.unwrap_or(experiment.seed);
     let plan = plan_of(experiment, seed, ground == Ground::Virtual)?;
     let ran = penstock_kernel::run(&plan, options.progress).map_err(|trouble| match trouble {
@@ -188,13 +200,27 @@ pub(super) fn run(experiment: &Experiment, options: &mut Options<'_>, ground: Gr
         rig: rig(experiment, &ran),
         experiment: experiment.sources[0].text.clone(),
         apps: experiment.apps.iter().zip(&ran.apps).map(|(app, run)| app_record(app, run)).collect(),
-        flows: plan.flows.iter().zip(&ran.flows).map(|(f, run)| flow_record(experiment, &plan, f, run)).collect(),
-        devices: ran.devices.iter().filter(|d| experiment.hosts[d.host].cisco.is_none()).map(|d| device_record(experiment, d)).collect(),
+        flows: plan
+            .flows
+            .iter()
+            .zip(&ran.flows)
+            .map(|(f, run)| flow_record(experiment, &plan, f, run))
+            .collect(),
+        devices: ran
+            .devices
+            .iter()
+            .filter(|d| experiment.hosts[d.host].cisco.is_none())
+            .map(|d| device_record(experiment, d))
+            .collect(),
         expects: Vec::new(),
         setup_failures: ran
             .failures
             .iter()
-            .map(|f| record::SetupFailure { host: f.host.clone(), command: f.command.clone(), message: f.message.clone() })
+            .map(|f| record::SetupFailure {
+                host: f.host.clone(),
+                command: f.command.clone(),
+                message: f.message.clone(),
+            })
             .collect(),
     };
     let complaint = |f: &FlowRun| if f.sent.is_none() { Some(f.complaint.trim().to_owned()) } else { None };
@@ -211,7 +237,9 @@ pub(super) fn run(experiment: &Experiment, options: &mut Options<'_>, ground: Gr
 
 fn refusal(failure: &SetupFailure) -> Diagnostic {
     let first = failure.message.lines().next().unwrap_or_default();
-    Diagnostic::error(format!("{}: {first}", failure.host)).at(&failure.file, failure.line, 1, failure.command.chars().count() as u32).source(&failure.command)
+    Diagnostic::error(format!("{}: {first}", failure.host))
+        .at(&failure.file, failure.line, 1, failure.command.chars().count() as u32)
+        .source(&failure.command)
 }
 
 fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {
@@ -288,11 +316,15 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
     let received = run.received.clone().unwrap_or_default();
     let tcp = flow.tcp.is_some();
     let start = run.sent.as_ref().map(|s| s.start_s);
-    let end = sent.end_s.unwrap_or_else(|| flow.until.unwrap_or(plan.duration).min(plan.duration).as_secs_f64());
+    let end =
+        sent.end_s.unwrap_or_else(|| flow.until.unwrap_or(plan.duration).min(plan.duration).as_secs_f64());
     let end = if tcp { end } else { received.last_s.unwrap_or(end).max(end) };
     let life = start.map_or(0.0, |s| end - s);
     let rate = |bytes: u64| if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 };
-    let group = experiment.flows.iter().find(|f| flow.name == f.name || flow.name.starts_with(&format!("{}-", f.name)));
+    let group = experiment
+        .flows
+        .iter()
+        .find(|f| flow.name == f.name || flow.name.starts_with(&format!("{}-", f.name)));
     record::Flow {
         name: flow.name.clone(),
         from: plan.hosts[flow.from].name.clone(),
@@ -304,7 +336,11 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
         end_s: sent.end_s,
         sent_packets: sent.sent_packets,
         received_packets: received.received_packets,
-        lost_packets: sent.sent_packets.saturating_sub(received.received_packets),
+        // Of TCP what was sent again; what is still on the way when the run ends is not lost.
+        lost_packets: match tcp {
+            true => sent.retransmitted_packets.unwrap_or(0),
+            false => sent.sent_packets.saturating_sub(received.received_packets),
+        },
         marked_packets: received.marked_packets,
         retransmitted_packets: sent.retransmitted_packets,
         goodput_bit_s: rate(received.bytes),

@@ -16,6 +16,42 @@ pub struct StudyReport {
     pub claims: Vec<ClaimRow>,
     /// Its numbers, published and measured.
     pub numbers: Vec<NumberRow>,
+    /// On another ground: each program's figures on the simulator and there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grounds: Vec<GroundRow>,
+    /// On another ground: experiments that it cannot run, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<(String, String)>,
+}
+
+/// One figure on the simulator and on another ground.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroundRow {
+    /// The experiment.
+    pub experiment: String,
+    /// Program and figure.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// On the simulator, every machine a Linux of today whose processor costs nothing.
+    pub sim: f64,
+    /// On the ground.
+    pub ground: f64,
+}
+
+impl GroundRow {
+    /// Difference of the ground from the simulator, as a share of it.
+    pub fn difference(&self) -> f64 {
+        if self.sim == self.ground { 0.0 } else { (self.ground - self.sim) / self.sim }
+    }
+    /// How large it may be: 2 % of a throughput, 5 % of a round trip.
+    pub fn tolerance(&self) -> f64 {
+        if self.unit == "ms" { 0.05 } else { 0.02 }
+    }
+    /// Whether it is not larger.
+    pub fn agrees(&self) -> bool {
+        self.difference().abs() <= self.tolerance()
+    }
 }
 
 /// One claim.
@@ -85,8 +121,45 @@ impl StudyReport {
         }
     }
 
+    /// The simulator and another ground side by side.
+    fn grounds_text(&self) -> String {
+        let mut table = Table::new(&[
+            ("experiment", Align::Left),
+            ("quantity", Align::Left),
+            ("unit", Align::Left),
+            ("sim", Align::Right),
+            ("ground", Align::Right),
+            ("difference", Align::Right),
+            ("", Align::Left),
+        ]);
+        for row in &self.grounds {
+            table.row([
+                row.experiment.clone(),
+                row.quantity.clone(),
+                row.unit.to_owned(),
+                format!("{:.3}", row.sim),
+                format!("{:.3}", row.ground),
+                format!("{:+.2} %", row.difference() * 100.0),
+                if row.agrees() { "" } else { "beyond" }.to_owned(),
+            ]);
+        }
+        let mut text = format!("\n{}", table.text(0));
+        for (name, why) in &self.left_out {
+            text.push_str(&format!("left out: {name}: {why}\n"));
+        }
+        let agree = self.grounds.iter().filter(|r| r.agrees()).count();
+        let all = self.grounds.len();
+        text.push_str(&format!(
+            "{agree} of {all} figures agree within 2 % of a throughput and 5 % of a mean round trip.\n"
+        ));
+        text
+    }
+
     /// The report as text: numbers, claims, what to make of them.
     pub fn text(&self) -> String {
+        if !self.grounds.is_empty() || !self.left_out.is_empty() {
+            return format!("{}\n{}\n{}", self.study, self.source, self.grounds_text());
+        }
         let mut numbers = Table::new(&[
             ("experiment", Align::Left),
             ("quantity", Align::Left),

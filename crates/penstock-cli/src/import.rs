@@ -41,6 +41,12 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The commands of files that hold what tc printed.
+pub fn from(files: &[String]) -> Result<ExitCode> {
+    anyhow::ensure!(!files.is_empty(), "penstock tc dump --from [DEV=]FILE…: which files?");
+    main(&Args { files: files.to_vec(), state: None, toml: None })
+}
+
 fn read(files: &[String]) -> Result<Vec<Text>> {
     let one = |given: &String| {
         let (dev, file) = match given.split_once('=') {

@@ -40,7 +40,8 @@ pub fn main(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::from(output.status as u8))
 }
 
-/// `penstock tc dump [dev DEVICE] [--all]`: the commands that rebuild the state.
+/// `penstock tc dump [dev DEVICE] [--all]`: the commands that rebuild the state; `penstock tc dump --from FILE…`: those that make what
+/// the real tc showed.
 pub fn dump(words: &[String]) -> Result<ExitCode> {
     let mut wanted = Wanted::default();
     let mut words = words.iter();
@@ -48,11 +49,15 @@ pub fn dump(words: &[String]) -> Result<ExitCode> {
         match word.as_str() {
             "dev" => wanted.dev = words.next().cloned(),
             "--all" | "-a" => wanted.all = true,
-            _ => anyhow::bail!("penstock tc dump [dev DEVICE] [--all]: what is \"{word}\"?"),
+            "--from" => return crate::import::from(&words.cloned().collect::<Vec<_>>()),
+            _ => anyhow::bail!("penstock tc dump [dev DEVICE] [--all] [--from [DEV=]FILE…]: what is \"{word}\"?"),
         }
     }
-    let commands = Machine::new(&folder()?, kernel()?).dump(&wanted).map_err(anyhow::Error::msg)?;
-    crate::print(&commands.iter().map(|c| format!("{c}\n")).collect::<String>())?;
+    let dumped = Machine::new(&folder()?, kernel()?).dump(&wanted).map_err(anyhow::Error::msg)?;
+    for note in &dumped.notes {
+        eprintln!("note: {note}");
+    }
+    crate::print(&dumped.commands.iter().map(|c| format!("{c}\n")).collect::<String>())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -26,6 +26,7 @@ pub mod netfilter;
 mod netns;
 mod path;
 mod proc;
+pub mod rebuild;
 pub mod route;
 pub mod six;
 #[cfg(test)]

@@ -244,6 +244,8 @@ pub struct ChainDump {
     pub block: u32,
     /// Its index.
     pub chain: u32,
+    /// Whether a command made it: it then stays when its filters go. Linux does not tell.
+    pub explicit: bool,
     /// Kind and options of its template, where it has one.
     pub template: Option<(&'static str, Options)>,
 }

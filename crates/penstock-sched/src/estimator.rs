@@ -9,7 +9,7 @@
 //! Differs: 2.6.35 looks at all estimators of one interval from one timer; here each has its own, which is the same
 //! for those made at the same time.
 
-use penstock_model::{Kernel, KernelError, Time};
+use penstock_model::{Kernel, KernelError, Options, Time};
 
 /// A rate estimator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +71,10 @@ impl Estimator {
     pub fn continuing(mut self, old: &Estimator) -> Estimator {
         (self.avbps, self.avpps) = (old.avbps, old.avpps);
         self
+    }
+    /// What it was made with, for a dump; Linux does not tell.
+    pub fn dump(&self) -> Options {
+        Options::new().with("interval", i64::from(self.interval_log) - 2).with("ewma", u32::from(self.ewma_log))
     }
     /// Whether a look is due: [`Estimator::advance`] must be called before the counters change.
     #[inline]

@@ -180,6 +180,17 @@ impl Node {
     pub fn dump(&self) -> Options {
         self.qdisc.dump()
     }
+    /// Parameters, with those that stand before the kind: `stab`, `estimator`.
+    pub(crate) fn whole_dump(&self) -> Options {
+        let mut options = self.dump();
+        if let Some(stab) = &self.stab {
+            options.set("stab", stab.dump().into());
+        }
+        if let Some(estimator) = &self.estimator {
+            options.set("estimator", estimator.dump().into());
+        }
+        options
+    }
     /// The kind's own counters.
     pub fn xstats(&self, now: Time) -> Option<Options> {
         self.qdisc.xstats(now)

@@ -20,7 +20,7 @@ use crate::qdisc::{Classful, Cx, Device, Init, Xmit};
 use crate::sch::noop::Noop;
 use crate::sch::{self, KindSpec};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
-use penstock_model::{Handle, Kernel, KernelError, Time};
+use penstock_model::{Handle, Kernel, KernelError, Options, Time};
 use penstock_packet::Packet;
 use std::collections::BTreeMap;
 
@@ -217,13 +217,14 @@ impl Tree {
             handle: node.handle,
             parent: node.parent,
             refcnt,
-            options: match &node.stab {
-                Some(stab) => node.dump().with("stab", stab.dump()),
-                None => node.dump(),
-            },
+            options: node.whole_dump(),
             stats: node.stats_at(now),
             xstats: node.xstats(now),
         })
+    }
+    /// The options of one qdisc, as [`Tree::dump_qdiscs`] has them.
+    pub fn options_of(&self, handle: Handle) -> Option<Options> {
+        self.node(handle).map(Node::whole_dump)
     }
     /// All classes of all qdiscs in the kernel's order.
     pub fn dump_classes(&self, now: Time) -> Vec<ClassDump> {

@@ -4,8 +4,8 @@ use super::{Files, Ran};
 use crate::{Host, NetDevice, Output};
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Env, Failure, Show, batch};
-use penstock_lang::token::Line;
-use penstock_model::rtnetlink::{ActionVerb, ClassDump, FilterRequest, QdiscDump};
+use penstock_lang::token::{Line, Word};
+use penstock_model::rtnetlink::{ActionDump, ActionVerb, ClassDump, FilterRequest, QdiscDump};
 use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Time};
 use penstock_sched::Cx;
 
@@ -151,23 +151,39 @@ impl Host {
                 }
                 Err(error) => refused(tc::refused(command, &error)),
             },
-            Command::ShowActions { dump, form } => {
-                let look = self.look(now);
-                let actions = self.acts.dump(&dump.kind, dump.since_ms, look, self.kernel);
-                let messages: Vec<(u32, Vec<Options>)> =
-                    actions.filter(|a| !a.is_empty()).map(|a| (a.len() as u32, a)).into_iter().collect();
-                // gate does not print itself without its options.
-                let silent = form.brief && dump.kind == "gate";
-                let faults = messages.iter().map(|m| m.1.len()).filter(|_| silent).sum();
-                let stderr = "Error printing action\n".repeat(faults);
-                Output { stderr, ..Output::say(show::actions(&messages, form, self.kernel)) }
-            }
+            Command::ShowActions { dump, form } => self.show_actions(dump, form, now),
             Command::Fail(failure) => refused(failure.clone()),
             Command::ShowFilter(show) => self.show_filters(show, now),
             Command::ShowChain(show) => self.show_chains(show),
             Command::GetFilter(show, req) | Command::GetChain(show, req) => {
                 self.tc_get(command, show, req, now)
             }
+        }
+    }
+
+    fn show_actions(&self, dump: &ActionDump, form: &Form, now: Time) -> Ran {
+        let look = self.look(now);
+        let actions = self.acts.dump(&dump.kind, dump.since_ms, look, self.kernel);
+        let messages: Vec<(u32, Vec<Options>)> =
+            actions.filter(|a| !a.is_empty()).map(|a| (a.len() as u32, a)).into_iter().collect();
+        // gate does not print itself without its options.
+        let silent = form.brief && dump.kind == "gate";
+        let faults = messages.iter().map(|m| m.1.len()).filter(|_| silent).sum();
+        let stderr = "Error printing action\n".repeat(faults);
+        Output { stderr, ..Output::say(show::actions(&messages, form, self.kernel)) }
+    }
+
+    /// A command that shows, on a machine that stays as it is; nothing for any other.
+    pub(crate) fn tc_read(&self, words: &[Word], now: Time) -> Ran {
+        let device = |name: &str| self.tc_link(name);
+        let parsed = tc::parse_in(words, &Env { kernel: self.kernel, device: &device });
+        match parsed.as_deref() {
+            Ok([Command::ShowQdisc(show)]) => self.tc_show(show, now, Host::show_qdiscs),
+            Ok([Command::ShowClass(show)]) => self.tc_show(show, now, Host::show_classes),
+            Ok([Command::ShowFilter(show)]) => self.show_filters(show, now),
+            Ok([Command::ShowChain(show)]) => self.show_chains(show),
+            Ok([Command::ShowActions { dump, form }]) => self.show_actions(dump, form, now),
+            _ => Output::default(),
         }
     }
 

@@ -41,6 +41,8 @@ struct Found {
     qdiscs: Vec<Shown>,
     classes: Vec<Shown>,
     filters: Vec<(String, String)>,
+    chains: Vec<(String, String)>,
+    actions: Vec<String>,
     iptables: Vec<String>,
 }
 
@@ -89,8 +91,14 @@ pub fn import(texts: &[Text], kernel: Kernel) -> Result<Import, String> {
         words::class(shown, &mut made);
     }
     words::compare(&mut made);
+    for text in &found.actions {
+        filters::actions(text, &mut made);
+    }
+    for (dev, text) in &found.chains {
+        filters::chains(dev, text, &mut made);
+    }
     for (dev, text) in &found.filters {
-        filters::import(dev, text, &mut made);
+        filters::filters(dev, text, &mut made);
     }
     for text in &found.iptables {
         made.import.commands.push(format!("iptables-restore <<'END'\n{}\nEND", text.trim_end()));
@@ -138,11 +146,14 @@ impl Made {
         self.import.commands.push(Line::of_words(words).source);
     }
     /// Carries a command out and keeps it; notes when it is refused.
-    fn give(&mut self, line: &str) {
+    fn say(&mut self, line: &str) {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let output = self.host.command(&words, &mut NoFiles, Time::ZERO);
+        self.give(line, &words);
+    }
+    fn give(&mut self, line: &str, words: &[String]) {
+        let output = self.host.command(words, &mut NoFiles, Time::ZERO);
         if output.status == 0 {
-            self.keep(&words);
+            self.keep(words);
         } else {
             self.note(format!("{line}: {}", output.stderr.lines().next().unwrap_or_default()));
         }
@@ -155,8 +166,8 @@ impl Made {
     /// A device that tc speaks of and ip did not is there all the same.
     fn device(&mut self, name: &str) {
         if self.host.ifindex(name).is_none() {
-            self.give(&format!("ip link add {} type dummy", quoted(name)));
-            self.give(&format!("ip link set {} up", quoted(name)));
+            self.say(&format!("ip link add {} type dummy", quoted(name)));
+            self.say(&format!("ip link set {} up", quoted(name)));
         }
     }
 }
@@ -185,6 +196,8 @@ fn sort(text: &Text, found: &mut Found) -> Result<(), String> {
                 found.rules.push(object);
             } else if has("class") {
                 found.classes.push(json("class", &object, text).ok_or_else(unknown)?);
+            } else if has("protocol") && has("pref") {
+                return Err(format!("{}: filters are read as text: leave -j away (tc's JSON of them is not always valid)", text.name));
             } else if has("kind") && has("handle") {
                 found.qdiscs.push(json("kind", &object, text).ok_or_else(unknown)?);
             } else {
@@ -200,9 +213,12 @@ fn sort(text: &Text, found: &mut Found) -> Result<(), String> {
         found.qdiscs.extend(objects(plain, "qdisc ").iter().filter_map(|l| words_of(l, text)));
     } else if first.starts_with("class ") {
         found.classes.extend(objects(plain, "class ").iter().filter_map(|l| words_of(l, text)));
-    } else if first.starts_with("filter ") {
+    } else if first.starts_with("filter ") || first.starts_with("chain ") {
         let dev = text.dev.clone().ok_or_else(|| format!("{}: of which device? say DEV=FILE", text.name))?;
-        found.filters.push((dev, plain.to_owned()));
+        let list = if first.starts_with("filter ") { &mut found.filters } else { &mut found.chains };
+        list.push((dev, plain.to_owned()));
+    } else if first.starts_with("total acts ") {
+        found.actions.push(plain.to_owned());
     } else {
         return Err(unknown());
     }
@@ -296,23 +312,23 @@ fn links(links: &[Value], made: &mut Made) {
         if made.host.ifindex(&name).is_none() {
             match kind {
                 "dummy" | "ifb" | "bridge" | "vlan" | "veth" => {
-                    made.give(&format!("ip link add {name} type {kind}"))
+                    made.say(&format!("ip link add {name} type {kind}"))
                 }
                 _ => {
-                    made.give(&format!("ip link add {name} type dummy"));
+                    made.say(&format!("ip link add {name} type dummy"));
                     made.note(format!("{name} is a dummy device here: the machine is its own"));
                 }
             }
         }
         if let Some(mtu) = number("mtu").filter(|_| name != "lo") {
-            made.give(&format!("ip link set {name} mtu {mtu}"));
+            made.say(&format!("ip link set {name} mtu {mtu}"));
         }
         if let Some(len) = number("txqlen").filter(|&len| len != 1000) {
-            made.give(&format!("ip link set {name} txqueuelen {len}"));
+            made.say(&format!("ip link set {name} txqueuelen {len}"));
         }
         let flags = link.get("flags").and_then(Value::as_array);
         let up = flags.is_none_or(|f| f.iter().any(|f| f == "UP"));
-        made.give(&format!("ip link set {name} {}", if up { "up" } else { "down" }));
+        made.say(&format!("ip link set {name} {}", if up { "up" } else { "down" }));
         for address in link.get("addr_info").and_then(Value::as_array).into_iter().flatten() {
             let part = |key: &str| address.get(key).and_then(Value::as_str).unwrap_or_default();
             let local = part("local");
@@ -323,7 +339,7 @@ fn links(links: &[Value], made: &mut Made) {
             let len = address.get("prefixlen").and_then(Value::as_u64).unwrap_or(32);
             let broadcast = part("broadcast");
             let broadcast = if broadcast.is_empty() { String::new() } else { format!(" brd {broadcast}") };
-            made.give(&format!("ip addr add {local}/{len}{broadcast} dev {name}"));
+            made.say(&format!("ip addr add {local}/{len}{broadcast} dev {name}"));
         }
     }
 }
@@ -348,7 +364,7 @@ fn routes(found: &Found, made: &mut Made) {
         if let Some(metric) = route.get("metric").and_then(Value::as_u64) {
             line.push_str(&format!(" metric {metric}"));
         }
-        made.give(&line);
+        made.say(&line);
     }
     for rule in &found.rules {
         let priority = rule.get("priority").and_then(Value::as_u64).unwrap_or_default();
@@ -368,7 +384,7 @@ fn routes(found: &Found, made: &mut Made) {
                 line.push_str(&format!(" {say} {value}"));
             }
         }
-        made.give(&line);
+        made.say(&line);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `penstock tc dump`: the commands that rebuild the state, and no others.
 //!
-//! The journal's commands are taken away again, in ever smaller pieces, as long as a fresh machine shows the same: what is left is needed.
-//! So every kind can be dumped that can be typed, exactly, and whoever reads the result sees the words that were given. The work is
+//! What tc has made is said from the state itself ([`penstock_host::rebuild`]). With the rest of the machine (`--all`) the journal's commands
+//! are taken away again, in ever smaller pieces, as long as a fresh machine shows the same: what is left is needed. That work is
 //! bounded; a state of very many commands is left less reduced, never less exact.
 
 use super::{Entry, Machine, moment};
@@ -22,6 +22,15 @@ pub struct Wanted {
     pub all: bool,
 }
 
+/// Commands, and what is not as it was.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Dumped {
+    /// As a shell would read them.
+    pub commands: Vec<String>,
+    /// What could not be said.
+    pub notes: Vec<String>,
+}
+
 /// A command of the journal; lines of tc's batches stand by themselves.
 struct Step {
     argv: Vec<String>,
@@ -35,7 +44,21 @@ impl Machine {
     ///
     /// # Errors
     /// A sentence when the state cannot be read, or when there is no such device.
-    pub fn dump(&self, wanted: &Wanted) -> Result<Vec<String>, String> {
+    pub fn dump(&self, wanted: &Wanted) -> Result<Dumped, String> {
+        if wanted.all {
+            return Ok(Dumped { commands: self.reduced(wanted)?, notes: Vec::new() });
+        }
+        let host = self.host()?;
+        if let Some(dev) = wanted.dev.as_ref().filter(|dev| host.ifindex(dev).is_none()) {
+            return Err(format!("Cannot find device \"{dev}\""));
+        }
+        let rebuilt = host.rebuild_tc(wanted.dev.as_deref(), moment(1 << 20));
+        let typed = |words: &Vec<String>| words.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" ");
+        Ok(Dumped { commands: rebuilt.commands.iter().map(typed).collect(), notes: rebuilt.notes })
+    }
+
+    /// The journal without what is not needed.
+    fn reduced(&self, wanted: &Wanted) -> Result<Vec<String>, String> {
         let entries = match self.folder.is_dir() {
             true => {
                 let _lock = self.lock(true)?;
@@ -227,17 +250,18 @@ mod tests {
         let eth0 = Wanted { dev: Some("eth0".to_owned()), all: false };
         let dumped = machine.dump(&eth0).unwrap();
         assert_eq!(
-            dumped,
+            dumped.commands,
             [
-                "tc qdisc add dev eth0 root handle 1: htb default 10",
-                "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit",
-                "tc class change dev eth0 parent 1: classid 1:10 htb rate 2mbit",
-                "tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match ip dport 22 0xffff flowid 1:10",
+                "tc qdisc add dev eth0 root handle 1: htb default 10 r2q 10 direct_qlen 1000",
+                "tc class add dev eth0 parent 1: classid 1:10 htb rate 2mbit ceil 2mbit burst 1600 cburst 1600 prio 0 quantum 25000",
+                "tc filter add dev eth0 parent 1: protocol ip pref 1 handle 800::800 u32 ht 800:0: flowid 1:10 match u32 0x00000016 0x0000ffff at 20",
             ]
         );
         let again = Machine::new(&folder.join("again"), Kernel::V6_12);
-        dumped.iter().for_each(|line| exec(&again, line));
+        dumped.commands.iter().for_each(|line| exec(&again, line));
         assert_eq!(again.dump(&eth0).unwrap(), dumped);
+        let all = machine.dump(&Wanted { all: true, ..eth0 }).unwrap();
+        assert_eq!(all.commands.len(), 5, "{all:?}");
         let nowhere = Wanted { dev: Some("eth7".to_owned()), all: false };
         assert_eq!(machine.dump(&nowhere).unwrap_err(), "Cannot find device \"eth7\"");
         std::fs::remove_dir_all(folder).unwrap();

@@ -39,7 +39,7 @@ pub fn estimator(args: &mut Args, already: &mut Option<(i8, u8)>) -> Result<(), 
 }
 
 /// `tc_setup_estimator`: the exponents of the interval (in quarter seconds, less 2) and of the averaging.
-fn setup(interval: u32, constant: u32) -> Option<(i8, u8)> {
+pub(super) fn setup(interval: u32, constant: u32) -> Option<(i8, u8)> {
     let quarters = (0..=5).find(|&i| f64::from(interval) <= f64::from(1 << i) * 250_000.0)?;
     let mut ewma = 1u32;
     while ewma < 32 {

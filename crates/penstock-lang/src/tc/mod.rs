@@ -18,6 +18,7 @@ mod estimator;
 mod filter;
 pub mod filters;
 mod qdisc;
+pub mod say;
 mod usage;
 
 use crate::show::Form;

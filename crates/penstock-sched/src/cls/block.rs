@@ -241,6 +241,7 @@ impl Filters {
                 parent: self.shared.qdisc,
                 block: self.shared.block,
                 chain: chain.index,
+                explicit: chain.explicit,
                 template: chain.template.as_ref().map(|t| ("flower", t.dump())),
             })
             .collect()

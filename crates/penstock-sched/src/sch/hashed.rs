@@ -332,7 +332,10 @@ impl<K: HashedKind> Classful for Hashed<K> {
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
         for number in self.classes.walk() {
             let class = &self.classes[number];
-            let (parent, options, xstats) = K::dump_class(self, number);
+            let (parent, mut options, xstats) = K::dump_class(self, number);
+            if let Some(estimator) = &class.estimator {
+                options.set("estimator", estimator.dump().into());
+            }
             let leaf = Some(class.leaf.handle).filter(|&h| h != Handle::UNSPEC);
             let rate = class.estimator.as_ref().map(|e| e.rate_at(now, 0, 0));
             visit(ClassDump {

@@ -32,6 +32,7 @@ mod vlan;
 
 pub(super) use command::command;
 pub use list::{action_of_filter, parse_action, print_actions};
+pub use pedit::words as pedit_words;
 pub use police::{parse_police, police_of_filter, print_police};
 
 use super::args::{Args, matches};

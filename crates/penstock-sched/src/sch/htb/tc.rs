@@ -139,7 +139,7 @@ impl Htb {
             (Cost::Ns(r), _) => (r.overhead, r.mpu, r.linklayer, (0, 0)),
             (Cost::Ticks(r), _) => (r.overhead, r.mpu, r.linklayer, (r.cell_log, 0)),
         };
-        let options = Options::new()
+        let mut options = Options::new()
             .with("rate", c.rate.rate_bytes())
             .with("ceil", c.ceil.rate_bytes())
             .with("buffer", ticks(c.buffer))
@@ -152,6 +152,9 @@ impl Htb {
             .with("linklayer", u32::from(linklayer))
             .with("cell_log", u32::from(cell_logs.0))
             .with("ccell_log", u32::from(cell_logs.1));
+        if let Some(estimator) = &c.estimator {
+            options.set("estimator", estimator.dump().into());
+        }
         let mut stats = Stats {
             bytes: c.bytes,
             packets: c.packets,

@@ -9,6 +9,36 @@ use crate::tc::args::{Args, matches};
 /// Name, offset, length, bits that change.
 type Row = (&'static str, u32, u32, u32);
 
+/// Fields by the header a key counts from, with the words for both.
+pub(super) const NAMES: [(u32, &str, &str); 26] = [
+    (1, "eth", "dst"),
+    (1, "eth", "src"),
+    (1, "eth", "type"),
+    (2, "ip", "ttl"),
+    (2, "ip", "src"),
+    (2, "ip", "dst"),
+    (2, "ip", "tos"),
+    (2, "ip", "protocol"),
+    (2, "ip", "ihl"),
+    (2, "ip", "nofrag"),
+    (2, "ip", "firstfrag"),
+    (2, "ip", "ce"),
+    (2, "ip", "df"),
+    (2, "ip", "mf"),
+    (3, "ip6", "src"),
+    (3, "ip6", "dst"),
+    (3, "ip6", "traffic_class"),
+    (3, "ip6", "flow_lbl"),
+    (3, "ip6", "payload_len"),
+    (3, "ip6", "nexthdr"),
+    (3, "ip6", "hoplimit"),
+    (4, "tcp", "sport"),
+    (4, "tcp", "dport"),
+    (4, "tcp", "flags"),
+    (5, "udp", "sport"),
+    (5, "udp", "dport"),
+];
+
 const IP: [Row; 10] = [
     ("tos", 1, 1, 0xff),
     ("ihl", 0, 1, 0x0f),

@@ -6,6 +6,9 @@
 //! Differs: keys are kept in host order of the packet's big-endian words.
 
 mod layers;
+mod words;
+
+pub use words::words;
 
 use super::{
     Action, advance, bad, control, explained, index_here, mac, next_is, print_index, print_times, silent,

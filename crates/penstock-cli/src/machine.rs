@@ -50,7 +50,9 @@ pub fn dump(words: &[String]) -> Result<ExitCode> {
             "dev" => wanted.dev = words.next().cloned(),
             "--all" | "-a" => wanted.all = true,
             "--from" => return crate::import::from(&words.cloned().collect::<Vec<_>>()),
-            _ => anyhow::bail!("penstock tc dump [dev DEVICE] [--all] [--from [DEV=]FILE…]: what is \"{word}\"?"),
+            _ => anyhow::bail!(
+                "penstock tc dump [dev DEVICE] [--all] [--from [DEV=]FILE…]: what is \"{word}\"?"
+            ),
         }
     }
     let dumped = Machine::new(&folder()?, kernel()?).dump(&wanted).map_err(anyhow::Error::msg)?;

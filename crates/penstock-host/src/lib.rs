@@ -257,18 +257,19 @@ impl Host {
         self.devices.iter().find(|d| d.is_called(name)).map(|d| d.ifindex)
     }
     /// What is set up here that can be configured and shown as Linux does, but does not do to packets what Linux does: a
-    /// sentence each, naming machine, device and kind.
+    /// sentence each, naming the machine and the device and kind, or the rule's part. Rules of IPv6 meet no packet here.
     pub fn unsimulated(&self) -> Vec<String> {
         let each = self.devices.iter().flat_map(|device| {
             device.tree.unsimulated().into_iter().map(move |found| (device.name.as_str(), found))
         });
-        each.map(|(device, found)| {
+        let queueing = each.map(|(device, found)| {
             format!(
                 "{} {device}: {} \"{}\" can be set up and shown here, but what it does to packets is not simulated yet",
                 self.name, found.object, found.kind
             )
-        })
-        .collect()
+        });
+        let rules = self.unsimulated_rules().into_iter().filter(|rule| !rule.starts_with("ip6tables "));
+        queueing.chain(rules.map(|rule| format!("{}: {rule}", self.name))).collect()
     }
     /// What a dump of filters needs besides the tree.
     pub fn look(&self, now: Time) -> Look<'_> {
@@ -293,6 +294,10 @@ impl Host {
     /// Sets the last handle the kernel has chosen for a qdisc (`80ff:` is `0x80ff_0000`): the next one follows it.
     pub fn set_auto_handle(&mut self, handle: u32) {
         self.auto_handle = handle;
+    }
+    /// The last handle the kernel has chosen for a qdisc.
+    pub fn auto_handle(&self) -> u32 {
+        self.auto_handle
     }
     /// When device `ifindex`'s qdiscs want to be asked again although [`Host::dequeue`] gave nothing.
     #[inline]

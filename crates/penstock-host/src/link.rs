@@ -221,6 +221,9 @@ impl Host {
         self.six.forget_device(ifindex);
         self.neigh_flush(ifindex);
         let device = self.devices.remove(ifindex);
+        if let Some(device) = &device {
+            self.acts.device_gone(&device.name);
+        }
         for port in self.devices.iter_mut().filter(|d| d.master == Some(ifindex)) {
             port.master = None;
         }

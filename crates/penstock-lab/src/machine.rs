@@ -6,8 +6,10 @@
 //! Each command is one virtual millisecond later than the one before.
 //!
 //! Calls that may change hold a lock on the folder alone, calls that only show share it. An entry is one write at the
-//! journal's end; one that was cut short does not count and is taken away by the next.
+//! journal's end; one that was cut short does not count and is taken away by the next. A long journal is made anew of what is
+//! still needed ([`compact`]), in a file of its own that then takes its name.
 
+mod compact;
 pub mod complete;
 pub mod dump;
 mod reads;
@@ -57,6 +59,12 @@ struct Entry {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     files: BTreeMap<String, String>,
     status: i32,
+    /// Its number, where it is not the one behind the entry before: the journal has been made anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    number: Option<u64>,
+    /// The last handle the kernel has chosen for a qdisc by then, where the journal has been made anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    auto_handle: Option<u32>,
 }
 
 impl Machine {
@@ -125,11 +133,12 @@ impl Machine {
 
     /// The machine as its journal leaves it.
     fn replay(&self) -> Result<Held, String> {
+        let mark = self.mark();
         let (entries, length) = self.entries()?;
-        let mut held = Held { host: self.fresh(), length, number: 0 };
+        let mut held =
+            Held { host: self.fresh(), mark: Mark { length, ..mark }, number: 0, entries: entries.len() };
         for entry in entries {
-            held.host.command(&entry.argv, &mut Written(entry.files), moment(held.number));
-            held.number += 1;
+            held.execute(entry);
         }
         Ok(held)
     }
@@ -173,19 +182,45 @@ impl Machine {
         done.map(|()| length + line.len() as u64)
     }
 
-    /// The journal's length in bytes; 0 where there is none.
-    fn length(&self) -> u64 {
-        fs::metadata(self.path()).map_or(0, |m| m.len())
+    /// Which file the journal is, and how long.
+    fn mark(&self) -> Mark {
+        let Ok(found) = fs::metadata(self.path()) else { return Mark::default() };
+        #[cfg(unix)]
+        let file = std::os::unix::fs::MetadataExt::ino(&found);
+        #[cfg(not(unix))]
+        let file = 0;
+        Mark { file, length: found.len() }
     }
+}
+
+/// A journal as it was once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Mark {
+    /// The file's number; 0 where the system has none.
+    file: u64,
+    /// Bytes.
+    length: u64,
 }
 
 /// A machine in memory and the journal it stands for.
 struct Held {
     host: Host,
-    /// Bytes of the journal.
-    length: u64,
-    /// Entries of the journal.
+    mark: Mark,
+    /// The next entry's number.
     number: u64,
+    /// Entries of the journal.
+    entries: usize,
+}
+
+impl Held {
+    fn execute(&mut self, entry: Entry) {
+        self.number = entry.number.unwrap_or(self.number);
+        self.host.command(&entry.argv, &mut Written(entry.files), moment(self.number));
+        self.number += 1;
+        if let Some(handle) = entry.auto_handle {
+            self.host.set_auto_handle(handle);
+        }
+    }
 }
 
 /// When the journal's entry of this number, from 0, happens.
@@ -209,18 +244,26 @@ impl Session<'_> {
         let shows = reads::only_shows(words);
         let lock = if shows && !machine.folder.is_dir() { None } else { Some(machine.lock(shows)?) };
         let held = match &mut self.held {
-            Some(held) if held.length == machine.length() => held,
+            Some(held) if held.mark == machine.mark() => held,
             held => held.insert(match lock {
                 Some(_) => machine.replay()?,
-                None => Held { host: machine.fresh(), length: 0, number: 0 },
+                None => Held { host: machine.fresh(), mark: Mark::default(), number: 0, entries: 0 },
             }),
         };
         let mut files = Noted { files, texts: BTreeMap::new() };
         let output = held.host.command(words, &mut files, moment(held.number));
         if !shows {
-            let entry = Entry { argv: words.to_vec(), files: files.texts, status: output.status };
-            held.length = machine.append(held.length, &entry).map_err(|e| machine.unusable(&e))?;
-            held.number += 1;
+            let entry = Entry {
+                argv: words.to_vec(),
+                files: files.texts,
+                status: output.status,
+                number: None,
+                auto_handle: None,
+            };
+            let length = machine.append(held.mark.length, &entry).map_err(|e| machine.unusable(&e))?;
+            held.mark = Mark { length, ..machine.mark() };
+            (held.number, held.entries) = (held.number + 1, held.entries + 1);
+            machine.compact(held).map_err(|e| machine.unusable(&e))?;
         }
         Ok(output)
     }

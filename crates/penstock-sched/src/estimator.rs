@@ -74,7 +74,9 @@ impl Estimator {
     }
     /// What it was made with, for a dump; Linux does not tell.
     pub fn dump(&self) -> Options {
-        Options::new().with("interval", i64::from(self.interval_log) - 2).with("ewma", u32::from(self.ewma_log))
+        Options::new()
+            .with("interval", i64::from(self.interval_log) - 2)
+            .with("ewma", u32::from(self.ewma_log))
     }
     /// Whether a look is due: [`Estimator::advance`] must be called before the counters change.
     #[inline]

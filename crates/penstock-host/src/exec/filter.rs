@@ -12,7 +12,7 @@ use penstock_lang::tc::{self, Command, Link, Show};
 use penstock_model::rtnetlink::{ChainDump, FilterDump, FilterRequest};
 use penstock_model::{Diagnostic, Handle, KernelError, Time, Value};
 use penstock_sched::Cx;
-use penstock_sched::cls::{Dumped, Select};
+use penstock_sched::cls::{Blocks, Dumped, Select};
 
 impl Host {
     /// What tc finds of a device.
@@ -110,7 +110,14 @@ impl Host {
     pub(super) fn tc_get(&self, command: &Command, show: &Show, req: &FilterRequest, now: Time) -> Ran {
         let req = &self.with_ifindex(req);
         let device = match (&show.dev, req.block) {
-            (None, 0) => return refused(tc::refused(command, &KernelError::errno(KernelError::ENODEV))),
+            (None, 0) => {
+                let first = match command {
+                    Command::GetFilter(..) => Blocks::check(req, self.kernel).err(),
+                    _ => None,
+                };
+                let error = first.unwrap_or(KernelError::errno(KernelError::ENODEV));
+                return refused(tc::refused(command, &error));
+            }
             (None, _) => None,
             (Some(name), _) => match self.ifindex(name) {
                 Some(ifindex) => self.device(ifindex),

@@ -8,6 +8,7 @@ use penstock_lang::token::{Line, Word};
 use penstock_model::rtnetlink::{ActionDump, ActionVerb, ClassDump, FilterRequest, QdiscDump};
 use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Time};
 use penstock_sched::Cx;
+use penstock_sched::cls::Blocks;
 
 impl Host {
     pub(super) fn tc(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
@@ -198,7 +199,14 @@ impl Host {
     /// The device a request names, or what tc says where there is none.
     fn tc_device(&self, command: &Command, dev: Option<&str>) -> Result<u32, Box<Ran>> {
         match dev {
-            None => Err(Box::new(refused(tc::refused(command, &no_device())))),
+            None => {
+                // tc_new_tfilter and its kin look at the priority first.
+                let error = match command {
+                    Command::Filter { req, .. } => Blocks::check(req, self.kernel).err(),
+                    _ => None,
+                };
+                Err(Box::new(refused(tc::refused(command, &error.unwrap_or_else(no_device)))))
+            }
             Some(name) => self.ifindex(name).ok_or_else(|| Box::new(refused(tc::no_device(name)))),
         }
     }

@@ -1,4 +1,4 @@
-//! What of the rules does nothing to packets here, in sentences.
+//! What of the rules does nothing to packets here that it does in Linux, in sentences. LOG and its kin do nothing to them there either.
 
 use super::Netfilter;
 use penstock_lang::iptables::{Family, Match, Table, Target};
@@ -34,10 +34,6 @@ impl Netfilter {
                         Target::Plain(p) => {
                             let name = &p.name;
                             out.insert(format!("{tool} -j {name}: not simulated; packets go on as they are"));
-                        }
-                        Target::Log(p) => {
-                            let name = &p.name;
-                            out.insert(format!("{tool} -j {name}: nothing is logged"));
                         }
                         _ => {}
                     }

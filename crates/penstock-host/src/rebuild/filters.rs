@@ -4,8 +4,8 @@ use super::{Work, words};
 use crate::device::NetDevice;
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{Show, say};
-use penstock_model::rtnetlink::{ChainDump, FilterDump};
 use penstock_model::Handle;
+use penstock_model::rtnetlink::{ChainDump, FilterDump};
 use penstock_sched::cls::Select;
 
 /// The first hash table u32 makes by itself.
@@ -57,7 +57,11 @@ impl Work<'_> {
         }
         let mut blocks: Vec<u32> = Vec::new();
         for qdisc in &qdiscs {
-            let names: &[&str] = if qdisc.kind == "red" { &["early_drop", "mark"] } else { &["ingress_block", "egress_block"] };
+            let names: &[&str] = if qdisc.kind == "red" {
+                &["early_drop", "mark"]
+            } else {
+                &["ingress_block", "egress_block"]
+            };
             blocks.extend(names.iter().filter_map(|name| qdisc.options.u32(name)));
         }
         blocks.retain(|block| self.blocks.insert(*block));
@@ -72,7 +76,8 @@ impl Work<'_> {
             let arriving = parent == Handle::INGRESS.qdisc();
             // A class without filters of its own answers with its qdisc's; a shared block comes by itself.
             let own = |f: &FilterDump| {
-                let here = f.parent == parent || f.parent == Handle::ROOT || arriving && f.parent.qdisc() == parent;
+                let here =
+                    f.parent == parent || f.parent == Handle::ROOT || arriving && f.parent.qdisc() == parent;
                 here && f.block == 0
             };
             let filters = tree.show_filters(parent, Select::default(), look).0;
@@ -138,7 +143,10 @@ impl Work<'_> {
     /// priority u32 forgets how far it has counted.
     fn spend(&mut self, place: &str, group: &Group, (from, to): (u32, u32), used: &[u16]) -> Vec<u16> {
         if to < from || to - from > MOST_SPENT {
-            self.note(format!("filter {place} pref {}: u32's own table has another number than {to:x}", group.prio));
+            self.note(format!(
+                "filter {place} pref {}: u32's own table has another number than {to:x}",
+                group.prio
+            ));
             return Vec::new();
         }
         let free = (1..=u16::MAX).rev().filter(|prio| !used.contains(prio));
@@ -211,7 +219,10 @@ mod tests {
         }
         let rebuilt = host.rebuild_tc(None, Time::ZERO);
         let said: Vec<String> = rebuilt.commands.iter().map(|c| c.join(" ")).collect();
-        assert_eq!((said.iter().map(String::as_str).collect::<Vec<_>>(), rebuilt.notes), (want.to_vec(), Vec::new()));
+        assert_eq!(
+            (said.iter().map(String::as_str).collect::<Vec<_>>(), rebuilt.notes),
+            (want.to_vec(), Vec::new())
+        );
     }
 
     #[test]

@@ -30,7 +30,15 @@ impl Host {
     /// The tc commands that make this machine's tc state on one with the same devices; of one device only where `dev` names it. Says
     /// nothing of other network namespaces.
     pub fn rebuild_tc(&self, dev: Option<&str>, now: Time) -> Rebuilt {
-        let mut work = Work { host: self, twin: self.twin(), now, out: Rebuilt::default(), blocks: BTreeSet::new() };
+        self.rebuilt(dev, now, false)
+    }
+    /// The same, with what is left of settings that have been changed since: the tokens of htb's classes.
+    pub fn rebuild_tc_with_traces(&self, now: Time) -> Rebuilt {
+        self.rebuilt(None, now, true)
+    }
+    fn rebuilt(&self, dev: Option<&str>, now: Time, traces: bool) -> Rebuilt {
+        let (twin, out, blocks) = (self.twin(), Rebuilt::default(), BTreeSet::new());
+        let mut work = Work { host: self, twin, now, traces, out, blocks };
         let names: Vec<String> = self.devices.by_age().iter().map(|d| d.name.clone()).collect();
         let wanted: Vec<&String> = names.iter().filter(|name| dev.is_none_or(|d| d == *name)).collect();
         for name in &wanted {
@@ -72,7 +80,8 @@ impl Host {
     /// What tc shows of a device, each text with the command that shows it; without counters.
     fn tc_shows(&self, name: &str, now: Time) -> Vec<(String, String)> {
         let Some(device) = self.ifindex(name).and_then(|i| self.device(i)) else { return Vec::new() };
-        let mut lines: Vec<String> = ["qdisc", "class"].iter().map(|what| format!("tc -d {what} show dev {name}")).collect();
+        let mut lines: Vec<String> =
+            ["qdisc", "class"].iter().map(|what| format!("tc -d {what} show dev {name}")).collect();
         lines.extend(self.filter_shows(device, now).into_iter().map(|line| line.replace("tc -s ", "tc ")));
         let both = lines.iter().flat_map(|line| [line.clone(), line.replacen("tc ", "tc -j ", 1)]);
         both.map(|line| (line.clone(), self.tc_shown(&line, now))).collect()
@@ -89,6 +98,8 @@ struct Work<'a> {
     host: &'a Host,
     twin: Host,
     now: Time,
+    /// Whether what is left of earlier settings is said too.
+    traces: bool,
     out: Rebuilt,
     /// Shared blocks that are done.
     blocks: BTreeSet<u32>,
@@ -131,7 +142,14 @@ impl Work<'_> {
     }
 
     /// Finds the numbers with which the twin shows `want`, and keeps the command. `start`: up to the kind; `undo`: takes it away again.
-    fn settle(&mut self, start: &[String], mut parts: Vec<Part>, undo: &[String], want: &Options, got: impl Fn(&Host) -> Option<Options>) -> bool {
+    fn settle(
+        &mut self,
+        start: &[String],
+        mut parts: Vec<Part>,
+        undo: &[String],
+        want: &Options,
+        got: impl Fn(&Host) -> Option<Options>,
+    ) -> bool {
         let command = |parts: &[Part]| [start, &say::words(parts)].concat();
         for _ in 0..NUDGES {
             let line = command(&parts);
@@ -165,21 +183,31 @@ impl Work<'_> {
         let mut there: BTreeSet<Handle> = BTreeSet::from([Handle::UNSPEC]);
         while !waiting.is_empty() {
             let ready = |q: &QdiscDump| {
-                q.parent == Handle::ROOT || q.parent == Handle::INGRESS || there.contains(&q.parent.qdisc()) || q.parent == Handle::UNSPEC
+                q.parent == Handle::ROOT
+                    || q.parent == Handle::INGRESS
+                    || there.contains(&q.parent.qdisc())
+                    || q.parent == Handle::UNSPEC
             };
             let Some(at) = waiting.iter().position(ready) else { break };
             let qdisc = waiting.remove(at);
             self.qdisc(dev, &qdisc);
             there.insert(qdisc.handle.qdisc());
             // A class without an id is its kind's.
-            let of = |c: &&ClassDump| c.classid.qdisc() == qdisc.handle.qdisc() || c.classid == Handle::UNSPEC && c.kind == qdisc.kind;
+            let of = |c: &&ClassDump| {
+                c.classid.qdisc() == qdisc.handle.qdisc()
+                    || c.classid == Handle::UNSPEC && c.kind == qdisc.kind
+            };
             let own: Vec<&ClassDump> = classes.iter().filter(of).collect();
+            let rooted = qdisc.kind == "htb" && own.iter().any(|c| c.classid == qdisc.handle);
             for class in order::parents_first(&own) {
-                self.class(dev, &qdisc, class);
+                self.class(dev, &qdisc, class, rooted);
             }
         }
         for qdisc in waiting {
-            self.note(format!("qdisc {} {} of {dev}: its parent {} is not there", qdisc.kind, qdisc.handle, qdisc.parent));
+            self.note(format!(
+                "qdisc {} {} of {dev}: its parent {} is not there",
+                qdisc.kind, qdisc.handle, qdisc.parent
+            ));
         }
     }
 
@@ -226,7 +254,7 @@ impl Work<'_> {
         }
     }
 
-    fn class(&mut self, dev: &str, q: &QdiscDump, c: &ClassDump) {
+    fn class(&mut self, dev: &str, q: &QdiscDump, c: &ClassDump, rooted: bool) {
         let parent = match c.parent {
             Handle::ROOT | Handle::UNSPEC => q.handle,
             parent => parent,
@@ -246,11 +274,13 @@ impl Work<'_> {
         }
         let place = match verb {
             "change" => String::new(),
-            // No id was given, and the kernel chose none.
-            _ if numberless && c.kind == "htb" => "root ".to_owned(),
+            // Neither parent nor number was given.
+            _ if c.classid == Handle::UNSPEC => String::new(),
+            // `1:` would be the class that has this number.
+            _ if rooted && c.parent == Handle::ROOT => "root ".to_owned(),
             _ => format!("parent {parent} "),
         };
-        let id = if numberless && verb == "add" { String::new() } else { format!("classid {}", c.classid) };
+        let id = if c.classid == Handle::UNSPEC { String::new() } else { format!("classid {}", c.classid) };
         let mut start = words(&format!("tc class {verb} dev {dev} {place}{id}"));
         start.extend(estimator(&c.options));
         start.push(c.kind.to_owned());
@@ -262,12 +292,22 @@ impl Work<'_> {
         let classid = c.classid;
         let shown = |twin: &Host| {
             let tree = &twin.device(twin.ifindex(dev)?)?.tree;
-            tree.dump_classes(Time::ZERO).into_iter().find(|found| found.classid == classid).map(|found| found.options)
+            tree.dump_classes(Time::ZERO)
+                .into_iter()
+                .find(|found| found.classid == classid)
+                .map(|found| found.options)
         };
         // Most kinds' words say all exactly: only those with a number that may move are looked at again.
         let moves = add.iter().any(|p| matches!(p, Part::Value(_))) && matches!(c.kind, "hfsc" | "cbq");
         if moves {
             self.settle(&start, add, &undo, &c.options, shown);
+        } else if let Some(first) = self.tokens(c) {
+            let first = say::words(&say::class(c.kind, &first, 0).add);
+            self.give([start.as_slice(), &first].concat());
+            let mut change =
+                words(&format!("tc class change dev {dev} parent {parent} classid {} {}", c.classid, c.kind));
+            change.extend(say::words(&add));
+            self.give(change);
         } else {
             start.extend(say::words(&add));
             self.give(start);
@@ -277,11 +317,25 @@ impl Work<'_> {
         }
     }
 
+    /// The options with which a class of htb was made where it has other tokens than its bursts: a change leaves them.
+    fn tokens(&self, c: &ClassDump) -> Option<Options> {
+        let xstats = c.xstats.as_ref().filter(|_| self.traces && c.kind == "htb")?;
+        let mut first = c.options.clone();
+        let mut other = false;
+        for (tokens, burst) in [("tokens", "buffer"), ("ctokens", "cbuffer")] {
+            let tokens = xstats.i64(tokens).and_then(|t| u32::try_from(t).ok())?;
+            other |= c.options.u32(burst) != Some(tokens);
+            first.set(burst, tokens.into());
+        }
+        other.then_some(first)
+    }
+
     /// Actions somebody made by themselves; those of filters come with the filters.
     fn actions(&mut self) {
         let kinds: Vec<&str> = penstock_lang::tc::actions::names().collect();
         for kind in kinds {
-            let list = self.host.acts.dump(kind, 0, self.host.look(self.now), self.host.kernel).unwrap_or_default();
+            let list =
+                self.host.acts.dump(kind, 0, self.host.look(self.now), self.host.kernel).unwrap_or_default();
             for one in list {
                 let n = |name: &str| one.nested("options").and_then(|o| o.u32(name)).unwrap_or(0);
                 if n("ref") <= n("bind") {
@@ -304,7 +358,9 @@ impl Work<'_> {
         let mut differ = Vec::new();
         for dev in devices {
             let (want, got) = (self.host.tc_shows(dev, self.now), self.twin.tc_shows(dev, Time::ZERO));
-            let texts = |shows: &[(String, String)], line: &str| shows.iter().find(|s| s.0 == line).map(|s| s.1.clone());
+            let texts = |shows: &[(String, String)], line: &str| {
+                shows.iter().find(|s| s.0 == line).map(|s| s.1.clone())
+            };
             let changed = |line: &&String| texts(&want, line) != texts(&got, line);
             let mut lines: Vec<&String> = want.iter().chain(&got).map(|s| &s.0).collect();
             lines.dedup();
@@ -326,5 +382,7 @@ impl Work<'_> {
 fn estimator(o: &Options) -> Vec<String> {
     let Some(estimator) = o.nested("estimator") else { return Vec::new() };
     let (interval, ewma) = (estimator.i64("interval").unwrap_or(0), estimator.u32("ewma").unwrap_or(0));
-    say::estimator(interval as i8, ewma as u8).map(|[i, t]| vec!["estimator".to_owned(), i, t]).unwrap_or_default()
+    say::estimator(interval as i8, ewma as u8)
+        .map(|[i, t]| vec!["estimator".to_owned(), i, t])
+        .unwrap_or_default()
 }

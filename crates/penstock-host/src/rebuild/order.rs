@@ -4,7 +4,7 @@ use penstock_model::Handle;
 use penstock_model::rtnetlink::ClassDump;
 use std::collections::BTreeMap;
 
-/// Classes, each behind its parent; among others as they were.
+/// Classes, each behind its parent; else the last that was shown first: of those in one bucket of their table the youngest is shown first.
 pub fn parents_first<'a>(classes: &[&'a ClassDump]) -> Vec<&'a ClassDump> {
     let parents: BTreeMap<Handle, Handle> = classes.iter().map(|c| (c.classid, c.parent)).collect();
     let depth = |class: &&'a ClassDump| {
@@ -18,7 +18,7 @@ pub fn parents_first<'a>(classes: &[&'a ClassDump]) -> Vec<&'a ClassDump> {
         }
         depth
     };
-    let mut all = classes.to_vec();
+    let mut all: Vec<&ClassDump> = classes.iter().rev().copied().collect();
     all.sort_by_cached_key(depth);
     all
 }

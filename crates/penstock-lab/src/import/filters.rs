@@ -63,7 +63,10 @@ pub(super) fn filters(dev: &str, text: &str, made: &mut Made) {
         // tc rounds what it prints of these.
         for word in ["police 0x", "gate-state"].into_iter().filter(|w| object.contains(w)) {
             let kind = if word.starts_with('g') { "gate" } else { "police" };
-            made.note(format!("{}: rates, sizes and times of {kind} are as tc rounds them", first_line(object)));
+            made.note(format!(
+                "{}: rates, sizes and times of {kind} are as tc rounds them",
+                first_line(object)
+            ));
         }
     }
     let group = |f: &Shown| (f.place.clone(), f.chain, f.pref.clone());

@@ -197,7 +197,10 @@ fn sort(text: &Text, found: &mut Found) -> Result<(), String> {
             } else if has("class") {
                 found.classes.push(json("class", &object, text).ok_or_else(unknown)?);
             } else if has("protocol") && has("pref") {
-                return Err(format!("{}: filters are read as text: leave -j away (tc's JSON of them is not always valid)", text.name));
+                return Err(format!(
+                    "{}: filters are read as text: leave -j away (tc's JSON of them is not always valid)",
+                    text.name
+                ));
             } else if has("kind") && has("handle") {
                 found.qdiscs.push(json("kind", &object, text).ok_or_else(unknown)?);
             } else {

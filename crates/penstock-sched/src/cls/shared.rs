@@ -73,6 +73,14 @@ impl Blocks {
         self.find(index).ok_or_else(|| device.refusal(KernelError::EINVAL, why))
     }
 
+    /// What Linux looks at before it looks for the device or the block that a request of a filter names: its priority.
+    ///
+    /// # Errors
+    /// The kernel's errno and sentence.
+    pub fn check(req: &FilterRequest, kernel: Kernel) -> Result<(), KernelError> {
+        check_prio(req, &no_device(kernel))
+    }
+
     /// Executes RTM_NEWTFILTER or RTM_DELTFILTER on the block that the request names.
     ///
     /// # Errors

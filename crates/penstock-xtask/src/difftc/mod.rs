@@ -397,7 +397,7 @@ mod tests {
                 for step in &r.steps {
                     first.exec(&step.command, Time::ZERO);
                 }
-                let rebuilt = first.rebuild_tc(None, Time::ZERO);
+                let rebuilt = first.rebuild_tc_with_traces(Time::ZERO);
                 let mut second = machine(r.auto);
                 for step in r.steps.iter().filter(|s| !s.command.starts_with("tc ")) {
                     second.exec(&step.command, Time::ZERO);
@@ -411,7 +411,9 @@ mod tests {
                     (true, false) => same += 1,
                     (false, true) => {}
                     (true, true) => faults.push(format!("{name} {} is rebuilt: take it off the list", r.n)),
-                    (false, false) => faults.push(format!("{name} {}: {differs:?}\n    {:?}", r.n, rebuilt.notes)),
+                    (false, false) => {
+                        faults.push(format!("{name} {}: {differs:?}\n    {:?}", r.n, rebuilt.notes))
+                    }
                 }
             }
         }

@@ -409,6 +409,7 @@ impl Host {
                 address.label = format!("{name}{rest}");
             }
         }
+        self.acts.device_renamed(&old, name);
         self.rebind_rules();
         Ok(())
     }

@@ -133,7 +133,6 @@ impl Ruleset {
                     let word = text.split(' ').next().unwrap_or("");
                     out.push(format!("nft {word}: addresses and ports are not translated"));
                 }
-                Statement::Log(_) => out.push("nft log: nothing is logged".to_owned()),
                 Statement::Other(text) => {
                     out.push(format!("nft {text}: not simulated; packets go on as they are"));
                 }

@@ -45,7 +45,9 @@ fn control(words: &[&str]) -> Option<Vec<String>> {
     match words {
         ["goto", "chain", n, ..] => Some(strings(&["goto", "chain", n])),
         ["jump", n, ..] => Some(strings(&["jump", n])),
-        [word @ ("pass" | "drop" | "pipe" | "continue" | "reclassify" | "trap"), ..] => Some(strings(&[word])),
+        [word @ ("pass" | "drop" | "pipe" | "continue" | "reclassify" | "trap"), ..] => {
+            Some(strings(&[word]))
+        }
         _ => None,
     }
 }
@@ -71,7 +73,8 @@ fn one(block: &str, options: Option<&Options>) -> Result<Vec<String>, String> {
         "gact" => gact(own),
         "mirred" => mirred(own)?,
         "csum" => {
-            let list = block.split_once('(').and_then(|(_, b)| b.split_once(')')).map_or("", |(list, _)| list);
+            let list =
+                block.split_once('(').and_then(|(_, b)| b.split_once(')')).map_or("", |(list, _)| list);
             let mut said = strings(&["csum"]);
             // One that was made by its index alone has none.
             if list != "?empty" {
@@ -86,7 +89,8 @@ fn one(block: &str, options: Option<&Options>) -> Result<Vec<String>, String> {
             let mut said = strings(&["ctinfo"]);
             for name in ["dscp", "cpmark"] {
                 if let Some(at) = rest.iter().position(|w| *w == name) {
-                    let numbers = rest[at + 1..].iter().take(2).take_while(|w| w.starts_with("0x") || **w == "0");
+                    let numbers =
+                        rest[at + 1..].iter().take(2).take_while(|w| w.starts_with("0x") || **w == "0");
                     said.push(name.to_owned());
                     said.extend(numbers.map(|w| (*w).to_owned()));
                 }
@@ -108,7 +112,9 @@ fn one(block: &str, options: Option<&Options>) -> Result<Vec<String>, String> {
             let whole = if kind == "ct" { plain(kind, own) } else { gate(own, inner)? };
             let list: Vec<&str> = whole.iter().map(String::as_str).collect();
             // Its index stands before the control.
-            let at = (1..list.len()).rev().find(|&at| control(&list[at..]).is_some_and(|c| at + c.len() == list.len()));
+            let at = (1..list.len())
+                .rev()
+                .find(|&at| control(&list[at..]).is_some_and(|c| at + c.len() == list.len()));
             let (head, tail) = whole.split_at(at.unwrap_or(whole.len()));
             let index = index.map(|i| strings(&["index", i])).unwrap_or_default();
             return Ok(self::tail([head, &index, tail].concat(), rest));
@@ -126,7 +132,8 @@ fn one(block: &str, options: Option<&Options>) -> Result<Vec<String>, String> {
             said
         }
         "Simple" => {
-            let shown = block.split_once('<').and_then(|(_, b)| b.rsplit_once('>')).map_or("", |(data, _)| data);
+            let shown =
+                block.split_once('<').and_then(|(_, b)| b.rsplit_once('>')).map_or("", |(data, _)| data);
             let data = inner.and_then(|o| o.str("sdata")).unwrap_or(shown);
             let mut said = strings(&["simple", "sdata", data]);
             if let Some(action) = inner.and_then(|o| o.i64("action")) {
@@ -253,7 +260,8 @@ fn named(action: i64) -> Vec<String> {
 }
 
 fn pedit(o: &Options) -> Result<Vec<String>, String> {
-    let extended = o.has("ex") || o.list("keys").iter().any(|k| k.u32("header").unwrap_or(0) != 0 || k.u32("cmd") == Some(1));
+    let extended = o.has("ex")
+        || o.list("keys").iter().any(|k| k.u32("header").unwrap_or(0) != 0 || k.u32("cmd") == Some(1));
     let mut said = strings(&["pedit"]);
     said.extend(extended.then(|| "ex".to_owned()));
     said.extend(pedit_words(o.list("keys"), extended)?);
@@ -306,7 +314,8 @@ fn gate(own: &[&str], inner: Option<&Options>) -> Result<Vec<String>, String> {
         let interval = entries.get(i).and_then(|e| e.u32("interval")).map(|ns| ns.to_string());
         let interval = interval.unwrap_or_else(|| after(one, "interval").unwrap_or("0").to_owned());
         said.extend(strings(&["sched-entry", one.get(1).copied().unwrap_or("open"), &interval]));
-        let octets = entries.get(i).and_then(|e| e.i64("max_octets")).filter(|&n| n >= 0).map(|n| n.to_string());
+        let octets =
+            entries.get(i).and_then(|e| e.i64("max_octets")).filter(|&n| n >= 0).map(|n| n.to_string());
         let octets = octets.or(after(one, "max-octets").filter(|w| *w != "wildcard").map(str::to_owned));
         let ipv = after(one, "ipv").filter(|w| *w != "wildcard");
         match (ipv, octets) {
@@ -332,7 +341,8 @@ pub(super) fn police(text: &str, options: Option<&Options>) -> (Vec<String>, Str
     match options {
         Some(o) => {
             if let Some(r) = rate("rate") {
-                let burst = super::burst(r, o.u32("burst").unwrap_or(0));
+                // None at all would be refused.
+                let burst = super::burst(r, o.u32("burst").unwrap_or(0)).max(1);
                 said.extend(strings(&["rate", &super::rate(r), "burst", &size(u64::from(burst))]));
             }
             said.extend(strings(&["mtu", &size(u64::from(o.u32("mtu").unwrap_or(0)))]));
@@ -395,21 +405,63 @@ mod tests {
 
     #[test]
     fn as_they_are_printed() {
-        check("gact action drop\n\t random type determ pass val 5\n\t index 2 ref 1 bind 0\n\tcookie abcd\n\tno_percpu\n", "gact drop random determ pass 5 index 2 cookie abcd no_percpu");
-        check("gact action goto chain 7\n\t random type none pass val 0\n\t index 1 ref 1 bind 1\n", "gact goto chain 7 index 1");
-        check("mirred (Egress Redirect to device ifb0) stolen\n\tindex 1 ref 1 bind 1\n", "mirred egress redirect dev ifb0 index 1");
+        check(
+            "gact action drop\n\t random type determ pass val 5\n\t index 2 ref 1 bind 0\n\tcookie abcd\n\tno_percpu\n",
+            "gact drop random determ pass 5 index 2 cookie abcd no_percpu",
+        );
+        check(
+            "gact action goto chain 7\n\t random type none pass val 0\n\t index 1 ref 1 bind 1\n",
+            "gact goto chain 7 index 1",
+        );
+        check(
+            "mirred (Egress Redirect to device ifb0) stolen\n\tindex 1 ref 1 bind 1\n",
+            "mirred egress redirect dev ifb0 index 1",
+        );
         check("csum (iph, tcp) action pass\n\tindex 1 ref 1 bind 0\n", "csum iph and tcp pass index 1");
-        check(" police 0x1 rate 1Mbit burst 10Kb mtu 2Kb action drop/pass overhead 0b \n\tref 1 bind 1 \n", "police rate 1Mbit burst 10Kb mtu 2Kb conform-exceed drop/pass index 1");
+        check(
+            " police 0x1 rate 1Mbit burst 10Kb mtu 2Kb action drop/pass overhead 0b \n\tref 1 bind 1 \n",
+            "police rate 1Mbit burst 10Kb mtu 2Kb conform-exceed drop/pass index 1",
+        );
         check("Simple <a b>\n\t index 1 ref 1 bind 0\n", "simple sdata a b index 1");
-        check("skbedit  priority 1:10 mark 5/0xff pipe\n\t index 3 ref 1 bind 0\n", "skbedit priority 1:10 mark 5/0xff pipe index 3");
-        check("vlan  push id 5 protocol 802.1Q priority 1 pipe\n\t index 1 ref 1 bind 0\n", "vlan push id 5 protocol 802.1Q priority 1 pipe index 1");
-        check("tunnel_key  set\n\tsrc_ip 1.1.1.1\n\tdst_ip 2.2.2.2\n\tkey_id 5\n\tcsum pipe\n\t index 1 ref 1 bind 0\n", "tunnel_key set src_ip 1.1.1.1 dst_ip 2.2.2.2 id 5 csum pipe index 1");
-        check("skbmod pipe set etype 0x800 \n\t set dmac 01:02:03:04:05:06 swap mac \n\t index 1 ref 1 bind 0\n", "skbmod set etype 0x800 set dmac 01:02:03:04:05:06 swap mac pipe index 1");
-        check("ife encode action pipe type 0XED3E \n\tallow mark use prio 5 dst 01:02:03:04:05:06 \n\t index 1 ref 1 bind 0\n", "ife encode type 0XED3E allow mark use prio 5 dst 01:02:03:04:05:06 pipe index 1");
-        check(" pedit action pass keys 1\n \t index 1 ref 1 bind 0\n\t key #0  at 12: val 0a000001 mask 00000000\n", "pedit munge offset 12 u32 set 0xa000001 retain 0xffffffff pass index 1");
-        check(" pedit action pass keys 1\n \t index 1 ref 1 bind 0\n\t key #0  at ipv4+8: val 40000000 mask 00ffffff\n", "pedit ex munge ip ttl set 64 pass index 1");
-        check("sample rate 1/100 group 5 trunc_size 64 pipe\n\t index 1 ref 1 bind 0\n", "sample rate 100 group 5 trunc 64 pipe index 1");
-        check("ct commit zone 5 nat src addr 1.2.3.4 pipe\n\t index 1 ref 1 bind 0\n", "ct commit zone 5 nat src addr 1.2.3.4 index 1 pipe");
-        check("\n\tpriority wildcard\tclockid TAI\tflags 0\n\tbase-time 0ns\tcycle-time 200ms\tcycle-time-ext 0ns\n\tschedule:\n\t number    0\tgate-state open \tinterval 100ms\t ipv wildcard\t max-octets wildcard\n\tpipe\n\t index 1 ref 1 bind 0\n", "gate clockid TAI cycle-time 200ms sched-entry open 100ms index 1 pipe");
+        check(
+            "skbedit  priority 1:10 mark 5/0xff pipe\n\t index 3 ref 1 bind 0\n",
+            "skbedit priority 1:10 mark 5/0xff pipe index 3",
+        );
+        check(
+            "vlan  push id 5 protocol 802.1Q priority 1 pipe\n\t index 1 ref 1 bind 0\n",
+            "vlan push id 5 protocol 802.1Q priority 1 pipe index 1",
+        );
+        check(
+            "tunnel_key  set\n\tsrc_ip 1.1.1.1\n\tdst_ip 2.2.2.2\n\tkey_id 5\n\tcsum pipe\n\t index 1 ref 1 bind 0\n",
+            "tunnel_key set src_ip 1.1.1.1 dst_ip 2.2.2.2 id 5 csum pipe index 1",
+        );
+        check(
+            "skbmod pipe set etype 0x800 \n\t set dmac 01:02:03:04:05:06 swap mac \n\t index 1 ref 1 bind 0\n",
+            "skbmod set etype 0x800 set dmac 01:02:03:04:05:06 swap mac pipe index 1",
+        );
+        check(
+            "ife encode action pipe type 0XED3E \n\tallow mark use prio 5 dst 01:02:03:04:05:06 \n\t index 1 ref 1 bind 0\n",
+            "ife encode type 0XED3E allow mark use prio 5 dst 01:02:03:04:05:06 pipe index 1",
+        );
+        check(
+            " pedit action pass keys 1\n \t index 1 ref 1 bind 0\n\t key #0  at 12: val 0a000001 mask 00000000\n",
+            "pedit munge offset 12 u32 set 0xa000001 retain 0xffffffff pass index 1",
+        );
+        check(
+            " pedit action pass keys 1\n \t index 1 ref 1 bind 0\n\t key #0  at ipv4+8: val 40000000 mask 00ffffff\n",
+            "pedit ex munge ip ttl set 64 pass index 1",
+        );
+        check(
+            "sample rate 1/100 group 5 trunc_size 64 pipe\n\t index 1 ref 1 bind 0\n",
+            "sample rate 100 group 5 trunc 64 pipe index 1",
+        );
+        check(
+            "ct commit zone 5 nat src addr 1.2.3.4 pipe\n\t index 1 ref 1 bind 0\n",
+            "ct commit zone 5 nat src addr 1.2.3.4 index 1 pipe",
+        );
+        check(
+            "\n\tpriority wildcard\tclockid TAI\tflags 0\n\tbase-time 0ns\tcycle-time 200ms\tcycle-time-ext 0ns\n\tschedule:\n\t number    0\tgate-state open \tinterval 100ms\t ipv wildcard\t max-octets wildcard\n\tpipe\n\t index 1 ref 1 bind 0\n",
+            "gate clockid TAI cycle-time 200ms sched-entry open 100ms index 1 pipe",
+        );
     }
 }

@@ -74,7 +74,9 @@ fn cbq(say: &mut Say, bandwidth: u32) -> Option<&'static str> {
     say.given("rate", Unit::Rate);
     say.pair("cell", 1u64 << (say.n("cell_log") & 31));
     say.pair("avpkt", n(lss, "avpkt")).pair("ewma", n(lss, "ewma"));
-    say.pair("allot", n(wrr, "allot").max(1)).pair("prio", n(wrr, "priority")).pair("weight", n(wrr, "weight").max(1));
+    say.pair("allot", n(wrr, "allot").max(1))
+        .pair("prio", n(wrr, "priority"))
+        .pair("weight", n(wrr, "weight").max(1));
     let flags = n(lss, "flags");
     say.word(if flags & 1 != 0 { "bounded" } else { "borrow" });
     say.word(if flags & 2 != 0 { "isolated" } else { "sharing" });
@@ -114,7 +116,8 @@ mod tests {
     #[test]
     fn a_class_of_htb() {
         let (rate, ceil) = (125_000u64, 250_000u64);
-        let o = Options::new().with("rate", rate).with("ceil", ceil).with("buffer", psched::xmittime(rate, 1599));
+        let o =
+            Options::new().with("rate", rate).with("ceil", ceil).with("buffer", psched::xmittime(rate, 1599));
         let o = o.with("cbuffer", psched::xmittime(ceil, 1598)).with("prio", 2u32).with("quantum", 12_500u32);
         assert_eq!(
             words(&class("htb", &o, 0).add).join(" "),

@@ -25,7 +25,8 @@ pub fn expression(text: &str) -> Result<String, String> {
             rest = &rest[1..];
         } else {
             let open = rest.find('(').ok_or_else(|| format!("an ematch that cannot be read: {rest}"))?;
-            let close = end(&rest[open..]).ok_or_else(|| format!("an ematch without its end: {rest}"))? + open;
+            let close =
+                end(&rest[open..]).ok_or_else(|| format!("an ematch without its end: {rest}"))? + open;
             out.push_str(&one(rest[..open].trim(), &rest[open + 1..close])?);
             rest = &rest[close + 1..];
         }
@@ -95,7 +96,9 @@ fn meta(inner: &str) -> String {
     let side = |side: &[&str]| {
         let said = side.join(" ");
         let plain = side.first().is_some_and(|w| {
-            matches!(*w, "dev" | "sk_bind_if") || w.parse::<i64>().is_ok() || side.len() > 1 && side[1] == "mask"
+            matches!(*w, "dev" | "sk_bind_if")
+                || w.parse::<i64>().is_ok()
+                || side.len() > 1 && side[1] == "mask"
         });
         if plain || said.starts_with('"') { said } else { format!("\"{said}\"") }
     };
@@ -104,9 +107,7 @@ fn meta(inner: &str) -> String {
 
 /// Whether what the text shows of these options is all there is: bytes that cannot be printed are.
 pub fn is_whole(o: &Options) -> bool {
-    let binary = |side: &str, em: &Options| {
-        matches!(em.nested(side).and_then(|s| s.value("value")), Some(Value::Bytes(b)) if b.iter().any(|c| !(0x20..0x7f).contains(c)))
-    };
+    let binary = |side: &str, em: &Options| matches!(em.nested(side).and_then(|s| s.value("value")), Some(Value::Bytes(b)) if b.iter().any(|c| !(0x20..0x7f).contains(c)));
     !o.list("ematches").iter().any(|em| binary("left", em) || binary("right", em))
 }
 

@@ -237,7 +237,8 @@ fn own_words(rest: &[&str], own: &str, shown: &mut Shown) -> Result<(), String> 
                 words.extend(strings(&[word, if value == "cosmos" { "0" } else { value }]))
             }
             ("flow", "perturb") => words.extend(strings(&[word, value.trim_end_matches("sec")])),
-            ("flow", "map" | "hash") | (_, "skip_hw" | "skip_sw" | "direct-action" | "fall_through" | "pass_on") => {
+            ("flow", "map" | "hash")
+            | (_, "skip_hw" | "skip_sw" | "direct-action" | "fall_through" | "pass_on") => {
                 words.push((*word).to_owned());
                 used = 1;
             }
@@ -258,10 +259,14 @@ fn own_words(rest: &[&str], own: &str, shown: &mut Shown) -> Result<(), String> 
                 let said = &more[..used - 1];
                 if said != ["NONE"] {
                     words.push((*word).to_owned());
-                    words.extend(said.iter().map(|w| if *w == "[NONE]" { "any".to_owned() } else { (*w).to_owned() }));
+                    words.extend(
+                        said.iter().map(|w| if *w == "[NONE]" { "any".to_owned() } else { (*w).to_owned() }),
+                    );
                 }
             }
-            ("basic" | "cgroup" | "flow", word) if word.contains('(') || matches!(word, "NOT" | "AND" | "OR") => {
+            ("basic" | "cgroup" | "flow", word)
+                if word.contains('(') || matches!(word, "NOT" | "AND" | "OR") =>
+            {
                 words.push("match".to_owned());
                 let at = own.find('\n').unwrap_or(own.len());
                 // The expression begins on a line of its own.
@@ -311,7 +316,9 @@ fn u32_words(rest: &[&str], shown: &mut Shown) -> Result<(), String> {
             }
             "link" => words.extend(strings(&["link", at(more, 0)])),
             "dev" if i > 0 && rest[i - 1] == "input" => words.extend(strings(&["indev", at(more, 0)])),
-            "flowid" | "*flowid" if at(more, 0).contains(':') => words.extend(strings(&["flowid", at(more, 0)])),
+            "flowid" | "*flowid" if at(more, 0).contains(':') => {
+                words.extend(strings(&["flowid", at(more, 0)]))
+            }
             "skip_hw" | "skip_sw" => words.push((*word).to_owned()),
             "offset" => words.extend(offset(more)),
             "hash" if at(more, 0) == "mask" => {
@@ -325,6 +332,10 @@ fn u32_words(rest: &[&str], shown: &mut Shown) -> Result<(), String> {
             }
             _ => {}
         }
+    }
+    // Of a prefix without bits tc makes no key; without any match it makes no filter.
+    if !words.iter().any(|w| w == "match") {
+        words.splice(0..0, strings(&["match", "ip6", "src", "::/0"]));
     }
     shown.words = words;
     Ok(())
@@ -342,9 +353,7 @@ fn matched(more: &[&str]) -> Result<Vec<String>, String> {
         ["IP", field @ ("ihl" | "dsfield" | "protocol"), value, ..] => {
             said(&["ip", field, value, if *field == "ihl" { "0x0f" } else { "0xff" }])
         }
-        [port @ ("sport" | "dport"), value, ..] => {
-            said(&["ip", port, value.trim_end_matches(','), "0xffff"])
-        }
+        [port @ ("sport" | "dport"), value, ..] => said(&["ip", port, value.trim_end_matches(','), "0xffff"]),
         [pair, "at", place, ..] => {
             let (value, mask) = pair.split_once('/').ok_or_else(|| format!("match {pair}?"))?;
             said(&["u32", &format!("0x{value}"), &format!("0x{mask}"), "at", place])
@@ -431,7 +440,8 @@ fn flower(rest: &[&str], own: &str, shown: &mut Shown) -> Result<(), String> {
         let len = if alone {
             1
         } else if nested {
-            let inner = |w: &str| matches!(w, "lse" | "depth" | "label" | "tc" | "bos" | "ttl" | "mdl" | "op");
+            let inner =
+                |w: &str| matches!(w, "lse" | "depth" | "label" | "tc" | "bos" | "ttl" | "mdl" | "op");
             let mut len = 1;
             while more.get(len - 1).is_some_and(|w| inner(w)) {
                 len += if more[len - 1] == "lse" { 1 } else { 2 };
@@ -502,20 +512,45 @@ mod tests {
             Some("800::800"),
             "ht 800:0: flowid 1:10 match u32 0x0a000001 0xffffffff at 16 offset mask 0f00 shift 6 at 0 eat",
         );
-        check("filter protocol ip pref 2 fw chain 0 handle 0x1/0xff classid 1:1 input dev d0 \n", Some("0x1/0xff"), "classid 1:1 indev d0");
-        check("filter protocol all pref 3 basic chain 0 handle 0x1 flowid 1:2 \n  cmp(u8 at 9 layer 1 eq 6)\n", Some("0x1"), "match cmp(u8 at 9 layer 1 eq 6) flowid 1:2");
-        check("filter protocol ip pref 4 flower chain 2 handle 0x1 classid 1:1 \n  eth_type ipv4\n  dst_port 80\n  ip_proto tcp\n  not_in_hw\n", Some("0x1"), "ip_proto tcp classid 1:1 dst_port 80");
-        check("filter protocol ip pref 5 bpf chain 0 handle 0x1 flowid 1:1 direct-action not_in_hw bytecode '1,6 0 0 5'\n", Some("0x1"), "flowid 1:1 direct-action bytecode 1,6 0 0 5");
-        check("filter protocol [4660] pref 6 flow chain 0 handle 0x1 hash keys src,dst divisor 64 baseclass 1:1 perturb 10sec \n", Some("0x1"), "hash keys src,dst divisor 64 baseclass 1:1 perturb 10");
+        check(
+            "filter protocol ip pref 2 fw chain 0 handle 0x1/0xff classid 1:1 input dev d0 \n",
+            Some("0x1/0xff"),
+            "classid 1:1 indev d0",
+        );
+        check(
+            "filter protocol all pref 3 basic chain 0 handle 0x1 flowid 1:2 \n  cmp(u8 at 9 layer 1 eq 6)\n",
+            Some("0x1"),
+            "match cmp(u8 at 9 layer 1 eq 6) flowid 1:2",
+        );
+        check(
+            "filter protocol ip pref 4 flower chain 2 handle 0x1 classid 1:1 \n  eth_type ipv4\n  dst_port 80\n  ip_proto tcp\n  not_in_hw\n",
+            Some("0x1"),
+            "ip_proto tcp classid 1:1 dst_port 80",
+        );
+        check(
+            "filter protocol ip pref 5 bpf chain 0 handle 0x1 flowid 1:1 direct-action not_in_hw bytecode '1,6 0 0 5'\n",
+            Some("0x1"),
+            "flowid 1:1 direct-action bytecode 1,6 0 0 5",
+        );
+        check(
+            "filter protocol [4660] pref 6 flow chain 0 handle 0x1 hash keys src,dst divisor 64 baseclass 1:1 perturb 10sec \n",
+            Some("0x1"),
+            "hash keys src,dst divisor 64 baseclass 1:1 perturb 10",
+        );
         assert_eq!(filter("filter protocol [4660] pref 6 flow chain 0 \n", None).unwrap().protocol, "0x1234");
         assert!(filter("filter protocol ip pref 1 u32 chain 0 \n", None).unwrap().header);
     }
 
     #[test]
     fn a_chain_with_its_template() {
-        let chain = template("chain parent ffff: flower chain 5 \n  dst_mac ff:ff:ff:ff:ff:ff\n  eth_type ipv4\n").unwrap();
+        let chain =
+            template("chain parent ffff: flower chain 5 \n  dst_mac ff:ff:ff:ff:ff:ff\n  eth_type ipv4\n")
+                .unwrap();
         assert_eq!(chain.chain, 5);
         let (kind, protocol, words) = chain.template.unwrap();
-        assert_eq!((kind.as_str(), protocol.as_deref(), words.join(" ").as_str()), ("flower", Some("ip"), "dst_mac ff:ff:ff:ff:ff:ff"));
+        assert_eq!(
+            (kind.as_str(), protocol.as_deref(), words.join(" ").as_str()),
+            ("flower", Some("ip"), "dst_mac ff:ff:ff:ff:ff:ff")
+        );
     }
 }

@@ -11,6 +11,7 @@ mod action;
 mod class;
 mod ematch;
 mod filter;
+mod netem;
 mod qdisc;
 mod red;
 
@@ -124,11 +125,14 @@ fn rate(bytes: u64) -> String {
 
 /// Bytes (packets) of which tc makes these ticks at this rate; the nearest below where none do.
 fn burst(rate: u64, ticks: u32) -> u32 {
-    // Ticks are 32 bits and turn over: near what tc would show is the one it was made of.
-    let shown = psched::xmitsize(rate, ticks);
+    // Ticks are 32 bits and turn over: at a low rate the size may be some turns further.
     let makes = |size: &u32| psched::xmittime(rate, *size) == ticks;
-    let near = (0..6).flat_map(|d| [shown.saturating_sub(d), shown.saturating_add(d)]);
-    if let Some(size) = near.into_iter().find(makes) {
+    let of_turn = |turn: u64| {
+        let ticks = u128::from(turn << 32) + u128::from(ticks);
+        let size = u32::try_from(ticks * u128::from(rate) / 15_625_000).ok()?;
+        (0..6).flat_map(|d| [size.saturating_sub(d), size.saturating_add(d)]).find(makes)
+    };
+    if let Some(size) = (0..1024).find_map(of_turn) {
         return size;
     }
     let (mut low, mut high) = (0u32, u32::MAX);
@@ -209,7 +213,10 @@ mod tests {
 
     #[test]
     fn numbers_as_tc_reads_them() {
-        assert_eq!([rate(1_250_000), rate(154_320), rate(1), rate(0)], ["10mbit", "1234560bit", "8bit", "0bit"]);
+        assert_eq!(
+            [rate(1_250_000), rate(154_320), rate(1), rate(0)],
+            ["10mbit", "1234560bit", "8bit", "0bit"]
+        );
         let value = |number, unit| Value { path: String::new(), number, unit }.text();
         assert_eq!(
             [value(5000, Unit::Us), value(4999, Unit::Us), value(7, Unit::Ns), value(3_000_000, Unit::Us)],

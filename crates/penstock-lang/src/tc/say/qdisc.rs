@@ -1,6 +1,6 @@
 //! Qdiscs.
 
-use super::{Part, Said, Say, Unit, red};
+use super::{Part, Said, Say, Unit, netem, red};
 use crate::tc::kinds::{clock, linklayer_name};
 use penstock_model::{Options, psched};
 use std::fmt::Display;
@@ -39,7 +39,7 @@ pub fn qdisc(kind: &str, o: &Options, old: bool) -> Said {
         "red" => red_words(&mut say, old),
         "choke" => choke(&mut say),
         "gred" => return gred(o, old),
-        "netem" => netem(&mut say),
+        "netem" => netem::words(&mut say),
         "cbq" => cbq(&mut say),
         "plug" => plug(&mut say),
         _ => None,
@@ -47,7 +47,7 @@ pub fn qdisc(kind: &str, o: &Options, old: bool) -> Said {
     let mut said = say.done();
     said.lacking.extend(lacking);
     if kind == "netem" {
-        netem_late(o, &mut said);
+        netem::late(o, &mut said);
     }
     said
 }
@@ -142,17 +142,22 @@ fn fq(say: &mut Say) -> Option<&'static str> {
 
 fn sfq(say: &mut Say, old: bool) -> Option<&'static str> {
     let o = say.o;
-    say.given("limit", Unit::Plain).given("quantum", Unit::Plain);
+    // With a limit the kernel takes no more flows than packets; more of them are its own number.
+    if say.n("flows") <= say.n("limit") || old {
+        say.pair("limit", o.u32("limit").unwrap_or(0));
+        if !old {
+            say.pair("flows", o.u32("flows").unwrap_or(0));
+        }
+    }
+    say.pair("quantum", o.u32("quantum").unwrap_or(0));
     if o.i64("perturb").is_some_and(|n| n != 0) {
         signed(say, "perturb");
     }
     if old {
         return None;
     }
-    say.given("depth", Unit::Plain).given("divisor", Unit::Plain);
-    // The kernel's own number is one more than it takes.
-    if say.n("flows") != 128 {
-        say.given("flows", Unit::Plain);
+    for name in ["depth", "divisor"] {
+        say.pair(name, o.u32(name).unwrap_or(0));
     }
     if o.has("headdrop") {
         say.word("headdrop");
@@ -176,8 +181,16 @@ fn sfq(say: &mut Say, old: bool) -> Option<&'static str> {
 
 fn cake(say: &mut Say) -> Option<&'static str> {
     const DIFFSERV: [&str; 5] = ["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"];
-    const FLOWS: [&str; 8] =
-        ["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
+    const FLOWS: [&str; 8] = [
+        "flowblind",
+        "srchost",
+        "dsthost",
+        "hosts",
+        "flows",
+        "dual-srchost",
+        "dual-dsthost",
+        "triple-isolate",
+    ];
     const ACKS: [&str; 3] = ["no-ack-filter", "ack-filter", "ack-filter-aggressive"];
     let o = say.o;
     match o.u64("bandwidth").unwrap_or(0) {
@@ -275,7 +288,10 @@ fn taprio(say: &mut Say) -> Option<&'static str> {
         }
         for entry in schedule.list("sched-entry") {
             let n = |name| entry.u32(name).unwrap_or(0);
-            say.word("sched-entry").word("S").word(format!("{:x}", n("gate-mask"))).word(n("interval").to_string());
+            say.word("sched-entry")
+                .word("S")
+                .word(format!("{:x}", n("gate-mask")))
+                .word(n("interval").to_string());
         }
     }
     if let Some(flags) = o.u32("flags").filter(|&f| f != 0) {
@@ -397,7 +413,9 @@ fn choke(say: &mut Say) -> Option<&'static str> {
 fn gred(o: &Options, old: bool) -> Said {
     let mut say = Say::new(o);
     let flags = say.n("flags");
-    say.word("setup").pair(if old { "DPs" } else { "vqs" }, o.u32("vqs").unwrap_or(0)).given("default", Unit::Plain);
+    say.word("setup")
+        .pair(if old { "DPs" } else { "vqs" }, o.u32("vqs").unwrap_or(0))
+        .given("default", Unit::Plain);
     if say.n("grio") != 0 {
         say.word("grio");
     }
@@ -421,123 +439,6 @@ fn gred(o: &Options, old: bool) -> Said {
         said.then.push(say.parts);
     }
     said
-}
-
-/// A share of 2^32 - 1, in percent.
-fn percent(share: u32) -> String {
-    format!("{}%", 100.0 * f64::from(share) / f64::from(u32::MAX))
-}
-
-fn netem(say: &mut Say) -> Option<&'static str> {
-    let o = say.o;
-    let corr = |name: &str| o.nested("corr").and_then(|c| c.u32(name)).unwrap_or(0);
-    let pair = |name: &str| o.nested(name).map(|p| ["probability", "correlation"].map(|k| p.u32(k).unwrap_or(0)));
-    say.given("limit", Unit::Plain);
-    let (latency, jitter) = (say.n("latency"), say.n("jitter"));
-    if latency != 0 || jitter != 0 || corr("delay") != 0 {
-        say.word("delay").value("latency", u64::from(psched::tick2time(latency)), Unit::Us);
-    }
-    if jitter != 0 || corr("delay") != 0 {
-        say.value("jitter", u64::from(psched::tick2time(jitter)), Unit::Us);
-    }
-    if corr("delay") != 0 {
-        say.word(percent(corr("delay")));
-    }
-    let model = o.has("loss_state") || o.has("loss_gemodel");
-    // tc sends the correlation of duplicates only where another was given.
-    let carries = corr("duplicate") != 0 && corr("delay") == 0;
-    if say.n("loss") != 0 || corr("loss") != 0 || (carries && !model) {
-        let loss = percent(say.n("loss"));
-        say.word("loss").word("random").word(loss);
-        if corr("loss") != 0 || carries {
-            say.word(percent(corr("loss")));
-        }
-    }
-    if let Some(model) = o.nested("loss_state") {
-        let p = |name| percent(model.u32(name).unwrap_or(0));
-        say.word("loss").word("state");
-        ["p13", "p31", "p32", "p23", "p14"].map(p).into_iter().for_each(|p| {
-            say.word(p);
-        });
-    }
-    if let Some(model) = o.nested("loss_gemodel") {
-        let p = |name| model.u32(name).unwrap_or(0);
-        say.word("loss").word("gemodel");
-        [p("p"), p("r"), u32::MAX - p("h"), p("k1")].map(percent).into_iter().for_each(|p| {
-            say.word(p);
-        });
-    }
-    if say.n("duplicate") != 0 || corr("duplicate") != 0 {
-        let share = percent(say.n("duplicate"));
-        say.pair("duplicate", share);
-        if corr("duplicate") != 0 {
-            say.word(percent(corr("duplicate")));
-        }
-    }
-    for name in ["reorder", "corrupt"] {
-        // Without a delay tc refuses to reorder: see [`netem_late`].
-        let late = name == "reorder" && latency == 0;
-        if let Some([probability, rho]) = pair(name).filter(|p| (p[0] != 0 || p[1] != 0) && !late) {
-            say.pair(name, percent(probability));
-            if rho != 0 {
-                say.word(percent(rho));
-            }
-        }
-    }
-    if say.n("gap") != 0 {
-        say.given("gap", Unit::Plain);
-    }
-    if let Some(rate) = o.nested("rate").filter(|r| r.u64("rate").unwrap_or(0) != 0) {
-        say.word("rate").value("rate/rate", rate.u64("rate").unwrap_or(0), Unit::Rate);
-        for name in ["packetoverhead", "cellsize", "celloverhead"] {
-            say.word(rate.i64(name).unwrap_or(0).to_string());
-        }
-    }
-    netem_rest(say)
-}
-
-fn netem_rest(say: &mut Say) -> Option<&'static str> {
-    let o = say.o;
-    if let Some(slot) = o.nested("slot") {
-        let n = |name| slot.i64(name).unwrap_or(0);
-        say.word("slot");
-        if n("dist_jitter") > 0 {
-            let name = o.str("slot_distribution").unwrap_or("normal");
-            say.pair("distribution", name);
-            say.word(format!("{}ns", n("dist_delay"))).word(format!("{}ns", n("dist_jitter")));
-        } else {
-            say.word(format!("{}ns", n("min_delay"))).word(format!("{}ns", n("max_delay")));
-        }
-        for name in ["packets", "bytes"] {
-            if n(name) != 0 {
-                say.pair(name, n(name));
-            }
-        }
-    }
-    if o.has("ecn") {
-        say.word("ecn");
-    }
-    say.given("seed", Unit::Plain);
-    match o.str("distribution") {
-        Some(name) if say.n("latency") != 0 && say.n("jitter") != 0 => {
-            say.pair("distribution", name);
-            None
-        }
-        Some(_) => Some("distribution"),
-        None => None,
-    }
-}
-
-/// A change keeps what it does not speak of: what was given with a delay that is gone is said first, with one.
-fn netem_late(o: &Options, said: &mut Said) {
-    let n = |name: &str| o.nested("reorder").and_then(|r| r.u32(name)).unwrap_or(0);
-    if o.u32("latency").unwrap_or(0) != 0 || (n("probability"), n("correlation")) == (0, 0) {
-        return;
-    }
-    let whole = std::mem::take(&mut said.add);
-    let first = ["delay", "1us", "reorder", &percent(n("probability")), &percent(n("correlation"))];
-    said.add = first.map(|word| Part::Word(word.to_owned())).to_vec();
-    said.then.push(whole);
 }
 
 fn cbq(say: &mut Say) -> Option<&'static str> {
@@ -598,24 +499,43 @@ mod tests {
         check("pfifo", Options::new().with("limit", 7u32), "limit 7");
         check(
             "netem",
-            Options::new().with("limit", 1000u32).with("latency", psched::time2tick(10_000.0)).with("loss", u32::MAX / 4),
+            Options::new()
+                .with("limit", 1000u32)
+                .with("latency", psched::time2tick(10_000.0))
+                .with("loss", u32::MAX / 4),
             "limit 1000 delay 10ms loss random 24.9999999825377%",
         );
-        check("prio", Options::new().with("bands", 2u32).with("priomap", vec![1u8, 0]), "bands 2 priomap 1 0");
+        check(
+            "prio",
+            Options::new().with("bands", 2u32).with("priomap", vec![1u8, 0]),
+            "bands 2 priomap 1 0",
+        );
         check(
             "cake",
-            Options::new().with("bandwidth", 1_250_000u64).with("diffserv", 3u32).with("overhead", -4i64).with("atm", 1u32),
+            Options::new()
+                .with("bandwidth", 1_250_000u64)
+                .with("diffserv", 3u32)
+                .with("overhead", -4i64)
+                .with("atm", 1u32),
             "bandwidth 10mbit besteffort atm overhead -4",
         );
     }
 
     #[test]
     fn a_queue_of_gred_is_a_change() {
-        let vq = Options::new().with("vq", 1u32).with("limit", 60_000u32).with("min", 15_000u32).with("max", 25_000u32);
+        let vq = Options::new()
+            .with("vq", 1u32)
+            .with("limit", 60_000u32)
+            .with("min", 15_000u32)
+            .with("max", 25_000u32);
         let vq = vq.with("ewma", 4u32).with("scell_log", 10u32).with("max_p", 1u32 << 30);
         let o = Options::new().with("vqs", 2u32).with("default", 1u32).with("list", vec![vq]);
         let said = qdisc("gred", &o, false);
         assert_eq!(words(&said.add).join(" "), "setup vqs 2 default 1");
-        assert!(words(&said.then[0]).join(" ").starts_with("vq 1 limit 60000 min 15000 max 25000 probability 0.25"));
+        assert!(
+            words(&said.then[0])
+                .join(" ")
+                .starts_with("vq 1 limit 60000 min 15000 max 25000 probability 0.25")
+        );
     }
 }

@@ -33,7 +33,11 @@ pub fn bandwidth(o: &Options, ewma: u32, avpkt: u32) -> Option<u32> {
     let order = |rate: u32| {
         let (made, steps) = eval_idle_damping(ewma, avpkt, rate)?;
         // A faster line has a smaller scale and, at the same scale, greater shifts.
-        Some(scale.cmp(&made).then_with(|| table.map_or(std::cmp::Ordering::Equal, |t| steps.as_slice().cmp(t))))
+        Some(
+            scale
+                .cmp(&made)
+                .then_with(|| table.map_or(std::cmp::Ordering::Equal, |t| steps.as_slice().cmp(t))),
+        )
     };
     let plain = [1_250_000, 125_000, 12_500_000, 125_000_000, 1_250_000_000];
     let same = |rate: &u32| order(*rate) == Some(std::cmp::Ordering::Equal);

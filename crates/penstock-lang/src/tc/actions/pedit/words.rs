@@ -29,7 +29,8 @@ pub fn words(keys: &[Options], extended: bool) -> Result<Vec<String>, String> {
                 made(&one, rest, extended).map(|n| (one, n))
             })
         });
-        let (one, used) = found.ok_or_else(|| format!("pedit: no field makes the key at {off} of header {header}"))?;
+        let (one, used) =
+            found.ok_or_else(|| format!("pedit: no field makes the key at {off} of header {header}"))?;
         said.extend(one);
         rest = &rest[used..];
     }
@@ -58,14 +59,17 @@ fn of_header(header: i64) -> Vec<Vec<String>> {
 /// What may have been said of a field, the plain ones first.
 fn commands(keys: &[Options], field: &[String], add: bool) -> Vec<Vec<String>> {
     let word = if add { "add" } else { "set" };
-    let retained = |retain: Option<u32>| retain.into_iter().flat_map(|r| ["retain".to_owned(), format!("{r:#x}")]);
+    let retained =
+        |retain: Option<u32>| retain.into_iter().flat_map(|r| ["retain".to_owned(), format!("{r:#x}")]);
     let mut all = Vec::new();
     for (value, retain) in candidates(keys, field) {
         all.push([word.to_owned(), value].into_iter().chain(retained(retain)).collect());
     }
     let others: &[&str] = if add { &["decrement"] } else { &["invert", "clear", "preserve"] };
     for other in others {
-        for (_, retain) in candidates(keys, field).into_iter().filter(|c| c.1.is_some()).chain([(String::new(), None)]) {
+        for (_, retain) in
+            candidates(keys, field).into_iter().filter(|c| c.1.is_some()).chain([(String::new(), None)])
+        {
             all.push(std::iter::once((*other).to_owned()).chain(retained(retain)).collect());
         }
     }
@@ -98,9 +102,10 @@ fn candidates(keys: &[Options], field: &[String]) -> Vec<(String, Option<u32>)> 
     if matches!(name, "src" | "dst") {
         let six = (0..4).fold(0u128, |n, i| n << 32 | u128::from(word(i)));
         all.push((Ipv6Addr::from_bits(six).to_string(), None));
-        for wide in
-            [u64::from(val) << 16 | u64::from(word(1)) >> 16, u64::from(val & 0xffff) << 32 | u64::from(word(1))]
-        {
+        for wide in [
+            u64::from(val) << 16 | u64::from(word(1)) >> 16,
+            u64::from(val & 0xffff) << 32 | u64::from(word(1)),
+        ] {
             let octets: Vec<String> = wide.to_be_bytes()[2..].iter().map(|b| format!("{b:02x}")).collect();
             all.push((octets.join(":"), None));
         }

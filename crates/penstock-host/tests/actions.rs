@@ -108,6 +108,39 @@ fn filters_hold_their_actions() {
 }
 
 #[test]
+fn an_action_holds_the_chain_it_goes_to() {
+    let mut host = machine(Kernel::V6_12);
+    let m = &mut host;
+    let filter = "tc filter add dev d0 parent 1: protocol all";
+    check(m, "tc qdisc add dev d0 root handle 1: prio", 0, "");
+    check(m, &format!("{filter} pref 1 handle 1 matchall action goto chain 5"), 0, "");
+    // Nobody sees it, nobody can delete it.
+    check(m, "tc chain show dev d0 parent 1:", 0, "chain chain 0 \n");
+    assert_eq!(run(m, "tc chain del dev d0 parent 1: chain 5").0, 2);
+    // It is older than what is made after it.
+    check(m, &format!("{filter} chain 3 pref 1 handle 1 matchall action pass"), 0, "");
+    check(m, &format!("{filter} chain 5 pref 1 handle 1 matchall action pass"), 0, "");
+    check(m, "tc chain show dev d0 parent 1:", 0, "chain chain 0 \nchain chain 5 \nchain chain 3 \n");
+    check(m, "tc filter del dev d0 parent 1: chain 5 protocol all pref 1", 0, "");
+    check(m, "tc filter del dev d0 parent 1: protocol all pref 1", 0, "");
+    // With the action it has gone: made again it is the youngest.
+    check(m, &format!("{filter} chain 5 pref 1 handle 1 matchall action pass"), 0, "");
+    check(m, "tc chain show dev d0 parent 1:", 0, "chain chain 3 \nchain chain 5 \n");
+}
+
+#[test]
+fn a_device_that_goes_or_is_renamed() {
+    let mut host = machine(Kernel::V6_12);
+    let m = &mut host;
+    check(m, "ip link add ifb0 type ifb", 0, "");
+    check(m, "tc actions add action mirred egress redirect dev ifb0", 0, "");
+    check(m, "ip link set ifb0 name ifb7", 0, "");
+    assert!(run(m, "tc actions ls action mirred").1.contains("to device ifb7)"));
+    check(m, "ip link del ifb7", 0, "");
+    assert!(run(m, "tc actions ls action mirred").1.contains("to device *)"));
+}
+
+#[test]
 fn of_2010() {
     let mut host = machine(Kernel::V2_6_35);
     let m = &mut host;

@@ -7,6 +7,7 @@ use penstock_lang::tc::{Show, say};
 use penstock_model::Handle;
 use penstock_model::rtnetlink::{ChainDump, FilterDump};
 use penstock_sched::cls::Select;
+use std::collections::BTreeSet;
 
 /// The first hash table u32 makes by itself.
 const FIRST_TABLE: u32 = 0x800;
@@ -53,8 +54,8 @@ impl Work<'_> {
                 "clsact" => parents.extend([Handle(0xffff_fff2), Handle(0xffff_fff3)]),
                 _ => parents.push(qdisc.handle),
             }
-            parents.extend(classes.iter().map(|c| c.classid).filter(|c| c.qdisc() == qdisc.handle.qdisc()));
         }
+        parents.extend(classes.iter().map(|c| c.classid).filter(|c| c.qdisc() != Handle::UNSPEC));
         let mut blocks: Vec<u32> = Vec::new();
         for qdisc in &qdiscs {
             let names: &[&str] = if qdisc.kind == "red" {
@@ -67,12 +68,11 @@ impl Work<'_> {
         blocks.retain(|block| self.blocks.insert(*block));
         let look = self.host.look(self.now);
         let mut all = Vec::new();
-        let mut seen: Vec<Handle> = Vec::new();
+        let mut seen: BTreeSet<Handle> = BTreeSet::new();
         for parent in parents {
-            if seen.contains(&parent) {
+            if !seen.insert(parent) {
                 continue;
             }
-            seen.push(parent);
             let arriving = parent == Handle::INGRESS.qdisc();
             // A class without filters of its own answers with its qdisc's; a shared block comes by itself.
             let own = |f: &FilterDump| {

@@ -12,7 +12,7 @@ use crate::{Host, NoFiles};
 use penstock_lang::tc::say::{self, Part, Said};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, Options, Time};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Times a number may be moved.
 const NUDGES: usize = 40;
@@ -179,7 +179,14 @@ impl Work<'_> {
         let Some(device) = self.host.ifindex(dev).and_then(|i| self.host.device(i)) else { return };
         let mut waiting: Vec<QdiscDump> = device.tree.dump_qdiscs(self.now);
         waiting.retain(|q| q.handle != Handle::UNSPEC);
-        let classes = device.tree.dump_classes(self.now);
+        let all = device.tree.dump_classes(self.now);
+        let mut classes: BTreeMap<Handle, Vec<&ClassDump>> = BTreeMap::new();
+        for class in &all {
+            // A class without a number is of the one qdisc of its kind.
+            let of = |q: &&QdiscDump| class.classid == Handle::UNSPEC && q.kind == class.kind;
+            let qdisc = waiting.iter().find(of).map_or(class.classid.qdisc(), |q| q.handle.qdisc());
+            classes.entry(qdisc).or_default().push(class);
+        }
         let mut there: BTreeSet<Handle> = BTreeSet::from([Handle::UNSPEC]);
         while !waiting.is_empty() {
             let ready = |q: &QdiscDump| {
@@ -192,12 +199,7 @@ impl Work<'_> {
             let qdisc = waiting.remove(at);
             self.qdisc(dev, &qdisc);
             there.insert(qdisc.handle.qdisc());
-            // A class without an id is its kind's.
-            let of = |c: &&ClassDump| {
-                c.classid.qdisc() == qdisc.handle.qdisc()
-                    || c.classid == Handle::UNSPEC && c.kind == qdisc.kind
-            };
-            let own: Vec<&ClassDump> = classes.iter().filter(of).collect();
+            let own = classes.remove(&qdisc.handle.qdisc()).unwrap_or_default();
             let rooted = qdisc.kind == "htb" && own.iter().any(|c| c.classid == qdisc.handle);
             for class in order::parents_first(&own) {
                 self.class(dev, &qdisc, class, rooted);
@@ -357,14 +359,10 @@ impl Work<'_> {
     fn compare(&mut self, devices: &[&String], actions: bool) {
         let mut differ = Vec::new();
         for dev in devices {
-            let (want, got) = (self.host.tc_shows(dev, self.now), self.twin.tc_shows(dev, Time::ZERO));
-            let texts = |shows: &[(String, String)], line: &str| {
-                shows.iter().find(|s| s.0 == line).map(|s| s.1.clone())
-            };
-            let changed = |line: &&String| texts(&want, line) != texts(&got, line);
-            let mut lines: Vec<&String> = want.iter().chain(&got).map(|s| &s.0).collect();
-            lines.dedup();
-            differ.extend(lines.into_iter().filter(changed).cloned());
+            let want: BTreeMap<String, String> = self.host.tc_shows(dev, self.now).into_iter().collect();
+            let got: BTreeMap<String, String> = self.twin.tc_shows(dev, Time::ZERO).into_iter().collect();
+            let lines: BTreeSet<&String> = want.keys().chain(got.keys()).collect();
+            differ.extend(lines.into_iter().filter(|line| want.get(*line) != got.get(*line)).cloned());
         }
         if actions {
             for kind in penstock_lang::tc::actions::names() {

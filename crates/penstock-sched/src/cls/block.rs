@@ -32,8 +32,17 @@ pub(super) struct Chain {
     pub protos: Vec<Proto>,
     /// Made by `tc chain add`.
     pub explicit: bool,
+    /// Actions of this block's filters go to it (`goto chain`): it is there then, though nothing be in it.
+    pub held: bool,
     /// What its filters may look at.
     pub template: Option<Template>,
+}
+
+impl Chain {
+    /// `tcf_chain_held_by_acts_only`: there for actions alone, and not to be seen.
+    pub fn is_held_only(&self) -> bool {
+        self.held && self.protos.is_empty() && !self.explicit
+    }
 }
 
 /// `struct tcf_block`.
@@ -63,14 +72,20 @@ impl Block {
             if index == 0 {
                 self.main = Some(self.chains.len() as u32);
             }
-            self.chains.push(Chain { index, protos: Vec::new(), explicit: false, template: None });
+            self.chains.push(Chain {
+                index,
+                protos: Vec::new(),
+                explicit: false,
+                held: false,
+                template: None,
+            });
             self.chains.len() - 1
         });
         &mut self.chains[at]
     }
     /// `tcf_chain_put`: drops the chain if nothing is in it and nobody made it by name.
     pub fn put_chain(&mut self, index: u32) {
-        let gone = |c: &Chain| c.index == index && c.protos.is_empty() && !c.explicit;
+        let gone = |c: &Chain| c.index == index && c.protos.is_empty() && !c.explicit && !c.held;
         if let Some(at) = self.chains.iter().position(gone) {
             self.chains.remove(at);
             self.main = self.chains.iter().position(|c| c.index == 0).map(|at| at as u32);
@@ -235,7 +250,7 @@ impl Filters {
     /// The chains of a block as RTM_GETCHAIN gives them.
     pub fn dump_chains(&self, block: BlockId, index: Option<u32>) -> Vec<ChainDump> {
         let chains = &self.blocks[block.0 as usize].chains;
-        let asked = chains.iter().filter(|c| index.is_none_or(|index| index == c.index));
+        let asked = chains.iter().filter(|c| index.is_none_or(|index| index == c.index) && !c.is_held_only());
         asked
             .map(|chain| ChainDump {
                 parent: self.shared.qdisc,

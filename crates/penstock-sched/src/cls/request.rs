@@ -6,10 +6,11 @@
 use super::block::Proto;
 use super::flower::Template;
 use super::{BlockId, Change, Filters, find};
-use crate::act::Look;
+use crate::act::{Actions, Look};
 use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::rtnetlink::{ChainDump, FilterDump, FilterRequest, Verb};
-use penstock_model::{Kernel, KernelError};
+use penstock_model::{Kernel, KernelError, Options};
+use std::collections::BTreeSet;
 
 /// First priority the kernel gives of itself.
 const AUTO_PRIO: u16 = 0xc000;
@@ -83,8 +84,35 @@ impl Filters {
             self.blocks[block.0 as usize].make_chain(index);
             self.create(block, index, req, device, classes, cx)
         };
+        if result.is_ok() && !del {
+            let all = &mut self.blocks[block.0 as usize];
+            req.options.iter().flat_map(goto_chains).for_each(|index| all.make_chain(index).held = true);
+        }
+        // What is added lets go of nothing.
+        if req.verb != Verb::Add {
+            self.let_go(block, cx.acts);
+        }
         self.blocks[block.0 as usize].put_chain(index);
         result
+    }
+
+    /// `tcf_chain_put_by_act`: chains that no action of the block's filters goes to any more.
+    fn let_go(&mut self, block: BlockId, acts: &Actions) {
+        let Filters { shared, blocks, .. } = self;
+        let block = &mut blocks[block.0 as usize];
+        if !block.chains.iter().any(|c| c.held) {
+            return;
+        }
+        let mut wanted = BTreeSet::new();
+        for proto in block.chains.iter().flat_map(|c| &c.protos) {
+            proto.classifier.exts(shared, &mut |exts| wanted.extend(exts.chains(acts)));
+        }
+        let gone: Vec<u32> =
+            block.chains.iter().filter(|c| c.held && !wanted.contains(&c.index)).map(|c| c.index).collect();
+        for index in gone {
+            block.make_chain(index).held = false;
+            block.put_chain(index);
+        }
     }
 
     /// `tc_new_tfilter`.
@@ -258,17 +286,17 @@ impl Filters {
         let Filters { shared, blocks, .. } = self;
         let block = &mut blocks[block.0 as usize];
         if req.verb == Verb::Del {
-            let Some(chain) = block.chain_mut(index) else {
+            let Some(chain) = block.chain_mut(index).filter(|c| !c.is_held_only()) else {
                 return Err(device.refusal(KernelError::EINVAL, NO_CHAIN));
             };
             for mut proto in std::mem::take(&mut chain.protos) {
                 proto.classifier.destroy(shared, classes);
             }
-            chain.explicit = false;
+            (chain.explicit, chain.template) = (false, None);
             block.put_chain(index);
             return Ok(());
         }
-        if block.chain(index).is_some() {
+        if block.chain(index).is_some_and(|c| !c.is_held_only()) {
             return Err(device.refusal(KernelError::EEXIST, "Filter chain already exists"));
         }
         let template = match req.kind.as_deref() {
@@ -299,6 +327,15 @@ impl Filters {
     }
 }
 
+/// The chains that the actions of a request go to.
+fn goto_chains(options: &Options) -> impl Iterator<Item = u32> + '_ {
+    let controls = options.list("action").iter().filter_map(|one| one.nested("options")).flat_map(|o| {
+        let random = o.nested("random").and_then(|r| r.i64("action"));
+        [o.i64("action"), o.i64("result"), random]
+    });
+    controls.flatten().filter_map(|control| crate::act::goto_chain(control as i32))
+}
+
 /// `tcf_chain_tp_find`: where a priority is or belongs, and whether it is there.
 fn find_proto(
     protos: &[Proto],
@@ -323,7 +360,6 @@ mod tests {
     use crate::testing::{Bench, device, filter, qdisc};
     use crate::tree::Tree;
     use penstock_model::Handle;
-    use penstock_model::Options;
 
     fn tree(kernel: Kernel, bench: &mut Bench) -> Tree {
         let mut tree = Tree::new(device(kernel));

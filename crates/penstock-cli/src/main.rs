@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 all well, 1 an expectation or a claim was not met, 2 an error; the tools (`tc`, `ip`, …) have their own.
 
+mod check;
 mod compare;
 mod import;
 mod kernel;
@@ -49,6 +50,8 @@ enum Verb {
     Report(report::Args),
     /// Hold runs against each other: which figures differ by more than repeated runs do
     Compare(compare::Args),
+    /// Read a shaping script: what would be refused, what is surely not meant, and a mend for each
+    Check(check::Args),
     /// Make a machine from what ip, tc and iptables-save print of a real one
     Import(import::Args),
     /// A prompt at the virtual machine, or a script run on it
@@ -92,6 +95,7 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Replay(args) => replay::main(&args),
         Verb::Report(args) => report::main(&args),
         Verb::Compare(args) => compare::main(&args),
+        Verb::Check(args) => check::main(&args),
         Verb::Import(args) => import::main(&args),
         Verb::Shell(args) => shell::main(&args),
         Verb::Send(args) => traffic::send(&args),

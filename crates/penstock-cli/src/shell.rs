@@ -64,7 +64,7 @@ fn read(path: &std::path::Path) -> Result<String> {
 }
 
 /// `--file`: the path as the script says it, and the text.
-fn lent(given: &str) -> Result<(String, String)> {
+pub fn lent(given: &str) -> Result<(String, String)> {
     let (path, file) = given.split_once('=').unwrap_or((given, given));
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/root/{path}") };
     Ok((path, read(file.as_ref())?))

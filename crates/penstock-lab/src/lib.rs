@@ -9,3 +9,4 @@ pub mod script;
 pub mod study;
 
 pub use experiment::Experiment;
+pub use penstock_check as check;

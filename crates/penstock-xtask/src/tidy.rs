@@ -14,12 +14,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lang", &["model"]),
     ("host", &["model", "packet", "sched", "lang"]),
     ("shell", &["model", "lang", "host"]),
+    ("check", &["model", "packet", "sched", "lang", "host", "shell"]),
     ("sim", &["model", "packet", "sched", "tcp", "lang", "host"]),
     ("kernel", &["model", "measure"]),
     ("measure", &["model"]),
-    ("lab", &["model", "packet", "sched", "tcp", "lang", "host", "shell", "sim", "kernel", "measure"]),
+    (
+        "lab",
+        &["model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "kernel", "measure"],
+    ),
     ("cli", &["model", "kernel", "measure", "lab"]),
-    ("xtask", &["model", "packet", "sched", "tcp", "lang", "host", "shell", "sim", "measure", "lab"]),
+    (
+        "xtask",
+        &["model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "measure", "lab"],
+    ),
 ];
 
 /// The workspace's root folder.

@@ -1,0 +1,321 @@
+//! All that is known of a script once it has run on a virtual machine: its commands in order, what they left, who made what.
+
+use crate::filters::Filter;
+use crate::marks::{Netfilter, is_marking};
+use crate::source::Source;
+use penstock_host::Output;
+use penstock_lang::iptables;
+use penstock_lang::tc;
+use penstock_model::{Handle, Kernel, Options};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One network command of the script.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Its line, from 1; 0 where it is not known.
+    pub line: u32,
+    /// The file of that line.
+    pub file: String,
+    /// Its words.
+    pub words: Vec<String>,
+    /// What it gave.
+    pub output: Output,
+    /// What it asked for.
+    pub what: What,
+}
+
+/// What a command asks for.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// `tc`.
+    Tc(Vec<tc::Command>),
+    /// `iptables`, `ip6tables`.
+    Iptables(Box<iptables::Command>),
+    /// `nft`, `iptables-restore`: with what it reads.
+    Rules(String),
+    /// Another program, or one whose words are not understood.
+    Other,
+}
+
+impl Step {
+    /// Whether it was carried out.
+    pub fn ok(&self) -> bool {
+        self.output.status == 0
+    }
+    /// The words as they would be typed.
+    pub fn text(&self) -> String {
+        penstock_lang::token::Line::of_words(&self.words).source
+    }
+    /// The word behind the first of these words.
+    pub fn value(&self, names: &[&str]) -> Option<&str> {
+        let at = self.words.iter().position(|w| names.contains(&w.as_str()))?;
+        self.words.get(at + 1).map(String::as_str)
+    }
+    /// Whether a word stands in it.
+    pub fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|w| w == word)
+    }
+    /// The command with another value behind a word, or with both added at its end.
+    pub fn with(&self, name: &str, value: &str) -> String {
+        let mut step = self.clone();
+        match step.words.iter().position(|w| w == name) {
+            Some(at) if at + 1 < step.words.len() => step.words[at + 1] = value.to_owned(),
+            _ => step.words.extend([name.to_owned(), value.to_owned()].into_iter().filter(|w| !w.is_empty())),
+        }
+        step.text()
+    }
+    /// The command without a word and its value.
+    pub fn without(&self, name: &str) -> String {
+        let mut step = self.clone();
+        if let Some(at) = step.words.iter().position(|w| w == name) {
+            step.words.drain(at..(at + 2).min(step.words.len()));
+        }
+        step.text()
+    }
+    /// The first of its tc commands.
+    pub fn tc(&self) -> Option<&tc::Command> {
+        match &self.what {
+            What::Tc(commands) => commands.first(),
+            _ => None,
+        }
+    }
+    /// The program's name.
+    pub fn program(&self) -> &str {
+        let first = self.words.first().map_or("", String::as_str);
+        first.rsplit('/').next().unwrap_or(first)
+    }
+}
+
+/// A qdisc that stands when the device's set-up is complete.
+#[derive(Clone, Debug)]
+pub struct Qdisc {
+    /// Kind.
+    pub kind: &'static str,
+    /// Handle.
+    pub handle: Handle,
+    /// [`Handle::ROOT`], [`Handle::INGRESS`] or a class.
+    pub parent: Handle,
+    /// Its options as the kernel dumps them.
+    pub options: Options,
+    /// The command that made it; `None` where the kernel did.
+    pub step: Option<usize>,
+}
+
+/// A class.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Kind of its qdisc.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: Handle,
+    /// [`Handle::ROOT`], its qdisc or a class.
+    pub parent: Handle,
+    /// Options as the kernel dumps them.
+    pub options: Options,
+    /// The command that made it; `None` where the kernel did.
+    pub step: Option<usize>,
+    /// Classes right below it.
+    pub children: Vec<Handle>,
+}
+
+impl Class {
+    /// `rate`, bytes per second (HTB).
+    pub fn rate(&self) -> u64 {
+        self.options.u64("rate").unwrap_or(0)
+    }
+    /// `ceil`, bytes per second (HTB).
+    pub fn ceil(&self) -> u64 {
+        self.options.u64("ceil").unwrap_or(0)
+    }
+}
+
+/// A device at the moment its set-up was complete: at the end, or right before the script tore it down.
+#[derive(Clone, Debug, Default)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Kind (`ifb`, `veth`, …); empty for a card.
+    pub kind: &'static str,
+    /// MTU, bytes.
+    pub mtu: u32,
+    /// txqueuelen, packets.
+    pub txqueuelen: u32,
+    /// Whether it is up.
+    pub up: bool,
+    /// The bridge or bond it is a port of.
+    pub master: Option<String>,
+    /// Qdiscs.
+    pub qdiscs: Vec<Qdisc>,
+    /// Classes.
+    pub classes: Vec<Class>,
+    /// Filters in the order they were given.
+    pub filters: Vec<Filter>,
+    /// Classes by id.
+    pub by_id: BTreeMap<Handle, usize>,
+}
+
+impl Device {
+    /// The root qdisc, where the script put one.
+    pub fn root(&self) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|q| q.parent == Handle::ROOT && q.step.is_some())
+    }
+    /// The qdisc with a handle.
+    pub fn qdisc(&self, handle: Handle) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|q| q.handle == handle)
+    }
+    /// The qdisc in a class.
+    pub fn leaf(&self, class: Handle) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|q| q.parent == class)
+    }
+    /// A class.
+    pub fn class(&self, id: Handle) -> Option<&Class> {
+        self.by_id.get(&id).map(|&at| &self.classes[at])
+    }
+    /// Classes of a qdisc.
+    pub fn classes_of(&self, qdisc: Handle) -> impl Iterator<Item = &Class> {
+        self.classes.iter().filter(move |c| c.id.qdisc() == qdisc)
+    }
+    /// Whether the script put a qdisc at the ingress hook.
+    pub fn ingress(&self) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|q| q.parent == Handle::INGRESS)
+    }
+    /// Largest frame, bytes.
+    pub fn frame(&self) -> u64 {
+        u64::from(self.mtu) + 14
+    }
+    /// The rate at which what is queued in `parent` leaves at most, bytes per second, as far as the tree says.
+    pub fn drain(&self, parent: Handle, link: Option<u64>) -> Option<u64> {
+        let mut best = link;
+        let mut lower =
+            |rate: u64| best = Some(best.map_or(rate, |b| b.min(rate))).filter(|&r| r > 0).or(best);
+        let mut at = parent;
+        for _ in 0..32 {
+            if at == Handle::ROOT || at == Handle::UNSPEC || at == Handle::INGRESS {
+                break;
+            }
+            let owner = self.qdisc(at.qdisc());
+            if let Some(class) = self.class(at) {
+                match class.kind {
+                    "htb" => lower(class.ceil()),
+                    "hfsc" => {
+                        if let Some(ul) =
+                            class.options.nested("ul").and_then(|c| c.u64("m2")).filter(|&m| m > 0)
+                        {
+                            lower(ul);
+                        }
+                    }
+                    _ => {}
+                }
+                if self.class(class.parent).is_some() {
+                    at = class.parent;
+                    continue;
+                }
+            }
+            let Some(owner) = owner else { break };
+            if let "tbf" | "cake" = owner.kind {
+                let rate = owner.options.u64("rate").or(owner.options.u64("bandwidth")).unwrap_or(0);
+                if rate > 0 {
+                    lower(rate);
+                }
+            }
+            at = owner.parent;
+        }
+        best
+    }
+}
+
+/// Everything the rules look at.
+pub struct Facts {
+    /// The script's name.
+    pub name: String,
+    /// Its text.
+    pub source: Source,
+    /// The kernel it ran on.
+    pub kernel: Kernel,
+    /// The link's rate, bytes per second, where somebody says it.
+    pub link: Option<u64>,
+    /// The device in question, where somebody says it.
+    pub dev: Option<String>,
+    /// Its commands in order.
+    pub steps: Vec<Step>,
+    /// Devices at the moments their set-ups were complete.
+    pub devices: Vec<Device>,
+    /// Rules of the packet filter.
+    pub netfilter: Netfilter,
+    /// Devices that no command made: they were there.
+    pub foreign: BTreeSet<String>,
+    /// Why it could not be run at all.
+    pub stopped: Option<String>,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+impl Facts {
+    /// Whether the script is one that is installed and runs again: no bare list of commands.
+    pub fn installed(&self) -> bool {
+        self.source.form == crate::source::Form::Script
+    }
+    /// The link's rate where it is that of this device.
+    pub fn link_of(&self, device: &str) -> Option<u64> {
+        match &self.dev {
+            Some(dev) if dev != device => None,
+            _ => self.link,
+        }
+    }
+    /// Devices the script put a qdisc on.
+    pub fn shaped(&self) -> impl Iterator<Item = &Device> {
+        self.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.step.is_some()))
+    }
+    /// Steps that are tc commands and were carried out.
+    pub fn tc_done(&self) -> impl Iterator<Item = (usize, &Step, &tc::Command)> {
+        self.steps.iter().enumerate().filter(|s| s.1.ok()).filter_map(|(at, s)| Some((at, s, s.tc()?)))
+    }
+    /// Whether any command sets marks at all, in whatever way.
+    pub fn sets_marks(&self) -> bool {
+        self.steps.iter().any(is_marking)
+    }
+}
+
+/// A rate in bytes per second as tc writes it.
+pub fn rate(bytes: u64) -> String {
+    let bits = bytes * 8;
+    for (unit, name) in [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")] {
+        if bits >= unit {
+            if bits.is_multiple_of(unit) {
+                return format!("{}{name}", bits / unit);
+            }
+            let hundredths = (bits * 100 + unit / 2) / unit;
+            let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+            return format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'));
+        }
+    }
+    format!("{bits}bit")
+}
+
+/// How long so many bytes take at a rate.
+pub fn lasts(bytes: u64, rate: u64) -> String {
+    let us = (u128::from(bytes) * 1_000_000 / u128::from(rate.max(1))) as u64;
+    match us {
+        0..1000 => format!("{us} us"),
+        1000..10_000 => format!("{}.{} ms", us / 1000, us % 1000 / 100),
+        10_000..2_000_000 => format!("{} ms", us / 1000),
+        _ => format!("{}.{} s", us / 1_000_000, us % 1_000_000 / 100_000),
+    }
+}
+
+/// Milliseconds that so many bytes take at a rate.
+pub fn ms(bytes: u64, rate: u64) -> u64 {
+    (u128::from(bytes) * 1000 / u128::from(rate.max(1))) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_tc_writes_them() {
+        assert_eq!([125_000, 187_500, 16_000, 3].map(rate), ["1mbit", "1.5mbit", "128kbit", "24bit"]);
+        assert_eq!(lasts(1500, 125_000), "12 ms");
+        assert_eq!(lasts(1_500_000, 125_000), "12.0 s");
+    }
+}

@@ -1,0 +1,76 @@
+//! Reads a shaping script: what tc and the kernel would refuse, and what is legal and surely not meant.
+//!
+//! The script runs on a virtual machine ([`penstock_shell`], [`penstock_host`]); what its commands gave and what they left is
+//! [`Facts`]; each rule of [`rules::all`] is a function over them.
+//!
+//! ```
+//! use penstock_check::{Settings, check};
+//! use penstock_shell::Script;
+//! let text = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+//!             tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+//!             tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit\n";
+//! let script = Script { text: text.to_owned(), name: "x.sh".to_owned(), ..Script::default() };
+//! let findings = check(&script, &Settings::default());
+//! assert_eq!((findings[0].code, findings[0].line), ("PS101", 3));
+//! ```
+
+mod baseline;
+mod facts;
+mod filters;
+mod finding;
+mod fix;
+pub mod form;
+mod marks;
+pub mod rules;
+mod source;
+mod watch;
+
+pub use baseline::Baseline;
+pub use facts::{Facts, Step};
+pub use finding::{Edit, Finding, Rule, Say};
+pub use fix::fixed;
+
+use penstock_model::{Kernel, Severity};
+use penstock_shell::Script;
+
+/// What a script is read against.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// The kernel it is to run on.
+    pub kernel: Kernel,
+    /// The device in question; whatever the script names where none is said.
+    pub dev: Option<String>,
+    /// The rate of that device's link, bytes per second.
+    pub rate: Option<u64>,
+}
+
+/// All that is found, in the order of places. What the script allows by comment is left out.
+pub fn check(script: &Script, settings: &Settings) -> Vec<Finding> {
+    let facts = watch::run(script, settings);
+    findings(&facts)
+}
+
+/// The same from facts that are there.
+pub fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut found = finding::Found::new(facts);
+    rules::all().for_each(|rule| found.run(rule));
+    let everywhere = facts.source.allowed_everywhere();
+    let allowed = |f: &Finding| {
+        everywhere.contains(f.code) || f.file == facts.name && facts.source.allowed(f.line).contains(f.code)
+    };
+    found.into_findings().into_iter().filter(|f| !allowed(f)).collect()
+}
+
+/// What a script does on a machine, for whoever wants to ask more than [`check`] does.
+pub fn facts(script: &Script, settings: &Settings) -> Facts {
+    watch::run(script, settings)
+}
+
+/// 0 nothing found, 1 warnings only, 2 errors.
+pub fn exit_status(findings: &[Finding]) -> u8 {
+    match findings.iter().map(|f| f.severity).max() {
+        None => 0,
+        Some(Severity::Warning) => 1,
+        Some(Severity::Error) => 2,
+    }
+}

@@ -1,0 +1,265 @@
+//! The packet filter's rules with the commands that made them, and who sets which mark.
+
+use crate::facts::{Step, What};
+use penstock_lang::iptables::{Action, Connmark, Family, Iface, Match, Rule, Table, Target, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A rule as it stands.
+#[derive(Clone, Debug)]
+pub struct Ruled {
+    /// Family.
+    pub family: Family,
+    /// Table.
+    pub table: Table,
+    /// Chain.
+    pub chain: String,
+    /// The rule.
+    pub rule: Rule,
+    /// The command.
+    pub step: usize,
+}
+
+/// Rules of `iptables` and `ip6tables`, and what `nft` and restored files say of marks.
+#[derive(Clone, Debug, Default)]
+pub struct Netfilter {
+    /// Rules in the order of their chains.
+    pub rules: Vec<Ruled>,
+    /// The user's chains with the commands that made them.
+    pub chains: Vec<(Family, Table, String, usize)>,
+    /// Whether rules came from texts that are not read rule by rule.
+    pub texts: bool,
+    /// Marks set by `nft` and by restored files, with their commands.
+    pub others: Vec<(u32, usize)>,
+    /// Whether marks are set that are no plain number.
+    pub unknown: bool,
+}
+
+/// Whether a command sets marks in any way.
+pub fn is_marking(step: &Step) -> bool {
+    step.words.iter().any(|w| {
+        matches!(
+            w.as_str(),
+            "MARK" | "CONNMARK" | "--set-mark" | "--set-xmark" | "skbedit" | "ctinfo" | "connmark"
+        ) || w.contains("mark set")
+    }) || matches!(&step.what, What::Rules(text) if text.contains("mark") || text.contains("MARK"))
+}
+
+impl Netfilter {
+    /// From a script's commands.
+    pub fn of(steps: &[Step]) -> Netfilter {
+        let mut n = Netfilter::default();
+        for (at, step) in steps.iter().enumerate().filter(|s| s.1.ok()) {
+            match &step.what {
+                What::Iptables(command) => {
+                    n.apply(command.program.family, command.table, &command.action, at)
+                }
+                What::Rules(text) => n.text(text, at),
+                _ => {}
+            }
+        }
+        n
+    }
+
+    fn apply(&mut self, family: Family, table: Table, action: &Action, step: usize) {
+        let same = |r: &Ruled, chain: &str| r.family == family && r.table == table && r.chain == chain;
+        match action {
+            Action::Append(chain, rules, _) => {
+                for rule in rules {
+                    self.rules.push(Ruled { family, table, chain: chain.clone(), rule: rule.clone(), step });
+                }
+            }
+            Action::Insert(chain, number, rules, _) => {
+                let places: Vec<usize> =
+                    self.rules.iter().enumerate().filter(|r| same(r.1, chain)).map(|r| r.0).collect();
+                let end = places.last().map_or(self.rules.len(), |l| l + 1);
+                let at = places.get(*number as usize - 1).copied().unwrap_or(end);
+                let new = rules.iter().map(|r| Ruled {
+                    family,
+                    table,
+                    chain: chain.clone(),
+                    rule: r.clone(),
+                    step,
+                });
+                self.rules.splice(at..at, new);
+            }
+            Action::Replace(chain, number, rule, _) => {
+                let place = self
+                    .rules
+                    .iter()
+                    .enumerate()
+                    .filter(|r| same(r.1, chain))
+                    .nth(*number as usize - 1)
+                    .map(|r| r.0);
+                if let Some(at) = place {
+                    self.rules[at] =
+                        Ruled { family, table, chain: chain.clone(), rule: (**rule).clone(), step };
+                }
+            }
+            Action::Delete(chain, rules) => {
+                for rule in rules {
+                    if let Some(at) = self.rules.iter().position(|r| same(r, chain) && r.rule == *rule) {
+                        self.rules.remove(at);
+                    }
+                }
+            }
+            Action::DeleteNumber(chain, number) => {
+                let place = self
+                    .rules
+                    .iter()
+                    .enumerate()
+                    .filter(|r| same(r.1, chain))
+                    .nth(*number as usize - 1)
+                    .map(|r| r.0);
+                if let Some(at) = place {
+                    self.rules.remove(at);
+                }
+            }
+            Action::NewChain(name) => self.chains.push((family, table, name.clone(), step)),
+            Action::DeleteChain(name) => {
+                self.chains
+                    .retain(|c| (c.0, c.1) != (family, table) || name.as_ref().is_some_and(|n| *n != c.2));
+            }
+            Action::Flush(chain) => {
+                self.rules.retain(|r| {
+                    (r.family, r.table) != (family, table) || chain.as_ref().is_some_and(|c| *c != r.chain)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Marks that `nft` or a restored file sets, found by their words.
+    fn text(&mut self, text: &str, step: usize) {
+        let words: Vec<&str> = text
+            .split(|c: char| c.is_whitespace() || matches!(c, ';' | '{' | '}' | '"' | '\''))
+            .filter(|w| !w.is_empty())
+            .collect();
+        for (at, word) in words.iter().enumerate() {
+            let value = match *word {
+                "set" if at > 0 && words[at - 1] == "mark" => words.get(at + 1),
+                "--set-mark" | "--set-xmark" => words.get(at + 1),
+                "--restore-mark" => {
+                    self.unknown = true;
+                    None
+                }
+                _ => continue,
+            };
+            let Some(value) = value else { continue };
+            match number(value.split('/').next().unwrap_or("")) {
+                Some(mark) => self.others.push((mark, step)),
+                None => self.unknown = true,
+            }
+        }
+        self.texts = true;
+    }
+
+    /// Every mark that rules set: value, mask, command. `None` where some are set that nobody can tell.
+    pub fn marks(&self) -> Option<Vec<(u32, u32, usize)>> {
+        if self.unknown {
+            return None;
+        }
+        let set = self.rules.iter().filter_map(|r| match &r.rule.target {
+            Target::Mark { value, mask } => Some((*value, *mask, r.step)),
+            Target::Connmark { op: Connmark::Set, value, .. } => Some((*value, u32::MAX, r.step)),
+            _ => None,
+        });
+        Some(set.chain(self.others.iter().map(|o| (o.0, u32::MAX, o.1))).collect())
+    }
+
+    /// Whether marks travel with connections: set on one packet, put back on others in both directions.
+    pub fn travels(&self) -> bool {
+        self.unknown
+            || self
+                .rules
+                .iter()
+                .any(|r| matches!(r.rule.target, Target::Connmark { op: Connmark::Restore, .. }))
+    }
+
+    /// The built-in chains that lead to a chain, each with the devices all ways there ask for.
+    pub fn ways(&self, ruled: &Ruled) -> Vec<(String, Vec<Iface>, Vec<Iface>)> {
+        let mut found = Vec::new();
+        let mut todo = vec![(
+            ruled.chain.clone(),
+            Vec::from_iter(ruled.rule.input.clone()),
+            Vec::from_iter(ruled.rule.output.clone()),
+        )];
+        let mut seen = BTreeSet::new();
+        while let Some((chain, input, output)) = todo.pop() {
+            if ruled.table.built_in().contains(&chain.as_str()) {
+                found.push((chain, input, output));
+                continue;
+            }
+            for from in self.rules.iter().filter(|r| (r.family, r.table) == (ruled.family, ruled.table)) {
+                let jumps = matches!(&from.rule.target, Target::Jump(to) | Target::Goto(to) if *to == chain);
+                if jumps && seen.insert((from.step, from.chain.clone(), chain.clone())) {
+                    let mut both = (input.clone(), output.clone());
+                    both.0.extend(from.rule.input.clone());
+                    both.1.extend(from.rule.output.clone());
+                    todo.push((from.chain.clone(), both.0, both.1));
+                }
+            }
+        }
+        found
+    }
+
+    /// Chains with their rules, in order.
+    pub fn by_chain(&self) -> BTreeMap<(u8, Table, &str), Vec<&Ruled>> {
+        let mut chains: BTreeMap<_, Vec<&Ruled>> = BTreeMap::new();
+        for rule in &self.rules {
+            chains.entry((rule.family as u8, rule.table, rule.chain.as_str())).or_default().push(rule);
+        }
+        chains
+    }
+}
+
+/// A number as shells and tools write it.
+pub fn number(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(hex) => u32::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// Whether every packet that fits `b` fits `a` too: all that `a` asks `b` asks as well.
+pub fn covers(a: &Rule, b: &Rule) -> bool {
+    let plain = |m: &Match| !matches!(m, Match::Comment(_));
+    let addr = |x: &Option<penstock_lang::iptables::AddrMatch>,
+                y: &Option<penstock_lang::iptables::AddrMatch>| match (x, y) {
+        (None, _) => true,
+        (Some(x), Some(y)) => {
+            x == y || !x.invert && !y.invert && x.mask & !y.mask == 0 && (x.addr ^ y.addr) & x.mask == 0
+        }
+        _ => false,
+    };
+    let same = |x: &Option<Iface>, y: &Option<Iface>| x.is_none() || x == y;
+    same(&a.input, &b.input)
+        && same(&a.output, &b.output)
+        && addr(&a.src, &b.src)
+        && addr(&a.dst, &b.dst)
+        && (a.protocol.is_none() || a.protocol == b.protocol)
+        && (a.fragment.is_none() || a.fragment == b.fragment)
+        && a.matches.iter().filter(|m| plain(m)).all(|m| b.matches.contains(m) || is_open(m))
+}
+
+/// A match of a protocol's that asks for nothing.
+fn is_open(m: &Match) -> bool {
+    use penstock_lang::iptables::PortMatch;
+    match m {
+        Match::Tcp(t) => {
+            t.sport == PortMatch::ANY && t.dport == PortMatch::ANY && t.flags == (0, 0) && t.option.is_none()
+        }
+        Match::Udp(s, d) => *s == PortMatch::ANY && *d == PortMatch::ANY,
+        _ => false,
+    }
+}
+
+/// Whether a packet that fits goes no further in its table's hook, or leaves the chain.
+pub fn leaves(target: &Target) -> bool {
+    matches!(
+        target,
+        Target::Verdict(Verdict::Accept | Verdict::Drop)
+            | Target::Return
+            | Target::Goto(_)
+            | Target::Reject(_)
+    )
+}

@@ -1,0 +1,296 @@
+//! PS15x: RED by Floyd's rules, CoDel's target, CAKE's place.
+
+use crate::facts::{Device, Facts, Qdisc, lasts, rate};
+use crate::finding::{Found, Rule, Say};
+use penstock_lang::tc::num;
+use penstock_model::{Handle, Severity};
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS150",
+        "red: max less than twice min",
+        "Floyd asks for max of two to three times min. Where they are close, red goes from no drops to dropping everything within a few packets, and all flows slow down at once.",
+        red_max,
+    ),
+    rule(
+        "PS151",
+        "red: the limit leaves no room above max",
+        "`limit` is the hard end of the queue. If it is not well above max (the manual: max plus burst, usually more than twice max), the queue drops from its tail before red has answered.",
+        red_limit,
+    ),
+    rule(
+        "PS152",
+        "red: probability far from what it should be",
+        "`probability` is the highest marking rate before max, 0.01 to 0.1 by Floyd. Near 1 red drops almost everything as soon as the average passes min.",
+        red_probability,
+    ),
+    rule(
+        "PS153",
+        "red: avpkt is no packet's size",
+        "`avpkt` is an average packet, used with `burst` to find the time constant: above the MTU no packet is that large, below 64 bytes none that small.",
+        red_avpkt,
+    ),
+    rule(
+        "PS154",
+        "red: min holds a second",
+        "red keeps the average queue between min and max. If min alone is a second of traffic, the queue is a second long all the time. Floyd: a few packets, or the delay you accept times the rate.",
+        red_min,
+    ),
+    rule(
+        "PS155",
+        "red: bandwidth is not the rate it sends at",
+        "`bandwidth` tells red how fast its average falls while the queue is empty. tc takes 10mbit where none is said; at a much slower rate the average falls far too fast after each pause.",
+        red_bandwidth,
+    ),
+    rule(
+        "PS156",
+        "CoDel's target is less than one packet's time",
+        "CoDel wants packets out within `target`. At a rate where one full frame takes longer, the goal cannot be met and CoDel drops although there is no queue to speak of. Set target to 1.5 packet times.",
+        codel_target,
+    ),
+    rule(
+        "PS157",
+        "CoDel's target is not a fraction of its interval",
+        "RFC 8289: interval is a usual round-trip time, target 5 to 10 percent of it. A target of half the interval or more makes the control loop answer too late.",
+        codel_interval,
+    ),
+    rule(
+        "PS158",
+        "CAKE below another shaper",
+        "CAKE shapes, sorts by host and flow, and manages the queue as one; as a leaf it sees one class's packets only, cannot share between classes, and two shapers in a row work against each other. Use CAKE as root with \
+         `bandwidth` and its tins, or fq_codel in the leaves.",
+        cake_leaf,
+    ),
+    rule(
+        "PS159",
+        "CAKE without bandwidth",
+        "Without `bandwidth` CAKE does not shape: the queue forms behind it, in the modem, where CAKE cannot manage it.",
+        cake_unlimited,
+    ),
+];
+
+fn made<'a>(facts: &'a Facts, kinds: &'a [&'a str]) -> impl Iterator<Item = (&'a Device, &'a Qdisc, usize)> {
+    facts.devices.iter().flat_map(move |d| {
+        d.qdiscs.iter().filter(|q| kinds.contains(&q.kind)).filter_map(move |q| Some((d, q, q.step?)))
+    })
+}
+
+fn n(qdisc: &Qdisc, name: &str) -> u64 {
+    u64::from(qdisc.options.u32(name).unwrap_or(0))
+}
+
+fn red_max(facts: &Facts, found: &mut Found) {
+    for (_, qdisc, at) in made(facts, &["red"]) {
+        let (min, max) = (n(qdisc, "min"), n(qdisc, "max"));
+        let step = &facts.steps[at];
+        if let Some(word) = step.value(&["max"]).filter(|_| max < 2 * min) {
+            let reason = format!(
+                "min is {min} bytes, max {max}: {}.{} times min.",
+                max / min.max(1),
+                max * 10 / min.max(1) % 10
+            );
+            found.at(
+                at,
+                word,
+                Say::new(
+                    "red's max is less than twice its min",
+                    reason,
+                    step.with("max", &(3 * min).to_string()),
+                ),
+            );
+        }
+    }
+}
+
+fn red_limit(facts: &Facts, found: &mut Found) {
+    for (_, qdisc, at) in made(facts, &["red"]) {
+        let (max, limit) = (n(qdisc, "max"), n(qdisc, "limit"));
+        let step = &facts.steps[at];
+        if limit > 0 && limit * 10 < max * 13 {
+            let reason = format!("limit is {limit} bytes, max {max}.");
+            found.at(
+                at,
+                step.value(&["limit"]).unwrap_or(""),
+                Say::new(
+                    "red's limit leaves no room above max",
+                    reason,
+                    step.with("limit", &(4 * max).to_string()),
+                ),
+            );
+        }
+    }
+}
+
+fn red_probability(facts: &Facts, found: &mut Found) {
+    for (_, _, at) in made(facts, &["red"]) {
+        let step = &facts.steps[at];
+        let Some(word) = step.value(&["probability"]) else { continue };
+        // Thousandths, so that nothing is decided by floating point.
+        let digits: String = word
+            .split_once('.')
+            .map_or_else(|| format!("{word}000"), |(whole, part)| format!("{whole}{:0<3.3}", part));
+        if digits.parse::<u32>().is_ok_and(|p| p > 300) {
+            let reason = format!("probability {word}; Floyd's range is 0.01 to 0.1.");
+            found.at(
+                at,
+                word,
+                Say::new("red drops nearly everything above min", reason, step.with("probability", "0.1")),
+            );
+        }
+    }
+}
+
+fn red_avpkt(facts: &Facts, found: &mut Found) {
+    for (device, _, at) in made(facts, &["red"]) {
+        let step = &facts.steps[at];
+        let Some(word) = step.value(&["avpkt"]) else { continue };
+        let bytes = num::size(word, facts.kernel).map_or(0, u64::from);
+        if bytes > device.frame() || bytes < 64 {
+            let reason = format!("avpkt is {bytes} bytes, a full frame {}.", device.frame());
+            found.at(
+                at,
+                word,
+                Say::new("red's avpkt is no packet's size", reason, step.with("avpkt", "1000")),
+            );
+        }
+    }
+}
+
+fn red_min(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in made(facts, &["red"]) {
+        let step = &facts.steps[at];
+        let said = step.value(&["bandwidth"]).and_then(|b| num::rate(b, facts.kernel));
+        let Some(drain) = device.drain(qdisc.parent, facts.link_of(&device.name)).or(said) else { continue };
+        let min = n(qdisc, "min");
+        if drain > 0 && min * 1000 / drain >= 1000 {
+            let reason = format!("min is {min} bytes: {} at {}.", lasts(min, drain), rate(drain));
+            let fine = (drain / 50).max(5 * device.frame());
+            let mend = step.with("min", &fine.to_string());
+            found.at(
+                at,
+                step.value(&["min"]).unwrap_or(""),
+                Say::new("red lets the queue stand at a second and more", reason, mend),
+            );
+        }
+    }
+}
+
+fn red_bandwidth(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in made(facts, &["red"]) {
+        let step = &facts.steps[at];
+        let Some(drain) = device.drain(qdisc.parent, facts.link_of(&device.name)) else { continue };
+        let word = step.value(&["bandwidth"]);
+        let said = word.map_or(Some(1_250_000), |w| num::rate(w, facts.kernel)).unwrap_or(1_250_000);
+        if said > 4 * drain || drain > 20 * said {
+            let reason = format!(
+                "red counts with {}{}, its class sends {}.",
+                rate(said),
+                if word.is_none() { " (what tc takes)" } else { "" },
+                rate(drain)
+            );
+            found.at(
+                at,
+                word.unwrap_or("red"),
+                Say::new(
+                    "red's bandwidth is not the rate it sends at",
+                    reason,
+                    step.with("bandwidth", &rate(drain)),
+                ),
+            );
+        }
+    }
+}
+
+fn codel_target(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in made(facts, &["fq_codel", "codel"]) {
+        let Some(drain) = device.drain(qdisc.parent, facts.link_of(&device.name)) else { continue };
+        let target = n(qdisc, "target").max(1);
+        let packet = device.frame() * 1_000_000 / drain.max(1);
+        if packet > 2 * target {
+            let step = &facts.steps[at];
+            let reason = format!(
+                "A full frame takes {} at {}; target is {} ms.",
+                lasts(device.frame(), drain),
+                rate(drain),
+                target.div_ceil(1000)
+            );
+            let mend = step.with("target", &format!("{}ms", (packet * 3 / 2).div_ceil(1000)));
+            found.at(
+                at,
+                step.value(&["target"]).unwrap_or(qdisc.kind),
+                Say::new(
+                    format!("the target of {} is less than one packet's time", qdisc.kind),
+                    reason,
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+fn codel_interval(facts: &Facts, found: &mut Found) {
+    for (_, qdisc, at) in made(facts, &["fq_codel", "codel"]) {
+        let (target, interval) = (n(qdisc, "target"), n(qdisc, "interval"));
+        if interval > 0 && target * 2 >= interval {
+            let step = &facts.steps[at];
+            let reason =
+                format!("target {} us, interval {interval} us: {} percent.", target, target * 100 / interval);
+            found.at(
+                at,
+                step.value(&["target", "interval"]).unwrap_or(""),
+                Say::new(
+                    "target is no fraction of interval",
+                    reason,
+                    step.with("interval", &format!("{}ms", (target * 20).div_ceil(1000))),
+                ),
+            );
+        }
+    }
+}
+
+fn cake_leaf(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in made(facts, &["cake"]) {
+        let inside = !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS);
+        let Some(above) = device.qdisc(qdisc.parent.qdisc()).filter(|_| inside) else { continue };
+        if matches!(above.kind, "htb" | "hfsc" | "prio" | "drr" | "qfq" | "tbf" | "ets") {
+            let step = &facts.steps[at];
+            let mend = format!("{} fq_codel", step.text().split(" cake").next().unwrap_or(""));
+            let reason = format!(
+                "cake is a leaf of {} {}; it sees the packets of {} only.",
+                above.kind, above.handle, qdisc.parent
+            );
+            found.at(at, "cake", Say::new(format!("cake below {}", above.kind), reason, mend));
+        }
+    }
+}
+
+fn cake_unlimited(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in made(facts, &["cake"]) {
+        let outer =
+            device.name.starts_with("ppp") || device.kind == "ifb" || facts.link_of(&device.name).is_some();
+        let step = &facts.steps[at];
+        if qdisc.parent == Handle::ROOT
+            && outer
+            && qdisc.options.u64("bandwidth").unwrap_or(0) == 0
+            && !step.has("autorate-ingress")
+        {
+            let mend = facts
+                .link_of(&device.name)
+                .map_or(String::new(), |l| step.with("bandwidth", &rate(l / 100 * 95)));
+            found.at(
+                at,
+                "cake",
+                Say::new("cake shapes nothing", format!("No bandwidth is given on {}.", device.name), mend),
+            );
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! PS208 to PS213: the order of rules in netfilter's chains, and what a rule names.
+
+use crate::facts::{Device, Facts};
+use crate::finding::{Found, Rule, Say};
+use crate::marks::{Ruled, covers, leaves};
+use penstock_lang::iptables::{Connmark, Match, Target};
+use penstock_lang::tc::Command;
+use penstock_model::Severity;
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS208",
+        "a mark that a later rule overwrites",
+        "MARK does not end the way through the chain: the packet goes on, and the last MARK that fits wins. End with RETURN or ACCEPT, mark only what has no mark yet (`-m mark --mark 0`), or put the wide rule first.",
+        overwritten,
+    ),
+    rule(
+        "PS209",
+        "a rule behind one that takes everything",
+        "ACCEPT, DROP and RETURN end the way through the chain. What fits them never comes to later rules.",
+        unreachable,
+    ),
+    rule(
+        "PS210",
+        "a chain nobody jumps to",
+        "A chain of one's own is only a place for rules; packets come to it by a jump from a built-in chain.",
+        unjumped,
+    ),
+    rule(
+        "PS211",
+        "CLASSIFY names a class that does not exist",
+        "CLASSIFY sets the packet's priority to the class's id. If no class has it, the packet goes to the default.",
+        classify,
+    ),
+    rule(
+        "PS212",
+        "marks are restored that were never saved",
+        "CONNMARK --restore-mark copies the connection's mark to the packet. Without --save-mark or --set-mark on connections it copies 0, over marks set before.",
+        unsaved,
+    ),
+    rule(
+        "PS213",
+        "the filter's mask hides the mark",
+        "A fw filter compares mark & mask with its handle; a handle with bits outside the mask never fits.",
+        masked,
+    ),
+];
+
+fn overwritten(facts: &Facts, found: &mut Found) {
+    for chain in facts.netfilter.by_chain().values() {
+        let mut first: Vec<&Ruled> = Vec::new();
+        for later in chain {
+            if let Target::Mark { value, mask } = later.rule.target {
+                let lost = first.iter().filter(|f| {
+                    let Target::Mark { value: v, mask: m } = f.rule.target else { return false };
+                    covers(&later.rule, &f.rule) && mask & m == m && (v ^ value) & mask != 0
+                });
+                for f in lost.collect::<Vec<_>>() {
+                    let Target::Mark { value: v, .. } = f.rule.target else { continue };
+                    let (a, b) = (&facts.steps[f.step], &facts.steps[later.step]);
+                    let reason = format!(
+                        "Line {} fits the same packets and sets {value} over {v} of line {}.",
+                        b.line, a.line
+                    );
+                    let at = b.words.iter().position(|w| w == "-j").unwrap_or(b.words.len());
+                    let mend =
+                        format!("{} -m mark --mark 0 {}", b.words[..at].join(" "), b.words[at..].join(" "));
+                    found.at(
+                        later.step,
+                        b.value(&["--set-mark", "--set-xmark"]).unwrap_or(""),
+                        Say::new(format!("this overwrites mark {v}"), reason, mend),
+                    );
+                }
+                // What was marked and then taken out of the chain stays.
+                first.push(later);
+            }
+            if leaves(&later.rule.target) {
+                first.retain(|f| !covers(&later.rule, &f.rule) && !by_mark(&later.rule, f));
+            }
+        }
+    }
+}
+
+/// Whether a rule lets go of what another has marked: it asks for that mark and leaves the chain.
+fn by_mark(rule: &penstock_lang::iptables::Rule, marked: &Ruled) -> bool {
+    let Target::Mark { value, .. } = marked.rule.target else { return false };
+    rule.matches
+        .iter()
+        .any(|m| matches!(m, Match::Mark { mark, mask, invert } if (value & mask == *mark) != *invert))
+}
+
+fn unreachable(facts: &Facts, found: &mut Found) {
+    for chain in facts.netfilter.by_chain().values() {
+        for (at, b) in chain.iter().enumerate() {
+            let tame = |a: &&&Ruled| {
+                leaves(&a.rule.target)
+                    && !a.rule.matches.iter().any(|m| {
+                        matches!(
+                            m,
+                            Match::Limit { .. }
+                                | Match::Statistic { .. }
+                                | Match::Connbytes { .. }
+                                | Match::Mark { .. }
+                                | Match::Plain(_)
+                        )
+                    })
+            };
+            let a = chain[..at].iter().find(|a| tame(a) && covers(&a.rule, &b.rule));
+            if let Some(a) = a.filter(|a| a.rule.target != b.rule.target && marks_or_sorts(&b.rule.target)) {
+                let line = facts.steps[a.step].line;
+                let reason = format!(
+                    "Line {line} fits all of its packets and ends their way with {}.",
+                    a.rule.target.name(a.family)
+                );
+                let mend = facts.steps[b.step].text().replacen(" -A ", " -I ", 1);
+                found.at(
+                    b.step,
+                    "-j",
+                    Say::new(format!("no packet comes to this rule: line {line} takes them"), reason, mend),
+                );
+            }
+        }
+    }
+}
+
+fn marks_or_sorts(target: &Target) -> bool {
+    matches!(
+        target,
+        Target::Mark { .. }
+            | Target::Classify(_)
+            | Target::Tos { .. }
+            | Target::Dscp(_)
+            | Target::Connmark { .. }
+            | Target::Jump(_)
+    )
+}
+
+fn unjumped(facts: &Facts, found: &mut Found) {
+    if facts.netfilter.texts {
+        return;
+    }
+    for (family, table, name, step) in &facts.netfilter.chains {
+        let jumped = facts.netfilter.rules.iter().any(|r| {
+            (r.family, r.table) == (*family, *table)
+                && matches!(&r.rule.target, Target::Jump(to) | Target::Goto(to) if to == name)
+        });
+        let rules = facts.netfilter.rules.iter().filter(|r| r.chain == *name && r.table == *table).count();
+        if !jumped && rules > 0 {
+            let mend = format!("{} -t {} -A POSTROUTING -j {name}", family.program(), table.name());
+            let reason = format!("{rules} rules stand in it; no rule jumps to it.");
+            found.at(*step, name, Say::new(format!("nobody jumps to the chain {name}"), reason, mend));
+        }
+    }
+}
+
+fn classify(facts: &Facts, found: &mut Found) {
+    for ruled in &facts.netfilter.rules {
+        let Target::Classify(id) = ruled.rule.target else { continue };
+        let there = facts.devices.iter().any(|d| d.class(id).is_some() || d.qdisc(id).is_some());
+        let owners: Vec<&Device> = facts
+            .devices
+            .iter()
+            .filter(|d| {
+                d.qdisc(id.qdisc()).is_some_and(|q| matches!(q.kind, "htb" | "hfsc" | "prio" | "drr"))
+            })
+            .collect();
+        if !there && let Some(device) = owners.first() {
+            let step = &facts.steps[ruled.step];
+            let have: Vec<String> = device.classes_of(id.qdisc()).take(8).map(|c| c.id.to_string()).collect();
+            found.at(
+                ruled.step,
+                step.value(&["--set-class"]).unwrap_or(""),
+                Say::new(
+                    format!("CLASSIFY names {id}, which does not exist"),
+                    format!("{} has {}.", id.qdisc(), have.join(", ")),
+                    have.last().map_or(String::new(), |l| step.with("--set-class", l)),
+                ),
+            );
+        }
+    }
+}
+
+fn unsaved(facts: &Facts, found: &mut Found) {
+    let is =
+        |op: Connmark| move |r: &&Ruled| matches!(r.rule.target, Target::Connmark { op: o, .. } if o == op);
+    let n = &facts.netfilter;
+    let kept = n.rules.iter().any(|r| is(Connmark::Save)(&r) || is(Connmark::Set)(&r))
+        || n.texts
+        || facts.source.mentions(&["connmark --save-mark", "--save-mark"]);
+    if let Some(restore) = n.rules.iter().find(is(Connmark::Restore)).filter(|_| !kept) {
+        let mend = "iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark".to_owned();
+        found.at(
+            restore.step,
+            "--restore-mark",
+            Say::new(
+                "no rule ever saves a mark to the connection",
+                "The connection's mark stays 0, and that is what is copied to each packet.".to_owned(),
+                mend,
+            ),
+        );
+    }
+}
+
+fn masked(facts: &Facts, found: &mut Found) {
+    for (_, step, command) in facts.tc_done() {
+        let Command::Filter { req, .. } = command else { continue };
+        let mask = req.options.as_ref().and_then(|o| o.u32("mask"));
+        if let Some(mask) = mask.filter(|m| req.kind.as_deref() == Some("fw") && req.handle & !m != 0) {
+            let at = facts.steps.iter().position(|s| std::ptr::eq(s, step)).unwrap_or(0);
+            let word = step.value(&["handle"]).unwrap_or("");
+            let reason = format!(
+                "{:#x} & {mask:#x} is {:#x}, never {:#x}.",
+                req.handle,
+                req.handle & mask,
+                req.handle
+            );
+            found.at(
+                at,
+                word,
+                Say::new(
+                    "no mark fits this handle and mask",
+                    reason,
+                    step.with("handle", &format!("{:#x}/{:#x}", req.handle, mask | req.handle)),
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! PS17x: where filters lead, and classes nobody leads to.
+
+use crate::facts::{Device, Facts};
+use crate::filters::Filter;
+use crate::finding::{Found, Rule, Say};
+use penstock_lang::iptables::Target;
+use penstock_lang::tc::Command;
+use penstock_model::{Handle, Severity};
+use std::collections::BTreeSet;
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS170",
+        "a filter leads to a class that does not exist",
+        "The kernel does not ask whether the class is there. Packets that fit go to the default, or unshaped past all classes. Minor numbers are hexadecimal: the class of `1:10` is the sixteenth.",
+        no_class,
+    ),
+    rule(
+        "PS171",
+        "a filter leads to a class with children",
+        "Only leaves have queues. HTB looks for filters on the inner class next, and where there are none (or none fits) the packet goes to the default.",
+        inner_class,
+    ),
+    rule(
+        "PS172",
+        "a filter on a leaf is never asked",
+        "HTB asks the filters of the qdisc, then those of the inner class they lead to. At a leaf the search is over: filters on it are dead.",
+        on_leaf,
+    ),
+    rule(
+        "PS173",
+        "filters on an inner class that nothing leads to",
+        "A class's own filters are asked only after a filter above has led there.",
+        unled,
+    ),
+    rule(
+        "PS174",
+        "a filter says what fits and not what to do",
+        "Without flowid (classid), link or action a match decides nothing.",
+        no_target,
+    ),
+    rule(
+        "PS175",
+        "no packet ever comes to a class",
+        "No filter, no default, no CLASSIFY and no skbedit names it: its rate is promised to nobody.",
+        unused_class,
+    ),
+    rule(
+        "PS176",
+        "a class's qdisc went when the class got children",
+        "HTB throws a leaf's qdisc away when a class is put below it. Give qdiscs to the leaves.",
+        lost_leaf,
+    ),
+    rule(
+        "PS177",
+        "prio 0 is no priority",
+        "`prio 0` means the kernel is to choose one: 49152, then 49151 and so on, so that filters given later are asked first.",
+        prio_zero,
+    ),
+    rule(
+        "PS178",
+        "a hash table of u32 that nothing links to",
+        "Filters in a table of their own are asked only through a filter with `link`.",
+        unlinked,
+    ),
+];
+
+fn shapers(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
+    facts.devices.iter().flat_map(|d| d.filters.iter().map(move |f| (d, f)))
+}
+
+/// The classful qdisc a filter sorts for, where its classes are the script's.
+fn owner<'a>(device: &'a Device, filter: &Filter) -> Option<&'a crate::facts::Qdisc> {
+    device
+        .qdisc(filter.parent.qdisc())
+        .filter(|q| matches!(q.kind, "htb" | "hfsc" | "prio" | "drr" | "qfq" | "ets" | "cbq" | "multiq"))
+}
+
+fn word<'a>(facts: &'a Facts, filter: &Filter) -> &'a str {
+    facts.steps[filter.step].value(&["flowid", "classid"]).unwrap_or("")
+}
+
+fn retarget(facts: &Facts, filter: &Filter, to: Handle) -> String {
+    let step = &facts.steps[filter.step];
+    step.with(if step.has("classid") { "classid" } else { "flowid" }, &to.to_string())
+}
+
+fn no_class(facts: &Facts, found: &mut Found) {
+    for (device, filter) in shapers(facts) {
+        let (Some(qdisc), Some(id)) = (owner(device, filter), filter.classid) else { continue };
+        // Only a u32, fw and the like name one class; others count from it.
+        if filter.kind == "flow" || id == Handle::UNSPEC {
+            continue;
+        }
+        let there = id.qdisc() == qdisc.handle && (device.class(id).is_some() || id == qdisc.handle);
+        let near = id.major() == 0 && device.class(Handle::new(qdisc.handle.major(), id.minor())).is_some();
+        if there || near {
+            continue;
+        }
+        let own = |minor: u16| {
+            Some(Handle::new(qdisc.handle.major(), minor))
+                .filter(|h| minor != 0 && device.class(*h).is_some())
+        };
+        let text = word(facts, filter).rsplit(':').next().unwrap_or("").to_owned();
+        let twin = text
+            .parse::<u16>()
+            .ok()
+            .and_then(own)
+            .or_else(|| u16::from_str_radix(&id.minor().to_string(), 16).ok().and_then(own));
+        let elsewhere = (id.qdisc() != qdisc.handle).then(|| own(id.minor())).flatten();
+        let near = elsewhere.or(twin);
+        let hint = match (elsewhere, twin) {
+            (Some(h), _) => format!(" The filter sorts for {}, whose class is {h}.", qdisc.handle),
+            (None, Some(h)) => format!(" Minors are hexadecimal; {h} is there."),
+            _ if id.qdisc() != qdisc.handle => {
+                format!(" The filter sorts for {}, and {id} is not one of its classes.", qdisc.handle)
+            }
+            _ => String::new(),
+        };
+        let have: Vec<String> = device.classes_of(qdisc.handle).take(8).map(|c| c.id.to_string()).collect();
+        let reason = format!("{} has the classes {}.{hint}", qdisc.handle, have.join(", "));
+        let mend = near.map_or(String::new(), |h| retarget(facts, filter, h));
+        found.at(
+            filter.step,
+            word(facts, filter),
+            Say::new(format!("the filter leads to {id}, which does not exist"), reason, mend),
+        );
+    }
+}
+
+fn inner_class(facts: &Facts, found: &mut Found) {
+    for (device, filter) in shapers(facts) {
+        let Some(class) = filter.classid.and_then(|id| device.class(id)) else { continue };
+        if class.kind == "htb"
+            && !class.children.is_empty()
+            && filter.parent != class.id
+            && !device.filters.iter().any(|f| f.parent == class.id)
+        {
+            let leaf = class.children.last().copied().unwrap_or(class.id);
+            let reason = format!(
+                "{} has the children {} and no filters of its own.",
+                class.id,
+                class.children.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            );
+            found.at(
+                filter.step,
+                word(facts, filter),
+                Say::new(
+                    format!("the filter leads to {}, which is no leaf", class.id),
+                    reason,
+                    retarget(facts, filter, leaf),
+                ),
+            );
+        }
+    }
+}
+
+fn on_leaf(facts: &Facts, found: &mut Found) {
+    for (device, filter) in shapers(facts) {
+        let Some(class) = device.class(filter.parent).filter(|c| c.kind == "htb" && c.children.is_empty())
+        else {
+            continue;
+        };
+        let step = &facts.steps[filter.step];
+        let mend = step.with("parent", &class.id.qdisc().to_string());
+        let reason =
+            format!("{} is a leaf; filters belong on {} or on an inner class.", class.id, class.id.qdisc());
+        found.at(
+            filter.step,
+            step.value(&["parent"]).unwrap_or(""),
+            Say::new(format!("the filter on the leaf {} is never asked", class.id), reason, mend),
+        );
+    }
+}
+
+fn unled(facts: &Facts, found: &mut Found) {
+    for (device, filter) in shapers(facts) {
+        let Some(class) = device.class(filter.parent).filter(|c| c.kind == "htb" && !c.children.is_empty())
+        else {
+            continue;
+        };
+        let led = device.filters.iter().any(|f| {
+            f.classid == Some(class.id) || !f.exact && f.kind != "u32" && f.parent == class.id.qdisc()
+        });
+        if !led && !named_elsewhere(facts, class.id) {
+            let step = &facts.steps[filter.step];
+            let reason = format!("No filter of {} leads to {}.", class.id.qdisc(), class.id);
+            found.at(
+                filter.step,
+                step.value(&["parent"]).unwrap_or(""),
+                Say::new(
+                    format!("the filters on {} are never asked", class.id),
+                    reason,
+                    step.with("parent", &class.id.qdisc().to_string()),
+                ),
+            );
+        }
+    }
+}
+
+fn no_target(facts: &Facts, found: &mut Found) {
+    for (device, filter) in shapers(facts) {
+        let acts = filter.actions().next().is_some();
+        let sorts = matches!(filter.kind.as_str(), "u32" | "flower" | "matchall" | "basic");
+        if sorts
+            && filter.classid.is_none()
+            && !acts
+            && !filter.options.has("link")
+            && !filter.options.has("hw_tc")
+        {
+            let class = device.classes.last().map_or(Handle::new(1, 1), |c| c.id);
+            let step = &facts.steps[filter.step];
+            found.at(
+                filter.step,
+                &filter.kind,
+                Say::new(
+                    "the filter does nothing with what fits",
+                    "It names no class and no action.".to_owned(),
+                    step.with("flowid", &class.to_string()),
+                ),
+            );
+        }
+    }
+}
+
+/// Whether a class is named by something other than filters of its qdisc.
+fn named_elsewhere(facts: &Facts, id: Handle) -> bool {
+    let classify = |t: &Target| matches!(t, Target::Classify(h) if *h == id);
+    facts.netfilter.rules.iter().any(|r| classify(&r.rule.target))
+        || facts
+            .steps
+            .iter()
+            .any(|s| s.program() != "tc" && s.words.iter().any(|w| w.contains(&id.to_string())))
+}
+
+fn unused_class(facts: &Facts, found: &mut Found) {
+    for device in &facts.devices {
+        for qdisc in device.qdiscs.iter().filter(|q| matches!(q.kind, "htb" | "hfsc" | "drr" | "qfq")) {
+            let filters: Vec<&Filter> =
+                device.filters.iter().filter(|f| f.parent.qdisc() == qdisc.handle).collect();
+            let opaque = |f: &&Filter| {
+                !matches!(f.kind.as_str(), "u32" | "fw" | "flower" | "matchall" | "basic" | "route")
+                    || f.kind == "fw" && f.classid.is_none()
+            };
+            // Without any filter the packets' own priorities may choose.
+            if filters.is_empty()
+                || filters.iter().any(opaque)
+                || facts.netfilter.texts
+                || facts.steps.iter().any(|s| s.has("skbedit"))
+            {
+                continue;
+            }
+            let led: BTreeSet<Handle> = filters.iter().filter_map(|f| f.classid).collect();
+            let default = Handle::new(qdisc.handle.major(), qdisc.options.u32("default").unwrap_or(0) as u16);
+            for class in
+                device.classes_of(qdisc.handle).filter(|c| c.children.is_empty() && c.id != qdisc.handle)
+            {
+                let Some(at) = class.step else { continue };
+                // Where a filter misses by its number, that is said already.
+                let missed = led.iter().any(|h| device.class(*h).is_none() && *h != qdisc.handle);
+                let strays = default.minor() != 0 && device.class(default).is_none();
+                if class.id != default
+                    && !led.contains(&class.id)
+                    && !missed
+                    && !strays
+                    && !named_elsewhere(facts, class.id)
+                {
+                    let step = &facts.steps[at];
+                    let mend = format!(
+                        "tc filter add dev {} parent {} protocol ip prio 10 u32 match ip dst 192.0.2.1 flowid {}",
+                        device.name, qdisc.handle, class.id
+                    );
+                    let reason = format!(
+                        "No filter of {} names {}, and the default is {default}.",
+                        qdisc.handle, class.id
+                    );
+                    found.at(
+                        at,
+                        step.value(&["classid"]).unwrap_or(""),
+                        Say::new(format!("nothing comes to class {}", class.id), reason, mend),
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn lost_leaf(facts: &Facts, found: &mut Found) {
+    for (at, step, command) in facts.tc_done() {
+        let Command::Qdisc { dev: Some(dev), req } = command else { continue };
+        if req.parent.minor() == 0
+            || req.parent == Handle::ROOT
+            || req.verb == penstock_model::rtnetlink::Verb::Del
+        {
+            continue;
+        }
+        let Some(device) = facts.devices.iter().find(|d| d.name == *dev && d.class(req.parent).is_some())
+        else {
+            continue;
+        };
+        let Some(class) = device.class(req.parent).filter(|c| c.kind == "htb" && !c.children.is_empty())
+        else {
+            continue;
+        };
+        if device.leaf(class.id).is_none() && class.step.is_some_and(|s| s < at) {
+            let child = class.children[0];
+            let reason = format!(
+                "{} got the child {child} after this; its {} is gone.",
+                class.id,
+                req.kind.as_deref().unwrap_or("qdisc")
+            );
+            found.at(
+                at,
+                step.value(&["parent"]).unwrap_or(""),
+                Say::new(
+                    format!("the qdisc in {} does not stay", class.id),
+                    reason,
+                    step.with("parent", &child.to_string()),
+                ),
+            );
+        }
+    }
+}
+
+fn prio_zero(facts: &Facts, found: &mut Found) {
+    for (_, filter) in shapers(facts).filter(|f| f.1.auto) {
+        let step = &facts.steps[filter.step];
+        let zero = |name: &&str| step.value(&[name]).is_some_and(|v| v == "0");
+        if let Some(name) = ["prio", "pref", "preference", "priority"].into_iter().find(|n| zero(n)) {
+            let reason = format!(
+                "The kernel gives this filter {}; those given later get lower numbers and are asked first.",
+                filter.prio
+            );
+            found.at(filter.step, "0", Say::new("prio 0 is no priority", reason, step.with(name, "1")));
+        }
+    }
+}
+
+fn unlinked(facts: &Facts, found: &mut Found) {
+    for (device, filter) in shapers(facts).filter(|f| f.1.kind == "u32" && !f.1.reached && f.1.chain == 0) {
+        let table = filter.options.u32("hash").unwrap_or(0) >> 20;
+        let linked = device
+            .filters
+            .iter()
+            .any(|f| f.parent == filter.parent && f.options.u32("link").is_some_and(|l| l >> 20 == table));
+        if !linked {
+            let step = &facts.steps[filter.step];
+            let reason = format!("No filter has `link {table:x}:`.");
+            let mend = format!(
+                "tc filter add dev {} parent {} protocol ip prio {} u32 ht 800:: match u32 0 0 link {table:x}:",
+                device.name, filter.parent, filter.prio
+            );
+            found.at(
+                filter.step,
+                step.value(&["ht"]).unwrap_or(""),
+                Say::new(format!("nothing links to the hash table {table:x}:"), reason, mend),
+            );
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! PS00x: what is refused.
+
+use crate::facts::{Facts, Step, What};
+use crate::finding::{Found, Rule, Say};
+use penstock_lang::tc::Command;
+use penstock_lang::token::Line;
+use penstock_model::Severity;
+use penstock_model::rtnetlink::Verb;
+
+pub const RULES: &[Rule] = &[
+    Rule {
+        code: "PS001",
+        severity: Severity::Error,
+        about: "tc does not understand the command",
+        why: "tc reads the words itself before it asks the kernel; what it cannot read it refuses, and nothing is changed. The message is tc's own.",
+        find: tc_refuses,
+    },
+    Rule {
+        code: "PS002",
+        severity: Severity::Error,
+        about: "the kernel refuses the command",
+        why: "The words are right, but the kernel does not take what they ask for in the state the commands before left. The message is the one tc prints.",
+        find: kernel_refuses,
+    },
+    Rule {
+        code: "PS003",
+        severity: Severity::Error,
+        about: "iptables refuses the command",
+        why: "The rule is not there afterwards, so packets it was meant to mark or to let through go another way. The message is iptables' own.",
+        find: iptables_refuses,
+    },
+    Rule {
+        code: "PS004",
+        severity: Severity::Error,
+        about: "ip refuses the command",
+        why: "A device that is not there cannot be set up, and what follows on it is refused too. The message is ip's own.",
+        find: ip_refuses,
+    },
+    Rule {
+        code: "PS005",
+        severity: Severity::Error,
+        about: "the script cannot be run to its end",
+        why: "The shell itself gives up: an open quote, a loop that never ends, a construct that is not bash.",
+        find: stopped,
+    },
+];
+
+/// Places a refusal at the word it is about.
+fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
+    let typed = Line::of_words(&step.words);
+    let said = step.output.diagnostics.first();
+    let message = said.map(|d| d.message.clone()).filter(|m| !m.is_empty());
+    let message =
+        message.unwrap_or_else(|| step.output.stderr.lines().next().unwrap_or("refused").to_owned());
+    let word = said.and_then(|d| typed.words.iter().find(|w| d.column > 0 && w.column == d.column));
+    let help = said.map(|d| d.help.clone()).unwrap_or_default();
+    let hidden = if facts.source.is_hushed(step.line) {
+        " Its error goes to /dev/null, so nobody sees it."
+    } else {
+        ""
+    };
+    let reason = format!("`{}` ends with status {}.{hidden}", step.text(), step.output.status);
+    found.at(at, word.map_or("", |w| w.text.as_str()), Say::new(message, reason, help));
+}
+
+fn failing(facts: &Facts) -> impl Iterator<Item = (usize, &Step)> {
+    let bad =
+        |s: &(usize, &Step)| !(s.1.ok() || s.1.file == facts.name && facts.source.expects_failure(s.1.line));
+    facts.steps.iter().enumerate().filter(bad)
+}
+
+/// Whether the command takes something away.
+fn deletes(step: &Step) -> bool {
+    match step.tc() {
+        Some(Command::Qdisc { req, .. }) => req.verb == Verb::Del,
+        Some(Command::Class { req, .. }) => req.verb == Verb::Del,
+        Some(Command::Filter { req, .. } | Command::Chain { req, .. }) => req.verb == Verb::Del,
+        Some(Command::Action { .. }) => step.has("del") || step.has("flush"),
+        _ => false,
+    }
+}
+
+/// Whether tc only shows something.
+fn shows(step: &Step) -> bool {
+    !matches!(
+        step.tc(),
+        None | Some(
+            Command::Qdisc { .. }
+                | Command::Class { .. }
+                | Command::Filter { .. }
+                | Command::Chain { .. }
+                | Command::Action { .. }
+                | Command::Fail(_)
+        )
+    )
+}
+
+fn by_tc(step: &Step) -> bool {
+    matches!(&step.what, What::Other) || matches!(step.tc(), Some(Command::Fail(_) | Command::Help(_)))
+}
+
+fn tc_refuses(facts: &Facts, found: &mut Found) {
+    for (at, step) in failing(facts).filter(|s| s.1.program() == "tc" && by_tc(s.1)) {
+        refused(facts, found, at, step);
+    }
+}
+
+fn kernel_refuses(facts: &Facts, found: &mut Found) {
+    for (at, step) in
+        failing(facts).filter(|s| s.1.program() == "tc" && !by_tc(s.1) && !deletes(s.1) && !shows(s.1))
+    {
+        let gone = super::removed::replacement(facts, step).is_some();
+        let hushed = facts.source.is_hushed(step.line) && step.output.stderr.contains("xclusivity flag on");
+        if !gone && !hushed {
+            refused(facts, found, at, step);
+        }
+    }
+}
+
+fn iptables_refuses(facts: &Facts, found: &mut Found) {
+    let takes_away = |s: &Step| {
+        s.words.iter().any(|w| {
+            matches!(
+                w.as_str(),
+                "-D" | "-F" | "-X" | "-C" | "-Z" | "--delete" | "--flush" | "--delete-chain" | "--check"
+            )
+        })
+    };
+    for (at, step) in failing(facts).filter(|s| matches!(s.1.program(), "iptables" | "ip6tables")) {
+        let stderr = &step.output.stderr;
+        let hushed = facts.source.is_hushed(step.line) && step.has("-N");
+        if !takes_away(step)
+            && !hushed
+            && !stderr.contains("Couldn't load")
+            && !stderr.contains("not installed")
+        {
+            refused(facts, found, at, step);
+        }
+    }
+}
+
+fn ip_refuses(facts: &Facts, found: &mut Found) {
+    for (at, step) in failing(facts).filter(|s| s.1.program() == "ip") {
+        let stderr = &step.output.stderr;
+        let takes_away = step.has("del") || step.has("delete") || step.has("flush") || step.has("show");
+        if !takes_away && stderr.contains("Cannot find device") && !facts.source.is_hushed(step.line) {
+            refused(facts, found, at, step);
+        }
+    }
+}
+
+fn stopped(facts: &Facts, found: &mut Found) {
+    let syntax = facts.stderr.lines().find(|l| l.contains("syntax error")).map(str::to_owned);
+    let Some(why) = &facts.stopped.clone().or(syntax) else { return };
+    let said =
+        why.split("line ").nth(1).and_then(|t| t.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+    let last = facts.steps.last().map_or(1, |s| s.line.max(1));
+    let line = said.filter(|&l: &u32| l > 0).unwrap_or(last).min(facts.source.lines.len() as u32);
+    let why = why.lines().next().unwrap_or("it cannot be run");
+    let message = why.split_once("line ").and_then(|w| w.1.split_once(": ")).map_or(why, |w| w.1);
+    found.at_line(
+        line,
+        0,
+        0,
+        Say::new(message, "The commands behind this place have not been looked at.", ""),
+    );
+}

@@ -1,0 +1,226 @@
+//! PS25x: scripts that work once, or hide that they do not.
+
+use crate::facts::Facts;
+use crate::finding::{Edit, Found, Rule, Say};
+use penstock_lang::tc::Command;
+use penstock_model::rtnetlink::Verb;
+use penstock_model::{Handle, Severity};
+use std::collections::BTreeSet;
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS250",
+        "add root without del root",
+        "`tc qdisc add … root` works once. When the script runs again the kernel says `Exclusivity flag on, cannot modify` (`File exists`), the old set-up stays, and the commands after it change or repeat it. Delete \
+         first, or use `replace`. The same holds for ingress.",
+        no_del,
+    ),
+    rule(
+        "PS251",
+        "errors of a command that must work are hidden",
+        "With `2>/dev/null` nobody hears that a class or a filter was refused, and the traffic silently goes elsewhere. Hide errors of deletions only.",
+        hidden,
+    ),
+    rule(
+        "PS252",
+        "the script ends at its first deletion",
+        "Under `set -e` a command that fails ends the script. On a machine without a qdisc the first `tc qdisc del` fails, and nothing after it happens. Write `|| true` behind it.",
+        ends_early,
+    ),
+    rule(
+        "PS253",
+        "a qdisc is set up and deleted again",
+        "A script that ends without any of what it set up has done nothing.",
+        undone,
+    ),
+];
+
+/// Where a device's root or ingress is first touched: step, verb, parent.
+fn tops(facts: &Facts) -> Vec<(usize, &str, Verb, Handle)> {
+    let top = |(at, step): (usize, &'_ crate::facts::Step)| match step.tc() {
+        Some(Command::Qdisc { dev: Some(_), req }) => {
+            let ingress =
+                matches!(req.kind.as_deref(), Some("ingress" | "clsact")) || req.parent == Handle::INGRESS;
+            let parent = if ingress { Handle::INGRESS } else { req.parent };
+            matches!(parent, Handle::ROOT | Handle::INGRESS).then_some((at, req.verb, parent))
+        }
+        _ => None,
+    };
+    facts
+        .steps
+        .iter()
+        .enumerate()
+        .filter_map(top)
+        .filter_map(|(at, verb, parent)| Some((at, facts.steps[at].value(&["dev"])?, verb, parent)))
+        .collect()
+}
+
+fn no_del(facts: &Facts, found: &mut Found) {
+    if !facts.installed() {
+        return;
+    }
+    let mut seen: BTreeSet<(&str, Handle)> = BTreeSet::new();
+    // `ip link del` takes the qdiscs with the device; a device the script makes is new; a loop may have deleted by another name.
+    for (at, dev, verb, parent) in tops(facts) {
+        let first = seen.insert((dev, parent));
+        let step = &facts.steps[at];
+        let made = !facts.foreign.contains(dev) && dev != "lo";
+        if !first
+            || verb != Verb::Add
+            || made
+            || facts.source.expects_failure(step.line)
+            || step.file != facts.name
+        {
+            continue;
+        }
+        let stops = facts.source.lines.iter().any(|l| {
+            let words: Vec<&str> = l.split_whitespace().collect();
+            let del = words.iter().any(|w| *w == "del" || *w == "delete") && words.contains(&"qdisc");
+            del && (words.contains(&"root") && parent == Handle::ROOT
+                || (words.contains(&"ingress") || words.contains(&"clsact") || words.contains(&"ffff:"))
+                    && parent == Handle::INGRESS)
+        });
+        if stops {
+            continue;
+        }
+        let place = if parent == Handle::ROOT { "root" } else { "ingress" };
+        // As the script writes the device.
+        let logical = facts.source.logical(step.line);
+        let written = logical.split_whitespace().skip_while(|w| *w != "dev").nth(1).unwrap_or(dev).to_owned();
+        let mend = format!("tc qdisc del dev {written} {place} 2>/dev/null");
+        let plain = facts.source.line(step.line).trim_start().starts_with("tc ");
+        let tail = if facts.source.errexit { " || true" } else { "" };
+        let edit = plain.then(|| Edit::Before(step.line, format!("{mend}{tail}")));
+        let reason = format!(
+            "When the script runs again {place} is taken: Error: Exclusivity flag on, cannot modify."
+        );
+        found.at(
+            at,
+            "add",
+            Say::new(
+                format!("nothing deletes the {place} qdisc of {dev} before it is added"),
+                reason,
+                format!("{mend}{tail}"),
+            )
+            .edit(edit),
+        );
+    }
+}
+
+fn hidden(facts: &Facts, found: &mut Found) {
+    for (at, step) in
+        facts.steps.iter().enumerate().filter(|s| s.1.program() == "tc" && s.1.file == facts.name)
+    {
+        let takes_away = |v: Verb| v == Verb::Del;
+        let deletes = match step.tc() {
+            Some(Command::Qdisc { req, .. }) => takes_away(req.verb),
+            Some(Command::Class { req, .. }) => takes_away(req.verb),
+            Some(Command::Filter { req, .. } | Command::Chain { req, .. }) => takes_away(req.verb),
+            None => step.has("del") || step.has("delete"),
+            _ => continue,
+        };
+        if deletes || !facts.source.is_hushed(step.line) || facts.source.is_tested(step.line) {
+            continue;
+        }
+        let mend = facts
+            .source
+            .logical(step.line)
+            .replace("2>/dev/null", "")
+            .replace("2> /dev/null", "")
+            .replace("&>/dev/null", "")
+            .replace(">/dev/null 2>&1", "")
+            .trim()
+            .to_owned();
+        let outcome = if step.ok() {
+            "It works today; the day it does not, nobody hears."
+        } else {
+            "It is refused, and nobody hears."
+        };
+        found.at(
+            at,
+            "2>/dev/null",
+            Say::new("the errors of this command are hidden", outcome.to_owned(), mend),
+        );
+    }
+}
+
+fn ends_early(facts: &Facts, found: &mut Found) {
+    if !facts.source.errexit {
+        return;
+    }
+    for (at, step) in facts
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|s| !s.1.ok() && s.1.program() == "tc" && s.1.file == facts.name)
+    {
+        let del = match step.tc() {
+            Some(Command::Qdisc { req, .. }) => req.verb == Verb::Del,
+            Some(Command::Filter { req, .. }) => req.verb == Verb::Del,
+            _ => false,
+        };
+        if del && !facts.source.is_tested(step.line) {
+            let logical = facts.source.logical(step.line);
+            let end = facts.source.end_of(step.line);
+            let text = facts.source.line(end);
+            let bare = !text.contains('#');
+            let len = text.chars().count() as u32;
+            let edit = bare.then(|| Edit::Replace(end, len + 1, 0, " || true".to_owned()));
+            let reason =
+                format!("{} ends with status {}, and so does the script.", step.text(), step.output.status);
+            found.at(
+                at,
+                "del",
+                Say::new(
+                    "set -e ends the script here on a fresh machine",
+                    reason,
+                    format!("{} || true", logical.trim()),
+                )
+                .edit(edit),
+            );
+        }
+    }
+}
+
+fn undone(facts: &Facts, found: &mut Found) {
+    let all = tops(facts);
+    let mut stands: BTreeSet<(&str, Handle)> = BTreeSet::new();
+    let mut last = None;
+    for (at, dev, verb, parent) in all.iter().filter(|t| facts.steps[t.0].ok()) {
+        match verb {
+            Verb::Del => {
+                if stands.remove(&(*dev, *parent)) {
+                    last = Some(*at);
+                }
+            }
+            _ => {
+                stands.insert((dev, *parent));
+            }
+        }
+    }
+    // Between set-up and deletion an experiment may run.
+    let waits = facts.source.mentions(&[
+        "sleep", "read", "iperf", "iperf3", "ping", "netperf", "trap", "stop", "down", "flent", "curl",
+        "wget",
+    ]);
+    if let Some(at) = last.filter(|_| stands.is_empty() && !waits) {
+        found.at(
+            at,
+            "del",
+            Say::new(
+                "the script deletes what it set up",
+                "At the end no qdisc of the script is left.".to_owned(),
+                "",
+            ),
+        );
+    }
+}

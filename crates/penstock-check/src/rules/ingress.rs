@@ -1,0 +1,462 @@
+//! PS23x: ingress, policers, ifb, and which device is shaped.
+
+use crate::facts::{Facts, Step, lasts, rate};
+use crate::filters::Filter;
+use crate::finding::{Found, Rule, Say};
+use penstock_lang::iptables::Iface;
+use penstock_lang::tc::num;
+use penstock_model::{Handle, Severity};
+use penstock_sched::act;
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS230",
+        "an ifb nobody sends packets to",
+        "An ifb is fed by `action mirred egress redirect dev ifb0` on another device's ingress. Without that its qdiscs see nothing.",
+        unfed,
+    ),
+    rule(
+        "PS231",
+        "packets are redirected to a device that is down",
+        "mirred drops what it cannot deliver: with the ifb down everything that comes in is lost.",
+        down,
+    ),
+    rule(
+        "PS232",
+        "an ingress qdisc without filters",
+        "The ingress qdisc has no queue; it does nothing but ask its filters.",
+        no_filters,
+    ),
+    rule(
+        "PS233",
+        "packets are copied where they should be redirected",
+        "`mirror` sends a copy to the ifb and lets the original go on: nothing is shaped, and the copies come in as well.",
+        mirrored,
+    ),
+    rule(
+        "PS234",
+        "a policer's burst is below one packet",
+        "A policer has no queue. A packet larger than its bucket never conforms: nothing but small packets pass.",
+        police_small,
+    ),
+    rule(
+        "PS235",
+        "a policer's burst is too small for its rate",
+        "Packets arrive in bursts; GRO joins up to 64 KiB before the policer sees them. With a bucket of less than some milliseconds TCP gets a fraction of the rate.",
+        police_short,
+    ),
+    rule(
+        "PS236",
+        "a policer that drops nothing",
+        "Without `drop` tc asks for `reclassify`: what exceeds the rate is classified once more and goes through.",
+        police_idle,
+    ),
+    rule(
+        "PS237",
+        "lo is shaped",
+        "Over lo a machine talks to itself; nothing from outside and nothing for outside passes it.",
+        on_lo,
+    ),
+    rule(
+        "PS238",
+        "a device's name is misspelled",
+        "A device that only one command names, and that differs in a letter from one that all others name, is that one.",
+        misspelled,
+    ),
+    rule(
+        "PS239",
+        "one port of a bridge is shaped",
+        "Packets of a bridge leave by whichever port leads to their destination. A qdisc on one port shapes what leaves by that port, and nothing of the others.",
+        bridge_port,
+    ),
+    rule(
+        "PS240",
+        "a rule asks for a bridge's port",
+        "To iptables packets come in by and leave by the bridge (br0), not by its port: -i and -o with the port's name never fit.",
+        port_rule,
+    ),
+    rule(
+        "PS241",
+        "nobody makes the ifb",
+        "An ifb is there only after `modprobe ifb` or `ip link add ifb0 type ifb`; without, every command on it fails.",
+        no_ifb,
+    ),
+    rule(
+        "PS242",
+        "another device is shaped than the one in question",
+        "Nothing in the script shapes the device that was named with --dev.",
+        other_device,
+    ),
+];
+
+/// Every policer: filter, its options.
+fn policers(
+    facts: &Facts,
+) -> impl Iterator<Item = (&crate::facts::Device, &Filter, &penstock_model::Options)> {
+    facts.devices.iter().flat_map(|d| {
+        d.filters.iter().flat_map(move |f| f.actions().filter(|a| a.0 == "police").map(move |a| (d, f, a.1)))
+    })
+}
+
+fn redirects(step: &Step) -> Option<&str> {
+    let at = step.words.iter().position(|w| w == "redirect" || w == "mirror")?;
+    let dev = step.words[at..].iter().position(|w| w == "dev")? + at + 1;
+    step.words.get(dev).map(String::as_str)
+}
+
+fn unfed(facts: &Facts, found: &mut Found) {
+    let ifb = |d: &&crate::facts::Device| d.kind == "ifb" || d.name.starts_with("ifb");
+    for device in facts.devices.iter().filter(ifb) {
+        let Some(at) = device.root().and_then(|r| r.step) else { continue };
+        let fed = facts.steps.iter().any(|s| redirects(s) == Some(device.name.as_str()));
+        if !fed {
+            let outer = facts.foreign.iter().find(|n| !n.starts_with("ifb")).map_or("eth0", String::as_str);
+            let mend = format!(
+                "tc qdisc add dev {outer} handle ffff: ingress\ntc filter add dev {outer} parent ffff: protocol all prio 1 matchall action mirred egress redirect dev {}",
+                device.name
+            );
+            found.at(
+                at,
+                &device.name,
+                Say::new(
+                    format!("no packet comes to {}", device.name),
+                    format!("No command redirects packets to {}.", device.name),
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+fn down(facts: &Facts, found: &mut Found) {
+    for (at, step) in facts.steps.iter().enumerate().filter(|s| s.1.ok() && s.1.program() == "tc") {
+        let Some(to) = redirects(step) else { continue };
+        // As it stands in the end.
+        let Some(device) = facts.devices.iter().rfind(|d| d.name == to) else { continue };
+        let lent = facts.foreign.contains(to);
+        let virtual_one = matches!(device.kind, "ifb" | "dummy" | "veth");
+        if virtual_one && !lent && !device.up {
+            found.at(
+                at,
+                to,
+                Say::new(
+                    format!("{to} is down"),
+                    format!("No command sets {to} up; what is redirected to it is dropped."),
+                    format!("ip link set dev {to} up"),
+                ),
+            );
+        }
+    }
+}
+
+fn no_filters(facts: &Facts, found: &mut Found) {
+    for device in &facts.devices {
+        let Some(ingress) = device.ingress().filter(|q| q.kind == "ingress") else { continue };
+        let Some(at) = ingress.step else { continue };
+        let step = &facts.steps[at];
+        let any = device.filters.iter().any(|f| f.parent.major() == 0xffff) || step.has("ingress_block");
+        if !any {
+            let mend = format!(
+                "tc filter add dev {} parent ffff: protocol all prio 1 matchall action police rate 10mbit burst 100k drop",
+                device.name
+            );
+            found.at(
+                at,
+                "ingress",
+                Say::new(
+                    format!("the ingress qdisc of {} does nothing", device.name),
+                    "It has no filters.".to_owned(),
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+fn mirrored(facts: &Facts, found: &mut Found) {
+    for (at, step) in facts.steps.iter().enumerate().filter(|s| s.1.ok() && s.1.program() == "tc") {
+        let to = redirects(step).unwrap_or("");
+        let shaped = facts.devices.iter().any(|d| d.name == to && d.root().is_some());
+        if step.has("mirror") && step.has("mirred") && shaped {
+            let reason = format!("{to} shapes copies; the packets themselves go on unshaped.");
+            found.at(
+                at,
+                "mirror",
+                Say::new(
+                    "packets are copied, not redirected",
+                    reason,
+                    step.text().replacen(" mirror ", " redirect ", 1),
+                ),
+            );
+        }
+    }
+}
+
+/// A policer's rate and burst in bytes, with the burst's word.
+fn bucket<'a>(facts: &'a Facts, filter: &Filter, o: &penstock_model::Options) -> Option<(u64, u64, &'a str)> {
+    let step = &facts.steps[filter.step];
+    let word = step.value(&["burst", "buffer", "maxburst"])?;
+    let bytes = num::size_and_cell(word, facts.kernel)?.0;
+    Some((o.u64("rate")?, u64::from(bytes), word))
+}
+
+fn police_small(facts: &Facts, found: &mut Found) {
+    for (device, filter, o) in policers(facts) {
+        let Some((_, bytes, word)) = bucket(facts, filter, o) else { continue };
+        if bytes < device.frame() - 14 {
+            let reason = format!("The bucket holds {bytes} bytes, a full packet has {}.", device.mtu);
+            found.at(
+                filter.step,
+                word,
+                Say::new(
+                    "no full packet passes this policer",
+                    reason,
+                    facts.steps[filter.step].with("burst", "100k"),
+                ),
+            );
+        }
+    }
+}
+
+fn police_short(facts: &Facts, found: &mut Found) {
+    for (device, filter, o) in policers(facts) {
+        let Some((speed, bytes, word)) = bucket(facts, filter, o) else { continue };
+        if bytes >= device.frame() - 14 && bytes < speed / 250 {
+            let reason = format!("{bytes} bytes are {} at {}.", lasts(bytes, speed), rate(speed));
+            let mend = facts.steps[filter.step].with("burst", &format!("{}k", (speed / 50).div_ceil(1024)));
+            found.at(
+                filter.step,
+                word,
+                Say::new(format!("the policer's burst is too small for {}", rate(speed)), reason, mend),
+            );
+        }
+    }
+}
+
+fn police_idle(facts: &Facts, found: &mut Found) {
+    for (_, filter, o) in policers(facts) {
+        let step = &facts.steps[filter.step];
+        let said = step.words.iter().any(|w| {
+            matches!(
+                w.as_str(),
+                "drop"
+                    | "shot"
+                    | "continue"
+                    | "pass"
+                    | "ok"
+                    | "reclassify"
+                    | "pipe"
+                    | "conform-exceed"
+                    | "index"
+                    | "trap"
+            )
+        });
+        if o.i64("action") == Some(i64::from(act::RECLASSIFY)) && !said {
+            let at = step
+                .words
+                .iter()
+                .position(|w| matches!(w.as_str(), "flowid" | "classid"))
+                .unwrap_or(step.words.len());
+            let mend = [&step.words[..at], &["drop".to_owned()], &step.words[at..]].concat().join(" ");
+            found.at(
+                filter.step,
+                "police",
+                Say::new(
+                    "the policer drops nothing",
+                    "What exceeds its rate is reclassified and goes through.".to_owned(),
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+fn on_lo(facts: &Facts, found: &mut Found) {
+    for device in facts.devices.iter().filter(|d| d.name == "lo") {
+        let Some(root) = device.root().filter(|r| {
+            matches!(r.kind, "htb" | "tbf" | "hfsc" | "prio" | "cake" | "drr" | "fq_codel" | "sfq")
+        }) else {
+            continue;
+        };
+        let Some(at) = root.step else { continue };
+        let mend = facts.steps[at].with("dev", "eth0");
+        found.at(
+            at,
+            "lo",
+            Say::new(
+                "lo carries nothing from or for outside",
+                "Only this machine's talk with itself passes it.".to_owned(),
+                mend,
+            ),
+        );
+    }
+}
+
+/// Whether two names differ by one letter, or two that changed places.
+fn near(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let differ: Vec<usize> = (0..a.len().min(b.len())).filter(|&i| a[i] != b[i]).collect();
+    // eth0 and eth1 are two devices, eth0 and etho are one.
+    let letters = |i: &usize| a[*i].is_alphabetic() || b[*i].is_alphabetic();
+    match (a.len() == b.len(), differ.as_slice()) {
+        (true, [i]) => letters(i),
+        (true, [i, j]) => j - i == 1 && a[*i] == b[*j] && a[*j] == b[*i] && a[*i].is_alphabetic(),
+        _ => false,
+    }
+}
+
+fn misspelled(facts: &Facts, found: &mut Found) {
+    let uses = |name: &str| {
+        facts.steps.iter().enumerate().filter(|s| s.1.has(name)).map(|s| s.0).collect::<Vec<_>>()
+    };
+    for name in &facts.foreign {
+        let here = uses(name);
+        let [at] = here.as_slice() else { continue };
+        let twin = facts
+            .foreign
+            .iter()
+            .chain(facts.devices.iter().map(|d| &d.name))
+            .find(|n| *n != name && near(n, name) && uses(n).len() > 1);
+        if let Some(twin) = twin {
+            let step = &facts.steps[*at];
+            let mend = step.text().replace(name.as_str(), twin);
+            found.at(
+                *at,
+                name,
+                Say::new(
+                    format!("{name} is named once only; {twin} may be meant"),
+                    format!("{} commands name {twin}.", uses(twin).len()),
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+fn bridge_port(facts: &Facts, found: &mut Found) {
+    for device in facts.devices.iter().filter(|d| d.root().is_some()) {
+        let Some(bridge) = device
+            .master
+            .as_ref()
+            .filter(|m| m.starts_with("br") || facts.steps.iter().any(|s| s.has("bridge") && s.has(m)))
+        else {
+            continue;
+        };
+        let ports: Vec<&crate::facts::Device> =
+            facts.devices.iter().filter(|d| d.master.as_ref() == Some(bridge)).collect();
+        let shaped = ports.iter().filter(|p| p.root().is_some()).count();
+        if ports.len() > 1 && shaped == 1 && facts.dev.as_ref() != Some(&device.name) {
+            let Some(at) = device.root().and_then(|r| r.step) else { continue };
+            let reason = format!(
+                "{bridge} has {} ports; what leaves by the others passes no qdisc of this script.",
+                ports.len()
+            );
+            found.at(
+                at,
+                &device.name,
+                Say::new(
+                    format!("{} is a port of {bridge}", device.name),
+                    reason,
+                    facts.steps[at].with("dev", bridge),
+                ),
+            );
+        }
+    }
+}
+
+fn port_rule(facts: &Facts, found: &mut Found) {
+    for ruled in &facts.netfilter.rules {
+        let port = |i: &Option<Iface>| {
+            i.as_ref().filter(|i| !i.wildcard && !i.invert).and_then(|i| {
+                facts
+                    .devices
+                    .iter()
+                    .find(|d| d.name == i.name)?
+                    .master
+                    .as_ref()
+                    .map(|m| (i.name.clone(), m.clone()))
+            })
+        };
+        if let Some((name, bridge)) =
+            port(&ruled.rule.input).or(port(&ruled.rule.output)).filter(|p| p.1.starts_with("br"))
+        {
+            let step = &facts.steps[ruled.step];
+            let called =
+                facts.steps.iter().any(|s| s.words.iter().any(|w| w.contains("bridge-nf-call-iptables")));
+            if !called {
+                let reason = format!("{name} is a port of {bridge}; packets come in by {bridge}.");
+                found.at(
+                    ruled.step,
+                    &name,
+                    Say::new(
+                        format!("no packet fits this rule: {name} is a port"),
+                        reason,
+                        step.text().replace(&format!(" {name} "), &format!(" {bridge} ")),
+                    ),
+                );
+            }
+        }
+    }
+}
+
+fn no_ifb(facts: &Facts, found: &mut Found) {
+    for name in facts.foreign.iter().filter(|n| n.starts_with("ifb")) {
+        if facts.dev.as_ref() == Some(name) || facts.source.mentions(&["modprobe", "insmod", "numifbs"]) {
+            continue;
+        }
+        if let Some(at) = facts.steps.iter().position(|s| s.has(name)) {
+            let mend = format!("ip link add {name} type ifb\nip link set dev {name} up");
+            found.at(
+                at,
+                name,
+                Say::new(
+                    format!("nobody makes {name}"),
+                    "Neither modprobe ifb nor ip link add stands before this.".to_owned(),
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+fn other_device(facts: &Facts, found: &mut Found) {
+    let Some(dev) = &facts.dev else { return };
+    let on = |name: &str| {
+        facts.devices.iter().any(|d| d.name == name && d.qdiscs.iter().any(|q| q.step.is_some()))
+    };
+    let others: Vec<&crate::facts::Device> = facts.shaped().filter(|d| d.name != *dev).collect();
+    if !on(dev)
+        && let Some(other) = others.first()
+    {
+        let Some(at) = other
+            .qdiscs
+            .iter()
+            .find(|q| q.parent == Handle::ROOT || q.parent == Handle::INGRESS)
+            .and_then(|q| q.step)
+        else {
+            return;
+        };
+        let redirected = others.iter().any(|d| d.kind == "ifb");
+        if !redirected {
+            let names: Vec<&str> = others.iter().map(|d| d.name.as_str()).collect();
+            found.at(
+                at,
+                &other.name,
+                Say::new(
+                    format!("{dev} is not shaped"),
+                    format!("The script shapes {}.", names.join(", ")),
+                    facts.steps[at].with("dev", dev),
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! PS20x: marks: who sets them, where, and who reads them.
+
+use crate::facts::{Device, Facts, What};
+use crate::filters::{Field, Filter};
+use crate::finding::{Found, Rule, Say};
+use crate::marks::{Ruled, number};
+use penstock_lang::iptables::{Connmark, Match, Table, Target};
+use penstock_model::{Handle, Severity};
+use std::collections::BTreeSet;
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS200",
+        "a filter waits for a mark that nothing sets",
+        "fw filters (and u32's `match mark`) see the mark that netfilter or an action put on the packet. Without a rule that sets it the filter never matches.",
+        unset,
+    ),
+    rule(
+        "PS201",
+        "hexadecimal and decimal marks mixed up",
+        "Marks are numbers: iptables and `handle N fw` take 10 as ten and 0x10 as sixteen. Class ids are hexadecimal without 0x, which makes it easy to mix them up.",
+        twin,
+    ),
+    rule(
+        "PS202",
+        "a mark that nobody reads",
+        "No filter, no rule and no routing rule looks at this mark: what it marks goes where unmarked packets go.",
+        unread,
+    ),
+    rule(
+        "PS203",
+        "marks are not set yet at ingress",
+        "Packets meet the ingress qdisc, and an ifb fed from it, before netfilter: PREROUTING comes later. There the mark is still 0. Restore it from the connection (`action connmark`) or match the headers.",
+        at_ingress,
+    ),
+    rule(
+        "PS204",
+        "marked on the wrong side",
+        "The rule marks packets that come in by the device on whose way out the filter stands. They leave by another device.",
+        wrong_side,
+    ),
+    rule(
+        "PS205",
+        "marked in INPUT",
+        "Packets in INPUT are for this machine and leave by no device: no qdisc sees the mark.",
+        in_input,
+    ),
+    rule(
+        "PS206",
+        "local packets do not pass PREROUTING",
+        "What this machine sends itself goes through OUTPUT and POSTROUTING. On a machine with one device everything that leaves is its own.",
+        local_output,
+    ),
+    rule(
+        "PS207",
+        "a mark set in the nat table",
+        "The nat table sees the first packet of each connection only; the others stay unmarked. Marks belong in mangle.",
+        in_nat,
+    ),
+];
+
+fn fw(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
+    let by_mark =
+        |f: &&Filter| f.kind == "fw" && f.handle != 0 || f.tests.contains_key(&Field::Mark) && f.kind != "fw";
+    facts.devices.iter().flat_map(move |d| d.filters.iter().filter(by_mark).map(move |f| (d, f)))
+}
+
+fn wanted(filter: &Filter) -> (u32, u32) {
+    let bits = filter.tests.get(&Field::Mark).copied();
+    bits.map_or((filter.handle, u32::MAX), |b| (b.value & b.mask, b.mask))
+}
+
+/// Marks that tc's own actions set; `None` where nobody can tell.
+fn by_actions(facts: &Facts) -> Option<Vec<u32>> {
+    let mut marks = Vec::new();
+    for step in &facts.steps {
+        if step.has("connmark")
+            || step.has("ctinfo")
+            || step.has("bpf")
+            || step.words.iter().any(|w| w == "pedit") && step.has("mark")
+        {
+            return None;
+        }
+        if step.has("skbedit") {
+            marks.extend(step.value(&["mark"]).and_then(|m| number(m.split('/').next().unwrap_or(""))));
+        }
+    }
+    Some(marks)
+}
+
+/// Every mark that is set; `None` where some are set that nobody can tell.
+fn set(facts: &Facts) -> Option<Vec<u32>> {
+    let mut all: Vec<u32> = facts.netfilter.marks()?.into_iter().map(|m| m.0).collect();
+    all.extend(by_actions(facts)?);
+    Some(all)
+}
+
+/// 10 for 0x10, and the other way round.
+fn twins(mark: u32) -> Vec<u32> {
+    let as_hex = u32::from_str_radix(&mark.to_string(), 16).ok();
+    let as_decimal = format!("{mark:x}").parse().ok();
+    as_hex.into_iter().chain(as_decimal).filter(|t| *t != mark).collect()
+}
+
+fn fits(marks: &[u32], filter: &Filter) -> bool {
+    let (value, mask) = wanted(filter);
+    marks.iter().any(|m| m & mask == value) || value == 0
+}
+
+fn unset(facts: &Facts, found: &mut Found) {
+    let Some(marks) = set(facts) else { return };
+    for (_, filter) in fw(facts) {
+        let (value, mask) = wanted(filter);
+        if fits(&marks, filter) || twins(value).iter().any(|t| marks.contains(t)) || value & !mask != 0 {
+            continue;
+        }
+        let step = &facts.steps[filter.step];
+        let have: BTreeSet<u32> = marks.iter().copied().collect();
+        let have = match have.is_empty() {
+            true => "No command of the script sets any mark.".to_owned(),
+            false => format!(
+                "Marks that are set: {}.",
+                have.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            ),
+        };
+        let mend = format!(
+            "iptables -t mangle -A POSTROUTING -o {} -p tcp --dport 22 -j MARK --set-mark {value}",
+            step.value(&["dev"]).unwrap_or("eth0")
+        );
+        found.at(
+            filter.step,
+            step.value(&["handle"]).unwrap_or("mark"),
+            Say::new(format!("nothing sets mark {value}"), have, mend),
+        );
+    }
+}
+
+fn twin(facts: &Facts, found: &mut Found) {
+    let Some(marks) = set(facts) else { return };
+    for (_, filter) in fw(facts) {
+        let (value, _) = wanted(filter);
+        let near = twins(value).into_iter().find(|t| marks.contains(t));
+        if let Some(near) = near.filter(|_| !fits(&marks, filter)) {
+            let step = &facts.steps[filter.step];
+            let word = step.value(&["handle"]).unwrap_or("mark");
+            let reason =
+                format!("The filter waits for {value} ({value:#x}), the rules set {near} ({near:#x}).");
+            found.at(
+                filter.step,
+                word,
+                Say::new(
+                    format!("mark {value} is never set, but {near:#x} is"),
+                    reason,
+                    step.with("handle", &near.to_string()),
+                ),
+            );
+        }
+    }
+}
+
+/// Whether some command looks at a mark.
+fn is_read(facts: &Facts, mark: u32) -> bool {
+    let by_filter = fw(facts).any(|(_, f)| {
+        let (value, mask) = wanted(f);
+        mark & mask == value || twins(mark).contains(&value)
+    });
+    let whole = facts.devices.iter().flat_map(|d| &d.filters).any(|f| {
+        f.kind == "fw" && f.handle == 0
+            || matches!(f.kind.as_str(), "flow" | "bpf" | "basic")
+            || f.options.has("ct_mark")
+    });
+    let by_match = facts.netfilter.rules.iter().any(|r| r.rule.matches.iter().any(|m| matches!(m, Match::Mark { mark: v, mask, .. } | Match::Connmark { mark: v, mask, .. } if mark & mask == *v && *v != 0)));
+    let by_save = facts
+        .netfilter
+        .rules
+        .iter()
+        .any(|r| matches!(r.rule.target, Target::Connmark { op: Connmark::Save, .. }));
+    let by_word = facts.steps.iter().any(|s| {
+        s.words
+            .windows(2)
+            .any(|w| w[0] == "fwmark" && number(w[1].split('/').next().unwrap_or("")) == Some(mark))
+            || s.has("fwmark") && s.has("cake")
+    });
+    by_filter
+        || whole
+        || by_match
+        || by_save
+        || by_word
+        || facts.netfilter.texts
+        || facts.steps.iter().any(|s| matches!(s.what, What::Rules(_)))
+}
+
+fn unread(facts: &Facts, found: &mut Found) {
+    if fw(facts).next().is_none() {
+        return;
+    }
+    for ruled in &facts.netfilter.rules {
+        let Target::Mark { value, mask } = ruled.rule.target else { continue };
+        if value != 0 && mask == u32::MAX && !is_read(facts, value) {
+            let step = &facts.steps[ruled.step];
+            let read: Vec<String> = fw(facts).map(|(_, f)| wanted(f).0.to_string()).take(8).collect();
+            let mend = fw(facts).next().map_or(String::new(), |(d, f)| {
+                format!(
+                    "tc filter add dev {} parent {} protocol ip prio {} handle {value} fw flowid {}",
+                    d.name,
+                    f.parent,
+                    f.prio,
+                    f.classid.unwrap_or(Handle::new(1, 1))
+                )
+            });
+            let word = step.value(&["--set-mark", "--set-xmark"]).unwrap_or("");
+            found.at(
+                ruled.step,
+                word,
+                Say::new(
+                    format!("nobody reads mark {value}"),
+                    format!("Filters look for {}.", read.join(", ")),
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+/// ifb devices that are fed from the ingress hook.
+pub fn fed_from_ingress(facts: &Facts) -> BTreeSet<&str> {
+    let from = facts
+        .devices
+        .iter()
+        .flat_map(|d| &d.filters)
+        .filter(|f| f.parent.major() == 0xffff && f.parent.minor() != 0xfff3);
+    from.flat_map(|f| f.actions().filter(|a| a.0 == "mirred").map(|_| f.step).collect::<Vec<_>>())
+        .filter_map(|step| {
+            let words = &facts.steps[step].words;
+            let at = words.iter().rposition(|w| w == "dev")?;
+            words.get(at + 1).map(String::as_str)
+        })
+        .collect()
+}
+
+fn at_ingress(facts: &Facts, found: &mut Found) {
+    let fed = fed_from_ingress(facts);
+    // Restored on the way in, the mark is there.
+    let restored = facts.steps.iter().any(|s| s.has("connmark") || s.has("ctinfo") || s.has("skbedit"));
+    for (device, filter) in fw(facts) {
+        let direct = filter.parent.major() == 0xffff && filter.parent.minor() != 0xfff3;
+        if (direct || fed.contains(device.name.as_str())) && !restored && wanted(filter).0 != 0 {
+            let step = &facts.steps[filter.step];
+            let place = if direct {
+                "the ingress qdisc".to_owned()
+            } else {
+                format!("{}, which is fed from ingress", device.name)
+            };
+            let mend = facts.steps.iter().find(|s| s.has("redirect")).map_or(String::new(), |s| {
+                s.text().replacen("action mirred", "action connmark action mirred", 1)
+            });
+            let reason = format!("The filter stands at {place}; netfilter's rules run after it.");
+            found.at(
+                filter.step,
+                step.value(&["handle"]).unwrap_or("fw"),
+                Say::new("no packet has a mark yet here", reason, mend),
+            );
+        }
+    }
+}
+
+/// Rules that set a mark which an egress filter reads, with the devices of those filters.
+fn marking(facts: &Facts) -> impl Iterator<Item = (&Ruled, u32, Vec<&str>)> {
+    facts.netfilter.rules.iter().filter_map(|r| {
+        let Target::Mark { value, .. } = r.rule.target else { return None };
+        let fed = fed_from_ingress(facts);
+        let reads = |(d, f): &(&Device, &Filter)| {
+            let (want, mask) = wanted(f);
+            want != 0 && value & mask == want && f.parent.major() != 0xffff && !fed.contains(d.name.as_str())
+        };
+        let devices: Vec<&str> = fw(facts).filter(reads).map(|(d, _)| d.name.as_str()).collect();
+        Some((r, value, devices))
+    })
+}
+
+fn wrong_side(facts: &Facts, found: &mut Found) {
+    if facts.netfilter.travels() {
+        return;
+    }
+    for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
+        let ways = facts.netfilter.ways(ruled);
+        let wrong = |dev: &&str| {
+            !ways.is_empty()
+                && ways.iter().all(|w| w.1.iter().any(|i| !i.invert && !i.wildcard && i.name == **dev))
+        };
+        if devices.iter().all(wrong) {
+            let step = &facts.steps[ruled.step];
+            let dev = devices[0];
+            let reason = format!(
+                "The rule marks what comes in by {dev}; the filter for mark {value} stands on the way out of {dev}."
+            );
+            let mend = match step.has("-i") {
+                true => step.text().replace("PREROUTING", "POSTROUTING").replace(" -i ", " -o "),
+                false => String::new(),
+            };
+            found.at(
+                ruled.step,
+                "-i",
+                Say::new(format!("mark {value} is set on packets that do not leave by {dev}"), reason, mend),
+            );
+        }
+    }
+}
+
+fn in_input(facts: &Facts, found: &mut Found) {
+    if facts.netfilter.travels() {
+        return;
+    }
+    for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
+        let ways = facts.netfilter.ways(ruled);
+        let others =
+            marking(facts).any(|m| m.1 == value && facts.netfilter.ways(m.0).iter().any(|w| w.0 != "INPUT"));
+        if !ways.is_empty() && ways.iter().all(|w| w.0 == "INPUT") && !others {
+            let step = &facts.steps[ruled.step];
+            let reason = format!("The filter for mark {value} stands on the way out of {}.", devices[0]);
+            found.at(
+                ruled.step,
+                "INPUT",
+                Say::new(
+                    format!("mark {value} is set in INPUT, where packets stay"),
+                    reason,
+                    step.text().replace("INPUT", "OUTPUT"),
+                ),
+            );
+        }
+    }
+}
+
+fn local_output(facts: &Facts, found: &mut Found) {
+    let real = facts.foreign.iter().filter(|n| !n.starts_with("ifb")).count();
+    let made = facts.devices.iter().any(|d| !d.kind.is_empty() && d.kind != "ifb" && d.name != "lo");
+    let routes = facts.steps.iter().any(|s| {
+        s.words.iter().any(|w| {
+            w.contains("ip_forward")
+                || w.contains("forwarding")
+                || w == "FORWARD"
+                || w == "MASQUERADE"
+                || w == "SNAT"
+                || w == "-i"
+                || w == "-o"
+        })
+    });
+    if real != 1
+        || made
+        || routes
+        || facts.netfilter.travels()
+        || facts.source.mentions(&["ip_forward", "router", "gateway", "lan"])
+    {
+        return;
+    }
+    for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
+        let ways = facts.netfilter.ways(ruled);
+        let others = marking(facts)
+            .any(|m| m.1 == value && facts.netfilter.ways(m.0).iter().any(|w| w.0 != "PREROUTING"));
+        if !ways.is_empty() && ways.iter().all(|w| w.0 == "PREROUTING") && !others {
+            let step = &facts.steps[ruled.step];
+            let reason = format!(
+                "{} is the only device here: what leaves by it is this machine's own and goes through OUTPUT.",
+                devices[0]
+            );
+            found.at(
+                ruled.step,
+                "PREROUTING",
+                Say::new(
+                    format!("mark {value} is set where local packets do not pass"),
+                    reason,
+                    step.text().replace("PREROUTING", "OUTPUT"),
+                ),
+            );
+        }
+    }
+}
+
+fn in_nat(facts: &Facts, found: &mut Found) {
+    for ruled in facts
+        .netfilter
+        .rules
+        .iter()
+        .filter(|r| r.table == Table::Nat && matches!(r.rule.target, Target::Mark { .. }))
+    {
+        let step = &facts.steps[ruled.step];
+        found.at(
+            ruled.step,
+            "nat",
+            Say::new(
+                "only the first packet of a connection is marked",
+                "The nat table sees no other.".to_owned(),
+                step.with("-t", "mangle"),
+            ),
+        );
+    }
+}

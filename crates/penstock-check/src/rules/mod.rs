@@ -1,0 +1,95 @@
+//! The rules, one file a theme; each rule is one function and one entry of its file's table.
+
+mod aqm;
+mod bursts;
+mod chains;
+mod classify;
+mod errors;
+mod hygiene;
+mod ingress;
+mod marks;
+mod nat;
+mod netem;
+mod queues;
+mod rates;
+mod removed;
+mod service;
+mod shadow;
+mod u32;
+
+use crate::finding::Rule;
+
+/// The tables, in the order of their codes.
+const TABLES: [&[Rule]; 16] = [
+    errors::RULES,
+    removed::RULES,
+    rates::RULES,
+    bursts::RULES,
+    service::RULES,
+    queues::RULES,
+    aqm::RULES,
+    netem::RULES,
+    classify::RULES,
+    shadow::RULES,
+    u32::RULES,
+    marks::RULES,
+    chains::RULES,
+    nat::RULES,
+    ingress::RULES,
+    hygiene::RULES,
+];
+
+/// Every rule.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    TABLES.into_iter().flatten()
+}
+
+/// The page of a rule, as it lies in `docs/checks/`.
+pub fn page(rule: &Rule) -> String {
+    let level = match rule.severity {
+        penstock_model::Severity::Error => "error",
+        penstock_model::Severity::Warning => "warning",
+    };
+    format!(
+        "# {code}: {about}\n\n{level}\n\n{why}\n\nTo keep it as it is: `# penstock: allow {code}` on the command's line or the line above.\n\n\
+         [all checks](README.md) · [penstock check](../verbs/check.md)\n",
+        code = rule.code,
+        about = rule.about,
+        why = rule.why
+    )
+}
+
+/// The list of all rules, as it lies in `docs/checks/`.
+pub fn index() -> String {
+    let line = |r: &Rule| format!("| [{0}]({0}.md) | {1} |\n", r.code, r.about);
+    let rows: String = all().map(line).collect();
+    format!(
+        "# What penstock check finds\n\nPS0xx are errors, the rest warnings. [penstock check](../verbs/check.md) says how to use it.\n\n| code | |\n|---|---|\n{rows}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_in_order_and_pages_are_those_of_the_table() {
+        let codes: Vec<&str> = all().map(|r| r.code).collect();
+        assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
+        assert!(codes.len() >= 60, "{}", codes.len());
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/checks");
+        let mut want: Vec<(String, String)> = all().map(|r| (format!("{}.md", r.code), page(r))).collect();
+        want.push(("README.md".to_owned(), index()));
+        if std::env::var_os("PENSTOCK_WRITE_DOCS").is_some() {
+            std::fs::create_dir_all(&folder).unwrap();
+            want.iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).unwrap());
+        }
+        for (name, text) in want {
+            let there = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
+            assert!(
+                there == text,
+                "docs/checks/{name} is old; PENSTOCK_WRITE_DOCS=1 cargo test -p penstock-check writes it"
+            );
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! PS22x: addresses that were translated before the qdisc sees them.
+
+use crate::facts::{Device, Facts};
+use crate::filters::{Field, Filter};
+use crate::finding::{Found, Rule, Say};
+use penstock_lang::iptables::{Iface, Table, Target};
+use penstock_model::Severity;
+use std::net::Ipv4Addr;
+
+pub const RULES: &[Rule] = &[
+    Rule {
+        code: "PS220",
+        severity: Severity::Warning,
+        about: "the source address is translated before the filter sees it",
+        why: "SNAT and MASQUERADE change the source in POSTROUTING, before the packet comes to the device's qdisc: every packet of the inside network then has the outside address. Mark by the inside address in \
+              FORWARD or PREROUTING (mangle) and filter by the mark.",
+        find: source,
+    },
+    Rule {
+        code: "PS221",
+        severity: Severity::Warning,
+        about: "the destination is not translated yet where the filter looks",
+        why: "At ingress, and on an ifb fed from it, an answer from outside still has the router's own address: NAT puts the inside address back later, in PREROUTING. Shape the download on the inside device, or restore \
+              a mark (`action connmark`).",
+        find: destination,
+    },
+];
+
+/// Devices whose packets are masqueraded on the way out; an empty name is every device.
+fn translated(facts: &Facts) -> Vec<Option<&Iface>> {
+    let nat = |t: &Target| matches!(t, Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT"));
+    let mut all: Vec<Option<&Iface>> = facts
+        .netfilter
+        .rules
+        .iter()
+        .filter(|r| r.table == Table::Nat && nat(&r.rule.target))
+        .map(|r| r.rule.output.as_ref())
+        .collect();
+    let by_nft = facts.steps.iter().any(|s| matches!(&s.what, crate::facts::What::Rules(t) if t.contains("masquerade") || t.contains("MASQUERADE")));
+    if by_nft && all.is_empty() {
+        all.push(None);
+    }
+    all
+}
+
+fn is_translated(facts: &Facts, dev: &str) -> bool {
+    let own = facts.devices.iter().filter(|d| d.filters.iter().any(|f| f.parent.major() != 0xffff)).count();
+    translated(facts).iter().any(|o| o.map_or(own == 1, |i| i.matches(dev)))
+}
+
+/// The private network a filter asks for at an offset.
+fn private(filter: &Filter, off: i32) -> Option<Ipv4Addr> {
+    let bits = filter.tests.get(&Field::Net(off)).filter(|b| b.mask >> 24 == 0xff)?;
+    let addr = Ipv4Addr::from(bits.value & bits.mask);
+    addr.is_private().then_some(addr)
+}
+
+fn each(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
+    facts.devices.iter().flat_map(|d| d.filters.iter().map(move |f| (d, f)))
+}
+
+fn source(facts: &Facts, found: &mut Found) {
+    let fed = super::marks::fed_from_ingress(facts);
+    for (device, filter) in each(facts) {
+        if filter.parent.major() == 0xffff
+            || fed.contains(device.name.as_str())
+            || !is_translated(facts, &device.name)
+        {
+            continue;
+        }
+        if let Some(addr) = private(filter, 12) {
+            let step = &facts.steps[filter.step];
+            let word = step
+                .words
+                .windows(2)
+                .find(|w| matches!(w[0].as_str(), "src" | "src_ip"))
+                .map_or("", |w| w[1].as_str());
+            let class = filter.classid.map_or("1:10".to_owned(), |c| c.to_string());
+            let mark = filter.classid.map_or(10, |c| u32::from(c.minor()));
+            let mend = format!(
+                "iptables -t mangle -A FORWARD -s {} -o {} -j MARK --set-mark {mark}\ntc filter add dev {} parent {} protocol ip prio {} handle {mark} fw flowid {class}",
+                if word.is_empty() { addr.to_string() } else { word.to_owned() },
+                device.name,
+                device.name,
+                filter.parent,
+                filter.prio
+            );
+            let reason = format!(
+                "What leaves by {} has been given the outside address; {addr} is a private one.",
+                device.name
+            );
+            found.at(filter.step, word, Say::new("no packet has this source any more", reason, mend));
+        }
+    }
+}
+
+fn destination(facts: &Facts, found: &mut Found) {
+    let fed = super::marks::fed_from_ingress(facts);
+    for (device, filter) in each(facts) {
+        let direct = filter.parent.major() == 0xffff
+            && filter.parent.minor() != 0xfff3
+            && is_translated(facts, &device.name);
+        let through = fed.contains(device.name.as_str())
+            && feeder(facts, &device.name).is_some_and(|d| is_translated(facts, d));
+        if let Some(addr) = private(filter, 16).filter(|_| direct || through) {
+            let step = &facts.steps[filter.step];
+            let word = step
+                .words
+                .windows(2)
+                .find(|w| matches!(w[0].as_str(), "dst" | "dst_ip"))
+                .map_or("", |w| w[1].as_str());
+            let reason = format!(
+                "Answers still carry the outside address here; {addr} is put back in PREROUTING, later."
+            );
+            found.at(filter.step, word, Say::new("no packet has this destination yet", reason, ""));
+        }
+    }
+}
+
+/// The device whose ingress feeds an ifb.
+fn feeder<'a>(facts: &'a Facts, ifb: &str) -> Option<&'a str> {
+    let feeds = |f: &&Filter| {
+        f.parent.major() == 0xffff
+            && facts.steps[f.step].words.last().is_some()
+            && facts.steps[f.step].words.windows(2).any(|w| w[0] == "dev" && w[1] == ifb)
+    };
+    facts.devices.iter().find(|d| d.filters.iter().any(|f| feeds(&f))).map(|d| d.name.as_str())
+}

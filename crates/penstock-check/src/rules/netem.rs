@@ -1,0 +1,148 @@
+//! PS16x: netem.
+
+use crate::facts::{Device, Facts, Qdisc, rate};
+use crate::finding::{Found, Rule, Say};
+use penstock_model::{Handle, Severity};
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS160",
+        "netem's limit is too small for delay times rate",
+        "Packets that wait for their delay count against `limit` (1000 unless said otherwise). At a high rate more are on their way than that, and netem drops what nobody asked it to drop.",
+        limit,
+    ),
+    rule(
+        "PS161",
+        "netem on the device under test",
+        "netem in the same tree as a shaper or a queue management changes what is measured: waiting packets count as its queue, TCP's own limits on local queues come in, and the discipline below sees packets \
+         that are delayed already. Emulate the network on another machine, another device, or on an ifb.",
+        same_tree,
+    ),
+    rule(
+        "PS162",
+        "a delay without a unit",
+        "tc takes a bare number of a time for microseconds: `delay 100` is 0.1 ms.",
+        bare_time,
+    ),
+];
+
+fn made(facts: &Facts) -> impl Iterator<Item = (&Device, &Qdisc, usize)> {
+    facts.devices.iter().flat_map(|d| {
+        d.qdiscs.iter().filter(|q| q.kind == "netem").filter_map(move |q| Some((d, q, q.step?)))
+    })
+}
+
+fn delay_us(qdisc: &Qdisc) -> u64 {
+    // Ticks of 64 ns.
+    u64::from(qdisc.options.u32("latency").unwrap_or(0)) * 64 / 1000
+}
+
+fn limit(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in made(facts) {
+        let own = qdisc
+            .options
+            .nested("rate")
+            .and_then(|r| r.u64("rate"))
+            .or(qdisc.options.u64("rate"))
+            .filter(|&r| r > 0);
+        let below = device
+            .qdiscs
+            .iter()
+            .filter(|q| q.parent.qdisc() == qdisc.handle)
+            .find_map(|q| q.options.u64("rate"));
+        let Some(speed) = own.or(below).or(device.drain(qdisc.parent, facts.link_of(&device.name))) else {
+            continue;
+        };
+        let limit = u64::from(qdisc.options.u32("limit").unwrap_or(1000));
+        let flying = speed * delay_us(qdisc) / 1_000_000 / device.frame();
+        if flying > limit {
+            let step = &facts.steps[at];
+            let reason = format!(
+                "{} for {} ms are {flying} packets of {} bytes on their way; limit is {limit}.",
+                rate(speed),
+                delay_us(qdisc) / 1000,
+                device.frame()
+            );
+            let mend = step.with("limit", &(flying * 3 / 2).to_string());
+            found.at(
+                at,
+                step.value(&["limit", "delay"]).unwrap_or("netem"),
+                Say::new("netem's limit is too small for its delay", reason, mend),
+            );
+        }
+    }
+}
+
+fn same_tree(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in made(facts) {
+        let rival = device.qdiscs.iter().find(|q| {
+            q.step.is_some()
+                && q.parent != Handle::INGRESS
+                && matches!(
+                    q.kind,
+                    "tbf"
+                        | "htb"
+                        | "hfsc"
+                        | "cake"
+                        | "fq_codel"
+                        | "codel"
+                        | "red"
+                        | "pie"
+                        | "fq_pie"
+                        | "sfq"
+                        | "fq"
+                        | "choke"
+                        | "sfb"
+                )
+        });
+        let Some(rival) = rival else { continue };
+        let reason = format!(
+            "{} {} and netem {} stand in one tree on {}.",
+            rival.kind, rival.handle, qdisc.handle, device.name
+        );
+        let mend = format!(
+            "ip link add ifb0 type ifb && ip link set ifb0 up && tc qdisc add dev ifb0 root {}",
+            facts.steps[at].words.iter().skip_while(|w| *w != "netem").cloned().collect::<Vec<_>>().join(" ")
+        );
+        found.at(
+            at,
+            "netem",
+            Say::new(format!("netem emulates on the device that {} works on", rival.kind), reason, mend),
+        );
+    }
+}
+
+fn bare_time(facts: &Facts, found: &mut Found) {
+    let kinds = ["netem", "tbf", "codel", "fq_codel", "pie", "fq_pie"];
+    for device in &facts.devices {
+        for (qdisc, at) in
+            device.qdiscs.iter().filter(|q| kinds.contains(&q.kind)).filter_map(|q| Some((q, q.step?)))
+        {
+            let step = &facts.steps[at];
+            for name in ["delay", "latency", "target", "interval"] {
+                let Some(word) = step.value(&[name]) else { continue };
+                if word.parse::<u32>().is_ok_and(|v| v > 0 && v < 10_000) {
+                    let reason = format!("`{name} {word}` is {word} microseconds.");
+                    found.at(
+                        at,
+                        word,
+                        Say::new(
+                            format!("{name} {word} of {} has no unit", qdisc.kind),
+                            reason,
+                            step.with(name, &format!("{word}ms")),
+                        ),
+                    );
+                }
+            }
+        }
+    }
+}

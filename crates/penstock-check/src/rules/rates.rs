@@ -1,0 +1,598 @@
+//! PS10x: rates and ceilings of HTB's classes, and units of rates.
+
+use crate::facts::{Class, Device, Facts, rate};
+use crate::finding::{Found, Rule, Say};
+use penstock_lang::tc::Command;
+use penstock_model::{Handle, Severity};
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS101",
+        "children are promised more than their parent has",
+        "HTB lets a class send up to its `rate` without asking its parent. Where the rates of the children add up to more than the parent's rate, the children together pass the parent's \
+         limit, and nobody is guaranteed anything: the rates are not scaled down.",
+        children_above_parent,
+    ),
+    rule(
+        "PS102",
+        "ceil above the parent's ceil",
+        "A class borrows from its parent, and the parent never sends more than its own ceil. The part of the ceil above that can never be used.",
+        ceil_above_parent,
+    ),
+    rule(
+        "PS103",
+        "ceil below rate",
+        "A ceil below the rate takes back what the rate promises: the class never gets more than its ceil.",
+        ceil_below_rate,
+    ),
+    rule(
+        "PS104",
+        "rate or ceil above the link",
+        "If the shaper lets more through than the link carries, the queue forms in the modem or the card, where none of the classes and priorities count. A shaper must be the narrowest place, \
+         so its rate belongs a little below the link's.",
+        above_link,
+    ),
+    rule(
+        "PS105",
+        "a class without a parent cannot borrow",
+        "Classes right below HTB's qdisc have nobody to borrow from: once their rate is used up they wait, whatever their ceil says. Put one class with the link's rate below the qdisc and the others below it.",
+        root_borrows,
+    ),
+    rule(
+        "PS106",
+        "no default class",
+        "HTB sends what no filter sorts through its direct queue: past all classes, unshaped and first. ARP, IPv6 and everything forgotten goes there.",
+        no_default,
+    ),
+    rule(
+        "PS107",
+        "the default class does not exist",
+        "A default that names no class is the same as none: what no filter sorts goes past all classes, unshaped. Minor numbers of classes are hexadecimal, in `default` too.",
+        default_missing,
+    ),
+    rule(
+        "PS108",
+        "the default is a class with children",
+        "Only leaves have queues. HTB treats a default that is an inner class as none: the packets go past all classes, unshaped.",
+        default_inner,
+    ),
+    rule(
+        "PS109",
+        "the parent class does not exist",
+        "HTB does not refuse a parent that is not there: the class becomes one right below the qdisc, and neither the limit of the intended parent nor borrowing works.",
+        parent_missing,
+    ),
+    rule(
+        "PS110",
+        "quantum far from what one turn should be",
+        "When leaves of one priority share what is left, each may send `quantum` bytes a turn; HTB computes rate / r2q (10 unless said otherwise) and, outside 1000 to 200000 bytes, clips it and says so. Small \
+         quanta make small turns and shares that are wrong; 200000 bytes are more than 130 packets in a row, while the others wait.",
+        quantum_computed,
+    ),
+    rule(
+        "PS111",
+        "quantum below one packet",
+        "With a quantum below a full frame a class must wait several turns for one packet, and the shares are no longer those of the quanta.",
+        quantum_small,
+    ),
+    rule(
+        "PS112",
+        "priority above 7",
+        "HTB has eight priorities, 0 to 7; a greater number silently becomes 7, so classes that were to differ are equal.",
+        prio_clipped,
+    ),
+    rule(
+        "PS113",
+        "two classes share the first priority",
+        "HTB's priorities begin at 0. Where the numbers begin at 1 and two classes have it, neither goes before the other: what is left is shared by their quanta.",
+        shared_first,
+    ),
+    rule(
+        "PS114",
+        "bps means bytes",
+        "In tc `kbps` and `mbps` are kilobytes and megabytes per second; bits are `kbit` and `mbit`. The rate is eight times what it seems.",
+        bytes_for_bits,
+    ),
+    rule(
+        "PS115",
+        "a rate without a unit",
+        "A bare number is bits per second: `rate 512` is half a kilobit.",
+        bare_rate,
+    ),
+];
+
+/// HTB's classes of a device.
+pub fn htb(device: &Device) -> impl Iterator<Item = &Class> {
+    device.classes.iter().filter(|c| c.kind == "htb")
+}
+
+fn each_htb(facts: &Facts) -> impl Iterator<Item = (&Device, &Class)> {
+    facts.devices.iter().flat_map(|d| htb(d).map(move |c| (d, c)))
+}
+
+fn children_above_parent(facts: &Facts, found: &mut Found) {
+    for (device, parent) in each_htb(facts).filter(|c| !c.1.children.is_empty()) {
+        let mut children: Vec<&Class> = parent.children.iter().filter_map(|&id| device.class(id)).collect();
+        children.sort_by_key(|c| c.step);
+        let sum: u64 = children.iter().map(|c| c.rate()).sum();
+        if sum <= parent.rate() {
+            continue;
+        }
+        let mut before = 0;
+        let alone: Vec<&Class> = children.iter().copied().filter(|c| c.rate() > parent.rate()).collect();
+        let mut guilty = alone.clone();
+        if alone.is_empty() {
+            guilty.extend(children.iter().find(|c| {
+                before += c.rate();
+                before > parent.rate()
+            }));
+            before -= guilty.first().map_or(0, |c| c.rate());
+        }
+        for child in guilty {
+            let Some(at) = child.step else { continue };
+            let step = &facts.steps[at];
+            let word = step.value(&["rate"]).unwrap_or("");
+            let left = parent.rate().saturating_sub(before);
+            let reason = format!(
+                "The children of {} have {} together ({}), the parent has {}.",
+                parent.id,
+                rate(sum),
+                children
+                    .iter()
+                    .take(6)
+                    .map(|c| format!("{} {}", c.id, rate(c.rate())))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                rate(parent.rate()),
+            );
+            let mend = if left > 0 { step.with("rate", &rate(left)) } else { String::new() };
+            found.at(
+                at,
+                word,
+                Say::new(
+                    format!("class {} is promised more than its parent {} has left", child.id, parent.id),
+                    reason,
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+fn ceil_above_parent(facts: &Facts, found: &mut Found) {
+    for (device, class) in each_htb(facts) {
+        let (Some(parent), Some(at)) = (device.class(class.parent), class.step) else { continue };
+        let step = &facts.steps[at];
+        let Some(word) = step.value(&["ceil"]) else { continue };
+        if class.ceil() > parent.ceil() && class.rate() <= parent.rate() {
+            let reason = format!(
+                "{} may go up to {}, but its parent {} to {} only.",
+                class.id,
+                rate(class.ceil()),
+                parent.id,
+                rate(parent.ceil())
+            );
+            found.at(
+                at,
+                word,
+                Say::new(
+                    format!("the ceil of {} is above its parent's", class.id),
+                    reason,
+                    step.with("ceil", &rate(parent.ceil())),
+                ),
+            );
+        }
+    }
+}
+
+fn ceil_below_rate(facts: &Facts, found: &mut Found) {
+    for (_, class) in each_htb(facts).filter(|c| c.1.ceil() < c.1.rate()) {
+        let Some(at) = class.step else { continue };
+        let step = &facts.steps[at];
+        let reason = format!(
+            "{} is promised {} and may have {} at most.",
+            class.id,
+            rate(class.rate()),
+            rate(class.ceil())
+        );
+        found.at(
+            at,
+            step.value(&["ceil"]).unwrap_or(""),
+            Say::new(
+                format!("the ceil of {} is below its rate", class.id),
+                reason,
+                step.with("ceil", &rate(class.rate())),
+            ),
+        );
+    }
+}
+
+fn above_link(facts: &Facts, found: &mut Found) {
+    for device in &facts.devices {
+        let Some(link) = facts.link_of(&device.name) else { continue };
+        let top = |c: &&Class| c.kind == "htb" && device.class(c.parent).is_none();
+        for class in device.classes.iter().filter(top) {
+            if let (Some(at), true) = (class.step, class.ceil() > link) {
+                let step = &facts.steps[at];
+                let name = if class.rate() > link { "rate" } else { "ceil" };
+                let reason =
+                    format!("{} may send {}, the link carries {}.", class.id, rate(class.ceil()), rate(link));
+                let mend = step.without("ceil").replace(
+                    &format!("rate {}", step.value(&["rate"]).unwrap_or("")),
+                    &format!("rate {}", rate(link / 100 * 95)),
+                );
+                found.at(
+                    at,
+                    step.value(&[name]).unwrap_or(""),
+                    Say::new(format!("class {} is faster than the link", class.id), reason, mend),
+                );
+            }
+        }
+        for qdisc in device.qdiscs.iter().filter(|q| matches!(q.kind, "tbf" | "cake")) {
+            let name = if qdisc.kind == "tbf" { "rate" } else { "bandwidth" };
+            let has = qdisc.options.u64(name).unwrap_or(0);
+            if let (Some(at), true) = (qdisc.step, has > link) {
+                let step = &facts.steps[at];
+                let reason =
+                    format!("{} lets {} through, the link carries {}.", qdisc.kind, rate(has), rate(link));
+                found.at(
+                    at,
+                    step.value(&[name]).unwrap_or(""),
+                    Say::new(
+                        format!("{} is faster than the link", qdisc.kind),
+                        reason,
+                        step.with(name, &rate(link / 100 * 95)),
+                    ),
+                );
+            }
+        }
+    }
+}
+
+fn root_borrows(facts: &Facts, found: &mut Found) {
+    for (device, class) in each_htb(facts) {
+        let Some(at) = class.step else { continue };
+        let step = &facts.steps[at];
+        let Some(word) = step.value(&["ceil"]) else { continue };
+        let meant_one = matches!(step.tc(), Some(Command::Class { req, .. }) if req.parent.minor() != 0 && req.parent != Handle::ROOT);
+        if device.class(class.parent).is_none() && class.ceil() > class.rate() && !meant_one {
+            let reason = format!(
+                "{} has {} and nobody above it to borrow the rest up to {} from.",
+                class.id,
+                rate(class.rate()),
+                rate(class.ceil())
+            );
+            let mend = step.with("rate", word);
+            found.at(at, word, Say::new(format!("{} will never reach its ceil", class.id), reason, mend));
+        }
+    }
+}
+
+/// HTB's qdiscs that a command made, with its place.
+fn qdiscs<'a>(
+    facts: &'a Facts,
+    kind: &'a str,
+) -> impl Iterator<Item = (&'a Device, &'a crate::facts::Qdisc, usize)> {
+    facts.devices.iter().flat_map(move |d| {
+        d.qdiscs.iter().filter(move |q| q.kind == kind).filter_map(move |q| Some((d, q, q.step?)))
+    })
+}
+
+/// Whether every packet, or every one of IPv4, is sorted by some filter.
+pub fn sorts_all(device: &Device, qdisc: Handle) -> bool {
+    device.filters.iter().filter(|f| f.parent == qdisc).any(|f| {
+        f.takes_all()
+            || f.kind == "fw" && f.handle == 0
+            || !matches!(f.kind.as_str(), "u32" | "fw" | "flower" | "basic" | "matchall" | "route")
+            || f.options.has("link")
+    })
+}
+
+fn no_default(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in qdiscs(facts, "htb") {
+        let any = device.classes_of(qdisc.handle).next().is_some();
+        if any && qdisc.options.u32("default").unwrap_or(0) == 0 && !sorts_all(device, qdisc.handle) {
+            let leaf = device.classes_of(qdisc.handle).filter(|c| c.children.is_empty()).last();
+            let mend = leaf
+                .map_or(String::new(), |l| facts.steps[at].with("default", &format!("{:x}", l.id.minor())));
+            let reason = "default is 0: what no filter sorts is sent unshaped, before all classes".to_owned();
+            found.at(at, "htb", Say::new(format!("htb {} has no default class", qdisc.handle), reason, mend));
+        }
+    }
+}
+
+fn default_missing(facts: &Facts, found: &mut Found) {
+    for kind in ["htb", "hfsc"] {
+        for (device, qdisc, at) in qdiscs(facts, kind) {
+            let default = qdisc.options.u32("default").unwrap_or(0);
+            let id = Handle::new(qdisc.handle.major(), default as u16);
+            if default == 0
+                || device.class(id).is_some_and(|c| c.id != qdisc.handle)
+                || device.classes_of(qdisc.handle).all(|c| c.id == qdisc.handle)
+            {
+                continue;
+            }
+            let step = &facts.steps[at];
+            let word = step.value(&["default"]).unwrap_or("");
+            // 16 and 10, hexadecimal and decimal, are the usual mistake.
+            let twin = word.parse::<u16>().ok().map(|d| Handle::new(qdisc.handle.major(), d));
+            let twin = twin.filter(|t| device.class(*t).is_some());
+            let other = u16::from_str_radix(&format!("{}", default), 16)
+                .ok()
+                .map(|d| Handle::new(qdisc.handle.major(), d));
+            let twin = twin.or(other.filter(|t| device.class(*t).is_some()));
+            let leaf = device
+                .classes_of(qdisc.handle)
+                .filter(|c| c.children.is_empty() && c.id.minor() != 0)
+                .last()
+                .map(|c| c.id);
+            let hint = twin.map_or(String::new(), |t| {
+                format!(" Minors are hexadecimal: {t} would be `default {:x}`.", t.minor())
+            });
+            let mend =
+                twin.or(leaf).map_or(String::new(), |t| step.with("default", &format!("{:x}", t.minor())));
+            let what = if kind == "hfsc" { "thrown away" } else { "sent unshaped, before all classes" };
+            let reason = format!("`default {word}` is class {id}; what no filter sorts is {what}.{hint}");
+            found.at(at, word, Say::new(format!("the default class {id} does not exist"), reason, mend));
+        }
+    }
+}
+
+fn default_inner(facts: &Facts, found: &mut Found) {
+    for (device, qdisc, at) in qdiscs(facts, "htb") {
+        let id = Handle::new(qdisc.handle.major(), qdisc.options.u32("default").unwrap_or(0) as u16);
+        let Some(class) = device.class(id).filter(|c| !c.children.is_empty()) else { continue };
+        let step = &facts.steps[at];
+        let last = class.children.last().copied().unwrap_or(id);
+        let reason = format!(
+            "{id} has the children {}.",
+            class.children.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        );
+        found.at(
+            at,
+            step.value(&["default"]).unwrap_or(""),
+            Say::new(
+                format!("the default {id} is no leaf"),
+                reason,
+                step.with("default", &format!("{:x}", last.minor())),
+            ),
+        );
+    }
+}
+
+fn parent_missing(facts: &Facts, found: &mut Found) {
+    for (device, class) in each_htb(facts) {
+        let Some(at) = class.step else { continue };
+        let Some(Command::Class { req, .. }) = facts.steps[at].tc() else { continue };
+        let asked = req.parent.minor() != 0 && req.parent != Handle::ROOT;
+        if asked && device.class(class.parent).is_none() {
+            let step = &facts.steps[at];
+            let word = step.value(&["parent"]).unwrap_or("");
+            let later = device.class(req.parent).is_some();
+            let reason = match later {
+                true => format!(
+                    "{} is made further down; when {} is made it is not there, so {} becomes a class right below the qdisc.",
+                    req.parent, class.id, class.id
+                ),
+                false => format!(
+                    "No command makes {}; the kernel takes {} as a class right below the qdisc and says nothing.",
+                    req.parent, class.id
+                ),
+            };
+            let mend = match later {
+                true => step.text(),
+                false => format!(
+                    "tc class add dev {} parent {} classid {} htb rate {}",
+                    device.name,
+                    req.parent.qdisc(),
+                    req.parent,
+                    rate(class.ceil().max(class.rate()))
+                ),
+            };
+            found.at(
+                at,
+                word,
+                Say::new(
+                    format!("the parent {} of class {} does not exist", req.parent, class.id),
+                    reason,
+                    mend,
+                ),
+            );
+        }
+    }
+}
+
+fn quantum_computed(facts: &Facts, found: &mut Found) {
+    for (device, class) in each_htb(facts).filter(|c| c.1.children.is_empty()) {
+        let Some(at) = class.step else { continue };
+        let step = &facts.steps[at];
+        let rivals =
+            htb(device).filter(|c| c.children.is_empty() && c.id.qdisc() == class.id.qdisc()).count();
+        let Some(qdisc) = device.qdisc(class.id.qdisc()) else { continue };
+        let r2q = u64::from(qdisc.options.u32("r2q").unwrap_or(10)).max(1);
+        let computed = class.rate() / r2q;
+        if step.value(&["quantum"]).is_some() || rivals < 2 || (1000..=200_000).contains(&computed) {
+            continue;
+        }
+        let (word, mend) = if computed < 1000 { ("small", "1514") } else { ("big", "30280") };
+        let reason = format!(
+            "{} / r2q {r2q} is {computed} bytes; the kernel makes that {} and says: quantum of class {:X} is {word}. Consider r2q change.",
+            rate(class.rate()),
+            computed.clamp(1000, 200_000),
+            class.id.0
+        );
+        found.at(
+            at,
+            step.value(&["rate"]).unwrap_or(""),
+            Say::new(
+                format!("the quantum of {} is too {word}", class.id),
+                reason,
+                step.with("quantum", mend),
+            ),
+        );
+    }
+}
+
+fn quantum_small(facts: &Facts, found: &mut Found) {
+    for (device, class) in facts.devices.iter().flat_map(|d| d.classes.iter().map(move |c| (d, c))) {
+        let Some(at) = class.step else { continue };
+        let step = &facts.steps[at];
+        let Some(word) = step.value(&["quantum"]).filter(|_| matches!(class.kind, "htb" | "drr")) else {
+            continue;
+        };
+        let quantum = u64::from(class.options.u32("quantum").unwrap_or(0));
+        if class.children.is_empty() && quantum > 0 && quantum < device.frame() {
+            let reason = format!("{quantum} bytes a turn; a full frame has {}.", device.frame());
+            found.at(
+                at,
+                word,
+                Say::new(
+                    format!("the quantum of {} is less than one packet", class.id),
+                    reason,
+                    step.with("quantum", &device.frame().to_string()),
+                ),
+            );
+        }
+    }
+}
+
+fn prio_clipped(facts: &Facts, found: &mut Found) {
+    for (at, step, command) in facts.tc_done() {
+        let Command::Class { req, .. } = command else { continue };
+        let prio = step.value(&["prio"]).and_then(|p| p.parse::<u32>().ok()).unwrap_or(0);
+        if req.kind.as_deref() == Some("htb") && prio > 7 {
+            let word = step.value(&["prio"]).unwrap_or("");
+            found.at(
+                at,
+                word,
+                Say::new(
+                    format!("HTB has no priority {prio}"),
+                    format!("{prio} silently becomes 7, the last of eight."),
+                    step.with("prio", "7"),
+                ),
+            );
+        }
+    }
+}
+
+fn shared_first(facts: &Facts, found: &mut Found) {
+    for (device, parent) in each_htb(facts).filter(|c| c.1.children.len() > 2) {
+        let mut leaves: Vec<&Class> = parent
+            .children
+            .iter()
+            .filter_map(|&id| device.class(id))
+            .filter(|c| c.children.is_empty())
+            .collect();
+        leaves.sort_by_key(|c| c.step);
+        let prio = |c: &Class| c.options.u32("prio").unwrap_or(0);
+        let first = leaves.iter().map(|c| prio(c)).min().unwrap_or(0);
+        let sharing: Vec<&&Class> = leaves.iter().filter(|c| prio(c) == first).collect();
+        let others = leaves.iter().any(|c| prio(c) > first);
+        if let (1.., true, [a, b]) = (first, others, sharing.as_slice())
+            && (a.rate(), a.ceil()) == (b.rate(), b.ceil())
+            && let Some(at) = b.step
+        {
+            let step = &facts.steps[at];
+            let reason = format!(
+                "{} and {} both have prio {first}, the same rate and the same ceil, and no class has prio 0.",
+                a.id, b.id
+            );
+            found.at(
+                at,
+                step.value(&["prio"]).unwrap_or(""),
+                Say::new(
+                    format!("{} has no priority over {}", a.id, b.id),
+                    reason,
+                    step.with("prio", &(first + 1).to_string()),
+                ),
+            );
+        }
+    }
+}
+
+/// The words that are rates in a tc command.
+const RATES: [&str; 7] = ["rate", "ceil", "peakrate", "bandwidth", "avrate", "m1", "m2"];
+
+fn rate_words(facts: &Facts) -> impl Iterator<Item = (usize, &str, &str)> {
+    let of = |(at, step): (usize, &'_ crate::facts::Step)| {
+        let pairs = step.words.windows(2).filter(|w| RATES.contains(&w[0].as_str()));
+        pairs.map(|w| (at, w[0].clone(), w[1].clone())).collect::<Vec<_>>()
+    };
+    let tc = facts.steps.iter().enumerate().filter(|s| {
+        s.1.ok()
+            && matches!(
+                s.1.tc(),
+                Some(Command::Qdisc { .. } | Command::Class { .. } | Command::Filter { .. })
+            )
+    });
+    tc.flat_map(of).filter_map(|(at, name, value)| {
+        let step = &facts.steps[at];
+        let name = step.words.iter().find(|w| **w == name)?;
+        let value = step.words.iter().find(|w| **w == value)?;
+        Some((at, name.as_str(), value.as_str()))
+    })
+}
+
+fn bytes_for_bits(facts: &Facts, found: &mut Found) {
+    let mut last = None;
+    for (at, name, value) in rate_words(facts) {
+        let lower = value.to_ascii_lowercase();
+        let Some(number) = ["kbps", "mbps", "gbps", "bps"]
+            .iter()
+            .find_map(|u| lower.strip_suffix(u))
+            .filter(|n| !n.is_empty())
+        else {
+            continue;
+        };
+        let unit = &lower[number.len()..];
+        // Once a command.
+        if last.replace(at) == Some(at) {
+            continue;
+        }
+        let bits = unit.replace("bps", "bit");
+        let step = &facts.steps[at];
+        let reason = format!(
+            "`{name} {value}` is {number} times a thousand or more bytes a second: eight times {number}{bits}."
+        );
+        found.at(
+            at,
+            value,
+            Say::new(
+                format!("{value} is bytes per second, not bits"),
+                reason,
+                step.with(name, &format!("{number}{bits}")),
+            ),
+        );
+    }
+}
+
+fn bare_rate(facts: &Facts, found: &mut Found) {
+    for (at, name, value) in rate_words(facts) {
+        let Ok(number) = value.parse::<u64>() else { continue };
+        if number > 0 && number < 100_000 {
+            let step = &facts.steps[at];
+            let reason = format!(
+                "`{name} {value}` is {number} bits per second: one full frame every {} s.",
+                12112 / number.max(1)
+            );
+            found.at(
+                at,
+                value,
+                Say::new(
+                    format!("{name} {value} has no unit"),
+                    reason,
+                    step.with(name, &format!("{value}kbit")),
+                ),
+            );
+        }
+    }
+}

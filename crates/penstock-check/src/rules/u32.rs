@@ -1,0 +1,361 @@
+//! PS19x: what u32 looks at, and what it finds there.
+
+use crate::facts::Facts;
+use crate::filters::{ALL, ARP, Field, Filter, IP, IP6};
+use crate::finding::{Found, Rule, Say};
+use penstock_lang::tc::num;
+use penstock_model::Severity;
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS190",
+        "a port match without a protocol",
+        "`match ip dport` looks at two bytes behind a header of 20 bytes, whatever they are: of TCP and of UDP, of ICMP (where they are part of the data), of the second fragment of anything. Say which protocol is meant.",
+        no_protocol,
+    ),
+    rule(
+        "PS191",
+        "a fixed offset behind the IP header",
+        "An IP header has 20 to 60 bytes. `at 20` is the transport header only where there are no options; ask for that (`match u8 0x05 0x0f at 0`), or take `nexthdr+` with an offset.",
+        fixed_offset,
+    ),
+    rule(
+        "PS192",
+        "the wrong IP for the protocol",
+        "`match ip` looks at the places of IPv4's fields, `match ip6` at those of IPv6's. In the other protocol's packets other things stand there.",
+        wrong_family,
+    ),
+    rule(
+        "PS193",
+        "protocol all with fields of IPv4",
+        "With `protocol all` the same bytes are looked at in ARP, IPv6 and everything else, and may fit by chance.",
+        all_protocols,
+    ),
+    rule(
+        "PS194",
+        "bits of the value lie outside the mask",
+        "Only bits in the mask are compared; the others of the value are thrown away, so the filter fits more, and other, packets than written.",
+        outside_mask,
+    ),
+    rule(
+        "PS195",
+        "a port mask that is no range",
+        "A port's mask has its ones at the left: 0xffff is one port, 0xfff0 sixteen. Another one fits ports scattered over the whole range.",
+        port_mask,
+    ),
+    rule(
+        "PS196",
+        "an address with bits behind its prefix",
+        "The prefix length decides: 10.0.0.5/24 is all of 10.0.0.0/24, not one host.",
+        host_bits,
+    ),
+    rule(
+        "PS197",
+        "a DSCP that was not shifted",
+        "The DSCP is the upper six bits of the byte; the lower two are ECN. DSCP 46 (EF) is 0xb8 with mask 0xfc. The value as written asks for an ECN codepoint.",
+        dscp,
+    ),
+    rule(
+        "PS198",
+        "IPv4 matches for tagged frames",
+        "For `protocol 802.1q` the tag stands before the IP header as long as the card does not take it off, and all offsets of IPv4 are four too small.",
+        vlan,
+    ),
+];
+
+fn all(facts: &Facts) -> impl Iterator<Item = &Filter> {
+    facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.kind == "u32")
+}
+
+/// The words of a filter's matches: `ip dport 80 0xffff` and so on.
+fn matches<'a>(facts: &'a Facts, filter: &Filter) -> Vec<&'a [String]> {
+    let words = &facts.steps[filter.step].words;
+    let starts: Vec<usize> = words.iter().enumerate().filter(|w| w.1 == "match").map(|w| w.0 + 1).collect();
+    let ends = |from: usize| {
+        let stop = |w: &String| {
+            matches!(
+                w.as_str(),
+                "match" | "flowid" | "classid" | "action" | "police" | "link" | "offset" | "hashkey" | "ht"
+            )
+        };
+        words[from..].iter().position(stop).map_or(words.len(), |n| from + n)
+    };
+    starts.into_iter().map(|s| &words[s..ends(s)]).collect()
+}
+
+fn word(m: &[String], at: usize) -> &str {
+    m.get(at).map_or("", String::as_str)
+}
+
+fn no_protocol(facts: &Facts, found: &mut Found) {
+    if !facts.installed() {
+        return;
+    }
+    for filter in all(facts).filter(|f| f.reached) {
+        let asks = filter.looks_at(8, 0x00ff_0000) || filter.tests.contains_key(&Field::Mark);
+        let six = filter.looks_at(4, 0x0000_ff00);
+        let port = matches(facts, filter)
+            .into_iter()
+            .find(|m| matches!(word(m, 0), "ip" | "ip6") && matches!(word(m, 1), "dport" | "sport"));
+        let Some(port) = port else { continue };
+        if (word(port, 0) == "ip" && asks) || (word(port, 0) == "ip6" && six) {
+            continue;
+        }
+        let step = &facts.steps[filter.step];
+        let protocol = if matches!(
+            word(port, 2),
+            "53" | "123" | "161" | "500" | "514" | "1194" | "4500" | "5060" | "51820" | "69" | "67"
+        ) {
+            "17"
+        } else {
+            "6"
+        };
+        let mend = step.text().replacen(
+            "match",
+            &format!("match {} protocol {protocol} 0xff match", word(port, 0)),
+            1,
+        );
+        let reason = format!(
+            "`{} {} {}` fits TCP, UDP, and every packet with these bytes there.",
+            word(port, 0),
+            word(port, 1),
+            word(port, 2)
+        );
+        found.at(filter.step, word(port, 1), Say::new("a port is matched and no protocol", reason, mend));
+    }
+}
+
+fn fixed_offset(facts: &Facts, found: &mut Found) {
+    for filter in all(facts).filter(|f| f.reached && f.protocol == IP && !f.looks_at(0, 0x0f00_0000)) {
+        let raw = |m: &&[String]| {
+            let at = m.iter().position(|w| w == "at").and_then(|n| m.get(n + 1)?.parse::<i64>().ok());
+            matches!(word(m, 0), "u32" | "u16" | "u8") && at.is_some_and(|a| a >= 20)
+        };
+        if let Some(m) = matches(facts, filter).into_iter().find(raw) {
+            let step = &facts.steps[filter.step];
+            let at = m.last().map_or("", String::as_str);
+            let mend = step.text().replacen("match", "match u8 0x05 0x0f at 0 match", 1);
+            let reason = format!(
+                "Byte {at} is byte {} of the transport header only where the IP header has 20 bytes.",
+                at.parse::<i64>().unwrap_or(20) - 20
+            );
+            found.at(
+                filter.step,
+                "at",
+                Say::new("the offset takes an IP header without options for granted", reason, mend),
+            );
+        }
+    }
+}
+
+fn wrong_family(facts: &Facts, found: &mut Found) {
+    for filter in all(facts) {
+        let wrong = match filter.protocol {
+            IP6 => "ip",
+            IP => "ip6",
+            ARP => "ip",
+            _ => continue,
+        };
+        let step = &facts.steps[filter.step];
+        if matches(facts, filter).iter().any(|m| word(m, 0) == wrong) {
+            let (protocol, mend) = match filter.protocol {
+                IP6 => ("IPv6", step.text().replace("match ip ", "match ip6 ")),
+                ARP => ("ARP", step.with("protocol", "ip")),
+                _ => ("IPv4", step.with("protocol", "ipv6")),
+            };
+            let reason = format!(
+                "The filter is asked for {protocol} only, and `match {wrong}` looks at other places."
+            );
+            found.at(
+                filter.step,
+                wrong,
+                Say::new(format!("match {wrong} in packets of {protocol}"), reason, mend),
+            );
+        }
+    }
+}
+
+fn all_protocols(facts: &Facts, found: &mut Found) {
+    for filter in all(facts).filter(|f| f.protocol == ALL && f.reached) {
+        let has = |f: &str| matches(facts, filter).iter().any(|m| word(m, 0) == f);
+        // Asking for the version's nibble says what is meant.
+        if filter.looks_at(0, 0xf000_0000) || !(has("ip") || has("ip6")) {
+            continue;
+        }
+        let (name, word) = if has("ip6") { ("ipv6", "ip6") } else { ("ip", "ip") };
+        let step = &facts.steps[filter.step];
+        let mend = if step.has("protocol") {
+            step.with("protocol", name)
+        } else {
+            step.text().replacen("u32", "protocol ip u32", 1)
+        };
+        let mark = if step.has("all") { "all" } else { word };
+        found.at(
+            filter.step,
+            mark,
+            Say::new(
+                format!("match {word} is asked of every protocol"),
+                "ARP, IPv6 and others have other things at these places.".to_owned(),
+                mend,
+            ),
+        );
+    }
+}
+
+fn outside_mask(facts: &Facts, found: &mut Found) {
+    for filter in all(facts) {
+        for m in matches(facts, filter) {
+            let (value, mask) = match (word(m, 0), word(m, 1)) {
+                ("u32" | "u16" | "u8", _) => (num::strtoul(word(m, 1), 16), num::strtoul(word(m, 2), 16)),
+                (
+                    "ip" | "ip6",
+                    "dport" | "sport" | "protocol" | "tos" | "dsfield" | "precedence" | "priority"
+                    | "icmp_type",
+                ) => (num::strtoul(word(m, 2), 0), num::strtoul(word(m, 3), 16)),
+                _ => continue,
+            };
+            let (Some((value, "")), Some((mask, ""))) = (value, mask) else { continue };
+            if value & !mask != 0 {
+                let width = if mask > 0xffff {
+                    0xffff_ffffu64
+                } else if mask > 0xff {
+                    0xffff
+                } else {
+                    0xff
+                };
+                let step = &facts.steps[filter.step];
+                let (v, k) = (
+                    word(m, m.len().min(if matches!(word(m, 0), "ip" | "ip6") { 3 } else { 2 }) - 1),
+                    if matches!(word(m, 0), "ip" | "ip6") { word(m, 3) } else { word(m, 2) },
+                );
+                let full = format!("0x{:x}", width.max(if value > 0xff { 0xffff } else { 0xff }));
+                let reason = format!("{value:#x} & {mask:#x} is {:#x}: the filter fits that.", value & mask);
+                found.at(
+                    filter.step,
+                    k,
+                    Say::new(
+                        "bits of the value lie outside the mask",
+                        reason,
+                        step.text().replacen(&format!("{v} {k}"), &format!("{v} {full}"), 1),
+                    ),
+                );
+            }
+        }
+    }
+}
+
+fn port_mask(facts: &Facts, found: &mut Found) {
+    for filter in all(facts) {
+        for m in matches(facts, filter).into_iter().filter(|m| matches!(word(m, 1), "dport" | "sport")) {
+            let Some((mask, "")) = num::strtoul(word(m, 3), 16) else { continue };
+            let Some((value, "")) = num::strtoul(word(m, 2), 0) else { continue };
+            let low = (!mask & 0xffff) + 1;
+            if mask <= 0xffff && !low.is_power_of_two() && value & !mask == 0 {
+                let step = &facts.steps[filter.step];
+                let reason = format!(
+                    "mask {mask:#06x} leaves bits open that are not the lowest: {} ports fit, scattered.",
+                    1u32 << (!mask as u16).count_ones()
+                );
+                let mend = step.text().replacen(
+                    &format!("{} {}", word(m, 2), word(m, 3)),
+                    &format!("{} 0xffff", word(m, 2)),
+                    1,
+                );
+                found.at(filter.step, word(m, 3), Say::new("the mask of the port is no range", reason, mend));
+            }
+        }
+    }
+}
+
+fn host_bits(facts: &Facts, found: &mut Found) {
+    for filter in all(facts) {
+        for m in matches(facts, filter)
+            .into_iter()
+            .filter(|m| word(m, 0) == "ip" && matches!(word(m, 1), "src" | "dst"))
+        {
+            let Some((addr, len)) = word(m, 2).split_once('/') else { continue };
+            let (Ok(addr), Ok(len)) = (addr.parse::<std::net::Ipv4Addr>(), len.parse::<u32>()) else {
+                continue;
+            };
+            let mask = u32::MAX.checked_shl(32 - len.min(32)).unwrap_or(0);
+            if u32::from(addr) & !mask != 0 {
+                let net = std::net::Ipv4Addr::from(u32::from(addr) & mask);
+                let step = &facts.steps[filter.step];
+                let reason = format!(
+                    "/{len} is {} addresses, {net} to {}.",
+                    1u64 << (32 - len.min(32)),
+                    std::net::Ipv4Addr::from(u32::from(addr) | !mask)
+                );
+                let mend =
+                    format!("{}   # or {net}/{len}", step.text().replacen(word(m, 2), &addr.to_string(), 1));
+                found.at(
+                    filter.step,
+                    word(m, 2),
+                    Say::new(format!("{} is a network, not a host", word(m, 2)), reason, mend),
+                );
+            }
+        }
+    }
+}
+
+fn dscp(facts: &Facts, found: &mut Found) {
+    for filter in all(facts) {
+        for m in matches(facts, filter).into_iter().filter(|m| {
+            matches!(word(m, 1), "tos" | "dsfield" | "precedence" | "priority")
+                && matches!(word(m, 0), "ip" | "ip6")
+        }) {
+            let (Some((value, "")), Some((mask, ""))) =
+                (num::strtoul(word(m, 2), 0), num::strtoul(word(m, 3), 16))
+            else {
+                continue;
+            };
+            if value & mask & 3 != 0 && value < 64 {
+                let step = &facts.steps[filter.step];
+                let reason =
+                    format!("{value:#04x} has ECN bits {}; DSCP {value} is {:#04x}.", value & 3, value << 2);
+                let mend = step.text().replacen(
+                    &format!("{} {}", word(m, 2), word(m, 3)),
+                    &format!("{:#04x} 0xfc", value << 2),
+                    1,
+                );
+                found.at(
+                    filter.step,
+                    word(m, 2),
+                    Say::new(format!("DSCP {value} was not shifted"), reason, mend),
+                );
+            }
+        }
+    }
+}
+
+fn vlan(facts: &Facts, found: &mut Found) {
+    for filter in all(facts).filter(|f| matches!(f.protocol, 0x8100 | 0x88a8)) {
+        if matches(facts, filter).iter().any(|m| word(m, 0) == "ip") {
+            let step = &facts.steps[filter.step];
+            let mend = format!(
+                "tc filter add dev {} parent {} protocol 802.1q prio {} flower vlan_ethtype ipv4 ip_proto tcp",
+                step.value(&["dev"]).unwrap_or("eth0"),
+                filter.parent,
+                filter.prio
+            );
+            found.at(
+                filter.step,
+                "ip",
+                Say::new(
+                    "IPv4's places in tagged frames",
+                    "The tag's four bytes stand before the IP header.".to_owned(),
+                    mend,
+                ),
+            );
+        }
+    }
+}

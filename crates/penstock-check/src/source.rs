@@ -1,0 +1,326 @@
+//! A script's text: its lines, what it says of failure, what it allows, where its words stand.
+
+use std::collections::BTreeSet;
+
+/// What a text is written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A shell script: an interpreter line, variables, functions, loops.
+    Script,
+    /// Commands one below the other and nothing else, as they stand in a text or a transcript.
+    List,
+    /// A file for `tc -batch`: commands without the word `tc`.
+    Batch,
+}
+
+/// A text with what is known of its lines.
+pub struct Source {
+    /// Its lines, as they stand.
+    pub lines: Vec<String>,
+    /// What it is written in.
+    pub form: Form,
+    /// Whether a failing command ends it: `set -e`.
+    pub errexit: bool,
+    /// Variables that are given plain values: name and value, in order.
+    variables: Vec<(String, String)>,
+}
+
+/// The first words of a batch file's lines.
+const OBJECTS: [&str; 7] = ["qdisc", "class", "filter", "chain", "action", "actions", "monitor"];
+/// Programs a bare list may name.
+const PROGRAMS: [&str; 16] = [
+    "tc",
+    "ip",
+    "iptables",
+    "ip6tables",
+    "sysctl",
+    "modprobe",
+    "ifconfig",
+    "ethtool",
+    "nft",
+    "sudo",
+    "route",
+    "brctl",
+    "ipchains",
+    "echo",
+    "bridge",
+    "arp",
+];
+
+impl Source {
+    /// Reads a text.
+    pub fn new(text: &str) -> Source {
+        let lines: Vec<String> = text.lines().map(|l| l.trim_end_matches('\r').to_owned()).collect();
+        let form = form(&lines);
+        let sets = |line: &String| {
+            let mut words = line.split_whitespace();
+            words.next() == Some("set")
+                && words
+                    .any(|w| w.starts_with('-') && !w.starts_with("--") && w.contains('e') || w == "errexit")
+        };
+        let shebang_e = lines.first().is_some_and(|l| {
+            l.starts_with("#!") && l.split_whitespace().skip(1).any(|w| w.starts_with('-') && w.contains('e'))
+        });
+        let errexit = form == Form::Script && (shebang_e || lines.iter().any(sets));
+        let mut variables = Vec::new();
+        for line in &lines {
+            for piece in line.split([';', ' ', '\t']) {
+                if let Some((name, value)) = piece.split_once('=')
+                    && !name.is_empty()
+                    && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                {
+                    let value = value.trim_matches(['"', '\'']);
+                    let value = value
+                        .strip_prefix("${")
+                        .and_then(|v| v.split_once(":-"))
+                        .map_or(value, |(_, d)| d.trim_end_matches('}'));
+                    variables.push((name.to_owned(), value.to_owned()));
+                }
+            }
+        }
+        Source { lines, form, errexit, variables }
+    }
+
+    /// What the interpreter is given: for a batch each line with the word `tc` before it, so that lines stay where they are.
+    pub fn runnable(&self) -> String {
+        let line = |l: &String| match (self.form, l.split_whitespace().next()) {
+            (Form::Batch, Some(first)) if OBJECTS.contains(&first) => format!("tc {l}\n"),
+            // Everything runs as root, and behind `sudo` the interpreter loses count of lines.
+            _ => format!("{}\n", without_sudo(l)),
+        };
+        self.lines.iter().map(line).collect()
+    }
+
+    /// A line, from 1; empty where there is none.
+    pub fn line(&self, number: u32) -> &str {
+        self.lines.get((number as usize).wrapping_sub(1)).map_or("", String::as_str)
+    }
+
+    /// The last line of the command that begins at `number`: lines that end in a backslash go on.
+    pub fn end_of(&self, number: u32) -> u32 {
+        let mut last = number;
+        while self.line(last).trim_end().ends_with('\\') && (last as usize) < self.lines.len() {
+            last += 1;
+        }
+        last
+    }
+
+    /// A command with the lines that continue it.
+    pub fn logical(&self, number: u32) -> String {
+        let last = self.end_of(number);
+        (number..=last)
+            .map(|n| self.line(n).trim_end().trim_end_matches('\\').to_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// Where a word stands in the command that begins at `number`: line, column and length in characters. A variable's
+    /// name stands for its value. `nth` counts occurrences from 0.
+    pub fn find(&self, number: u32, word: &str, nth: usize) -> Option<(u32, u32, u32)> {
+        let names = self
+            .variables
+            .iter()
+            .filter(|v| v.1 == word)
+            .flat_map(|v| [format!("${}", v.0), format!("${{{}}}", v.0)]);
+        for wanted in std::iter::once(word.to_owned()).chain(names) {
+            let mut left = nth;
+            for line in number..=self.end_of(number) {
+                let text = self.line(line);
+                let mut from = 0;
+                while let Some(at) = text[from..].find(&wanted).map(|a| a + from) {
+                    let end = at + wanted.len();
+                    if bounded(text, at, end) {
+                        if left == 0 {
+                            let column = text[..at].chars().count() as u32 + 1;
+                            return Some((line, column, wanted.chars().count() as u32));
+                        }
+                        left -= 1;
+                    }
+                    from = end;
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether the script expects that the command at a line may fail and has an answer to it.
+    pub fn expects_failure(&self, number: u32) -> bool {
+        let text = self.logical(number);
+        let text = text.trim_start();
+        let first = text.split_whitespace().next().unwrap_or("");
+        if matches!(first, "if" | "while" | "until" | "elif" | "!") {
+            return true;
+        }
+        match text.split_once("||") {
+            Some((_, then)) => {
+                let word = then.trim_start().trim_start_matches('{').split_whitespace().next().unwrap_or("");
+                !matches!(
+                    word.trim_end_matches(';'),
+                    "exit"
+                        | "die"
+                        | "return"
+                        | "echo"
+                        | "printf"
+                        | "fail"
+                        | "error"
+                        | "fatal"
+                        | "err"
+                        | "logger"
+                )
+            }
+            None => false,
+        }
+    }
+
+    /// Whether a failure of the command at a line ends nothing under `set -e`: it is tested, or followed by `||` or `&&`.
+    pub fn is_tested(&self, number: u32) -> bool {
+        let text = self.logical(number);
+        let first = text.split_whitespace().next().unwrap_or("");
+        matches!(first, "if" | "while" | "until" | "elif" | "!") || text.contains("||") || text.contains("&&")
+    }
+
+    /// Whether the command's standard error goes to `/dev/null`.
+    pub fn is_hushed(&self, number: u32) -> bool {
+        let text: String = self.logical(number).split_whitespace().collect();
+        ["2>/dev/null", "&>/dev/null", ">/dev/null2>&1", "2>&-", "2>>/dev/null"]
+            .iter()
+            .any(|h| text.contains(h))
+    }
+
+    /// Codes that are allowed at a line: `# penstock: allow PS123` on it, on the lines that continue it, or on those of nothing
+    /// but comment right above. A comment on the text's first lines before any command with `allow-file` holds for the whole text.
+    pub fn allowed(&self, number: u32) -> BTreeSet<String> {
+        let mut codes = BTreeSet::new();
+        for line in number..=self.end_of(number) {
+            codes.extend(allows(self.line(line), "allow"));
+        }
+        let mut above = number;
+        while above > 1 && self.line(above - 1).trim_start().starts_with('#') {
+            above -= 1;
+            codes.extend(allows(self.line(above), "allow"));
+        }
+        codes
+    }
+
+    /// Codes that are allowed in the whole text: `# penstock: allow-file PS123`.
+    pub fn allowed_everywhere(&self) -> BTreeSet<String> {
+        self.lines.iter().flat_map(|l| allows(l, "allow-file")).collect()
+    }
+
+    /// Whether the text speaks of any of these words, in any case.
+    pub fn mentions(&self, words: &[&str]) -> bool {
+        self.lines.iter().any(|l| {
+            let l = l.to_lowercase();
+            words.iter().any(|w| l.match_indices(w).any(|(at, _)| bounded(&l, at, at + w.len())))
+        })
+    }
+
+    /// The line where a here-document's text begins that the command at `number` reads, where it reads one.
+    pub fn heredoc(&self, number: u32) -> Option<u32> {
+        let last = self.end_of(number);
+        (number..=last)
+            .any(|n| self.line(n).contains("<<") && !self.line(n).contains("<<<"))
+            .then_some(last + 1)
+    }
+}
+
+/// The line with blanks in place of `sudo` before a command.
+fn without_sudo(line: &str) -> String {
+    let mut out = line.to_owned();
+    for (at, _) in line.match_indices("sudo ") {
+        let before = line[..at].trim_end();
+        let begins = before.is_empty()
+            || before.ends_with([';', '&', '|', '(', '{'])
+            || before.ends_with("then")
+            || before.ends_with("do");
+        if begins && !line[at + 5..].starts_with('-') {
+            out.replace_range(at..at + 5, "     ");
+        }
+    }
+    out
+}
+
+/// The codes behind `# penstock: WORD`.
+fn allows(line: &str, word: &str) -> Vec<String> {
+    let Some((_, comment)) = line.split_once("# penstock:") else { return Vec::new() };
+    let mut words = comment.split([' ', ',', '\t']).filter(|w| !w.is_empty());
+    if words.next() != Some(word) {
+        return Vec::new();
+    }
+    words.take_while(|w| w.starts_with("PS")).map(str::to_owned).collect()
+}
+
+fn bounded(text: &str, from: usize, to: usize) -> bool {
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '-' | '/');
+    let before = text[..from].chars().next_back();
+    let after = text[to..].chars().next();
+    // A flag's word may follow a `/`, and a name in braces ends itself.
+    !before.is_some_and(|c| inside(c) && c != '/') && !after.is_some_and(inside)
+}
+
+fn form(lines: &[String]) -> Form {
+    if lines.first().is_some_and(|l| l.starts_with("#!")) {
+        return Form::Script;
+    }
+    let mut firsts = Vec::new();
+    let mut continues = false;
+    for line in lines {
+        let text = line.trim();
+        if !continues && !text.is_empty() && !text.starts_with('#') {
+            let word = text.split_whitespace().next().unwrap_or("");
+            firsts.push((word.rsplit('/').next().unwrap_or(word), text));
+        }
+        continues = text.ends_with('\\');
+    }
+    if firsts.first().is_some_and(|f| OBJECTS.contains(&f.0))
+        && firsts.iter().all(|f| OBJECTS.contains(&f.0) || f.0 == "tc")
+    {
+        return Form::Batch;
+    }
+    let plain = |f: &(&str, &str)| {
+        PROGRAMS.contains(&f.0) && !f.1.contains(['$', '`']) && !f.1.contains("<<") && !f.1.contains("&&")
+    };
+    if firsts.iter().all(plain) { Form::List } else { Form::Script }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_text_is_written_in() {
+        assert_eq!(Source::new("#!/bin/sh\ntc qdisc").form, Form::Script);
+        assert_eq!(Source::new("tc qdisc add\n# x\nip link\n").form, Form::List);
+        assert_eq!(Source::new("DEV=eth0\ntc qdisc add dev $DEV root sfq").form, Form::Script);
+        assert_eq!(Source::new("# batch\nqdisc add dev eth0 root sfq\nclass add x").form, Form::Batch);
+    }
+
+    #[test]
+    fn words_are_found_through_variables_and_continued_lines() {
+        let source = Source::new("R=5mbit\ntc class add \\\n  rate ${R} ceil 10mbit");
+        assert_eq!(source.find(2, "5mbit", 0), Some((3, 8, 4)));
+        assert_eq!(source.find(2, "10mbit", 0), Some((3, 18, 6)));
+        assert_eq!(source.find(2, "0mbit", 0), None);
+        assert_eq!(source.end_of(2), 3);
+        assert_eq!(without_sudo("sudo tc; sudo ip # sudo x"), "     tc;      ip # sudo x");
+    }
+
+    #[test]
+    fn what_a_script_says_of_failure() {
+        let source = Source::new(
+            "tc a 2>/dev/null\ntc b || true\ntc c || exit 1\nif tc d; then\ntc e >/dev/null 2>&1\nset -eu",
+        );
+        assert!(source.is_hushed(1) && source.is_hushed(5) && !source.is_hushed(2));
+        assert_eq!([1, 2, 3, 4].map(|n| source.expects_failure(n)), [false, true, false, true]);
+    }
+
+    #[test]
+    fn what_is_allowed() {
+        let source = Source::new(
+            "# penstock: allow PS101, PS102\ntc a\ntc b # penstock: allow PS103 because\n# penstock: allow-file PS9",
+        );
+        assert_eq!(source.allowed(2).into_iter().collect::<Vec<_>>(), ["PS101", "PS102"]);
+        assert_eq!(source.allowed(3).into_iter().collect::<Vec<_>>(), ["PS103"]);
+        assert_eq!(source.allowed_everywhere().into_iter().collect::<Vec<_>>(), ["PS9"]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Scripts with one mistake or several, each named in the script's head, and scripts without any.
+//!
+//! The head's lines: `# penstock-check: CODE` names what the line below finds … on which line: `# expect: PS101 7`. `# with: --rate 10mbit --dev
+//! eth0 --kernel 2.6.35` are settings. A script without `# expect` is clean.
+
+use penstock_check::{Settings, check, fixed};
+use penstock_model::{Kernel, Rate};
+use penstock_shell::Script;
+use std::path::Path;
+
+struct Case {
+    name: String,
+    script: Script,
+    settings: Settings,
+    want: Vec<(String, u32)>,
+}
+
+fn read(path: &Path) -> Case {
+    let text = std::fs::read_to_string(path).unwrap();
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut settings = Settings::default();
+    let mut want = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# expect: ") {
+            let (code, line) = rest.split_once(' ').unwrap_or_else(|| panic!("{name}: {line}"));
+            want.push((code.to_owned(), line.parse().unwrap()));
+        }
+        if let Some(rest) = line.strip_prefix("# with: ") {
+            let words: Vec<&str> = rest.split(' ').collect();
+            for pair in words.chunks(2) {
+                match pair {
+                    ["--rate", rate] => settings.rate = Some(Rate::parse(rate).unwrap().bytes_per_s()),
+                    ["--dev", dev] => settings.dev = Some((*dev).to_owned()),
+                    ["--kernel", kernel] => settings.kernel = Kernel::parse(kernel).unwrap(),
+                    _ => panic!("{name}: {rest}"),
+                }
+            }
+        }
+    }
+    want.sort();
+    let script = Script { text, name: name.clone(), ..Script::default() };
+    Case { name, script, settings, want }
+}
+
+fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|p| read(p)).collect()
+}
+
+#[test]
+fn every_planted_mistake_is_found_at_its_line_and_nothing_else() {
+    let mut wrong = String::new();
+    for case in cases() {
+        let findings = check(&case.script, &case.settings);
+        let mut got: Vec<(String, u32)> = findings.iter().map(|f| (f.code.to_owned(), f.line)).collect();
+        got.sort();
+        if got != case.want {
+            wrong += &format!("{}:\n  want {:?}\n  got  {:?}\n", case.name, case.want, got);
+            for f in &findings {
+                wrong += &format!("    {} {}: {} | {}\n", f.code, f.line, f.message, f.reason);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn the_corpus_is_large_and_names_every_rule() {
+    let cases = cases();
+    assert!(cases.len() >= 150, "{} scripts", cases.len());
+    let planted: std::collections::BTreeSet<&str> =
+        cases.iter().flat_map(|c| c.want.iter().map(|w| w.0.as_str())).collect();
+    let missing: Vec<&str> =
+        penstock_check::rules::all().map(|r| r.code).filter(|c| !planted.contains(c)).collect();
+    assert!(missing.is_empty(), "no script for {missing:?}");
+}
+
+#[test]
+fn what_fix_mends_is_no_longer_found() {
+    for case in cases() {
+        let before = check(&case.script, &case.settings);
+        let (text, count) = fixed(&case.script.text, &before);
+        if count > 0 {
+            let after = check(&Script { text, ..case.script.clone() }, &case.settings);
+            let left = before.iter().filter(|f| f.edits.is_empty()).count();
+            assert!(after.len() <= left, "{}: {before:?}\n{after:?}", case.name);
+        }
+    }
+}
+
+/// The unpacked Debian package; `None` where it cannot be fetched.
+fn package(name: &str) -> Option<std::path::PathBuf> {
+    use std::process::Command;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian-check").join(name);
+    let unpacked = folder.join("files");
+    if unpacked.is_dir() {
+        return Some(unpacked);
+    }
+    std::fs::create_dir_all(&folder).ok()?;
+    let run = |program: &str, args: &[&str]| {
+        Command::new(program).args(args).current_dir(&folder).output().is_ok_and(|o| o.status.success())
+    };
+    let fetched = run("apt-get", &["download", "-q", name]);
+    let file = std::fs::read_dir(&folder)
+        .ok()?
+        .flatten()
+        .map(|e| e.path())
+        .find(|p| p.extension().is_some_and(|e| e == "deb"));
+    if fetched && file.is_some_and(|f| run("dpkg-deb", &["-x", &f.to_string_lossy(), "files"])) {
+        return Some(unpacked);
+    }
+    eprintln!("SKIPPED: the Debian package {name} cannot be fetched here (apt-get download, dpkg-deb)");
+    None
+}
+
+#[test]
+fn wondershaper_is_told_that_cbq_has_left_and_nothing_else() {
+    let Some(files) = package("wondershaper") else { return };
+    let text = std::fs::read_to_string(files.join("sbin/wondershaper")).unwrap();
+    let args = ["eth0", "8000", "1000"].map(str::to_owned).to_vec();
+    let script = Script { text, name: "/sbin/wondershaper".to_owned(), args, ..Script::default() };
+    let codes: Vec<&str> = check(&script, &Settings::default()).iter().map(|f| f.code).collect();
+    assert_eq!(codes, ["PS006"; 5]);
+    let old = Settings { kernel: Kernel::V2_6_35, ..Settings::default() };
+    assert_eq!(check(&script, &old), []);
+}

@@ -1,0 +1,2 @@
+# fq
+tc qdisc add dev eth0 root fq

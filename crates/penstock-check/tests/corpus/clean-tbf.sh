@@ -1,0 +1,4 @@
+#!/bin/bash
+# one token bucket
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root tbf rate 1mbit burst 10kb latency 70ms

@@ -1,0 +1,7 @@
+#!/bin/bash
+# CBQ
+# expect: PS006 6
+# expect: PS006 7
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: cbq bandwidth 10Mbit avpkt 1000
+tc class add dev eth0 parent 1: classid 1:1 cbq bandwidth 10Mbit rate 2Mbit allot 1514 prio 5 avpkt 1000 bounded

@@ -1,0 +1,6 @@
+#!/bin/bash
+# red with a narrow band
+# expect: PS150 6
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: tbf rate 10mbit burst 20k latency 100ms
+tc qdisc add dev eth0 parent 1:1 handle 10: red limit 400000 min 60000 max 80000 avpkt 1000 burst 70 probability 0.02 bandwidth 10mbit

@@ -1,0 +1,8 @@
+#!/bin/bash
+# a qdisc in a class that gets children
+# expect: PS176 7
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit
+tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 5mbit

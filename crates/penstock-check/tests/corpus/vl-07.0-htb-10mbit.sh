@@ -1,0 +1,4 @@
+# the virtual-lab document, as printed
+# expect: PS109 4
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 10mbit ceil 10mbit burst 15k

@@ -1,0 +1,2 @@
+# the virtual-lab document, as printed
+tc qdisc add dev eth0 root tbf rate 220kbit latency 50ms burst 1540

@@ -1,0 +1,6 @@
+# the virtual-lab document, as printed
+# expect: PS001 5
+tc qdisc add dev eth0 root handle 1: prio
+tc qdisc add dev eth0 parent 1:1 handle 10: sfq
+tc qdisc add dev eth0 parent 1:2 handle 20: tbfrate 1000kbit buffer 1600 limit 3000
+tc qdisc add dev eth0 parent 1:3 handle 30: sfq

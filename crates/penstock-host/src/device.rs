@@ -6,7 +6,7 @@ use crate::link::{CLASSES, Class};
 use crate::route::Prefix;
 use crate::six::Address6;
 use penstock_lang::ip::LinkData;
-use penstock_model::{Kernel, Rng, Time};
+use penstock_model::{Kernel, PschedClock, Rng, Time};
 use penstock_sched::tree::Tree;
 use penstock_sched::{Actions, Cx, Device, Ledger};
 use std::collections::BTreeMap;
@@ -130,6 +130,8 @@ pub struct NetDevice {
     pub features: BTreeMap<String, bool>,
     /// Whether a bridge that is up has ever had a port.
     pub(crate) had_ports: bool,
+    /// What the packet scheduler measures time with.
+    pub(crate) clock: PschedClock,
     /// Place among all devices by age.
     pub(crate) sequence: u64,
     pub(crate) rng: Rng,
@@ -161,7 +163,8 @@ impl NetDevice {
             (true, Kernel::V2_6_35) => (16436, 0),
             (true, Kernel::V6_12) => (65536, 1000),
         };
-        let spec = Device { ifindex: 0, mtu, hard_header_len: 14, tx_queue_len, tx_queues: 1, kernel };
+        let clock = PschedClock::default();
+        let spec = Device { ifindex: 0, mtu, hard_header_len: 14, tx_queue_len, tx_queues: 1, kernel, clock };
         NetDevice {
             name: name.to_owned(),
             ifindex: 0,
@@ -187,6 +190,7 @@ impl NetDevice {
             speed_mbit: None,
             features: BTreeMap::new(),
             had_ports: false,
+            clock,
             sequence: 0,
             rng: Rng::named(seed, &format!("host:{host}/{name}")),
         }
@@ -200,6 +204,7 @@ impl NetDevice {
             tx_queue_len: self.tx_queue_len,
             tx_queues: self.queues.0,
             kernel,
+            clock: self.clock,
         }
     }
     /// Tells the tree what has changed of the device.

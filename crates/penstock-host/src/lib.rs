@@ -39,7 +39,7 @@ pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::rt_tos2priority;
 pub use route::{Fib, Prefix, Route, RouteKind};
 
-use penstock_model::{Diagnostic, Kernel, Rng, Time};
+use penstock_model::{Diagnostic, Kernel, PschedClock, Rng, Time};
 use penstock_packet::{Packet, Pool};
 use penstock_sched::cls::Blocks;
 use penstock_sched::sch::KindSpec;
@@ -140,6 +140,7 @@ impl Default for Settings {
 pub struct Host {
     pub(crate) name: String,
     pub(crate) kernel: Kernel,
+    pub(crate) clock: PschedClock,
     pub(crate) seed: u64,
     /// Number of this network namespace; 0 is the machine's first.
     pub(crate) space: u32,
@@ -199,6 +200,7 @@ impl Host {
         Host {
             name: name.to_owned(),
             kernel,
+            clock: PschedClock::default(),
             seed,
             space,
             spaces: netns::Spaces::default(),
@@ -232,6 +234,20 @@ impl Host {
     /// The Linux it runs.
     pub fn kernel(&self) -> Kernel {
         self.kernel
+    }
+    /// What its packet scheduler measures time with. Default: 64 ns ticks.
+    pub fn psched_clock(&self) -> PschedClock {
+        self.clock
+    }
+    /// Gives it another clock, as another kernel would have: before any qdisc is configured.
+    pub fn set_psched_clock(&mut self, clock: PschedClock) {
+        self.clock = clock;
+        let kernel = self.kernel;
+        let Host { devices, drops, acts, .. } = self;
+        for device in devices.iter_mut() {
+            device.clock = clock;
+            device.refresh_tree(kernel, Time::ZERO, drops, acts);
+        }
     }
     /// Adds an Ethernet device that is up (MTU 1500, the profile's txqueuelen, a hardware address that follows from
     /// both names) and answers its index, from 2. A name that is taken answers the device there is.

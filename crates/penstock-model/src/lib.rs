@@ -4,6 +4,7 @@
 //! queueing discipline ([`options`]), the requests a command makes and the dumps it prints ([`rtnetlink`]),
 //! diagnostics and the kernel profiles. Nothing here knows how any kind behaves.
 
+pub mod clock;
 pub mod diag;
 pub mod handle;
 pub mod kernel;
@@ -15,6 +16,7 @@ pub mod rtnetlink;
 pub mod size;
 pub mod time;
 
+pub use clock::{ClockSource, OldClock, OldRelease, PschedClock};
 pub use diag::{Diagnostic, KernelError, Severity};
 pub use handle::Handle;
 pub use kernel::Kernel;

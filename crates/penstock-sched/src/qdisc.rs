@@ -17,7 +17,7 @@ use crate::cls::{BlockId, Blocks, Filters, SharedBlock};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use penstock_model::rtnetlink::ClassDump;
-use penstock_model::{Handle, Kernel, KernelError, Options, Rng, Stats, Time};
+use penstock_model::{Handle, Kernel, KernelError, Options, PschedClock, Rng, Stats, Time};
 use penstock_packet::Packet;
 
 /// What a caller lends for one call.
@@ -47,6 +47,8 @@ pub struct Device {
     pub tx_queues: u32,
     /// The kernel it runs.
     pub kernel: Kernel,
+    /// What that measures time with.
+    pub clock: PschedClock,
 }
 
 impl Device {

@@ -83,6 +83,8 @@ pub struct RateTable {
     pub linklayer: u8,
     /// Bytes of one slot, as a power of two.
     pub cell_log: u8,
+    /// What is added to a length before its slot is looked for (`cell_align`): -1, or 0 in 2.2 and 2.4.
+    align: i64,
     data: Box<[u32; 256]>,
 }
 
@@ -94,12 +96,26 @@ impl RateTable {
             xmittime(u64::from(rate_bytes), adjust_size(size, u32::from(mpu), u32::from(linklayer)))
         };
         let data = Box::new(std::array::from_fn(slot));
-        RateTable { rate_bytes, overhead, mpu, linklayer, cell_log, data }
+        RateTable { rate_bytes, overhead, mpu, linklayer, cell_log, align: -1, data }
     }
-    /// `qdisc_l2t`: how long `len` bytes take, ticks of 64 ns. The cell alignment is -1, as tc sets it.
+    /// The table of 2.2 and 2.4: the slot of a length is that of the cells it fills, a slot's time that of so many
+    /// cells, in ticks that `ticks` makes of microseconds.
+    pub fn from_cells(rate_bytes: u32, mpu: u16, cell_log: u8, ticks: impl Fn(u64) -> u32) -> RateTable {
+        let slot = |i: usize| {
+            let size = (i as u64).checked_shl(u32::from(cell_log)).unwrap_or(u64::MAX).max(u64::from(mpu));
+            ticks(
+                u64::try_from(u128::from(size) * 1_000_000 / u128::from(rate_bytes.max(1)))
+                    .unwrap_or(u64::MAX >> 24),
+            )
+        };
+        let data = Box::new(std::array::from_fn(slot));
+        RateTable { rate_bytes, overhead: 0, mpu, linklayer: 0, cell_log, align: 0, data }
+    }
+    /// `qdisc_l2t`: how long `len` bytes take, ticks of 64 ns, or the kernel's own in 2.2 and 2.4. The cell alignment is
+    /// -1, as tc sets it.
     #[inline]
     pub fn l2t(&self, len: u32) -> u32 {
-        let slot = i64::from(len) + i64::from(self.overhead) - 1;
+        let slot = i64::from(len) + i64::from(self.overhead) + self.align;
         let slot = (slot.max(0) as u64) >> self.cell_log;
         match self.data.get(slot as usize) {
             Some(&ticks) => ticks,
@@ -136,6 +152,14 @@ mod tests {
         assert_eq!(atm.l2t_ns(38), 53 * 8_000);
         assert_eq!(atm.l2t_ns(39), 106 * 8_000);
         assert_eq!(RateCfg::new(125_000, 0, 64, 1).l2t_ns(1), 64 * 8_000);
+    }
+
+    #[test]
+    fn an_old_table_counts_full_cells() {
+        let table = RateTable::from_cells(125_000, 0, 3, |us| us as u32);
+        // 1400 bytes are 175 cells: 11.2 ms.
+        assert_eq!((table.l2t(1400), table.l2t(1407), table.l2t(1408)), (11_200, 11_200, 11_264));
+        assert_eq!((table.l2t(7), table.l2t(8)), (0, 64));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::act::{Actions, Look};
 use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::{Cx, Device};
 use penstock_model::rtnetlink::{FilterRequest, QdiscRequest, Verb};
-use penstock_model::{Handle, Kernel, Options, Rng, Time, Value};
+use penstock_model::{Handle, Kernel, Options, PschedClock, Rng, Time, Value};
 use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Udp};
 use std::net::Ipv4Addr;
 
@@ -35,7 +35,8 @@ impl Bench {
 
 /// eth0 with MTU 1500 and txqueuelen 1000.
 pub fn device(kernel: Kernel) -> Device {
-    Device { ifindex: 2, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, tx_queues: 1, kernel }
+    let clock = PschedClock::default();
+    Device { ifindex: 2, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, tx_queues: 1, kernel, clock }
 }
 
 /// A UDP packet of `len` bytes, 10.0.0.1:1000 to 10.0.0.2:2000.

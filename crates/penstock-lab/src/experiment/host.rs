@@ -6,7 +6,7 @@ use super::source::{Place, meant};
 use super::spec::{Cost, Device, Dist, Host, Os, Script};
 use penstock_lang::cisco;
 use penstock_model::time::split_number;
-use penstock_model::{Kernel, Span};
+use penstock_model::{ClockSource, Kernel, OldClock, OldRelease, PschedClock, Span};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -14,22 +14,33 @@ use toml::de::DeValue;
 #[derive(Default)]
 pub(super) struct Draft {
     host: Host,
-    kernel: Option<Kernel>,
+    kernel: Option<Profile>,
+    clock: Option<(ClockSource, Place)>,
+    hz: Option<(u32, Place)>,
+    mhz: Option<(u32, Place)>,
     setup_may_fail: Option<bool>,
 }
 
+/// A kernel profile: a kernel before 2.6 is the oldest there is with another clock.
+pub(super) type Profile = (Kernel, Option<OldRelease>);
+
 /// A kernel profile's name.
-pub(super) fn kernel(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Kernel> {
+pub(super) fn kernel(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Profile> {
     let text = match value.get_ref() {
         // 6.12 without quotes is a number in TOML.
         DeValue::Float(x) => x.as_str().to_owned(),
         _ => read::string("kernel", value, faults)?,
     };
-    let names: Vec<&str> = Kernel::ALL.iter().map(|k| k.name()).collect();
+    if let Some(old) = OldRelease::ALL.into_iter().find(|old| old.name() == text) {
+        return Some((Kernel::V2_6_35, Some(old)));
+    }
+    let old = OldRelease::ALL.iter().map(|k| k.name());
+    let names: Vec<&str> = old.chain(Kernel::ALL.iter().map(|k| k.name())).collect();
     match Kernel::parse(&text) {
-        Ok(kernel) => Some(kernel),
+        Ok(kernel) => Some((kernel, None)),
         Err(_) => {
-            let help = format!("there are \"{}\"", names.join("\" and \""));
+            let (last, others) = names.split_last().expect("there are profiles");
+            let help = format!("there are \"{}\" and \"{last}\"", others.join("\", \""));
             faults.add(value.span(), format!("unknown kernel profile \"{text}\""), help);
             None
         }
@@ -161,6 +172,21 @@ impl Builder<'_> {
         if let Some(value) = table.take("kernel") {
             draft.kernel = kernel(value, faults).or(draft.kernel);
         }
+        if let Some(value) = table.take("clock")
+            && let Some(source) = source(value, faults)
+        {
+            draft.clock = Some((source, faults.place(value.span())));
+        }
+        for (key, range, slot) in
+            [("hz", OldClock::HZ, &mut draft.hz), ("mhz", OldClock::MHZ, &mut draft.mhz)]
+        {
+            let range = u64::from(*range.start())..u64::from(*range.end()) + 1;
+            if let Some(value) = table.take(key)
+                && let Some(number) = read::integer(key, value, range, faults)
+            {
+                *slot = Some((number as u32, faults.place(value.span())));
+            }
+        }
         if let Some(value) = table.take("setup_may_fail") {
             draft.setup_may_fail = read::boolean("setup_may_fail", value, faults).or(draft.setup_may_fail);
         }
@@ -211,7 +237,26 @@ impl Builder<'_> {
         let mut taken: BTreeMap<std::net::Ipv4Addr, String> = BTreeMap::new();
         for draft in std::mem::take(&mut self.hosts) {
             let mut host = draft.host;
-            host.kernel = draft.kernel.or(self.kernel).unwrap_or_default();
+            let (kernel, old) = draft.kernel.or(self.kernel).unwrap_or_default();
+            host.kernel = kernel;
+            if let Some(release) = old {
+                let mut clock = OldClock::new(release);
+                clock.source = draft.clock.as_ref().map_or(clock.source, |c| c.0);
+                clock.hz = draft.hz.as_ref().map_or(clock.hz, |hz| hz.0);
+                clock.mhz = draft.mhz.as_ref().map_or(clock.mhz, |mhz| mhz.0);
+                host.clock = PschedClock::Old(clock);
+            } else {
+                let places = [
+                    ("clock", draft.clock.map(|c| c.1)),
+                    ("hz", draft.hz.map(|h| h.1)),
+                    ("mhz", draft.mhz.map(|m| m.1)),
+                ];
+                for (key, place) in places {
+                    let Some(place) = place else { continue };
+                    let message = format!("[host.{}]: {key} goes with kernel 2.2 or 2.4", host.name);
+                    self.fault(&place, message, "write kernel = \"2.2\", or leave it out");
+                }
+            }
             host.setup_may_fail = draft.setup_may_fail.or(self.setup_may_fail).unwrap_or(false);
             if let Some(script) = host.cisco.clone() {
                 self.finish_cisco(&mut host, &script);
@@ -310,6 +355,21 @@ impl Builder<'_> {
 fn same_net(a: std::net::Ipv4Addr, b: std::net::Ipv4Addr, len: u8) -> bool {
     let mask = u32::MAX.checked_shl(32 - u32::from(len)).unwrap_or(0);
     (u32::from(a) ^ u32::from(b)) & mask == 0
+}
+
+/// `clock = "cpu"`.
+fn source(value: Val<'_>, faults: &mut Faults<'_>) -> Option<ClockSource> {
+    let text = read::string("clock", value, faults)?;
+    let names: Vec<&str> = ClockSource::ALL.iter().map(|(name, _)| *name).collect();
+    let source = ClockSource::ALL.iter().find(|(name, _)| *name == text).map(|(_, source)| *source);
+    if source.is_none() {
+        let help = match meant(&text, &names) {
+            Some(name) => format!("did you mean \"{name}\"?"),
+            None => format!("there are \"{}\"", names.join("\", \"")),
+        };
+        faults.add(value.span(), format!("clock: \"{text}\" is unknown"), help);
+    }
+    source
 }
 
 /// `os = "windows-xp"`.

@@ -16,7 +16,7 @@ pub use source::{Place, Source, meant};
 pub use spec::*;
 pub(crate) use traffic::program;
 
-use penstock_model::{Diagnostic, Kernel, Span};
+use penstock_model::{Diagnostic, Span};
 use read::{Faults, Table};
 use std::path::Path;
 use toml::de::DeTable;
@@ -74,7 +74,7 @@ pub fn parse_with(text: &str, file: &str, loader: Loader<'_>) -> Result<Experime
 struct Builder<'l> {
     loader: Loader<'l>,
     experiment: Experiment,
-    kernel: Option<Kernel>,
+    kernel: Option<host::Profile>,
     setup_may_fail: Option<bool>,
     hosts: Vec<host::Draft>,
     apps: Vec<traffic::AppDraft>,

@@ -1,7 +1,7 @@
 //! An experiment as plain data.
 
 use super::source::{Place, Source};
-use penstock_model::{Diagnostic, Kernel, Rate, Span};
+use penstock_model::{Diagnostic, Kernel, PschedClock, Rate, Span};
 use std::net::Ipv4Addr;
 
 /// Everything an experiment file says.
@@ -57,6 +57,8 @@ pub struct Host {
     pub place: Place,
     /// Its kernel profile.
     pub kernel: Kernel,
+    /// What its packet scheduler measures time with, and how often its timer interrupts.
+    pub clock: PschedClock,
     /// Its devices in the order of the file; for a Cisco router those of its configuration.
     pub devices: Vec<Device>,
     /// Default gateway.

@@ -1,7 +1,7 @@
 //! What files say, and what is said about wrong ones.
 
 use super::*;
-use penstock_model::Rate;
+use penstock_model::{ClockSource, Kernel, OldClock, OldRelease, PschedClock, Rate};
 use proptest::prelude::*;
 
 fn loader(path: &str) -> Result<String, String> {
@@ -91,6 +91,24 @@ value = "<10"
 what  = "voice owd p95"
 value = "< 30ms"
 "#;
+
+#[test]
+fn old_kernels_have_a_clock_of_their_own() {
+    let file = |keys: &str| format!("[host.r]\neth0 = \"10.0.0.1/24\"\n{keys}\n");
+    let clock = |keys: &str| read(&file(keys)).unwrap_or_else(|d| panic!("{}", d[0])).hosts[0].clock;
+    assert_eq!(clock("kernel = \"2.6.35\""), PschedClock::Ktime);
+    let old = OldClock::new(OldRelease::V2_2);
+    assert_eq!(clock("kernel = \"2.2\""), PschedClock::Old(old));
+    let fine = OldClock { source: ClockSource::Cpu, hz: 10_000, mhz: 400, ..old };
+    assert_eq!(clock("kernel = \"2.2\"\nclock = \"cpu\"\nhz = 10000\nmhz = 400"), PschedClock::Old(fine));
+    for (keys, want) in [
+        ("hz = 100", "[host.r]: hz goes with kernel 2.2 or 2.4"),
+        ("kernel = \"2.4\"\nhz = 1", "hz is out of its range"),
+        ("kernel = \"2.4\"\nclock = \"cpus\"", "clock: \"cpus\" is unknown"),
+    ] {
+        assert_eq!(read(&file(keys)).unwrap_err()[0].message, want);
+    }
+}
 
 #[test]
 fn the_designs_example_reads() {
@@ -198,7 +216,10 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         ("sample = \"1us\"\n+", "1:10: sample is out of its range | write 100us or more"),
         ("title = 5\n+", "1:9: title is a number, not text | write title = \"5\""),
-        ("kernel = \"2.4\"\n+", "1:10: unknown kernel profile \"2.4\" | there are \"2.6.35\" and \"6.12\""),
+        (
+            "kernel = \"2.0\"\n+",
+            "1:10: unknown kernel profile \"2.0\" | there are \"2.2\", \"2.4\", \"2.6.35\" and \"6.12\"",
+        ),
         (
             "setup_may_fail = \"yes\"\n+",
             "1:18: setup_may_fail is a string, not true or false | write setup_may_fail = true",

@@ -21,7 +21,7 @@ use clock::{Machine, probe_frame};
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::Show;
 use penstock_model::rtnetlink::{ClassRequest, Verb};
-use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options};
+use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, PschedClock};
 use penstock_sched::Device;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -83,6 +83,7 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
         tx_queue_len: 1000,
         tx_queues: 1,
         kernel: PROFILE,
+        clock: PschedClock::default(),
     };
     let mut machine = Machine::new(device, START_NS, seed);
     let release = start_line(&mut machine, &spec)?;

@@ -104,6 +104,7 @@ impl Built {
         let world = &mut self.world;
         let id = world.add_host(&host.name, host.kernel);
         self.hosts.push(id);
+        world.host_mut(id).set_psched_clock(host.clock);
         if host.os == spec::Os::WindowsXp {
             world.set_stack(id, Stack::WindowsXp);
         }

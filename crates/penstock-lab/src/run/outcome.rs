@@ -8,7 +8,7 @@ use penstock_lang::{show, tc};
 use penstock_measure::record::{self, FORMAT, Record};
 use penstock_measure::{Distribution, Series};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
-use penstock_model::{Handle, Kernel, Span, Time};
+use penstock_model::{Handle, Kernel, OldRelease, Span, Time};
 use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
 
 /// Everything that is recorded of a run.
@@ -42,7 +42,10 @@ fn ms(span: Span) -> f64 {
 fn rig(experiment: &Experiment, built: &Built, results: &Results) -> record::Rig {
     let hosts = experiment.hosts.iter().zip(&built.hosts).map(|(host, &id)| record::Host {
         name: host.name.clone(),
-        kernel: host.cisco.is_none().then(|| host.kernel.name().to_owned()),
+        kernel: host
+            .cisco
+            .is_none()
+            .then(|| host.clock.release().map_or(host.kernel.name(), OldRelease::name).to_owned()),
         tcp: (host.os == crate::experiment::Os::WindowsXp).then(|| "windows-xp".to_owned()),
         system: host.cisco.is_some().then(|| "cisco".to_owned()),
         forwards: built.world.host(id).forwards(),

@@ -11,7 +11,7 @@ use crate::act::Look;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::rtnetlink::{ChainDump, ClassDump, FilterDump, FilterRequest};
-use penstock_model::{Handle, Kernel, KernelError, Options, Time};
+use penstock_model::{Handle, Kernel, KernelError, Options, PschedClock, Time};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -141,7 +141,15 @@ impl Shared {
 
 /// A request to a shared block names no device.
 fn no_device(kernel: Kernel) -> Device {
-    Device { ifindex: 0, mtu: 0, hard_header_len: 0, tx_queue_len: 0, tx_queues: 1, kernel }
+    Device {
+        ifindex: 0,
+        mtu: 0,
+        hard_header_len: 0,
+        tx_queue_len: 0,
+        tx_queues: 1,
+        kernel,
+        clock: PschedClock::default(),
+    }
 }
 
 /// What stands for the qdisc where there is none: nothing is bound.

@@ -41,16 +41,22 @@ pub struct ClassTable<C> {
     free: Vec<u32>,
     /// Each bucket's classes, the youngest last: the kernel puts them in front.
     buckets: Vec<Vec<u32>>,
+    /// Whether there are ever as many buckets.
+    fixed: bool,
     len: usize,
 }
 
 impl<C> Default for ClassTable<C> {
     fn default() -> Self {
-        ClassTable { slab: Vec::new(), free: Vec::new(), buckets: vec![Vec::new(); 4], len: 0 }
+        ClassTable { slab: Vec::new(), free: Vec::new(), buckets: vec![Vec::new(); 4], fixed: false, len: 0 }
     }
 }
 
 impl<C> ClassTable<C> {
+    /// With so many buckets, a power of two, for ever.
+    pub fn fixed(buckets: usize) -> Self {
+        ClassTable { buckets: vec![Vec::new(); buckets], fixed: true, ..ClassTable::default() }
+    }
     fn bucket(&self, classid: Handle) -> usize {
         let id = classid.0 ^ classid.0 >> 8;
         (id ^ id >> 4) as usize & (self.buckets.len() - 1)
@@ -75,7 +81,7 @@ impl<C> ClassTable<C> {
     }
     /// Twice the buckets once they are more than three quarters full. Each list is turned round by it.
     fn grow(&mut self) {
-        if self.len * 4 <= self.buckets.len() * 3 {
+        if self.fixed || self.len * 4 <= self.buckets.len() * 3 {
             return;
         }
         let wider = vec![Vec::new(); self.buckets.len() * 2];

@@ -1,15 +1,17 @@
 //! `tbf`: a token bucket in front of one inner qdisc.
 //!
-//! Tokens are time: ns in 6.12, ticks of 64 ns in 2.6.35. A packet may go when the bucket (and with `peakrate` the
+//! Tokens are time: ns in 6.12, ticks of 64 ns in 2.6.35, of the clock source in 2.2 and 2.4. A packet may go when the bucket (and with `peakrate` the
 //! second, shallow one) holds the time it takes at that rate.
 //!
-//! Follows: linux v6.12 and v2.6.35 `net/sched/sch_tbf.c`, `include/net/sch_generic.h` `qdisc_peek_dequeued`.
+//! Follows: linux v6.12 and v2.6.35 `net/sched/sch_tbf.c`, `include/net/sch_generic.h` `qdisc_peek_dequeued`;
+//! linux v2.4.0 `net/sched/sch_tbf.c` (2.2 has the same).
 //! Differs: segmentation offload does not exist here: what is longer than the burst is dropped.
 
 use super::KindSpec;
 use super::bfifo::Bfifo;
 use crate::ledger::DropReason;
 use crate::node::Node;
+use crate::psched::Clock;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use crate::rates::{RateCfg, RateTable};
 use penstock_model::psched::TICK_NS;
@@ -31,14 +33,11 @@ const CELL_LOG: u32 = 3;
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     let options = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
-    let params = Params::parse(options, init.device.kernel)?;
+    let params = Params::parse(options, &init.device)?;
     let mut tbf = Tbf {
         device: init.device,
         handle: init.handle,
-        t_c: match params.meter {
-            Meter::Ns { .. } => cx.now.as_ns(),
-            Meter::Ticks { .. } => cx.now.as_ns() / TICK_NS as i64,
-        },
+        t_c: params.meter.read(cx.now),
         tokens: params.buffer,
         ptokens: params.mtu,
         inner: Node::noop(),
@@ -56,7 +55,18 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
 #[derive(Clone, Debug)]
 enum Meter {
     Ns { rate: RateCfg, peak: Option<RateCfg> },
-    Ticks { rate: RateTable, peak: Option<RateTable> },
+    Ticks { clock: Clock, rate: RateTable, peak: Option<RateTable> },
+}
+
+impl Meter {
+    /// The moment in its unit.
+    #[inline]
+    fn read(&self, now: Time) -> i64 {
+        match self {
+            Meter::Ns { .. } => now.as_ns(),
+            Meter::Ticks { clock, .. } => clock.read(now),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -73,9 +83,9 @@ struct Params {
 }
 
 impl Params {
-    fn parse(options: &Options, kernel: Kernel) -> Result<Params, KernelError> {
-        match kernel {
-            Kernel::V2_6_35 => Params::ticks(options),
+    fn parse(options: &Options, device: &Device) -> Result<Params, KernelError> {
+        match device.kernel {
+            Kernel::V2_6_35 => Params::ticks(options, device),
             Kernel::V6_12 => Params::ns(options),
         }
         .ok_or(KernelError::errno(KernelError::EINVAL))
@@ -110,14 +120,15 @@ impl Params {
         let limit = options.u32("limit").unwrap_or(0);
         Some(Params { limit, max_size, buffer, mtu, meter: Meter::Ns { rate, peak } })
     }
-    /// `tbf_change` of 2.6.35.
-    fn ticks(options: &Options) -> Option<Params> {
+    /// `tbf_change` of 2.6.35, and of 2.2 and 2.4, whose longest packet is the device's.
+    fn ticks(options: &Options, device: &Device) -> Option<Params> {
+        let clock = Clock::of(device);
         let number = |name| options.u32(name).unwrap_or(0);
         let table = |rate: u32, cell_log: &str| {
             let cell_log = options.u32(cell_log).unwrap_or(CELL_LOG);
             let usable = rate != 0 && (1..32).contains(&cell_log);
             usable.then(|| {
-                RateTable::new(rate, overhead(options), mpu(options), linklayer(options), cell_log as u8)
+                clock.table(rate, overhead(options), mpu(options), linklayer(options), cell_log as u8)
             })
         };
         let rate = table(number("rate"), "cell_log")?;
@@ -126,13 +137,25 @@ impl Params {
             peak if peak > number("rate") => Some(table(peak, "peak_cell_log")?),
             _ => return None,
         };
-        let (buffer, mtu) = (number("buffer"), number("mtu"));
+        let (buffer, mtu) = (clock.ticks_of_tc(number("buffer")), clock.ticks_of_tc(number("mtu")));
         let mut max_size = rate.longest(buffer);
         if let Some(peak) = &peak {
             max_size = max_size.min(peak.longest(mtu));
         }
+        if clock.is_old() {
+            max_size = i64::from(device.psched_mtu());
+            if let Some(peak) = &peak {
+                let cell = 1 << peak.cell_log;
+                while max_size >= cell && peak.l2t(((max_size / cell - 1) * cell) as u32) > mtu {
+                    max_size -= cell;
+                }
+            }
+            if rate.l2t(max_size as u32) > buffer {
+                return None;
+            }
+        }
         let max_size = u32::try_from(max_size).ok()?;
-        let meter = Meter::Ticks { rate, peak };
+        let meter = Meter::Ticks { clock, rate, peak };
         Some(Params { limit: number("limit"), max_size, buffer: buffer.into(), mtu: mtu.into(), meter })
     }
 }
@@ -204,17 +227,17 @@ impl Tbf {
     #[inline]
     fn admit(&mut self, len: u32, now: Time) -> bool {
         let params = &self.params;
-        let (now_units, unit, cost, peak_cost) = match &params.meter {
+        let now_units = params.meter.read(now);
+        let (passed, cost, peak_cost) = match &params.meter {
             Meter::Ns { rate, peak } => {
-                (now.as_ns(), 1, rate.l2t_ns(len) as i64, peak.map(|p| p.l2t_ns(len) as i64))
+                (now_units - self.t_c, rate.l2t_ns(len) as i64, peak.map(|p| p.l2t_ns(len) as i64))
             }
-            Meter::Ticks { rate, peak } => {
-                let unit = TICK_NS as i64;
+            Meter::Ticks { clock, rate, peak } => {
                 let peak = peak.as_ref().map(|p| i64::from(p.l2t(len)));
-                (now.as_ns() / unit, unit, i64::from(rate.l2t(len)), peak)
+                (clock.diff(now_units, self.t_c), i64::from(rate.l2t(len)), peak)
             }
         };
-        let earned = (now_units - self.t_c).min(params.buffer);
+        let earned = passed.min(params.buffer);
         let mut ptoks = 0;
         if let Some(cost) = peak_cost {
             ptoks = (earned + self.ptokens).min(params.mtu) - cost;
@@ -224,7 +247,11 @@ impl Tbf {
             (self.t_c, self.tokens, self.ptokens) = (now_units, toks, ptoks);
             return true;
         }
-        self.watchdog = Some(Time::from_ns((now_units + (-toks).max(-ptoks)) * unit));
+        let short = (-toks).max(-ptoks);
+        self.watchdog = Some(match &params.meter {
+            Meter::Ns { .. } => Time::from_ns(now_units + short),
+            Meter::Ticks { clock, .. } => clock.timer(now, now_units, short),
+        });
         self.stats.overlimits = self.stats.overlimits.wrapping_add(1);
         false
     }
@@ -318,7 +345,7 @@ impl Qdisc for Tbf {
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let options = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
-        let params = Params::parse(options, self.device.kernel)?;
+        let params = Params::parse(options, &self.device)?;
         if matches!(self.inner.kind(), "bfifo" | "pfifo") {
             self.inner.change(Some(&Options::new().with("limit", params.limit)), cx)?;
         }
@@ -332,10 +359,7 @@ impl Qdisc for Tbf {
         if let Some(packet) = self.peeked.take() {
             cx.drops.drop(packet, DropReason::Purged);
         }
-        self.t_c = match self.params.meter {
-            Meter::Ns { .. } => cx.now.as_ns(),
-            Meter::Ticks { .. } => cx.now.as_ns() / TICK_NS as i64,
-        };
+        self.t_c = self.params.meter.read(cx.now);
         (self.tokens, self.ptokens) = (self.params.buffer, self.params.mtu);
         self.watchdog = None;
         self.qlen = 0;
@@ -363,9 +387,10 @@ impl Qdisc for Tbf {
                     .with("cell_log", 0u32)
                     .with("peak_cell_log", 0u32)
             }
-            Meter::Ticks { rate, peak } => {
+            Meter::Ticks { clock, rate, peak } => {
+                let ticks = |span: i64| clock.ticks_for_tc(span as u32);
                 o = o.with("rate", u64::from(rate.rate_bytes));
-                o = o.with("buffer", p.buffer as u32).with("mtu", p.mtu as u32);
+                o = o.with("buffer", ticks(p.buffer)).with("mtu", ticks(p.mtu));
                 if let Some(peak) = peak {
                     o = o.with("peakrate", u64::from(peak.rate_bytes));
                     o = o.with("peak_cell_log", u32::from(peak.cell_log));

@@ -3,7 +3,7 @@
 
 use penstock_lang::tc::{self, Command};
 use penstock_lang::token;
-use penstock_model::{Handle, Kernel, Rng, Time};
+use penstock_model::{Handle, Kernel, PschedClock, Rng, Time};
 use penstock_packet::{Ipv4, L3, L4, Packet, Pool, Skb, Udp};
 use penstock_sched::{Actions, Cx, Device, Ledger, Tree, Xmit};
 
@@ -23,15 +23,20 @@ pub struct Rig {
 
 /// eth0: MTU 1500, txqueuelen 1000.
 pub fn device(kernel: Kernel) -> Device {
-    Device { ifindex: 2, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, tx_queues: 1, kernel }
+    let clock = PschedClock::default();
+    Device { ifindex: 2, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, tx_queues: 1, kernel, clock }
 }
 
 impl Rig {
     /// A device just up.
     pub fn new(kernel: Kernel) -> Rig {
+        Rig::on(device(kernel))
+    }
+    /// This device just up.
+    pub fn on(device: Device) -> Rig {
         let rng = Rng::named(1, "rig");
         Rig {
-            tree: Tree::new(device(kernel)),
+            tree: Tree::new(device),
             now: 0,
             drops: Ledger::new(),
             acts: Actions::new(),

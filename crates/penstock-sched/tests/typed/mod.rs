@@ -67,5 +67,13 @@ fn said(error: &KernelError) -> String {
 /// An Ethernet device with this many transmit queues.
 pub fn device(tx_queues: u32, kernel: Kernel) -> Device {
     let (mtu, tx_queue_len) = (1500, 1000);
-    Device { ifindex: 2, mtu, hard_header_len: 14, tx_queue_len, tx_queues, kernel }
+    Device {
+        ifindex: 2,
+        mtu,
+        hard_header_len: 14,
+        tx_queue_len,
+        tx_queues,
+        kernel,
+        clock: Default::default(),
+    }
 }

@@ -4,6 +4,7 @@
 
 use super::strategy::Strategy;
 use super::{LINK, MAXPRIO, NIL, PASTPERFECT};
+use crate::psched::Clock;
 use crate::qdisc::Device;
 use crate::rates::RateTable;
 use penstock_model::{Kernel, KernelError, Options, Time};
@@ -52,8 +53,9 @@ impl Rate {
         }
         let (mpu, overhead, linklayer) =
             (number("mpu") & 0xffff, number("overhead") & 0xffff, number("linklayer"));
+        let clock = Clock::of(device);
         let table =
-            RateTable::new(rate, overhead as u16, mpu as u16, linklayer as u8 & 0xf, (cell_log & 31) as u8);
+            clock.table(rate, overhead as u16, mpu as u16, linklayer as u8 & 0xf, (cell_log & 31) as u8);
         Ok(Some(Rate { rate, cell_log, mpu, overhead, linklayer, table }))
     }
     /// `L2T`: how long `len` bytes take, ticks.
@@ -189,7 +191,7 @@ impl CbqClass {
         CbqClass { share, allot, quantum: allot, ..CbqClass::new(parent, rate, 0) }
     }
     /// `cbq_set_lss`.
-    pub(super) fn set_lss(&mut self, lss: Option<&Options>) {
+    pub(super) fn set_lss(&mut self, lss: Option<&Options>, clock: Clock) {
         let Some(lss) = lss else { return };
         let number = |name: &str| lss.u32(name).unwrap_or(0);
         let given = |what: u32| number("change") & what != 0;
@@ -207,11 +209,11 @@ impl CbqClass {
             self.minidle = -i64::from(number("minidle"));
         }
         if given(change::MAXIDLE) {
-            self.maxidle = i64::from(number("maxidle"));
+            self.maxidle = i64::from(clock.ticks_of_tc(number("maxidle")));
             self.avgidle = self.maxidle;
         }
         if given(change::OFFTIME) {
-            self.offtime = i64::from(number("offtime"));
+            self.offtime = i64::from(clock.ticks_of_tc(number("offtime")));
         }
     }
     /// What is given but `priority`, 0 leaving what was: the part of `cbq_set_wrr` that is the class's own.

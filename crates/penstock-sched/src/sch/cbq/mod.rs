@@ -1,6 +1,6 @@
 //! `cbq`: class based queueing, a hierarchy of classes whose idle time is measured. Removed from Linux 6.3.
 //!
-//! Follows: linux v6.2 (the last that had it) and v2.6.35 `net/sched/sch_cbq.c`; Floyd and Jacobson, "Link-sharing and
+//! Follows: linux v6.2 (the last that had it), v2.6.35 and v2.4.0 `net/sched/sch_cbq.c`; Floyd and Jacobson, "Link-sharing and
 //! Resource Management Models for Packet Networks", IEEE/ACM Transactions on Networking 3(4), 1995.
 //! Differs: the profile 6.12 has it, although Linux 6.12 has not. The police attribute of 2.6.35, which no tc ever set,
 //! is not there. Vectors: vectors/cbq.jsonl.
@@ -123,7 +123,8 @@ impl Cbq {
             device: init.device,
             handle: init.handle,
             filters: Filters::new(init.handle),
-            classes: ClassTable::default(),
+            // Of 2.2 and 2.4 the hash never grows.
+            classes: if clock.is_old() { ClassTable::fixed(16) } else { ClassTable::default() },
             nclasses: [0; MAXPRIO + 1],
             quanta: [0; MAXPRIO + 1],
             generated: 0,
@@ -148,7 +149,7 @@ impl Cbq {
             stats: Stats::default(),
         };
         let mut link = CbqClass::link(rate, init.device.psched_mtu());
-        link.set_lss(options.nested("lss"));
+        link.set_lss(options.nested("lss"), clock);
         q.insert(init.handle, link, None);
         q.add_prio(LINK);
         q

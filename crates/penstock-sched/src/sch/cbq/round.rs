@@ -183,11 +183,13 @@ impl Cbq {
         if quanta == 0 {
             return;
         }
-        let mtu = i64::from(self.device.mtu);
+        let (mtu, narrow) = (i64::from(self.device.mtu), self.clock.is_old());
         for class in self.classes.iter_mut() {
             let own = &mut class.own;
             if own.priority == prio {
-                own.quantum = own.weight.wrapping_mul(own.allot).wrapping_mul(count) / quanta;
+                let product = own.weight.wrapping_mul(own.allot).wrapping_mul(count);
+                // On a 32-bit machine the product is cut to 32 bits and divided as if it had no sign.
+                own.quantum = if narrow { i64::from(product as u32) } else { product } / quanta;
             }
             if own.quantum <= 0 || own.quantum > 32 * mtu {
                 own.quantum = mtu / 2 + 1;

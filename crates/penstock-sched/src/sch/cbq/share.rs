@@ -26,7 +26,7 @@ impl Cbq {
             if self.naps.iter().any(|nap| nap.0 == class) {
                 return;
             }
-            now = self.now + (now - self.now_rt);
+            now = self.now + self.clock.diff(now, self.now_rt);
         }
         loop {
             let own = &self.classes[at_level].own;
@@ -56,7 +56,7 @@ impl Cbq {
             return;
         }
         // An artificial clock: the later of the real one and of the work done.
-        let mut passed = now - self.now_rt;
+        let mut passed = self.clock.diff(now, self.now_rt);
         if self.tx_class != NIL {
             let work = self.classes[LINK].own.rate.l2t(self.tx_len);
             self.now += work;
@@ -79,7 +79,7 @@ impl Cbq {
             let own = &mut class_of.own;
             own.count(len, at, &mut class_of.estimator);
             let share = own.rate.l2t(len);
-            let since = now.wrapping_sub(own.last);
+            let since = self.clock.diff(now, own.last);
             let mut avgidle = if since as u64 > LONG_IDLE {
                 own.maxidle
             } else {

@@ -103,17 +103,19 @@ impl Cbq {
             return;
         }
         // Who might borrow is woken when the first lender is under its limit.
-        let mut base = self.wd_expires;
+        let (mut base, mut last) = (self.wd_expires, delay);
         let mut lender = self.classes[class].own.borrow;
         while lender != NIL {
             let own = &self.classes[lender].own;
-            let delay = own.undertime - now;
-            if delay < base {
-                base = delay.max(1);
+            last = own.undertime - now;
+            if last < base {
+                last = last.max(1);
+                base = last;
             }
             lender = own.borrow;
         }
-        self.wd_expires = base;
+        // 2.2 and 2.4 take what they looked at last.
+        self.wd_expires = if self.clock.is_old() { last } else { base };
     }
 
     /// `cbq_ovl_delay`.

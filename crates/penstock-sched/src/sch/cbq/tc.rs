@@ -144,7 +144,7 @@ impl Cbq {
         if let Some(rate) = rate {
             own.rate = rate;
         }
-        own.set_lss(options.nested("lss"));
+        own.set_lss(options.nested("lss"), self.clock);
         if let Some(wrr) = options.nested("wrr") {
             let (prio, weight) = (own.priority, own.weight);
             self.remove_prio(prio, weight);
@@ -188,7 +188,7 @@ impl Cbq {
         let block = self.filters.add_block();
         let class = self.insert(classid, own, Some(block));
         self.raise_levels(parent);
-        self.classes[class].own.set_lss(Some(lss));
+        self.classes[class].own.set_lss(Some(lss), self.clock);
         self.set_wrr(class, wrr);
         let link = &self.classes[LINK].own;
         let (ewma, maxidle, avpkt) = (link.ewma_log, link.maxidle, link.avpkt);
@@ -228,9 +228,9 @@ impl Cbq {
             .with("ewma", own.ewma_log)
             .with("level", own.level)
             .with("avpkt", own.avpkt)
-            .with("maxidle", own.maxidle as u32)
+            .with("maxidle", self.clock.ticks_for_tc(own.maxidle as u32))
             .with("minidle", -own.minidle as u32)
-            .with("offtime", own.offtime as u32);
+            .with("offtime", self.clock.ticks_for_tc(own.offtime as u32));
         let wrr = Options::new()
             .with("allot", own.allot as u32)
             .with("priority", own.priority as u32 + 1)

@@ -116,20 +116,25 @@ fn iperf(text: &str, server: bool, udp: bool, third: bool) -> Printed {
     let side = |r: &Row<'_>| !third || (r.rest.last() == Some(&"receiver")) == (server || udp);
     let finals: Vec<&Row<'_>> = rows.iter().filter(|r| is_final(r) && side(r)).collect();
     let sum: Vec<&&Row<'_>> = finals.iter().filter(|r| r.id == "SUM").collect();
-    // A client of UDP prints its own row and then the server's: the later one is what arrived.
-    let own: Vec<&&Row<'_>> = match (sum.is_empty(), server) {
+    let of = |last: bool| -> Vec<&&Row<'_>> {
+        let pick = |id: &&str| match last {
+            true => finals.iter().rfind(|r| r.id == *id),
+            false => finals.iter().find(|r| r.id == *id),
+        };
+        ids.iter().filter_map(pick).collect()
+    };
+    // A server's figure is that of the connection it reported last; a client's that of all its streams. A client of UDP prints its own
+    // row first, and then what its server says: of that the losses and the jitter.
+    let own: Vec<&&Row<'_>> = match (server, sum.is_empty()) {
+        (true, _) => finals.iter().filter(|r| r.id != "SUM").next_back().into_iter().collect(),
         (false, false) => sum,
-        _ => ids.iter().filter_map(|id| finals.iter().rfind(|r| r.id == *id)).collect(),
+        (false, true) => of(third),
     };
     if !own.is_empty() {
-        let bytes: f64 = own.iter().map(|r| r.bytes).sum();
-        printed.bytes = Some(bytes as u64);
-        let long: f64 = own.iter().map(|r| r.to - r.from).sum();
-        printed.throughput_bit_s = match server && own.len() > 1 {
-            true => (long > 0.0).then(|| bytes * 8.0 / long),
-            false => Some(own.iter().map(|r| r.rate).sum()),
-        };
-        datagrams(&own, &mut printed);
+        printed.bytes = Some(own.iter().map(|r| r.bytes).sum::<f64>() as u64);
+        printed.throughput_bit_s = Some(own.iter().map(|r| r.rate).sum());
+        let told = if server { own } else { of(true) };
+        datagrams(&told, &mut printed);
     }
     if third {
         let total = if many { "SUM" } else { ids.first().copied().unwrap_or_default() };

@@ -313,7 +313,13 @@ fn beside(experiment: &str, sim: &Outcome, other: &Outcome) -> Vec<GroundRow> {
         let mut put = |what: &str, unit, x: Option<f64>, y: Option<f64>| {
             if let (Some(sim), Some(ground)) = (x, y) {
                 let quantity = format!("{}: {}: {what}", a.host, a.run);
-                rows.push(GroundRow { experiment: experiment.to_owned(), quantity, unit, sim, ground });
+                let client = a.run.contains("iperf -c") && !a.run.contains(" -u") && what == "throughput";
+                let note = if client {
+                    "iperf 2.0 counts what it wrote, 2.1 what was taken; see the server"
+                } else {
+                    ""
+                };
+                rows.push(GroundRow { experiment: experiment.to_owned(), quantity, unit, sim, ground, note });
             }
         };
         let mbit = |x: Option<f64>| x.map(|x| x / 1e6);

@@ -37,6 +37,9 @@ pub struct GroundRow {
     pub sim: f64,
     /// On the ground.
     pub ground: f64,
+    /// Why the two differ, where it is known and no matter of the network.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub note: &'static str,
 }
 
 impl GroundRow {
@@ -140,7 +143,11 @@ impl StudyReport {
                 format!("{:.3}", row.sim),
                 format!("{:.3}", row.ground),
                 format!("{:+.2} %", row.difference() * 100.0),
-                if row.agrees() { "" } else { "beyond" }.to_owned(),
+                match (row.agrees(), row.note) {
+                    (true, _) => String::new(),
+                    (false, "") => "beyond".to_owned(),
+                    (false, note) => format!("beyond: {note}"),
+                },
             ]);
         }
         let mut text = format!("\n{}", table.text(0));

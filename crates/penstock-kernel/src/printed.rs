@@ -196,8 +196,10 @@ mod tests {
         let p = parse("iperf -c a -u", text);
         assert_eq!(
             (p.packets, p.jitter_ms, p.throughput_bit_s),
-            (Some((895, 890)), Some(0.014), Some(1.01e6))
+            (Some((895, 890)), Some(0.014), Some(1.05e6))
         );
+        let two = "[  1] 0.0-10.0 sec  10.0 MBytes  8.39 Mbits/sec\n[  2] 0.0-5.0 sec  10.0 MBytes  16.8 Mbits/sec\n";
+        assert_eq!(parse("iperf -s", two).throughput_bit_s, Some(16.8e6));
     }
 
     #[test]

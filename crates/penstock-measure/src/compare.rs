@@ -260,8 +260,8 @@ pub fn html(before: &Side<'_>, after: &Side<'_>, rows: &[Row]) -> String {
             let (unit, what) = metric(&curve.metric)?;
             let points = b.points(&curve.host, &curve.object, &curve.metric);
             let flat = |p: &[(f64, f64)]| p.iter().all(|x| x.1 == 0.0);
-            (!points.is_empty() && !(flat(points) && flat(&curve.points)))
-                .then_some((curve, points, unit, what))
+            let nothing = points.is_empty() || flat(points) && flat(&curve.points);
+            (!nothing).then_some((curve, points, unit, what))
         });
         for (curve, points, unit, what) in both.take(PICTURES) {
             let mut chart =

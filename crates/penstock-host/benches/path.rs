@@ -47,6 +47,7 @@ fn packet(to: [u8; 6]) -> Packet {
         iif: 0,
         eth: ([2, 0, 0, 0, 0, 1], to),
         classid: Handle::UNSPEC,
+        tc: penstock_packet::TcNote::default(),
     })
 }
 

@@ -279,6 +279,9 @@ impl Host {
         for (packet, reason) in self.drops.drain() {
             self.pending.push(Effect::Dropped { packet, ifindex, place: "qdisc", reason: reason.as_str() });
         }
-        self.pending.push(Effect::Kick(ifindex));
+        self.tell_ports();
+        if !self.devices.get(ifindex).is_some_and(|d| d.is_ifb()) {
+            self.pending.push(Effect::Kick(ifindex));
+        }
     }
 }

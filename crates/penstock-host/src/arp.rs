@@ -216,6 +216,7 @@ impl Host {
             iif: 0,
             eth: (arp.sha, to),
             classid: Handle::UNSPEC,
+            tc: penstock_packet::TcNote::default(),
         });
         self.xmit(ifindex, frame, cx);
     }

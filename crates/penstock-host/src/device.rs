@@ -216,6 +216,10 @@ impl NetDevice {
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.altnames.iter().any(|n| n == name)
     }
+    /// Whether it is an ifb, which gives what is sent by it back to where it came from.
+    pub(crate) fn is_ifb(&self) -> bool {
+        self.class.kind == "ifb"
+    }
     /// Whether frames that are queued wait for a wire: everything but `lo`.
     pub fn is_ethernet(&self) -> bool {
         !self.loopback

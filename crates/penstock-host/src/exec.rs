@@ -154,6 +154,7 @@ impl Host {
 
     fn run_line(&mut self, line: &Line, file: &str, files: &mut dyn Files, now: Time) -> Output {
         let mut out = self.run_program(line, files, now);
+        self.tell_ports();
         if let Some(path) = &line.to_setting
             && out.status == 0
         {

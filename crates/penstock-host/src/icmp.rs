@@ -113,6 +113,7 @@ impl Host {
             iif: 0,
             eth: ([0; 6], [0; 6]),
             classid: Handle::UNSPEC,
+            tc: penstock_packet::TcNote::default(),
         });
         // Nobody waits for the outcome: a message without a route is gone, as in the kernel.
         let _ = self.send(packet, cx);

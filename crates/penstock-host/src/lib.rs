@@ -20,6 +20,7 @@ mod dump;
 mod exec;
 mod fragment;
 pub mod icmp;
+mod ingress;
 pub mod link;
 pub mod neigh;
 pub mod netfilter;
@@ -42,6 +43,7 @@ pub use route::{Fib, Prefix, Route, RouteKind};
 use penstock_model::{Diagnostic, Kernel, PschedClock, Rng, Time};
 use penstock_packet::{Packet, Pool};
 use penstock_sched::cls::Blocks;
+use penstock_sched::act::Sent;
 use penstock_sched::sch::KindSpec;
 use penstock_sched::{Actions, Ledger, Look, Xmit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,6 +98,8 @@ pub struct Output {
 pub(crate) enum Timer {
     Neigh(u32),
     Fragments(u32),
+    /// The qdiscs of an ifb, by its index.
+    Ifb(u32),
 }
 
 /// Settings under `/proc/sys`.
@@ -170,6 +174,8 @@ pub struct Host {
     pub(crate) acts: Actions,
     /// The blocks of filters that its qdiscs share.
     pub(crate) blocks: Blocks,
+    /// Empty, but for what it keeps of its memory.
+    pub(crate) sent: Vec<Sent>,
     /// What the discipline answered last.
     pub(crate) answer: Xmit,
     /// Effects of commands, until the caller takes them.
@@ -220,6 +226,7 @@ impl Host {
             drops: Ledger::new(),
             acts: Actions::new(),
             blocks: Blocks::new(),
+            sent: Vec::new(),
             answer: Xmit::Success,
             pending: Vec::new(),
             auto_handle: 0,

@@ -10,8 +10,8 @@ use crate::route::{Hop, Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags};
-use penstock_sched::{Cx, Xmit};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcNote, TcpFlags};
+use penstock_sched::{Cx, DropReason, Xmit};
 use std::net::Ipv4Addr;
 
 /// Packets to own addresses go round through `lo`; errors answer errors nowhere, so that few rounds are ever needed.
@@ -28,6 +28,15 @@ pub const fn rt_tos2priority(kernel: Kernel, tos: u8) -> u32 {
         (Kernel::V2_6_35, 1) => 1,
         _ => PRIO[bits as usize] as u32,
     }
+}
+
+/// Whether the network layer takes a frame: not one of another VLAN or one that `skbedit ptype` has given to another host.
+#[cold]
+fn for_us(frame: &mut Skb) -> bool {
+    const VID_MASK: u16 = 0x0fff;
+    const OTHERHOST: u8 = 3;
+    let tagged = frame.tc.vlan.take().is_some_and(|(_, tci)| tci & VID_MASK != 0);
+    frame.tc.ptype.map_or(!tagged, |ptype| ptype != OTHERHOST)
 }
 
 impl Host {
@@ -54,6 +63,19 @@ impl Host {
             frame.mark = 0;
             frame.priority = 0;
             frame.classid = Handle::UNSPEC;
+            let TcNote { vlan, bad_checksum, .. } = frame.tc;
+            frame.tc = TcNote { vlan, bad_checksum, ..TcNote::default() };
+        }
+        self.netif_receive(ifindex, frame, cx);
+    }
+
+    /// `__netif_receive_skb_core`: what a device has received, or what an action or an ifb puts into its receiving side.
+    #[inline]
+    pub(crate) fn netif_receive(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
+        let device = &mut self.devices[ifindex];
+        if device.tree.ingress().is_some() || frame.tc.skip_classify {
+            let Some(passed) = self.pass_ingress(ifindex, frame, cx) else { return };
+            frame = passed;
         }
         if self.netfilter.at_devices() {
             let device = &self.devices[ifindex];
@@ -62,7 +84,12 @@ impl Host {
                 return;
             }
         }
+        if (frame.tc.vlan.is_some() || frame.tc.ptype.is_some()) && !for_us(&mut frame) {
+            self.discard(frame, "netif", "other-host", cx);
+            return;
+        }
         match frame.l3 {
+            L3::Ipv4(_) if frame.tc.bad_checksum => self.discard(frame, "ip_rcv", "bad-checksum", cx),
             L3::Ipv4(h) => self.ip_rcv(frame, h, cx),
             L3::Arp(_) => self.arp_receive(ifindex, frame, cx),
             _ => {
@@ -432,13 +459,21 @@ impl Host {
             self.xmit_special(ifindex, packet, cx);
             return;
         }
+        let is_ifb = device.is_ifb();
         let mut inner =
             Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         self.answer = device.tree.enqueue(packet, &mut inner);
         if !self.drops.is_empty() {
             self.report_drops(ifindex, cx);
         }
-        cx.out.push(Effect::Kick(ifindex));
+        if self.acts.has_sent() {
+            self.send_elsewhere(cx);
+        }
+        if is_ifb {
+            self.ifb_run(ifindex, cx);
+        } else {
+            cx.out.push(Effect::Kick(ifindex));
+        }
     }
 
     #[cold]
@@ -489,6 +524,10 @@ impl Host {
     #[cold]
     pub(crate) fn report_drops(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
         for (packet, reason) in self.drops.drain() {
+            if reason == DropReason::Stolen {
+                cx.pool.free(packet);
+                continue;
+            }
             cx.out.push(Effect::Dropped { packet, ifindex, place: "qdisc", reason: reason.as_str() });
         }
     }
@@ -528,6 +567,7 @@ impl Host {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
+                Timer::Ifb(ifindex) => self.ifb_run(ifindex, cx),
             }
         }
     }

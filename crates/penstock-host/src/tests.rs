@@ -109,6 +109,7 @@ pub(crate) fn skb(src: &str, dst: &str, protocol: u8, l4: L4, ip_len: u32) -> Sk
         iif: 0,
         eth: ([0; 6], [0; 6]),
         classid: Handle::UNSPEC,
+        tc: penstock_packet::TcNote::default(),
     }
 }
 pub(crate) fn udp(src: &str, dst: &str, ip_len: u32) -> Skb {

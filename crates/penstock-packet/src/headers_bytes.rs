@@ -135,6 +135,55 @@ fn icmp(w: &mut Writer<'_>, i: &Icmp) {
     w.u16(i.seq);
 }
 
+/// Reads the headers that [`write`] wrote into the fields of the packet they are of.
+pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
+    let two = |at: usize| bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
+    let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
+    let mac = |at: usize| bytes.get(at..at + 6).and_then(|b| <[u8; 6]>::try_from(b).ok()).unwrap_or_default();
+    let one = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    skb.eth = (mac(6), mac(0));
+    if two(12) != skb.protocol() {
+        (skb.l3, skb.l4) = (L3::Other(two(12)), L4::None);
+        return;
+    }
+    let (l4_at, protocol_changed) = match &mut skb.l3 {
+        L3::Ipv4(h) => {
+            let before = h.protocol;
+            (h.tos, h.id, h.frag_off, h.ttl, h.protocol) = (one(15), two(18), two(20), one(22), one(23));
+            (h.src, h.dst) = (four(26).into(), four(30).into());
+            (34, h.protocol != before)
+        }
+        L3::Ipv6(h) => {
+            let before = h.next_header;
+            (h.traffic_class, h.flow_label) = ((four(14) >> 20) as u8, four(14) & 0xf_ffff);
+            (h.next_header, h.hop_limit) = (one(20), one(21));
+            let address = |at: usize| bytes.get(at..at + 16).and_then(|b| <[u8; 16]>::try_from(b).ok());
+            (h.src, h.dst) = (address(22).unwrap_or_default().into(), address(38).unwrap_or_default().into());
+            (54, h.next_header != before)
+        }
+        L3::Arp(a) => {
+            (a.op, a.sha, a.spa) = (two(20), mac(22), four(28).into());
+            (a.tha, a.tpa) = (mac(32), four(38).into());
+            return;
+        }
+        L3::Other(_) => return,
+    };
+    if protocol_changed {
+        skb.l4 = L4::None;
+    }
+    match &mut skb.l4 {
+        L4::Tcp(t) => {
+            (t.sport, t.dport, t.seq, t.ack) = (two(l4_at), two(l4_at + 2), four(l4_at + 4), four(l4_at + 8));
+            (t.flags.0, t.window) = (one(l4_at + 13), two(l4_at + 14));
+        }
+        L4::Udp(u) => (u.sport, u.dport) = (two(l4_at), two(l4_at + 2)),
+        L4::Icmp(i) => {
+            (i.ty, i.code, i.id, i.seq) = (one(l4_at), one(l4_at + 1), two(l4_at + 4), two(l4_at + 6));
+        }
+        L4::None => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::headers::*;
@@ -164,6 +213,7 @@ mod tests {
             iif: 0,
             eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
             classid: Handle::UNSPEC,
+            tc: crate::TcNote::default(),
         }
     }
 
@@ -197,5 +247,28 @@ mod tests {
         assert_eq!(sack.header_len(), 44);
         let xp = Tcp::default();
         assert_eq!(xp.header_len(), 20);
+    }
+
+    #[test]
+    fn what_is_changed_in_the_bytes_is_read_back() {
+        let mut skb = udp(100);
+        let mut bytes = [0; HEADER_MAX];
+        let len = skb.header_bytes(&mut bytes);
+        let whole = skb.clone();
+        skb.set_header_bytes(&bytes[..len]);
+        assert_eq!((skb.l3, skb.l4, skb.eth), (whole.l3, whole.l4, whole.eth));
+        bytes[15] = 0xb8;
+        bytes[33] = 77;
+        bytes[37] = 9;
+        skb.set_header_bytes(&bytes[..len]);
+        let L3::Ipv4(h) = skb.l3 else { panic!("{:?}", skb.l3) };
+        assert_eq!((h.tos, h.dst.octets()[3]), (0xb8, 77));
+        assert!(matches!(skb.l4, L4::Udp(u) if u.dport & 0xff == 9));
+        bytes[23] = 6;
+        skb.set_header_bytes(&bytes[..len]);
+        assert_eq!(skb.l4, L4::None);
+        bytes[12] = 0x88;
+        skb.set_header_bytes(&bytes[..len]);
+        assert_eq!(skb.l3, L3::Other(0x8800));
     }
 }

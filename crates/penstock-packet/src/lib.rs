@@ -9,4 +9,4 @@ mod headers_bytes;
 pub mod skb;
 
 pub use headers::{Arp, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
-pub use skb::{Packet, Pool, Skb};
+pub use skb::{Packet, Pool, Skb, TcNote};

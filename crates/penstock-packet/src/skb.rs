@@ -36,6 +36,38 @@ pub struct Skb {
     pub eth: ([u8; 6], [u8; 6]),
     /// Class that a filter, a mark target or a socket chose beforehand (`CLASSIFY`, `SO_PRIORITY`), or none.
     pub classid: Handle,
+    /// What traffic control notes about it.
+    pub tc: TcNote,
+}
+
+/// What traffic control notes about a packet on its way through one machine. All of it is 0 or unset on a packet that
+/// nothing has touched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcNote {
+    /// `skb->tc_index`: the class that a filter at the ingress hook, dsmark or tcindex chose.
+    pub index: u16,
+    /// `skb->dev`: index of the device it is at.
+    pub dev: u32,
+    /// `skb->tc_at_ingress`: it is just being received.
+    pub at_ingress: bool,
+    /// `skb->redirected`: mirred moved it here.
+    pub redirected: bool,
+    /// `skb->from_ingress`: it was being received when mirred moved it.
+    pub from_ingress: bool,
+    /// `skb->tc_skip_classify`: the next actions let it pass; an ifb gave it back.
+    pub skip_classify: bool,
+    /// How often mirred has put it into the receiving side (`skb->tc_depth`).
+    pub depth: u8,
+    /// The devices that mirred calls within one another have sent it to, and how many of these count.
+    pub nest: ([u32; 4], u8),
+    /// `skb->queue_mapping`, as `skbedit` sets it.
+    pub queue_mapping: u16,
+    /// `skb->pkt_type` where `skbedit` has set it: 0 host, 1 broadcast, 2 multicast, 3 other host.
+    pub ptype: Option<u8>,
+    /// The VLAN tag beside the frame (`skb->vlan_tci`), which no length counts: ethertype and TCI.
+    pub vlan: Option<(u16, u16)>,
+    /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
+    pub bad_checksum: bool,
 }
 
 impl Skb {
@@ -69,6 +101,11 @@ impl Skb {
     /// Checksums: the IPv4 header's is right, those of TCP and UDP are 0 (payload has no contents).
     pub fn header_bytes(&self, out: &mut [u8; HEADER_MAX]) -> usize {
         crate::headers_bytes::write(self, out)
+    }
+    /// Takes over what [`Skb::header_bytes`] wrote and somebody changed. Fields that follow from the packet (lengths,
+    /// checksums, header lengths, TCP's options) stay; another ethertype or protocol than before leaves unknown what stands behind it.
+    pub fn set_header_bytes(&mut self, bytes: &[u8]) {
+        crate::headers_bytes::read_back(self, bytes);
     }
 }
 

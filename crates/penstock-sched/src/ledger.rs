@@ -15,6 +15,10 @@ pub enum DropReason {
     Early,
     /// A filter or its action said so.
     Filter,
+    /// An action took it: what it is goes on elsewhere, and it is not lost.
+    Stolen,
+    /// An action sent it to the processor of a switch, which is not here.
+    Trapped,
     /// Its class or qdisc was deleted, changed or reset.
     Purged,
     /// No class would have it.
@@ -32,6 +36,8 @@ impl DropReason {
             DropReason::TooBig => "too-big",
             DropReason::Early => "early",
             DropReason::Filter => "filter",
+            DropReason::Stolen => "stolen",
+            DropReason::Trapped => "trapped",
             DropReason::Purged => "purged",
             DropReason::Unclassified => "unclassified",
             DropReason::Unsimulated => "unsimulated",

@@ -3,13 +3,13 @@
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc`, `net/sched/sch_generic.c` `qdisc_create_dflt`,
 //! `noop_qdisc`.
 
-use crate::cls::Blocks;
+use crate::cls::{Blocks, Gone};
 use crate::estimator::Estimator;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use crate::sch::noop::Noop;
 use crate::stab::Stab;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// Whether `tc qdisc show` prints a qdisc that has no handle: what of the kernel's `qdisc_hash_add` and
 /// `TCQ_F_INVISIBLE` concerns it.
@@ -92,6 +92,11 @@ impl Node {
         }
         self.look(cx.now);
         self.qdisc.enqueue(packet, cx)
+    }
+    /// What the filters at a device's hook make of a packet that passes it.
+    pub(crate) fn pass(&mut self, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Gone> {
+        self.look(cx.now);
+        self.qdisc.pass(skb, cx)
     }
     /// Gives the next packet that may go now.
     #[inline]

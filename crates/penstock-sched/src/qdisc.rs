@@ -13,12 +13,12 @@
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc_ops`, `struct Qdisc_class_ops`.
 
 use crate::act::Actions;
-use crate::cls::{BlockId, Blocks, Filters, SharedBlock};
+use crate::cls::{BlockId, Blocks, Filters, Gone, SharedBlock};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, Kernel, KernelError, Options, PschedClock, Rng, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// What a caller lends for one call.
 pub struct Cx<'a> {
@@ -108,6 +108,12 @@ impl Xmit {
 pub trait Qdisc: Send {
     /// Takes a packet.
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit;
+    /// What the filters at a device's hook make of a packet that passes it, coming in or going out; `None`: it goes on. Only
+    /// `ingress` and `clsact` have any.
+    fn pass(&mut self, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Gone> {
+        let _ = (skb, cx);
+        None
+    }
     /// Gives the next packet that may go now.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet>;
     /// The packet the next `dequeue` will give.

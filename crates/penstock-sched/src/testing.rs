@@ -63,6 +63,7 @@ pub fn packet(seq: u64, len: u32) -> Packet {
         iif: 0,
         eth: ([0; 6], [0; 6]),
         classid: Handle::UNSPEC,
+        tc: penstock_packet::TcNote::default(),
     })
 }
 

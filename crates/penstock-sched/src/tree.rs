@@ -179,7 +179,35 @@ impl Tree {
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         packet.pkt_len = packet.len;
         packet.queued = cx.now;
+        (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
+        if let Some(hook) = &mut self.ingress
+            && let Some(gone) = hook.pass(&mut packet, cx)
+        {
+            //= linux v6.12 dev.c sch_handle_egress: NET_XMIT_DROP where a qdisc answers with a bypass.
+            let answer = gone.leave(packet, cx);
+            return if answer == Xmit::Bypass { Xmit::Drop } else { answer };
+        }
         self.root.enqueue(packet, cx)
+    }
+    /// Takes a packet from the wire: `sch_handle_ingress`. `None`: a filter's action has taken it. Its length counts from
+    /// the network header until it is sent again.
+    pub fn receive(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
+        packet.tc.dev = self.device.ifindex;
+        if std::mem::take(&mut packet.tc.skip_classify) {
+            return Some(packet);
+        }
+        let Some(hook) = &mut self.ingress else { return Some(packet) };
+        packet.tc.at_ingress = true;
+        packet.pkt_len = packet.network_len();
+        let gone = hook.pass(&mut packet, cx);
+        packet.tc.at_ingress = false;
+        match gone {
+            None => Some(packet),
+            Some(gone) => {
+                gone.leave(packet, cx);
+                None
+            }
+        }
     }
     /// Gives the device the next packet that may go now.
     #[inline]

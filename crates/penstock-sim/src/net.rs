@@ -153,7 +153,13 @@ impl Net {
             std::mem::swap(&mut work, &mut self.out);
             for effect in work.drain(..) {
                 match effect {
-                    Effect::Kick(ifindex) => self.kick(self.machines[host as usize].nics[ifindex as usize]),
+                    Effect::Kick(ifindex) => {
+                        // A device that commands have made has no card.
+                        let nic = self.machines[host as usize].nics.get(ifindex as usize);
+                        if let Some(&nic) = nic.filter(|&&n| n != NONE) {
+                            self.kick(nic);
+                        }
+                    }
                     Effect::Deliver(packet) => self.deliver(host, packet),
                     Effect::Dropped { packet, ifindex, place, reason } => {
                         self.lost_on(host, ifindex, packet, place, reason);

@@ -10,8 +10,9 @@
 
 use penstock_model::{Handle, Rng, Time};
 use penstock_packet::{Packet, Pool, Skb};
+use penstock_sched::act::{Port, Sent};
 use penstock_sched::tree::Tree;
-use penstock_sched::{Actions, Cx, Device, Ledger, Xmit};
+use penstock_sched::{Actions, Cx, Device, Ledger, Look, Xmit};
 
 /// A packet that came out at the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,12 +67,23 @@ pub struct Machine {
     drops: Ledger,
     acts: Actions,
     pool: Pool,
+    sent: Vec<Sent>,
 }
+
+/// The peer's index.
+const PEER: u32 = 2;
 
 impl Machine {
     /// A machine with one device that is up; its clock stands at `now`.
     pub fn new(device: Device, now: i64, seed: u64) -> Machine {
         let rng = Rng::named(seed, "replay");
+        let mut acts = Actions::new();
+        let names = [("lo", 1), ("v1", PEER), (super::DEV, device.ifindex)];
+        acts.set_ports(names.into_iter().map(|(name, ifindex)| Port {
+            name: name.to_owned(),
+            ifindex,
+            up: ifindex != 1,
+        }));
         Machine {
             tree: Tree::without_queue(device),
             arrivals: Vec::new(),
@@ -80,8 +92,9 @@ impl Machine {
             unthrown: rng.clone(),
             rng,
             drops: Ledger::new(),
-            acts: Actions::new(),
+            acts,
             pool: Pool::new(),
+            sent: Vec::new(),
         }
     }
     /// Whether any queue threw dice.
@@ -117,13 +130,28 @@ impl Machine {
     pub fn program_ends(&mut self) {
         (0..WAIT_READS).for_each(|_| self.step(READ_NS));
     }
+    /// What a dump of filters needs besides the tree.
+    pub fn look(&self) -> Look<'_> {
+        Look { acts: &self.acts, now: Time::from_ns(self.now) }
+    }
     /// The tree and what its calls need.
     pub fn with_tree<T>(&mut self, work: impl FnOnce(&mut Tree, &mut Cx<'_>) -> T) -> T {
         let mut cx =
             Cx { now: self.kernel_time(), rng: &mut self.rng, drops: &mut self.drops, acts: &mut self.acts };
         let result = work(&mut self.tree, &mut cx);
         self.drops.recycle(&mut self.pool);
+        if self.acts.has_sent() {
+            self.send_elsewhere();
+        }
         result
+    }
+    /// What mirred sends to the peer's receiving side the probe reads there; nobody sees the rest.
+    fn send_elsewhere(&mut self) {
+        self.acts.take_sent(&mut self.sent);
+        for sent in self.sent.drain(..).filter(|sent| sent.receive && sent.ifindex == PEER) {
+            let i = if sent.skb.seq == UNNUMBERED { None } else { u32::try_from(sent.skb.seq).ok() };
+            self.arrivals.push(Arrival { i, at: self.now });
+        }
     }
     /// Sends a frame: `__dev_queue_xmit`. Whether `send` succeeds.
     pub fn send(&mut self, skb: &Skb) -> bool {
@@ -210,5 +238,6 @@ pub fn probe_frame() -> Skb {
         iif: 0,
         eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
         classid: Handle::UNSPEC,
+        tc: penstock_packet::TcNote::default(),
     }
 }

@@ -14,7 +14,7 @@ pub fn differences(recorded: &Value, answer: &Value) -> Vec<String> {
             found.push(format!("{name}: recorded {} here {}", short(&recorded[name]), short(&answer[name])));
         }
     }
-    for name in ["qdiscs", "classes"] {
+    for name in ["qdiscs", "classes", "filters"] {
         rows(name, &recorded[name], &answer[name], &mut found);
     }
     found

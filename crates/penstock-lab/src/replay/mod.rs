@@ -19,10 +19,12 @@ pub use spec::{Release, Spec, What, strangers};
 
 use clock::{Machine, probe_frame};
 use penstock_lang::show::{self, Form};
-use penstock_lang::tc::Show;
+use penstock_lang::tc::{self, Command, Show};
+use penstock_lang::token;
 use penstock_model::rtnetlink::{ClassRequest, Verb};
 use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, PschedClock};
 use penstock_sched::Device;
+use penstock_sched::cls::Select;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -142,6 +144,11 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     show_classes_runs(&mut machine);
     show_classes_runs(&mut machine);
     answer.insert("classes".into(), show_classes(&machine));
+    if !spec.filters.is_empty() {
+        let shown: Result<Vec<Value>, Diagnostic> =
+            spec.filters.iter().map(|place| show_filters(&machine, place)).collect();
+        answer.insert("filters".into(), Value::Array(shown?));
+    }
     Ok((Value::Object(answer), machine.threw_dice()))
 }
 
@@ -292,6 +299,42 @@ fn show_classes(machine: &Machine) -> Value {
     let dumps = machine.tree.dump_classes(machine.kernel_time());
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
     lines(&show::classes(&dumps, &form(false), PROFILE))
+}
+
+/// `tc -s filter show dev v0 PLACE`, without the seconds that actions have been there and unused.
+fn show_filters(machine: &Machine, place: &str) -> Result<Value, Diagnostic> {
+    let line = format!("-s filter show dev {DEV} {place}");
+    let refused = |d: &str| Diagnostic::error(format!("filters: {place}: {d}"));
+    let words = token::words(&line).map_err(|d| refused(&d.message))?;
+    let commands = tc::parse(&words, PROFILE).map_err(|f| refused(f.stderr.trim()))?;
+    let [Command::ShowFilter(show)] = commands.as_slice() else {
+        return Err(refused("say parent CLASSID, ingress, egress or nothing"));
+    };
+    let look = machine.look();
+    let select = Select { prio: show.prio as u16, protocol: show.protocol, chain: show.chain, terse: false };
+    let (dumps, _) = machine.tree.show_filters(show.parent, select, look);
+    let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
+    let text = show::filters(&dumps, show, PROFILE);
+    Ok(Value::Array(text.lines().map(|l| json!(without_seconds(l))).collect()))
+}
+
+/// Takes ` used 3 sec` and the like out of a line: they hang on when the probe's programs ran.
+fn without_seconds(line: &str) -> String {
+    let mut words = line.split(' ').peekable();
+    let mut kept: Vec<&str> = Vec::new();
+    while let Some(word) = words.next() {
+        let timed = matches!(word, "installed" | "used" | "firstused" | "expires");
+        if timed && words.peek().is_some_and(|w| w.parse::<u64>().is_ok()) {
+            if word == "used" && kept.last() == Some(&"first") {
+                kept.pop();
+            }
+            words.next();
+            words.next_if(|&w| w == "sec");
+            continue;
+        }
+        kept.push(word);
+    }
+    kept.join(" ")
 }
 
 fn lines(text: &str) -> Value {

@@ -57,6 +57,8 @@ pub struct Sent {
 pub struct Spec {
     /// Commands, `$DEV` and `$PARENT` not yet replaced.
     pub setup: Vec<String>,
+    /// Where the filters are that are shown at the end: `parent 1:`, `egress`, ….
+    pub filters: Vec<String>,
     /// Who asks for packets.
     pub release: Release,
     /// The line's rate as it was written.
@@ -77,7 +79,7 @@ type Answer<T> = Result<T, Diagnostic>;
 const PACKETS_MAX: usize = 65_536;
 /// `rt_tos2priority`: by `(tos & 0x1e) >> 1`.
 const TOS2PRIO: [u32; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
-const FIELDS: &[&str] = &["setup", "release", "rate", "hold_s", "drain_s", "packets"];
+const FIELDS: &[&str] = &["setup", "filters", "release", "rate", "hold_s", "drain_s", "packets"];
 const PACKET_FIELDS: &[&str] = &[
     "t_us", "len", "tos", "mark", "priority", "src", "dst", "sport", "dport", "proto", "repeat", "gap_us",
     "run",
@@ -120,7 +122,8 @@ impl Spec {
             return Err(Diagnostic::error(format!("drain_s {drain_s} is not in 0..86400")));
         }
         Ok(Spec {
-            setup: setup(spec)?,
+            setup: strings(spec, "setup")?,
+            filters: strings(spec, "filters")?,
             release,
             rate_text,
             rate,
@@ -148,12 +151,17 @@ pub fn strangers(value: &Value) -> Vec<String> {
     found
 }
 
-fn setup(spec: &Map<String, Value>) -> Answer<Vec<String>> {
+/// A list of texts, empty where it is not given.
+fn strings(spec: &Map<String, Value>, name: &str) -> Answer<Vec<String>> {
     let wrong = || {
-        Diagnostic::error("setup: not a list of command lines")
-            .help(r#"e.g. ["qdisc add dev $DEV $PARENT handle 1: pfifo limit 5"]"#)
+        let help = match name {
+            "setup" => r#"e.g. ["qdisc add dev $DEV $PARENT handle 1: pfifo limit 5"]"#,
+            _ => r#"e.g. ["parent 1:"]"#,
+        };
+        let what = if name == "setup" { "command lines" } else { "places" };
+        Diagnostic::error(format!("{name}: not a list of {what}")).help(help)
     };
-    match spec.get("setup") {
+    match spec.get(name) {
         None => Ok(Vec::new()),
         Some(Value::Array(lines)) => {
             lines.iter().map(|l| l.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
@@ -366,6 +374,7 @@ fn frame(p: &Map<String, Value>, place: &str, first: usize) -> Answer<Skb> {
         iif: 0,
         eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
         classid: Handle::UNSPEC,
+        tc: penstock_packet::TcNote::default(),
     })
 }
 

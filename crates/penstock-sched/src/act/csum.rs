@@ -1,18 +1,19 @@
 //! `csum`: computes checksums anew.
 //!
 //! Follows: linux v6.12 `net/sched/act_csum.c`.
-//! Differs: packets are not simulated.
+//! Differs: the IPv4 header's is the one checksum that can be wrong here.
 
-use super::plain::{Plain, pick};
-use super::{ActSpec, Init, Offload, Ready, int};
-use penstock_model::{Kernel, KernelError, Options};
+use super::plain::pick;
+use super::{Act, ActSpec, Init, Offload, Ready, Run, SHOT, int};
+use penstock_model::{Kernel, KernelError, Options, Time};
+use penstock_packet::Skb;
 
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "csum",
     about: "compute checksums of headers anew",
     kernels: &[Kernel::V6_12],
-    simulated: false,
+    simulated: true,
     init,
 };
 
@@ -24,5 +25,32 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     let control = int(options, "action");
     init.control(control)?;
     let shown = pick(options, &["update_flags"]);
-    Ok(Ready::Set { place, control, params: Box::new(Plain { shown, offload: Offload::Yes }) })
+    Ok(Ready::Set { place, control, params: Box::new(Csum { shown }) })
+}
+
+/// `TCA_CSUM_UPDATE_FLAG_IPV4HDR`.
+const IPV4HDR: u32 = 1;
+
+#[derive(Clone, Debug)]
+struct Csum {
+    shown: Options,
+}
+
+impl Act for Csum {
+    /// `tcf_csum_act`.
+    fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
+        if control == SHOT {
+            return run.dropping(SHOT);
+        }
+        if self.shown.u32("update_flags").unwrap_or(0) & IPV4HDR != 0 {
+            skb.tc.bad_checksum = false;
+        }
+        control
+    }
+    fn dump(&self, _: Time) -> Options {
+        self.shown.clone()
+    }
+    fn offload(&self, _: i32) -> Offload {
+        Offload::Yes
+    }
 }

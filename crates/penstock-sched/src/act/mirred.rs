@@ -1,17 +1,19 @@
 //! `mirred`: sends a packet, or a copy of it, out of or into another device.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/act_mirred.c`.
-//! Differs: packets are not simulated; the device is kept by its name.
+//! Differs: the device is kept by its name; what is sent elsewhere leaves when the call that met the action is over. To all
+//! devices of a block (`blockid`) nothing is sent: the packet counts as over the limit, as where the block has no devices.
 
-use super::{Act, ActSpec, Init, Offload, Ready, int};
+use super::{Act, ActSpec, Init, Offload, Ready, Run, SHOT, Sent, int};
 use penstock_model::{Kernel, KernelError, Options, Time};
+use penstock_packet::Skb;
 
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "mirred",
     about: "redirect or mirror to another device",
     kernels: &Kernel::ALL,
-    simulated: false,
+    simulated: true,
     init,
 };
 
@@ -54,7 +56,51 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     Ok(Ready::Set { place, control, params: Box::new(mirred) })
 }
 
+/// Most mirred within one another (`MIRRED_NEST_LIMIT`), and rounds through receiving sides (`MIRRED_DEFER_LIMIT`).
+const NEST_LIMIT: u8 = 4;
+const DEFER_LIMIT: u8 = 3;
+
+impl Mirred {
+    fn redirects(&self) -> bool {
+        matches!(self.eaction, 1 | 3)
+    }
+    fn receives(&self) -> bool {
+        self.eaction >= 3
+    }
+}
+
 impl Act for Mirred {
+    /// `tcf_mirred_act`, `tcf_mirred_to_dev`.
+    fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
+        let (mut nest, depth) = skb.tc.nest;
+        if depth >= NEST_LIMIT || skb.tc.depth >= DEFER_LIMIT {
+            return SHOT;
+        }
+        let failed = if self.redirects() { SHOT } else { control };
+        let port = self.dev.as_deref().and_then(|name| run.ports.named(name)).filter(|port| port.up);
+        let Some(port) = port else {
+            run.overlimit();
+            return failed;
+        };
+        if !self.receives() && nest[..usize::from(depth)].contains(&port.ifindex) {
+            run.overlimit();
+            return failed;
+        }
+        let mut copy = skb.clone();
+        if self.receives() {
+            copy.tc.depth += 1;
+        } else {
+            nest[usize::from(depth)] = port.ifindex;
+            copy.tc.nest = (nest, depth + 1);
+        }
+        copy.iif = skb.tc.dev;
+        if self.redirects() {
+            (copy.tc.redirected, copy.tc.from_ingress) = (true, skb.tc.at_ingress);
+        }
+        let sent = Sent { skb: copy, ifindex: port.ifindex, receive: self.receives(), action: run.index };
+        run.sent.push(sent);
+        control
+    }
     fn dump(&self, _: Time) -> Options {
         let mut o = Options::new().with("eaction", self.eaction);
         if let Some(dev) = &self.dev {

@@ -32,6 +32,7 @@ pub mod connmark;
 pub mod csum;
 pub mod ct;
 pub mod ctinfo;
+mod exec;
 pub mod gact;
 pub mod gate;
 pub mod ife;
@@ -50,10 +51,13 @@ pub mod tunnel_key;
 pub mod vlan;
 
 pub use api::Answer;
+pub(crate) use exec::exec;
+pub use exec::{Counts, Port, Ports, Run, Sent};
 pub(crate) use table::Ask;
 pub use table::{ActRef, Actions, Look};
 
 use penstock_model::{Kernel, KernelError, Options, Time};
+use penstock_packet::Skb;
 use std::any::Any;
 use table::Table;
 
@@ -67,6 +71,12 @@ pub const RECLASSIFY: i32 = 1;
 pub const SHOT: i32 = 2;
 /// `pipe`: on with the next action.
 pub const PIPE: i32 = 3;
+/// The packet goes on elsewhere (`TC_ACT_STOLEN`): what mirred says when it redirects.
+pub const STOLEN: i32 = 4;
+/// The same (`TC_ACT_QUEUED`).
+pub const QUEUED: i32 = 5;
+/// The packet itself, not a copy, goes on elsewhere (`TC_ACT_CONSUMED`); never a control action of a command.
+pub const CONSUMED: i32 = 0x0fff_fff0;
 /// `trap`: to the processor of a switch. The largest plain control action.
 pub const TRAP: i32 = 8;
 /// `jump N`: the Nth action of the list is next.
@@ -87,6 +97,12 @@ pub const MAX_PRIO: usize = 32;
 pub trait Act: Any + Send {
     /// The kind's own options as the kernel dumps them; index, control action, counts and times are added to them.
     fn dump(&self, now: Time) -> Options;
+    /// Does to a packet what the kind does, and answers a control action: its own, `control`, as a rule. A kind that is
+    /// not simulated does nothing.
+    fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
+        let _ = (skb, run);
+        control
+    }
     /// The `expires` of its times, where it is not the beginning of time.
     fn expires(&self) -> Time {
         Time::ZERO

@@ -1,18 +1,23 @@
 //! `pedit`: rewrites words of a packet.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/act_pedit.c`.
-//! Differs: packets are not simulated. Values and masks are kept in host order.
+//! Values and masks are kept in host order; the kernel adds (`add`) words as a little-endian machine reads them.
+//! Differs: payload has no contents, and what is written there, into lengths, checksums or header lengths is forgotten. An IPv4 header
+//! changed without `csum` has a wrong checksum (`TcNote::bad_checksum`).
 
 use super::plain::{Plain, pick};
-use super::{ActSpec, Init, Offload, Ready, int};
-use penstock_model::{Kernel, KernelError, Options};
+use super::{Act, ActSpec, Init, Offload, Ready, Run, int};
+use penstock_model::{Kernel, KernelError, Options, Time};
+use penstock_packet::headers::ETH_HLEN;
+use penstock_packet::skb::HEADER_MAX;
+use penstock_packet::{L3, L4, Skb};
 
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "pedit",
     about: "rewrite words of a packet",
     kernels: &Kernel::ALL,
-    simulated: false,
+    simulated: true,
     init,
 };
 
@@ -44,5 +49,114 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
         false => Offload::Says("act_pedit: Unsupported pedit command offload"),
     };
     let shown = pick(options, &["ex", "keys"]);
-    Ok(Ready::Set { place, control, params: Box::new(Plain { shown, offload }) })
+    let keys = shown.list("keys").iter().map(|key| Key::new(key, shown.has("ex"))).collect();
+    Ok(Ready::Set { place, control, params: Box::new(Pedit { plain: Plain { shown, offload }, keys }) })
+}
+
+/// `TCA_PEDIT_KEY_EX_HDR_TYPE_*`.
+const ETH: u32 = 1;
+const TCP: u32 = 4;
+const UDP: u32 = 5;
+
+/// One word to rewrite: `struct tc_pedit_key`.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    val: u32,
+    mask: u32,
+    off: i32,
+    at: u32,
+    offmask: u32,
+    shift: u32,
+    /// The header that the offset counts from.
+    header: u32,
+    add: bool,
+}
+
+impl Key {
+    fn new(o: &Options, extended: bool) -> Key {
+        let n = |name| o.u32(name).unwrap_or(0);
+        Key {
+            val: n("val"),
+            mask: n("mask"),
+            off: int(o, "off"),
+            at: n("at"),
+            offmask: n("offmask"),
+            shift: n("shift"),
+            header: if extended { n("header") } else { 0 },
+            add: extended && n("cmd") != 0,
+        }
+    }
+    /// Where it is written, from the start of the frame; `None` where the kernel gives up.
+    fn place(&self, skb: &Skb, bytes: &[u8; HEADER_MAX]) -> Option<usize> {
+        let network = ETH_HLEN as i32;
+        let start = match (self.header, &skb.l3, &skb.l4) {
+            (ETH, ..) => 0,
+            (TCP | UDP, L3::Ipv4(_), _) => network + 20,
+            (TCP, L3::Ipv6(_), L4::Tcp(_)) | (UDP, L3::Ipv6(_), L4::Udp(_)) => network + 40,
+            (TCP | UDP, ..) => return None,
+            _ => network,
+        };
+        let mut off = self.off;
+        if self.offmask != 0 {
+            let at = usize::try_from(start.checked_add(self.at as i32)?).ok()?;
+            if at >= skb.len as usize {
+                return None;
+            }
+            let byte = u32::from(bytes.get(at).copied().unwrap_or(0));
+            off = off.wrapping_add((byte & self.offmask).checked_shr(self.shift).unwrap_or(0) as i32);
+            if off % 4 != 0 {
+                return None;
+            }
+        }
+        let place = start.checked_add(off)?;
+        (place <= skb.len as i32 - 4).then(|| usize::try_from(place).ok())?
+    }
+    /// The new word.
+    fn word(&self, old: u32) -> u32 {
+        let val = match self.add {
+            true => (old.swap_bytes().wrapping_add(self.val.swap_bytes())).swap_bytes() & !self.mask,
+            false => self.val,
+        };
+        (old & self.mask) ^ val
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Pedit {
+    plain: Plain,
+    keys: Vec<Key>,
+}
+
+impl Act for Pedit {
+    /// `tcf_pedit_act`.
+    fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
+        let mut bytes = [0; HEADER_MAX];
+        let len = skb.header_bytes(&mut bytes);
+        let before = bytes;
+        for key in &self.keys {
+            let Some(at) = key.place(skb, &bytes) else {
+                run.overlimit();
+                break;
+            };
+            // Beyond the headers is payload, which has no contents.
+            if let Some(four) = bytes.get_mut(at..at + 4) {
+                let old = u32::from_be_bytes([four[0], four[1], four[2], four[3]]);
+                four.copy_from_slice(&key.word(old).to_be_bytes());
+            }
+        }
+        if bytes != before {
+            let header = ETH_HLEN as usize..ETH_HLEN as usize + 20;
+            if matches!(skb.l3, L3::Ipv4(_)) && bytes[header.clone()] != before[header] {
+                skb.tc.bad_checksum = true;
+            }
+            skb.set_header_bytes(&bytes[..len]);
+        }
+        control
+    }
+    fn dump(&self, now: Time) -> Options {
+        self.plain.dump(now)
+    }
+    fn offload(&self, control: i32) -> Offload {
+        self.plain.offload(control)
+    }
 }

@@ -1,7 +1,7 @@
 //! `simple`: logs a word for each packet, as an example of an action.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/act_simple.c`.
-//! Differs: packets are not simulated.
+//! Differs: there is no log to write to.
 
 use super::plain::{Plain, pick};
 use super::{ActSpec, Init, Offload, Ready, int};
@@ -12,7 +12,7 @@ pub static SPEC: ActSpec = ActSpec {
     id: "simple",
     about: "log a word for each packet",
     kernels: &Kernel::ALL,
-    simulated: false,
+    simulated: true,
     init,
 };
 

@@ -1,18 +1,19 @@
 //! `skbedit`: sets what the kernel notes about a packet: priority, queue, mark, type.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/act_skbedit.c`.
-//! Differs: packets are not simulated.
+//! Differs: the queue that is set is noted; what queues a device has does not follow it.
 
 use super::plain::{Plain, pick};
-use super::{ActSpec, Init, Offload, Ready, SKIP_SW, int};
-use penstock_model::{Kernel, KernelError, Options};
+use super::{Act, ActSpec, Init, Offload, Ready, Run, SKIP_SW, int};
+use penstock_model::{Kernel, KernelError, Options, Time};
+use penstock_packet::{L3, Skb};
 
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "skbedit",
     about: "set priority, queue, mark or type of a packet",
     kernels: &Kernel::ALL,
-    simulated: false,
+    simulated: true,
     init,
 };
 
@@ -65,5 +66,58 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     // Hardware sets one thing at a time.
     let alone = ["mark", "ptype", "priority"].iter().any(|name| shown.has(name)) && shown.iter().count() == 1;
     let offload = if alone { Offload::Yes } else { Offload::No };
-    Ok(Ready::Set { place, control, params: Box::new(Plain { shown, offload }) })
+    let edit = Edit::new(&shown);
+    Ok(Ready::Set { place, control, params: Box::new(Skbedit { plain: Plain { shown, offload }, edit }) })
+}
+
+/// What is done to each packet.
+#[derive(Clone, Copy, Debug)]
+struct Edit {
+    priority: Option<u32>,
+    inherit: bool,
+    queue_mapping: Option<u16>,
+    /// Value and mask.
+    mark: Option<(u32, u32)>,
+    ptype: Option<u8>,
+}
+
+impl Edit {
+    fn new(o: &Options) -> Edit {
+        Edit {
+            priority: o.u32("priority"),
+            inherit: o.u64("flags").unwrap_or(0) & INHERITDSFIELD != 0,
+            queue_mapping: o.u32("queue_mapping").map(|q| q as u16),
+            mark: o.u32("mark").map(|mark| (mark, o.u32("mask").unwrap_or(u32::MAX))),
+            ptype: o.u32("ptype").map(|t| t as u8),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Skbedit {
+    plain: Plain,
+    edit: Edit,
+}
+
+impl Act for Skbedit {
+    /// `tcf_skbedit_act`.
+    fn act(&mut self, skb: &mut Skb, control: i32, _: &mut Run<'_>) -> i32 {
+        let Edit { priority, inherit, queue_mapping, mark, ptype } = self.edit;
+        skb.priority = priority.unwrap_or(skb.priority);
+        if inherit && matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) {
+            skb.priority = u32::from(skb.tos() >> 2);
+        }
+        skb.tc.queue_mapping = queue_mapping.unwrap_or(skb.tc.queue_mapping);
+        if let Some((mark, mask)) = mark {
+            skb.mark = skb.mark & !mask | mark & mask;
+        }
+        skb.tc.ptype = ptype.or(skb.tc.ptype);
+        control
+    }
+    fn dump(&self, now: Time) -> Options {
+        self.plain.dump(now)
+    }
+    fn offload(&self, control: i32) -> Offload {
+        self.plain.offload(control)
+    }
 }

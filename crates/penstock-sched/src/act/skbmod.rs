@@ -1,18 +1,20 @@
 //! `skbmod`: sets or swaps Ethernet addresses, sets the ethertype, marks ECN.
 //!
 //! Follows: linux v6.12 `net/sched/act_skbmod.c`.
-//! Differs: packets are not simulated.
+//! Differs: with another ethertype what follows the Ethernet header is unknown, at once.
 
-use super::plain::{Plain, pick};
-use super::{ActSpec, Init, Offload, Ready, int};
-use penstock_model::{Kernel, KernelError, Options};
+use super::plain::pick;
+use super::{Act, ActSpec, Init, Ready, Run, SHOT, int};
+use crate::aqm::ecn::set_ce;
+use penstock_model::{Kernel, KernelError, Options, Time};
+use penstock_packet::{L3, L4, Skb};
 
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "skbmod",
     about: "set or swap Ethernet addresses",
     kernels: &[Kernel::V6_12],
-    simulated: false,
+    simulated: true,
     init,
 };
 
@@ -45,5 +47,40 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
             shown.set(name, value.clone());
         }
     }
-    Ok(Ready::Set { place, control, params: Box::new(Plain { shown, offload: Offload::No }) })
+    Ok(Ready::Set { place, control, params: Box::new(Skbmod { shown }) })
+}
+
+#[derive(Clone, Debug)]
+struct Skbmod {
+    shown: Options,
+}
+
+impl Act for Skbmod {
+    /// `tcf_skbmod_act`.
+    fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
+        if control == SHOT {
+            run.overlimit();
+            return SHOT;
+        }
+        let address = |name| self.shown.bytes(name).and_then(|b| <[u8; 6]>::try_from(b).ok());
+        match self.shown.u32("flags").unwrap_or(0) {
+            ECN => {
+                set_ce(skb);
+            }
+            SWAPMAC => skb.eth = (skb.eth.1, skb.eth.0),
+            _ => {
+                let (source, dest) = skb.eth;
+                skb.eth = (address("smac").unwrap_or(source), address("dmac").unwrap_or(dest));
+                if let Some(etype) = self.shown.u32("etype").map(|e| e as u16)
+                    && etype != skb.protocol()
+                {
+                    (skb.l3, skb.l4) = (L3::Other(etype), L4::None);
+                }
+            }
+        }
+        control
+    }
+    fn dump(&self, _: Time) -> Options {
+        self.shown.clone()
+    }
 }

@@ -3,7 +3,9 @@
 //! Follows: linux v6.12 `net/sched/act_api.c` `tcf_idr_create`, `tcf_action_init`, `tcf_action_init_1`, `tcf_action_dump_1`,
 //! `tcf_tm_dump`.
 
+use super::exec::{Counts, Ports, Sent};
 use super::{Act, ActSpec, Init, MAX_PRIO, Offload, Ready, SKIP_HW, SKIP_SW, find, goto_chain, refusal};
+use crate::estimator::Estimator;
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -24,8 +26,10 @@ pub(super) struct Action {
     pub pending: bool,
     pub control: i32,
     pub flags: u32,
-    /// A rate estimator runs.
-    estimated: bool,
+    /// What it has counted.
+    pub counts: Counts,
+    /// When it first met a packet.
+    pub first_used: Option<Time>,
     /// A filter made it (`TCA_ACT_FLAGS_BIND` of its flags).
     by_filter: bool,
     hw_stats: u32,
@@ -66,11 +70,13 @@ impl Action {
             .with("action", i64::from(self.control))
             .with("installed", hundredths(now, self.installed))
             .with("used", hundredths(now, self.used))
-            .with("firstused", 0u64)
+            .with("firstused", self.first_used.map_or(0, |at| hundredths(now, at)))
             .with("expires", jiffies(self.params.expires()) * 100 / HZ)
     }
-    fn stats(&self) -> Stats {
-        Stats { rate: self.estimated.then_some((0, 0)), ..Stats::default() }
+    fn stats(&self, now: Time) -> Stats {
+        let stats = self.counts.stats;
+        let rate = self.counts.estimator.map(|e| e.rate_at(now, stats.bytes, stats.packets));
+        Stats { rate, ..stats }
     }
     /// `tcf_action_update_hw_stats`, which the listing of a table asks for.
     pub fn ask_hardware(&self) {
@@ -87,7 +93,7 @@ impl Action {
         let mut o = Options::new()
             .with("order", order)
             .with("kind", self.spec.id)
-            .with("stats", self.stats().to_options());
+            .with("stats", self.stats(now).to_options());
         if !self.cookie.is_empty() {
             o = o.with("cookie", self.cookie.clone());
         }
@@ -141,6 +147,10 @@ impl Table {
     pub fn remove(&mut self, index: u32) {
         self.full.set(0);
         self.actions.remove(&index);
+    }
+    /// The same, to run or change it.
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Action> {
+        self.actions.get_mut(&index)
     }
     fn at_mut(&mut self, index: u32) -> &mut Action {
         self.actions.get_mut(&index).expect("the action is there")
@@ -214,6 +224,10 @@ pub struct Look<'a> {
 #[derive(Default)]
 pub struct Actions {
     pub(super) tables: BTreeMap<&'static str, Table>,
+    /// What mirred has sent elsewhere.
+    pub(super) sent: Vec<Sent>,
+    /// The machine's devices.
+    pub(super) ports: Ports,
 }
 
 const LATE: &str = "act_api: Failed to setup tc actions for offload";
@@ -370,9 +384,21 @@ impl Actions {
             Ready::Set { place, control, params } if place.exists => {
                 let action = table.at_mut(place.index);
                 (action.control, action.params) = (control, params);
+                if let Some(spec) = ask.estimator {
+                    let stats = action.counts.stats;
+                    let mut new = Estimator::new(ask.kernel, spec, ask.now, stats.bytes, stats.packets)?;
+                    if let Some(old) = &action.counts.estimator {
+                        new = new.continuing(old);
+                    }
+                    action.counts.estimator = Some(new);
+                }
                 (place.index, false)
             }
             Ready::Set { place, control, params } => {
+                let estimator = match ask.estimator {
+                    Some(spec) => Some(Estimator::new(ask.kernel, spec, ask.now, 0, 0)?),
+                    None => None,
+                };
                 let action = Action {
                     spec,
                     index: place.index,
@@ -382,7 +408,8 @@ impl Actions {
                     pending: true,
                     control,
                     flags,
-                    estimated: ask.estimator.is_some(),
+                    counts: Counts { estimator, ..Counts::default() },
+                    first_used: None,
                     by_filter: ask.filter.is_some(),
                     hw_stats: HW_STATS_ANY,
                     cookie: Vec::new(),

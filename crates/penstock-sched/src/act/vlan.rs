@@ -1,18 +1,20 @@
 //! `vlan`: puts on, takes off or changes a VLAN tag, or an Ethernet header.
 //!
 //! Follows: linux v6.12 `net/sched/act_vlan.c`.
-//! Differs: packets are not simulated.
+//! Differs: a packet carries one tag at most, beside the frame: `push` onto a tagged one drops it. `pop_eth` and `push_eth` are not
+//! simulated: they drop the packet.
 
-use super::plain::{Plain, pick};
-use super::{ActSpec, Init, Offload, Ready, int};
-use penstock_model::{Kernel, KernelError, Options};
+use super::plain::pick;
+use super::{Act, ActSpec, Init, Offload, Ready, Run, SHOT, int};
+use penstock_model::{Kernel, KernelError, Options, Time};
+use penstock_packet::Skb;
 
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "vlan",
     about: "push, pop or modify a VLAN tag",
     kernels: &[Kernel::V6_12],
-    simulated: false,
+    simulated: true,
     init,
 };
 
@@ -55,5 +57,41 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     init.claim(place)?;
     let control = int(options, "action");
     init.control(control)?;
-    Ok(Ready::Set { place, control, params: Box::new(Plain { shown, offload: Offload::Yes }) })
+    Ok(Ready::Set { place, control, params: Box::new(Vlan { shown }) })
+}
+
+/// Bits of the id in a tag, and of the priority.
+const VID_MASK: u16 = 0x0fff;
+const PRIO_SHIFT: u32 = 13;
+
+#[derive(Clone, Debug)]
+struct Vlan {
+    shown: Options,
+}
+
+impl Act for Vlan {
+    /// `tcf_vlan_act`.
+    fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
+        let n = |name| self.shown.u32(name).map(|n| n as u16);
+        let (id, protocol) = (n("id").unwrap_or(0), n("protocol").unwrap_or(ETH_P_8021Q as u16));
+        let priority = n("priority").map(|p| p << PRIO_SHIFT);
+        match (self.shown.u32("v_action").unwrap_or(0), skb.tc.vlan) {
+            (POP, _) => skb.tc.vlan = None,
+            (PUSH, None) => skb.tc.vlan = Some((protocol, id | priority.unwrap_or(0))),
+            (MODIFY, None) => {}
+            (MODIFY, Some((_, tci))) => {
+                let kept = tci & !VID_MASK;
+                let upper = priority.map_or(kept, |p| kept & (1 << 12) | p);
+                skb.tc.vlan = Some((protocol, upper | id));
+            }
+            _ => return run.dropping(SHOT),
+        }
+        control
+    }
+    fn dump(&self, _: Time) -> Options {
+        self.shown.clone()
+    }
+    fn offload(&self, _: i32) -> Offload {
+        Offload::Yes
+    }
 }

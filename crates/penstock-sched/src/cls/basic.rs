@@ -5,9 +5,9 @@
 
 use super::ematch::Tree as Matches;
 use super::list::List;
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
 use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
 
@@ -55,8 +55,10 @@ impl Classifier for Basic {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, skb: &Skb) -> Option<Hit> {
-        self.filters.iter().rev().find(|(_, f)| f.matches.matches(skb)).map(|(_, f)| f.target.0)
+    fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        self.filters.iter().rev().find_map(|(_, f)| {
+            if f.matches.matches(skb) { f.exts.exec(f.target.0, skb, cx) } else { None }
+        })
     }
     fn exact(&self) -> bool {
         self.filters.iter().all(|(_, f)| f.matches.is_exact())

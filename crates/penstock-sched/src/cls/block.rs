@@ -4,9 +4,9 @@
 //! Differs: none known.
 
 use super::flower::Template;
-use super::{Classifier, Exts, Hit, Shared, Target};
-use crate::act::Look;
-use crate::qdisc::Classful;
+use super::{Answer, Classifier, Exts, Shared, Target, Verdict};
+use crate::act::{self, Look};
+use crate::qdisc::{Classful, Cx};
 use penstock_model::rtnetlink::{ChainDump, FilterDump};
 use penstock_model::{Handle, KernelError, Options};
 use penstock_packet::Skb;
@@ -104,7 +104,13 @@ pub struct Filters {
     free: Vec<u32>,
     /// Blocks of classes that have been asked for a filter: all others have none.
     pub(super) asked: BTreeSet<u32>,
+    /// They are of 2.6.35.
+    pub(super) old: bool,
 }
+
+/// How often a packet may be classified anew (`max_reclassify_loop`; `MAX_REC_LOOP` of 2.6.35).
+const LOOPS: u32 = 16;
+const OLD_LOOPS: u32 = 4;
 
 /// What a `show` asks the kernel for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -167,18 +173,55 @@ impl Filters {
     pub fn is_empty(&self, block: BlockId) -> bool {
         self.blocks[block.0 as usize].main().is_empty()
     }
-    /// What the first filter of the block that matches says: `tcf_classify` on chain 0.
+    /// What the filters of the block make of a packet: `tcf_classify` from chain 0 on.
     #[inline]
-    pub fn classify(&self, block: BlockId, skb: &Skb) -> Option<Hit> {
-        let protos = self.blocks[block.0 as usize].main();
+    pub fn classify(&self, block: BlockId, skb: &mut Skb, cx: &mut Cx<'_>) -> Verdict {
+        match self.answer(block, skb, cx) {
+            None => Verdict::Unmatched,
+            Some(answer) => answer.verdict(),
+        }
+    }
+    /// The same with the control action itself, which is `drop` where the packet went round too often.
+    #[inline]
+    pub fn answer(&self, block: BlockId, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        let block = &self.blocks[block.0 as usize];
+        let protos = block.main();
         if protos.is_empty() {
             return None;
         }
-        let protocol = skb.protocol();
-        protos
-            .iter()
-            .filter(|p| p.protocol == protocol || p.protocol == ETH_P_ALL)
-            .find_map(|p| p.classifier.classify(&self.shared, skb))
+        let answer = self.pass(protos, skb, cx)?;
+        if answer.said == act::OK { Some(answer) } else { self.conclude(block, answer, skb, cx) }
+    }
+    /// The answer of the first priority that has one.
+    #[inline]
+    fn pass(&self, protos: &[Proto], skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        protos.iter().find_map(|p| {
+            // An action may have changed it.
+            let protocol = skb.tc.vlan.map_or(skb.protocol(), |(protocol, _)| protocol);
+            if p.protocol != ETH_P_ALL && p.protocol != protocol {
+                return None;
+            }
+            p.classifier.classify(&self.shared, skb, cx)
+        })
+    }
+    /// `__tcf_classify` from an action's answer on: again from the start, or in another chain, until something is settled.
+    #[cold]
+    fn conclude(&self, block: &Block, first: Answer, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        let mut answer = first;
+        for _ in 0..if self.old { OLD_LOOPS } else { LOOPS } {
+            let Some(protos) = self.next_stop(block, answer.said) else { return Some(answer) };
+            answer = self.pass(protos, skb, cx)?;
+        }
+        let settled = self.next_stop(block, answer.said).is_none();
+        Some(if settled { answer } else { Answer { said: act::SHOT, ..answer } })
+    }
+    /// Where a packet goes on that an action sends to other filters.
+    fn next_stop<'b>(&self, block: &'b Block, said: i32) -> Option<&'b [Proto]> {
+        if said == act::RECLASSIFY {
+            return Some(block.main());
+        }
+        let chain = act::goto_chain(said).filter(|_| !self.old)?;
+        Some(block.chain(chain).map_or(&[], |chain| &chain.protos))
     }
     /// Shows the kind of each priority of every block and whether all it holds is matched as in the kernel
     /// ([`Classifier::exact`]), and with each of its filters' actions once more.

@@ -4,10 +4,10 @@
 //! Differs: programs are checked but not run: the kind is not simulated.
 
 use super::list::List;
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target, VERBOSE, hardware_flags};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target, VERBOSE, hardware_flags};
 use crate::act::Look;
 use crate::bpf::is_valid;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options, Value};
 use penstock_packet::Skb;
 
@@ -37,7 +37,7 @@ impl Classifier for Bpf {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &Skb) -> Option<Hit> {
+    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
         None
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {

@@ -5,9 +5,9 @@
 //! Differs: none known.
 
 use super::ematch::Tree as Matches;
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
 use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Kernel, KernelError, Options};
 use penstock_packet::Skb;
 
@@ -45,7 +45,7 @@ impl Classifier for Cgroup {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &Skb) -> Option<Hit> {
+    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
         None
     }
     fn has(&self, _: &Shared, _: u32) -> bool {

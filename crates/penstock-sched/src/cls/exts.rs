@@ -2,10 +2,11 @@
 //!
 //! Follows: linux v6.12 `net/sched/cls_api.c` `tcf_exts_validate_ex`, `tcf_exts_change`, `tcf_exts_dump`.
 
-use super::Change;
-use crate::act::{ActRef, Actions, Look};
-use crate::act::{SKIP_HW, SKIP_SW};
+use super::{Answer, Change, Hit};
+use crate::act::{self, ActRef, Actions, Look, SKIP_HW, SKIP_SW};
+use crate::qdisc::Cx;
 use penstock_model::{Handle, KernelError, Options};
+use penstock_packet::Skb;
 
 /// Minor of clsact's place for arriving packets.
 const MIN_INGRESS: u16 = 0xfff2;
@@ -26,7 +27,7 @@ impl Exts {
     /// The kernel's errno and sentence; nothing is held then.
     pub fn validate(options: &Options, flags: u32, change: &mut Change<'_>) -> Result<Exts, KernelError> {
         let filter = (if flags & 1 != 0 { SKIP_HW } else { 0 }) | (if flags & 2 != 0 { SKIP_SW } else { 0 });
-        let mut ask = crate::act::Ask {
+        let mut ask = act::Ask {
             kernel: change.device.kernel,
             now: change.now,
             filter: Some(filter),
@@ -52,6 +53,14 @@ impl Exts {
             look.acts.forget_hardware(self.actions.iter());
         }
         self.dump(options, look);
+    }
+    /// `tcf_exts_exec`: what the actions say of a packet that the filter matched; `None` sends on to the next filter.
+    #[inline]
+    pub fn exec(&self, hit: Hit, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        if self.actions.is_empty() {
+            return Some(Answer { said: act::OK, hit });
+        }
+        act::exec(&self.actions, hit, skb, cx)
     }
     /// Adds to a filter's dump its actions: `action` as a list, or the old `police`.
     pub fn dump(&self, options: &mut Options, look: Look<'_>) {

@@ -3,9 +3,9 @@
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_fw.c`.
 //! Differs: none known.
 
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
-use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use crate::act::{self, Look};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
 
@@ -74,18 +74,22 @@ impl Classifier for Fw {
         SPEC.id
     }
     #[inline]
-    fn classify(&self, shared: &Shared, skb: &Skb) -> Option<Hit> {
+    fn classify(&self, shared: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
         let Some(head) = &self.head else {
             let id = Handle(skb.mark);
             let ours = id.major() == 0 || id.major() == shared.qdisc.major();
-            return (skb.mark != 0 && ours).then_some(Hit { classid: id, class: 0 });
+            let hit = Hit { classid: id, class: 0 };
+            return (skb.mark != 0 && ours).then_some(Answer { said: act::OK, hit });
         };
         let id = skb.mark & head.mask;
         head.buckets[self.bucket(id)]
             .iter()
             .rev()
-            .find(|f| f.id == id && (f.indev.1 == 0 || f.indev.1 == skb.iif))
-            .map(|f| f.target.0)
+            .filter(|f| f.id == id)
+            .find_map(|f| match f.indev.1 == 0 || f.indev.1 == skb.iif {
+                true => f.exts.exec(f.target.0, skb, cx),
+                false => None,
+            })
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.head.as_ref().is_some_and(|h| h.buckets[self.bucket(handle)].iter().any(|f| f.id == handle))

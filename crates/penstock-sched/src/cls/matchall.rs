@@ -3,9 +3,9 @@
 //! Follows: linux v6.12 `net/sched/cls_matchall.c`.
 //! Differs: none known.
 
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target, hardware_flags};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target, hardware_flags};
 use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
 use std::cell::Cell;
@@ -37,10 +37,10 @@ impl Classifier for Matchall {
         SPEC.id
     }
     #[inline]
-    fn classify(&self, _: &Shared, _: &Skb) -> Option<Hit> {
+    fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
         let head = self.head.as_ref()?;
         head.hits.set(head.hits.get() + 1);
-        Some(head.target.0)
+        head.exts.exec(head.target.0, skb, cx)
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.head.as_ref().is_some_and(|head| head.handle == handle)

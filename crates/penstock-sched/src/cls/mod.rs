@@ -29,10 +29,11 @@ pub use block::{BlockId, Dumped, Filters, Select};
 pub use exts::Exts;
 pub use shared::{Blocks, SharedBlock};
 
-use crate::act::{Actions, Look};
-use crate::qdisc::{Classful, Device};
-use penstock_model::{Handle, Kernel, KernelError, Options, Time};
-use penstock_packet::Skb;
+use crate::act::{self, Actions, Look};
+use crate::ledger::DropReason;
+use crate::qdisc::{Classful, Cx, Device, Xmit};
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_packet::{Packet, Skb};
 
 /// What a filter says of a packet: `struct tcf_result`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,6 +43,73 @@ pub struct Hit {
     /// That class in the qdisc's own numbering as [`Classful::bind`] gave it; 0 where the class did not exist when
     /// the filter was made: look `classid` up then.
     pub class: u32,
+}
+
+/// What a filter that matches and its actions say: the return value of `tcf_proto_ops.classify` where it is not negative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// A control action; [`crate::act::OK`] where the filter has no actions.
+    pub said: i32,
+    /// The class it names.
+    pub hit: Hit,
+}
+
+impl Answer {
+    /// What it means for the packet.
+    #[inline]
+    pub fn verdict(self) -> Verdict {
+        match self.said {
+            act::SHOT => Verdict::Gone(Gone::Shot),
+            act::STOLEN | act::QUEUED | act::CONSUMED => Verdict::Gone(Gone::Stolen),
+            act::TRAP => Verdict::Gone(Gone::Trapped),
+            _ => Verdict::Class(self.hit),
+        }
+    }
+}
+
+/// What the filters of a qdisc or a class make of a packet: `tcf_classify`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// No filter matches, or the last one says to go on.
+    Unmatched,
+    /// It goes on, in this class.
+    Class(Hit),
+    /// It goes no further.
+    Gone(Gone),
+}
+
+/// How an action has ended a packet's way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gone {
+    /// `drop`: the qdisc counts it.
+    Shot,
+    /// Taken (`TC_ACT_STOLEN`, `TC_ACT_QUEUED`): it goes on elsewhere.
+    Stolen,
+    /// `trap`: to a processor that is not here.
+    Trapped,
+}
+
+impl Gone {
+    /// Puts the packet on the ledger, and says what a qdisc answers. It counts a drop of its own where that is
+    /// [`Xmit::Bypass`].
+    pub fn leave(self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        let (reason, answer) = match self {
+            Gone::Shot => (DropReason::Filter, Xmit::Bypass),
+            Gone::Stolen => (DropReason::Stolen, Xmit::Stolen),
+            Gone::Trapped => (DropReason::Trapped, Xmit::Stolen),
+        };
+        cx.drops.drop(packet, reason);
+        answer
+    }
+    /// The same, counted in a qdisc's own counters.
+    #[cold]
+    pub fn leave_counted(self, packet: Packet, stats: &mut Stats, cx: &mut Cx<'_>) -> Xmit {
+        let answer = self.leave(packet, cx);
+        if answer == Xmit::Bypass {
+            stats.drops = stats.drops.wrapping_add(1);
+        }
+        answer
+    }
 }
 
 /// What [`Classifier::change`] is told.
@@ -74,8 +142,9 @@ pub struct Change<'a> {
 pub trait Classifier: Send {
     /// The kind's name.
     fn kind(&self) -> &'static str;
-    /// What the first filter that matches says.
-    fn classify(&self, shared: &Shared, skb: &Skb) -> Option<Hit>;
+    /// What the first filter says that matches and whose actions do not send on to the next one. `None`: the next
+    /// priority is asked.
+    fn classify(&self, shared: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer>;
     /// Whether what it holds is matched as the kernel matches it, where the kind is simulated.
     fn exact(&self) -> bool {
         true

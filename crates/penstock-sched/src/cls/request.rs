@@ -72,6 +72,7 @@ impl Filters {
         classes: &mut dyn Classful,
         cx: &mut Cx<'_>,
     ) -> Answer {
+        self.old = device.kernel == Kernel::V2_6_35;
         let del = req.verb == Verb::Del;
         if !del || device.kernel == Kernel::V2_6_35 {
             self.blocks[block.0 as usize].classid = req.parent;

@@ -4,9 +4,9 @@
 //! Differs: routes here have no realms, and packets are not classified: the kind is not simulated. What 2.6.35 corrupts when a filter is
 //! changed to another handle is not corrupted.
 
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
 use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl Classifier for Route {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &Skb) -> Option<Hit> {
+    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
         None
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {

@@ -4,9 +4,9 @@
 //! Differs: packets are not classified: the kind is not simulated. 2.6.35 itself looked for its options one place off and refused
 //! every filter with EINVAL; here it works, as in the kernels before and after.
 
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
 use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
 use std::collections::BTreeMap;
@@ -157,7 +157,7 @@ impl Classifier for Rsvp {
     fn kind(&self) -> &'static str {
         self.id
     }
-    fn classify(&self, _: &Shared, _: &Skb) -> Option<Hit> {
+    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
         None
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {

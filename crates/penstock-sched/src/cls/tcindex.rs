@@ -3,9 +3,9 @@
 //! Follows: linux v2.6.35 `net/sched/cls_tcindex.c`; gone from Linux since 6.3, it is kept under 6.12 for scripts that name it.
 //! Differs: packets have no tcindex, and are not classified: the kind is not simulated.
 
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
 use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Classifier for Tcindex {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &Skb) -> Option<Hit> {
+    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
         None
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {

@@ -3,15 +3,16 @@
 //! They hold no packets. Each side has a block of filters: its own, or one that several qdiscs share.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/sch_ingress.c`.
-//! Differs: packets do not pass these filters: the kinds are not simulated.
+//! Differs: none known.
 
 use super::KindSpec;
-use super::unsimulated::{Params, Unsimulated};
-use crate::cls::{BlockId, Blocks, Filters, SharedBlock};
+use crate::act;
+use crate::cls::{BlockId, Blocks, Filters, Gone, SharedBlock, Verdict};
 use crate::node::Node;
-use crate::qdisc::{Classful, Cx, Init};
+use crate::qdisc::{Classful, Cx, Init, Qdisc, Xmit};
 use penstock_model::rtnetlink::{ClassDump, QdiscRequest};
-use penstock_model::{Handle, Kernel, KernelError, Options, Time};
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_packet::{Packet, Skb};
 
 /// `ingress`.
 pub static INGRESS: KindSpec = KindSpec {
@@ -19,7 +20,7 @@ pub static INGRESS: KindSpec = KindSpec {
     about: "a place for filters on what a device receives",
     kernels: &Kernel::ALL,
     build: |_, _, _| Err(KernelError::errno(KernelError::EOPNOTSUPP)),
-    simulated: false,
+    simulated: true,
 };
 
 /// `clsact`.
@@ -28,7 +29,7 @@ pub static CLSACT: KindSpec = KindSpec {
     about: "a place for filters on what a device receives and sends",
     kernels: &[Kernel::V6_12],
     build: |_, _, _| Err(KernelError::errno(KernelError::EOPNOTSUPP)),
-    simulated: false,
+    simulated: true,
 };
 
 /// Whether it is one of the two.
@@ -53,6 +54,10 @@ struct Ingress {
     ingress: Side,
     /// clsact's other side.
     egress: Option<Side>,
+    /// Of 2.6.35.
+    old: bool,
+    /// What passed, and what its filters dropped.
+    stats: Stats,
 }
 
 /// `ingress_init`, `clsact_init` at the device's ingress hook.
@@ -66,7 +71,8 @@ pub(crate) fn create(init: &Init, req: &QdiscRequest, blocks: &Blocks) -> Node {
     let ingress = side(req.ingress_block, Filters::ROOT);
     let egress = clsact.then(|| side(req.egress_block, filters.add_block()));
     let kind = if clsact { CLSACT.id } else { INGRESS.id };
-    Node::new(init, Box::new(Unsimulated::new(Ingress { kind, filters, ingress, egress })))
+    let old = init.device.kernel == Kernel::V2_6_35;
+    Node::new(init, Box::new(Ingress { kind, filters, ingress, egress, old, stats: Stats::default() }))
 }
 
 impl Ingress {
@@ -79,7 +85,50 @@ impl Ingress {
     }
 }
 
-impl Params for Ingress {
+impl Qdisc for Ingress {
+    /// `tc_run`; `ingress_enqueue` of 2.6.35.
+    fn pass(&mut self, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Gone> {
+        let side = if skb.tc.at_ingress { Some(&self.ingress) } else { self.egress.as_ref() };
+        let (empty, answer) = match side? {
+            Side::Own(block) => (self.filters.is_empty(*block), self.filters.answer(*block, skb, cx)),
+            Side::Shared(block) => {
+                let filters = block.filters();
+                (filters.is_empty(Filters::ROOT), filters.answer(Filters::ROOT, skb, cx))
+            }
+        };
+        // Without filters 6.12 does not come here.
+        if empty && !self.old {
+            return None;
+        }
+        self.stats.bytes += u64::from(skb.pkt_len);
+        self.stats.packets += 1;
+        let answer = answer?;
+        if let act::OK | act::RECLASSIFY = answer.said {
+            skb.tc.index = answer.hit.classid.minor();
+        }
+        let Verdict::Gone(gone) = answer.verdict() else { return None };
+        if gone == Gone::Shot {
+            self.stats.drops = self.stats.drops.wrapping_add(1);
+        }
+        Some(gone)
+    }
+    /// Nobody queues anything here.
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        Gone::Shot.leave(packet, cx)
+    }
+    fn dequeue(&mut self, _: &mut Cx<'_>) -> Option<Packet> {
+        None
+    }
+    fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
+        None
+    }
+    fn reset(&mut self, _: &mut Cx<'_>) {}
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+    fn qlen(&self) -> u32 {
+        0
+    }
     fn kind(&self) -> &'static str {
         self.kind
     }

@@ -4,7 +4,7 @@
 //! Differs: the dequeue of 2.6.35 forgot a packet that a peek had already taken out of a child; here it gives it.
 
 use super::KindSpec;
-use crate::cls::{BlockId, Filters};
+use crate::cls::{BlockId, Filters, Gone, Verdict};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use penstock_model::rtnetlink::ClassDump;
@@ -80,20 +80,21 @@ impl Prio {
     }
     /// `prio_classify`.
     #[inline]
-    fn classify(&self, skb: &Skb) -> usize {
+    fn classify(&self, skb: &mut Skb, cx: &mut Cx<'_>) -> Result<usize, Gone> {
         let priority = Handle(skb.priority);
         let class = if priority.qdisc() == self.handle {
             priority
         } else {
-            match self.filters.classify(Filters::ROOT, skb) {
-                Some(hit) => hit.classid,
-                None => {
-                    let priority = if priority.major() == 0 { skb.priority & 15 } else { 0 };
-                    return usize::from(self.prio2band[priority as usize]);
+            match self.filters.classify(Filters::ROOT, skb, cx) {
+                Verdict::Class(hit) => hit.classid,
+                Verdict::Gone(gone) => return Err(gone),
+                Verdict::Unmatched => {
+                    let priority = if priority.major() == 0 { priority.0 & 15 } else { 0 };
+                    return Ok(usize::from(self.prio2band[priority as usize]));
                 }
             }
         };
-        self.band(class).unwrap_or(usize::from(self.prio2band[0]))
+        Ok(self.band(class).unwrap_or(usize::from(self.prio2band[0])))
     }
     /// Takes over what the bands hold, after one of them has dropped packets of itself. The kernel is told by
     /// `qdisc_tree_reduce_backlog`, which in 6.12 counts those packets as drops.
@@ -110,9 +111,12 @@ impl Prio {
 
 impl Qdisc for Prio {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         let len = packet.pkt_len;
-        let band = self.classify(&packet);
+        let band = match self.classify(&mut packet, cx) {
+            Ok(band) => band,
+            Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
+        };
         let dropped = cx.drops.len();
         let answer = self.bands[band].enqueue(packet, cx);
         if answer == Xmit::Success {

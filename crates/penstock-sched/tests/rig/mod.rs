@@ -116,5 +116,6 @@ pub fn udp(seq: u64, len: u32, host: u8, priority: u32) -> Skb {
         iif: 0,
         eth: ([0; 6], [0; 6]),
         classid: Handle::UNSPEC,
+        tc: penstock_packet::TcNote::default(),
     }
 }

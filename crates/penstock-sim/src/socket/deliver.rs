@@ -119,6 +119,7 @@ impl Net {
             iif: 0,
             eth: ([0; 6], [0; 6]),
             classid: Handle::UNSPEC,
+            tc: penstock_packet::TcNote::default(),
         });
         // Nobody waits for the answer: an unreachable peer gets none.
         let _ = self.on_host(host, |h, cx| h.send(packet, cx));

@@ -223,6 +223,7 @@ impl Net {
             iif: 0,
             eth: ([0; 6], [0; 6]),
             classid: Handle::UNSPEC,
+            tc: penstock_packet::TcNote::default(),
         });
         let host = s.host;
         let (refused, answer) = self.on_host(host, |h, cx| (h.send(packet, cx).is_err(), h.send_answer()));

@@ -99,6 +99,7 @@ impl Net {
             iif: 0,
             eth: ([0; 6], [0; 6]),
             classid: Handle::UNSPEC,
+            tc: penstock_packet::TcNote::default(),
         });
         if flow != NONE && part == Part::Data {
             self.flows[flow as usize].sent(frame, false, now);
@@ -162,6 +163,7 @@ impl Net {
             iif: 0,
             eth: ([0; 6], [0; 6]),
             classid: Handle::UNSPEC,
+            tc: penstock_packet::TcNote::default(),
         });
         self.flows[flow as usize].sent(frame, false, now);
         self.on_host(host, |h, cx| h.send(packet, cx)).map_err(|e| e.strerror())

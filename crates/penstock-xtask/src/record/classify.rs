@@ -321,3 +321,8 @@ pub fn fw_line(d: &mut Dice, head: &str, target: &str) -> String {
     let mask = d.pick(&["", "", "/0xff", "/0xf", "/0x3"]);
     format!("{head} handle {}{mask} fw classid {target}", d.pick(&[1, 2, 3, 5, 0x10]))
 }
+
+/// The words of a u32 filter between `u32` and what it leads to.
+pub fn u32_words(d: &mut Dice, v6: bool) -> String {
+    if d.chance(40) { "match u32 0 0".to_owned() } else { selector(d, v6, 1) }
+}

@@ -5,6 +5,7 @@
 //! same answer under every seed asked for; the answers of the others are kept side by side, to be compared as
 //! distributions.
 
+mod actions;
 mod classify;
 mod dice;
 mod kinds;

@@ -7,9 +7,9 @@ mod key;
 mod tunnel;
 
 use super::list::List;
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target, hardware_flags};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target, hardware_flags};
 use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use key::Key;
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
@@ -75,7 +75,7 @@ impl Classifier for Flower {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &Skb) -> Option<Hit> {
+    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
         None
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {

@@ -8,9 +8,9 @@ mod walk;
 
 pub use tables::Tables;
 
-use super::{Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
 use crate::act::Look;
-use crate::qdisc::{Classful, Device};
+use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
 use std::cell::Cell;
@@ -102,8 +102,8 @@ impl Classifier for U32 {
         SPEC.id
     }
     #[inline]
-    fn classify(&self, shared: &Shared, skb: &Skb) -> Option<Hit> {
-        walk::classify(&shared.u32.slots, self.root, skb)
+    fn classify(&self, shared: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        walk::classify(&shared.u32.slots, self.root, skb, cx)
     }
     fn has(&self, shared: &Shared, handle: u32) -> bool {
         self.table(&shared.u32, handle)

@@ -3,9 +3,10 @@
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_u32.c` `struct tc_u_common`, `tc_u_hnode`, `tc_u_knode`.
 
 use crate::act::Look;
-use crate::cls::{Exts, Hit, Target};
-use crate::qdisc::Classful;
+use crate::cls::{Answer, Exts, Target};
+use crate::qdisc::{Classful, Cx};
 use penstock_model::{Kernel, Options};
+use penstock_packet::Skb;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -160,14 +161,14 @@ impl Knode {
             .with("kcnts", self.sel.keys.iter().map(hits).collect::<Vec<_>>());
         o.with("pcnt", pcnt)
     }
-    /// What it says of a packet that matches, if it has the last word.
+    /// What it and its actions say of a packet that matches, if it has the last word.
     #[inline]
-    pub fn answer(&self, iif: u32) -> Option<Hit> {
-        let terminal = self.sel.flags & TERMINAL != 0 && (self.indev.1 == 0 || self.indev.1 == iif);
-        terminal.then(|| {
-            self.hit.set(self.hit.get() + 1);
-            self.target.0
-        })
+    pub fn answer(&self, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        if self.sel.flags & TERMINAL == 0 || (self.indev.1 != 0 && self.indev.1 != skb.iif) {
+            return None;
+        }
+        self.hit.set(self.hit.get() + 1);
+        self.exts.exec(self.target.0, skb, cx)
     }
 }
 

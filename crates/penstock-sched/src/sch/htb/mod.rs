@@ -17,7 +17,7 @@ mod tests;
 mod wait;
 
 use super::KindSpec;
-use crate::cls::Filters;
+use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use crate::rates::RateTable;
@@ -82,11 +82,11 @@ struct Htb {
 }
 
 /// Where a packet belongs.
-enum Verdict {
+enum Belongs {
     Class(u32),
     Direct,
-    /// A filter's doing, or a loop of filters.
-    Drop,
+    /// Nowhere: an action's doing, or a loop of filters.
+    Gone(Gone),
 }
 
 impl Htb {
@@ -137,17 +137,17 @@ impl Htb {
 
     /// `htb_classify`.
     #[inline]
-    fn classify(&self, skb: &Skb) -> Verdict {
+    fn classify(&self, skb: &mut Skb, cx: &mut Cx<'_>) -> Belongs {
         let classes = &self.engine.classes;
         if skb.priority == self.handle.0 {
-            return Verdict::Direct;
+            return Belongs::Direct;
         }
         let chosen = classes.find(skb.priority);
         let mut block = Filters::ROOT;
         if let Some(class) = chosen {
             let c = &classes[class];
             if c.level == 0 {
-                return Verdict::Class(class);
+                return Belongs::Class(class);
             }
             // Today an inner class chosen by priority starts with its own filters; in 2010 the qdisc's came first.
             if !self.is_old() {
@@ -155,12 +155,17 @@ impl Htb {
             }
         }
         let mut hops = 0;
-        while let Some(hit) = self.filters.classify(block, skb) {
+        loop {
+            let hit = match self.filters.classify(block, skb, cx) {
+                Verdict::Class(hit) => hit,
+                Verdict::Unmatched => break,
+                Verdict::Gone(gone) => return Belongs::Gone(gone),
+            };
             let class = if hit.class > 0 {
                 hit.class - 1
             } else {
                 if hit.classid == self.handle {
-                    return Verdict::Direct;
+                    return Belongs::Direct;
                 }
                 match classes.find(hit.classid.0) {
                     Some(class) => class,
@@ -169,19 +174,19 @@ impl Htb {
             };
             let c = &classes[class];
             if c.level == 0 {
-                return Verdict::Class(class);
+                return Belongs::Class(class);
             }
             hops += 1;
             // 2.6.35 has no such check and would never return from a loop.
             if hops > MAXDEPTH {
-                return Verdict::Drop;
+                return Belongs::Gone(Gone::Shot);
             }
             block = c.block;
         }
         // tc may give a default of more than 16 bits: TC_H_MAKE keeps the lower.
         match classes.find(self.handle.0 | (self.default & 0xffff)) {
-            Some(class) if classes[class].level == 0 => Verdict::Class(class),
-            _ => Verdict::Direct,
+            Some(class) if classes[class].level == 0 => Belongs::Class(class),
+            _ => Belongs::Direct,
         }
     }
 
@@ -384,15 +389,11 @@ impl Htb {
 
 impl Qdisc for Htb {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        match self.classify(&packet) {
-            Verdict::Class(class) => self.enqueue_class(class, packet, cx),
-            Verdict::Direct => self.enqueue_direct(packet, cx),
-            Verdict::Drop => {
-                self.count_drops(1);
-                cx.drops.drop(packet, DropReason::Filter);
-                Xmit::Bypass
-            }
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        match self.classify(&mut packet, cx) {
+            Belongs::Class(class) => self.enqueue_class(class, packet, cx),
+            Belongs::Direct => self.enqueue_direct(packet, cx),
+            Belongs::Gone(gone) => gone.leave_counted(packet, &mut self.stats, cx),
         }
     }
     #[inline]

@@ -13,7 +13,7 @@ mod old;
 mod present;
 
 use super::KindSpec;
-use crate::cls::Filters;
+use crate::cls::{Filters, Gone, Verdict};
 use crate::qdisc::{Cx, Device, Init, Qdisc};
 use penstock_model::{Handle, Kernel, KernelError, Options, Span, Time};
 use penstock_packet::Skb;
@@ -78,25 +78,32 @@ impl Perturb {
 }
 
 /// `sfq_classify`: the bucket, from 1, that a packet's priority or a filter names, or else its hash does;
-/// `None` when a filter must and does not.
+/// `None` when a filter must and does not; an error when an action takes the packet.
 #[inline]
 fn classify(
     handle: Handle,
     filters: &Filters,
     divisor: u32,
-    skb: &Skb,
-    hash: impl FnOnce() -> u32,
-) -> Option<u32> {
+    skb: &mut Skb,
+    hash: impl FnOnce(&Skb) -> u32,
+    cx: &mut Cx<'_>,
+) -> Result<Option<u32>, Gone> {
     let chosen = Handle(skb.priority);
     let minor = u32::from(chosen.minor());
     if chosen.major() == handle.major() && minor > 0 && minor <= divisor {
-        return Some(minor);
+        return Ok(Some(minor));
     }
     if filters.is_empty(Filters::ROOT) {
-        return Some((hash() & (divisor - 1)) + 1);
+        return Ok(Some((hash(skb) & (divisor - 1)) + 1));
     }
-    let minor = u32::from(filters.classify(Filters::ROOT, skb)?.classid.minor());
-    (minor > 0 && minor <= divisor).then_some(minor)
+    match filters.classify(Filters::ROOT, skb, cx) {
+        Verdict::Class(hit) => {
+            let minor = u32::from(hit.classid.minor());
+            Ok((minor > 0 && minor <= divisor).then_some(minor))
+        }
+        Verdict::Unmatched => Ok(None),
+        Verdict::Gone(gone) => Err(gone),
+    }
 }
 
 /// What is alike in both versions' `Qdisc_class_ops`: buckets are classes to look at, nothing more.

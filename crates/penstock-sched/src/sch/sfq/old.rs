@@ -15,7 +15,7 @@ use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// `SFQ_DEPTH`: slots; as an index, no slot.
 const DEPTH: u8 = 128;
@@ -233,14 +233,18 @@ impl Sfq {
 
 impl Qdisc for Sfq {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         if self.perturb.is_due(cx.now) {
             self.perturbation(cx);
         }
-        let hash = || old_hash(&packet, self.perturbation);
-        let Some(bucket) = classify(self.handle, &self.filters, DIVISOR as u32, &packet, hash) else {
-            self.refuse(packet, DropReason::Unclassified, cx);
-            return Xmit::Bypass;
+        let hash = |skb: &Skb| old_hash(skb, self.perturbation);
+        let bucket = match classify(self.handle, &self.filters, DIVISOR as u32, &mut packet, hash, cx) {
+            Ok(Some(bucket)) => bucket,
+            Ok(None) => {
+                self.refuse(packet, DropReason::Unclassified, cx);
+                return Xmit::Bypass;
+            }
+            Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
         };
         let bucket = bucket as usize - 1;
         let mut x = self.ht[bucket];

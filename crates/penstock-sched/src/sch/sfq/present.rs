@@ -13,7 +13,7 @@ use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// `SFQ_MAX_DEPTH`: most packets of one flow, and the default limit of all.
 const MAX_DEPTH: u32 = 127;
@@ -471,15 +471,18 @@ impl Sfq {
 
 impl Qdisc for Sfq {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         if self.perturb.is_due(cx.now) {
             self.perturbation(cx);
         }
-        let mut packet = packet;
-        let hash = || self.key.hash(&packet);
-        let Some(bucket) = classify(self.handle, &self.filters, self.params.divisor, &packet, hash) else {
-            self.refuse(packet, DropReason::Unclassified, cx);
-            return Xmit::Bypass;
+        let hash = |skb: &Skb| self.key.hash(skb);
+        let bucket = match classify(self.handle, &self.filters, self.params.divisor, &mut packet, hash, cx) {
+            Ok(Some(bucket)) => bucket,
+            Ok(None) => {
+                self.refuse(packet, DropReason::Unclassified, cx);
+                return Xmit::Bypass;
+            }
+            Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
         };
         let bucket = (bucket - 1) as u16;
         let mut x = self.ht[usize::from(bucket)];

@@ -60,6 +60,11 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "limit 40 redflowlimit 30000 min 3000 max 9000 avpkt 1000 burst 10 probability 0.2 ecn",
         ],
         ("cbq", _) => &["bandwidth 10mbit avpkt 1000", "bandwidth 1mbit avpkt 500 cell 8 ewma 3"],
+        ("codel", _) => &["", "limit 5 target 1ms interval 10ms", "target 100us interval 1ms ecn"],
+        ("red", _) => &[
+            "limit 60000 min 5000 max 15000 avpkt 1000 burst 20 probability 0.1",
+            "limit 9000 min 3000 max 9000 avpkt 1000 burst 5 probability 0.5 ecn",
+        ],
         ("htb", _) => &["default 10", "", "default 2 r2q 1"],
         _ => &[""],
     }
@@ -303,9 +308,14 @@ fn check(kind: &'static str, kernel: Kernel) {
     });
 }
 
+/// The kinds that hold packets: all but those of the ingress hook.
+fn queues() -> impl Iterator<Item = &'static sch::KindSpec> {
+    sch::KINDS.iter().copied().filter(|s| s.simulated && !matches!(s.id, "clsact" | "ingress"))
+}
+
 /// Every kind that carries packets, in every kernel that has it.
 fn places() -> impl Iterator<Item = (&'static sch::KindSpec, Kernel)> {
-    sch::KINDS.iter().filter(|s| s.simulated).flat_map(|s| s.kernels.iter().map(|&k| (*s, k)))
+    queues().flat_map(|s| s.kernels.iter().map(move |&k| (s, k)))
 }
 
 macro_rules! kinds {
@@ -318,12 +328,12 @@ macro_rules! kinds {
         #[test]
         fn all_kinds_are_here() {
             let here = [$(stringify!($kind)),*];
-            let all: Vec<&str> = sch::KINDS.iter().filter(|k| k.simulated).map(|k| k.id).collect();
+            let all: Vec<&str> = queues().map(|k| k.id).collect();
             assert_eq!(here[..], all[..]);
         }
     };
 }
-kinds!(bfifo cbq htb noqueue pfifo pfifo_fast pfifo_head_drop prio sfq tbf);
+kinds!(bfifo cbq codel htb noqueue pfifo pfifo_fast pfifo_head_drop prio red sfq tbf);
 
 /// A qdisc of a kind with the first of its options, by itself.
 fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc> {

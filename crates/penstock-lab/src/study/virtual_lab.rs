@@ -29,7 +29,7 @@ const SOCKET: f64 = 1.25;
 /// Judges one claim.
 pub fn judge(id: &str, e: &Evidence) -> Judgement {
     let verdict = match id {
-        "VL1" => vl1(),
+        "VL1" => vl1(e),
         "VL2" => vl2(e),
         "VL3" => vl3(e),
         "VL4" => vl4(e),
@@ -91,8 +91,32 @@ fn at_limit(measured: f64, limit: f64) -> bool {
     measured >= NEAR * limit && measured <= SOCKET * limit
 }
 
-fn vl1() -> Verdict {
-    Ok(J::open("the output half shows in VL9, VL12, VL21 and VL25; ingress policing needs the police action, which the simulator does not have".into()))
+/// One flow of 5 Mbit/s under 2 Mbit/s twice: policed where the router receives it, then shaped where it sends it. A
+/// neighbour's pings tell who had to wait.
+fn vl1(e: &Evidence) -> Verdict {
+    const RUN: &str = "claim-VL1";
+    const PING: &str = "ping 10.3.31.88 -c 6";
+    let rates = server_rates(e, RUN, "iperf -s -u")?;
+    let [policed, shaped] = rates[..] else {
+        return Err(format!("{RUN}: {} transfers, not 2", rates.len()));
+    };
+    let rtt = |nth| e.rtt(RUN, "U6", PING, nth);
+    let (before, at_ingress, at_output) = (rtt(0)?, rtt(1)?, rtt(2)?);
+    let limited = |rate: f64| (1.8..=2.05).contains(&rate);
+    let ok = limited(policed)
+        && limited(shaped)
+        && at_ingress < 1.5 * before
+        && at_output > 5.0 * before;
+    let measured = format!(
+        "policed {policed:.3} Mbit/s, a neighbour's ping {at_ingress:.2} ms; shaped {shaped:.3} Mbit/s, {at_output:.1} ms; \
+         idle {before:.2} ms"
+    );
+    Ok(J::of(
+        ok,
+        "ingress: discard or hold under a rate; output: delay, drop, queue, prioritise",
+        measured,
+        "dropping and prioritising at the output show in VL9, VL12, VL21 and VL25",
+    ))
 }
 
 fn vl2(e: &Evidence) -> Verdict {

@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 include/net/red.h; Floyd & Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993.
 //! Differs: `reciprocal_divide` is a division; it is exact, as the kernel's is.
 
-use penstock_model::Rng;
+use penstock_model::{Rng, Time};
 
 /// Parameters: `struct red_parms`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub struct Params {
     pub max_p: u32,
     /// Spacing of the random numbers.
     max_p_delta: u32,
+    /// 2.6.35: bits of the random number that count, instead of a spacing.
+    mask: Option<u32>,
 }
 
 impl Params {
@@ -37,11 +39,26 @@ impl Params {
             given => given,
         };
         let max_p_delta = (max_p / delta).max(1);
-        Some(Params { qth_min, qth_max, wlog, plog, scell_log, max_p, max_p_delta })
+        Some(Params { qth_min, qth_max, wlog, plog, scell_log, max_p, max_p_delta, mask: None })
+    }
+    /// As 2.6.35 takes them: unchecked, thresholds cut to what the fixed point leaves of them.
+    pub fn old(qth_min: u32, qth_max: u32, wlog: u8, plog: u8, scell_log: u8) -> Params {
+        let cut = |threshold: u32| threshold.wrapping_shl(wlog.into()).wrapping_shr(wlog.into());
+        let mask = 1u32.checked_shl(plog.into()).map_or(u32::MAX, |bits| bits - 1);
+        let (qth_min, qth_max, wlog) = (cut(qth_min), cut(qth_max), wlog & 31);
+        Params { qth_min, qth_max, wlog, plog, scell_log, max_p: 0, max_p_delta: 1, mask: Some(mask) }
+    }
+    /// `red_adaptative_algo`'s spacing for another probability: rounded to the nearest.
+    fn spread(&mut self) {
+        let delta = (self.qth_max - self.qth_min).max(1);
+        self.max_p_delta = ((u64::from(self.max_p) + u64::from(delta / 2)) / u64::from(delta)).max(1) as u32;
     }
     /// `red_random`.
     fn random(&self, rng: &mut Rng) -> u32 {
-        rng.next_u32() / self.max_p_delta
+        match self.mask {
+            Some(mask) => rng.next_u32() & mask,
+            None => rng.next_u32() / self.max_p_delta,
+        }
     }
 }
 
@@ -104,6 +121,123 @@ impl Vars {
     }
 }
 
+/// How fast the average falls while the queue is empty: `Stab` and `Scell_log`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damping {
+    stab: Box<[u8; 256]>,
+    scell_log: u8,
+    /// `Scell_max`: the longest idle time that counts.
+    scell_max: i64,
+    /// ns of one unit of idle time: a microsecond, in 2.6.35 a tick of 64 ns.
+    unit_ns: i64,
+}
+
+impl Damping {
+    /// With tc's table of shifts (256 of them; missing ones are 0).
+    pub fn new(stab: &[u8], scell_log: u8, unit_ns: i64) -> Damping {
+        let mut table = Box::new([0; 256]);
+        for (slot, &shift) in table.iter_mut().zip(stab) {
+            *slot = shift;
+        }
+        let scell_max = i64::from(255u32.checked_shl(u32::from(scell_log)).unwrap_or(0));
+        Damping { stab: table, scell_log: scell_log & 31, scell_max, unit_ns }
+    }
+    /// `red_calc_qavg_from_idle_time`: what is left of an average after so long a time, ns.
+    pub fn decay(&self, qavg: u64, idle_ns: i64) -> u64 {
+        let idle = (idle_ns / self.unit_ns).clamp(0, self.scell_max) as u64;
+        match self.stab[(idle >> self.scell_log & 255) as usize] {
+            0 => {
+                let less = qavg.wrapping_mul(idle) >> self.scell_log;
+                if less < qavg >> 1 { qavg - less } else { qavg >> 1 }
+            }
+            shift => qavg.checked_shr(u32::from(shift)).unwrap_or(0),
+        }
+    }
+}
+
+/// Half a second: how often `adaptive` looks.
+const ADAPT_NS: i64 = 500_000_000;
+/// `MAX_P_MIN`, `MAX_P_MAX`: 1 % and 50 %.
+const ONE_PERCENT: u32 = 42_949_673;
+const MAX_P_MAX: u32 = 50 * ONE_PERCENT;
+
+/// A whole RED: parameters, the average with its idle time, and the probability that adapts itself.
+#[derive(Clone, Debug)]
+pub struct Red {
+    // Parameters
+    /// The thresholds and the probability.
+    pub parms: Params,
+    damping: Damping,
+    /// `target_min`, `target_max`: between them the average is left alone, bytes.
+    target: (u32, u32),
+    // Variables
+    /// The average and what chance has decided.
+    pub vars: Vars,
+    /// Since when the queue has been empty.
+    idle: Option<Time>,
+    /// When `adaptive` looks next.
+    adapts: Option<Time>,
+}
+
+impl Red {
+    /// `red_set_parms`, `red_set_vars` for a queue that has been empty since `idle`. `tick_ns`: a jiffy, where the
+    /// probability adapts itself.
+    pub fn new(parms: Params, damping: Damping, idle: Option<Time>, adaptive: Option<(Time, i64)>) -> Red {
+        let fifth = (parms.qth_max.wrapping_sub(parms.qth_min) as i32).max(1) / 5;
+        let target = |n: i32| parms.qth_min.wrapping_add((n * fifth) as u32);
+        let mut red = Red {
+            parms,
+            damping,
+            target: (target(2), target(3)),
+            vars: Vars::default(),
+            idle,
+            adapts: None,
+        };
+        red.adapts = adaptive.map(|(now, tick_ns)| Red::next_look(now, tick_ns));
+        red
+    }
+    /// On the tick half a second after this one.
+    fn next_look(now: Time, tick_ns: i64) -> Time {
+        Time::from_ns((now.as_ns() / tick_ns + ADAPT_NS / tick_ns) * tick_ns)
+    }
+    /// `red_calc_qavg`, for a packet that meets `backlog`: the end of an idle time, too.
+    pub fn average(&mut self, now: Time, backlog: u32) {
+        match self.idle.take() {
+            Some(since) => self.vars.qavg = self.decayed(since, now),
+            None => self.vars.average(&self.parms, backlog),
+        }
+    }
+    fn decayed(&self, since: Time, now: Time) -> u64 {
+        self.damping.decay(self.vars.qavg, now.as_ns() - since.as_ns())
+    }
+    /// `red_action`.
+    pub fn action(&mut self, rng: &mut Rng) -> Action {
+        self.vars.action(&self.parms, rng)
+    }
+    /// The queue is empty, if it was not known to be before.
+    pub fn start_idle(&mut self, now: Time) {
+        self.idle.get_or_insert(now);
+    }
+    /// `red_restart`.
+    pub fn restart(&mut self) {
+        (self.idle, self.vars.qavg, self.vars.qcount) = (None, 0, -1);
+    }
+    /// `red_adaptative_timer`, as often as it has gone off by `now`.
+    pub fn adapt(&mut self, now: Time, tick_ns: i64) {
+        while let Some(at) = self.adapts.filter(|&at| at <= now) {
+            self.adapts = Some(Red::next_look(at, tick_ns));
+            let qavg = self.idle.map_or(self.vars.qavg, |since| self.decayed(since, at)) >> self.parms.wlog;
+            let max_p = self.parms.max_p;
+            if qavg > u64::from(self.target.1) && max_p <= MAX_P_MAX {
+                self.parms.max_p += ONE_PERCENT.min(max_p / 4);
+            } else if qavg < u64::from(self.target.0) && max_p >= ONE_PERCENT {
+                self.parms.max_p = max_p / 10 * 9;
+            }
+            self.parms.spread();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +262,45 @@ mod tests {
         assert!(run(&mut v, 4000) > 90);
         assert!(Params::new(3000, 1000, 1, 10, 0, 0).is_none());
         assert!(Params::new(1 << 30, 1 << 30, 2, 10, 0, 0).is_none());
+    }
+
+    fn at(us: i64) -> Time {
+        Time::from_ns(us * 1000)
+    }
+
+    #[test]
+    fn idle_time_halves_the_average_by_tc_s_table() {
+        // The man page's example: shifts of 0, 0, … 21, 31 for cells of 2^15.
+        let mut stab = [0u8; 256];
+        (stab[100], stab[255]) = (3, 31);
+        let parms = Params::new(1000, 3000, 5, 10, 10, 0).unwrap();
+        let mut red = Red::new(parms, Damping::new(&stab, 10, 1000), None, None);
+        red.vars.qavg = 64_000;
+        red.start_idle(at(0));
+        // Cell 0: the linear beginning, 64000 * 1 / 1024 less.
+        red.average(at(1), 0);
+        assert_eq!(red.vars.qavg, 64_000 - 62);
+        red.start_idle(at(1));
+        red.start_idle(at(50));
+        red.average(at(1 + 100 * 1024), 0);
+        assert_eq!(red.vars.qavg, (64_000 - 62) >> 3);
+        red.start_idle(at(200_000));
+        red.average(at(100_000_000), 0);
+        assert_eq!(red.vars.qavg, 0);
+    }
+
+    #[test]
+    fn the_probability_adapts_each_half_second() {
+        let parms = Params::new(1000, 3000, 1, 10, 0, 1 << 30).unwrap();
+        let damping = Damping::new(&[0; 256], 0, 1000);
+        let mut red = Red::new(parms, damping, None, Some((at(0), 4_000_000)));
+        red.vars.qavg = 5000;
+        red.adapt(at(499_999), 4_000_000);
+        assert_eq!(red.parms.max_p, 1 << 30);
+        red.adapt(at(1_000_000), 4_000_000);
+        assert_eq!(red.parms.max_p, (1 << 30) + 2 * ONE_PERCENT);
+        red.vars.qavg = 0;
+        red.adapt(at(1_500_000), 4_000_000);
+        assert_eq!(red.parms.max_p, ((1 << 30) + 2 * ONE_PERCENT) / 10 * 9);
     }
 }

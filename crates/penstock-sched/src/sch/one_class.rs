@@ -22,6 +22,8 @@ pub struct OneClass {
     /// Where the kernel cannot show the class.
     hidden: bool,
     filters: Option<Filters>,
+    /// Packets that the inner qdisc lost outside of the kind's calls.
+    lost: u32,
 }
 
 impl OneClass {
@@ -33,7 +35,7 @@ impl OneClass {
             Kernel::V6_12 => KernelError::EOPNOTSUPP,
         };
         let child = Some(Node::noop());
-        OneClass { kind, handle, child, empty: false, refusal, hidden: false, filters: None }
+        OneClass { kind, handle, child, empty: false, refusal, hidden: false, filters: None, lost: 0 }
     }
     /// sfb's: with filters, and never shown.
     pub fn hidden_with_filters(mut self) -> OneClass {
@@ -55,6 +57,10 @@ impl OneClass {
         if let Some(mut old) = self.child.replace(child) {
             old.reset(cx);
         }
+    }
+    /// Packets that the inner qdisc has lost by commands.
+    pub fn lost(&self) -> u32 {
+        self.lost
     }
     /// What is inside.
     pub fn child_mut(&mut self) -> Option<&mut Node> {
@@ -87,7 +93,9 @@ impl Classful for OneClass {
             visit(class, child);
         }
     }
-    fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
+    fn reduced(&mut self, _: Handle, packets: u32, _: u32) {
+        self.lost = self.lost.wrapping_add(packets);
+    }
     fn change_class(
         &mut self,
         _: Handle,

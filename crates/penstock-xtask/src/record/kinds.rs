@@ -1,6 +1,6 @@
 //! Random configurations, one generator a kind.
 
-use super::{actions, classify};
+use super::{actions, aqm, classify};
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{midway, mixed};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.
 pub const KINDS: &[&str] =
-    &["actions", "bfifo", "fw", "htb", "mixed", "pfifo", "pfifo_fast", "police", "prio", "sfq", "sfq_dice", "tbf", "u32"];
+    &["actions", "bfifo", "codel", "fw", "htb", "mixed", "pfifo", "pfifo_fast", "police", "prio", "red", "sfq", "sfq_dice", "tbf", "u32"];
 
 /// Every second case from here on has commands in the midst of the traffic.
 const MIDWAY: u64 = 101;
@@ -39,6 +39,8 @@ fn before_traffic(kind: &str, seed: u64) -> Option<Value> {
         "fw" => classify::case(d, false),
         "actions" => actions::case(d, false),
         "police" => actions::case(d, true),
+        "codel" => aqm::case(d, aqm::codel_words),
+        "red" => aqm::case(d, aqm::red_words),
         "mixed" => mixed::case(d, 110),
         "heavy" => mixed::case(d, 3000),
         _ => return None,

@@ -6,6 +6,7 @@
 //! distributions.
 
 mod actions;
+mod aqm;
 mod classify;
 mod dice;
 mod kinds;

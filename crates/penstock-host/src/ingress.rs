@@ -107,3 +107,116 @@ impl Host {
         self.acts.set_ports(ports.into_iter());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{Net, routed, udp};
+    use penstock_model::{Kernel, Time};
+
+    /// The router of three machines after some commands, all of which succeed; ARP has been done.
+    fn router(kernel: Kernel, lines: &[&str]) -> Net {
+        let mut net = routed(kernel);
+        net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
+        net.run(Time::from_ns(1_000_000));
+        assert_eq!(net.delivered.len(), 1, "{:?}", net.dropped);
+        net.delivered.clear();
+        for line in lines {
+            let said = net.hosts[1].exec(line, net.now);
+            assert_eq!((said.status, said.stderr.as_str()), (0, ""), "{line}");
+        }
+        net
+    }
+    /// Sends datagrams of 1000 bytes with their headers at once.
+    fn burst(net: &mut Net, count: usize) {
+        for _ in 0..count {
+            net.send(0, udp("10.0.1.1", "10.0.2.1", 1000)).unwrap();
+        }
+    }
+    fn shown(net: &mut Net, line: &str) -> String {
+        let now = net.now;
+        net.hosts[1].exec(line, now).stdout
+    }
+
+    #[test]
+    fn an_ingress_policer_drops_and_delays_nothing() {
+        for kernel in Kernel::ALL {
+            let add = "tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match u32 0 0 police rate 80kbit burst 2500 drop flowid :1";
+            let mut net = router(kernel, &["tc qdisc add dev eth0 handle ffff: ingress", add]);
+            burst(&mut net, 5);
+            // 1000 bytes without the Ethernet header, twice.
+            assert_eq!((net.delivered.len(), net.dropped.len()), (2, 3), "{kernel}");
+            assert_eq!(net.dropped[0], (1, "ingress", "filter"));
+            let until = Time::from_ns(net.now.as_ns() + 1_000_000_000);
+            net.run(until);
+            burst(&mut net, 5);
+            assert_eq!(net.delivered.len(), 4, "{kernel}");
+            let qdisc = shown(&mut net, "tc -s qdisc show dev eth0");
+            assert!(qdisc.contains("Sent 10000 bytes 10 pkt (dropped 6,"), "{qdisc}");
+        }
+    }
+
+    #[test]
+    fn an_ifb_shapes_what_comes_in_and_gives_it_back() {
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "ip link add ifb7 type ifb",
+                "ip link set ifb7 up",
+                "tc qdisc add dev ifb7 root tbf rate 80kbit burst 1600 limit 3100",
+                "tc qdisc add dev eth0 clsact",
+                "tc filter add dev eth0 ingress matchall action mirred egress redirect dev ifb7",
+            ],
+        );
+        burst(&mut net, 6);
+        // One goes at once, three wait (1014 bytes each), two find the queue full.
+        assert_eq!((net.delivered.len(), net.dropped.len()), (1, 2), "{:?}", net.dropped);
+        let start = net.now.as_ns();
+        for (ms, there) in [(40, 1), (50, 2), (140, 2), (150, 3), (260, 4), (1000, 4)] {
+            net.run(Time::from_ns(start + ms * 1_000_000));
+            assert_eq!(net.delivered.len(), there, "{ms} ms");
+        }
+        let filter = shown(&mut net, "tc -s filter show dev eth0 ingress");
+        assert!(filter.contains("Sent 6000 bytes 6 pkt (dropped 0, overlimits 2"), "{filter}");
+        let ifb = net.hosts[1].devices().iter().find(|d| d.name == "ifb7").unwrap().counters;
+        assert_eq!((ifb.rx_packets, ifb.tx_packets, ifb.rx_dropped), (4, 4, 0));
+    }
+
+    #[test]
+    fn a_mirror_copies_and_a_device_that_is_down_stops_a_redirect() {
+        let mut net = router(
+            Kernel::V6_12,
+            &[
+                "ip link add d0 type dummy",
+                "tc qdisc add dev eth0 clsact",
+                "tc filter add dev eth0 ingress prio 1 matchall action mirred egress mirror dev d0",
+            ],
+        );
+        burst(&mut net, 1);
+        assert_eq!(net.delivered.len(), 1);
+        assert!(shown(&mut net, "tc -s filter show dev eth0 ingress").contains("overlimits 1"));
+        shown(&mut net, "ip link set d0 up");
+        burst(&mut net, 1);
+        assert_eq!(net.delivered.len(), 2);
+        assert!(shown(&mut net, "tc -s filter show dev eth0 ingress").contains("overlimits 1"));
+        shown(&mut net, "ip link set d0 down");
+        shown(&mut net, "tc filter replace dev eth0 ingress prio 1 handle 1 matchall action drop");
+        shown(&mut net, "tc filter del dev eth0 ingress prio 1");
+        shown(&mut net, "tc filter add dev eth0 ingress prio 1 matchall action mirred egress redirect dev d0");
+        burst(&mut net, 1);
+        assert_eq!((net.delivered.len(), net.dropped.last()), (2, Some(&(1, "ingress", "filter"))));
+    }
+
+    #[test]
+    fn pedit_without_csum_spoils_the_header() {
+        for (csum, there) in [("", 0), (" pipe action csum ip", 1)] {
+            let edit = format!("tc filter add dev eth1 egress matchall action pedit ex munge ip tos set 0xb8{csum}");
+            let mut net = router(Kernel::V6_12, &["tc qdisc add dev eth1 clsact", &edit]);
+            burst(&mut net, 1);
+            assert_eq!(net.delivered.len(), there, "{:?}", net.dropped);
+            match net.delivered.first() {
+                Some((_, packet)) => assert_eq!(packet.tos(), 0xb8),
+                None => assert_eq!(net.dropped, [(2, "ip_rcv", "bad-checksum")]),
+            }
+        }
+    }
+}

@@ -67,6 +67,24 @@ fn sfq(bencher: Bencher, kernel: Kernel) {
     steady(bencher, Rig::with(kernel, &["qdisc add dev eth0 root sfq"]), flows);
 }
 
+#[divan::bench(args = KERNELS, sample_size = 4096)]
+fn red(bencher: Bencher, kernel: Kernel) {
+    let line = "qdisc add dev eth0 root red limit 10000000 min 1000000 max 3000000 avpkt 1000 burst 1200 bandwidth 1gbit";
+    steady(bencher, Rig::with(kernel, &[line]), flows);
+}
+
+#[divan::bench(sample_size = 4096)]
+fn codel(bencher: Bencher) {
+    steady(bencher, Rig::with(Kernel::V6_12, &["qdisc add dev eth0 root codel target 1s interval 10s"]), flows);
+}
+
+/// Every packet meets a policer that lets it pass.
+#[divan::bench(args = KERNELS, sample_size = 4096)]
+fn prio_with_police(bencher: Bencher, kernel: Kernel) {
+    let police = "filter add dev eth0 parent 1: protocol ip prio 1 u32 match u32 0 0 police rate 4gbit burst 100k drop flowid 1:2";
+    steady(bencher, Rig::with(kernel, &[PRIO, police]), flows);
+}
+
 const HTB: [&str; 2] = [
     "qdisc add dev eth0 root handle 1: htb",
     "class add dev eth0 parent 1: classid 1:1 htb rate 4gbit burst 100k cburst 100k",

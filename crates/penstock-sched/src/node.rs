@@ -186,8 +186,8 @@ impl Node {
         self.qdisc.dump()
     }
     /// Parameters, with those that stand before the kind: `stab`, `estimator`.
-    pub(crate) fn whole_dump(&self) -> Options {
-        let mut options = self.dump();
+    pub(crate) fn whole_dump(&self, now: Time) -> Options {
+        let mut options = self.dump_at(now);
         if let Some(stab) = &self.stab {
             options.set("stab", stab.dump().into());
         }
@@ -195,6 +195,10 @@ impl Node {
             options.set("estimator", estimator.dump().into());
         }
         options
+    }
+    /// Parameters, as of `now`.
+    pub fn dump_at(&self, now: Time) -> Options {
+        self.qdisc.dump_at(now)
     }
     /// The kind's own counters.
     pub fn xstats(&self, now: Time) -> Option<Options> {

@@ -152,6 +152,11 @@ pub trait Qdisc: Send {
     }
     /// Parameters as the kernel dumps them.
     fn dump(&self) -> Options;
+    /// The same where what is shown moves with time.
+    fn dump_at(&self, now: Time) -> Options {
+        let _ = now;
+        self.dump()
+    }
     /// The kind's own counters as the kernel dumps them.
     fn xstats(&self, now: Time) -> Option<Options> {
         let _ = now;

@@ -245,7 +245,7 @@ impl Tree {
             handle: node.handle,
             parent: node.parent,
             refcnt,
-            options: node.whole_dump(),
+            options: node.whole_dump(now),
             stats: node.stats_at(now),
             xstats: node.xstats(now),
         })

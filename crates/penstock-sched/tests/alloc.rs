@@ -46,6 +46,7 @@ fn no_packet_costs_an_allocation() {
             "tbf rate 1mbit burst 5000 limit 50000 peakrate 2mbit mtu 2000",
             "sfq",
             "sfq limit 20 perturb 1",
+            "red limit 60000 min 5000 max 15000 avpkt 1000 burst 20 probability 0.1",
         ] {
             check(kernel, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
         }
@@ -75,6 +76,31 @@ fn no_packet_costs_an_allocation() {
         check(kernel, &cbq, &class);
         check(kernel, &cbq, &flow);
     }
+}
+
+#[test]
+fn what_6_12_alone_has_allocates_nothing() {
+    let flow = |seq: u64| udp(seq, 200 + (seq * 7 % 1300) as u32, (seq % 9) as u8, 0);
+    for line in [
+        "codel target 1ms interval 10ms",
+        "codel limit 20 ecn",
+        "red limit 60000 min 5000 max 15000 avpkt 1000 burst 20 probability 0.1 ecn adaptive",
+    ] {
+        check(Kernel::V6_12, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
+    }
+}
+
+#[test]
+fn actions_allocate_nothing() {
+    let flow = |seq: u64| udp(seq, 200 + (seq * 7 % 1300) as u32, (seq % 9) as u8, 0);
+    for kernel in Kernel::ALL {
+        let police = "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.0.0.3 police rate 1mbit burst 5k drop flowid 1:1";
+        check(kernel, &["qdisc add dev eth0 root handle 1: prio", police], &flow);
+    }
+    let edits = "filter add dev eth0 egress protocol ip matchall action pedit ex munge ip tos set 0xb8 pipe action csum ip pipe \
+                 action skbedit priority 6 pipe action police rate 1mbit burst 5k conform-exceed continue/ok";
+    let hook = ["qdisc add dev eth0 root handle 1: pfifo limit 100", "qdisc add dev eth0 clsact", edits];
+    check(Kernel::V6_12, &hook, &flow);
 }
 
 #[test]

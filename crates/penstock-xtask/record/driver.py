@@ -2,24 +2,26 @@
 
 The probe (qdisc_order.py) is run anew in a forked child for each specification: it makes its own network namespace and
 starts with the same state as every other; only the start of the interpreter is shared. Each child starts at the same
-distance from a tick of the clock as it would alone in a fresh boot, so that what depends on that (the moment of a
+distance from a tick of the clock (and in the same phase of CoDel's clock) as it would alone in a fresh boot, so that what depends on that (the moment of a
 blocked line's release, tokens that gather while commands run) is the same too. Beside each NAME.spec.json appears
 NAME.out.json, or NAME.err with what the probe said.
 
 A packet of the specification that has the field "run" is a command instead, carried out at its moment in the midst of
 the traffic. The probe knows nothing of that: it sends a frame, and the socket it sends by runs the command. What was
-refused stands in the answer's "refused"."""
+refused stands in the answer's "refused". Where the specification has "filters" (places such as "parent 1:"), the answer's
+"filters" are the lines that `tc -s filter show` has for them, without the seconds that actions have been there."""
 import ctypes, ctypes.util, errno, json, os, re, shlex, socket, struct, subprocess, sys, time  # noqa: F401 (for the children)
 
-TICK = 10_000_000
-START = 1_746_669  # ns after a tick: where a fresh boot's script stands
+# Where a fresh boot's script stands, in a step that is whole in ticks of 10 ms and in CoDel's units of 1024 ns.
+STEP = 80_000_000
+START = 41_746_669
 
 def wait_for_phase():
     libc = ctypes.CDLL(None, use_errno=True)
     class Timespec(ctypes.Structure):
         _fields_ = [('s', ctypes.c_long), ('n', ctypes.c_long)]
     libc.prctl(29, 1, 0, 0, 0)
-    t = (time.monotonic_ns() // TICK + 1) * TICK + START
+    t = (time.monotonic_ns() // STEP + 1) * STEP + START
     libc.clock_nanosleep(1, 1, ctypes.byref(Timespec(*divmod(t, 10**9))), None)
 
 def commands(spec, mode):
@@ -54,6 +56,16 @@ def with_commands(base, todo, refused):
     out['refused'] = refused
     open(base + '.out.json', 'w').write(json.dumps(out, separators=(',', ':')) + '\n')
 
+def with_filters(base, places):
+    """The filters as they are at the end."""
+    out = json.load(open(base + '.out.json'))
+    times = re.compile(r' (installed|used|firstused|expires|first used) \d+ sec')
+    def show(place):
+        r = subprocess.run(['tc', '-s', 'filter', 'show', 'dev', 'v0'] + shlex.split(place), capture_output=True, text=True)
+        return [times.sub('', line) for line in r.stdout.splitlines()]
+    out['filters'] = [show(place) for place in places]
+    open(base + '.out.json', 'w').write(json.dumps(out, separators=(',', ':')) + '\n')
+
 probe, folder = sys.argv[1:3]
 code = compile(open(probe).read(), probe, 'exec')
 for name in sorted(os.listdir(folder)):
@@ -73,6 +85,8 @@ for name in sorted(os.listdir(folder)):
             exec(code, {'__name__': '__main__'})
             if todo:
                 with_commands(base, todo, refused)
+            if 'filters' in spec:
+                with_filters(base, spec['filters'])
         except SystemExit as e:
             if e.code not in (None, 0):
                 status, err = 1, str(e.code)

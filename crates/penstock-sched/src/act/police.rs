@@ -108,7 +108,13 @@ impl Bucket {
             _ if old => init.now.as_ns() / TICK_NS as i64,
             _ => init.now.as_ns(),
         };
-        Bucket { old, mtu, burst, peak_burst, avrate, meter, at, tokens: burst, peak_tokens: peak_burst }
+        // A bucket of packets begins empty, and goes on as it is.
+        let packets = |b: &Bucket| matches!(b.meter, Meter::Packets(_));
+        let tokens = match meter {
+            Meter::Packets(_) => before.filter(|b| packets(b)).map_or(0, |b| b.tokens),
+            _ => burst,
+        };
+        Bucket { old, mtu, burst, peak_burst, avrate, meter, at, tokens, peak_tokens: peak_burst }
     }
     /// Whether a packet of `len` bytes is within the rate; takes its tokens where it is.
     fn conforms(&mut self, len: u32, now: Time) -> bool {

@@ -279,7 +279,8 @@ impl Actions {
     }
     /// `tcf_action_dump_old`: the kind's options alone.
     pub(crate) fn dump_old(&self, held: &ActRef, now: Time) -> Options {
-        self.action(held).options(now)
+        let action = self.action(held);
+        action.options(now).with("stats", action.stats(now).to_options())
     }
     /// The chain that an action goes to.
     pub(crate) fn chain_of(&self, held: &ActRef) -> Option<u32> {

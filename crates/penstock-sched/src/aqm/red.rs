@@ -97,12 +97,17 @@ impl Vars {
     }
     /// `red_action`.
     pub fn action(&mut self, p: &Params, rng: &mut Rng) -> Action {
+        self.action_over(p, 0, rng)
+    }
+    /// The same where `others` (scaled as the average) is added to the average.
+    pub fn action_over(&mut self, p: &Params, others: u64, rng: &mut Rng) -> Action {
+        let qavg = self.qavg.wrapping_add(others);
         let (min, max) = (u64::from(p.qth_min << p.wlog), u64::from(p.qth_max << p.wlog));
-        if self.qavg < min {
+        if qavg < min {
             self.qcount = -1;
             return Action::Pass;
         }
-        if self.qavg >= max {
+        if qavg >= max {
             self.qcount = -1;
             return Action::Hard;
         }
@@ -111,7 +116,7 @@ impl Vars {
             self.qr = p.random(rng);
             return Action::Pass;
         }
-        let weight = ((self.qavg - min) >> p.wlog).wrapping_mul(self.qcount as u64);
+        let weight = ((qavg - min) >> p.wlog).wrapping_mul(self.qcount as u64);
         if weight < u64::from(self.qr) {
             return Action::Pass;
         }
@@ -210,9 +215,32 @@ impl Red {
     fn decayed(&self, since: Time, now: Time) -> u64 {
         self.damping.decay(self.vars.qavg, now.as_ns() - since.as_ns())
     }
+    /// What [`Red::average`] would make of the average now.
+    pub fn average_at(&self, now: Time, backlog: u32) -> u64 {
+        match self.idle {
+            Some(since) => self.decayed(since, now),
+            None => {
+                let mut vars = self.vars;
+                vars.average(&self.parms, backlog);
+                vars.qavg
+            }
+        }
+    }
     /// `red_action`.
     pub fn action(&mut self, rng: &mut Rng) -> Action {
         self.vars.action(&self.parms, rng)
+    }
+    /// `red_action` where `others` (scaled as the average) is added to the average.
+    pub fn action_over(&mut self, others: u64, rng: &mut Rng) -> Action {
+        self.vars.action_over(&self.parms, others, rng)
+    }
+    /// The average, and since when the queue has been empty.
+    pub fn level(&self) -> (u64, Option<Time>) {
+        (self.vars.qavg, self.idle)
+    }
+    /// Takes over another's average and idle time.
+    pub fn set_level(&mut self, (qavg, idle): (u64, Option<Time>)) {
+        (self.vars.qavg, self.idle) = (qavg, idle);
     }
     /// The queue is empty, if it was not known to be before.
     pub fn start_idle(&mut self, now: Time) {

@@ -1,10 +1,10 @@
 //! `tcindex`: the class by the packet's tcindex, which dsmark sets.
 //!
 //! Follows: linux v2.6.35 `net/sched/cls_tcindex.c`; gone from Linux since 6.3, it is kept under 6.12 for scripts that name it.
-//! Differs: packets have no tcindex, and are not classified: the kind is not simulated.
+//! Differs: none known.
 
-use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
-use crate::act::Look;
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use crate::act::{self, Look};
 use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
@@ -15,7 +15,7 @@ pub static SPEC: ClsSpec = ClsSpec {
     id: "tcindex",
     about: "the class by the packet's tcindex, which dsmark sets",
     kernels: &Kernel::ALL,
-    simulated: false,
+    simulated: true,
     build: |_, kernel, _| Box::new(Tcindex { kernel, params: Params::default(), filters: BTreeMap::new() }),
 };
 
@@ -71,6 +71,13 @@ struct Filter {
     exts: Exts,
 }
 
+impl Filter {
+    /// `tcindex_filter_is_set`.
+    fn is_set(&self) -> bool {
+        self.target.0.classid != Handle::UNSPEC || !self.exts.is_empty()
+    }
+}
+
 impl Tcindex {
     /// In a table of all numbers each has its own bucket.
     fn bucket(&self, handle: u32) -> u32 {
@@ -90,12 +97,22 @@ impl Classifier for Tcindex {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
-        None
+    /// `tcindex_classify`.
+    fn classify(&self, shared: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        let key = (u32::from(skb.tc.index) & self.params.mask).checked_shr(self.params.shift).unwrap_or(0);
+        let perfect = self.params.table.is_some_and(|t| t.1);
+        match self.find(key).filter(|f| !perfect || f.is_set()) {
+            Some(f) => f.exts.exec(f.target.0, skb, cx),
+            None if self.params.fall_through == 0 => None,
+            None => {
+                let classid = Handle::new(shared.qdisc.major(), key as u16);
+                Some(Answer { said: act::OK, hit: Hit { classid, class: 0 } })
+            }
+        }
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         // A place without class and actions counts as empty.
-        self.find(handle).is_some_and(|f| f.target.0.classid != Handle::UNSPEC || !f.exts.is_empty())
+        self.find(handle).is_some_and(Filter::is_set)
     }
     fn change(&mut self, _: &mut Shared, mut change: Change<'_>) -> Result<(), KernelError> {
         let Some(o) = change.options else { return Ok(()) };
@@ -202,8 +219,9 @@ impl Classifier for Tcindex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, device, filter, qdisc};
+    use crate::testing::{Bench, device, filter, packet, qdisc};
     use crate::tree::Tree;
+    use penstock_model::Time;
 
     #[test]
     fn a_table_that_is_there_keeps_its_size() {
@@ -226,5 +244,14 @@ mod tests {
         let head = dumps[0].options.as_ref().unwrap();
         assert_eq!((dumps[0].handle, head.u32("mask"), head.u32("shift")), (u32::MAX, Some(0xfc), Some(2)));
         assert_eq!((dumps.len(), dumps[1].handle), (2, 0xa));
+        // AF11 (0x28) is 0xa of the six bits: class 1:2. What no entry names falls through to its own number.
+        for (index, band) in [(0x28, 2), (0x0c, 3), (0, 1)] {
+            let mut p = packet(0, 100);
+            p.tc.index = index;
+            tree.enqueue(p, &mut bench.cx(0));
+            let held: Vec<u32> = tree.dump_classes(Time::ZERO).iter().map(|c| c.stats.qlen).collect();
+            assert_eq!(held.iter().position(|&n| n == 1), Some(band - 1), "{index:#x}");
+            tree.dequeue(&mut bench.cx(0)).unwrap();
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! `drr`: deficit round robin over classes that filters choose.
 //!
-//! Follows: linux v6.12 and v2.6.35 `net/sched/sch_drr.c`, configuration only.
-//! Differs: packets are not carried yet.
+//! Follows: linux v6.12 and v2.6.35 `net/sched/sch_drr.c`; Shreedhar & Varghese, SIGCOMM 1995.
+//! Differs: a class whose qdisc shows no packet though it holds some (Linux warns of it) waits for the qdisc's timer.
 
 use super::KindSpec;
 use super::hashed::{ClassChange, Hashed, HashedKind};
-use super::unsimulated::Unsimulated;
-use crate::qdisc::{Cx, Init, Qdisc};
-use penstock_model::{Handle, Kernel, KernelError, Options};
+use super::unsimulated::Params;
+use crate::cls::{Filters, Gone, Verdict};
+use crate::node::Node;
+use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_packet::{Packet, Skb};
+use std::collections::VecDeque;
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -15,23 +19,44 @@ pub static SPEC: KindSpec = KindSpec {
     about: "deficit round robin: classes take turns, a quantum of bytes each",
     kernels: &Kernel::ALL,
     build,
-    simulated: false,
+    simulated: true,
 };
 
 /// What 6.12 keeps a quantum within, bytes.
 const QUANTUM_RANGE: (u32, u32) = (256, 1 << 20);
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    Ok(Box::new(Unsimulated::new(Hashed::new(init, Drr))))
+    Ok(Box::new(Carrier(Hashed::new(init, Drr::default()))))
 }
 
 /// The qdisc itself has nothing to set.
-pub struct Drr;
+#[derive(Default)]
+pub struct Drr {
+    /// Classes with packets, in the order of their turns.
+    active: VecDeque<u32>,
+    peeked: Option<Packet>,
+    qlen: u32,
+    backlog: u32,
+    stats: Stats,
+}
 
 /// What drr has of a class.
 pub struct DrrClass {
+    // Parameters
     /// Bytes a turn.
     quantum: u32,
+    // Variables
+    /// Bytes it may still send in this turn.
+    deficit: u32,
+    active: bool,
+    bytes: u64,
+    packets: u64,
+}
+
+impl DrrClass {
+    fn new(quantum: u32) -> DrrClass {
+        DrrClass { quantum, deficit: 0, active: false, bytes: 0, packets: 0 }
+    }
 }
 
 impl HashedKind for Drr {
@@ -62,7 +87,7 @@ impl HashedKind for Drr {
             Some(class) if given.is_some() => q.classes[class].own.quantum = quantum,
             Some(_) => {}
             None => {
-                q.add_class(change.classid, DrrClass { quantum }, false);
+                q.add_class(change.classid, DrrClass::new(quantum), false);
             }
         }
         Ok(change.classid)
@@ -72,6 +97,191 @@ impl HashedKind for Drr {
     }
     fn dump_class(q: &Hashed<Drr>, class: u32) -> (Handle, Options, Option<Options>) {
         let options = Options::new().with("quantum", q.classes[class].own.quantum);
-        (Handle::ROOT, options, Some(Options::new().with("deficit", 0u32)))
+        let class = &q.classes[class];
+        let deficit = if class.leaf.qlen() > 0 { class.own.deficit } else { 0 };
+        (Handle::ROOT, options, Some(Options::new().with("deficit", deficit)))
+    }
+    fn class_stats(q: &Hashed<Drr>, class: u32) -> Stats {
+        let class = &q.classes[class];
+        let (bytes, packets) = (class.own.bytes, class.own.packets);
+        Stats { bytes, packets, rate: None, requeues: 0, ..class.leaf.stats() }
+    }
+    /// `qdisc_tree_reduce_backlog`, `drr_qlen_notify`.
+    fn reduced(q: &mut Hashed<Drr>, class: u32, packets: u32, bytes: u32) {
+        let old = is_old(q);
+        let drr = &mut q.own;
+        drr.qlen = drr.qlen.wrapping_sub(packets);
+        drr.backlog = drr.backlog.wrapping_sub(bytes);
+        if !old {
+            drr.stats.drops = drr.stats.drops.wrapping_add(packets);
+        }
+        let emptied = q.classes[class].leaf.qlen() == 0;
+        if emptied && std::mem::take(&mut q.classes[class].own.active) {
+            q.own.active.retain(|&c| c != class);
+        }
+    }
+}
+
+fn is_old(q: &Hashed<Drr>) -> bool {
+    q.device.kernel == Kernel::V2_6_35
+}
+
+/// The qdisc as it carries packets.
+struct Carrier(Hashed<Drr>);
+
+impl Carrier {
+    /// `drr_classify`: `None` for a packet that no class would have.
+    fn classify(&self, skb: &mut Skb, cx: &mut Cx<'_>) -> Result<Option<u32>, Gone> {
+        let q = &self.0;
+        let priority = Handle(skb.priority);
+        if priority.qdisc() == q.handle
+            && let Some(class) = q.classes.find(priority)
+        {
+            return Ok(Some(class));
+        }
+        match q.filters.classify(Filters::ROOT, skb, cx) {
+            Verdict::Class(hit) if hit.class > 0 => Ok(Some(hit.class - 1)),
+            Verdict::Class(hit) => Ok(q.classes.find(hit.classid)),
+            Verdict::Unmatched => Ok(None),
+            Verdict::Gone(gone) => Err(gone),
+        }
+    }
+    /// Runs `work` on the qdisc in a class and takes over what that has lost of itself.
+    fn on_leaf<T>(&mut self, class: u32, work: impl FnOnce(&mut Node) -> T) -> (T, u32, u32) {
+        let leaf = &mut self.0.classes[class].leaf;
+        let before = (leaf.qlen(), leaf.backlog());
+        let result = work(leaf);
+        let after = (leaf.qlen(), leaf.backlog());
+        let drr = &mut self.0.own;
+        drr.qlen = drr.qlen.wrapping_add(after.0.wrapping_sub(before.0));
+        drr.backlog = drr.backlog.wrapping_add(after.1.wrapping_sub(before.1));
+        (result, before.0, after.0)
+    }
+    /// Packets that a class's qdisc has dropped of itself: in 6.12 they count here too.
+    fn lost(&mut self, class: u32, should: u32, has: u32) {
+        if !is_old(&self.0) {
+            let stats = &mut self.0.own.stats;
+            stats.drops = stats.drops.wrapping_add(should.saturating_sub(has));
+        }
+        if has == 0 && should != has && std::mem::take(&mut self.0.classes[class].own.active) {
+            self.0.own.active.retain(|&c| c != class);
+        }
+    }
+    /// Counts a packet of a class.
+    fn count(&mut self, class: u32, len: u32, now: Time) {
+        let class = &mut self.0.classes[class];
+        class.look(now, class.own.bytes, class.own.packets);
+        class.own.bytes += u64::from(len);
+        class.own.packets += 1;
+        let stats = &mut self.0.own.stats;
+        stats.bytes += u64::from(len);
+        stats.packets += 1;
+    }
+    /// `drr_dequeue`.
+    fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        loop {
+            let class = *self.0.own.active.front()?;
+            let (len, before, after) = self.on_leaf(class, |leaf| leaf.peek(cx).map(|p| p.pkt_len));
+            self.lost(class, before, after);
+            //= linux v6.12 sch_drr.c drr_dequeue: a class without a packet to show ends the search.
+            let len = len?;
+            let own = &mut self.0.classes[class].own;
+            if len > own.deficit {
+                own.deficit = own.deficit.wrapping_add(own.quantum);
+                self.0.own.active.rotate_left(1);
+                continue;
+            }
+            own.deficit -= len;
+            let (packet, before, after) = self.on_leaf(class, |leaf| leaf.dequeue(cx));
+            self.lost(class, before - u32::from(packet.is_some()), after);
+            if after == 0 && std::mem::take(&mut self.0.classes[class].own.active) {
+                self.0.own.active.retain(|&c| c != class);
+            }
+            if packet.is_some() && !is_old(&self.0) {
+                self.count(class, len, cx.now);
+            }
+            return packet;
+        }
+    }
+}
+
+impl Qdisc for Carrier {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        let class = match self.classify(&mut packet, cx) {
+            Ok(Some(class)) => class,
+            Ok(None) => return Gone::Shot.leave_counted(packet, &mut self.0.own.stats, cx),
+            Err(gone) => return gone.leave_counted(packet, &mut self.0.own.stats, cx),
+        };
+        let len = packet.pkt_len;
+        let (answer, before, after) = self.on_leaf(class, |leaf| leaf.enqueue(packet, cx));
+        self.lost(class, before + u32::from(answer == Xmit::Success), after);
+        if answer != Xmit::Success {
+            if answer.counts_as_drop() {
+                let stats = &mut self.0.own.stats;
+                stats.drops = stats.drops.wrapping_add(1);
+            }
+            return answer;
+        }
+        let own = &mut self.0.classes[class].own;
+        if after > 0 && !std::mem::replace(&mut own.active, true) {
+            own.deficit = own.quantum;
+            self.0.own.active.push_back(class);
+        }
+        if is_old(&self.0) {
+            self.count(class, len, cx.now);
+        }
+        Xmit::Success
+    }
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.0.own.peeked.take().or_else(|| self.take(cx))
+    }
+    /// `qdisc_peek_dequeued`: the packet is taken and counted, and kept.
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
+        if self.0.own.peeked.is_none() {
+            self.0.own.peeked = self.take(cx);
+        }
+        self.0.own.peeked.as_ref()
+    }
+    fn next_wakeup(&self) -> Option<Time> {
+        let mut next: Option<Time> = None;
+        self.0.children(&mut |_, child| next = [next, child.next_wakeup()].into_iter().flatten().min());
+        next
+    }
+    fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
+        Drr::change(&mut self.0, options)
+    }
+    fn reset(&mut self, cx: &mut Cx<'_>) {
+        self.0.children_mut(&mut |_, child| child.reset(cx));
+        for class in self.0.own.active.drain(..) {
+            self.0.classes[class].own.active = false;
+        }
+        if let Some(packet) = self.0.own.peeked.take() {
+            cx.drops.drop(packet, crate::ledger::DropReason::Purged);
+        }
+        (self.0.own.qlen, self.0.own.backlog) = (0, 0);
+    }
+    fn stats(&self) -> Stats {
+        let drr = &self.0.own;
+        let peeked = drr.peeked.as_ref().map_or(0, |p| p.pkt_len);
+        let backlog = if is_old(&self.0) { 0 } else { drr.backlog.wrapping_add(peeked) };
+        Stats { qlen: self.qlen(), backlog, ..drr.stats }
+    }
+    fn qlen(&self) -> u32 {
+        self.0.own.qlen + u32::from(self.0.own.peeked.is_some())
+    }
+    fn dump(&self) -> Options {
+        Options::new()
+    }
+    fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
+        Params::set_device(&mut self.0, device, cx);
+    }
+    fn classes(&self) -> Option<&dyn Classful> {
+        Some(&self.0)
+    }
+    fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
+        Some(&mut self.0)
+    }
+    fn kind(&self) -> &'static str {
+        SPEC.id
     }
 }

@@ -2,13 +2,16 @@
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/sch_gred.c`. A `setup` that is refused for its flags has changed the
 //! limit, as there.
-//! Differs: packets are not simulated yet.
+//! Differs: none known.
 
 use super::KindSpec;
-use super::red::{NUMBERS, parms};
-use super::unsimulated::{Params, Unsimulated};
-use crate::qdisc::{Cx, Device, Init, Qdisc};
-use penstock_model::{Kernel, KernelError, Options};
+use super::red::{Counts, Fate, NUMBERS, mark, parms, random};
+use crate::aqm::red::{Action, Red};
+use crate::ledger::DropReason;
+use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
+use crate::queue::Queue;
+use penstock_model::{Kernel, KernelError, Options, Stats, Time};
+use penstock_packet::Packet;
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -16,7 +19,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "several REDs over one queue, chosen by the packet's tc_index",
     kernels: &Kernel::ALL,
     build,
-    simulated: false,
+    simulated: true,
 };
 
 /// `MAX_DPs`.
@@ -29,14 +32,25 @@ const VQ_FLAGS: u32 = 3;
 fn build(init: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     let device = init.device;
     let o = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
-    let mut gred =
-        Gred { device, limit: 0, vqs: 0, default: 0, grio: false, flags: 0, tab: Default::default() };
+    let mut gred = Gred {
+        device,
+        limit: 0,
+        vqs: 0,
+        default: 0,
+        grio: false,
+        flags: 0,
+        tab: Default::default(),
+        wred: false,
+        wred_set: (0, None),
+        queue: Queue::default(),
+        stats: Stats::default(),
+    };
     if o.has("vq") {
         return Err(gred.no("virtual queue configuration can't be specified at initialization time"));
     }
     gred.limit = o.u32("limit").unwrap_or_else(|| device.tx_queue_len.wrapping_mul(device.psched_mtu()));
     gred.set_up(o)?;
-    Ok(Box::new(Unsimulated::new(gred)))
+    Ok(Box::new(gred))
 }
 
 /// One virtual queue.
@@ -48,11 +62,22 @@ struct Vq {
     flags: u32,
     /// In the order of [`NUMBERS`].
     parms: [u32; 6],
+    red: Red,
+    counts: Counts,
+    /// Bytes in the queue.
+    backlog: u32,
+    /// What it has seen.
+    packets: u32,
+    bytes: u64,
 }
 
-/// Its parameters.
+/// `GRED_VQ_MASK`: the bits of `tc_index` that name a virtual queue.
+const VQ_MASK: u16 = VQS_MAX as u16 - 1;
+
+/// Virtual queues over one queue.
 #[derive(Debug)]
 pub struct Gred {
+    // Parameters
     device: Device,
     /// Bytes.
     limit: u32,
@@ -64,6 +89,13 @@ pub struct Gred {
     grio: bool,
     flags: u32,
     tab: [Option<Vq>; VQS_MAX as usize],
+    // Variables
+    /// Two queues have the same priority: all share one average, of the whole queue.
+    wred: bool,
+    /// That average, and since when the queue has been empty.
+    wred_set: (u64, Option<Time>),
+    queue: Queue,
+    stats: Stats,
 }
 
 impl Gred {
@@ -94,10 +126,19 @@ impl Gred {
         if std::mem::replace(&mut self.flags, flags) != flags {
             self.tab.iter_mut().flatten().for_each(|vq| vq.flags = flags & VQ_FLAGS);
         }
+        self.wred = self.shares();
         Ok(())
     }
+    /// `gred_wred_mode_check`, in grio mode.
+    fn shares(&self) -> bool {
+        let queues = || self.tab.iter().flatten();
+        self.grio && queues().enumerate().any(|(n, vq)| queues().skip(n + 1).any(|other| other.prio == vq.prio))
+    }
+    fn is_old(&self) -> bool {
+        self.device.kernel == Kernel::V2_6_35
+    }
     /// `gred_change` of one virtual queue.
-    fn change_vq(&mut self, index: u32, o: &Options) -> Result<(), KernelError> {
+    fn change_vq(&mut self, index: u32, o: &Options, now: Time) -> Result<(), KernelError> {
         let kernel = self.device.kernel;
         if index >= self.vqs {
             return Err(self.no("virtual queue index above virtual queue count"));
@@ -119,41 +160,202 @@ impl Gred {
             limit = limit.min(self.limit);
         }
         let own = self.tab[index as usize].as_ref().map_or(self.flags & VQ_FLAGS, |vq| vq.flags);
-        self.tab[index as usize] = Some(Vq { limit, prio, flags: flags.unwrap_or(own), parms });
+        let before = self.tab[index as usize].take();
+        let mut red = random(&o.clone().with("flags", 0u32), kernel, None, now);
+        if let Some(vq) = before.as_ref().filter(|vq| vq.backlog > 0) {
+            red.set_level((0, vq.red.level().1));
+        }
+        let flags = flags.unwrap_or(own);
+        let (counts, backlog, packets, bytes) =
+            before.map_or((Counts::default(), 0, 0, 0), |vq| (vq.counts, vq.backlog, vq.packets, vq.bytes));
+        self.tab[index as usize] = Some(Vq { limit, prio, flags, parms, red, counts, backlog, packets, bytes });
+        self.wred = self.shares();
         Ok(())
+    }
+    /// The virtual queue that a packet's `tc_index` names.
+    fn named(&self, packet: &Packet) -> Option<usize> {
+        let dp = usize::from(packet.tc.index & VQ_MASK);
+        (dp < self.vqs as usize && self.tab[dp].is_some()).then_some(dp)
+    }
+    fn refuse(&mut self, packet: Packet, reason: DropReason, cx: &mut Cx<'_>) {
+        self.stats.drops = self.stats.drops.wrapping_add(1);
+        cx.drops.drop(packet, reason);
+    }
+    /// `qdisc_enqueue_tail`, which counted in 2010.
+    fn admit(&mut self, packet: Packet) -> Xmit {
+        if self.is_old() {
+            self.stats.bytes += u64::from(packet.pkt_len);
+            self.stats.packets += 1;
+        }
+        self.queue.push_tail(packet);
+        Xmit::Success
+    }
+    /// A packet that names no queue, where there is no default one either: it passes.
+    fn pass(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        let fits = match self.device.kernel {
+            Kernel::V2_6_35 => self.queue.len() < self.device.tx_queue_len,
+            Kernel::V6_12 => {
+                u64::from(self.queue.backlog()) + u64::from(packet.pkt_len) <= u64::from(self.limit)
+            }
+        };
+        if fits {
+            return self.admit(packet);
+        }
+        self.refuse(packet, DropReason::Overlimit, cx);
+        Xmit::Drop
     }
 }
 
-impl Params for Gred {
-    fn kind(&self) -> &'static str {
-        SPEC.id
+impl Vq {
+    /// What [`Qdisc::dump_at`] shows of it.
+    fn dump(&self, index: usize, backlog: u32, qave: u32, old: bool) -> Options {
+        let mut o = Options::new()
+            .with("vq", index as u32)
+            .with("prio", self.prio)
+            .with("limit", self.limit)
+            .with("flags", self.flags)
+            .with("packets", self.packets)
+            .with("bytes", if old { self.bytes & 0xffff_ffff } else { self.bytes });
+        for (name, value) in NUMBERS.into_iter().zip(self.parms) {
+            o = o.with(name, value);
+        }
+        let c = &self.counts;
+        [
+            ("qave", qave),
+            ("backlog", backlog),
+            ("forced_drop", c.forced_drop),
+            ("prob_drop", c.prob_drop),
+            ("pdrop", c.pdrop),
+            ("other", c.other),
+            ("forced_mark", c.forced_mark),
+            ("prob_mark", c.prob_mark),
+        ]
+        .into_iter()
+        .fold(o, |o, (name, value)| o.with(name, value))
     }
-    fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
+}
+
+impl Qdisc for Gred {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        let dp = match self.named(&packet) {
+            Some(dp) => dp,
+            None => {
+                let dp = self.default as usize;
+                if self.tab[dp].is_none() {
+                    return self.pass(packet, cx);
+                }
+                packet.tc.index = packet.tc.index & !VQ_MASK | dp as u16;
+                dp
+            }
+        };
+        let (wred, wred_set, old) = (self.wred, self.wred_set, self.is_old());
+        let whole = self.queue.backlog();
+        let prio = self.tab[dp].as_ref().map_or(0, |vq| vq.prio);
+        let mut others = 0u64;
+        if self.grio && !wred {
+            //= linux v6.12 sch_gred.c gred_enqueue: the averages of queues that go before, unless they are idle.
+            let before = self.tab.iter().flatten().filter(|vq| vq.prio < prio);
+            for (qavg, idle) in before.map(|vq| vq.red.level()) {
+                others = others.wrapping_add(if idle.is_none() { qavg } else { 0 });
+            }
+        }
+        let qdisc_flags = self.flags;
+        let vq = self.tab[dp].as_mut().expect("it was found");
+        vq.packets = vq.packets.wrapping_add(1);
+        vq.bytes = vq.bytes.wrapping_add(u64::from(packet.pkt_len));
+        if wred {
+            vq.red.set_level(wred_set);
+        }
+        let seen = if wred { whole } else { vq.backlog };
+        vq.red.average(cx.now, seen);
+        if wred {
+            self.wred_set = vq.red.level();
+        }
+        let action = vq.red.action_over(others, cx.rng);
+        if action != Action::Pass {
+            self.stats.overlimits = self.stats.overlimits.wrapping_add(1);
+        }
+        let flags = if old { qdisc_flags } else { vq.flags };
+        if mark(action, flags & VQ_FLAGS, &mut packet, &mut vq.counts) == Fate::Drops {
+            self.refuse(packet, DropReason::Early, cx);
+            return Xmit::Cn;
+        }
+        let held = if old { vq.backlog } else { seen };
+        if u64::from(held) + u64::from(packet.pkt_len) <= u64::from(vq.limit) {
+            vq.backlog = vq.backlog.wrapping_add(packet.pkt_len);
+            return self.admit(packet);
+        }
+        vq.counts.pdrop = vq.counts.pdrop.wrapping_add(1);
+        self.refuse(packet, DropReason::Overlimit, cx);
+        Xmit::Drop
+    }
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        let (old, wred) = (self.is_old(), self.wred);
+        let Some(packet) = self.queue.pop_head() else {
+            if old && wred {
+                self.wred_set.1.get_or_insert(cx.now);
+            }
+            return None;
+        };
+        if !old {
+            self.stats.bytes += u64::from(packet.pkt_len);
+            self.stats.packets += 1;
+        }
+        if let Some(vq) = self.named(&packet).and_then(|dp| self.tab[dp].as_mut()) {
+            vq.backlog = vq.backlog.wrapping_sub(packet.pkt_len);
+            if wred && !old && self.queue.backlog() == 0 {
+                self.wred_set.1 = Some(cx.now);
+            } else if !wred && vq.backlog == 0 {
+                let (qavg, _) = vq.red.level();
+                vq.red.set_level((qavg, Some(cx.now)));
+            }
+        }
+        Some(packet)
+    }
+    fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
+        self.queue.head()
+    }
+    fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let o = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
         match o.u32("vq") {
-            Some(index) => self.change_vq(index, o),
+            Some(index) => self.change_vq(index, o, cx.now),
             None => {
                 self.limit = o.u32("limit").unwrap_or(self.limit);
                 self.set_up(o)
             }
         }
     }
+    fn reset(&mut self, cx: &mut Cx<'_>) {
+        self.queue.purge(cx);
+        for vq in self.tab.iter_mut().flatten() {
+            vq.red.restart();
+            vq.backlog = 0;
+        }
+    }
+    fn stats(&self) -> Stats {
+        Stats { qlen: self.queue.len(), backlog: self.queue.backlog(), ..self.stats }
+    }
+    fn qlen(&self) -> u32 {
+        self.queue.len()
+    }
     fn dump(&self) -> Options {
-        let zero =
-            ["qave", "backlog", "forced_drop", "prob_drop", "pdrop", "other", "forced_mark", "prob_mark"];
+        self.dump_at(Time::ZERO)
+    }
+    fn dump_at(&self, now: Time) -> Options {
+        let old = self.is_old();
         let list = self.tab.iter().enumerate().filter_map(|(index, vq)| {
             let vq = vq.as_ref()?;
-            let mut o = Options::new()
-                .with("vq", index as u32)
-                .with("prio", vq.prio)
-                .with("limit", vq.limit)
-                .with("flags", vq.flags)
-                .with("packets", 0u32)
-                .with("bytes", 0u32);
-            for (name, value) in NUMBERS.into_iter().zip(vq.parms) {
-                o = o.with(name, value);
+            let mut red = vq.red.clone();
+            if self.wred {
+                red.set_level(self.wred_set);
             }
-            Some(zero.into_iter().fold(o, |o, name| o.with(name, 0u32)))
+            let average = red.vars.qavg;
+            let qave = match old {
+                true => red.average_at(now, average as u32) as u32,
+                false => (red.average_at(now, (average >> red.parms.wlog) as u32) >> red.parms.wlog) as u32,
+            };
+            let backlog = if self.wred && !old { self.queue.backlog() } else { vq.backlog };
+            Some(vq.dump(index, backlog, qave, old))
         });
         Options::new()
             .with("vqs", self.vqs)
@@ -162,6 +364,9 @@ impl Params for Gred {
             .with("flags", self.flags)
             .with("limit", self.limit)
             .with("list", list.collect::<Vec<_>>())
+    }
+    fn kind(&self) -> &'static str {
+        SPEC.id
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
         self.device = *device;

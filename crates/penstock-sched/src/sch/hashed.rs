@@ -1,5 +1,5 @@
 //! What kinds share whose classes stand in the kernel's hash: the table, which cbq has too, and all of those that
-//! carry no packets yet: drr, qfq, hfsc.
+//! drr, and of qfq and hfsc, which carry no packets yet.
 //!
 //! Follows: linux v6.12 `net/sched/sch_api.c` `qdisc_class_hash_insert`, `qdisc_class_hash_grow`,
 //! `include/net/sch_generic.h` `qdisc_class_hash`; `tc class show` prints in the order of that hash.
@@ -32,6 +32,17 @@ impl<C> Class<C> {
     /// With this qdisc in it, bound by no filter.
     pub fn new(classid: Handle, leaf: Node, block: Option<BlockId>, own: C) -> Class<C> {
         Class { classid, leaf, block, own, bound: 0, estimator: None }
+    }
+}
+
+impl<C> Class<C> {
+    /// Lets the estimator look at counters that are about to change, where it is time to.
+    pub fn look(&mut self, now: Time, bytes: u64, packets: u64) {
+        if let Some(estimator) = &mut self.estimator
+            && estimator.is_due(now)
+        {
+            estimator.advance(now, bytes, packets);
+        }
     }
 }
 
@@ -176,6 +187,15 @@ pub trait HashedKind: Send + Sized {
     /// # Errors
     /// EBUSY with the kind's sentence.
     fn may_delete(q: &Hashed<Self>, class: u32, bound: bool) -> Result<(), KernelError>;
+    /// The qdisc in a class lost packets outside of the kind's calls.
+    fn reduced(q: &mut Hashed<Self>, class: u32, packets: u32, bytes: u32) {
+        let _ = (q, class, packets, bytes);
+    }
+    /// A class's counters.
+    fn class_stats(q: &Hashed<Self>, class: u32) -> Stats {
+        let _ = (q, class);
+        Stats::default()
+    }
     /// A class is gone.
     fn deleted(q: &mut Hashed<Self>, own: Self::Class) {
         let _ = (q, own);
@@ -299,8 +319,11 @@ impl<K: HashedKind> Classful for Hashed<K> {
             visit(class.classid, &mut class.leaf);
         }
     }
-    /// Nothing is ever queued below.
-    fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
+    fn reduced(&mut self, classid: Handle, packets: u32, bytes: u32) {
+        if let Some(class) = self.classes.find(classid) {
+            K::reduced(self, class, packets, bytes);
+        }
+    }
     fn change_class(
         &mut self,
         parent: Handle,
@@ -313,7 +336,8 @@ impl<K: HashedKind> Classful for Hashed<K> {
     }
     fn estimate(&mut self, classid: Handle, spec: (i8, u8), cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let class = self.known(classid)?;
-        let mut new = Estimator::new(self.device.kernel, spec, cx.now, 0, 0)?;
+        let stats = K::class_stats(self, class);
+        let mut new = Estimator::new(self.device.kernel, spec, cx.now, stats.bytes, stats.packets)?;
         if let Some(old) = &self.classes[class].estimator {
             new = new.continuing(old);
         }
@@ -323,9 +347,15 @@ impl<K: HashedKind> Classful for Hashed<K> {
     fn take_warning(&mut self) -> Option<String> {
         self.own.take_warning()
     }
-    fn delete_class(&mut self, classid: Handle, _: &mut Cx<'_>) -> Result<(), KernelError> {
+    fn delete_class(&mut self, classid: Handle, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let class = self.known(classid)?;
         K::may_delete(self, class, self.classes[class].bound > 0)?;
+        let leaf = &mut self.classes[class].leaf;
+        let (packets, bytes) = (leaf.qlen(), leaf.backlog());
+        leaf.reset(cx);
+        if packets > 0 {
+            K::reduced(self, class, packets, bytes);
+        }
         let gone = self.classes.remove(class);
         if let Some(block) = gone.block {
             let mut filters = std::mem::take(&mut self.filters);
@@ -343,14 +373,15 @@ impl<K: HashedKind> Classful for Hashed<K> {
                 options.set("estimator", estimator.dump().into());
             }
             let leaf = Some(class.leaf.handle).filter(|&h| h != Handle::UNSPEC);
-            let rate = class.estimator.as_ref().map(|e| e.rate_at(now, 0, 0));
+            let stats = K::class_stats(self, number);
+            let rate = class.estimator.as_ref().map(|e| e.rate_at(now, stats.bytes, stats.packets));
             visit(ClassDump {
                 kind: K::ID,
                 classid: class.classid,
                 parent,
                 leaf: leaf.filter(|_| !K::is_inner(self, number)),
                 options,
-                stats: Stats { rate, ..Stats::default() },
+                stats: Stats { rate, ..stats },
                 xstats,
             });
         }

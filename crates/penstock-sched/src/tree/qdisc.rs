@@ -250,6 +250,10 @@ impl Tree {
                 return Err(KernelError::errno(KernelError::EOPNOTSUPP));
             }
             self.ingress = new;
+            //= linux v6.12 sch_api.c qdisc_graft: the device is deactivated meanwhile, which empties all its queues.
+            if self.up {
+                self.root.reset(cx);
+            }
             return Ok(());
         }
         let Some(path) = self.path(parent.qdisc()) else {

@@ -123,6 +123,10 @@ pub fn case(d: &mut Dice, police: bool) -> Value {
     let bits = if d.chance(80) { rate_bits(d, 4_000_000) } else { 1_000_000 };
     s.cap(bits.max(64_000) / 8 * 3);
     let t = s.traffic(100, 4, true);
+    if !police {
+        // So that they stand in this order, whoever names one first.
+        setup.extend((0..=3).map(|n| format!("chain add dev $DEV {place} chain {n}")));
+    }
     for n in 0..d.range(1, 5) {
         let chain = if !police && d.chance(25) { format!(" chain {}", d.range(1, 3)) } else { String::new() };
         let protocol = d.pick(&["ip", "ip", "all", "ipv6"]);

@@ -66,3 +66,86 @@ pub fn case(d: &mut Dice, words: impl Fn(&mut Dice) -> String) -> Value {
     });
     s.spec(setup, packets)
 }
+
+/// The words of one RED of gred, behind `gred`.
+fn vq_words(d: &mut Dice, vq: u64) -> String {
+    let red = red_words(d);
+    // The same words but for the flags, which are each queue's own.
+    let kept = red.split(" ecn").next().unwrap_or_default().split(" adaptive").next().unwrap_or_default();
+    let prio = if d.chance(60) { format!(" prio {}", d.range(1, 4)) } else { String::new() };
+    let own = if d.chance(20) { " ecn" } else { "" };
+    let bandwidth = if kept.contains("bandwidth") { "" } else { " bandwidth 1000kbit" };
+    format!("gred vq {vq}{}{bandwidth}{prio}{own}", kept.trim_start_matches("red"))
+}
+
+/// A case about gred: filters at the egress hook choose the virtual queue.
+pub fn gred(d: &mut Dice) -> Value {
+    let mut s = Service::choose(d, 8, 250_000);
+    s.cap(250_000);
+    let vqs = d.range(1, 4);
+    let grio = if d.chance(50) { " grio" } else { "" };
+    let limit = if d.chance(40) { format!(" limit {}", d.scale(3000, 200_000)) } else { String::new() };
+    let mut setup = vec![format!(
+        "qdisc add dev $DEV $PARENT handle 1: gred setup vqs {vqs} default {}{grio}{limit}",
+        d.range(0, vqs - 1)
+    )];
+    for vq in 0..vqs {
+        if d.chance(80) {
+            setup.push(format!("qdisc change dev $DEV $PARENT handle 1: {}", vq_words(d, vq)));
+        }
+    }
+    setup.push("qdisc add dev $DEV clsact".to_owned());
+    for mark in 1..=4 {
+        setup.push(format!(
+            "filter add dev $DEV egress protocol all prio 1 handle {mark} fw classid 1:{:x} action ok",
+            d.range(0, vqs)
+        ));
+    }
+    let mut t = s.traffic(300, 4, true);
+    t.bytes_per_s *= 2;
+    let packets = sequence(d, t, |d, m| {
+        m.insert("mark".into(), json!(d.range(0, 4)));
+        if d.chance(40) {
+            m.insert("tos".into(), json!(d.pick(&[0, 1, 2, 3])));
+        }
+    });
+    s.spec(setup, packets)
+}
+
+/// A case about drr.
+pub fn drr(d: &mut Dice) -> Value {
+    let mut s = Service::choose(d, 8, 250_000);
+    s.cap(500_000);
+    let mut setup = vec!["qdisc add dev $DEV $PARENT handle 1: drr".to_owned()];
+    let classes = d.range(1, 5);
+    for n in 1..=classes {
+        let quantum = if d.chance(70) { format!(" quantum {}", d.scale(200, 8000)) } else { String::new() };
+        setup.push(format!("class add dev $DEV parent 1: classid 1:{n} drr{quantum}"));
+        if d.chance(60) {
+            let child = match d.range(0, 5) {
+                0..=2 => format!("pfifo limit {}", d.range(1, 30)),
+                3 => format!("bfifo limit {}", d.scale(1000, 20_000)),
+                4 => format!("red limit 40000 min 3000 max 3001 avpkt 1000 burst {}", d.range(4, 20)),
+                _ => codel_words(d),
+            };
+            setup.push(format!("qdisc add dev $DEV parent 1:{n} handle {:x}: {child}", 16 + n));
+        }
+    }
+    for n in 0..d.range(1, 4) {
+        let beyond = u64::from(d.chance(10));
+        let target = d.range(1, classes + beyond);
+        setup.push(format!("filter add dev $DEV parent 1: protocol all prio 1 handle {} fw classid 1:{target}", n + 1));
+    }
+    if d.chance(70) {
+        setup.push("filter add dev $DEV parent 1: protocol all prio 9 matchall classid 1:1".to_owned());
+    }
+    let t = s.traffic(200, 4, true);
+    let packets = sequence(d, t, |d, m| {
+        if d.chance(70) {
+            m.insert("mark".into(), json!(d.range(0, 4)));
+        } else if d.chance(50) {
+            m.insert("priority".into(), json!(format!("1:{:x}", d.range(0, classes + 1))));
+        }
+    });
+    s.spec(setup, packets)
+}

@@ -7,8 +7,7 @@ use super::{midway, mixed};
 use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.
-pub const KINDS: &[&str] =
-    &["actions", "bfifo", "codel", "fw", "htb", "mixed", "pfifo", "pfifo_fast", "police", "prio", "red", "sfq", "sfq_dice", "tbf", "u32"];
+pub const KINDS: &[&str] = &["actions", "bfifo", "codel", "drr", "fw", "gred", "htb", "mixed", "pfifo", "pfifo_fast", "police", "prio", "red", "sfq", "sfq_dice", "tbf", "u32"];
 
 /// Every second case from here on has commands in the midst of the traffic.
 const MIDWAY: u64 = 101;
@@ -41,6 +40,8 @@ fn before_traffic(kind: &str, seed: u64) -> Option<Value> {
         "police" => actions::case(d, true),
         "codel" => aqm::case(d, aqm::codel_words),
         "red" => aqm::case(d, aqm::red_words),
+        "gred" => aqm::gred(d),
+        "drr" => aqm::drr(d),
         "mixed" => mixed::case(d, 110),
         "heavy" => mixed::case(d, 3000),
         _ => return None,

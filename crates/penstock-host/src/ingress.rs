@@ -117,7 +117,7 @@ mod tests {
     fn router(kernel: Kernel, lines: &[&str]) -> Net {
         let mut net = routed(kernel);
         net.send(0, udp("10.0.1.1", "10.0.2.1", 100)).unwrap();
-        net.run(Time::from_ns(1_000_000));
+        net.run(Time::from_ns(100_000_000));
         assert_eq!(net.delivered.len(), 1, "{:?}", net.dropped);
         net.delivered.clear();
         for line in lines {
@@ -201,7 +201,10 @@ mod tests {
         shown(&mut net, "ip link set d0 down");
         shown(&mut net, "tc filter replace dev eth0 ingress prio 1 handle 1 matchall action drop");
         shown(&mut net, "tc filter del dev eth0 ingress prio 1");
-        shown(&mut net, "tc filter add dev eth0 ingress prio 1 matchall action mirred egress redirect dev d0");
+        shown(
+            &mut net,
+            "tc filter add dev eth0 ingress prio 1 matchall action mirred egress redirect dev d0",
+        );
         burst(&mut net, 1);
         assert_eq!((net.delivered.len(), net.dropped.last()), (2, Some(&(1, "ingress", "filter"))));
     }
@@ -209,7 +212,8 @@ mod tests {
     #[test]
     fn pedit_without_csum_spoils_the_header() {
         for (csum, there) in [("", 0), (" pipe action csum ip", 1)] {
-            let edit = format!("tc filter add dev eth1 egress matchall action pedit ex munge ip tos set 0xb8{csum}");
+            let edit =
+                format!("tc filter add dev eth1 egress matchall action pedit ex munge ip tos set 0xb8{csum}");
             let mut net = router(Kernel::V6_12, &["tc qdisc add dev eth1 clsact", &edit]);
             burst(&mut net, 1);
             assert_eq!(net.delivered.len(), there, "{:?}", net.dropped);

@@ -42,8 +42,8 @@ pub use route::{Fib, Prefix, Route, RouteKind};
 
 use penstock_model::{Diagnostic, Kernel, PschedClock, Rng, Time};
 use penstock_packet::{Packet, Pool};
-use penstock_sched::cls::Blocks;
 use penstock_sched::act::Sent;
+use penstock_sched::cls::Blocks;
 use penstock_sched::sch::KindSpec;
 use penstock_sched::{Actions, Ledger, Look, Xmit};
 use std::collections::{BTreeMap, BTreeSet};

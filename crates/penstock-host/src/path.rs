@@ -10,7 +10,7 @@ use crate::route::{Hop, Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcNote, TcpFlags};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb, TcNote, Tcp, TcpFlags};
 use penstock_sched::{Cx, DropReason, Xmit};
 use std::net::Ipv4Addr;
 

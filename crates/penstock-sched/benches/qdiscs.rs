@@ -75,7 +75,11 @@ fn red(bencher: Bencher, kernel: Kernel) {
 
 #[divan::bench(sample_size = 4096)]
 fn codel(bencher: Bencher) {
-    steady(bencher, Rig::with(Kernel::V6_12, &["qdisc add dev eth0 root codel target 1s interval 10s"]), flows);
+    steady(
+        bencher,
+        Rig::with(Kernel::V6_12, &["qdisc add dev eth0 root codel target 1s interval 10s"]),
+        flows,
+    );
 }
 
 /// Every packet meets a policer that lets it pass.

@@ -103,10 +103,7 @@ fn vl1(e: &Evidence) -> Verdict {
     let rtt = |nth| e.rtt(RUN, "U6", PING, nth);
     let (before, at_ingress, at_output) = (rtt(0)?, rtt(1)?, rtt(2)?);
     let limited = |rate: f64| (1.8..=2.05).contains(&rate);
-    let ok = limited(policed)
-        && limited(shaped)
-        && at_ingress < 1.5 * before
-        && at_output > 5.0 * before;
+    let ok = limited(policed) && limited(shaped) && at_ingress < 1.5 * before && at_output > 5.0 * before;
     let measured = format!(
         "policed {policed:.3} Mbit/s, a neighbour's ping {at_ingress:.2} ms; shaped {shaped:.3} Mbit/s, {at_output:.1} ms; \
          idle {before:.2} ms"

@@ -141,14 +141,7 @@ impl Actions {
     }
 
     /// What one action says; `None` for one that is left to hardware.
-    fn one(
-        &mut self,
-        held: &ActRef,
-        skb: &mut Skb,
-        hit: &mut Hit,
-        now: Time,
-        rng: &mut Rng,
-    ) -> Option<i32> {
+    fn one(&mut self, held: &ActRef, skb: &mut Skb, hit: &mut Hit, now: Time, rng: &mut Rng) -> Option<i32> {
         let action = self.tables.get_mut(held.kind()).and_then(|t| t.get_mut(held.index()));
         let action = action.expect("an action that is held is there");
         if action.flags & SKIP_SW != 0 {

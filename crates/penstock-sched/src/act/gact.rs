@@ -3,7 +3,7 @@
 //! Follows: linux v6.12 and v2.6.35 `net/sched/act_gact.c`.
 //! Differs: none known. `netrand` throws our dice, not the kernel's.
 
-use super::{Act, ActSpec, Init, OK, Run, Offload, Ready, SHOT, TRAP, goto_chain, int, valid};
+use super::{Act, ActSpec, Init, OK, Offload, Ready, Run, SHOT, TRAP, goto_chain, int, valid};
 use penstock_model::{Kernel, KernelError, Options, Time};
 use penstock_packet::Skb;
 

@@ -44,7 +44,8 @@ impl Nat {
     fn map(&self, address: Ipv4Addr) -> Option<Ipv4Addr> {
         let n = |name| self.shown.u32(name).unwrap_or(0);
         let (old, new, mask) = (n("old_addr"), n("new_addr"), n("mask"));
-        ((old ^ address.to_bits()) & mask == 0).then(|| Ipv4Addr::from_bits(new & mask | address.to_bits() & !mask))
+        ((old ^ address.to_bits()) & mask == 0)
+            .then(|| Ipv4Addr::from_bits(new & mask | address.to_bits() & !mask))
     }
 }
 

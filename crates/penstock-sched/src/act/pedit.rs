@@ -13,13 +13,8 @@ use penstock_packet::skb::HEADER_MAX;
 use penstock_packet::{L3, L4, Skb};
 
 /// The kind.
-pub static SPEC: ActSpec = ActSpec {
-    id: "pedit",
-    about: "rewrite words of a packet",
-    kernels: &Kernel::ALL,
-    simulated: true,
-    init,
-};
+pub static SPEC: ActSpec =
+    ActSpec { id: "pedit", about: "rewrite words of a packet", kernels: &Kernel::ALL, simulated: true, init };
 
 fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError> {
     let no = |why| Err(init.refusal(KernelError::EINVAL, why));

@@ -63,8 +63,14 @@ struct Bucket {
 enum Meter {
     /// The length of a packet alone.
     None,
-    Ns { rate: RateCfg, peak: Option<RateCfg> },
-    Ticks { rate: RateTable, peak: Option<RateTable> },
+    Ns {
+        rate: RateCfg,
+        peak: Option<RateCfg>,
+    },
+    Ticks {
+        rate: RateTable,
+        peak: Option<RateTable>,
+    },
     /// Packets, not bytes.
     Packets(RateCfg),
 }
@@ -80,9 +86,8 @@ impl Bucket {
         let scale = |ticks: u64| if old { ticks as i64 } else { (ticks * TICK_NS) as i64 };
         let mut burst = scale(u64::from(number("burst")));
         let meter = if rate != 0 && old {
-            let table = |rate: u64, cell| {
-                RateTable::new(rate as u32, overhead, mpu, linklayer, number(cell) as u8)
-            };
+            let table =
+                |rate: u64, cell| RateTable::new(rate as u32, overhead, mpu, linklayer, number(cell) as u8);
             let peak = (peak != 0).then(|| table(peak, "peak_cell_log"));
             Meter::Ticks { rate: table(rate, "cell_log"), peak }
         } else if rate != 0 {

@@ -51,7 +51,13 @@ pub struct Params {
 impl Params {
     /// `codel_params_init`.
     pub fn new() -> Params {
-        Params { target: from_us(5000), interval: from_us(100_000), ce_threshold: DISABLED, ecn: false, ce_threshold_selector: (0, 0) }
+        Params {
+            target: from_us(5000),
+            interval: from_us(100_000),
+            ce_threshold: DISABLED,
+            ecn: false,
+            ce_threshold_selector: (0, 0),
+        }
     }
     /// Takes over what is given of `target`, `interval`, `ce_threshold` (µs) and `ecn`.
     pub fn change(&mut self, o: &Options) {

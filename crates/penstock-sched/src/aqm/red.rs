@@ -190,14 +190,8 @@ impl Red {
     pub fn new(parms: Params, damping: Damping, idle: Option<Time>, adaptive: Option<(Time, i64)>) -> Red {
         let fifth = (parms.qth_max.wrapping_sub(parms.qth_min) as i32).max(1) / 5;
         let target = |n: i32| parms.qth_min.wrapping_add((n * fifth) as u32);
-        let mut red = Red {
-            parms,
-            damping,
-            target: (target(2), target(3)),
-            vars: Vars::default(),
-            idle,
-            adapts: None,
-        };
+        let mut red =
+            Red { parms, damping, target: (target(2), target(3)), vars: Vars::default(), idle, adapts: None };
         red.adapts = adaptive.map(|(now, tick_ns)| Red::next_look(now, tick_ns));
         red
     }

@@ -82,14 +82,12 @@ impl Classifier for Fw {
             return (skb.mark != 0 && ours).then_some(Answer { said: act::OK, hit });
         };
         let id = skb.mark & head.mask;
-        head.buckets[self.bucket(id)]
-            .iter()
-            .rev()
-            .filter(|f| f.id == id)
-            .find_map(|f| match f.indev.1 == 0 || f.indev.1 == skb.iif {
+        head.buckets[self.bucket(id)].iter().rev().filter(|f| f.id == id).find_map(|f| {
+            match f.indev.1 == 0 || f.indev.1 == skb.iif {
                 true => f.exts.exec(f.target.0, skb, cx),
                 false => None,
-            })
+            }
+        })
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.head.as_ref().is_some_and(|h| h.buckets[self.bucket(handle)].iter().any(|f| f.id == handle))

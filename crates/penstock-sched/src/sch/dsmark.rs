@@ -272,7 +272,9 @@ mod tests {
             let mut set = |class: u16, mask: u32, value: u32| {
                 let o = Options::new().with("mask", mask).with("value", value);
                 let classes = q.classes_mut().unwrap();
-                classes.change_class(Handle::ROOT, Handle::new(1, class), Some(&o), &mut bench.cx(0)).unwrap();
+                classes
+                    .change_class(Handle::ROOT, Handle::new(1, class), Some(&o), &mut bench.cx(0))
+                    .unwrap();
             };
             // RFC 3290's example: EF for class 1, AF11 with the ECN bits kept for class 2.
             set(1, 0, 0xb8);

@@ -132,7 +132,8 @@ impl Gred {
     /// `gred_wred_mode_check`, in grio mode.
     fn shares(&self) -> bool {
         let queues = || self.tab.iter().flatten();
-        self.grio && queues().enumerate().any(|(n, vq)| queues().skip(n + 1).any(|other| other.prio == vq.prio))
+        self.grio
+            && queues().enumerate().any(|(n, vq)| queues().skip(n + 1).any(|other| other.prio == vq.prio))
     }
     fn is_old(&self) -> bool {
         self.device.kernel == Kernel::V2_6_35
@@ -168,7 +169,8 @@ impl Gred {
         let flags = flags.unwrap_or(own);
         let (counts, backlog, packets, bytes) =
             before.map_or((Counts::default(), 0, 0, 0), |vq| (vq.counts, vq.backlog, vq.packets, vq.bytes));
-        self.tab[index as usize] = Some(Vq { limit, prio, flags, parms, red, counts, backlog, packets, bytes });
+        self.tab[index as usize] =
+            Some(Vq { limit, prio, flags, parms, red, counts, backlog, packets, bytes });
         self.wred = self.shares();
         Ok(())
     }

@@ -79,7 +79,11 @@ fn action(d: &mut Dice, bits: u64, chains: bool) -> String {
             format!("action pedit ex munge {field}{}", after(d))
         }
         10 => {
-            let field = d.pick(&["offset 0 u8 set 0x45", "offset 20 u16 set 0x0016", "ip dsfield set 0x28 retain 0xfc"]);
+            let field = d.pick(&[
+                "offset 0 u8 set 0x45",
+                "offset 20 u16 set 0x0016",
+                "ip dsfield set 0x28 retain 0xfc",
+            ]);
             format!("action pedit munge {field}{}", after(d))
         }
         11 => format!("action simple sdata word{}", after(d)),
@@ -103,7 +107,10 @@ fn stage(d: &mut Dice, clsact: bool) -> (Vec<String>, String, Vec<String>) {
             }
             targets = vec!["1:2".to_owned(), "1:3".to_owned(), "1:4".to_owned(), "1:1".to_owned()];
         }
-        1 => setup.push("qdisc add dev $DEV $PARENT handle 1: prio bands 4 priomap 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3".to_owned()),
+        1 => setup.push(
+            "qdisc add dev $DEV $PARENT handle 1: prio bands 4 priomap 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3"
+                .to_owned(),
+        ),
         _ => setup.push("qdisc add dev $DEV $PARENT handle 1: prio".to_owned()),
     }
     let place = if clsact {
@@ -139,7 +146,11 @@ pub fn case(d: &mut Dice, police: bool) -> Value {
         let kind = d.range(0, 3);
         let prio = 100 * d.range(1, 3) + 10 * own + kind;
         let head = format!("filter add dev $DEV {place}{chain} protocol {protocol} prio {prio}");
-        let target = if d.chance(85) { format!(" {} {}", d.pick(&["flowid", "classid"]), d.pick(&targets)) } else { String::new() };
+        let target = if d.chance(85) {
+            format!(" {} {}", d.pick(&["flowid", "classid"]), d.pick(&targets))
+        } else {
+            String::new()
+        };
         let old = police && d.chance(40);
         let what = if old {
             format!(" {}", police_words(d, bits))

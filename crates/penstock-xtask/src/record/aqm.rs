@@ -11,10 +11,8 @@ pub fn red_words(d: &mut Dice) -> String {
     let min = d.scale(500, 20_000);
     let max = if d.chance(75) { min + d.range(1, 3) } else { min + d.scale(500, 20_000) };
     let burst = min / avpkt + d.range(1, 20);
-    let mut o = format!(
-        "red limit {} min {min} max {max} avpkt {avpkt} burst {burst}",
-        d.scale(max, 200_000)
-    );
+    let mut o =
+        format!("red limit {} min {min} max {max} avpkt {avpkt} burst {burst}", d.scale(max, 200_000));
     if d.chance(60) {
         o += &format!(" bandwidth {}kbit", d.pick(&[100, 500, 1000, 10_000]));
     }
@@ -134,7 +132,10 @@ pub fn drr(d: &mut Dice) -> Value {
     for n in 0..d.range(1, 4) {
         let beyond = u64::from(d.chance(10));
         let target = d.range(1, classes + beyond);
-        setup.push(format!("filter add dev $DEV parent 1: protocol all prio 1 handle {} fw classid 1:{target}", n + 1));
+        setup.push(format!(
+            "filter add dev $DEV parent 1: protocol all prio 1 handle {} fw classid 1:{target}",
+            n + 1
+        ));
     }
     if d.chance(70) {
         setup.push("filter add dev $DEV parent 1: protocol all prio 9 matchall classid 1:1".to_owned());

@@ -1,13 +1,31 @@
 //! Random configurations, one generator a kind.
 
-use super::{actions, aqm, classify};
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
+use super::{actions, aqm, classify};
 use super::{midway, mixed};
 use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.
-pub const KINDS: &[&str] = &["actions", "bfifo", "codel", "drr", "fw", "gred", "htb", "mixed", "pfifo", "pfifo_fast", "police", "prio", "red", "sfq", "sfq_dice", "tbf", "u32"];
+pub const KINDS: &[&str] = &[
+    "actions",
+    "bfifo",
+    "codel",
+    "drr",
+    "fw",
+    "gred",
+    "htb",
+    "mixed",
+    "pfifo",
+    "pfifo_fast",
+    "police",
+    "prio",
+    "red",
+    "sfq",
+    "sfq_dice",
+    "tbf",
+    "u32",
+];
 
 /// Every second case from here on has commands in the midst of the traffic.
 const MIDWAY: u64 = 101;

@@ -3,7 +3,8 @@
 //! Follows: linux v6.2 (the last that had it), v2.6.35 and v2.4.0 `net/sched/sch_cbq.c`; Floyd and Jacobson, "Link-sharing and
 //! Resource Management Models for Packet Networks", IEEE/ACM Transactions on Networking 3(4), 1995.
 //! Differs: the profile 6.12 has it, although Linux 6.12 has not. The police attribute of 2.6.35, which no tc ever set,
-//! is not there. Vectors: vectors/cbq.jsonl.
+//! is not there. A filter's action that says `reclassify` has the packet classified anew; there it went to the class below in the split.
+//! Vectors: vectors/cbq.jsonl.
 //!
 //! The parts, as the paper names them:
 //! - the estimator ([`share`], `cbq_update`): per class the averaged difference between the time that passed since its
@@ -25,7 +26,7 @@ mod tests;
 
 use super::KindSpec;
 use super::hashed::ClassTable;
-use crate::cls::Filters;
+use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::psched::Clock;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
@@ -160,17 +161,21 @@ impl Cbq {
     }
 
     /// `cbq_classify`: the class a packet belongs to.
-    fn classify(&self, skb: &Skb) -> u32 {
+    fn classify(&self, skb: &mut Skb, cx: &mut Cx<'_>) -> Result<u32, Gone> {
         let priority = penstock_model::Handle(skb.priority);
         if priority.qdisc() == self.handle
             && let Some(class) = self.classes.find(priority)
         {
-            return class;
+            return Ok(class);
         }
         let mut head = LINK;
         loop {
             let block = if head == LINK { Some(Filters::ROOT) } else { self.classes[head].block };
-            let Some(hit) = block.and_then(|block| self.filters.classify(block, skb)) else { break };
+            let hit = match block.map(|block| self.filters.classify(block, skb, cx)) {
+                Some(Verdict::Class(hit)) => hit,
+                Some(Verdict::Gone(gone)) => return Err(gone),
+                Some(Verdict::Unmatched) | None => break,
+            };
             let (at, defaults) = (&self.classes[head].own, &self.classes[head].own.defaults);
             let class = if hit.class > 0 {
                 hit.class - 1
@@ -195,18 +200,18 @@ impl Cbq {
                 break;
             }
             if level == 0 {
-                return class;
+                return Ok(class);
             }
             head = class;
         }
         if priority.major() != 0 {
-            return head;
+            return Ok(head);
         }
         let defaults = &self.classes[head].own.defaults;
-        match (defaults[(skb.priority & 15) as usize], defaults[0]) {
+        Ok(match (defaults[(skb.priority & 15) as usize], defaults[0]) {
             (NIL, NIL) => head,
             (NIL, class) | (class, _) => class,
-        }
+        })
     }
 
     fn count_drops(&mut self, packets: u32) {
@@ -306,9 +311,11 @@ impl Cbq {
 
 impl Qdisc for Cbq {
     #[inline]
-    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        let class = self.classify(&packet);
-        self.enqueue_class(class, packet, cx)
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        match self.classify(&mut packet, cx) {
+            Ok(class) => self.enqueue_class(class, packet, cx),
+            Err(gone) => gone.leave_counted(packet, &mut self.stats, cx),
+        }
     }
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {

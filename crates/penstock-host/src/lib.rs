@@ -6,10 +6,10 @@
 //!
 //! A packet's way, with the hooks in the kernel's order:
 //! ```text
-//! receive → PREROUTING → route ┬ local → reassembly → INPUT → Effect::Deliver (ICMP echo is answered here)
+//! receive → ingress filters → PREROUTING → route ┬ local → reassembly → INPUT → Effect::Deliver (ICMP echo is answered here)
 //!                              └ forward (TTL, priority from ToS) → FORWARD ┐
 //! send → route → OUTPUT → route again ──────────────────────────────────────┴ POSTROUTING → fragments
-//!      → ARP → the device's tree of qdiscs → Effect::Kick … dequeue
+//!      → ARP → clsact's egress filters → the device's tree of qdiscs → Effect::Kick … dequeue
 //! ```
 
 mod address;
@@ -73,7 +73,7 @@ pub enum Effect {
         /// The device it was lost on: the one it was to leave by for the places `qdisc`, `arp` and `netif`, else
         /// the one it came in by; 0 for none.
         ifindex: u32,
-        /// Where: `qdisc`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
+        /// Where: `qdisc`, `ingress`, `mirred`, `ifb`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
         /// `netif`, or a netfilter chain.
         place: &'static str,
         /// Why, in a word.

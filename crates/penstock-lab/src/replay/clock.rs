@@ -132,7 +132,7 @@ impl Machine {
     }
     /// What a dump of filters needs besides the tree.
     pub fn look(&self) -> Look<'_> {
-        Look { acts: &self.acts, now: Time::from_ns(self.now) }
+        Look { acts: &self.acts, now: self.kernel_time() }
     }
     /// The tree and what its calls need.
     pub fn with_tree<T>(&mut self, work: impl FnOnce(&mut Tree, &mut Cx<'_>) -> T) -> T {

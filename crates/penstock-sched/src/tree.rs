@@ -252,7 +252,7 @@ impl Tree {
     }
     /// The options of one qdisc, as [`Tree::dump_qdiscs`] has them.
     pub fn options_of(&self, handle: Handle) -> Option<Options> {
-        self.node(handle).map(Node::whole_dump)
+        self.node(handle).map(|node| node.whole_dump(Time::ZERO))
     }
     /// All classes of all qdiscs in the kernel's order.
     pub fn dump_classes(&self, now: Time) -> Vec<ClassDump> {

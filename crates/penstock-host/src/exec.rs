@@ -8,6 +8,7 @@ mod ethtool;
 mod files;
 mod filter;
 mod ip;
+mod modules;
 mod netfilter;
 mod nettools;
 mod settings;
@@ -201,7 +202,9 @@ impl Host {
             "cat" => self.cat(line),
             "tee" => self.tee(line, files, now),
             "ls" => self.ls(line),
+            "lsmod" => self.lsmod(),
             "modprobe" => self.modprobe(line, now),
+            "rmmod" => self.rmmod(line, now),
             "ethtool" => self.ethtool(line),
             "ifconfig" => self.ifconfig(line, now),
             "route" => self.route_tool(line, now),

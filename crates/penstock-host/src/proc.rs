@@ -66,7 +66,7 @@ impl Host {
             "/proc/net/dev" => Ok(self.proc_net_dev()),
             "/proc/net/route" => Ok(self.proc_net_route()),
             "/proc/net/arp" => Ok(self.proc_net_arp()),
-            "/proc/modules" => Ok(String::new()),
+            "/proc/modules" => Ok(self.proc_modules()),
             "/proc/sys/kernel/hostname" => Ok(format!("{}\n", self.name)),
             _ => Err(NOT_FOUND),
         }

@@ -28,6 +28,7 @@ const NAME: &str = "penstock";
 /// Programs that act on the machine, by the names they are called by.
 pub const TOOLS: &[&str] = &[
     "arp",
+    "brctl",
     "bridge",
     "ethtool",
     "ifconfig",
@@ -38,8 +39,10 @@ pub const TOOLS: &[&str] = &[
     "iptables",
     "iptables-restore",
     "iptables-save",
+    "lsmod",
     "modprobe",
     "nft",
+    "rmmod",
     "route",
     "sysctl",
     "tc",

@@ -1,14 +1,11 @@
-//! `ethtool`: features, speed and the driver of a card; `modprobe`: the modules there are.
+//! `ethtool`: features, speed and the driver of a card.
 //!
-//! Follows: ethtool 6.1 `ethtool.c`, `netlink/features.c`, `netlink/settings.c`; kmod `modprobe.c`; linux v6.12
-//! `drivers/net/ifb.c` `numifbs`, `drivers/net/dummy.c` `numdummies`.
-//! Differs: features are noted and change nothing; those listed are the ones shaping scripts turn off; a module is never
-//! missing for a kind that is known here, and asking for a kind of link makes no devices by itself.
+//! Follows: ethtool 6.1 `ethtool.c`, `netlink/features.c`, `netlink/settings.c`.
+//! Differs: features are noted and change nothing; those listed are the ones shaping scripts turn off.
 
 use super::Ran;
 use crate::{Host, NetDevice, Output};
 use penstock_lang::token::Line;
-use penstock_model::{Kernel, Time};
 use std::fmt::Write;
 
 /// Features: the long name, the short one of `-K`, whether it is on at first.
@@ -26,72 +23,6 @@ const FEATURES: [(&str, &str, bool); 13] = [
     ("receive-hashing", "rxhash", false),
     ("tx-udp-segmentation", "tx-udp-segmentation", true),
     ("udp-fragmentation-offload", "ufo", false),
-];
-
-/// Modules besides those of qdiscs, classifiers, actions and ematches.
-const MODULES: [&str; 62] = [
-    "8021q",
-    "act_bpf",
-    "act_connmark",
-    "act_csum",
-    "act_ct",
-    "act_ctinfo",
-    "act_gact",
-    "act_gate",
-    "act_ife",
-    "act_mirred",
-    "act_mpls",
-    "act_nat",
-    "act_pedit",
-    "act_police",
-    "act_sample",
-    "act_simple",
-    "act_skbedit",
-    "act_skbmod",
-    "act_tunnel_key",
-    "act_vlan",
-    "bonding",
-    "br_netfilter",
-    "bridge",
-    "cls_basic",
-    "cls_bpf",
-    "cls_cgroup",
-    "cls_flow",
-    "cls_flower",
-    "cls_fw",
-    "cls_matchall",
-    "cls_route",
-    "cls_u32",
-    "dummy",
-    "em_canid",
-    "em_cmp",
-    "em_ipset",
-    "em_ipt",
-    "em_meta",
-    "em_nbyte",
-    "em_text",
-    "em_u32",
-    "ifb",
-    "ip6_tables",
-    "ip6table_filter",
-    "ip6table_mangle",
-    "ip_tables",
-    "iptable_filter",
-    "iptable_mangle",
-    "iptable_nat",
-    "macvlan",
-    "nf_conntrack",
-    "nf_conntrack_ftp",
-    "nf_nat",
-    "nf_tables",
-    "sch_ingress",
-    "tcp_cubic",
-    "tun",
-    "veth",
-    "vrf",
-    "vxlan",
-    "x_tables",
-    "xt_conntrack",
 ];
 
 impl Host {
@@ -249,67 +180,5 @@ impl Host {
         }
         self.devices[ifindex].features.extend(changes);
         Output::default()
-    }
-
-    pub(super) fn modprobe(&mut self, line: &Line, now: Time) -> Ran {
-        let (mut quiet, mut remove, mut several, mut names, mut values) =
-            (false, false, false, Vec::new(), Vec::new());
-        for (at, word) in line.words.iter().enumerate().skip(1) {
-            match word.text.as_str() {
-                "-q" | "--quiet" => quiet = true,
-                "-r" | "--remove" => remove = true,
-                "-a" | "--all" => several = true,
-                text if text.starts_with('-') => {}
-                text if text.contains('=') => values.push(text.to_owned()),
-                text if names.is_empty() || several || remove => names.push((at, text.replace('-', "_"))),
-                _ => {}
-            }
-        }
-        for (at, name) in names {
-            if !self.has_module(&name) {
-                let text = match (quiet, self.kernel) {
-                    (true, _) => String::new(),
-                    (_, Kernel::V2_6_35) => format!("FATAL: Module {name} not found.\n"),
-                    _ => {
-                        format!("modprobe: FATAL: Module {name} not found in directory /lib/modules/6.12.0\n")
-                    }
-                };
-                let help = "what this kernel has needs no loading";
-                return Output::fail(text, 1, help).at_word(line, at);
-            }
-            let number = |key: &str, otherwise: u32| {
-                let given = values.iter().find_map(|v| v.strip_prefix(key)?.strip_prefix('=')?.parse().ok());
-                given.unwrap_or(otherwise)
-            };
-            let (kind, count) = match name.as_str() {
-                "ifb" => ("ifb", number("numifbs", 2)),
-                "dummy" => ("dummy", number("numdummies", 1)),
-                _ => continue,
-            };
-            let all: Vec<u32> =
-                self.devices.iter().filter(|d| d.class.kind == kind).map(|d| d.ifindex).collect();
-            if remove {
-                for ifindex in all {
-                    self.delete_link(ifindex, now);
-                }
-                self.modules.remove(kind);
-            } else if self.modules.insert(kind) {
-                for _ in 0..count.min(1024) {
-                    let name = self.free_name(kind);
-                    self.new_device(&name, kind, None);
-                }
-            }
-        }
-        Output::default()
-    }
-    fn has_module(&self, name: &str) -> bool {
-        let qdisc = name
-            .strip_prefix("sch_")
-            .is_some_and(|kind| penstock_sched::sch::find(kind, self.kernel).is_some());
-        // Some files hold several kinds, and some kinds are older than either profile's modules.
-        let more = ["sch_fq_pie", "sch_cbq", "sch_dsmark", "sch_atm", "cls_tcindex", "cls_rsvp", "cls_rsvp6"];
-        let old = self.kernel == Kernel::V2_6_35;
-        let netfilter = ["xt_", "ipt_", "nf_", "nft_", "ip6t_"].iter().any(|p| name.starts_with(p));
-        qdisc || MODULES.contains(&name) || netfilter || old && more.contains(&name)
     }
 }

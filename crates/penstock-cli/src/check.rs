@@ -104,7 +104,7 @@ pub fn script(path: &Path, args: &[String], files: &[String]) -> Result<Script> 
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         String::from_utf8_lossy(&bytes).into_owned()
     };
-    let files = files.iter().map(|f| crate::shell::lent(f)).collect::<Result<Vec<_>>>()?;
+    let files = files.iter().map(|f| crate::shell::lent(f)).collect::<Result<Vec<_>>>()?.concat();
     let name = if path.as_os_str() == "-" { "-".to_owned() } else { path.display().to_string() };
     Ok(Script { text, name, args: args.to_vec(), stdin: String::new(), files })
 }

@@ -10,10 +10,10 @@ use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
-use rustyline::validate::Validator;
-use rustyline::{Context, Editor, Helper};
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What `penstock shell` takes.
@@ -27,7 +27,8 @@ pub struct Args {
     /// Folder of the machine's state [default: as `penstock tc`]
     #[arg(long, value_name = "STATE")]
     host: Option<PathBuf>,
-    /// A file of this computer that the script may read: PATH, or PATH=FILE where it has another name there
+    /// A file of this computer that the script may read, or a folder with all that is in it: PATH, or PATH=FILE where it has another
+    /// name here
     #[arg(long, value_name = "PATH[=FILE]")]
     file: Vec<String>,
     /// A script to run
@@ -44,7 +45,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         None => folder()?,
     };
     let machine = Machine::new(&state, kernel()?);
-    let files = args.file.iter().map(|f| lent(f)).collect::<Result<Vec<_>>>()?;
+    let files = args.file.iter().map(|f| lent(f)).collect::<Result<Vec<_>>>()?.concat();
     let mut script = Script { args: args.args.clone(), files, ..Script::default() };
     if let Some(path) = &args.script {
         script.name = path.display().to_string();
@@ -58,16 +59,35 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(status as u8))
 }
 
-fn read(path: &std::path::Path) -> Result<String> {
+fn read(path: &Path) -> Result<String> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// `--file`: the path as the script says it, and the text.
-pub fn lent(given: &str) -> Result<(String, String)> {
+/// `--file`: the path as the script says it, and the text; of a folder, every file in it.
+pub fn lent(given: &str) -> Result<Vec<(String, String)>> {
     let (path, file) = given.split_once('=').unwrap_or((given, given));
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/root/{path}") };
-    Ok((path, read(file.as_ref())?))
+    let mut files = Vec::new();
+    lend(path.trim_end_matches('/'), Path::new(file), &mut files)?;
+    Ok(files)
+}
+
+fn lend(path: &str, file: &Path, files: &mut Vec<(String, String)>) -> Result<()> {
+    if !file.is_dir() {
+        files.push((path.to_owned(), read(file)?));
+        return Ok(());
+    }
+    let cannot = || format!("cannot read {}", file.display());
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(file).with_context(cannot)? {
+        names.push(entry.with_context(cannot)?.file_name());
+    }
+    names.sort();
+    for name in names {
+        lend(&format!("{path}/{}", name.to_string_lossy()), &file.join(&name), files)?;
+    }
+    Ok(())
 }
 
 /// Standard output and standard error, as it comes; advice on what was refused where a person reads it.
@@ -99,7 +119,8 @@ impl Console for Terminal {
 }
 
 fn prompt(machine: &Machine, files: &[(String, String)]) -> Result<ExitCode> {
-    let mut editor: Editor<Words, FileHistory> = Editor::new()?;
+    let config = Config::builder().completion_type(CompletionType::List).build();
+    let mut editor: Editor<Words, FileHistory> = Editor::with_config(config)?;
     let history = folder()?.join("history");
     // There is none before the first time.
     let _ = editor.load_history(&history);
@@ -121,12 +142,15 @@ fn prompt(machine: &Machine, files: &[(String, String)]) -> Result<ExitCode> {
         }
         // A history that cannot grow is no reason to stop.
         let _ = editor.add_history_entry(typed);
-        if matches!(typed, "exit" | "quit" | "logout") {
+        if matches!(typed, "quit" | "logout") {
             break;
         }
         match prompt.line(typed, &mut Terminal::default()) {
             Ok(code) => status = code,
             Err(why) => eprintln!("penstock: {why}"),
+        }
+        if prompt.has_ended() {
+            break;
         }
     }
     if history.parent().is_some_and(std::path::Path::is_dir) {
@@ -164,5 +188,10 @@ impl Hinter for Words {
 }
 
 impl Highlighter for Words {}
-impl Validator for Words {}
+impl Validator for Words {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let more = script::wants_more(context.input());
+        Ok(if more { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
 impl Helper for Words {}

@@ -44,6 +44,28 @@ value = "VALUE"
 "#;
 
 #[test]
+fn a_folder_is_lent_to_a_script() {
+    let folder = scratch("lent");
+    std::fs::create_dir_all(folder.join("conf/more")).unwrap();
+    std::fs::write(folder.join("conf/a"), "RATE=1mbit\n").unwrap();
+    std::fs::write(folder.join("conf/more/b"), "B=2\n").unwrap();
+    std::fs::write(
+        folder.join("s.sh"),
+        ". /etc/shaper/a; . ./conf/more/b; echo $RATE $B; find /etc/shaper -type f | sort\n",
+    )
+    .unwrap();
+    let done = penstock(&folder, &["shell", "--file", "/etc/shaper=conf", "--file", "conf", "s.sh"]);
+    assert_eq!(text(&done.stdout), "1mbit 2\n/etc/shaper/a\n/etc/shaper/more/b\n", "{}", text(&done.stderr));
+    let done = penstock(&folder, &["shell", "--file", "/x=nosuch", "s.sh"]);
+    assert_eq!(
+        (done.status.code(), text(&done.stderr).contains("cannot read nosuch")),
+        (Some(2), true),
+        "{done:?}"
+    );
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
 fn the_exit_status_is_the_judgement() {
     let folder = scratch("status");
     for (value, status, word) in [("4ms..5ms", 0, "met"), ("<4ms", 1, "NOT MET")] {

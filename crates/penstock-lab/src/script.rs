@@ -1,7 +1,7 @@
 //! Scripts and the prompt, on the machine that lives between calls.
 
 use crate::machine::{Machine, Session};
-pub use penstock_shell::{Console, Given, Kept, Script};
+pub use penstock_shell::{Console, Given, Kept, Script, wants_more};
 
 /// Runs a script on a machine: what its commands change is kept, command by command.
 ///
@@ -29,5 +29,10 @@ impl<'a> Prompt<'a> {
     /// Why it cannot be run at all.
     pub fn line(&mut self, text: &str, console: &mut dyn Console) -> Result<i32, String> {
         self.shell.line(text, &mut self.session, console)
+    }
+
+    /// Whether a line has said `exit`.
+    pub fn has_ended(&self) -> bool {
+        self.shell.has_ended()
     }
 }

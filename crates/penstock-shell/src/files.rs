@@ -63,6 +63,12 @@ impl MachineFs {
         own.add_file("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\n", 0o644);
         own.add_file("/etc/group", "root:x:0:\n", 0o644);
         own.add_file("/proc/uptime", "0.00 0.00\n", 0o444);
+        own.add_file(
+            "/etc/os-release",
+            "NAME=\"Penstock\"\nID=penstock\nPRETTY_NAME=\"Penstock virtual machine\"\n",
+            0o644,
+        );
+        own.add_file("/proc/version", "", 0o444);
         for (path, text) in files {
             own.add_file(path, text, 0o755);
         }
@@ -152,6 +158,10 @@ impl FileSystem for MachineFs {
         let path = clean(path);
         if matches!(path.to_str(), Some("/dev/random" | "/dev/urandom")) {
             return Ok(self.chance.bytes());
+        }
+        if path == Path::new("/proc/version") {
+            let release = self.ask.command(&["uname", "-r"].map(str::to_owned), None, None).stdout;
+            return Ok(format!("Linux version {} (penstock) #1 SMP\n", release.trim_end()).into_bytes());
         }
         match of_machine(&path) {
             Some(text) => Ok(self.cat(text).ok_or_else(missing)?.stdout.into_bytes()),

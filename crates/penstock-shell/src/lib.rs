@@ -21,6 +21,8 @@ mod tools;
 
 pub use files::WRITABLE;
 
+use bashkit::hooks::HookAction;
+use bashkit::parser::Parser;
 use bashkit::{Bash, ExecOptions, ExecutionLimits, SessionLimits, StreamData};
 use penstock_host::{Files, Host, Output};
 use penstock_lang::token::Line;
@@ -29,6 +31,7 @@ use serve::{Ask, Asked, Reply, Request};
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
@@ -127,6 +130,7 @@ pub struct Shell {
     jobs: Option<Sender<Job>>,
     requests: Receiver<Request>,
     thread: Option<JoinHandle<()>>,
+    ended: Arc<AtomicBool>,
 }
 
 /// One thing to run.
@@ -149,10 +153,12 @@ impl Shell {
         let (asks, requests) = channel();
         let hostname = hostname.to_owned();
         let files: Vec<_> = files.iter().map(|(path, text)| (path.clone(), mend::mend(text))).collect();
-        let run = move || interpret(&hostname, &files, patience, &Ask(asks), &todo);
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ended);
+        let run = move || interpret(&hostname, &files, patience, &Ask(asks), &todo, &end);
         // The interpreter walks its trees by recursion; a thread's usual 2 MiB would not do for deep ones.
         let thread = thread::Builder::new().name("script".to_owned()).stack_size(64 << 20).spawn(run);
-        Shell { jobs: Some(jobs), requests, thread: thread.ok() }
+        Shell { jobs: Some(jobs), requests, thread: thread.ok(), ended }
     }
 
     /// Runs a line, or several, as typed at the prompt.
@@ -167,6 +173,11 @@ impl Shell {
     ) -> Result<i32, String> {
         let script = Script { name: "penstock".to_owned(), text: text.to_owned(), ..Script::default() };
         self.run(Job { text: mend::mend(text), zero: script.name.clone(), script }, machine, console)
+    }
+
+    /// Whether a line has said `exit`.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Runs a job, answering what it asks.
@@ -202,11 +213,35 @@ impl Drop for Shell {
     }
 }
 
+/// Whether what was typed wants more lines: an open quote, `for` without `done`, a here-document without its end.
+pub fn wants_more(text: &str) -> bool {
+    let open = |said: String| {
+        ["unexpected end of", "unexpected EOF", "unterminated"].iter().any(|words| said.contains(words))
+    };
+    let slashes = text.chars().rev().take_while(|&c| c == '\\').count();
+    slashes % 2 == 1
+        || mend::here_document_is_open(text)
+        || Parser::new(&mend::mend(text)).parse().is_err_and(|e| open(e.to_string()))
+}
+
 /// Runs a script to its end.
 ///
 /// # Errors
 /// Why it cannot be run at all.
 pub fn run(script: &Script, machine: &mut dyn Machine, console: &mut dyn Console) -> Result<i32, String> {
+    run_for(PATIENCE, script, machine, console)
+}
+
+/// Runs a script until its end, or until it has taken so many commands and turns of loops.
+///
+/// # Errors
+/// Why it cannot be run at all, or that it was stopped.
+pub fn run_for(
+    patience: usize,
+    script: &Script,
+    machine: &mut dyn Machine,
+    console: &mut dyn Console,
+) -> Result<i32, String> {
     if let Some(other) = other_language(&script.text) {
         return Err(format!(
             "{}: its first line says {other}: only shell scripts are run here (sh, bash, dash, ash, ksh)",
@@ -216,7 +251,7 @@ pub fn run(script: &Script, machine: &mut dyn Machine, console: &mut dyn Console
     let zero = called(&script.name);
     let mut files = script.files.clone();
     files.push((file_of(&zero), script.text.clone()));
-    let mut shell = Shell::new("penstock", &files);
+    let mut shell = Shell::with_patience("penstock", &files, patience);
     // Read as a file, so that its lines are its own. `set -T` and the trap know the line in functions as well; the trap is
     // made of compound commands, which leave `$?` and `PIPESTATUS` alone. Extended patterns are on from the beginning, because
     // the interpreter would read the script again where it turns them on.
@@ -277,7 +312,14 @@ fn traps_debug(text: &str) -> bool {
 }
 
 /// The interpreter's thread.
-fn interpret(hostname: &str, files: &[(String, String)], patience: usize, ask: &Ask, todo: &Receiver<Job>) {
+fn interpret(
+    hostname: &str,
+    files: &[(String, String)],
+    patience: usize,
+    ask: &Ask,
+    todo: &Receiver<Job>,
+    ended: &Arc<AtomicBool>,
+) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
     let limits = ExecutionLimits::cli()
         .max_commands(patience)
@@ -304,7 +346,13 @@ fn interpret(hostname: &str, files: &[(String, String)], patience: usize, ask: &
     for (name, builtin) in tools::all(ask).into_iter().chain(clock.tools()) {
         builder = builder.builtin(name, builtin);
     }
-    let mut bash = builder.build();
+    let end = Arc::clone(ended);
+    let mut bash = builder
+        .on_exit(Box::new(move |event| {
+            end.store(true, Ordering::Relaxed);
+            HookAction::Continue(event)
+        }))
+        .build();
     while let Ok(job) = todo.recv() {
         let printer = ask.0.clone();
         let print = move |stdout: &StreamData, stderr: &StreamData| {
@@ -373,6 +421,47 @@ mod tests {
         assert_eq!(line("tc qdisc show dev $D | cut -d' ' -f1-3"), (Ok(0), "qdisc sfq 7:\n".to_owned()));
         assert!(line("while :; do :; done").0.is_err());
         assert_eq!(line("echo \"`echo $D`\""), (Ok(0), "eth0\n".to_owned()));
+    }
+
+    #[test]
+    fn lines_that_want_more() {
+        for open in [
+            "for i in 1 2; do",
+            "echo \"a",
+            "f() {",
+            "cat <<E",
+            "cat <<E\nx",
+            "a=$(",
+            "x=`",
+            "ls |",
+            "echo \\",
+            "case x in",
+        ] {
+            assert!(wants_more(open), "{open}");
+        }
+        for whole in [
+            "for i in 1; do :; done",
+            "fi",
+            "echo )",
+            "cat <<E\nx\nE",
+            "cat <<E\nE\n",
+            "echo \\\\",
+            "",
+            "# it's",
+        ] {
+            assert!(!wants_more(whole), "{whole}");
+        }
+    }
+
+    #[test]
+    fn exit_ends_the_prompt() {
+        let mut host = Host::new("penstock", Kernel::V6_12, 1);
+        let mut machine = At { host: &mut host, now: Time::ZERO };
+        let mut shell = Shell::new("penstock", &[]);
+        let mut line = |text: &str| (shell.line(text, &mut machine, &mut Kept::default()), shell.has_ended());
+        assert_eq!(line("(exit 4)"), (Ok(4), false));
+        assert_eq!(line("f() { exit 3; }; x=$(exit 2)"), (Ok(2), false));
+        assert_eq!(line("false || f"), (Ok(3), true));
     }
 
     #[test]

@@ -34,12 +34,25 @@ enum In {
 /// The text to give to the interpreter.
 pub(crate) fn mend(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
-    let mut reader =
-        Reader { chars: &chars, at: 0, out: String::with_capacity(text.len()), heredocs: Vec::new() };
+    let mut reader = Reader {
+        chars: &chars,
+        at: 0,
+        out: String::with_capacity(text.len()),
+        heredocs: Vec::new(),
+        closed: true,
+    };
     match reader.read() {
         Some(()) => reader.out,
         None => text.to_owned(),
     }
+}
+
+/// Whether a here-document begins here and does not end.
+pub(crate) fn here_document_is_open(text: &str) -> bool {
+    let chars: Vec<char> = text.chars().collect();
+    let mut reader = Reader { chars: &chars, at: 0, out: String::new(), heredocs: Vec::new(), closed: true };
+    // A newline asks for the bodies of those begun on the last line.
+    reader.read().is_some() && !(reader.heredocs.is_empty() && reader.closed)
 }
 
 struct Reader<'a> {
@@ -48,6 +61,8 @@ struct Reader<'a> {
     out: String,
     /// Delimiters of here-documents that begin after this line, and whether tabs before them go.
     heredocs: Vec<(String, bool)>,
+    /// Whether every body so far had its end.
+    closed: bool,
 }
 
 impl Reader<'_> {
@@ -309,6 +324,7 @@ impl Reader<'_> {
 
     fn heredoc_bodies(&mut self) {
         for (delimiter, tabs) in std::mem::take(&mut self.heredocs) {
+            self.closed = false;
             while self.at < self.chars.len() {
                 let len = self.chars[self.at..]
                     .iter()
@@ -319,6 +335,7 @@ impl Reader<'_> {
                 let line = line.trim_end_matches('\n');
                 let line = if tabs { line.trim_start_matches('\t') } else { line };
                 if line == delimiter {
+                    self.closed = true;
                     break;
                 }
             }

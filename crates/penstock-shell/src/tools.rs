@@ -39,11 +39,13 @@ pub(crate) const NETWORK: &[&str] = &[
     "uname",
 ];
 
-/// Programs that would do something outside, or by chance.
+/// Programs that would do something outside, or by chance, or that are not here.
 pub(crate) const REFUSED: &[&str] = &[
     "apt",
     "apt-get",
+    "crontab",
     "curl",
+    "dmesg",
     "dnf",
     "docker",
     "dpkg",
@@ -54,6 +56,7 @@ pub(crate) const REFUSED: &[&str] = &[
     "http",
     "iperf",
     "iperf3",
+    "jq",
     "make",
     "mount",
     "nc",
@@ -69,6 +72,7 @@ pub(crate) const REFUSED: &[&str] = &[
     "python3",
     "reboot",
     "rsync",
+    "ruby",
     "scp",
     "service",
     "sftp",
@@ -77,6 +81,7 @@ pub(crate) const REFUSED: &[&str] = &[
     "sqlite",
     "sqlite3",
     "ssh",
+    "su",
     "systemctl",
     "tcpdump",
     "telnet",
@@ -86,6 +91,7 @@ pub(crate) const REFUSED: &[&str] = &[
     "vim",
     "wget",
     "yum",
+    "zcat",
 ];
 
 /// Programs that do nothing here and are well: locks, logs, priorities, switching bash's own commands off.

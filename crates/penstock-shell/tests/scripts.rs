@@ -159,3 +159,69 @@ fn a_script_finds_itself_and_its_neighbours_by_a_path_of_any_form() {
         );
     }
 }
+
+#[test]
+fn what_scripts_look_for_before_they_begin() {
+    let (status, kept, _) = exec(
+        r#"set -eu -o pipefail
+TC=$(which tc); [ -x "$TC" ] && [ -x /sbin/tc ] && command -v ip > /dev/null && echo "$TC"
+[ "$(id -u)" -eq 0 ] || exit 1
+modprobe ifb numifbs=1; lsmod | grep -q '^ifb ' && grep -q ^sch_htb /proc/modules && echo loaded
+logger -t shaper "starting"; renice -n 5 $$ > /dev/null
+ip -o link | awk -F': ' '{print $2}' | paste -sd,
+for path in /sys/class/net/eth*; do echo "${path##*/} $(cat $path/mtu) $(cat $path/operstate)"; done
+awk -F: 'NR > 2 { gsub(/ /, "", $1); n++ } END { print n }' /proc/net/dev
+ethtool -K eth0 tso off gso off gro off
+ethtool -k eth0 | grep -c ': off'
+read -r _ _ version _ < /proc/version; [ "$version" = "$(uname -r)" ] && echo same version
+[ "$(nproc)" -ge 1 ] && [ -d /proc/sys/net ] && sysctl -n net.core.default_qdisc
+"#,
+        &[],
+    );
+    assert_eq!((status, kept.stderr.as_str()), (0, ""), "{}", kept.stdout);
+    let want = "/usr/sbin/tc\nloaded\nlo,eth0,eth1,ifb0\neth0 1500 up\neth1 1500 up\n4\n7\nsame version\npfifo_fast\n";
+    assert_eq!(kept.stdout, want);
+}
+
+#[test]
+fn commands_come_to_tc_by_every_way_there_is() {
+    let (status, kept, mut host) = exec(
+        r#"
+cleanup() { [ -n "${1:-}" ] && tc qdisc del dev eth1 root; echo "cleanup $?"; }
+trap 'cleanup end' EXIT
+conf=/tmp/link.conf
+printf 'RATE=%d\nCLASSES="10 20 30"\n' 6 > $conf; source $conf
+tc -batch /dev/stdin <<< "qdisc add dev eth0 root handle 1: htb default 30"
+declare -A share=([10]=3 [20]=2 [30]=1)
+for id in $CLASSES; do echo "class add dev eth0 parent 1: classid 1:$id htb rate $((RATE * share[$id] / 6))mbit"; done > /tmp/batch
+cat /tmp/batch | tc -b - || exit 9
+tc -b /tmp/batch || tc -force -b - < /tmp/batch
+tc -b - <<-END
+	qdisc add dev eth1 root handle 2: prio
+	filter add dev eth1 parent 2: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 2:1
+	END
+tc class show dev eth0 | while read -r _ kind id rest; do
+  case $rest in *"rate 1Mbit"*) echo "$kind $id last" ;; *"rate 3Mbit"*) echo "$kind $id first" ;; esac
+done
+sum=$(tc class show dev eth0 | sed -n 's/.*rate \([0-9]*\)Mbit.*/\1/p' | paste -sd+ | bc)
+echo "sum $sum $(expr $sum / 2)"
+tc -s qdisc show dev eth1 | awk '/Sent/ { print $2, $3; exit }'
+env PATH=/sbin tc qdisc show dev eth1 | head -1 | cut -d' ' -f1-4; nice -n 5 /usr/sbin/tc filter show dev eth1 | grep -c flowid
+exit 5
+"#,
+        &[],
+    );
+    assert_eq!(status, 5, "{}", kept.stderr);
+    let want = "htb 1:10 first\nhtb 1:30 last\nsum 6 3\n0 bytes\nqdisc prio 2: root\n1\ncleanup 0\n";
+    let mut lines: Vec<&str> = kept.stdout.lines().collect();
+    lines[..2].sort_unstable();
+    assert_eq!(lines.join("\n") + "\n", want);
+    let exists = "Error: Exclusivity flag on, cannot modify.\n";
+    assert_eq!(
+        kept.stderr.matches("RTNETLINK answers: File exists").count() + kept.stderr.matches(exists).count(),
+        4,
+        "{}",
+        kept.stderr
+    );
+    assert!(show(&mut host, "tc qdisc show dev eth1").starts_with("qdisc pfifo_fast"));
+}

@@ -45,8 +45,9 @@ const IP_OBJECTS: &[&str] = &["addr", "link", "neigh", "netns", "route", "rule"]
 
 /// The choices for the last word of a line, which may be empty or begun; `devices` are the machine's.
 pub fn choices(line: &str, devices: &[String]) -> Vec<Choice> {
-    let part = line.rsplit([';', '|', '&', '(']).next().unwrap_or(line);
-    let mut words: Vec<&str> = part.split_whitespace().collect();
+    let part = line.rsplit([';', '|', '&', '(', '{', '`', '\n']).next().unwrap_or(line);
+    let opens = |w: &&str| ["do", "else", "if", "then", "until", "while", "!"].contains(w);
+    let mut words: Vec<&str> = part.split_whitespace().skip_while(opens).collect();
     let begun = if part.ends_with(char::is_whitespace) { "" } else { words.pop().unwrap_or("") };
     let all = after(&words, devices);
     all.into_iter().filter(|c| c.word.starts_with(begun)).collect()
@@ -107,6 +108,8 @@ mod tests {
     fn what_may_follow() {
         check("ipt", &["iptables", "iptables-restore", "iptables-save"]);
         check("tc q", &["qdisc"]);
+        check("for i in 1 2\ndo tc q", &["qdisc"]);
+        check("if ! tc qdisc show dev l", &["lo"]);
         check("tc qdisc add dev e", &["eth0", "eth1"]);
         check("tc -s qdisc add dev eth0 root tb", &["tbf"]);
         check("tc qdisc add dev eth0 root tbf la", &["latency"]);

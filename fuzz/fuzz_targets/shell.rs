@@ -1,0 +1,24 @@
+//! Any text as a shell script: no panic, an end in bounded time, and the same each time.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use penstock_host::Host;
+use penstock_model::{Kernel, Time};
+use penstock_shell::{At, Kept, Script, run_for, wants_more};
+
+fn once(text: &str) -> (Result<i32, String>, Kept) {
+    let mut host = Host::new("fuzz", Kernel::V6_12, 1);
+    host.add_device("eth0");
+    let mut kept = Kept::default();
+    let script = Script { text: text.to_owned(), name: "fuzz.sh".to_owned(), ..Script::default() };
+    (run_for(300, &script, &mut At { host: &mut host, now: Time::ZERO }, &mut kept), kept)
+}
+
+fuzz_target!(|text: &str| {
+    // `time` and `times` count what this computer needs.
+    if text.len() > 2000 || text.contains("time") {
+        return;
+    }
+    wants_more(text);
+    assert_eq!(once(text), once(text));
+});

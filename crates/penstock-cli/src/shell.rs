@@ -153,7 +153,7 @@ fn prompt(machine: &Machine, files: &[(String, String)]) -> Result<ExitCode> {
             break;
         }
     }
-    if history.parent().is_some_and(std::path::Path::is_dir) {
+    if history.parent().is_some_and(Path::is_dir) {
         let _ = editor.save_history(&history);
     }
     Ok(ExitCode::from(status as u8))

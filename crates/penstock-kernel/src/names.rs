@@ -93,7 +93,31 @@ fn entries(folder: &str) -> Vec<String> {
     names
 }
 
+/// Tools of a run that are still at work on one of its names: one that was being started when its run was killed does not die with it.
+fn at_work(is: &dyn Fn(&str) -> bool) -> Vec<Pid> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let found = processes.filter_map(|entry| {
+        let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let named = words
+            .split(|b| *b == 0)
+            .any(|w| std::str::from_utf8(w).is_ok_and(|w| w.starts_with(PREFIX) && is(w)));
+        (named && pid != std::process::id()).then_some(Pid::from_raw(pid as i32))
+    });
+    found.collect()
+}
+
 fn clean(is: &dyn Fn(&str) -> bool) -> usize {
+    for _ in 0..100 {
+        let tools = at_work(is);
+        if tools.is_empty() {
+            break;
+        }
+        for tool in tools {
+            let _ = kill(tool, Signal::SIGKILL);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
     let mut count = 0;
     for name in entries(NETNS).iter().filter(|n| is(n)) {
         // A process that is just being started there may be missed the first time.

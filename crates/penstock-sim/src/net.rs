@@ -318,7 +318,7 @@ impl Net {
             return;
         }
         if cpu.backlog.is_empty() {
-            let service = cpu.service(packet.len);
+            let service = cpu.service(packet.len, self.queue.now());
             self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
         }
         cpu.backlog.push_back((ifindex, packet));
@@ -329,7 +329,7 @@ impl Net {
         let (ifindex, packet) = cpu.backlog.pop_front().expect("the processor had a frame");
         if let Some((_, next)) = cpu.backlog.front() {
             let len = next.len;
-            let service = cpu.service(len);
+            let service = cpu.service(len, self.queue.now());
             self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
         }
         self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));

@@ -24,7 +24,8 @@ pub struct Results {
     pub packet_hops: u64,
     /// Events handled.
     pub events: u64,
-    /// Time that each host's processor spent on frames, in the order of the hosts; 0 where they cost nothing.
+    /// Time that each host's processor spent on frames and timer interrupts, in the order of the hosts; 0 where they cost
+    /// nothing.
     pub busy: Vec<Span>,
 }
 
@@ -268,6 +269,8 @@ pub enum Metric {
     Avgidle,
     /// cbq: how long a class is over its limit yet, ticks; 0 where it is under (gauge).
     Undertime,
+    /// Time the processor spent on frames and timer interrupts, ns (counter).
+    Processor,
     /// Mean one-way delay of the packets since the sample before, ns (gauge; 0 without any).
     Owd,
 }
@@ -276,7 +279,7 @@ impl Metric {
     /// Whether values only grow: differences are the quantity.
     pub const fn is_counter(self) -> bool {
         use Metric::*;
-        matches!(self, Bytes | Packets | Drops | Goodput | Borrowed | Overlimits | Overactions)
+        matches!(self, Bytes | Packets | Drops | Goodput | Borrowed | Overlimits | Overactions | Processor)
     }
     /// The name in records.
     pub const fn as_str(self) -> &'static str {
@@ -294,6 +297,7 @@ impl Metric {
             Metric::Overactions => "overactions",
             Metric::Avgidle => "avgidle",
             Metric::Undertime => "undertime",
+            Metric::Processor => "processor",
             Metric::Owd => "owd",
         }
     }

@@ -55,6 +55,16 @@ impl Sampler {
             }
         }
         for (h, machine) in net.machines.iter().enumerate() {
+            if machine.cpu.cost != crate::spec::Cost::ZERO {
+                let spent = machine.cpu.spent(now).as_ns();
+                self.put(
+                    Some(HostId(h as u32)),
+                    1 << 63,
+                    &|| "processor".to_owned(),
+                    Metric::Processor,
+                    spent,
+                );
+            }
             for device in machine.host.devices().iter().filter(|d| !d.loopback) {
                 self.device(h as u32, device, now);
             }

@@ -127,11 +127,13 @@ pub struct Cost {
     pub packet: Dist,
     /// Time per byte of the frame, picoseconds.
     pub byte_ps: u64,
+    /// Time per timer interrupt (`HZ` a second), which frames wait for too.
+    pub tick: Span,
 }
 
 impl Cost {
     /// No time at all: the default.
-    pub const ZERO: Cost = Cost { packet: Dist::ZERO, byte_ps: 0 };
+    pub const ZERO: Cost = Cost { packet: Dist::ZERO, byte_ps: 0, tick: Span::ZERO };
 }
 
 /// Whose TCP and sockets a host has, beyond its kernel profile.

@@ -31,7 +31,7 @@ use crate::spec::{
     AppId, BuildError, Cost, Duplex, FlowId, FlowSpec, HostId, LinkId, LinkSpec, Load, Stack, Transport,
 };
 use penstock_host::{Host, Output};
-use penstock_model::{Kernel, Span, Time};
+use penstock_model::{Kernel, PschedClock, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -97,6 +97,7 @@ impl World {
             rng: self.net.rng(&format!("host:{name}/cpu")),
             backlog: VecDeque::new(),
             busy: Span::ZERO,
+            hz: kernel.hz(),
         };
         let sockets = SocketTable::new(self.net.rng(&format!("host:{name}/sockets")));
         self.net.machines.push(Machine {
@@ -135,7 +136,12 @@ impl World {
     }
     /// What its processor spends on each frame that comes in.
     pub fn set_cost(&mut self, id: HostId, cost: Cost) {
-        self.net.machines[id.0 as usize].cpu.cost = cost;
+        let machine = &mut self.net.machines[id.0 as usize];
+        machine.cpu.cost = cost;
+        machine.cpu.hz = match machine.host.psched_clock() {
+            PschedClock::Old(old) => old.hz,
+            PschedClock::Ktime => machine.kernel.hz(),
+        };
     }
     /// Adds a device to a host; one of that name may be there already. Answers its index.
     pub fn add_device(&mut self, id: HostId, name: &str) -> u32 {
@@ -505,7 +511,7 @@ impl World {
             ended: self.net.now(),
             packet_hops: self.net.hops,
             events: self.events,
-            busy: self.net.machines.iter().map(|m| m.cpu.busy).collect(),
+            busy: self.net.machines.iter().map(|m| m.cpu.spent(self.net.now())).collect(),
         }
     }
     /// Packets over links so far: one packet over one link is one hop.

@@ -86,13 +86,14 @@ fn span_of(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<Dist> {
 /// `cost = "20us"` or `{ packet, spread, byte }`.
 fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
     if !value.get_ref().is_table() {
-        return Some(Cost { packet: dist("cost", value, faults)?, byte_ps: 0 });
+        return Some(Cost { packet: dist("cost", value, faults)?, byte_ps: 0, tick: Span::ZERO });
     }
     let mut table = Table::of(value, "cost = { … }", faults)?;
     let packet = table.take("packet").map(|v| (v, dist("packet", v, faults)));
     let spread = table.take("spread").map(|v| (v, read::time("spread", v, faults)));
     let byte = table.take("byte").map(|v| picoseconds(v, faults));
-    if packet.is_none() && byte.is_none() {
+    let tick = table.take("tick").map_or(Some(Span::ZERO), |v| read::time("tick", v, faults));
+    if packet.is_none() && byte.is_none() && tick == Some(Span::ZERO) {
         faults.add(table.span(), "cost has neither \"packet\" nor \"byte\"", "add e.g. packet = \"20us\"");
     }
     table.finish(faults);
@@ -114,7 +115,7 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
             }
         },
     };
-    Some(Cost { packet, byte_ps: byte.unwrap_or(Some(0))? })
+    Some(Cost { packet, byte_ps: byte.unwrap_or(Some(0))?, tick: tick? })
 }
 
 /// A time that may be a fraction of a nanosecond: `80ns`, `0.8ns`; picoseconds.

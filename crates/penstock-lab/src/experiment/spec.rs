@@ -153,6 +153,8 @@ pub struct Cost {
     pub packet: Dist,
     /// On each byte of it, picoseconds.
     pub byte_ps: u64,
+    /// On each timer interrupt.
+    pub tick: Span,
 }
 
 /// A link.

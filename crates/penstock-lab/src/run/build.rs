@@ -109,7 +109,7 @@ impl Built {
             world.set_stack(id, Stack::WindowsXp);
         }
         if let Some(cost) = &host.cost {
-            world.set_cost(id, Cost { packet: dist(&cost.packet), byte_ps: cost.byte_ps });
+            world.set_cost(id, Cost { packet: dist(&cost.packet), byte_ps: cost.byte_ps, tick: cost.tick });
         }
         for (name, bytes) in &host.files {
             world.add_file(name, *bytes);

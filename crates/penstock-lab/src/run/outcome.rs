@@ -339,6 +339,7 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
                 let pairs = times.iter().skip(1).zip(series.values.windows(2));
                 pairs.for_each(|(t, v)| put(name, *t, (v[1] - v[0]).max(0) as f64));
             }
+            Metric::Processor => rates(times, &series.values, 1, |t, v| put("share", t, v / 1e9)),
             Metric::Avgidle => gauge.for_each(|(t, v)| put("avgidle_ticks", *t, *v as f64)),
             Metric::Undertime => gauge.for_each(|(t, v)| put("undertime_ticks", *t, *v as f64)),
             Metric::Backlog => gauge.for_each(|(t, v)| put("backlog_bytes", *t, *v as f64)),

@@ -111,6 +111,8 @@ impl Filter {
 pub struct Filters {
     /// Those that stand.
     pub all: Vec<Filter>,
+    /// Hash tables of u32 with their numbers of buckets, by place and number.
+    pub tables: BTreeMap<(Handle, u32), u32>,
     /// The lowest priority the kernel chose so far, by place and chain.
     chosen: BTreeMap<(Handle, u32), u16>,
 }
@@ -123,6 +125,9 @@ impl Filters {
         let options = req.options.clone().unwrap_or_default();
         let auto = req.prio == 0;
         // Nothing but a priority or a hash table is made.
+        if let Some(divisor) = options.u32("divisor") {
+            self.tables.insert((parent, req.handle >> 20), divisor);
+        }
         if options.has("divisor") || options.is_empty() && req.kind.as_deref() == Some("u32") {
             return;
         }

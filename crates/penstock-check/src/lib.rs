@@ -15,6 +15,7 @@
 //! ```
 
 mod baseline;
+pub mod explain;
 mod facts;
 mod filters;
 mod finding;

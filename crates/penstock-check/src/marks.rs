@@ -150,6 +150,9 @@ impl Netfilter {
                 None => self.unknown = true,
             }
         }
+        // A file that cannot be read may set any mark.
+        let from_file = text.lines().next().is_some_and(|l| l.contains(" -f") || l.contains("restore"));
+        self.unknown |= from_file && text.lines().nth(1).is_none();
         self.texts = true;
     }
 

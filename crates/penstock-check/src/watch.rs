@@ -5,7 +5,7 @@
 
 use crate::Settings;
 use crate::facts::{Class, Device, Facts, Qdisc, Step, What};
-use crate::filters::{Filter, Filters};
+use crate::filters::Filters;
 use crate::marks::Netfilter;
 use crate::source::Source;
 use penstock_host::{Files, Host, NoFiles, Output};
@@ -452,7 +452,7 @@ impl Watched<'_> {
                 classes[above].children.push(id);
             }
         }
-        let filters: Vec<Filter> = self.filters.get(name).map(|f| f.all.clone()).unwrap_or_default();
+        let Filters { all: filters, tables, .. } = self.filters.get(name).cloned().unwrap_or_default();
         let master = device.master.and_then(|m| self.host.device(m)).map(|m| m.name.clone());
         Some(Device {
             name: name.to_owned(),
@@ -465,6 +465,7 @@ impl Watched<'_> {
             classes,
             filters,
             by_id,
+            tables,
         })
     }
 }

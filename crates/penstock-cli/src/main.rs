@@ -4,6 +4,7 @@
 
 mod check;
 mod compare;
+mod explain;
 mod import;
 mod kernel;
 mod machine;
@@ -52,6 +53,10 @@ enum Verb {
     Compare(compare::Args),
     /// Read a shaping script: what would be refused, what is surely not meant, and a mend for each
     Check(check::Args),
+    /// Where a packet goes, why, and what its class is promised; or the classes of all packets
+    Explain(explain::Args),
+    /// Which traffic lands elsewhere, and which promises change, between two scripts
+    Diff(explain::DiffArgs),
     /// Make a machine from what ip, tc and iptables-save print of a real one
     Import(import::Args),
     /// A prompt at the virtual machine, or a script run on it
@@ -96,6 +101,8 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Report(args) => report::main(&args),
         Verb::Compare(args) => compare::main(&args),
         Verb::Check(args) => check::main(&args),
+        Verb::Explain(args) => explain::main(&args),
+        Verb::Diff(args) => explain::diff(&args),
         Verb::Import(args) => import::main(&args),
         Verb::Shell(args) => shell::main(&args),
         Verb::Send(args) => traffic::send(&args),

@@ -261,13 +261,13 @@ fn unused_class(facts: &Facts, found: &mut Found) {
             }
             let led: BTreeSet<Handle> = filters.iter().filter_map(|f| f.classid).collect();
             let default = Handle::new(qdisc.handle.major(), qdisc.options.u32("default").unwrap_or(0) as u16);
+            // Where a filter misses by its number, that is said already.
+            let missed = led.iter().any(|h| device.class(*h).is_none() && *h != qdisc.handle);
+            let strays = default.minor() != 0 && device.class(default).is_none();
             for class in
                 device.classes_of(qdisc.handle).filter(|c| c.children.is_empty() && c.id != qdisc.handle)
             {
                 let Some(at) = class.step else { continue };
-                // Where a filter misses by its number, that is said already.
-                let missed = led.iter().any(|h| device.class(*h).is_none() && *h != qdisc.handle);
-                let strays = default.minor() != 0 && device.class(default).is_none();
                 if class.id != default
                     && !led.contains(&class.id)
                     && !missed

@@ -84,7 +84,8 @@ fn no_del(facts: &Facts, found: &mut Found) {
         }
         let stops = facts.source.lines.iter().any(|l| {
             let words: Vec<&str> = l.split_whitespace().collect();
-            let del = words.iter().any(|w| *w == "del" || *w == "delete") && words.contains(&"qdisc");
+            let del = words.iter().any(|w| *w == "del" || *w == "delete")
+                && words.iter().any(|w| "qdisc".starts_with(w));
             del && (words.contains(&"root") && parent == Handle::ROOT
                 || (words.contains(&"ingress") || words.contains(&"clsact") || words.contains(&"ffff:"))
                     && parent == Handle::INGRESS)

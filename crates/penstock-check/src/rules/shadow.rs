@@ -28,7 +28,7 @@ pub const RULES: &[Rule] = &[
 type Shape = (Handle, u32, u16, Vec<(Field, u32)>);
 
 /// For each filter that an earlier one covers wholly: its number, the other's.
-fn covered(filters: &[Filter]) -> Vec<(usize, usize)> {
+pub fn covered(filters: &[Filter]) -> Vec<(usize, usize)> {
     let mut order: Vec<usize> = (0..filters.len()).filter(|&i| filters[i].reached).collect();
     order.sort_by_key(|&i| (filters[i].prio, i));
     // Those asked before, by what they look at, then by the values.

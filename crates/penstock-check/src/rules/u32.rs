@@ -70,6 +70,13 @@ pub const RULES: &[Rule] = &[
         "For `protocol 802.1q` the tag stands before the IP header as long as the card does not take it off, and all offsets of IPv4 are four too small.",
         vlan,
     ),
+    rule(
+        "PS199",
+        "nexthdr+ without the header's length",
+        "`match tcp`, `match udp`, `match icmp` and `nexthdr+` count from the header behind IP only in a table that a filter with `link` and `offset` leads to. In the first table that place is not known, and they look at \
+         the IP header itself. Use `match ip dport` with a protocol, or flower.",
+        nexthdr,
+    ),
 ];
 
 fn all(facts: &Facts) -> impl Iterator<Item = &Filter> {
@@ -355,6 +362,39 @@ fn vlan(facts: &Facts, found: &mut Found) {
                     "The tag's four bytes stand before the IP header.".to_owned(),
                     mend,
                 ),
+            );
+        }
+    }
+}
+
+fn nexthdr(facts: &Facts, found: &mut Found) {
+    for filter in all(facts).filter(|f| f.reached && !f.options.has("link")) {
+        if filter.tests.keys().any(|f| matches!(f, Field::Next(_))) {
+            let step = &facts.steps[filter.step];
+            let word = matches(facts, filter)
+                .into_iter()
+                .map(|m| word(m, 0))
+                .find(|w| matches!(*w, "tcp" | "udp" | "icmp"));
+            let mend = match word {
+                Some("tcp") => step
+                    .text()
+                    .replacen("match tcp ", "match ip protocol 6 0xff match ip ", 1)
+                    .replacen(" dst ", " dport ", 1)
+                    .replacen(" src ", " sport ", 1),
+                Some("udp") => step
+                    .text()
+                    .replacen("match udp ", "match ip protocol 17 0xff match ip ", 1)
+                    .replacen(" dst ", " dport ", 1)
+                    .replacen(" src ", " sport ", 1),
+                _ => String::new(),
+            };
+            let reason =
+                "No filter with link and offset leads here, so nexthdr+0 is the first byte of the IP header."
+                    .to_owned();
+            found.at(
+                filter.step,
+                word.unwrap_or("at"),
+                Say::new("this looks at the IP header, not behind it", reason, mend),
             );
         }
     }

@@ -1,0 +1,177 @@
+//! A packet's way through netfilter's rules, as far as marks, ToS and classes go.
+
+use super::Probe;
+use crate::facts::Facts;
+use crate::marks::Ruled;
+use penstock_lang::iptables::{Family, Iface, Match, PortKind, Rule, Table, Target, Verdict};
+
+/// What became of it at the hooks.
+pub(super) struct Passed {
+    /// What happened, in order.
+    pub said: Vec<String>,
+    /// Whether a rule dropped it.
+    pub dropped: bool,
+    /// The class a rule chose.
+    pub class: Option<u32>,
+}
+
+struct Way<'a> {
+    facts: &'a Facts,
+    output: &'a str,
+    said: Vec<String>,
+    class: Option<u32>,
+}
+
+/// How a chain ends.
+enum End {
+    Next,
+    Accept,
+    Drop,
+}
+
+/// Takes the packet through the hooks on its way out by `output`.
+pub(super) fn pass(facts: &Facts, probe: &mut Probe, output: &str) -> Passed {
+    let hooks: &[&str] = if probe.input.is_some() {
+        &["PREROUTING", "FORWARD", "POSTROUTING"]
+    } else {
+        &["OUTPUT", "POSTROUTING"]
+    };
+    let mut way = Way { facts, output, said: Vec::new(), class: None };
+    for hook in hooks {
+        for table in [Table::Raw, Table::Mangle, Table::Nat, Table::Filter] {
+            let before = (probe.mark, probe.tos);
+            if table.built_in().contains(hook)
+                && let End::Drop = way.chain(table, hook, probe, 0)
+            {
+                return Passed { said: way.said, dropped: true, class: way.class };
+            }
+            if (probe.mark, probe.tos) != before {
+                way.said.push(format!(
+                    "{} {hook}: mark {} -> {}, tos {:#04x} -> {:#04x}",
+                    table.name(),
+                    before.0,
+                    probe.mark,
+                    before.1,
+                    probe.tos
+                ));
+            }
+        }
+    }
+    Passed { said: way.said, dropped: false, class: way.class }
+}
+
+impl Way<'_> {
+    fn chain(&mut self, table: Table, chain: &str, probe: &mut Probe, depth: u32) -> End {
+        if depth > 16 {
+            return End::Next;
+        }
+        let facts = self.facts;
+        let rules: Vec<&Ruled> = facts
+            .netfilter
+            .rules
+            .iter()
+            .filter(|r| r.family == Family::Ip && r.table == table && r.chain == chain)
+            .collect();
+        for ruled in rules {
+            let input = if matches!(chain, "POSTROUTING" | "OUTPUT") { None } else { probe.input.clone() };
+            let line = facts.steps[ruled.step].line;
+            match fits(&ruled.rule, probe, input.as_deref(), self.output, chain) {
+                Some(true) => {}
+                Some(false) => continue,
+                None => {
+                    self.said.push(format!(
+                        "{} {chain} line {line}: cannot be told from the headers alone; taken as not fitting",
+                        table.name()
+                    ));
+                    continue;
+                }
+            }
+            self.said.push(format!(
+                "{} {chain} line {line}: {}",
+                table.name(),
+                ruled.rule.target.name(Family::Ip)
+            ));
+            match &ruled.rule.target {
+                Target::Mark { value, mask } => probe.mark = probe.mark & !mask ^ value,
+                Target::Tos { value, mask } => probe.tos = probe.tos & !mask ^ value,
+                Target::Dscp(dscp) => probe.tos = probe.tos & 3 | dscp << 2,
+                Target::Classify(class) => self.class = Some(class.0),
+                Target::Verdict(Verdict::Accept) => return End::Accept,
+                Target::Verdict(Verdict::Drop) | Target::Reject(_) => return End::Drop,
+                Target::Return => return End::Next,
+                Target::Jump(to) | Target::Goto(to) => {
+                    match self.chain(table, to, probe, depth + 1) {
+                        End::Next => {}
+                        end => return end,
+                    }
+                    if matches!(ruled.rule.target, Target::Goto(_)) {
+                        return End::Next;
+                    }
+                }
+                Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT") => {
+                    self.said.push(
+                        "the source address is translated here; filters on the device see the outside one"
+                            .to_owned(),
+                    );
+                    return End::Accept;
+                }
+                _ => {}
+            }
+        }
+        End::Next
+    }
+}
+
+/// Whether a rule fits; `None` where the headers do not say.
+fn fits(rule: &Rule, probe: &Probe, input: Option<&str>, output: &str, chain: &str) -> Option<bool> {
+    let device = |want: &Option<Iface>, name: &str| want.as_ref().is_none_or(|i| i.matches(name));
+    let out = if chain == "PREROUTING" { "" } else { output };
+    let addr = |want: &Option<penstock_lang::iptables::AddrMatch>, addr| {
+        want.as_ref().is_none_or(|a| a.matches(u128::from(u32::from(addr))))
+    };
+    let plain = device(&rule.input, input.unwrap_or(""))
+        && device(&rule.output, out)
+        && addr(&rule.src, probe.src)
+        && addr(&rule.dst, probe.dst);
+    let protocol = rule.protocol.is_none_or(|(p, invert)| (p == probe.protocol) != invert);
+    if !plain || !protocol || rule.fragment == Some(true) {
+        return Some(false);
+    }
+    let mut known = true;
+    for m in &rule.matches {
+        let one = match m {
+            Match::Tcp(t) => {
+                probe.protocol == 6
+                    && t.sport.matches(probe.sport)
+                    && t.dport.matches(probe.dport)
+                    && (t.flags.0 == 0 || ((0x10 & t.flags.0) == t.flags.1) != t.invert_flags)
+            }
+            Match::Udp(s, d) => probe.protocol == 17 && s.matches(probe.sport) && d.matches(probe.dport),
+            Match::Mark { mark, mask, invert } => (probe.mark & mask == *mark) != *invert,
+            Match::Multiport { kind, ports, invert } => {
+                let on = |port: u16| ports.iter().any(|p| p.holds(port));
+                let hit = match kind {
+                    PortKind::Source => on(probe.sport),
+                    PortKind::Destination => on(probe.dport),
+                    PortKind::Either => on(probe.sport) || on(probe.dport),
+                };
+                hit != *invert
+            }
+            Match::Dscp { dscp, invert } => (probe.tos >> 2 == *dscp) != *invert,
+            Match::Tos { value, mask, invert } => (probe.tos & mask == *value) != *invert,
+            Match::Length { min, max, invert } => (*min..=*max).contains(&probe.len) != *invert,
+            Match::Icmp { ty, invert, .. } => {
+                (probe.protocol == 1 && probe.dport >> 8 == u16::from(*ty)) != *invert
+            }
+            Match::Comment(_) => true,
+            _ => {
+                known = false;
+                true
+            }
+        };
+        if !one {
+            return Some(false);
+        }
+    }
+    known.then_some(true)
+}

@@ -1,0 +1,255 @@
+//! Where `explain` says a packet goes is where the simulated qdiscs put it: random filters, random packets.
+
+use penstock_check::explain::{Probe, device, sort};
+use penstock_check::{Settings, facts};
+use penstock_lang::tc::{self, Command};
+use penstock_lang::token::Line;
+use penstock_model::{Handle, Kernel, Rng, Time};
+use penstock_packet::headers::{Ipv4, Tcp, TcpFlags, Udp};
+use penstock_packet::{L3, L4, Skb};
+use penstock_sched::{Actions, Cx, Device, Ledger, Tree};
+use penstock_shell::Script;
+use std::net::Ipv4Addr;
+
+/// Numbers in a fixed order.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+fn filters(dice: &mut Dice, text: &mut String, classes: &[&str], parent: &str) {
+    for _ in 0..1 + dice.below(8) {
+        let prio = 1 + dice.below(5);
+        // One kind a priority, as the kernel wants it.
+        let what = match prio {
+            1 => format!("handle {} fw", 1 + dice.below(3)),
+            _ => {
+                let one = |dice: &mut Dice| {
+                    dice.one_of(&[
+                        "match ip src 10.0.0.0/9",
+                        "match ip dst 10.1.0.0/16",
+                        "match ip protocol 6 0xff",
+                        "match ip protocol 17 0xff",
+                        "match ip dport 53 0xffff",
+                        "match ip sport 80 0xfff0",
+                        "match ip tos 0x10 0xff",
+                        "match u32 0 0",
+                        "match u8 0x05 0x0f at 0",
+                        "match u16 0x0000 0xffc0 at 2",
+                    ])
+                };
+                let (a, b) = (one(dice), one(dice));
+                if a.split(' ').nth(2) == b.split(' ').nth(2) {
+                    format!("u32 {a}")
+                } else {
+                    format!("u32 {a} {b}")
+                }
+            }
+        };
+        let class = dice.one_of(classes);
+        *text += &format!(
+            "tc filter add dev eth0 parent {parent} protocol ip prio {prio} {what} classid {class}\n"
+        );
+    }
+}
+
+/// Commands for eth0.
+fn set(dice: &mut Dice) -> String {
+    let mut text = String::new();
+    if dice.below(4) == 0 {
+        text += "tc qdisc add dev eth0 root handle 1: prio bands 4\n";
+        filters(dice, &mut text, &["1:1", "1:2", "1:3", "1:4", "1:9"], "1:");
+        return text;
+    }
+    let default = dice.one_of(&["0", "30", "1", "77"]);
+    text += &format!("tc qdisc add dev eth0 root handle 1: htb default {default}\n");
+    for class in [
+        "parent 1: classid 1:1",
+        "parent 1:1 classid 1:10",
+        "parent 1:1 classid 1:20",
+        "parent 1:20 classid 1:21",
+        "parent 1:20 classid 1:22",
+        "parent 1:1 classid 1:30",
+    ] {
+        text += &format!("tc class add dev eth0 {class} htb rate 1mbit quantum 1514\n");
+    }
+    filters(dice, &mut text, &["1:10", "1:20", "1:21", "1:30", "1:1", "1:0", "1:99"], "1:");
+    if dice.below(2) == 0 {
+        filters(dice, &mut text, &["1:21", "1:22", "1:10"], "1:20");
+    }
+    text
+}
+
+fn packet(dice: &mut Dice) -> Probe {
+    let addr =
+        |dice: &mut Dice| Ipv4Addr::new(10, [0, 1, 130][dice.below(3) as usize], 0, dice.below(3) as u8);
+    Probe {
+        protocol: [6, 17, 6, 47][dice.below(4) as usize],
+        src: addr(dice),
+        dst: addr(dice),
+        sport: [80, 81, 53, 4000][dice.below(4) as usize],
+        dport: [53, 80, 22][dice.below(3) as usize],
+        tos: [0, 0x10, 0xb8, 0x12][dice.below(4) as usize],
+        len: [40, 64, 1500][dice.below(3) as usize],
+        mark: dice.below(5) as u32,
+        priority: dice.below(8) as u32,
+        ..Probe::default()
+    }
+}
+
+fn skb(p: &Probe) -> Skb {
+    let l4 = match p.protocol {
+        6 => L4::Tcp(Tcp { sport: p.sport, dport: p.dport, flags: TcpFlags(0x10), ..Tcp::default() }),
+        17 => L4::Udp(Udp { sport: p.sport, dport: p.dport }),
+        _ => L4::None,
+    };
+    Skb {
+        len: u32::from(p.len) + 14,
+        pkt_len: u32::from(p.len) + 14,
+        priority: p.priority,
+        mark: p.mark,
+        l3: L3::Ipv4(Ipv4 {
+            src: p.src,
+            dst: p.dst,
+            tos: p.tos,
+            ttl: 64,
+            protocol: p.protocol,
+            id: 0,
+            frag_off: 0,
+        }),
+        l4,
+        flow: 0,
+        seq: 0,
+        created: Time::ZERO,
+        queued: Time::ZERO,
+        iif: 0,
+        eth: ([0; 6], [0; 6]),
+        classid: Handle::UNSPEC,
+    }
+}
+
+#[test]
+fn ten_thousand_packets_over_two_hundred_sets_of_filters() {
+    let mut dice = Dice(7);
+    let mut tried = 0;
+    for round in 0..200 {
+        let text = set(&mut dice);
+        let facts = facts(&Script { text: text.clone(), ..Script::default() }, &Settings::default());
+        let eth0 = device(&facts, "eth0").unwrap();
+        // The same commands on a tree of the simulator's.
+        let spec = Device {
+            ifindex: 2,
+            mtu: 1500,
+            hard_header_len: 14,
+            tx_queue_len: 1000,
+            tx_queues: 1,
+            kernel: Kernel::V6_12,
+        };
+        let mut tree = Tree::new(spec);
+        let (mut rng, mut drops, mut acts) = (Rng::named(1, "test"), Ledger::new(), Actions::new());
+        for line in text.lines() {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let commands = tc::parse(&Line::of_words(&words).words, Kernel::V6_12).unwrap();
+            let mut cx = Cx { now: Time::ZERO, rng: &mut rng, drops: &mut drops, acts: &mut acts };
+            // What the kernel refuses both sides go without.
+            let _ = match &commands[0] {
+                Command::Qdisc { req, .. } => tree.qdisc(req, &mut cx),
+                Command::Class { req, .. } => tree.class(req, &mut cx),
+                Command::Filter { req, .. } => tree.filter(req, &mut cx),
+                other => panic!("{other:?}"),
+            };
+        }
+        let queued = |tree: &Tree| -> Vec<(Handle, u32)> {
+            tree.dump_classes(Time::ZERO).iter().map(|c| (c.classid, c.stats.qlen)).collect()
+        };
+        for _ in 0..50 {
+            let probe = packet(&mut dice);
+            let before = queued(&tree);
+            let mut cx = Cx { now: Time::ZERO, rng: &mut rng, drops: &mut drops, acts: &mut acts };
+            tree.enqueue(Box::new(skb(&probe)), &mut cx);
+            let after = queued(&tree);
+            let leaf = |id: Handle| eth0.class(id).is_none_or(|c| c.children.is_empty());
+            let went = before.iter().zip(&after).find(|(b, a)| a.1 > b.1 && leaf(a.0)).map(|(_, a)| a.0);
+            let said = sort(&facts, eth0, &probe);
+            assert_eq!(said.class, went, "round {round}: {probe:?}\n{text}\n{said:#?}");
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, 10_000);
+}
+
+#[test]
+fn a_packet_of_the_study_goes_to_its_class() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:1 htb rate 15mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:10 htb rate 6mbit ceil 6mbit\n\
+                tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 1mbit\n\
+                tc qdisc add dev eth0 parent 1:10 handle 10: pfifo limit 20\n\
+                tc filter add dev eth0 parent 1:0 prio 1 protocol ip handle 10 fw flowid 1:10\n\
+                iptables -t mangle -N INSHAPER\n\
+                iptables -t mangle -I PREROUTING -i eth1 -j INSHAPER\n\
+                iptables -t mangle -A INSHAPER -p tcp --dport 5001 -j MARK --set-mark 10\n";
+    let facts = facts(&Script { text: text.to_owned(), ..Script::default() }, &Settings::default());
+    let ask =
+        |text: &str| penstock_check::explain::explain(&facts, "eth0", &Probe::parse(text).unwrap()).unwrap();
+    let marked = ask("tcp 10.3.34.11:40000 > 10.3.31.88:5001 in eth1");
+    assert_eq!((marked.mark, marked.sorted.class), ((0, 10), Some(Handle::new(1, 0x10))));
+    assert_eq!(marked.promise[0], "guaranteed 6mbit, ceiling 6mbit");
+    assert_eq!(marked.promise[1], "borrows from 1:1 (15mbit)");
+    // 20 frames of 1514 bytes at 6 Mbit/s and one of the other leaf's at 15.
+    assert!(
+        marked.promise.last().unwrap().starts_with("a packet waits at most 42 ms"),
+        "{:?}",
+        marked.promise
+    );
+    assert_eq!(ask("tcp 10.3.34.11:40000 > 10.3.31.88:5001").sorted.by, "default");
+    assert_eq!(
+        ask("udp 10.3.34.11:40000 > 10.3.31.88:5001 in eth1").sorted.class,
+        Some(Handle::new(1, 0x30))
+    );
+}
+
+#[test]
+fn two_scripts_side_by_side() {
+    let base = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 6mbit\n\
+                tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match ip dst 10.1.0.0/16 flowid 1:10\n";
+    let of = |text: &str| facts(&Script { text: text.to_owned(), ..Script::default() }, &Settings::default());
+    let diff = |a: &str, b: &str| penstock_check::explain::diff(&of(a), &of(b), "eth0").unwrap();
+    assert_eq!(diff(base, base), Vec::<String>::new());
+    let moved = base.replace("flowid 1:10", "flowid 1:20");
+    assert_eq!(diff(base, &moved), ["tcp 192.0.2.1:40000 > 10.1.2.1:40001: 1:10 -> 1:20"]);
+    assert_eq!(
+        diff(base, &base.replace("rate 6mbit", "rate 7mbit")),
+        ["class 1:10: rate 6mbit ceil 6mbit -> rate 7mbit ceil 7mbit"]
+    );
+}
+
+#[test]
+fn the_parts_of_all_packets() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 6mbit\n\
+                tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: prio 2 protocol ip u32 match ip dst 10.1.2.0/24 flowid 1:20\n\
+                tc filter add dev eth0 parent 1: prio 1 protocol ip u32 match ip dst 10.1.0.0/16 flowid 1:10\n";
+    let facts = facts(&Script { text: text.to_owned(), ..Script::default() }, &Settings::default());
+    let parts = penstock_check::explain::partition(&facts, "eth0").unwrap();
+    let short: Vec<_> =
+        parts.iter().map(|p| (p.line, p.packets.as_str(), p.class.as_str(), p.taken_by)).collect();
+    assert_eq!(
+        short,
+        [
+            (5, "ip, dst 10.1.0.0/16", "1:10", None),
+            (4, "ip, dst 10.1.2.0/24", "1:20", Some(5)),
+            (0, "everything else", "1:20", None)
+        ]
+    );
+}

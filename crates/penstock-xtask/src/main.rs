@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod conformance;
 mod difftc;
 mod record;
 mod tdc;
@@ -26,6 +27,8 @@ enum Command {
     Bench(bench::Bench),
     /// Everything a change must pass: tidy, formatting, clippy, tests, docs, wasm, fuzzing
     Ci(ci::Args),
+    /// Write docs/conformance.md: what is recorded, what agrees, what differs and why
+    Conformance(conformance::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
     /// Hold new random cases against the real kernel for a while; make small what differs, and keep it
@@ -44,6 +47,7 @@ fn main() -> Result<()> {
     match Args::parse().command {
         Command::Bench(what) => bench::run(&what),
         Command::Ci(args) => ci::run(&args),
+        Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
         Command::Nightly(args) => record::nightly::run(&args),
         Command::Record(args) => record::run(&args),

@@ -1,0 +1,187 @@
+//! `cargo xtask conformance`: writes `docs/conformance.md` from what is recorded and what of it agrees.
+
+use crate::tidy;
+use anyhow::{Context, Result, bail};
+use penstock_lab::replay::vectors;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Options of `cargo xtask conformance`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Write nothing; fail where the page is not what would be written
+    #[arg(long)]
+    check: bool,
+}
+
+/// The page, below the folder of the project.
+const PAGE: &str = "docs/conformance.md";
+
+/// Writes or checks the page.
+pub fn run(args: &Args) -> Result<()> {
+    let path = tidy::root().join(PAGE);
+    let page = page(&tidy::root())?;
+    if !args.check {
+        return std::fs::write(&path, page).with_context(|| path.display().to_string());
+    }
+    if std::fs::read_to_string(&path).unwrap_or_default() != page {
+        bail!("{PAGE} is not what the vectors give: cargo xtask conformance writes it");
+    }
+    Ok(())
+}
+
+/// The whole page.
+fn page(root: &Path) -> Result<String> {
+    let mut out = String::from(
+        "# Conformance\n\n\
+         What of this is held against a real Linux, how, and where it differs. Written by `cargo xtask conformance` from the recordings in\n\
+         `vectors/`; `cargo test` replays every one of them without a kernel.\n",
+    );
+    packets(root, &mut out)?;
+    commands(root, &mut out)?;
+    suite(root, &mut out)?;
+    out.push_str(TCP);
+    Ok(out)
+}
+
+/// The segments' part, which no vector counts.
+const TCP: &str = "\n## TCP\n\n\
+    Segments against Linux's own TCP in the same exact virtual time: `vectors/tcp`, `cargo test -p penstock-tcp --test linux`; what was seen and what is left stands in\n\
+    [notes/tcp-linux.md](notes/tcp-linux.md).\n";
+
+fn packets(root: &Path, out: &mut String) -> Result<()> {
+    let all = vectors::load(&root.join("vectors")).map_err(anyhow::Error::msg)?;
+    let mut kinds: BTreeMap<&str, Tally> = BTreeMap::new();
+    for vector in &all {
+        let tally = kinds.entry(&vector.kind).or_default();
+        let spec = &vector.value["spec"];
+        let packets = spec["packets"].as_array().map_or(&[][..], Vec::as_slice);
+        tally.packets += packets.iter().map(|p| p["repeat"].as_u64().unwrap_or(1)).sum::<u64>();
+        tally.midway += u64::from(packets.iter().any(|p| p.get("run").is_some()));
+        tally.refused += u64::from(vector.value["expected"].get("error").is_some());
+        if vector.exact() {
+            tally.exact += 1;
+            tally.agree += u64::from(vector.replay().is_empty());
+        } else {
+            tally.dice += 1;
+        }
+    }
+    out.push_str(
+        "\n## Packets\n\n\
+         Random configurations and random packets through the qdiscs of Linux 6.12.117 in exact virtual time (a user-mode kernel in which code takes no time). An exact\n\
+         vector agrees when every departure has its nanosecond, every drop its packet, and `tc -s` prints the same of every qdisc and class. Where the kernel's own dice\n\
+         decide, the answers of several of its seeds are held against many throws of ours: mean place of every packet, packets dropped, packets left, each within four\n\
+         standard errors and a hundredth.\n\n\
+         | vectors | cases | exact, agreeing | by distribution | with commands amid traffic | with a refused command | packets |\n\
+         |---|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for (kind, t) in &kinds {
+        writeln!(
+            out,
+            "| `{kind}` | {} | {} of {} | {} | {} | {} | {} |",
+            t.exact + t.dice,
+            t.agree,
+            t.exact,
+            t.dice,
+            t.midway,
+            t.refused,
+            t.packets
+        )?;
+    }
+    out.push_str(
+        "\n`mixed`: trees of every kind in every kind with filters anywhere; `by_hand`: syntax, handles and corners that no dice find; `sfq_dice`: more flows than buckets.\n",
+    );
+    Ok(())
+}
+
+/// What one kind's vectors amount to.
+#[derive(Default)]
+struct Tally {
+    exact: u64,
+    agree: u64,
+    dice: u64,
+    midway: u64,
+    refused: u64,
+    packets: u64,
+}
+
+/// Lines that are neither empty nor a comment.
+fn entries(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'))
+}
+
+fn commands(root: &Path, out: &mut String) -> Result<()> {
+    let folder = root.join("vectors/tc");
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "jsonl") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            counts.insert(name, std::fs::read_to_string(&path)?.lines().count());
+        }
+    }
+    let text = std::fs::read_to_string(folder.join("differences.txt")).unwrap_or_default();
+    let mut differ: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in entries(&text) {
+        let (place, reason) = line.split_once(": ").unwrap_or((line, ""));
+        *differ.entry(place.split(' ').next().unwrap_or(place)).or_default() += 1;
+        reasons.entry(reason).or_default().push(place);
+    }
+    let (all, wrong) = (counts.values().sum::<usize>(), differ.values().sum::<usize>());
+    writeln!(
+        out,
+        "\n## Commands\n\n\
+         Random sequences of legal and illegal `tc` commands given to tc 6.1.0 on Linux 6.12.117. A sequence agrees when every exit code, every first line of an error and every\n\
+         output (`show`, `-s`, `-d`, `-j`) is the same. {} of {all} agree.\n\n\
+         | grammar | sequences | agree |\n|---|--:|--:|",
+        all - wrong
+    )?;
+    for (name, count) in &counts {
+        writeln!(out, "| `{name}` | {count} | {} |", count - differ.get(name.as_str()).unwrap_or(&0))?;
+    }
+    if !reasons.is_empty() {
+        out.push_str("\nWhere they differ:\n\n");
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(reason, places)| (std::cmp::Reverse(places.len()), *reason));
+    for (reason, places) in reasons {
+        let grammars: BTreeSet<&str> = places.iter().filter_map(|p| p.split(' ').next()).collect();
+        let grammars: Vec<String> = grammars.iter().map(|g| format!("`{g}`")).collect();
+        writeln!(out, "- {} ({}): {reason}", places.len(), grammars.join(", "))?;
+    }
+    Ok(())
+}
+
+fn suite(root: &Path, out: &mut String) -> Result<()> {
+    let text = std::fs::read_to_string(root.join("vectors/tdc.txt")).unwrap_or_default();
+    let mut groups: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for line in entries(&text) {
+        let mut words = line.splitn(3, ' ').skip(1);
+        let (Some(result), Some(why)) = (words.next(), words.next()) else {
+            bail!("vectors/tdc.txt: {line}: not an id, a result and a reason");
+        };
+        *groups.entry((result, why)).or_default() += 1;
+    }
+    out.push_str(
+        "\n## The kernel's own suite\n\n\
+         The cases of `tools/testing/selftests/tc-testing` that want nothing but `tc` and `ip`, run against ours by those names (`cargo xtask tdc`). Every case that is not listed in\n\
+         `vectors/tdc.txt` passes; the list may only shrink.\n\n",
+    );
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|((result, why), n)| (*result, std::cmp::Reverse(*n), *why));
+    for ((result, why), n) in groups {
+        let what = if result == "fail" { "fail" } else { "are skipped" };
+        writeln!(out, "- {n} {what}: {why}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_page_is_what_the_recordings_give() {
+        super::run(&super::Args { check: true }).unwrap();
+    }
+}

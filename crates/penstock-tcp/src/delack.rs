@@ -13,6 +13,8 @@ use penstock_model::{Span, Time};
 const COMP_SACK_NR: u32 = 44;
 /// Longest wait for them (`tcp_comp_sack_delay_ns`).
 const COMP_SACK_DELAY_NS: u64 = 1_000_000;
+/// How much later their timer goes off where nothing else interrupts (`tcp_comp_sack_slack_ns`).
+const COMP_SACK_SLACK_NS: u64 = 100_000;
 
 /// What the receiving half needs to know of the sending half to time its ACKs; jiffies.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +135,10 @@ impl Receiver {
         self.pushed = false;
         self.pushed2 = false;
         self.delack = None;
-        self.delack_fires = Time::MAX;
+        // Linux leaves the timer running (inet_csk_clear_xmit_timer): it finds nothing to do, or ACKs that were held back.
+        if !self.today() {
+            self.delack_fires = Time::MAX;
+        }
     }
 
     /// After a segment was dealt with and the data it let go was sent: whether an ACK is to be sent at once. If not,
@@ -182,7 +187,7 @@ impl Receiver {
             if let Some(us) = timing.srtt_us {
                 rtt8 = rtt8.min(u64::from(us) << 3);
             }
-            let ns = (rtt8 * 125 / 20).min(COMP_SACK_DELAY_NS);
+            let ns = (rtt8 * 125 / 20).min(COMP_SACK_DELAY_NS) + COMP_SACK_SLACK_NS;
             self.compressed_at = Some(clock.now + Span::from_ns(ns as i64));
         }
         false
@@ -243,9 +248,12 @@ impl Receiver {
         if self.delack_fires > clock.now {
             return false;
         }
-        self.delack = None;
+        let pending = self.delack.take().is_some();
         self.delack_fires = Time::MAX;
-        if !self.scheduled {
+        if self.today() && self.compressed > 0 {
+            return true;
+        }
+        if !pending || !self.scheduled {
             return false;
         }
         if !self.pingpong {

@@ -221,6 +221,9 @@ impl Endpoint {
         if self.frto_counter == 2 {
             self.frto_counter = 3;
         }
+        if self.p.today {
+            self.check_space();
+        }
         t
     }
 

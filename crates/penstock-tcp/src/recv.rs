@@ -7,6 +7,7 @@
 
 use crate::clock::Clock;
 use crate::config::{Buffer, Config, Stack};
+use crate::window::HEAD_MEM;
 use penstock_model::Time;
 use std::collections::VecDeque;
 
@@ -16,12 +17,36 @@ pub(crate) const TCP_MSS_DEFAULT: u32 = 536;
 /// Most ACKs sent without delay at the start.
 pub(crate) const TCP_MAX_QUICKACKS: u32 = 16;
 
-/// Bytes out of order, with the memory they hold.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ooo {
+/// Pieces of pages one `sk_buff` holds at most (MAX_SKB_FRAGS).
+const MAX_SKB_FRAGS: u32 = 17;
+/// A sender's process writes into pieces of this size, bytes (SKB_FRAG_PAGE_ORDER): a segment across two of them has two fragments.
+const PAGE_FRAG: u64 = 32_768;
+
+/// Bytes received and the memory they hold: a `sk_buff`, which may have taken in those behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Held {
+    /// First byte.
     pub(crate) start: u64,
+    /// The byte after the last.
     pub(crate) end: u64,
+    /// Its memory, bytes.
     pub(crate) mem: u32,
+    /// Pieces of pages it consists of.
+    frags: u32,
+}
+
+impl Held {
+    /// Takes in what comes right behind, whose own head is then free; answers whether it can.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_try_coalesce, net/core/skbuff.c skb_try_coalesce
+    fn coalesce(&mut self, next: &Held) -> bool {
+        let fits = self.end == next.start && self.frags + next.frags <= MAX_SKB_FRAGS;
+        if fits {
+            self.end = next.end;
+            self.mem += next.mem - HEAD_MEM;
+            self.frags += next.frags;
+        }
+        fits
+    }
 }
 
 /// What became of a segment's data.
@@ -54,6 +79,8 @@ pub(crate) struct Receiver {
     pub(crate) rcv_wup: u64,
     /// Window offered at `rcv_wup`, bytes.
     pub(crate) rcv_wnd: u32,
+    /// First byte of the stream.
+    pub(crate) first_seq: u64,
     /// First byte not read by the application.
     pub(crate) copied_seq: u64,
     pub(crate) rcv_ssthresh: u32,
@@ -61,9 +88,9 @@ pub(crate) struct Receiver {
     /// `sk_rcvbuf`, bytes of memory.
     pub(crate) rcvbuf: u32,
     pub(crate) rmem: u32,
-    pub(crate) queue: VecDeque<(u64, u32)>,
+    pub(crate) queue: VecDeque<Held>,
     pub(crate) read_total: u64,
-    pub(crate) ooo: Vec<Ooo>,
+    pub(crate) ooo: Vec<Held>,
     /// Where a FIN that came out of order stands.
     pub(crate) fin_at: Option<u64>,
     pub(crate) sacks: [(u64, u64); 4],
@@ -119,6 +146,7 @@ impl Receiver {
             rcv_nxt: 0,
             rcv_wup: 0,
             rcv_wnd: 0,
+            first_seq: 0,
             copied_seq: 0,
             rcv_ssthresh: 0,
             window_clamp: 0,
@@ -202,16 +230,16 @@ impl Receiver {
                     return Taken::Nothing;
                 }
             }
-            let mem = self.truesize(len);
             if data_end > self.rcv_nxt {
-                self.rmem += mem;
-                self.queue.push_back((data_end, mem));
+                let held = self.held(start, len);
+                self.rmem += held.mem;
+                self.queue_held(held);
             }
             self.rcv_nxt = end;
             if len > 0 {
                 self.data_received(len, psh, header, clock, rto);
                 if len >= 128 {
-                    self.grow_window(len);
+                    self.grow_window(len, true);
                 }
             }
             if fin {
@@ -245,6 +273,24 @@ impl Receiver {
         Taken::OutOfOrder
     }
 
+    /// What a segment's bytes are held in. A stream's bytes are taken to lie in the sender's pages as they were written.
+    fn held(&self, start: u64, len: u32) -> Held {
+        let at = start.saturating_sub(self.first_seq);
+        let last = at + u64::from(len.saturating_sub(1));
+        let frags = 1 + (last / PAGE_FRAG - at / PAGE_FRAG) as u32;
+        Held { start, end: start + u64::from(len), mem: self.truesize(len), frags }
+    }
+
+    /// Puts bytes whose memory is counted already into the queue that is read from.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_queue_rcv
+    fn queue_held(&mut self, held: Held) {
+        if self.today() && self.queue.back_mut().is_some_and(|tail| tail.coalesce(&held)) {
+            self.rmem -= HEAD_MEM;
+        } else {
+            self.queue.push_back(held);
+        }
+    }
+
     /// Whether each segment out of order lets the next ACKs go at once.
     //= linux v2.6.35 net/ipv4/tcp_input.c tcp_data_queue
     fn quick_on_gaps(&self) -> bool {
@@ -261,30 +307,18 @@ impl Receiver {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_ofo_queue
     fn take_ooo(&mut self) {
         let high = self.rcv_nxt;
-        let mut taken = 0;
-        for o in &self.ooo {
-            if o.start > self.rcv_nxt {
-                break;
+        while let Some(&held) = self.ooo.first().filter(|h| h.start <= self.rcv_nxt) {
+            self.ooo.remove(0);
+            if held.start < high {
+                self.dsack_extend(held.start, held.end.min(high));
             }
-            taken += 1;
-            if o.start < high {
-                let dup = (o.start, o.end.min(high));
-                match &mut self.dsack {
-                    Some(d) => {
-                        extend(d, dup);
-                    }
-                    none if self.sack => *none = Some(dup),
-                    _ => {}
-                }
-            }
-            if o.end > self.rcv_nxt {
-                self.rcv_nxt = o.end;
-                self.queue.push_back((o.end, o.mem));
+            if held.end > self.rcv_nxt {
+                self.rcv_nxt = held.end;
+                self.queue_held(held);
             } else {
-                self.rmem -= o.mem;
+                self.rmem -= held.mem;
             }
         }
-        self.ooo.drain(..taken);
         if self.fin_at == Some(self.rcv_nxt) {
             self.rcv_nxt += 1;
             self.ooo.clear();
@@ -304,47 +338,55 @@ impl Receiver {
         if fin {
             self.fin_at = Some(data_end);
         }
-        let mem = self.truesize(len);
-        // Ranges that overlap or touch start..data_end.
-        let first = self.ooo.partition_point(|o| o.end < start);
-        let mut last = first;
-        let mut merged = Ooo { start, end: data_end, mem };
-        let mut covered = false;
-        while let Some(o) = self.ooo.get(last).copied() {
-            if o.start > data_end {
+        if data_end > start {
+            self.store(self.held(start, len), len);
+        } else if self.sack {
+            self.sack_new(start, end);
+        }
+    }
+
+    /// Puts bytes among those out of order.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_data_queue_ofo
+    fn store(&mut self, held: Held, len: u32) {
+        let Held { start, end, .. } = held;
+        let grows = self.sack && self.today();
+        // Those that begin at or before it stand before `place`.
+        let mut place = self.ooo.partition_point(|h| h.start <= start);
+        if let Some(before) = place.checked_sub(1).map(|n| self.ooo[n]) {
+            if before.end == start && self.today() && self.ooo[place - 1].coalesce(&held) {
+                self.rmem += held.mem - HEAD_MEM;
+                if grows {
+                    self.grow_window(len, true);
+                }
+                return self.sack_new(start, end);
+            }
+            if end <= before.end {
+                self.dsack_set(start, end);
+                return self.sack_new(start, end);
+            }
+            if before.start == start {
+                self.dsack_extend(before.start, before.end);
+                self.rmem -= before.mem;
+                place -= 1;
+                self.ooo.remove(place);
+            } else if start < before.end {
+                self.dsack_set(start, before.end);
+            }
+        }
+        while let Some(&after) = self.ooo.get(place).filter(|h| h.start < end) {
+            self.dsack_extend(after.start, after.end.min(end));
+            if end < after.end {
                 break;
             }
-            let overlap = (o.start.max(start), o.end.min(data_end));
-            if o.start <= start && data_end <= o.end && len > 0 {
-                covered = true;
-                self.dsack_set(start, data_end);
-            } else if overlap.0 < overlap.1 {
-                match &mut self.dsack {
-                    Some(d) => {
-                        extend(d, overlap);
-                    }
-                    None => self.dsack_set(overlap.0, overlap.1),
-                }
-            }
-            merged.start = merged.start.min(o.start);
-            merged.end = merged.end.max(o.end);
-            merged.mem += o.mem;
-            last += 1;
+            self.rmem -= after.mem;
+            self.ooo.remove(place);
         }
-        if covered {
-            self.sack_new(start, data_end);
-            return;
+        self.ooo.insert(place, held);
+        self.sack_new(start, end);
+        if grows {
+            self.grow_window(len, false);
         }
-        if data_end > start {
-            self.rmem += mem;
-            self.ooo.splice(first..last, [merged]);
-        }
-        if self.sack {
-            self.sack_new(start, end);
-            if self.today() {
-                self.grow_window(len);
-            }
-        }
+        self.rmem += held.mem;
     }
 
     /// Bytes the application may read.
@@ -363,12 +405,18 @@ impl Receiver {
     /// The application reads `n` bytes; answers whether an ACK is to be sent.
     //= linux v6.12 net/ipv4/tcp.c __tcp_cleanup_rbuf
     pub fn read(&mut self, n: u64, clock: &Clock) -> bool {
-        self.copied_seq += n;
+        let target = self.copied_seq + n;
         self.read_total += n;
-        while self.queue.front().is_some_and(|f| f.0 <= self.copied_seq) {
-            self.rmem -= self.queue.pop_front().expect("just seen").1;
+        // Buffer by buffer: the tuning looks after each of them.
+        while let Some(held) = self.queue.front().copied().filter(|_| self.copied_seq < target) {
+            self.copied_seq = held.end.min(target).max(self.copied_seq);
+            self.space_adjust(clock);
+            if held.end <= self.copied_seq {
+                self.rmem -= held.mem;
+                self.queue.pop_front();
+            }
         }
-        self.space_adjust(clock);
+        self.copied_seq = target;
         let mut ack = false;
         if self.scheduled {
             ack = self.rcv_nxt - self.rcv_wup > u64::from(self.rcv_mss)
@@ -392,6 +440,16 @@ impl Receiver {
 
     // ---- SACK blocks ----
 
+    /// Widens the report of a duplicate, or begins one.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_dsack_extend
+    fn dsack_extend(&mut self, start: u64, end: u64) {
+        match &mut self.dsack {
+            Some(dsack) => {
+                extend(dsack, (start, end));
+            }
+            None => self.dsack_set(start, end),
+        }
+    }
     pub(crate) fn dsack_set(&mut self, start: u64, end: u64) {
         if self.sack {
             self.dsack = Some((start, end));

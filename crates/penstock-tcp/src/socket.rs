@@ -51,10 +51,20 @@ impl Endpoint {
             }
         }
         if took > 0 {
-            self.mark_push();
+            // A call that waits for room marks what is not sent yet; full segments that may go have gone one by one (tcp_push_one).
+            if took == bytes || !self.p.today || !self.all_may_go() {
+                self.mark_push();
+            }
             self.todo.push = true;
         }
         took
+    }
+
+    /// Whether both windows let all go that was written.
+    fn all_may_go(&self) -> bool {
+        let segments = u64::from(self.w.cwnd.saturating_sub(self.q.in_flight()));
+        let unsent = self.write_seq.saturating_sub(self.snd_nxt);
+        unsent <= segments * u64::from(self.mss) && self.write_seq <= self.wnd_end()
     }
 
     //= linux v6.12 net/ipv4/tcp.c tcp_mark_push, forced_push

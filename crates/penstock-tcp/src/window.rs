@@ -16,12 +16,15 @@ const U16_MAX: u32 = 65_535;
 /// net.core.rmem_max, bytes.
 const RMEM_MAX: u32 = 212_992;
 
+/// What a received segment's `sk_buff` and its head hold beside the payload, bytes (6.12, over a veth).
+pub(crate) const HEAD_MEM: u32 = 960;
+
 impl Receiver {
     /// Memory a received segment holds, bytes.
     pub(crate) fn truesize(&self, len: u32) -> u32 {
         match self.stack {
             // As sent over a veth: head, struct skb_shared_info and struct sk_buff beside the payload.
-            Stack::Linux(Kernel::V6_12) => len + 960,
+            Stack::Linux(Kernel::V6_12) => len + HEAD_MEM,
             // A frame in a 2048-byte buffer and its struct sk_buff.
             Stack::Linux(_) => 2_288.max(len + 240),
             Stack::WindowsXp => len,
@@ -84,6 +87,7 @@ impl Receiver {
         self.rcv_nxt = seq::first(isn) + 1;
         self.rcv_wup = self.rcv_nxt;
         self.copied_seq = self.rcv_nxt;
+        self.first_seq = self.rcv_nxt;
     }
 
     /// The connection is open; `mss` is the size of segments we send.
@@ -197,12 +201,15 @@ impl Receiver {
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_grow_window
-    pub(crate) fn grow_window(&mut self, len: u32) {
+    ///
+    /// `adjust`: the segment's head is free again, as it was taken into another or will be.
+    pub(crate) fn grow_window(&mut self, len: u32, adjust: bool) {
         let room = i64::from(self.window_clamp).min(self.space()) - i64::from(self.rcv_ssthresh);
         if room <= 0 {
             return;
         }
-        let truesize = self.win_from_space(i64::from(self.truesize(len)));
+        let mem = if adjust && self.today() { self.truesize(len) - HEAD_MEM } else { self.truesize(len) };
+        let truesize = self.win_from_space(i64::from(mem));
         let mut grow = 0;
         if truesize <= i64::from(len) {
             grow = 2 * self.advmss;

@@ -44,6 +44,8 @@ pub enum Fate {
     /// Arrives this much later than it would.
     Late(Span),
     Twice,
+    /// Congestion experienced, where the segment is ECN-capable.
+    Mark,
 }
 
 /// A segment as it was sent.
@@ -147,6 +149,7 @@ pub struct Pair {
     pub windows: Vec<(Time, u32)>,
     pub fate: FateFn,
     busy_until: [Time; 2],
+    tokens: [Span; 2],
     waiting: [VecDeque<Time>; 2],
     sent: [u64; 2],
     order: u64,
@@ -174,6 +177,7 @@ impl Pair {
             windows: Vec::new(),
             fate: Box::new(|_, _, _| Fate::Pass),
             busy_until: [Time::ZERO; 2],
+            tokens: [Span::ZERO; 2],
             waiting: [VecDeque::new(), VecDeque::new()],
             sent: [0; 2],
             order: 0,
@@ -206,11 +210,10 @@ impl Pair {
         loop {
             let mut moved = false;
             for i in [A, B] {
+                // A segment is answered in the interrupt; the process that it wakes runs afterwards.
+                moved |= self.send(i);
                 moved |= self.apply_app(i);
-                while let Some(t) = self.ends[i].as_mut().and_then(|e| e.poll_transmit(self.now)) {
-                    moved = true;
-                    self.transmit(i, t);
-                }
+                moved |= self.send(i);
             }
             if !moved {
                 break;
@@ -222,6 +225,15 @@ impl Pair {
                 self.windows.push((self.now, cwnd));
             }
         }
+    }
+
+    fn send(&mut self, i: usize) -> bool {
+        let mut moved = false;
+        while let Some(t) = self.ends[i].as_mut().and_then(|e| e.poll_transmit(self.now)) {
+            moved = true;
+            self.transmit(i, t);
+        }
+        moved
     }
 
     fn apply_app(&mut self, i: usize) -> bool {
@@ -236,22 +248,32 @@ impl Pair {
         if app.blocked && e.writable() {
             app.blocked = false;
         }
-        while app.to_write > 0 && !app.blocked {
-            if app.left_of_chunk == 0 {
-                app.left_of_chunk = app.to_write.min(app.chunk);
-            }
-            let n = e.write(app.left_of_chunk, self.now);
-            app.to_write -= n;
-            app.left_of_chunk -= n;
-            moved |= n > 0;
-            app.blocked = app.left_of_chunk > 0;
+        while self.apps[i].to_write > 0 && !self.apps[i].blocked {
+            moved |= self.write(i);
+            // What a call has written goes before the next call.
+            self.send(i);
         }
+        let Some(e) = self.ends[i].as_mut() else { return moved };
+        let app = &mut self.apps[i];
         let open = matches!(e.state(), State::Established | State::CloseWait);
         if open && app.to_write == 0 && (app.close || app.close_at_eof && e.at_eof()) {
             e.close(self.now);
             moved = true;
         }
         moved
+    }
+
+    /// One call, or as much of it as there is room for.
+    fn write(&mut self, i: usize) -> bool {
+        let (Some(e), app) = (self.ends[i].as_mut(), &mut self.apps[i]) else { return false };
+        if app.left_of_chunk == 0 {
+            app.left_of_chunk = app.to_write.min(app.chunk);
+        }
+        let n = e.write(app.left_of_chunk, self.now);
+        app.to_write -= n;
+        app.left_of_chunk -= n;
+        app.blocked = app.left_of_chunk > 0;
+        n > 0
     }
 
     fn transmit(&mut self, from: usize, t: Transmit) {
@@ -276,16 +298,22 @@ impl Pair {
         if line.rate_bit_s > 0 {
             let bits = i64::from(14 + 20 + t.tcp.header_len() + t.payload_len) * 8;
             let takes = Span::from_ns(bits * 1_000_000_000 / line.rate_bit_s);
-            if !line.tbf {
+            if line.tbf {
+                // Tokens in time: of a full frame at most, as many as have gathered since the last frame left.
+                let burst = Span::from_ns(1514 * 8 * 1_000_000_000 / line.rate_bit_s);
+                let had = (self.tokens[from] + (leaves - self.busy_until[from])).min(burst);
+                leaves += (takes - had).max(Span::ZERO);
+                self.tokens[from] = (had - takes).max(Span::ZERO);
+            } else {
                 leaves += takes;
             }
-            self.busy_until[from] = if line.tbf { leaves + takes } else { leaves };
+            self.busy_until[from] = leaves;
             if leaves > self.now {
                 self.waiting[from].push_back(leaves);
             }
         }
         self.log.last_mut().unwrap().left = if line.rate_bit_s > 0 { leaves } else { leaves + line.delay };
-        let ce = t.ect && queued >= line.mark_above;
+        let ce = t.ect && (queued >= line.mark_above || fate == Fate::Mark);
         let times = if fate == Fate::Twice { 2 } else { 1 };
         for _ in 0..times {
             let mut at = leaves + line.delay;
@@ -314,8 +342,14 @@ impl Pair {
         assert!(self.still < 10_000, "time stands still");
         self.now = next;
         if self.arrivals.peek().is_some_and(|a| a.0.at <= next) {
-            let Reverse(a) = self.arrivals.pop().unwrap();
-            self.deliver(a);
+            // All that comes at one moment is dealt with before any process runs.
+            while self.arrivals.peek().is_some_and(|a| a.0.at <= next) {
+                let Reverse(a) = self.arrivals.pop().unwrap();
+                self.deliver(a);
+                for i in [A, B] {
+                    self.send(i);
+                }
+            }
         } else {
             for e in self.ends.iter_mut().flatten() {
                 if e.poll_timeout().is_some_and(|t| t <= next) {

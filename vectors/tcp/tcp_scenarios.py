@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""tcp_scenarios.py SCENARIOS.json OUT.jsonl: Linux's own TCP under exact faults, in a kernel with exact virtual time, as root.
+
+Of each scenario one line: its description, the kernel's clock at the SYN (start_ns), every segment as the sender's device sees it, and the congestion window over time.
+Sender, router and receiver are network namespaces. Which segment is dropped, marked or comes late is decided by its number, in a small
+BPF program on the router (TCX, so Linux 6.6 or newer); the router's tbf is the bottleneck, a netem at the receiver delays what it sends.
+
+A scenario: {"name", "cc": "reno", "bytes": 100000, "rate": "10mbit", "limit": 45420, "delay_ms": 20, "sysctl": {...},
+"drop": [numbers of data segments, from 0], "ce": [...], "late": {"number": ms}, "drop_any": [numbers of all the sender's segments],
+"drop_ack": [numbers of all the receiver's], "rcvbuf": bytes, "sndbuf": bytes, "nodelay": true, "writes": [[ms, bytes], ...],
+"read_after_ms": 0, "for_ms": 3000}. Without "rate" the router passes everything at once; "late" needs that."""
+import ctypes, json, os, socket, struct, subprocess, sys, threading, time
+
+libc = ctypes.CDLL(None, use_errno=True)
+BPF = 321                                                  # the system call's number on x86-64
+SO_TIMESTAMPNS, SO_MEMINFO, TCP_INFO, TCP_CONGESTION = 35, 55, 11, 13
+
+def bpf(command, attributes):
+    buf = ctypes.create_string_buffer(attributes.ljust(128, b'\0'), 128)
+    fd = libc.syscall(BPF, command, buf, 128)
+    if fd < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f'bpf {command}')
+    return fd
+def array(n, values):
+    """A map of n words."""
+    fd = bpf(0, struct.pack('=IIII', 2, 4, 4, n))
+    for key, value in values.items():
+        k, v = ctypes.c_uint32(key), ctypes.c_uint32(value)
+        bpf(2, struct.pack('=IxxxxQQQ', fd, ctypes.addressof(k), ctypes.addressof(v), 0))
+    return fd
+def program(shortest, fates):
+    """Counts packets of at least `shortest` bytes and gives each its number's fate: 1 drop, 2 mark 7 (late), 3 CE."""
+    count, fate = array(1, {}), array(4096, fates)
+    op = lambda code, dst=0, src=0, off=0, imm=0: struct.pack('=BBhi', code, src << 4 | dst, off, imm)
+    lookup = lambda fd: [op(0x18, 1, 1, 0, fd), op(0), op(0xbf, 2, 10), op(0x07, 2, imm=-4), op(0x85, imm=1)]
+    end = [op(0xb7, 0, imm=0), op(0x95)]
+    ce = [op(0x55, 7, off=2, imm=3), op(0xbf, 1, 6), op(0x85, imm=97)]
+    late = [op(0x55, 7, off=2, imm=2), op(0xb7, 1, imm=7), op(0x63, 6, 1, 8)]
+    drop = [op(0x55, 7, off=2, imm=1), op(0xb7, 0, imm=2), op(0x95)]
+    tail = drop + late + ce + end
+    look = lookup(fate) + [op(0x15, 0, off=len(tail) - 1)] + [op(0x61, 7, 0, 0)]
+    step = [op(0x61, 7, 0, 0), op(0xbf, 8, 7), op(0x07, 8, imm=1), op(0x63, 0, 8, 0), op(0x63, 10, 7, -4)]
+    body = step + look + tail
+    head = lookup(count) + [op(0x15, 0, off=len(body) - 2)]
+    start = [op(0xbf, 6, 1), op(0x61, 2, 6, 0), op(0xa5, 2, off=len(head) + 1 + len(body) - 2, imm=shortest), op(0x62, 10, off=-4)]
+    code = b''.join(start + head + body)
+    text, licence, log = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b'GPL'), ctypes.create_string_buffer(65536)
+    try: return bpf(5, struct.pack('=IIQQIIQI', 3, len(code) // 8, ctypes.addressof(text), ctypes.addressof(licence), 1, 65536, ctypes.addressof(log), 0))
+    except OSError: sys.exit(log.value.decode())
+
+def sh(c): subprocess.run(c, shell=True, check=True)
+def enter(ns):
+    fd = os.open(f'/run/netns/{ns}', os.O_RDONLY)
+    assert libc.setns(fd, 0x40000000) == 0
+    os.close(fd)
+def attach(ns, dev, prog, egress=False):
+    """The program on what the device receives, or sends."""
+    r, w = os.pipe()
+    if os.fork() == 0:
+        enter(ns)
+        bpf(28, struct.pack('=IIII', prog, socket.if_nametoindex(dev), 47 if egress else 46, 0))
+        os.write(w, b'.'); time.sleep(10**6)
+    assert os.read(r, 1) == b'.'
+def mac(n, d): return subprocess.run(f'ip -n {n} -o link show {d}', shell=True, check=True, capture_output=True, text=True).stdout.split('link/ether ')[1].split()[0]
+
+def network(s):
+    sh('ip netns add a; ip netns add r; ip netns add b')
+    sh('ip link add va netns a type veth peer name ra netns r; ip link add rb netns r type veth peer name vb netns b')
+    for n, d, ip in (('a', 'va', '10.0.1.1'), ('r', 'ra', '10.0.1.254'), ('r', 'rb', '10.0.2.254'), ('b', 'vb', '10.0.2.2')):
+        sh(f'ip netns exec {n} sysctl -qw net.ipv6.conf.all.disable_ipv6=1')
+        sh(f'ip -n {n} link set lo up; ip -n {n} link set {d} gso_max_segs 1; ip -n {n} addr add {ip}/24 dev {d}; ip -n {n} link set {d} up')
+    sh('ip -n a route add default via 10.0.1.254; ip -n b route add default via 10.0.2.254; ip netns exec r sysctl -qw net.ipv4.ip_forward=1')
+    for n, d, ip, pn, pd in (('a', 'va', '10.0.1.254', 'r', 'ra'), ('r', 'ra', '10.0.1.1', 'a', 'va'), ('r', 'rb', '10.0.2.2', 'b', 'vb'), ('b', 'vb', '10.0.2.254', 'r', 'rb')):
+        sh(f'ip -n {n} neigh replace {ip} lladdr {mac(pn, pd)} dev {d} nud permanent')
+    for key, value in dict({'net.ipv4.tcp_no_metrics_save': 1}, **s.get('sysctl', {})).items():
+        for n in 'ab': sh(f"ip netns exec {n} sysctl -qw '{key}={value}'")
+    if 'rate' in s: sh(f"ip netns exec r tc qdisc add dev rb root tbf rate {s['rate']} burst 1514 limit {s['limit']}")
+    elif 'late' in s:
+        sh('ip netns exec r tc qdisc add dev rb root handle 1: prio bands 3 priomap ' + '0 ' * 16)
+        sh(f"ip netns exec r tc qdisc add dev rb parent 1:3 netem delay {max(s['late'].values())}ms")
+        sh('ip netns exec r tc filter add dev rb parent 1: protocol ip handle 7 fw flowid 1:3')
+    sh(f"ip netns exec b tc qdisc add dev vb root netem delay {s.get('delay_ms', 20)}ms limit 10000")
+    fates = {i: 1 for i in s.get('drop', [])} | {i: 3 for i in s.get('ce', [])} | {int(i): 2 for i in s.get('late', {})}
+    # On the way out, where the router has made the header its own: a clone's cannot be marked.
+    if fates: attach('r', 'rb', program(100, fates), egress=True)
+    if 'drop_any' in s: attach('r', 'ra', program(0, {i: 1 for i in s['drop_any']}))
+    if 'drop_ack' in s: attach('r', 'rb', program(0, {i: 1 for i in s['drop_ack']}))
+
+def sleep_until(ns):
+    class Timespec(ctypes.Structure): _fields_ = [('s', ctypes.c_long), ('n', ctypes.c_long)]
+    libc.clock_nanosleep(1, 1, ctypes.byref(Timespec(*divmod(ns, 10**9))), None)
+
+def receiver(s):
+    enter('b')
+    l = socket.socket()
+    if 'rcvbuf' in s: l.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, s['rcvbuf'])
+    l.bind(('10.0.2.2', 5001)); l.listen(1)
+    c, _ = l.accept()
+    if s.get('read_after_ms'): time.sleep(s['read_after_ms'] / 1000)
+    while c.recv(1 << 20): pass
+    c.close()
+
+def options(o):
+    sacks, i = [], 0
+    while i < len(o) and o[i]:
+        if o[i] == 1: i += 1; continue
+        if o[i] == 5: sacks = [list(struct.unpack('!II', o[i + 2 + 8 * j:i + 10 + 8 * j])) for j in range((o[i + 1] - 2) // 8)]
+        i += o[i + 1]
+    return sacks
+
+def run(s):
+    libc.prctl(29, 1, 0, 0, 0)                             # timers go off when they are due: no slack
+    network(s)
+    if os.fork() == 0:
+        receiver(s); os._exit(0)
+    enter('a')
+    cap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    cap.setsockopt(socket.SOL_SOCKET, 33, 1 << 28)
+    cap.bind(('va', 3)); cap.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1); cap.settimeout(0.5)
+    sock = socket.socket()
+    sock.setsockopt(6, TCP_CONGESTION, s.get('cc', 'reno').encode())
+    if 'sndbuf' in s: sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, s['sndbuf'])
+    if s.get('nodelay'): sock.setsockopt(6, 1, 1)
+    segments, windows, over = [], [], False
+    def capture():
+        while not over:
+            try: p, anc, _, _ = cap.recvmsg(200, 100)
+            except (TimeoutError, socket.timeout): continue
+            if p[12:14] != b'\x08\0' or p[23] != 6: continue
+            sec, ns = struct.unpack('qq', anc[0][2][:16])
+            t = p[34:]
+            _, dport, seq, ack, off, flags, win = struct.unpack('!HHIIBBH', t[:16])
+            hl = (off >> 4) * 4
+            segments.append([sec * 10**9 + ns, '>' if dport == 5001 else '<', seq, struct.unpack('!H', p[16:18])[0] - 20 - hl, ack, flags, win, options(t[20:hl])])
+    def poll():
+        while not over:
+            try: f = struct.unpack('8B24I', sock.getsockopt(6, TCP_INFO, 104))
+            except OSError: return
+            row = [f[8 + 18], f[8 + 17], f[1]]
+            if not windows or windows[-1][1:] != row: windows.append([time.time_ns()] + row)
+            time.sleep(0.001)
+    threads = [threading.Thread(target=capture), threading.Thread(target=poll)]
+    threads[0].start()
+    time.sleep(1)
+    sleep_until((time.monotonic_ns() // 10**7 + 1) * 10**7 + 3_700_000)
+    sock.connect(('10.0.2.2', 5001))
+    threads[1].start()
+    start = time.monotonic_ns()
+    end = start + s.get('for_ms', 3000) * 10**6
+    writes = s.get('writes', [[0, s.get('bytes', 10**9)]])
+    def write():
+        for ms, n in writes:
+            if start + ms * 10**6 > time.monotonic_ns(): sleep_until(start + ms * 10**6)
+            while n > 0:
+                try: n -= sock.send(b'x' * min(n, 131072))
+                except OSError: return
+    threading.Thread(target=write, daemon=True).start()
+    sleep_until(end)
+    over = True
+    threads[1].join(); threads[0].join()
+    wall = time.time_ns() - time.monotonic_ns()
+    t0, isn, irs = segments[0][0], segments[0][2], next((x[2] for x in segments if x[1] == '<'), 0)
+    rows = []
+    for t, d, seq, n, ack, flags, win, sacks in segments:
+        mine, theirs = (isn, irs) if d == '>' else (irs, isn)
+        rel = lambda x, base: (x - base) & 0xffffffff
+        rows.append([(t - t0) // 1000, d, rel(seq, mine), n, rel(ack, theirs) if flags & 16 else 0, flags, win, [[rel(a, theirs), rel(b, theirs)] for a, b in sacks]])
+    return dict(s, start_ns=t0 - wall, segments=rows, cwnd=[[(t - t0) // 1000] + r for t, *r in windows])
+
+scenarios = json.load(open(sys.argv[1]))
+with open(sys.argv[2], 'w') as out:
+    for s in scenarios:
+        r, w = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.setpgid(0, 0)
+            assert libc.unshare(0x40020000) == 0           # its own /run/netns too
+            sh('mount --make-rprivate /; mkdir -p /run/netns; mount -t tmpfs none /run/netns')
+            line = json.dumps(run(s), separators=(',', ':'))
+            with os.fdopen(w, 'w') as f: f.write(line)
+            os.killpg(0, 9)
+        os.close(w)
+        text = os.fdopen(r).read()
+        os.waitpid(pid, 0)
+        if text: out.write(text + '\n')
+        else: print(f"{s['name']}: no answer", file=sys.stderr)
+        out.flush()

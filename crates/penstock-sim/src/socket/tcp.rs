@@ -152,6 +152,13 @@ impl Net {
             return;
         }
         t.pumping = true;
+        // A segment is answered in the interrupt; the program that it wakes runs afterwards. (In 2.6.35 a reader that waits
+        // takes segments itself, tcp_prequeue, before they are answered.)
+        if t.end.answers_first() {
+            self.drain(sock, now);
+        }
+        let s = &mut self.socks[sock as usize];
+        let Kind::Tcp(t) = &mut s.kind else { return };
         // After a short write the program sleeps until it is woken.
         t.blocked &= !t.end.writable();
         if t.pending > 0 && !t.blocked {
@@ -176,16 +183,21 @@ impl Net {
             t.eof_told = true;
             t.end.close(now);
         }
-        loop {
-            let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
-            let Some(segment) = t.end.poll_transmit(now) else { break };
-            self.send_segment(sock, &segment);
-        }
+        self.drain(sock, now);
         let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
         t.pumping = false;
         t.timer.arm(t.end.poll_timeout(), Event::Tcp(sock), &mut self.queue);
         self.tell(sock);
     }
+    /// Sends what a connection has to send.
+    fn drain(&mut self, sock: u32, now: Time) {
+        while let Kind::Tcp(t) = &mut self.socks[sock as usize].kind
+            && let Some(segment) = t.end.poll_transmit(now)
+        {
+            self.send_segment(sock, &segment);
+        }
+    }
+
     /// Sends one segment of a connection.
     #[inline]
     fn send_segment(&mut self, sock: u32, segment: &Transmit) {

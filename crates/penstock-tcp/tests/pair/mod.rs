@@ -210,8 +210,11 @@ impl Pair {
         loop {
             let mut moved = false;
             for i in [A, B] {
-                // A segment is answered in the interrupt; the process that it wakes runs afterwards.
-                moved |= self.send(i);
+                // A segment is answered in the interrupt; the process that it wakes runs afterwards. In 2.6.35 a reader that
+                // waits takes the segments itself (tcp_prequeue) before they are answered.
+                if self.configs[i].stack.is_linux_6_12() {
+                    moved |= self.send(i);
+                }
                 moved |= self.apply_app(i);
                 moved |= self.send(i);
             }
@@ -347,7 +350,9 @@ impl Pair {
                 let Reverse(a) = self.arrivals.pop().unwrap();
                 self.deliver(a);
                 for i in [A, B] {
-                    self.send(i);
+                    if self.configs[i].stack.is_linux_6_12() {
+                        self.send(i);
+                    }
                 }
             }
         } else {

@@ -132,6 +132,7 @@ fn skb(p: &Probe) -> Skb {
         iif: 0,
         eth: ([0; 6], [0; 6]),
         classid: Handle::UNSPEC,
+        tc: penstock_packet::TcNote::default(),
     }
 }
 
@@ -151,6 +152,7 @@ fn ten_thousand_packets_over_two_hundred_sets_of_filters() {
             tx_queue_len: 1000,
             tx_queues: 1,
             kernel: Kernel::V6_12,
+            clock: penstock_model::PschedClock::default(),
         };
         let mut tree = Tree::new(spec);
         let (mut rng, mut drops, mut acts) = (Rng::named(1, "test"), Ledger::new(), Actions::new());

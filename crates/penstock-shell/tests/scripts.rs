@@ -189,13 +189,13 @@ fn commands_come_to_tc_by_every_way_there_is() {
         r#"
 cleanup() { [ -n "${1:-}" ] && tc qdisc del dev eth1 root; echo "cleanup $?"; }
 trap 'cleanup end' EXIT
-conf=/tmp/link.conf
+conf=/run/link.conf
 printf 'RATE=%d\nCLASSES="10 20 30"\n' 6 > $conf; source $conf
 tc -batch /dev/stdin <<< "qdisc add dev eth0 root handle 1: htb default 30"
 declare -A share=([10]=3 [20]=2 [30]=1)
-for id in $CLASSES; do echo "class add dev eth0 parent 1: classid 1:$id htb rate $((RATE * share[$id] / 6))mbit"; done > /tmp/batch
-cat /tmp/batch | tc -b - || exit 9
-tc -b /tmp/batch || tc -force -b - < /tmp/batch
+for id in $CLASSES; do echo "class add dev eth0 parent 1: classid 1:$id htb rate $((RATE * share[$id] / 6))mbit"; done > /run/batch
+cat /run/batch | tc -b - || exit 9
+tc -b /run/batch || tc -force -b - < /run/batch
 tc -b - <<-END
 	qdisc add dev eth1 root handle 2: prio
 	filter add dev eth1 parent 2: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 2:1

@@ -126,7 +126,7 @@ fn iperf(text: &str, server: bool, udp: bool, third: bool) -> Printed {
     // A server's figure is that of the connection it reported last; a client's that of all its streams. A client of UDP prints its own
     // row first, and then what its server says: of that the losses and the jitter.
     let own: Vec<&&Row<'_>> = match (server, sum.is_empty()) {
-        (true, _) => finals.iter().filter(|r| r.id != "SUM").next_back().into_iter().collect(),
+        (true, _) => finals.iter().rfind(|r| r.id != "SUM").into_iter().collect(),
         (false, false) => sum,
         (false, true) => of(third),
     };

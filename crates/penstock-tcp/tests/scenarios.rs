@@ -5,7 +5,6 @@ use pair::*;
 use penstock_model::{Kernel, Span, Time};
 use penstock_tcp::{Config, Ecn, Endpoint};
 use serde_json::Value;
-use std::fmt::Debug;
 
 /// A segment: sequence, length, acknowledgement, flags, window, SACK blocks; numbers relative.
 type Segment = (u32, u32, u32, u8, u16, Vec<(u32, u32)>);
@@ -67,9 +66,8 @@ fn run(s: &Value) -> (Pair, Time) {
         let number = all[from];
         all[from] += 1;
         let data = from == A && t.payload_len > 0;
-        if from == A && drop_any.contains(&number) || from == B && drop_ack.contains(&number) {
-            Fate::Drop
-        } else if data && drop.contains(&n) {
+        let lost = if from == A { drop_any.contains(&number) } else { drop_ack.contains(&number) };
+        if lost || data && drop.contains(&n) {
             Fate::Drop
         } else if data && ce.contains(&n) {
             Fate::Mark
@@ -163,7 +161,7 @@ fn recorded(s: &Value) -> [Side; 2] {
 
 /// The first place where two lists are not alike.
 fn first_difference(want: &Side, got: &Side, last_us: i64) -> Option<String> {
-    let show = |x: Option<&(i64, Segment)>| x.map_or("nothing".to_owned(), |x| plain(x));
+    let show = |x: Option<&(i64, Segment)>| x.map_or("nothing".to_owned(), |x| format!("{x:?}"));
     for n in 0..want.len().max(got.len()) {
         let (w, g) = (want.get(n), got.get(n));
         let alike = match (w, g) {
@@ -177,10 +175,6 @@ fn first_difference(want: &Side, got: &Side, last_us: i64) -> Option<String> {
         }
     }
     None
-}
-
-fn plain(x: &impl Debug) -> String {
-    format!("{x:?}")
 }
 
 #[test]

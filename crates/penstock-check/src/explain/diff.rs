@@ -18,7 +18,7 @@ pub fn diff(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
     let two = two.ok_or_else(|| format!("{} puts no qdisc on {dev}", b.name))?;
     let mut said = Vec::new();
     let mut seen = BTreeSet::new();
-    let probes = one.filters.iter().chain(&two.filters).filter_map(|f| example(f)).chain([Probe::default()]);
+    let probes = one.filters.iter().chain(&two.filters).filter_map(example).chain([Probe::default()]);
     for probe in probes {
         let text = show(&probe);
         if !seen.insert(text.clone()) {

@@ -26,8 +26,7 @@ struct Group {
 impl Group {
     /// The number of u32's own table of this priority: the oldest of its tables, which is dumped last.
     fn root_table(&self) -> Option<u32> {
-        let tables = self.filters.iter().filter(|f| is_table(f));
-        tables.last().map(|f| f.handle >> 20)
+        self.filters.iter().rfind(|f| is_table(f)).map(|f| f.handle >> 20)
     }
 }
 

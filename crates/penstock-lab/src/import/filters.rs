@@ -72,8 +72,8 @@ pub(super) fn filters(dev: &str, text: &str, made: &mut Made) {
     let group = |f: &Shown| (f.place.clone(), f.chain, f.pref.clone());
     // The table a priority of u32 has by itself is shown last; tables are made before what stands in them.
     let own = |f: &Shown| {
-        let tables = all.iter().filter(|t| group(t) == group(f) && t.divisor.is_some());
-        tables.last().and_then(Shown::table)
+        let mut tables = all.iter().filter(|t| group(t) == group(f) && t.divisor.is_some());
+        tables.next_back().and_then(Shown::table)
     };
     let (mut tables, rest): (Vec<&Shown>, Vec<&Shown>) = all.iter().partition(|f| f.divisor.is_some());
     tables.retain(|t| own(t) != t.table());

@@ -20,12 +20,18 @@ fn vectors_are_exact() {
     let exact: Vec<&Vector> = all.iter().filter(|v| v.exact()).collect();
     let mut tally: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut faults = Vec::new();
+    let listed = std::fs::read_to_string(folder.join("differences.txt")).expect("the list can be read");
+    let listed: Vec<&str> = listed.lines().filter_map(|l| Some(l.split_once(':')?.0)).collect();
     for (vector, differences) in exact.iter().zip(replayed(&exact)) {
         let (exact, count) = tally.entry(&vector.kind).or_default();
         *count += 1;
+        let known = listed.contains(&format!("{} {}", vector.kind, vector.value["case"]).as_str());
         if differences.is_empty() {
             *exact += 1;
-        } else {
+        }
+        if differences.is_empty() && known {
+            faults.push(format!("{} agrees: take it off the list", vector.place));
+        } else if !differences.is_empty() && !known {
             faults.push(format!("{}\n    {}", vector.place, differences.join("\n    ")));
         }
     }

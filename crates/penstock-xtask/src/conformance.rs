@@ -92,6 +92,11 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
     out.push_str(
         "\n`mixed`: trees of every kind in every kind with filters anywhere; `by_hand`: syntax, handles and corners that no dice find; `sfq_dice`: more flows than buckets.\n",
     );
+    let text = std::fs::read_to_string(root.join("vectors/differences.txt")).unwrap_or_default();
+    out.push_str("\nWhere they differ:\n\n");
+    for line in entries(&text) {
+        writeln!(out, "- {line}")?;
+    }
     Ok(())
 }
 

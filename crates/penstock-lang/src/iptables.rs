@@ -22,7 +22,7 @@ pub use extension::{
 };
 pub use parse::parse;
 pub use rule::{AddrMatch, Chain, Counted, Family, Iface, Rule, Table, Verdict};
-pub use show::{list, print_rule, save, save_all};
+pub use show::{list, print_rule, print_target, save, save_all};
 
 use penstock_model::Kernel;
 

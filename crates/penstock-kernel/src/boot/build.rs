@@ -63,6 +63,11 @@ const CHANGES: &[Change] = &[
     },
     Change {
         file: "arch/x86/um/os-Linux/registers.c",
+        from: "#include <sys/uio.h>",
+        to: "#include <string.h>\n#include <sys/uio.h>",
+    },
+    Change {
+        file: "arch/x86/um/os-Linux/registers.c",
         from: "		iov.iov_base = fp_regs;
 		iov.iov_len = FP_SIZE * sizeof(unsigned long);
 		if (ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov) < 0)",

@@ -153,6 +153,14 @@ pub fn print_rule(rule: &Rule, family: Family, kernel: Kernel) -> String {
     out
 }
 
+/// What `-L -n` tells of the rule's target behind the columns, a blank before it.
+pub fn print_target(rule: &Rule, family: Family, kernel: Kernel) -> String {
+    let mut out = String::new();
+    let style = Style { family, numeric: true, old: kernel == Kernel::V2_6_35, protocol: 0 };
+    extensions(&mut out, rule, style);
+    out
+}
+
 /// A target's name in the first column: NOTRACK is one of CT's there.
 fn column_name(target: &Target, family: Family) -> &str {
     match target {

@@ -33,6 +33,10 @@ impl<'a> Args<'a> {
     pub fn new(words: &'a [Word], env: &'a Env<'a>) -> Args<'a> {
         Args { words, at: 0, env, raw: false, exclusive: false, of_filter: false, said: Vec::new() }
     }
+    /// Every word of the command, those done with as well.
+    pub fn all(&self) -> &'a [Word] {
+        self.words
+    }
     /// The profile.
     pub fn kernel(&self) -> Kernel {
         self.env.kernel

@@ -29,6 +29,7 @@ mod skbedit;
 mod skbmod;
 mod tunnel_key;
 mod vlan;
+mod xt;
 
 pub(super) use command::command;
 pub use list::{action_of_filter, parse_action, print_actions};
@@ -73,6 +74,7 @@ static KINDS: &[&Action] = &[
     &skbmod::KIND,
     &tunnel_key::KIND,
     &vlan::KIND,
+    &xt::KIND,
 ];
 
 /// The names of all kinds.

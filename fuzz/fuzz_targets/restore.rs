@@ -20,10 +20,6 @@ fuzz_target!(|text: &str| {
         let mut host = Host::new("fuzz", Kernel::V6_12, 1);
         host.command(&words, &mut Input(text), Time::ZERO);
         let saved = host.exec(&save, Time::ZERO).stdout;
-        // The real iptables-save writes names bare, too: one with a quotation mark in it is read otherwise.
-        if saved.lines().any(|l| l.starts_with("-A") && l.contains('"') || l.contains("[") && l.contains('"')) {
-            continue;
-        }
         let mut again = Host::new("fuzz", Kernel::V6_12, 1);
         let out = again.command(&words, &mut Input(&saved), Time::ZERO);
         assert_eq!(out.stderr, "", "{saved}");

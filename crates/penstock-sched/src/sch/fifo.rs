@@ -1,42 +1,130 @@
-//! What pfifo and bfifo share: one queue, one limit, counters.
+//! One queue, one limit, counters, and the rule that parts `pfifo`, `bfifo` and `pfifo_head_drop`.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/sch_fifo.c`, `include/net/sch_generic.h` `qdisc_enqueue_tail`,
 //! `qdisc_dequeue_head`.
 //! Differs: none known.
 
 use crate::ledger::DropReason;
-use crate::qdisc::{Cx, Device, Xmit};
+use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use crate::queue::Queue;
 use penstock_model::{Kernel, KernelError, Options, Stats};
 use penstock_packet::Packet;
+use std::marker::PhantomData;
 
+/// In what the fifos differ.
+pub trait Rule: std::fmt::Debug + Send + 'static {
+    /// The kind's name.
+    const KIND: &'static str;
+    /// The limit where none is given.
+    fn default_limit(device: &Device) -> u32;
+    /// Takes a packet or refuses it.
+    fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit;
+    /// Drops one packet when its parent asks for it. Whether it did.
+    fn drop_one(fifo: &mut Fifo, cx: &mut Cx<'_>) -> bool {
+        fifo.drop_tail(cx)
+    }
+}
+
+/// A fifo with a rule.
 #[derive(Debug)]
-pub(super) struct Fifo {
+pub struct Ruled<R>(Fifo, PhantomData<R>);
+
+impl<R: Rule> Ruled<R> {
+    /// With a limit of `limit`, in the rule's unit.
+    pub fn new(device: &Device, limit: u32) -> Ruled<R> {
+        Ruled(Fifo::new(device, limit), PhantomData)
+    }
+    /// With the limit that stands where none is given.
+    pub fn with_default_limit(device: &Device) -> Ruled<R> {
+        Ruled::new(device, R::default_limit(device))
+    }
+    /// The limit, in the rule's unit.
+    pub fn limit(&self) -> u32 {
+        self.0.limit
+    }
+    /// As `tc` asks for it.
+    ///
+    /// # Errors
+    /// EINVAL for options without a limit.
+    pub(super) fn build(
+        init: &Init,
+        options: Option<&Options>,
+        _: &mut Cx<'_>,
+    ) -> Result<Box<dyn Qdisc>, KernelError> {
+        Ok(Box::new(Ruled::<R>::new(&init.device, limit::<R>(options, &init.device)?)))
+    }
+}
+
+fn limit<R: Rule>(options: Option<&Options>, device: &Device) -> Result<u32, KernelError> {
+    match options {
+        Some(options) => options.u32("limit").ok_or(KernelError::errno(KernelError::EINVAL)),
+        None => Ok(R::default_limit(device)),
+    }
+}
+
+impl<R: Rule> Qdisc for Ruled<R> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        R::enqueue(&mut self.0, packet, cx)
+    }
+    #[inline]
+    fn dequeue(&mut self, _: &mut Cx<'_>) -> Option<Packet> {
+        self.0.dequeue_head()
+    }
+    fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
+        R::drop_one(&mut self.0, cx)
+    }
+    fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
+        self.0.queue.head()
+    }
+    fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
+        self.0.limit = limit::<R>(options, &self.0.device)?;
+        Ok(())
+    }
+    fn reset(&mut self, cx: &mut Cx<'_>) {
+        self.0.queue.purge(cx);
+    }
+    fn stats(&self) -> Stats {
+        self.0.stats()
+    }
+    fn qlen(&self) -> u32 {
+        self.0.queue.len()
+    }
+    fn dump(&self) -> Options {
+        Options::new().with("limit", self.0.limit)
+    }
+    fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
+        self.0.device = *device;
+    }
+    fn kind(&self) -> &'static str {
+        R::KIND
+    }
+}
+
+/// The queue itself.
+#[derive(Debug)]
+pub struct Fifo {
     // Parameters
-    pub device: Device,
-    pub limit: u32,
+    pub(super) device: Device,
+    pub(super) limit: u32,
     // Variables
-    pub queue: Queue,
-    pub stats: Stats,
+    pub(super) queue: Queue,
+    pub(super) stats: Stats,
 }
 
 impl Fifo {
-    pub fn new(device: &Device, limit: u32) -> Fifo {
+    pub(super) fn new(device: &Device, limit: u32) -> Fifo {
         Fifo { device: *device, limit, queue: Queue::default(), stats: Stats::default() }
     }
-    /// `limit` as given.
-    pub fn limit_of(options: &Options) -> Result<u32, KernelError> {
-        options.u32("limit").ok_or(KernelError::errno(KernelError::EINVAL))
-    }
     /// txqueuelen of the device, as it counts for a fifo without a limit.
-    pub fn tx_queue_len(device: &Device) -> u32 {
+    pub(super) fn tx_queue_len(device: &Device) -> u32 {
         match device.kernel {
             Kernel::V2_6_35 => device.tx_queue_len.max(1),
             Kernel::V6_12 => device.tx_queue_len,
         }
     }
     #[inline]
-    pub fn enqueue_tail(&mut self, packet: Packet) -> Xmit {
+    pub(super) fn enqueue_tail(&mut self, packet: Packet) -> Xmit {
         // Linux counted what came in until 3.0, what goes out since.
         if self.device.kernel == Kernel::V2_6_35 {
             self.stats.bytes += u64::from(packet.pkt_len);
@@ -46,13 +134,13 @@ impl Fifo {
         Xmit::Success
     }
     #[inline]
-    pub fn refuse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+    pub(super) fn refuse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         self.stats.drops = self.stats.drops.wrapping_add(1);
         cx.drops.drop(packet, DropReason::Overlimit);
         Xmit::Drop
     }
     #[inline]
-    pub fn dequeue_head(&mut self) -> Option<Packet> {
+    pub(super) fn dequeue_head(&mut self) -> Option<Packet> {
         let packet = self.queue.pop_head()?;
         if self.device.kernel == Kernel::V6_12 {
             self.stats.bytes += u64::from(packet.pkt_len);
@@ -61,16 +149,19 @@ impl Fifo {
         Some(packet)
     }
     /// `qdisc_queue_drop`: the last packet.
-    pub fn drop_tail(&mut self, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn drop_tail(&mut self, cx: &mut Cx<'_>) -> bool {
         let Some(packet) = self.queue.pop_tail() else { return false };
         self.stats.drops = self.stats.drops.wrapping_add(1);
         cx.drops.drop(packet, DropReason::Overlimit);
         true
     }
-    pub fn stats(&self) -> Stats {
-        Stats { qlen: self.queue.len(), backlog: self.queue.backlog(), ..self.stats }
+    /// `qdisc_queue_drop_head`: the first packet, which counts as no drop.
+    pub(super) fn drop_head(&mut self, cx: &mut Cx<'_>) -> bool {
+        let Some(packet) = self.queue.pop_head() else { return false };
+        cx.drops.drop(packet, DropReason::Overlimit);
+        true
     }
-    pub fn dump(&self) -> Options {
-        Options::new().with("limit", self.limit)
+    pub(super) fn stats(&self) -> Stats {
+        Stats { qlen: self.queue.len(), backlog: self.queue.backlog(), ..self.stats }
     }
 }

@@ -15,7 +15,7 @@ pub mod drr;
 pub mod dsmark;
 pub mod etf;
 pub mod ets;
-mod fifo;
+pub mod fifo;
 pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;

@@ -4,9 +4,9 @@
 //! Differs: none known.
 
 use super::KindSpec;
-use super::fifo::Fifo;
-use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
-use penstock_model::{Kernel, KernelError, Options, Stats};
+use super::fifo::{Fifo, Rule, Ruled};
+use crate::qdisc::{Cx, Device, Xmit};
+use penstock_model::Kernel;
 use penstock_packet::Packet;
 
 /// The kind.
@@ -14,78 +14,25 @@ pub static SPEC: KindSpec = KindSpec {
     id: "pfifo",
     about: "one first-in-first-out queue with a limit in packets",
     kernels: &Kernel::ALL,
-    build,
+    build: Pfifo::build,
     simulated: true,
 };
 
-fn build(init: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    let limit = limit(options, &init.device)?;
-    Ok(Box::new(Pfifo(Fifo::new(&init.device, limit))))
-}
+/// A fifo that counts packets.
+pub type Pfifo = Ruled<Packets>;
 
 /// `limit` in packets. Default: the device's txqueuelen.
-fn limit(options: Option<&Options>, device: &Device) -> Result<u32, KernelError> {
-    match options {
-        Some(options) => Fifo::limit_of(options),
-        None => Ok(Fifo::tx_queue_len(device)),
-    }
-}
-
-/// A fifo that counts packets.
 #[derive(Debug)]
-pub struct Pfifo(Fifo);
+pub struct Packets;
 
-impl Pfifo {
-    /// With a limit of `limit` packets.
-    pub fn new(device: &Device, limit: u32) -> Pfifo {
-        Pfifo(Fifo::new(device, limit))
-    }
-    /// With the limit that stands where none is given.
-    pub fn with_default_limit(device: &Device) -> Pfifo {
-        Pfifo::new(device, Fifo::tx_queue_len(device))
-    }
-}
-
-impl Qdisc for Pfifo {
-    #[inline]
-    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        if self.0.queue.len() < self.0.limit {
-            self.0.enqueue_tail(packet)
-        } else {
-            self.0.refuse(packet, cx)
-        }
+impl Rule for Packets {
+    const KIND: &'static str = SPEC.id;
+    fn default_limit(device: &Device) -> u32 {
+        Fifo::tx_queue_len(device)
     }
     #[inline]
-    fn dequeue(&mut self, _: &mut Cx<'_>) -> Option<Packet> {
-        self.0.dequeue_head()
-    }
-    fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
-        self.0.drop_tail(cx)
-    }
-    fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
-        self.0.queue.head()
-    }
-    fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
-        self.0.limit = limit(options, &self.0.device)?;
-        Ok(())
-    }
-    fn reset(&mut self, cx: &mut Cx<'_>) {
-        self.0.queue.purge(cx);
-    }
-    fn stats(&self) -> Stats {
-        self.0.stats()
-    }
-    fn qlen(&self) -> u32 {
-        self.0.queue.len()
-    }
-    fn dump(&self) -> Options {
-        self.0.dump()
-    }
-    fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
-        self.0.device = *device;
-    }
-    fn kind(&self) -> &'static str {
-        SPEC.id
+    fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        if fifo.queue.len() < fifo.limit { fifo.enqueue_tail(packet) } else { fifo.refuse(packet, cx) }
     }
 }
 
@@ -93,6 +40,7 @@ impl Qdisc for Pfifo {
 mod tests {
     use super::*;
     use crate::ledger::DropReason;
+    use crate::qdisc::Qdisc;
     use crate::testing::{Bench, device, packet};
 
     #[test]
@@ -116,8 +64,8 @@ mod tests {
     fn the_default_limit_is_txqueuelen_when_made() {
         let mut dev = device(Kernel::V2_6_35);
         dev.tx_queue_len = 0;
-        assert_eq!(Pfifo::with_default_limit(&dev).0.limit, 1);
+        assert_eq!(Pfifo::with_default_limit(&dev).limit(), 1);
         dev.kernel = Kernel::V6_12;
-        assert_eq!(Pfifo::with_default_limit(&dev).0.limit, 0);
+        assert_eq!(Pfifo::with_default_limit(&dev).limit(), 0);
     }
 }

@@ -97,11 +97,20 @@ pub fn set(name: &str, s: &Set, comment: Option<&str>, handle: u64, o: &Options)
 }
 
 fn element(e: &super::data::Element, o: &Options) -> String {
-    let key = expr(&e.key, o);
+    let key = in_set(&e.key, o);
     match &e.data {
         None => key,
-        Some(Data::Value(v)) => format!("{key} : {}", expr(v, o)),
+        Some(Data::Value(v)) => format!("{key} : {}", in_set(v, o)),
         Some(Data::Verdict(v)) => format!("{key} : {}", verdict_text(v)),
+    }
+}
+
+/// An element's part: flags that stand together are joined by `|`, since a comma parts elements.
+fn in_set(e: &Expr, o: &Options) -> String {
+    match e {
+        Expr::Flags(v, None, ty) => flags(*v, *ty, " | ", o),
+        Expr::Concat(all) => all.iter().map(|e| in_set(e, o)).collect::<Vec<_>>().join(" . "),
+        _ => expr(e, o),
     }
 }
 
@@ -250,9 +259,9 @@ pub fn expr(e: &Expr, o: &Options) -> String {
         }
         Expr::Prefix(v, len, ty) => format!("{}/{len}", ty.text(*v, o.numeric, false)),
         Expr::Flags(v, mask, ty) => {
-            let one = flags(*v, *ty, o);
+            let one = flags(*v, *ty, ",", o);
             match mask {
-                Some(mask) => format!("{one} / {}", flags(*mask, *ty, o)),
+                Some(mask) => format!("{one} / {}", flags(*mask, *ty, ",", o)),
                 None => one,
             }
         }
@@ -276,12 +285,12 @@ pub fn expr(e: &Expr, o: &Options) -> String {
     }
 }
 
-/// Names of the bits that are set, from the lowest.
-fn flags(v: u128, ty: Type, o: &Options) -> String {
+/// Names of the bits that are set, from the lowest, with `between` between them.
+fn flags(v: u128, ty: Type, between: &str, o: &Options) -> String {
     let bits: Vec<String> = (0..ty.bits())
         .map(|b| 1u128 << b)
         .filter(|b| v & b != 0)
         .map(|b| ty.text(b, o.numeric, false))
         .collect();
-    if bits.is_empty() { ty.text(0, true, false) } else { bits.join(",") }
+    if bits.is_empty() { ty.text(0, true, false) } else { bits.join(between) }
 }

@@ -44,12 +44,16 @@ impl Host {
             "-save" => self.iptables_save(family, line, now),
             "-restore" => self.iptables_restore(family, line, files),
             _ => {
-                let run = iptables::parse(&line.words, self.kernel)
-                    .and_then(|c| Ok((self.netfilter.execute(&c)?, c.warnings)));
-                match run {
-                    Ok((stdout, stderr)) => Output { stdout, stderr, ..Output::default() },
+                let command = match iptables::parse(&line.words, self.kernel) {
+                    Ok(command) => command,
+                    Err(f) => return failed(&f, line),
+                };
+                let mut out = match self.netfilter.execute(&command) {
+                    Ok(stdout) => Output::say(stdout),
                     Err(f) => failed(&f, line),
-                }
+                };
+                out.stderr.insert_str(0, &command.warnings);
+                out
             }
         }
     }
@@ -91,11 +95,14 @@ impl Host {
             Ok(text) => text,
             Err(why) => return Output::fail(format!("Can't open {path}: {why}\n"), 1, ""),
         };
-        let (stdout, done) = self.netfilter.restore(&text, &options, (family, self.kernel));
-        match done {
-            Ok(()) => Output::say(stdout),
-            Err(f) => Output { stdout, ..failed(&f, line) },
-        }
+        let (printed, done) = self.netfilter.restore(&text, &options, (family, self.kernel));
+        let mut out = match done {
+            Ok(()) => Output::default(),
+            Err(f) => failed(&f, line),
+        };
+        out.stdout = printed.stdout;
+        out.stderr.insert_str(0, &printed.stderr);
+        out
     }
 
     pub(super) fn nft(&mut self, line: &Line, files: &mut dyn Files) -> Ran {

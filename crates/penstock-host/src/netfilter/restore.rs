@@ -9,6 +9,15 @@ use penstock_lang::iptables::{self as ipt, Action, Command, Failure, Family, Lis
 use penstock_model::{Kernel, Time};
 use std::fmt::Write;
 
+/// What a restore wrote before it ended.
+#[derive(Debug, Default)]
+pub struct Printed {
+    /// Comments of the file and what commands print, with `-v`.
+    pub stdout: String,
+    /// Warnings of lines that were taken all the same.
+    pub stderr: String,
+}
+
 /// The time of day a virtual machine's clock shows, from 1970 on (`ctime`).
 fn clock(now: Time) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -97,8 +106,8 @@ impl Netfilter {
         text: &str,
         options: &RestoreOptions,
         who: (Family, Kernel),
-    ) -> (String, Result<(), Failure>) {
-        let mut printed = String::new();
+    ) -> (Printed, Result<(), Failure>) {
+        let mut printed = Printed::default();
         let done = self.restore_lines(text, options, who, &mut printed);
         (printed, done)
     }
@@ -108,7 +117,7 @@ impl Netfilter {
         text: &str,
         options: &RestoreOptions,
         who: (Family, Kernel),
-        printed: &mut String,
+        printed: &mut Printed,
     ) -> Result<(), Failure> {
         let (family, kernel) = who;
         let mut staged: Option<TableState> = None;
@@ -123,7 +132,7 @@ impl Netfilter {
                 continue;
             }
             if line.starts_with('#') && options.verbose > 0 {
-                let _ = writeln!(printed, "{line}");
+                let _ = writeln!(printed.stdout, "{line}");
             }
             let table = staged.as_ref().map(|s| s.table);
             match restore::read_line(line, number, table, options, who)? {
@@ -140,7 +149,8 @@ impl Netfilter {
                 }
                 Line::Rule(command) => {
                     let Some(state) = &mut staged else { continue };
-                    printed.push_str(&state.apply(&command)?);
+                    printed.stderr.push_str(&command.warnings);
+                    printed.stdout.push_str(&state.apply(&command)?);
                 }
                 Line::Commit => {
                     let Some(mut state) = staged.take() else { continue };
@@ -169,7 +179,7 @@ impl Netfilter {
         name: &str,
         options: &RestoreOptions,
         program: Program,
-        printed: &mut String,
+        printed: &mut Printed,
     ) -> Result<TableState, Failure> {
         let Some(table) = Table::named(name) else {
             let message = format!("{}: unable to initialize table '{name}'\n", program.name());
@@ -186,7 +196,7 @@ impl Netfilter {
                 state.compile();
                 let command =
                     Command { program, table, action, verbose: options.verbose, warnings: String::new() };
-                printed.push_str(&state.apply(&command)?);
+                printed.stdout.push_str(&state.apply(&command)?);
             }
         }
         Ok(state)

@@ -227,7 +227,15 @@ impl Parser<'_> {
         Some(word.text.clone())
     }
 
+    /// The command; what was warned of stands before a refusal, as it was printed before it.
     fn run(mut self) -> Parsed<Command> {
+        self.read().map_err(|mut failure| {
+            failure.stderr.insert_str(0, &self.warnings);
+            failure
+        })
+    }
+
+    fn read(&mut self) -> Parsed<Command> {
         while self.at < self.words.len() {
             if self.words[self.at].text == "--" {
                 self.at += 1;

@@ -80,13 +80,23 @@ impl Parser<'_> {
         Ok((mask != 0 || invert).then_some(AddrMatch { addr: value & mask, mask, invert }))
     }
 
-    pub(super) fn iface(&self, here: usize, text: &str, invert: bool) -> Parsed<Option<Iface>> {
+    pub(super) fn iface(&mut self, here: usize, text: &str, invert: bool) -> Parsed<Option<Iface>> {
         if text.is_empty() {
             return self.fail(here, "Empty interface is likely to be undesired", "");
         }
         if text.len() + 1 > 16 {
             let message = format!("interface name `{text}' must be shorter than IFNAMSIZ (15)");
             return self.fail(here, message, "");
+        }
+        let weird = match self.old() {
+            true => {
+                (!text.ends_with('+') && text.contains([':', '!', '*'])).then_some("No aliases, :, ! or *")
+            }
+            false => text.contains(['/', ' ']).then_some("'/' and ' ' are not allowed by the kernel"),
+        };
+        if let Some(why) = weird {
+            let warning = format!("Warning: weird character in interface `{text}' ({why}).\n");
+            self.warnings.push_str(&warning);
         }
         let (name, wildcard) = match text.strip_suffix('+') {
             Some(name) => (name, true),

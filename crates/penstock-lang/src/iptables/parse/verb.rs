@@ -245,7 +245,7 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Parsed<Command> {
+    pub(super) fn finish(&mut self) -> Parsed<Command> {
         let policy = self.verb.as_ref().and_then(|v| v.other.as_deref());
         let target = self.target.as_ref().map(|t| t.1.as_str());
         if self.table == "nat" && (policy == Some("DROP") || target == Some("DROP")) && !self.old() {
@@ -295,7 +295,13 @@ impl Parser<'_> {
             }
         }
         let action = self.action(verb, rules);
-        Ok(Command { program: self.program, table, action, verbose: self.verbose, warnings: self.warnings })
+        Ok(Command {
+            program: self.program,
+            table,
+            action,
+            verbose: self.verbose,
+            warnings: std::mem::take(&mut self.warnings),
+        })
     }
 
     fn action(&mut self, verb: Verb, mut rules: Vec<Rule>) -> Action {

@@ -100,6 +100,11 @@ pub(in crate::iptables) const ICMP6_NAMES: &[(&str, u8, u8, u8)] = &[
     ("redirect", 137, 0, 255),
 ];
 
+/// What the real program says of text after a number: the first character that has no place there.
+fn unknown_character(rest: &str) -> String {
+    format!("unknown character {}", rest.chars().next().map(String::from).unwrap_or_default())
+}
+
 fn icmp_type(text: &str, head: &Head) -> Result<(u8, (u8, u8)), Fault> {
     let (names, what) = match head.family {
         Family::Ip => (ICMP_NAMES, "ICMP"),
@@ -145,11 +150,11 @@ fn icmp_type(text: &str, head: &Head) -> Result<(u8, (u8, u8)), Fault> {
     };
     let codes = match rest.strip_prefix('/') {
         None if rest.is_empty() => (0, 255),
-        None => return fault(format!("unknown character {}", &rest[..1]), help),
+        None => return fault(unknown_character(&rest), help),
         Some(codes) => match range(codes) {
             None => return fault(format!("Unknown {what} code `{text}'"), "0 to 255"),
             Some((from, to, rest)) if rest.is_empty() => (from, to),
-            Some((_, _, rest)) => return fault(format!("unknown character {}", &rest[..1]), help),
+            Some((_, _, rest)) => return fault(unknown_character(&rest), help),
         },
     };
     if first != last {

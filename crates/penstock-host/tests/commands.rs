@@ -12,7 +12,7 @@ fn router(kernel: Kernel) -> Host {
 
 macro_rules! script {
     ($name:literal) => {
-        ($name, include_str!(concat!("commands/", $name)))
+        ($name, include_str!(concat!("../../../studies/virtual-lab/commands/", $name)))
     };
 }
 
@@ -31,20 +31,20 @@ fn clean(host: &mut Host, script: (&str, &str)) -> String {
 #[test]
 fn every_file_runs_from_a_fresh_machine() {
     let fresh = [
-        script!("vl-06.1-htb-10mbit.sh"),
-        script!("vl-06.2-htb-pfifo.sh"),
-        script!("vl-07.0-htb-10mbit.sh"),
-        script!("vl-07.1-htb-pfifo.sh"),
-        script!("vl-07.3-tbf-220kbit.sh"),
-        script!("vl-07.4-prio.sh"),
-        script!("vl-08.1-user-limits.sh"),
-        script!("vl-08.2-user-ceilings.sh"),
-        script!("vl-08.2-user-limits.sh"),
-        script!("vl-09.1-application-limits.sh"),
-        script!("vl-09.2-application-limits.sh"),
-        script!("vl-10.1-marks.sh"),
-        script!("vl-10.2-marks.sh"),
-        script!("vl-10.2-priority-5mbit.sh"),
+        script!("06.1-htb-10mbit.sh"),
+        script!("06.2-htb-pfifo.sh"),
+        script!("07.0-htb-10mbit.sh"),
+        script!("07.1-htb-pfifo.sh"),
+        script!("07.3-tbf-220kbit.sh"),
+        script!("07.4-prio.sh"),
+        script!("08.1-user-limits.sh"),
+        script!("08.2-user-ceilings.sh"),
+        script!("08.2-user-limits.sh"),
+        script!("09.1-application-limits.sh"),
+        script!("09.2-application-limits.sh"),
+        script!("10.1-marks.sh"),
+        script!("10.2-marks.sh"),
+        script!("10.2-priority-5mbit.sh"),
     ];
     for kernel in Kernel::ALL {
         for script in fresh {
@@ -56,14 +56,14 @@ fn every_file_runs_from_a_fresh_machine() {
 #[test]
 fn files_that_begin_with_a_deletion_follow_another() {
     let after = [
-        script!("vl-06.3-htb-sfq.sh"),
-        script!("vl-06.4-htb-sfq-perturb.sh"),
-        script!("vl-07.2-htb-sfq-perturb.sh"),
-        script!("vl-07.3-htb-800kbit.sh"),
+        script!("06.3-htb-sfq.sh"),
+        script!("06.4-htb-sfq-perturb.sh"),
+        script!("07.2-htb-sfq-perturb.sh"),
+        script!("07.3-htb-800kbit.sh"),
     ];
     for kernel in Kernel::ALL {
         let mut host = router(kernel);
-        clean(&mut host, script!("vl-06.2-htb-pfifo.sh"));
+        clean(&mut host, script!("06.2-htb-pfifo.sh"));
         for script in after {
             clean(&mut host, script);
         }
@@ -74,7 +74,7 @@ fn files_that_begin_with_a_deletion_follow_another() {
 fn forwarding_is_turned_on_and_said() {
     for kernel in Kernel::ALL {
         let mut host = router(kernel);
-        assert_eq!(clean(&mut host, script!("vl-04-forwarding.sh")), "net.ipv4.ip_forward = 1\n");
+        assert_eq!(clean(&mut host, script!("04-forwarding.sh")), "net.ipv4.ip_forward = 1\n");
         assert!(host.forwards());
     }
 }
@@ -82,10 +82,10 @@ fn forwarding_is_turned_on_and_said() {
 #[test]
 fn the_lost_space_is_found_with_its_line() {
     let mut host = router(Kernel::V2_6_35);
-    let out = run(&mut host, script!("vl-07.4-prio.as-printed.sh"));
+    let out = run(&mut host, script!("07.4-prio.as-printed.sh"));
     let faults: Vec<_> = out.diagnostics().collect();
     assert_eq!(faults.len(), 1, "{faults:?}");
-    assert_eq!((faults[0].file.as_str(), faults[0].line), ("vl-07.4-prio.as-printed.sh", 5));
+    assert_eq!((faults[0].file.as_str(), faults[0].line), ("07.4-prio.as-printed.sh", 5));
     assert!(faults[0].message.contains("tbfrate"), "{}", faults[0]);
     // The other lines have run.
     let shown = host.exec("tc qdisc show dev eth0", Time::ZERO).stdout;
@@ -103,7 +103,7 @@ fn what_the_documents_show_before_anything() {
 #[test]
 fn marks_and_filters_are_there() {
     let mut host = router(Kernel::V2_6_35);
-    clean(&mut host, script!("vl-10.1-marks.sh"));
+    clean(&mut host, script!("10.1-marks.sh"));
     let listed = host.exec("iptables -t mangle -L INSHAPER -n -v", Time::ZERO).stdout;
     assert_eq!(listed.lines().count(), 5, "{listed}");
     assert!(listed.contains("tcp dpt:5001 MARK xset 0xa/0xffffffff"), "{listed}");

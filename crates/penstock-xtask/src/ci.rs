@@ -9,7 +9,7 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub struct Args {
     /// Seconds each fuzz target runs; 0 skips fuzzing
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 20)]
     fuzz_seconds: u32,
 }
 

@@ -153,6 +153,19 @@ pub enum Op {
     Right,
 }
 
+impl Op {
+    /// As it is written.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Op::And => "&",
+            Op::Or => "|",
+            Op::Xor => "^",
+            Op::Left => "<<",
+            Op::Right => ">>",
+        }
+    }
+}
+
 /// Elements, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Set {

@@ -486,7 +486,7 @@ impl Parser {
             let data = if self.take_sign(":") {
                 match self.verdict()? {
                     Some(verdict) => Some(RawData::Verdict(verdict)),
-                    None => Some(RawData::Value(self.value()?)),
+                    None => Some(RawData::Value(self.combined()?)),
                 }
             } else {
                 None
@@ -502,9 +502,9 @@ impl Parser {
     }
 
     fn element_key(&mut self) -> Parsed<Raw> {
-        let mut parts = vec![self.simple()?];
+        let mut parts = vec![self.combined()?];
         while self.take_sign(".") {
-            parts.push(self.simple()?);
+            parts.push(self.combined()?);
         }
         Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Raw::Concat(parts) })
     }

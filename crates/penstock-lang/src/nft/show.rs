@@ -3,7 +3,7 @@
 //! Follows: nftables 1.0.6 `rule.c` `do_list_*`, `set_print_declaration`, `prio2str`; `expression.c` `calculate_delim`.
 
 use super::Options;
-use super::data::{Base, Compare, Data, Expr, Family, Limit, Op, Rule, Set, Statement, Type};
+use super::data::{Base, Compare, Data, Expr, Family, Limit, Rule, Set, Statement, Type};
 use super::value::verdict_text;
 use std::fmt::Write;
 
@@ -271,14 +271,7 @@ pub fn expr(e: &Expr, o: &Options) -> String {
         }
         Expr::Named(name, _) => format!("@{name}"),
         Expr::Op(op, a, b) => {
-            let sign = match op {
-                Op::And => "&",
-                Op::Or => "|",
-                Op::Xor => "^",
-                Op::Left => "<<",
-                Op::Right => ">>",
-            };
-            format!("{} {sign} {}", expr(a, o), expr(b, o))
+            format!("{} {} {}", expr(a, o), op.sign(), expr(b, o))
         }
         Expr::Map(key, map) => format!("{} map {}", expr(key, o), expr(map, o)),
         Expr::Concat(all) => all.iter().map(|e| expr(e, o)).collect::<Vec<_>>().join(" . "),

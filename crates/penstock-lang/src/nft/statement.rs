@@ -436,6 +436,17 @@ impl Parser {
         Ok(if all.len() == 1 { all.swap_remove(0) } else { Raw::List(all) })
     }
 
+    /// An element's part: a value, or several with arithmetic between them (`syn | ack`).
+    pub(super) fn combined(&mut self) -> Parsed<Raw> {
+        let one = |p: &mut Parser| if p.is_sign("(") { p.value() } else { p.simple() };
+        let mut all = one(self)?;
+        while let Some(op) = self.operator() {
+            let right = one(self)?;
+            all = Raw::Op(op, Box::new(all), Box::new(right));
+        }
+        Ok(all)
+    }
+
     /// `{ … }`, `@name`, `( … )`, or a simple value.
     pub(super) fn value(&mut self) -> Parsed<Raw> {
         self.expand()?;

@@ -407,8 +407,21 @@ pub(super) fn resolve(raw: &Raw, key: &[Type]) -> Result<Expr, Fault> {
         Raw::Concat(_) => Err(Fault::new(place(raw), "unexpected concat component", "")),
         Raw::Expr(e, _) => Ok(e.clone()),
         Raw::Op(op, a, b) => {
-            let (a, b) = (resolve(a, key)?, resolve(b, key)?);
-            Ok(folded(*op, a, b))
+            let operand = |raw: &Raw| match resolve(raw, key)? {
+                e @ (Expr::Value(..) | Expr::Flags(_, None, _) | Expr::Op(..)) => Ok(e),
+                e => {
+                    let what = match e {
+                        Expr::Range(..) => "range",
+                        Expr::Prefix(..) => "prefix",
+                        Expr::Set(_) | Expr::Named(..) => "set",
+                        _ => "these",
+                    };
+                    let message =
+                        format!("Binary operation ({}) is undefined for {what} expressions", op.sign());
+                    Err(Fault::new(place(raw), message, "join single values"))
+                }
+            };
+            Ok(folded(*op, operand(a)?, operand(b)?))
         }
         Raw::Map(..) => Err(Fault::new(place(raw), "syntax error, unexpected map", "")),
     }
@@ -472,9 +485,19 @@ pub fn bounds(key: &Expr) -> (u128, u128) {
     }
 }
 
+/// By what elements are listed: their first value; flags by the lowest of them (`expr_msort_value` of a chain of `|`). Which of
+/// several with the same lowest flag comes first is the chance of the kernel's table: here the one with more flags.
+fn order(key: &Expr) -> Vec<(u128, u128)> {
+    match key {
+        Expr::Flags(v, _, _) => vec![(if *v == 0 { 0 } else { 1 << v.trailing_zeros() }, !v)],
+        Expr::Concat(parts) => parts.iter().flat_map(order).collect(),
+        _ => vec![bounds(key)],
+    }
+}
+
 /// Puts elements in the order they are shown, each once.
 pub fn ordered(elements: &mut Vec<Element>) {
-    elements.sort_by_key(|e| bounds(&e.key));
+    elements.sort_by_cached_key(|e| order(&e.key));
     elements.dedup_by(|a, b| a.key == b.key);
 }
 

@@ -1,44 +1,148 @@
 //! `penstock replay`.
 
+use crate::machine::{folder, kernel};
 use anyhow::{Context, Result};
-use std::io::Read as _;
+use penstock_lab::machine::Machine;
+use penstock_lab::replay::capture::{self, Settings};
+use penstock_lab::script::{self, Console, Given};
+use penstock_model::{Kernel, Rate, Span};
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What `penstock replay` takes.
 #[derive(clap::Args)]
+#[command(
+    after_help = "SPEC.json: commands, a line and packets in one file. CAPTURE: pcap, pcapng or JSON lines (a packet each), with --through or --dev; \
+                  without --through they go through the machine that `penstock tc` keeps.\n\
+                  Try:  penstock replay office.pcapng --through shaper.sh --dev eth0 --rate 20mbit --pcap-out fates.pcapng"
+)]
 pub struct Args {
-    /// The specification: setup commands, a rate, packets with their times ("-" reads standard input)
-    #[arg(value_name = "SPEC.json")]
+    /// The specification, or the packets ("-" reads standard input)
+    #[arg(value_name = "SPEC.json|CAPTURE")]
     spec: PathBuf,
-    /// Where the answer goes [default: standard output]
+    /// Where the answer goes, as JSON [default: standard output]
     #[arg(value_name = "OUT.json")]
     out: Option<PathBuf>,
+    /// A shaping script that sets the machine up
+    #[arg(long, value_name = "SCRIPT")]
+    through: Option<PathBuf>,
+    /// The device the packets leave by [default: the one with a qdisc]
+    #[arg(long, value_name = "D")]
+    dev: Option<String>,
+    /// The device they came in by [default: this machine sent them]
+    #[arg(long = "in", value_name = "D")]
+    from: Option<String>,
+    /// Rate of the line behind the device [default: it takes all it is given]
+    #[arg(long, value_name = "R")]
+    rate: Option<String>,
+    /// The kernel the machine runs [default: the newest]
+    #[arg(long, value_name = "V", requires = "through")]
+    kernel: Option<String>,
+    /// A file the script reads: PATH, or PATH=FILE
+    #[arg(long, value_name = "PATH[=FILE]", requires = "through")]
+    file: Vec<String>,
+    /// Write the packets with their fates as comments
+    #[arg(long, value_name = "FILE")]
+    pcap_out: Option<PathBuf>,
+    /// Of a capture: print every packet as JSON instead of the summary
+    #[arg(long)]
+    json: bool,
 }
+
+/// How long the last packets of a capture are waited for.
+const DRAIN: Span = Span::from_ns(60_000_000_000);
 
 /// Does it.
 pub fn main(args: &Args) -> Result<ExitCode> {
-    let mut text = String::new();
-    if args.spec.as_os_str() == "-" {
-        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+    let mut bytes = Vec::new();
+    let standard = args.spec.as_os_str() == "-";
+    if standard {
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
     } else {
-        text = std::fs::read_to_string(&args.spec)
-            .with_context(|| format!("cannot read {}", args.spec.display()))?;
+        bytes = std::fs::read(&args.spec).with_context(|| format!("cannot read {}", args.spec.display()))?;
     }
-    let name =
-        if args.spec.as_os_str() == "-" { "standard input".into() } else { args.spec.display().to_string() };
-    let spec = serde_json::from_str(&text).with_context(|| format!("{name} is not JSON"))?;
+    let name = if standard { "standard input".into() } else { args.spec.display().to_string() };
+    let asked = args.through.is_some() || args.dev.is_some() || args.pcap_out.is_some();
+    if asked || capture::is_capture(&bytes) {
+        return through(args, &bytes, &name);
+    }
+    let spec = serde_json::from_slice(&bytes).with_context(|| {
+        format!("{name} is not JSON (packets as JSON lines go with --through SCRIPT or --dev D)")
+    })?;
     let answer = match penstock_lab::replay::run(&spec) {
         Ok(answer) => answer,
         Err(fault) => return Ok(crate::run::refuse(&[fault])),
     };
-    let mut text = serde_json::to_string_pretty(&answer)?;
+    put(args, &answer)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The answer, into its file or to standard output.
+fn put(args: &Args, answer: &serde_json::Value) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(answer)?;
     text.push('\n');
     match &args.out {
         Some(path) if path.as_os_str() != "-" => {
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
         }
-        _ => crate::print(&text)?,
+        _ => crate::print(&text),
+    }
+}
+
+/// Packets through a machine.
+fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
+    let rate = args.rate.as_deref().map(Rate::parse).transpose().map_err(anyhow::Error::msg)?;
+    let traffic = match capture::read(bytes, name) {
+        Ok(traffic) => traffic,
+        Err(wrong) => return Ok(crate::run::refuse(&[wrong])),
+    };
+    let (host, now) = match &args.through {
+        None => Machine::new(&folder()?, kernel()?).host_now().map_err(anyhow::Error::msg)?,
+        Some(path) => {
+            let script = crate::check::script(path, &[], &args.file)?;
+            let profile = match &args.kernel {
+                Some(name) => Kernel::parse(name).map_err(anyhow::Error::msg)?,
+                None => kernel()?,
+            };
+            let devices: Vec<&str> = args.dev.iter().chain(&args.from).map(String::as_str).collect();
+            let (host, now, status) = script::on_a_fresh_machine(&script, profile, &devices, &mut Errors)
+                .map_err(anyhow::Error::msg)?;
+            if status != 0 {
+                anyhow::bail!("{} ended with status {status}; nothing was replayed", path.display());
+            }
+            (host, now)
+        }
+    };
+    let settings = Settings { dev: args.dev.clone(), from: args.from.clone(), rate, drain: DRAIN };
+    let replay = match capture::run(host, now, traffic, settings) {
+        Ok(replay) => replay,
+        Err(wrong) => return Ok(crate::run::refuse(&wrong)),
+    };
+    if let Some(path) = &args.pcap_out {
+        let cannot = || format!("cannot write {}", path.display());
+        let file = std::fs::File::create(path).with_context(cannot)?;
+        capture::write(&replay, std::io::BufWriter::new(file))
+            .map_err(anyhow::Error::msg)
+            .with_context(cannot)?;
+    }
+    if args.json || args.out.is_some() {
+        put(args, &replay.json())?;
+    }
+    if !args.json {
+        crate::print(&replay.text())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the script says, on standard error: standard output is the answer's.
+struct Errors;
+
+impl Console for Errors {
+    fn print(&mut self, stdout: &str, stderr: &str) {
+        // A reader that has gone away is no error.
+        let _ = std::io::stderr().write_all(stdout.as_bytes());
+        let _ = std::io::stderr().write_all(stderr.as_bytes());
+    }
+    fn given(&mut self, _: Given) {}
 }

@@ -141,3 +141,34 @@ fn the_tools_have_their_own_words_and_status() {
     );
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_capture_goes_through_a_script() {
+    let folder = scratch("capture");
+    std::fs::write(
+        folder.join("shaper.sh"),
+        "echo shaping\ntc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 2000 limit 3000\n",
+    )
+    .unwrap();
+    std::fs::write(folder.join("p.jsonl"), "{\"len\": 1000, \"repeat\": 8}\n").unwrap();
+    let words = ["replay", "p.jsonl", "--through", "shaper.sh", "--pcap-out", "fates.pcapng"];
+    let done = penstock(&folder, &words);
+    let shown = text(&done.stdout);
+    assert!(
+        shown.starts_with("8 packets in 0.000 s through eth0: 5 left, 3 dropped\n"),
+        "{shown}{}",
+        text(&done.stderr)
+    );
+    assert_eq!(text(&done.stderr), "shaping\n");
+    // What it wrote goes through the machine that lives between calls, where nothing is set up.
+    let again = penstock(&folder, &["replay", "fates.pcapng", "--dev", "eth1", "--json"]);
+    let answer: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((&answer["packets"], &answer["departures"][7]["delay_ns"]), (&8.into(), &0.into()));
+    std::fs::write(folder.join("bad.sh"), "tc qdisc add dev eth0 root tbf rate 1mbit\n").unwrap();
+    let refused = penstock(&folder, &["replay", "p.jsonl", "--through", "bad.sh"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("nothing was replayed"), "{}", text(&refused.stderr));
+    let none = penstock(&folder, &["replay", "fates.pcapng"]);
+    assert!(text(&none.stderr).contains("no device has a qdisc of its own"), "{}", text(&none.stderr));
+    let _ = std::fs::remove_dir_all(folder);
+}

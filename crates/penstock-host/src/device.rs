@@ -217,7 +217,7 @@ impl NetDevice {
         self.name == name || self.altnames.iter().any(|n| n == name)
     }
     /// Whether it is an ifb, which gives what is sent by it back to where it came from.
-    pub(crate) fn is_ifb(&self) -> bool {
+    pub fn is_ifb(&self) -> bool {
         self.class.kind == "ifb"
     }
     /// Whether frames that are queued wait for a wire: everything but `lo`.

@@ -21,6 +21,7 @@ mod exec;
 mod fragment;
 pub mod icmp;
 mod ingress;
+mod leave;
 pub mod link;
 pub mod neigh;
 pub mod netfilter;

@@ -299,7 +299,7 @@ impl Host {
     }
 
     /// Takes a packet through the tables of a hook; `false` where a rule drops it. One that a rule rejects is answered.
-    fn hook(&mut self, hook: Hook, packet: &mut Packet, oif: u32, cx: &mut HostCx<'_>) -> bool {
+    pub(crate) fn hook(&mut self, hook: Hook, packet: &mut Packet, oif: u32, cx: &mut HostCx<'_>) -> bool {
         let name = |ifindex: u32| match self.devices.get(ifindex) {
             Some(device) => device.name.as_str(),
             None => "",

@@ -108,6 +108,19 @@ impl Machine {
         Ok(self.replay()?.host)
     }
 
+    /// The machine as it is now, and the moment its next command would happen.
+    ///
+    /// # Errors
+    /// A sentence when the state cannot be read.
+    pub fn host_now(&self) -> Result<(Host, Time), String> {
+        if !self.folder.is_dir() {
+            return Ok((self.fresh(), moment(0)));
+        }
+        let _lock = self.lock(true)?;
+        let held = self.replay()?;
+        Ok((held.host, moment(held.number)))
+    }
+
     /// Released when the file is closed, whatever happens.
     fn lock(&self, shared: bool) -> Result<File, String> {
         let open = || {

@@ -1,6 +1,8 @@
 //! Scripts and the prompt, on the machine that lives between calls.
 
 use crate::machine::{Machine, Session};
+use penstock_host::Host;
+use penstock_model::{Kernel, Time};
 pub use penstock_shell::{Console, Given, Kept, Script, wants_more};
 
 /// Runs a script on a machine: what its commands change is kept, command by command.
@@ -9,6 +11,26 @@ pub use penstock_shell::{Console, Given, Kept, Script, wants_more};
 /// Why it cannot be run at all.
 pub fn run(machine: &Machine, script: &Script, console: &mut dyn Console) -> Result<i32, String> {
     penstock_shell::run(script, &mut machine.session(), console)
+}
+
+/// Runs a script on a machine made for it, with `eth0`, `eth1` and these devices. Answers the machine, the moment, and the script's
+/// exit status.
+///
+/// # Errors
+/// Why it cannot be run at all.
+pub fn on_a_fresh_machine(
+    script: &Script,
+    kernel: Kernel,
+    devices: &[&str],
+    console: &mut dyn Console,
+) -> Result<(Host, Time, i32), String> {
+    let mut host = Host::new("penstock", kernel, 1);
+    for name in ["eth0", "eth1"].iter().chain(devices) {
+        host.add_device(name);
+    }
+    let now = Time::ZERO;
+    let status = penstock_shell::run(script, &mut penstock_shell::At { host: &mut host, now }, console)?;
+    Ok((host, now, status))
 }
 
 /// A prompt: variables and functions live from line to line.

@@ -66,6 +66,8 @@ pub struct TcNote {
     pub ptype: Option<u8>,
     /// The VLAN tag beside the frame (`skb->vlan_tci`), which no length counts: ethertype and TCI.
     pub vlan: Option<(u16, u16)>,
+    /// The class whose queue it has entered, the innermost; `ffff:ffff` ([`Handle::ROOT`]) while it is in none but the device's own.
+    pub class: Handle,
     /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
     pub bad_checksum: bool,
 }

@@ -90,6 +90,7 @@ impl Node {
         {
             stab.apply(&mut packet);
         }
+        packet.tc.class = self.parent;
         self.look(cx.now);
         self.qdisc.enqueue(packet, cx)
     }

@@ -221,7 +221,11 @@ fn whole(
     Ok(x as i64)
 }
 
-fn packets(spec: &Map<String, Value>) -> Answer<Vec<Sent>> {
+/// The packets of a specification, in the order of their moments.
+///
+/// # Errors
+/// Which field of which entry is wrong.
+pub(super) fn packets(spec: &Map<String, Value>) -> Answer<Vec<Sent>> {
     let list = match spec.get("packets") {
         Some(Value::Array(list)) => list,
         Some(_) => return Err(Diagnostic::error("packets: not a list")),

@@ -1,0 +1,31 @@
+//! A packet that is known to leave by a device.
+
+use crate::netfilter::Hook;
+use crate::{Effect, Host, HostCx, rt_tos2priority};
+use penstock_packet::Packet;
+use penstock_sched::Xmit;
+
+impl Host {
+    /// A packet leaves by device `ifindex` whatever the routes say, as a capture there shows it: through the rules (of a packet that
+    /// came in by `from`: PREROUTING, FORWARD, POSTROUTING, its priority from its ToS; else OUTPUT and POSTROUTING) and onto the
+    /// device's qdisc. Hardware addresses, TTL and fragments stay as they are.
+    pub fn leave_by(&mut self, ifindex: u32, from: Option<u32>, mut packet: Packet, cx: &mut HostCx<'_>) {
+        self.answer = Xmit::Success;
+        packet.iif = from.unwrap_or(0);
+        let hooks: &[Hook] = match from {
+            Some(_) => &[Hook::Prerouting, Hook::Forward, Hook::Postrouting],
+            None => &[Hook::Output, Hook::Postrouting],
+        };
+        for &hook in hooks {
+            if hook == Hook::Forward {
+                packet.priority = rt_tos2priority(self.kernel, packet.tos());
+            }
+            let oif = if hook == Hook::Prerouting { 0 } else { ifindex };
+            if self.netfilter.busy(hook) && !self.hook(hook, &mut packet, oif, cx) {
+                cx.out.push(Effect::Dropped { packet, ifindex, place: hook.chain(), reason: "dropped" });
+                return;
+            }
+        }
+        self.xmit(ifindex, packet, cx);
+    }
+}

@@ -1,0 +1,254 @@
+//! The packets' way through the machine's device.
+
+use super::read::{Moment, What};
+use penstock_host::{Effect, Host, HostCx, NoFiles, rt_tos2priority};
+use penstock_lang::token::Line;
+use penstock_model::{Handle, Rate, Span, Time};
+use penstock_packet::{Packet, Pool, Skb};
+use std::collections::BTreeMap;
+
+/// What became of a packet.
+#[derive(Clone, Debug, Default)]
+pub enum Fate {
+    /// It is nowhere to be seen: still queued, or taken by an action.
+    #[default]
+    Unknown,
+    /// A device took it.
+    Left(Box<Left>),
+    /// It was lost.
+    Dropped(Lost),
+    /// An action gave it to this machine's own receiving side.
+    Received,
+}
+
+/// A departure.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// When the device took it, ns.
+    pub t_ns: i64,
+    /// The device's index.
+    pub ifindex: u32,
+    /// The class whose queue it was in.
+    pub class: Option<Handle>,
+    /// The packet as it left.
+    pub skb: Skb,
+}
+
+/// A loss.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// When, ns.
+    pub t_ns: i64,
+    /// Where: `qdisc`, a netfilter chain, ….
+    pub place: &'static str,
+    /// Why, in a word.
+    pub reason: &'static str,
+    /// The class whose queue it had reached.
+    pub class: Option<Handle>,
+}
+
+/// How the device is served.
+pub struct Served {
+    /// The device's index.
+    pub ifindex: u32,
+    /// Index of the device the packets came in by; none for this machine's own.
+    pub from: Option<u32>,
+    /// Rate of the line behind it; without one the device takes all it is given.
+    pub rate: Option<Rate>,
+    /// How long the last packets are waited for.
+    pub drain: Span,
+}
+
+/// All that came of it.
+#[derive(Debug, Default)]
+pub struct Played {
+    /// By number.
+    pub fates: Vec<Fate>,
+    /// Departures in order: number, and whether it is the packet's first.
+    pub order: Vec<u32>,
+    /// Further departures of packets that were mirrored.
+    pub copies: u64,
+    /// Packets that the machine made itself (answers of REJECT).
+    pub own: u64,
+    /// Packets still held at the end.
+    pub held: u32,
+    /// When it ended, ns.
+    pub end_ns: i64,
+    /// Commands that were refused: the moment's number, and its words.
+    pub refused: Vec<(usize, String)>,
+}
+
+/// Marks the replayed packets among those the machine makes itself.
+const FLOW: u32 = u32::MAX;
+
+struct Player<'a> {
+    host: &'a mut Host,
+    line: &'a Served,
+    start: Time,
+    now: Time,
+    pool: Pool,
+    out: Vec<Effect>,
+    /// When each device that was asked to send is free.
+    busy: BTreeMap<u32, Time>,
+    done: Played,
+}
+
+/// Time a frame takes on the line, with what Ethernet puts around it: padding to 60 bytes, FCS 4, preamble 8, gap 12.
+fn on_the_wire(len: u32, rate: Option<Rate>) -> Span {
+    rate.map_or(Span::ZERO, |rate| {
+        let bytes = u64::from(len.max(60) + 24);
+        Span::from_ns((bytes * 1_000_000_000).div_ceil(rate.bytes_per_s().max(1)) as i64)
+    })
+}
+
+fn class_of(skb: &Skb) -> Option<Handle> {
+    (skb.tc.class != Handle::ROOT && skb.tc.class != Handle::UNSPEC).then_some(skb.tc.class)
+}
+
+/// Plays the moments from `start` on.
+pub fn play(host: &mut Host, line: &Served, moments: &[Moment], start: Time) -> Played {
+    let done = Played { fates: vec![Fate::Unknown; moments.len()], ..Played::default() };
+    let (pool, out) = (Pool::new(), Vec::new());
+    let mut player = Player { host, line, start, now: start, pool, out, busy: BTreeMap::new(), done };
+    player.host.take_effects(&mut player.out);
+    player.settle();
+    for (i, moment) in moments.iter().enumerate() {
+        player.until(start + Span::from_ns(moment.t_ns));
+        match &moment.what {
+            What::Packet(skb) => player.send(i as u32, skb),
+            What::Command(text) => player.command(i, text),
+        }
+    }
+    player.drain();
+    player.done.held = player.host.held_packets();
+    player.done.end_ns = (player.now - start).as_ns();
+    player.done
+}
+
+impl Player<'_> {
+    /// Lends the host what a call needs, and acts on what follows.
+    fn with<T>(&mut self, work: impl FnOnce(&mut Host, &mut HostCx<'_>) -> T) -> T {
+        let mut cx = HostCx { now: self.now, pool: &mut self.pool, out: &mut self.out };
+        work(self.host, &mut cx)
+    }
+
+    fn send(&mut self, i: u32, skb: &Skb) {
+        let mut packet = self.pool.alloc(skb.clone());
+        packet.created = self.now;
+        (packet.seq, packet.flow) = (u64::from(i), FLOW);
+        if packet.priority == 0 {
+            packet.priority = rt_tos2priority(self.host.kernel(), packet.tos());
+        }
+        let (ifindex, from) = (self.line.ifindex, self.line.from);
+        self.with(|host, cx| host.leave_by(ifindex, from, packet, cx));
+        self.settle();
+    }
+
+    fn command(&mut self, i: usize, text: &str) {
+        let words = match penstock_lang::token::words(text) {
+            Ok(words) => words,
+            Err(wrong) => return self.done.refused.push((i, wrong.message)),
+        };
+        let mut words: Vec<String> = words.into_iter().map(|w| w.text).collect();
+        if words.first().is_some_and(|w| ["qdisc", "class", "filter"].contains(&w.as_str())) {
+            words.insert(0, "tc".to_owned());
+        }
+        let output = self.host.command(&words, &mut NoFiles, self.now);
+        if output.status != 0 {
+            self.done
+                .refused
+                .push((i, format!("{}: {}", Line::of_words(&words).source, output.stderr.trim())));
+        }
+        self.host.take_effects(&mut self.out);
+        self.settle();
+    }
+
+    /// Acts on effects until there are none.
+    fn settle(&mut self) {
+        while !self.out.is_empty() {
+            for effect in std::mem::take(&mut self.out) {
+                match effect {
+                    Effect::Kick(ifindex) => self.serve(ifindex),
+                    Effect::Deliver(packet) => self.note(packet, |_, _| Fate::Received),
+                    Effect::Dropped { packet, place, reason, .. } => {
+                        let lost = |t_ns, skb: &Skb| Lost { t_ns, place, reason, class: class_of(skb) };
+                        self.note(packet, |t_ns, skb| Fate::Dropped(lost(t_ns, skb)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The card takes what it can.
+    fn serve(&mut self, ifindex: u32) {
+        loop {
+            let free = *self.busy.entry(ifindex).or_insert(self.now);
+            if free > self.now {
+                return;
+            }
+            let Some(packet) = self.with(|host, cx| host.dequeue(ifindex, cx)) else { return };
+            let rate = self.line.rate.filter(|_| ifindex == self.line.ifindex);
+            self.busy.insert(ifindex, self.now + on_the_wire(packet.len, rate));
+            self.note(packet, |t_ns, skb| {
+                Fate::Left(Box::new(Left { t_ns, ifindex, class: class_of(skb), skb: skb.clone() }))
+            });
+        }
+    }
+
+    fn note(&mut self, packet: Packet, fate: impl FnOnce(i64, &Skb) -> Fate) {
+        if packet.flow != FLOW {
+            self.done.own += 1;
+        } else {
+            let i = packet.seq as u32;
+            let known = &mut self.done.fates[i as usize];
+            if matches!(known, Fate::Left(_)) {
+                self.done.copies += 1;
+            } else {
+                *known = fate((self.now - self.start).as_ns(), &packet);
+                if matches!(known, Fate::Left(_)) {
+                    self.done.order.push(i);
+                }
+            }
+        }
+        self.pool.free(packet);
+    }
+
+    /// When something happens by itself next.
+    fn next(&self) -> Option<Time> {
+        let cards = self.busy.iter().filter_map(|(&ifindex, &free)| match free > self.now {
+            true => Some(free),
+            false => self.host.next_wakeup(ifindex).map(|at| at.max(self.now + Span::from_ns(1))),
+        });
+        cards.chain(self.host.next_timer()).min()
+    }
+
+    /// Lets happen what is due until `moment`, and puts the clock there.
+    fn until(&mut self, moment: Time) {
+        while let Some(at) = self.next().filter(|&at| at <= moment) {
+            self.now = self.now.max(at);
+            self.happen();
+        }
+        self.now = self.now.max(moment);
+    }
+
+    fn happen(&mut self) {
+        self.with(|host, cx| host.handle_timer(cx));
+        self.settle();
+        for ifindex in self.busy.keys().copied().collect::<Vec<_>>() {
+            self.serve(ifindex);
+        }
+        self.settle();
+    }
+
+    /// Waits for the last packets.
+    fn drain(&mut self) {
+        let end = self.now + self.line.drain;
+        while self.host.held_packets() > 0 {
+            match self.next().filter(|&at| at <= end) {
+                Some(at) => self.now = self.now.max(at),
+                None => break,
+            }
+            self.happen();
+        }
+    }
+}

@@ -1,0 +1,128 @@
+use super::*;
+use penstock_model::Kernel;
+
+const HTB: &str = "qdisc add dev eth0 root handle 1: htb default 20\nclass add dev eth0 parent 1: classid 1:10 htb rate 8mbit burst 1500\nclass add dev eth0 parent 1: classid 1:20 htb rate 1mbit burst 1500\nqdisc add dev eth0 parent 1:20 handle 20: pfifo limit 2\nfilter add dev eth0 parent 1: protocol ip u32 match ip dport 5001 0xffff flowid 1:10";
+
+fn through(setup: &str, traffic: Traffic, change: impl FnOnce(&mut Settings)) -> Replay {
+    let mut host = Host::new("h", Kernel::V6_12, 1);
+    host.add_device("eth0");
+    host.add_device("eth1");
+    for line in setup.lines() {
+        let words: Vec<String> = match line.starts_with("iptables") {
+            true => line.split_whitespace().map(str::to_owned).collect(),
+            false => ["tc"].into_iter().chain(line.split_whitespace()).map(str::to_owned).collect(),
+        };
+        let output = host.command(&words, &mut penstock_host::NoFiles, Time::ZERO);
+        assert_eq!(output.status, 0, "{line}: {}", output.stderr);
+    }
+    let mut settings = Settings { dev: None, from: None, rate: None, drain: Span::from_ns(60_000_000_000) };
+    change(&mut settings);
+    run(host, Time::ZERO, traffic, settings).unwrap_or_else(|wrong| panic!("{wrong:?}"))
+}
+
+fn lines(text: &str) -> Traffic {
+    read(text.as_bytes(), "lines").unwrap()
+}
+
+#[test]
+fn classes_waits_and_losses_are_told() {
+    let traffic = lines("{\"len\": 1000, \"dport\": 5001, \"repeat\": 3}\n{\"len\": 1000, \"repeat\": 5}\n");
+    let replay = through(HTB, traffic, |_| {});
+    let answer = replay.json();
+    let of = |class: &str| -> Vec<i64> {
+        let rows = answer["departures"].as_array().unwrap();
+        rows.iter().filter(|d| d["class"] == class).map(|d| d["delay_ns"].as_i64().unwrap()).collect()
+    };
+    // Two packets are the burst and one more; the third waits for its tokens.
+    assert_eq!(of("1:10").len(), 3);
+    assert_eq!(of("1:10")[..2], [0, 0]);
+    assert_eq!(of("1:20").len(), 4, "{answer:#}");
+    assert!(of("1:20")[3] > of("1:20")[2] && of("1:20")[2] > of("1:10")[2], "{answer:#}");
+    let drops = answer["drops"].as_array().unwrap();
+    assert_eq!(drops.len(), 1);
+    assert_eq!((&drops[0]["class"], &drops[0]["reason"]), (&json!("1:20"), &json!("overlimit")));
+    assert_eq!(fate_text(&replay, 7), "class 1:20, dropped: overlimit (qdisc)");
+    assert!(
+        replay.text().starts_with("8 packets in 0.000 s through eth0: 7 left, 1 dropped\n"),
+        "{}",
+        replay.text()
+    );
+}
+
+#[test]
+fn a_line_has_a_rate() {
+    let replay = through(
+        "qdisc add dev eth0 root handle 1: pfifo limit 100",
+        lines("{\"len\": 1226, \"repeat\": 3}"),
+        |s| s.rate = Some(Rate::parse("10mbit").unwrap()),
+    );
+    let times: Vec<i64> =
+        replay.json()["departures"].as_array().unwrap().iter().map(|d| d["t_ns"].as_i64().unwrap()).collect();
+    // 1226 bytes and the 24 around them: 1 ms each.
+    assert_eq!(times, [0, 1_000_000, 2_000_000]);
+}
+
+#[test]
+fn rules_mark_and_drop_before_the_queue() {
+    let setup = "qdisc add dev eth0 root handle 1: prio\nfilter add dev eth0 parent 1: protocol ip handle 7 fw flowid 1:3\niptables -t mangle -A FORWARD -i eth1 -p udp --dport 7 -j MARK --set-mark 7\niptables -A FORWARD -p tcp -j DROP";
+    let text = "{\"dport\": 7}\n{\"dport\": 8}\n{\"proto\": \"tcp\"}\n";
+    let replay = through(setup, lines(text), |s| s.from = Some("eth1".to_owned()));
+    assert_eq!(fate_text(&replay, 0), "class 1:3, waited 0.000000 ms, left by eth0, mark 7");
+    assert_eq!(fate_text(&replay, 1), "class 1:2, waited 0.000000 ms, left by eth0");
+    assert_eq!(fate_text(&replay, 2), "dropped: dropped (FORWARD)");
+}
+
+#[test]
+fn commands_among_the_packets_act() {
+    let text = "{\"repeat\": 4}\n{\"t_us\": 10, \"run\": \"qdisc del dev eth0 root\"}\n{\"t_us\": 20, \"run\": \"qdisc del dev eth0 root\"}\n{\"t_us\": 30}\n";
+    let replay = through(
+        "qdisc add dev eth0 root handle 1: tbf rate 8kbit burst 120 limit 10000",
+        lines(text),
+        |_| {},
+    );
+    assert_eq!(fate_text(&replay, 3), "class 1:1, dropped after 0.010000 ms: purged (qdisc)");
+    assert_eq!(replay.played.refused.len(), 1);
+    assert_eq!(fate_text(&replay, 6), "waited 0.000000 ms, left by eth0");
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let setup =
+        "qdisc add dev eth0 root handle 1: prio\niptables -t mangle -A POSTROUTING -j TOS --set-tos 0x10";
+    let text = "{\"t_us\": 1000, \"len\": 300}\n{\"t_us\": 3000, \"len\": 400, \"proto\": \"tcp\"}\n";
+    let replay = through(setup, lines(text), |_| {});
+    let mut bytes = Vec::new();
+    write(&replay, &mut bytes).unwrap();
+    assert!(is_capture(&bytes));
+    let again = read(&bytes, "again").unwrap();
+    assert_eq!((again.epoch_ns, again.moments[1].t_ns), (1_000_000, 2_000_000));
+    let What::Packet(skb) = &again.moments[0].what else { panic!() };
+    assert_eq!((skb.len, skb.tos()), (300, 0x10));
+    let shown = String::from_utf8_lossy(&bytes);
+    // Its priority is the socket's: what POSTROUTING does to the ToS comes too late for that.
+    assert!(shown.contains("class 1:2, waited 0.000000 ms, left by eth0"), "{shown}");
+    // The checksum is right again: the whole header sums to ffff.
+    let header = &again.moments[0].bytes[14..34];
+    let sum: u32 = header.chunks(2).map(|c| u32::from(c[0]) << 8 | u32::from(c[1])).sum();
+    assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+}
+
+#[test]
+fn the_device_is_asked_for_where_it_is_not_clear() {
+    let run = |setup: &[&str], dev: Option<&str>| {
+        let mut host = Host::new("h", Kernel::V6_12, 1);
+        host.add_device("eth0");
+        host.add_device("eth1");
+        for line in setup {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(host.command(&words, &mut penstock_host::NoFiles, Time::ZERO).status, 0);
+        }
+        let settings = Settings { dev: dev.map(str::to_owned), from: None, rate: None, drain: Span::ZERO };
+        super::run(host, Time::ZERO, lines("{}"), settings).err().map(|wrong| wrong[0].message.clone())
+    };
+    assert_eq!(run(&[], None).unwrap(), "no device has a qdisc of its own");
+    let both = ["tc qdisc add dev eth0 root prio", "tc qdisc add dev eth1 root prio"];
+    assert_eq!(run(&both, None).unwrap(), "eth0, eth1 have qdiscs");
+    assert_eq!(run(&both[..1], None), None);
+    assert_eq!(run(&both, Some("eth7")).unwrap(), "the machine has no device eth7");
+}

@@ -51,8 +51,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let bar = bar(study.name);
     let progress = |done: usize, of: usize| bar.set_position((done * 1000 / of.max(1)) as u64);
     let report = match args.on.filter(|g| *g != Ground::Sim) {
-        Some(ground) => study
-            .run_beside(ground, args.id.as_deref(), args.out.as_deref(), &mut |done, of| progress(done, of)),
+        Some(ground) => study.run_beside(ground, args.id.as_deref(), args.out.as_deref(), &progress),
         None => study.run(args.id.as_deref(), args.out.as_deref(), &progress),
     };
     bar.finish_and_clear();

@@ -31,6 +31,23 @@ pub fn parse(run: &str, text: &str) -> Printed {
     }
 }
 
+/// The throughput of all connections of an `iperf`, bit/s; `None` for other programs and where it is no other than [`parse`] tells.
+///
+/// Of a client it is the sum of its connections' own rows: the clock of 2.1's `[SUM]` stops earlier than any of theirs. Of a server it is
+/// the last row, the sum, where a client ran several at once (`together`): which of them it reports last is chance.
+pub fn of_all_connections(run: &str, text: &str, together: bool) -> Option<f64> {
+    let words: Vec<&str> = run.split_whitespace().filter(|w| *w != "sudo").collect();
+    let (name, rest) = words.split_first()?;
+    if !name.ends_with("iperf") {
+        return None;
+    }
+    if rest.iter().any(|w| *w == "-s" || *w == "--server") {
+        return text.lines().filter_map(row).next_back().filter(|_| together).map(|r| r.rate);
+    }
+    let own: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with("[SUM]")).collect();
+    parse(run, &own.join("\n")).throughput_bit_s
+}
+
 fn ping(text: &str) -> Printed {
     let mut printed = Printed::default();
     for line in text.lines() {
@@ -103,18 +120,25 @@ fn iperf(text: &str, server: bool, udp: bool, third: bool) -> Printed {
             }
             all
         });
+    // What the server says, behind its heading, covers another time than the client's own rows.
+    let own_rows = match text.lines().position(|line| line.contains("Server Report:")) {
+        Some(at) => text.lines().take(at).filter_map(row).count(),
+        None => rows.len(),
+    };
     // The whole: the last row of an id; of iperf3 the receiver's, which comes after the sender's.
-    let is_final = |r: &Row<'_>| match third {
+    let is_final = |(n, r): &(usize, &Row<'_>)| match third {
         true => matches!(r.rest.last(), Some(&("sender" | "receiver"))),
         false => {
-            let last = rows.iter().filter(|o| o.id == r.id).map(|o| o.to).fold(0.0, f64::max);
+            let side = if *n < own_rows { &rows[..own_rows] } else { &rows[own_rows..] };
+            let last = side.iter().filter(|o| o.id == r.id).map(|o| o.to).fold(0.0, f64::max);
             // A first interval begins at 0 as well and may be the only one.
             r.from == 0.0 && (last - r.to).abs() < 1e-9
         }
     };
     let many = ids.len() > 1 && !server;
     let side = |r: &Row<'_>| !third || (r.rest.last() == Some(&"receiver")) == (server || udp);
-    let finals: Vec<&Row<'_>> = rows.iter().filter(|r| is_final(r) && side(r)).collect();
+    let finals: Vec<&Row<'_>> =
+        rows.iter().enumerate().filter(|r| is_final(r) && side(r.1)).map(|r| r.1).collect();
     let sum: Vec<&&Row<'_>> = finals.iter().filter(|r| r.id == "SUM").collect();
     let of = |last: bool| -> Vec<&&Row<'_>> {
         let pick = |id: &&str| match last {
@@ -141,7 +165,7 @@ fn iperf(text: &str, server: bool, udp: bool, third: bool) -> Printed {
         let sent = rows.iter().find(|r| r.id == total && r.rest.last() == Some(&"sender"));
         printed.retransmitted = sent.filter(|_| !udp).and_then(|r| r.rest.first()?.parse().ok());
     }
-    for r in rows.iter().filter(|r| r.id != "SUM" && !is_final(r)) {
+    for (_, r) in rows.iter().enumerate().filter(|r| r.1.id != "SUM" && !is_final(r)) {
         let stream = ids.iter().position(|id| *id == r.id).unwrap_or(0);
         printed.intervals.push((stream as u32, r.from, r.to, r.bytes as u64, r.rate));
     }
@@ -198,8 +222,16 @@ mod tests {
             (p.packets, p.jitter_ms, p.throughput_bit_s),
             (Some((895, 890)), Some(0.014), Some(1.05e6))
         );
+        let late = text.replace("0.0000-10.0013 sec  1.20", "0.0000-10.7513 sec  1.20");
+        assert_eq!(parse("iperf -c a -u", &late).throughput_bit_s, Some(1.05e6));
         let two = "[  1] 0.0-10.0 sec  10.0 MBytes  8.39 Mbits/sec\n[  2] 0.0-5.0 sec  10.0 MBytes  16.8 Mbits/sec\n";
         assert_eq!(parse("iperf -s", two).throughput_bit_s, Some(16.8e6));
+        let together = format!("{two}[SUM] 0.0-10.0 sec  30.0 MBytes  25.2 Mbits/sec\n");
+        assert_eq!(of_all_connections("sudo iperf -s -i 1", &together, true), Some(25.2e6));
+        assert_eq!(of_all_connections("iperf -s", two, false), None);
+        let early =
+            two.replace("0.0-5.0 sec", "0.0-10.0 sec") + "[SUM] 0.0-9.5 sec  20.0 MBytes  26.5 Mbits/sec\n";
+        assert_eq!(of_all_connections("iperf -c a -P 2", &early, true), Some(25.19e6));
     }
 
     #[test]

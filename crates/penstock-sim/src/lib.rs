@@ -34,7 +34,7 @@ pub use results::{
     TcpResult,
 };
 pub use spec::{
-    AppId, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, LinkId, LinkSpec, Load, Sizes,
-    Stack, TcpSpec, Transport,
+    AppId, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec, Load,
+    Sizes, Stack, TcpSpec, Transport,
 };
 pub use world::World;

@@ -8,7 +8,7 @@ use crate::flow::{Flow, Part, untag};
 use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire, serialisation};
 use crate::results::{DropCount, DropKey};
 use crate::socket::{Message, Sock, SocketTable};
-use crate::spec::{HostId, Stack};
+use crate::spec::{HostId, Iperf, Stack};
 use penstock_host::{Effect, Host, HostCx};
 use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::{Packet, Pool};
@@ -56,6 +56,7 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) kernel: Kernel,
     pub(crate) stack: Stack,
+    pub(crate) iperf: Iperf,
     pub(crate) host: Host,
     /// Cards by interface index.
     pub(crate) nics: Vec<u32>,

@@ -146,6 +146,17 @@ pub enum Stack {
     WindowsXp,
 }
 
+/// Which iperf 2 a host has, where it matters to what is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Iperf {
+    /// 2.0.4 and 2.0.5: a client of TCP has ended when its last write returns; what its socket still holds counts as sent.
+    #[default]
+    V2_0,
+    /// 2.1: it ends its side of the connection then, and waits until the server has closed the other; only then its clock
+    /// stops. A server of UDP stops its clock with the datagram before the last, whose repetitions may come much later.
+    V2_1,
+}
+
 /// Traffic without a command line: one flow or many alike.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowSpec {

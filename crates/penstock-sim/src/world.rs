@@ -28,7 +28,8 @@ use crate::results::{AppResult, CommandResult, Results};
 use crate::sample::Sampler;
 use crate::socket::SocketTable;
 use crate::spec::{
-    AppId, BuildError, Cost, Duplex, FlowId, FlowSpec, HostId, LinkId, LinkSpec, Load, Stack, Transport,
+    AppId, BuildError, Cost, Duplex, FlowId, FlowSpec, HostId, Iperf, LinkId, LinkSpec, Load, Stack,
+    Transport,
 };
 use penstock_host::{Host, Output};
 use penstock_model::{Kernel, PschedClock, Span, Time};
@@ -104,6 +105,7 @@ impl World {
             name: name.to_owned(),
             kernel,
             stack: Stack::Linux,
+            iperf: Iperf::default(),
             host,
             nics: Vec::new(),
             cpu,
@@ -133,6 +135,10 @@ impl World {
     /// Whose TCP and programs the host has.
     pub fn set_stack(&mut self, id: HostId, stack: Stack) {
         self.net.machines[id.0 as usize].stack = stack;
+    }
+    /// Which iperf 2 the host has.
+    pub fn set_iperf(&mut self, id: HostId, iperf: Iperf) {
+        self.net.machines[id.0 as usize].iperf = iperf;
     }
     /// What its processor spends on each frame that comes in.
     pub fn set_cost(&mut self, id: HostId, cost: Cost) {

@@ -9,8 +9,8 @@ use penstock_lang::token::{self, Line};
 use penstock_measure::record::SetupFailure;
 use penstock_model::{Diagnostic, Severity, Time};
 use penstock_sim::{
-    AppId, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, LinkSpec, Load, Sizes, Stack, TcpSpec,
-    Transport, World,
+    AppId, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load, Sizes, Stack,
+    TcpSpec, Transport, World,
 };
 
 /// A world and which of its parts are which of the experiment's.
@@ -107,6 +107,9 @@ impl Built {
         world.host_mut(id).set_psched_clock(host.clock);
         if host.os == spec::Os::WindowsXp {
             world.set_stack(id, Stack::WindowsXp);
+        }
+        if experiment.modern {
+            world.set_iperf(id, Iperf::V2_1);
         }
         if let Some(cost) = &host.cost {
             world.set_cost(id, Cost { packet: dist(&cost.packet), byte_ps: cost.byte_ps, tick: cost.tick });

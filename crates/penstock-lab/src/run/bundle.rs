@@ -17,6 +17,8 @@ struct Bundle {
     texts: BTreeMap<String, String>,
     seed: u64,
     modern: bool,
+    /// This machine's own kernel, not a virtual one's.
+    here: bool,
 }
 
 /// A fault that comes out.
@@ -42,19 +44,47 @@ fn fault(message: String) -> Vec<Diagnostic> {
 /// Runs an experiment inside a virtual machine.
 pub(super) fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
     boot::find().map_err(fault)?;
+    let (job, seed) = prepare(experiment, options, false).map_err(fault)?;
+    let program = std::env::current_exe().map_err(|e| fault(e.to_string()))?;
+    boot::boot(&job, &program, seed).map_err(fault)?;
+    (options.progress)(1.0);
+    gather(&job)
+}
+
+/// Runs an experiment on this machine's kernel by a process of its own, which ends with this one.
+pub(super) fn aside(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
+    let (job, _) = prepare(experiment, options, true).map_err(fault)?;
+    let program = std::env::current_exe().map_err(|e| fault(e.to_string()))?;
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM"]).arg(&program).arg("inside").arg(job.path());
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+    let out =
+        command.output().map_err(|e| fault(format!("cannot start setpriv (package util-linux): {e}")))?;
+    (options.progress)(1.0);
+    if !out.status.success() {
+        return Err(fault(String::from_utf8_lossy(&out.stderr).trim().to_owned()));
+    }
+    gather(&job)
+}
+
+/// A job folder with the experiment in it, and the seed.
+fn prepare(experiment: &Experiment, options: &Options<'_>, here: bool) -> Result<(boot::Job, u64), String> {
     let seed = options.seed.unwrap_or(experiment.seed);
-    let job = boot::Job::new().map_err(fault)?;
+    let job = boot::Job::new()?;
     let bundle = Bundle {
         main: experiment.sources[0].name.clone(),
         texts: experiment.sources.iter().map(|s| (s.name.clone(), s.text.clone())).collect(),
         seed,
         modern: experiment.modern,
+        here,
     };
-    let text = serde_json::to_string(&bundle).map_err(|e| fault(e.to_string()))?;
-    fs::write(job.path().join(BUNDLE), text).map_err(|e| fault(e.to_string()))?;
-    let program = std::env::current_exe().map_err(|e| fault(e.to_string()))?;
-    boot::boot(&job, &program, seed).map_err(fault)?;
-    (options.progress)(1.0);
+    let text = serde_json::to_string(&bundle).map_err(|e| e.to_string())?;
+    fs::write(job.path().join(BUNDLE), text).map_err(|e| e.to_string())?;
+    Ok((job, seed))
+}
+
+/// What the other side has left in the job folder.
+fn gather(job: &boot::Job) -> Result<Outcome, Vec<Diagnostic>> {
     let faults = fs::read_to_string(job.path().join(FAULTS)).unwrap_or_else(|_| "[]".to_owned());
     let faults: Vec<Fault> = serde_json::from_str(&faults).map_err(|e| fault(e.to_string()))?;
     if !faults.is_empty() {
@@ -86,7 +116,7 @@ pub fn inside(job: &Path) -> Result<(), String> {
     let done = experiment::parse_with(main, &bundle.main, &loader).and_then(|experiment| {
         let experiment = if bundle.modern { experiment.modern() } else { experiment };
         let mut options = Options { seed: Some(bundle.seed), progress: &mut |_| {} };
-        real::run(&experiment, &mut options, Ground::Virtual)
+        real::run(&experiment, &mut options, if bundle.here { Ground::Kernel } else { Ground::Virtual })
     });
     match done {
         Ok(outcome) => outcome.write(&job.join(OUT)),

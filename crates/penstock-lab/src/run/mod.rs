@@ -67,6 +67,21 @@ pub fn run_on(
     }
 }
 
+/// The same in a process of its own where the ground is this machine's kernel, so that several can run at a time.
+///
+/// # Errors
+/// As [`run_on`].
+pub fn run_aside(
+    ground: Ground,
+    experiment: &Experiment,
+    options: &mut Options<'_>,
+) -> Result<Outcome, Vec<Diagnostic>> {
+    match ground {
+        Ground::Kernel => bundle::aside(experiment, options),
+        _ => run_on(ground, experiment, options),
+    }
+}
+
 /// How to run an experiment.
 pub struct Options<'a> {
     /// A seed in place of the file's.

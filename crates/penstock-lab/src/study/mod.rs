@@ -3,6 +3,7 @@
 //! A study is a folder of `studies/`: an experiment file for each experiment, `claims.toml` (what the study says),
 //! `published.toml` (the numbers it printed). The folders are part of the program, so a study runs anywhere.
 
+mod beside;
 pub mod evidence;
 mod report;
 pub mod virtual_lab;
@@ -10,7 +11,7 @@ pub mod virtual_lab;
 pub use report::{ClaimRow, GroundRow, NumberRow, StudyReport};
 
 use crate::experiment::{self, Experiment};
-use crate::run::{self, Ground, Options, Outcome};
+use crate::run::{self, Options, Outcome};
 use evidence::{AppRun, Evidence, Run};
 use include_dir::{Dir, include_dir};
 use penstock_model::Diagnostic;
@@ -208,54 +209,6 @@ impl Study {
         Ok(report)
     }
 
-    /// Runs its experiments, or the one named, on the simulator and on another ground, and holds the programs' figures side by side.
-    /// On both every machine is a Linux of today whose processor costs nothing. `progress` is told how many of how many are done.
-    ///
-    /// # Errors
-    /// There is no experiment of this name; the simulator refuses one; a folder cannot be written. What the ground refuses is left
-    /// out and told.
-    pub fn run_beside(
-        &self,
-        ground: Ground,
-        only: Option<&str>,
-        out: Option<&Path>,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<StudyReport, Vec<Diagnostic>> {
-        let names = match only {
-            Some(name) => vec![name],
-            None => self.experiments(),
-        };
-        let mut report = StudyReport { study: self.name, source: self.source, ..StudyReport::default() };
-        for (n, name) in names.iter().enumerate() {
-            progress(n, names.len());
-            let experiment = self.experiment(name)?.modern();
-            let other =
-                match run::run_on(ground, &experiment, &mut Options { seed: None, progress: &mut |_| {} }) {
-                    Ok(outcome) => outcome,
-                    Err(faults) if faults.iter().any(|f| f.message.starts_with("stopped by a signal")) => {
-                        return Err(faults);
-                    }
-                    Err(faults) => {
-                        let why = faults.first().map(|f| f.message.clone()).unwrap_or_default();
-                        report.left_out.push(((*name).to_owned(), why));
-                        continue;
-                    }
-                };
-            let sim = run::run(&experiment, &mut Options { seed: None, progress: &mut |_| {} })?;
-            if let Some(folder) = out {
-                for (outcome, ground) in [(&sim, Ground::Sim), (&other, ground)] {
-                    let folder = folder.join(name);
-                    let made = std::fs::create_dir_all(&folder).map_err(|e| e.to_string());
-                    made.and_then(|()| outcome.write(&folder.join(ground.name())))
-                        .map_err(|e| vec![Diagnostic::error(e)])?;
-                }
-            }
-            report.grounds.append(&mut beside(name, &sim, &other));
-        }
-        progress(names.len(), names.len());
-        Ok(report)
-    }
-
     /// A data file of the study. They are part of the program and a test reads them all.
     fn table<T: serde::de::DeserializeOwned>(&self, name: &str) -> T {
         let file =
@@ -304,33 +257,6 @@ impl Study {
         }
         Ok(evidence)
     }
-}
-
-/// Throughput and mean round trip of each program that measured them on both grounds.
-fn beside(experiment: &str, sim: &Outcome, other: &Outcome) -> Vec<GroundRow> {
-    let mut rows = Vec::new();
-    for (a, b) in sim.record.apps.iter().zip(&other.record.apps) {
-        let mut put = |what: &str, unit, x: Option<f64>, y: Option<f64>| {
-            if let (Some(sim), Some(ground)) = (x, y) {
-                let quantity = format!("{}: {}: {what}", a.host, a.run);
-                let client = a.run.contains("iperf -c") && !a.run.contains(" -u") && what == "throughput";
-                let note = if client {
-                    "iperf 2.0 counts what it wrote, 2.1 what was taken; see the server"
-                } else {
-                    ""
-                };
-                rows.push(GroundRow { experiment: experiment.to_owned(), quantity, unit, sim, ground, note });
-            }
-        };
-        let mbit = |x: Option<f64>| x.map(|x| x / 1e6);
-        put("throughput", "Mbit/s", mbit(a.throughput_bit_s), mbit(b.throughput_bit_s));
-        // The first answer of a run holds ARP; a mean of one is not a mean.
-        let mean = |d: Option<penstock_measure::Distribution>, n: Option<u64>| {
-            d.filter(|_| n.unwrap_or(0) > 1).map(|d| d.mean)
-        };
-        put("mean round trip", "ms", mean(a.rtt_ms, a.received_packets), mean(b.rtt_ms, b.received_packets));
-    }
-    rows
 }
 
 /// Document order: by the numbers of the name's head (`10.2-marks` after `9.1-baseline`), claims' own runs last.

@@ -37,9 +37,9 @@ pub struct GroundRow {
     pub sim: f64,
     /// On the ground.
     pub ground: f64,
-    /// Why the two differ, where it is known and no matter of the network.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub note: &'static str,
+    /// Standard error of the difference, where the figures are means of samples: round trips of as many pings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
 }
 
 impl GroundRow {
@@ -54,6 +54,10 @@ impl GroundRow {
     /// Whether it is not larger.
     pub fn agrees(&self) -> bool {
         self.difference().abs() <= self.tolerance()
+    }
+    /// Whether so few samples differ as much by chance: by less than two standard errors.
+    pub fn is_chance(&self) -> bool {
+        self.error.is_some_and(|e| (self.ground - self.sim).abs() < 2.0 * e)
     }
 }
 
@@ -143,11 +147,12 @@ impl StudyReport {
                 format!("{:.3}", row.sim),
                 format!("{:.3}", row.ground),
                 format!("{:+.2} %", row.difference() * 100.0),
-                match (row.agrees(), row.note) {
-                    (true, _) => String::new(),
-                    (false, "") => "beyond".to_owned(),
-                    (false, note) => format!("beyond: {note}"),
-                },
+                match (row.agrees(), row.is_chance()) {
+                    (true, _) => "",
+                    (false, true) => "beyond, and less than two standard errors of so few pings",
+                    (false, false) => "beyond",
+                }
+                .to_owned(),
             ]);
         }
         let mut text = format!("\n{}", table.text(0));

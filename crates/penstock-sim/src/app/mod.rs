@@ -120,7 +120,7 @@ pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program
     let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
     Ok(match name.trim_end_matches(".exe") {
         "ping" => Box::new(ping::Ping::parse(args, machine.kernel)?),
-        "iperf" | "iperf2" => iperf::parse(args, machine.kernel, machine.stack)?,
+        "iperf" | "iperf2" => iperf::parse(args, machine.kernel, machine.stack, machine.iperf)?,
         "iperf3" => iperf3::parse(args)?,
         "scp" | "pscp" => Box::new(scp::Scp::parse(args, net)?),
         "ssh" => Box::new(session::Session::ssh(args, false)?),

@@ -2,6 +2,8 @@
 //!
 //! Follows: iperf 2.0.4 `src/Settings.cpp`, `Locale.c`, `ReportDefault.c`, `Reporter.c`; 2.0.5 where it differs: the header is
 //! printed once, the UDP header has one blank more, 128 KB buffers (profile 6.12; 8 KB before).
+//! With [`Iperf::V2_1`] a client of TCP ends as 2.1.8 does (`Client.cpp` `FinishTrafficActions`, `AwaitServerCloseEvent`); what is printed
+//! keeps the form of 2.0.5.
 //! Differs: IPv4 unicast only; no `-d`, `-r`, `-y`; a connection that fails ends the program with status 1.
 
 mod report;
@@ -14,7 +16,7 @@ use crate::app::form::units;
 use crate::app::options::{self, Known, c_number, o, scaled, seconds};
 use crate::app::{Cx, Failure, Program};
 use crate::socket::SockOpts;
-use crate::spec::Stack;
+use crate::spec::{Iperf, Stack};
 use penstock_model::{Kernel, Span};
 use std::net::Ipv4Addr;
 
@@ -109,13 +111,20 @@ pub(crate) struct Settings {
     pub(crate) congestion: Option<String>,
     pub(crate) bind: Option<String>,
     pub(crate) stack: Stack,
+    /// A client of TCP waits until the server has closed, and a server of UDP for nothing, as in 2.1.
+    pub(crate) waits: bool,
     /// Warnings, before anything else is printed.
     pub(crate) warnings: String,
 }
 
 /// Reads the arguments and makes client or server.
-pub(crate) fn parse(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Box<dyn Program>, Failure> {
-    let settings = settings(args, kernel, stack)?;
+pub(crate) fn parse(
+    args: &[&str],
+    kernel: Kernel,
+    stack: Stack,
+    iperf: Iperf,
+) -> Result<Box<dyn Program>, Failure> {
+    let settings = Settings { waits: iperf == Iperf::V2_1, ..settings(args, kernel, stack)? };
     Ok(match (settings.server, settings.udp) {
         (true, false) => Box::new(tcp::Server::new(settings)),
         (true, true) => Box::new(udp::Server::new(settings)),
@@ -148,6 +157,7 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
         congestion: None,
         bind: None,
         stack,
+        waits: false,
         warnings: String::new(),
     };
     let bytes =

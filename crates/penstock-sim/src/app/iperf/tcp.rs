@@ -16,6 +16,8 @@ struct Stream {
     sock: u32,
     connected: bool,
     done: bool,
+    /// Has ended its side and waits for the server's.
+    closing: bool,
     report: Report,
     /// Of the buffer being written, what the socket has not taken yet.
     left: u64,
@@ -66,7 +68,7 @@ impl Client {
     /// Writes buffer after buffer until the socket is full or the transfer over.
     fn write(&mut self, i: usize, cx: &mut Cx<'_>) {
         let len = u64::from(self.settings.len);
-        while !self.streams[i].done {
+        while !self.streams[i].done && !self.streams[i].closing {
             let stream = &mut self.streams[i];
             stream.left -= cx.net.tcp_write(stream.sock, stream.left);
             if stream.left > 0 {
@@ -85,7 +87,11 @@ impl Client {
                 Some(end) => now >= end,
                 None => stream.amount == 0,
             };
-            if over {
+            if over && self.settings.waits {
+                let stream = &mut self.streams[i];
+                stream.closing = true;
+                cx.net.tcp_close(stream.sock);
+            } else if over {
                 self.finish(i, cx);
             }
         }
@@ -107,7 +113,9 @@ impl Client {
                 format!("[{:3}] MSS size {mss} bytes (MTU {} bytes, ethernet)\n", stream.report.id, 1500);
             self.printer.text.push_str(&text);
         }
-        cx.net.tcp_close(stream.sock);
+        if !stream.closing {
+            cx.net.tcp_close(stream.sock);
+        }
         let bytes = cx.result.bytes.unwrap_or(0) + stats.bytes;
         let duration = cx.result.duration.unwrap_or_default().max(stats.end);
         cx.result.bytes = Some(bytes);
@@ -142,6 +150,7 @@ impl Program for Client {
                     sock,
                     connected: false,
                     done: false,
+                    closing: false,
                     report: Report::new(0, 0, false, Time::ZERO, Span::ZERO),
                     left: u64::from(self.settings.len),
                     amount: self.settings.amount,
@@ -174,12 +183,20 @@ impl Program for Client {
                 if self.streams[i].done {
                     return;
                 }
-                if self.streams[i].connected {
+                if self.streams[i].closing {
+                    self.finish(i, cx);
+                } else if self.streams[i].connected {
                     cx.print(&format!("write2 failed: {error}\n"));
                     self.finish(i, cx);
                 } else {
                     cx.print(&format!("connect failed: {error}\n"));
                     cx.exit(1);
+                }
+            }
+            Wake::Eof(sock) => {
+                let waiting = |s: &Stream| s.sock == sock && s.closing && !s.done;
+                if let Some(i) = self.streams.iter().position(waiting) {
+                    self.finish(i, cx);
                 }
             }
             Wake::Readable(sock) => {

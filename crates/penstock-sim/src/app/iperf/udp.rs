@@ -268,6 +268,8 @@ impl Program for Client {
 struct Peer {
     from: Addr,
     report: Report,
+    /// When the newest datagram but the last came.
+    heard: Time,
     /// What was answered to the last datagram, once it came.
     answer: Option<u64>,
 }
@@ -324,7 +326,7 @@ impl Program for Server {
                 let report = Report::new(id, self.streams, true, now, self.settings.interval);
                 self.streams += 1;
                 self.sums.threads += 1;
-                self.peers.push(Peer { from, report, answer: None });
+                self.peers.push(Peer { from, report, heard: now, answer: None });
                 self.peers.len() - 1
             }
         };
@@ -333,11 +335,15 @@ impl Program for Server {
             let transit = now - created;
             peer.report.datagram(now, u64::from(len), seq & !FIN, transit, &mut self.printer, &mut self.sums);
         }
-        if seq & FIN != 0 {
+        if seq & FIN == 0 {
+            peer.heard = now;
+        } else {
+            // 2.1's clock stops with the datagram before the last (`Reporter.c`: the last is dated as the one before).
+            let end = if self.settings.waits { peer.heard } else { now };
             let answer = match peer.answer {
                 Some(answer) => answer,
                 None => {
-                    let stats = peer.report.close(now, &mut self.printer, &mut self.sums);
+                    let stats = peer.report.close(end, &mut self.printer, &mut self.sums);
                     self.sums.threads -= 1;
                     cx.result.bytes = Some(stats.bytes);
                     cx.result.duration = Some(stats.end);

@@ -117,7 +117,7 @@ fn summary(outcome: &Outcome) -> String {
     let r = &outcome.record;
     let on = r.rig.machine.as_ref().map(|m| format!(", {} {}", r.ground, m.kernel)).unwrap_or_default();
     let mut text = format!("{} ({}, seed {}{on})\n", r.title, Unit::Second.show(r.duration_s), r.seed);
-    for part in [apps(r), flows(r), queues(r), expects(r)] {
+    for part in [apps(r), flows(r), queues(r), drops(r), expects(r)] {
         if !part.is_empty() {
             text.push('\n');
             text.push_str(&part);
@@ -265,6 +265,24 @@ fn queues(r: &Record) -> String {
                 c.borrowed.map(count).unwrap_or_default(),
             ]);
         }
+    }
+    if table.is_empty() { String::new() } else { table.text(2) }
+}
+
+/// What was lost elsewhere than in the queues above, which tell their own.
+fn drops(r: &Record) -> String {
+    let mut table = Table::new(&[
+        ("lost", Align::Left),
+        ("at", Align::Left),
+        ("why", Align::Left),
+        ("packets", Align::Right),
+    ]);
+    for d in r.drops.iter().filter(|d| d.place != "qdisc").take(MOST) {
+        let at = match &d.dev {
+            Some(dev) => format!("{} {dev}", d.host),
+            None => d.host.clone(),
+        };
+        table.row([at, d.place.clone(), d.reason.clone(), Unit::Count.show(d.packets as f64)]);
     }
     if table.is_empty() { String::new() } else { table.text(2) }
 }

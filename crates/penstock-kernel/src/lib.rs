@@ -7,6 +7,7 @@
 //! away what a killed one left.
 
 pub mod boot;
+pub mod drops;
 pub mod exec;
 pub mod facts;
 mod links;
@@ -14,12 +15,18 @@ pub mod names;
 pub mod needs;
 pub mod plan;
 pub mod printed;
+mod reasons;
 mod rig;
 mod run;
 mod sample;
 pub mod stats;
 pub mod traffic;
 pub mod wire;
+
+/// Whether this process may make namespaces and devices.
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
 
 pub use plan::Plan;
 pub use run::{AppRun, DeviceEnd, FlowRun, Outcome, SetupFailure, Trouble, run};

@@ -137,6 +137,12 @@ fn clean(is: &dyn Fn(&str) -> bool) -> usize {
         }
         count += 1;
     }
+    for root in crate::reasons::ROOTS {
+        let instances = format!("{root}/instances");
+        for name in entries(&instances).iter().filter(|n| is(n)) {
+            let _ = fs::remove_dir(Path::new(&instances).join(name));
+        }
+    }
     for folder in [ETC, RUN] {
         for name in entries(folder).iter().filter(|n| is(n)) {
             let _ = fs::remove_dir_all(Path::new(folder).join(name));

@@ -1,7 +1,9 @@
 //! The run itself: programs started at their times, counters read, everything gathered.
 
+use crate::drops::{self, Lost};
 use crate::facts::{self, Facts};
 use crate::plan::Plan;
+use crate::reasons::Reasons;
 use crate::rig::{self, Rig};
 use crate::sample::{Asker, Counters};
 use crate::stats::{self, Object};
@@ -94,6 +96,10 @@ pub struct Outcome {
     pub series: Vec<(usize, String, &'static str, f64, f64)>,
     /// The rig.
     pub facts: Facts,
+    /// What was lost and why, as far as the kernel tells: index of the machine, and the loss.
+    pub drops: Vec<(usize, Lost)>,
+    /// Why the kernel dropped packets, in its words, on the whole machine; empty where tracefs is not mounted.
+    pub reasons: std::collections::BTreeMap<String, u64>,
     /// Commands that failed where that is allowed.
     pub failures: Vec<SetupFailure>,
     /// Whether each machine forwards at the end.
@@ -161,6 +167,8 @@ struct Started {
 
 struct Runner<'a> {
     plan: &'a Plan,
+    /// Before the rig: it is let go of before the rig's names are cleaned.
+    reasons: Option<Reasons>,
     rig: Rig,
     begin: Instant,
     epoch_ns: i64,
@@ -187,6 +195,7 @@ impl<'a> Runner<'a> {
         let senders = plan.flows.iter().map(|f| (f.at.as_ns(), None)).collect();
         let mut runner = Runner {
             plan,
+            reasons: None,
             rig,
             begin: Instant::now(),
             epoch_ns: 0,
@@ -198,6 +207,7 @@ impl<'a> Runner<'a> {
             last: Vec::new(),
         };
         std::thread::sleep(SETTLE);
+        runner.reasons = Reasons::start(&runner.rig.id);
         let start = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |t| t.num_nanoseconds());
         // Receivers listen before the first packet: they get a moment ahead of time zero.
         let ahead = if plan.flows.is_empty() { 0 } else { 100_000_000 };
@@ -379,6 +389,8 @@ impl<'a> Runner<'a> {
                 devices.push(device_end(n, &device.name, name));
             }
         }
+        let reasons = self.reasons.take().map(|r| r.counted()).unwrap_or_default();
+        let drops = self.drops(&devices);
         let forwards = self.rig.hosts.iter().map(|name| {
             let text = exec::run(Some(name), &["cat", "/proc/sys/net/ipv4/ip_forward"]);
             text.is_ok_and(|t| t.trim() == "1")
@@ -410,11 +422,37 @@ impl<'a> Runner<'a> {
             apps: apps.collect(),
             flows: flows.collect(),
             devices,
+            drops,
+            reasons,
             series: std::mem::take(&mut self.series),
             facts: facts::read(self.plan.exact, self.plan.offloads, self.rig.kinds.netem),
             failures: std::mem::take(&mut self.rig.failures),
             forwards,
         }
+    }
+}
+
+impl Runner<'_> {
+    /// What was lost: on the machines, and on the links by the sending machine.
+    fn drops(&self, devices: &[DeviceEnd]) -> Vec<(usize, Lost)> {
+        let mut all = Vec::new();
+        for (host, name) in self.rig.hosts.iter().enumerate() {
+            let own = devices.iter().filter(|d| d.host == host);
+            let own: Vec<_> = own.map(|d| (d.dev.clone(), d.objects.clone())).collect();
+            all.extend(drops::read(name, &own).into_iter().map(|lost| (host, lost)));
+        }
+        for (number, link) in self.plan.links.iter().enumerate() {
+            let said =
+                exec::run(Some(&self.rig.id.part(&format!("w{number}"))), &["tc", "-s", "qdisc", "show"]);
+            let objects = stats::parse(&said.unwrap_or_default());
+            // What leads to an end was sent by the other; of a shared link nobody tells by whom.
+            for (end, from) in link.ends.iter().rev().enumerate().filter(|_| link.ends.len() == 2) {
+                let leads = [format!("w{end}"), format!("x{end}")];
+                let there: Vec<_> = objects.iter().filter(|o| leads.contains(&o.dev)).cloned().collect();
+                all.extend(drops::of_link(&from.dev, &there).into_iter().map(|lost| (from.host, lost)));
+            }
+        }
+        all
     }
 }
 

@@ -299,6 +299,7 @@ mod tests {
             apps: vec![App { name: "a iperf".into(), throughput_bit_s: Some(throughput), ..App::default() }],
             flows: Vec::new(),
             devices: Vec::new(),
+            drops: Vec::new(),
             expects: Vec::new(),
             setup_failures: Vec::new(),
         }

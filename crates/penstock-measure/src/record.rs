@@ -40,6 +40,9 @@ pub struct Record {
     /// The devices with their qdiscs and classes at the end.
     #[serde(default)]
     pub devices: Vec<Device>,
+    /// Packets lost, by machine, device, place and reason.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub drops: Vec<Drop>,
     /// The expectations and how they fared.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub expects: Vec<Expect>,
@@ -81,6 +84,10 @@ pub struct Machine {
     pub offloads: String,
     /// What kept the links' delay and loss: `netem` or `process`.
     pub delay_by: String,
+    /// Packets that the whole machine's kernel dropped during the run, by its own word for the reason (`enum skb_drop_reason`); empty where
+    /// tracefs is not mounted.
+    #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty", default)]
+    pub drop_reasons: std::collections::BTreeMap<String, u64>,
     /// What of the experiment this ground does not do.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
@@ -265,6 +272,22 @@ pub struct Device {
     pub classes: Vec<Class>,
 }
 
+/// Packets lost at one place for one reason.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Drop {
+    /// The machine; of a link's loss the one that sent.
+    pub host: String,
+    /// The device they were to leave by or came in by; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dev: Option<String>,
+    /// Where: `qdisc`, `ingress`, `link`, `ip_forward`, a netfilter chain, ….
+    pub place: String,
+    /// Why, in a word: `overlimit`, `early`, `filter`, `loss`, …; `dropped` where a kernel does not tell.
+    pub reason: String,
+    /// How many.
+    pub packets: u64,
+}
+
 /// A qdisc at the end of the run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Qdisc {
@@ -418,6 +441,13 @@ mod tests {
             }],
             flows: Vec::new(),
             devices: Vec::new(),
+            drops: vec![Drop {
+                host: "r".into(),
+                dev: None,
+                place: "FORWARD".into(),
+                reason: "dropped".into(),
+                packets: 3,
+            }],
             expects: vec![Expect {
                 what: "u5 iperf throughput".into(),
                 value: "5.5mbit..6.0mbit".into(),

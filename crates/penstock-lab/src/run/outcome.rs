@@ -29,10 +29,27 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
         apps,
         flows: flows(experiment, &built, &results),
         devices: devices(experiment, &built, results.ended),
+        drops: drops(experiment, &built, &results),
         expects: Vec::new(),
         setup_failures: std::mem::take(&mut built.failures),
     };
     Outcome { record, series, outputs, tc, results }
+}
+
+/// What was lost, by cause.
+fn drops(experiment: &Experiment, built: &Built, results: &Results) -> Vec<record::Drop> {
+    let host = |id: penstock_sim::HostId| {
+        let at = built.hosts.iter().position(|&h| h == id);
+        at.map_or(String::new(), |at| experiment.hosts[at].name.clone())
+    };
+    let row = |(key, count): (&penstock_sim::DropKey, &penstock_sim::DropCount)| record::Drop {
+        host: host(key.host),
+        dev: (!key.device.is_empty()).then(|| key.device.clone()),
+        place: key.place.to_owned(),
+        reason: key.reason.to_owned(),
+        packets: count.packets,
+    };
+    results.drops.iter().map(row).collect()
 }
 
 fn ms(span: Span) -> f64 {

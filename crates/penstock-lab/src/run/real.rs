@@ -212,6 +212,7 @@ pub(super) fn run(
             .filter(|d| experiment.hosts[d.host].cisco.is_none())
             .map(|d| device_record(experiment, d))
             .collect(),
+        drops: ran.drops.iter().map(|(host, lost)| drop_record(experiment, *host, lost)).collect(),
         expects: Vec::new(),
         setup_failures: ran
             .failures
@@ -273,6 +274,7 @@ fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {
             cpus: facts.cpus,
             offloads: facts.offloads.clone(),
             delay_by: facts.delay_by.clone(),
+            drop_reasons: ran.reasons.clone(),
             notes: notes(experiment),
         }),
     }
@@ -385,6 +387,16 @@ fn device_record(experiment: &Experiment, device: &DeviceEnd) -> record::Device 
         dev: device.dev.clone(),
         qdiscs: qdiscs.collect(),
         classes: classes.collect(),
+    }
+}
+
+fn drop_record(experiment: &Experiment, host: usize, lost: &penstock_kernel::drops::Lost) -> record::Drop {
+    record::Drop {
+        host: experiment.hosts[host].name.clone(),
+        dev: (!lost.dev.is_empty()).then(|| lost.dev.clone()),
+        place: lost.place.clone(),
+        reason: lost.reason.to_owned(),
+        packets: lost.packets,
     }
 }
 

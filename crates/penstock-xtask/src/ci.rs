@@ -57,6 +57,7 @@ pub fn run(args: &Args) -> Result<()> {
         gate.skip("clippy", "clippy is not installed: rustup component add clippy");
     }
     gate.step("tests", cargo, &["test", "--workspace"], &[])?;
+    kernels(&mut gate);
     gate.step(
         "docs",
         cargo,
@@ -75,6 +76,20 @@ pub fn run(args: &Args) -> Result<()> {
 fn component(name: &str) -> bool {
     let args: &[&str] = if name == "rustfmt" { &["fmt", "--version"] } else { &["clippy", "--version"] };
     Command::new(env!("CARGO")).args(args).output().is_ok_and(|o| o.status.success())
+}
+
+/// The tests on real kernels leave themselves out where the machine lacks something: the list at the end names them.
+fn kernels(gate: &mut Gate) {
+    let tools = ["ip", "tc", "ethtool", "setpriv", "ping"];
+    let missing: Vec<&str> = tools.into_iter().filter(|tool| !penstock_kernel::exec::has(tool)).collect();
+    if !penstock_kernel::is_root() {
+        gate.skip("the tests on this machine's kernel", "not root: sudo ./test");
+    } else if !missing.is_empty() {
+        gate.skip("the tests on this machine's kernel", &format!("not installed: {}", missing.join(", ")));
+    }
+    if let Err(why) = penstock_kernel::boot::find() {
+        gate.skip("the tests on the virtual kernel", &why);
+    }
 }
 
 /// The pure crates build for a machine without a clock, files or sockets, and ask its host for nothing.

@@ -25,7 +25,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("cli", &["model", "kernel", "measure", "lab"]),
     (
         "xtask",
-        &["model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "measure", "lab"],
+        &[
+            "model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "measure", "kernel",
+            "lab",
+        ],
     ),
 ];
 

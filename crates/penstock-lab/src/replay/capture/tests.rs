@@ -109,7 +109,7 @@ fn what_is_written_is_read_again() {
 
 #[test]
 fn the_device_is_asked_for_where_it_is_not_clear() {
-    let run = |setup: &[&str], dev: Option<&str>| {
+    let refused = |setup: &[&str], dev: Option<&str>| {
         let mut host = Host::new("h", Kernel::V6_12, 1);
         host.add_device("eth0");
         host.add_device("eth1");
@@ -118,11 +118,11 @@ fn the_device_is_asked_for_where_it_is_not_clear() {
             assert_eq!(host.command(&words, &mut penstock_host::NoFiles, Time::ZERO).status, 0);
         }
         let settings = Settings { dev: dev.map(str::to_owned), from: None, rate: None, drain: Span::ZERO };
-        super::run(host, Time::ZERO, lines("{}"), settings).err().map(|wrong| wrong[0].message.clone())
+        run(host, Time::ZERO, lines("{}"), settings).err().map(|wrong| wrong[0].message.clone())
     };
-    assert_eq!(run(&[], None).unwrap(), "no device has a qdisc of its own");
+    assert_eq!(refused(&[], None).unwrap(), "no device has a qdisc of its own");
     let both = ["tc qdisc add dev eth0 root prio", "tc qdisc add dev eth1 root prio"];
-    assert_eq!(run(&both, None).unwrap(), "eth0, eth1 have qdiscs");
-    assert_eq!(run(&both[..1], None), None);
-    assert_eq!(run(&both, Some("eth7")).unwrap(), "the machine has no device eth7");
+    assert_eq!(refused(&both, None).unwrap(), "eth0, eth1 have qdiscs");
+    assert_eq!(refused(&both[..1], None), None);
+    assert_eq!(refused(&both, Some("eth7")).unwrap(), "the machine has no device eth7");
 }

@@ -41,12 +41,12 @@ pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::rt_tos2priority;
 pub use route::{Fib, Prefix, Route, RouteKind};
 
-use penstock_model::{Diagnostic, Kernel, PschedClock, Rng, Time};
+use penstock_model::{Diagnostic, Kernel, KernelError, Options, PschedClock, Rng, Time};
 use penstock_packet::{Packet, Pool};
 use penstock_sched::act::Sent;
 use penstock_sched::cls::Blocks;
 use penstock_sched::sch::KindSpec;
-use penstock_sched::{Actions, Ledger, Look, Xmit};
+use penstock_sched::{Actions, Cx, Ledger, Look, Xmit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -267,6 +267,18 @@ impl Host {
         self.set_up(ifindex, true, Time::ZERO);
         self.pending.retain(|effect| !matches!(effect, Effect::Kick(index) if *index == ifindex));
         ifindex
+    }
+    /// Puts a queue that is not Linux's ([`penstock_sched::ns2`]) before the link of device `ifindex`.
+    ///
+    /// # Errors
+    /// There is no such kind or device; what the kind refuses of its options.
+    pub fn set_ns2_queue(&mut self, ifindex: u32, kind: &str, options: &Options) -> Result<(), KernelError> {
+        let kind = penstock_sched::ns2::find(kind)
+            .ok_or_else(|| KernelError::new(KernelError::ENOENT, format!("there is no queue \"{kind}\"")))?;
+        let Host { devices, drops, acts, .. } = self;
+        let device = devices.get_mut(ifindex).ok_or(KernelError::errno(KernelError::ENODEV))?;
+        let mut cx = Cx { now: Time::ZERO, rng: &mut device.rng, drops, acts };
+        device.tree.set_ns2_queue(kind.spec, options, &mut cx)
     }
     /// All devices, by index; the first is `lo`.
     pub fn devices(&self) -> &Devices {

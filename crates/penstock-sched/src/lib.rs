@@ -12,6 +12,7 @@ pub mod estimator;
 mod jiffies;
 pub mod ledger;
 pub mod node;
+pub mod ns2;
 mod psched;
 pub mod qdisc;
 pub mod queue;

@@ -124,6 +124,11 @@ impl Node {
     pub fn expire(&mut self, now: Time) {
         self.qdisc.expire(now);
     }
+    /// Whether it takes note of a dequeue that finds it empty.
+    #[inline]
+    pub fn watches_idle(&self) -> bool {
+        self.qdisc.watches_idle()
+    }
     /// Packets queued.
     #[inline]
     pub fn qlen(&self) -> u32 {

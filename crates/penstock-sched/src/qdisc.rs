@@ -135,6 +135,11 @@ pub trait Qdisc: Send {
         let _ = cx;
         false
     }
+    /// Whether it takes note of a dequeue that finds it empty (the idle time of RED): then the card asks once more when the
+    /// last frame has left.
+    fn watches_idle(&self) -> bool {
+        false
+    }
     /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
     ///
     /// # Errors

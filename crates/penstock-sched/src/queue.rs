@@ -37,6 +37,16 @@ impl Queue {
         self.backlog -= packet.pkt_len;
         Some(packet)
     }
+    /// Takes the packet at a place, the first being 0.
+    pub fn remove(&mut self, at: u32) -> Option<Packet> {
+        let packet = self.packets.remove(at as usize)?;
+        self.backlog -= packet.pkt_len;
+        Some(packet)
+    }
+    /// The packet at a place, the first being 0.
+    pub fn get(&self, at: u32) -> Option<&Packet> {
+        self.packets.get(at as usize)
+    }
     /// The first packet.
     #[inline]
     pub fn head(&self) -> Option<&Packet> {

@@ -222,6 +222,22 @@ impl Tree {
     pub fn expire(&mut self, now: Time) {
         self.root.expire(now);
     }
+    /// Whether the root takes note of a dequeue that finds it empty, so that the card asks once more after its last frame.
+    #[inline]
+    pub fn watches_idle(&self) -> bool {
+        self.root.watches_idle()
+    }
+    /// Puts a queue that is not Linux's at the root, in place of what stands there; nothing of it is for `tc` to change.
+    ///
+    /// # Errors
+    /// What the kind refuses, with its sentence.
+    pub fn set_ns2_queue(&mut self, kind: &'static KindSpec, o: &Options, cx: &mut Cx<'_>) -> Answer {
+        let init = Init { device: self.device, handle: Handle::UNSPEC, parent: Handle::ROOT };
+        let made = (kind.build)(&init, Some(o), cx)?;
+        self.root.reset(cx);
+        self.put_root(Node::new(&init, made));
+        Ok(())
+    }
     /// Packets queued.
     pub fn qlen(&self) -> u32 {
         self.root.qlen()

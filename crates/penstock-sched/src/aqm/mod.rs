@@ -2,5 +2,6 @@
 
 pub mod codel;
 pub mod ecn;
+pub mod floyd;
 pub mod pie;
 pub mod red;

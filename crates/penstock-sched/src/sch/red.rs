@@ -273,6 +273,9 @@ impl Qdisc for Red {
     fn next_wakeup(&self) -> Option<Time> {
         self.child()?.next_wakeup()
     }
+    fn watches_idle(&self) -> bool {
+        true
+    }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let o = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
         let kernel = self.device.kernel;

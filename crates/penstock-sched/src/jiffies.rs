@@ -30,9 +30,27 @@ pub fn to_ms(jiffies: u64, kernel: Kernel) -> u32 {
     jiffies.wrapping_mul(1000 / u64::from(kernel.hz())) as u32
 }
 
+/// The tick on which a timer goes off that is set at tick `now` to `delta` ticks later: one tick late, or at the next multiple of the
+/// granularity of its level (`calc_wheel_index`).
+pub fn wheel(now: u64, delta: u64) -> u64 {
+    let (mut shift, mut start) = (0, 63);
+    while delta >= start && shift < 24 {
+        shift += 3;
+        start = 63 << shift;
+    }
+    (((now + delta) >> shift) + 1) << shift
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn timers_are_late() {
+        assert_eq!((wheel(100, 4), wheel(100, 62)), (105, 163));
+        // Half a second at 250 Hz: level 1, in steps of 8 ticks.
+        assert_eq!((wheel(0, 125), wheel(3, 125), wheel(0, 600)), (128, 136, 640));
+    }
 
     #[test]
     fn times_become_whole_ticks_and_come_back_rounded() {

@@ -61,6 +61,11 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
         ],
         ("cbq", _) => &["bandwidth 10mbit avpkt 1000", "bandwidth 1mbit avpkt 500 cell 8 ewma 3"],
         ("codel", _) => &["", "limit 5 target 1ms interval 10ms", "target 100us interval 1ms ecn"],
+        ("pie", _) => &["", "limit 5 target 1ms tupdate 8ms ecn", "target 100us bytemode dq_rate_estimator"],
+        ("choke", _) => &[
+            "limit 1000 bandwidth 10mbit min 100 max 300 avpkt 1000 burst 150",
+            "limit 12 bandwidth 1mbit min 2 max 6 avpkt 1000 burst 4 probability 0.5 ecn",
+        ],
         ("gred", _) => &["setup DPs 3 default 1", "setup DPs 2 default 0"],
         ("dsmark", _) => &["indices 4", "indices 64 default_index 3 set_tc_index"],
         ("red", _) => &[
@@ -342,7 +347,7 @@ macro_rules! kinds {
         }
     };
 }
-kinds!(bfifo cbq codel drr dsmark gred htb noqueue pfifo pfifo_fast pfifo_head_drop prio red sfq tbf);
+kinds!(bfifo cbq choke codel drr dsmark gred htb noqueue pfifo pfifo_fast pfifo_head_drop pie prio red sfq tbf);
 
 /// A qdisc of a kind with the first of its options, by itself.
 fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc> {

@@ -73,6 +73,17 @@ pub enum Action {
     Hard,
 }
 
+/// Where an average lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Zone {
+    /// At the minimum or below.
+    Small,
+    /// Over the minimum, and not over the maximum.
+    Between,
+    /// Over the maximum.
+    Large,
+}
+
 /// Variables: `struct red_vars`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vars {
@@ -227,6 +238,39 @@ impl Red {
     /// `red_action` where `others` (scaled as the average) is added to the average.
     pub fn action_over(&mut self, others: u64, rng: &mut Rng) -> Action {
         self.vars.action_over(&self.parms, others, rng)
+    }
+    /// choke: where the average lies, at the minimum being below, at the maximum between.
+    pub fn zone(&mut self) -> Zone {
+        let scaled = |threshold: u32| u64::from(threshold << self.parms.wlog);
+        let zone = match self.vars.qavg {
+            q if q <= scaled(self.parms.qth_min) => Zone::Small,
+            q if q > scaled(self.parms.qth_max) => Zone::Large,
+            _ => Zone::Between,
+        };
+        if zone == Zone::Small {
+            self.vars.qcount = -1;
+        }
+        zone
+    }
+    /// choke: nothing is left to chance, the next packet between draws anew.
+    pub fn certain(&mut self) {
+        self.vars.qcount = -1;
+    }
+    /// choke: whether chance marks a packet between the thresholds.
+    pub fn chance(&mut self, rng: &mut Rng) -> bool {
+        let (p, v) = (&self.parms, &mut self.vars);
+        v.qcount += 1;
+        if v.qcount == 0 {
+            v.qr = p.random(rng);
+            return false;
+        }
+        let weight = (v.qavg - u64::from(p.qth_min << p.wlog)) >> p.wlog;
+        if weight.wrapping_mul(v.qcount as u64) < u64::from(v.qr) {
+            return false;
+        }
+        v.qcount = 0;
+        v.qr = p.random(rng);
+        true
     }
     /// The average, and since when the queue has been empty.
     pub fn level(&self) -> (u64, Option<Time>) {

@@ -1,13 +1,16 @@
 //! `choke`: RED that also drops a packet met by chance in the queue if it is of the same flow.
 //!
 //! Follows: linux v6.12 `net/sched/sch_choke.c`.
-//! Differs: packets are not simulated yet.
+//! Differs: the places that dropped packets leave in its ring never make it run over.
 
 use super::KindSpec;
-use super::red::{NUMBERS, parms};
-use super::unsimulated::{Params, Unsimulated};
-use crate::qdisc::{Cx, Init, Qdisc};
-use penstock_model::{Kernel, KernelError, Options, Time};
+use super::red::{Counts, Fate, NUMBERS, mark, parms, random};
+use crate::aqm::red::{self, Action, Zone};
+use crate::ledger::DropReason;
+use crate::qdisc::{Cx, Init, Qdisc, Xmit};
+use penstock_model::{Kernel, KernelError, Options, Rng, Stats, Time};
+use penstock_packet::{L3, L4, Packet, Skb};
+use std::collections::VecDeque;
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -15,33 +18,173 @@ pub static SPEC: KindSpec = KindSpec {
     about: "RED that hits flows the more the more of the queue they hold",
     kernels: &[Kernel::V6_12],
     build,
-    simulated: false,
+    simulated: true,
 };
 
 /// `CHOKE_MAX_QUEUE`.
 const MAX_QUEUE: u32 = 128 * 1024 - 1;
+/// How often a packet is looked for at random before the first one is taken.
+const TRIES: u32 = 3;
 
 fn build(_: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    let mut choke = Choke { limit: 0, flags: 0, parms: [0; 6] };
+    let o = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
+    parms(o, Kernel::V6_12)?;
+    let mut choke = Choke {
+        limit: 0,
+        flags: 0,
+        parms: [0; 6],
+        red: random(o, Kernel::V6_12, None, cx.now),
+        ring: VecDeque::new(),
+        mask: 0,
+        qlen: 0,
+        backlog: 0,
+        counts: Counts::default(),
+        matched: 0,
+        stats: Stats::default(),
+    };
     choke.change(options, cx)?;
-    Ok(Box::new(Unsimulated::new(choke)))
+    Ok(Box::new(choke))
 }
 
-/// Its parameters.
+/// What two packets of one flow have in common (`make_flow_keys_digest`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Flow {
+    ethertype: u16,
+    protocol: u8,
+    ports: (u16, u16),
+    addresses: [u32; 2],
+}
+
+impl Flow {
+    fn of(skb: &Skb) -> Flow {
+        let ports = |whole: bool| match skb.l4 {
+            L4::Tcp(t) if whole => (t.sport, t.dport),
+            L4::Udp(u) if whole => (u.sport, u.dport),
+            _ => (0, 0),
+        };
+        let (protocol, ports, addresses) = match &skb.l3 {
+            L3::Ipv4(h) => (h.protocol, ports(h.frag_off & 0x3fff == 0), [h.src.to_bits(), h.dst.to_bits()]),
+            // The digest has room for two words: the first two of the source.
+            L3::Ipv6(h) => {
+                let src = h.src.to_bits();
+                (h.next_header, ports(true), [(src >> 96) as u32, (src >> 64) as u32])
+            }
+            _ => (0, (0, 0), [0, 0]),
+        };
+        Flow { ethertype: skb.protocol(), protocol, ports, addresses }
+    }
+}
+
+/// The qdisc.
 #[derive(Debug)]
 pub struct Choke {
+    // Parameters
     /// Packets.
     limit: u32,
     flags: u32,
     /// In the order of [`NUMBERS`].
     parms: [u32; 6],
+    // Variables
+    red: red::Red,
+    /// Packets in order, with the places of those dropped from the midst; the first is never such a place.
+    ring: VecDeque<Option<Packet>>,
+    /// Size of the kernel's ring, less one.
+    mask: u32,
+    qlen: u32,
+    /// Bytes.
+    backlog: u32,
+    counts: Counts,
+    matched: u32,
+    stats: Stats,
 }
 
-impl Params for Choke {
-    fn kind(&self) -> &'static str {
-        SPEC.id
+impl Choke {
+    fn discard(&mut self, packet: Packet, reason: DropReason, cx: &mut Cx<'_>) {
+        self.stats.drops = self.stats.drops.wrapping_add(1);
+        cx.drops.drop(packet, reason);
     }
-    fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
+    /// The place of a packet by chance (`choke_peek_random`).
+    fn peek_random(&self, rng: &mut Rng) -> usize {
+        for _ in 0..TRIES {
+            let at = rng.below(self.ring.len() as u32) as usize;
+            if self.ring[at].is_some() {
+                return at;
+            }
+        }
+        0
+    }
+    /// Takes the packet at a place (`choke_drop_by_idx`, `choke_zap_head_holes`).
+    fn take(&mut self, at: usize) -> Option<Packet> {
+        let packet = self.ring.get_mut(at)?.take()?;
+        self.qlen -= 1;
+        self.backlog -= packet.pkt_len;
+        while self.ring.front().is_some_and(Option::is_none) {
+            self.ring.pop_front();
+        }
+        Some(packet)
+    }
+}
+
+impl Qdisc for Choke {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        self.red.average(cx.now, self.qlen);
+        let zone = self.red.zone();
+        if zone != Zone::Small {
+            if !self.ring.is_empty() {
+                let at = self.peek_random(cx.rng);
+                let same = |other: &Packet| Flow::of(other) == Flow::of(&packet);
+                if self.ring[at].as_ref().is_some_and(same) {
+                    self.matched = self.matched.wrapping_add(1);
+                    if let Some(other) = self.take(at) {
+                        self.discard(other, DropReason::Early, cx);
+                    }
+                    self.discard(packet, DropReason::Early, cx);
+                    return Xmit::Cn;
+                }
+            }
+            let action = match zone {
+                Zone::Large => {
+                    self.red.certain();
+                    Action::Hard
+                }
+                _ if self.red.chance(cx.rng) => Action::Prob,
+                _ => Action::Pass,
+            };
+            if action != Action::Pass {
+                self.stats.overlimits = self.stats.overlimits.wrapping_add(1);
+            }
+            // choke knows no nodrop.
+            if mark(action, self.flags & 3, &mut packet, &mut self.counts) == Fate::Drops {
+                self.discard(packet, DropReason::Early, cx);
+                return Xmit::Cn;
+            }
+        }
+        if self.qlen >= self.limit {
+            self.counts.pdrop = self.counts.pdrop.wrapping_add(1);
+            self.discard(packet, DropReason::Overlimit, cx);
+            return Xmit::Drop;
+        }
+        self.qlen += 1;
+        self.backlog += packet.pkt_len;
+        self.ring.push_back(Some(packet));
+        Xmit::Success
+    }
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        let Some(packet) = self.take(0) else {
+            self.red.start_idle(cx.now);
+            return None;
+        };
+        self.stats.bytes += u64::from(packet.pkt_len);
+        self.stats.packets += 1;
+        Some(packet)
+    }
+    fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
+        self.ring.front()?.as_ref()
+    }
+    fn watches_idle(&self) -> bool {
+        true
+    }
+    fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let o = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
         let parms = parms(o, Kernel::V6_12)?;
         let limit = o.u32("limit").unwrap_or(0);
@@ -49,22 +192,49 @@ impl Params for Choke {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         (self.parms, self.limit, self.flags) = (parms, limit, o.u32("flags").unwrap_or(0));
+        let mask = (limit + 1).next_power_of_two() - 1;
+        if mask != self.mask {
+            // A ring of another size: without the empty places, and with no more than it holds.
+            self.mask = mask;
+            self.ring.retain(Option::is_some);
+            for packet in self.ring.split_off(self.ring.len().min(mask as usize)).into_iter().flatten() {
+                self.qlen -= 1;
+                self.backlog -= packet.pkt_len;
+                self.discard(packet, DropReason::Purged, cx);
+            }
+        }
+        self.red = random(o, Kernel::V6_12, None, cx.now);
         Ok(())
+    }
+    fn reset(&mut self, cx: &mut Cx<'_>) {
+        (self.qlen, self.backlog) = (0, 0);
+        for packet in std::mem::take(&mut self.ring).into_iter().flatten() {
+            cx.drops.drop(packet, DropReason::Purged);
+        }
+        self.red.restart();
+    }
+    fn stats(&self) -> Stats {
+        Stats { qlen: self.qlen, backlog: self.backlog, ..self.stats }
+    }
+    fn qlen(&self) -> u32 {
+        self.qlen
     }
     fn dump(&self) -> Options {
         let o = Options::new().with("limit", self.limit).with("flags", self.flags);
         NUMBERS.into_iter().zip(self.parms).fold(o, |o, (name, value)| o.with(name, value))
     }
     fn xstats(&self, _: Time) -> Option<Options> {
-        let zero = ["marked", "early", "pdrop", "other", "matched"];
-        Some(zero.into_iter().fold(Options::new(), |o, name| o.with(name, 0u32)))
+        Some(self.counts.xstats().with("matched", self.matched))
+    }
+    fn kind(&self) -> &'static str {
+        SPEC.id
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, device};
+    use crate::testing::{Bench, device, packet};
     use penstock_model::Handle;
 
     #[test]
@@ -80,5 +250,48 @@ mod tests {
         assert_eq!([errno(&o(MAX_QUEUE)), errno(&o(MAX_QUEUE + 1))], [None, Some(22)]);
         assert_eq!(errno(&o(5).with("scell_log", 32u32)), Some(22));
         assert_eq!(errno(&Options::new().with("min", 5u32)), Some(22));
+    }
+
+    /// A choke between 2 and `max` packets with the average at once at the queue's length.
+    fn choke(max: u32, bench: &mut Bench) -> Box<dyn Qdisc> {
+        let init = Init { device: device(Kernel::V6_12), handle: Handle::new(1, 0), parent: Handle::ROOT };
+        let numbers = [2u32, max, 0, 31, 0, 0];
+        let o = Options::new().with("limit", 50u32);
+        let o = NUMBERS.into_iter().zip(numbers).fold(o, |o, (name, value)| o.with(name, value));
+        build(&init, Some(&o), &mut bench.cx(0)).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn a_flow_that_meets_itself_loses_both() {
+        let mut bench = Bench::new();
+        let mut q = choke(40, &mut bench);
+        // Up to the minimum nothing is looked at; then each packet meets one of its own flow, and both go.
+        let answers: Vec<Xmit> = (0..6).map(|seq| q.enqueue(packet(seq, 100), &mut bench.cx(0))).collect();
+        assert_eq!(answers[..3], [Xmit::Success; 3]);
+        assert_eq!(answers[3], Xmit::Cn);
+        let xstats = q.xstats(Time::ZERO).unwrap();
+        let dropped = bench.dropped();
+        assert_eq!(dropped.len() as u32, 2 * xstats.u32("matched").unwrap());
+        assert_eq!((q.stats().drops, q.qlen()), (dropped.len() as u32, 6 - dropped.len() as u32));
+        assert_eq!(q.stats().backlog, q.qlen() * 100);
+        let rest: Vec<u64> = std::iter::from_fn(|| q.dequeue(&mut bench.cx(0)).map(|p| p.seq)).collect();
+        assert!(rest.windows(2).all(|w| w[0] < w[1]) && rest.len() == 6 - dropped.len(), "{rest:?}");
+    }
+
+    #[test]
+    fn strangers_are_dropped_over_the_maximum_only() {
+        let mut bench = Bench::new();
+        let mut q = choke(4, &mut bench);
+        let mut other = |seq: u64| {
+            let mut p = packet(seq, 100);
+            if let L4::Udp(u) = &mut p.l4 {
+                u.sport = seq as u16;
+            }
+            q.enqueue(p, &mut bench.cx(0))
+        };
+        let answers: Vec<Xmit> = (0..8).map(&mut other).collect();
+        // The chance between the thresholds is 0 here; an average of five is over the maximum of four.
+        assert_eq!(answers, [[Xmit::Success; 5].as_slice(), &[Xmit::Cn; 3]].concat());
+        assert_eq!(q.xstats(Time::ZERO).unwrap().u32("early"), Some(3));
     }
 }

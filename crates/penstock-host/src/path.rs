@@ -63,8 +63,8 @@ impl Host {
             frame.mark = 0;
             frame.priority = 0;
             frame.classid = Handle::UNSPEC;
-            let TcNote { vlan, bad_checksum, .. } = frame.tc;
-            frame.tc = TcNote { vlan, bad_checksum, ..TcNote::default() };
+            let TcNote { vlan, bad_checksum, ce_counted, .. } = frame.tc;
+            frame.tc = TcNote { vlan, bad_checksum, ce_counted, ..TcNote::default() };
         }
         self.netif_receive(ifindex, frame, cx);
     }

@@ -298,6 +298,7 @@ mod tests {
             experiment: String::new(),
             apps: vec![App { name: "a iperf".into(), throughput_bit_s: Some(throughput), ..App::default() }],
             flows: Vec::new(),
+            groups: Vec::new(),
             devices: Vec::new(),
             drops: Vec::new(),
             expects: Vec::new(),

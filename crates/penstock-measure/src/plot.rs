@@ -48,6 +48,8 @@ pub struct Chart {
     pub unit: Unit,
     /// From and to on the x axis, seconds.
     pub x: (f64, f64),
+    /// What stands behind the last number of the x axis: ` s`.
+    pub x_unit: &'static str,
     /// The curves.
     pub lines: Vec<Line>,
     /// The marks.
@@ -89,6 +91,7 @@ impl Chart {
             title: title.into(),
             unit,
             x,
+            x_unit: " s",
             lines: Vec::new(),
             levels: Vec::new(),
             log: false,
@@ -241,7 +244,7 @@ impl Chart {
                 frame.bottom + 18.0,
                 if last && x > frame.right - 12.0 { "end" } else { "middle" },
                 significant(t),
-                if last { " s" } else { "" }
+                if last { self.x_unit } else { "" }
             );
             i += 1.0;
         }

@@ -37,6 +37,9 @@ pub struct Record {
     /// The flows, those that were described first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub flows: Vec<Flow>,
+    /// The groups of flows, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub groups: Vec<Group>,
     /// The devices with their qdiscs and classes at the end.
     #[serde(default)]
     pub devices: Vec<Device>,
@@ -258,6 +261,65 @@ pub struct Flow {
     pub late_us: Option<Distribution>,
 }
 
+/// Flows that are counted together. Rates are over the time that is counted (RFC 5166).
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// How many flows.
+    pub flows: u64,
+    /// New payload delivered to the applications, bits per second.
+    pub goodput_bit_s: f64,
+    /// Everything received with IP headers, bits per second.
+    pub throughput_bit_s: f64,
+    /// Packets sent (retransmissions included).
+    pub sent_packets: u64,
+    /// Share of the packets sent that were sent again; absent without TCP.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmission_rate: Option<f64>,
+    /// Jain's index of the goodputs.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fairness: Option<f64>,
+    /// Least goodput over the greatest.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub min_over_max: Option<f64>,
+    /// From when on Jain's index of the goodputs stays at 0.9 or more, seconds; absent where it never does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub convergence_s: Option<f64>,
+    /// Mean share of the flows that lose in a sampled interval in which any loses.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub loss_synchronisation: Option<f64>,
+    /// One-way delays of all its packets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub owd_ms: Option<Distribution>,
+    /// How long transfers that came to an end took, from the opening of the connection to its end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub completion_ms: Option<Distribution>,
+    /// How many came to an end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub completed: Option<u64>,
+    /// What it lost and where it was marked, device by device.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub links: Vec<GroupAtLink>,
+}
+
+/// What a group met at one device. Bytes are those of IP packets.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct GroupAtLink {
+    /// Machine.
+    pub host: String,
+    /// Interface by which the packets were to leave; empty for loss on the way.
+    pub dev: String,
+    /// Packets dropped.
+    pub lost_packets: u64,
+    /// Their bits per second.
+    pub lost_bit_s: f64,
+    /// Packets marked.
+    pub marked_packets: u64,
+    /// Their bits per second.
+    pub marked_bit_s: f64,
+}
+
 /// A device at the end of the run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Device {
@@ -265,6 +327,9 @@ pub struct Device {
     pub host: String,
     /// Interface.
     pub dev: String,
+    /// How long frames waited for it, where any did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sojourn_ms: Option<Distribution>,
     /// Its qdiscs in the kernel's order.
     pub qdiscs: Vec<Qdisc>,
     /// Its classes in the kernel's order.
@@ -440,6 +505,7 @@ mod tests {
                 ..App::default()
             }],
             flows: Vec::new(),
+            groups: Vec::new(),
             devices: Vec::new(),
             drops: vec![Drop {
                 host: "r".into(),

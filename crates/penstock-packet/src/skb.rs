@@ -70,6 +70,8 @@ pub struct TcNote {
     pub class: Handle,
     /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
     pub bad_checksum: bool,
+    /// Its congestion mark was counted where it was set. For results; decides nothing.
+    pub ce_counted: bool,
 }
 
 impl Skb {

@@ -60,6 +60,25 @@ fn scale(random: u64, bound: u64) -> u64 {
     ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
+/// A heavy-tailed number: Pareto's distribution with this least value and this shape in thousandths (1200: 1.2), cut off at
+/// 65,536 times the least. Its mean without the cut is `least * shape / (shape - 1)`.
+pub fn pareto(least: u64, shape_milli: u32, rng: &mut Rng) -> u64 {
+    /// ln 2 in units of 2^-32.
+    const LN_2: u64 = 2_977_044_472;
+    // least * exp(E / shape), E exponential of mean 1, in 32.32.
+    let e = exponential(1 << 32, rng.next_u64()) as u128;
+    let y = (e * 1000 / u128::from(shape_milli.max(1))) as u64;
+    let (whole, rest) = (y / LN_2, u128::from(y % LN_2));
+    if whole >= 16 {
+        return least.saturating_mul(1 << 16);
+    }
+    let mut power = 1u128 << 32;
+    for n in (1..=14u128).rev() {
+        power = (1 << 32) + ((rest * power) >> 32) / n;
+    }
+    ((u128::from(least) * (power << whole)) >> 32) as u64
+}
+
 /// `-mean * ln(u)` for u = (random + 1) / 2^64, by the binary digits of log2: one squaring a digit.
 fn exponential(mean: u64, random: u64) -> i64 {
     /// ln 2 in units of 2^-32.
@@ -95,6 +114,18 @@ mod tests {
             let got = exponential(1_000_000_000, random) as f64;
             assert!((got - exact).abs() < 5.0 + exact * 1e-8, "{random}: {got} for {exact}");
         }
+    }
+
+    #[test]
+    fn pareto_has_its_tail() {
+        let mut rng = Rng::named(5, "pareto");
+        let draws: Vec<u64> = (0..100_000).map(|_| pareto(1000, 2000, &mut rng)).collect();
+        // P(X > x) = (least / x)^2.
+        for (x, share) in [(1000, 1.0), (2000, 0.25), (4000, 0.0625), (10_000, 0.01)] {
+            let over = draws.iter().filter(|&&d| d >= x).count() as f64 / 1e5;
+            assert!((over - share).abs() < 0.005 + share * 0.03, "{x}: {over}");
+        }
+        assert!((1_950..2_050).contains(&(draws.iter().sum::<u64>() / 100_000)));
     }
 
     #[test]

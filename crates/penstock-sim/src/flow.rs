@@ -1,7 +1,7 @@
 //! What is counted of each flow, in constant time per packet.
 
 use crate::histogram::Histogram;
-use crate::results::{FlowResult, TcpResult};
+use crate::results::{FlowResult, PlaceCount, TcpResult};
 use crate::spec::{FlowId, HostId};
 use penstock_model::{Span, Time};
 
@@ -65,6 +65,10 @@ pub(crate) struct Flow {
     jitter_16: i64,
     owd_sum: i64,
     pub(crate) tcp: Option<TcpResult>,
+    /// What it lost and where it was marked, by host and interface.
+    pub(crate) places: Vec<(u32, u32, PlaceCount)>,
+    /// How long each of its transfers took, where it makes several.
+    pub(crate) transfers: Histogram,
 }
 
 impl Flow {
@@ -93,7 +97,29 @@ impl Flow {
             jitter_16: 0,
             owd_sum: 0,
             tcp: None,
+            places: Vec::new(),
+            transfers: Histogram::default(),
         }
+    }
+    /// What is counted at a device.
+    pub(crate) fn at(&mut self, host: u32, ifindex: u32) -> &mut PlaceCount {
+        let found = self.places.iter().position(|p| (p.0, p.1) == (host, ifindex));
+        let at = found.unwrap_or_else(|| {
+            self.places.push((host, ifindex, PlaceCount::default()));
+            self.places.len() - 1
+        });
+        &mut self.places[at].2
+    }
+    /// Counts from now on. What is under way will be received all the same.
+    pub(crate) fn forget(&mut self, now: Time) {
+        let (group, socks, started) = (std::mem::take(&mut self.group), self.socks, self.started);
+        let name = std::mem::take(&mut self.name);
+        let completed = self.completed;
+        *self = Flow::new(name, self.from, self.to, self.proto);
+        self.group = group;
+        self.socks = socks;
+        self.started = started.map(|_| now);
+        self.completed = completed;
     }
     /// The source sends a frame.
     #[inline]
@@ -154,6 +180,8 @@ impl Flow {
             owd: self.owd.clone(),
             jitter: self.jitter(),
             tcp: self.tcp,
+            places: Vec::new(),
+            transfers: self.transfers.clone(),
         }
     }
 }

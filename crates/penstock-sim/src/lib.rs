@@ -27,14 +27,14 @@ mod scenarios;
 mod tests;
 
 pub use bench::bench_dumbbell;
-pub use dist::Dist;
+pub use dist::{Dist, pareto};
 pub use histogram::Histogram;
 pub use results::{
-    AppResult, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Results, Series, SeriesSet,
-    TcpResult,
+    AppResult, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Place, PlaceCount, Results,
+    Series, SeriesSet, Sojourn, TcpResult,
 };
 pub use spec::{
-    AppId, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec, Load,
+    AppId, Bleach, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec, Load,
     Sizes, Stack, TcpSpec, Transport,
 };
 pub use world::World;

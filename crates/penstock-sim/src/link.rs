@@ -9,9 +9,10 @@
 //! On a shared segment there is one frame at a time for all cards. Who finds it busy waits in line.
 
 use crate::event::{Seq, Timer};
-use crate::spec::Framing;
+use crate::histogram::Histogram;
+use crate::spec::{Bleach, Framing};
 use penstock_model::{Rate, Rng, Span, Time};
-use penstock_packet::Packet;
+use penstock_packet::{L3, Packet};
 use std::collections::VecDeque;
 
 /// What a card is plugged into.
@@ -45,12 +46,15 @@ pub(crate) struct Nic {
     /// Taken from the discipline, not yet on the wire.
     pub(crate) queue: VecDeque<Packet>,
     pub(crate) watchdog: Timer,
+    /// How long frames waited for it.
+    pub(crate) sojourn: Histogram,
 }
 
 /// How one end's frames travel.
 pub(crate) struct Way {
     pub(crate) delay: Span,
     pub(crate) loss_ppb: u32,
+    pub(crate) bleach: Bleach,
     pub(crate) rng: Rng,
 }
 
@@ -59,6 +63,21 @@ impl Way {
     #[inline]
     pub(crate) fn loses(&mut self) -> bool {
         self.loss_ppb > 0 && self.rng.below(1_000_000_000) < self.loss_ppb
+    }
+    /// Does to a packet's ECN field what the link does.
+    #[inline]
+    pub(crate) fn bleaches(&self, packet: &mut Packet) {
+        if self.bleach == Bleach::No {
+            return;
+        }
+        if let L3::Ipv4(ip) = &mut packet.l3 {
+            match self.bleach {
+                Bleach::Ect => ip.tos &= !3,
+                Bleach::Ce if ip.tos & 3 == 3 => ip.tos = ip.tos & !3 | 2,
+                _ => {}
+            }
+            packet.tc.ce_counted &= packet.tos() & 3 == 3;
+        }
     }
 }
 

@@ -5,8 +5,9 @@
 
 use crate::event::{Event, Queue, Timer};
 use crate::flow::{Flow, Part, untag};
+use crate::histogram::Histogram;
 use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire, serialisation};
-use crate::results::{DropCount, DropKey};
+use crate::results::{DropCount, DropKey, Sojourn};
 use crate::socket::{Message, Sock, SocketTable};
 use crate::spec::{HostId, Iperf, Stack};
 use penstock_host::{Effect, Host, HostCx};
@@ -93,6 +94,8 @@ pub(crate) struct Net {
     /// Contents of datagrams that have any, by `Skb::seq`.
     pub(crate) notes: Vec<Message>,
     pub(crate) hops: u64,
+    /// Since when flows and waits are counted.
+    pub(crate) counted_from: Time,
     pub(crate) out: Vec<Effect>,
     work: Vec<Effect>,
     drops: Vec<DropSlot>,
@@ -124,6 +127,7 @@ impl Net {
             names: BTreeMap::new(),
             notes: Vec::new(),
             hops: 0,
+            counted_from: Time::ZERO,
             out: Vec::new(),
             work: Vec::new(),
             drops: Vec::new(),
@@ -207,7 +211,7 @@ impl Net {
         if nic.tx_pending {
             return;
         }
-        let more = !nic.queue.is_empty() || qlen(&self.machines[nic.host as usize].host, nic.ifindex) > 0;
+        let more = !nic.queue.is_empty() || asks_again(&self.machines[nic.host as usize].host, nic.ifindex);
         if more {
             nic.tx_pending = true;
             self.queue.schedule(nic.busy_until, Event::TxDone(n));
@@ -258,9 +262,25 @@ impl Net {
             return Some(packet);
         }
         let (host, ifindex) = (nic.host, nic.ifindex);
-        let packet = self.on_host(host, |h, cx| h.dequeue(ifindex, cx))?;
+        let mut packet = self.on_host(host, |h, cx| h.dequeue(ifindex, cx))?;
+        self.note_departure(n, &mut packet);
         self.left_host(host, &packet);
         Some(packet)
+    }
+    /// What is measured of a frame that a card takes: its wait, and the mark that it was given here.
+    #[inline]
+    fn note_departure(&mut self, n: u32, packet: &mut Packet) {
+        let now = self.queue.now();
+        let nic = &mut self.nics[n as usize];
+        nic.sojourn.record((now - packet.queued).as_ns().max(0) as u64);
+        if packet.tos() & 3 == 3 && !packet.tc.ce_counted {
+            packet.tc.ce_counted = true;
+            if let Some((flow, Part::Data)) = untag(packet.flow) {
+                let at = self.flows[flow as usize].at(nic.host, nic.ifindex);
+                at.marked_packets += 1;
+                at.marked_bytes += u64::from(packet.network_len());
+            }
+        }
     }
     fn fill_ring(&mut self, n: u32) {
         let nic = &self.nics[n as usize];
@@ -269,10 +289,11 @@ impl Net {
         }
         let (host, ifindex) = (nic.host, nic.ifindex);
         while (self.nics[n as usize].queue.len() as u64) < u64::from(self.nics[n as usize].ring) {
-            let Some(packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
+            let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
                 self.arm_watchdog(n);
                 return;
             };
+            self.note_departure(n, &mut packet);
             // What TCP sends then comes after this frame.
             self.nics[n as usize].sending = true;
             self.left_host(host, &packet);
@@ -284,7 +305,7 @@ impl Net {
 
     /// Sends a frame whose last bit leaves at `end`.
     #[inline]
-    fn put_on_wire(&mut self, n: u32, wire: u32, packet: Packet, end: Time) {
+    fn put_on_wire(&mut self, n: u32, wire: u32, mut packet: Packet, end: Time) {
         self.hops += 1;
         let w = &mut self.wires[wire as usize];
         if w.way.loses() {
@@ -292,6 +313,7 @@ impl Net {
             self.lost_at(host, packet, "link", "loss");
             return;
         }
+        w.way.bleaches(&mut packet);
         let arrival = end + w.way.delay;
         let seq = self.queue.reserve();
         if w.in_flight.is_empty() {
@@ -438,12 +460,38 @@ impl Net {
         slot.count.packets += 1;
         slot.count.bytes += u64::from(packet.len);
         if let Some((flow, Part::Data)) = untag(packet.flow) {
-            self.flows[flow as usize].lost_packets += 1;
+            let flow = &mut self.flows[flow as usize];
+            flow.lost_packets += 1;
+            let at = flow.at(host, ifindex);
+            at.lost_packets += 1;
+            at.lost_bytes += u64::from(packet.network_len());
         }
         if packet.iif == 0 && packet.flow != 0 {
             self.dropped_at_home(host, &packet);
         }
         self.pool.free(packet);
+    }
+    /// Begins to count anew: what happened so far was warming up. Queues, connections and the devices' own counters stay.
+    pub(crate) fn forget(&mut self) {
+        let now = self.queue.now();
+        self.flows.iter_mut().for_each(|flow| flow.forget(now));
+        self.nics.iter_mut().for_each(|nic| nic.sojourn = Histogram::default());
+        self.drops.clear();
+        self.counted_from = now;
+    }
+    /// How long frames waited for each card that has taken any, by host and device.
+    pub(crate) fn sojourns(&self) -> Vec<Sojourn> {
+        let taken = self.nics.iter().filter(|nic| nic.sojourn.count() > 0);
+        let named = taken.map(|nic| Sojourn {
+            host: HostId(nic.host),
+            device: self.device_name(nic.host, nic.ifindex),
+            waits: nic.sojourn.clone(),
+        });
+        named.collect()
+    }
+    pub(crate) fn device_name(&self, host: u32, ifindex: u32) -> String {
+        let device = self.machines[host as usize].host.device(ifindex);
+        device.map(|d| d.name.clone()).unwrap_or_default()
     }
     /// All losses so far.
     pub(crate) fn drops(&self) -> BTreeMap<DropKey, DropCount> {
@@ -461,6 +509,11 @@ impl Net {
     }
 }
 
+/// Whether a device has anything more to send, or notes that it has not.
+#[inline]
+fn asks_again(host: &Host, ifindex: u32) -> bool {
+    host.device(ifindex).is_some_and(|d| d.tree.qlen() > 0 || d.tree.watches_idle())
+}
 #[inline]
 fn qlen(host: &Host, ifindex: u32) -> u32 {
     host.device(ifindex).map_or(0, |d| d.tree.qlen())

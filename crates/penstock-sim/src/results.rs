@@ -24,6 +24,10 @@ pub struct Results {
     pub packet_hops: u64,
     /// Events handled.
     pub events: u64,
+    /// Since when flows and waits are counted: 0, or the end of the warm-up.
+    pub counted_from: Time,
+    /// How long frames waited at each device that sent any.
+    pub sojourns: Vec<Sojourn>,
     /// Time that each host's processor spent on frames and timer interrupts, in the order of the hosts; 0 where they cost
     /// nothing.
     pub busy: Vec<Span>,
@@ -154,6 +158,45 @@ pub struct FlowResult {
     pub jitter: Span,
     /// What the sending TCP says of itself, at its end or the run's.
     pub tcp: Option<TcpResult>,
+    /// Its losses and marks, device by device.
+    pub places: Vec<Place>,
+    /// How long each of its transfers took, ns, where it makes several (pages).
+    pub transfers: Histogram,
+}
+
+/// What a flow met at one device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The host; for loss on a link, the one that sent.
+    pub host: HostId,
+    /// The device it was to leave by; empty where there is none.
+    pub device: String,
+    /// How much.
+    pub count: PlaceCount,
+}
+
+/// Losses and marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PlaceCount {
+    /// Packets dropped.
+    pub lost_packets: u64,
+    /// Their bytes as IP packets.
+    pub lost_bytes: u64,
+    /// Packets that left with a congestion mark they had not come with.
+    pub marked_packets: u64,
+    /// Their bytes as IP packets.
+    pub marked_bytes: u64,
+}
+
+/// How long frames waited at a device, from the discipline's enqueue to the card's taking them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sojourn {
+    /// The host.
+    pub host: HostId,
+    /// The device.
+    pub device: String,
+    /// Waits, ns.
+    pub waits: Histogram,
 }
 
 /// What the sending TCP says of itself at the end.
@@ -271,6 +314,8 @@ pub enum Metric {
     Undertime,
     /// Time the processor spent on frames and timer interrupts, ns (counter).
     Processor,
+    /// Packets marked by routers so far (gauge; there is none before the first).
+    Marks,
     /// Mean one-way delay of the packets since the sample before, ns (gauge; 0 without any).
     Owd,
 }
@@ -299,6 +344,7 @@ impl Metric {
             Metric::Undertime => "undertime",
             Metric::Processor => "processor",
             Metric::Owd => "owd",
+            Metric::Marks => "marks",
         }
     }
 }

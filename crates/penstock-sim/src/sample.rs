@@ -43,6 +43,10 @@ impl Sampler {
             self.put(None, i as u64, &name, Metric::Goodput, flow.goodput_bytes as i64);
             self.put(None, i as u64, &name, Metric::Bytes, flow.received_bytes as i64);
             self.put(None, i as u64, &name, Metric::Drops, flow.lost_packets as i64);
+            let marks: u64 = flow.places.iter().map(|p| p.2.marked_packets).sum();
+            if marks > 0 {
+                self.put(None, i as u64, &name, Metric::Marks, marks as i64);
+            }
             let (sum, count) = flow.owd_total();
             let (sum_before, count_before) = self.owd[i];
             self.owd[i] = (sum, count);

@@ -37,6 +37,8 @@ pub enum Framing {
     Ethernet,
     /// The frame's own bytes only (`skb->len`, Ethernet header included), as qdiscs count.
     None,
+    /// The bytes of the IP packet, as simulators count that know no Ethernet. ARP counts its 28.
+    Ip,
 }
 
 impl Framing {
@@ -46,8 +48,21 @@ impl Framing {
         match self {
             Framing::Ethernet => (if len < 60 { 60 } else { len }) + 24,
             Framing::None => len,
+            Framing::Ip => len.saturating_sub(14),
         }
     }
+}
+
+/// What a link that does not understand ECN does to the ECN field of packets. The default: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Bleach {
+    /// The field stays.
+    #[default]
+    No,
+    /// Both bits are cleared: no router behind it may mark, and no mark set before it arrives.
+    Ect,
+    /// Only marks are lost: CE becomes ECT(0).
+    Ce,
 }
 
 /// Whether the ends may send at once.
@@ -74,6 +89,8 @@ pub struct End {
     pub delay: Option<Span>,
     /// Loss of what this end sends, parts per 1,000,000,000.
     pub loss_ppb: Option<u32>,
+    /// What happens to the ECN field of what this end sends.
+    pub bleach: Option<Bleach>,
     /// Frames the NIC takes from the qdisc ahead of the one on the wire. Default 0: the qdisc is the queue.
     pub ring: u32,
 }
@@ -81,7 +98,15 @@ pub struct End {
 impl End {
     /// An end with the link's own rate, delay and loss.
     pub fn new(host: HostId, device: &str) -> End {
-        End { host, device: device.to_owned(), rate: None, delay: None, loss_ppb: None, ring: 0 }
+        End {
+            host,
+            device: device.to_owned(),
+            rate: None,
+            delay: None,
+            loss_ppb: None,
+            bleach: None,
+            ring: 0,
+        }
     }
 }
 
@@ -98,6 +123,8 @@ pub struct LinkSpec {
     pub delay: Span,
     /// Loss, parts per 1,000,000,000; each frame is lost with this chance after it was sent. Default 0.
     pub loss_ppb: u32,
+    /// What happens to the ECN field. Default nothing.
+    pub bleach: Bleach,
     /// Which bytes count on the wire.
     pub framing: Framing,
     /// Whether the two ends may send at once.
@@ -113,6 +140,7 @@ impl LinkSpec {
             rate,
             delay,
             loss_ppb: 0,
+            bleach: Bleach::No,
             framing: Framing::default(),
             duplex: Duplex::default(),
         }
@@ -223,6 +251,13 @@ pub enum Load {
     Greedy,
     /// So many bytes, then the end (TCP).
     Bytes(u64),
+    /// Pages: one connection after another, each carries a page of drawn size and closes; then the reader thinks (TCP).
+    Pages {
+        /// Payload of each, bytes.
+        size: Sizes,
+        /// From the end of a page to the next connection.
+        think: Dist,
+    },
     /// Packets of drawn sizes with drawn gaps between their starts (UDP; over TCP they are written to the stream).
     Packets {
         /// Payload of each, bytes, 1..=65507.
@@ -266,6 +301,7 @@ mod tests {
         assert_eq!(Framing::Ethernet.wire_len(1514), 1538);
         assert_eq!(Framing::Ethernet.wire_len(42), 84);
         assert_eq!(Framing::None.wire_len(42), 42);
+        assert_eq!(Framing::Ip.wire_len(1514), 1500);
     }
 
     #[test]

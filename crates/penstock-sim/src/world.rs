@@ -203,6 +203,7 @@ impl World {
         let way = |net: &Net, from: usize, to: usize| Way {
             delay: spec.ends[from].delay.unwrap_or(spec.delay),
             loss_ppb: spec.ends[from].loss_ppb.unwrap_or(spec.loss_ppb),
+            bleach: spec.ends[from].bleach.unwrap_or(spec.bleach),
             rng: net.rng(&format!("link:{name}/loss/{from}-{to}")),
         };
         let wire = |net: &Net, from: usize, to: usize| Wire {
@@ -299,7 +300,9 @@ impl World {
         if spec.from.0 >= hosts || spec.to.0 >= hosts {
             return Err(BuildError("a flow runs between two hosts of this world".to_owned()));
         }
-        if spec.transport == Transport::Udp && matches!(spec.load, Load::Greedy | Load::Bytes(_)) {
+        if spec.transport == Transport::Udp
+            && matches!(spec.load, Load::Greedy | Load::Bytes(_) | Load::Pages { .. })
+        {
             return Err(BuildError(
                 "UDP has no end to fill: give the flow a rate or packets with gaps".to_owned(),
             ));
@@ -510,15 +513,30 @@ impl World {
         };
         Results {
             apps: self.visible.iter().map(result).collect(),
-            flows: self.net.flows.iter().zip(0..).map(|(f, id)| f.result(id)).collect(),
+            flows: self.net.flows.iter().zip(0..).map(|(f, id)| self.flow_result(f, id)).collect(),
             drops: self.net.drops(),
             commands: self.command_results.clone(),
             series: self.sampler.as_ref().map(|s| s.set().clone()).unwrap_or_default(),
             ended: self.net.now(),
             packet_hops: self.net.hops,
             events: self.events,
+            counted_from: self.net.counted_from,
+            sojourns: self.net.sojourns(),
             busy: self.net.machines.iter().map(|m| m.cpu.spent(self.net.now())).collect(),
         }
+    }
+    fn flow_result(&self, flow: &crate::flow::Flow, id: u32) -> crate::results::FlowResult {
+        let place = |&(host, ifindex, count): &(u32, u32, crate::results::PlaceCount)| {
+            crate::results::Place { host: HostId(host), device: self.net.device_name(host, ifindex), count }
+        };
+        let mut places: Vec<_> = flow.places.iter().map(place).collect();
+        places.sort_by(|a, b| (a.host, &a.device).cmp(&(b.host, &b.device)));
+        crate::results::FlowResult { places, ..flow.result(id) }
+    }
+    /// Ends the warm-up: flows, waits and losses are counted from now on. Queues, connections, samples and the devices' own
+    /// counters go on as they are.
+    pub fn forget(&mut self) {
+        self.net.forget();
     }
     /// Packets over links so far: one packet over one link is one hop.
     pub fn packet_hops(&self) -> u64 {
@@ -549,6 +567,7 @@ impl Net {
                 in_line: false,
                 queue: VecDeque::new(),
                 watchdog: Timer::default(),
+                sojourn: crate::histogram::Histogram::default(),
             });
         }
     }

@@ -1,9 +1,10 @@
 //! `[[link]]`.
 
 use super::Builder;
+use super::queue;
 use super::read::{self, Faults, Table, Val};
 use super::source::Place;
-use super::spec::{End, Link};
+use super::spec::{Ecn, End, Link};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -23,12 +24,13 @@ pub(super) fn tables<'a>(
     items.iter().filter_map(|v| Table::of(v, format!("[[{key}]]"), faults)).collect()
 }
 
-/// One of two words.
-fn word(key: &str, value: Val<'_>, words: [&str; 2], faults: &mut Faults<'_>) -> Option<usize> {
+/// One of some words.
+fn word(key: &str, value: Val<'_>, words: &[&str], faults: &mut Faults<'_>) -> Option<usize> {
     let text = read::string(key, value, faults)?;
     let found = words.iter().position(|w| *w == text);
     if found.is_none() {
-        let help = format!("write \"{}\" or \"{}\"", words[0], words[1]);
+        let (last, first) = words.split_last()?;
+        let help = format!("write \"{}\" or \"{last}\"", first.join("\", \""));
         faults.add(value.span(), format!("{key}: \"{text}\" is unknown"), help);
     }
     found
@@ -59,15 +61,19 @@ impl Builder<'_> {
                 link.loss_ppb = read::chance("loss", value, faults).unwrap_or_default();
             }
             if let Some(value) = table.take("framing") {
-                link.ethernet = word("framing", value, ["ethernet", "none"], faults) != Some(1);
+                let chosen = word("framing", value, &["ethernet", "none", "ip"], faults);
+                link.ethernet = !matches!(chosen, Some(1 | 2));
+                link.ip_framing = chosen == Some(2);
             }
             if let Some(value) = table.take("duplex") {
-                let chosen = word("duplex", value, ["full", "half"], faults);
+                let chosen = word("duplex", value, &["full", "half"], faults);
                 if chosen == Some(0) && link.ends.len() > 2 {
                     faults.add(value.span(), "more than two ends share the medium", "leave duplex out");
                 }
                 link.half_duplex = chosen == Some(1);
             }
+            link.ecn = table.take("ecn").and_then(|v| ecn(v, faults)).unwrap_or_default();
+            link.queue = table.take("queue").and_then(|v| queue::read(v, faults));
             table.finish(faults);
             self.experiment.links.push(link);
         }
@@ -93,7 +99,7 @@ impl Builder<'_> {
     }
 }
 
-/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, ring }`.
+/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, ecn, queue, ring }`.
 fn end(value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
     if !value.get_ref().is_table() {
         return named("ends", value, faults);
@@ -103,10 +109,18 @@ fn end(value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
     let rate = table.take("rate").and_then(|v| read::rate("rate", v, faults));
     let delay = table.take("delay").and_then(|v| read::time("delay", v, faults));
     let loss_ppb = table.take("loss").and_then(|v| read::chance("loss", v, faults));
+    let ecn = table.take("ecn").and_then(|v| ecn(v, faults));
+    let queue = table.take("queue").and_then(|v| queue::read(v, faults));
     let ring =
         table.take("ring").and_then(|v| read::integer("ring", v, 0..65_536, faults)).unwrap_or(0) as u32;
     table.finish(faults);
-    found.map(|end| End { rate, delay, loss_ppb, ring, ..end })
+    found.map(|end| End { rate, delay, loss_ppb, ecn, queue, ring, ..end })
+}
+
+/// `ecn = "bleach"`.
+fn ecn(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Ecn> {
+    let at = word("ecn", value, &Ecn::ALL.map(|(name, _)| name), faults)?;
+    Some(Ecn::ALL[at].1)
 }
 
 fn named(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {

@@ -7,6 +7,7 @@
 mod expect;
 mod host;
 mod link;
+mod queue;
 mod read;
 mod source;
 mod spec;
@@ -160,6 +161,14 @@ impl<'l> Builder<'l> {
             }
             self.experiment.duration = span;
         }
+        if let Some(value) = table.take("warmup")
+            && let Some(span) = read::time("warmup", value, faults)
+        {
+            if span >= self.experiment.duration {
+                faults.add(value.span(), "the run is all warm-up", "write less than its duration");
+            }
+            self.experiment.warmup = span;
+        }
         if let Some(value) = table.take("seed")
             && let Some(seed) = read::integer("seed", value, 0..i64::MAX as u64, faults)
         {
@@ -272,6 +281,11 @@ impl Experiment {
                 power *= 10;
             }
         })
+    }
+    /// The name of its file, without folder and ending.
+    pub fn stem(&self) -> String {
+        let name = self.sources.first().map_or("experiment", |s| s.name.as_str());
+        Path::new(name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
     }
     /// A host by its name.
     pub fn host(&self, name: &str) -> Option<&Host> {

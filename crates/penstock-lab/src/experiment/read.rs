@@ -125,6 +125,11 @@ fn number_text(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
+/// A number as it was written; `None` for anything else.
+pub fn number(value: Val<'_>) -> Option<String> {
+    number_text(value.get_ref()).map(|text| text.replace('_', ""))
+}
+
 /// Text.
 pub fn string(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<String> {
     match value.get_ref() {

@@ -1,7 +1,7 @@
 //! An experiment as plain data.
 
 use super::source::{Place, Source};
-use penstock_model::{Diagnostic, Kernel, PschedClock, Rate, Span};
+use penstock_model::{Diagnostic, Kernel, Options, PschedClock, Rate, Span};
 use std::net::Ipv4Addr;
 
 /// Everything an experiment file says.
@@ -15,6 +15,8 @@ pub struct Experiment {
     pub about: Option<String>,
     /// How long it runs. Default 10 s.
     pub duration: Span,
+    /// How much at its beginning is not counted of flows, groups and waits. Default 0.
+    pub warmup: Span,
     /// Seed of all chance. Default 1.
     pub seed: u64,
     /// Distance of the samples of a series; `None`: a round number that gives some 100 to 250 of them.
@@ -174,8 +176,43 @@ pub struct Link {
     pub loss_ppb: u32,
     /// Whether preamble, gap and FCS take time as on real Ethernet. Default true.
     pub ethernet: bool,
+    /// Whether the bytes of the IP packet alone take time. Default false.
+    pub ip_framing: bool,
     /// Whether only one end sends at a time. Always so with more than two ends.
     pub half_duplex: bool,
+    /// What the link does to the ECN field of what passes.
+    pub ecn: Ecn,
+    /// The queue before it, at each end that has none of its own.
+    pub queue: Option<Queue>,
+}
+
+/// What a link does to the ECN field. Default: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Leaves it.
+    #[default]
+    Pass,
+    /// Clears both bits.
+    Bleach,
+    /// Takes marks off.
+    Unmark,
+}
+
+impl Ecn {
+    /// The names, as the file writes them.
+    pub const ALL: [(&'static str, Ecn); 3] =
+        [("pass", Ecn::Pass), ("bleach", Ecn::Bleach), ("unmark", Ecn::Unmark)];
+}
+
+/// A queue that is not Linux's, before a link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Queue {
+    /// Its kind.
+    pub kind: &'static str,
+    /// What it is set to.
+    pub options: Options,
+    /// Where it is said.
+    pub place: Place,
 }
 
 /// One end of a link.
@@ -193,6 +230,10 @@ pub struct End {
     pub delay: Option<Span>,
     /// Loss of what this end sends.
     pub loss_ppb: Option<u32>,
+    /// What happens to the ECN field of what this end sends.
+    pub ecn: Option<Ecn>,
+    /// The queue before the link at this end.
+    pub queue: Option<Queue>,
     /// Frames its card takes ahead of the one on the wire. Default 0.
     pub ring: u32,
 }
@@ -275,6 +316,21 @@ pub enum Load {
     Rate(Rate, u32),
     /// Packets of drawn sizes and gaps.
     Packets(Sizes, Dist),
+    /// Pages of drawn sizes, one after another with pauses between, each on a connection of its own.
+    Pages(Sizes, Dist),
+    /// Connections that come as a Poisson process.
+    Arrivals(Arrivals),
+}
+
+/// Connections that come as a Poisson process, each with so much to carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrivals {
+    /// Mean time from one to the next.
+    pub gap: Span,
+    /// Mean size, bytes.
+    pub bytes: u64,
+    /// Shape of the sizes' Pareto distribution, thousandths, above 1000; `None`: all alike.
+    pub shape_milli: Option<u32>,
 }
 
 /// Payload sizes of packets, bytes.

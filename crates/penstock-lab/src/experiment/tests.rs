@@ -190,7 +190,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("time = \"5s\"\n+", "1:1: an experiment has no key \"time\" | did you mean \"duration\"?"),
         (
             "colour = 1\n+",
-            "1:1: an experiment has no key \"colour\" | there are base, title, about, duration, seed, sample, offloads, kernel, setup_may_fail, host, link, app, flow, expect",
+            "1:1: an experiment has no key \"colour\" | there are base, title, about, duration, warmup, seed, sample, offloads, kernel, setup_may_fail, host, link, app, flow, expect",
         ),
         (
             "duration = 12\n+",
@@ -357,7 +357,10 @@ fn what_is_wrong_is_said_with_its_place() {
         ("-latency = \"5ms\"\n", "7:1: [[link]] has no key \"latency\" | did you mean \"delay\"?"),
         ("-loss = \"200%\"\n", "7:8: loss: \"200%\" is no chance | write 0% to 100%: loss = \"1%\""),
         ("-loss = \"often\"\n", "7:8: loss: \"often\" is no chance | write 0% to 100%: loss = \"1%\""),
-        ("-framing = \"atm\"\n", "7:11: framing: \"atm\" is unknown | write \"ethernet\" or \"none\""),
+        (
+            "-framing = \"atm\"\n",
+            "7:11: framing: \"atm\" is unknown | write \"ethernet\", \"none\" or \"ip\"",
+        ),
         (
             "-[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\n",
             "8:9: a:eth0 is an end of a link already | put all ends of a shared segment into one [[link]]",
@@ -519,5 +522,50 @@ proptest! {
         if let Err(faults) = read(&text.into_iter().collect::<String>()) {
             prop_assert!(!faults.is_empty());
         }
+    }
+}
+
+/// Two hosts and one link with these keys.
+fn link_with(keys: &str) -> String {
+    format!(
+        "[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\n{keys}\n"
+    )
+}
+
+#[test]
+fn queues_stand_before_links() {
+    let queue = "queue = { kind = \"ns2_red\", thresh = \"25%\", maxthresh = 54, limit = 72, q_weight = -1, gentle = false, interval = \"500ms\" }";
+    let e = read(&link_with(&format!("{queue}\necn = \"bleach\"\nframing = \"ip\"")))
+        .unwrap_or_else(|d| panic!("{}", d[0]));
+    let link = &e.links[0];
+    let o = &link.queue.as_ref().unwrap().options;
+    assert_eq!((o.u32("limit"), o.str("thresh"), o.str("maxthresh")), (Some(72), Some("18"), Some("54")));
+    assert_eq!((o.str("q_weight"), o.u32("gentle"), o.str("interval")), (Some("-1"), Some(0), Some("0.5")));
+    assert_eq!((link.ecn, link.ip_framing, link.ethernet), (Ecn::Bleach, true, false));
+    for (keys, want) in [
+        ("queue = { kind = \"ns2_rod\" }", "there is no queue \"ns2_rod\""),
+        ("queue = { kind = \"ns2_red\", tresh = 5 }", "queue has no key \"tresh\""),
+        ("queue = { kind = \"ns2_red\", q_weight = \"25%\" }", "q_weight is no number"),
+        ("ecn = \"bleached\"", "ecn: \"bleached\" is unknown"),
+    ] {
+        assert_eq!(read(&link_with(keys)).unwrap_err()[0].message, want);
+    }
+}
+
+#[test]
+fn pages_and_arrivals_are_read() {
+    let flow = |load: &str| link_with(&format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = {load}"));
+    let load = |text: &str| read(&flow(text)).unwrap_or_else(|d| panic!("{}", d[0])).flows[0].load.clone();
+    let pages = Load::Pages(Sizes::Constant(12_288), Dist::Constant(Span::from_secs(1)));
+    assert_eq!(load("{ pages = \"12k\", think = \"1s\" }"), pages);
+    let arrivals = Arrivals { gap: Span::from_ms(100), bytes: 1000, shape_milli: Some(1200) };
+    assert_eq!(load("{ arrivals = \"100ms\", bytes = 1000, shape = 1.2 }"), Load::Arrivals(arrivals));
+    for (text, want) in [
+        ("{ arrivals = \"100ms\" }", "arrivals need a size"),
+        ("{ arrivals = \"100ms\", bytes = 1000, shape = 1.0 }", "shape is out of its range"),
+        ("{ pages = 1000, gap = \"1s\" }", "load is none of the forms there are"),
+        ("{ bytes = 1000, think = \"1s\" }", "think goes with pages"),
+    ] {
+        assert_eq!(read(&flow(text)).unwrap_err()[0].message, want);
     }
 }

@@ -5,7 +5,7 @@ use super::host::dist;
 use super::link::tables;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
-use super::spec::{App, Flow, Load, Sizes, Tcp};
+use super::spec::{App, Arrivals, Flow, Load, Sizes, Tcp};
 use penstock_model::Span;
 use penstock_model::time::split_number;
 use std::collections::BTreeMap;
@@ -176,7 +176,7 @@ impl Builder<'_> {
             table.need("load", "load = \"greedy\"", faults).and_then(|v| Some((v.span(), load(v, faults)?)));
         if let Some((span, load)) = &load
             && datagrams
-            && matches!(load, Load::Greedy | Load::Bytes(_))
+            && matches!(load, Load::Greedy | Load::Bytes(_) | Load::Pages(..) | Load::Arrivals(_))
         {
             faults.add(
                 span.clone(),
@@ -307,10 +307,10 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
     Some(Tcp { cc, mss, ecn, sack, sndbuf, rcvbuf })
 }
 
-/// `"greedy"`, a rate, `{ bytes }`, `{ rate, size }`, `{ size, gap }`.
+/// `"greedy"`, a rate, `{ bytes }`, `{ rate, size }`, `{ size, gap }`, `{ pages, think }`, `{ arrivals, bytes, shape }`.
 fn load(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
-    const FORMS: &str = "write \"greedy\", a rate (\"64kbit\"), { bytes = \"10mb\" }, { rate = \"64kbit\", size = 160 } \
-                         or { size = 160, gap = \"20ms\" }";
+    const FORMS: &str = "write \"greedy\", a rate (\"64kbit\"), { bytes = \"10mb\" }, { rate = \"64kbit\", size = 160 }, \
+                         { size = 160, gap = \"20ms\" }, { pages = \"12k\", think = \"1s\" } or { arrivals = \"100ms\", bytes = \"12k\" }";
     if let DeValue::String(text) = value.get_ref() {
         if text == "greedy" {
             return Some(Load::Greedy);
@@ -331,7 +331,54 @@ fn load(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
     let rate = table.take("rate").map(|v| read::rate("rate", v, faults));
     let size = table.take("size").map(|v| sizes(v, faults));
     let gap = table.take("gap").map(|v| dist("gap", v, faults));
+    let pages = table.take("pages").map(|v| sizes(v, faults));
+    let think = table.take("think").map(|v| dist("think", v, faults));
+    let arrivals = table.take("arrivals").map(|v| (v.span(), read::time("arrivals", v, faults)));
+    let shape = table.take("shape").map(|v| (v.span(), read::number(v).and_then(|t| t.parse::<f64>().ok())));
     table.finish(faults);
+    if let Some((span, mean)) = arrivals {
+        let Some(Some(bytes)) = bytes else {
+            faults.add(value.span(), "arrivals need a size", "add e.g. bytes = \"12k\"");
+            return None;
+        };
+        let shape_milli = match shape {
+            None => None,
+            Some((_, Some(shape))) if shape > 1.0 && shape <= 100.0 => Some((shape * 1000.0).round() as u32),
+            Some((span, _)) => {
+                faults.add(
+                    span,
+                    "shape is out of its range",
+                    "write more than 1 and at most 100: shape = 1.2",
+                );
+                return None;
+            }
+        };
+        let gap = mean?;
+        if gap < Span::from_us(1) {
+            faults.add(span, "arrivals is out of its range", "write 1us or more");
+            return None;
+        }
+        return Some(Load::Arrivals(Arrivals { gap, bytes, shape_milli }));
+    }
+    if let Some((span, _)) = shape {
+        faults.add(
+            span,
+            "shape goes with arrivals",
+            "write e.g. { arrivals = \"100ms\", bytes = \"12k\", shape = 1.2 }",
+        );
+        return None;
+    }
+    if let Some(pages) = pages {
+        if bytes.is_some() || rate.is_some() || size.is_some() || gap.is_some() {
+            faults.add(value.span(), "load is none of the forms there are", FORMS);
+            return None;
+        }
+        return Some(Load::Pages(pages?, think.unwrap_or(Some(super::Dist::Constant(Span::ZERO)))?));
+    }
+    if think.is_some() {
+        faults.add(value.span(), "think goes with pages", FORMS);
+        return None;
+    }
     let found = match (bytes, rate, size, gap) {
         (Some(bytes), None, None, None) => Load::Bytes(bytes?),
         (None, Some(rate), None, None) => Load::Rate(rate?, 1200),

@@ -7,10 +7,10 @@ use penstock_lang::cisco;
 use penstock_lang::token::quoted;
 use penstock_lang::token::{self, Line};
 use penstock_measure::record::SetupFailure;
-use penstock_model::{Diagnostic, Severity, Time};
+use penstock_model::{Diagnostic, Rng, Severity, Time};
 use penstock_sim::{
-    AppId, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load, Sizes, Stack,
-    TcpSpec, Transport, World,
+    AppId, Bleach, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load, Sizes,
+    Stack, TcpSpec, Transport, World, pareto,
 };
 
 /// A world and which of its parts are which of the experiment's.
@@ -27,6 +27,8 @@ pub(super) struct Built {
     pub(super) failures: Vec<SetupFailure>,
 }
 
+/// Most connections of one `arrivals`.
+const MOST_ARRIVALS: u32 = 20_000;
 /// Most failed commands that are shown at once.
 const MOST: usize = 20;
 
@@ -80,7 +82,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     }
     built.apps = made.into_iter().flatten().collect();
     for flow in &experiment.flows {
-        built.flow(flow, experiment, &mut faults);
+        built.flow(flow, experiment, seed, &mut faults);
     }
     if !faults.is_empty() {
         let more = faults.len().saturating_sub(MOST);
@@ -159,6 +161,7 @@ impl Built {
             rate: end.rate,
             delay: end.delay,
             loss_ppb: end.loss_ppb,
+            bleach: end.ecn.map(bleach),
             ring: end.ring,
         });
         let made = LinkSpec {
@@ -167,11 +170,32 @@ impl Built {
             rate: link.rate,
             delay: link.delay,
             loss_ppb: link.loss_ppb,
-            framing: if link.ethernet { Framing::Ethernet } else { Framing::None },
+            bleach: bleach(link.ecn),
+            framing: match (link.ip_framing, link.ethernet) {
+                (true, _) => Framing::Ip,
+                (_, true) => Framing::Ethernet,
+                (_, false) => Framing::None,
+            },
             duplex: if link.half_duplex { Duplex::Half } else { Duplex::Full },
         };
         if let Err(e) = self.world.add_link(made) {
             faults.push(at(experiment, &link.place, e.to_string()));
+            return;
+        }
+        for end in &link.ends {
+            if let Some(queue) = end.queue.as_ref().or(link.queue.as_ref()) {
+                let host = self.id(&end.host, experiment);
+                let mut options = queue.options.clone();
+                if let Some(rate) = end.rate.or(link.rate) {
+                    options.set("bandwidth", rate.bit_per_s().into());
+                }
+                options.set("delay", (end.delay.unwrap_or(link.delay).as_ns().max(0) as u64).into());
+                let machine = self.world.host_mut(host);
+                let ifindex = machine.ifindex(&end.dev).unwrap_or(0);
+                if let Err(e) = machine.set_ns2_queue(ifindex, queue.kind, &options) {
+                    faults.push(at(experiment, &queue.place, e.extack));
+                }
+            }
         }
     }
 
@@ -242,7 +266,54 @@ impl Built {
         id
     }
 
-    fn flow(&mut self, flow: &spec::Flow, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
+    fn flow(&mut self, flow: &spec::Flow, experiment: &Experiment, seed: u64, faults: &mut Vec<Diagnostic>) {
+        if let spec::Load::Arrivals(arrivals) = &flow.load {
+            self.flows.push(Vec::new());
+            let mut dice = Rng::named(seed, &format!("flow:{}/arrivals", flow.name));
+            let end = flow.until.unwrap_or(experiment.duration).min(experiment.duration);
+            let gap = Dist::Exponential { mean: arrivals.gap };
+            let mut start = flow.at.0;
+            for n in 1u32.. {
+                start = start + gap.draw(&mut dice);
+                if start >= end {
+                    break;
+                }
+                if n > MOST_ARRIVALS {
+                    let message = format!("more than {MOST_ARRIVALS} connections come in this run");
+                    faults.push(at(experiment, &flow.place, message));
+                    break;
+                }
+                let bytes = match arrivals.shape_milli {
+                    None => arrivals.bytes,
+                    // The least that gives the mean asked for.
+                    Some(shape) => {
+                        let least = u128::from(arrivals.bytes) * u128::from(shape - 1000) / u128::from(shape);
+                        pareto((least as u64).max(1), shape, &mut dice)
+                    }
+                };
+                let one = spec::Flow {
+                    name: format!("{}-{n}", flow.name),
+                    count: 1,
+                    load: spec::Load::Bytes(bytes),
+                    at: (start, start),
+                    until: None,
+                    ..flow.clone()
+                };
+                let ids = self.one_flow(&one, experiment, faults);
+                self.flows.last_mut().expect("just pushed").extend(ids);
+            }
+            return;
+        }
+        let ids = self.one_flow(flow, experiment, faults);
+        self.flows.push(ids);
+    }
+
+    fn one_flow(
+        &mut self,
+        flow: &spec::Flow,
+        experiment: &Experiment,
+        faults: &mut Vec<Diagnostic>,
+    ) -> Vec<FlowId> {
         let transport = match &flow.tcp {
             None => Transport::Udp,
             Some(tcp) => Transport::Tcp(TcpSpec {
@@ -270,10 +341,10 @@ impl Built {
             mark: flow.mark,
             port: flow.port,
         });
-        match made {
-            Ok(ids) => self.flows.push(ids),
-            Err(e) => faults.push(at(experiment, &flow.place, e.to_string())),
-        }
+        made.unwrap_or_else(|e| {
+            faults.push(at(experiment, &flow.place, e.to_string()));
+            Vec::new()
+        })
     }
 }
 
@@ -290,19 +361,31 @@ fn dist(dist: &spec::Dist) -> Dist {
     }
 }
 
+fn bleach(ecn: spec::Ecn) -> Bleach {
+    match ecn {
+        spec::Ecn::Pass => Bleach::No,
+        spec::Ecn::Bleach => Bleach::Ect,
+        spec::Ecn::Unmark => Bleach::Ce,
+    }
+}
+
+fn sizes(sizes: &spec::Sizes) -> Sizes {
+    match sizes {
+        spec::Sizes::Constant(size) => Sizes::Constant(*size),
+        spec::Sizes::Uniform(from, to) => Sizes::Uniform { from: *from, to: *to },
+        spec::Sizes::Table(sizes) => Sizes::Table(sizes.clone()),
+    }
+}
+
 fn load(load: &spec::Load) -> Load {
     match load {
         spec::Load::Greedy => Load::Greedy,
         spec::Load::Bytes(bytes) => Load::Bytes(*bytes),
         spec::Load::Rate(rate, size) => Load::steady(*rate, *size),
-        spec::Load::Packets(sizes, gap) => Load::Packets {
-            size: match sizes {
-                spec::Sizes::Constant(size) => Sizes::Constant(*size),
-                spec::Sizes::Uniform(from, to) => Sizes::Uniform { from: *from, to: *to },
-                spec::Sizes::Table(sizes) => Sizes::Table(sizes.clone()),
-            },
-            gap: dist(gap),
-        },
+        spec::Load::Packets(size, gap) => Load::Packets { size: sizes(size), gap: dist(gap) },
+        spec::Load::Pages(size, think) => Load::Pages { size: sizes(size), think: dist(think) },
+        // Its connections were made one by one.
+        spec::Load::Arrivals(arrivals) => Load::Bytes(arrivals.bytes),
     }
 }
 

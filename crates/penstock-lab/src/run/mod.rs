@@ -3,6 +3,7 @@
 mod build;
 mod bundle;
 mod folder;
+mod groups;
 mod judge;
 mod outcome;
 mod real;
@@ -119,6 +120,11 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
     let end = experiment.duration.as_ns();
     for step in 1..=STEPS {
         let until = (i128::from(end) * i128::from(step) / i128::from(STEPS)) as i64;
+        let warm = experiment.warmup.as_ns();
+        if warm > 0 && warm <= until && warm > built.world.now().as_ns() {
+            built.world.run_quietly(Time::from_ns(warm));
+            built.world.forget();
+        }
         built.world.run_quietly(Time::from_ns(until));
         // A command of the run may have set up anything.
         simulated(&built, "a command of the run")?;

@@ -28,7 +28,8 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
         experiment: experiment.sources[0].text.clone(),
         apps,
         flows: flows(experiment, &built, &results),
-        devices: devices(experiment, &built, results.ended),
+        groups: super::groups::groups(&built, &results, &series),
+        devices: devices(experiment, &built, &results),
         drops: drops(experiment, &built, &results),
         expects: Vec::new(),
         setup_failures: std::mem::take(&mut built.failures),
@@ -212,7 +213,14 @@ fn life(flow: &FlowResult, ended: Time) -> f64 {
     flow.started.map_or(0.0, |start| (end - start).as_secs_f64())
 }
 
-fn devices(experiment: &Experiment, built: &Built, now: Time) -> Vec<record::Device> {
+/// How long frames waited at a device, where any waited at all.
+fn waits(host: penstock_sim::HostId, dev: &str, results: &Results) -> Option<Distribution> {
+    let found = results.sojourns.iter().find(|s| s.host == host && s.device == dev)?;
+    distribution(&found.waits).filter(|d| d.max > 0.0)
+}
+
+fn devices(experiment: &Experiment, built: &Built, results: &Results) -> Vec<record::Device> {
+    let now = results.ended;
     let mut found = Vec::new();
     for (host, &id) in experiment.hosts.iter().zip(&built.hosts) {
         if host.cisco.is_some() {
@@ -223,6 +231,7 @@ fn devices(experiment: &Experiment, built: &Built, now: Time) -> Vec<record::Dev
             found.push(record::Device {
                 host: host.name.clone(),
                 dev: device.name.clone(),
+                sojourn_ms: waits(id, &device.name, results),
                 qdiscs: qdiscs.iter().map(|q| qdisc(q, host.kernel)).collect(),
                 classes: device.tree.dump_classes(now).iter().map(class).collect(),
             });
@@ -361,6 +370,7 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
             Metric::Undertime => gauge.for_each(|(t, v)| put("undertime_ticks", *t, *v as f64)),
             Metric::Backlog => gauge.for_each(|(t, v)| put("backlog_bytes", *t, *v as f64)),
             Metric::Qlen => gauge.for_each(|(t, v)| put("qlen_packets", *t, *v as f64)),
+            Metric::Marks => gauge.for_each(|(t, v)| put("marks_packets", *t, *v as f64)),
             Metric::Cwnd => gauge.for_each(|(t, v)| put("cwnd_packets", *t, *v as f64)),
             // Nothing was measured in an interval without packets.
             Metric::Srtt => {

@@ -48,10 +48,35 @@ fn notes(experiment: &Experiment) -> Vec<String> {
     notes
 }
 
+/// What of an experiment only the simulator has, and that cannot be left out.
+fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
+    let fault = |place: &spec::Place, what: &str| {
+        let message = format!("{what}: only the simulator has this");
+        experiment.sources[place.source].fault(place.span.clone(), message, "run it with --on sim")
+    };
+    let mut faults = Vec::new();
+    for link in &experiment.links {
+        let queues = link.ends.iter().filter_map(|e| e.queue.as_ref()).chain(&link.queue);
+        faults.extend(queues.map(|q| fault(&q.place, &format!("queue {}", q.kind))));
+        if link.ecn != spec::Ecn::Pass || link.ends.iter().any(|e| e.ecn.is_some()) {
+            faults.push(fault(&link.place, "ecn"));
+        }
+        if link.ip_framing {
+            faults.push(fault(&link.place, "framing = \"ip\""));
+        }
+    }
+    for flow in &experiment.flows {
+        if matches!(flow.load, spec::Load::Pages(..) | spec::Load::Arrivals(_)) {
+            faults.push(fault(&flow.place, "pages and arrivals"));
+        }
+    }
+    faults
+}
+
 /// The plan of an experiment. `exact`: time is virtual.
 fn plan_of(experiment: &Experiment, seed: u64, exact: bool) -> Result<Plan, Vec<Diagnostic>> {
     let at = |name: &str| experiment.hosts.iter().position(|h| h.name == name).unwrap_or(0);
-    let mut faults = Vec::new();
+    let mut faults = only_simulated(experiment);
     let program = std::env::current_exe().unwrap_or_else(|_| "penstock".into());
     let mut plan = Plan {
         seed,
@@ -149,6 +174,8 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
             };
             Load::Packets(sizes, gap(gaps))
         }
+        // Refused before.
+        spec::Load::Pages(..) | spec::Load::Arrivals(_) => Load::Greedy,
     };
     for n in 0..flow.count {
         let name = if flow.count == 1 { flow.name.clone() } else { format!("{}-{}", flow.name, n + 1) };
@@ -206,6 +233,7 @@ pub(super) fn run(
             .zip(&ran.flows)
             .map(|(f, run)| flow_record(experiment, &plan, f, run))
             .collect(),
+        groups: Vec::new(),
         devices: ran
             .devices
             .iter()
@@ -385,6 +413,7 @@ fn device_record(experiment: &Experiment, device: &DeviceEnd) -> record::Device 
     record::Device {
         host: experiment.hosts[device.host].name.clone(),
         dev: device.dev.clone(),
+        sojourn_ms: None,
         qdiscs: qdiscs.collect(),
         classes: classes.collect(),
     }

@@ -31,6 +31,10 @@ pub(crate) struct Source {
     next: u64,
     /// Bytes of datagrams that could not be sent yet for want of memory.
     blocked: Option<u32>,
+    /// Where the receiver listens, once it does.
+    remote: Option<Addr>,
+    /// When the page under way was asked for.
+    page: Time,
 }
 
 const GAP: u32 = 0;
@@ -52,13 +56,19 @@ impl Source {
             timer: NONE,
             next: 0,
             blocked: None,
+            remote: None,
+            page: Time::ZERO,
         }
     }
 
     fn open(&mut self, cx: &mut Cx<'_>) -> Result<(), &'static str> {
         let addr =
             self.to_addr.or_else(|| first_address(cx.net, self.to)).ok_or("Destination address required")?;
-        let remote: Addr = (addr, self.listen(cx)?);
+        let remote = match self.remote {
+            Some(remote) => remote,
+            None => (addr, self.listen(cx)?),
+        };
+        self.remote = Some(remote);
         match &self.transport {
             Transport::Tcp(tcp) => {
                 let cfg = configure(cx.net.tcp_config(cx.host), tcp);
@@ -98,7 +108,7 @@ impl Source {
         Err("Address already in use")
     }
     fn size(&mut self) -> u32 {
-        let Load::Packets { size, .. } = &self.load else { return 0 };
+        let (Load::Packets { size, .. } | Load::Pages { size, .. }) = &self.load else { return 0 };
         let n = match size {
             Sizes::Constant(n) => *n,
             Sizes::Uniform { from, to } => from + self.rng.below(to.saturating_sub(*from).saturating_add(1)),
@@ -106,6 +116,34 @@ impl Source {
             Sizes::Table(table) => table[self.rng.below(table.len() as u32) as usize],
         };
         n.clamp(1, 65_507)
+    }
+    /// Opens a connection for the next page.
+    fn next_page(&mut self, cx: &mut Cx<'_>) {
+        if self.stop.is_some_and(|stop| cx.now() >= stop) {
+            cx.exit(0);
+            return;
+        }
+        if let Err(error) = self.open(cx) {
+            cx.print(&format!("connect: {error}\n"));
+            cx.exit(1);
+            return;
+        }
+        self.send_page(cx);
+    }
+    fn send_page(&mut self, cx: &mut Cx<'_>) {
+        self.page = cx.now();
+        let size = self.size();
+        cx.net.tcp_send(self.sock, u64::from(size), true);
+    }
+    /// A page has arrived whole: the reader looks at it.
+    fn page_done(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        let flow = &mut cx.net.flows[self.flow as usize];
+        flow.transfers.record((now - self.page).as_ns() as u64);
+        flow.completed = None;
+        let Load::Pages { think, .. } = &self.load else { return };
+        let at = now + think.draw(&mut self.rng);
+        cx.net.set_timer(self.timer, at.max(now + penstock_model::Span::from_ns(1)));
     }
     /// Sends the packet that is due and asks to be woken for the next.
     fn packet(&mut self, cx: &mut Cx<'_>) {
@@ -180,6 +218,7 @@ impl Program for Source {
             Load::Bytes(bytes) => cx.net.tcp_send(self.sock, bytes, true),
             Load::Packets { .. } if self.transport == Transport::Udp => self.packet(cx),
             Load::Packets { .. } => {}
+            Load::Pages { .. } => self.send_page(cx),
         }
         if let Some(stop) = self.stop {
             let timer = cx.net.new_timer(cx.app, STOP);
@@ -189,6 +228,7 @@ impl Program for Source {
 
     fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
         match wake {
+            Wake::Timer(GAP) if matches!(self.load, Load::Pages { .. }) => self.next_page(cx),
             Wake::Timer(GAP) => self.packet(cx),
             Wake::Timer(_) => self.stop(cx),
             Wake::Connected(_) if matches!(self.load, Load::Packets { .. }) => self.packet(cx),
@@ -205,6 +245,7 @@ impl Program for Source {
                 cx.print(&format!("connect: {error}\n"));
                 cx.exit(1);
             }
+            Wake::Closed(_) if matches!(self.load, Load::Pages { .. }) => self.page_done(cx),
             Wake::Closed(_) => cx.exit(0),
             _ => {}
         }

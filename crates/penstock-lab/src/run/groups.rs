@@ -1,0 +1,101 @@
+//! What groups of flows got and met (RFC 5166).
+
+use super::build::Built;
+use super::outcome::distribution;
+use penstock_measure::record::{Group, GroupAtLink};
+use penstock_measure::{Series, fairness};
+use penstock_sim::{FlowResult, Histogram, Results};
+use std::collections::BTreeMap;
+
+/// Length of the Ethernet header, which no rate counts.
+const ETHERNET: u64 = 14;
+/// Jain's index that counts as sharing evenly, and over how many samples.
+const EVEN: (f64, usize) = (0.9, 10);
+
+/// The groups of a run, by name.
+pub(super) fn groups(built: &Built, results: &Results, series: &Series) -> Vec<Group> {
+    let mut named: BTreeMap<&str, Vec<&FlowResult>> = BTreeMap::new();
+    for flow in results.flows.iter().filter(|f| !f.group.is_empty()) {
+        named.entry(&flow.group).or_default().push(flow);
+    }
+    named.into_iter().map(|(name, flows)| group(name, &flows, built, results, series)).collect()
+}
+
+fn group(name: &str, flows: &[&FlowResult], built: &Built, results: &Results, series: &Series) -> Group {
+    let counted_s = (results.ended - results.counted_from).as_secs_f64();
+    let rate = |bytes: u64| if counted_s > 0.0 { bytes as f64 * 8.0 / counted_s } else { 0.0 };
+    let sum = |of: &dyn Fn(&FlowResult) -> u64| flows.iter().map(|f| of(f)).sum::<u64>();
+    let goodputs: Vec<f64> = flows.iter().map(|f| rate(f.goodput_bytes)).collect();
+    let sent = sum(&|f| f.sent_packets);
+    let tcp = flows.iter().any(|f| f.proto == "tcp");
+    let mut owd = Histogram::default();
+    let mut completion = Histogram::default();
+    for flow in flows {
+        owd.merge(&flow.owd);
+        completion.merge(&flow.transfers);
+        // A transfer that began while the run warmed up is not counted.
+        if let (Some(from), Some(to)) = (flow.started, flow.completed)
+            && to > from
+            && from >= results.counted_from
+            && flow.proto == "tcp"
+        {
+            completion.record((to - from).as_ns() as u64);
+        }
+    }
+    let curve = |metric: &str| -> Vec<&[(f64, f64)]> {
+        let points = |f: &&FlowResult| series.points("", &format!("flow {}", f.name), metric);
+        flows.iter().map(points).collect()
+    };
+    let from_s = results.counted_from.as_secs_f64();
+    let counted = |points: &[(f64, f64)]| -> Vec<f64> {
+        points.iter().filter(|(t, _)| *t > from_s).map(|(_, v)| *v).collect()
+    };
+    let rates = curve("goodput_bit_s");
+    let times: Vec<f64> =
+        rates.first().map_or(Vec::new(), |p| p.iter().map(|(t, _)| *t).filter(|t| *t > from_s).collect());
+    let rates: Vec<Vec<f64>> = rates.into_iter().map(counted).collect();
+    let losses: Vec<Vec<f64>> = curve("drops_packets").into_iter().map(counted).collect();
+    let several = flows.len() > 1;
+    Group {
+        name: name.to_owned(),
+        flows: flows.len() as u64,
+        goodput_bit_s: goodputs.iter().sum(),
+        throughput_bit_s: rate(
+            sum(&|f| f.received_bytes).saturating_sub(ETHERNET * sum(&|f| f.received_packets)),
+        ),
+        sent_packets: sent,
+        retransmission_rate: (tcp && sent > 0)
+            .then(|| sum(&|f| f.retransmitted_packets) as f64 / sent as f64),
+        fairness: several.then(|| fairness::jain(&goodputs)).flatten(),
+        min_over_max: several.then(|| fairness::min_over_max(&goodputs)).flatten(),
+        convergence_s: fairness::convergence(&times, &rates, EVEN.1, EVEN.0),
+        loss_synchronisation: several.then(|| fairness::loss_synchronisation(&losses)).flatten(),
+        owd_ms: distribution(&owd),
+        completion_ms: distribution(&completion),
+        completed: (completion.count() > 0).then(|| completion.count()),
+        links: links(flows, built, &rate),
+    }
+}
+
+/// Losses and marks of flows, device by device.
+fn links(flows: &[&FlowResult], built: &Built, rate: &dyn Fn(u64) -> f64) -> Vec<GroupAtLink> {
+    let mut found: BTreeMap<(u32, &str), [u64; 4]> = BTreeMap::new();
+    for place in flows.iter().flat_map(|f| &f.places) {
+        let sums = found.entry((place.host.0, place.device.as_str())).or_default();
+        let c = &place.count;
+        for (sum, n) in sums.iter_mut().zip([c.lost_packets, c.lost_bytes, c.marked_packets, c.marked_bytes])
+        {
+            *sum += n;
+        }
+    }
+    let row =
+        |((host, dev), [lost, lost_bytes, marked, marked_bytes]): ((u32, &str), [u64; 4])| GroupAtLink {
+            host: built.world.host_name(penstock_sim::HostId(host)).to_owned(),
+            dev: dev.to_owned(),
+            lost_packets: lost,
+            lost_bit_s: rate(lost_bytes),
+            marked_packets: marked,
+            marked_bit_s: rate(marked_bytes),
+        };
+    found.into_iter().map(row).collect()
+}

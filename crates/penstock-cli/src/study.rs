@@ -3,7 +3,7 @@
 use crate::run::{bar, refuse};
 use anyhow::Result;
 use penstock_lab::run::Ground;
-use penstock_lab::study::{LIST, Study};
+use penstock_lab::study::{LIST, Matrix, Study};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -24,6 +24,12 @@ pub struct Args {
     /// Print claims and numbers as JSON
     #[arg(long)]
     json: bool,
+    /// Repetitions over seeds, for a study that has any
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: Option<u64>,
+    /// The queue management under test, for a study that asks for one: pie, "red limit …"
+    #[arg(long, value_name = "KIND")]
+    aqm: Option<String>,
     /// Write the run folder of each experiment below this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -52,13 +58,23 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let progress = |done: usize, of: usize| bar.set_position((done * 1000 / of.max(1)) as u64);
     let report = match args.on.filter(|g| *g != Ground::Sim) {
         Some(ground) => study.run_beside(ground, args.id.as_deref(), args.out.as_deref(), &progress),
-        None => study.run(args.id.as_deref(), args.out.as_deref(), &progress),
+        None => {
+            let (only, out, seeds) = (args.id.as_deref(), args.out.as_deref(), args.seeds);
+            let aqm = args.aqm.as_deref();
+            study.run(&Matrix { only, out, seeds, duration: None, aqm, progress: &progress })
+        }
     };
     bar.finish_and_clear();
     let report = match report {
         Ok(report) => report,
         Err(faults) => return Ok(refuse(&faults)),
     };
+    if let Some(folder) = args.out.as_deref().filter(|_| !report.pictures.is_empty()) {
+        std::fs::create_dir_all(folder)?;
+        for (name, picture) in &report.pictures {
+            std::fs::write(folder.join(name), picture)?;
+        }
+    }
     if args.json {
         crate::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {

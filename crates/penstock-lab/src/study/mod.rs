@@ -3,9 +3,12 @@
 //! A study is a folder of `studies/`: an experiment file for each experiment, `claims.toml` (what the study says),
 //! `published.toml` (the numbers it printed). The folders are part of the program, so a study runs anywhere.
 
+pub mod aqm_domains;
 mod beside;
 pub mod evidence;
+mod matrix;
 mod report;
+mod rfc7928;
 pub mod virtual_lab;
 
 pub use report::{ClaimRow, GroundRow, NumberRow, StudyReport};
@@ -58,15 +61,68 @@ pub struct Study {
     pub name: &'static str,
     /// Author, title, place, year.
     pub source: &'static str,
-    judge: fn(&str, &Evidence) -> Judgement,
+    how: How,
+}
+
+/// How a study's claims are judged.
+enum How {
+    /// From one run of each experiment, by what its programs printed.
+    Programs(fn(&str, &Evidence) -> Judgement),
+    /// From many runs over seeds, by the study's own module; and which parts of the document it has.
+    Seeds { run: SeedsRun, parts: &'static [&'static str] },
+}
+
+/// Runs a study over seeds and judges it.
+type SeedsRun = fn(&Study, &Matrix<'_>) -> Result<StudyReport, Vec<Diagnostic>>;
+
+/// What is asked of a study.
+#[derive(Clone, Copy)]
+pub struct Matrix<'a> {
+    /// One part of it, or all.
+    pub only: Option<&'a str>,
+    /// Where the run folders go, those of the first seed.
+    pub out: Option<&'a Path>,
+    /// How many repetitions, where the study has any; `None`: as many as it asks for.
+    pub seeds: Option<u64>,
+    /// Runs are cut to this length; `None`: the document's.
+    pub duration: Option<penstock_model::Span>,
+    /// The queue management under test, as tc takes it, for a study that asks for one.
+    pub aqm: Option<&'a str>,
+    /// Is told how many of how many runs are made.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
 /// All studies, alphabetical.
-pub static LIST: &[Study] = &[Study {
-    name: "virtual-lab",
-    source: "Kanwar Pal Singh, Linux Traffic Control in Virtual Environment, University of Alberta, 2011",
-    judge: virtual_lab::judge,
-}];
+pub static LIST: &[Study] = &[
+    Study {
+        name: "aqm-domains",
+        source: "S. Mišković, G. Petrović, Lj. Trajković, Interaction of conventional IP networks and networks with AQM, 2004",
+        how: How::Seeds {
+            run: aqm_domains::run,
+            parts: &[
+                "figure-1",
+                "figure-2",
+                "table-1",
+                "table-2",
+                "figure-4",
+                "table-3",
+                "table-4",
+                "table-5",
+                "conclusions",
+            ],
+        },
+    },
+    Study {
+        name: "rfc7928",
+        source: "RFC 7928, Characterization Guidelines for Active Queue Management (AQM), 2016",
+        how: How::Seeds { run: rfc7928::run, parts: rfc7928::PARTS },
+    },
+    Study {
+        name: "virtual-lab",
+        source: "Kanwar Pal Singh, Linux Traffic Control in Virtual Environment, University of Alberta, 2011",
+        how: How::Programs(virtual_lab::judge),
+    },
+];
 
 /// A claim as `claims.toml` has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -125,6 +181,9 @@ impl Study {
 
     /// Its experiments in the order of the document; those that only serve a claim come last.
     pub fn experiments(&self) -> Vec<&'static str> {
+        if let How::Seeds { parts, .. } = self.how {
+            return parts.to_vec();
+        }
         let stem = |f: &include_dir::File<'static>| {
             let path = f.path();
             let is_experiment = path.extension().is_some_and(|e| e == "toml")
@@ -155,18 +214,25 @@ impl Study {
         })
     }
 
-    /// Runs all its experiments, or the one named and what its claims need, and judges.
-    /// `progress` is told how many of how many runs are done; each run's folder is written below `out`, if given.
+    /// Runs all its experiments, or what the part named needs, and judges. Each run's folder is written below `out`, if given.
     ///
     /// # Errors
-    /// An experiment that cannot be read or run; a folder that cannot be written.
-    pub fn run(
-        &self,
-        only: Option<&str>,
-        out: Option<&Path>,
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<StudyReport, Vec<Diagnostic>> {
-        let claims: Claims = self.table("claims.toml");
+    /// There is no such part; an experiment that cannot be read or run; a folder that cannot be written.
+    pub fn run(&self, ask: &Matrix<'_>) -> Result<StudyReport, Vec<Diagnostic>> {
+        let Matrix { only, out, progress, .. } = *ask;
+        let judge = match self.how {
+            How::Programs(judge) => judge,
+            How::Seeds { run, parts } => {
+                if let Some(name) = only.filter(|o| !parts.contains(o)) {
+                    let help = format!("it has {}", parts.join(", "));
+                    return Err(vec![
+                        Diagnostic::error(format!("study {} has no part \"{name}\"", self.name)).help(help),
+                    ]);
+                }
+                return run(self, ask);
+            }
+        };
+        let claims = self.claims();
         let numbers: Numbers = self.table("published.toml");
         let all = self.experiments();
         if let Some(name) = only {
@@ -175,19 +241,9 @@ impl Study {
         let wanted = |experiment: &str| only.is_none_or(|o| o == experiment);
         let evidence = self.evidence(&all, out, progress)?;
         let mut report = StudyReport { study: self.name, source: self.source, ..StudyReport::default() };
-        for claim in claims.claim.iter().filter(|c| wanted(&c.experiment)) {
-            let judged = (self.judge)(&claim.id, &evidence);
-            report.claims.push(ClaimRow {
-                id: claim.id.clone(),
-                study: self.name,
-                experiment: claim.experiment.clone(),
-                says: claim.says.clone(),
-                check: claim.check.clone(),
-                verdict: judged.verdict,
-                published: judged.published,
-                measured: judged.measured,
-                note: judged.note,
-            });
+        for claim in claims.iter().filter(|c| wanted(&c.experiment)) {
+            let judged = judge(&claim.id, &evidence);
+            report.claims.push(ClaimRow::judged(self.name, claim, judged));
         }
         for number in numbers.number.iter().filter(|n| wanted(&n.experiment)) {
             let app = evidence.app(&number.experiment, &number.host, &number.run, number.nth);
@@ -204,16 +260,25 @@ impl Study {
                 unit: number.unit.clone(),
                 published: number.value,
                 measured,
+                range: None,
+                witness: None,
             });
         }
         Ok(report)
     }
 
+    /// What the study says, claim by claim.
+    fn claims(&self) -> Vec<Claim> {
+        self.table::<Claims>("claims.toml").claim
+    }
+    /// A text file of the study. They are part of the program and a test reads them all.
+    fn text(&self, name: &str) -> &'static str {
+        let file = STUDIES.get_file(format!("{}/{name}", self.name));
+        file.and_then(include_dir::File::contents_utf8).expect("every study has its tables")
+    }
     /// A data file of the study. They are part of the program and a test reads them all.
     fn table<T: serde::de::DeserializeOwned>(&self, name: &str) -> T {
-        let file =
-            STUDIES.get_file(format!("{}/{name}", self.name)).and_then(include_dir::File::contents_utf8);
-        toml::from_str(file.expect("every study has its tables")).expect("the study's tables are valid")
+        toml::from_str(self.text(name)).expect("the study's tables are valid")
     }
 
     /// Runs the experiments, as many at a time as there are processors; each is a world of its own, so the order in
@@ -309,11 +374,22 @@ fn summarise(outcome: &Outcome) -> Run {
 mod tests {
     use super::*;
 
+    fn programs() -> impl Iterator<Item = &'static Study> {
+        LIST.iter().filter(|s| matches!(s.how, How::Programs(_)))
+    }
+
     #[test]
     fn every_experiment_of_every_study_reads() {
         for study in LIST {
-            let names = study.experiments();
-            assert!(names.len() >= 36, "{names:?}");
+            let folder = STUDIES.get_dir(study.name).unwrap();
+            let files = folder.files().map(include_dir::File::path);
+            let data = ["claims", "published"];
+            let names: Vec<&str> = files
+                .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+                .map(|p| p.file_stem().unwrap().to_str().unwrap())
+                .filter(|n| !data.contains(n))
+                .collect();
+            assert!(names.len() >= 11, "{names:?}");
             for name in names {
                 if let Err(faults) = study.experiment(name) {
                     panic!(
@@ -329,11 +405,28 @@ mod tests {
     fn tables_name_experiments_that_exist() {
         for study in LIST {
             let names = study.experiments();
-            let claims: Claims = study.table("claims.toml");
+            assert!(study.claims().iter().all(|c| names.contains(&c.experiment.as_str())));
+        }
+        for study in programs() {
+            let names = study.experiments();
+            assert!(names.len() >= 36, "{names:?}");
             let numbers: Numbers = study.table("published.toml");
-            assert!(claims.claim.iter().all(|c| names.contains(&c.experiment.as_str())));
             assert!(numbers.number.iter().all(|n| names.contains(&n.experiment.as_str())));
         }
+    }
+
+    #[test]
+    fn a_part_that_is_not_there_is_named() {
+        let ask = Matrix {
+            only: Some("table-9"),
+            out: None,
+            seeds: None,
+            duration: None,
+            aqm: None,
+            progress: &|_, _| {},
+        };
+        let faults = Study::find("aqm-domains").unwrap().run(&ask).unwrap_err();
+        assert_eq!(faults[0].message, "study aqm-domains has no part \"table-9\"");
     }
 
     #[test]

@@ -16,6 +16,12 @@ pub struct StudyReport {
     pub claims: Vec<ClaimRow>,
     /// Its numbers, published and measured.
     pub numbers: Vec<NumberRow>,
+    /// How the numbers fare, in a sentence or two.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub remark: String,
+    /// Pictures: name of the file, SVG.
+    #[serde(skip)]
+    pub pictures: Vec<(String, String)>,
     /// On another ground: each program's figures on the simulator and there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grounds: Vec<GroundRow>,
@@ -95,9 +101,32 @@ pub struct NumberRow {
     pub unit: String,
     /// What the study printed.
     pub published: f64,
-    /// What the run showed; absent where it measured nothing.
+    /// What the run showed (the mean of several); absent where it measured nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
+    /// Least and greatest of several runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// What another program gives for it: mean, least, greatest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness: Option<[f64; 3]>,
+}
+
+impl ClaimRow {
+    /// A claim with what the judge says of it.
+    pub(super) fn judged(study: &'static str, claim: &super::Claim, judged: super::Judgement) -> ClaimRow {
+        ClaimRow {
+            id: claim.id.clone(),
+            study,
+            experiment: claim.experiment.clone(),
+            says: claim.says.clone(),
+            check: claim.check.clone(),
+            verdict: judged.verdict,
+            published: judged.published,
+            measured: judged.measured,
+            note: judged.note,
+        }
+    }
 }
 
 impl NumberRow {
@@ -172,26 +201,43 @@ impl StudyReport {
         if !self.grounds.is_empty() || !self.left_out.is_empty() {
             return format!("{}\n{}\n{}", self.study, self.source, self.grounds_text());
         }
-        let mut numbers = Table::new(&[
+        let ranges = self.numbers.iter().any(|n| n.range.is_some());
+        let mut heads = vec![
             ("experiment", Align::Left),
             ("quantity", Align::Left),
             ("unit", Align::Left),
             ("published", Align::Right),
             ("measured", Align::Right),
             ("difference", Align::Right),
-        ]);
+        ];
+        if ranges {
+            heads.extend([
+                ("from .. to", Align::Right),
+                ("ns-2", Align::Right),
+                ("from .. to", Align::Right),
+            ]);
+        }
+        let mut numbers = Table::new(&heads);
         for n in &self.numbers {
             let measured = n.measured.map_or("–".to_owned(), |m| format!("{m:.3}"));
             let difference = n.difference().map_or("–".to_owned(), |d| format!("{:+.1} %", d * 100.0));
             let published = format!("{:.3}", n.published);
-            numbers.row([
+            let difference = if n.published == 0.0 { "–".to_owned() } else { difference };
+            let mut cells = vec![
                 n.experiment.clone(),
                 n.quantity.clone(),
                 n.unit.clone(),
                 published,
                 measured,
                 difference,
-            ]);
+            ];
+            if ranges {
+                let range = |r: [f64; 2]| format!("{:.3} .. {:.3}", r[0], r[1]);
+                cells.push(n.range.map_or(String::new(), range));
+                cells.push(n.witness.map_or(String::new(), |w| format!("{:.3}", w[0])));
+                cells.push(n.witness.map_or(String::new(), |w| range([w[1], w[2]])));
+            }
+            numbers.row(cells);
         }
         let mut text = format!("{}\n{}\n\n{}\n", self.study, self.source, numbers.text(0));
         for c in &self.claims {
@@ -206,10 +252,13 @@ impl StudyReport {
                 text.push_str(&format!("             {}\n", c.note));
             }
         }
+        if !self.remark.is_empty() {
+            text.push_str(&format!("\n{}", self.remark));
+        }
         let (holds, fails, open) = (self.count("holds"), self.count("fails"), self.count("open"));
         text.push_str(&format!("\n{holds} claims hold, {fails} fail, {open} are open."));
         let median = |unit| self.median_difference(unit).map(|m| format!("{:.1} % for {unit}", m * 100.0));
-        let medians: Vec<String> = ["Mbit/s", "ms"].into_iter().filter_map(median).collect();
+        let medians: Vec<String> = ["Mbit/s", "kbit/s", "ms"].into_iter().filter_map(median).collect();
         if !medians.is_empty() {
             text.push_str(&format!(" Median difference of the numbers: {}.", medians.join(", ")));
         }
@@ -230,6 +279,8 @@ mod tests {
             unit: unit.to_owned(),
             published,
             measured,
+            range: None,
+            witness: None,
         };
         let numbers = vec![
             row("ms", 2.0, Some(2.2)),

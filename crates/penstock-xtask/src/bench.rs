@@ -7,6 +7,12 @@ use cpu_time::ProcessTime;
 /// What to measure.
 #[derive(Subcommand)]
 pub enum Bench {
+    /// The same dumbbells in ns-2 and ns-3, where they are installed, and here: packet-hops per second of CPU and the ratio
+    Compare {
+        /// Simulated seconds of the smaller scenario
+        #[arg(long, default_value_t = 20)]
+        seconds: u32,
+    },
     /// The simulator: ten SACK flows over a dumbbell, packet-hops per second of CPU
     Sim {
         /// Print `{"packet_hops_per_cpu_s": …}` and nothing else
@@ -20,7 +26,10 @@ pub enum Bench {
 
 /// Measures.
 pub fn run(what: &Bench) -> Result<()> {
-    let Bench::Sim { json, seconds } = *what;
+    let (json, seconds) = match *what {
+        Bench::Compare { seconds } => return crate::compare::run(seconds),
+        Bench::Sim { json, seconds } => (json, seconds),
+    };
     penstock_sim::bench_dumbbell(10, 2, 1);
     let mut best = 0.0f64;
     for seed in 1..=5 {

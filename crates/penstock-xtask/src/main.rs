@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod compare;
 mod conformance;
 mod difftc;
 mod record;

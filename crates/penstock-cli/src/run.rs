@@ -5,6 +5,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::{experiment, run};
 use penstock_measure::number::Unit;
+use penstock_measure::repeat;
 use penstock_measure::record::Record;
 use penstock_measure::report::expect_unit;
 use penstock_measure::table::{Align, Table};
@@ -73,6 +74,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let times = args.repeat.unwrap_or(1);
     let seed = args.seed.unwrap_or(experiment.seed);
     let mut holds = true;
+    let mut records = Vec::new();
     for n in 0..times {
         let bar = bar(&experiment.title);
         let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
@@ -98,6 +100,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             std::fs::create_dir_all(&folder).map_err(|e| anyhow::anyhow!("{}: {e}", folder.display()))?;
             outcome.write(&one).map_err(anyhow::Error::msg)?;
             crate::print(&format!("{}\n", one.display()))?;
+            records.push(outcome.record);
             continue;
         }
         outcome.write(&folder).map_err(anyhow::Error::msg)?;
@@ -109,6 +112,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             crate::print(&text)?;
         }
     }
+    crate::print(&repeat::groups(&records.iter().collect::<Vec<_>>()))?;
     Ok(ExitCode::from(u8::from(!holds)))
 }
 
@@ -117,7 +121,7 @@ fn summary(outcome: &Outcome) -> String {
     let r = &outcome.record;
     let on = r.rig.machine.as_ref().map(|m| format!(", {} {}", r.ground, m.kernel)).unwrap_or_default();
     let mut text = format!("{} ({}, seed {}{on})\n", r.title, Unit::Second.show(r.duration_s), r.seed);
-    for part in [apps(r), flows(r), queues(r), drops(r), expects(r)] {
+    for part in [apps(r), flows(r), repeat::groups(&[r]), queues(r), drops(r), expects(r)] {
         if !part.is_empty() {
             text.push('\n');
             text.push_str(&part);

@@ -8,6 +8,7 @@ pub mod number;
 pub mod plot;
 pub mod quantile;
 pub mod record;
+pub mod repeat;
 pub mod report;
 pub mod series;
 pub mod table;

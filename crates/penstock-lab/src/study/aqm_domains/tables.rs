@@ -57,7 +57,7 @@ pub(super) fn cell(outcome: &Outcome) -> Cell {
     let drops = |group: &str, host: &str| -> f64 {
         let groups = record.groups.iter().filter(|g| g.name == group);
         let links = groups.flat_map(|g| &g.links).filter(|l| l.host == host && l.dev == "eth1");
-        links.map(|l| l.lost_bit_s / 1e3).sum()
+        links.fold(0.0, |sum, l| sum + l.lost_bit_s / 1e3)
     };
     let ends = |host| drops("SACK", host) + drops("NewReno+ECN", host);
     let wait = record.devices.iter().find(|d| d.host == "r2" && d.dev == "eth1").and_then(|d| d.sojourn_ms);

@@ -68,7 +68,10 @@ mod tests {
         let runs = [record(1e6), record(2e6), record(3e6)];
         let text = groups(&runs.iter().collect::<Vec<_>>());
         // 4.303 * 1 / sqrt(3)
-        assert!(text.contains("2.000") && text.contains("2.484") && text.contains("1.000 .. 3.000"), "{text}");
+        assert!(
+            text.contains("2.000") && text.contains("2.484") && text.contains("1.000 .. 3.000"),
+            "{text}"
+        );
         let one = groups(&[&runs[0]]);
         assert!(one.contains("goodput, Mbit/s") && !one.contains("95 %"), "{one}");
         assert_eq!(groups(&[]), "");

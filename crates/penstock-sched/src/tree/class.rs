@@ -100,8 +100,11 @@ impl Tree {
             })
             .expect("the caller found it");
         if result.is_ok() {
-            for gone in &below {
-                self.places.remove(gone);
+            // dsmark's classes share their qdisc: it stays.
+            for handle in below {
+                if self.node(handle).is_none() {
+                    self.places.remove(&handle);
+                }
             }
         }
         if self.device.kernel == Kernel::V6_12 {

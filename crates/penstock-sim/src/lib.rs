@@ -34,7 +34,7 @@ pub use results::{
     Series, SeriesSet, Sojourn, TcpResult,
 };
 pub use spec::{
-    AppId, Bleach, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec, Load,
-    Sizes, Stack, TcpSpec, Transport,
+    AppId, Bleach, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec,
+    Load, Sizes, Stack, TcpSpec, Transport,
 };
 pub use world::World;

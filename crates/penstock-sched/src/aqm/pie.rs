@@ -213,7 +213,7 @@ impl Vars {
             let old = self.qdelay;
             self.qdelay_old = old;
             let scaled = backlog.wrapping_shl(SCALE);
-            (if self.avg_dq_rate > 0 { u64::from(scaled / self.avg_dq_rate) } else { 0 }, old)
+            (scaled.checked_div(self.avg_dq_rate).map_or(0, u64::from), old)
         } else {
             (self.qdelay, self.qdelay_old)
         };

@@ -181,11 +181,16 @@ fn a_killed_run_leaves_nothing_behind_the_next_one() {
         child.kill().unwrap();
         child.wait().unwrap();
         caught += names::sweep();
-        let left = names::present();
+        // Other runs may be alive on this machine.
+        let own = format!("penstock-{}-", child.id());
+        let left: Vec<String> = names::present().into_iter().filter(|name| name.contains(&own)).collect();
         assert!(left.is_empty(), "after kill {n}: {left:?}");
     }
     assert!(times < 10 || caught > 0, "no kill met a run");
     // Every process died with it: nobody is left who runs in a namespace of ours or sends for us.
+    if !names::present().is_empty() {
+        return aloud("SKIPPED whether every process died: another run is alive on this machine");
+    }
     let all = Command::new("ps").args(["-eo", "args"]).output().unwrap();
     let all = String::from_utf8_lossy(&all.stdout).into_owned();
     let ours: Vec<&str> =

@@ -29,7 +29,9 @@ impl Drop for Rig {
     }
 }
 
-/// What a fresh machine is: quiet (no IPv6 of its own accord), not forwarding, and taking what comes from anywhere.
+/// What a fresh machine is: quiet (no IPv6 of its own accord), not forwarding, taking what comes from anywhere, with the buffers of TCP that Linux
+/// has where there is enough memory, and with CUBIC where a namespace may have it (`tcp_set_default_congestion_control` refuses what is not in
+/// `tcp_allowed_congestion_control`). A namespace has its maker's else, whatever this machine was tuned to.
 const FRESH: &str = "ip link set lo up
 for f in /proc/sys/net/ipv6/conf/all /proc/sys/net/ipv6/conf/default; do
   for k in accept_ra router_solicitations; do [ -e $f/$k ] && echo 0 >$f/$k; done
@@ -37,6 +39,11 @@ for f in /proc/sys/net/ipv6/conf/all /proc/sys/net/ipv6/conf/default; do
 done
 echo $FORWARD >/proc/sys/net/ipv4/ip_forward
 for f in all default; do echo 0 >/proc/sys/net/ipv4/conf/$f/rp_filter; done
+cd /proc/sys/net/ipv4
+read -r known <tcp_available_congestion_control
+case \" $known \" in *' cubic '*) (echo cubic >tcp_congestion_control) 2>/dev/null;; esac
+echo 4096 131072 6291456 >tcp_rmem
+echo 4096 16384 4194304 >tcp_wmem
 true";
 
 /// Builds everything up to and with the setups. `stop` is asked between the steps.

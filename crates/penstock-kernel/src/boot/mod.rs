@@ -213,8 +213,10 @@ fn prepare(job: &Path) -> Result<(), String> {
         Some(&format!("lowerdir=/,upperdir={LAYER}/upper,workdir={LAYER}/work")),
     )?;
     let below = |name: &str| root.join(name.trim_start_matches('/'));
+    // What other runs have on this machine at the moment is none of this one's business (`/etc/netns`).
     for (what, kind, to) in [
         ("proc", "proc", "/proc"),
+        ("tmpfs", "tmpfs", "/etc/netns"),
         ("sysfs", "sysfs", "/sys"),
         ("devtmpfs", "devtmpfs", "/dev"),
         ("tmpfs", "tmpfs", "/run"),

@@ -265,7 +265,9 @@ pub(super) fn run(
 }
 
 fn refusal(failure: &SetupFailure) -> Diagnostic {
-    let first = failure.message.lines().next().unwrap_or_default();
+    // What commands before it only warned of stands first.
+    let mut lines = failure.message.lines();
+    let first = lines.clone().find(|l| !l.starts_with("Warning: ")).or(lines.next()).unwrap_or_default();
     Diagnostic::error(format!("{}: {first}", failure.host))
         .at(&failure.file, failure.line, 1, failure.command.chars().count() as u32)
         .source(&failure.command)

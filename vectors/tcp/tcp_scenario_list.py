@@ -34,10 +34,10 @@ for cc in ('reno','cubic'):
     add(f'{cc} queue of 10 overrun',**dict(B,limit=15140,bytes=10**9,for_ms=1000))
     add(f'{cc} queue of 5 at 1mbit',**dict(B,rate='1mbit',limit=7570,delay_ms=2,bytes=10**9,for_ms=2500))
     add(f'{cc} pauses',writes=[[0,30000],[300,30000],[1300,30000]],**dict(B,for_ms=2000))
-    add(f'{cc} small writes, Nagle',writes=[[i*3,100] for i in range(60)],**dict(B,for_ms=600))
-    add(f'{cc} small writes, no delay',nodelay=True,writes=[[i*3,100] for i in range(60)],**dict(B,for_ms=600))
+    add(f'{cc} small writes, Nagle',writes=[[i*4+1,100] for i in range(60)],**dict(B,for_ms=600))
+    add(f'{cc} small writes, no delay',nodelay=True,writes=[[i*4+1,100] for i in range(60)],**dict(B,for_ms=600))
     add(f'{cc} request of 3 segments, last lost',drop=[2],writes=[[0,4344],[500,4344]],**dict(B,for_ms=1000))
 for name,late in (('one 5 ms late',{14:5}),('one 30 ms late',{14:30}),('three late',{14:8,15:8,16:8}),('every fourth 2 ms late',{i:2 for i in range(12,60,4)})):
     for cc in('reno','cubic'):
-        s=dict(name=f'{cc} {name}',cc=cc,bytes=300000,delay_ms=20,for_ms=800,late={str(k):v for k,v in late.items()}); S.append(s)
+        s=dict(name=f'{cc} {name}',cc=cc,bytes=300000,delay_ms=20,back='100mbit',for_ms=800,late={str(k):v for k,v in late.items()}); S.append(s)
 print(json.dumps(S))

@@ -8,7 +8,8 @@ BPF program on the router (TCX, so Linux 6.6 or newer); the router's tbf is the 
 A scenario: {"name", "cc": "reno", "bytes": 100000, "rate": "10mbit", "limit": 45420, "delay_ms": 20, "sysctl": {...},
 "drop": [numbers of data segments, from 0], "ce": [...], "late": {"number": ms}, "drop_any": [numbers of all the sender's segments],
 "drop_ack": [numbers of all the receiver's], "rcvbuf": bytes, "sndbuf": bytes, "nodelay": true, "writes": [[ms, bytes], ...],
-"read_after_ms": 0, "for_ms": 3000}. Without "rate" the router passes everything at once; "late" needs that."""
+"read_after_ms": 0, "for_ms": 3000}. Without "rate" the router passes everything at once; "late" needs that,
+and "back": "100mbit", the rate of the way back, keeps ACKs of one moment apart: the clock creeps by a nanosecond a look, and a process may run between them."""
 import ctypes, json, os, socket, struct, subprocess, sys, threading, time
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -78,7 +79,7 @@ def network(s):
         sh('ip netns exec r tc qdisc add dev rb root handle 1: prio bands 3 priomap ' + '0 ' * 16)
         sh(f"ip netns exec r tc qdisc add dev rb parent 1:3 netem delay {max(s['late'].values())}ms")
         sh('ip netns exec r tc filter add dev rb parent 1: protocol ip handle 7 fw flowid 1:3')
-    sh(f"ip netns exec b tc qdisc add dev vb root netem delay {s.get('delay_ms', 20)}ms limit 10000")
+    sh(f"ip netns exec b tc qdisc add dev vb root netem delay {s.get('delay_ms', 20)}ms limit 10000" + (f" rate {s['back']}" if 'back' in s else ''))
     fates = {i: 1 for i in s.get('drop', [])} | {i: 3 for i in s.get('ce', [])} | {int(i): 2 for i in s.get('late', {})}
     # On the way out, where the router has made the header its own: a clone's cannot be marked.
     if fates: attach('r', 'rb', program(100, fates), egress=True)

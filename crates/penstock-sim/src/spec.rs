@@ -242,6 +242,12 @@ pub struct TcpSpec {
     pub sndbuf: Option<u32>,
     /// Receive buffer, bytes (fixed instead of autotuned).
     pub rcvbuf: Option<u32>,
+    /// Initial window, segments.
+    pub initial_window: Option<u32>,
+    /// Least retransmission timeout.
+    pub min_rto: Option<penstock_model::Span>,
+    /// ns-2's one-way TCP in place of the hosts' own, at both ends.
+    pub ns2: Option<penstock_tcp::ns2::Options>,
 }
 
 /// What a flow sends.

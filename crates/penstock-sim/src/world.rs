@@ -310,7 +310,7 @@ impl World {
         if let Transport::Tcp(tcp) = &spec.transport
             && let Some(cc) = &tcp.cc
         {
-            self.net.tcp_config(spec.from.0).set_cc(cc).map_err(BuildError)?;
+            app::flow::configure(self.net.tcp_config(spec.from.0), tcp).set_cc(cc).map_err(BuildError)?;
         }
         let name = if spec.name.is_empty() {
             format!("{}-{}", self.host_name(spec.from), self.host_name(spec.to))

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 and v2.6.35 Documentation/networking/ip-sysctl.txt, net/ipv4/tcp_ipv4.c `tcp_init_sock`.
 
-use crate::cc;
+use crate::{cc, ns2};
 use penstock_model::{Kernel, Span};
 
 /// Whose TCP this is. Decides which algorithm is used where the stacks differ.
@@ -12,9 +12,15 @@ pub enum Stack {
     Linux(Kernel),
     /// Windows XP.
     WindowsXp,
+    /// ns-2's one-way agents and sinks ([`crate::ns2`]).
+    Ns2,
 }
 
 impl Stack {
+    /// Whether it is told when its own host drops a segment.
+    pub(crate) const fn feels_its_host(self) -> bool {
+        matches!(self, Stack::Linux(_))
+    }
     /// Whether this is today's Linux: microsecond clocks, PRR, RACK-TLP.
     pub const fn is_linux_6_12(self) -> bool {
         matches!(self, Stack::Linux(Kernel::V6_12))
@@ -73,6 +79,8 @@ pub struct Config {
     /// Initial congestion window, segments. 0: the stack's own rule (6.12: 10, RFC 6928; 2.6.35: RFC 3390, 3 for 1460;
     /// XP: 2).
     pub initial_window: u32,
+    /// Least retransmission timeout (`tcp_rto_min_us`, `ip route … rto_min`). `None`: the stack's own (Linux 200 ms, XP 300 ms).
+    pub min_rto: Option<Span>,
     /// Offer SACK (RFC 2018). Default on.
     pub sack: bool,
     /// Offer timestamps (RFC 7323). Default on for Linux, off for XP.
@@ -101,6 +109,8 @@ pub struct Config {
     /// left the host's own queues. Then TCP small queues (6.12) and the limit on retransmissions of what still waits in
     /// the device act. Default false: the host's queues are of no concern.
     pub device_accounting: bool,
+    /// What the agents of [`Stack::Ns2`] are set to.
+    pub ns2: ns2::Options,
 }
 
 impl Config {
@@ -113,6 +123,7 @@ impl Config {
             mss: 1460,
             cc: &cc::cubic::ALGORITHM,
             initial_window: 0,
+            min_rto: None,
             sack: true,
             timestamps: true,
             window_scaling: true,
@@ -126,6 +137,7 @@ impl Config {
             retries2: 15,
             time_wait: Span::from_secs(60),
             device_accounting: false,
+            ns2: ns2::Options::default(),
         }
     }
 
@@ -138,6 +150,7 @@ impl Config {
             mss: 1460,
             cc: &cc::reno::ALGORITHM,
             initial_window: 0,
+            min_rto: None,
             sack: true,
             timestamps: false,
             window_scaling: false,
@@ -151,6 +164,20 @@ impl Config {
             retries2: 5,
             time_wait: Span::from_secs(240),
             device_accounting: false,
+            ns2: ns2::Options::default(),
+        }
+    }
+
+    /// ns-2's `Agent/TCP/Newreno` and its sink, on packets of 1460 bytes of data and 40 of headers: no timestamps, no window scaling.
+    pub fn ns2() -> Config {
+        Config {
+            stack: Stack::Ns2,
+            sack: false,
+            timestamps: false,
+            window_scaling: false,
+            ecn: Ecn::Off,
+            ns2: ns2::Options::default(),
+            ..Config::linux(Kernel::V6_12)
         }
     }
 
@@ -159,6 +186,13 @@ impl Config {
     /// # Errors
     /// A sentence with the names there are.
     pub fn set_cc(&mut self, name: &str) -> Result<(), String> {
+        if self.stack == Stack::Ns2 {
+            self.ns2.variant = ns2::Variant::find(name).ok_or_else(|| {
+                let names = ns2::Variant::ALL.map(|v| v.0).join(", ");
+                format!("profile ns-2 has no agent \"{name}\"; there are {names}")
+            })?;
+            return Ok(());
+        }
         self.cc = cc::find(name).ok_or_else(|| {
             let names: Vec<&str> = cc::ALGORITHMS.iter().map(|a| a.name).collect();
             format!("unknown congestion control \"{name}\"; there are {}", names.join(", "))
@@ -178,7 +212,7 @@ impl Config {
         match self.stack {
             Stack::Linux(Kernel::V2_6_35) => bytes.saturating_mul(2).max(least_2010),
             Stack::Linux(_) => bytes.saturating_mul(2).max(least_today),
-            Stack::WindowsXp => bytes,
+            Stack::WindowsXp | Stack::Ns2 => bytes,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Stack};
 use crate::delack::Timing;
 use crate::info::{CaState, Error, State, TcpInfo};
+use crate::ns2::OneWay;
 use crate::rack::Rack;
 use crate::recv::Receiver;
 use crate::rtt::{Rtt, WindowedMin};
@@ -155,6 +156,8 @@ pub struct Endpoint {
     pub(crate) rx: Receiver,
     // Counters
     pub(crate) n: Counters,
+    /// ns-2's agent and sink, which then do everything.
+    pub(crate) one_way: Option<Box<OneWay>>,
 }
 
 /// Constants of a stack, in jiffies where not said otherwise.
@@ -186,7 +189,7 @@ impl Params {
                 fack: true,
                 skb_overhead: 416,
             },
-            Stack::Linux(_) => Params {
+            Stack::Linux(_) | Stack::Ns2 => Params {
                 today: true,
                 rto_min: s(200),
                 rto_max: s(120_000),
@@ -257,6 +260,10 @@ impl Endpoint {
     /// Opens a connection from `sport` to `dport`; the SYN is then taken with [`poll_transmit`](Endpoint::poll_transmit).
     pub fn connect(cfg: &Config, sport: u16, dport: u16, isn: u32, now: Time) -> Endpoint {
         let mut e = Endpoint::new(cfg, sport, dport, isn, State::SynSent, now);
+        if cfg.stack == Stack::Ns2 {
+            e.one_way = Some(Box::new(OneWay::new(&e.cfg, sport, dport, isn, None, now)));
+            return e;
+        }
         e.rx.select_initial_window(u32::from(e.cfg.mss), e.cfg.window_scaling);
         e.todo.syn = true;
         e
@@ -269,6 +276,11 @@ impl Endpoint {
             return None;
         }
         let mut e = Endpoint::new(cfg, syn.dport, syn.sport, isn, State::SynReceived, now);
+        if cfg.stack == Stack::Ns2 {
+            e.state = State::Established;
+            e.one_way = Some(Box::new(OneWay::new(&e.cfg, syn.dport, syn.sport, isn, Some(syn), now)));
+            return Some(e);
+        }
         e.read_syn(syn);
         let mss = u32::from(e.cfg.mss) - if e.ts_ok { 12 } else { 0 };
         e.rx.select_initial_window(mss, e.rcv_scaling);
@@ -280,10 +292,14 @@ impl Endpoint {
         let mut cfg = cfg.clone();
         cfg.mss = cfg.mss.max(88);
         let clock = Clock::new(cfg.stack, cfg.hz, isn, now);
-        let p = Params::new(cfg.stack, &clock);
+        let mut p = Params::new(cfg.stack, &clock);
+        if let Some(span) = cfg.min_rto {
+            p.rto_min = clock.span_to_jiffies(span).max(1);
+        }
         let kernel = match cfg.stack {
             Stack::Linux(k) => k,
             Stack::WindowsXp => Kernel::V2_6_35,
+            Stack::Ns2 => Kernel::V6_12,
         };
         let iss = seq::first(isn);
         let w = Window::new(clock.hz(), !p.today);
@@ -349,7 +365,7 @@ impl Endpoint {
             cwnd_used: 0,
             cwnd_stamp: clock.jiffies,
             sent_pkts: 0,
-            rtt: Rtt::new(if p.today { 200_000 } else { p.rto_min }),
+            rtt: Rtt::new(if p.today { p.rto_min.saturating_mul(clock.jiffy_us()) } else { p.rto_min }),
             min_rtt: WindowedMin::new(),
             rto: p.rto_init,
             backoff: 0,
@@ -365,6 +381,7 @@ impl Endpoint {
             queue_cwr: false,
             rx: Receiver::new(&cfg, clock.hz()),
             n: Counters::default(),
+            one_way: None,
             cfg,
         }
     }
@@ -385,7 +402,7 @@ impl Endpoint {
     /// Congestion window, segments (also in [`info`](Endpoint::info), which costs more).
     #[inline]
     pub fn cwnd(&self) -> u32 {
-        self.w.cwnd
+        self.one_way.as_ref().map_or(self.w.cwnd, |o| o.cwnd())
     }
 
     /// The congestion controller's own variables, for display.
@@ -399,7 +416,7 @@ impl Endpoint {
             if self.p.today { Span::from_us(i64::from(x)) } else { self.clock.jiffies_to_span(x) }
         };
         let sent = self.snd_nxt.min(self.write_seq);
-        TcpInfo {
+        let mut info = TcpInfo {
             state: self.state,
             ca_state: self.ca,
             cc: self.cfg.cc.name,
@@ -436,7 +453,11 @@ impl Endpoint {
             dsack_dups: self.n.dsack_dups,
             delivered: self.n.delivered,
             delivered_ce: self.n.delivered_ce,
+        };
+        if let Some(o) = &self.one_way {
+            o.show(&mut info);
         }
+        info
     }
 
     // ---- Within ----
@@ -448,6 +469,7 @@ impl Endpoint {
         self.todo = Todo::default();
         self.timers = Timers::new();
         self.rx.ack_sent();
+        self.one_way = None;
     }
 
     /// What the receiving half needs to time its ACKs.
@@ -489,7 +511,7 @@ impl Endpoint {
                 1096..=1460 => 3,
                 _ => 4,
             },
-            (0, Stack::Linux(_)) => 10,
+            (0, Stack::Linux(_) | Stack::Ns2) => 10,
             (0, Stack::WindowsXp) => 2,
             (n, _) => n,
         }

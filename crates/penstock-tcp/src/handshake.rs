@@ -24,6 +24,13 @@ impl Endpoint {
     pub fn handle_segment(&mut self, seg: &Tcp, payload_len: u32, ce: bool, now: Time) {
         self.clock.set(now);
         self.n.segs_in += 1;
+        if let Some(o) = &mut self.one_way {
+            let error = o.handle_segment(&mut self.state, seg, payload_len, ce, now);
+            if error.is_some() {
+                self.done(error);
+            }
+            return;
+        }
         match self.state {
             State::Closed => {}
             State::SynSent => self.syn_sent(seg),
@@ -90,6 +97,7 @@ impl Endpoint {
         self.cwnd_usage_seq = self.snd_una;
         self.high_seq = self.snd_una;
         self.w.lsndtime = self.clock.jiffies;
+        self.rx.lrcvtime = self.clock.jiffies;
         self.cwnd_stamp = self.clock.jiffies;
         self.clear_xmit_timer();
         // A SYN lost more than once: begin with a window of one (RFC 6298 section 5.7, RFC 5681 section 3.1).

@@ -17,6 +17,9 @@ impl Endpoint {
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         self.clock.set(now);
+        if let Some(o) = &mut self.one_way {
+            return o.poll_transmit();
+        }
         match self.state {
             State::Closed | State::TimeWait | State::SynSent | State::SynReceived => {
                 return self.transmit_rare();

@@ -4,7 +4,7 @@
 //! `tcp_check_space`, net/ipv4/tcp_output.c `tcp_tsq_handler`; v2.6.35 likewise.
 //! Differs: as `endpoint`.
 
-use crate::config::{Buffer, Stack};
+use crate::config::Buffer;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::info::{CaState, Error, State};
 use penstock_model::Time;
@@ -20,6 +20,9 @@ impl Endpoint {
         self.clock.set(now);
         if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
             return 0;
+        }
+        if let Some(o) = &mut self.one_way {
+            return o.write(bytes, now);
         }
         if self.snd_nxt >= self.write_seq {
             self.skb_room = 0;
@@ -78,6 +81,9 @@ impl Endpoint {
     /// Takes up to `max` bytes that arrived in order; answers how many.
     pub fn read(&mut self, max: u64, now: Time) -> u64 {
         self.clock.set(now);
+        if let Some(o) = &mut self.one_way {
+            return o.read(max);
+        }
         let n = self.rx.readable().min(max);
         if n > 0 && self.rx.read(n, &self.clock) {
             self.rx.now = true;
@@ -95,11 +101,17 @@ impl Endpoint {
     /// Bytes that wait to be read.
     #[inline]
     pub fn readable(&self) -> u64 {
+        if let Some(o) = &self.one_way {
+            return o.readable();
+        }
         self.rx.readable()
     }
 
     /// Whether the peer has closed its side and everything it sent was read.
     pub fn at_eof(&self) -> bool {
+        if let Some(o) = &self.one_way {
+            return o.at_eof();
+        }
         self.rx.fin_received() && self.rx.readable() == 0
     }
 
@@ -108,6 +120,9 @@ impl Endpoint {
     pub fn writable(&self) -> bool {
         if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
             return false;
+        }
+        if let Some(o) = &self.one_way {
+            return o.writable();
         }
         let (wmem, sndbuf) = (self.wmem(), u64::from(self.sndbuf));
         if self.p.skb_overhead == 0 { wmem < sndbuf } else { wmem < sndbuf && sndbuf - wmem >= wmem >> 1 }
@@ -128,6 +143,9 @@ impl Endpoint {
             _ => return,
         }
         self.fin_queued = true;
+        if let Some(o) = &mut self.one_way {
+            return o.close(now);
+        }
         self.todo.push = true;
         self.todo.push_all = true;
     }
@@ -161,7 +179,7 @@ impl Endpoint {
     /// reduces its window as for ECN (`tcp_enter_cwr`). For a drop see [`local_drop`](Endpoint::local_drop).
     pub fn local_congestion(&mut self, now: Time) {
         self.clock.set(now);
-        if self.cfg.stack != Stack::WindowsXp && self.state != State::Closed {
+        if self.cfg.stack.feels_its_host() && self.state != State::Closed {
             self.enter_cwr();
         }
     }
@@ -172,7 +190,7 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb, tcp_write_xmit
     pub fn local_drop(&mut self, t: &Transmit, now: Time) {
         self.local_congestion(now);
-        if self.cfg.stack == Stack::WindowsXp || self.state == State::Closed {
+        if !self.cfg.stack.feels_its_host() || self.state == State::Closed {
             return;
         }
         let end =

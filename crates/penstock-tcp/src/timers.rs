@@ -43,6 +43,9 @@ impl Endpoint {
     /// When [`handle_timeout`](Endpoint::handle_timeout) wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
+        if let Some(o) = &self.one_way {
+            return o.poll_timeout();
+        }
         let mut at = self.timers.fires.min(self.timers.wait);
         if let Some(t) = self.rx.timer() {
             at = at.min(t);
@@ -53,6 +56,12 @@ impl Endpoint {
     /// Time has come: retransmission, probe, delayed ACK, end of TIME-WAIT. Does nothing when called early.
     pub fn handle_timeout(&mut self, now: Time) {
         self.clock.set(now);
+        if let Some(o) = &mut self.one_way {
+            if o.handle_timeout(now) {
+                self.done(None);
+            }
+            return;
+        }
         if self.timers.wait <= now {
             return self.done(None);
         }

@@ -24,7 +24,7 @@ impl Receiver {
     pub(crate) fn truesize(&self, len: u32) -> u32 {
         match self.stack {
             // As sent over a veth: head, struct skb_shared_info and struct sk_buff beside the payload.
-            Stack::Linux(Kernel::V6_12) => len + HEAD_MEM,
+            Stack::Linux(Kernel::V6_12) | Stack::Ns2 => len + HEAD_MEM,
             // A frame in a 2048-byte buffer and its struct sk_buff.
             Stack::Linux(_) => 2_288.max(len + 240),
             Stack::WindowsXp => len,
@@ -34,7 +34,7 @@ impl Receiver {
     pub(crate) fn win_from_space(&self, space: i64) -> i64 {
         match self.stack {
             Stack::Linux(Kernel::V2_6_35) => space - (space >> 2),
-            Stack::Linux(_) => (space * i64::from(self.scaling_ratio)) >> 8,
+            Stack::Linux(_) | Stack::Ns2 => (space * i64::from(self.scaling_ratio)) >> 8,
             Stack::WindowsXp => space,
         }
     }
@@ -314,6 +314,24 @@ impl Receiver {
         }
     }
 
+    /// What a measurement's end decides: the buffer for `copied` bytes of a round trip.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_space_adjust
+    fn space_adjust_today(&mut self, copied: u64, max: u32) {
+        let copied = copied.saturating_sub(self.rcv_nxt - self.copied_seq);
+        let space = u64::from(self.space);
+        if copied <= space {
+            return;
+        }
+        let mut window = (copied << 1) + 16 * u64::from(self.advmss);
+        window += (window * (copied - space) / space) << 1;
+        let wanted = ((window << 8) / u64::from(self.scaling_ratio)).min(u64::from(max)) as u32;
+        if wanted > self.rcvbuf {
+            self.rcvbuf = wanted;
+            self.window_clamp = self.full_space() as u32;
+        }
+        self.space = copied as u32;
+    }
+
     /// Makes the receive buffer twice as large as what the application took in a round trip, and some more.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_space_adjust; v2.6.35 likewise
     pub(crate) fn space_adjust(&mut self, clock: &Clock) {
@@ -323,20 +341,9 @@ impl Receiver {
             if self.rtt_est8 == 0 || now - since < self.rtt_est8 >> 3 {
                 return;
             }
-            let mut copied = self.copied_seq - self.space_seq;
+            let copied = self.copied_seq - self.space_seq;
             if self.today() {
-                copied = copied.saturating_sub(self.rcv_nxt - self.copied_seq);
-                let space = u64::from(self.space);
-                if copied > space {
-                    let mut window = (copied << 1) + 16 * u64::from(self.advmss);
-                    window += (window * (copied - space) / space) << 1;
-                    let wanted = ((window << 8) / u64::from(self.scaling_ratio)).min(u64::from(max)) as u32;
-                    if wanted > self.rcvbuf {
-                        self.rcvbuf = wanted;
-                        self.window_clamp = self.full_space() as u32;
-                    }
-                    self.space = copied.min(u64::from(u32::MAX)) as u32;
-                }
+                self.space_adjust_today(copied, max);
             } else {
                 let space = (2 * copied).min(u64::from(u32::MAX)) as u32;
                 if space > self.space {

@@ -53,6 +53,9 @@ fn run(s: &Value) -> (Pair, Time) {
         p.lines[A].tbf = true;
     }
     p.lines[B] = Line { delay: Span::from_ms(s["delay_ms"].as_i64().unwrap()), ..Line::default() };
+    if let Some(rate) = s["back"].as_str() {
+        p.lines[B].rate_bit_s = rate.strip_suffix("mbit").unwrap().parse::<i64>().unwrap() * 1_000_000;
+    }
     let (drop, ce) = (numbers(&s["drop"]), numbers(&s["ce"]));
     let (drop_any, drop_ack) = (numbers(&s["drop_any"]), numbers(&s["drop_ack"]));
     let late: Vec<(u64, i64)> = s["late"]

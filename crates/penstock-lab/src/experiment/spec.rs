@@ -303,6 +303,12 @@ pub struct Tcp {
     pub sndbuf: Option<u32>,
     /// Receive buffer, bytes.
     pub rcvbuf: Option<u32>,
+    /// Initial window, segments.
+    pub initial_window: Option<u32>,
+    /// Least retransmission timeout.
+    pub min_rto: Option<Span>,
+    /// ns-2's one-way TCP in place of the hosts' own.
+    pub ns2: Option<penstock_tcp::ns2::Options>,
 }
 
 /// What a flow sends.

@@ -272,7 +272,7 @@ pub(crate) fn program(run: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// `tcp = { cc, mss, ecn, sack, sndbuf, rcvbuf }` or `tcp = true`.
+/// `tcp = { profile, cc, mss, ecn, sack, sndbuf, rcvbuf, initial_window, min_rto, … }` or `tcp = true`.
 fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
     if value.get_ref().as_bool() == Some(true) {
         return Some(Tcp::default());
@@ -280,9 +280,13 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
     let mut table = Table::of(value, "tcp", faults)?;
     let mut flag = |key| table.take(key).and_then(|v| read::boolean(key, v, faults));
     let (ecn, sack) = (flag("ecn"), flag("sack"));
+    let ns2 = ns2(&mut table, faults);
     let cc = table.take("cc").and_then(|v| {
         let name = read::string("cc", v, faults)?;
-        let known = crate::run::congestion_controls();
+        let known = match ns2 {
+            Some(_) => penstock_tcp::ns2::Variant::ALL.map(|v| v.0).to_vec(),
+            None => crate::run::congestion_controls(),
+        };
         if known.contains(&name.as_str()) {
             return Some(name);
         }
@@ -303,8 +307,56 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
         Some(bytes.clamp(256, 1 << 30) as u32)
     };
     let (sndbuf, rcvbuf) = (buffer("sndbuf"), buffer("rcvbuf"));
+    let initial_window =
+        table.take("initial_window").and_then(|v| read::integer("initial_window", v, 1..1_000, faults));
+    let min_rto = table.take("min_rto").and_then(|v| {
+        let span = read::time("min_rto", v, faults)?;
+        if !(Span::from_ms(1)..=Span::from_secs(60)).contains(&span) {
+            faults.add(v.span(), "min_rto is out of its range", "write 1ms to 60s");
+        }
+        Some(span)
+    });
     table.finish(faults);
-    Some(Tcp { cc, mss, ecn, sack, sndbuf, rcvbuf })
+    Some(Tcp { cc, mss, ecn, sack, sndbuf, rcvbuf, initial_window: initial_window.map(|n| n as u32), min_rto, ns2 })
+}
+
+/// `profile = "ns-2"` and what ns-2's agents can be set to beside.
+fn ns2(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<penstock_tcp::ns2::Options> {
+    let profile = table.take("profile")?;
+    let mut o = penstock_tcp::ns2::Options::default();
+    match read::string("profile", profile, faults)?.as_str() {
+        "linux" => return None,
+        "ns-2" => {}
+        // As it was in 2004, before three of its defaults changed.
+        "ns-2.27" => {
+            (o.precise, o.cwr_on_retransmit) = (false, false);
+            (o.min_rto, o.initial_rto) = (Span::from_secs(1), Span::from_secs(6));
+        }
+        other => {
+            let help = "write \"linux\", \"ns-2\" or \"ns-2.27\"";
+            faults.add(profile.span(), format!("profile: there is no TCP called \"{other}\""), help);
+        }
+    }
+    if let Some(n) = table.take("window").and_then(|v| read::integer("window", v, 1..1 << 20, faults)) {
+        o.window = n as u32;
+    }
+    let mut time = |key, slot: &mut Span| {
+        if let Some(span) = table.take(key).and_then(|v| read::time(key, v, faults)) {
+            *slot = span.max(Span::from_us(1));
+        }
+    };
+    time("tick", &mut o.tick);
+    time("initial_rto", &mut o.initial_rto);
+    let mut delay = Span::ZERO;
+    time("delayed_ack", &mut delay);
+    o.delayed_ack = (delay > Span::ZERO).then_some(delay);
+    if let Some(on) = table.take("limited_transmit").and_then(|v| read::boolean("limited_transmit", v, faults)) {
+        o.limited_transmit = on;
+    }
+    if let Some(on) = table.take("impatient").and_then(|v| read::boolean("impatient", v, faults)) {
+        o.impatient = on;
+    }
+    Some(o)
 }
 
 /// `"greedy"`, a rate, `{ bytes }`, `{ rate, size }`, `{ size, gap }`, `{ pages, think }`, `{ arrivals, bytes, shape }`.

@@ -317,12 +317,18 @@ impl Built {
         let transport = match &flow.tcp {
             None => Transport::Udp,
             Some(tcp) => Transport::Tcp(TcpSpec {
-                cc: tcp.cc.as_ref().map(|cc| if cc == "newreno" { "reno".to_owned() } else { cc.clone() }),
+                cc: tcp.cc.as_ref().map(|cc| match cc.as_str() {
+                    "newreno" if tcp.ns2.is_none() => "reno".to_owned(),
+                    cc => cc.to_owned(),
+                }),
                 mss: tcp.mss,
                 ecn: tcp.ecn,
                 sack: tcp.sack,
                 sndbuf: tcp.sndbuf,
                 rcvbuf: tcp.rcvbuf,
+                initial_window: tcp.initial_window,
+                min_rto: tcp.min_rto,
+                ns2: tcp.ns2,
             }),
         };
         let made = self.world.add_flow(FlowSpec {

@@ -37,6 +37,14 @@ fn notes(experiment: &Experiment) -> Vec<String> {
             ));
         }
     }
+    for flow in &experiment.flows {
+        let tcp = flow.tcp.as_ref();
+        if tcp.is_some_and(|t| t.ns2.is_some()) {
+            notes.push(format!("{}: Linux's own TCP stands in for ns-2's", flow.name));
+        } else if tcp.is_some_and(|t| t.initial_window.is_some() || t.min_rto.is_some()) {
+            notes.push(format!("{}: initial window and least timeout are the kernel's own", flow.name));
+        }
+    }
     for link in &experiment.links {
         let ends: Vec<String> = link.ends.iter().map(|e| format!("{}:{}", e.host, e.dev)).collect();
         if link.ends.len() > 2 {
@@ -186,7 +194,7 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
             to: at(&flow.to),
             addr,
             tcp: flow.tcp.as_ref().map(|t| plan::Tcp {
-                cc: t.cc.clone(),
+                cc: t.cc.clone().filter(|_| t.ns2.is_none()),
                 mss: t.mss,
                 sndbuf: t.sndbuf,
                 rcvbuf: t.rcvbuf,

@@ -180,7 +180,19 @@ impl Source {
     }
 }
 
-fn configure(mut cfg: Config, spec: &TcpSpec) -> Config {
+/// A host's TCP as a flow wants it.
+pub(crate) fn configure(mut cfg: Config, spec: &TcpSpec) -> Config {
+    if let Some(options) = spec.ns2 {
+        cfg = Config { ns2: options, ..Config::ns2() };
+    }
+    if let Some(n) = spec.initial_window {
+        cfg.initial_window = n;
+        cfg.ns2.window_init = n;
+    }
+    if let Some(span) = spec.min_rto {
+        cfg.min_rto = Some(span);
+        cfg.ns2.min_rto = span;
+    }
     if let Some(cc) = &spec.cc {
         // Checked when the flow was added.
         let _ = cfg.set_cc(cc);

@@ -22,6 +22,8 @@ pub struct Line {
     pub mark_above: usize,
     /// The first frame after a pause goes at once and those behind it wait, as with a tbf of one frame's burst.
     pub tbf: bool,
+    /// Lengths as ns-2 has them: 40 bytes of headers and 8 a SACK block, no link-layer header.
+    pub ns2: bool,
 }
 
 impl Default for Line {
@@ -32,6 +34,7 @@ impl Default for Line {
             limit: usize::MAX,
             mark_above: usize::MAX,
             tbf: false,
+            ns2: false,
         }
     }
 }
@@ -55,7 +58,7 @@ pub struct Sent {
     pub from: usize,
     pub t: Transmit,
     pub dropped: bool,
-    /// When it was on the line, or arrived where the line has no rate.
+    /// When it arrived, had it not been made late.
     pub left: Time,
 }
 
@@ -299,7 +302,11 @@ impl Pair {
         }
         let mut leaves = self.now.max(self.busy_until[from]);
         if line.rate_bit_s > 0 {
-            let bits = i64::from(14 + 20 + t.tcp.header_len() + t.payload_len) * 8;
+            let headers = match line.ns2 {
+                true => 40 + 8 * u32::from(t.tcp.sack_count),
+                false => 14 + 20 + t.tcp.header_len(),
+            };
+            let bits = i64::from(headers + t.payload_len) * 8;
             let takes = Span::from_ns(bits * 1_000_000_000 / line.rate_bit_s);
             if line.tbf {
                 // Tokens in time: of a full frame at most, as many as have gathered since the last frame left.
@@ -315,7 +322,7 @@ impl Pair {
                 self.waiting[from].push_back(leaves);
             }
         }
-        self.log.last_mut().unwrap().left = if line.rate_bit_s > 0 { leaves } else { leaves + line.delay };
+        self.log.last_mut().unwrap().left = leaves + line.delay;
         let ce = t.ect && (queued >= line.mark_above || fate == Fate::Mark);
         let times = if fate == Fate::Twice { 2 } else { 1 };
         for _ in 0..times {

@@ -40,4 +40,11 @@ for cc in ('reno','cubic'):
 for name,late in (('one 5 ms late',{14:5}),('one 30 ms late',{14:30}),('three late',{14:8,15:8,16:8}),('every fourth 2 ms late',{i:2 for i in range(12,60,4)})):
     for cc in('reno','cubic'):
         s=dict(name=f'{cc} {name}',cc=cc,bytes=300000,delay_ms=20,back='100mbit',for_ms=800,late={str(k):v for k,v in late.items()}); S.append(s)
+for cc in ('westwood','bbr'):
+    B=dict(cc=cc,bytes=300000,for_ms=1500)
+    add(f'{cc} no loss',**B)
+    add(f'{cc} one lost in slow start',drop=[12],**B)
+    add(f'{cc} four in a row lost',drop=[30,31,32,33],**B)
+    add(f'{cc} whole first flight lost',drop=list(range(10)),**dict(B,for_ms=3000))
+    add(f'{cc} queue of 30 overrun',**dict(B,limit=45420,bytes=10**9,for_ms=700))
 print(json.dumps(S))

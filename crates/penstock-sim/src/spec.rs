@@ -245,7 +245,7 @@ pub struct TcpSpec {
     /// Initial window, segments.
     pub initial_window: Option<u32>,
     /// Least retransmission timeout.
-    pub min_rto: Option<penstock_model::Span>,
+    pub min_rto: Option<Span>,
     /// ns-2's one-way TCP in place of the hosts' own, at both ends.
     pub ns2: Option<penstock_tcp::ns2::Options>,
 }

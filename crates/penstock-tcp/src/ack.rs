@@ -4,7 +4,7 @@
 //! Differs: segments that an ACK covers in part stay whole until it covers them wholly (as Linux does with segments
 //! of one MSS).
 
-use crate::cc::AckSample;
+use crate::cc::{AckSample, RateSample};
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
 use crate::recovery::Rexmit;
@@ -70,6 +70,13 @@ pub(crate) struct SackState {
     pub prior_delivered: u64,
     prior_sent: u64,
     prior_end: u64,
+    /// When `delivered` had grown last by then, and the time the window took to be sent, microseconds.
+    prior_stamp: u64,
+    sent_over: u64,
+    app_limited: bool,
+    /// The round trip the controller hears of, and whether it may be a delayed ACK's.
+    rtt_us: Option<u32>,
+    ack_delayed: bool,
 }
 
 impl SackState {
@@ -84,6 +91,9 @@ impl SackState {
             self.prior_delivered = seg.delivered;
             self.prior_sent = seg.sent_us;
             self.prior_end = seg.end;
+            self.prior_stamp = seg.delivered_us;
+            self.sent_over = seg.sent_us.saturating_sub(seg.first_tx_us);
+            self.app_limited = seg.app_limited;
         }
     }
 }
@@ -149,6 +159,8 @@ impl Endpoint {
             return true;
         }
 
+        self.show_window();
+        self.cc.in_ack_event(&mut self.w);
         let pkts_acked = self.clean_rtx(prior_fack, prior_una, prior_fackets, &mut s, &mut flag);
         if self.p.today {
             self.rack_update_reo_wnd(s.prior_delivered);
@@ -165,7 +177,13 @@ impl Endpoint {
             }
             let delivered = (self.n.delivered - prior_delivered) as u32;
             let lost = self.q.lost - prior_lost;
-            self.cong_control(delivered, lost, flag);
+            if self.cc.takes_over() {
+                let rs = self.rate_sample(&s, delivered, lost, prior_in_flight);
+                self.show_window();
+                self.cc.cong_control(&mut self.w, &rs);
+            } else {
+                self.cong_control(delivered, lost, flag);
+            }
             match rexmit {
                 Rexmit::None => {}
                 Rexmit::Lost => self.todo.rexmit = true,
@@ -290,7 +308,10 @@ impl Endpoint {
                     self.rack_advance(seg.bits, seg.end, seg.sent_us);
                 }
             }
-            s.arrived(&seg);
+            // What was reported before counts no more.
+            if !seg.has(SACKED) {
+                s.arrived(&seg);
+            }
             pkts += 1;
             *flag |= DATA_ACKED;
             self.aged_up_to = 0;
@@ -349,7 +370,7 @@ impl Endpoint {
         prior_sacked: u32,
         prior_delivered: u64,
         prior_una: u64,
-        s: &SackState,
+        s: &mut SackState,
         flag: &mut u32,
     ) {
         let now = self.clock.us;
@@ -397,8 +418,41 @@ impl Endpoint {
         {
             *flag |= SET_XMIT_TIMER;
         }
+        (s.rtt_us, s.ack_delayed) = (ca_rtt, maybe_delayed);
         self.show_window();
         self.cc.pkts_acked(&mut self.w, &AckSample { pkts_acked: pkts, rtt_us: ca_rtt });
+    }
+
+    /// What this ACK tells of the rate of delivery.
+    //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_gen
+    fn rate_sample(&mut self, s: &SackState, delivered: u32, lost: u64, prior_in_flight: u32) -> RateSample {
+        if self.n.delivered > self.w.app_limited {
+            self.w.app_limited = 0;
+        }
+        if delivered > 0 {
+            self.w.delivered_us = self.clock.us;
+        }
+        let mut rs = RateSample {
+            rate: None,
+            prior_delivered: s.prior_delivered,
+            rtt_us: s.rtt_us,
+            ack_delayed: s.ack_delayed,
+            losses: lost.min(u64::from(u32::MAX)) as u32,
+            acked_sacked: delivered,
+            prior_in_flight,
+            app_limited: s.app_limited,
+        };
+        if s.prior_sent > 0 {
+            self.w.first_tx_us = s.prior_sent;
+        }
+        if s.prior_stamp > 0 && !self.sack_reneg {
+            // The longer of the time the segments took to be sent and to be acknowledged.
+            let interval = s.sent_over.max(self.clock.us - s.prior_stamp);
+            if interval >= u64::from(self.min_rtt.value()) && interval > 0 {
+                rs.rate = Some((self.n.delivered - s.prior_delivered, interval));
+            }
+        }
+        rs
     }
 
     /// Takes a measured round trip, microseconds (6.12).

@@ -100,6 +100,8 @@ pub struct Endpoint {
     pub(crate) in_device: u64,
     /// That held sending back (`TSQ_THROTTLED`).
     pub(crate) throttled: bool,
+    /// When pacing lets the next segment go.
+    pub(crate) pace_at: Option<Time>,
     // Congestion control
     pub(crate) cc: Box<dyn CongestionControl>,
     pub(crate) w: Window,
@@ -152,6 +154,8 @@ pub struct Endpoint {
     // ECN
     pub(crate) demand_cwr: bool,
     pub(crate) queue_cwr: bool,
+    /// The segment before was marked (DCTCP).
+    pub(crate) marked: bool,
     // Receiving
     pub(crate) rx: Receiver,
     // Counters
@@ -238,6 +242,8 @@ pub(crate) struct Todo {
     pub ack_first: bool,
     /// Consider whether an ACK is due.
     pub ack_check: bool,
+    /// An ACK for what came before a mark, or the end of marks (DCTCP): up to where, and what it echoes.
+    pub ack_before: Option<(u64, bool)>,
     /// RST.
     pub reset: bool,
 }
@@ -247,6 +253,7 @@ pub(crate) struct Todo {
 pub(crate) struct Counters {
     pub segs_out: u64,
     pub segs_in: u64,
+    pub data_segs_out: u64,
     pub total_retrans: u64,
     pub bytes_retrans: u64,
     pub timeouts: u64,
@@ -302,7 +309,8 @@ impl Endpoint {
             Stack::Ns2 => Kernel::V6_12,
         };
         let iss = seq::first(isn);
-        let w = Window::new(clock.hz(), !p.today);
+        let mut w = Window::new(clock.hz(), !p.today);
+        w.seed = isn.wrapping_mul(0x9e37_79b1);
         Endpoint {
             p,
             sport,
@@ -337,6 +345,7 @@ impl Endpoint {
             nospace: false,
             in_device: 0,
             throttled: false,
+            pace_at: None,
             cc: (cfg.cc.build)(kernel),
             w,
             ca: CaState::Open,
@@ -379,6 +388,7 @@ impl Endpoint {
             rcv_tsecr: None,
             demand_cwr: false,
             queue_cwr: false,
+            marked: false,
             rx: Receiver::new(&cfg, clock.hz()),
             n: Counters::default(),
             one_way: None,
@@ -470,6 +480,7 @@ impl Endpoint {
         self.timers = Timers::new();
         self.rx.ack_sent();
         self.one_way = None;
+        self.pace_at = None;
     }
 
     /// What the receiving half needs to time its ACKs.
@@ -500,6 +511,20 @@ impl Endpoint {
         w.open = self.ca == CaState::Open;
         w.now_us = self.clock.us;
         w.jiffies = self.clock.jiffies;
+        w.state = self.ca;
+        w.ecn_ok = self.ecn_ok;
+        w.in_flight = self.q.in_flight();
+        w.delivered = self.n.delivered;
+        w.delivered_ce = self.n.delivered_ce;
+        w.lost = self.q.lost;
+    }
+
+    /// The next state of recovery.
+    //= linux v6.12 net/ipv4/tcp_cong.c tcp_set_ca_state
+    pub(crate) fn set_ca(&mut self, state: CaState) {
+        self.show_window();
+        self.cc.on_state(&mut self.w, state);
+        self.ca = state;
     }
 
     /// The window at the start of a connection or after idleness, segments.

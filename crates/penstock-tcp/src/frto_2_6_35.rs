@@ -64,7 +64,7 @@ impl Endpoint {
         let under_way = self.frto_counter > 0 || self.ca >= CaState::Recovery;
         let earlier = self.sack_ok && under_way && self.high_seq > self.snd_una;
         self.frto_highmark = Some(if earlier { self.high_seq } else { self.snd_nxt });
-        self.ca = CaState::Disorder;
+        self.set_ca(CaState::Disorder);
         self.high_seq = self.snd_nxt;
         self.frto_counter = 1;
     }
@@ -92,7 +92,7 @@ impl Endpoint {
         self.cwnd_stamp = self.clock.jiffies;
         self.frto_counter = 0;
         self.reordering = self.reordering.min(self.p.reordering);
-        self.ca = CaState::Loss;
+        self.set_ca(CaState::Loss);
         self.show_window();
         self.cc.on_rto(&self.w);
         self.high_seq = self.snd_nxt;

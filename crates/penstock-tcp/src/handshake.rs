@@ -58,7 +58,7 @@ impl Endpoint {
             syn.flags.has(TcpFlags::ECE) && (self.state == State::SynSent || syn.flags.has(TcpFlags::CWR));
         self.ecn_ok = match self.state {
             State::SynSent => self.ecn_ok && wants_ecn && !syn.flags.has(TcpFlags::CWR),
-            _ => wants_ecn && self.cfg.ecn != Ecn::Off,
+            _ => wants_ecn && (self.cfg.ecn != Ecn::Off || self.cc.needs_ecn()),
         };
         let clamp = u32::from(syn.mss.unwrap_or(536)).clamp(88, u32::from(self.cfg.mss));
         self.mss = clamp - if self.ts_ok { 12 } else { 0 };
@@ -156,7 +156,7 @@ impl Endpoint {
         if !active {
             flags = flags.with(TcpFlags::ACK);
         }
-        if active && self.cfg.ecn == Ecn::On && self.cfg.stack != Stack::WindowsXp {
+        if active && (self.cfg.ecn == Ecn::On || self.cc.needs_ecn()) && self.cfg.stack != Stack::WindowsXp {
             self.ecn_ok = true;
             // A repeated SYN asks no more, lest something on the way drops it for that (RFC 3168 section 6.1.1.1).
             if !again {
@@ -376,7 +376,9 @@ impl Endpoint {
     }
 
     fn take_data(&mut self, seg: &Tcp, start: u64, len: u32, fin: bool, ce: bool) {
-        if self.ecn_ok && len > 0 && ce {
+        if self.ecn_ok && len > 0 && self.cc.needs_ecn() {
+            self.echo_each_mark(ce);
+        } else if self.ecn_ok && len > 0 && ce {
             // Congestion experienced: tell the sender until it says it has heard.
             if !self.demand_cwr {
                 self.rx.enter_quickack(2);
@@ -409,6 +411,20 @@ impl Endpoint {
                 _ => {}
             }
         }
+    }
+
+    /// Tells the sender of each change of the mark, by an ACK of its own.
+    //= linux v6.12 net/ipv4/tcp_dctcp.h dctcp_ece_ack_update
+    //= RFC 8257 section 3.2
+    fn echo_each_mark(&mut self, ce: bool) {
+        if self.marked != ce {
+            if self.rx.delack.is_some() {
+                self.todo.ack_before = Some((self.rx.rcv_nxt, self.marked));
+            }
+            self.rx.now = true;
+        }
+        self.marked = ce;
+        self.demand_cwr = ce;
     }
 
     // ---- Closed ----

@@ -26,6 +26,9 @@ impl Endpoint {
             }
             _ => {}
         }
+        if let Some((upto, ece)) = self.todo.ack_before.take() {
+            return Some(self.ack_before(upto, ece));
+        }
         if std::mem::take(&mut self.todo.ack_first) {
             return Some(self.pure_ack());
         }
@@ -139,6 +142,32 @@ impl Endpoint {
         full
     }
 
+    /// Whether the next segment is to wait for its time; if so, the timer is set.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_pacing_check
+    fn pacing_holds(&mut self) -> bool {
+        if self.w.pacing_rate.is_none() || self.w.wstamp_ns <= self.clock.now.as_ns() {
+            return false;
+        }
+        self.pace_at = Some(Time::from_ns(self.w.wstamp_ns));
+        true
+    }
+
+    /// A segment with `len` bytes of data goes: when the next one may.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_update_skb_after_send
+    fn paced(&mut self, len: u32) {
+        let Some(rate) = self.w.pacing_rate else { return };
+        let now = self.clock.now.as_ns();
+        let prior = self.w.wstamp_ns;
+        self.w.wstamp_ns = prior.max(now);
+        // The first ten segments go as they can.
+        if self.n.data_segs_out >= 10 {
+            let mut wait = (u64::from(len) * 1_000_000_000 / rate.max(1)) as i64;
+            let credit = self.w.wstamp_ns - prior;
+            wait -= (wait / 2).min(credit);
+            self.w.wstamp_ns += wait;
+        }
+    }
+
     // ---- New data ----
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_write_xmit
@@ -153,7 +182,7 @@ impl Endpoint {
         if self.snd_nxt + u64::from(len) + u64::from(fin) > self.wnd_end() {
             return None;
         }
-        if self.nagle_holds(len, fin) || self.small_queue_full(0) {
+        if self.pacing_holds() || self.nagle_holds(len, fin) || self.small_queue_full(0) {
             return None;
         }
         Some(self.send_new(len, fin))
@@ -183,7 +212,7 @@ impl Endpoint {
         }
         if self.q.in_flight() == 0 {
             self.show_window();
-            self.cc.on_tx_start(&self.w);
+            self.cc.on_tx_start(&mut self.w);
         }
         let mut flags = TcpFlags::ACK;
         if fin {
@@ -201,7 +230,7 @@ impl Endpoint {
             }
         }
         let mut t = self.segment(seq, len, flags);
-        if self.ecn_ok && len > 0 {
+        if self.ecn_ok && (len > 0 || self.cc.needs_ecn()) {
             t.ect = true;
             if self.queue_cwr {
                 self.queue_cwr = false;
@@ -212,7 +241,13 @@ impl Endpoint {
         self.rx.data_sent(&self.clock);
         let end = data_end + u64::from(fin);
         let first = self.q.packets_out() == 0;
+        if first {
+            (self.w.first_tx_us, self.w.delivered_us) = (self.clock.us, self.clock.us);
+        }
         self.q.push(seq, end, self.clock.us, self.n.delivered, bits);
+        self.stamp_rate(self.q.packets_out() as usize - 1);
+        self.n.data_segs_out += u64::from(len > 0);
+        self.paced(len);
         self.snd_nxt = end;
         if len < self.mss {
             self.snd_sml = end;
@@ -303,7 +338,8 @@ impl Endpoint {
         if self.w.lsndtime == 0 || idle <= rto {
             return;
         }
-        self.cc.on_cwnd_restart(&self.w);
+        self.show_window();
+        self.cc.on_cwnd_restart(&mut self.w);
         self.w.ssthresh = self.current_ssthresh();
         let restart = self.init_cwnd().min(self.w.cwnd);
         let mut left = idle;
@@ -338,6 +374,7 @@ impl Endpoint {
             return None;
         }
         if self.q.in_flight() < self.w.cwnd
+            && !self.pacing_holds()
             && !self.small_queue_full(1)
             && let Some(i) = self.q.next_lost()
             && self.may_retransmit(i)
@@ -406,7 +443,14 @@ impl Endpoint {
         let mut t = self.segment(seg.seq, len, flags);
         t.retransmission = true;
         self.q.retransmitted(index, self.clock.us, self.n.delivered, self.snd_nxt);
+        self.stamp_rate(index);
+        self.n.data_segs_out += u64::from(len > 0);
+        self.paced(len);
         t
+    }
+
+    fn stamp_rate(&mut self, index: usize) {
+        self.q.stamp(index, self.w.first_tx_us, self.w.delivered_us, self.w.app_limited > 0);
     }
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_send_loss_probe
@@ -454,6 +498,19 @@ impl Endpoint {
 
     // ---- Headers ----
 
+    /// An ACK for what came before the segment that is being dealt with.
+    //= linux v6.12 net/ipv4/tcp_dctcp.h dctcp_ece_ack_update
+    fn ack_before(&mut self, upto: u64, ece: bool) -> Transmit {
+        let demand = std::mem::replace(&mut self.demand_cwr, ece);
+        let now = self.rx.now;
+        let mut t = self.pure_ack();
+        t.tcp.ack = upto as u32;
+        self.demand_cwr = demand;
+        // The segment itself is still to be acknowledged.
+        (self.rx.now, self.rx.scheduled) = (now, true);
+        t
+    }
+
     /// An ACK without data.
     fn pure_ack(&mut self) -> Transmit {
         let seq = self.snd_nxt.min(self.wnd_end().max(self.snd_una));
@@ -486,6 +543,7 @@ impl Endpoint {
         if self.cfg.device_accounting {
             self.in_device += u64::from(len);
         }
-        Transmit { tcp, payload_len: len, ect: false, retransmission: false }
+        let ect = self.ecn_ok && self.cc.needs_ecn();
+        Transmit { tcp, payload_len: len, ect, retransmission: false }
     }
 }

@@ -138,7 +138,9 @@ impl Endpoint {
             if self.ca != CaState::Recovery {
                 self.enter_recovery(false);
                 let newly_lost = self.q.lost - lost;
-                self.cwnd_reduction(1, newly_lost, false);
+                if !self.cc.takes_over() {
+                    self.cwnd_reduction(1, newly_lost, false);
+                }
             }
             self.todo.rexmit = true;
         }

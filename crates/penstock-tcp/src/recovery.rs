@@ -8,7 +8,7 @@ use crate::ack::{
     DATA_ACKED, DATA_SACKED, DSACK_TLP, ECE, FORWARD_PROGRESS, LOST_RETRANS, NOT_DUP, ORIG_SACK_ACKED,
     SACK_RENEGING, SET_XMIT_TIMER, SND_UNA_ADVANCED,
 };
-use crate::cc::INFINITE_SSTHRESH;
+use crate::cc::{INFINITE_SSTHRESH, Window};
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
 use crate::rtx::{EVER_RETRANS, LOST, SACKED};
@@ -33,13 +33,8 @@ impl Endpoint {
     }
 
     /// The threshold in force, at least three quarters of the window.
-    //= linux v6.12 include/net/tcp.h tcp_current_ssthresh
     pub(crate) fn current_ssthresh(&self) -> u32 {
-        if self.in_cwnd_reduction() {
-            self.w.ssthresh
-        } else {
-            self.w.ssthresh.max((self.w.cwnd >> 1) + (self.w.cwnd >> 2))
-        }
+        Window { state: self.ca, ..self.w }.current_ssthresh()
     }
 
     /// Asks the controller where the window is to fall to.
@@ -93,10 +88,15 @@ impl Endpoint {
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_end_cwnd_reduction
     pub(crate) fn end_cwnd_reduction(&mut self) {
+        if self.cc.takes_over() {
+            return;
+        }
         if self.w.ssthresh < INFINITE_SSTHRESH && (self.ca == CaState::Cwr || self.undo_marker.is_some()) {
             self.w.cwnd = self.w.ssthresh;
             self.cwnd_stamp = self.clock.jiffies;
         }
+        self.show_window();
+        self.cc.on_complete_cwr(&mut self.w);
     }
 
     /// Congestion without loss: ECN, or a full queue on this host.
@@ -109,7 +109,7 @@ impl Endpoint {
         if self.ca < CaState::Cwr {
             self.undo_marker = None;
             self.init_cwnd_reduction();
-            self.ca = CaState::Cwr;
+            self.set_ca(CaState::Cwr);
         }
     }
 
@@ -125,7 +125,7 @@ impl Endpoint {
             }
             self.init_cwnd_reduction();
         }
-        self.ca = CaState::Recovery;
+        self.set_ca(CaState::Recovery);
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_init_undo
@@ -167,6 +167,7 @@ impl Endpoint {
             self.prior_ssthresh = self.current_ssthresh();
             self.w.prior_cwnd = self.w.cwnd;
             self.w.ssthresh = self.ask_ssthresh();
+            self.cc.on_loss(&mut self.w);
             self.init_undo();
         }
         self.w.cwnd = self.q.in_flight() + 1;
@@ -175,7 +176,7 @@ impl Endpoint {
         if self.ca <= CaState::Disorder && self.q.sacked_out >= self.p.reordering {
             self.reordering = self.reordering.min(self.p.reordering);
         }
-        self.ca = CaState::Loss;
+        self.set_ca(CaState::Loss);
         self.show_window();
         self.cc.on_rto(&self.w);
         self.high_seq = self.snd_nxt;
@@ -245,7 +246,7 @@ impl Endpoint {
         if self.reno_keeps_state() {
             return true;
         }
-        self.ca = CaState::Open;
+        self.set_ca(CaState::Open);
         self.sack_reneg = false;
         false
     }
@@ -269,7 +270,7 @@ impl Endpoint {
             return true;
         }
         if frto || self.sack_ok {
-            self.ca = CaState::Open;
+            self.set_ca(CaState::Open);
             self.sack_reneg = false;
         }
         true
@@ -297,7 +298,7 @@ impl Endpoint {
         let left_out = self.q.sacked_out + self.q.lost_out > 0 || undoing;
         let state = if left_out || self.any_retrans_done() { CaState::Disorder } else { CaState::Open };
         if self.ca != state {
-            self.ca = state;
+            self.set_ca(state);
             self.high_seq = self.snd_nxt;
         }
     }
@@ -361,7 +362,7 @@ impl Endpoint {
             match self.ca {
                 CaState::Cwr if self.snd_una != self.high_seq => {
                     self.end_cwnd_reduction();
-                    self.ca = CaState::Open;
+                    self.set_ca(CaState::Open);
                 }
                 CaState::Recovery => {
                     if !self.sack_ok {
@@ -476,7 +477,7 @@ impl Endpoint {
         } else if ack > high {
             // The probe repaired a loss: the window falls once.
             self.init_cwnd_reduction();
-            self.ca = CaState::Cwr;
+            self.set_ca(CaState::Cwr);
             self.end_cwnd_reduction();
             self.try_keep_open();
         } else if flag & (SND_UNA_ADVANCED | NOT_DUP | DATA_SACKED) == 0 {

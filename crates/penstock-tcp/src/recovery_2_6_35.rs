@@ -37,7 +37,7 @@ impl Endpoint {
             self.high_seq = self.snd_nxt;
             self.cwnd_stamp = self.clock.jiffies;
             self.queue_cwr();
-            self.ca = CaState::Cwr;
+            self.set_ca(CaState::Cwr);
         }
     }
 
@@ -72,7 +72,7 @@ impl Endpoint {
         // Aborts an F-RTO.
         self.frto_counter = 0;
         self.reordering = self.reordering.min(self.p.reordering);
-        self.ca = CaState::Loss;
+        self.set_ca(CaState::Loss);
         self.show_window();
         self.cc.on_rto(&self.w);
         self.high_seq = self.snd_nxt;
@@ -136,7 +136,7 @@ impl Endpoint {
             self.moderate_cwnd();
             return true;
         }
-        self.ca = CaState::Open;
+        self.set_ca(CaState::Open);
         false
     }
 
@@ -170,7 +170,7 @@ impl Endpoint {
         self.retransmits = 0;
         self.undo_marker = None;
         if self.sack_ok {
-            self.ca = CaState::Open;
+            self.set_ca(CaState::Open);
         }
         true
     }
@@ -326,13 +326,13 @@ impl Endpoint {
                 }
                 CaState::Cwr if self.snd_una != self.high_seq => {
                     self.complete_cwr();
-                    self.ca = CaState::Open;
+                    self.set_ca(CaState::Open);
                 }
                 CaState::Disorder => {
                     self.try_undo_dsack_2_6_35();
                     if self.undo_marker.is_none() || !self.sack_ok || self.snd_una != self.high_seq {
                         self.undo_marker = None;
-                        self.ca = CaState::Open;
+                        self.set_ca(CaState::Open);
                     }
                 }
                 CaState::Recovery => {
@@ -402,7 +402,7 @@ impl Endpoint {
                     self.queue_cwr();
                 }
                 self.w.cwnd_cnt = 0;
-                self.ca = CaState::Recovery;
+                self.set_ca(CaState::Recovery);
                 fast_rexmit = true;
             }
         }

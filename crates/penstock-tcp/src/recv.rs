@@ -399,7 +399,7 @@ impl Receiver {
     }
     /// Whether anything waits out of order.
     pub fn has_ooo(&self) -> bool {
-        !self.ooo.is_empty()
+        !self.ooo.is_empty() || self.fin_at.is_some_and(|f| f > self.rcv_nxt)
     }
 
     /// The application reads `n` bytes; answers whether an ACK is to be sent.

@@ -43,6 +43,11 @@ pub(crate) struct Seg {
     pub tx_high: u64,
     prev: u32,
     next: u32,
+    /// When the latest segment known to have arrived by then was sent, and when that was known, microseconds.
+    pub first_tx_us: u64,
+    pub delivered_us: u64,
+    /// The program had nothing more to send by then.
+    pub app_limited: bool,
     /// Tags.
     pub bits: u8,
 }
@@ -191,7 +196,20 @@ impl RtxQueue {
     /// A new segment was sent.
     #[inline]
     pub fn push(&mut self, seq: u64, end: u64, sent_us: u64, delivered: u64, bits: u8) {
-        self.segs.push_back(Seg { seq, end, sent_us, delivered, tx_high: 0, prev: NIL, next: NIL, bits });
+        let seg = Seg {
+            seq,
+            end,
+            sent_us,
+            delivered,
+            tx_high: 0,
+            prev: NIL,
+            next: NIL,
+            first_tx_us: 0,
+            delivered_us: 0,
+            app_limited: false,
+            bits,
+        };
+        self.segs.push_back(seg);
         self.list_last(self.segs.len() - 1);
     }
 
@@ -239,6 +257,12 @@ impl RtxQueue {
         let seg = &mut self.segs[index];
         (seg.sent_us, seg.delivered, seg.tx_high) = (sent_us, delivered, snd_nxt);
         seg.bits |= EVER_RETRANS;
+    }
+    /// What the rate of delivery is reckoned from when the segment at `index` arrives.
+    //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_skb_sent
+    pub fn stamp(&mut self, index: usize, first_tx_us: u64, delivered_us: u64, app_limited: bool) {
+        let seg = &mut self.segs[index];
+        (seg.first_tx_us, seg.delivered_us, seg.app_limited) = (first_tx_us, delivered_us, app_limited);
     }
     /// Takes the last segment back if it ends at `end` (32 bits): it was not sent after all.
     pub fn unpush(&mut self, end: u32) -> Option<Seg> {

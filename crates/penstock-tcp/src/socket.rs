@@ -24,6 +24,7 @@ impl Endpoint {
         if let Some(o) = &mut self.one_way {
             return o.write(bytes, now);
         }
+        self.check_app_limited();
         if self.snd_nxt >= self.write_seq {
             self.skb_room = 0;
             self.idle_check();
@@ -61,6 +62,18 @@ impl Endpoint {
             self.todo.push = true;
         }
         took
+    }
+
+    /// The program has let the connection run dry: samples of its rate say little until what comes now is delivered.
+    //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_check_app_limited
+    fn check_app_limited(&mut self) {
+        if self.unsent() < u64::from(self.mss)
+            && self.in_device == 0
+            && self.q.in_flight() < self.w.cwnd
+            && self.q.lost_out <= self.q.retrans_out
+        {
+            self.w.app_limited = (self.n.delivered + u64::from(self.q.in_flight())).max(1);
+        }
     }
 
     /// Whether both windows let all go that was written.
@@ -246,7 +259,7 @@ impl Endpoint {
         } else {
             (mss + 160 + 16 + 240, self.w.cwnd.max(self.reordering + 1))
         };
-        let wanted = u64::from(per_mss) * u64::from(segs) * 2;
+        let wanted = u64::from(per_mss) * u64::from(segs) * u64::from(self.cc.sndbuf_windows());
         if u64::from(self.sndbuf) < wanted {
             self.sndbuf = wanted.min(u64::from(max)) as u32;
         }

@@ -50,6 +50,9 @@ impl Endpoint {
         if let Some(t) = self.rx.timer() {
             at = at.min(t);
         }
+        if let Some(t) = self.pace_at {
+            at = at.min(t);
+        }
         (at != Time::MAX).then_some(at)
     }
 
@@ -68,6 +71,11 @@ impl Endpoint {
         if self.rx.timer().is_some_and(|t| t <= now) && self.rx.delack_timeout(&self.clock, self.rto) {
             self.rx.now = true;
             self.todo.ack_check = true;
+        }
+        if self.pace_at.is_some_and(|t| t <= now) {
+            self.pace_at = None;
+            self.todo.push = true;
+            self.todo.rexmit |= self.q.lost_out > self.q.retrans_out;
         }
         if self.timers.fires <= now {
             match self.timers.pending {

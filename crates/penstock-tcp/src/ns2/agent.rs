@@ -3,13 +3,14 @@
 //! Follows: ns-2.35 tcp/tcp.cc `TcpAgent` (Tahoe), tcp-reno.cc, tcp-newreno.cc, tcp-sack1.cc, scoreboard-rq.cc.
 //! Differs: the window is a fixed-point number of 32 fractional bits where ns-2's is a double.
 
+use super::board::Board;
 use super::{Options, Variant};
 use penstock_model::{Span, Time};
 
 /// One packet of window.
 const ONE: u64 = 1 << 32;
 /// Duplicate acknowledgements that mean a loss (`numdupacks_`).
-const DUPACKS: u32 = 3;
+pub(super) const DUPACKS: u32 = 3;
 
 /// What moved the window last (`last_cwnd_action_`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,39 +62,40 @@ pub(super) struct Agent {
     /// Where the window stands, 2^-32 packets.
     cwnd: u64,
     pub ssthresh: i64,
-    t_seqno: i64,
+    /// The next packet to send.
+    pub(super) t_seqno: i64,
     pub maxseq: i64,
-    last_ack: i64,
+    pub(super) last_ack: i64,
     pub highest_ack: i64,
-    recover: i64,
+    pub(super) recover: i64,
     pub dupacks: u32,
     dupwnd: i64,
     last_action: Action,
-    first_partial: bool,
+    pub(super) first_partial: bool,
     cong_action: bool,
     ect: bool,
     ecn_backoff: bool,
     wnd_init: u32,
     // Of the SACK variant
-    board: Board,
-    pipe: i64,
+    pub(super) board: Board,
+    pub(super) pipe: i64,
     pub fast_recovery: bool,
-    timed_out: bool,
-    next_pkt: i64,
+    pub(super) timed_out: bool,
+    pub(super) next_pkt: i64,
     // Round-trip time, ticks
     rtt: i64,
     srtt8: i64,
     rttvar4: i64,
     rtxcur: Span,
-    backoff: i64,
+    pub(super) backoff: i64,
     rtt_active: bool,
     rtt_seq: i64,
     rtt_ts: Time,
     boot: Span,
     /// When the retransmission timer goes off.
     pub rtx_at: Option<Time>,
-    now: Time,
-    curseq: i64,
+    pub(super) now: Time,
+    pub(super) curseq: i64,
     /// What is to be sent, in order.
     pub out: Vec<Output>,
     /// Retransmission timeouts.
@@ -173,7 +175,7 @@ impl Agent {
         inflated.min(u64::from(self.o.window) * ONE)
     }
     /// In whole packets (`window`).
-    fn window(&self) -> i64 {
+    pub(super) fn window(&self) -> i64 {
         (self.windowd() >> 32) as i64
     }
 
@@ -200,7 +202,7 @@ impl Agent {
         }
     }
     //= ns-2.35 tcp/tcp.cc reset_rtx_timer
-    fn reset_timer(&mut self, mild: bool, backoff: bool) {
+    pub(super) fn reset_timer(&mut self, mild: bool, backoff: bool) {
         if backoff {
             self.back_off();
         }
@@ -211,7 +213,7 @@ impl Agent {
         self.rtt_active = false;
     }
     //= ns-2.35 tcp/tcp.cc newtimer
-    fn new_timer(&mut self, ack: i64) {
+    pub(super) fn new_timer(&mut self, ack: i64) {
         if self.t_seqno > ack || ack < self.maxseq || self.cwnd < ONE {
             self.set_timer();
         } else {
@@ -240,7 +242,7 @@ impl Agent {
     // ---- Sending ----
 
     //= ns-2.35 tcp/tcp.cc output
-    fn output(&mut self, no: i64) {
+    pub(super) fn output(&mut self, no: i64) {
         let again = no < self.maxseq;
         let cwr = self.cong_action && (!again || self.o.cwr_on_retransmit);
         self.cong_action &= !cwr;
@@ -278,50 +280,10 @@ impl Agent {
         }
     }
 
-    //= ns-2.35 tcp/tcp-sack1.cc send_much
-    fn send_much_sack(&mut self, burst: u32) {
-        let wnd = i64::from(self.o.window);
-        let mut win = self.window();
-        let mut sent = 0;
-        loop {
-            let open = if self.fast_recovery {
-                self.pipe < i64::from(self.cwnd())
-            } else {
-                self.t_seqno <= self.last_ack + win
-            };
-            if !open || self.last_ack + 1 >= self.curseq {
-                return;
-            }
-            let hole = self.board.next_retransmission();
-            let no = if let Some(no) = hole {
-                if self.recover <= 0 || no > self.highest_ack + wnd {
-                    return;
-                }
-                self.board.retransmitted(no);
-                win = self.window();
-                no
-            } else {
-                let reach = if self.fast_recovery { wnd } else { win };
-                if self.t_seqno > self.highest_ack + reach || self.t_seqno >= self.curseq {
-                    return;
-                }
-                self.t_seqno += 1;
-                self.t_seqno - 1
-            };
-            self.output(no);
-            self.t_seqno = self.t_seqno.max(no + 1);
-            sent += 1;
-            self.pipe += 1;
-            if sent == burst {
-                return;
-            }
-        }
-    }
-
     /// Limited transmit: a new packet for each of the first two duplicates.
     //= ns-2.35 tcp/tcp.cc send_one
     //= RFC 3042 section 2
-    fn send_one(&mut self) {
+    pub(super) fn send_one(&mut self) {
         let ahead = self.t_seqno - self.highest_ack - i64::from(self.dupacks);
         if self.t_seqno <= self.highest_ack + i64::from(self.o.window)
             && self.t_seqno < self.curseq
@@ -474,7 +436,7 @@ impl Agent {
     }
 
     //= ns-2.35 tcp/tcp.cc recv_newack_helper
-    fn new_ack_grows(&mut self, ack: &Ack<'_>) {
+    pub(super) fn new_ack_grows(&mut self, ack: &Ack<'_>) {
         self.new_ack(ack);
         if !self.ect || !ack.ece {
             self.open_window();
@@ -489,7 +451,7 @@ impl Agent {
     }
 
     //= ns-2.35 tcp/tcp.cc newack
-    fn new_ack(&mut self, ack: &Ack<'_>) {
+    pub(super) fn new_ack(&mut self, ack: &Ack<'_>) {
         self.dupacks = 0;
         self.last_ack = ack.no;
         self.highest_ack = ack.no;
@@ -507,7 +469,7 @@ impl Agent {
 
     /// The third duplicate.
     //= ns-2.35 tcp/tcp.cc dupack_action; tcp/tcp-reno.cc; tcp/tcp-newreno.cc; tcp/tcp-sack1.cc
-    fn dupack_action(&mut self) {
+    pub(super) fn dupack_action(&mut self) {
         let again = self.o.variant == Variant::Reno && self.last_action == Action::DupAck;
         if self.highest_ack > self.recover || again || self.highest_ack == 0 {
             self.recover = self.maxseq;
@@ -557,88 +519,6 @@ impl Agent {
         }
     }
 
-    // ---- With SACK ----
-
-    fn begin_sack_recovery(&mut self) {
-        self.pipe = self.maxseq - self.highest_ack - i64::from(DUPACKS);
-        self.reset_timer(true, false);
-        self.fast_recovery = true;
-        self.board.retransmitted(self.highest_ack + 1);
-    }
-
-    //= ns-2.35 tcp/tcp-sack1.cc recv
-    fn recv_sack(&mut self, ack: &Ack<'_>) {
-        if !self.fast_recovery {
-            if ack.no > self.last_ack {
-                self.first_partial = false;
-                self.new_ack_grows(ack);
-                self.timed_out = false;
-                self.board.clear();
-            } else if ack.no == self.last_ack && !self.timed_out {
-                if self.board.update(self.highest_ack, ack.sacks) {
-                    self.dupacks += 1;
-                    if self.dupacks == DUPACKS {
-                        self.dupack_action();
-                    } else if self.dupacks < DUPACKS && self.o.limited_transmit {
-                        self.send_one();
-                    }
-                }
-            }
-            if self.dupacks == 0 {
-                self.send_much(self.now, ack.curseq, 0);
-            }
-            return;
-        }
-        self.pipe -= 1;
-        if ack.no >= self.recover {
-            self.recover = 0;
-            self.fast_recovery = false;
-            self.new_ack(ack);
-            self.timed_out = false;
-            self.board.clear();
-        } else if ack.no > self.highest_ack {
-            self.highest_ack = ack.no;
-            self.board.update(self.highest_ack, ack.sacks);
-            if self.o.partial_ack {
-                self.partial_ack_sack();
-                self.pipe += 1;
-                if !self.first_partial {
-                    self.new_timer(ack.no);
-                    self.backoff = 1;
-                    self.first_partial = true;
-                }
-            } else {
-                self.pipe -= 1;
-                self.new_timer(ack.no);
-                self.backoff = 1;
-            }
-        } else if !self.timed_out
-            && self.board.update(self.highest_ack, ack.sacks)
-            && self.dupacks > 0
-        {
-            self.dupacks += 1;
-        }
-        self.send_much(self.now, ack.curseq, 0);
-    }
-
-    /// Two packets for a partial ACK, so as not to be slower than slow start.
-    //= ns-2.35 tcp/tcp-sack1.cc partial_ack_action
-    fn partial_ack_sack(&mut self) {
-        self.next_pkt = self.next_pkt.max(self.highest_ack + 1);
-        for _ in 0..2 {
-            if let Some(no) = self.board.next_hole(self.next_pkt) {
-                self.next_pkt = self.next_pkt.max(no.0);
-            }
-            if self.next_pkt >= self.curseq {
-                return;
-            }
-            self.t_seqno = self.t_seqno.max(self.next_pkt);
-            self.output(self.next_pkt);
-            self.board.retransmitted(self.next_pkt);
-            self.next_pkt += 1;
-        }
-    }
-
     // ---- Timeout ----
 
     /// The retransmission timer went off.
@@ -681,88 +561,5 @@ impl Agent {
         }
         self.last_action = Action::Timeout;
         self.send_much(now, curseq, 0);
-    }
-}
-
-/// What the receiver holds beyond the last packet in order.
-//= ns-2.35 tcp/scoreboard-rq.cc; tcp/rq.cc
-#[derive(Debug)]
-struct Board {
-    /// Runs of packets, in order, apart from each other.
-    runs: Vec<(i64, i64)>,
-    /// No hole below this is to be sent again.
-    h_seqno: i64,
-    sack_min: i64,
-}
-
-impl Default for Board {
-    fn default() -> Board {
-        Board { runs: Vec::new(), h_seqno: -1, sack_min: -1 }
-    }
-}
-
-impl Board {
-    fn clear(&mut self) {
-        self.runs.clear();
-        self.h_seqno = -1;
-    }
-    fn total(&self) -> i64 {
-        self.runs.iter().map(|r| r.1 - r.0).sum()
-    }
-    /// Takes the blocks of an ACK; answers whether they said anything new.
-    fn update(&mut self, last_ack: i64, sacks: &[(i64, i64)]) -> bool {
-        let before = self.total();
-        let mut changed = false;
-        if self.sack_min <= last_ack {
-            self.sack_min = last_ack + 1;
-            changed = !self.runs.is_empty();
-            // What is in order by now, with the run it touches.
-            self.runs.retain(|r| r.1 > last_ack + 1);
-            if let Some(first) = self.runs.first_mut() {
-                first.0 = first.0.max(last_ack + 1);
-            }
-        }
-        for &(start, end) in sacks {
-            self.add(start, end);
-        }
-        changed || before != self.total()
-    }
-    fn add(&mut self, mut start: i64, mut end: i64) {
-        if start >= end {
-            return;
-        }
-        self.runs.retain(|r| {
-            let apart = r.0 > end || r.1 < start;
-            if !apart {
-                (start, end) = (start.min(r.0), end.max(r.1));
-            }
-            apart
-        });
-        let place = self.runs.partition_point(|r| r.0 < start);
-        self.runs.insert(place, (start, end));
-    }
-    /// The first packet from `no` on that did not arrive, as far as is known, and whether anything above it did.
-    fn next_hole(&self, no: i64) -> Option<(i64, bool)> {
-        for (i, run) in self.runs.iter().enumerate() {
-            if run.0 > no {
-                return Some((no, true));
-            }
-            if no <= run.1 {
-                return Some((run.1, i + 1 < self.runs.len()));
-            }
-        }
-        None
-    }
-    fn next_retransmission(&mut self) -> Option<i64> {
-        self.h_seqno = self.h_seqno.max(self.sack_min);
-        let (no, more) = self.next_hole(self.h_seqno)?;
-        if no <= 0 || !more {
-            return None;
-        }
-        self.h_seqno = self.h_seqno.max(no);
-        Some(no)
-    }
-    fn retransmitted(&mut self, no: i64) {
-        self.h_seqno = self.h_seqno.max(no + 1);
     }
 }

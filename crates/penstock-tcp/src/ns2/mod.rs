@@ -7,6 +7,8 @@
 //! Not modelled: Quick-Start, HighSpeed TCP, F-RTO, the randomised overhead.
 
 mod agent;
+mod board;
+mod sack;
 mod sink;
 
 use crate::config::Config;
@@ -194,7 +196,7 @@ impl OneWay {
                 e.read_syn(syn);
                 e.answer_syn();
                 // Nobody acknowledges a SYN-ACK: it counts as delivered.
-                let synced = Ack { no: 0, ece: false, sacks: &[], curseq: 1 };
+                let synced = Ack { no: 0, ece: e.ecn_ok, sacks: &[], curseq: 1 };
                 e.agent.maxseq = 0;
                 e.agent.recv(&synced, now);
                 e.acknowledged(0);
@@ -296,7 +298,8 @@ impl OneWay {
             n += 1;
         }
         let no = self.number_of(upto) - 1;
-        let ece = seg.flags.has(TcpFlags::ECE) && self.ecn_ok && !seg.flags.has(TcpFlags::SYN);
+        // On the SYN-ACK it says that ECN is agreed on.
+        let ece = seg.flags.has(TcpFlags::ECE) && self.ecn_ok;
         let ack = Ack { no, ece, sacks: &sacks[..n], curseq: self.curseq() };
         self.agent.recv(&ack, now);
         self.acknowledged(no);
@@ -454,8 +457,10 @@ impl OneWay {
     pub fn write(&mut self, bytes: u64, now: Time) -> u64 {
         let waiting = self.write_seq - self.acked_upto.max(self.iss + 1);
         let took = bytes.min(self.room.saturating_sub(waiting));
+        // As with ns-2's endless FTP, what is written waits for the next ACK where the agent has something left already.
+        let starved = self.agent.t_seqno >= self.curseq();
         self.write_seq += took;
-        if took > 0 && self.open() {
+        if took > 0 && starved && self.open() {
             self.push(now);
         }
         took

@@ -59,13 +59,12 @@ impl Sink {
     /// A packet came; the reply to be sent now, if it is not delayed.
     //= ns-2.35 tcp/tcp-sink.cc TcpSink::recv, DelAckSink::recv
     pub fn recv(&mut self, start: u64, end: u64, ce: bool, cwr: bool, now: Time) -> Option<Reply> {
-        let in_order = start <= self.next && end > self.next;
-        let filled = in_order && !self.ooo.is_empty();
         self.update(start, end);
+        // The last in order, first come or again, with nothing beyond it.
+        let last = end == self.next && self.ooo.is_empty();
         if let Some(interval) = self.o.delayed_ack
             && self.delayed.is_none()
-            && in_order
-            && !filled
+            && last
         {
             self.delayed = Some(now + interval);
             self.waiting = (start, ce, cwr);

@@ -44,6 +44,8 @@ impl Default for Line {
 pub enum Fate {
     Pass,
     Drop,
+    /// Takes its time on the line and is lost behind it.
+    Lost,
     /// Arrives this much later than it would.
     Late(Span),
     Twice,
@@ -324,7 +326,11 @@ impl Pair {
         }
         self.log.last_mut().unwrap().left = leaves + line.delay;
         let ce = t.ect && (queued >= line.mark_above || fate == Fate::Mark);
-        let times = if fate == Fate::Twice { 2 } else { 1 };
+        let times = match fate {
+            Fate::Lost => 0,
+            Fate::Twice => 2,
+            _ => 1,
+        };
         for _ in 0..times {
             let mut at = leaves + line.delay;
             if let Fate::Late(by) = fate {

@@ -77,8 +77,13 @@ fn packets_are_ns2_s() {
         let got = run(&s);
         let mut differs = None;
         for (side, dir) in [(A, ">"), (B, "<")] {
-            let want: Side = s["packets"].as_array().unwrap().iter().filter(|r| r[1] == dir)
-                .map(|r| (r[0].as_i64().unwrap(), r[2].as_i64().unwrap())).collect();
+            let want: Side = s["packets"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|r| r[1] == dir)
+                .map(|r| (r[0].as_i64().unwrap(), r[2].as_i64().unwrap()))
+                .collect();
             let pairs = want.len().max(got[side].len());
             for n in 0..pairs {
                 let (w, g) = (want.get(n), got[side].get(n));

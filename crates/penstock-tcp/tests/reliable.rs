@@ -105,7 +105,7 @@ fn build(c: &Case) -> Pair {
             limit: c.limit,
             mark_above: if c.ecn { 3 } else { usize::MAX },
             tbf: false,
-                ns2: false,
+            ns2: false,
         };
     }
     let mut rng = Rng::named(c.seed, "fate");

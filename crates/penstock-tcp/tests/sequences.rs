@@ -55,7 +55,8 @@ fn pair(text: &str, by: char) -> Result<(u32, u32), String> {
 
 impl Run {
     fn new(options: &str) -> Result<Run, String> {
-        let kernel = if options.split_whitespace().any(|o| o == "old") { Kernel::V2_6_35 } else { Kernel::V6_12 };
+        let kernel =
+            if options.split_whitespace().any(|o| o == "old") { Kernel::V2_6_35 } else { Kernel::V6_12 };
         let mut cfg = Config::linux(kernel);
         cfg.hz = 1_000;
         (cfg.mss, cfg.timestamps, cfg.window_scaling) = (MSS as u16, false, false);
@@ -82,7 +83,18 @@ impl Run {
         }
         let now = Time::ZERO + Span::from_secs(10);
         let ts = cfg.timestamps;
-        let mut run = Run { cfg, end: None, now, sent: VecDeque::new(), window, next: 1, acked: 1, ts, reads, last_tsval: 0 };
+        let mut run = Run {
+            cfg,
+            end: None,
+            now,
+            sent: VecDeque::new(),
+            window,
+            next: 1,
+            acked: 1,
+            ts,
+            reads,
+            last_tsval: 0,
+        };
         if listen {
             return Ok(run);
         }
@@ -199,7 +211,8 @@ impl Run {
 
     fn other_side(&mut self, line: &str, words: &[&str]) -> Result<(), String> {
         let has = |word: &str| words.contains(&word);
-        let after = |word: &str| words.iter().position(|w| *w == word).and_then(|i| words.get(i + 1)).copied();
+        let after =
+            |word: &str| words.iter().position(|w| *w == word).and_then(|i| words.get(i + 1)).copied();
         let mut tcp = Tcp { flags: TcpFlags::ACK, window: self.window, ..Tcp::default() };
         if let Some(w) = after("win") {
             self.window = number(w)? as u16;
@@ -212,7 +225,9 @@ impl Run {
                 tcp.sack_count += 1;
             }
         }
-        for (word, flag) in [("ece", TcpFlags::ECE), ("cwr", TcpFlags::CWR), ("fin", TcpFlags::FIN), ("psh", TcpFlags::PSH)] {
+        for (word, flag) in
+            [("ece", TcpFlags::ECE), ("cwr", TcpFlags::CWR), ("fin", TcpFlags::FIN), ("psh", TcpFlags::PSH)]
+        {
             if has(word) {
                 tcp.flags = tcp.flags.with(flag);
             }
@@ -303,7 +318,10 @@ impl Run {
             "synack" => f.has(TcpFlags::SYN) && f.has(TcpFlags::ACK),
             "rst" => f.has(TcpFlags::RST),
             "probe" => t.payload_len == 0 && t.tcp.seq == ISS + self.acked - 1,
-            _ => t.payload_len == 0 && f == flags(&[TcpFlags::ACK]).with_if(TcpFlags::ECE, f.has(TcpFlags::ECE)),
+            _ => {
+                t.payload_len == 0
+                    && f == flags(&[TcpFlags::ACK]).with_if(TcpFlags::ECE, f.has(TcpFlags::ECE))
+            }
         };
         if !kind {
             return wrong();
@@ -337,12 +355,15 @@ impl Run {
         let (start, end) = pair(range, ':')?;
         let mut at = start;
         loop {
-            let Some((_, t)) = self.sent.pop_front() else { return Err(format!("from {at} on nothing is sent")) };
+            let Some((_, t)) = self.sent.pop_front() else {
+                return Err(format!("from {at} on nothing is sent"));
+            };
             let fin = t.tcp.flags.has(TcpFlags::FIN);
             let last = t.tcp.seq.wrapping_sub(ISS) + t.payload_len;
             let runs = t.tcp.seq == ISS + at && last <= end && (t.payload_len > 0 || fin);
             let marks = [("cwr", t.tcp.flags.has(TcpFlags::CWR)), ("rtx", t.retransmission), ("ect", t.ect)];
-            let wrong = marks.iter().any(|m| words.contains(&m.0) && !m.1) || words.contains(&"noect") && t.ect;
+            let wrong =
+                marks.iter().any(|m| words.contains(&m.0) && !m.1) || words.contains(&"noect") && t.ect;
             let spare = words.contains(&"nocwr") && t.tcp.flags.has(TcpFlags::CWR);
             let fin_wrong = last == end && fin != words.contains(&"fin");
             if !runs || wrong || spare || fin_wrong {
@@ -367,11 +388,17 @@ impl WithIf for TcpFlags {
 
 fn show(t: &Transmit) -> String {
     let start = t.tcp.seq.wrapping_sub(ISS);
-    let sacks: Vec<(u32, u32)> = t.tcp.sack_blocks().iter().map(|b| (b.0.wrapping_sub(IRS), b.1.wrapping_sub(IRS))).collect();
+    let sacks: Vec<(u32, u32)> =
+        t.tcp.sack_blocks().iter().map(|b| (b.0.wrapping_sub(IRS), b.1.wrapping_sub(IRS))).collect();
     let ack = t.tcp.ack.wrapping_sub(IRS);
     let again = if t.retransmission { " again" } else { "" };
     let ect = if t.ect { " ect" } else { "" };
-    format!("{start}:{}{again}{ect} ack {ack} sack {sacks:?} flags {:#x} win {}", start + t.payload_len, t.tcp.flags.0, t.tcp.window)
+    format!(
+        "{start}:{}{again}{ect} ack {ack} sack {sacks:?} flags {:#x} win {}",
+        start + t.payload_len,
+        t.tcp.flags.0,
+        t.tcp.window
+    )
 }
 
 #[test]
@@ -389,7 +416,10 @@ fn sequences_go_as_the_rfcs_want() {
             if let Some(head) = line.strip_prefix("== ") {
                 let (title, options) = head.split_once('|').unwrap_or((head, ""));
                 name = title.trim();
-                assert!(name.starts_with("RFC ") && name.contains("section"), "{name}: which RFC, which section?");
+                assert!(
+                    name.starts_with("RFC ") && name.contains("section"),
+                    "{name}: which RFC, which section?"
+                );
                 cases += 1;
                 run = Some(Run::new(options).unwrap_or_else(|e| panic!("{name}: {e}")));
             } else if !line.is_empty()

@@ -51,11 +51,13 @@ fn reno_halves_and_cubic_leaves_seven_tenths() {
 
 #[test]
 fn cubic_comes_back_after_k_seconds() {
-    // RFC 9438 section 4.2: K = cbrt(W_max (1 - beta) / C) = cbrt(0.75 W_max) seconds.
+    // RFC 9438 section 4.2: K = cbrt(W_max (1 - beta) / C) = cbrt(0.75 W_max) seconds; a hundredth below W_max is reached at two thirds of it.
     let (_, _, net) = run(&[("cubic", 40)], bdp(40), 30);
-    let (w_max, back_ms) = net.comeback(0).unwrap_or_else(|| panic!("a fall and a comeback: {:?}", net.falls(0)));
+    let (w_max, back_ms) =
+        net.comeback(0).unwrap_or_else(|| panic!("a fall and a comeback: {:?}", net.falls(0)));
     let k_ms = (0.75 * f64::from(w_max)).cbrt() * 1_000.0;
-    assert!((0.7..=1.15).contains(&(back_ms as f64 / k_ms)), "back after {back_ms} ms, K is {k_ms:.0} ms, W_max {w_max}");
+    let ratio = back_ms as f64 / k_ms;
+    assert!((0.55..=1.15).contains(&ratio), "back after {back_ms} ms, K is {k_ms:.0} ms, W_max {w_max}");
 }
 
 #[test]

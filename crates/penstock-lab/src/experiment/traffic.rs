@@ -317,7 +317,17 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
         Some(span)
     });
     table.finish(faults);
-    Some(Tcp { cc, mss, ecn, sack, sndbuf, rcvbuf, initial_window: initial_window.map(|n| n as u32), min_rto, ns2 })
+    Some(Tcp {
+        cc,
+        mss,
+        ecn,
+        sack,
+        sndbuf,
+        rcvbuf,
+        initial_window: initial_window.map(|n| n as u32),
+        min_rto,
+        ns2,
+    })
 }
 
 /// `profile = "ns-2"` and what ns-2's agents can be set to beside.
@@ -350,7 +360,9 @@ fn ns2(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<penstock_tcp::n
     let mut delay = Span::ZERO;
     time("delayed_ack", &mut delay);
     o.delayed_ack = (delay > Span::ZERO).then_some(delay);
-    if let Some(on) = table.take("limited_transmit").and_then(|v| read::boolean("limited_transmit", v, faults)) {
+    if let Some(on) =
+        table.take("limited_transmit").and_then(|v| read::boolean("limited_transmit", v, faults))
+    {
         o.limited_transmit = on;
     }
     if let Some(on) = table.take("impatient").and_then(|v| read::boolean("impatient", v, faults)) {

@@ -9,8 +9,11 @@ use crate::info::CaState;
 use penstock_model::Kernel;
 
 /// Registration.
-pub static ALGORITHM: Algorithm =
-    Algorithm { name: "bbr", about: "paces at the rate the path delivers (Cardwell et al., version 1)", build };
+pub static ALGORITHM: Algorithm = Algorithm {
+    name: "bbr",
+    about: "paces at the rate the path delivers (Cardwell et al., version 1)",
+    build,
+};
 
 /// Rates are segments a microsecond in 2^-24ths.
 const BW_SCALE: u32 = 24;

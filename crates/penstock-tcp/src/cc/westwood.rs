@@ -8,8 +8,11 @@ use super::{AckSample, Algorithm, CongestionControl, Window};
 use penstock_model::Kernel;
 
 /// Registration.
-pub static ALGORITHM: Algorithm =
-    Algorithm { name: "westwood", about: "after a loss the window follows the rate of ACKs (Westwood+)", build };
+pub static ALGORITHM: Algorithm = Algorithm {
+    name: "westwood",
+    about: "after a loss the window follows the rate of ACKs (Westwood+)",
+    build,
+};
 
 fn build(_: Kernel) -> Box<dyn CongestionControl> {
     Box::new(Westwood::default())

@@ -226,7 +226,14 @@ impl OneWay {
     // ---- The network ----
 
     /// A segment came; answers what ended the connection, if it did.
-    pub fn handle_segment(&mut self, state: &mut State, seg: &Tcp, len: u32, ce: bool, now: Time) -> Option<Error> {
+    pub fn handle_segment(
+        &mut self,
+        state: &mut State,
+        seg: &Tcp,
+        len: u32,
+        ce: bool,
+        now: Time,
+    ) -> Option<Error> {
         self.segs_in += 1;
         if seg.flags.has(TcpFlags::RST) {
             let error = if *state == State::SynSent { Error::Refused } else { Error::Reset };
@@ -331,7 +338,8 @@ impl OneWay {
     fn flush(&mut self) {
         for output in std::mem::take(&mut self.agent.out) {
             self.form(output.no);
-            let Some(f) = usize::try_from(output.no - self.base).ok().and_then(|i| self.formed.get(i).copied())
+            let Some(f) =
+                usize::try_from(output.no - self.base).ok().and_then(|i| self.formed.get(i).copied())
             else {
                 continue;
             };
@@ -482,7 +490,9 @@ impl OneWay {
     }
     /// Bytes that came in order and are not read.
     pub fn readable(&self) -> u64 {
-        self.sink.next.saturating_sub(self.read_seq + u64::from(self.peer_fin.is_some_and(|f| f < self.sink.next)))
+        self.sink
+            .next
+            .saturating_sub(self.read_seq + u64::from(self.peer_fin.is_some_and(|f| f < self.sink.next)))
     }
     /// Fills in what a snapshot shows.
     pub fn show(&self, info: &mut TcpInfo) {

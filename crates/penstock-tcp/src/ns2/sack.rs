@@ -99,10 +99,7 @@ impl Agent {
                 self.new_timer(ack.no);
                 self.backoff = 1;
             }
-        } else if !self.timed_out
-            && self.board.update(self.highest_ack, ack.sacks)
-            && self.dupacks > 0
-        {
+        } else if !self.timed_out && self.board.update(self.highest_ack, ack.sacks) && self.dupacks > 0 {
             self.dupacks += 1;
         }
         self.send_much(self.now, ack.curseq, 0);

@@ -82,7 +82,8 @@ impl Shared {
         for i in 0..s.flows.len() {
             // A few ms apart, lest they march in step.
             s.now = start + Span::from_us(3_700 * i as i64);
-            s.flows[i].ends[0] = Some(Endpoint::connect(&s.flows[i].cfg, 1_000 + i as u16, 80, 77 + i as u32, s.now));
+            s.flows[i].ends[0] =
+                Some(Endpoint::connect(&s.flows[i].cfg, 1_000 + i as u16, 80, 77 + i as u32, s.now));
             s.pump(i, 0);
         }
         s.now = start;
@@ -209,7 +210,7 @@ impl Shared {
         }
         falls
     }
-    /// The window before a fall and how long it took to come back to it, ms.
+    /// The window before a fall and how long it took to come back to within a hundredth of it, ms.
     pub fn comeback(&self, flow: usize) -> Option<(u32, u64)> {
         let w = &self.flows[flow].windows;
         let mut top = (0, 0);
@@ -218,7 +219,7 @@ impl Shared {
             match fell {
                 None if cwnd < top.1 - top.1 / 5 => fell = Some(ms),
                 None if cwnd >= top.1 => top = (ms, cwnd),
-                Some(at) if cwnd >= top.1 => return Some((top.1, ms - at)),
+                Some(at) if cwnd >= top.1 - top.1 / 100 => return Some((top.1, ms - at)),
                 _ => {}
             }
         }

@@ -186,7 +186,7 @@ impl Bbr {
             return 10;
         }
         let x = u128::from(bw) * u128::from(self.min_rtt_us) * u128::from(gain);
-        (((x >> 8) + u128::from(BW_UNIT) - 1) / u128::from(BW_UNIT)).min(u128::from(u32::MAX / 4)) as u32
+        (x >> 8).div_ceil(u128::from(BW_UNIT)).min(u128::from(u32::MAX / 4)) as u32
     }
     fn quantization_budget(&self, w: &Window, cwnd: u32) -> u32 {
         let mut cwnd = cwnd + 3 * Bbr::tso_segs_goal(w);

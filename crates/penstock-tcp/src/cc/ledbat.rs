@@ -75,7 +75,7 @@ impl CongestionControl for Ledbat {
         }
         w.ssthresh = w.ssthresh.min(w.cwnd);
         let off_target = TARGET_US - queue;
-        let step = (off_target * i64::from(acked) << 16) / (TARGET_US * i64::from(w.cwnd.max(1)));
+        let step = ((off_target * i64::from(acked)) << 16) / (TARGET_US * i64::from(w.cwnd.max(1)));
         // Never faster than Reno.
         let window = (i64::from(w.cwnd) << 16) + self.fraction + step.min(i64::from(acked) << 16);
         let reach = if w.cwnd_limited { w.cwnd + ALLOWED_INCREASE } else { w.cwnd };

@@ -209,7 +209,7 @@ impl OneWay {
     fn read_syn(&mut self, syn: &Tcp) {
         self.irs = seq::first(syn.seq);
         self.sink.next = self.irs + 1;
-        self.sink.sack = self.wants_sack && syn.sack_permitted || self.active && self.wants_sack;
+        self.sink.sack = self.wants_sack && (syn.sack_permitted || self.active);
         self.read_seq = self.irs + 1;
         self.mss = self.mss.min(u32::from(syn.mss.unwrap_or(536))).max(1);
     }

@@ -61,14 +61,15 @@ impl Agent {
                 self.new_ack_grows(ack);
                 self.timed_out = false;
                 self.board.clear();
-            } else if ack.no == self.last_ack && !self.timed_out {
-                if self.board.update(self.highest_ack, ack.sacks) {
-                    self.dupacks += 1;
-                    if self.dupacks == DUPACKS {
-                        self.dupack_action();
-                    } else if self.dupacks < DUPACKS && self.o.limited_transmit {
-                        self.send_one();
-                    }
+            } else if ack.no == self.last_ack
+                && !self.timed_out
+                && self.board.update(self.highest_ack, ack.sacks)
+            {
+                self.dupacks += 1;
+                if self.dupacks == DUPACKS {
+                    self.dupack_action();
+                } else if self.dupacks < DUPACKS && self.o.limited_transmit {
+                    self.send_one();
                 }
             }
             if self.dupacks == 0 {

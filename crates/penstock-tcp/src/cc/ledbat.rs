@@ -105,7 +105,7 @@ mod tests {
         let mut l = Ledbat::default();
         let mut w = Window::new(250, false);
         (w.cwnd, w.ssthresh, w.cwnd_limited) = (100, 50, true);
-        let sample = |rtt| AckSample { pkts_acked: 1, rtt_us: Some(rtt), ..AckSample::default() };
+        let sample = |rtt| AckSample { pkts_acked: 1, rtt_us: Some(rtt) };
         l.pkts_acked(&mut w, &sample(20_000));
         for _ in 0..1_000 {
             l.pkts_acked(&mut w, &sample(20_000 + queue_us));

@@ -138,7 +138,7 @@ mod tests {
         let mut w = Window::new(250, false);
         v.init(&mut w);
         (w.cwnd, w.ssthresh, w.snd_una, w.snd_nxt) = (10, 5, 1, 10);
-        let sample = |rtt| AckSample { pkts_acked: 1, rtt_us: Some(rtt), ..AckSample::default() };
+        let sample = |rtt| AckSample { pkts_acked: 1, rtt_us: Some(rtt) };
         v.pkts_acked(&mut w, &sample(99_999));
         v.count = 0;
         v.min_rtt = NONE;

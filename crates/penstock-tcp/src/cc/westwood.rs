@@ -142,7 +142,7 @@ mod tests {
         let mut w = Window::new(100, false);
         w.mss = 1_000;
         x.init(&mut w);
-        let sample = AckSample { pkts_acked: 1, rtt_us: Some(100_000), ..AckSample::default() };
+        let sample = AckSample { pkts_acked: 1, rtt_us: Some(100_000) };
         // A segment each jiffy: 100 kB/s over 100 ms is ten segments.
         for jiffy in 1..400u64 {
             w.jiffies = jiffy;

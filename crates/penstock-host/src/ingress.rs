@@ -18,9 +18,12 @@ impl Host {
     pub(crate) fn pass_ingress(
         &mut self,
         ifindex: u32,
-        frame: Packet,
+        mut frame: Packet,
         cx: &mut HostCx<'_>,
     ) -> Option<Packet> {
+        if self.acts.ask_for_connections() {
+            frame.tc.ct_mark = self.netfilter.connection_mark(&frame, cx.now);
+        }
         let device = &mut self.devices[ifindex];
         let mut inner =
             Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };

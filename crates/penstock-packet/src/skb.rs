@@ -68,6 +68,8 @@ pub struct TcNote {
     pub vlan: Option<(u16, u16)>,
     /// The class whose queue it has entered, the innermost; `ffff:ffff` ([`Handle::ROOT`]) while it is in none but the device's own.
     pub class: Handle,
+    /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).
+    pub ct_mark: Option<u32>,
     /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
     pub bad_checksum: bool,
     /// Its congestion mark was counted where it was set. For results; decides nothing.

@@ -87,6 +87,12 @@ impl Actions {
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }
+    /// Whether there are actions that ask for the mark of a packet's connection.
+    #[inline]
+    pub fn ask_for_connections(&self) -> bool {
+        let any = |kind| self.tables.get(kind).is_some_and(|table| !table.is_empty());
+        !self.tables.is_empty() && (any("connmark") || any("ctinfo"))
+    }
     /// Whether mirred has sent something elsewhere.
     #[inline]
     pub fn has_sent(&self) -> bool {

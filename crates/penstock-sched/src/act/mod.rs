@@ -75,6 +75,8 @@ pub const PIPE: i32 = 3;
 pub const STOLEN: i32 = 4;
 /// The same (`TC_ACT_QUEUED`).
 pub const QUEUED: i32 = 5;
+/// To the device a program named (`TC_ACT_REDIRECT`); a classic one can name none.
+pub const REDIRECT: i32 = 7;
 /// The packet itself, not a copy, goes on elsewhere (`TC_ACT_CONSUMED`); never a control action of a command.
 pub const CONSUMED: i32 = 0x0fff_fff0;
 /// `trap`: to the processor of a switch. The largest plain control action.

@@ -136,6 +136,10 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// Whether there is no action.
+    pub(super) fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
     /// The action with this index.
     pub fn at(&self, index: u32) -> Option<&Action> {
         self.actions.get(&index).filter(|a| a.pending || a.refs() > 0)

@@ -1,12 +1,12 @@
 //! `bpf`: a program decides.
 //!
 //! Follows: linux v6.12 `net/sched/cls_bpf.c`.
-//! Differs: programs are checked but not run: the kind is not simulated.
+//! Differs: none known but what [`crate::bpf`] says.
 
 use super::list::List;
-use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target, VERBOSE, hardware_flags};
-use crate::act::Look;
-use crate::bpf::is_valid;
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Hit, Shared, Target, VERBOSE, hardware_flags};
+use crate::act::{self, Look};
+use crate::bpf;
 use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options, Value};
 use penstock_packet::Skb;
@@ -16,7 +16,7 @@ pub static SPEC: ClsSpec = ClsSpec {
     id: "bpf",
     about: "a program decides",
     kernels: &[Kernel::V6_12],
-    simulated: false,
+    simulated: true,
     build: |_, _, _| Box::new(Bpf { programs: List::new() }),
 };
 
@@ -27,6 +27,7 @@ struct Bpf {
 
 struct Program {
     ops: Vec<Options>,
+    code: bpf::Program,
     direct: bool,
     flags: u32,
     target: Target,
@@ -37,8 +38,33 @@ impl Classifier for Bpf {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
+    /// `cls_bpf_classify`.
+    fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        for (_, program) in self.programs.iter().rev() {
+            let said = program.code.run(skb, cx.rng);
+            let own = program.target.0;
+            if program.direct {
+                let hit = Hit { classid: own.classid, class: 0 };
+                match said as i32 {
+                    said @ (act::OK | act::SHOT | act::STOLEN | act::REDIRECT | act::TRAP) => {
+                        return Some(Answer { said, hit });
+                    }
+                    _ => continue,
+                }
+            }
+            let hit = match said {
+                0 => continue,
+                u32::MAX => own,
+                classid => Hit { classid: Handle(classid), class: 0 },
+            };
+            if let Some(answer) = program.exts.exec(hit, skb, cx) {
+                return Some(answer);
+            }
+        }
         None
+    }
+    fn exact(&self) -> bool {
+        self.programs.iter().all(|(_, p)| p.code.is_exact())
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.programs.has(handle)
@@ -54,9 +80,7 @@ impl Classifier for Bpf {
             return Err(einval());
         }
         let ops = o.list("ops");
-        if ops.is_empty() || !is_valid(ops) {
-            return Err(einval());
-        }
+        let code = bpf::Program::new(ops).ok_or_else(einval)?;
         let old = self.programs.get(change.handle).map(|p| p.flags & 3);
         if old.is_some_and(|old| old != asked & 3) {
             return Err(einval());
@@ -67,7 +91,7 @@ impl Classifier for Bpf {
             target.bind(change.parent, Handle(classid), change.classes);
         }
         let handle = if change.handle == 0 { self.programs.free_handle() } else { change.handle };
-        let program = Program { ops: ops.to_vec(), direct: direct & 1 != 0, flags, target, exts };
+        let program = Program { ops: ops.to_vec(), code, direct: direct & 1 != 0, flags, target, exts };
         if let Some(mut gone) = self.programs.insert(handle, program) {
             gone.target.unbind(change.classes);
         }
@@ -112,26 +136,33 @@ impl Classifier for Bpf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn valid(ops: &[[u32; 4]]) -> bool {
-        let ops: Vec<Options> = ops
-            .iter()
-            .map(|&[code, jt, jf, k]| {
-                Options::new().with("code", code).with("jt", jt).with("jf", jf).with("k", k)
-            })
-            .collect();
-        is_valid(&ops)
-    }
+    use crate::testing::{Bench, device, filter, packet, qdisc};
+    use crate::tree::Tree;
+    use penstock_model::Time;
 
     #[test]
-    fn programs_the_kernel_takes() {
-        // As tcpdump writes `ip`: load the ethertype, compare, return.
-        assert!(valid(&[[0x28, 0, 0, 12], [0x15, 0, 1, 0x800], [0x06, 0, 0, 262_144], [0x06, 0, 0, 0]]));
-        assert!(!valid(&[[0x15, 0, 5, 0x800], [0x06, 0, 0, 0]]), "a jump beyond the end");
-        assert!(!valid(&[[0x00, 0, 0, 1]]), "no return at the end");
-        assert!(!valid(&[[999, 0, 0, 0], [0x06, 0, 0, 0]]), "no such instruction");
-        assert!(!valid(&[[0x60, 0, 0, 3], [0x06, 0, 0, 0]]), "memory read before it is written");
-        assert!(valid(&[[0x02, 0, 0, 3], [0x60, 0, 0, 3], [0x06, 0, 0, 0]]));
-        assert!(!valid(&[[0x34, 0, 0, 0], [0x06, 0, 0, 0]]), "division by 0");
+    fn the_youngest_program_that_answers_names_the_class() {
+        let mut bench = Bench::new();
+        let mut tree = Tree::new(device(Kernel::V6_12));
+        let mut req = qdisc("add root handle 1: prio");
+        req.options = Some(Options::new().with("bands", 3u32).with("priomap", vec![0u8; 16]));
+        tree.qdisc(&req, &mut bench.cx(0)).unwrap();
+        // What each returns: its own class, another one, nothing.
+        for (classid, answer) in [(0x1_0002u32, u32::MAX), (0x1_0001, 0x1_0003), (0x1_0001, 0)] {
+            let ret =
+                Options::new().with("code", 0x06u32).with("jt", 0u32).with("jf", 0u32).with("k", answer);
+            let mut o = Options::new().with("classid", classid);
+            o.set("ops", Value::List(vec![ret]));
+            tree.filter(&filter("add prio 1 protocol 3", "bpf", Some(o)), &mut bench.cx(0)).unwrap();
+        }
+        let queued =
+            |tree: &Tree| tree.dump_classes(Time::ZERO).iter().map(|c| c.stats.qlen).collect::<Vec<_>>();
+        tree.enqueue(packet(0, 100), &mut bench.cx(0));
+        assert_eq!(queued(&tree), [0, 0, 1]);
+        let mut gone = filter("del prio 1 protocol 3 handle 2", "bpf", None);
+        gone.options = None;
+        tree.filter(&gone, &mut bench.cx(0)).unwrap();
+        tree.enqueue(packet(1, 100), &mut bench.cx(0));
+        assert_eq!(queued(&tree), [0, 1, 1]);
     }
 }

@@ -230,6 +230,10 @@ fn meta(o: &Options) -> Result<Test, KernelError> {
     Ok(Test::Meta { text, opnd: n(o, "opnd"), left: side(left), right: side(right) })
 }
 
+/// IPv4, IPv6 and GRE within IP: what is inside is not known here, and where that cannot be read, nobody sets where the transport header is
+/// (`skb_probe_transport_header`).
+const TUNNELS: [u8; 3] = [4, 41, 47];
+
 /// A packet with its headers written out.
 struct View<'a> {
     skb: &'a Skb,
@@ -246,6 +250,8 @@ impl View<'_> {
             2 => Some(
                 network
                     + match self.skb.l3 {
+                        L3::Ipv4(h) if TUNNELS.contains(&h.protocol) => return None,
+                        L3::Ipv6(h) if TUNNELS.contains(&h.next_header) => return None,
                         L3::Ipv4(_) => 20,
                         L3::Ipv6(_) => 40,
                         _ => 0,

@@ -1,22 +1,25 @@
 //! `flow`: a class computed from fields of the packet.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_flow.c`.
-//! Differs: packets are not classified: the kind is not simulated.
+//! Differs: where a packet lacks an address or a port, the kernel takes the hashed address of its socket, its route or its
+//! connection: here one random number each for a filter. `skuid` and `skgid` are root's, `rt-classid` is 0. The tables of netfilter are not
+//! looked at: `nfct-src` and its kin are what they are for a connection that is not rewritten.
 
 use super::ematch::Tree as Matches;
 use super::list::List;
-use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
 use crate::act::Look;
 use crate::qdisc::{Classful, Cx, Device};
-use penstock_model::{Handle, Kernel, KernelError, Options};
-use penstock_packet::Skb;
+use penstock_model::{Handle, Kernel, KernelError, Options, Rng, Time};
+use penstock_packet::{L3, L4, Skb};
+use std::cell::Cell;
 
 /// The kind.
 pub static SPEC: ClsSpec = ClsSpec {
     id: "flow",
     about: "a class computed from fields of the packet, or from their hash",
     kernels: &Kernel::ALL,
-    simulated: false,
+    simulated: true,
     build: |_, kernel, _| Box::new(Flow { kernel, filters: List::new() }),
 };
 
@@ -48,14 +51,224 @@ struct Filter {
     params: Params,
     matches: Matches,
     exts: Exts,
+    /// When it was made: from here on `perturb` counts.
+    made: Time,
+    dice: Cell<Dice>,
+}
+
+/// What a filter has thrown: as late as a packet asks for it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Dice {
+    /// `hashrnd`, and in which period of `perturb` it was thrown.
+    hash: Option<(i64, u32)>,
+    /// What stands for the socket, and for everything else that has an address in the kernel.
+    socket: Option<u32>,
+    other: Option<u32>,
+}
+
+/// Bits of the keys.
+const SRC: u32 = 0;
+const DST: u32 = 1;
+const PROTO: u32 = 2;
+const PROTO_SRC: u32 = 3;
+const PROTO_DST: u32 = 4;
+const IIF: u32 = 5;
+const PRIORITY: u32 = 6;
+const MARK: u32 = 7;
+const NFCT: u32 = 8;
+const NFCT_SRC: u32 = 9;
+const NFCT_DST: u32 = 10;
+const NFCT_PROTO_SRC: u32 = 11;
+const NFCT_PROTO_DST: u32 = 12;
+const VLAN_TAG: u32 = 16;
+
+/// What of a packet the keys are made of: `struct flow_keys`, 0 where it is not there.
+struct Keys {
+    src: u32,
+    dst: u32,
+    protocol: u8,
+    ports: (u16, u16),
+}
+
+impl Keys {
+    /// `skb_flow_dissect_flow_keys`; 2.6.35 looks at the last 32 bits of an IPv6 address.
+    fn of(skb: &Skb, kernel: Kernel) -> Keys {
+        let ports = match skb.l4 {
+            L4::Tcp(tcp) => (tcp.sport, tcp.dport),
+            L4::Udp(udp) => (udp.sport, udp.dport),
+            _ => (0, 0),
+        };
+        let fold = |address: u128| match kernel {
+            Kernel::V2_6_35 => address as u32,
+            Kernel::V6_12 => (0..4).fold(0, |sum, word| sum ^ (address >> (32 * word)) as u32),
+        };
+        match &skb.l3 {
+            L3::Ipv4(h) => Keys {
+                src: h.src.to_bits(),
+                dst: h.dst.to_bits(),
+                protocol: h.protocol,
+                ports: if h.frag_off & 0x3fff == 0 { ports } else { (0, 0) },
+            },
+            L3::Ipv6(h) => Keys {
+                src: fold(h.src.to_bits()),
+                dst: fold(h.dst.to_bits()),
+                protocol: h.next_header,
+                ports,
+            },
+            _ => Keys { src: 0, dst: 0, protocol: 0, ports: (0, 0) },
+        }
+    }
+}
+
+impl Filter {
+    /// A number thrown once.
+    fn thrown(&self, place: fn(&mut Dice) -> &mut Option<u32>, rng: &mut Rng) -> u32 {
+        let mut dice = self.dice.get();
+        let number = *place(&mut dice).get_or_insert_with(|| rng.next_u32());
+        self.dice.set(dice);
+        number
+    }
+    /// `hashrnd`: thrown anew each `perturb` seconds.
+    fn hash_seed(&self, now: Time, rng: &mut Rng) -> u32 {
+        let period = i64::from(self.params.perturb) * 1_000_000_000;
+        let turn = if period > 0 { (now.as_ns() - self.made.as_ns()) / period } else { 0 };
+        let mut dice = self.dice.get();
+        let seed = match dice.hash {
+            Some((thrown, seed)) if thrown == turn => seed,
+            _ => rng.next_u32(),
+        };
+        dice.hash = Some((turn, seed));
+        self.dice.set(dice);
+        seed
+    }
+    /// `flow_key_get`.
+    fn key(&self, key: u32, keys: &Keys, skb: &Skb, rng: &mut Rng) -> u32 {
+        let socket = |rng: &mut Rng| self.thrown(|d| &mut d.socket, rng);
+        let route = |rng: &mut Rng| self.thrown(|d| &mut d.other, rng) ^ u32::from(skb.protocol().to_be());
+        // A port of 0 beside one that is not counts.
+        let (sport, dport) = keys.ports;
+        let ports = keys.ports != (0, 0);
+        match key {
+            SRC | NFCT_SRC if keys.src != 0 => keys.src,
+            DST | NFCT_DST if keys.dst != 0 => keys.dst,
+            PROTO_SRC | NFCT_PROTO_SRC if ports => u32::from(sport),
+            PROTO_DST | NFCT_PROTO_DST if ports => u32::from(dport),
+            SRC | NFCT_SRC | PROTO_SRC | NFCT_PROTO_SRC => socket(rng),
+            DST | NFCT_DST | PROTO_DST | NFCT_PROTO_DST => route(rng),
+            PROTO => u32::from(keys.protocol),
+            IIF => skb.iif,
+            PRIORITY => skb.priority,
+            MARK => skb.mark,
+            NFCT => self.thrown(|d| &mut d.other, rng),
+            VLAN_TAG => skb.tc.vlan.map_or(0, |(_, tci)| u32::from(tci & 0xfff)),
+            _ => 0,
+        }
+    }
+    /// The class it computes.
+    fn classid(&self, skb: &Skb, kernel: Kernel, cx: &mut Cx<'_>) -> Handle {
+        let p = &self.params;
+        let fields = Keys::of(skb, kernel);
+        let mut keys = [0; KEYS[1] as usize];
+        let mut n = 0;
+        for key in (0..KEYS[1]).filter(|key| p.keys & 1 << key != 0) {
+            keys[n] = self.key(key, &fields, skb, cx.rng);
+            n += 1;
+        }
+        let mut minor = if p.mode == HASH {
+            let seed = self.hash_seed(cx.now, cx.rng);
+            match kernel {
+                Kernel::V2_6_35 => jhash2_old(&keys[..n], seed),
+                Kernel::V6_12 => jhash2(&keys[..n], seed),
+            }
+        } else {
+            (((keys[0] & p.mask) ^ p.xor) >> p.rshift).wrapping_add(p.addend)
+        };
+        if p.divisor != 0 {
+            minor %= p.divisor;
+        }
+        Handle::new(p.baseclass.major(), p.baseclass.0.wrapping_add(minor) as u16)
+    }
+}
+
+/// `jhash2` of `include/linux/jhash.h`: Bob Jenkins' hash of 2006.
+fn jhash2(keys: &[u32], initval: u32) -> u32 {
+    let start = 0xdead_beefu32.wrapping_add((keys.len() as u32) << 2).wrapping_add(initval);
+    let (mut a, mut b, mut c) = (start, start, start);
+    let mut left = keys;
+    while left.len() > 3 {
+        a = a.wrapping_add(left[0]);
+        b = b.wrapping_add(left[1]);
+        c = c.wrapping_add(left[2]);
+        for [first, second] in [[4, 6], [8, 16], [19, 4]] {
+            // Each step of the mix turns the three around.
+            a = a.wrapping_sub(c) ^ c.rotate_left(first);
+            c = c.wrapping_add(b);
+            b = b.wrapping_sub(a) ^ a.rotate_left(second);
+            a = a.wrapping_add(c);
+            (a, b, c) = (c, a, b);
+        }
+        left = &left[3..];
+    }
+    if left.is_empty() {
+        return c;
+    }
+    let part = |n: usize| left.get(n).copied().unwrap_or(0);
+    a = a.wrapping_add(part(0));
+    b = b.wrapping_add(part(1));
+    c = c.wrapping_add(part(2));
+    for [first, second, third] in [[14, 11, 25], [16, 4, 14]] {
+        c = (c ^ b).wrapping_sub(b.rotate_left(first));
+        a = (a ^ c).wrapping_sub(c.rotate_left(second));
+        b = (b ^ a).wrapping_sub(a.rotate_left(third));
+    }
+    (c ^ b).wrapping_sub(b.rotate_left(24))
+}
+
+/// `jhash2` as 2.6.35 has it: Bob Jenkins' hash of 1996.
+fn jhash2_old(keys: &[u32], initval: u32) -> u32 {
+    const GOLDEN_RATIO: u32 = 0x9e37_79b9;
+    let (mut a, mut b, mut c) = (GOLDEN_RATIO, GOLDEN_RATIO, initval);
+    let mix = |a: &mut u32, b: &mut u32, c: &mut u32| {
+        for (x, y, z) in [(13, 8, 13), (12, 16, 5), (3, 10, 15)] {
+            *a = a.wrapping_sub(*b).wrapping_sub(*c) ^ (*c >> x);
+            *b = b.wrapping_sub(*c).wrapping_sub(*a) ^ (*a << y);
+            *c = c.wrapping_sub(*a).wrapping_sub(*b) ^ (*b >> z);
+        }
+    };
+    let mut left = keys;
+    while left.len() >= 3 {
+        a = a.wrapping_add(left[0]);
+        b = b.wrapping_add(left[1]);
+        c = c.wrapping_add(left[2]);
+        mix(&mut a, &mut b, &mut c);
+        left = &left[3..];
+    }
+    c = c.wrapping_add((keys.len() as u32) * 4);
+    a = a.wrapping_add(left.first().copied().unwrap_or(0));
+    b = b.wrapping_add(left.get(1).copied().unwrap_or(0));
+    mix(&mut a, &mut b, &mut c);
+    c
 }
 
 impl Classifier for Flow {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
+    /// `flow_classify`.
+    fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        for (_, f) in self.filters.iter() {
+            if !f.matches.matches(skb) {
+                continue;
+            }
+            let hit = Hit { classid: f.classid(skb, self.kernel, cx), class: 0 };
+            if let Some(answer) = f.exts.exec(hit, skb, cx) {
+                return Some(answer);
+            }
+        }
         None
+    }
+    fn exact(&self) -> bool {
+        self.filters.iter().all(|(_, f)| f.matches.is_exact())
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.filters.has(handle)
@@ -142,7 +355,11 @@ impl Classifier for Flow {
             }
             _ => exts,
         };
-        self.filters.insert(handle, Filter { params, matches, exts });
+        // A change keeps what was thrown; its time begins anew.
+        let mut dice = self.filters.get(handle).map_or_else(Dice::default, |filter| filter.dice.get());
+        dice.hash = dice.hash.map(|(_, seed)| (0, seed));
+        let filter = Filter { params, matches, exts, made: change.now, dice: Cell::new(dice) };
+        self.filters.insert(handle, filter);
         Ok(())
     }
     fn delete(
@@ -190,8 +407,52 @@ impl Classifier for Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, device, filter, qdisc};
+    use crate::testing::{Bench, device, filter, packet, qdisc};
     use crate::tree::Tree;
+
+    #[test]
+    fn jenkins_hashes() {
+        // The kernel's own functions, compiled.
+        let keys = [1u32, 2, 3, 4, 5];
+        assert_eq!(
+            [1, 2, 3, 4, 5].map(|n| jhash2(&keys[..n], 7)),
+            [0xb302_f24e, 0x79f0_851f, 0xfbd6_12ad, 0xbcb6_2b19, 0x5a4f_3b1e]
+        );
+        assert_eq!(
+            [1, 2, 3, 4, 5].map(|n| jhash2_old(&keys[..n], 7)),
+            [0xd54e_9793, 0xa6be_0e83, 0x0b7a_0740, 0x03e7_766d, 0xf44a_95d6]
+        );
+    }
+
+    #[test]
+    fn a_class_by_the_last_byte_of_the_address_or_by_all_of_the_flow() {
+        for kernel in Kernel::ALL {
+            let mut bench = Bench::new();
+            let mut tree = Tree::new(device(kernel));
+            let mut req = qdisc("add root handle 1: prio");
+            req.options = Some(Options::new().with("bands", 8u32).with("priomap", vec![0u8; 16]));
+            tree.qdisc(&req, &mut bench.cx(0)).unwrap();
+            let set = |bench: &mut Bench, tree: &mut Tree, o: Options| {
+                let req = filter("replace prio 1 protocol 3 handle 1", "flow", Some(o));
+                tree.filter(&req, &mut bench.cx(0)).unwrap();
+            };
+            let queued =
+                |tree: &Tree| tree.dump_classes(Time::ZERO).iter().map(|c| c.stats.qlen).collect::<Vec<_>>();
+            let map = Options::new().with("keys", 1u32 << SRC).with("mask", 0xffu32).with("addend", 1u32);
+            set(&mut bench, &mut tree, map.with("divisor", 8u32));
+            tree.enqueue(packet(0, 100), &mut bench.cx(0));
+            // 10.0.0.1: 1 and 1 behind 1:1.
+            assert_eq!(queued(&tree), [0, 0, 1, 0, 0, 0, 0, 0], "{kernel}");
+            let hash = Options::new().with("keys", 0x1fu32).with("mode", HASH).with("divisor", 8u32);
+            set(&mut bench, &mut tree, hash);
+            for n in 1..=20 {
+                tree.enqueue(packet(n, 100), &mut bench.cx(0));
+            }
+            let mut all = queued(&tree);
+            all.sort_unstable();
+            assert!(all[7] >= 20 && all.iter().sum::<u32>() == 21, "one flow, one class: {all:?} {kernel}");
+        }
+    }
 
     #[test]
     fn what_is_refused_and_what_the_kernel_fills_in() {

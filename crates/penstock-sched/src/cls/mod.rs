@@ -59,7 +59,8 @@ impl Answer {
     #[inline]
     pub fn verdict(self) -> Verdict {
         match self.said {
-            act::SHOT => Verdict::Gone(Gone::Shot),
+            // Nothing in a qdisc redirects (`tcf_classify_qdisc`).
+            act::SHOT | act::REDIRECT => Verdict::Gone(Gone::Shot),
             act::STOLEN | act::QUEUED | act::CONSUMED => Verdict::Gone(Gone::Stolen),
             act::TRAP => Verdict::Gone(Gone::Trapped),
             _ => Verdict::Class(self.hit),

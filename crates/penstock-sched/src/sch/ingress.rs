@@ -106,6 +106,10 @@ impl Qdisc for Ingress {
         if let act::OK | act::RECLASSIFY = answer.said {
             skb.tc.index = answer.hit.classid.minor();
         }
+        if answer.said == act::REDIRECT {
+            // To no device: it is gone, and nobody counts it.
+            return Some(Gone::Stolen);
+        }
         let Verdict::Gone(gone) = answer.verdict() else { return None };
         if gone == Gone::Shot {
             self.stats.drops = self.stats.drops.wrapping_add(1);

@@ -294,7 +294,9 @@ impl Qdisc for Red {
         self.limit = o.u32("limit").unwrap_or(0);
         if self.limit > 0 {
             let init = Init { device: self.device, handle: Handle::UNSPEC, parent: self.class.class() };
+            let held = self.held();
             self.class.fill(Node::new(&init, Box::new(Bfifo::new(&self.device, self.limit))), cx);
+            self.lost(held);
         }
         // 2.6.35 says that an idle time ends, 6.12 that one begins.
         let empty = self.child().is_none_or(|c| c.qlen() == 0);

@@ -393,6 +393,22 @@ impl Key {
         mask.indev = mask.indev.map(|_| (String::new(), u32::MAX));
         (key, mask)
     }
+    /// The fields there are, with the bits that count.
+    pub fn masks(&self) -> impl Iterator<Item = (&'static str, u128)> + '_ {
+        let indev = self.indev.as_ref().map(|(_, index)| ("indev", u128::from(*index)));
+        self.fields.iter().map(|(name, f)| (*name, f.mask)).chain(indev)
+    }
+    /// A field's value.
+    pub fn value(&self, name: &str) -> Option<u128> {
+        if name == "indev" {
+            return self.indev.as_ref().map(|(_, index)| u128::from(*index));
+        }
+        self.fields.get(name).map(|f| f.value)
+    }
+    /// Whether it looks at what no packet here has: a label stack, the options of a tunnel.
+    pub fn asks_for_more(&self) -> bool {
+        !self.mpls.is_empty() || self.tunnel.is_some()
+    }
     /// `fl_mask_fits_tmplt`: whether it looks only at bits that the template looks at.
     pub fn fits(&self, template: &Key) -> bool {
         let fields = self

@@ -1,9 +1,10 @@
 //! `flower`: fields of the headers, with masks.
 //!
-//! Follows: linux v6.12 `net/sched/cls_flower.c` `fl_change`, `fl_dump`, `fl_tmplt_create`.
-//! Differs: packets are not classified: the kind is not simulated.
+//! Follows: linux v6.12 `net/sched/cls_flower.c` `fl_change`, `fl_classify`, `fl_dump`, `fl_tmplt_create`.
+//! Differs: packets here have one VLAN tag at most, and no label stacks, no tunnels and no connections: what asks for those finds 0.
 
 mod key;
+mod masks;
 mod tunnel;
 
 use super::list::List;
@@ -11,17 +12,17 @@ use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target, hardware_
 use crate::act::Look;
 use crate::qdisc::{Classful, Cx, Device};
 use key::Key;
+use masks::Masks;
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind.
 pub static SPEC: ClsSpec = ClsSpec {
     id: "flower",
     about: "fields of the headers, with masks",
     kernels: &[Kernel::V6_12],
-    simulated: false,
-    build: |_, _, _| Box::new(Flower { filters: List::new(), masks: BTreeMap::new() }),
+    simulated: true,
+    build: |_, _, _| Box::new(Flower { filters: List::new(), masks: Masks::default() }),
 };
 
 /// What the filters of a chain may look at: `struct fl_flow_tmplt`.
@@ -49,7 +50,7 @@ impl Template {
 struct Flower {
     filters: List<Filter>,
     /// What its filters look for behind each mask.
-    masks: BTreeMap<Key, BTreeSet<Key>>,
+    masks: Masks,
 }
 
 struct Filter {
@@ -59,24 +60,14 @@ struct Filter {
     exts: Exts,
 }
 
-impl Flower {
-    fn forget(&mut self, key: &Key) {
-        let (key, mask) = key.masked();
-        if let Some(keys) = self.masks.get_mut(&mask) {
-            keys.remove(&key);
-            if keys.is_empty() {
-                self.masks.remove(&mask);
-            }
-        }
-    }
-}
-
 impl Classifier for Flower {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
-        None
+    /// `fl_classify`: the first mask behind which a filter finds what it looks for decides, whatever its actions say.
+    fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        let filter = self.filters.get(self.masks.find(skb)?)?;
+        filter.exts.exec(filter.target.0, skb, cx)
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.filters.has(handle)
@@ -97,7 +88,7 @@ impl Classifier for Flower {
             return Err(einval());
         }
         let same = old.as_ref().is_some_and(|(old, _)| *old == masked);
-        if !same && self.masks.get(&mask).is_some_and(|keys| keys.contains(&masked)) {
+        if !same && self.masks.has(&mask, &masked) {
             return Err(KernelError::errno(KernelError::EEXIST));
         }
         let flags = flags.in_software()?;
@@ -108,9 +99,8 @@ impl Classifier for Flower {
         }
         if let Some(mut gone) = self.filters.insert(handle, Filter { key, flags, target, exts }) {
             gone.target.unbind(change.classes);
-            self.forget(&gone.key);
         }
-        self.masks.entry(mask).or_default().insert(masked);
+        self.masks.put(mask, masked, handle);
         Ok(())
     }
     fn delete(
@@ -122,13 +112,13 @@ impl Classifier for Flower {
     ) -> Result<bool, KernelError> {
         if let Some(mut gone) = self.filters.remove(handle) {
             gone.target.unbind(classes);
-            self.forget(&gone.key);
+            self.masks.remove(&gone.key.masked().1, handle);
         }
         Ok(self.filters.is_empty())
     }
     fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
         self.filters.take().for_each(|mut gone| gone.target.unbind(classes));
-        self.masks.clear();
+        self.masks = Masks::default();
     }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         for (handle, f) in self.filters.by_handle() {

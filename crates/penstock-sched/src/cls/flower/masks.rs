@@ -1,0 +1,214 @@
+//! The masks of a priority of flower filters, and which filter a packet finds behind one.
+//!
+//! Follows: linux v6.12 `net/sched/cls_flower.c` `fl_mask_lookup`, `fl_lookup_range`, `fl_check_assign_mask`;
+//! `net/core/flow_dissector.c` `__skb_flow_dissect` with `FLOW_DISSECTOR_F_STOP_BEFORE_ENCAP`.
+
+use super::key::Key;
+use penstock_packet::headers::ipproto;
+use penstock_packet::{L3, L4, Skb};
+use std::collections::BTreeMap;
+
+/// Most fields a key has.
+const FIELDS_MAX: usize = 64;
+
+/// The masks in the order they came up in.
+#[derive(Default)]
+pub(super) struct Masks(Vec<Mask>);
+
+/// Filters that look at the same bits.
+struct Mask {
+    key: Key,
+    /// What it looks at: fields but the ranges of ports, with the bits that count.
+    fields: Vec<(&'static str, u128)>,
+    /// Whether it looks at a range of destination ports, and of source ports.
+    ranges: [bool; 2],
+    /// Filters in the order they were made in.
+    filters: Vec<(u32, Sought)>,
+    /// The same by what they look for, where there are no ranges.
+    sought: BTreeMap<Box<[u128]>, u32>,
+}
+
+/// What one filter looks for.
+struct Sought {
+    key: Key,
+    values: Box<[u128]>,
+    /// Least and greatest destination port, and source port.
+    ranges: [(u16, u16); 2],
+}
+
+/// The fields of the ranges.
+const RANGES: [(&str, &str); 2] = [("port_dst_min", "port_dst_max"), ("port_src_min", "port_src_max")];
+
+impl Masks {
+    /// Whether some filter looks for the same.
+    pub fn has(&self, mask: &Key, masked: &Key) -> bool {
+        let same = |m: &&Mask| m.key == *mask;
+        self.0.iter().find(same).is_some_and(|m| m.filters.iter().any(|(_, sought)| sought.key == *masked))
+    }
+    /// A filter, in the place of the one with its handle where there is one.
+    pub fn put(&mut self, mask: Key, masked: Key, handle: u32) {
+        let at = self.0.iter().position(|m| m.key == mask).unwrap_or_else(|| {
+            self.0.push(Mask::new(mask));
+            self.0.len() - 1
+        });
+        let mask = &mut self.0[at];
+        let sought = mask.sought(masked);
+        match mask.filters.iter_mut().find(|(h, _)| *h == handle) {
+            Some((_, old)) => {
+                mask.sought.remove(&old.values);
+                mask.sought.insert(sought.values.clone(), handle);
+                *old = sought;
+            }
+            None => {
+                mask.sought.insert(sought.values.clone(), handle);
+                mask.filters.push((handle, sought));
+            }
+        }
+    }
+    /// A filter goes, and its mask with the last one.
+    pub fn remove(&mut self, mask: &Key, handle: u32) {
+        let Some(at) = self.0.iter().position(|m| m.key == *mask) else { return };
+        let mask = &mut self.0[at];
+        if let Some(place) = mask.filters.iter().position(|(h, _)| *h == handle) {
+            let (_, gone) = mask.filters.remove(place);
+            mask.sought.remove(&gone.values);
+        }
+        if mask.filters.is_empty() {
+            self.0.remove(at);
+        }
+    }
+    /// The handle of the filter that a packet finds.
+    pub fn find(&self, skb: &Skb) -> Option<u32> {
+        self.0.iter().find_map(|mask| mask.find(skb))
+    }
+}
+
+impl Mask {
+    fn new(key: Key) -> Mask {
+        let fields = key.masks().filter(|(name, _)| !RANGES.iter().any(|r| r.0 == *name || r.1 == *name));
+        let fields: Vec<_> = fields.take(FIELDS_MAX).collect();
+        let ranges = RANGES.map(|(min, _)| key.value(min).is_some());
+        Mask { key, fields, ranges, filters: Vec::new(), sought: BTreeMap::new() }
+    }
+    fn sought(&self, key: Key) -> Sought {
+        let values = self.fields.iter().map(|(name, _)| key.value(name).unwrap_or(0)).collect();
+        let port = |name| key.value(name).unwrap_or(0) as u16;
+        let ranges = RANGES.map(|(min, max)| (port(min), port(max)));
+        Sought { key, values, ranges }
+    }
+    fn find(&self, skb: &Skb) -> Option<u32> {
+        let packet = Dissected::of(skb);
+        let mut values = [0; FIELDS_MAX];
+        for (value, (name, mask)) in values.iter_mut().zip(&self.fields) {
+            *value = self.field(&packet, name) & mask;
+        }
+        let values = &values[..self.fields.len()];
+        if self.ranges == [false; 2] {
+            return self.sought.get(values).copied().filter(|_| !self.key.asks_for_more());
+        }
+        let within = |sought: &Sought| {
+            let ports = [packet.dport, packet.sport];
+            let one = |n: usize| {
+                let (min, max) = sought.ranges[n];
+                !self.ranges[n] || (min..=max).contains(&ports[n])
+            };
+            one(0) && one(1) && *sought.values == *values
+        };
+        self.filters.iter().find(|(_, sought)| within(sought)).map(|(handle, _)| *handle)
+    }
+    /// A field of a packet as the dissector leaves it: 0 where there is none. It says which kind of address it has found only
+    /// where the mask looks at addresses of that kind.
+    fn field(&self, packet: &Dissected<'_>, name: &str) -> u128 {
+        if name == "addr_type" {
+            let looks = |names: [&str; 2]| names.iter().any(|name| self.key.value(name).is_some());
+            return match packet.skb.l3 {
+                L3::Ipv4(_) if looks(["ipv4_src", "ipv4_dst"]) => 4,
+                L3::Ipv6(_) if looks(["ipv6_src", "ipv6_dst"]) => 6,
+                _ => 0,
+            };
+        }
+        packet.field(name)
+    }
+}
+
+/// What is read of a packet once.
+struct Dissected<'a> {
+    skb: &'a Skb,
+    protocol: u8,
+    fragment: bool,
+    sport: u16,
+    dport: u16,
+}
+
+fn mac(bytes: [u8; 6]) -> u128 {
+    bytes.iter().fold(0, |n, b| n << 8 | u128::from(*b))
+}
+
+impl Dissected<'_> {
+    fn of(skb: &Skb) -> Dissected<'_> {
+        let (protocol, fragment) = match &skb.l3 {
+            L3::Ipv4(h) => (h.protocol, h.frag_off & 0x3fff != 0),
+            L3::Ipv6(h) => (h.next_header, false),
+            _ => (0, false),
+        };
+        let (sport, dport) = match skb.l4 {
+            _ if fragment => (0, 0),
+            L4::Tcp(tcp) => (tcp.sport, tcp.dport),
+            L4::Udp(udp) => (udp.sport, udp.dport),
+            _ => (0, 0),
+        };
+        Dissected { skb, protocol, fragment, sport, dport }
+    }
+    fn field(&self, name: &str) -> u128 {
+        let skb = self.skb;
+        match name {
+            "src_mac" => mac(skb.eth.0),
+            "dst_mac" => mac(skb.eth.1),
+            "n_proto" => skb.protocol().into(),
+            "indev" => skb.iif.into(),
+            "ip_proto" => self.protocol.into(),
+            "ip_tos" => skb.tos().into(),
+            "tcp_src" | "udp_src" | "sctp_src" => self.sport.into(),
+            "tcp_dst" | "udp_dst" | "sctp_dst" => self.dport.into(),
+            "tcp_flags" => match skb.l4 {
+                L4::Tcp(tcp) if !self.fragment => tcp.flags.0.into(),
+                _ => 0,
+            },
+            "icmpv4_type" | "icmpv6_type" => self.icmp(|m| m.ty),
+            "icmpv4_code" | "icmpv6_code" => self.icmp(|m| m.code),
+            "num_of_vlans" => skb.tc.vlan.is_some().into(),
+            "vlan_id" => skb.tc.vlan.map_or(0, |(_, tci)| u128::from(tci & 0xfff)),
+            "vlan_prio" => skb.tc.vlan.map_or(0, |(_, tci)| u128::from(tci >> 13)),
+            "vlan_tpid" => skb.tc.vlan.map_or(0, |(tpid, _)| tpid.into()),
+            "vlan_ethtype" => skb.tc.vlan.map_or(0, |_| skb.protocol().into()),
+            _ => self.address(name),
+        }
+    }
+    fn icmp(&self, part: fn(&penstock_packet::Icmp) -> u8) -> u128 {
+        match &self.skb.l4 {
+            L4::Icmp(icmp) if matches!(self.protocol, ipproto::ICMP | ipproto::ICMPV6) && !self.fragment => {
+                part(icmp).into()
+            }
+            _ => 0,
+        }
+    }
+    /// What belongs to one network protocol.
+    fn address(&self, name: &str) -> u128 {
+        match (&self.skb.l3, name) {
+            (L3::Ipv4(h), "ipv4_src") => h.src.to_bits().into(),
+            (L3::Ipv4(h), "ipv4_dst") => h.dst.to_bits().into(),
+            (L3::Ipv4(h), "ip_ttl") => h.ttl.into(),
+            // The first bit says that it is a fragment, the second that it is the first one.
+            (L3::Ipv4(h), "ip_flags") if self.fragment => 1 | u128::from(h.frag_off & 0x1fff == 0) << 1,
+            (L3::Ipv6(h), "ipv6_src") => h.src.to_bits(),
+            (L3::Ipv6(h), "ipv6_dst") => h.dst.to_bits(),
+            (L3::Ipv6(h), "ip_ttl") => h.hop_limit.into(),
+            (L3::Arp(a), "arp_sip") => a.spa.to_bits().into(),
+            (L3::Arp(a), "arp_tip") => a.tpa.to_bits().into(),
+            (L3::Arp(a), "arp_sha") => mac(a.sha),
+            (L3::Arp(a), "arp_tha") => mac(a.tha),
+            (L3::Arp(a), "arp_op") => u128::from(a.op & 0xff),
+            _ => 0,
+        }
+    }
+}

@@ -9,15 +9,25 @@ use serde_json::Value;
 pub fn differences(recorded: &Value, answer: &Value) -> Vec<String> {
     let mut found = Vec::new();
     departures(recorded, answer, &mut found);
-    for name in ["release", "rate", "packets", "late_ns", "drops", "left_in_queue", "refused"] {
+    for name in ["release", "rate", "packets", "late_ns", "drops", "left_in_queue"] {
         if recorded[name] != answer[name] {
             found.push(format!("{name}: recorded {} here {}", short(&recorded[name]), short(&answer[name])));
         }
+    }
+    if refusals(recorded) != refusals(answer) {
+        found.push(format!("refused: recorded {} here {}", short(&recorded["refused"]), short(&answer["refused"])));
     }
     for name in ["qdiscs", "classes", "filters"] {
         rows(name, &recorded[name], &answer[name], &mut found);
     }
     found
+}
+
+/// What was refused, without usage texts, which are our own.
+fn refusals<'a>(answer: &'a Value) -> Vec<(&'a Value, &'a str)> {
+    let rows = answer["refused"].as_array().into_iter().flatten();
+    let before_usage = |text: &'a str| text.split("\nUsage:").next().unwrap_or_default();
+    rows.map(|row| (&row["i"], before_usage(row["error"].as_str().unwrap_or_default()))).collect()
 }
 
 fn short(value: &Value) -> String {

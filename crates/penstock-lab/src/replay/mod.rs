@@ -9,6 +9,7 @@
 //! far a `block`ed line's release is from a whole millisecond).
 
 pub mod capture;
+pub mod chance;
 mod clock;
 mod compare;
 mod setup;

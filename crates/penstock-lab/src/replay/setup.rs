@@ -8,6 +8,7 @@ use penstock_lang::token::Word;
 use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest, Verb};
 use penstock_model::{Diagnostic, KernelError, Value};
 use penstock_sched::Device;
+use std::collections::BTreeSet;
 
 /// Longest Ethernet MTU a veth takes.
 const MTU_MAX: u32 = 65_535;
@@ -58,7 +59,12 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
 fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     let known = |name: &str| matches!(name, DEV | "v1" | "lo").then(Link::default);
     let env = Env { kernel: PROFILE, device: &known };
-    let commands = tc::parse_in(words, &env)?;
+    let commands = tc::parse_in(words, &env).inspect_err(|_| {
+        // What tc itself refuses it refuses once it has begun, and found the kind where there is one.
+        let object = words.iter().map(|w| w.text.as_str()).find(|w| *w != "tc");
+        machine.program_starts(u32::from(object != Some("chain")));
+    })?;
+    let libraries = libraries(words);
     let modules = commands.iter().filter(|c| {
         matches!(
             c,
@@ -67,8 +73,12 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
                 | Command::Filter { req: FilterRequest { kind: Some(_), .. }, .. }
         )
     });
-    machine.program_starts(modules.count() as u32);
+    machine.program_starts(modules.count() as u32 + libraries);
+    let mut said = String::new();
     for command in commands {
+        if let Command::Help(text) = &command {
+            said += text;
+        }
         let dev = match &command {
             Command::Qdisc { dev, .. }
             | Command::Class { dev, .. }
@@ -84,7 +94,10 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             (Command::Chain { req, .. }, _) => tree.chain(&with_ifindex(req)),
             _ => Ok(()),
         });
-        result.map_err(|error| tc::refused(&command, &error))?;
+        result.map_err(|error| {
+            let failure = tc::refused(&command, &error);
+            Failure { stderr: format!("{said}{}", failure.stderr), ..failure }
+        })?;
         //= linux v6.12 sch_tbf.c tbf_init: reads the clock outside of any lock.
         if let Command::Qdisc { req, .. } = &command
             && req.verb == Verb::Add
@@ -94,6 +107,40 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// How often tc looks in vain for the library of an action, of a header's fields for `pedit` and of an extended match. The last two it looks
+/// for wherever the loader does: many folders the first time, then those that there are.
+fn libraries(words: &[Word]) -> u32 {
+    const FIRST: u32 = 149;
+    const NEXT: u32 = 4;
+    const CONTROLS: [&str; 9] =
+        ["ok", "pass", "drop", "shot", "continue", "pipe", "reclassify", "trap", "goto"];
+    let (mut actions, mut edits, mut anywhere) = (BTreeSet::new(), 0, BTreeSet::new());
+    for pair in words.windows(2) {
+        let (word, next) = (pair[0].text.as_str(), pair[1].text.as_str());
+        match word {
+            "action" if CONTROLS.contains(&next) || next == "jump" => drop(actions.insert("gact")),
+            // Its own it forgets each time.
+            "action" if next == "pedit" => edits += 1,
+            "action" => drop(actions.insert(next)),
+            "munge" if next != "offset" => drop(anywhere.insert(next)),
+            _ => {}
+        }
+    }
+    for word in words.iter().filter(|w| w.text.contains('(')) {
+        for before in word.text.split('(') {
+            let name = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+            if matches!(name, "cmp" | "meta" | "nbyte" | "u32") {
+                anywhere.insert(name);
+            }
+        }
+    }
+    let searched = match anywhere.len() as u32 {
+        0 => 0,
+        n => FIRST + NEXT * (n - 1),
+    };
+    actions.len() as u32 + edits + searched
 }
 
 /// The request with the index of the device that `indev` names.

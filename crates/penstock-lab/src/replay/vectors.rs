@@ -1,5 +1,6 @@
 //! Recorded vectors: specifications and what the real kernel made of them, one a line.
 
+use super::chance::{self, Case};
 use super::compare::differences;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -50,27 +51,23 @@ impl Vector {
     pub fn exact(&self) -> bool {
         self.value["exact"] == true
     }
-    /// Replays it: how the answer differs from the recorded one; empty where it does not. Where the kernel rolls
-    /// dice the answer is held against each that it gave, and the nearest counts.
+    /// Replays an exact one: how the answer differs from the recorded one; empty where it does not.
     pub fn replay(&self) -> Vec<String> {
-        judge(&self.value["spec"], &self.recorded())
+        judge(&self.value["spec"], &[&self.value["expected"]])
     }
-    /// Where the kernel rolls dice: how what is counted over many throws here differs from what it counted over its
-    /// own; empty where it does not by more than chance allows.
-    pub fn compare_distributions(&self, throws: u64) -> Vec<String> {
-        let recorded: Vec<Value> = self.recorded().into_iter().cloned().collect();
-        let ours: Result<Vec<Value>, _> =
-            (1..=throws).map(|seed| super::run_seeded(&self.value["spec"], seed)).collect();
-        match ours {
-            Ok(ours) => distributions(&recorded, &ours),
-            Err(refused) => vec![format!("refused here: {refused}")],
-        }
-    }
-    fn recorded(&self) -> Vec<&Value> {
-        match self.value.get("expected") {
-            Some(one) => vec![one],
-            None => self.value["expected_by_seed"].as_array().into_iter().flatten().collect(),
-        }
+    /// Where the kernel rolls dice: its answers beside `throws` of ours.
+    ///
+    /// # Errors
+    /// A specification that is refused here; answers that count other things.
+    pub fn chance(&self, throws: u64) -> Result<Case, String> {
+        let spec = &self.value["spec"];
+        let recorded = self.value["expected_by_seed"].as_array().ok_or("no answers by seed")?;
+        let thrown = (1..=throws).map(|seed| super::run_seeded(spec, seed).map(|a| chance::outcome(&a)));
+        let ours: Result<Vec<Value>, _> = thrown.collect();
+        let ours = ours.map_err(|refused| format!("refused here: {refused}"))?;
+        let packets = spec["packets"].as_array().into_iter().flatten();
+        let packets: u64 = packets.map(|p| p["repeat"].as_u64().unwrap_or(1)).sum();
+        Case::new(packets as usize, recorded, &ours)
     }
 }
 
@@ -93,38 +90,4 @@ pub fn judge(spec: &Value, recorded: &[&Value]) -> Vec<String> {
         (None, Ok(answer)) => differences(recorded, answer),
     };
     recorded.iter().map(differ).min_by_key(Vec::len).unwrap_or_default()
-}
-
-/// Differences of means that are more than chance: four standard errors of both, and a hundredth.
-fn distributions(recorded: &[Value], ours: &[Value]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut check = |what: &str, count: &dyn Fn(&Value) -> f64| {
-        let ((mean, error), (mean_here, error_here)) = (mean(recorded, count), mean(ours, count));
-        let allowed = 4.0 * (error * error + error_here * error_here).sqrt() + 0.01 * mean.abs();
-        if (mean - mean_here).abs() > allowed {
-            found.push(format!(
-                "{what}: recorded {mean:.2} on average, here {mean_here:.2} (chance allows {allowed:.2})"
-            ));
-        }
-    };
-    let length = |v: &Value| v.as_array().map_or(0, Vec::len) as f64;
-    check("packets dropped", &|a| length(&a["drops"]));
-    check("packets left", &|a| length(&a["departures"]));
-    let packets = recorded.first().and_then(|a| a["packets"].as_u64()).unwrap_or(0);
-    for i in 0..packets {
-        let place = |a: &Value| {
-            let places = a["departures"].as_array().into_iter().flatten();
-            places.enumerate().find(|(_, d)| d["i"] == i).map_or(packets as f64, |(n, _)| n as f64)
-        };
-        check(&format!("place of packet {i}"), &place);
-    }
-    found
-}
-
-/// Mean and its standard error.
-fn mean(answers: &[Value], count: &dyn Fn(&Value) -> f64) -> (f64, f64) {
-    let n = answers.len().max(2) as f64;
-    let mean = answers.iter().map(count).sum::<f64>() / n;
-    let variance = answers.iter().map(|a| (count(a) - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, (variance / n).sqrt())
 }

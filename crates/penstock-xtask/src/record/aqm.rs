@@ -76,11 +76,8 @@ fn vq_words(d: &mut Dice, vq: u64) -> String {
     format!("gred vq {vq}{}{bandwidth}{prio}{own}", kept.trim_start_matches("red"))
 }
 
-/// A case about gred: filters at the egress hook choose the virtual queue.
-pub fn gred(d: &mut Dice) -> Value {
-    let mut s = Service::choose(d, 8, 250_000);
-    s.cap(250_000);
-    let vqs = d.range(1, 4);
+/// The commands of a gred of `vqs` virtual queues with these words each.
+pub fn gred_of(d: &mut Dice, vqs: u64, words: impl Fn(&mut Dice, u64) -> String) -> Vec<String> {
     let grio = if d.chance(50) { " grio" } else { "" };
     let limit = if d.chance(40) { format!(" limit {}", d.scale(3000, 200_000)) } else { String::new() };
     let mut setup = vec![format!(
@@ -89,7 +86,7 @@ pub fn gred(d: &mut Dice) -> Value {
     )];
     for vq in 0..vqs {
         if d.chance(80) {
-            setup.push(format!("qdisc change dev $DEV $PARENT handle 1: {}", vq_words(d, vq)));
+            setup.push(format!("qdisc change dev $DEV $PARENT handle 1: {}", words(d, vq)));
         }
     }
     setup.push("qdisc add dev $DEV clsact".to_owned());
@@ -99,6 +96,15 @@ pub fn gred(d: &mut Dice) -> Value {
             d.range(0, vqs)
         ));
     }
+    setup
+}
+
+/// A case about gred: filters at the egress hook choose the virtual queue.
+pub fn gred(d: &mut Dice) -> Value {
+    let mut s = Service::choose(d, 8, 250_000);
+    s.cap(250_000);
+    let vqs = d.range(1, 4);
+    let setup = gred_of(d, vqs, vq_words);
     let mut t = s.traffic(300, 4, true);
     t.bytes_per_s *= 2;
     let packets = sequence(d, t, |d, m| {

@@ -2,25 +2,35 @@
 
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
-use super::{actions, aqm, classify};
-use super::{midway, mixed};
+use super::{actions, aqm, chance, classify, edits, matches, midway, mixed};
 use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.
 pub const KINDS: &[&str] = &[
     "actions",
+    "actions_dice",
+    "basic",
     "bfifo",
+    "bpf",
     "codel",
     "drr",
+    "edits",
+    "flow",
+    "flow_dice",
+    "flower",
     "fw",
     "gred",
+    "gred_dice",
     "htb",
+    "matches",
     "mixed",
     "pfifo",
     "pfifo_fast",
+    "pfifo_head_drop",
     "police",
     "prio",
     "red",
+    "red_dice",
     "sfq",
     "sfq_dice",
     "tbf",
@@ -45,7 +55,7 @@ fn before_traffic(kind: &str, seed: u64) -> Option<Value> {
     let mut dice = Dice::new(kind, seed);
     let d = &mut dice;
     Some(match kind {
-        "pfifo" | "bfifo" => fifo(d, kind),
+        "pfifo" | "bfifo" | "pfifo_head_drop" => fifo(d, kind),
         "pfifo_fast" => pfifo_fast(d),
         "prio" => prio(d),
         "tbf" => tbf(d),
@@ -54,8 +64,15 @@ fn before_traffic(kind: &str, seed: u64) -> Option<Value> {
         "htb" => htb(d),
         "u32" => classify::case(d, true),
         "fw" => classify::case(d, false),
+        "basic" | "bpf" | "flow" | "flower" => matches::case(d, Some(kind)),
+        "matches" => matches::case(d, None),
+        "edits" => edits::case(d),
         "actions" => actions::case(d, false),
         "police" => actions::case(d, true),
+        "actions_dice" => chance::actions(d),
+        "flow_dice" => chance::flow(d),
+        "gred_dice" => chance::gred(d),
+        "red_dice" => chance::red(d),
         "codel" => aqm::case(d, aqm::codel_words),
         "red" => aqm::case(d, aqm::red_words),
         "gred" => aqm::gred(d),

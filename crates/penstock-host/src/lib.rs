@@ -15,6 +15,7 @@
 mod address;
 mod arp;
 mod cisco;
+mod condition;
 pub mod device;
 mod dump;
 mod exec;
@@ -35,6 +36,7 @@ pub mod six;
 mod tests;
 mod timer;
 
+pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, NetDevice};
 pub use exec::{Executed, FileError, Files, NoFiles, ScriptOutput};
 pub use neigh::{Neigh, NeighTable, Nud};
@@ -175,6 +177,8 @@ pub struct Host {
     pub(crate) acts: Actions,
     /// The blocks of filters that its qdiscs share.
     pub(crate) blocks: Blocks,
+    /// Traffic conditioners of its devices.
+    pub(crate) conditioners: Vec<Conditioned>,
     /// Empty, but for what it keeps of its memory.
     pub(crate) sent: Vec<Sent>,
     /// What the discipline answered last.
@@ -227,6 +231,7 @@ impl Host {
             drops: Ledger::new(),
             acts: Actions::new(),
             blocks: Blocks::new(),
+            conditioners: Vec::new(),
             sent: Vec::new(),
             answer: Xmit::Success,
             pending: Vec::new(),

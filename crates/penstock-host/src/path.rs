@@ -454,6 +454,13 @@ impl Host {
                 return;
             }
         }
+        if !self.conditioners.is_empty() {
+            let Some(passed) = self.condition(ifindex, packet, cx) else { return };
+            packet = passed;
+        }
+        if self.acts.ask_for_connections() {
+            packet.tc.ct_mark = self.netfilter.connection_mark(&packet, cx.now);
+        }
         let device = &mut self.devices[ifindex];
         if !device.up || device.loopback {
             self.xmit_special(ifindex, packet, cx);

@@ -229,6 +229,9 @@ pub struct Flow {
     /// The program that made it; absent for a flow that was described.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub app: Option<String>,
+    /// The code point it is sent with (`EF`, `AF11`, or a number), unless that is 0.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dscp: Option<String>,
     /// When it started, seconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub start_s: Option<f64>,
@@ -335,6 +338,22 @@ pub struct Device {
     /// Its classes in the kernel's order.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub classes: Vec<Class>,
+    /// Its meters in the order of the experiment.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub meters: Vec<Meter>,
+}
+
+/// A meter at the end of the run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Meter {
+    /// `srtcm`, `trtcm` or `tsw`.
+    pub kind: String,
+    /// Packets within the profile.
+    pub green_packets: u64,
+    /// Packets within its excess.
+    pub yellow_packets: u64,
+    /// Packets beyond that.
+    pub red_packets: u64,
 }
 
 /// Packets lost at one place for one reason.

@@ -4,6 +4,7 @@
 //! [`Tcp`], …) and turned into bytes on demand ([`Skb::header_bytes`]) for byte matches and captures;
 //! payload is a length, never contents.
 
+pub mod dscp;
 pub mod headers;
 mod headers_bytes;
 pub mod skb;

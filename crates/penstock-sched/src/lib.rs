@@ -11,6 +11,7 @@ pub mod cls;
 pub mod estimator;
 mod jiffies;
 pub mod ledger;
+pub mod meter;
 pub mod node;
 pub mod ns2;
 mod psched;

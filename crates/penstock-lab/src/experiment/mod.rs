@@ -7,6 +7,7 @@
 mod expect;
 mod host;
 mod link;
+mod meter;
 mod queue;
 mod read;
 mod source;
@@ -137,6 +138,7 @@ impl<'l> Builder<'l> {
         self.read_links(&mut table, faults);
         self.read_apps(&mut table, faults);
         self.read_flows(&mut table, faults);
+        self.read_meters(&mut table, faults);
         self.read_expects(&mut table, faults);
         table.finish(faults);
         self.faults.append(&mut list);
@@ -245,6 +247,7 @@ impl<'l> Builder<'l> {
         self.finish_links();
         self.finish_apps();
         self.finish_flows();
+        self.finish_meters();
         if self.faults.is_empty() {
             self.finish_expects();
         }

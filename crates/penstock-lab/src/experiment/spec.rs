@@ -2,6 +2,7 @@
 
 use super::source::{Place, Source};
 use penstock_model::{Diagnostic, Kernel, Options, PschedClock, Rate, Span};
+use penstock_sched::meter::Conditioner;
 use std::net::Ipv4Addr;
 
 /// Everything an experiment file says.
@@ -33,8 +34,25 @@ pub struct Experiment {
     pub apps: Vec<App>,
     /// Flows in the order of the file.
     pub flows: Vec<Flow>,
+    /// Traffic conditioners in the order of the file.
+    pub meters: Vec<Meter>,
     /// Expectations in the order of the file.
     pub expects: Vec<Expect>,
+}
+
+/// A traffic conditioner on a device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Meter {
+    /// Where it stands.
+    pub place: Place,
+    /// Its machine.
+    pub host: String,
+    /// The device that packets leave by.
+    pub dev: String,
+    /// `srtcm`, `trtcm` or `tsw`.
+    pub kind: String,
+    /// What it does.
+    pub conditioner: Conditioner,
 }
 
 impl Experiment {

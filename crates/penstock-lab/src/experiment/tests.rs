@@ -492,6 +492,58 @@ fn what_is_wrong_is_said_with_its_place() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+const METERS: &str = r#"
+[host.a]
+eth0 = "10.0.0.1/24"
+[host.b]
+eth0 = "10.0.0.2/24"
+[[link]]
+ends = ["a:eth0", "b:eth0"]
+[[flow]]
+from = "a"
+to   = "b"
+udp  = true
+load = "1mbit"
+dscp = "af11"
+[[meter]]
+on = "a:eth0"
+dscp = ["AF11", 12, "EF"]
+kind = "trtcm"
+cir = "1mbit"
+cbs = "10k"
+pir = "2mbit"
+pbs = "20k"
+aware = true
+green = "AF11"
+yellow = "AF12"
+red = "drop"
+"#;
+
+#[test]
+fn code_points_and_meters() {
+    use penstock_sched::meter::{Mark, Meter, TrTcm};
+    let read_meters = read(METERS).unwrap();
+    assert_eq!(read_meters.flows[0].tos, 10 << 2);
+    let conditioner = &read_meters.meters[0].conditioner;
+    assert_eq!((conditioner.dscp.as_slice(), conditioner.aware), (&[10, 12, 46][..], true));
+    assert_eq!(conditioner.marks, [Mark::Dscp(10), Mark::Dscp(12), Mark::Drop]);
+    let rate = Rate::from_bit_per_s;
+    assert_eq!(conditioner.meter, Meter::TrTcm(TrTcm::new(rate(1_000_000), 10_240, rate(2_000_000), 20_480)));
+    let fault = |from: &str, to: &str| {
+        let faults = read(&METERS.replacen(from, to, 1)).unwrap_err();
+        format!("{} | {}", faults[0].message, faults[0].help)
+    };
+    assert_eq!(fault("af11", "AF51"), "dscp: no code point is called \"AF51\" | did you mean \"AF11\"?");
+    assert_eq!(fault("\"trtcm\"", "\"trtmc\""), "no meter is called \"trtmc\" | did you mean \"trtcm\"?");
+    assert_eq!(
+        fault("2mbit", "0.5mbit"),
+        "pir is less than cir | the peak rate is the greater one (RFC 2698)"
+    );
+    assert!(fault("on = \"a:eth0\"", "on = \"a:eth7\"").contains("eth7"));
+    assert!(fault("dscp = \"af11\"", "dscp = \"EF\"\ntos = 4").starts_with("a flow has either"));
+    assert!(fault("pbs", "bps").contains("pbs"));
+}
+
 #[test]
 fn all_faults_come_at_once_in_the_order_of_the_text() {
     let faults =

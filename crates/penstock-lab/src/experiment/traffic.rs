@@ -3,6 +3,7 @@
 use super::Builder;
 use super::host::dist;
 use super::link::tables;
+use super::meter::code_point;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
 use super::spec::{App, Arrivals, Flow, Load, Sizes, Tcp};
@@ -209,6 +210,10 @@ impl Builder<'_> {
         let tos = number("tos", 0..256);
         let mark = number("mark", 0..1 << 32);
         let port = number("port", 1..65_536);
+        let dscp = table.take("dscp").and_then(|v| Some((v.span(), code_point("dscp", v, faults)?)));
+        if let (Some(_), Some((span, _))) = (tos, &dscp) {
+            faults.add(span.clone(), "a flow has either \"tos\" or \"dscp\"", "leave one out");
+        }
         table.finish(faults);
         let (Some(from), Some(to), Some((_, load))) = (from, to, load) else { return };
         self.experiment.flows.push(Flow {
@@ -222,7 +227,7 @@ impl Builder<'_> {
             load,
             at,
             until,
-            tos: tos.unwrap_or(0) as u8,
+            tos: dscp.map_or(tos.unwrap_or(0) as u8, |(_, dscp)| dscp << 2),
             mark: mark.unwrap_or(0) as u32,
             port: port.unwrap_or(0) as u16,
         });

@@ -81,6 +81,10 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         }
     }
     built.apps = made.into_iter().flatten().collect();
+    for meter in &experiment.meters {
+        let host = built.id(&meter.host, experiment);
+        built.world.host_mut(host).add_conditioner(&meter.dev, meter.conditioner.clone());
+    }
     for flow in &experiment.flows {
         built.flow(flow, experiment, seed, &mut faults);
     }

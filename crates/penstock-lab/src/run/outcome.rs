@@ -2,13 +2,14 @@
 
 use super::Outcome;
 use super::build::Built;
-use crate::experiment::Experiment;
-use penstock_host::NetDevice;
+use crate::experiment::{self as spec, Experiment};
+use penstock_host::{Conditioned, Host, NetDevice};
 use penstock_lang::{show, tc};
 use penstock_measure::record::{self, FORMAT, Record};
 use penstock_measure::{Distribution, Series};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, OldRelease, Span, Time};
+use penstock_packet::dscp;
 use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
 
 /// Everything that is recorded of a run.
@@ -169,7 +170,17 @@ pub(super) fn distribution(h: &Histogram) -> Option<Distribution> {
     })
 }
 
+/// The name or number of a code point that is not 0.
+pub(super) fn code_point(tos: u8) -> Option<String> {
+    let dscp = tos >> 2;
+    (dscp != 0).then(|| dscp::name(dscp).map_or_else(|| dscp.to_string(), str::to_owned))
+}
+
 fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<record::Flow> {
+    let mut tos = vec![0; results.flows.len()];
+    for (flow, ids) in experiment.flows.iter().zip(&built.flows) {
+        ids.iter().for_each(|id| tos[id.0 as usize] = flow.tos);
+    }
     let host = |id: penstock_sim::HostId| built.world.host_name(id).to_owned();
     results
         .flows
@@ -189,6 +200,7 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
                 proto: flow.proto.to_owned(),
                 group: (!flow.group.is_empty()).then(|| flow.group.clone()),
                 app: app.map(|i| experiment.apps[i].name.clone()),
+                dscp: code_point(tos[i]),
                 start_s: flow.started.map(Time::as_secs_f64),
                 end_s: flow.completed.map(Time::as_secs_f64),
                 sent_packets: flow.sent_packets,
@@ -234,10 +246,22 @@ fn devices(experiment: &Experiment, built: &Built, results: &Results) -> Vec<rec
                 sojourn_ms: waits(id, &device.name, results),
                 qdiscs: qdiscs.iter().map(|q| qdisc(q, host.kernel)).collect(),
                 classes: device.tree.dump_classes(now).iter().map(class).collect(),
+                meters: meters(experiment, built.world.host(id), &host.name, device),
             });
         }
     }
     found
+}
+
+/// The meters of a device: those of the experiment and what they have seen stand in the same order.
+fn meters(experiment: &Experiment, host: &Host, name: &str, device: &NetDevice) -> Vec<record::Meter> {
+    let said = experiment.meters.iter().filter(|m| m.host == name && m.dev == device.name);
+    let seen = host.conditioners().iter().filter(|c| c.ifindex == device.ifindex);
+    let meter = |(m, c): (&spec::Meter, &Conditioned)| {
+        let [green_packets, yellow_packets, red_packets] = c.packets;
+        record::Meter { kind: m.kind.clone(), green_packets, yellow_packets, red_packets }
+    };
+    said.zip(seen).map(meter).collect()
 }
 
 fn handle(handle: Handle) -> String {

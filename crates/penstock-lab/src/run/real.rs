@@ -216,6 +216,10 @@ pub(super) fn run(
     options: &mut Options<'_>,
     ground: Ground,
 ) -> Result<Outcome, Vec<Diagnostic>> {
+    if let Some(meter) = experiment.meters.first() {
+        let message = "meters are not there on a real kernel: Linux has none of these".to_owned();
+        return Err(vec![super::build::at(experiment, &meter.place, message)]);
+    }
     let seed = options.seed.unwrap_or(experiment.seed);
     let plan = plan_of(experiment, seed, ground == Ground::Virtual)?;
     let ran = penstock_kernel::run(&plan, options.progress).map_err(|trouble| match trouble {
@@ -387,6 +391,7 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
         throughput_bit_s: rate(received.bytes + received.received_packets * HEADERS[usize::from(tcp)]),
         owd_ms: received.owd_ms,
         jitter_ms: received.jitter_ms,
+        dscp: super::outcome::code_point(flow.tos),
         late_us: sent.late_us,
     }
 }
@@ -426,6 +431,7 @@ fn device_record(experiment: &Experiment, device: &DeviceEnd) -> record::Device 
         sojourn_ms: None,
         qdiscs: qdiscs.collect(),
         classes: classes.collect(),
+        meters: Vec::new(),
     }
 }
 

@@ -413,11 +413,12 @@ fn flows(r: &Record) -> String {
     let described = || r.flows.iter().filter(|f| f.app.is_none());
     for f in described().take(MOST_FLOWS) {
         let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
+        let dscp = f.dscp.as_ref().map(|dscp| format!(" {}", escape(dscp))).unwrap_or_default();
         rows.rows.push(vec![
             escape(&f.name),
             escape(f.group.as_deref().unwrap_or_default()),
             format!("{} → {}", escape(&f.from), escape(&f.to)),
-            f.proto.clone(),
+            format!("{}{dscp}", f.proto),
             Unit::BitPerSecond.show(f.goodput_bit_s),
             ms(f.owd_ms.map(|d| d.mean)),
             ms(f.owd_ms.map(|d| d.p95)),

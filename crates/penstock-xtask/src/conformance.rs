@@ -108,7 +108,7 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
         "\n`mixed`: trees of every kind in every kind with filters anywhere; `matches`: every classifier with chains and actions; `actions`, `edits`: actions that decide, and actions\n\
          that change the packet; `by_hand`: syntax, handles and corners that no dice find.\n\n\
          ### Where the kernel rolls dice\n\n\
-         Each case was run in the kernel under many seeds of its own, and here under as many of ours. The test: an answer is the place of every packet in the order of departures, and every\n\
+         Each case was run in the kernel under many seeds of its own, and here under others of ours. The test: an answer is the place of every packet in the order of departures, and every\n\
          counter; two answers are as far apart as the sum of the differences. The energy distance between the kernel's answers and ours, summed over the cases of a\n\
          file, is held against 499 random re-labellings of whose answer is whose; p is the share of those that lie as far apart. A file passes with p > 0.01 in both. (Exact comparison\n\
          with the kernel's own random numbers is not possible: its generator serves everything that runs.)\n\n\

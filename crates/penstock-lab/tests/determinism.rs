@@ -146,11 +146,11 @@ fn a_refused_command_stops_the_run_with_its_place() {
 #[test]
 fn what_is_not_simulated_is_refused_by_name() {
     let host = "duration = \"20ms\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n";
-    let connmark = "setup = [\"tc qdisc add dev eth0 root handle 1: prio\", \
-                    \"tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.2 flowid 1:1 action connmark\"]\n";
+    let tunnel_key = "setup = [\"tc qdisc add dev eth0 root handle 1: prio\", \
+                    \"tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.2 flowid 1:1 action tunnel_key unset\"]\n";
     let later = "[[app]]\non = \"a\"\nrun = \"tc qdisc add dev eth0 root qfq\"\nat = \"5ms\"\n";
     let sentence = "can be set up and shown here, but what it does to packets is not simulated yet";
-    for (text, what) in [(connmark, "action \"connmark\""), (later, "qdisc \"qfq\"")] {
+    for (text, what) in [(tunnel_key, "action \"tunnel_key\""), (later, "qdisc \"qfq\"")] {
         let experiment = experiment::parse(&format!("{host}{text}"), "x.toml").unwrap();
         let faults = match run(&experiment, &mut Options { seed: None, progress: &mut |_| {} }) {
             Err(faults) => faults,

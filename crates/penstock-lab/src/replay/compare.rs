@@ -15,7 +15,11 @@ pub fn differences(recorded: &Value, answer: &Value) -> Vec<String> {
         }
     }
     if refusals(recorded) != refusals(answer) {
-        found.push(format!("refused: recorded {} here {}", short(&recorded["refused"]), short(&answer["refused"])));
+        found.push(format!(
+            "refused: recorded {} here {}",
+            short(&recorded["refused"]),
+            short(&answer["refused"])
+        ));
     }
     for name in ["qdiscs", "classes", "filters"] {
         rows(name, &recorded[name], &answer[name], &mut found);

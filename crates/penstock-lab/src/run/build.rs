@@ -278,7 +278,7 @@ impl Built {
             let gap = Dist::Exponential { mean: arrivals.gap };
             let mut start = flow.at.0;
             for n in 1u32.. {
-                start = start + gap.draw(&mut dice);
+                start += gap.draw(&mut dice);
                 if start >= end {
                     break;
                 }

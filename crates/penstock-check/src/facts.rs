@@ -250,12 +250,14 @@ pub struct Facts {
     pub stopped: Option<String>,
     /// What it wrote to standard error.
     pub stderr: String,
+    /// Whether commands were left out because their words are not known: what is missing then says nothing.
+    pub partial: bool,
 }
 
 impl Facts {
     /// Whether the script is one that is installed and runs again: no bare list of commands.
     pub fn installed(&self) -> bool {
-        self.source.form == crate::source::Form::Script
+        matches!(self.source.form, crate::source::Form::Script | crate::source::Form::Python)
     }
     /// The link's rate where it is that of this device.
     pub fn link_of(&self, device: &str) -> Option<u64> {

@@ -115,6 +115,8 @@ pub struct Filters {
     pub tables: BTreeMap<(Handle, u32), u32>,
     /// The lowest priority the kernel chose so far, by place and chain.
     chosen: BTreeMap<(Handle, u32), u16>,
+    /// Priorities of u32 in the order they were made: the first one's own table is 800:, the next one's 801:, by place.
+    roots: BTreeMap<Handle, Vec<(u16, u32)>>,
 }
 
 impl Filters {
@@ -124,13 +126,6 @@ impl Filters {
         let chain = req.chain.unwrap_or(0);
         let options = req.options.clone().unwrap_or_default();
         let auto = req.prio == 0;
-        // Nothing but a priority or a hash table is made.
-        if let Some(divisor) = options.u32("divisor") {
-            self.tables.insert((parent, req.handle >> 20), divisor);
-        }
-        if options.has("divisor") || options.is_empty() && req.kind.as_deref() == Some("u32") {
-            return;
-        }
         // `tcf_auto_prio`: 0xc000, and one less each time.
         let prio = if auto {
             let next = self.chosen.get(&(parent, chain)).map_or(0xc000, |p| p - 1);
@@ -139,10 +134,29 @@ impl Filters {
         } else {
             req.prio
         };
+        let u32 = req.kind.as_deref() == Some("u32");
+        if u32 {
+            let roots = self.roots.entry(parent).or_default();
+            if !roots.contains(&(prio, chain)) {
+                roots.push((prio, chain));
+            }
+        }
+        // Nothing but a priority or a hash table is made.
+        if let Some(divisor) = options.u32("divisor") {
+            self.tables.insert((parent, req.handle >> 20), divisor);
+        }
+        if options.has("divisor") || options.is_empty() && req.kind.as_deref() == Some("u32") {
+            return;
+        }
+        // A filter that names a priority's table is asked with that priority.
+        let hash = options.u32("hash").filter(|_| u32).unwrap_or(0);
+        let named =
+            (hash >> 20).checked_sub(0x800).and_then(|n| self.roots.get(&parent)?.get(n as usize).copied());
+        let (prio, chain) = named.unwrap_or((prio, chain));
         let kind = req.kind.clone().unwrap_or_default();
         let (tests, mut exact) = tests(&kind, req, &options);
         let classid = options.u32("classid").map(Handle);
-        let root_table = options.u32("hash").is_none_or(|h| h >> 20 == 0x800 || h == 0);
+        let root_table = hash == 0 || named.is_some();
         let links = options.has("link");
         exact &= !links && root_table;
         let ends = ends(&options)

@@ -58,6 +58,7 @@ pub struct Found<'a> {
     code: &'static str,
     severity: Severity,
     all: BTreeSet<Finding>,
+    places: BTreeSet<(&'static str, String, u32, u32)>,
 }
 
 /// What a rule says of a place.
@@ -88,7 +89,7 @@ impl Say {
 impl<'a> Found<'a> {
     /// Nothing yet.
     pub fn new(facts: &'a Facts) -> Found<'a> {
-        Found { facts, code: "", severity: Severity::Warning, all: BTreeSet::new() }
+        Found { facts, code: "", severity: Severity::Warning, all: BTreeSet::new(), places: BTreeSet::new() }
     }
     /// Runs a rule.
     pub fn run(&mut self, rule: &Rule) {
@@ -119,6 +120,12 @@ impl<'a> Found<'a> {
     fn place(&mut self, file: String, line: u32, column: u32, len: u32, say: Say) {
         let Say { message, reason, mend, edits } = say;
         let (code, severity) = (self.code, self.severity);
+        // A loop's commands stand in one place: what is said of one holds for the others.
+        if line > 0 && !self.places.insert((code, file.clone(), line, column)) {
+            return;
+        }
+        // In Python a change of words is more than a change of text.
+        let edits = if self.facts.source.form == crate::source::Form::Python { Vec::new() } else { edits };
         self.all.insert(Finding { file, line, column, len, code, severity, message, reason, mend, edits });
     }
     /// All, in the order of places.

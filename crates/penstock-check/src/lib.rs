@@ -22,6 +22,7 @@ mod finding;
 mod fix;
 pub mod form;
 mod marks;
+mod python;
 pub mod rules;
 mod source;
 mod watch;
@@ -56,8 +57,15 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     let mut found = finding::Found::new(facts);
     rules::all().for_each(|rule| found.run(rule));
     let everywhere = facts.source.allowed_everywhere();
+    // What is said of one command by itself holds where others are not known.
+    const ALONE: [&str; 13] = [
+        "PS001", "PS006", "PS112", "PS114", "PS115", "PS121", "PS146", "PS147", "PS162", "PS190", "PS192",
+        "PS196", "PS234",
+    ];
     let allowed = |f: &Finding| {
-        everywhere.contains(f.code) || f.file == facts.name && facts.source.allowed(f.line).contains(f.code)
+        facts.partial && !ALONE.contains(&f.code)
+            || everywhere.contains(f.code)
+            || f.file == facts.name && facts.source.allowed(f.line).contains(f.code)
     };
     found.into_findings().into_iter().filter(|f| !allowed(f)).collect()
 }

@@ -1,6 +1,6 @@
 //! A script's text: its lines, what it says of failure, what it allows, where its words stand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a text is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,6 +11,8 @@ pub enum Form {
     List,
     /// A file for `tc -batch`: commands without the word `tc`.
     Batch,
+    /// A script in Python that calls tc.
+    Python,
 }
 
 /// A text with what is known of its lines.
@@ -23,6 +25,8 @@ pub struct Source {
     pub errexit: bool,
     /// Variables that are given plain values: name and value, in order.
     variables: Vec<(String, String)>,
+    /// Statements of Python over several lines: the last line of each.
+    spans: BTreeMap<u32, u32>,
 }
 
 /// The first words of a batch file's lines.
@@ -64,7 +68,8 @@ impl Source {
         let errexit = form == Form::Script && (shebang_e || lines.iter().any(sets));
         let mut variables = Vec::new();
         for line in &lines {
-            for piece in line.split([';', ' ', '\t']) {
+            let joined = line.replace(" = ", "=");
+            for piece in if form == Form::Python { joined.as_str() } else { line }.split([';', ' ', '\t']) {
                 if let Some((name, value)) = piece.split_once('=')
                     && !name.is_empty()
                     && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -78,7 +83,8 @@ impl Source {
                 }
             }
         }
-        Source { lines, form, errexit, variables }
+        let spans = if form == Form::Python { crate::python::spans(text) } else { BTreeMap::new() };
+        Source { lines, form, errexit, variables, spans }
     }
 
     /// What the interpreter is given: for a batch each line with the word `tc` before it, so that lines stay where they are.
@@ -98,6 +104,9 @@ impl Source {
 
     /// The last line of the command that begins at `number`: lines that end in a backslash go on.
     pub fn end_of(&self, number: u32) -> u32 {
+        if self.form == Form::Python {
+            return self.spans.get(&number).copied().unwrap_or(number);
+        }
         let mut last = number;
         while self.line(last).trim_end().ends_with('\\') && (last as usize) < self.lines.len() {
             last += 1;
@@ -117,11 +126,10 @@ impl Source {
     /// Where a word stands in the command that begins at `number`: line, column and length in characters. A variable's
     /// name stands for its value. `nth` counts occurrences from 0.
     pub fn find(&self, number: u32, word: &str, nth: usize) -> Option<(u32, u32, u32)> {
-        let names = self
-            .variables
-            .iter()
-            .filter(|v| v.1 == word)
-            .flat_map(|v| [format!("${}", v.0), format!("${{{}}}", v.0)]);
+        let names = self.variables.iter().filter(|v| v.1 == word).flat_map(|v| match self.form {
+            Form::Python => [format!("{{{}}}", v.0), v.0.clone()],
+            _ => [format!("${}", v.0), format!("${{{}}}", v.0)],
+        });
         for wanted in std::iter::once(word.to_owned()).chain(names) {
             let mut left = nth;
             for line in number..=self.end_of(number) {
@@ -182,9 +190,17 @@ impl Source {
     /// Whether the command's standard error goes to `/dev/null`.
     pub fn is_hushed(&self, number: u32) -> bool {
         let text: String = self.logical(number).split_whitespace().collect();
-        ["2>/dev/null", "&>/dev/null", ">/dev/null2>&1", "2>&-", "2>>/dev/null"]
-            .iter()
-            .any(|h| text.contains(h))
+        [
+            "2>/dev/null",
+            "&>/dev/null",
+            ">/dev/null2>&1",
+            "2>&-",
+            "2>>/dev/null",
+            "stderr=subprocess.DEVNULL",
+            "stderr=DEVNULL",
+        ]
+        .iter()
+        .any(|h| text.contains(h))
     }
 
     /// Codes that are allowed at a line: `# penstock: allow PS123` on it, on the lines that continue it, or on those of nothing
@@ -225,7 +241,7 @@ impl Source {
 }
 
 /// The line with blanks in place of `sudo` before a command.
-fn without_sudo(line: &str) -> String {
+pub fn without_sudo(line: &str) -> String {
     let mut out = line.to_owned();
     for (at, _) in line.match_indices("sudo ") {
         let before = line[..at].trim_end();
@@ -259,8 +275,12 @@ fn bounded(text: &str, from: usize, to: usize) -> bool {
 }
 
 fn form(lines: &[String]) -> Form {
-    if lines.first().is_some_and(|l| l.starts_with("#!")) {
-        return Form::Script;
+    if let Some(first) = lines.first().filter(|l| l.starts_with("#!")) {
+        return if first.contains("python") { Form::Python } else { Form::Script };
+    }
+    let imports = |l: &String| l.starts_with("import ") || l.starts_with("from ") && l.contains(" import ");
+    if lines.iter().any(imports) {
+        return Form::Python;
     }
     let mut firsts = Vec::new();
     let mut continues = false;

@@ -7,14 +7,15 @@ use crate::Settings;
 use crate::facts::{Class, Device, Facts, Qdisc, Step, What};
 use crate::filters::Filters;
 use crate::marks::Netfilter;
-use crate::source::Source;
+use crate::python::{Python, Runs};
+use crate::source::{Form, Source, without_sudo};
 use penstock_host::{Files, Host, NoFiles, Output};
 use penstock_lang::iptables;
 use penstock_lang::tc::{self, Command, Env, batch};
 use penstock_lang::token::Line;
 use penstock_model::rtnetlink::Verb;
 use penstock_model::{Diagnostic, Handle, Time};
-use penstock_shell::{Console, Given, Machine, Script};
+use penstock_shell::{Console, Given, Kept, Machine, Script};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,7 +80,7 @@ pub fn run(script: &Script, settings: &Settings) -> Facts {
     // What was lent and turns out to be the script's own to make is not there the second time.
     let lent: BTreeSet<String> = first.foreign.intersection(&first.own).cloned().collect();
     let done = if lent.is_empty() { first } else { pass(&script, &source, settings, lent) };
-    let Done { steps, devices, foreign, stopped, stderr, .. } = done;
+    let Done { steps, devices, foreign, stopped, stderr, partial, .. } = done;
     let name = if script.name.is_empty() { "script".to_owned() } else { script.name };
     let netfilter = Netfilter::of(&steps);
     Facts {
@@ -94,6 +95,7 @@ pub fn run(script: &Script, settings: &Settings) -> Facts {
         foreign,
         stopped,
         stderr,
+        partial,
     }
 }
 
@@ -134,6 +136,7 @@ struct Done {
     foreign: BTreeSet<String>,
     stopped: Option<String>,
     stderr: String,
+    partial: bool,
 }
 
 fn pass(script: &Script, source: &Source, settings: &Settings, own: BTreeSet<String>) -> Done {
@@ -178,7 +181,16 @@ fn pass(script: &Script, source: &Source, settings: &Settings, own: BTreeSet<Str
     let name = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
     let script = Script { name: name.clone(), ..script.clone() };
     let mut keep = Keep { log: &log, pending: &pending, source, name, stderr: String::new() };
-    let ended = penstock_shell::run(&script, &mut watched, &mut keep);
+    let mut partial = false;
+    let ended = if source.form == Form::Python {
+        let dev = settings.dev.clone().unwrap_or_else(|| "eth0".to_owned());
+        let mut runs = FromPython { watched: &mut watched, keep: &mut keep, partial: false };
+        Python::new(&mut runs, script.args.clone(), dev).run(&source.lines.join("\n"));
+        partial = runs.partial;
+        Ok(0)
+    } else {
+        penstock_shell::run(&script, &mut watched, &mut keep)
+    };
     let stderr = std::mem::take(&mut keep.stderr);
     let names: Vec<String> = watched.host.devices().iter().map(|d| d.name.clone()).collect();
     for name in names {
@@ -187,7 +199,108 @@ fn pass(script: &Script, source: &Source, settings: &Settings, own: BTreeSet<Str
     }
     let Watched { lives, foreign, made, .. } = watched;
     let own = made;
-    Done { steps: log.into_inner(), devices: lives, own, foreign, stopped: ended.err(), stderr }
+    Done { steps: log.into_inner(), devices: lives, own, foreign, stopped: ended.err(), stderr, partial }
+}
+
+/// A Python script's side.
+struct FromPython<'a, 'b> {
+    watched: &'a mut Watched<'b>,
+    keep: &'a mut Keep<'b>,
+    partial: bool,
+}
+
+/// A shell's command within a Python script: its lines begin further down.
+struct Within<'a, 'b> {
+    keep: &'a mut Keep<'b>,
+    line: u32,
+}
+
+impl Console for Within<'_, '_> {
+    fn print(&mut self, stdout: &str, stderr: &str) {
+        self.keep.print(stdout, stderr);
+    }
+    fn given(&mut self, mut given: Given) {
+        given.line = self.line + given.line.max(1) - 1;
+        given.file.clone_from(&self.keep.name);
+        self.keep.given(given);
+    }
+}
+
+/// Programs that a machine carries out.
+const NETWORK: [&str; 13] = [
+    "tc",
+    "ip",
+    "iptables",
+    "ip6tables",
+    "nft",
+    "sysctl",
+    "modprobe",
+    "ethtool",
+    "ifconfig",
+    "route",
+    "brctl",
+    "bridge",
+    "arp",
+];
+
+impl Runs for FromPython<'_, '_> {
+    fn words(&mut self, mut words: Vec<String>, line: u32) -> (i32, String) {
+        if words.first().is_some_and(|w| w == "sudo") {
+            words.remove(0);
+        }
+        let program = words.first().map_or("", |w| w.rsplit('/').next().unwrap_or(w)).to_owned();
+        if let ("sh" | "bash", [_, flag, text, ..]) = (program.as_str(), words.as_slice())
+            && flag.starts_with('-')
+            && flag.ends_with('c')
+        {
+            return self.shell(&text.clone(), line);
+        }
+        if !NETWORK.contains(&program.as_str()) {
+            return (0, String::new());
+        }
+        let output = self.watched.command(&words, &mut NoFiles);
+        let (status, text) = (i32::from(output.status), output.stdout.clone());
+        let file = self.keep.name.clone();
+        self.keep.given(Given { line, file, words, output });
+        (status, text)
+    }
+    fn shell(&mut self, text: &str, line: u32) -> (i32, String) {
+        let text: String = text.lines().map(|l| format!("{}\n", without_sudo(l))).collect();
+        let plain = |c: char| c.is_alphanumeric() || " \n.:/_-+,@%=".contains(c);
+        if text.lines().count() == 1
+            && text.chars().all(plain)
+            && !text.trim_start().starts_with(|c: char| c == '.')
+        {
+            return self.words(text.split_whitespace().map(str::to_owned).collect(), line);
+        }
+        let script = Script { text, ..Script::default() };
+        let mut out = Kept::default();
+        let ended = {
+            let mut within = Within { keep: self.keep, line };
+            let mut both = Both(&mut within, &mut out);
+            penstock_shell::run(&script, self.watched, &mut both)
+        };
+        (ended.unwrap_or(1), out.stdout)
+    }
+    fn left_out(&mut self, line: u32) {
+        // Only what has to do with the network is missed.
+        let text = self.keep.source.logical(line);
+        self.partial |=
+            NETWORK.iter().any(|p| text.contains(&format!("{p} ")) || text.contains(&format!("\"{p}\"")));
+    }
+}
+
+/// Two consoles at once.
+struct Both<'a, 'b, 'c>(&'a mut Within<'b, 'c>, &'a mut Kept);
+
+impl Console for Both<'_, '_, '_> {
+    fn print(&mut self, stdout: &str, stderr: &str) {
+        self.0.print(stdout, stderr);
+        self.1.print(stdout, stderr);
+    }
+    fn given(&mut self, given: Given) {
+        self.0.given(given);
+    }
 }
 
 impl Machine for Watched<'_> {

@@ -1,10 +1,11 @@
 //! `penstock explain` and `penstock diff`: where packets go, and what changes between two scripts.
 
 use crate::check::{script, settings};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use penstock_lab::check::explain::{self, Probe};
-use penstock_lab::check::facts;
-use std::path::PathBuf;
+use penstock_lab::check::{Facts, facts};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What `penstock explain` takes.
@@ -18,11 +19,20 @@ pub struct Args {
     #[arg(long, value_name = "D")]
     dev: String,
     /// The packet
-    #[arg(long, value_name = "PACKET", required_unless_present = "all")]
+    #[arg(long, value_name = "PACKET", required_unless_present_any = ["all", "pcap"])]
     packet: Option<String>,
-    /// All packets: which filter takes which, and what is left
+    /// Each packet of a capture (pcap, pcapng): the class it goes to, and how many go to each
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["packet", "all"])]
+    pcap: Option<PathBuf>,
+    /// The device the packets of the capture came in by; without it they are this machine's own
+    #[arg(long = "in", value_name = "D", requires = "pcap")]
+    input: Option<String>,
+    /// All packets: which header values reach each class, what is left, which filters never match
     #[arg(long, conflicts_with = "packet")]
     all: bool,
+    /// Rate of the link, e.g. 20mbit; else the classes say how fast it is
+    #[arg(long, value_name = "LINK")]
+    rate: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -41,8 +51,11 @@ pub struct Args {
 
 /// Explains one packet, or all.
 pub fn main(args: &Args) -> Result<ExitCode> {
-    let settings = settings(Some(args.dev.clone()), None, args.kernel.as_deref())?;
+    let settings = settings(Some(args.dev.clone()), args.rate.as_deref(), args.kernel.as_deref())?;
     let facts = facts(&script(&args.script, &args.args, &args.file)?, &settings);
+    if let Some(path) = &args.pcap {
+        return capture(args, path, &facts);
+    }
     let text = match &args.packet {
         Some(packet) => {
             let probe = Probe::parse(packet).map_err(anyhow::Error::msg)?;
@@ -51,15 +64,45 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         }
         None => {
             let parts = explain::partition(&facts, &args.dev).map_err(anyhow::Error::msg)?;
-            match args.json {
-                true => format!(
-                    "{:#}\n",
-                    serde_json::json!({ "parts": parts.iter().map(explain::Part::json).collect::<Vec<_>>() })
-                ),
-                false => parts.iter().map(explain::Part::text).collect(),
-            }
+            if args.json { format!("{:#}\n", parts.json()) } else { parts.text() }
         }
     };
+    crate::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Explains the packets of a capture.
+fn capture(args: &Args, path: &Path, facts: &Facts) -> Result<ExitCode> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let packets =
+        explain::capture::packets(&bytes).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+    let explainer = explain::Explainer::new(facts, &args.dev).map_err(anyhow::Error::msg)?;
+    let (mut text, mut all) = (String::new(), Vec::new());
+    let mut classes: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for mut packet in packets {
+        packet.input.clone_from(&args.input);
+        let said = explainer.explain(&packet);
+        let place = said.place();
+        let count = classes.entry(place.clone()).or_default();
+        *count = (count.0 + 1, count.1 + u64::from(packet.len));
+        if args.json {
+            let mut one = said.json();
+            one["packet"] = packet.text().into();
+            all.push(one);
+        } else {
+            text += &format!("{:<14} {}\n", place, packet.text());
+        }
+    }
+    if args.json {
+        let counts = |c: &(u64, u64)| serde_json::json!({ "packets": c.0, "bytes": c.1 });
+        let classes: BTreeMap<&String, _> = classes.iter().map(|(n, c)| (n, counts(c))).collect();
+        text = format!("{:#}\n", serde_json::json!({ "packets": all, "classes": classes }));
+    } else {
+        text.push('\n');
+        for (name, (packets, bytes)) in &classes {
+            text += &format!("{name:<14} {packets} packets, {bytes} bytes\n");
+        }
+    }
     crate::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,40 +1,95 @@
 //! Two scripts side by side: which traffic lands elsewhere, which promises change.
 
-use super::{Probe, device, explain};
+use super::cover::{Index, Left, Patience, left};
+use super::cube::{Cube, Names, Place, words};
+use super::partition::{entries, place};
+use super::{Probe, device, promise};
 use crate::facts::{Device, Facts, rate};
-use crate::filters::{Field, Filter, IP};
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+
+/// Differences of traffic that are written out; there may be more.
+const MOST: usize = 200;
 
 /// What differs on a device between two scripts, a line each; nothing where nothing does.
 ///
-/// The packets that are tried are one for each filter of both, and one that fits none.
+/// The parts of all packets of both are laid over one another: nothing is tried out.
 ///
 /// # Errors
 /// One of the two puts no qdisc on the device.
 pub fn diff(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
-    let (one, two) = (device(a, dev), device(b, dev));
-    let one = one.ok_or_else(|| format!("{} puts no qdisc on {dev}", a.name))?;
-    let two = two.ok_or_else(|| format!("{} puts no qdisc on {dev}", b.name))?;
-    let mut said = Vec::new();
-    let mut seen = BTreeSet::new();
-    let probes = one.filters.iter().chain(&two.filters).filter_map(example).chain([Probe::default()]);
-    for probe in probes {
-        let text = show(&probe);
-        if !seen.insert(text.clone()) {
-            continue;
+    let both = (device(a, dev), device(b, dev));
+    let (one, two) = match both {
+        (Some(one), Some(two)) => (one, two),
+        (None, None) => return Err(format!("neither puts a qdisc on {dev}")),
+        (None, Some(_)) => {
+            return Ok(vec![format!("{dev}: {} puts no qdisc on it, {} does", a.name, b.name)]);
         }
-        let (x, y) = (explain(a, dev, &probe)?, explain(b, dev, &probe)?);
-        let place = |e: &super::Explained| {
-            e.sorted.class.map_or(format!("no class ({})", e.sorted.by), |c| c.to_string())
-        };
-        let (from, to) = (place(&x), place(&y));
-        if from != to {
-            said.push(format!("{text}: {from} -> {to}"));
+        (Some(_), None) => {
+            return Ok(vec![format!("{dev}: {} puts no qdisc on it, {} does", b.name, a.name)]);
         }
-    }
+    };
+    let mut said = traffic(a, b, dev)?;
     said.extend(classes(one, two));
     Ok(said)
+}
+
+/// Which traffic lands elsewhere.
+fn traffic(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
+    let (first, mut second) = (entries(a, dev)?, entries(b, dev)?);
+    // One set of names for both.
+    let mut names = first.names.clone();
+    second.entries.iter_mut().for_each(|e| e.cube = renamed(&e.cube, &second.names, &mut names));
+    let (mut before_a, mut all_b) = (Index::default(), Index::default());
+    second.entries.iter().for_each(|e| all_b.push(&e.cube));
+    let mut said = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut patience = Patience::new(first.entries.len() + second.entries.len());
+    for x in &first.entries {
+        let earlier: Vec<usize> = before_a.meeting(&x.cube);
+        let theirs = all_b.meeting(&x.cube);
+        for (n, &j) in theirs.iter().enumerate() {
+            let y = &second.entries[j];
+            let (from, to) = (place(&x.to), place(&y.to));
+            if from == to {
+                continue;
+            }
+            let Some(cube) = x.cube.and(&y.cube) else { continue };
+            let mut others: Vec<&Cube> = earlier.iter().map(|&i| before_a.get(i)).collect();
+            others.extend(theirs[..n].iter().map(|&i| all_b.get(i)));
+            let example = match left(&cube, &others, &mut patience) {
+                Left::Nothing => continue,
+                Left::Some(found) => Probe::of(&found, &names).map(|p| format!("   ({})", p.text())),
+                Left::Unknown => Some("   (perhaps)".to_owned()),
+            };
+            let line = format!("{}: {from} -> {to}{}", words(&cube, &names), example.unwrap_or_default());
+            if seen.insert(line.clone()) {
+                said.push(line);
+            }
+            if said.len() >= MOST {
+                said.push("and more".to_owned());
+                return Ok(said);
+            }
+        }
+        before_a.push(&x.cube);
+    }
+    Ok(said)
+}
+
+fn renamed(cube: &Cube, from: &Names, to: &mut Names) -> Cube {
+    cube.0.iter().fold(Cube::all(), |out, &(place, mask, value)| {
+        let one = match place {
+            Place::Input if value > 0 && mask == 0xffff => {
+                let name = from.inputs.get(value as usize - 1).cloned().unwrap_or_default();
+                Cube::of(place, mask, to.input(&name))
+            }
+            Place::Other(n) => {
+                let text = from.others.get(n as usize).cloned().unwrap_or_default();
+                Cube::of(Place::Other(to.other(&text)), mask, value)
+            }
+            _ => Cube::of(place, mask, value),
+        };
+        out.and(&one).unwrap_or_default()
+    })
 }
 
 fn classes(one: &Device, two: &Device) -> Vec<String> {
@@ -52,56 +107,51 @@ fn classes(one: &Device, two: &Device) -> Vec<String> {
                         rate(y.ceil())
                     ));
                 }
-                let prio = |c: &crate::facts::Class| c.options.u32("prio").unwrap_or(0);
-                if prio(x) != prio(y) {
-                    said.push(format!("class {id}: prio {} -> {}", prio(x), prio(y)));
+                for name in ["prio", "quantum", "buffer", "cbuffer"] {
+                    let n = |c: &crate::facts::Class| c.options.u32(name).unwrap_or(0);
+                    let same_rate = (x.rate(), x.ceil()) == (y.rate(), y.ceil());
+                    // Bursts and quanta follow the rate where nobody gives them.
+                    if n(x) != n(y) && (name == "prio" || same_rate) {
+                        said.push(format!("class {id}: {name} {} -> {}", n(x), n(y)));
+                    }
                 }
-                let queue = |d: &Device| d.leaf(id).map_or("pfifo".to_owned(), |q| q.kind.to_owned());
+                let queue = |d: &Device| {
+                    d.leaf(id).map_or("pfifo".to_owned(), |q| match q.options.u32("limit") {
+                        Some(limit) => format!("{} limit {limit}", q.kind),
+                        None => q.kind.to_owned(),
+                    })
+                };
                 if x.children.is_empty() && y.children.is_empty() && queue(one) != queue(two) {
                     said.push(format!("class {id}: queue {} -> {}", queue(one), queue(two)));
+                }
+                let perturb = |d: &Device| d.leaf(id).and_then(|q| q.options.i64("perturb"));
+                if perturb(one) != perturb(two) {
+                    let text = |p: Option<i64>| p.map_or("none".to_owned(), |p| p.to_string());
+                    said.push(format!(
+                        "class {id}: perturb {} -> {}",
+                        text(perturb(one)),
+                        text(perturb(two))
+                    ));
+                }
+                let wait = |d: &Device, c| promise::wait(d, c, None).map(|w| w.ns.div_ceil(1_000_000));
+                if let (Some(x), Some(y)) = (wait(one, x), wait(two, y))
+                    && x != y
+                {
+                    said.push(format!("class {id}: waits at most {x} ms -> {y} ms"));
                 }
             }
             (Some(_), None) => said.push(format!("class {id}: gone")),
             (None, _) => said.push(format!("class {id}: new")),
         }
     }
-    said
-}
-
-/// A packet that fits a filter.
-fn example(filter: &Filter) -> Option<Probe> {
-    if filter.protocol != IP && filter.protocol != crate::filters::ALL {
-        return None;
-    }
-    let mut probe = Probe::default();
-    for (field, bits) in &filter.tests {
-        let over = |old: u32| old & !bits.mask | bits.value & bits.mask;
-        match field {
-            Field::Net(0) => probe.tos = (over(u32::from(probe.tos) << 16) >> 16) as u8,
-            Field::Net(8) => probe.protocol = (over(u32::from(probe.protocol) << 16) >> 16) as u8,
-            Field::Net(12) => probe.src = Ipv4Addr::from(over(probe.src.into())),
-            Field::Net(16) => probe.dst = Ipv4Addr::from(over(probe.dst.into())),
-            Field::Net(20) => {
-                let ports = over(u32::from(probe.sport) << 16 | u32::from(probe.dport));
-                (probe.sport, probe.dport) = ((ports >> 16) as u16, ports as u16);
-            }
-            Field::Mark => probe.mark = over(0),
-            Field::Named("tcp_dst" | "udp_dst") => probe.dport = over(0) as u16,
-            Field::Named("tcp_src" | "udp_src") => probe.sport = over(0) as u16,
-            _ => {}
-        }
-    }
-    Some(probe)
-}
-
-fn show(p: &Probe) -> String {
-    let protocol = match p.protocol {
-        6 => "tcp".to_owned(),
-        17 => "udp".to_owned(),
-        1 => "icmp".to_owned(),
-        n => n.to_string(),
+    let root = |d: &Device| {
+        d.root().map_or("none".to_owned(), |q| match q.options.i64("perturb") {
+            Some(perturb) => format!("{} perturb {perturb}", q.kind),
+            None => q.kind.to_owned(),
+        })
     };
-    let mark = if p.mark != 0 { format!(" mark {}", p.mark) } else { String::new() };
-    let tos = if p.tos != 0 { format!(" tos {:#04x}", p.tos) } else { String::new() };
-    format!("{protocol} {}:{} > {}:{}{tos}{mark}", p.src, p.sport, p.dst, p.dport)
+    if root(one) != root(two) {
+        said.push(format!("root: {} -> {}", root(one), root(two)));
+    }
+    said
 }

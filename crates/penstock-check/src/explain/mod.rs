@@ -1,17 +1,26 @@
 //! Where a packet goes, and why: hooks, filters, class, and what the class is promised.
 
+mod ask;
+pub mod capture;
+mod chains;
+mod cover;
+mod cube;
 mod diff;
+mod ematch;
 mod hooks;
 mod partition;
 mod probe;
+mod promise;
+mod space;
 mod walk;
 
 pub use diff::diff;
-pub use partition::{Part, partition};
+pub use partition::{Part, Partition, Reached, partition};
 pub use probe::Probe;
-pub use walk::{Sorted, sort};
+pub use promise::{Wait, root as root_wait, wait};
+pub use walk::{Sorted, Sorter, sort};
 
-use crate::facts::{Class, Device, Facts, lasts, rate};
+use crate::facts::{Device, Facts};
 use penstock_model::Handle;
 use serde_json::{Value, json};
 
@@ -35,81 +44,70 @@ pub fn device<'a>(facts: &'a Facts, name: &str) -> Option<&'a Device> {
     facts.devices.iter().rfind(|d| d.name == name && d.root().is_some())
 }
 
+/// A script's device made ready to explain many packets.
+pub struct Explainer<'a> {
+    facts: &'a Facts,
+    device: &'a Device,
+    hooks: hooks::Hooks<'a>,
+    sorter: Sorter<'a>,
+}
+
+impl<'a> Explainer<'a> {
+    /// For a device.
+    ///
+    /// # Errors
+    /// The script puts no qdisc on the device.
+    pub fn new(facts: &'a Facts, dev: &str) -> Result<Explainer<'a>, String> {
+        let device = device(facts, dev).ok_or_else(|| format!("the script puts no qdisc on {dev}"))?;
+        Ok(Explainer { facts, device, hooks: hooks::Hooks::new(facts), sorter: Sorter::new(facts, device) })
+    }
+    /// Takes a packet out by the device.
+    pub fn explain(&self, probe: &Probe) -> Explained {
+        let (facts, device) = (self.facts, self.device);
+        let mut probe = probe.clone();
+        let before = probe.mark;
+        let passed = self.hooks.pass(&mut probe, &device.name);
+        probe.priority = passed.class.unwrap_or(probe.priority);
+        let sorted = if passed.dropped { Sorted::default() } else { self.sorter.sort(&probe) };
+        let link = facts.link_of(&device.name);
+        let promise = match sorted.class.and_then(|c| device.class(c)) {
+            Some(class) => promise::sentences(device, class, link),
+            None if sorted.leaf.is_some() => {
+                promise::root(device, link).map_or(Vec::new(), |w| promise::waits(&w))
+            }
+            None => Vec::new(),
+        };
+        Explained { hooks: passed.said, mark: (before, probe.mark), dropped: passed.dropped, sorted, promise }
+    }
+}
+
 /// Takes a packet out by a device.
 ///
 /// # Errors
 /// The script puts no qdisc on the device.
 pub fn explain(facts: &Facts, dev: &str, probe: &Probe) -> Result<Explained, String> {
-    let device = device(facts, dev).ok_or_else(|| format!("the script puts no qdisc on {dev}"))?;
-    let mut probe = probe.clone();
-    let before = probe.mark;
-    let passed = hooks::pass(facts, &mut probe, dev);
-    if probe.input.is_some() && probe.priority == 0 {
-        // `ip_forward` sets the priority from the ToS.
-        probe.priority = penstock_host::rt_tos2priority(facts.kernel, probe.tos);
-    }
-    probe.priority = passed.class.unwrap_or(probe.priority);
-    let sorted = if passed.dropped { Sorted::default() } else { sort(facts, device, &probe) };
-    let promise = sorted.class.and_then(|c| device.class(c)).map_or(Vec::new(), |c| promise(device, c));
-    Ok(Explained { hooks: passed.said, mark: (before, probe.mark), dropped: passed.dropped, sorted, promise })
-}
-
-/// What a class of HTB is promised.
-fn promise(device: &Device, class: &Class) -> Vec<String> {
-    if class.kind != "htb" {
-        return Vec::new();
-    }
-    let mut said = vec![format!("guaranteed {}, ceiling {}", rate(class.rate()), rate(class.ceil()))];
-    let mut chain = Vec::new();
-    let mut top = class;
-    while let Some(parent) = device.class(top.parent) {
-        chain.push(format!("{} ({})", parent.id, rate(parent.ceil())));
-        top = parent;
-    }
-    said.push(if chain.is_empty() {
-        "borrows from nobody".to_owned()
-    } else {
-        format!("borrows from {}", chain.join(", then "))
-    });
-    let burst = class.options.u64("buffer").unwrap_or(0) * 64 * class.rate() / 1_000_000_000;
-    said.push(format!("first burst: {burst} bytes go at once, {} of its rate", lasts(burst, class.rate())));
-    let (kind, packets) = match device.leaf(class.id) {
-        Some(q) if matches!(q.kind, "pfifo" | "sfq" | "fq_codel" | "pfifo_fast") => {
-            (q.kind, q.options.u32("limit").unwrap_or(device.txqueuelen))
-        }
-        Some(q) if q.kind == "bfifo" => {
-            (q.kind, (u64::from(q.options.u32("limit").unwrap_or(0)) / device.frame()) as u32)
-        }
-        Some(q) => (q.kind, 0),
-        None => ("pfifo", device.txqueuelen),
-    };
-    if packets > 0 && class.rate() > 0 {
-        let queue = u64::from(packets) * device.frame();
-        let rivals = device
-            .classes
-            .iter()
-            .filter(|c| c.children.is_empty() && c.id != class.id && c.id.qdisc() == class.id.qdisc())
-            .count() as u64;
-        let line = top.ceil().max(1);
-        said.push(format!(
-            "longest queue: {packets} packets of {} bytes in {kind}: {queue} bytes",
-            device.frame()
-        ));
-        let us = |bytes: u64, r: u64| bytes * 1_000_000 / r.max(1);
-        let delay = us(queue, class.rate()) + us(rivals * device.frame(), line);
-        said.push(format!(
-            "a packet waits at most {} ms: queue / rate + (other leaves x one frame) / {} = {queue} / {} + {} / {}; rates in bytes per second, the children's rates being no more than their parent's, and the link as fast as the root class",
-            delay.div_ceil(1000),
-            top.id,
-            class.rate(),
-            rivals * device.frame(),
-            line
-        ));
-    }
-    said
+    Ok(Explainer::new(facts, dev)?.explain(probe))
 }
 
 impl Explained {
+    /// Where it goes, in a word: a class, a kind of queue, or why neither.
+    pub fn place(&self) -> String {
+        match (self.dropped, self.sorted.class, self.sorted.leaf) {
+            (true, ..) => "dropped".to_owned(),
+            (_, Some(class), _) => class.to_string(),
+            (_, None, Some((kind, _))) => kind.to_owned(),
+            _ => self
+                .sorted
+                .by
+                .split(':')
+                .next()
+                .unwrap_or("none")
+                .split(" by ")
+                .next()
+                .unwrap_or("none")
+                .to_owned(),
+        }
+    }
     /// For people.
     pub fn text(&self) -> String {
         let mut out = String::new();

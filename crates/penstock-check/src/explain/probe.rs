@@ -1,16 +1,18 @@
 //! A packet somebody asks about.
 
-use std::net::Ipv4Addr;
+use super::cube::{Names, Place};
+use crate::filters::{IP, IP6};
+use std::net::{IpAddr, Ipv4Addr};
 
-/// An IPv4 packet: its headers as far as filters look at them.
+/// A packet: its headers as far as filters look at them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// Protocol number.
     pub protocol: u8,
     /// Source.
-    pub src: Ipv4Addr,
-    /// Destination.
-    pub dst: Ipv4Addr,
+    pub src: IpAddr,
+    /// Destination; of the same family.
+    pub dst: IpAddr,
     /// Source port; 0 where the protocol has none.
     pub sport: u16,
     /// Destination port; type and code of ICMP.
@@ -25,11 +27,14 @@ pub struct Probe {
     pub input: Option<String>,
     /// `skb->priority`, where something set it.
     pub priority: u32,
+    /// The packet as it was caught, where it was: its ethertype and its bytes from the network header on. They count, and not the
+    /// fields above that they tell of.
+    pub caught: Option<(u16, Vec<u8>)>,
 }
 
 impl Default for Probe {
     fn default() -> Probe {
-        let any = Ipv4Addr::new(192, 0, 2, 1);
+        let any = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
         Probe {
             protocol: 6,
             src: any,
@@ -41,13 +46,14 @@ impl Default for Probe {
             mark: 0,
             input: None,
             priority: 0,
+            caught: None,
         }
     }
 }
 
 impl Probe {
-    /// Reads `tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1`; `udp`, `icmp` and protocol numbers too, and
-    /// `mark N`.
+    /// Reads `tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1`; `udp`, `icmp` and protocol numbers too,
+    /// IPv6 as `tcp [2001:db8::1]:40000 > [2001:db8::2]:80`, and `mark N`.
     ///
     /// # Errors
     /// What cannot be read, and how it is written.
@@ -66,9 +72,13 @@ impl Probe {
             "icmp" => 1,
             number => number.parse().map_err(|_| bad(&format!("protocol {number}")))?,
         };
-        let end = |word: Option<&str>| -> Result<(Ipv4Addr, u16), String> {
+        let end = |word: Option<&str>| -> Result<(IpAddr, u16), String> {
             let word = word.ok_or_else(|| bad("no address"))?;
-            let (addr, port) = word.split_once(':').unwrap_or((word, "0"));
+            let (addr, port) = match word.strip_prefix('[').and_then(|w| w.split_once(']')) {
+                Some((addr, port)) => (addr, port.strip_prefix(':').unwrap_or("0")),
+                None if word.matches(':').count() > 1 => (word, "0"),
+                None => word.split_once(':').unwrap_or((word, "0")),
+            };
             let addr = addr.parse().map_err(|_| bad(&format!("address {addr}")))?;
             Ok((addr, port.parse().map_err(|_| bad(&format!("port {port}")))?))
         };
@@ -77,6 +87,12 @@ impl Probe {
             return Err(bad("no > between the addresses"));
         }
         (probe.dst, probe.dport) = end(words.next())?;
+        if probe.src.is_ipv4() != probe.dst.is_ipv4() {
+            return Err(bad("one address of IPv4 and one of IPv6"));
+        }
+        if probe.protocol == 1 && probe.src.is_ipv6() {
+            probe.protocol = 58;
+        }
         while let Some(name) = words.next() {
             let value = words.next().ok_or_else(|| bad(&format!("{name} has no value")))?;
             let number = || crate::marks::number(value).ok_or_else(|| bad(&format!("{name} {value}")));
@@ -96,19 +112,201 @@ impl Probe {
         Ok(probe)
     }
 
-    /// The four bytes so far behind the beginning of the IP header; beyond the headers there are zeros.
+    /// A packet as it was caught: ethertype and bytes from the network header on.
+    pub fn caught(ethertype: u16, bytes: Vec<u8>) -> Probe {
+        let mut probe = Probe { len: bytes.len().min(0xffff) as u16, protocol: 0, ..Probe::default() };
+        let at = |n: usize| bytes.get(n).copied().unwrap_or(0);
+        let two = |n: usize| u16::from(at(n)) << 8 | u16::from(at(n + 1));
+        let mut ports = None;
+        match ethertype {
+            IP => {
+                let four = |n: usize| Ipv4Addr::new(at(n), at(n + 1), at(n + 2), at(n + 3));
+                (probe.src, probe.dst) = (four(12).into(), four(16).into());
+                (probe.protocol, probe.tos, probe.len) = (at(9), at(1), two(2));
+                ports = (two(6) & 0x1fff == 0).then_some(usize::from(at(0) & 15) * 4);
+            }
+            IP6 => {
+                let sixteen = |n: usize| {
+                    let mut all = [0; 16];
+                    (0..16).for_each(|i| all[i] = at(n + i));
+                    std::net::Ipv6Addr::from(all)
+                };
+                (probe.src, probe.dst) = (sixteen(8).into(), sixteen(24).into());
+                (probe.protocol, probe.tos) = (at(6), (two(0) >> 4) as u8);
+                probe.len = two(4).saturating_add(40);
+                ports = Some(40);
+            }
+            _ => {}
+        }
+        (probe.sport, probe.dport) = match (probe.protocol, ports) {
+            (6 | 17 | 33 | 132 | 136, Some(n)) => (two(n), two(n + 2)),
+            (1 | 58, Some(n)) => (0, two(n)),
+            _ => (0, 0),
+        };
+        probe.caught = Some((ethertype, bytes));
+        probe
+    }
+
+    /// Ethertype.
+    pub fn ethertype(&self) -> u16 {
+        match (&self.caught, self.src) {
+            (Some((ethertype, _)), _) => *ethertype,
+            (None, IpAddr::V4(_)) => IP,
+            (None, IpAddr::V6(_)) => IP6,
+        }
+    }
+
+    /// The four bytes so far behind the beginning of the network header; beyond the headers there are zeros.
     pub fn word(&self, off: i32) -> u32 {
+        let cut = off.rem_euclid(4);
+        if cut != 0 {
+            let (a, b) = (self.aligned(off - cut), self.aligned(off - cut + 4));
+            return a << (8 * cut) | b >> (32 - 8 * cut);
+        }
+        self.aligned(off)
+    }
+
+    fn aligned(&self, off: i32) -> u32 {
         let two = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
-        match off {
-            0 => two(0x4500 | u16::from(self.tos), self.len),
-            8 => two(64 << 8 | u16::from(self.protocol), 0),
-            12 => self.src.into(),
-            16 => self.dst.into(),
-            20 if self.protocol == 1 => two(self.dport, 0),
-            20 if matches!(self.protocol, 6 | 17 | 33 | 132 | 136) => two(self.sport, self.dport),
-            32 if self.protocol == 6 => 0x5010_0000,
+        // Of the Ethernet header only the type is known.
+        if off < 0 {
+            return if off == -4 { u32::from(self.ethertype()) } else { 0 };
+        }
+        if let Some((_, bytes)) = &self.caught {
+            let mut word = (off as usize..off as usize + 4)
+                .fold(0, |word, i| word << 8 | u32::from(bytes.get(i).copied().unwrap_or(0)));
+            // A rule may have set the ToS since.
+            if off == 0 && self.ethertype() == IP {
+                word = word & !0x00ff_0000 | u32::from(self.tos) << 16;
+            }
+            return word;
+        }
+        let ports = match self.protocol {
+            1 | 58 => two(self.dport, 0),
+            6 | 17 | 33 | 132 | 136 => two(self.sport, self.dport),
+            _ => 0,
+        };
+        match (self.src, self.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => match off {
+                0 => two(0x4500 | u16::from(self.tos), self.len),
+                8 => two(64 << 8 | u16::from(self.protocol), 0),
+                12 => src.into(),
+                16 => dst.into(),
+                20 => ports,
+                32 if self.protocol == 6 => 0x5010_0000,
+                _ => 0,
+            },
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let of = |addr: std::net::Ipv6Addr, from: i32| {
+                    (u128::from(addr) >> (96 - 8 * (off - from))) as u32
+                };
+                match off {
+                    0 => 0x6000_0000 | u32::from(self.tos) << 20,
+                    4 => two(self.len.saturating_sub(40), u16::from(self.protocol) << 8 | 64),
+                    8..=20 => of(src, 8),
+                    24..=36 => of(dst, 24),
+                    40 => ports,
+                    52 if self.protocol == 6 => 0x5010_0000,
+                    _ => 0,
+                }
+            }
             _ => 0,
         }
+    }
+
+    /// The bits at a place of a set of packets.
+    pub fn at(&self, place: Place, names: &Names) -> u32 {
+        match place {
+            Place::Ethertype => self.ethertype().into(),
+            Place::Word(off) => self.aligned(off),
+            Place::Mark => self.mark,
+            Place::Priority => self.priority,
+            Place::Forwarded => self.input.is_some().into(),
+            Place::Input => {
+                let at = names.inputs.iter().position(|n| Some(n) == self.input.as_ref());
+                at.map_or(0, |n| n as u32 + 1)
+            }
+            Place::Long(n) => (u32::from(self.len) >= n).into(),
+            // What the headers do not tell is taken not to hold.
+            Place::Other(_) => 0,
+        }
+    }
+
+    /// A packet of a set.
+    pub fn of(cube: &super::cube::Cube, names: &Names) -> Option<Probe> {
+        let ethertype = cube.at(Place::Ethertype);
+        let ethertype = if ethertype.0 == 0 { IP } else { ethertype.1 as u16 };
+        if !matches!(ethertype, IP | IP6) {
+            return None;
+        }
+        let mut probe = Probe::default();
+        if ethertype == IP6 {
+            let any = std::net::Ipv6Addr::from(0x2001_0db8_0000_0000_0000_0000_0000_0001u128);
+            (probe.src, probe.dst) = (any.into(), any.into());
+        }
+        let mut bytes: Vec<u8> = (0..15).flat_map(|n| probe.aligned(4 * n).to_be_bytes()).collect();
+        let mut len = probe.len;
+        for &(place, mask, value) in &cube.0 {
+            match place {
+                Place::Word(off) if off >= 0 => {
+                    let off = off as usize;
+                    if bytes.len() < off + 4 {
+                        bytes.resize(off + 4, 0);
+                    }
+                    for i in 0..4 {
+                        let shift = 24 - 8 * i;
+                        let (m, v) = ((mask >> shift) as u8, (value >> shift) as u8);
+                        bytes[off + i] = bytes[off + i] & !m | v & m;
+                    }
+                    if off == 0 && ethertype == IP && mask & 0xffff == 0xffff {
+                        len = value as u16;
+                    }
+                }
+                Place::Mark => probe.mark = probe.mark & !mask | value,
+                Place::Priority => probe.priority = value,
+                Place::Input => probe.input = names.inputs.get((value as usize).wrapping_sub(1)).cloned(),
+                Place::Forwarded if value == 1 && probe.input.is_none() => {
+                    probe.input = Some("eth9".to_owned())
+                }
+                Place::Long(n) if value == 0 => len = len.min((n - 1) as u16),
+                Place::Other(_) if value != 0 => return None,
+                _ => {}
+            }
+        }
+        let made = Probe::caught(ethertype, bytes);
+        let (mark, priority, input) = (probe.mark, probe.priority, probe.input);
+        let plain = Probe { caught: None, mark, priority, input, len, ..made.clone() };
+        // Written as headers where these say it all.
+        let exact = cube.holds(&plain, names);
+        Some(if exact { plain } else { Probe { caught: made.caught, ..plain } })
+    }
+
+    /// As [`Probe::parse`] reads it.
+    pub fn text(&self) -> String {
+        let protocol = match self.protocol {
+            6 => "tcp".to_owned(),
+            17 => "udp".to_owned(),
+            1 | 58 => "icmp".to_owned(),
+            n => n.to_string(),
+        };
+        let end = |addr: IpAddr, port: u16| match addr {
+            IpAddr::V4(addr) => format!("{addr}:{port}"),
+            IpAddr::V6(addr) => format!("[{addr}]:{port}"),
+        };
+        let mut text = format!("{protocol} {} > {}", end(self.src, self.sport), end(self.dst, self.dport));
+        if self.tos != 0 {
+            text += &format!(" tos {:#04x}", self.tos);
+        }
+        if self.len != 1500 {
+            text += &format!(" len {}", self.len);
+        }
+        if self.mark != 0 {
+            text += &format!(" mark {}", self.mark);
+        }
+        if let Some(input) = &self.input {
+            text += &format!(" in {input}");
+        }
+        text
     }
 }
 
@@ -118,13 +316,29 @@ mod tests {
 
     #[test]
     fn a_packet_is_read() {
-        let p = Probe::parse("tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1400 in eth1").unwrap();
+        let text = "tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1400 in eth1";
+        let p = Probe::parse(text).unwrap();
         assert_eq!(
             (p.sport, p.dport, p.tos, p.len, p.input.as_deref()),
             (40_000, 5001, 16, 1400, Some("eth1"))
         );
         assert_eq!((p.word(0), p.word(8), p.word(20)), (0x4510_0578, 0x4006_0000, 0x9c40_1389));
+        // From the last byte of the protocol's word on.
+        assert_eq!(p.word(9), 0x0600_000a);
+        assert_eq!(p.text(), text);
         assert!(Probe::parse("tcp 10.3.34.11 10.3.31.88").unwrap_err().starts_with("no >"));
         assert!(Probe::parse("tcp 10.3.34.11 > x").unwrap_err().starts_with("address x"));
+        let six = Probe::parse("udp [2001:db8::1]:53 > [2001:db8::2]:4000").unwrap();
+        assert_eq!((six.word(8), six.word(20), six.word(40)), (0x2001_0db8, 1, 0x0035_0fa0));
+        assert!(Probe::parse("tcp 10.0.0.1 > ::1").unwrap_err().starts_with("one address"));
+    }
+
+    #[test]
+    fn a_caught_packet_tells_the_same() {
+        let p = Probe::parse("udp 10.0.0.1:53 > 10.0.0.2:4000 tos 0x10 len 60").unwrap();
+        let bytes: Vec<u8> = (0..15).flat_map(|n| p.word(4 * n).to_be_bytes()).collect();
+        let caught = Probe::caught(IP, bytes);
+        assert_eq!(caught.text(), p.text());
+        assert!((0..15).all(|n| caught.word(4 * n) == p.word(4 * n)));
     }
 }

@@ -4,9 +4,13 @@
 //! `prio_classify`.
 
 use super::Probe;
+use super::ask::{self, Control, Priority, State, act};
+use super::cube::{Any, Cube, Names, Place, words};
+use super::space::{in_order, node};
 use crate::facts::{Device, Facts, Qdisc};
-use crate::filters::{ALL, Field, Filter, IP};
+use crate::filters::{ALL, Filter};
 use penstock_model::Handle;
+use std::collections::BTreeMap;
 
 /// Where a packet ends, and how it came there.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,57 +28,153 @@ pub struct Sorted {
 /// What a filter list gives.
 enum Hit {
     Class(Handle, usize),
+    Drop(usize),
+    Away(String, usize),
+    /// The rest of this priority is not asked.
+    Skip,
     None,
+}
+
+/// Filters that do not fit and are told of one by one.
+const TOLD: usize = 200;
+
+/// A filter made ready.
+struct Ready<'a> {
+    filter: &'a Filter,
+    /// What fits; u32 looks at its keys in their order instead.
+    packets: Any,
+    keys: Vec<(u32, u32, i64, i64)>,
+    mark: Option<(u32, u32)>,
+    link: Option<u32>,
+    acts: bool,
+}
+
+/// Filters of one priority in the order they are asked.
+struct Group<'a> {
+    protocol: u16,
+    u32: bool,
+    roots: Vec<Ready<'a>>,
+}
+
+/// A device's filters, made ready for many packets.
+pub struct Sorter<'a> {
+    facts: &'a Facts,
+    device: &'a Device,
+    names: Names,
+    groups: BTreeMap<(Handle, u32), Vec<Group<'a>>>,
+    /// u32's filters in tables of their own: by place, chain, table and bucket.
+    buckets: BTreeMap<(Handle, u32, u32, u32), Vec<Ready<'a>>>,
 }
 
 /// Takes a packet from a device's root to the queue it waits in.
 pub fn sort(facts: &Facts, device: &Device, probe: &Probe) -> Sorted {
-    let mut sorted = Sorted::default();
-    let Some(mut at) = device.qdiscs.iter().find(|q| q.parent == Handle::ROOT) else { return sorted };
-    let mut walk = Walk { facts, device, probe, said: Vec::new() };
-    for _ in 0..8 {
-        let (class, by) = match at.kind {
-            "htb" | "hfsc" => walk.tree(at),
-            "prio" => walk.prio(at),
-            "drr" | "qfq" => match walk.filters(at.handle) {
-                Hit::Class(id, step) if device.class(id).is_some() => (Some(id), walk.line(step)),
-                _ => (None, "dropped: no filter fits".to_owned()),
+    Sorter::new(facts, device).sort(probe)
+}
+
+impl<'a> Sorter<'a> {
+    /// Makes a device's filters ready.
+    pub fn new(facts: &'a Facts, device: &'a Device) -> Sorter<'a> {
+        let mut names = Names::default();
+        let mut ready = |filter: &'a Filter| Ready {
+            filter,
+            packets: match filter.kind.as_str() {
+                "u32" => Vec::new(),
+                _ => ask::packets(filter, &State::default(), &mut names),
             },
-            _ => {
-                sorted.leaf = Some((at.kind, at.handle));
-                break;
-            }
+            keys: filter.keys(),
+            mark: filter
+                .options
+                .nested("mark")
+                .map(|m| (m.u32("mask").unwrap_or(0), m.u32("val").unwrap_or(0))),
+            link: filter.options.u32("link").filter(|l| *l != 0),
+            acts: filter.classid.is_some() || filter.actions().next().is_some(),
         };
-        (sorted.class, sorted.by) = (class, by);
-        let Some(id) = sorted.class else { break };
-        match device.leaf(id) {
-            Some(inner) => at = inner,
-            None => {
-                sorted.leaf = Some(("pfifo", Handle::UNSPEC));
-                break;
+        let mut by_place: BTreeMap<(Handle, u32), Vec<&Filter>> = BTreeMap::new();
+        let mut buckets: BTreeMap<_, Vec<Ready<'_>>> = BTreeMap::new();
+        for filter in &device.filters {
+            let hash = filter.options.u32("hash").unwrap_or(0);
+            if filter.kind == "u32" && hash != 0 && hash >> 20 < 0x800 {
+                let place = (filter.parent, filter.chain, hash >> 20, hash >> 12 & 0xff);
+                buckets.entry(place).or_default().push(ready(filter));
+            } else {
+                by_place.entry((filter.parent, filter.chain)).or_default().push(filter);
             }
         }
+        buckets.values_mut().for_each(|b| b.sort_by_key(|r| node(r.filter)));
+        let mut groups: BTreeMap<_, Vec<Group<'_>>> = BTreeMap::new();
+        for (place, mut all) in by_place {
+            all.sort_by_key(|f| f.prio);
+            for group in all.chunk_by(|a, b| a.prio == b.prio) {
+                let roots = in_order(group).into_iter().map(&mut ready).collect();
+                let one = Group { protocol: group[0].protocol, u32: group[0].kind == "u32", roots };
+                groups.entry(place).or_default().push(one);
+            }
+        }
+        Sorter { facts, device, names, groups, buckets }
     }
-    sorted.said = walk.said;
-    sorted
+
+    /// Takes a packet from the device's root to the queue it waits in.
+    pub fn sort(&self, probe: &Probe) -> Sorted {
+        let mut sorted = Sorted::default();
+        let Some(mut at) = self.device.qdiscs.iter().find(|q| q.parent == Handle::ROOT) else {
+            return sorted;
+        };
+        let mut walk = Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, deep: 0 };
+        for _ in 0..8 {
+            let (class, by) = match at.kind {
+                "htb" | "hfsc" => walk.tree(at),
+                "prio" => walk.prio(at),
+                "drr" | "qfq" => walk.flat(at),
+                _ => {
+                    sorted.leaf = Some((at.kind, at.handle));
+                    break;
+                }
+            };
+            (sorted.class, sorted.by) = (class, by);
+            let Some(id) = sorted.class else { break };
+            match self.device.leaf(id) {
+                Some(inner) => at = inner,
+                None => {
+                    sorted.leaf = Some(("pfifo", Handle::UNSPEC));
+                    break;
+                }
+            }
+        }
+        if walk.missed > TOLD {
+            walk.said.push(format!("{} more filters do not fit", walk.missed - TOLD));
+        }
+        sorted.said = walk.said;
+        sorted
+    }
 }
 
 struct Walk<'a> {
-    facts: &'a Facts,
-    device: &'a Device,
-    probe: &'a Probe,
+    own: &'a Sorter<'a>,
+    probe: Probe,
     said: Vec<String>,
+    missed: usize,
+    /// How often filters have been asked anew.
+    deep: u32,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     fn line(&self, step: usize) -> String {
-        format!("filter of line {}", self.facts.steps[step].line)
+        format!("filter of line {}", self.own.facts.steps[step].line)
+    }
+    /// What a hit that names no class says.
+    fn gone(&self, hit: &Hit) -> Option<String> {
+        match hit {
+            Hit::Drop(step) => Some(format!("dropped by the {}", self.line(*step))),
+            Hit::Away(dev, step) => Some(format!("sent to {dev} by the {}", self.line(*step))),
+            _ => None,
+        }
     }
 
     /// `htb_classify`: filters of the qdisc, then of each inner class they lead to.
     fn tree(&mut self, qdisc: &Qdisc) -> (Option<Handle>, String) {
+        let device = self.own.device;
         let leaf =
-            |id: Handle| self.device.class(id).filter(|c| id.qdisc() == qdisc.handle && c.id != qdisc.handle);
+            |id: Handle| device.class(id).filter(|c| id.qdisc() == qdisc.handle && c.id != qdisc.handle);
         let mut at = qdisc.handle;
         if self.probe.priority == qdisc.handle.0 && qdisc.kind == "htb" {
             return (None, "direct: its priority is the qdisc's handle".to_owned());
@@ -86,26 +186,47 @@ impl Walk<'_> {
             at = class.id;
         }
         for _ in 0..16 {
-            let Hit::Class(id, step) = self.filters(at) else { break };
+            let hit = self.filters(at, 0);
+            if let Some(gone) = self.gone(&hit) {
+                return (None, gone);
+            }
+            let Hit::Class(id, step) = hit else { break };
             if id == qdisc.handle && qdisc.kind == "htb" {
                 return (None, format!("direct: {} names the qdisc", self.line(step)));
             }
-            match self.device.class(id).filter(|c| id.qdisc() == qdisc.handle && c.id != qdisc.handle) {
+            match leaf(id) {
                 None => {
                     self.said.push(format!("class {id} does not exist"));
                     break;
                 }
                 Some(class) if class.children.is_empty() => return (Some(id), self.line(step)),
+                // An inner class that leads to itself leads nowhere.
+                Some(_) if id == at => break,
                 Some(_) => at = id,
             }
         }
         let default = Handle::new(qdisc.handle.major(), qdisc.options.u32("default").unwrap_or(0) as u16);
-        match self.device.class(default).filter(|c| c.children.is_empty() && default.minor() != 0) {
+        match device.class(default).filter(|c| c.children.is_empty() && default.minor() != 0) {
             Some(class) => (Some(class.id), "default".to_owned()),
             None if qdisc.kind == "hfsc" => {
                 (None, "dropped: no filter fits and there is no default".to_owned())
             }
             None => (None, "direct: no filter fits and there is no default".to_owned()),
+        }
+    }
+
+    /// `drr_classify`, `qfq_classify`.
+    fn flat(&mut self, qdisc: &Qdisc) -> (Option<Handle>, String) {
+        let device = self.own.device;
+        let own = Handle(self.probe.priority);
+        if own.qdisc() == qdisc.handle && device.class(own).is_some() {
+            return (Some(own), "its priority".to_owned());
+        }
+        let hit = self.filters(qdisc.handle, 0);
+        match (self.gone(&hit), hit) {
+            (Some(gone), _) => (None, gone),
+            (_, Hit::Class(id, step)) if device.class(id).is_some() => (Some(id), self.line(step)),
+            _ => (None, "dropped: no filter fits".to_owned()),
         }
     }
 
@@ -115,10 +236,13 @@ impl Walk<'_> {
         let map = qdisc.options.bytes("priomap").unwrap_or(&[]).to_vec();
         let band_of = |priority: u32| u32::from(map.get(priority as usize & 15).copied().unwrap_or(0));
         let own = Handle(self.probe.priority).qdisc() == qdisc.handle;
-        let (id, by) = match (own, if own { Hit::None } else { self.filters(qdisc.handle) }) {
-            (true, _) => (Handle(self.probe.priority), "its priority".to_owned()),
-            (_, Hit::Class(id, step)) => (id, self.line(step)),
-            (_, Hit::None) => {
+        let (id, by) = match if own { Hit::None } else { self.filters(qdisc.handle, 0) } {
+            _ if own => (Handle(self.probe.priority), "its priority".to_owned()),
+            Hit::Class(id, step) => (id, self.line(step)),
+            hit => {
+                if let Some(gone) = self.gone(&hit) {
+                    return (None, gone);
+                }
                 let priority = if self.probe.priority >> 16 != 0 { 0 } else { self.probe.priority };
                 let band = band_of(priority);
                 return (
@@ -133,82 +257,173 @@ impl Walk<'_> {
     }
 
     /// The filters of a qdisc or a class, in the order they are asked.
-    fn filters(&mut self, parent: Handle) -> Hit {
-        let device = self.device;
-        let mut here: Vec<&Filter> =
-            device.filters.iter().filter(|f| f.parent == parent && f.chain == 0).collect();
-        here.sort_by_key(|f| f.prio);
-        let mut prios: Vec<&[&Filter]> = here.chunk_by(|a, b| a.prio == b.prio).collect();
-        prios.retain(|p| p[0].protocol == ALL || p[0].protocol == IP);
-        for group in prios {
-            let mut roots: Vec<&Filter> = group.iter().copied().filter(|f| f.reached).collect();
-            // Nodes of u32 stand in the order of their handles where they were given.
-            roots.sort_by_key(|f| {
-                if f.kind == "u32" && f.handle & 0xfff != 0 { f.handle & 0xfff } else { 0x800 }
-            });
-            // flower looks mask by mask, the oldest first.
-            let masks =
-                |f: &Filter| f.tests.iter().map(|(field, bits)| (*field, bits.mask)).collect::<Vec<_>>();
-            let all: Vec<_> = roots.iter().map(|f| masks(f)).collect();
-            roots.sort_by_cached_key(|f| {
-                if f.kind == "flower" { all.iter().position(|m| *m == masks(f)).unwrap_or(0) } else { 0 }
-            });
-            if let Some(hit) = self.list(&roots, parent, 0, 0, 0) {
-                return hit;
+    fn filters(&mut self, parent: Handle, chain: u32) -> Hit {
+        let own = self.own;
+        self.deep += 1;
+        // The kernel gives up after so many rounds too, and drops.
+        if self.deep > 40 {
+            return Hit::None;
+        }
+        for group in own.groups.get(&(parent, chain)).into_iter().flatten() {
+            if group.protocol != ALL && group.protocol != self.probe.ethertype() {
+                continue;
+            }
+            let hit = match group.u32 {
+                true => self.bucket(&group.roots, (0, 0), 0),
+                false => self.plain(&group.roots),
+            };
+            match hit {
+                None | Some(Hit::Skip) => {}
+                Some(hit) => return hit,
             }
         }
         Hit::None
     }
 
-    fn list(&mut self, filters: &[&Filter], parent: Handle, base: i32, off2: i32, depth: u32) -> Option<Hit> {
-        for filter in filters {
-            let line = self.facts.steps[filter.step].line;
-            match self.misses(filter, base, off2) {
-                Some(why) => {
-                    self.said.push(format!("line {line} (prio {}, {}): no: {why}", filter.prio, filter.kind));
+    fn misses(&mut self, filter: &Filter, why: &dyn Fn() -> String) {
+        self.missed += 1;
+        if self.missed <= TOLD {
+            let line = self.own.facts.steps[filter.step].line;
+            self.said.push(format!("line {line} (prio {}, {}): no: {}", filter.prio, filter.kind, why()));
+        }
+    }
+    fn fits(&mut self, filter: &Filter) {
+        let line = self.own.facts.steps[filter.step].line;
+        self.said.push(format!("line {line} (prio {}, {}): fits", filter.prio, filter.kind));
+    }
+
+    /// Filters of every kind but u32.
+    fn plain(&mut self, filters: &'a [Ready<'a>]) -> Option<Hit> {
+        for ready in filters {
+            let filter = ready.filter;
+            if filter.kind == "fw" && filter.handle == 0 {
+                if self.probe.mark == 0 {
+                    self.misses(filter, &|| "the packet has no mark".to_owned());
                     continue;
                 }
-                None => self.said.push(format!("line {line} (prio {}, {}): fits", filter.prio, filter.kind)),
+                self.fits(filter);
+                return Some(Hit::Class(self.by_mark(filter.parent), filter.step));
             }
-            if filter.options.has("link") && depth < 8 {
-                if let Some(hit) = self.link(filter, parent, base, depth) {
-                    return Some(hit);
-                }
+            if !ready.packets.iter().any(|c| c.holds(&self.probe, &self.own.names)) {
+                let (probe, names) = (self.probe.clone(), &self.own.names);
+                let why = || {
+                    ready.packets.first().map_or("it fits nothing".to_owned(), |c| why_not(c, &probe, names))
+                };
+                self.misses(filter, &why);
                 continue;
             }
-            if !filter.ends {
+            self.fits(filter);
+            if let Some(hit) = self.answer(filter) {
+                return Some(hit);
+            }
+        }
+        None
+    }
+    /// A class by a mark: its minor number is enough.
+    fn by_mark(&self, parent: Handle) -> Handle {
+        let mark = Handle(self.probe.mark);
+        if mark.major() == 0 { Handle::new(parent.major(), mark.minor()) } else { mark }
+    }
+
+    /// What a filter's actions say; `None` where the next filter is asked.
+    fn answer(&mut self, filter: &Filter) -> Option<Hit> {
+        let mut state = State {
+            mark: (u32::MAX, self.probe.mark),
+            priority: Priority::Set(self.probe.priority),
+            ..State::default()
+        };
+        let said = act(filter, &mut state);
+        self.probe.mark = state.mark.1;
+        if let Priority::Set(priority) = state.priority {
+            self.probe.priority = priority;
+        }
+        match said {
+            Control::Ok => Some(Hit::Class(filter.classid.unwrap_or(Handle::UNSPEC), filter.step)),
+            Control::Drop => Some(Hit::Drop(filter.step)),
+            Control::Elsewhere(dev) => Some(Hit::Away(dev, filter.step)),
+            Control::Continue => {
                 self.said.push("  and goes on".to_owned());
+                None
+            }
+            Control::Again if self.deep > 16 => Some(Hit::Drop(filter.step)),
+            Control::Again => Some(self.filters(filter.parent, filter.chain)),
+            Control::Chain(chain) => {
+                self.said.push(format!("  to chain {chain}"));
+                Some(self.filters(filter.parent, chain))
+            }
+        }
+    }
+
+    /// u32's filters of one bucket.
+    fn bucket(&mut self, filters: &'a [Ready<'a>], base: (i32, i32), level: u32) -> Option<Hit> {
+        'next: for ready in filters {
+            let filter = ready.filter;
+            if let Some((mask, value)) = ready.mark
+                && self.probe.mark & mask != value
+            {
+                let mark = self.probe.mark;
+                self.misses(filter, &|| format!("mark {mark:#x}, wanted {value:#x}/{mask:#x}"));
                 continue;
             }
-            let class = filter.classid.unwrap_or(if filter.kind == "fw" && filter.handle == 0 {
-                Handle(self.probe.mark)
-            } else {
-                Handle::UNSPEC
-            });
-            return Some(Hit::Class(class, filter.step));
+            if let Some(dev) = filter.options.str("indev")
+                && self.probe.input.as_deref() != Some(dev)
+            {
+                self.misses(filter, &|| format!("it did not come in by {dev}"));
+                continue;
+            }
+            for &(mask, value, off, offmask) in &ready.keys {
+                let at = base.0 + off as i32 + (base.1 & offmask as i32);
+                if at + 4 > i32::from(self.probe.len) {
+                    self.misses(filter, &|| {
+                        format!("the packet ends before byte {at}; this priority gives up")
+                    });
+                    return Some(Hit::Skip);
+                }
+                let have = self.probe.word(at);
+                if (have ^ value) & mask != 0 {
+                    let behind = if offmask != 0 { "nexthdr+" } else { "" };
+                    self.misses(filter, &|| {
+                        format!("at {behind}{off} it has {have:08x}, wanted {:08x}/{mask:08x}", value & mask)
+                    });
+                    continue 'next;
+                }
+            }
+            self.fits(filter);
+            if let Some(link) = ready.link
+                && level < 8
+            {
+                let hit = self.link(filter, link >> 20, base, level);
+                if hit.is_some() {
+                    return hit;
+                }
+            }
+            if ready.acts
+                && let Some(hit) = self.answer(filter)
+            {
+                return Some(hit);
+            }
         }
         None
     }
 
     /// Into the hash table a u32 filter links to.
-    fn link(&mut self, filter: &Filter, parent: Handle, base: i32, depth: u32) -> Option<Hit> {
-        let table = filter.options.u32("link")? >> 20;
+    fn link(&mut self, filter: &Filter, table: u32, base: (i32, i32), level: u32) -> Option<Hit> {
+        let own = self.own;
         let sel = filter.options.nested("sel").cloned().unwrap_or_default();
         let n = |name: &str| sel.u32(name).unwrap_or(0);
-        let divisor = self.device.tables.get(&(parent, table)).copied().unwrap_or(1);
+        let divisor = own.device.tables.get(&(filter.parent, table)).copied().unwrap_or(1);
         let hmask = n("hmask");
-        let key = self.probe.word(base + sel.i64("hoff").unwrap_or(0) as i32) & hmask;
+        let key = self.probe.word(base.0 + sel.i64("hoff").unwrap_or(0) as i32) & hmask;
         let bucket =
             if divisor > 1 && hmask != 0 { (key >> hmask.trailing_zeros()) & (divisor - 1) } else { 0 };
         self.said.push(format!("  into table {table:x}:, bucket {bucket:x} of {divisor}"));
-        let (mut base, mut off2) = (base, 0);
+        let (mut base, mut off2) = (base.0, base.1);
         let flags = n("flags");
         if flags & 6 != 0 {
             off2 = n("off") as i32 + 3;
             if flags & 4 != 0 {
-                let at = sel.i64("offoff").unwrap_or(0) as i32;
-                let word = self.probe.word(base + (at & !3));
-                let half = if at & 2 == 0 { word >> 16 } else { word & 0xffff };
+                let at = base + sel.i64("offoff").unwrap_or(0) as i32;
+                let half = self.probe.word(at) >> 16;
                 off2 += ((half & n("offmask")) >> n("offshift")) as i32;
             }
             off2 &= !3;
@@ -217,69 +432,23 @@ impl Walk<'_> {
             base += off2;
             off2 = 0;
         }
-        let device = self.device;
-        let inside: Vec<&Filter> = device
-            .filters
-            .iter()
-            .filter(|f| {
-                f.parent == parent
-                    && f.kind == "u32"
-                    && f.options.u32("hash").is_some_and(|h| h >> 20 == table && h >> 12 & 0xff == bucket)
-            })
-            .collect();
-        self.list(&inside, parent, base, off2, depth + 1)
+        let inside = own.buckets.get(&(filter.parent, filter.chain, table, bucket))?;
+        self.bucket(inside, (base, off2), level + 1)
     }
+}
 
-    /// Why a filter does not fit, with the bytes; `None` where it does.
-    fn misses(&self, filter: &Filter, base: i32, off2: i32) -> Option<String> {
-        for (field, need) in &filter.tests {
-            let (name, have) = match field {
-                Field::Net(off) | Field::Next(off) => {
-                    let behind = matches!(field, Field::Next(_));
-                    let at = base + off + if behind { off2 } else { 0 };
-                    if at + 4 > i32::from(self.probe.len) {
-                        return Some(format!("the packet ends before byte {at}"));
-                    }
-                    (format!("at {}{off}", if behind { "nexthdr+" } else { "" }), self.probe.word(at))
-                }
-                Field::Mark if filter.kind == "fw" && filter.handle == 0 => continue,
-                Field::Mark => ("mark".to_owned(), self.probe.mark),
-                Field::Input(name) => {
-                    let wanted: String =
-                        name.to_be_bytes().iter().filter(|b| **b != 0).map(|b| *b as char).collect();
-                    if self.probe.input.as_deref() != Some(&wanted) {
-                        return Some(format!("it did not come in by {wanted}"));
-                    }
-                    continue;
-                }
-                Field::Named(name) => {
-                    let port = |own: &str, port: u16| name.starts_with(own).then_some(u32::from(port));
-                    let value = match *name {
-                        "tcp_src" | "tcp_dst" | "udp_src" | "udp_dst" => {
-                            let (is, at) = (
-                                if name.starts_with("tcp") { 6 } else { 17 },
-                                if name.ends_with("src") { self.probe.sport } else { self.probe.dport },
-                            );
-                            (self.probe.protocol == is).then(|| port(&name[..3], at)).flatten()
-                        }
-                        "ip_ttl" => Some(64),
-                        _ => return Some(format!("{name} is not in the packet as given")),
-                    };
-                    match value {
-                        Some(v) => ((*name).to_owned(), v),
-                        None => return Some(format!("{name}: another protocol")),
-                    }
-                }
-            };
-            if (have ^ need.value) & need.mask != 0 {
-                return Some(format!(
-                    "{name} it has {have:08x}, wanted {:08x}/{:08x}",
-                    need.value & need.mask,
-                    need.mask
-                ));
-            }
+/// Which bits of a set a packet has not.
+fn why_not(cube: &Cube, probe: &Probe, names: &Names) -> String {
+    for &(place, mask, value) in &cube.0 {
+        let have = probe.at(place, names);
+        if (have ^ value) & mask == 0 {
+            continue;
         }
-        let open = !filter.exact && filter.kind != "u32";
-        open.then(|| "what it asks cannot be told from the headers".to_owned())
+        return match place {
+            Place::Word(off) => format!("at {off} it has {have:08x}, wanted {value:08x}/{mask:08x}"),
+            Place::Other(_) => "what it asks cannot be told from the headers".to_owned(),
+            _ => format!("wanted {}", words(&Cube::of(place, mask, value), names)),
+        };
     }
+    "it fits".to_owned()
 }

@@ -165,6 +165,23 @@ fn red_avpkt(facts: &Facts, found: &mut Found) {
     }
 }
 
+pub fn red_burst(facts: &Facts, found: &mut Found) {
+    for (_, qdisc, at) in made(facts, &["red"]) {
+        let step = &facts.steps[at];
+        let (Some(word), avpkt) = (step.value(&["burst"]), step.value(&["avpkt"])) else { continue };
+        let avpkt = avpkt.and_then(|w| num::size(w, facts.kernel)).map_or(1000, u64::from).max(1);
+        let (min, max) = (n(qdisc, "min"), n(qdisc, "max"));
+        let need = (2 * min + max) / (3 * avpkt);
+        if let Ok(burst) = word.parse::<u64>()
+            && burst * 10 < need * 7
+        {
+            let reason = format!("burst is {burst} packets; (2 x {min} + {max}) / (3 x {avpkt}) is {need}.");
+            let mend = step.with("burst", &(need + 1).to_string());
+            found.at(at, word, Say::new("red's burst is too small", reason, mend));
+        }
+    }
+}
+
 fn red_min(facts: &Facts, found: &mut Found) {
     for (device, qdisc, at) in made(facts, &["red"]) {
         let step = &facts.steps[at];

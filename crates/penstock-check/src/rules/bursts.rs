@@ -85,7 +85,7 @@ fn small(facts: &Facts, found: &mut Found) {
     for (at, speed, word, bytes, frame, name) in buckets(facts) {
         let need = speed / HZ;
         // HTB sends on credit and makes up for half a tick.
-        let least = if name == "tbf" { need } else { need / 2 };
+        let least = if name == "tbf" { need * 3 / 4 } else { need / 2 };
         if bytes >= frame && bytes < least {
             let option = name_of(facts, at, &word);
             let reason = format!(
@@ -145,7 +145,7 @@ fn big(facts: &Facts, found: &mut Found) {
 fn overhead(facts: &Facts, found: &mut Found) {
     let says_dsl = facts.source.mentions(&["adsl", "dsl", "adsl2", "vdsl", "pppoe", "atm", "pppoa"]);
     for device in &facts.devices {
-        if !(says_dsl || device.name.starts_with("ppp")) {
+        if !(says_dsl || device.name.starts_with("ppp") && facts.installed()) {
             continue;
         }
         let Some(root) = device.root() else { continue };

@@ -64,7 +64,7 @@ fn overwritten(facts: &Facts, found: &mut Found) {
                     let Target::Mark { value: v, mask: m } = f.rule.target else { return false };
                     covers(&later.rule, &f.rule) && mask & m == m && (v ^ value) & mask != 0
                 });
-                for f in lost.collect::<Vec<_>>() {
+                if let Some(f) = lost.collect::<Vec<_>>().first() {
                     let Target::Mark { value: v, .. } = f.rule.target else { continue };
                     let (a, b) = (&facts.steps[f.step], &facts.steps[later.step]);
                     let reason = format!(

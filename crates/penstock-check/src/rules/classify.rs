@@ -103,7 +103,7 @@ fn no_class(facts: &Facts, found: &mut Found) {
         }
         let there = id.qdisc() == qdisc.handle && (device.class(id).is_some() || id == qdisc.handle);
         let near = id.major() == 0 && device.class(Handle::new(qdisc.handle.major(), id.minor())).is_some();
-        if there || near {
+        if there || near || super::rates::was_refused(facts, &device.name, id) {
             continue;
         }
         let own = |minor: u16| {
@@ -143,6 +143,7 @@ fn inner_class(facts: &Facts, found: &mut Found) {
         if class.kind == "htb"
             && !class.children.is_empty()
             && filter.parent != class.id
+            && filter.parent.qdisc() == class.id.qdisc()
             && !device.filters.iter().any(|f| f.parent == class.id)
         {
             let leaf = class.children.last().copied().unwrap_or(class.id);

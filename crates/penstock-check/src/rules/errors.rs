@@ -111,7 +111,16 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
     {
         let gone = super::removed::replacement(facts, step).is_some();
         let hushed = facts.source.is_hushed(step.line) && step.output.stderr.contains("xclusivity flag on");
-        if !gone && !hushed {
+        // A real card has more queues than the one that stands for it here.
+        let queues = match step.tc() {
+            Some(Command::Qdisc { dev: Some(dev), req }) => {
+                matches!(req.kind.as_deref(), Some("mq" | "mqprio" | "taprio"))
+                    && facts.foreign.contains(dev)
+                    && step.output.stderr.contains("not supported")
+            }
+            _ => false,
+        };
+        if !gone && !hushed && !queues {
             refused(facts, found, at, step);
         }
     }

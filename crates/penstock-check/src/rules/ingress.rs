@@ -96,6 +96,12 @@ pub const RULES: &[Rule] = &[
         "Nothing in the script shapes the device that was named with --dev.",
         other_device,
     ),
+    rule(
+        "PS243",
+        "a class is named at ingress",
+        "The ingress qdisc has no classes and no queue: a filter there that names a class and has no action lets the packet through as if it were not there. Police it, or redirect it to an ifb and sort it there.",
+        class_at_ingress,
+    ),
 ];
 
 /// Every policer: filter, its options.
@@ -178,6 +184,35 @@ fn no_filters(facts: &Facts, found: &mut Found) {
                     mend,
                 ),
             );
+        }
+    }
+}
+
+fn class_at_ingress(facts: &Facts, found: &mut Found) {
+    for device in &facts.devices {
+        for filter in
+            device.filters.iter().filter(|f| f.parent.major() == 0xffff && f.parent.minor() != 0xfff3)
+        {
+            let step = &facts.steps[filter.step];
+            let sorts = matches!(filter.kind.as_str(), "u32" | "fw" | "flower" | "matchall" | "basic");
+            // `flowid :1` is what policers are given, and a filter that lets some pass before a policer.
+            let Some(class) = filter.classid.filter(|c| c.major() != 0 && c.major() != 0xffff) else {
+                continue;
+            };
+            if sorts && filter.actions().next().is_none() && !filter.options.has("link") {
+                let reason = format!("{class} is a class of no qdisc here; nothing is limited.");
+                let before = step.text();
+                let mend = before
+                    .split(" flowid ")
+                    .next()
+                    .and_then(|t| t.split(" classid ").next())
+                    .map_or(String::new(), |t| format!("{t} action mirred egress redirect dev ifb0"));
+                found.at(
+                    filter.step,
+                    step.value(&["flowid", "classid"]).unwrap_or(""),
+                    Say::new(format!("the filter at ingress names {class} and does nothing"), reason, mend),
+                );
+            }
         }
     }
 }

@@ -116,8 +116,21 @@ fn fits(marks: &[u32], filter: &Filter) -> bool {
     marks.iter().any(|m| m & mask == value) || value == 0
 }
 
+/// Whether another program sets the marks: the script has to do with none itself, and is no whole set-up or says where they come from.
+fn marked_elsewhere(facts: &Facts) -> bool {
+    let firewall = |s: &crate::facts::Step| {
+        matches!(s.program(), "iptables" | "ip6tables" | "nft" | "iptables-restore" | "ip6tables-restore")
+    };
+    !facts.steps.iter().any(firewall)
+        && (!facts.installed()
+            || facts.source.mentions(&["firewall", "nftables", "nft", "ufw", "shorewall", "firewalld"]))
+}
+
 fn unset(facts: &Facts, found: &mut Found) {
     let Some(marks) = set(facts) else { return };
+    if marks.is_empty() && marked_elsewhere(facts) {
+        return;
+    }
     for (_, filter) in fw(facts) {
         let (value, mask) = wanted(filter);
         if fits(&marks, filter) || twins(value).iter().any(|t| marks.contains(t)) || value & !mask != 0 {
@@ -297,7 +310,9 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
             !ways.is_empty()
                 && ways.iter().all(|w| w.1.iter().any(|i| !i.invert && !i.wildcard && i.name == **dev))
         };
-        if devices.iter().all(wrong) {
+        // That INPUT is no way out is said by itself.
+        let stays = ways.iter().all(|w| w.0 == "INPUT");
+        if !stays && devices.iter().all(wrong) {
             let step = &facts.steps[ruled.step];
             let dev = devices[0];
             let reason = format!(

@@ -17,8 +17,6 @@ mod service;
 mod shadow;
 mod u32;
 
-pub(crate) use shadow::covered;
-
 use crate::finding::Rule;
 
 /// The tables, in the order of their codes.

@@ -24,6 +24,14 @@ pub const RULES: &[Rule] = &[
               a mark (`action connmark`).",
         find: destination,
     },
+    Rule {
+        code: "PS222",
+        severity: Severity::Warning,
+        about: "what comes in is looked for on the way out",
+        why: "A qdisc on the outside device sees what leaves by it: uploads. Packets for hosts of the inside network leave by the inside device. Shape downloads there, or on an ifb fed from the outside \
+              device's ingress.",
+        find: wrong_way,
+    },
 ];
 
 /// Devices whose packets are masqueraded on the way out; an empty name is every device.
@@ -114,6 +122,44 @@ fn destination(facts: &Facts, found: &mut Found) {
             );
             found.at(filter.step, word, Say::new("no packet has this destination yet", reason, ""));
         }
+    }
+}
+
+/// Whether an address is one of the inside network's: of the range homes have, or of one that packets come from here.
+fn is_inside(facts: &Facts, addr: Ipv4Addr) -> bool {
+    let near = |other: u32| (other ^ u32::from(addr)) >> 16 == 0;
+    let by_rule = || facts.netfilter.rules.iter().filter_map(|r| r.rule.src).any(|s| near(s.addr as u32));
+    let by_device = || {
+        let word = |w: &String| w.split('/').next().and_then(|a| a.parse::<Ipv4Addr>().ok());
+        let gives =
+            |s: &&crate::facts::Step| s.program() == "ip" && s.has("add") || s.program() == "ifconfig";
+        facts.steps.iter().filter(gives).flat_map(|s| &s.words).filter_map(word).any(|a| near(a.into()))
+    };
+    addr.octets()[..2] == [192, 168] || by_rule() || by_device()
+}
+
+fn wrong_way(facts: &Facts, found: &mut Found) {
+    let fed = super::marks::fed_from_ingress(facts);
+    for (device, filter) in each(facts) {
+        let outside =
+            translated(facts).iter().flatten().any(|i| i.matches(&device.name) && !i.wildcard && !i.invert);
+        if filter.parent.major() == 0xffff || fed.contains(device.name.as_str()) || !outside {
+            continue;
+        }
+        let Some(addr) = private(filter, 16).filter(|a| is_inside(facts, *a)) else { continue };
+        let step = &facts.steps[filter.step];
+        let word = step
+            .words
+            .windows(2)
+            .find(|w| matches!(w[0].as_str(), "dst" | "dst_ip"))
+            .map_or("", |w| w[1].as_str());
+        let reason = format!(
+            "{} is the outside device (what leaves by it is given its address); no packet for {addr} leaves there.",
+            device.name
+        );
+        let inside = facts.foreign.iter().find(|d| **d != device.name && !d.starts_with("ifb"));
+        let mend = inside.map_or(String::new(), |i| step.with("dev", i));
+        found.at(filter.step, word, Say::new("no packet on this way has this destination", reason, mend));
     }
 }
 

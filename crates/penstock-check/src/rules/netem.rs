@@ -33,6 +33,13 @@ pub const RULES: &[Rule] = &[
         "tc takes a bare number of a time for microseconds: `delay 100` is 0.1 ms.",
         bare_time,
     ),
+    rule(
+        "PS163",
+        "red: burst smaller than its queue needs",
+        "`burst` says how many packets may come at once before the average follows; tc makes the weight from it. The manual asks for (2 min + max) / (3 avpkt). With less the average runs after every burst, and red \
+         drops where no queue stands.",
+        super::aqm::red_burst,
+    ),
 ];
 
 fn made(facts: &Facts) -> impl Iterator<Item = (&Device, &Qdisc, usize)> {
@@ -84,25 +91,30 @@ fn limit(facts: &Facts, found: &mut Found) {
 
 fn same_tree(facts: &Facts, found: &mut Found) {
     for (device, qdisc, at) in made(facts) {
+        // A rate and a delay for everything, or for one address, are a line that is emulated; classes that borrow from one another
+        // are a shaper.
+        let shapes = device.classes.iter().any(|c| {
+            c.kind == "htb"
+                && c.ceil() > c.rate()
+                && device.class(c.parent).is_some_and(|p| p.children.len() > 1)
+        });
         let rival = device.qdiscs.iter().find(|q| {
-            q.step.is_some()
-                && q.parent != Handle::INGRESS
-                && matches!(
-                    q.kind,
-                    "tbf"
-                        | "htb"
-                        | "hfsc"
-                        | "cake"
-                        | "fq_codel"
-                        | "codel"
-                        | "red"
-                        | "pie"
-                        | "fq_pie"
-                        | "sfq"
-                        | "fq"
-                        | "choke"
-                        | "sfb"
-                )
+            q.step.is_some() && q.parent != Handle::INGRESS && (q.kind == "htb" && shapes)
+                || q.step.is_some()
+                    && matches!(
+                        q.kind,
+                        "hfsc"
+                            | "cake"
+                            | "fq_codel"
+                            | "codel"
+                            | "red"
+                            | "pie"
+                            | "fq_pie"
+                            | "sfq"
+                            | "fq"
+                            | "choke"
+                            | "sfb"
+                    )
         });
         let Some(rival) = rival else { continue };
         let reason = format!(

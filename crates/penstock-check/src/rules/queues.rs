@@ -3,7 +3,7 @@
 use crate::facts::{Device, Facts, Qdisc, lasts, ms, rate};
 use crate::finding::{Edit, Found, Rule, Say};
 use penstock_lang::tc::num;
-use penstock_model::Severity;
+use penstock_model::{Handle, Severity};
 
 const fn rule(
     code: &'static str,
@@ -265,12 +265,15 @@ fn fifo_short(facts: &Facts, found: &mut Found) {
 }
 
 fn no_perturb(facts: &Facts, found: &mut Found) {
-    if !facts.installed() {
-        return;
-    }
-    for (_, qdisc, at) in made(facts, &["sfq"]) {
+    for (device, qdisc, at) in made(facts, &["sfq"]) {
         if qdisc.options.i64("perturb").unwrap_or(0) == 0 {
             let step = &facts.steps[at];
+            // Typed commands that sort nothing, or that try sfq with and without, are an experiment.
+            let sorted = device.filters.iter().any(|f| f.parent.major() != 0xffff);
+            let compares = made(facts, &["sfq"]).any(|(_, q, _)| q.options.i64("perturb").unwrap_or(0) != 0);
+            if !facts.installed() && qdisc.parent != Handle::ROOT && (!sorted || compares) {
+                continue;
+            }
             let place = facts
                 .source
                 .find(step.line, "sfq", 0)
@@ -341,7 +344,8 @@ fn sfq_quantum(facts: &Facts, found: &mut Found) {
     for (device, qdisc, at) in made(facts, &["sfq"]) {
         let step = &facts.steps[at];
         let quantum = u64::from(qdisc.options.u32("quantum").unwrap_or(0));
-        if let Some(word) = step.value(&["quantum"]).filter(|_| quantum < u64::from(device.mtu)) {
+        if let Some(word) = step.value(&["quantum"]).filter(|_| quantum < super::rates::least_quantum(device))
+        {
             let reason = format!("{quantum} bytes a turn, a full frame has {}.", device.frame());
             found.at(
                 at,

@@ -1,6 +1,6 @@
 //! PS10x: rates and ceilings of HTB's classes, and units of rates.
 
-use crate::facts::{Class, Device, Facts, rate};
+use crate::facts::{Class, Device, Facts, lasts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::Command;
 use penstock_model::{Handle, Severity};
@@ -318,6 +318,7 @@ fn default_missing(facts: &Facts, found: &mut Found) {
             if default == 0
                 || device.class(id).is_some_and(|c| c.id != qdisc.handle)
                 || device.classes_of(qdisc.handle).all(|c| c.id == qdisc.handle)
+                || was_refused(facts, &device.name, id)
             {
                 continue;
             }
@@ -345,6 +346,14 @@ fn default_missing(facts: &Facts, found: &mut Found) {
             found.at(at, word, Say::new(format!("the default class {id} does not exist"), reason, mend));
         }
     }
+}
+
+/// Whether a command would have made the class and was refused: that is said already.
+pub fn was_refused(facts: &Facts, device: &str, id: Handle) -> bool {
+    facts.steps.iter().filter(|s| !s.ok()).any(|s| match s.tc() {
+        Some(Command::Class { dev: Some(dev), req }) => dev == device && req.classid == id,
+        _ => false,
+    })
 }
 
 fn default_inner(facts: &Facts, found: &mut Found) {
@@ -420,7 +429,18 @@ fn quantum_computed(facts: &Facts, found: &mut Found) {
         let Some(qdisc) = device.qdisc(class.id.qdisc()) else { continue };
         let r2q = u64::from(qdisc.options.u32("r2q").unwrap_or(10)).max(1);
         let computed = class.rate() / r2q;
-        if step.value(&["quantum"]).is_some() || rivals < 2 || (1000..=200_000).contains(&computed) {
+        // What never borrows takes no turns.
+        if rivals < 2 || class.ceil() <= class.rate() {
+            continue;
+        }
+        if let Some(word) = step.value(&["quantum"]) {
+            given_quantum(device, class, at, word, step, found);
+            continue;
+        }
+        // Somewhat above the clip the turns are long and the shares still about right.
+        let chosen = facts.steps.get(qdisc.step.unwrap_or(usize::MAX)).is_some_and(|s| s.has("r2q"));
+        let most = if chosen { 200_000 } else { 2_000_000 };
+        if (1000..=most).contains(&computed) {
             continue;
         }
         let (word, mend) = if computed < 1000 { ("small", "1514") } else { ("big", "30280") };
@@ -442,6 +462,41 @@ fn quantum_computed(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// A quantum that was given and is many packets.
+fn given_quantum(
+    device: &Device,
+    class: &Class,
+    at: usize,
+    word: &str,
+    step: &crate::facts::Step,
+    found: &mut Found,
+) {
+    let quantum = u64::from(class.options.u32("quantum").unwrap_or(0));
+    if quantum > 200_000 {
+        let top = class.ceil().max(1);
+        let reason = format!(
+            "{quantum} bytes are {} packets in one turn, {} at {}; the other classes wait that long.",
+            quantum / device.frame(),
+            lasts(quantum, top),
+            rate(top)
+        );
+        found.at(
+            at,
+            word,
+            Say::new(
+                format!("the quantum of {} is too big", class.id),
+                reason,
+                step.with("quantum", "30280"),
+            ),
+        );
+    }
+}
+
+/// The least quantum that lets a packet of the network's go in one turn: tunnels and PPPoE take some of the MTU.
+pub fn least_quantum(device: &Device) -> u64 {
+    u64::from(device.mtu) * 9 / 10
+}
+
 fn quantum_small(facts: &Facts, found: &mut Found) {
     for (device, class) in facts.devices.iter().flat_map(|d| d.classes.iter().map(move |c| (d, c))) {
         let Some(at) = class.step else { continue };
@@ -450,7 +505,7 @@ fn quantum_small(facts: &Facts, found: &mut Found) {
             continue;
         };
         let quantum = u64::from(class.options.u32("quantum").unwrap_or(0));
-        if class.children.is_empty() && quantum > 0 && quantum < device.frame() {
+        if class.children.is_empty() && quantum > 0 && quantum < least_quantum(device) {
             let reason = format!("{quantum} bytes a turn; a full frame has {}.", device.frame());
             found.at(
                 at,

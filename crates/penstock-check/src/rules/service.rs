@@ -120,12 +120,14 @@ fn hfsc_inner(facts: &Facts, found: &mut Found) {
     for class in
         facts.devices.iter().flat_map(|d| &d.classes).filter(|c| c.kind == "hfsc" && !c.children.is_empty())
     {
-        if let (Some(at), Some(m2)) = (class.step, curve(class, "rt")) {
-            let word = if facts.steps[at].has("sc") { "sc" } else { "rt" };
+        // `sc` on an inner class is how its share is usually written.
+        if let (Some(at), Some(m2)) = (class.step, curve(class, "rt"))
+            && facts.steps[at].has("rt")
+        {
+            let word = "rt";
             let reason =
                 format!("{} has children; its real-time curve of {} is ignored.", class.id, rate(m2));
-            let mend =
-                if word == "sc" { facts.steps[at].text().replacen(" sc ", " ls ", 1) } else { String::new() };
+            let mend = facts.steps[at].text().replacen(" rt ", " ls ", 1);
             found.at(
                 at,
                 word,

@@ -17,6 +17,13 @@ const fn rule(
 
 pub const RULES: &[Rule] = &[
     rule(
+        "PS189",
+        "ports are looked for in later fragments",
+        "Only the first fragment of a packet has the transport header. In the others the same bytes are payload, so a match on ports fits by chance or never; iptables' port matches never fit them. Mark by \
+         addresses, or let conntrack put the packet together.",
+        fragments,
+    ),
+    rule(
         "PS190",
         "a port match without a protocol",
         "`match ip dport` looks at two bytes behind a header of 20 bytes, whatever they are: of TCP and of UDP, of ICMP (where they are part of the data), of the second fragment of anything. Say which protocol is meant.",
@@ -104,9 +111,6 @@ fn word(m: &[String], at: usize) -> &str {
 }
 
 fn no_protocol(facts: &Facts, found: &mut Found) {
-    if !facts.installed() {
-        return;
-    }
     for filter in all(facts).filter(|f| f.reached) {
         let asks = filter.looks_at(8, 0x00ff_0000) || filter.tests.contains_key(&Field::Mark);
         let six = filter.looks_at(4, 0x0000_ff00);
@@ -115,6 +119,11 @@ fn no_protocol(facts: &Facts, found: &mut Found) {
             .find(|m| matches!(word(m, 0), "ip" | "ip6") && matches!(word(m, 1), "dport" | "sport"));
         let Some(port) = port else { continue };
         if (word(port, 0) == "ip" && asks) || (word(port, 0) == "ip6" && six) {
+            continue;
+        }
+        // iperf speaks TCP and UDP on its ports; who types them to try something means both.
+        if !facts.installed() && matches!(word(port, 2), "5001" | "5002" | "5003" | "5201" | "5202" | "5203")
+        {
             continue;
         }
         let step = &facts.steps[filter.step];
@@ -138,6 +147,34 @@ fn no_protocol(facts: &Facts, found: &mut Found) {
             word(port, 2)
         );
         found.at(filter.step, word(port, 1), Say::new("a port is matched and no protocol", reason, mend));
+    }
+}
+
+fn fragments(facts: &Facts, found: &mut Found) {
+    for filter in all(facts) {
+        let later = filter.tests.get(&Field::Net(4)).is_some_and(|b| b.value & b.mask & 0x1fff != 0);
+        let behind = filter.tests.iter().any(|(f, b)| match f {
+            Field::Net(off) => *off >= 20 && b.mask != 0,
+            Field::Next(_) => true,
+            _ => false,
+        });
+        if later && behind {
+            let reason =
+                "It asks for a fragment's offset above 0 and for bytes behind the IP header.".to_owned();
+            found.at(filter.step, "match", Say::new("later fragments have no ports", reason, ""));
+        }
+    }
+    for ruled in facts.netfilter.rules.iter().filter(|r| r.rule.fragment == Some(false)) {
+        use penstock_lang::iptables::Match;
+        if ruled
+            .rule
+            .matches
+            .iter()
+            .any(|m| matches!(m, Match::Tcp(_) | Match::Udp(..) | Match::Multiport { .. }))
+        {
+            let reason = "-f asks for the second and later fragments, which have no ports.".to_owned();
+            found.at(ruled.step, "-f", Say::new("no later fragment has ports", reason, ""));
+        }
     }
 }
 

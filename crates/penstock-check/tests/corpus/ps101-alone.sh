@@ -1,7 +1,6 @@
 #!/bin/bash
 # one child has more than the parent
-# expect: PS101 9
-# expect: PS110 9
+# expect: PS101 8
 tc qdisc del dev eth0 root 2>/dev/null
 tc qdisc add dev eth0 root handle 1: htb default 30
 tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit

@@ -1,0 +1,379 @@
+//! netfilter's rules as sets of packets, each with the mark, ToS, class and fate it leaves with.
+//!
+//! Follows: linux v6.12 `net/ipv4/netfilter/ip_tables.c` `ipt_do_table`, `net/ipv4/ip_forward.c` `ip_forward` (the priority from the ToS).
+//! Differs: policies are taken to accept; what only connections, counters or time tell is a condition by itself.
+
+use super::ask::{Priority, State};
+use super::cube::{Any, Cube, Names, Place, both, none_of, range};
+use crate::facts::Facts;
+use crate::filters::{IP, IP6};
+use crate::marks::Ruled;
+use penstock_lang::iptables::{
+    AddrMatch, Family, Iface, Match, PortKind, PortMatch, Rule, Table, Target, Verdict,
+};
+use std::collections::BTreeMap;
+
+/// More parts than these are not made.
+const MOST: usize = 60_000;
+
+/// Packets and what became of them.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// The packets; those of earlier ones are not among them.
+    pub cube: Cube,
+    /// What they leave with.
+    pub fate: Left,
+    at: At,
+}
+
+/// What packets leave the hooks with.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Left {
+    /// Mark, ToS, priority.
+    pub state: State,
+    /// The command of the rule that dropped them.
+    pub dropped: Option<usize>,
+}
+
+/// What packets have behind a rule, and where they go on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Fate(Left, At);
+
+/// Where packets are within a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum At {
+    /// In a chain so many jumps deep.
+    Chain(u32),
+    /// Through with the table.
+    #[default]
+    Out,
+}
+
+struct Way<'a> {
+    chains: BTreeMap<(u8, Table, &'a str), Vec<&'a Ruled>>,
+    output: &'a str,
+    names: &'a mut Names,
+    /// The first one a packet is in stands last.
+    parts: Vec<Passed>,
+    cut: bool,
+}
+
+/// All ways through the hooks of a packet that leaves by `output`: those of forwarded packets and of the machine's own.
+///
+/// Whether anything had to be left out is the other half of the answer.
+pub fn ways(facts: &Facts, output: &str, names: &mut Names) -> (Vec<Passed>, bool) {
+    let chains = facts.netfilter.by_chain();
+    if chains.is_empty() {
+        return (Vec::new(), false);
+    }
+    // With rules of its own that set marks, a packet comes without one.
+    let marks = facts.sets_marks();
+    let fresh = State { mark: if marks { (u32::MAX, 0) } else { (0, 0) }, ..State::default() };
+    let mut out = Vec::new();
+    let mut cut = false;
+    let hooks: [(u32, &[&str]); 2] =
+        [(1, &["PREROUTING", "FORWARD", "POSTROUTING"]), (0, &["OUTPUT", "POSTROUTING"])];
+    for (forwarded, hooks) in hooks {
+        let first = Passed {
+            cube: Cube::of(Place::Forwarded, 1, forwarded),
+            fate: Left { state: fresh.clone(), dropped: None },
+            at: At::Chain(0),
+        };
+        let mut way = Way { chains: chains.clone(), output, names, parts: vec![first], cut: false };
+        for hook in hooks {
+            for table in Table::ALL.into_iter().filter(|t| t.built_in().contains(hook)) {
+                way.parts
+                    .iter_mut()
+                    .for_each(|p| p.at = if p.fate.dropped.is_some() { At::Out } else { At::Chain(0) });
+                for family in [Family::Ip, Family::Ip6] {
+                    way.chain(family, table, hook, hook, 0);
+                }
+            }
+            if *hook == "PREROUTING" {
+                for part in &mut way.parts {
+                    let tos = part.fate.state.tos;
+                    part.fate.state.priority = Priority::Tos(tos.0, tos.1);
+                }
+            }
+        }
+        cut |= way.cut;
+        out.extend(way.parts.into_iter().rev());
+    }
+    (out, cut)
+}
+
+impl<'a> Way<'a> {
+    fn chain(&mut self, family: Family, table: Table, chain: &str, hook: &str, depth: u32) {
+        if depth > 16 {
+            return;
+        }
+        let rules = self
+            .chains
+            .iter()
+            .find(|(k, _)| (k.0, k.1, k.2) == (family as u8, table, chain))
+            .map_or(Vec::new(), |(_, r)| r.clone());
+        for ruled in rules {
+            self.rule(family, table, ruled, hook, depth);
+        }
+        if depth > 0 {
+            // Back to where they came from.
+            for part in self.parts.iter_mut().filter(|p| p.at == At::Chain(depth)) {
+                part.at = At::Chain(depth - 1);
+            }
+        }
+    }
+    fn rule(&mut self, family: Family, table: Table, ruled: &'a Ruled, hook: &str, depth: u32) {
+        let rule = &ruled.rule;
+        if !fits_output(rule, hook, self.output) || self.cut {
+            return;
+        }
+        let Some(asked) = headers(family, rule, hook, self.names) else {
+            self.cut = true;
+            return;
+        };
+        let here = At::Chain(depth);
+        let moved: Vec<Option<Fate>> = self
+            .parts
+            .iter()
+            .map(|p| if p.at == here && marked(rule, &p.fate.state) { then(p, ruled, depth) } else { None })
+            .collect();
+        let tests_tos = rule.matches.iter().any(|m| matches!(m, Match::Dscp { .. } | Match::Tos { .. }));
+        let first = moved.iter().position(Option::is_some);
+        let last = moved.iter().rposition(Option::is_some);
+        let (Some(first), Some(last)) = (first, last) else { return };
+        // Where all packets that came into this chain leave it alike, one set says it; the widest part of them comes last.
+        let alike = moved[first..=last].iter().all(|m| *m == moved[first]);
+        let widest = self.parts[first].cube.clone();
+        let within = |p: &Passed| {
+            widest.0.iter().all(|&(place, mask, value)| {
+                let have = p.cube.at(place);
+                mask & !have.0 == 0 && (value ^ have.1) & mask == 0
+            })
+        };
+        if alike && !tests_tos && self.parts[first..=last].iter().all(within) {
+            let fate = moved[first].clone().unwrap_or_default();
+            let at = last + 1;
+            let new = asked
+                .iter()
+                .rev()
+                .filter_map(|c| Some(Passed { cube: c.and(&widest)?, fate: fate.0.clone(), at: fate.1 }));
+            let new: Vec<Passed> = new.collect();
+            self.parts.splice(at..at, new);
+        } else {
+            let old = std::mem::take(&mut self.parts);
+            for (part, moved) in old.into_iter().zip(moved) {
+                let mut before = Vec::new();
+                if let Some(fate) = moved {
+                    let tos = of_tos(rule, &part.fate.state);
+                    for cube in both(&asked, &tos).unwrap_or_default() {
+                        let cube = part.cube.and(&cube);
+                        before.extend(cube.map(|cube| Passed { cube, fate: fate.0.clone(), at: fate.1 }));
+                    }
+                }
+                self.parts.push(part);
+                self.parts.extend(before.into_iter().rev());
+            }
+        }
+        if self.parts.len() > MOST {
+            self.cut = true;
+        }
+        if let Target::Jump(to) | Target::Goto(to) = &rule.target {
+            self.chain(family, table, to, hook, depth + 1);
+        }
+    }
+}
+
+/// What becomes of packets of a part that fit a rule; `None` where nothing does.
+fn then(part: &Passed, ruled: &Ruled, depth: u32) -> Option<Fate> {
+    let Left { mut state, mut dropped } = part.fate.clone();
+    let mut at = part.at;
+    match &ruled.rule.target {
+        Target::Mark { value, mask } => {
+            let known = state.mark.0 | mask;
+            state.mark = (known, (state.mark.1 & !mask ^ value) & known);
+        }
+        Target::Tos { value, mask } => state.tos = (state.tos.0 | mask, state.tos.1 & !mask ^ value),
+        Target::Dscp(dscp) => state.tos = (state.tos.0 | 0xfc, state.tos.1 & 3 | dscp << 2),
+        Target::Classify(class) => state.priority = Priority::Set(class.0),
+        Target::Verdict(Verdict::Accept) => at = At::Out,
+        Target::Verdict(Verdict::Drop) | Target::Reject(_) => {
+            dropped = Some(ruled.step);
+            at = At::Out;
+        }
+        Target::Return => at = if depth == 0 { At::Out } else { At::Chain(depth - 1) },
+        Target::Jump(_) | Target::Goto(_) => at = At::Chain(depth + 1),
+        Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT") => {
+            state.translated = true;
+            at = At::Out;
+        }
+        _ => return None,
+    }
+    Some(Fate(Left { state, dropped }, at))
+}
+
+/// Whether a rule's tests of the mark hold.
+fn marked(rule: &Rule, state: &State) -> bool {
+    rule.matches.iter().all(|m| match m {
+        Match::Mark { mark, mask, invert } => (state.mark.1 & mask == *mark) != *invert,
+        _ => true,
+    })
+}
+
+fn fits_output(rule: &Rule, hook: &str, output: &str) -> bool {
+    let out = if hook == "PREROUTING" { "" } else { output };
+    rule.output.as_ref().is_none_or(|i| i.matches(out))
+        && (!matches!(hook, "POSTROUTING" | "OUTPUT") || rule.input.as_ref().is_none_or(|i| i.matches("")))
+}
+
+/// A rule's tests of the ToS, as it is by then.
+fn of_tos(rule: &Rule, state: &State) -> Any {
+    let mut all = vec![Cube::all()];
+    for m in &rule.matches {
+        let (value, mask, invert) = match m {
+            Match::Dscp { dscp, invert } => (dscp << 2, 0xfc, *invert),
+            Match::Tos { value, mask, invert } => (*value, *mask, *invert),
+            _ => continue,
+        };
+        let cube = Cube::of(Place::Word(0), u32::from(mask) << 16, u32::from(value) << 16);
+        let fits: Any = super::ask::adapt(&cube, state).into_iter().collect();
+        let fits = if invert { none_of(&fits) } else { Some(fits) };
+        all = fits.and_then(|f| both(&all, &f)).unwrap_or_default();
+    }
+    all
+}
+
+/// What a rule asks of headers, but for mark and ToS; `None` where its parts would be too many.
+fn headers(family: Family, rule: &Rule, hook: &str, names: &mut Names) -> Option<Any> {
+    let six = family == Family::Ip6;
+    let mut all = vec![Cube::ethertype(if six { IP6 } else { IP })];
+    let mut join = |more: Any, invert: bool| -> Option<()> {
+        let more = if invert { none_of(&more)? } else { more };
+        all = both(&all, &more)?;
+        Some(())
+    };
+    if let Some(input) = rule.input.as_ref().filter(|_| !matches!(hook, "POSTROUTING" | "OUTPUT")) {
+        join(devices(input, names), input.invert)?;
+    }
+    for (addr, off) in [(&rule.src, if six { 8 } else { 12 }), (&rule.dst, if six { 24 } else { 16 })] {
+        if let Some(addr) = addr {
+            join(address(addr, off, six), addr.invert)?;
+        }
+    }
+    if let Some((protocol, invert)) = rule.protocol {
+        join(vec![proto(protocol, six)], invert)?;
+    }
+    if let Some(invert) = rule.fragment {
+        let first = Cube::of(Place::Word(4), 0x1fff, 0);
+        join(vec![first], !invert)?;
+    }
+    let port = if six { 40 } else { 20 };
+    let whole = if six { Cube::all() } else { Cube::of(Place::Word(4), 0x1fff, 0) };
+    let ports = |m: &PortMatch, shift: u32| -> Option<Any> {
+        let fits = range(Place::Word(port), shift, 16, m.ports.from.into(), m.ports.to.into());
+        if m.invert { none_of(&fits) } else { Some(fits) }
+    };
+    for m in &rule.matches {
+        match m {
+            Match::Comment(_) | Match::Mark { .. } | Match::Dscp { .. } | Match::Tos { .. } => {}
+            Match::Tcp(t) => {
+                join(vec![whole.and(&proto(6, six))?], false)?;
+                join(both(&ports(&t.sport, 16)?, &ports(&t.dport, 0)?)?, false)?;
+                if t.flags.0 != 0 {
+                    let (mask, value) = (u32::from(t.flags.0) << 16, u32::from(t.flags.1) << 16);
+                    join(vec![Cube::of(Place::Word(port + 12), mask, value)], t.invert_flags)?;
+                }
+                if t.option.is_some() {
+                    join(vec![Cube::of(Place::Other(names.other("--tcp-option")), 1, 1)], false)?;
+                }
+            }
+            Match::Udp(s, d) => {
+                join(vec![whole.and(&proto(17, six))?], false)?;
+                join(both(&ports(s, 16)?, &ports(d, 0)?)?, false)?;
+            }
+            Match::Multiport { kind, ports, invert } => {
+                let side = |shift: u32| -> Any {
+                    let one = |p: &penstock_lang::iptables::Ports| {
+                        range(Place::Word(port), shift, 16, p.from.into(), p.to.into())
+                    };
+                    ports.iter().flat_map(one).collect()
+                };
+                let fits = match kind {
+                    PortKind::Source => side(16),
+                    PortKind::Destination => side(0),
+                    PortKind::Either => side(16).into_iter().chain(side(0)).collect(),
+                };
+                join(vec![whole.clone()], false)?;
+                join(fits, *invert)?;
+            }
+            Match::Icmp { ty, code, invert } => {
+                let fits = match ty {
+                    255 => vec![Cube::all()],
+                    ty => {
+                        let codes = range(Place::Word(port), 16, 8, code.0.into(), code.1.into());
+                        both(&codes, &[Cube::of(Place::Word(port), 0xff00_0000, u32::from(*ty) << 24)])?
+                    }
+                };
+                join(vec![whole.clone()], false)?;
+                join(fits, *invert)?;
+            }
+            Match::Length { min, max, invert } => {
+                let from =
+                    |n: u32| if n <= 28 { vec![Cube::all()] } else { vec![Cube::of(Place::Long(n), 1, 1)] };
+                let fits = both(&from((*min).into()), &none_of(&from(u32::from(*max) + 1))?)?;
+                join(fits, *invert)?;
+            }
+            Match::Ttl { ttl, mode } => {
+                let (place, shift) = if six { (Place::Word(4), 0) } else { (Place::Word(8), 24) };
+                let ttl = u32::from(*ttl);
+                let fits = match mode {
+                    -1 if ttl == 0 => Vec::new(),
+                    -1 => range(place, shift, 8, 0, ttl - 1),
+                    1 if ttl == 255 => Vec::new(),
+                    1 => range(place, shift, 8, ttl + 1, 255),
+                    _ => range(place, shift, 8, ttl, ttl),
+                };
+                join(fits, *mode == 2)?;
+            }
+            Match::Iprange { src, dst } if !six => {
+                for (side, off) in [(src, 12), (dst, 16)] {
+                    if let Some((from, to, invert)) = side {
+                        join(range(Place::Word(off), 0, 32, *from as u32, *to as u32), *invert)?;
+                    }
+                }
+            }
+            other => {
+                let text = format!("{other:?}");
+                join(vec![Cube::of(Place::Other(names.other(&text)), 1, 1)], false)?;
+            }
+        }
+    }
+    Some(all)
+}
+
+fn proto(protocol: u8, six: bool) -> Cube {
+    match six {
+        true => Cube::of(Place::Word(4), 0xff00, u32::from(protocol) << 8),
+        false => Cube::of(Place::Word(8), 0x00ff_0000, u32::from(protocol) << 16),
+    }
+}
+
+fn address(addr: &AddrMatch, off: i32, six: bool) -> Any {
+    if !six {
+        return vec![Cube::of(Place::Word(off), addr.mask as u32, addr.addr as u32)];
+    }
+    Cube::bytes(off, &addr.addr.to_be_bytes(), &addr.mask.to_be_bytes()).into_iter().collect()
+}
+
+/// The devices a name, or the begin of one, means.
+fn devices(input: &Iface, names: &mut Names) -> Any {
+    if input.wildcard {
+        let known: Vec<String> =
+            names.inputs.iter().filter(|n| n.starts_with(&input.name)).cloned().collect();
+        let mut all: Any = known.iter().map(|n| Cube::of(Place::Input, 0xffff, names.input(n))).collect();
+        if input.name.is_empty() {
+            all = vec![Cube::all()];
+        }
+        return all;
+    }
+    vec![Cube::of(Place::Input, 0xffff, names.input(&input.name))]
+}

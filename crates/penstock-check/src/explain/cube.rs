@@ -1,0 +1,402 @@
+//! Sets of packets as conditions on bits: a cube is bits that have values, all others being free.
+//!
+//! What is taken for granted of the packets: an IPv4 header has no options, an IPv6 header no extensions, and a packet has at least 28
+//! bytes (TCP 40).
+
+use super::Probe;
+use crate::filters::{ALL, ARP, IP, IP6};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Where bits stand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// Ethertype.
+    Ethertype,
+    /// Four bytes so far from the begin of the network header, a multiple of four.
+    Word(i32),
+    /// The mark the packet has when it comes.
+    Mark,
+    /// `skb->priority` as whoever made the packet set it.
+    Priority,
+    /// Whether the packet comes from another machine (1) or is this machine's own (0).
+    Forwarded,
+    /// The device it came in by: a number of [`Names`].
+    Input,
+    /// Whether the packet has so many bytes from the network header on.
+    Long(u32),
+    /// Something the headers do not tell: a number of [`Names`].
+    Other(u32),
+}
+
+/// Names that stand for numbers in places.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Devices packets come in by; 0 is every one that has no name here.
+    pub inputs: Vec<String>,
+    /// Conditions the headers do not tell.
+    pub others: Vec<String>,
+}
+
+impl Names {
+    /// The number of a device.
+    pub fn input(&mut self, name: &str) -> u32 {
+        number(&mut self.inputs, name) + 1
+    }
+    /// The number of a condition.
+    pub fn other(&mut self, text: &str) -> u32 {
+        number(&mut self.others, text)
+    }
+}
+
+fn number(names: &mut Vec<String>, name: &str) -> u32 {
+    let at = names.iter().position(|n| n == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    at as u32
+}
+
+/// Bits with values, by place.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Cube(pub Vec<(Place, u32, u32)>);
+
+/// Any of these.
+pub type Any = Vec<Cube>;
+
+impl Cube {
+    /// Every packet.
+    pub fn all() -> Cube {
+        Cube::default()
+    }
+    /// Bits at one place.
+    pub fn of(place: Place, mask: u32, value: u32) -> Cube {
+        if mask == 0 { Cube::all() } else { Cube(vec![(place, mask, value & mask)]) }
+    }
+    /// An ethertype; every one for `ALL`.
+    pub fn ethertype(protocol: u16) -> Cube {
+        if protocol == ALL { Cube::all() } else { Cube::of(Place::Ethertype, 0xffff, protocol.into()) }
+    }
+    /// Bytes from the network header on, wherever they begin.
+    pub fn bytes(off: i32, bytes: &[u8], masks: &[u8]) -> Option<Cube> {
+        let mut cube = Cube::all();
+        for (i, (byte, mask)) in bytes.iter().zip(masks).enumerate() {
+            let at = off + i as i32;
+            let shift = 24 - 8 * at.rem_euclid(4) as u32;
+            let one = Cube::of(
+                Place::Word(at - at.rem_euclid(4)),
+                u32::from(*mask) << shift,
+                u32::from(*byte) << shift,
+            );
+            cube = cube.and(&one)?;
+        }
+        Some(cube)
+    }
+    /// Four bytes from anywhere.
+    pub fn word(off: i32, mask: u32, value: u32) -> Option<Cube> {
+        if off.rem_euclid(4) == 0 {
+            return Some(Cube::of(Place::Word(off), mask, value));
+        }
+        Cube::bytes(off, &value.to_be_bytes(), &mask.to_be_bytes())
+    }
+    /// What is in both; `None` where nothing is.
+    pub fn and(&self, other: &Cube) -> Option<Cube> {
+        if other.0.is_empty() {
+            return Some(self.clone());
+        }
+        let mut out = Vec::with_capacity(self.0.len() + other.0.len());
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        loop {
+            match (a.peek(), b.peek()) {
+                (Some(x), Some(y)) if x.0 == y.0 => {
+                    if (x.2 ^ y.2) & x.1 & y.1 != 0 {
+                        return None;
+                    }
+                    out.push((x.0, x.1 | y.1, x.2 | y.2));
+                    (a.next(), b.next());
+                }
+                (Some(x), Some(y)) if x.0 < y.0 => {
+                    out.push(**x);
+                    a.next();
+                }
+                (_, Some(y)) => {
+                    out.push(**y);
+                    b.next();
+                }
+                (Some(x), None) => {
+                    out.push(**x);
+                    a.next();
+                }
+                (None, None) => break,
+            }
+        }
+        Some(Cube(out)).filter(Cube::can_be)
+    }
+    /// Whether any packet is in both, as far as their bits tell.
+    pub fn meets(&self, other: &Cube) -> bool {
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+            match x.0.cmp(&y.0) {
+                std::cmp::Ordering::Equal => {
+                    if (x.2 ^ y.2) & x.1 & y.1 != 0 {
+                        return false;
+                    }
+                    (a.next(), b.next());
+                }
+                std::cmp::Ordering::Less => {
+                    a.next();
+                }
+                std::cmp::Ordering::Greater => {
+                    b.next();
+                }
+            }
+        }
+        true
+    }
+    /// The bits at a place: mask and value.
+    pub fn at(&self, place: Place) -> (u32, u32) {
+        self.0.iter().find(|b| b.0 == place).map_or((0, 0), |b| (b.1, b.2))
+    }
+    /// Whether such packets can be: what has many bytes has few too, and headers are what they are.
+    pub fn can_be(&self) -> bool {
+        let mut least = 0;
+        let mut most = u32::MAX;
+        for (place, _, value) in &self.0 {
+            if let Place::Long(n) = place {
+                if *value == 0 {
+                    most = most.min(n - 1);
+                } else {
+                    least = least.max(*n);
+                }
+            }
+        }
+        let ethertype = self.at(Place::Ethertype);
+        if ethertype.0 == 0xffff {
+            let first = self.at(Place::Word(0));
+            let (fixed, is) = known_bits(ethertype.1 as u16);
+            if (first.1 ^ is) & first.0 & fixed != 0 {
+                return false;
+            }
+            let protocol = self.at(Place::Word(8));
+            if ethertype.1 == u32::from(IP)
+                && (protocol.0 & 0x00ff_0000, protocol.1 & 0x00ff_0000) == (0x00ff_0000, 0x0006_0000)
+            {
+                least = least.max(40);
+            }
+            if ethertype.1 == u32::from(IP6) {
+                least = least.max(48);
+            }
+        }
+        least.max(28) <= most
+    }
+    /// Everything that is not in it.
+    pub fn not(&self) -> Any {
+        let mut out = Vec::new();
+        let mut before = Cube::all();
+        for &(place, mask, value) in &self.0 {
+            let mut bits = mask;
+            while bits != 0 {
+                let bit = 1 << (31 - bits.leading_zeros());
+                bits &= !bit;
+                out.extend(before.and(&Cube::of(place, bit, !value)));
+                let Some(next) = before.and(&Cube::of(place, bit, value)) else { return out };
+                before = next;
+            }
+        }
+        out
+    }
+    /// Whether a packet is in it.
+    pub fn holds(&self, probe: &Probe, names: &Names) -> bool {
+        self.0.iter().all(|&(place, mask, value)| (probe.at(place, names) ^ value) & mask == 0)
+    }
+}
+
+/// The bits of the first word that every packet of a protocol has: mask and value.
+pub fn known_bits(protocol: u16) -> (u32, u32) {
+    match protocol {
+        IP => (0xff00_0000, 0x4500_0000),
+        IP6 => (0xf000_0000, 0x6000_0000),
+        _ => (0, 0),
+    }
+}
+
+/// Both of two lists; `None` where they would be too many.
+pub fn both(a: &[Cube], b: &[Cube]) -> Option<Any> {
+    if a.len() * b.len() > 4096 {
+        return None;
+    }
+    Some(a.iter().flat_map(|x| b.iter().filter_map(|y| x.and(y))).collect())
+}
+
+/// None of a list; `None` where the parts would be too many.
+pub fn none_of(all: &[Cube]) -> Option<Any> {
+    let mut out = vec![Cube::all()];
+    for cube in all {
+        out = both(&out, &cube.not())?;
+    }
+    Some(out)
+}
+
+/// Numbers from `from` to `to` at bits `shift` upward, `width` of them, as prefixes.
+pub fn range(place: Place, shift: u32, width: u32, from: u32, to: u32) -> Any {
+    let mut out = Vec::new();
+    let full = if width == 32 { u32::MAX } else { (1 << width) - 1 };
+    let (mut at, to) = (u64::from(from), u64::from(to.min(full)));
+    while at <= to {
+        let mut size = if at == 0 { 1u64 << width } else { at & at.wrapping_neg() };
+        while at + size - 1 > to {
+            size /= 2;
+        }
+        let mask = full & !((size - 1) as u32);
+        out.push(Cube::of(place, mask << shift, (at as u32) << shift));
+        at += size;
+    }
+    out
+}
+
+/// A set of packets in words.
+pub fn words(cube: &Cube, names: &Names) -> String {
+    let mut said = Vec::new();
+    let protocol = cube.at(Place::Ethertype);
+    let family = if protocol.0 == 0xffff { protocol.1 as u16 } else { 0 };
+    for &(place, mask, value) in &cube.0 {
+        match place {
+            Place::Ethertype => said.push(match value as u16 {
+                IP => "ip".to_owned(),
+                IP6 => "ipv6".to_owned(),
+                ARP => "arp".to_owned(),
+                other => format!("ethertype {other:#06x}"),
+            }),
+            Place::Word(off) => header(off, mask, value, family, &mut said),
+            Place::Mark => said.push(part("mark", value, mask, u32::MAX)),
+            Place::Priority => said.push(part("priority", value, mask, 0xf)),
+            Place::Forwarded => said.push(if value == 1 { "forwarded" } else { "made here" }.to_owned()),
+            Place::Input => {
+                let name = names
+                    .inputs
+                    .get((value as usize).wrapping_sub(1))
+                    .map_or("another device", String::as_str);
+                said.push(match mask == 0xffff {
+                    true => format!("in {name}"),
+                    false => "in another device".to_owned(),
+                });
+            }
+            Place::Long(n) if value != 0 => said.push(format!("len {n} or more")),
+            Place::Long(n) => said.push(format!("len below {n}")),
+            Place::Other(n) => {
+                let text = names.others.get(n as usize).map_or("", String::as_str);
+                said.push(format!("{}[{text}]", if value != 0 { "" } else { "not " }));
+            }
+        }
+    }
+    said.dedup();
+    if said.is_empty() { "everything".to_owned() } else { said.join(", ") }
+}
+
+fn part(name: &str, value: u32, mask: u32, full: u32) -> String {
+    if mask == full { format!("{name} {value}") } else { format!("{name} {value:#x}/{mask:#x}") }
+}
+
+/// Fields of a header that a word's bits are.
+fn header(off: i32, mask: u32, value: u32, family: u16, said: &mut Vec<String>) {
+    let mut rest = mask;
+    let mut field = |name: &str, shift: u32, full: u32, said: &mut Vec<String>| {
+        let bits = full << shift;
+        if mask & bits != 0 {
+            said.push(part(name, value >> shift & full, mask >> shift & full, full));
+        }
+        rest &= !bits;
+    };
+    match (family, off) {
+        (IP | 0, 12 | 16) => {
+            let name = if off == 12 { "src" } else { "dst" };
+            let prefix = mask.leading_ones() + mask.trailing_zeros() == 32;
+            said.push(match prefix {
+                true => format!("{name} {}/{}", Ipv4Addr::from(value), mask.count_ones()),
+                false => format!("{name} {}/{}", Ipv4Addr::from(value), Ipv4Addr::from(mask)),
+            });
+            return;
+        }
+        (IP | 0, 8) => {
+            field("ttl", 24, 0xff, said);
+            field("protocol", 16, 0xff, said);
+        }
+        (IP | 0, 0) => {
+            field("tos", 16, 0xff, said);
+            field("total length", 0, 0xffff, said);
+            rest &= 0x00ff_ffff;
+        }
+        (IP | 0, 20) | (IP6, 40) => {
+            field("sport", 16, 0xffff, said);
+            field("dport", 0, 0xffff, said);
+        }
+        (IP6, 0) => {
+            field("tclass", 20, 0xff, said);
+            rest &= 0x0fff_ffff;
+        }
+        (IP6, 4) => {
+            field("protocol", 8, 0xff, said);
+            field("hop limit", 0, 0xff, said);
+        }
+        (IP6, 8 | 24) => {
+            let name = if off == 8 { "src" } else { "dst" };
+            let address = Ipv6Addr::from(u128::from(value) << 96);
+            said.push(format!("{name} begins {address}/{}", mask.count_ones()));
+            return;
+        }
+        _ => {}
+    }
+    if rest != 0 {
+        said.push(format!("{:08x}/{rest:08x} at {off}", value & rest));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bits: &[(i32, u32, u32)]) -> Cube {
+        bits.iter().fold(Cube::all(), |c, b| c.and(&Cube::of(Place::Word(b.0), b.1, b.2)).unwrap())
+    }
+
+    #[test]
+    fn bits_join_and_contradict() {
+        let a = of(&[(12, 0xff00_0000, 0x0a00_0000)]);
+        assert_eq!(
+            a.and(&of(&[(12, 0xffff_0000, 0x0a01_0000)])),
+            Some(of(&[(12, 0xffff_0000, 0x0a01_0000)]))
+        );
+        assert_eq!(a.and(&of(&[(12, 0x8000_0000, 0x8000_0000)])), None);
+        assert!(a.meets(&of(&[(16, 1, 1)])));
+        let not = of(&[(12, 3, 2)]).not();
+        assert_eq!(not, [of(&[(12, 2, 0)]), of(&[(12, 3, 3)])]);
+        assert_eq!(none_of(&[Cube::all()]), Some(vec![]));
+    }
+
+    #[test]
+    fn ranges_are_prefixes() {
+        let r = range(Place::Word(20), 0, 16, 1000, 1023);
+        assert_eq!(r, [of(&[(20, 0xfff8, 1000)]), of(&[(20, 0xfff0, 1008)])]);
+        assert_eq!(range(Place::Word(20), 0, 16, 0, 65535), [Cube::all()]);
+        assert_eq!(range(Place::Word(12), 0, 32, 5, 5), [of(&[(12, u32::MAX, 5)])]);
+    }
+
+    #[test]
+    fn lengths_and_headers_that_cannot_be() {
+        let long = |n, v| Cube::of(Place::Long(n), 1, v);
+        assert_eq!(long(100, 1).and(&long(60, 0)), None);
+        assert!(long(100, 0).and(&long(60, 1)).is_some());
+        assert_eq!(
+            Cube::ethertype(IP).and(&of(&[(8, 0xff_0000, 0x06_0000)])).unwrap().and(&long(36, 0)),
+            None
+        );
+        assert_eq!(Cube::ethertype(IP).and(&of(&[(0, 0xf000_0000, 0x6000_0000)])), None);
+    }
+
+    #[test]
+    fn words_name_the_fields() {
+        let cube = Cube::ethertype(IP)
+            .and(&of(&[(16, 0xffff_0000, 0x0a01_0000), (8, 0xff_0000, 0x06_0000), (20, 0xffff, 80)]))
+            .unwrap();
+        assert_eq!(words(&cube, &Names::default()), "ip, protocol 6, dst 10.1.0.0/16, dport 80");
+    }
+}

@@ -1,0 +1,598 @@
+//! The filters of a device written as one list of sets of packets: the first that a packet is in says where it goes.
+//!
+//! Follows: linux v6.12 `net/sched/cls_api.c` `__tcf_classify`, `cls_u32.c` `u32_classify`, `sch_htb.c` `htb_classify`,
+//! `sch_prio.c` `prio_classify`.
+
+use super::ask::{self, Control, Priority, State, act};
+use super::cube::{Cube, Names, Place, known_bits};
+use crate::facts::{Device, Qdisc};
+use crate::filters::Filter;
+use penstock_model::{Handle, Kernel};
+
+/// Where packets go.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum To {
+    /// A leaf class.
+    Class(Handle),
+    /// No class: what becomes of them.
+    None(&'static str),
+    /// Another device.
+    Device(String),
+}
+
+/// Packets, where they go, and the filter that says so: its command; none for what is left.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The packets; those of earlier entries are not among them.
+    pub cube: Cube,
+    /// Where they go.
+    pub to: To,
+    /// The command of the filter that decides.
+    pub by: Option<usize>,
+}
+
+/// What a list of filters gives.
+#[derive(Clone, Debug)]
+enum Hit {
+    To(Handle, usize),
+    Drop(usize),
+    Away(String, usize),
+    /// The rest of this priority is not asked.
+    Skip,
+    /// Nothing fits.
+    Miss,
+}
+
+type Hits = Vec<(Cube, Hit)>;
+
+/// More sets than this are not made.
+const MOST: usize = 400_000;
+
+/// Writes a device's filters as sets.
+pub struct Space<'a> {
+    pub device: &'a Device,
+    pub kernel: Kernel,
+    pub names: Names,
+    /// Whether the list had to be cut.
+    pub cut: bool,
+    /// Lengths that make a difference, as they are met; and the most bytes a packet has in this pass.
+    longs: std::collections::BTreeSet<u32>,
+    most: u32,
+}
+
+impl<'a> Space<'a> {
+    /// For a device.
+    pub fn new(device: &'a Device, kernel: Kernel) -> Space<'a> {
+        Space {
+            device,
+            kernel,
+            names: Names::default(),
+            cut: false,
+            longs: Default::default(),
+            most: u32::MAX,
+        }
+    }
+    /// All packets of a state that come to the device's root.
+    pub fn root(&mut self, state: &State) -> Vec<Entry> {
+        let device = self.device;
+        let Some(root) = device.qdiscs.iter().find(|q| q.parent == Handle::ROOT) else { return Vec::new() };
+        (self.most, self.longs) = (u32::MAX, Default::default());
+        let whole = self.qdisc(root, state, 0);
+        // Packets that end before what some filter looks at go their own way: a list for each length that matters.
+        let lengths: Vec<u32> = self.longs.iter().copied().take(8).collect();
+        let mut out = Vec::new();
+        let mut least = 0;
+        for most in lengths {
+            self.most = most - 1;
+            let class = Cube::of(Place::Long(most), 1, 0);
+            let class = if least > 0 { class.and(&Cube::of(Place::Long(least), 1, 1)) } else { Some(class) };
+            let short = self.qdisc(root, state, 0);
+            out.extend(class.into_iter().flat_map(|class| {
+                short
+                    .iter()
+                    .filter_map(move |e| Some(Entry { cube: e.cube.and(&class)?, ..e.clone() }))
+                    .collect::<Vec<_>>()
+            }));
+            least = most;
+        }
+        out.extend(whole);
+        out
+    }
+
+    fn qdisc(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
+        match qdisc.kind {
+            "htb" | "hfsc" => self.tree(qdisc, qdisc.handle, state, depth),
+            "prio" => self.prio(qdisc, state, depth),
+            "drr" | "qfq" => self.flat(qdisc, state, depth),
+            kind => vec![Entry { cube: Cube::all(), to: To::None(kind), by: None }],
+        }
+    }
+    fn limit(&mut self, len: usize) -> bool {
+        self.cut |= len > MOST;
+        len > MOST
+    }
+
+    /// A leaf class, or what a qdisc with classes in it makes of its packets.
+    fn leaf(&mut self, id: Handle, by: Option<usize>, state: &State, depth: u32) -> Vec<Entry> {
+        let inner = self
+            .device
+            .leaf(id)
+            .filter(|q| depth < 6 && matches!(q.kind, "htb" | "hfsc" | "prio" | "drr" | "qfq"));
+        match inner {
+            Some(inner) => self.qdisc(inner, state, depth + 1),
+            None => vec![Entry { cube: Cube::all(), to: To::Class(id), by }],
+        }
+    }
+    fn within(&mut self, out: &mut Vec<Entry>, cube: &Cube, entries: Vec<Entry>) {
+        if self.limit(out.len() + entries.len()) {
+            return;
+        }
+        if cube.0.is_empty() {
+            out.extend(entries);
+            return;
+        }
+        for entry in entries {
+            if let Some(cube) = cube.and(&entry.cube) {
+                out.push(Entry { cube, ..entry });
+            }
+        }
+    }
+
+    /// `htb_classify`, from the qdisc or an inner class on.
+    fn tree(&mut self, qdisc: &'a Qdisc, at: Handle, state: &State, depth: u32) -> Vec<Entry> {
+        let class = |s: &Self, id: Handle| {
+            s.device
+                .class(id)
+                .filter(|c| id.qdisc() == qdisc.handle && c.id != qdisc.handle)
+                .map(|c| c.children.is_empty())
+        };
+        let mut out = Vec::new();
+        if let (Priority::Set(priority), true) = (state.priority, at == qdisc.handle) {
+            if priority == qdisc.handle.0 && qdisc.kind == "htb" {
+                return vec![Entry { cube: Cube::all(), to: To::None("direct"), by: None }];
+            }
+            match class(self, Handle(priority)) {
+                Some(true) => return self.leaf(Handle(priority), None, state, depth),
+                Some(false) => return self.tree(qdisc, Handle(priority), state, depth),
+                None => {}
+            }
+        }
+        let rest = self.rest(qdisc, state, depth);
+        for (cube, hit) in self.filters(at, 0, state, 0, None) {
+            if self.limit(out.len()) {
+                break;
+            }
+            let entries = match hit {
+                Hit::To(id, by) if id == qdisc.handle && qdisc.kind == "htb" => {
+                    vec![Entry { cube: Cube::all(), to: To::None("direct"), by: Some(by) }]
+                }
+                Hit::To(id, by) => match class(self, id) {
+                    Some(true) => self.leaf(id, Some(by), state, depth),
+                    Some(false) if depth < 16 && id != at => self.tree(qdisc, id, state, depth + 1),
+                    _ => rest.clone(),
+                },
+                Hit::Drop(by) => vec![Entry { cube: Cube::all(), to: To::None("dropped"), by: Some(by) }],
+                Hit::Away(dev, by) => vec![Entry { cube: Cube::all(), to: To::Device(dev), by: Some(by) }],
+                Hit::Skip | Hit::Miss => rest.clone(),
+            };
+            self.within(&mut out, &cube, entries);
+        }
+        out.extend(rest);
+        out
+    }
+    /// Where a tree sends what no filter sorts.
+    fn rest(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
+        let default = Handle::new(qdisc.handle.major(), qdisc.options.u32("default").unwrap_or(0) as u16);
+        let leaf = self.device.class(default).is_some_and(|c| c.children.is_empty() && default.minor() != 0);
+        if leaf {
+            return self.leaf(default, None, state, depth);
+        }
+        let what = if qdisc.kind == "hfsc" { "dropped" } else { "direct" };
+        vec![Entry { cube: Cube::all(), to: To::None(what), by: None }]
+    }
+
+    /// `drr_classify`, `qfq_classify`.
+    fn flat(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
+        let mut out = Vec::new();
+        let dropped = |by| vec![Entry { cube: Cube::all(), to: To::None("dropped"), by }];
+        if let Priority::Set(priority) = state.priority
+            && Handle(priority).qdisc() == qdisc.handle
+            && self.device.class(Handle(priority)).is_some()
+        {
+            return self.leaf(Handle(priority), None, state, depth);
+        }
+        for (cube, hit) in self.filters(qdisc.handle, 0, state, 0, None) {
+            let entries = match hit {
+                Hit::To(id, by) if self.device.class(id).is_some() => self.leaf(id, Some(by), state, depth),
+                Hit::Away(dev, by) => vec![Entry { cube: Cube::all(), to: To::Device(dev), by: Some(by) }],
+                Hit::To(_, by) | Hit::Drop(by) => dropped(Some(by)),
+                Hit::Skip | Hit::Miss => dropped(None),
+            };
+            self.within(&mut out, &cube, entries);
+        }
+        out.extend(dropped(None));
+        out
+    }
+
+    /// `prio_classify`.
+    fn prio(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
+        let bands = qdisc.options.u32("bands").unwrap_or(3);
+        let map = qdisc.options.bytes("priomap").unwrap_or(&[]).to_vec();
+        let band = |priority: usize| u32::from(map.get(priority & 15).copied().unwrap_or(0));
+        let class = |band: u32| Handle::new(qdisc.handle.major(), band as u16 + 1);
+        let of = |id: Handle| {
+            let n = u32::from(id.minor()).wrapping_sub(1);
+            class(if n < bands { n } else { band(0) })
+        };
+        let mut rest = Vec::new();
+        match state.priority {
+            Priority::Set(p) if Handle(p).qdisc() == qdisc.handle => {
+                return self.leaf(of(Handle(p)), None, state, depth);
+            }
+            Priority::Set(p) => {
+                let p = if p >> 16 != 0 { 0 } else { p as usize };
+                rest = self.leaf(class(band(p)), None, state, depth);
+            }
+            _ => {
+                for (cube, priority) in self.priorities(state) {
+                    let entries = self.leaf(class(band(priority)), None, state, depth);
+                    self.within(&mut rest, &cube, entries);
+                }
+            }
+        }
+        let mut out = Vec::new();
+        for (cube, hit) in self.filters(qdisc.handle, 0, state, 0, None) {
+            let entries = match hit {
+                Hit::To(id, by) => self.leaf(of(id), Some(by), state, depth),
+                Hit::Drop(by) => vec![Entry { cube: Cube::all(), to: To::None("dropped"), by: Some(by) }],
+                Hit::Away(dev, by) => vec![Entry { cube: Cube::all(), to: To::Device(dev), by: Some(by) }],
+                Hit::Skip | Hit::Miss => rest.clone(),
+            };
+            self.within(&mut out, &cube, entries);
+        }
+        out.extend(rest);
+        out
+    }
+    /// All priorities a packet may have, by what tells them.
+    fn priorities(&self, state: &State) -> Vec<(Cube, usize)> {
+        let mut out = Vec::new();
+        for n in 0..16u32 {
+            match state.priority {
+                Priority::Tos(known, is) => {
+                    let tos = (n << 1) as u8;
+                    if (tos ^ is) & known & 0x1e != 0 {
+                        continue;
+                    }
+                    let cube = Cube::of(Place::Word(0), u32::from(0x1e & !known) << 16, u32::from(tos) << 16);
+                    out.push((cube, penstock_host::rt_tos2priority(self.kernel, tos) as usize));
+                }
+                _ => out.push((Cube::of(Place::Priority, 0xf, n), n as usize)),
+            }
+        }
+        out
+    }
+
+    /// The filters of a qdisc or a class, in the order they are asked.
+    fn filters(
+        &mut self,
+        parent: Handle,
+        chain: u32,
+        state: &State,
+        depth: u32,
+        behind: Option<usize>,
+    ) -> Hits {
+        let device = self.device;
+        let mut here: Vec<&Filter> =
+            device.filters.iter().filter(|f| f.parent == parent && f.chain == chain).collect();
+        here.sort_by_key(|f| f.prio);
+        if let Some(step) = behind {
+            // Only those behind the filter of this command.
+            here = here.chunk_by(|a, b| a.prio == b.prio).flat_map(in_order).collect();
+            let at = here.iter().position(|f| f.step == step).map_or(0, |n| n + 1);
+            here.drain(..at);
+        }
+        let mut rest: Hits = Vec::new();
+        for group in here.chunk_by(|a, b| a.prio == b.prio).rev() {
+            let mut own: Hits = Vec::new();
+            match group[0].kind.as_str() {
+                "u32" => {
+                    let protocol = Cube::ethertype(group[0].protocol);
+                    let hits = self.u32_group(group, parent, chain, state, depth);
+                    own.extend(hits.into_iter().filter_map(|(c, h)| Some((c.and(&protocol)?, h))));
+                }
+                _ => {
+                    for filter in in_order(group) {
+                        self.plain(filter, parent, state, depth, &mut own);
+                    }
+                }
+            }
+            if own.iter().any(|h| matches!(h.1, Hit::Skip)) {
+                let mut all = Vec::new();
+                for (cube, hit) in own {
+                    if !matches!(hit, Hit::Skip) {
+                        all.push((cube, hit));
+                        continue;
+                    }
+                    all.extend(rest.iter().filter_map(|(c, h)| Some((cube.and(c)?, h.clone()))));
+                    let everything = cube.0.iter().all(|b| b.0 == Place::Ethertype);
+                    all.push((cube, Hit::Miss));
+                    // Nothing of this priority's protocol is left.
+                    if everything {
+                        break;
+                    }
+                    if self.limit(all.len()) {
+                        break;
+                    }
+                }
+                own = all;
+            }
+            own.extend(rest);
+            rest = own;
+        }
+        rest
+    }
+
+    /// A filter of any kind but u32.
+    fn plain(&mut self, filter: &'a Filter, parent: Handle, state: &State, depth: u32, out: &mut Hits) {
+        if filter.kind == "fw" && filter.handle == 0 {
+            // The mark is the class.
+            let device = self.device;
+            let protocol = Cube::ethertype(filter.protocol);
+            for class in &device.classes {
+                for value in [class.id.0, u32::from(class.id.minor())] {
+                    let cube = ask::mark(state, u32::MAX, value).and_then(|c| c.and(&protocol));
+                    out.extend(cube.map(|c| (c, Hit::To(class.id, filter.step))));
+                }
+            }
+            return;
+        }
+        for cube in ask::packets(filter, state, &mut self.names) {
+            self.fitting(filter, cube, parent, state, depth, out);
+        }
+    }
+
+    /// What becomes of packets that fit a filter.
+    fn fitting(
+        &mut self,
+        filter: &'a Filter,
+        cube: Cube,
+        parent: Handle,
+        state: &State,
+        depth: u32,
+        out: &mut Hits,
+    ) {
+        let mut after = state.clone();
+        let class = filter.classid.unwrap_or(Handle::UNSPEC);
+        let hit = match act(filter, &mut after) {
+            Control::Ok => Hit::To(class, filter.step),
+            Control::Drop => Hit::Drop(filter.step),
+            Control::Elsewhere(dev) => Hit::Away(dev, filter.step),
+            Control::Continue if after == *state => return,
+            Control::Continue | Control::Again if depth >= 4 => Hit::Miss,
+            // Over and over, until the kernel has enough of it.
+            Control::Again if after == *state => Hit::Drop(filter.step),
+            // Asked again, or further on, with what the actions have set.
+            control @ (Control::Continue | Control::Again) => {
+                let behind = (control == Control::Continue).then_some(filter.step);
+                let again = self.filters(parent, filter.chain, &after, depth + 1, behind);
+                out.extend(again.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, h))));
+                Hit::Miss
+            }
+            Control::Chain(chain) if depth < 8 => {
+                let there = self.filters(parent, chain, &after, depth + 1, None);
+                out.extend(there.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, h))));
+                Hit::Miss
+            }
+            Control::Chain(_) => Hit::Miss,
+        };
+        out.push((cube, hit));
+    }
+
+    /// A priority of u32.
+    fn u32_group(
+        &mut self,
+        group: &[&'a Filter],
+        parent: Handle,
+        chain: u32,
+        state: &State,
+        depth: u32,
+    ) -> Hits {
+        let mut roots: Vec<&Filter> =
+            group.iter().copied().filter(|f| f.options.u32("hash").is_none_or(in_root)).collect();
+        roots.sort_by_key(|f| node(f));
+        let walk = U32 { parent, chain, protocol: group[0].protocol, state, depth };
+        let mut out = Vec::new();
+        self.bucket(&roots, &walk, (0, 0), 0, &mut out);
+        out
+    }
+    /// Filters of one bucket, `base` bytes and, for `nexthdr+`, `base.1` more behind the network header's begin.
+    fn bucket(
+        &mut self,
+        filters: &[&'a Filter],
+        walk: &U32<'_>,
+        base: (i32, i32),
+        level: u32,
+        out: &mut Hits,
+    ) {
+        for filter in filters {
+            if self.limit(out.len()) {
+                return;
+            }
+            let Some(mut cube) = self.marked(filter, walk.state) else { continue };
+            let mut fits = true;
+            for (mask, value, off, offmask) in filter.keys() {
+                let at = base.0 + off as i32 + (base.1 & offmask as i32);
+                if at + 4 > 28 {
+                    self.longs.insert((at + 4) as u32);
+                    // Where the packet ends before these bytes the whole priority gives up.
+                    if (at + 4) as u32 > self.most {
+                        out.push((cube.clone(), Hit::Skip));
+                        fits = false;
+                        break;
+                    }
+                }
+                let key = Cube::word(at, mask, value).and_then(|c| ask::adapt(&c, walk.state));
+                match key.and_then(|k| cube.and(&k)) {
+                    Some(both) => cube = both,
+                    None => {
+                        fits = false;
+                        break;
+                    }
+                }
+            }
+            if !fits {
+                continue;
+            }
+            if let Some(link) = filter.options.u32("link").filter(|l| *l != 0) {
+                if level < 8 {
+                    self.link(filter, &cube, link >> 20, walk, base, level, out);
+                }
+                if filter.classid.is_none() && filter.actions().next().is_none() {
+                    continue;
+                }
+            } else if filter.classid.is_none() && filter.actions().next().is_none() {
+                continue;
+            }
+            self.fitting(filter, cube, walk.parent, walk.state, walk.depth, out);
+        }
+    }
+    fn marked(&mut self, filter: &Filter, state: &State) -> Option<Cube> {
+        let mut cube = Cube::all();
+        if let Some(mark) = filter.options.nested("mark") {
+            let n = |name| mark.u32(name).unwrap_or(0);
+            cube = ask::mark(state, n("mask"), n("val") & n("mask"))?;
+        }
+        if let Some(dev) = filter.options.str("indev") {
+            cube = cube.and(&Cube::of(Place::Input, 0xffff, self.names.input(dev)))?;
+        }
+        Some(cube)
+    }
+    /// The table a filter links to, bucket by bucket.
+    #[expect(clippy::too_many_arguments, reason = "what a walk through tables carries along")]
+    fn link(
+        &mut self,
+        filter: &Filter,
+        cube: &Cube,
+        table: u32,
+        walk: &U32<'_>,
+        base: (i32, i32),
+        level: u32,
+        out: &mut Hits,
+    ) {
+        let sel = filter.options.nested("sel").cloned().unwrap_or_default();
+        let n = |name: &str| sel.u32(name).unwrap_or(0);
+        let divisor = self.device.tables.get(&(walk.parent, table)).copied().unwrap_or(1);
+        let hmask = n("hmask");
+        let shift = if hmask == 0 { 0 } else { hmask.trailing_zeros() };
+        let hoff = base.0 + sel.i64("hoff").unwrap_or(0) as i32;
+        let flags = n("flags");
+        // Each value the offset may have, with the bits that say so.
+        let mut offsets: Vec<(Cube, i32)> = vec![(Cube::all(), base.1)];
+        if flags & 6 != 0 {
+            let plus = n("off") as i32 + 3;
+            offsets = vec![(Cube::all(), plus & !3)];
+            if flags & 4 != 0 {
+                offsets = self.offsets(&sel, walk.protocol, base.0, plus);
+            }
+        }
+        let device = self.device;
+        let mut inside: Vec<&'a Filter> = device
+            .filters
+            .iter()
+            .filter(|f| {
+                f.parent == walk.parent
+                    && f.chain == walk.chain
+                    && f.kind == "u32"
+                    && f.options.u32("hash").is_some_and(|h| h >> 20 == table)
+            })
+            .collect();
+        inside.sort_by_key(|f| (bucket_of(f), node(f)));
+        for (bits, off2) in offsets {
+            let Some(cube) = cube.and(&bits) else { continue };
+            let next = if flags & 8 != 0 { (base.0 + off2, 0) } else { (base.0, off2) };
+            for group in inside.chunk_by(|a, b| bucket_of(a) == bucket_of(b)) {
+                let bucket = bucket_of(group[0]);
+                let looked = (divisor - 1) << shift & hmask;
+                if divisor > 1 && bucket << shift & !looked != 0 || divisor == 1 && bucket != 0 {
+                    continue;
+                }
+                let hash =
+                    if divisor > 1 { Cube::word(hoff, looked, bucket << shift) } else { Some(Cube::all()) };
+                let Some(cube) = hash.and_then(|h| ask::adapt(&h, walk.state)).and_then(|h| cube.and(&h))
+                else {
+                    continue;
+                };
+                let mut own = Vec::new();
+                self.bucket(group, walk, next, level + 1, &mut own);
+                out.extend(own.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, h))));
+            }
+        }
+    }
+    /// What an offset read from the packet may be.
+    fn offsets(
+        &mut self,
+        sel: &penstock_model::Options,
+        protocol: u16,
+        base: i32,
+        plus: i32,
+    ) -> Vec<(Cube, i32)> {
+        let n = |name: &str| sel.u32(name).unwrap_or(0);
+        let at = base + sel.i64("offoff").unwrap_or(0) as i32;
+        let down = 16 - 8 * at.rem_euclid(4).min(2) as u32;
+        let mask = n("offmask") & 0xffff;
+        let (fixed, is) = if at - at.rem_euclid(4) == 0 { known_bits(protocol) } else { (0, 0) };
+        let (fixed, is) = (fixed >> down & mask, is >> down & mask);
+        let free = mask & !fixed;
+        let mut out = Vec::new();
+        let mut value = 0u32;
+        for _ in 0..256 {
+            let half = value | is & fixed;
+            if let Some(cube) = Cube::word(at - at.rem_euclid(4), free << down, value << down) {
+                out.push((cube, plus + (half >> (n("offshift") & 31)) as i32 & !3));
+            }
+            // The next number made of the free bits.
+            value = value.wrapping_sub(free) & free;
+            if value == 0 {
+                break;
+            }
+        }
+        self.cut |= value != 0;
+        out
+    }
+}
+
+/// What a walk through u32's tables carries along.
+struct U32<'s> {
+    parent: Handle,
+    chain: u32,
+    protocol: u16,
+    state: &'s State,
+    depth: u32,
+}
+
+fn in_root(hash: u32) -> bool {
+    hash == 0 || hash >> 20 >= 0x800
+}
+fn bucket_of(filter: &Filter) -> u32 {
+    filter.options.u32("hash").unwrap_or(0) >> 12 & 0xff
+}
+/// Nodes of u32 stand in the order of their numbers; those without are given 0x800 and up.
+pub fn node(filter: &Filter) -> u32 {
+    if filter.handle & 0xfff != 0 { filter.handle & 0xfff } else { 0x800 }
+}
+
+/// Filters of one priority in the order their kind asks them.
+pub fn in_order<'f>(group: &[&'f Filter]) -> Vec<&'f Filter> {
+    let mut all = group.to_vec();
+    match all.first().map(|f| f.kind.as_str()) {
+        // The youngest first.
+        Some("basic" | "fw") => all.reverse(),
+        Some("flower") => {
+            let masks: Vec<_> = all.iter().map(|f| ask::masks(&f.options)).collect();
+            all.sort_by_cached_key(|f| masks.iter().position(|m| *m == ask::masks(&f.options)));
+        }
+        Some("u32") => all.sort_by_key(|f| node(f)),
+        _ => {}
+    }
+    all
+}

@@ -1,0 +1,633 @@
+//! Carries Python's statements out, as far as they lead to commands.
+
+use super::tree::{Arg, Def, Expr, Stmt, parse};
+use super::value::{Class, Object, Text, UNKNOWN, Value, formatted, percent};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Who carries out the commands.
+pub trait Runs {
+    /// Words of one program, with the line they stand on. Status, standard output.
+    fn words(&mut self, words: Vec<String>, line: u32) -> (i32, String);
+    /// A line for a shell. Status, standard output.
+    fn shell(&mut self, text: &str, line: u32) -> (i32, String);
+    /// A command whose words are not wholly known.
+    fn left_out(&mut self, line: u32);
+}
+
+/// How a block ended.
+enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return(Value),
+    /// An exception.
+    Raised,
+    /// The script ends.
+    Exit,
+}
+
+/// Why an expression has no value.
+pub enum Stop {
+    Raised,
+    Exit,
+}
+
+type Eval = Result<Value, Stop>;
+type Names = BTreeMap<String, Value>;
+
+/// The interpreter.
+pub struct Python<'a> {
+    pub runs: &'a mut dyn Runs,
+    pub args: Vec<String>,
+    /// The device in question, for arguments that ask for one.
+    pub dev: String,
+    globals: Names,
+    locals: Vec<Names>,
+    /// Steps that are left.
+    left: u32,
+}
+
+impl<'a> Python<'a> {
+    /// An interpreter.
+    pub fn new(runs: &'a mut dyn Runs, args: Vec<String>, dev: String) -> Python<'a> {
+        let mut globals = Names::new();
+        globals.insert("__name__".to_owned(), Value::str("__main__"));
+        Python { runs, args, dev, globals, locals: Vec::new(), left: 2_000_000 }
+    }
+    /// Runs a text.
+    pub fn run(&mut self, text: &str) {
+        let body = parse(&super::read::tokens(text));
+        let _ = self.block(&body);
+    }
+
+    fn get(&self, name: &str) -> Value {
+        let local = self.locals.last().and_then(|l| l.get(name));
+        match local.or_else(|| self.globals.get(name)) {
+            Some(value) => value.clone(),
+            None => Value::Lib(name.to_owned()),
+        }
+    }
+    fn set(&mut self, name: &str, value: Value) {
+        self.locals.last_mut().unwrap_or(&mut self.globals).insert(name.to_owned(), value);
+    }
+
+    fn block(&mut self, body: &[Stmt]) -> Flow {
+        for stmt in body {
+            match self.stmt(stmt) {
+                Flow::Next => {}
+                other => return other,
+            }
+        }
+        Flow::Next
+    }
+    fn value(&mut self, expr: &Expr) -> Result<Value, Flow> {
+        self.eval(expr).map_err(|stop| match stop {
+            Stop::Raised => Flow::Raised,
+            Stop::Exit => Flow::Exit,
+        })
+    }
+    fn stmt(&mut self, stmt: &Stmt) -> Flow {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return Flow::Exit;
+        }
+        match self.carry_out(stmt) {
+            Ok(flow) | Err(flow) => flow,
+        }
+    }
+    fn carry_out(&mut self, stmt: &Stmt) -> Result<Flow, Flow> {
+        match stmt {
+            Stmt::Expr(e) => {
+                self.value(e)?;
+            }
+            Stmt::Assign(to, e) => {
+                let value = self.value(e)?;
+                for target in to {
+                    self.assign(target, value.clone())?;
+                }
+            }
+            Stmt::Augment(to, op, e) => {
+                let joined = Expr::Op(Box::new(to.clone()), op, Box::new(e.clone()));
+                let value = self.value(&joined)?;
+                self.assign(to, value)?;
+            }
+            Stmt::If(arms, rest) => {
+                for (at, (condition, body)) in arms.iter().enumerate() {
+                    let truth = self.value(condition)?.truth();
+                    // Where nobody can tell, what ends the script is taken not to happen.
+                    let other = arms.len() > at + 1 || !rest.is_empty();
+                    let taken = truth.unwrap_or_else(|| {
+                        !gives_up(body) && !(other && gives_up(rest)) || !other && !gives_up(body)
+                    });
+                    if taken {
+                        return Ok(self.block(body));
+                    }
+                }
+                return Ok(self.block(rest));
+            }
+            Stmt::For(names, over, body) => {
+                let Some(all) = self.value(over)?.each() else { return Ok(Flow::Next) };
+                for value in all {
+                    self.assign(names, value)?;
+                    match self.block(body) {
+                        Flow::Next | Flow::Continue => {}
+                        Flow::Break => break,
+                        other => return Ok(other),
+                    }
+                }
+            }
+            Stmt::While(condition, body) => {
+                // A loop that waits or serves is gone through once.
+                let mut turns = 0;
+                while turns < 10_000 {
+                    let truth = self.value(condition)?.truth();
+                    let endless = matches!(condition, Expr::Name(n) if n == "True") || truth.is_none();
+                    if truth == Some(false) || endless && turns > 0 {
+                        break;
+                    }
+                    turns += 1;
+                    match self.block(body) {
+                        Flow::Next | Flow::Continue => {}
+                        Flow::Break => break,
+                        other => return Ok(other),
+                    }
+                }
+            }
+            Stmt::Def(def) => self.set(&def.name, Value::Def(Rc::clone(def))),
+            Stmt::Class(name, body) => {
+                self.locals.push(Names::new());
+                let flow = self.block(body);
+                let attrs = self.locals.pop().unwrap_or_default();
+                self.set(name, Value::Class(Rc::new(Class { attrs })));
+                if let Flow::Exit = flow {
+                    return Ok(flow);
+                }
+            }
+            Stmt::Try(body, rescue, last) => {
+                let mut flow = self.block(body);
+                if let Flow::Raised = flow {
+                    flow = if rescue.is_empty() { Flow::Raised } else { self.block(rescue) };
+                }
+                match (flow, self.block(last)) {
+                    (Flow::Next, after) => return Ok(after),
+                    (flow, _) => return Ok(flow),
+                }
+            }
+            Stmt::With(items, body) => {
+                for (what, name) in items {
+                    let value = self.value(what)?;
+                    if let Some(name) = name {
+                        self.assign(name, value)?;
+                    }
+                }
+                return Ok(self.block(body));
+            }
+            Stmt::Return(e) => {
+                let value = match e {
+                    Some(e) => self.value(e)?,
+                    None => Value::None,
+                };
+                return Ok(Flow::Return(value));
+            }
+            Stmt::Raise => return Ok(Flow::Raised),
+            Stmt::Break => return Ok(Flow::Break),
+            Stmt::Continue => return Ok(Flow::Continue),
+            Stmt::Import(path, name) => self.set(name, Value::Lib(path.clone())),
+            Stmt::Pass => {}
+        }
+        Ok(Flow::Next)
+    }
+    fn assign(&mut self, to: &Expr, value: Value) -> Result<(), Flow> {
+        match to {
+            Expr::Name(name) => self.set(name, value),
+            Expr::Attr(of, name) => {
+                if let Value::Object(object) = self.value(of)? {
+                    object.borrow_mut().attrs.insert(name.clone(), value);
+                }
+            }
+            Expr::Index(of, key) => {
+                let key = self.value(key)?;
+                match self.value(of)? {
+                    Value::Dict(d) => put(&mut d.borrow_mut(), key, value),
+                    Value::List(l) => {
+                        if let (Value::Int(n), mut l) = (key, l.borrow_mut())
+                            && let Some(place) = l.get_mut(n as usize)
+                        {
+                            *place = value;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Expr::List(names) => {
+                let all = value.each().unwrap_or_default();
+                for (at, name) in names.iter().enumerate() {
+                    self.assign(name, all.get(at).cloned().unwrap_or(Value::Unknown))?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn eval(&mut self, expr: &Expr) -> Eval {
+        Ok(match expr {
+            Expr::Str(text, false, line) => Value::at(text.as_str(), *line),
+            Expr::Str(text, true, line) => Value::at(self.interpolate(text)?, *line),
+            Expr::Int(n) => Value::Int(*n),
+            Expr::Float(n) => Value::Float(*n),
+            Expr::Name(name) => match name.as_str() {
+                "True" => Value::Bool(true),
+                "False" => Value::Bool(false),
+                "None" => Value::None,
+                _ => self.get(name),
+            },
+            Expr::Attr(of, name) => {
+                let of = self.eval(of)?;
+                match attribute(&of, name) {
+                    Value::Lib(path) if path == "sys.argv" && !self.args.is_empty() => {
+                        let all = std::iter::once("script").chain(self.args.iter().map(String::as_str));
+                        Value::list(all.map(Value::str).collect())
+                    }
+                    value => value,
+                }
+            }
+            Expr::Call(f, args, line) => return self.call(f, args, *line),
+            Expr::Index(of, key) => {
+                let (of, key) = (self.eval(of)?, self.eval(key)?);
+                // What a script asks first on its command line is mostly the device.
+                match (&of, &key) {
+                    (Value::Lib(path), Value::Int(1)) if path == "sys.argv" => Value::str(self.dev.as_str()),
+                    _ => index(&of, &key),
+                }
+            }
+            Expr::Slice(of, from, to) => {
+                let of = self.eval(of)?;
+                let mut end = |e: &Option<Box<Expr>>| -> Result<Option<i64>, Stop> {
+                    Ok(match e {
+                        Some(e) => match self.eval(e)? {
+                            Value::Int(n) => Some(n),
+                            _ => None,
+                        },
+                        None => None,
+                    })
+                };
+                let (from, to) = (end(from)?, end(to)?);
+                slice(&of, from, to)
+            }
+            Expr::List(items) => Value::list(self.items(items)?),
+            Expr::Dict(pairs) => {
+                let mut all = Vec::new();
+                for (key, value) in pairs {
+                    let (key, value) = (self.eval(key)?, self.eval(value)?);
+                    put(&mut all, key, value);
+                }
+                Value::Dict(Rc::new(RefCell::new(all)))
+            }
+            Expr::Star(e) => self.eval(e)?,
+            Expr::Not(e) => self.eval(e)?.truth().map_or(Value::Unknown, |t| Value::Bool(!t)),
+            Expr::Minus(e) => match self.eval(e)? {
+                Value::Int(n) => Value::Int(-n),
+                Value::Float(n) => Value::Float(-n),
+                _ => Value::Unknown,
+            },
+            Expr::Op(left, op, right) => {
+                let left = self.eval(left)?;
+                match (*op, left.truth()) {
+                    ("and", Some(false)) | ("or", Some(true)) => return Ok(left),
+                    ("and" | "or", Some(_)) => return self.eval(right),
+                    _ => {}
+                }
+                let right = self.eval(right)?;
+                operate(&left, op, &right)
+            }
+            Expr::If(condition, yes, no) => match self.eval(condition)?.truth() {
+                Some(false) => self.eval(no)?,
+                _ => self.eval(yes)?,
+            },
+            Expr::Each(what, names, over, conditions) => {
+                let Some(all) = self.eval(over)?.each() else { return Ok(Value::Unknown) };
+                let mut out = Vec::new();
+                for value in all {
+                    if self.assign(names, value).is_err() {
+                        break;
+                    }
+                    let mut fits = true;
+                    for condition in conditions {
+                        fits &= self.eval(condition)?.truth() != Some(false);
+                    }
+                    if fits {
+                        out.push(self.eval(what)?);
+                    }
+                }
+                Value::list(out)
+            }
+            Expr::Unknown => Value::Unknown,
+        })
+    }
+    fn items(&mut self, items: &[Expr]) -> Result<Vec<Value>, Stop> {
+        let mut all = Vec::new();
+        for item in items {
+            let value = self.eval(item)?;
+            match item {
+                Expr::Star(_) => all.extend(value.each().unwrap_or_else(|| vec![Value::Unknown])),
+                _ => all.push(value),
+            }
+        }
+        Ok(all)
+    }
+    /// An f-string's text.
+    fn interpolate(&mut self, text: &str) -> Result<String, Stop> {
+        let mut out = String::new();
+        let chars: Vec<char> = text.chars().collect();
+        let mut at = 0;
+        while at < chars.len() {
+            let c = chars[at];
+            let doubled = chars.get(at + 1) == Some(&c);
+            if (c == '{' || c == '}') && doubled {
+                out.push(c);
+                at += 2;
+            } else if c == '{' {
+                let mut depth = 0;
+                let from = at + 1;
+                let mut colon = None;
+                while at < chars.len() {
+                    match chars[at] {
+                        '{' | '[' | '(' => depth += 1,
+                        '}' | ']' | ')' => depth -= 1,
+                        ':' | '!' if depth == 1 && chars.get(at + 1) != Some(&'=') => {
+                            colon = colon.or(Some(at));
+                        }
+                        _ => {}
+                    }
+                    if depth == 0 {
+                        break;
+                    }
+                    at += 1;
+                }
+                let end = at.min(chars.len());
+                let inner: String = chars[from..colon.unwrap_or(end)].iter().collect();
+                let spec: String = colon.map_or(String::new(), |c| chars[c + 1..end].iter().collect());
+                let inner = inner.trim_end_matches('=').to_owned();
+                let spec = if spec.contains('{') { self.interpolate(&spec)? } else { spec };
+                let body = parse(&super::read::tokens(&inner));
+                let value = match body.first() {
+                    Some(Stmt::Expr(e)) => self.eval(e)?,
+                    _ => Value::Unknown,
+                };
+                out += &formatted(&value, if spec == "r" || spec == "s" { "" } else { &spec });
+                at += 1;
+            } else {
+                out.push(c);
+                at += 1;
+            }
+        }
+        Ok(out)
+    }
+
+    fn call(&mut self, f: &Expr, args: &[Arg], line: u32) -> Eval {
+        let f = self.eval(f)?;
+        let mut plain = Vec::new();
+        let mut named = Vec::new();
+        for arg in args {
+            let value = self.eval(&arg.value)?;
+            match (&arg.name, &arg.value) {
+                (Some(name), _) => named.push((name.clone(), value)),
+                (None, Expr::Star(_)) => plain.extend(value.each().unwrap_or_else(|| vec![Value::Unknown])),
+                (None, _) => plain.push(value),
+            }
+        }
+        match f {
+            Value::Def(def) => self.enter(&def, None, plain, named),
+            Value::Method(object, def) => self.enter(&def, Some(Value::Object(object)), plain, named),
+            Value::Class(class) => {
+                let object =
+                    Rc::new(RefCell::new(Object { class: Some(Rc::clone(&class)), ..Object::default() }));
+                if let Some(Value::Def(init)) = class.attrs.get("__init__") {
+                    self.enter(init, Some(Value::Object(Rc::clone(&object))), plain, named)?;
+                } else {
+                    // A dataclass: what is given by name.
+                    object.borrow_mut().attrs.extend(named);
+                }
+                Ok(Value::Object(object))
+            }
+            Value::Own(of, name) => match &*of {
+                Value::Object(options) => Ok(super::calls::options(self, options, &name, &plain, &named)),
+                _ => Ok(super::calls::method(&of, &name, &plain, &named)),
+            },
+            Value::Lib(path) => super::calls::library(self, &path, &plain, &named, line),
+            _ => Ok(Value::Unknown),
+        }
+    }
+    fn enter(
+        &mut self,
+        def: &Rc<Def>,
+        own: Option<Value>,
+        plain: Vec<Value>,
+        named: Vec<(String, Value)>,
+    ) -> Eval {
+        if self.locals.len() > 60 {
+            return Ok(Value::Unknown);
+        }
+        let mut names = Names::new();
+        let mut given = own.into_iter().chain(plain);
+        for (name, default) in &def.params {
+            if let Some(rest) = name.strip_prefix("**") {
+                let pairs = named.iter().map(|(n, v)| (Value::str(n.as_str()), v.clone())).collect();
+                names.insert(rest.to_owned(), Value::Dict(Rc::new(RefCell::new(pairs))));
+            } else if let Some(rest) = name.strip_prefix('*') {
+                names.insert(rest.to_owned(), Value::list(given.by_ref().collect()));
+            } else {
+                let by_name = named.iter().find(|n| n.0 == *name).map(|n| n.1.clone());
+                let value = match (by_name, default) {
+                    (Some(value), _) => value,
+                    (None, default) => match (given.next(), default) {
+                        (Some(value), _) => value,
+                        (None, Some(default)) => self.eval(default)?,
+                        (None, None) => Value::Unknown,
+                    },
+                };
+                names.insert(name.clone(), value);
+            }
+        }
+        self.locals.push(names);
+        let flow = self.block(&def.body);
+        self.locals.pop();
+        match flow {
+            Flow::Return(value) => Ok(value),
+            Flow::Raised => Err(Stop::Raised),
+            Flow::Exit => Err(Stop::Exit),
+            _ => Ok(Value::None),
+        }
+    }
+}
+
+/// Whether a block ends the script, or its function, and nothing else.
+fn gives_up(body: &[Stmt]) -> bool {
+    body.last().is_some_and(|last| match last {
+        Stmt::Raise | Stmt::Return(_) | Stmt::Continue | Stmt::Break => true,
+        Stmt::Expr(Expr::Call(f, ..)) => match &**f {
+            Expr::Name(name) => matches!(name.as_str(), "exit" | "quit"),
+            Expr::Attr(_, name) => matches!(name.as_str(), "exit" | "_exit" | "error" | "print_help"),
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
+/// Gives a dictionary's key a value.
+pub fn put(pairs: &mut Vec<(Value, Value)>, key: Value, value: Value) {
+    match pairs.iter_mut().find(|p| p.0.same(&key) == Some(true)) {
+        Some(pair) => pair.1 = value,
+        None => pairs.push((key, value)),
+    }
+}
+
+fn attribute(of: &Value, name: &str) -> Value {
+    match of {
+        Value::Object(object) => {
+            let held = object.borrow();
+            if let Some(value) = held.attrs.get(name) {
+                return value.clone();
+            }
+            if held.attrs.contains_key(super::calls::OPTIONS) {
+                return Value::Own(Box::new(of.clone()), name.to_owned());
+            }
+            match held.class.as_ref().and_then(|c| c.attrs.get(name)) {
+                Some(Value::Def(def)) => Value::Method(Rc::clone(object), Rc::clone(def)),
+                Some(value) => value.clone(),
+                None => Value::Unknown,
+            }
+        }
+        Value::Class(class) => class.attrs.get(name).cloned().unwrap_or(Value::Unknown),
+        Value::Lib(path) => Value::Lib(format!("{path}.{name}")),
+        Value::Unknown => Value::Unknown,
+        other => Value::Own(Box::new(other.clone()), name.to_owned()),
+    }
+}
+
+fn index(of: &Value, key: &Value) -> Value {
+    match (of, key) {
+        (Value::Dict(d), key) => {
+            d.borrow().iter().find(|p| p.0.same(key) == Some(true)).map_or(Value::Unknown, |p| p.1.clone())
+        }
+        (Value::List(l), Value::Int(n)) => {
+            let l = l.borrow();
+            let at = if *n < 0 { l.len() as i64 + n } else { *n };
+            l.get(at as usize).cloned().unwrap_or(Value::Unknown)
+        }
+        (Value::Str(t), Value::Int(n)) => {
+            let chars: Vec<char> = t.text.chars().collect();
+            let at = if *n < 0 { chars.len() as i64 + n } else { *n };
+            chars.get(at as usize).map_or(Value::Unknown, |c| Value::at(c.to_string(), t.line))
+        }
+        _ => Value::Unknown,
+    }
+}
+
+fn slice(of: &Value, from: Option<i64>, to: Option<i64>) -> Value {
+    let cut = |len: usize| {
+        let place = |n: i64| if n < 0 { (len as i64 + n).max(0) } else { n.min(len as i64) } as usize;
+        let (from, to) = (place(from.unwrap_or(0)), place(to.unwrap_or(len as i64)));
+        (from, to.max(from))
+    };
+    match of {
+        Value::List(l) => {
+            let l = l.borrow();
+            let (from, to) = cut(l.len());
+            Value::list(l[from..to].to_vec())
+        }
+        Value::Str(t) => {
+            let chars: Vec<char> = t.text.chars().collect();
+            let (from, to) = cut(chars.len());
+            Value::at(chars[from..to].iter().collect::<String>(), t.line)
+        }
+        _ => Value::Unknown,
+    }
+}
+
+fn operate(left: &Value, op: &str, right: &Value) -> Value {
+    let known = |b: Option<bool>| b.map_or(Value::Unknown, Value::Bool);
+    match (op, left, right) {
+        ("==", a, b) => known(a.same(b)),
+        ("!=", a, b) => known(a.same(b).map(|s| !s)),
+        ("in", a, b) => match (a, b) {
+            (Value::Str(a), Value::Str(b)) => Value::Bool(b.text.contains(&*a.text)),
+            _ => b
+                .each()
+                .map_or(Value::Unknown, |all| Value::Bool(all.iter().any(|v| v.same(a) == Some(true)))),
+        },
+        ("+", Value::Str(a), b) | ("+", b, Value::Str(a)) if matches!(b, Value::Unknown) => {
+            let text = match left {
+                Value::Str(_) => format!("{}{UNKNOWN}", a.text),
+                _ => format!("{UNKNOWN}{}", a.text),
+            };
+            Value::Str(Text { text: text.into(), line: a.line })
+        }
+        ("+", Value::Str(a), Value::Str(b)) => {
+            let line = if a.line == 0 { b.line } else { a.line };
+            Value::Str(Text { text: format!("{}{}", a.text, b.text).into(), line })
+        }
+        ("+", Value::List(a), Value::List(b)) => {
+            Value::list(a.borrow().iter().chain(b.borrow().iter()).cloned().collect())
+        }
+        ("*", Value::Str(t), Value::Int(n)) => {
+            Value::at(t.text.repeat((*n).clamp(0, 10_000) as usize), t.line)
+        }
+        ("*", Value::List(l), Value::Int(n)) => {
+            Value::list((0..(*n).clamp(0, 10_000)).flat_map(|_| l.borrow().clone()).collect())
+        }
+        ("%", Value::Str(t), b) => {
+            let values = match b {
+                Value::List(l) => l.borrow().clone(),
+                other => vec![other.clone()],
+            };
+            Value::at(percent(&t.text, &values), t.line)
+        }
+        (_, Value::Int(a), Value::Int(b)) => whole(*a, op, *b),
+        _ => match (left.number(), right.number()) {
+            (Some(a), Some(b)) => broken(a, op, b),
+            _ => match (left, right) {
+                (Value::Str(a), Value::Str(b)) if matches!(op, "<" | ">" | "<=" | ">=") => {
+                    broken(a.text.cmp(&b.text) as i32 as f64, op, 0.0)
+                }
+                _ => Value::Unknown,
+            },
+        },
+    }
+}
+
+fn whole(a: i64, op: &str, b: i64) -> Value {
+    let n = match op {
+        "+" => a.checked_add(b),
+        "-" => a.checked_sub(b),
+        "*" => a.checked_mul(b),
+        "//" => a.checked_div_euclid(b),
+        "%" => a.checked_rem_euclid(b),
+        "**" => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
+        "<<" => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)),
+        ">>" => u32::try_from(b).ok().and_then(|b| a.checked_shr(b)),
+        "|" => Some(a | b),
+        "&" => Some(a & b),
+        "^" => Some(a ^ b),
+        _ => return broken(a as f64, op, b as f64),
+    };
+    n.map_or(Value::Unknown, Value::Int)
+}
+
+fn broken(a: f64, op: &str, b: f64) -> Value {
+    match op {
+        "+" => Value::Float(a + b),
+        "-" => Value::Float(a - b),
+        "*" => Value::Float(a * b),
+        "/" if b != 0.0 => Value::Float(a / b),
+        "//" if b != 0.0 => Value::Float((a / b).floor()),
+        "<" => Value::Bool(a < b),
+        ">" => Value::Bool(a > b),
+        "<=" => Value::Bool(a <= b),
+        ">=" => Value::Bool(a >= b),
+        _ => Value::Unknown,
+    }
+}

@@ -1,0 +1,115 @@
+//! Scripts in Python: the commands they give to other programs, one by one.
+//!
+//! What is carried out: assignments, conditions, loops, functions, classes, f-strings, `%` and `format`, lists, dictionaries,
+//! `argparse`'s defaults; `os.system`, `subprocess` with lists and with a shell. Whatever else there is has an unknown value, and a command
+//! whose words are not wholly known is left out.
+//!
+//! Differs: a value of the outside (a file, a service, an answer) is unknown; loops without an end are gone through once.
+
+mod calls;
+mod eval;
+mod read;
+mod tree;
+mod value;
+
+pub use eval::{Python, Runs};
+
+use std::collections::BTreeMap;
+
+/// For each line of a statement over several lines: its last.
+pub fn spans(text: &str) -> BTreeMap<u32, u32> {
+    let mut spans = BTreeMap::new();
+    let mut begins = None;
+    for (token, line) in read::tokens(text) {
+        match token {
+            read::Token::Newline => {
+                if let Some(from) = begins.take() {
+                    spans.extend((from..line).map(|l| (l, line)));
+                }
+            }
+            read::Token::Indent | read::Token::Dedent => {}
+            _ => begins = begins.or(Some(line)),
+        }
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Commands with their lines; every one works.
+    #[derive(Default)]
+    struct Kept(Vec<(u32, String)>);
+
+    impl Runs for Kept {
+        fn words(&mut self, words: Vec<String>, line: u32) -> (i32, String) {
+            self.0.push((line, words.join(" ")));
+            (0, String::new())
+        }
+        fn shell(&mut self, text: &str, line: u32) -> (i32, String) {
+            self.0.push((line, text.to_owned()));
+            (0, String::new())
+        }
+        fn left_out(&mut self, line: u32) {
+            self.0.push((line, "?".to_owned()));
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, want: &[(u32, &str)]) {
+        let mut kept = Kept::default();
+        Python::new(&mut kept, Vec::new(), "eth0".to_owned()).run(text);
+        let got: Vec<(u32, &str)> = kept.0.iter().map(|c| (c.0, c.1.as_str())).collect();
+        assert_eq!(got, want, "{text}");
+    }
+
+    #[test]
+    fn strings_in_all_their_ways() {
+        check("import os\nD = 'eth0'\nos.system(f'tc a {D} {2 * 5:x}')\n", &[(3, "tc a eth0 a")]);
+        check(
+            "import os\nos.system('a %s %d' % ('x', 3))\nos.system('{} {n}'.format(1, n=2))\n",
+            &[(2, "a x 3"), (3, "1 2")],
+        );
+        check("from subprocess import run\nrun(['tc', *'a b'.split()])\n", &[(2, "tc a b")]);
+        check("import os\nos.system('a ' + open('x').read())\n", &[(2, "?")]);
+        check("import os\nos.system(\n  'a '\n  'b')\n", &[(3, "a b")]);
+    }
+
+    #[test]
+    fn functions_loops_and_classes() {
+        check(
+            "import subprocess\ndef sh(c):\n    subprocess.run(c, shell=True)\nfor i, r in enumerate([5, 6], 1):\n    sh(f'{i}:{r}')\n",
+            &[(5, "1:5"), (5, "2:6")],
+        );
+        check(
+            "import os\nclass S:\n    def __init__(self, d):\n        self.d = d\n    def go(self):\n        os.system('x ' + self.d)\nif __name__ == '__main__':\n    S('y').go()\n",
+            &[(6, "x y")],
+        );
+        check(
+            "import os, argparse\np = argparse.ArgumentParser()\np.add_argument('--dev', default='eth7')\np.add_argument('iface')\na = p.parse_args()\nos.system(f'{a.dev} {a.iface}')\n",
+            &[(6, "eth7 eth0")],
+        );
+        check(
+            "import os, sys\nif os.geteuid() != 0:\n    sys.exit(1)\nif len(sys.argv) < 2:\n    sys.exit(1)\nos.system(sys.argv[1])\n",
+            &[(6, "eth0")],
+        );
+        check(
+            "import os\ntry:\n    raise ValueError\nexcept ValueError:\n    os.system('a')\nwhile True:\n    os.system('b')\n",
+            &[(5, "a"), (7, "b")],
+        );
+    }
+
+    #[test]
+    fn what_is_not_python_is_left_out() {
+        check(
+            "import os\nmatch x:\n    case 1:\n        pass\n@deco\ndef f():\n    pass\nos.system('a')\n)))\n",
+            &[(8, "a")],
+        );
+    }
+
+    #[test]
+    fn statements_over_several_lines() {
+        assert_eq!(spans("a\nf(1,\n  2,\n  3)\nb\n"), BTreeMap::from([(2, 4), (3, 4)]));
+    }
+}

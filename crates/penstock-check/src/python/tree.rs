@@ -1,0 +1,654 @@
+//! Python's statements and expressions, as far as scripts that call other programs need them.
+//!
+//! A statement that is not understood is left out with its block.
+
+use super::read::{Placed, Token};
+use std::rc::Rc;
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    Str(String, bool, u32),
+    Int(i64),
+    Float(f64),
+    Name(String),
+    Attr(Box<Expr>, String),
+    Call(Box<Expr>, Vec<Arg>, u32),
+    Index(Box<Expr>, Box<Expr>),
+    Slice(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
+    List(Vec<Expr>),
+    Dict(Vec<(Expr, Expr)>),
+    Star(Box<Expr>),
+    Not(Box<Expr>),
+    Minus(Box<Expr>),
+    Op(Box<Expr>, &'static str, Box<Expr>),
+    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// What each is, names, over what, conditions.
+    Each(Box<Expr>, Box<Expr>, Box<Expr>, Vec<Expr>),
+    Unknown,
+}
+
+/// An argument of a call.
+#[derive(Clone, Debug)]
+pub struct Arg {
+    pub name: Option<String>,
+    pub value: Expr,
+}
+
+/// A function.
+#[derive(Debug)]
+pub struct Def {
+    pub name: String,
+    /// Names and defaults; `*rest` keeps its star.
+    pub params: Vec<(String, Option<Expr>)>,
+    pub body: Vec<Stmt>,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub enum Stmt {
+    Expr(Expr),
+    Assign(Vec<Expr>, Expr),
+    Augment(Expr, &'static str, Expr),
+    If(Vec<(Expr, Vec<Stmt>)>, Vec<Stmt>),
+    For(Expr, Expr, Vec<Stmt>),
+    While(Expr, Vec<Stmt>),
+    Def(Rc<Def>),
+    Class(String, Vec<Stmt>),
+    Try(Vec<Stmt>, Vec<Stmt>, Vec<Stmt>),
+    With(Vec<(Expr, Option<Expr>)>, Vec<Stmt>),
+    Return(Option<Expr>),
+    Raise,
+    Break,
+    Continue,
+    Import(String, String),
+    Pass,
+}
+
+struct Parser<'a> {
+    tokens: &'a [Placed],
+    at: usize,
+}
+
+/// Not understood.
+struct Lost;
+type Read<T> = Result<T, Lost>;
+
+/// The statements of a text.
+pub fn parse(tokens: &[Placed]) -> Vec<Stmt> {
+    let mut parser = Parser { tokens, at: 0 };
+    let mut all = Vec::new();
+    while parser.at < tokens.len() {
+        parser.statement(&mut all);
+    }
+    all
+}
+
+const LEVELS: [&[&str]; 8] = [
+    &["or"],
+    &["and"],
+    &["<", ">", "==", "!=", "<=", ">=", "in", "is", "not"],
+    &["|"],
+    &["&", "^"],
+    &["<<", ">>"],
+    &["+", "-"],
+    &["*", "/", "//", "%", "@"],
+];
+
+impl Parser<'_> {
+    fn token(&self) -> Option<&Token> {
+        self.tokens.get(self.at).map(|t| &t.0)
+    }
+    fn line(&self) -> u32 {
+        self.tokens.get(self.at).map_or(0, |t| t.1)
+    }
+    fn op(&mut self, op: &str) -> bool {
+        let is = matches!(self.token(), Some(Token::Op(o)) if *o == op);
+        self.at += usize::from(is);
+        is
+    }
+    fn word(&mut self, word: &str) -> bool {
+        let is = matches!(self.token(), Some(Token::Name(n)) if n == word);
+        self.at += usize::from(is);
+        is
+    }
+    fn need(&mut self, op: &str) -> Read<()> {
+        if self.op(op) { Ok(()) } else { Err(Lost) }
+    }
+    fn name(&mut self) -> Read<String> {
+        let Some(Token::Name(name)) = self.token() else { return Err(Lost) };
+        let name = name.clone();
+        self.at += 1;
+        Ok(name)
+    }
+
+    fn statement(&mut self, out: &mut Vec<Stmt>) {
+        let from = self.at;
+        match self.known(out) {
+            Ok(()) => {}
+            Err(Lost) => {
+                self.at = from;
+                self.skip();
+            }
+        }
+        self.at += usize::from(self.at == from);
+    }
+    /// To the end of a statement and of the block below it.
+    fn skip(&mut self) {
+        while self.token().is_some_and(|t| *t != Token::Newline) {
+            self.at += 1;
+        }
+        self.at += 1;
+        if self.token() == Some(&Token::Indent) {
+            let mut depth = 0;
+            while let Some(token) = self.token() {
+                match token {
+                    Token::Indent => depth += 1,
+                    Token::Dedent => depth -= 1,
+                    _ => {}
+                }
+                self.at += 1;
+                if depth == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    fn known(&mut self, out: &mut Vec<Stmt>) -> Read<()> {
+        if let Some(Token::Newline | Token::Dedent | Token::Indent) = self.token() {
+            self.at += 1;
+            return Ok(());
+        }
+        while self.op("@") {
+            // A decorator.
+            self.skip_line();
+        }
+        self.word("async");
+        let Some(Token::Name(first)) = self.token() else { return self.simple(out) };
+        match first.clone().as_str() {
+            "if" => {
+                let mut arms = Vec::new();
+                let mut rest = Vec::new();
+                self.at += 1;
+                let condition = self.expr()?;
+                arms.push((condition, self.block()?));
+                loop {
+                    if self.word("elif") {
+                        let condition = self.expr()?;
+                        arms.push((condition, self.block()?));
+                    } else if self.word("else") {
+                        rest = self.block()?;
+                        break;
+                    } else {
+                        break;
+                    }
+                }
+                out.push(Stmt::If(arms, rest));
+            }
+            "for" => {
+                self.at += 1;
+                let names = self.targets()?;
+                if !self.word("in") {
+                    return Err(Lost);
+                }
+                let over = self.list()?;
+                let body = self.block()?;
+                out.push(Stmt::For(names, over, body));
+            }
+            "while" => {
+                self.at += 1;
+                let condition = self.expr()?;
+                out.push(Stmt::While(condition, self.block()?));
+            }
+            "def" => {
+                self.at += 1;
+                let def = self.def()?;
+                out.push(Stmt::Def(Rc::new(def)));
+            }
+            "class" => {
+                self.at += 1;
+                let name = self.name()?;
+                while self.token().is_some_and(|t| *t != Token::Newline) && !self.op(":") {
+                    self.at += 1;
+                }
+                self.at -= 1;
+                let body = self.block()?;
+                out.push(Stmt::Class(name, body));
+            }
+            "try" => {
+                self.at += 1;
+                let body = self.block()?;
+                let (mut rescue, mut last) = (Vec::new(), Vec::new());
+                loop {
+                    if self.word("except") {
+                        while !matches!(self.token(), Some(Token::Op(":")) | None) {
+                            self.at += 1;
+                        }
+                        let block = self.block()?;
+                        if rescue.is_empty() {
+                            rescue = block;
+                        }
+                    } else if self.word("finally") || self.word("else") {
+                        last.extend(self.block()?);
+                    } else {
+                        break;
+                    }
+                }
+                out.push(Stmt::Try(body, rescue, last));
+            }
+            "with" => {
+                self.at += 1;
+                let mut items = Vec::new();
+                loop {
+                    let what = self.expr()?;
+                    let name = if self.word("as") { Some(self.postfix()?) } else { None };
+                    items.push((what, name));
+                    if !self.op(",") {
+                        break;
+                    }
+                }
+                out.push(Stmt::With(items, self.block()?));
+            }
+            _ => return self.simple(out),
+        }
+        Ok(())
+    }
+    fn skip_line(&mut self) {
+        while self.token().is_some_and(|t| *t != Token::Newline) {
+            self.at += 1;
+        }
+        self.at += 1;
+    }
+    fn def(&mut self) -> Read<Def> {
+        let name = self.name()?;
+        self.need("(")?;
+        let mut params = Vec::new();
+        while !self.op(")") {
+            let star = if self.op("**") {
+                "**"
+            } else if self.op("*") {
+                "*"
+            } else {
+                ""
+            };
+            if star == "*" && self.op(",") {
+                continue;
+            }
+            if self.op("/") {
+                self.op(",");
+                continue;
+            }
+            let name = self.name()?;
+            if self.op(":") {
+                self.expr()?;
+            }
+            let default = if self.op("=") { Some(self.expr()?) } else { None };
+            params.push((format!("{star}{name}"), default));
+            if !self.op(",") {
+                self.need(")")?;
+                break;
+            }
+        }
+        if self.op("->") {
+            self.expr()?;
+        }
+        Ok(Def { name, params, body: self.block()? })
+    }
+    fn block(&mut self) -> Read<Vec<Stmt>> {
+        self.need(":")?;
+        let mut body = Vec::new();
+        if self.token() != Some(&Token::Newline) {
+            self.simple(&mut body)?;
+            return Ok(body);
+        }
+        self.at += 1;
+        if self.token() != Some(&Token::Indent) {
+            return Err(Lost);
+        }
+        self.at += 1;
+        while self.token().is_some_and(|t| *t != Token::Dedent) {
+            self.statement(&mut body);
+        }
+        self.at += 1;
+        Ok(body)
+    }
+    /// Statements of one line.
+    fn simple(&mut self, out: &mut Vec<Stmt>) -> Read<()> {
+        loop {
+            out.push(self.small()?);
+            if !self.op(";") {
+                break;
+            }
+            if self.token() == Some(&Token::Newline) {
+                break;
+            }
+        }
+        if self.token() == Some(&Token::Newline) {
+            self.at += 1;
+            return Ok(());
+        }
+        Err(Lost)
+    }
+    fn small(&mut self) -> Read<Stmt> {
+        let ends = |p: &Self| matches!(p.token(), Some(Token::Newline) | Some(Token::Op(";")) | None);
+        for (word, stmt) in [("pass", Stmt::Pass), ("break", Stmt::Break), ("continue", Stmt::Continue)] {
+            if self.word(word) {
+                return Ok(stmt);
+            }
+        }
+        if self.word("return") {
+            let value = if ends(self) { None } else { Some(self.list()?) };
+            return Ok(Stmt::Return(value));
+        }
+        if self.word("import") {
+            let mut path = self.name()?;
+            while self.op(".") {
+                path += &format!(".{}", self.name()?);
+            }
+            let name =
+                if self.word("as") { self.name()? } else { path.split('.').next().unwrap_or("").to_owned() };
+            // `import os, sys`: the others are known by their own names.
+            while !ends(self) {
+                self.at += 1;
+            }
+            return Ok(Stmt::Import(path, name));
+        }
+        if self.word("from") {
+            let path = self.name()?;
+            while !ends(self) && !self.word("import") {
+                self.at += 1;
+            }
+            let name = self.name().unwrap_or_default();
+            while !ends(self) {
+                self.at += 1;
+            }
+            return Ok(Stmt::Import(format!("{path}.{name}"), name));
+        }
+        if self.word("raise") {
+            while !ends(self) {
+                self.at += 1;
+            }
+            return Ok(Stmt::Raise);
+        }
+        if ["global", "nonlocal", "assert", "del"].into_iter().any(|w| self.word(w)) {
+            while !ends(self) {
+                self.at += 1;
+            }
+            return Ok(Stmt::Pass);
+        }
+        let first = self.list()?;
+        if self.op(":") {
+            self.expr()?;
+            if !self.op("=") {
+                return Ok(Stmt::Pass);
+            }
+            self.at -= 1;
+        }
+        for op in ["+=", "-=", "*=", "/=", "//=", "%="] {
+            if self.op(op) {
+                let value = self.list()?;
+                let op = match op {
+                    "+=" => "+",
+                    "-=" => "-",
+                    "*=" => "*",
+                    "/=" => "/",
+                    "//=" => "//",
+                    _ => "%",
+                };
+                return Ok(Stmt::Augment(first, op, value));
+            }
+        }
+        let mut all = vec![first];
+        while self.op("=") {
+            all.push(self.list()?);
+        }
+        let value = all.pop().ok_or(Lost)?;
+        Ok(if all.is_empty() { Stmt::Expr(value) } else { Stmt::Assign(all, value) })
+    }
+    /// Names that are given values: `a`, `a, b`, `(a, b)`.
+    fn targets(&mut self) -> Read<Expr> {
+        let mut all = vec![self.postfix()?];
+        while self.op(",") {
+            if matches!(self.token(), Some(Token::Name(n)) if n == "in") {
+                break;
+            }
+            all.push(self.postfix()?);
+        }
+        Ok(if all.len() == 1 { all.remove(0) } else { Expr::List(all) })
+    }
+    /// An expression, or several with commas: a tuple.
+    fn list(&mut self) -> Read<Expr> {
+        let first = self.expr()?;
+        if !matches!(self.token(), Some(Token::Op(","))) {
+            return Ok(first);
+        }
+        let mut all = vec![first];
+        while self.op(",") {
+            if matches!(self.token(), Some(Token::Newline) | Some(Token::Op("=" | ")" | ":")) | None) {
+                break;
+            }
+            all.push(self.expr()?);
+        }
+        Ok(Expr::List(all))
+    }
+    fn expr(&mut self) -> Read<Expr> {
+        if self.op("*") {
+            return Ok(Expr::Star(Box::new(self.level(0)?)));
+        }
+        if self.word("lambda") {
+            let mut depth = 0i32;
+            while let Some(token) = self.token() {
+                match token {
+                    Token::Op("(" | "[" | "{") => depth += 1,
+                    Token::Op(")" | "]" | "}") if depth == 0 => break,
+                    Token::Op(")" | "]" | "}") => depth -= 1,
+                    Token::Op(",") if depth == 0 => break,
+                    Token::Newline => break,
+                    _ => {}
+                }
+                self.at += 1;
+            }
+            return Ok(Expr::Unknown);
+        }
+        self.word("await");
+        let value = self.level(0)?;
+        if self.word("if") {
+            let condition = self.level(0)?;
+            if !self.word("else") {
+                return Err(Lost);
+            }
+            let other = self.expr()?;
+            return Ok(Expr::If(Box::new(condition), Box::new(value), Box::new(other)));
+        }
+        if self.op(":=") {
+            return self.expr();
+        }
+        Ok(value)
+    }
+    fn level(&mut self, level: usize) -> Read<Expr> {
+        let Some(ops) = LEVELS.get(level) else { return self.unary() };
+        if level == 2 && self.word("not") {
+            return Ok(Expr::Not(Box::new(self.level(2)?)));
+        }
+        let mut left = self.level(level + 1)?;
+        'more: loop {
+            for op in *ops {
+                let named = op.chars().all(char::is_alphabetic);
+                let here = if named { self.word(op) } else { self.op(op) };
+                if !here {
+                    continue;
+                }
+                let (mut op, mut negated) = (*op, false);
+                if op == "not" {
+                    if !self.word("in") {
+                        return Err(Lost);
+                    }
+                    (op, negated) = ("in", true);
+                }
+                if op == "is" {
+                    negated = self.word("not");
+                    op = "==";
+                }
+                let right = self.level(level + 1)?;
+                left = Expr::Op(Box::new(left), op, Box::new(right));
+                if negated {
+                    left = Expr::Not(Box::new(left));
+                }
+                continue 'more;
+            }
+            return Ok(left);
+        }
+    }
+    fn unary(&mut self) -> Read<Expr> {
+        if self.op("-") {
+            return Ok(Expr::Minus(Box::new(self.unary()?)));
+        }
+        if self.op("+") || self.op("~") {
+            return self.unary();
+        }
+        if self.word("not") {
+            return Ok(Expr::Not(Box::new(self.unary()?)));
+        }
+        self.word("await");
+        let base = self.postfix()?;
+        if self.op("**") {
+            let power = self.unary()?;
+            return Ok(Expr::Op(Box::new(base), "**", Box::new(power)));
+        }
+        Ok(base)
+    }
+    fn postfix(&mut self) -> Read<Expr> {
+        let mut value = self.atom()?;
+        loop {
+            if self.op(".") {
+                value = Expr::Attr(Box::new(value), self.name()?);
+            } else if self.op("(") {
+                let line = self.line();
+                let args = self.arguments()?;
+                value = Expr::Call(Box::new(value), args, line);
+            } else if self.op("[") {
+                let from = if matches!(self.token(), Some(Token::Op(":"))) {
+                    None
+                } else {
+                    Some(Box::new(self.list()?))
+                };
+                if self.op(":") {
+                    let to = if matches!(self.token(), Some(Token::Op("]"))) {
+                        None
+                    } else {
+                        Some(Box::new(self.expr()?))
+                    };
+                    self.need("]")?;
+                    value = Expr::Slice(Box::new(value), from, to);
+                } else {
+                    self.need("]")?;
+                    value = Expr::Index(Box::new(value), from.ok_or(Lost)?);
+                }
+            } else {
+                return Ok(value);
+            }
+        }
+    }
+    fn arguments(&mut self) -> Read<Vec<Arg>> {
+        let mut args = Vec::new();
+        while !self.op(")") {
+            if self.op("**") {
+                self.expr()?;
+            } else {
+                let named = matches!(self.tokens.get(self.at + 1), Some((Token::Op("="), _)));
+                let name = if named { Some(self.name()?) } else { None };
+                if named {
+                    self.need("=")?;
+                }
+                let value = self.expr()?;
+                let value = self.comprehension(value)?;
+                args.push(Arg { name, value });
+            }
+            if !self.op(",") {
+                self.need(")")?;
+                break;
+            }
+        }
+        Ok(args)
+    }
+    /// `for … in … if …` behind an expression.
+    fn comprehension(&mut self, value: Expr) -> Read<Expr> {
+        if !self.word("for") {
+            return Ok(value);
+        }
+        let names = self.targets()?;
+        if !self.word("in") {
+            return Err(Lost);
+        }
+        let over = self.level(0)?;
+        let mut conditions = Vec::new();
+        while self.word("if") {
+            conditions.push(self.level(0)?);
+        }
+        Ok(Expr::Each(Box::new(value), Box::new(names), Box::new(over), conditions))
+    }
+    fn atom(&mut self) -> Read<Expr> {
+        let line = self.line();
+        let Some(token) = self.token().cloned() else { return Err(Lost) };
+        self.at += 1;
+        match token {
+            Token::Int(n) => Ok(Expr::Int(n)),
+            Token::Float(n) => Ok(Expr::Float(n)),
+            Token::Name(name) => Ok(Expr::Name(name)),
+            Token::Str(text, formatted) => {
+                let mut value = Expr::Str(text, formatted, line);
+                // Strings side by side are one.
+                while let Some(Token::Str(text, formatted)) = self.token().cloned() {
+                    let next = Expr::Str(text, formatted, self.line());
+                    self.at += 1;
+                    value = Expr::Op(Box::new(value), "+", Box::new(next));
+                }
+                Ok(value)
+            }
+            Token::Op("(") => {
+                if self.op(")") {
+                    return Ok(Expr::List(Vec::new()));
+                }
+                let value = self.list()?;
+                let value = self.comprehension(value)?;
+                self.need(")")?;
+                Ok(value)
+            }
+            Token::Op("[") => {
+                let mut all = Vec::new();
+                while !self.op("]") {
+                    let one = self.expr()?;
+                    if matches!(self.token(), Some(Token::Name(n)) if n == "for") {
+                        let each = self.comprehension(one)?;
+                        self.need("]")?;
+                        return Ok(each);
+                    }
+                    all.push(one);
+                    if !self.op(",") {
+                        self.need("]")?;
+                        break;
+                    }
+                }
+                Ok(Expr::List(all))
+            }
+            Token::Op("{") => {
+                let mut pairs = Vec::new();
+                let mut set = Vec::new();
+                while !self.op("}") {
+                    let key = self.expr()?;
+                    if self.op(":") {
+                        pairs.push((key, self.expr()?));
+                    } else {
+                        set.push(key);
+                    }
+                    if !self.op(",") {
+                        self.need("}")?;
+                        break;
+                    }
+                }
+                Ok(if set.is_empty() { Expr::Dict(pairs) } else { Expr::List(set) })
+            }
+            _ => Err(Lost),
+        }
+    }
+}

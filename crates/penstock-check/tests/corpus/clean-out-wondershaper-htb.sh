@@ -1,0 +1,35 @@
+#!/bin/bash
+# wondershaper's way, in HTB, on a cable modem
+DOWNLINK=8000
+UPLINK=1000
+DEV=eth0
+NOPRIOHOSTDST="203.0.113.7"
+tc qdisc del dev $DEV root    2> /dev/null > /dev/null
+tc qdisc del dev $DEV ingress 2> /dev/null > /dev/null
+tc qdisc add dev $DEV root handle 1: htb default 20
+tc class add dev $DEV parent 1: classid 1:1 htb rate ${UPLINK}kbit burst 6k
+tc class add dev $DEV parent 1:1 classid 1:10 htb rate $[4*$UPLINK/10]kbit ceil ${UPLINK}kbit burst 6k prio 1
+tc class add dev $DEV parent 1:1 classid 1:20 htb rate $[4*$UPLINK/10]kbit ceil $[9*$UPLINK/10]kbit burst 6k prio 2
+tc class add dev $DEV parent 1:1 classid 1:30 htb rate $[2*$UPLINK/10]kbit ceil $[8*$UPLINK/10]kbit burst 6k prio 3
+tc qdisc add dev $DEV parent 1:10 handle 10: sfq perturb 10
+tc qdisc add dev $DEV parent 1:20 handle 20: sfq perturb 10
+tc qdisc add dev $DEV parent 1:30 handle 30: sfq perturb 10
+# interactive
+tc filter add dev $DEV parent 1:0 protocol ip prio 10 u32 match ip tos 0x10 0xff flowid 1:10
+# ICMP
+tc filter add dev $DEV parent 1:0 protocol ip prio 11 u32 match ip protocol 1 0xff flowid 1:10
+# small ACKs
+tc filter add dev $DEV parent 1: protocol ip prio 12 u32 \
+   match ip protocol 6 0xff \
+   match u8 0x05 0x0f at 0 \
+   match u16 0x0000 0xffc0 at 2 \
+   match u8 0x10 0xff at 33 \
+   flowid 1:10
+for a in $NOPRIOHOSTDST
+do
+    tc filter add dev $DEV parent 1: protocol ip prio 16 u32 match ip dst $a flowid 1:30
+done
+# rest is non-interactive
+tc filter add dev $DEV parent 1: protocol ip prio 18 u32 match ip dst 0.0.0.0/0 flowid 1:20
+tc qdisc add dev $DEV handle ffff: ingress
+tc filter add dev $DEV parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 police rate ${DOWNLINK}kbit burst 100k drop flowid :1

@@ -1,0 +1,6 @@
+#!/bin/bash
+# backups in the first band
+# expect: PS135 6
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip protocol 6 0xff flowid 1:1

@@ -5,6 +5,7 @@
 pub mod compare;
 pub mod fairness;
 pub mod number;
+pub mod passage;
 pub mod plot;
 pub mod quantile;
 pub mod record;

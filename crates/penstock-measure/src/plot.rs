@@ -46,7 +46,7 @@ pub struct Chart {
     pub title: String,
     /// The unit of y.
     pub unit: Unit,
-    /// From and to on the x axis, seconds.
+    /// From and to on the x axis.
     pub x: (f64, f64),
     /// What stands behind the last number of the x axis: ` s`.
     pub x_unit: &'static str,

@@ -262,6 +262,9 @@ pub struct Flow {
     /// How much later than its time each packet was handed to the kernel, µs; only where real time passes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late_us: Option<Distribution>,
+    /// What became of its datagrams one by one; only where the experiment has the flow traced.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub analysis: Option<crate::passage::Analysis>,
 }
 
 /// Flows that are counted together. Rates are over the time that is counted (RFC 5166).

@@ -77,6 +77,8 @@ pub(crate) fn greedy(from: HostId, to: HostId) -> FlowSpec {
         tos: 0,
         mark: 0,
         port: 0,
+        clock: crate::SenderClock::default(),
+        trace: false,
     }
 }
 

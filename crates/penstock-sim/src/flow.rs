@@ -1,7 +1,7 @@
 //! What is counted of each flow, in constant time per packet.
 
 use crate::histogram::Histogram;
-use crate::results::{FlowResult, PlaceCount, TcpResult};
+use crate::results::{FlowResult, Passage, PlaceCount, TcpResult};
 use crate::spec::{FlowId, HostId};
 use penstock_model::{Span, Time};
 
@@ -69,6 +69,8 @@ pub(crate) struct Flow {
     pub(crate) places: Vec<(u32, u32, PlaceCount)>,
     /// How long each of its transfers took, where it makes several.
     pub(crate) transfers: Histogram,
+    /// Each datagram by its number from 1, where they are kept.
+    pub(crate) passages: Option<Vec<Passage>>,
 }
 
 impl Flow {
@@ -99,6 +101,22 @@ impl Flow {
             tcp: None,
             places: Vec::new(),
             transfers: Histogram::default(),
+            passages: None,
+        }
+    }
+    /// A datagram of this number is sent.
+    pub(crate) fn departs(&mut self, seq: u64, bytes: u32, now: Time) {
+        if let Some(all) = &mut self.passages
+            && seq == all.len() as u64 + 1
+        {
+            all.push(Passage { bytes, sent: now, received: None });
+        }
+    }
+    /// A datagram of this number is delivered.
+    pub(crate) fn arrives(&mut self, seq: u64, now: Time) {
+        let Some(all) = &mut self.passages else { return };
+        if let Some(passage) = seq.checked_sub(1).and_then(|i| all.get_mut(i as usize)) {
+            passage.received = passage.received.or(Some(now));
         }
     }
     /// What is counted at a device.
@@ -114,12 +132,13 @@ impl Flow {
     pub(crate) fn forget(&mut self, now: Time) {
         let (group, socks, started) = (std::mem::take(&mut self.group), self.socks, self.started);
         let name = std::mem::take(&mut self.name);
-        let completed = self.completed;
+        let (completed, passages) = (self.completed, self.passages.take());
         *self = Flow::new(name, self.from, self.to, self.proto);
         self.group = group;
         self.socks = socks;
         self.started = started.map(|_| now);
         self.completed = completed;
+        self.passages = passages;
     }
     /// The source sends a frame.
     #[inline]
@@ -182,6 +201,7 @@ impl Flow {
             tcp: self.tcp,
             places: Vec::new(),
             transfers: self.transfers.clone(),
+            passages: self.passages.clone().unwrap_or_default(),
         }
     }
 }

@@ -30,11 +30,11 @@ pub use bench::bench_dumbbell;
 pub use dist::{Dist, pareto};
 pub use histogram::Histogram;
 pub use results::{
-    AppResult, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Place, PlaceCount, Results,
-    Series, SeriesSet, Sojourn, TcpResult,
+    AppResult, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Passage, Place, PlaceCount,
+    Results, Series, SeriesSet, Sojourn, TcpResult,
 };
 pub use spec::{
     AppId, Bleach, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec,
-    Load, Sizes, Stack, TcpSpec, Transport,
+    Load, SenderClock, Sizes, Stack, TcpSpec, Transport,
 };
 pub use world::World;

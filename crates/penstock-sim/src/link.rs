@@ -2,7 +2,9 @@
 //!
 //! A card has one frame on the wire at a time; behind it, where its `ring` allows, some that it has already taken from
 //! the queueing discipline; behind that the discipline itself. The card asks for the next frame when the wire is free
-//! (`ndo_start_xmit` and the stopped queue: with a ring of 0 the discipline is the only queue there is). A frame
+//! (`ndo_start_xmit` and the stopped queue: with a ring of 0 the discipline is the only queue there is). What a card with a
+//! ring has taken stays in its socket's memory until it is sent (TX completion, `skb->destructor`); without one it leaves that
+//! memory with the discipline. A frame
 //! occupies the wire for its length (see [`Framing`]) at the link's rate, rounded up to a nanosecond, and arrives
 //! whole after the delay.
 //!
@@ -34,6 +36,8 @@ pub(crate) struct Nic {
     pub(crate) port: Port,
     pub(crate) rate: Option<Rate>,
     pub(crate) ring: u32,
+    /// Frames between two interrupts that tell of sent ones.
+    pub(crate) tx_frames: u32,
     // Variables
     /// The wire is taken up to here by the last frame.
     pub(crate) busy_until: Time,
@@ -45,9 +49,26 @@ pub(crate) struct Nic {
     pub(crate) in_line: bool,
     /// Taken from the discipline, not yet on the wire.
     pub(crate) queue: VecDeque<Packet>,
+    /// With a ring: the frame on the wire, whose memory is its socket's until its sending is known (TX completion).
+    pub(crate) on_wire: Option<crate::socket::Owed>,
+    /// Frames that are sent, but of which the driver has not been told.
+    pub(crate) sent: Vec<crate::socket::Owed>,
     pub(crate) watchdog: Timer,
     /// How long frames waited for it.
     pub(crate) sojourn: Histogram,
+}
+
+impl Nic {
+    /// Whether a descriptor is known to be free.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.queue.len() + self.sent.len() < self.ring as usize
+    }
+    /// Whether frames stay in their sockets' memory until they are sent.
+    #[inline]
+    pub(crate) fn completes(&self) -> bool {
+        self.ring > 0 && self.rate.is_some() && matches!(self.port, Port::Wire(_))
+    }
 }
 
 /// How one end's frames travel.
@@ -124,6 +145,8 @@ pub(crate) struct Cpu {
     pub(crate) busy: Span,
     /// Timer interrupts per second.
     pub(crate) hz: u32,
+    /// The calls of programs that were begun or wait for their turn are over then.
+    pub(crate) calls_until: Time,
 }
 
 /// How often a frame's time is looked at anew for the interrupts that come while others are served.
@@ -150,6 +173,12 @@ impl Cpu {
         }
         whole
     }
+    /// A program's call that sends: when it is over. Calls are served in the order in which they are made.
+    pub(crate) fn call(&mut self, now: Time) -> Time {
+        self.calls_until = self.calls_until.max(now) + self.cost.send;
+        self.busy += self.cost.send;
+        self.calls_until
+    }
     /// Timer interrupts until `now`.
     fn interrupts(&self, now: Time) -> i64 {
         let (ns, hz, second) = (now.as_ns(), i64::from(self.hz), 1_000_000_000);
@@ -172,8 +201,9 @@ mod tests {
     fn cpu(packet_us: i64, hz: u32) -> Cpu {
         let packet = crate::dist::Dist::Constant(Span::from_us(packet_us));
         // 11.9 us an interrupt: a Pentium III of 550 MHz, by the study of 2001.
-        let cost = crate::spec::Cost { packet, byte_ps: 0, tick: Span::from_ns(11_900) };
-        Cpu { cost, rng: Rng::named(1, "cpu"), backlog: VecDeque::new(), busy: Span::ZERO, hz }
+        let cost = crate::spec::Cost { packet, tick: Span::from_ns(11_900), ..crate::spec::Cost::ZERO };
+        let (rng, backlog) = (Rng::named(1, "cpu"), VecDeque::new());
+        Cpu { cost, rng, backlog, busy: Span::ZERO, hz, calls_until: Time::ZERO }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::flow::{Flow, Part, untag};
 use crate::histogram::Histogram;
 use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire, serialisation};
 use crate::results::{DropCount, DropKey, Sojourn};
-use crate::socket::{Message, Sock, SocketTable};
+use crate::socket::{Message, Owed, Sock, SocketTable};
 use crate::spec::{HostId, Iperf, Stack};
 use penstock_host::{Effect, Host, HostCx};
 use penstock_model::{Kernel, Rng, Time};
@@ -211,7 +211,9 @@ impl Net {
         if nic.tx_pending {
             return;
         }
-        let more = !nic.queue.is_empty() || asks_again(&self.machines[nic.host as usize].host, nic.ifindex);
+        let more = nic.on_wire.is_some()
+            || !nic.queue.is_empty()
+            || asks_again(&self.machines[nic.host as usize].host, nic.ifindex);
         if more {
             nic.tx_pending = true;
             self.queue.schedule(nic.busy_until, Event::TxDone(n));
@@ -222,6 +224,16 @@ impl Net {
         let nic = &mut self.nics[n as usize];
         nic.tx_pending = false;
         let host = nic.host;
+        if let Some(owed) = nic.on_wire.take() {
+            nic.sent.push(owed);
+            // The driver is told after so many frames, or when the ring has run empty.
+            if nic.sent.len() as u32 >= nic.tx_frames || nic.queue.is_empty() {
+                let mut sent = std::mem::take(&mut nic.sent);
+                sent.drain(..).for_each(|owed| self.free_memory(host, owed));
+                self.nics[n as usize].sent = sent;
+            }
+        }
+        let nic = &self.nics[n as usize];
         if let Port::Wire(wire) = nic.port {
             self.transmit(n, wire);
         }
@@ -240,6 +252,9 @@ impl Net {
             let framing = self.wires[wire as usize].framing;
             let takes = serialisation(framing.wire_len(packet.len), nic.rate);
             nic.busy_until = now + takes;
+            if nic.completes() {
+                nic.on_wire = Some(Owed::of(&packet));
+            }
             self.put_on_wire(n, wire, packet, now + takes);
             if takes.as_ns() > 0 {
                 self.fill_ring(n);
@@ -262,9 +277,12 @@ impl Net {
             return Some(packet);
         }
         let (host, ifindex) = (nic.host, nic.ifindex);
+        let completes = nic.completes();
         let mut packet = self.on_host(host, |h, cx| h.dequeue(ifindex, cx))?;
         self.note_departure(n, &mut packet);
-        self.left_host(host, &packet);
+        if !completes {
+            self.left_host(host, &packet);
+        }
         Some(packet)
     }
     /// What is measured of a frame that a card takes: its wait, and the mark that it was given here.
@@ -288,18 +306,19 @@ impl Net {
             return;
         }
         let (host, ifindex) = (nic.host, nic.ifindex);
-        while (self.nics[n as usize].queue.len() as u64) < u64::from(self.nics[n as usize].ring) {
+        while self.nics[n as usize].has_room() {
             let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
                 self.arm_watchdog(n);
                 return;
             };
             self.note_departure(n, &mut packet);
-            // What TCP sends then comes after this frame.
-            self.nics[n as usize].sending = true;
-            self.left_host(host, &packet);
-            let nic = &mut self.nics[n as usize];
-            nic.sending = false;
-            nic.queue.push_back(packet);
+            if !self.nics[n as usize].completes() {
+                // What TCP sends then comes after this frame.
+                self.nics[n as usize].sending = true;
+                self.left_host(host, &packet);
+                self.nics[n as usize].sending = false;
+            }
+            self.nics[n as usize].queue.push_back(packet);
         }
     }
 
@@ -466,7 +485,8 @@ impl Net {
             at.lost_packets += 1;
             at.lost_bytes += u64::from(packet.network_len());
         }
-        if packet.iif == 0 && packet.flow != 0 {
+        // What was lost on the link has left its socket's memory, or leaves it when it is sent.
+        if packet.iif == 0 && packet.flow != 0 && place != "link" {
             self.dropped_at_home(host, &packet);
         }
         self.pool.free(packet);

@@ -162,6 +162,8 @@ pub struct FlowResult {
     pub places: Vec<Place>,
     /// How long each of its transfers took, ns, where it makes several (pages).
     pub transfers: Histogram,
+    /// Each datagram in the order of sending, where the flow was to be traced.
+    pub passages: Vec<Passage>,
 }
 
 /// What a flow met at one device.
@@ -197,6 +199,17 @@ pub struct Sojourn {
     pub device: String,
     /// Waits, ns.
     pub waits: Histogram,
+}
+
+/// One datagram's way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passage {
+    /// Bytes of payload.
+    pub bytes: u32,
+    /// When it was sent.
+    pub sent: Time,
+    /// When it arrived; `None`: lost, or still under way.
+    pub received: Option<Time>,
 }
 
 /// What the sending TCP says of itself at the end.

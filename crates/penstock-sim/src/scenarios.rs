@@ -75,7 +75,7 @@ fn mixed(seed: u64, sample: bool) -> Results {
         Cost {
             packet: Dist::Uniform { from: Span::from_us(5), to: Span::from_us(40) },
             byte_ps: 100,
-            tick: Span::ZERO,
+            ..Cost::ZERO
         },
     );
     world.exec(router, "tc qdisc add dev eth0 root sfq perturb 10");
@@ -204,7 +204,7 @@ fn a_lossy_link_loses_its_share() {
 #[test]
 fn processors_queue_and_overflow() {
     let (mut world, [c1, _, router, server]) = office(1, Kernel::V6_12);
-    world.set_cost(router, Cost { packet: Dist::Constant(Span::from_ms(1)), byte_ps: 0, tick: Span::ZERO });
+    world.set_cost(router, Cost { packet: Dist::Constant(Span::from_ms(1)), ..Cost::ZERO });
     let load = Load::steady(Rate::from_bit_per_s(20_000_000), 1000);
     world
         .add_flow(FlowSpec { transport: Transport::Udp, load, stop: Some(secs(3)), ..greedy(c1, server) })

@@ -93,6 +93,8 @@ pub struct End {
     pub bleach: Option<Bleach>,
     /// Frames the NIC takes from the qdisc ahead of the one on the wire. Default 0: the qdisc is the queue.
     pub ring: u32,
+    /// With a ring: after how many sent frames the driver is told, so that it frees their memory and fills their places. Default 1.
+    pub tx_frames: u32,
 }
 
 impl End {
@@ -106,6 +108,7 @@ impl End {
             loss_ppb: None,
             bleach: None,
             ring: 0,
+            tx_frames: 1,
         }
     }
 }
@@ -157,11 +160,13 @@ pub struct Cost {
     pub byte_ps: u64,
     /// Time per timer interrupt (`HZ` a second), which frames wait for too.
     pub tick: Span,
+    /// Time of a program's call that sends a datagram (iperf3's): the programs of a host take turns call by call.
+    pub send: Span,
 }
 
 impl Cost {
     /// No time at all: the default.
-    pub const ZERO: Cost = Cost { packet: Dist::ZERO, byte_ps: 0, tick: Span::ZERO };
+    pub const ZERO: Cost = Cost { packet: Dist::ZERO, byte_ps: 0, tick: Span::ZERO, send: Span::ZERO };
 }
 
 /// Whose TCP and sockets a host has, beyond its kernel profile.
@@ -172,6 +177,8 @@ pub enum Stack {
     Linux,
     /// Windows XP: 8 KB windows, no timestamps; its programs print their Windows forms.
     WindowsXp,
+    /// A Sun with Solaris 2.6: 8 KB windows, late acknowledgements; the rest of the machine is a Linux.
+    Solaris,
 }
 
 /// Which iperf 2 a host has, where it matters to what is measured.
@@ -216,6 +223,19 @@ pub struct FlowSpec {
     pub mark: u32,
     /// Destination port; 0: chosen.
     pub port: u16,
+    /// The clock that its packets are timed by.
+    pub clock: SenderClock,
+    /// Whether each datagram is kept account of ([`FlowResult::passages`](crate::FlowResult::passages)).
+    pub trace: bool,
+}
+
+/// How a sender's clock differs from the true time. A perfect one is the default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SenderClock {
+    /// It is too fast or too slow by up to so many millionths; how much is drawn for each flow.
+    pub drift_ppm: u32,
+    /// Each packet leaves up to so much too early or too late, not added up.
+    pub jitter: Span,
 }
 
 /// How a flow's data travel.
@@ -271,6 +291,19 @@ pub enum Load {
         /// Gap from one to the next.
         gap: Dist,
     },
+    /// The same while it is on, nothing while it is off.
+    OnOff {
+        /// Payload of each, bytes.
+        size: Sizes,
+        /// Gap from one to the next.
+        gap: Dist,
+        /// How long it is on.
+        on: Dist,
+        /// How long it is off.
+        off: Dist,
+    },
+    /// Packets as they were seen: so long after the one before, so many bytes of payload. Then the end.
+    Replay(Vec<(Span, u32)>),
 }
 
 /// Payload sizes of packets, bytes.
@@ -287,6 +320,13 @@ pub enum Sizes {
     },
     /// One of these with equal chance.
     Table(Vec<u32>),
+    /// Drawn as a time is, a nanosecond a byte; at least 1.
+    Drawn {
+        /// How.
+        dist: Dist,
+        /// Draws above this count as this.
+        most: u32,
+    },
 }
 
 impl Load {

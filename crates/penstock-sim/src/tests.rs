@@ -42,7 +42,91 @@ fn greedy(from: HostId, to: HostId) -> FlowSpec {
         tos: 0,
         mark: 0,
         port: 0,
+        clock: SenderClock::default(),
+        trace: false,
     }
+}
+
+#[test]
+fn the_congestion_window_is_a_file() {
+    let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(5));
+    world.add_flow(greedy(a, b)).unwrap();
+    world.run(secs(2));
+    let table = world.exec(a, "cat /proc/net/penstock_cwnd").stdout;
+    let row: Vec<&str> = table.lines().nth(1).unwrap().split(' ').collect();
+    assert!(row[0].starts_with("10.0.0.1:") && row[1].starts_with("10.0.0.2:"), "{table}");
+    assert!(row[2].parse::<u32>().unwrap() >= 10 && row[4].parse::<u32>().unwrap() > 10_000, "{table}");
+}
+
+/// With a ring, a frame frees its socket's memory when it is sent; without one, when the discipline gives it away.
+#[test]
+fn a_ring_holds_the_memory_of_what_it_has_taken() {
+    let shares = |ring: u32, tx_frames: u32| {
+        let mut world = World::new(1);
+        let (a, b) = (world.add_host("a", Kernel::V6_12), world.add_host("b", Kernel::V6_12));
+        let mut end = End::new(a, "eth0");
+        (end.ring, end.tx_frames) = (ring, tx_frames);
+        let rate = Some(Rate::from_bit_per_s(1_000_000_000));
+        world.add_link(LinkSpec::new(end, End::new(b, "eth0"), rate, Span::ZERO)).unwrap();
+        address(&mut world, a, "eth0", "10.0.0.1/24");
+        address(&mut world, b, "eth0", "10.0.0.2/24");
+        world.set_cost(a, Cost { send: Span::from_us(5), ..Cost::ZERO });
+        for port in [5201, 5202] {
+            world.add_app(b, &format!("iperf3 -s -p {port}"), Time::ZERO);
+        }
+        let low = world.add_app(a, "iperf3 -c 10.0.0.2 -u -b 1G -t 1 -p 5201", secs(1));
+        let high = world.add_app(a, "iperf3 -c 10.0.0.2 -u -b 1G -t 1 -p 5202 -S 16", secs(1));
+        let results = world.run(secs(4));
+        let bytes = |app: AppId| results.apps[app.0 as usize].bytes.unwrap() as f64;
+        bytes(low) / (bytes(low) + bytes(high))
+    };
+    // 46 frames of the favoured one are left when it is woken: all in a ring of 64, and the rest is the other's.
+    assert!((0.22..0.30).contains(&shares(63, 1)), "{}", shares(63, 1));
+    assert!(shares(31, 1) < 0.05 && shares(255, 1) > 0.45);
+    assert!(shares(63, 16) > shares(63, 1));
+}
+
+/// A clock that drifts and jitters: the mean is off by what it drifts, each packet by no more than its jitter.
+#[test]
+fn senders_clocks_drift_and_jitter() {
+    let (mut world, a, b) = pair(3, None, Span::ZERO);
+    let load = Load::Packets { size: Sizes::Constant(100), gap: Dist::Constant(Span::from_ms(10)) };
+    let clock = SenderClock { drift_ppm: 1000, jitter: Span::from_us(500) };
+    world.add_flow(FlowSpec { transport: Transport::Udp, load, clock, trace: true, ..greedy(a, b) }).unwrap();
+    let passages = &world.run(secs(100)).flows[0].passages;
+    let sent: Vec<i64> = passages.iter().map(|p| p.sent.as_ns()).collect();
+    assert!(sent.len() > 9_900 && passages.iter().skip(1).all(|p| p.received.is_some()));
+    let gap = (sent[9_900] - sent[1]) as f64 / 9_899.0;
+    assert!((gap - 1e7).abs() > 100.0 && (gap - 1e7).abs() < 10_100.0, "{gap}");
+    let ideal = |i: usize| sent[1] as f64 + gap * (i - 1) as f64;
+    assert!((2..9_900).all(|i| (sent[i] as f64 - ideal(i)).abs() < 1_100_000.0));
+    assert!((2..9_900).any(|i| (sent[i] as f64 - ideal(i)).abs() > 200_000.0));
+}
+
+/// On-off sources are silent by turns; a recording is sent as it was and then ends.
+#[test]
+fn on_off_and_recorded_flows() {
+    let (mut world, a, b) = pair(3, None, Span::ZERO);
+    let ms = Span::from_ms;
+    let load = Load::OnOff {
+        size: Sizes::Drawn { dist: Dist::Exponential { mean: Span::from_ns(300) }, most: 500 },
+        gap: Dist::Constant(ms(1)),
+        on: Dist::Constant(ms(100)),
+        off: Dist::Constant(ms(300)),
+    };
+    let udp = FlowSpec { transport: Transport::Udp, trace: true, ..greedy(a, b) };
+    world.add_flow(FlowSpec { load, ..udp.clone() }).unwrap();
+    let load = Load::Replay(vec![(ms(5), 10), (ms(20), 20), (ms(0), 30)]);
+    world.add_flow(FlowSpec { load, name: "recorded".into(), ..udp }).unwrap();
+    let flows = world.run(secs(20)).flows;
+    let sent: Vec<i64> = flows[0].passages.iter().map(|p| p.sent.as_ns()).collect();
+    assert!((4_800..5_200).contains(&sent.len()), "{}", sent.len());
+    assert!(flows[0].passages.iter().all(|p| (1..=500).contains(&p.bytes)));
+    let silences = sent.windows(2).filter(|w| w[1] - w[0] > 250_000_000).count();
+    assert!((48..=50).contains(&silences), "{silences}");
+    let recorded: Vec<(i64, u32)> = flows[1].passages.iter().map(|p| (p.sent.as_ns(), p.bytes)).collect();
+    assert_eq!(recorded, [(5_000_000, 10), (25_000_000, 20), (25_000_001, 30)]);
+    assert!(flows[1].completed.is_some());
 }
 
 #[test]

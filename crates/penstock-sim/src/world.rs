@@ -99,6 +99,7 @@ impl World {
             backlog: VecDeque::new(),
             busy: Span::ZERO,
             hz: kernel.hz(),
+            calls_until: Time::ZERO,
         };
         let sockets = SocketTable::new(self.net.rng(&format!("host:{name}/sockets")));
         self.net.machines.push(Machine {
@@ -197,6 +198,7 @@ impl World {
                 let nic = &mut self.net.nics[n as usize];
                 nic.rate = end.rate.or(spec.rate);
                 nic.ring = end.ring;
+                nic.tx_frames = end.tx_frames;
                 n
             })
             .collect();
@@ -246,6 +248,9 @@ impl World {
     }
     /// Executes one command line on a host now, as its shell would.
     pub fn exec(&mut self, id: HostId, line: &str) -> Output {
+        if line.split_whitespace().eq(["cat", "/proc/net/penstock_cwnd"]) {
+            return Output { stdout: self.net.cwnd_table(id.0), ..Output::default() };
+        }
         let now = self.net.now();
         let output = self.net.machines[id.0 as usize].host.exec(line, now);
         self.net.after_command(id.0);
@@ -325,6 +330,9 @@ impl World {
             let proto = if spec.transport == Transport::Udp { "udp" } else { "tcp" };
             let flow = self.net.new_flow(name.clone(), spec.from.0, spec.to.0, proto);
             self.net.flows[flow as usize].group.clone_from(&spec.group);
+            if spec.trace {
+                self.net.flows[flow as usize].passages = Some(Vec::new());
+            }
             let at = spec.start + if spec.start_to > spec.start { spread.draw(&mut rng) } else { Span::ZERO };
             let program = app::flow::Source::new(&spec, flow, &name, &self.net);
             self.push_app(spec.from.0, &name, Some(at), Some(Box::new(program)));
@@ -561,11 +569,14 @@ impl Net {
                 port: Port::Nothing,
                 rate: None,
                 ring: 0,
+                tx_frames: 1,
                 busy_until: Time::ZERO,
                 sending: false,
                 tx_pending: false,
                 in_line: false,
                 queue: VecDeque::new(),
+                on_wire: None,
+                sent: Vec::new(),
                 watchdog: Timer::default(),
                 sojourn: crate::histogram::Histogram::default(),
             });

@@ -111,6 +111,8 @@ pub struct Config {
     pub device_accounting: bool,
     /// What the agents of [`Stack::Ns2`] are set to.
     pub ns2: ns2::Options,
+    /// When a stack that is not Linux acknowledges data: after so many segments, or so long. Default 2 and 200 ms (XP).
+    pub deferred_ack: (u32, Span),
 }
 
 impl Config {
@@ -138,6 +140,7 @@ impl Config {
             time_wait: Span::from_secs(60),
             device_accounting: false,
             ns2: ns2::Options::default(),
+            deferred_ack: (2, Span::from_ms(200)),
         }
     }
 
@@ -164,6 +167,7 @@ impl Config {
             retries2: 5,
             time_wait: Span::from_secs(240),
             device_accounting: false,
+            deferred_ack: (2, Span::from_ms(200)),
             ns2: ns2::Options::default(),
         }
     }
@@ -178,6 +182,24 @@ impl Config {
             ecn: Ecn::Off,
             ns2: ns2::Options::default(),
             ..Config::linux(Kernel::V6_12)
+        }
+    }
+
+    /// The defaults of a Sun of the nineties (Solaris 2.6) on FDDI, whose segments are cut to 1460 bytes on the way: buffers of 8 KB
+    /// (`tcp_xmit_hiwat`, `tcp_recv_hiwat`; the latter made two whole segments of FDDI's 4312 bytes), neither SACK nor timestamps, a
+    /// timer interrupt every 10 ms, an ACK after 50 ms (`tcp_deferred_ack_interval`) or two segments of the size it has announced:
+    /// these are six of those that come, more than the window holds, so the timer alone acknowledges. The rest is as in
+    /// [`Config::windows_xp`].
+    pub fn solaris() -> Config {
+        Config {
+            sack: false,
+            sndbuf: Buffer::Fixed(8_192),
+            rcvbuf: Buffer::Fixed(8_624),
+            syn_retries: 5,
+            synack_retries: 5,
+            retries2: 12,
+            deferred_ack: (6, Span::from_ms(50)),
+            ..Config::windows_xp()
         }
     }
 

@@ -153,11 +153,12 @@ impl Receiver {
         }
         let unacked = self.rcv_nxt - self.rcv_wup;
         if self.stack == Stack::WindowsXp {
-            if unacked >= 2 * u64::from(self.rcv_mss) || self.has_ooo() {
+            let (segments, jiffies) = self.deferred;
+            if unacked >= u64::from(segments) * u64::from(self.rcv_mss) || self.has_ooo() {
                 return true;
             }
             if self.delack.is_none() {
-                self.set_delack(clock.jiffies + u64::from(clock.hz() / 5), clock);
+                self.set_delack(clock.jiffies + jiffies, clock);
             }
             return false;
         }

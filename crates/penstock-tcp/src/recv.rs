@@ -125,6 +125,8 @@ pub(crate) struct Receiver {
     pub(crate) dup_acks: u32,
     /// When they are sent at the latest.
     pub(crate) compressed_at: Option<Time>,
+    /// `Config::deferred_ack`: segments, jiffies.
+    pub(crate) deferred: (u32, u64),
     // Receive buffer tuning; times in microseconds (6.12) or jiffies
     pub(crate) rtt_est8: u64,
     pub(crate) rtt_seq: u64,
@@ -178,6 +180,10 @@ impl Receiver {
             compressed_rcv_nxt: 0,
             dup_acks: 0,
             compressed_at: None,
+            deferred: (
+                cfg.deferred_ack.0,
+                cfg.deferred_ack.1.as_ns().max(0) as u64 * u64::from(hz) / 1_000_000_000,
+            ),
             rtt_est8: 0,
             rtt_seq: 0,
             rtt_time: None,
@@ -425,12 +431,14 @@ impl Receiver {
                     && self.rmem == 0
                     && self.stack != Stack::WindowsXp;
             if self.stack == Stack::WindowsXp {
-                ack = self.rcv_nxt - self.rcv_wup >= 2 * u64::from(self.rcv_mss);
+                ack = self.rcv_nxt - self.rcv_wup >= u64::from(self.deferred.0) * u64::from(self.rcv_mss);
             }
         }
         if n > 0 && !ack && !self.fin_received() {
             let window = self.window();
-            if 2 * u64::from(window) <= u64::from(self.window_clamp) {
+            // Reading sends nothing on Solaris.
+            let told = self.stack != Stack::WindowsXp || self.deferred.0 <= 2;
+            if told && 2 * u64::from(window) <= u64::from(self.window_clamp) {
                 let new = self.pick_window();
                 ack = new > 0 && u64::from(new) >= 2 * u64::from(window);
             }

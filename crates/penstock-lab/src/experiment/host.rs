@@ -68,10 +68,11 @@ pub(super) fn dist(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option
     }
 }
 
-/// `from` and `to`, or `mean`.
+/// `from` and `to`; `mean`; `mean` and `shape`, with `most` or without; `mean` and `deviation`.
 fn span_of(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<Dist> {
     if let Some(mean) = table.take("mean") {
-        return read::time("mean", mean, faults).map(Dist::Exponential);
+        let mean = read::time("mean", mean, faults);
+        return drawn(table, mean, &|key, v, faults| read::time(key, v, faults), faults);
     }
     let from = table.need("from", "from = \"10us\", to = \"30us\"", faults);
     let to = table.need("to", "to = \"30us\"", faults)?;
@@ -83,17 +84,54 @@ fn span_of(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<Dist> {
     Some(Dist::Uniform(from, to_span))
 }
 
-/// `cost = "20us"` or `{ packet, spread, byte }`.
+/// How a key of a quantity is read, as a length of time.
+type ReadSpan<'r> = dyn Fn(&str, Val<'_>, &mut Faults<'_>) -> Option<Span> + 'r;
+
+/// What goes with a `mean`: nothing, `shape` (and `most`), or `deviation`.
+pub(super) fn drawn(
+    table: &mut Table<'_>,
+    mean: Option<Span>,
+    read_span: &ReadSpan<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<Dist> {
+    let most = table.take("most").map(|v| read_span("most", v, faults));
+    if let Some(value) = table.take("shape") {
+        let shape = read::fraction("shape", value, faults)?;
+        if !(1.01..=100.0).contains(&shape) {
+            faults.add(value.span(), "shape is out of its range", "write 1.01 to 100, e.g. 1.5");
+            return None;
+        }
+        // A Pareto distribution's mean is least * shape / (shape - 1).
+        let least = Span::from_ns((mean?.as_ns() as f64 * (shape - 1.0) / shape).round() as i64);
+        return Some(Dist::Pareto(least, (shape * 1000.0).round() as u32, most.unwrap_or_default()));
+    }
+    if most.is_some() {
+        faults.add(table.span(), "most goes with shape", "add e.g. shape = 1.5");
+        return None;
+    }
+    match table.take("deviation") {
+        Some(value) => Some(Dist::Normal(mean?, read_span("deviation", value, faults)?)),
+        None => mean.map(Dist::Exponential),
+    }
+}
+
+/// `cost = "20us"` or `{ packet, spread, byte, tick, send }`.
 fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
     if !value.get_ref().is_table() {
-        return Some(Cost { packet: dist("cost", value, faults)?, byte_ps: 0, tick: Span::ZERO });
+        return Some(Cost {
+            packet: dist("cost", value, faults)?,
+            byte_ps: 0,
+            tick: Span::ZERO,
+            send: Span::ZERO,
+        });
     }
     let mut table = Table::of(value, "cost = { … }", faults)?;
     let packet = table.take("packet").map(|v| (v, dist("packet", v, faults)));
     let spread = table.take("spread").map(|v| (v, read::time("spread", v, faults)));
     let byte = table.take("byte").map(|v| picoseconds(v, faults));
     let tick = table.take("tick").map_or(Some(Span::ZERO), |v| read::time("tick", v, faults));
-    if packet.is_none() && byte.is_none() && tick == Some(Span::ZERO) {
+    let send = table.take("send").map_or(Some(Span::ZERO), |v| read::time("send", v, faults));
+    if packet.is_none() && byte.is_none() && tick == Some(Span::ZERO) && send == Some(Span::ZERO) {
         faults.add(table.span(), "cost has neither \"packet\" nor \"byte\"", "add e.g. packet = \"20us\"");
     }
     table.finish(faults);
@@ -115,7 +153,7 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
             }
         },
     };
-    Some(Cost { packet, byte_ps: byte.unwrap_or(Some(0))?, tick: tick? })
+    Some(Cost { packet, byte_ps: byte.unwrap_or(Some(0))?, tick: tick?, send: send? })
 }
 
 /// A time that may be a fraction of a nanosecond: `80ns`, `0.8ns`; picoseconds.

@@ -7,6 +7,7 @@
 mod expect;
 mod host;
 mod link;
+mod load;
 mod meter;
 mod queue;
 mod read;

@@ -175,6 +175,16 @@ pub fn integer(key: &str, value: Val<'_>, range: Range<u64>, faults: &mut Faults
     read
 }
 
+/// A number, whole or with a fraction.
+pub fn fraction(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<f64> {
+    let read = number_text(value.get_ref()).and_then(|text| text.replace('_', "").parse::<f64>().ok());
+    if read.is_none() {
+        let message = format!("{key} is {}, not a number", article(value.get_ref()));
+        faults.add(value.span(), message, format!("write e.g. {key} = 1.5"));
+    }
+    read
+}
+
 /// A list, or one value standing for a list of one.
 pub fn list<'a>(value: Val<'a>) -> Vec<Val<'a>> {
     match value.get_ref() {

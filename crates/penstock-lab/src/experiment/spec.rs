@@ -105,11 +105,14 @@ pub enum Os {
     Linux,
     /// Windows XP.
     WindowsXp,
+    /// Solaris 2.6.
+    Solaris,
 }
 
 impl Os {
     /// The names, as the file writes them.
-    pub const ALL: [(&'static str, Os); 2] = [("linux", Os::Linux), ("windows-xp", Os::WindowsXp)];
+    pub const ALL: [(&'static str, Os); 3] =
+        [("linux", Os::Linux), ("windows-xp", Os::WindowsXp), ("solaris", Os::Solaris)];
 }
 
 /// A network interface.
@@ -164,6 +167,10 @@ pub enum Dist {
     Exponential(Span),
     /// One of these with equal chance.
     Table(Vec<Span>),
+    /// Pareto: least, shape in thousandths, greatest.
+    Pareto(Span, u32, Option<Span>),
+    /// Normal: mean, standard deviation.
+    Normal(Span, Span),
 }
 
 /// What a processor spends on a packet.
@@ -175,6 +182,8 @@ pub struct Cost {
     pub byte_ps: u64,
     /// On each timer interrupt.
     pub tick: Span,
+    /// On each of its programs' calls that send a datagram.
+    pub send: Span,
 }
 
 /// A link.
@@ -254,6 +263,8 @@ pub struct End {
     pub queue: Option<Queue>,
     /// Frames its card takes ahead of the one on the wire. Default 0.
     pub ring: u32,
+    /// Frames between two interrupts of its card that tell of sent ones. Default 1.
+    pub tx_frames: u32,
 }
 
 /// A program, started once.
@@ -304,6 +315,12 @@ pub struct Flow {
     pub mark: u32,
     /// Destination port; 0: any.
     pub port: u16,
+    /// How far its clock may be off, millionths. Default 0.
+    pub drift_ppm: u32,
+    /// How much too early or too late each packet may leave. Default 0.
+    pub jitter: Span,
+    /// Whether each datagram is recorded. Default false.
+    pub trace: bool,
 }
 
 /// What a flow asks of TCP; `None`: as the sender's profile has it.
@@ -344,6 +361,10 @@ pub enum Load {
     Pages(Sizes, Dist),
     /// Connections that come as a Poisson process.
     Arrivals(Arrivals),
+    /// The same by turns: how long it is on, how long off.
+    OnOff(Sizes, Dist, Dist, Dist),
+    /// As recorded: gap from the one before, payload bytes.
+    Replay(Vec<(Span, u32)>),
 }
 
 /// Connections that come as a Poisson process, each with so much to carry.
@@ -366,6 +387,8 @@ pub enum Sizes {
     Uniform(u32, u32),
     /// One of these with equal chance.
     Table(Vec<u32>),
+    /// Drawn, a byte for a nanosecond, and at most this.
+    Drawn(Dist, u32),
 }
 
 /// Something to be judged when the run is over.

@@ -6,16 +6,12 @@ use super::link::tables;
 use super::meter::code_point;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
-use super::spec::{App, Arrivals, Flow, Load, Sizes, Tcp};
+use super::spec::{App, Flow, Load, Tcp};
 use penstock_model::Span;
-use penstock_model::time::split_number;
 use std::collections::BTreeMap;
-use toml::de::DeValue;
 
 /// Most flows of one `[[flow]]`.
 const MOST_FLOWS: u64 = 1_000_000;
-/// Largest payload of a datagram.
-const LARGEST: u64 = 65_507;
 
 /// An app as a file has it.
 pub(super) struct AppDraft {
@@ -173,8 +169,9 @@ impl Builder<'_> {
             (_, Some((_, chosen))) => chosen.unwrap_or(true),
             _ => false,
         };
-        let load =
-            table.need("load", "load = \"greedy\"", faults).and_then(|v| Some((v.span(), load(v, faults)?)));
+        let load = table
+            .need("load", "load = \"greedy\"", faults)
+            .and_then(|v| Some((v.span(), self.load(v, faults)?)));
         if let Some((span, load)) = &load
             && datagrams
             && matches!(load, Load::Greedy | Load::Bytes(_) | Load::Pages(..) | Load::Arrivals(_))
@@ -214,6 +211,18 @@ impl Builder<'_> {
         if let (Some(_), Some((span, _))) = (tos, &dscp) {
             faults.add(span.clone(), "a flow has either \"tos\" or \"dscp\"", "leave one out");
         }
+        let drift = number("drift", 0..100_001);
+        let jitter = table.take("jitter").map(|v| read::time("jitter", v, faults));
+        let trace = table.take("trace").map(|v| (v.span(), read::boolean("trace", v, faults)));
+        if let Some((span, Some(true))) = &trace
+            && !datagrams
+        {
+            faults.add(
+                span.clone(),
+                "only datagrams are traced one by one",
+                "add udp = true, or leave trace out",
+            );
+        }
         table.finish(faults);
         let (Some(from), Some(to), Some((_, load))) = (from, to, load) else { return };
         self.experiment.flows.push(Flow {
@@ -230,6 +239,9 @@ impl Builder<'_> {
             tos: dscp.map_or(tos.unwrap_or(0) as u8, |(_, dscp)| dscp << 2),
             mark: mark.unwrap_or(0) as u32,
             port: port.unwrap_or(0) as u16,
+            drift_ppm: drift.unwrap_or(0) as u32,
+            jitter: jitter.flatten().unwrap_or(Span::ZERO),
+            trace: trace.and_then(|(_, t)| t).unwrap_or(false),
         });
     }
 
@@ -374,134 +386,4 @@ fn ns2(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<penstock_tcp::n
         o.impatient = on;
     }
     Some(o)
-}
-
-/// `"greedy"`, a rate, `{ bytes }`, `{ rate, size }`, `{ size, gap }`, `{ pages, think }`, `{ arrivals, bytes, shape }`.
-fn load(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
-    const FORMS: &str = "write \"greedy\", a rate (\"64kbit\"), { bytes = \"10mb\" }, { rate = \"64kbit\", size = 160 }, \
-                         { size = 160, gap = \"20ms\" }, { pages = \"12k\", think = \"1s\" } or { arrivals = \"100ms\", bytes = \"12k\" }";
-    if let DeValue::String(text) = value.get_ref() {
-        if text == "greedy" {
-            return Some(Load::Greedy);
-        }
-        if split_number(text).is_none() {
-            let help = if meant(text, &["greedy"]).is_some() { "did you mean \"greedy\"?" } else { FORMS };
-            faults.add(value.span(), format!("load: \"{text}\" is unknown"), help);
-            return None;
-        }
-        return read::rate("load", value, faults).map(|rate| Load::Rate(rate, 1200));
-    }
-    if !value.get_ref().is_table() {
-        faults.add(value.span(), "load is neither text nor a table", FORMS);
-        return None;
-    }
-    let mut table = Table::of(value, "load", faults)?;
-    let bytes = table.take("bytes").map(|v| read::size("bytes", v, faults));
-    let rate = table.take("rate").map(|v| read::rate("rate", v, faults));
-    let size = table.take("size").map(|v| sizes(v, faults));
-    let gap = table.take("gap").map(|v| dist("gap", v, faults));
-    let pages = table.take("pages").map(|v| sizes(v, faults));
-    let think = table.take("think").map(|v| dist("think", v, faults));
-    let arrivals = table.take("arrivals").map(|v| (v.span(), read::time("arrivals", v, faults)));
-    let shape = table.take("shape").map(|v| (v.span(), read::number(v).and_then(|t| t.parse::<f64>().ok())));
-    table.finish(faults);
-    if let Some((span, mean)) = arrivals {
-        let Some(Some(bytes)) = bytes else {
-            faults.add(value.span(), "arrivals need a size", "add e.g. bytes = \"12k\"");
-            return None;
-        };
-        let shape_milli = match shape {
-            None => None,
-            Some((_, Some(shape))) if shape > 1.0 && shape <= 100.0 => Some((shape * 1000.0).round() as u32),
-            Some((span, _)) => {
-                faults.add(
-                    span,
-                    "shape is out of its range",
-                    "write more than 1 and at most 100: shape = 1.2",
-                );
-                return None;
-            }
-        };
-        let gap = mean?;
-        if gap < Span::from_us(1) {
-            faults.add(span, "arrivals is out of its range", "write 1us or more");
-            return None;
-        }
-        return Some(Load::Arrivals(Arrivals { gap, bytes, shape_milli }));
-    }
-    if let Some((span, _)) = shape {
-        faults.add(
-            span,
-            "shape goes with arrivals",
-            "write e.g. { arrivals = \"100ms\", bytes = \"12k\", shape = 1.2 }",
-        );
-        return None;
-    }
-    if let Some(pages) = pages {
-        if bytes.is_some() || rate.is_some() || size.is_some() || gap.is_some() {
-            faults.add(value.span(), "load is none of the forms there are", FORMS);
-            return None;
-        }
-        return Some(Load::Pages(pages?, think.unwrap_or(Some(super::Dist::Constant(Span::ZERO)))?));
-    }
-    if think.is_some() {
-        faults.add(value.span(), "think goes with pages", FORMS);
-        return None;
-    }
-    let found = match (bytes, rate, size, gap) {
-        (Some(bytes), None, None, None) => Load::Bytes(bytes?),
-        (None, Some(rate), None, None) => Load::Rate(rate?, 1200),
-        (None, Some(rate), Some(size), None) => match size? {
-            Sizes::Constant(size) => Load::Rate(rate?, size),
-            _ => {
-                faults.add(
-                    value.span(),
-                    "a steady rate has packets of one size",
-                    "write size = 160, or gap for rate",
-                );
-                return None;
-            }
-        },
-        (None, None, Some(size), Some(gap)) => Load::Packets(size?, gap?),
-        _ => {
-            faults.add(value.span(), "load is none of the forms there are", FORMS);
-            return None;
-        }
-    };
-    Some(found)
-}
-
-/// `160`, `[160, 1200]`, `{ from, to }`.
-fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
-    let one = |key: &str, v: Val<'_>, faults: &mut Faults<'_>| {
-        let bytes = read::size(key, v, faults)?;
-        if !(1..=LARGEST).contains(&bytes) {
-            faults.add(v.span(), format!("{key} is out of its range"), format!("write 1 to {LARGEST}"));
-            return None;
-        }
-        Some(bytes as u32)
-    };
-    match value.get_ref() {
-        DeValue::Table(_) => {
-            let mut table = Table::of(value, "size = { … }", faults)?;
-            let from = table.need("from", "from = 64", faults).and_then(|v| one("from", v, faults));
-            let to = table.need("to", "to = 1500", faults).and_then(|v| one("to", v, faults));
-            table.finish(faults);
-            let (from, to) = (from?, to?);
-            if to < from {
-                faults.add(value.span(), "to is less than from", "write the lesser one first");
-                return None;
-            }
-            Some(Sizes::Uniform(from, to))
-        }
-        DeValue::Array(items) if items.is_empty() => {
-            faults.add(value.span(), "size is an empty list", "write at least one size");
-            None
-        }
-        DeValue::Array(items) => {
-            let sizes: Vec<_> = items.iter().map(|v| one("size", v, faults)).collect();
-            sizes.into_iter().collect::<Option<Vec<_>>>().map(Sizes::Table)
-        }
-        _ => one("size", value, faults).map(Sizes::Constant),
-    }
 }

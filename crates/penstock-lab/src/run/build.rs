@@ -9,8 +9,8 @@ use penstock_lang::token::{self, Line};
 use penstock_measure::record::SetupFailure;
 use penstock_model::{Diagnostic, Rng, Severity, Time};
 use penstock_sim::{
-    AppId, Bleach, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load, Sizes,
-    Stack, TcpSpec, Transport, World, pareto,
+    AppId, Bleach, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load,
+    SenderClock, Sizes, Stack, TcpSpec, Transport, World, pareto,
 };
 
 /// A world and which of its parts are which of the experiment's.
@@ -33,7 +33,7 @@ const MOST_ARRIVALS: u32 = 20_000;
 const MOST: usize = 20;
 
 /// Programs of a machine's own shell; everything else is the simulator's to start.
-const SHELL: [&str; 14] = [
+const SHELL: [&str; 15] = [
     "tc",
     "ip",
     "iptables",
@@ -43,6 +43,7 @@ const SHELL: [&str; 14] = [
     "ifconfig",
     "route",
     "arp",
+    "cat",
     "echo",
     "modprobe",
     "true",
@@ -111,14 +112,17 @@ impl Built {
         let id = world.add_host(&host.name, host.kernel);
         self.hosts.push(id);
         world.host_mut(id).set_psched_clock(host.clock);
-        if host.os == spec::Os::WindowsXp {
-            world.set_stack(id, Stack::WindowsXp);
+        match host.os {
+            spec::Os::Linux => {}
+            spec::Os::WindowsXp => world.set_stack(id, Stack::WindowsXp),
+            spec::Os::Solaris => world.set_stack(id, Stack::Solaris),
         }
         if experiment.modern {
             world.set_iperf(id, Iperf::V2_1);
         }
         if let Some(cost) = &host.cost {
-            world.set_cost(id, Cost { packet: dist(&cost.packet), byte_ps: cost.byte_ps, tick: cost.tick });
+            let packet = dist(&cost.packet);
+            world.set_cost(id, Cost { packet, byte_ps: cost.byte_ps, tick: cost.tick, send: cost.send });
         }
         for (name, bytes) in &host.files {
             world.add_file(name, *bytes);
@@ -167,6 +171,7 @@ impl Built {
             loss_ppb: end.loss_ppb,
             bleach: end.ecn.map(bleach),
             ring: end.ring,
+            tx_frames: end.tx_frames,
         });
         let made = LinkSpec {
             name: link.name.clone(),
@@ -350,6 +355,8 @@ impl Built {
             tos: flow.tos,
             mark: flow.mark,
             port: flow.port,
+            clock: SenderClock { drift_ppm: flow.drift_ppm, jitter: flow.jitter },
+            trace: flow.trace,
         });
         made.unwrap_or_else(|e| {
             faults.push(at(experiment, &flow.place, e.to_string()));
@@ -362,12 +369,16 @@ pub(super) fn at(experiment: &Experiment, place: &spec::Place, message: String) 
     experiment.sources[place.source].fault(place.span.clone(), message, "")
 }
 
-fn dist(dist: &spec::Dist) -> Dist {
+pub(super) fn dist(dist: &spec::Dist) -> Dist {
     match dist {
         spec::Dist::Constant(span) => Dist::Constant(*span),
         spec::Dist::Uniform(from, to) => Dist::Uniform { from: *from, to: *to },
         spec::Dist::Exponential(mean) => Dist::Exponential { mean: *mean },
         spec::Dist::Table(spans) => Dist::Table(spans.clone()),
+        spec::Dist::Pareto(least, shape_milli, most) => {
+            Dist::Pareto { least: *least, shape_milli: *shape_milli, most: *most }
+        }
+        spec::Dist::Normal(mean, deviation) => Dist::Normal { mean: *mean, deviation: *deviation },
     }
 }
 
@@ -384,6 +395,7 @@ fn sizes(sizes: &spec::Sizes) -> Sizes {
         spec::Sizes::Constant(size) => Sizes::Constant(*size),
         spec::Sizes::Uniform(from, to) => Sizes::Uniform { from: *from, to: *to },
         spec::Sizes::Table(sizes) => Sizes::Table(sizes.clone()),
+        spec::Sizes::Drawn(of, most) => Sizes::Drawn { dist: dist(of), most: *most },
     }
 }
 
@@ -396,6 +408,10 @@ fn load(load: &spec::Load) -> Load {
         spec::Load::Pages(size, think) => Load::Pages { size: sizes(size), think: dist(think) },
         // Its connections were made one by one.
         spec::Load::Arrivals(arrivals) => Load::Bytes(arrivals.bytes),
+        spec::Load::OnOff(size, gap, on, off) => {
+            Load::OnOff { size: sizes(size), gap: dist(gap), on: dist(on), off: dist(off) }
+        }
+        spec::Load::Replay(all) => Load::Replay(all.clone()),
     }
 }
 

@@ -57,6 +57,17 @@ impl Outcome {
         for (i, (app, text)) in self.record.apps.iter().zip(&self.outputs).enumerate() {
             fs::write(folder.join("apps").join(app_file(i, &app.host)), text)?;
         }
+        let traced = self.results.flows.iter().enumerate().filter(|(_, f)| !f.passages.is_empty());
+        for (i, flow) in traced {
+            fs::create_dir_all(folder.join("flows"))?;
+            let name: String = flow
+                .name
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' })
+                .collect();
+            let file = folder.join("flows").join(format!("{:02}-{name}.csv", i + 1));
+            fs::write(file, penstock_measure::passage::csv(&super::outcome::passages(flow)))?;
+        }
         for (host, dev, text) in &self.tc {
             fs::write(folder.join("tc").join(tc_file(host, dev)), text)?;
         }

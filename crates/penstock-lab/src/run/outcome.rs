@@ -2,9 +2,10 @@
 
 use super::Outcome;
 use super::build::Built;
-use crate::experiment::{self as spec, Experiment};
+use crate::experiment::{self as spec, Experiment, Os};
 use penstock_host::{Conditioned, Host, NetDevice};
 use penstock_lang::{show, tc};
+use penstock_measure::passage::{Analysis, Passage};
 use penstock_measure::record::{self, FORMAT, Record};
 use penstock_measure::{Distribution, Series};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
@@ -65,7 +66,8 @@ fn rig(experiment: &Experiment, built: &Built, results: &Results) -> record::Rig
             .cisco
             .is_none()
             .then(|| host.clock.release().map_or(host.kernel.name(), OldRelease::name).to_owned()),
-        tcp: (host.os == crate::experiment::Os::WindowsXp).then(|| "windows-xp".to_owned()),
+        tcp: (host.os != Os::Linux)
+            .then(|| Os::ALL.iter().find(|(_, os)| *os == host.os).map_or("", |(name, _)| name).to_owned()),
         system: host.cisco.is_some().then(|| "cisco".to_owned()),
         forwards: built.world.host(id).forwards(),
         via: host.via.as_ref().map(|(via, _)| via.to_string()),
@@ -213,9 +215,20 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
                 owd_ms: distribution(&flow.owd),
                 jitter_ms: (flow.received_packets > 1).then(|| ms(flow.jitter)),
                 late_us: None,
+                analysis: Analysis::of(&passages(flow)),
             }
         })
         .collect()
+}
+
+/// The datagrams of a traced flow.
+pub(super) fn passages(flow: &FlowResult) -> Vec<Passage> {
+    let passage = |p: &penstock_sim::Passage| Passage {
+        bytes: p.bytes,
+        sent_s: p.sent.as_secs_f64(),
+        received_s: p.received.map(Time::as_secs_f64),
+    };
+    flow.passages.iter().map(passage).collect()
 }
 
 /// How long a flow lived, seconds: from its start to its end, or to the run's.
@@ -320,7 +333,7 @@ fn class(dump: &ClassDump) -> record::Class {
 fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String, String)> {
     let mut texts = Vec::new();
     for (host, &id) in experiment.hosts.iter().zip(&built.hosts) {
-        if host.cisco.is_some() || host.os != crate::experiment::Os::Linux {
+        if host.cisco.is_some() || host.os != Os::Linux {
             continue;
         }
         let now = built.world.now();

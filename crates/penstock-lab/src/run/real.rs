@@ -1,6 +1,6 @@
 //! The grounds with a real Linux: this machine's kernel, or a virtual one in exact time.
 
-use super::{Ground, Options, Outcome, judge};
+use super::{Ground, Options, Outcome, build, judge};
 use crate::experiment::{self as spec, Experiment, Os, Script, program};
 use penstock_kernel::plan::{self, Plan};
 use penstock_kernel::printed::{self, Printed};
@@ -10,7 +10,7 @@ use penstock_lang::cisco;
 use penstock_measure::record::{self, FORMAT, Record};
 use penstock_measure::{Distribution, Series};
 use penstock_model::{Diagnostic, Rng, Span};
-use penstock_sim::Results;
+use penstock_sim::{Dist, Results};
 
 /// Longest name of a device of Linux, bytes.
 const NAME: usize = 15;
@@ -28,8 +28,8 @@ fn notes(experiment: &Experiment) -> Vec<String> {
         if host.cost.is_some() {
             notes.push(format!("{name}: its processor's cost per packet is left out"));
         }
-        if host.os == Os::WindowsXp {
-            notes.push(format!("{name}: Linux stands in for Windows XP"));
+        if host.os != Os::Linux {
+            notes.push(format!("{name}: Linux stands in for its system"));
         }
         if host.cisco.is_some() {
             notes.push(format!(
@@ -160,31 +160,78 @@ fn machine(host: &spec::Host) -> Result<plan::Host, Vec<Diagnostic>> {
     Ok(made)
 }
 
-fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
-    let to = &experiment.hosts[at(&flow.to)];
-    let Some(addr) = to.devices.iter().find_map(|d| d.addresses.first()).map(|a| a.0) else { return };
-    let mut dice = Rng::named(seed, &format!("flow/{}/start", flow.name));
-    let gap = |dist: &spec::Dist| match dist {
+/// Draws that stand for a distribution that the real sender does not know.
+const DRAWS: usize = 4096;
+
+fn real_gap(dist: &spec::Dist, dice: &mut Rng) -> Gap {
+    match dist {
         spec::Dist::Constant(span) => Gap::Constant(*span),
         spec::Dist::Uniform(from, to) => Gap::Uniform(*from, *to),
         spec::Dist::Exponential(mean) => Gap::Exponential(*mean),
         spec::Dist::Table(all) => Gap::Table(all.clone()),
+        other => {
+            let dist = build::dist(other);
+            Gap::Table((0..DRAWS).map(|_| dist.draw(dice)).collect())
+        }
+    }
+}
+
+fn real_sizes(sizes: &spec::Sizes, dice: &mut Rng) -> Sizes {
+    match sizes {
+        spec::Sizes::Constant(n) => Sizes::Constant(*n),
+        spec::Sizes::Uniform(from, to) => Sizes::Uniform(*from, *to),
+        spec::Sizes::Table(all) => Sizes::Table(all.clone()),
+        spec::Sizes::Drawn(dist, most) => {
+            let dist = build::dist(dist);
+            let draw = |dice: &mut Rng| dist.draw(dice).as_ns().clamp(1, i64::from(*most)) as u32;
+            Sizes::Table((0..DRAWS).map(|_| draw(dice)).collect())
+        }
+    }
+}
+
+/// What an on-off source sends in so many nanoseconds.
+fn on_off(sizes: &spec::Sizes, [gap, on, off]: [Dist; 3], life: i64, dice: &mut Rng) -> Vec<(Span, u32)> {
+    let Sizes::Table(sizes) = (match real_sizes(sizes, dice) {
+        Sizes::Constant(n) => Sizes::Table(vec![n]),
+        Sizes::Uniform(from, to) => {
+            Sizes::Table((0..DRAWS).map(|_| from + dice.below(to - from + 1)).collect())
+        }
+        table => table,
+    }) else {
+        return Vec::new();
     };
-    let load = match &flow.load {
+    let (mut sent, mut last, mut now) = (Vec::new(), 0, off.draw(dice).as_ns() / 2);
+    while now < life {
+        let until = now + on.draw(dice).as_ns();
+        while now < until.min(life) {
+            let size = sizes[dice.below(sizes.len() as u32) as usize];
+            sent.push((Span::from_ns(now - last), size));
+            last = now;
+            now += gap.draw(dice).as_ns().max(1);
+        }
+        now = until + off.draw(dice).as_ns().max(1);
+    }
+    sent
+}
+
+fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
+    let to = &experiment.hosts[at(&flow.to)];
+    let Some(addr) = to.devices.iter().find_map(|d| d.addresses.first()).map(|a| a.0) else { return };
+    let mut dice = Rng::named(seed, &format!("flow/{}/start", flow.name));
+    let life = (flow.until.unwrap_or(experiment.duration) - flow.at.0).as_ns();
+    let load = |dice: &mut Rng| match &flow.load {
         spec::Load::Greedy => Load::Greedy,
         spec::Load::Bytes(n) => Load::Bytes(*n),
         spec::Load::Rate(rate, size) => Load::Rate(*rate, *size),
-        spec::Load::Packets(sizes, gaps) => {
-            let sizes = match sizes {
-                spec::Sizes::Constant(n) => Sizes::Constant(*n),
-                spec::Sizes::Uniform(from, to) => Sizes::Uniform(*from, *to),
-                spec::Sizes::Table(all) => Sizes::Table(all.clone()),
-            };
-            Load::Packets(sizes, gap(gaps))
+        spec::Load::Packets(sizes, gaps) => Load::Packets(real_sizes(sizes, dice), real_gap(gaps, dice)),
+        spec::Load::OnOff(sizes, gaps, on, off) => {
+            Load::Trace(on_off(sizes, [gaps, on, off].map(build::dist), life, dice))
         }
+        spec::Load::Replay(all) => Load::Trace(all.clone()),
         // Refused before.
         spec::Load::Pages(..) | spec::Load::Arrivals(_) => Load::Greedy,
     };
+    let mut draws = Rng::named(seed, &format!("flow/{}/draws", flow.name));
     for n in 0..flow.count {
         let name = if flow.count == 1 { flow.name.clone() } else { format!("{}-{}", flow.name, n + 1) };
         let width = (flow.at.1 - flow.at.0).as_ns().max(0) as u64 + 1;
@@ -199,7 +246,7 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
                 sndbuf: t.sndbuf,
                 rcvbuf: t.rcvbuf,
             }),
-            load: load.clone(),
+            load: load(&mut draws),
             at: Span::from_ns(start),
             until: flow.until,
             tos: flow.tos,
@@ -370,6 +417,7 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
         .iter()
         .find(|f| flow.name == f.name || flow.name.starts_with(&format!("{}-", f.name)));
     record::Flow {
+        analysis: None,
         name: flow.name.clone(),
         from: plan.hosts[flow.from].name.clone(),
         to: plan.hosts[flow.to].name.clone(),

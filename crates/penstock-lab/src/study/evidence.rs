@@ -21,11 +21,74 @@ pub struct AppRun {
     pub rtt_mean_ms: Option<f64>,
     /// Requests sent and answers received, for ping.
     pub requests: Option<(u64, u64)>,
+    /// Every round trip in order: when the answer came (seconds), ms.
+    pub rtts: Vec<(f64, f64)>,
 }
+
+/// One flow's run.
+#[derive(Clone, Debug, Default)]
+pub struct FlowRun {
+    /// Its name.
+    pub name: String,
+    /// Packets sent, received, lost on the way.
+    pub packets: (u64, u64, u64),
+    /// Bytes of the frames (Ethernet header, no FCS) that were sent, that arrived.
+    pub frame_bytes: (u64, u64),
+    /// From when to when it lived, seconds.
+    pub life: (f64, f64),
+    /// Mean and greatest one-way delay, ms.
+    pub owd_ms: Option<(f64, f64)>,
+    /// New payload over time: seconds, bit/s.
+    pub goodput: Vec<(f64, f64)>,
+    /// Congestion window over time: seconds, segments.
+    pub cwnd: Vec<(f64, f64)>,
+    /// Each datagram in the order of sending, where the experiment has them traced: payload, sent, received (seconds).
+    pub passages: Vec<(u32, f64, Option<f64>)>,
+}
+
+impl FlowRun {
+    /// Rate of the arriving frames (Ethernet header, no FCS) over its life, bit/s.
+    pub fn frame_rate(&self) -> f64 {
+        self.frame_bytes.1 as f64 * 8.0 / (self.life.1 - self.life.0).max(f64::MIN_POSITIVE)
+    }
+    /// Rate of what arrived over its life where each packet counts as so many bytes, bit/s.
+    pub fn counted_rate(&self, bytes: u32) -> f64 {
+        (self.packets.1 * u64::from(bytes)) as f64 * 8.0 / (self.life.1 - self.life.0).max(f64::MIN_POSITIVE)
+    }
+    /// Mean of the goodput between two moments (seconds), bit/s.
+    pub fn goodput_between(&self, from: f64, to: f64) -> f64 {
+        mean(self.goodput.iter().filter(|p| p.0 > from && p.0 <= to).map(|p| p.1))
+    }
+    /// Share of its packets that were lost.
+    pub fn loss(&self) -> f64 {
+        self.packets.2 as f64 / (self.packets.0 as f64).max(1.0)
+    }
+}
+
+/// Mean of numbers; 0 of none.
+pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0u32), |(sum, count), x| (sum + x, count + 1));
+    if count == 0 { 0.0 } else { sum / f64::from(count) }
+}
+
+/// Host, device, classid, quantity.
+pub type ClassQuantity = (String, String, String, String);
 
 /// One experiment's run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
+    /// Its flows: those of the file, then those of its programs.
+    pub flows: Vec<FlowRun>,
+    /// Counters of a class at the end: (host, device, classid) to packets, bytes, drops, borrowed.
+    pub classes: BTreeMap<(String, String, String), [u64; 4]>,
+    /// Packets dropped: host, device, place and reason to how many.
+    pub drops: BTreeMap<(String, String, String, String), u64>,
+    /// Share of each host's processor over time: seconds, 0 to 1.
+    pub processor_over_time: BTreeMap<String, Vec<(f64, f64)>>,
+    /// What cbq kept of a class over time: (host, device, classid, quantity) to samples.
+    pub class_state: BTreeMap<ClassQuantity, Vec<(f64, f64)>>,
+    /// How long it ran, seconds.
+    pub duration: f64,
     /// Its programs in the order of the file.
     pub apps: Vec<AppRun>,
     /// Largest `qlen` seen of a qdisc while sampling: (host, device, handle) to packets.
@@ -94,6 +157,23 @@ impl Evidence {
             return Err(format!("{experiment}: class {classid} was not sampled between {from} and {to} s"));
         }
         Ok(picked.iter().sum::<f64>() / picked.len() as f64 / 1e6)
+    }
+    /// A flow of an experiment by its name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn flow(&self, experiment: &str, name: &str) -> Result<&FlowRun, Missing> {
+        let found = self.run(experiment)?.flows.iter().find(|f| f.name == name);
+        found.ok_or_else(|| format!("{experiment}: there is no flow {name}"))
+    }
+    /// Counters of a class at the end: packets, bytes, drops, borrowed.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn class(&self, experiment: &str, host: &str, dev: &str, classid: &str) -> Result<[u64; 4], Missing> {
+        let key = (host.to_owned(), dev.to_owned(), classid.to_owned());
+        let found = self.run(experiment)?.classes.get(&key).copied();
+        found.ok_or_else(|| format!("{experiment}: there is no class {classid} on {dev} of {host}"))
     }
     /// The objects in the `nth` output of a `tc -s … show` command.
     ///

@@ -5,19 +5,25 @@
 
 pub mod aqm_domains;
 mod beside;
+pub mod cbq_router;
+pub mod cbq_tbf_clock;
 pub mod evidence;
+mod figures;
 mod matrix;
+pub mod pfifo_fast_tos;
 mod report;
 mod rfc7928;
 pub mod virtual_lab;
 
+pub use figures::Figure;
 pub use report::{ClaimRow, GroundRow, NumberRow, StudyReport};
 
 use crate::experiment::{self, Experiment};
 use crate::run::{self, Options, Outcome};
-use evidence::{AppRun, Evidence, Run};
+use evidence::{AppRun, Evidence, FlowRun, Run};
 use include_dir::{Dir, include_dir};
-use penstock_model::Diagnostic;
+use penstock_model::{Diagnostic, Time};
+use penstock_sim::FlowResult;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,8 +72,8 @@ pub struct Study {
 
 /// How a study's claims are judged.
 enum How {
-    /// From one run of each experiment, by what its programs printed.
-    Programs(fn(&str, &Evidence) -> Judgement),
+    /// From one run of each experiment; and the figures drawn from these.
+    Programs(fn(&str, &Evidence) -> Judgement, fn(&Evidence) -> Vec<Figure>),
     /// From many runs over seeds, by the study's own module; and which parts of the document it has.
     Seeds { run: SeedsRun, parts: &'static [&'static str] },
 }
@@ -113,6 +119,22 @@ pub static LIST: &[Study] = &[
         },
     },
     Study {
+        name: "cbq-router",
+        source: "Falko Dressler, Ursula Hilgers, Routing mit QoS-Eigenschaften unter Linux, Universität Erlangen-Nürnberg, about 2000",
+        how: How::Programs(cbq_router::judge, cbq_router::figures),
+    },
+    Study {
+        name: "cbq-tbf-clock",
+        source: "Eduardo Magaña, Edurne Izkue, Jesús Villadangos, Análisis de Prestaciones de un Planificador de Tráfico sobre \
+                 Plataformas de Propósito General, SIGCOMM Latin America and Caribbean, San José, 2001",
+        how: How::Programs(cbq_tbf_clock::judge, cbq_tbf_clock::figures),
+    },
+    Study {
+        name: "pfifo-fast-tos",
+        source: "Linuxにおけるpfifo_fastのTOSによる挙動 (pfifo_fast's behaviour by ToS on Linux), web article, undated",
+        how: How::Programs(pfifo_fast_tos::judge, pfifo_fast_tos::figures),
+    },
+    Study {
         name: "rfc7928",
         source: "RFC 7928, Characterization Guidelines for Active Queue Management (AQM), 2016",
         how: How::Seeds { run: rfc7928::run, parts: rfc7928::PARTS },
@@ -120,7 +142,7 @@ pub static LIST: &[Study] = &[
     Study {
         name: "virtual-lab",
         source: "Kanwar Pal Singh, Linux Traffic Control in Virtual Environment, University of Alberta, 2011",
-        how: How::Programs(virtual_lab::judge),
+        how: How::Programs(virtual_lab::judge, |_| Vec::new()),
     },
 ];
 
@@ -140,17 +162,28 @@ struct Claim {
 struct Published {
     experiment: String,
     quantity: String,
+    #[serde(default)]
     host: String,
+    #[serde(default)]
     run: String,
+    #[serde(default)]
+    flow: String,
+    /// What a packet of the flow counts as, bytes, where it is not its frame without FCS.
+    frame: Option<u32>,
     #[serde(default)]
     nth: usize,
     measure: Measure,
     unit: String,
     value: f64,
+    /// The table whose median difference it is counted in.
+    #[serde(default)]
+    table: String,
+    /// Why it is not counted.
+    excluded: Option<String>,
 }
 
 /// Which result of a program a published number is.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Measure {
     /// Throughput by its own count, Mbit/s.
@@ -159,6 +192,35 @@ enum Measure {
     MeanRtt,
     /// Rate in scp's progress line, MB/s of 1024 × 1024 bytes.
     ScpRate,
+    /// Mean of an iperf report's rows between the first and the last, Mbit/s.
+    InnerRows,
+    /// Rate of a flow's arriving frames (Ethernet header, no FCS), kbit/s.
+    FrameRate,
+}
+
+impl Published {
+    /// What the runs showed.
+    fn measured(&self, evidence: &Evidence) -> Option<f64> {
+        if self.measure == Measure::FrameRate {
+            let flow = evidence.flow(&self.experiment, &self.flow).ok()?;
+            return Some(
+                self.frame.map_or_else(|| flow.frame_rate(), |bytes| flow.counted_rate(bytes)) / 1e3,
+            );
+        }
+        let app = evidence.app(&self.experiment, &self.host, &self.run, self.nth).ok()?;
+        match self.measure {
+            Measure::Throughput => app.throughput_bit_s.map(|b| b / 1e6),
+            Measure::MeanRtt => app.rtt_mean_ms,
+            Measure::ScpRate => {
+                app.text.split_whitespace().find_map(|w| w.strip_suffix("MB/s")?.parse().ok())
+            }
+            Measure::InnerRows => {
+                let rows = app.intervals.get(1..app.intervals.len().saturating_sub(1))?;
+                (!rows.is_empty()).then(|| evidence::mean(rows.iter().map(|r| r.2)) / 1e6)
+            }
+            Measure::FrameRate => None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -220,8 +282,8 @@ impl Study {
     /// There is no such part; an experiment that cannot be read or run; a folder that cannot be written.
     pub fn run(&self, ask: &Matrix<'_>) -> Result<StudyReport, Vec<Diagnostic>> {
         let Matrix { only, out, progress, .. } = *ask;
-        let judge = match self.how {
-            How::Programs(judge) => judge,
+        let (judge, draw) = match self.how {
+            How::Programs(judge, figures) => (judge, figures),
             How::Seeds { run, parts } => {
                 if let Some(name) = only.filter(|o| !parts.contains(o)) {
                     let help = format!("it has {}", parts.join(", "));
@@ -246,14 +308,7 @@ impl Study {
             report.claims.push(ClaimRow::judged(self.name, claim, judged));
         }
         for number in numbers.number.iter().filter(|n| wanted(&n.experiment)) {
-            let app = evidence.app(&number.experiment, &number.host, &number.run, number.nth);
-            let measured = app.ok().and_then(|app| match number.measure {
-                Measure::Throughput => app.throughput_bit_s.map(|b| b / 1e6),
-                Measure::MeanRtt => app.rtt_mean_ms,
-                Measure::ScpRate => {
-                    app.text.split_whitespace().find_map(|w| w.strip_suffix("MB/s")?.parse().ok())
-                }
-            });
+            let measured = number.measured(&evidence);
             report.numbers.push(NumberRow {
                 experiment: number.experiment.clone(),
                 quantity: number.quantity.clone(),
@@ -262,7 +317,13 @@ impl Study {
                 measured,
                 range: None,
                 witness: None,
+                table: number.table.clone(),
+                excluded: number.excluded.clone(),
             });
+        }
+        if let Some(folder) = out {
+            let made = figures::write(&draw(&evidence), &folder.join("figures"));
+            made.map_err(|e| vec![Diagnostic::error(e)])?;
         }
         Ok(report)
     }
@@ -326,11 +387,12 @@ impl Study {
 
 /// Document order: by the numbers of the name's head (`10.2-marks` after `9.1-baseline`), claims' own runs last.
 fn order(name: &str) -> (bool, Vec<u32>, String) {
+    let claim = name.strip_prefix("claim-").map(|rest| {
+        let digits = rest.trim_start_matches(|c: char| c.is_ascii_uppercase());
+        digits.chars().take_while(char::is_ascii_digit).collect::<String>()
+    });
     let head = name.split('-').next().unwrap_or_default();
     let numbers: Vec<u32> = head.split('.').filter_map(|n| n.parse().ok()).collect();
-    let claim = name
-        .strip_prefix("claim-VL")
-        .map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
     let numbers = claim.as_ref().and_then(|n| n.parse().ok()).map_or(numbers, |n| vec![n]);
     (claim.is_some(), numbers, name.to_owned())
 }
@@ -347,17 +409,37 @@ fn summarise(outcome: &Outcome) -> Run {
         intervals: app.intervals.iter().map(|i| (i.from_s, i.to_s, i.throughput_bit_s)).collect(),
         rtt_mean_ms: app.rtt_ms.as_ref().map(|r| r.mean),
         requests: app.sent_packets.zip(app.received_packets),
+        rtts: outcome.series.points(&app.host, &app.name, "rtt_ms").to_vec(),
     });
-    let mut run = Run { apps: apps.collect(), ..Run::default() };
+    let mut run = Run { apps: apps.collect(), duration: record.duration_s, ..Run::default() };
+    run.flows = outcome.results.flows.iter().zip(&record.flows).map(|(f, r)| flow(f, r, outcome)).collect();
+    for (key, count) in &outcome.results.drops {
+        let host = record.rig.hosts.get(key.host.0 as usize).map_or(String::new(), |h| h.name.clone());
+        let place = (host, key.device.clone(), key.place.to_owned(), key.reason.to_owned());
+        *run.drops.entry(place).or_default() += count.packets;
+    }
     for host in &record.rig.hosts {
         run.processor.extend(host.processor_share.map(|share| (host.name.clone(), share)));
+        let shares = outcome.series.points(&host.name, "processor", "share");
+        run.processor_over_time.insert(host.name.clone(), shares.to_vec());
     }
     for device in &record.devices {
         for class in &device.classes {
             let object = format!("{} class {}", device.dev, class.classid);
             let points = outcome.series.points(&device.host, &object, "throughput_bit_s");
-            run.class_rates
-                .insert((device.host.clone(), device.dev.clone(), class.classid.clone()), points.to_vec());
+            let name = || (device.host.clone(), device.dev.clone(), class.classid.clone());
+            run.class_rates.insert(name(), points.to_vec());
+            let counts = [class.packets, class.bytes, class.drops, class.borrowed.unwrap_or(0)];
+            run.classes.insert(name(), counts);
+            for quantity in
+                ["avgidle_ticks", "undertime_ticks", "borrowed_packets", "overlimits", "overactions"]
+            {
+                let points = outcome.series.points(&device.host, &object, quantity);
+                if !points.is_empty() {
+                    let (host, dev, class) = name();
+                    run.class_state.insert((host, dev, class, quantity.to_owned()), points.to_vec());
+                }
+            }
         }
         for qdisc in &device.qdiscs {
             let object = format!("{} {} {}", device.dev, qdisc.kind, qdisc.handle);
@@ -370,12 +452,33 @@ fn summarise(outcome: &Outcome) -> Run {
     run
 }
 
+/// What the judges need of a flow.
+fn flow(flow: &FlowResult, row: &penstock_measure::record::Flow, outcome: &Outcome) -> FlowRun {
+    let object = format!("flow {}", flow.name);
+    let points = |metric| outcome.series.points("", &object, metric).to_vec();
+    let end = outcome.results.ended.as_secs_f64();
+    let begin = flow.started.map_or(0.0, Time::as_secs_f64);
+    let passages = flow.passages.iter();
+    FlowRun {
+        name: flow.name.clone(),
+        packets: (flow.sent_packets, flow.received_packets, flow.lost_packets),
+        frame_bytes: (flow.sent_bytes, flow.received_bytes),
+        life: (begin, flow.completed.map_or(end, Time::as_secs_f64)),
+        owd_ms: row.owd_ms.as_ref().map(|d| (d.mean, d.max)),
+        goodput: points("goodput_bit_s"),
+        cwnd: points("cwnd_packets"),
+        passages: passages
+            .map(|p| (p.bytes, p.sent.as_secs_f64(), p.received.map(Time::as_secs_f64)))
+            .collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn programs() -> impl Iterator<Item = &'static Study> {
-        LIST.iter().filter(|s| matches!(s.how, How::Programs(_)))
+        LIST.iter().filter(|s| matches!(s.how, How::Programs(..)))
     }
 
     #[test]
@@ -389,7 +492,7 @@ mod tests {
                 .map(|p| p.file_stem().unwrap().to_str().unwrap())
                 .filter(|n| !data.contains(n))
                 .collect();
-            assert!(names.len() >= 11, "{names:?}");
+            assert!(names.len() >= 6, "{names:?}");
             for name in names {
                 if let Err(faults) = study.experiment(name) {
                     panic!(
@@ -412,6 +515,28 @@ mod tests {
             assert!(names.len() >= 36, "{names:?}");
             let numbers: Numbers = study.table("published.toml");
             assert!(numbers.number.iter().all(|n| names.contains(&n.experiment.as_str())));
+        }
+    }
+
+    /// A sample of each study; the whole is `penstock study NAME`.
+    #[test]
+    fn samples_hold() {
+        let samples: [(&str, &[&str], &[&str]); 3] = [
+            ("cbq-router", &["4.2-u32-tos"], &["CR3"]),
+            ("cbq-tbf-clock", &["6.2.1-figure-14"], &["CT34", "CT35", "CT36", "CT37"]),
+            ("pfifo-fast-tos", &["1-none", "2-minimal-delay"], &["PF3", "PF4", "PF5"]),
+        ];
+        for (name, experiments, claims) in samples {
+            let study = Study::find(name).unwrap();
+            let How::Programs(judge, _) = study.how else { panic!("{name} runs over seeds") };
+            let evidence = study.evidence(experiments, None, &|_, _| {}).unwrap();
+            for claim in claims {
+                let judged = judge(claim, &evidence);
+                assert!(judged.holds(), "{claim}: {} {}: {}", judged.verdict, judged.measured, judged.note);
+            }
+            // What has not run cannot be judged, and is not taken to hold.
+            let nothing = judge(claims[0], &Evidence::default());
+            assert_eq!(nothing.verdict, "open");
         }
     }
 

@@ -110,6 +110,12 @@ pub struct NumberRow {
     /// What another program gives for it: mean, least, greatest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness: Option<[f64; 3]>,
+    /// The table of the document and its columns that it is counted with; empty for none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub table: String,
+    /// Why the printed number is not counted: a misprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excluded: Option<String>,
 }
 
 impl ClaimRow {
@@ -143,12 +149,21 @@ impl StudyReport {
     }
     /// Median of the relative differences (without sign) of the numbers of a unit.
     pub fn median_difference(&self, unit: &str) -> Option<f64> {
-        let mut all: Vec<f64> = self
-            .numbers
-            .iter()
-            .filter(|n| n.unit == unit)
-            .filter_map(|n| n.difference().map(f64::abs))
-            .collect();
+        self.median(|n| n.unit == unit)
+    }
+    /// The tables its numbers are counted by, in the order of the numbers.
+    fn tables(&self) -> Vec<&str> {
+        let mut tables: Vec<&str> = Vec::new();
+        for table in self.numbers.iter().map(|n| n.table.as_str()).filter(|t| !t.is_empty()) {
+            if !tables.contains(&table) {
+                tables.push(table);
+            }
+        }
+        tables
+    }
+    fn median(&self, wanted: impl Fn(&NumberRow) -> bool) -> Option<f64> {
+        let counted = self.numbers.iter().filter(|n| n.excluded.is_none() && wanted(n));
+        let mut all: Vec<f64> = counted.filter_map(|n| n.difference().map(f64::abs)).collect();
         all.sort_by(f64::total_cmp);
         match all.len() {
             0 => None,
@@ -209,6 +224,7 @@ impl StudyReport {
             ("published", Align::Right),
             ("measured", Align::Right),
             ("difference", Align::Right),
+            ("", Align::Left),
         ];
         if ranges {
             heads.extend([
@@ -230,6 +246,7 @@ impl StudyReport {
                 published,
                 measured,
                 difference,
+                n.excluded.as_ref().map_or(String::new(), |why| format!("not counted: {why}")),
             ];
             if ranges {
                 let range = |r: [f64; 2]| format!("{:.3} .. {:.3}", r[0], r[1]);
@@ -259,7 +276,13 @@ impl StudyReport {
         text.push_str(&format!("\n{holds} claims hold, {fails} fail, {open} are open."));
         let median = |unit| self.median_difference(unit).map(|m| format!("{:.1} % for {unit}", m * 100.0));
         let medians: Vec<String> = ["Mbit/s", "kbit/s", "ms"].into_iter().filter_map(median).collect();
-        if !medians.is_empty() {
+        let tables = self.tables();
+        for table in &tables {
+            if let Some(m) = self.median(|n| n.table == *table) {
+                text.push_str(&format!("\nMedian difference of {table}: {:.1} %.", m * 100.0));
+            }
+        }
+        if !medians.is_empty() && tables.is_empty() {
             text.push_str(&format!(" Median difference of the numbers: {}.", medians.join(", ")));
         }
         text.push('\n');
@@ -281,6 +304,8 @@ mod tests {
             measured,
             range: None,
             witness: None,
+            table: String::new(),
+            excluded: None,
         };
         let numbers = vec![
             row("ms", 2.0, Some(2.2)),

@@ -4,10 +4,11 @@
 //! Each flow has a port of its own at the receiver.
 
 use crate::app::{Cx, Program, first_address};
+use crate::dist::Dist;
 use crate::net::{NONE, Net, Wake};
 use crate::socket::{Addr, Listener, SockOpts};
 use crate::spec::{FlowSpec, Load, Sizes, TcpSpec, Transport};
-use penstock_model::{Rng, Time};
+use penstock_model::{Rng, Span, Time};
 use penstock_tcp::Config;
 
 /// The least port that flows listen on.
@@ -26,6 +27,15 @@ pub(crate) struct Source {
     port: u16,
     // Variables
     rng: Rng,
+    /// What the clock's deviations are drawn from.
+    clock_rng: Rng,
+    /// Deviation of the clock, thousand-millionths.
+    drift_ppb: i64,
+    jitter: Span,
+    /// When the next packet is due by that clock.
+    due: Time,
+    /// An on-off source is on until then.
+    on_until: Time,
     sock: u32,
     timer: u32,
     next: u64,
@@ -42,6 +52,9 @@ const STOP: u32 = 1;
 
 impl Source {
     pub(crate) fn new(spec: &FlowSpec, flow: u32, name: &str, net: &Net) -> Source {
+        let mut clock_rng = net.rng(&format!("flow:{name}/clock"));
+        let width = spec.clock.drift_ppm.min(1_000_000) * 2000;
+        let drift_ppb = i64::from(clock_rng.below(width.saturating_add(1))) - i64::from(width / 2);
         Source {
             flow,
             to: spec.to.0,
@@ -52,6 +65,11 @@ impl Source {
             opts: SockOpts { tos: spec.tos, mark: spec.mark, priority: None },
             port: spec.port,
             rng: net.rng(&format!("flow:{name}")),
+            clock_rng,
+            drift_ppb,
+            jitter: spec.clock.jitter,
+            due: Time::ZERO,
+            on_until: Time::ZERO,
             sock: NONE,
             timer: NONE,
             next: 0,
@@ -108,12 +126,17 @@ impl Source {
         Err("Address already in use")
     }
     fn size(&mut self) -> u32 {
-        let (Load::Packets { size, .. } | Load::Pages { size, .. }) = &self.load else { return 0 };
+        let size = match &self.load {
+            Load::Packets { size, .. } | Load::OnOff { size, .. } | Load::Pages { size, .. } => size,
+            Load::Replay(all) => return all.get(self.next as usize).map_or(0, |p| p.1).clamp(1, 65_507),
+            Load::Greedy | Load::Bytes(_) => return 0,
+        };
         let n = match size {
             Sizes::Constant(n) => *n,
             Sizes::Uniform { from, to } => from + self.rng.below(to.saturating_sub(*from).saturating_add(1)),
             Sizes::Table(table) if table.is_empty() => 1,
             Sizes::Table(table) => table[self.rng.below(table.len() as u32) as usize],
+            Sizes::Drawn { dist, most } => dist.draw(&mut self.rng).as_ns().min(i64::from(*most)) as u32,
         };
         n.clamp(1, 65_507)
     }
@@ -143,7 +166,7 @@ impl Source {
         flow.completed = None;
         let Load::Pages { think, .. } = &self.load else { return };
         let at = now + think.draw(&mut self.rng);
-        cx.net.set_timer(self.timer, at.max(now + penstock_model::Span::from_ns(1)));
+        cx.net.set_timer(self.timer, at.max(now + Span::from_ns(1)));
     }
     /// Sends the packet that is due and asks to be woken for the next.
     fn packet(&mut self, cx: &mut Cx<'_>) {
@@ -153,8 +176,8 @@ impl Source {
             return;
         }
         let size = self.size();
+        self.next += 1;
         if self.transport == Transport::Udp {
-            self.next += 1;
             if cx.net.udp_send(self.sock, size, self.next) == Ok(false) {
                 // The call blocks; gaps go on when it returns.
                 self.blocked = Some(size);
@@ -163,9 +186,56 @@ impl Source {
         } else {
             cx.net.tcp_send(self.sock, u64::from(size), false);
         }
-        let Load::Packets { gap, .. } = &self.load else { return };
-        let at = now + gap.draw(&mut self.rng);
-        cx.net.set_timer(self.timer, at.max(now + penstock_model::Span::from_ns(1)));
+        self.plan(cx);
+    }
+    /// Asks to be woken for the next packet.
+    fn plan(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        // A clock without jitter is never behind; one with it is where its packets were to be.
+        if self.jitter == Span::ZERO || self.due + self.jitter < now {
+            self.due = now;
+        }
+        let gap = match &self.load {
+            Load::Packets { gap, .. } | Load::OnOff { gap, .. } => gap.draw(&mut self.rng),
+            Load::Replay(all) => match all.get(self.next as usize) {
+                Some(packet) => packet.0,
+                None => return self.stop(cx),
+            },
+            Load::Greedy | Load::Bytes(_) | Load::Pages { .. } => return,
+        };
+        let off = i128::from(gap.as_ns()) * i128::from(self.drift_ppb) / 1_000_000_000;
+        self.due = self.due.saturating_add(gap).saturating_add(Span::from_ns(off as i64));
+        if let Load::OnOff { on, off, .. } = &self.load
+            && self.due >= self.on_until
+        {
+            self.due = self.on_until.max(now).saturating_add(off.draw(&mut self.rng));
+            self.on_until = self.due.saturating_add(on.draw(&mut self.rng));
+        }
+        let mut at = self.due;
+        if self.jitter > Span::ZERO {
+            let spread = Dist::Uniform { from: Span::ZERO, to: self.jitter * 2 };
+            at = at.saturating_add(spread.draw(&mut self.clock_rng)) - self.jitter;
+        }
+        cx.net.set_timer(self.timer, at.max(now + Span::from_ns(1)));
+    }
+    /// The first packet: at once, or when the recording or the first time of being on begins.
+    fn begin(&mut self, cx: &mut Cx<'_>) {
+        self.due = cx.now();
+        match &self.load {
+            Load::OnOff { on, off, .. } => {
+                // Somewhere in an off time: many such sources do not begin together.
+                let off = off.draw(&mut self.rng);
+                let into = Dist::Uniform { from: Span::ZERO, to: off }.draw(&mut self.rng);
+                self.due = self.due.saturating_add(into);
+                self.on_until = self.due.saturating_add(on.draw(&mut self.rng));
+                cx.net.set_timer(self.timer, self.due);
+            }
+            Load::Replay(all) => {
+                self.due = self.due.saturating_add(all.first().map_or(Span::ZERO, |p| p.0));
+                cx.net.set_timer(self.timer, self.due);
+            }
+            _ => self.packet(cx),
+        }
     }
     fn stop(&mut self, cx: &mut Cx<'_>) {
         if self.transport == Transport::Udp {
@@ -228,9 +298,9 @@ impl Program for Source {
         match self.load {
             Load::Greedy => cx.net.tcp_send(self.sock, u64::MAX, false),
             Load::Bytes(bytes) => cx.net.tcp_send(self.sock, bytes, true),
-            Load::Packets { .. } if self.transport == Transport::Udp => self.packet(cx),
-            Load::Packets { .. } => {}
             Load::Pages { .. } => self.send_page(cx),
+            _ if self.transport == Transport::Udp => self.begin(cx),
+            _ => {}
         }
         if let Some(stop) = self.stop {
             let timer = cx.net.new_timer(cx.app, STOP);
@@ -243,14 +313,16 @@ impl Program for Source {
             Wake::Timer(GAP) if matches!(self.load, Load::Pages { .. }) => self.next_page(cx),
             Wake::Timer(GAP) => self.packet(cx),
             Wake::Timer(_) => self.stop(cx),
-            Wake::Connected(_) if matches!(self.load, Load::Packets { .. }) => self.packet(cx),
+            Wake::Connected(_)
+                if !matches!(self.load, Load::Greedy | Load::Bytes(_) | Load::Pages { .. }) =>
+            {
+                self.begin(cx);
+            }
             Wake::Writable(_) => {
                 if let Some(size) = self.blocked.take() {
                     // The datagram that waited goes now, and the gap to the next begins.
                     let _ = cx.net.udp_send(self.sock, size, self.next);
-                    let Load::Packets { gap, .. } = &self.load else { return };
-                    let at = cx.now() + gap.draw(&mut self.rng);
-                    cx.net.set_timer(self.timer, at);
+                    self.plan(cx);
                 }
             }
             Wake::Failed(_, error) => {

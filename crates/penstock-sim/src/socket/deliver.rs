@@ -2,6 +2,29 @@
 
 use super::*;
 
+/// What a frame owes to the memory of the socket that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Owed {
+    /// `Skb::flow`; 0 for one that no socket of this host made.
+    flow: u32,
+    /// Payload of its TCP segment.
+    tcp_payload: u32,
+    /// What is behind the IP header.
+    ip_payload: u32,
+}
+
+impl Owed {
+    pub(crate) fn of(packet: &Packet) -> Owed {
+        let flow = if packet.iif == 0 { packet.flow } else { 0 };
+        let ip_payload = packet.len.saturating_sub(34);
+        let tcp_payload = match &packet.l4 {
+            L4::Tcp(tcp) => ip_payload.saturating_sub(tcp.header_len()),
+            _ => 0,
+        };
+        Owed { flow, tcp_payload, ip_payload }
+    }
+}
+
 impl Net {
     /// A packet for this host's sockets.
     #[inline]
@@ -130,6 +153,7 @@ impl Net {
         if let Some((flow, Part::Data)) = untag(packet.flow) {
             let flow = &mut self.flows[flow as usize];
             flow.received(packet.len, ip.tos & 3 == 3, packet.created, now);
+            flow.arrives(packet.seq, now);
         }
         let Some(&sock) = self.machines[host as usize].sockets.udp.get(&udp.dport) else {
             self.on_host(host, |h, cx| h.icmp_unreachable(&packet, 3, cx));
@@ -202,36 +226,34 @@ impl Net {
         self.pool.free(packet);
     }
 
-    /// A frame was taken by the card: if a socket of this host made it, its memory is free again.
+    /// A frame was sent, or taken by a card that has no ring: if a socket of this host made it, its memory is free again.
     #[inline]
     pub(crate) fn left_host(&mut self, host: u32, packet: &Packet) {
-        if packet.iif == 0 && packet.flow != 0 {
-            self.free_memory(host, packet);
-        }
+        self.free_memory(host, Owed::of(packet));
     }
-    fn free_memory(&mut self, host: u32, packet: &Packet) {
+    /// Frees what a frame that is gone had of its socket's memory (`sock_wfree`).
+    #[inline]
+    pub(crate) fn free_memory(&mut self, host: u32, owed: Owed) {
         let now = self.queue.now();
-        let Some((flow, part)) = untag(packet.flow) else { return };
+        let Some((flow, part)) = untag(owed.flow) else { return };
         let sock = self.flows[flow as usize].socks[usize::from(part == Part::Back)];
         let Some(s) = self.socks.get_mut(sock as usize) else { return };
         if s.host != host {
             return;
         }
         match &mut s.kind {
-            Kind::Tcp(t) => {
-                let L4::Tcp(tcp) = &packet.l4 else { return };
-                let payload = packet.len.saturating_sub(34 + tcp.header_len());
-                if payload > 0 {
-                    t.end.transmitted_freed(payload, now);
-                    self.pump(sock);
-                }
+            Kind::Tcp(t) if owed.tcp_payload > 0 => {
+                t.end.transmitted_freed(owed.tcp_payload, now);
+                self.pump(sock);
             }
             Kind::Udp(u) => {
-                let bytes = u64::from(packet.len.saturating_sub(34)).min(u.out_bytes);
+                let bytes = u64::from(owed.ip_payload).min(u.out_bytes);
                 if bytes > 0 {
-                    u.wmem -= (u128::from(u.wmem) * u128::from(bytes) / u128::from(u.out_bytes)) as u64;
                     u.out_bytes -= bytes;
+                    let freed = if u.out_bytes == 0 { u.wmem } else { truesize(owed.ip_payload).min(u.wmem) };
+                    u.wmem -= freed;
                 }
+                // Linux `sock_def_write_space`: a writer is woken when half of the buffer is free.
                 if u.want_write && u.wmem * 2 <= u64::from(u.sndbuf) {
                     u.want_write = false;
                     if s.app != NONE {
@@ -246,6 +268,6 @@ impl Net {
     /// is told where it was sent.
     #[cold]
     pub(crate) fn dropped_at_home(&mut self, host: u32, packet: &Packet) {
-        self.free_memory(host, packet);
+        self.free_memory(host, Owed::of(packet));
     }
 }

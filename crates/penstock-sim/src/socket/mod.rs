@@ -24,6 +24,8 @@ use penstock_tcp::{Config, Endpoint, State, Transmit, reset_for};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
+pub(crate) use deliver::Owed;
+
 /// An address and a port.
 pub(crate) type Addr = (Ipv4Addr, u16);
 
@@ -164,6 +166,7 @@ impl Net {
         let mut cfg = match machine.stack {
             Stack::Linux => Config::linux(machine.kernel),
             Stack::WindowsXp => Config::windows_xp(),
+            Stack::Solaris => Config::solaris(),
         };
         cfg.device_accounting = machine.stack == Stack::Linux;
         cfg

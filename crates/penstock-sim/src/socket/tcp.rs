@@ -123,6 +123,27 @@ impl Net {
             self.pump(sock);
         }
     }
+    /// What `/proc/net/penstock_cwnd` holds: a line for each TCP connection of the host. No Linux has this file; Magaña, Izkue and
+    /// Villadangos put one like it into their kernel in 2001.
+    pub(crate) fn cwnd_table(&self, host: u32) -> String {
+        let mut text = String::from("local_address rem_address cwnd ssthresh srtt_us mss\n");
+        for s in self.socks.iter().filter(|s| s.host == host) {
+            let Kind::Tcp(t) = &s.kind else { continue };
+            let (info, local, remote) = (t.end.info(), s.local, s.remote);
+            text.push_str(&format!(
+                "{}:{} {}:{} {} {} {} {}\n",
+                local.0,
+                local.1,
+                remote.0,
+                remote.1,
+                info.cwnd,
+                info.ssthresh,
+                info.srtt.as_ns() / 1000,
+                info.snd_mss
+            ));
+        }
+        text
+    }
     /// Whether somebody listens there.
     pub(crate) fn listens(&self, host: u32, port: u16) -> bool {
         self.machines[host as usize].sockets.listeners.iter().any(|&(p, _)| p == port)

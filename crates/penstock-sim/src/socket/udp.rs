@@ -42,6 +42,12 @@ impl Net {
         }
         Ok(())
     }
+    /// Whether a datagram may be sent now; if not, [`Wake::Writable`] comes (the call blocks).
+    pub(crate) fn udp_has_room(&mut self, sock: u32) -> bool {
+        let Kind::Udp(u) = &mut self.socks[sock as usize].kind else { return true };
+        u.want_write = u.wmem >= u64::from(u.sndbuf);
+        !u.want_write
+    }
     /// Sends a datagram to the socket's peer. `Ok(false)`: no memory, [`Wake::Writable`] comes (the call would block).
     pub(crate) fn udp_send(&mut self, sock: u32, len: u32, seq: u64) -> Result<bool, &'static str> {
         let remote = self.socks[sock as usize].remote;
@@ -103,6 +109,7 @@ impl Net {
         });
         if flow != NONE && part == Part::Data {
             self.flows[flow as usize].sent(frame, false, now);
+            self.flows[flow as usize].departs(seq, len, now);
         }
         let host = s.host;
         match self.on_host(host, |h, cx| h.send(packet, cx)) {

@@ -157,6 +157,8 @@ impl Tables {
             measured: measured.map(|(mean, _, _)| mean),
             range: measured.map(|(_, least, most)| [least, most]),
             witness: Some([ns2.parse().ok()?, ns2_min.parse().ok()?, ns2_max.parse().ok()?]),
+            table: String::new(),
+            excluded: None,
         })
     }
 }

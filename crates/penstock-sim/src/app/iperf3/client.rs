@@ -21,6 +21,8 @@ pub(crate) struct Client {
     control: u32,
     running: bool,
     over: bool,
+    /// A call that sends takes the processor's time; it goes on when that is over.
+    in_call: bool,
     /// Streams that the server has answered (UDP) or that are connected (TCP).
     ready: u32,
     timers: [u32; 4],
@@ -37,6 +39,7 @@ impl Client {
             control: NONE,
             running: false,
             over: false,
+            in_call: false,
             ready: 0,
             timers: [NONE; 4],
             start_json: Vec::new(),
@@ -133,11 +136,22 @@ impl Client {
         if !self.test.sender || self.over {
             return;
         }
+        let mut call = None;
         for i in 0..self.test.streams.len() {
-            if self.test.settings.udp { self.test.send(i, cx) } else { self.test.write(i, cx) }
+            if self.test.settings.udp {
+                call = self.test.send(i, cx);
+            } else {
+                self.test.write(i, cx);
+            }
+            if call.is_some() {
+                break;
+            }
         }
+        self.in_call = call.is_some();
         if self.test.has_sent_all() {
             self.end(cx);
+        } else if let Some(over) = call {
+            cx.net.set_timer(self.timers[PACE as usize], over);
         } else if self.test.settings.udp || self.test.settings.rate > 0 {
             let at = cx.now() + Span::from_ms(1);
             cx.net.set_timer(self.timers[PACE as usize], at);
@@ -259,14 +273,13 @@ impl Program for Client {
             }
             Wake::Writable(sock) => {
                 let Some(i) = self.test.find(sock) else { return };
-                if !self.running || self.over {
+                if !self.running || self.over || self.in_call {
                     return;
                 }
                 if self.test.settings.udp {
-                    self.test.send(i, cx)
-                } else {
-                    self.test.write(i, cx)
+                    return self.work(cx);
                 }
+                self.test.write(i, cx);
                 if self.test.has_sent_all() {
                     self.end(cx);
                 }

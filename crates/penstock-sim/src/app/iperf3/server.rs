@@ -146,10 +146,20 @@ impl Server {
     }
     fn work(&mut self, cx: &mut Cx<'_>) {
         let Some(test) = self.test.as_mut().filter(|t| t.sender && self.running) else { return };
+        let mut call = None;
         for i in 0..test.streams.len() {
-            if test.settings.udp { test.send(i, cx) } else { test.write(i, cx) }
+            if test.settings.udp {
+                call = test.send(i, cx);
+            } else {
+                test.write(i, cx);
+            }
+            if call.is_some() {
+                break;
+            }
         }
-        if test.settings.udp || test.settings.rate > 0 {
+        if let Some(over) = call {
+            cx.net.set_timer(self.timers[PACE as usize], over);
+        } else if test.settings.udp || test.settings.rate > 0 {
             let at = cx.now() + Span::from_ms(1);
             cx.net.set_timer(self.timers[PACE as usize], at);
         }
@@ -213,10 +223,12 @@ impl Program for Server {
             }
             Wake::Writable(sock) => {
                 let Some(test) = self.test.as_mut().filter(|t| t.sender && self.running) else { return };
+                if test.settings.udp {
+                    return self.work(cx);
+                }
                 for i in 0..test.streams.len() {
-                    let stream = &test.streams[i];
-                    if stream.sock == sock {
-                        if test.settings.udp { test.send(i, cx) } else { test.write(i, cx) }
+                    if test.streams[i].sock == sock {
+                        test.write(i, cx);
                     }
                 }
             }

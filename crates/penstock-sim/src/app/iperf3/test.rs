@@ -37,6 +37,8 @@ pub(crate) struct Stream {
     before: (u64, u64, u64, u64),
     /// The send that waits for memory.
     pub(crate) blocked: bool,
+    /// A send is under way: it is carried out when the processor is through with it.
+    calling: bool,
 }
 
 impl Stream {
@@ -59,6 +61,7 @@ impl Stream {
             rtt_us: (i64::MAX, 0, 0, 0),
             before: (0, 0, 0, 0),
             blocked: false,
+            calling: false,
         }
     }
     /// `[  4] local 10.0.0.1 port 45708 connected to 10.0.0.2 port 5201`.
@@ -146,9 +149,11 @@ impl Test {
             }
         }
     }
-    /// Sends the datagrams that are due; at most 1000 at an instant.
-    pub(crate) fn send(&mut self, i: usize, cx: &mut Cx<'_>) {
+    /// Sends the datagrams that are due; at most 1000 at an instant. Where a call takes the processor's time, one goes and the
+    /// answer is when the next call is over.
+    pub(crate) fn send(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Time> {
         let now = cx.now();
+        let takes_time = cx.net.machines[cx.host as usize].cpu.cost.send > Span::ZERO;
         let (rate, len) = (self.settings.rate, self.settings.len);
         let elapsed = (now - self.start).as_ns() as u128;
         let due = u128::from(rate) * elapsed / 8_000_000_000;
@@ -158,8 +163,18 @@ impl Test {
             if rate > 0 && u128::from(stream.bytes) > due
                 || self.settings.bytes > 0 && stream.bytes >= self.settings.bytes
             {
-                return;
+                stream.calling = false;
+                return None;
             }
+            if takes_time && !stream.calling {
+                if !cx.net.udp_has_room(stream.sock) {
+                    stream.blocked = true;
+                    return None;
+                }
+                stream.calling = true;
+                return Some(cx.net.machines[cx.host as usize].cpu.call(now));
+            }
+            stream.calling = false;
             let s = &mut cx.net.socks[stream.sock as usize];
             (s.flow, s.is_source) = (stream.flow, true);
             match cx.net.udp_send_to(stream.sock, stream.remote, len, stream.packets + 1) {
@@ -169,11 +184,12 @@ impl Test {
                 }
                 Ok(false) => {
                     stream.blocked = true;
-                    return;
+                    return None;
                 }
-                Err(_) => return,
+                Err(_) => return None,
             }
         }
+        None
     }
     /// Whether the amount that was asked for has been sent.
     pub(crate) fn has_sent_all(&self) -> bool {

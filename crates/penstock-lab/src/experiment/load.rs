@@ -1,0 +1,312 @@
+//! `load`: what a flow sends.
+
+use super::Builder;
+use super::host::{dist, drawn};
+use super::read::{self, Faults, Table, Val};
+use super::source::meant;
+use super::spec::{Arrivals, Dist, Load, Sizes};
+use penstock_model::Span;
+use penstock_model::time::split_number;
+use toml::de::DeValue;
+
+/// Largest payload of a datagram.
+const LARGEST: u64 = 65_507;
+/// Largest payload of a datagram that is not cut into fragments on Ethernet.
+const UNCUT: u32 = 1472;
+
+const FORMS: &str = "write \"greedy\", a rate (\"64kbit\"), { bytes = \"10mb\" }, { rate = \"64kbit\", size = 160 }, \
+                     { size = 160, gap = \"20ms\" }, { pages = \"12k\", think = \"1s\" } or { arrivals = \"100ms\", bytes = \"12k\" }";
+
+/// A name, and the load it stands for.
+type Profile = (&'static str, fn() -> Load);
+
+/// Traffic with a name of its own.
+const PROFILES: [Profile; 4] =
+    [("audio", audio), ("g711", || voice(160)), ("g729", || voice(20)), ("video", video)];
+
+/// A voice call: so many bytes of speech every 20 ms (RFC 3551 section 4.5) behind an RTP header of 12 bytes.
+fn voice(bytes: u32) -> Load {
+    Load::Packets(Sizes::Constant(bytes + 12), Dist::Constant(Span::from_ms(20)))
+}
+
+/// MPEG audio of 128 kbit/s at 44.1 kHz: a frame of 1152 samples is 418 bytes, behind 4 bytes of RFC 2250 and an RTP header.
+fn audio() -> Load {
+    Load::Packets(Sizes::Constant(418 + 4 + 12), Dist::Constant(Span::from_ns(26_122_449)))
+}
+
+/// Video: every 40 ms or so a picture of drawn length, sent as packets of seven MPEG transport packets (RFC 2250) behind an RTP
+/// header, one a millisecond: 2.1 Mbit/s on average.
+fn video() -> Load {
+    let ms = Span::from_ms;
+    let (on, off) = (Dist::Normal(ms(8), ms(3)), Dist::Normal(ms(32), ms(3)));
+    Load::OnOff(Sizes::Constant(7 * 188 + 12), Dist::Constant(ms(1)), on, off)
+}
+
+impl Builder<'_> {
+    /// `"greedy"`, a rate, a profile's name, `{ bytes }`, `{ rate, size }`, `{ frames, size, frame }`, `{ size, gap }`,
+    /// `{ size, gap, on, off }`, `{ replay }`.
+    pub(super) fn load(&mut self, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
+        if let DeValue::String(text) = value.get_ref() {
+            if text == "greedy" {
+                return Some(Load::Greedy);
+            }
+            if let Some((_, profile)) = PROFILES.iter().find(|(name, _)| name == text) {
+                return Some(profile());
+            }
+            if split_number(text).is_none() {
+                let names: Vec<&str> = PROFILES.iter().map(|p| p.0).chain(["greedy"]).collect();
+                let help = meant(text, &names)
+                    .map_or_else(|| FORMS.to_owned(), |name| format!("did you mean \"{name}\"?"));
+                faults.add(value.span(), format!("load: \"{text}\" is unknown"), help);
+                return None;
+            }
+            return read::rate("load", value, faults).map(|rate| Load::Rate(rate, 1200));
+        }
+        if !value.get_ref().is_table() {
+            faults.add(value.span(), "load is neither text nor a table", FORMS);
+            return None;
+        }
+        let mut table = Table::of(value, "load", faults)?;
+        if let Some(replay) = table.take("replay") {
+            let path = read::string("replay", replay, faults);
+            table.finish(faults);
+            return self.replay(&path?, replay, faults);
+        }
+        if let Some(frames) = table.take("frames") {
+            let load = generator(&mut table, frames, faults);
+            table.finish(faults);
+            return load;
+        }
+        if let Some(pages) = table.take("pages") {
+            let size = sizes(pages, faults);
+            let think =
+                table.take("think").map_or(Some(Dist::Constant(Span::ZERO)), |v| dist("think", v, faults));
+            if ["bytes", "rate", "size", "gap"].into_iter().any(|key| table.take(key).is_some()) {
+                faults.add(value.span(), "load is none of the forms there are", FORMS);
+                return None;
+            }
+            table.finish(faults);
+            return Some(Load::Pages(size?, think?));
+        }
+        if let Some(mean) = table.take("arrivals") {
+            let load = arrivals(&mut table, mean, value, faults);
+            table.finish(faults);
+            return load;
+        }
+        if let Some(shape) = table.take("shape") {
+            let help = "write e.g. { arrivals = \"100ms\", bytes = \"12k\", shape = 1.2 }";
+            faults.add(shape.span(), "shape goes with arrivals", help);
+            return None;
+        }
+        if table.take("think").is_some() {
+            faults.add(value.span(), "think goes with pages", FORMS);
+            return None;
+        }
+        let bytes = table.take("bytes").map(|v| read::size("bytes", v, faults));
+        let rate = table.take("rate").map(|v| read::rate("rate", v, faults));
+        let size = table.take("size").map(|v| sizes(v, faults));
+        let gap = table.take("gap").map(|v| dist("gap", v, faults));
+        let on = table.take("on").map(|v| dist("on", v, faults));
+        let off = table.take("off").map(|v| dist("off", v, faults));
+        table.finish(faults);
+        let found = match (bytes, rate, size, gap, on, off) {
+            (Some(bytes), None, None, None, None, None) => Load::Bytes(bytes?),
+            (None, Some(rate), None, None, None, None) => Load::Rate(rate?, 1200),
+            (None, Some(rate), Some(size), None, None, None) => match size? {
+                Sizes::Constant(size) => Load::Rate(rate?, size),
+                _ => {
+                    faults.add(
+                        value.span(),
+                        "a steady rate has packets of one size",
+                        "write size = 160, or gap for rate",
+                    );
+                    return None;
+                }
+            },
+            (None, None, Some(size), Some(gap), None, None) => Load::Packets(size?, gap?),
+            (None, None, Some(size), Some(gap), Some(on), Some(off)) => Load::OnOff(size?, gap?, on?, off?),
+            _ => {
+                faults.add(value.span(), "load is none of the forms there are", FORMS);
+                return None;
+            }
+        };
+        Some(found)
+    }
+
+    /// `{ replay = "@call.csv" }`: lines of a time in seconds and a size in bytes.
+    fn replay(&mut self, path: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
+        if !path.starts_with('@') {
+            faults.add(value.span(), "replay names a file", "write replay = \"@call.csv\"");
+            return None;
+        }
+        let script = self.script(path, "replay", value.span(), faults)?;
+        match recording(&script.text) {
+            Ok(packets) => Some(Load::Replay(packets)),
+            Err(why) => {
+                let help = "a line is a time in seconds and the payload in bytes: 0.020,160";
+                faults.add(value.span(), format!("replay: {}: {why}", script.file), help);
+                None
+            }
+        }
+    }
+}
+
+/// Packets of a recording: gap from the one before, bytes. A first line without numbers is a heading; `#` begins a comment.
+fn recording(text: &str) -> Result<Vec<(Span, u32)>, String> {
+    let (mut packets, mut first, mut last) = (Vec::new(), None, 0i64);
+    for (n, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        let (time, size) = line.split_once(',').ok_or_else(|| format!("line {} has no comma", n + 1))?;
+        let (time, size) = (time.trim().parse::<f64>(), size.trim().parse::<u32>());
+        let (Ok(time), Ok(size)) = (time, size) else {
+            if n == 0 {
+                continue;
+            }
+            return Err(format!("line {} is no time and size", n + 1));
+        };
+        if !(0.0..1e9).contains(&time) || !(1..=LARGEST as u32).contains(&size) {
+            return Err(format!("line {} is out of its range", n + 1));
+        }
+        let ns = (time * 1e9).round() as i64;
+        let begin = *first.get_or_insert(ns);
+        if ns - begin < last {
+            return Err(format!("line {} lies before the one before", n + 1));
+        }
+        packets.push((Span::from_ns(ns - begin - last), size));
+        last = ns - begin;
+    }
+    if packets.is_empty() { Err("there are no packets".to_owned()) } else { Ok(packets) }
+}
+
+/// `arrivals`, `bytes`, `shape`.
+fn arrivals(table: &mut Table<'_>, mean: Val<'_>, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
+    let gap = read::time("arrivals", mean, faults);
+    let bytes = table.take("bytes").map(|v| read::size("bytes", v, faults));
+    let shape = table.take("shape").map(|v| (v.span(), read::number(v).and_then(|t| t.parse::<f64>().ok())));
+    let Some(Some(bytes)) = bytes else {
+        faults.add(value.span(), "arrivals need a size", "add e.g. bytes = \"12k\"");
+        return None;
+    };
+    let shape_milli = match shape {
+        None => None,
+        Some((_, Some(shape))) if shape > 1.0 && shape <= 100.0 => Some((shape * 1000.0).round() as u32),
+        Some((span, _)) => {
+            let help = "write more than 1 and at most 100: shape = 1.2";
+            faults.add(span, "shape is out of its range", help);
+            return None;
+        }
+    };
+    let gap = gap?;
+    if gap < Span::from_us(1) {
+        faults.add(mean.span(), "arrivals is out of its range", "write 1us or more");
+        return None;
+    }
+    Some(Load::Arrivals(Arrivals { gap, bytes, shape_milli }))
+}
+
+/// `frames`, `size`, `frame`: the notation of a hardware generator, frames a second of so many bytes.
+fn generator(table: &mut Table<'_>, frames: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
+    let per_second = read::integer("frames", frames, 1..10_000_001, faults);
+    let size = table.need("size", "size = 429", faults).and_then(|v| read::size("size", v, faults));
+    let frame = table.take("frame").map(|v| (v, read::string("frame", v, faults)));
+    // What the frame holds beside the payload of a datagram: headers of IP and UDP, Ethernet's, its check sum.
+    let beside = match &frame {
+        None => 42,
+        Some((value, text)) => match text.as_deref()? {
+            "ethernet" => 42,
+            "fcs" => 46,
+            "ip" => 28,
+            // PPP in HDLC-like framing (RFC 1662, 2615): address, control, protocol; FCS-32.
+            "pos" => 36,
+            other => {
+                let help = "write \"ethernet\" (header, no FCS), \"fcs\" (both), \"ip\" (neither) or \"pos\" (PPP and FCS)";
+                faults.add(value.span(), format!("frame: \"{other}\" is unknown"), help);
+                return None;
+            }
+        },
+    };
+    let (per_second, size) = (per_second?, size?);
+    if size <= beside || size - beside > LARGEST {
+        let help = format!("write {} to {}", beside + 1, LARGEST + beside);
+        faults.add(frames.span(), "size is out of its range", help);
+        return None;
+    }
+    let gap = Span::from_ns((1_000_000_000 / per_second) as i64);
+    Some(Load::Packets(Sizes::Constant((size - beside) as u32), Dist::Constant(gap)))
+}
+
+/// `160`, `[160, 1200]`, `{ from, to }`, `{ mean, shape, most }`, `{ mean, deviation }`.
+fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
+    let one = |key: &str, v: Val<'_>, faults: &mut Faults<'_>| {
+        let bytes = read::size(key, v, faults)?;
+        if !(1..=LARGEST).contains(&bytes) {
+            faults.add(v.span(), format!("{key} is out of its range"), format!("write 1 to {LARGEST}"));
+            return None;
+        }
+        Some(bytes as u32)
+    };
+    match value.get_ref() {
+        DeValue::Table(_) => {
+            let mut table = Table::of(value, "size = { … }", faults)?;
+            if let Some(mean) = table.take("mean") {
+                let span = |key: &str, v: Val<'_>, faults: &mut Faults<'_>| {
+                    one(key, v, faults).map(|bytes| Span::from_ns(i64::from(bytes)))
+                };
+                let mean = span("mean", mean, faults);
+                let dist = drawn(&mut table, mean, &span, faults);
+                table.finish(faults);
+                return dist.map(|dist| match dist {
+                    Dist::Pareto(_, _, Some(most)) => Sizes::Drawn(dist, most.as_ns() as u32),
+                    other => Sizes::Drawn(other, UNCUT),
+                });
+            }
+            let from = table.need("from", "from = 64", faults).and_then(|v| one("from", v, faults));
+            let to = table.need("to", "to = 1500", faults).and_then(|v| one("to", v, faults));
+            table.finish(faults);
+            let (from, to) = (from?, to?);
+            if to < from {
+                faults.add(value.span(), "to is less than from", "write the lesser one first");
+                return None;
+            }
+            Some(Sizes::Uniform(from, to))
+        }
+        DeValue::Array(items) if items.is_empty() => {
+            faults.add(value.span(), "size is an empty list", "write at least one size");
+            None
+        }
+        DeValue::Array(items) => {
+            let sizes: Vec<_> = items.iter().map(|v| one("size", v, faults)).collect();
+            sizes.into_iter().collect::<Option<Vec<_>>>().map(Sizes::Table)
+        }
+        _ => one("size", value, faults).map(Sizes::Constant),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_read_strictly() {
+        let read = recording("time,size\n0.5,100 # first\n\n0.52,200\n").unwrap();
+        assert_eq!(read, [(Span::ZERO, 100), (Span::from_ms(20), 200)]);
+        for bad in ["", "1,2\n0,2\n", "1,2\nx,2\n", "1;2\n", "1,0\n"] {
+            assert!(recording(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn calls_have_the_rates_of_their_codecs() {
+        let rate = |load: Load| match load {
+            Load::Packets(Sizes::Constant(bytes), Dist::Constant(gap)) => {
+                (f64::from(bytes) - 12.0) * 8.0 / gap.as_secs_f64()
+            }
+            other => panic!("{other:?}"),
+        };
+        assert!((rate(voice(160)) - 64_000.0).abs() < 1e-6);
+        assert!((rate(voice(20)) - 8_000.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,3 @@
+# the article, lines 38 and 59; on the client, both at (nearly) the same time, the first one first
+sudo iperf3 -c 192.168.1.173 -u -b 1G -p 5201
+sudo iperf3 -c 192.168.1.173 -u -b 1G -p 5202

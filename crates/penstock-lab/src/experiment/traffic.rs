@@ -207,11 +207,11 @@ impl Builder<'_> {
         let tos = number("tos", 0..256);
         let mark = number("mark", 0..1 << 32);
         let port = number("port", 1..65_536);
+        let drift = number("drift", 0..100_001);
         let dscp = table.take("dscp").and_then(|v| Some((v.span(), code_point("dscp", v, faults)?)));
         if let (Some(_), Some((span, _))) = (tos, &dscp) {
             faults.add(span.clone(), "a flow has either \"tos\" or \"dscp\"", "leave one out");
         }
-        let drift = number("drift", 0..100_001);
         let jitter = table.take("jitter").map(|v| read::time("jitter", v, faults));
         let trace = table.take("trace").map(|v| (v.span(), read::boolean("trace", v, faults)));
         if let Some((span, Some(true))) = &trace

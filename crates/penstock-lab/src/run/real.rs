@@ -265,7 +265,7 @@ pub(super) fn run(
 ) -> Result<Outcome, Vec<Diagnostic>> {
     if let Some(meter) = experiment.meters.first() {
         let message = "meters are not there on a real kernel: Linux has none of these".to_owned();
-        return Err(vec![super::build::at(experiment, &meter.place, message)]);
+        return Err(vec![build::at(experiment, &meter.place, message)]);
     }
     let seed = options.seed.unwrap_or(experiment.seed);
     let plan = plan_of(experiment, seed, ground == Ground::Virtual)?;

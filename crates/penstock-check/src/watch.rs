@@ -259,7 +259,7 @@ impl Runs for FromPython<'_, '_> {
             return (0, String::new());
         }
         let output = self.watched.command(&words, &mut NoFiles);
-        let (status, text) = (i32::from(output.status), output.stdout.clone());
+        let (status, text) = (output.status, output.stdout.clone());
         let file = self.keep.name.clone();
         self.keep.given(Given { line, file, words, output });
         (status, text)
@@ -267,10 +267,7 @@ impl Runs for FromPython<'_, '_> {
     fn shell(&mut self, text: &str, line: u32) -> (i32, String) {
         let text: String = text.lines().map(|l| format!("{}\n", without_sudo(l))).collect();
         let plain = |c: char| c.is_alphanumeric() || " \n.:/_-+,@%=".contains(c);
-        if text.lines().count() == 1
-            && text.chars().all(plain)
-            && !text.trim_start().starts_with(|c: char| c == '.')
-        {
+        if text.lines().count() == 1 && text.chars().all(plain) && !text.trim_start().starts_with('.') {
             return self.words(text.split_whitespace().map(str::to_owned).collect(), line);
         }
         let script = Script { text, ..Script::default() };

@@ -112,7 +112,8 @@ impl Cube {
                         return None;
                     }
                     out.push((x.0, x.1 | y.1, x.2 | y.2));
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                 }
                 (Some(x), Some(y)) if x.0 < y.0 => {
                     out.push(**x);
@@ -140,7 +141,8 @@ impl Cube {
                     if (x.2 ^ y.2) & x.1 & y.1 != 0 {
                         return false;
                     }
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                 }
                 std::cmp::Ordering::Less => {
                     a.next();

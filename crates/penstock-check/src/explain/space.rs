@@ -548,7 +548,7 @@ impl<'a> Space<'a> {
         for _ in 0..256 {
             let half = value | is & fixed;
             if let Some(cube) = Cube::word(at - at.rem_euclid(4), free << down, value << down) {
-                out.push((cube, plus + (half >> (n("offshift") & 31)) as i32 & !3));
+                out.push((cube, (plus + (half >> (n("offshift") & 31)) as i32) & !3));
             }
             // The next number made of the free bits.
             value = value.wrapping_sub(free) & free;

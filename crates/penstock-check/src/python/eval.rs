@@ -118,9 +118,7 @@ impl<'a> Python<'a> {
                     let truth = self.value(condition)?.truth();
                     // Where nobody can tell, what ends the script is taken not to happen.
                     let other = arms.len() > at + 1 || !rest.is_empty();
-                    let taken = truth.unwrap_or_else(|| {
-                        !gives_up(body) && !(other && gives_up(rest)) || !other && !gives_up(body)
-                    });
+                    let taken = truth.unwrap_or_else(|| !(gives_up(body) || other && gives_up(rest)));
                     if taken {
                         return Ok(self.block(body));
                     }

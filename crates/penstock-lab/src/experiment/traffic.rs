@@ -374,6 +374,7 @@ fn ns2(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<penstock_tcp::n
     };
     time("tick", &mut o.tick);
     time("initial_rto", &mut o.initial_rto);
+    time("max_rto", &mut o.max_rto);
     let mut delay = Span::ZERO;
     time("delayed_ack", &mut delay);
     o.delayed_ack = (delay > Span::ZERO).then_some(delay);

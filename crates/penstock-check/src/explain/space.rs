@@ -31,6 +31,13 @@ pub struct Entry {
     pub by: Option<usize>,
 }
 
+impl Entry {
+    /// All packets go to one place.
+    fn all(to: To, by: Option<usize>) -> Vec<Entry> {
+        vec![Entry { cube: Cube::all(), to, by }]
+    }
+}
+
 /// What a list of filters gives.
 #[derive(Clone, Debug)]
 enum Hit {
@@ -104,7 +111,7 @@ impl<'a> Space<'a> {
             "htb" | "hfsc" => self.tree(qdisc, qdisc.handle, state, depth),
             "prio" => self.prio(qdisc, state, depth),
             "drr" | "qfq" => self.flat(qdisc, state, depth),
-            kind => vec![Entry { cube: Cube::all(), to: To::None(kind), by: None }],
+            kind => Entry::all(To::None(kind), None),
         }
     }
     fn limit(&mut self, len: usize) -> bool {
@@ -120,7 +127,7 @@ impl<'a> Space<'a> {
             .filter(|q| depth < 6 && matches!(q.kind, "htb" | "hfsc" | "prio" | "drr" | "qfq"));
         match inner {
             Some(inner) => self.qdisc(inner, state, depth + 1),
-            None => vec![Entry { cube: Cube::all(), to: To::Class(id), by }],
+            None => Entry::all(To::Class(id), by),
         }
     }
     fn within(&mut self, out: &mut Vec<Entry>, cube: &Cube, entries: Vec<Entry>) {
@@ -149,7 +156,7 @@ impl<'a> Space<'a> {
         let mut out = Vec::new();
         if let (Priority::Set(priority), true) = (state.priority, at == qdisc.handle) {
             if priority == qdisc.handle.0 && qdisc.kind == "htb" {
-                return vec![Entry { cube: Cube::all(), to: To::None("direct"), by: None }];
+                return Entry::all(To::None("direct"), None);
             }
             match class(self, Handle(priority)) {
                 Some(true) => return self.leaf(Handle(priority), None, state, depth),
@@ -164,15 +171,15 @@ impl<'a> Space<'a> {
             }
             let entries = match hit {
                 Hit::To(id, by) if id == qdisc.handle && qdisc.kind == "htb" => {
-                    vec![Entry { cube: Cube::all(), to: To::None("direct"), by: Some(by) }]
+                    Entry::all(To::None("direct"), Some(by))
                 }
                 Hit::To(id, by) => match class(self, id) {
                     Some(true) => self.leaf(id, Some(by), state, depth),
                     Some(false) if depth < 16 && id != at => self.tree(qdisc, id, state, depth + 1),
                     _ => rest.clone(),
                 },
-                Hit::Drop(by) => vec![Entry { cube: Cube::all(), to: To::None("dropped"), by: Some(by) }],
-                Hit::Away(dev, by) => vec![Entry { cube: Cube::all(), to: To::Device(dev), by: Some(by) }],
+                Hit::Drop(by) => Entry::all(To::None("dropped"), Some(by)),
+                Hit::Away(dev, by) => Entry::all(To::Device(dev), Some(by)),
                 Hit::Skip | Hit::Miss => rest.clone(),
             };
             self.within(&mut out, &cube, entries);
@@ -188,13 +195,13 @@ impl<'a> Space<'a> {
             return self.leaf(default, None, state, depth);
         }
         let what = if qdisc.kind == "hfsc" { "dropped" } else { "direct" };
-        vec![Entry { cube: Cube::all(), to: To::None(what), by: None }]
+        Entry::all(To::None(what), None)
     }
 
     /// `drr_classify`, `qfq_classify`.
     fn flat(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
         let mut out = Vec::new();
-        let dropped = |by| vec![Entry { cube: Cube::all(), to: To::None("dropped"), by }];
+        let dropped = |by| Entry::all(To::None("dropped"), by);
         if let Priority::Set(priority) = state.priority
             && Handle(priority).qdisc() == qdisc.handle
             && self.device.class(Handle(priority)).is_some()
@@ -204,7 +211,7 @@ impl<'a> Space<'a> {
         for (cube, hit) in self.filters(qdisc.handle, 0, state, 0, None) {
             let entries = match hit {
                 Hit::To(id, by) if self.device.class(id).is_some() => self.leaf(id, Some(by), state, depth),
-                Hit::Away(dev, by) => vec![Entry { cube: Cube::all(), to: To::Device(dev), by: Some(by) }],
+                Hit::Away(dev, by) => Entry::all(To::Device(dev), Some(by)),
                 Hit::To(_, by) | Hit::Drop(by) => dropped(Some(by)),
                 Hit::Skip | Hit::Miss => dropped(None),
             };
@@ -244,8 +251,8 @@ impl<'a> Space<'a> {
         for (cube, hit) in self.filters(qdisc.handle, 0, state, 0, None) {
             let entries = match hit {
                 Hit::To(id, by) => self.leaf(of(id), Some(by), state, depth),
-                Hit::Drop(by) => vec![Entry { cube: Cube::all(), to: To::None("dropped"), by: Some(by) }],
-                Hit::Away(dev, by) => vec![Entry { cube: Cube::all(), to: To::Device(dev), by: Some(by) }],
+                Hit::Drop(by) => Entry::all(To::None("dropped"), Some(by)),
+                Hit::Away(dev, by) => Entry::all(To::Device(dev), Some(by)),
                 Hit::Skip | Hit::Miss => rest.clone(),
             };
             self.within(&mut out, &cube, entries);

@@ -77,12 +77,7 @@ fn source(facts: &Facts, found: &mut Found) {
             continue;
         }
         if let Some(addr) = private(filter, 12) {
-            let step = &facts.steps[filter.step];
-            let word = step
-                .words
-                .windows(2)
-                .find(|w| matches!(w[0].as_str(), "src" | "src_ip"))
-                .map_or("", |w| w[1].as_str());
+            let word = facts.steps[filter.step].value(&["src", "src_ip"]).unwrap_or_default();
             let class = filter.classid.map_or("1:10".to_owned(), |c| c.to_string());
             let mark = filter.classid.map_or(10, |c| u32::from(c.minor()));
             let mend = format!(
@@ -111,12 +106,7 @@ fn destination(facts: &Facts, found: &mut Found) {
         let through = fed.contains(device.name.as_str())
             && feeder(facts, &device.name).is_some_and(|d| is_translated(facts, d));
         if let Some(addr) = private(filter, 16).filter(|_| direct || through) {
-            let step = &facts.steps[filter.step];
-            let word = step
-                .words
-                .windows(2)
-                .find(|w| matches!(w[0].as_str(), "dst" | "dst_ip"))
-                .map_or("", |w| w[1].as_str());
+            let word = facts.steps[filter.step].value(&["dst", "dst_ip"]).unwrap_or_default();
             let reason = format!(
                 "Answers still carry the outside address here; {addr} is put back in PREROUTING, later."
             );
@@ -148,11 +138,7 @@ fn wrong_way(facts: &Facts, found: &mut Found) {
         }
         let Some(addr) = private(filter, 16).filter(|a| is_inside(facts, *a)) else { continue };
         let step = &facts.steps[filter.step];
-        let word = step
-            .words
-            .windows(2)
-            .find(|w| matches!(w[0].as_str(), "dst" | "dst_ip"))
-            .map_or("", |w| w[1].as_str());
+        let word = step.value(&["dst", "dst_ip"]).unwrap_or_default();
         let reason = format!(
             "{} is the outside device (what leaves by it is given its address); no packet for {addr} leaves there.",
             device.name

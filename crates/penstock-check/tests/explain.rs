@@ -118,28 +118,13 @@ fn skb(p: &Probe) -> Skb {
         _ => L4::None,
     };
     Skb {
-        len: u32::from(p.len) + 14,
-        pkt_len: u32::from(p.len) + 14,
         priority: p.priority,
         mark: p.mark,
-        l3: L3::Ipv4(Ipv4 {
-            src: four(p.src),
-            dst: four(p.dst),
-            tos: p.tos,
-            ttl: 64,
-            protocol: p.protocol,
-            id: 0,
-            frag_off: 0,
-        }),
-        l4,
-        flow: 0,
-        seq: 0,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
-        eth: ([0; 6], [0; 6]),
-        classid: Handle::UNSPEC,
-        tc: penstock_packet::TcNote::default(),
+        ..Skb::new(
+            u32::from(p.len) + 14,
+            L3::Ipv4(Ipv4 { tos: p.tos, ..Ipv4::new(four(p.src), four(p.dst), p.protocol) }),
+            l4,
+        )
     }
 }
 

@@ -24,28 +24,13 @@ impl Dice {
 
 fn skb(class: u32, len: u32, seq: u64) -> Skb {
     Skb {
-        len,
-        pkt_len: len,
         priority: class,
-        mark: 0,
-        l3: L3::Ipv4(Ipv4 {
-            src: Ipv4Addr::new(10, 0, 0, 1),
-            dst: Ipv4Addr::new(10, 0, 0, 2),
-            tos: 0,
-            ttl: 64,
-            protocol: 17,
-            id: 0,
-            frag_off: 0,
-        }),
-        l4: L4::Udp(Udp { sport: 1000, dport: 2000 }),
-        flow: 0,
         seq,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
-        eth: ([0; 6], [0; 6]),
-        classid: Handle::UNSPEC,
-        tc: penstock_packet::TcNote::default(),
+        ..Skb::new(
+            len,
+            L3::Ipv4(Ipv4::new(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2), 17)),
+            L4::Udp(Udp { sport: 1000, dport: 2000 }),
+        )
     }
 }
 

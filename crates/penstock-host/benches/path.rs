@@ -1,7 +1,7 @@
 //! What a router spends on one packet: received, routed, queued on the next device, taken by the card.
 
 use penstock_host::{Effect, Host, HostCx, Prefix};
-use penstock_model::{Handle, Kernel, Time};
+use penstock_model::{Kernel, Time};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{Ipv4, L3, L4, Packet, Pool, Skb, Udp};
 
@@ -34,20 +34,8 @@ fn packet(to: [u8; 6]) -> Packet {
         frag_off: 0,
     };
     Box::new(Skb {
-        len: 1514,
-        pkt_len: 1514,
-        priority: 0,
-        mark: 0,
-        l3: L3::Ipv4(l3),
-        l4: L4::Udp(Udp { sport: 1, dport: 5001 }),
-        flow: 0,
-        seq: 0,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
         eth: ([2, 0, 0, 0, 0, 1], to),
-        classid: Handle::UNSPEC,
-        tc: penstock_packet::TcNote::default(),
+        ..Skb::new(1514, L3::Ipv4(l3), L4::Udp(Udp { sport: 1, dport: 5001 }))
     })
 }
 

@@ -8,7 +8,7 @@
 use crate::neigh::{DELAY_PROBE_S, MAX_PROBES, Nud, RETRANS_S, UCAST_PROBES};
 use crate::route::{Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, timer};
-use penstock_model::{Handle, Kernel, Time};
+use penstock_model::{Kernel, Time};
 use penstock_packet::{Arp, L3, L4, Packet, Skb};
 use std::net::Ipv4Addr;
 
@@ -203,20 +203,10 @@ impl Host {
 
     fn arp_send(&mut self, ifindex: u32, arp: Arp, to: [u8; 6], cx: &mut HostCx<'_>) {
         let frame = cx.pool.alloc(Skb {
-            len: ARP_FRAME,
-            pkt_len: ARP_FRAME,
-            priority: 0,
-            mark: 0,
-            l3: L3::Arp(arp),
-            l4: L4::None,
-            flow: 0,
-            seq: 0,
             created: cx.now,
             queued: cx.now,
-            iif: 0,
             eth: (arp.sha, to),
-            classid: Handle::UNSPEC,
-            tc: penstock_packet::TcNote::default(),
+            ..Skb::new(ARP_FRAME, L3::Arp(arp), L4::None)
         });
         self.xmit(ifindex, frame, cx);
     }

@@ -99,22 +99,8 @@ impl Host {
         let len = ETH_HLEN + 20 + 8 + payload;
         let ttl = self.sysctl.default_ttl;
         let l3 = L3::Ipv4(Ipv4 { src, dst, tos, ttl, protocol: ipproto::ICMP, id: 0, frag_off: 0 });
-        let packet = cx.pool.alloc(Skb {
-            len,
-            pkt_len: len,
-            priority: 0,
-            mark: 0,
-            l3,
-            l4: L4::Icmp(l4),
-            flow: 0,
-            seq: 0,
-            created: cx.now,
-            queued: cx.now,
-            iif: 0,
-            eth: ([0; 6], [0; 6]),
-            classid: Handle::UNSPEC,
-            tc: penstock_packet::TcNote::default(),
-        });
+        let packet =
+            cx.pool.alloc(Skb { created: cx.now, queued: cx.now, ..Skb::new(len, l3, L4::Icmp(l4)) });
         // Nobody waits for the outcome: a message without a route is gone, as in the kernel.
         let _ = self.send(packet, cx);
     }

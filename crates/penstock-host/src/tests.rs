@@ -2,7 +2,7 @@
 
 use crate::fragment::IP_DF;
 use crate::*;
-use penstock_model::{Handle, Span};
+use penstock_model::Span;
 use penstock_packet::headers::{ETH_HLEN, ipproto};
 use penstock_packet::{Icmp, Ipv4, L3, L4, Skb, Udp};
 
@@ -94,23 +94,8 @@ pub(crate) fn ip(text: &str) -> Ipv4Addr {
 
 pub(crate) fn skb(src: &str, dst: &str, protocol: u8, l4: L4, ip_len: u32) -> Skb {
     let len = ETH_HLEN + ip_len;
-    let l3 = Ipv4 { src: ip(src), dst: ip(dst), tos: 0, ttl: 64, protocol, id: 0, frag_off: 0 };
-    Skb {
-        len,
-        pkt_len: len,
-        priority: 0,
-        mark: 0,
-        l3: L3::Ipv4(l3),
-        l4,
-        flow: 0,
-        seq: 0,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
-        eth: ([0; 6], [0; 6]),
-        classid: Handle::UNSPEC,
-        tc: penstock_packet::TcNote::default(),
-    }
+    let l3 = Ipv4::new(ip(src), ip(dst), protocol);
+    Skb::new(len, L3::Ipv4(l3), l4)
 }
 pub(crate) fn udp(src: &str, dst: &str, ip_len: u32) -> Skb {
     skb(src, dst, ipproto::UDP, L4::Udp(Udp { sport: 1000, dport: 2000 }), ip_len)

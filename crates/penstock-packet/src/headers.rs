@@ -57,6 +57,13 @@ pub struct Ipv4 {
     pub frag_off: u16,
 }
 
+impl Ipv4 {
+    /// A header as it is mostly made: ToS 0, TTL 64, identification 0, whole and fragmentable.
+    pub const fn new(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8) -> Ipv4 {
+        Ipv4 { src, dst, tos: 0, ttl: 64, protocol, id: 0, frag_off: 0 }
+    }
+}
+
 /// An IPv6 header without extension headers (RFC 8200).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6 {

@@ -188,32 +188,23 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
 mod tests {
     use crate::headers::*;
     use crate::skb::{HEADER_MAX, Skb};
-    use penstock_model::{Handle, Time};
 
     fn udp(len: u32) -> Skb {
         Skb {
-            len,
-            pkt_len: len,
-            priority: 0,
-            mark: 0,
-            l3: L3::Ipv4(Ipv4 {
-                src: "10.0.0.1".parse().unwrap(),
-                dst: "10.0.0.2".parse().unwrap(),
-                tos: 0x10,
-                ttl: 64,
-                protocol: ipproto::UDP,
-                id: 7,
-                frag_off: 0,
-            }),
-            l4: L4::Udp(Udp { sport: 1000, dport: 2000 }),
-            flow: 0,
-            seq: 0,
-            created: Time::ZERO,
-            queued: Time::ZERO,
-            iif: 0,
             eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
-            classid: Handle::UNSPEC,
-            tc: crate::TcNote::default(),
+            ..Skb::new(
+                len,
+                L3::Ipv4(Ipv4 {
+                    src: "10.0.0.1".parse().unwrap(),
+                    dst: "10.0.0.2".parse().unwrap(),
+                    tos: 0x10,
+                    ttl: 64,
+                    protocol: ipproto::UDP,
+                    id: 7,
+                    frag_off: 0,
+                }),
+                L4::Udp(Udp { sport: 1000, dport: 2000 }),
+            )
         }
     }
 

@@ -77,6 +77,27 @@ pub struct TcNote {
 }
 
 impl Skb {
+    /// A frame of `len` bytes (with its Ethernet header) as it is made: no mark, priority 0, of no flow, at time 0.
+    #[inline]
+    pub fn new(len: u32, l3: L3, l4: L4) -> Skb {
+        Skb {
+            len,
+            pkt_len: len,
+            priority: 0,
+            mark: 0,
+            l3,
+            l4,
+            flow: 0,
+            seq: 0,
+            created: Time::ZERO,
+            queued: Time::ZERO,
+            iif: 0,
+            eth: ([0; 6], [0; 6]),
+            classid: Handle::UNSPEC,
+            tc: TcNote::default(),
+        }
+    }
+
     /// The ethertype.
     #[inline]
     pub fn protocol(&self) -> u16 {

@@ -3,8 +3,8 @@
 //!
 //! `vectors/ns2/red.tcl` records the vectors.
 
-use penstock_model::{Handle, Options, Rng, Time};
-use penstock_packet::{Ipv4, L3, L4, Packet, Skb, TcNote, Udp};
+use penstock_model::{Options, Rng, Time};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Udp};
 use penstock_sched::ns2::red::{self, Red};
 use penstock_sched::{Actions, Cx, Ledger, Qdisc};
 use std::net::Ipv4Addr;
@@ -32,23 +32,8 @@ impl Mrg {
 
 fn packet(seq: u64, size: u32) -> Packet {
     let addr = Ipv4Addr::new(10, 0, 0, 1);
-    let ip = Ipv4 { src: addr, dst: addr, tos: 0, ttl: 64, protocol: 17, id: 0, frag_off: 0 };
-    Box::new(Skb {
-        len: size + 14,
-        pkt_len: size + 14,
-        priority: 0,
-        mark: 0,
-        l3: L3::Ipv4(ip),
-        l4: L4::Udp(Udp { sport: 1, dport: 2 }),
-        flow: 0,
-        seq,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
-        eth: ([0; 6], [0; 6]),
-        classid: Handle::UNSPEC,
-        tc: TcNote::default(),
-    })
+    let ip = Ipv4::new(addr, addr, 17);
+    Box::new(Skb { seq, ..Skb::new(size + 14, L3::Ipv4(ip), L4::Udp(Udp { sport: 1, dport: 2 })) })
 }
 
 /// What a script's `KEY=VALUE` words set, and the seed.

@@ -8,7 +8,7 @@
 //! than 1 ns later (the probe asks for a timer slack of 1 ns). Seen on 6.12 with `time-travel=inf-cpu`; see
 //! `docs/notes/replay.md`.
 
-use penstock_model::{Handle, Rng, Time};
+use penstock_model::{Rng, Time};
 use penstock_packet::{Packet, Pool, Skb};
 use penstock_sched::act::{Port, Sent};
 use penstock_sched::tree::Tree;
@@ -225,19 +225,8 @@ impl Machine {
 /// The frame by which the probe learns how late a frame is, and which keeps the line busy.
 pub fn probe_frame() -> Skb {
     Skb {
-        len: 1514,
-        pkt_len: 1514,
-        priority: 0,
-        mark: 0,
-        l3: penstock_packet::headers::L3::Other(0x88b5),
-        l4: penstock_packet::headers::L4::None,
-        flow: 0,
         seq: UNNUMBERED,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
         eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
-        classid: Handle::UNSPEC,
-        tc: penstock_packet::TcNote::default(),
+        ..Skb::new(1514, penstock_packet::headers::L3::Other(0x88b5), penstock_packet::headers::L4::None)
     }
 }

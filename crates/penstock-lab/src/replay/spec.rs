@@ -2,7 +2,7 @@
 //!
 //! Every field is read as the probe reads it; a wrong one is refused with its name.
 
-use penstock_model::{Diagnostic, Handle, Time};
+use penstock_model::Diagnostic;
 use penstock_packet::Skb;
 use penstock_packet::headers::{Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
 use serde_json::{Map, Value};
@@ -365,20 +365,10 @@ fn frame(p: &Map<String, Value>, place: &str, first: usize) -> Answer<Skb> {
         _ => L4::None,
     };
     Ok(Skb {
-        len,
-        pkt_len: len,
         priority: priority(p, place, tos)?,
         mark: whole(p, place, "mark", 0, i64::from(i32::MIN), i64::from(i32::MAX))? as i32 as u32,
-        l3,
-        l4,
-        flow: 0,
-        seq: 0,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
         eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
-        classid: Handle::UNSPEC,
-        tc: penstock_packet::TcNote::default(),
+        ..Skb::new(len, l3, l4)
     })
 }
 

@@ -3,7 +3,7 @@
 
 use penstock_lang::tc::{self, Command};
 use penstock_lang::token;
-use penstock_model::{Handle, Kernel, PschedClock, Rng, Time};
+use penstock_model::{Kernel, PschedClock, Rng, Time};
 use penstock_packet::{Ipv4, L3, L4, Packet, Pool, Skb, Udp};
 use penstock_sched::{Actions, Cx, Device, Ledger, Tree, Xmit};
 
@@ -95,27 +95,13 @@ impl Rig {
 /// A UDP packet of `len` bytes from 10.0.0.`host` to 10.0.1.1.
 pub fn udp(seq: u64, len: u32, host: u8, priority: u32) -> Skb {
     Skb {
-        len,
-        pkt_len: len,
         priority,
-        mark: 0,
-        l3: L3::Ipv4(Ipv4 {
-            src: [10, 0, 0, host].into(),
-            dst: [10, 0, 1, 1].into(),
-            tos: 0,
-            ttl: 64,
-            protocol: 17,
-            id: 0,
-            frag_off: 0,
-        }),
-        l4: L4::Udp(Udp { sport: 1000 + u16::from(host), dport: 2000 }),
         flow: u32::from(host),
         seq,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
-        eth: ([0; 6], [0; 6]),
-        classid: Handle::UNSPEC,
-        tc: penstock_packet::TcNote::default(),
+        ..Skb::new(
+            len,
+            L3::Ipv4(Ipv4::new([10, 0, 0, host].into(), [10, 0, 1, 1].into(), 17)),
+            L4::Udp(Udp { sport: 1000 + u16::from(host), dport: 2000 }),
+        )
     }
 }

@@ -121,28 +121,22 @@ impl Net {
         let flow = untag(flow)
             .map_or(0, |(f, part)| tag(f, if part == Part::Back { Part::Control } else { Part::Back }));
         let packet = self.pool.alloc(Skb {
-            len,
-            pkt_len: len,
-            priority: 0,
-            mark: 0,
-            l3: L3::Ipv4(Ipv4 {
-                src: about.dst,
-                dst: about.src,
-                tos: 0,
-                ttl: 0,
-                protocol: ipproto::TCP,
-                id: 0,
-                frag_off: 0x4000,
-            }),
-            l4: L4::Tcp(reset.tcp),
             flow,
-            seq: 0,
             created: now,
             queued: now,
-            iif: 0,
-            eth: ([0; 6], [0; 6]),
-            classid: Handle::UNSPEC,
-            tc: penstock_packet::TcNote::default(),
+            ..Skb::new(
+                len,
+                L3::Ipv4(Ipv4 {
+                    src: about.dst,
+                    dst: about.src,
+                    tos: 0,
+                    ttl: 0,
+                    protocol: ipproto::TCP,
+                    id: 0,
+                    frag_off: 0x4000,
+                }),
+                L4::Tcp(reset.tcp),
+            )
         });
         // Nobody waits for the answer: an unreachable peer gets none.
         let _ = self.on_host(host, |h, cx| h.send(packet, cx));

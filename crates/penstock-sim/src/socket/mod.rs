@@ -16,7 +16,7 @@ use crate::net::{NONE, Net, Wake};
 use crate::results::TcpResult;
 use crate::spec::Stack;
 use penstock_host::{Effect, rt_tos2priority};
-use penstock_model::{Handle, Kernel, Rng, Time};
+use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::headers::{Icmp, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, Udp};
 use penstock_sched::Xmit;

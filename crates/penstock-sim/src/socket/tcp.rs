@@ -235,28 +235,25 @@ impl Net {
             flow.sent(len, segment.retransmission, now);
         }
         let packet = self.pool.alloc(Skb {
-            len,
-            pkt_len: len,
             priority: s.priority,
             mark: s.opts.mark,
-            l3: L3::Ipv4(Ipv4 {
-                src: s.local.0,
-                dst: s.remote.0,
-                tos: s.opts.tos & !3 | if segment.ect { 2 } else { 0 },
-                ttl: 0,
-                protocol: ipproto::TCP,
-                id: 0,
-                frag_off: 0x4000,
-            }),
-            l4: L4::Tcp(segment.tcp),
             flow: tag(s.flow, part),
             seq: if segment.retransmission { RETRANSMISSION } else { 0 },
             created: now,
             queued: now,
-            iif: 0,
-            eth: ([0; 6], [0; 6]),
-            classid: Handle::UNSPEC,
-            tc: penstock_packet::TcNote::default(),
+            ..Skb::new(
+                len,
+                L3::Ipv4(Ipv4 {
+                    src: s.local.0,
+                    dst: s.remote.0,
+                    tos: s.opts.tos & !3 | if segment.ect { 2 } else { 0 },
+                    ttl: 0,
+                    protocol: ipproto::TCP,
+                    id: 0,
+                    frag_off: 0x4000,
+                }),
+                L4::Tcp(segment.tcp),
+            )
         });
         let host = s.host;
         let (refused, answer) = self.on_host(host, |h, cx| (h.send(packet, cx).is_err(), h.send_answer()));

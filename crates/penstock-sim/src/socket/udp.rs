@@ -84,28 +84,25 @@ impl Net {
         let frame = 14 + 20 + 8 + len;
         let flow = s.flow;
         let packet = self.pool.alloc(Skb {
-            len: frame,
-            pkt_len: frame,
             priority: s.priority,
             mark: s.opts.mark,
-            l3: L3::Ipv4(Ipv4 {
-                src: s.local.0, // 0.0.0.0 where it is not connected: the route decides
-                dst: to.0,
-                tos: s.opts.tos,
-                ttl: 0,
-                protocol: ipproto::UDP,
-                id: 0,
-                frag_off: if len + 28 <= 1500 { 0x4000 } else { 0 },
-            }),
-            l4: L4::Udp(Udp { sport: s.local.1, dport: to.1 }),
             flow: if flow == NONE { 0 } else { tag(flow, part) },
             seq,
             created: now,
             queued: now,
-            iif: 0,
-            eth: ([0; 6], [0; 6]),
-            classid: Handle::UNSPEC,
-            tc: penstock_packet::TcNote::default(),
+            ..Skb::new(
+                frame,
+                L3::Ipv4(Ipv4 {
+                    src: s.local.0, // 0.0.0.0 where it is not connected: the route decides
+                    dst: to.0,
+                    tos: s.opts.tos,
+                    ttl: 0,
+                    protocol: ipproto::UDP,
+                    id: 0,
+                    frag_off: if len + 28 <= 1500 { 0x4000 } else { 0 },
+                }),
+                L4::Udp(Udp { sport: s.local.1, dport: to.1 }),
+            )
         });
         if flow != NONE && part == Part::Data {
             self.flows[flow as usize].sent(frame, false, now);
@@ -149,28 +146,23 @@ impl Net {
         let frame = 14 + 20 + 8 + len.min(65_507);
         let kernel = self.machines[host as usize].kernel;
         let packet = self.pool.alloc(Skb {
-            len: frame,
-            pkt_len: frame,
             priority: rt_tos2priority(kernel, tos),
-            mark: 0,
-            l3: L3::Ipv4(Ipv4 {
-                src: Ipv4Addr::UNSPECIFIED,
-                dst: to,
-                tos,
-                ttl: 0,
-                protocol: ipproto::ICMP,
-                id: 0,
-                frag_off: if len + 28 <= 1500 { 0x4000 } else { 0 },
-            }),
-            l4: L4::Icmp(Icmp { ty: 8, code: 0, id, seq, about: None }),
             flow: tag(flow, Part::Data),
-            seq: 0,
             created: now,
             queued: now,
-            iif: 0,
-            eth: ([0; 6], [0; 6]),
-            classid: Handle::UNSPEC,
-            tc: penstock_packet::TcNote::default(),
+            ..Skb::new(
+                frame,
+                L3::Ipv4(Ipv4 {
+                    src: Ipv4Addr::UNSPECIFIED,
+                    dst: to,
+                    tos,
+                    ttl: 0,
+                    protocol: ipproto::ICMP,
+                    id: 0,
+                    frag_off: if len + 28 <= 1500 { 0x4000 } else { 0 },
+                }),
+                L4::Icmp(Icmp { ty: 8, code: 0, id, seq, about: None }),
+            )
         });
         self.flows[flow as usize].sent(frame, false, now);
         self.on_host(host, |h, cx| h.send(packet, cx)).map_err(|e| e.strerror())

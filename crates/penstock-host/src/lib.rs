@@ -177,6 +177,8 @@ pub struct Host {
     pub(crate) acts: Actions,
     /// The blocks of filters that its qdiscs share.
     pub(crate) blocks: Blocks,
+    /// What `/proc/net/penstock_cwnd` holds, where sockets are simulated above.
+    pub(crate) cwnd_table: Option<String>,
     /// Traffic conditioners of its devices.
     pub(crate) conditioners: Vec<Conditioned>,
     /// Empty, but for what it keeps of its memory.
@@ -229,6 +231,7 @@ impl Host {
             icmp_buckets: BTreeMap::new(),
             timers: BTreeSet::new(),
             drops: Ledger::new(),
+            cwnd_table: None,
             acts: Actions::new(),
             blocks: Blocks::new(),
             conditioners: Vec::new(),

@@ -66,10 +66,16 @@ impl Host {
             "/proc/net/dev" => Ok(self.proc_net_dev()),
             "/proc/net/route" => Ok(self.proc_net_route()),
             "/proc/net/arp" => Ok(self.proc_net_arp()),
+            "/proc/net/penstock_cwnd" => self.cwnd_table.clone().ok_or(NOT_FOUND),
             "/proc/modules" => Ok(self.proc_modules()),
             "/proc/sys/kernel/hostname" => Ok(format!("{}\n", self.name)),
             _ => Err(NOT_FOUND),
         }
+    }
+
+    /// What `/proc/net/penstock_cwnd` holds from now on: the sockets are the caller's, not this machine's. No Linux has the file.
+    pub fn set_cwnd_table(&mut self, text: String) {
+        self.cwnd_table = Some(text);
     }
 
     /// Writes a virtual file, as `echo TEXT > PATH` does.
@@ -123,6 +129,7 @@ impl Host {
             return (!found.is_empty()).then_some(found);
         }
         match path {
+            "/proc/net" if self.cwnd_table.is_some() => names(&["arp", "dev", "penstock_cwnd", "route"]),
             "/proc/net" => names(&["arp", "dev", "route"]),
             "/sys/class/net" => {
                 let mut found: Vec<String> = self.devices.iter().map(|d| d.name.clone()).collect();

@@ -152,7 +152,7 @@ pub struct Device {
     pub filters: Vec<Filter>,
     /// Classes by id.
     pub by_id: BTreeMap<Handle, usize>,
-    /// Hash tables of u32 with their numbers of buckets, by place and number.
+    /// Hash tables of u32 with their numbers of buckets, by qdisc and number.
     pub tables: BTreeMap<(Handle, u32), u32>,
 }
 

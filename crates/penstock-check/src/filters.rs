@@ -111,12 +111,12 @@ impl Filter {
 pub struct Filters {
     /// Those that stand.
     pub all: Vec<Filter>,
-    /// Hash tables of u32 with their numbers of buckets, by place and number.
+    /// Hash tables of u32 with their numbers of buckets, by qdisc and number.
     pub tables: BTreeMap<(Handle, u32), u32>,
     /// The lowest priority the kernel chose so far, by place and chain.
     chosen: BTreeMap<(Handle, u32), u16>,
-    /// Priorities of u32 in the order they were made: the first one's own table is 800:, the next one's 801:, by place.
-    roots: BTreeMap<Handle, Vec<(u16, u32)>>,
+    /// Priorities of u32 by qdisc, in the order they were made on it or its classes: the first one's own table is 800:, the next one's 801:.
+    roots: BTreeMap<Handle, Vec<(Handle, u16, u32)>>,
 }
 
 impl Filters {
@@ -136,23 +136,24 @@ impl Filters {
         };
         let u32 = req.kind.as_deref() == Some("u32");
         if u32 {
-            let roots = self.roots.entry(parent).or_default();
-            if !roots.contains(&(prio, chain)) {
-                roots.push((prio, chain));
+            let roots = self.roots.entry(parent.qdisc()).or_default();
+            if !roots.contains(&(parent, prio, chain)) {
+                roots.push((parent, prio, chain));
             }
         }
         // Nothing but a priority or a hash table is made.
         if let Some(divisor) = options.u32("divisor") {
-            self.tables.insert((parent, req.handle >> 20), divisor);
+            self.tables.insert((parent.qdisc(), req.handle >> 20), divisor);
         }
         if options.has("divisor") || options.is_empty() && req.kind.as_deref() == Some("u32") {
             return;
         }
-        // A filter that names a priority's table is asked with that priority.
+        // A filter that names a priority's table is asked with that priority, wherever it hangs.
         let hash = options.u32("hash").filter(|_| u32).unwrap_or(0);
-        let named =
-            (hash >> 20).checked_sub(0x800).and_then(|n| self.roots.get(&parent)?.get(n as usize).copied());
-        let (prio, chain) = named.unwrap_or((prio, chain));
+        let named = (hash >> 20)
+            .checked_sub(0x800)
+            .and_then(|n| self.roots.get(&parent.qdisc())?.get(n as usize).copied());
+        let (parent, prio, chain) = named.unwrap_or((parent, prio, chain));
         let kind = req.kind.clone().unwrap_or_default();
         let (tests, mut exact) = tests(&kind, req, &options);
         let classid = options.u32("classid").map(Handle);

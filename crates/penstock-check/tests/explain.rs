@@ -26,10 +26,12 @@ impl Dice {
 
 fn filters(dice: &mut Dice, text: &mut String, classes: &[&str], parent: &str) {
     for _ in 0..1 + dice.below(8) {
-        let prio = 1 + dice.below(5);
+        let prio = 1 + dice.below(7);
         // One kind a priority, as the kernel wants it.
         let what = match prio {
             1 => format!("handle {} fw", 1 + dice.below(3)),
+            2 => format!("flower {}", dice.one_of(&FLOWER)),
+            3 => format!("basic match {}", dice.one_of(&BASIC)),
             _ => {
                 let one = |dice: &mut Dice| {
                     dice.one_of(&[
@@ -54,10 +56,57 @@ fn filters(dice: &mut Dice, text: &mut String, classes: &[&str], parent: &str) {
             }
         };
         let class = dice.one_of(classes);
+        let action = dice.one_of(&["", "", "", "", " action drop", " action continue", " action ok"]);
         *text += &format!(
-            "tc filter add dev eth0 parent {parent} protocol ip prio {prio} {what} classid {class}\n"
+            "tc filter add dev eth0 parent {parent} protocol ip prio {prio} {what} classid {class}{action}\n"
         );
     }
+}
+
+const FLOWER: [&str; 8] = [
+    "ip_proto tcp",
+    "ip_proto udp dst_port 53",
+    "ip_proto tcp src_port 80",
+    "src_ip 10.0.0.0/9",
+    "dst_ip 10.1.0.0/16 ip_proto udp",
+    "ip_tos 0xb8/0xfc",
+    "ip_proto tcp dst_port 50-79",
+    "ip_proto tcp tcp_flags 0x10/0x10",
+];
+const BASIC: [&str; 6] = [
+    "'cmp(u8 at 9 layer network eq 6)'",
+    "'cmp(u16 at 2 layer transport gt 60)'",
+    "'not u32(u32 0x0a000000 0xffff0000 at 12)'",
+    "'cmp(u8 at 1 layer network eq 0x10) or meta(fwmark gt 2)'",
+    "'cmp(u8 at 9 layer network eq 17) and not (cmp(u16 at 2 layer transport lt 54) or meta(priority eq 3))'",
+    "'meta(pkt_len gt 100)'",
+];
+
+/// A hash table of four buckets by the last bits of the destination.
+fn table(dice: &mut Dice, text: &mut String, classes: &[&str]) {
+    let base = "tc filter add dev eth0 parent 1: protocol ip prio 8";
+    *text += &format!("{base} handle 2: u32 divisor 4\n");
+    for _ in 0..1 + dice.below(6) {
+        let what = dice.one_of(&[
+            "match ip src 10.0.0.0/9",
+            "match ip protocol 17 0xff",
+            "match u32 0 0",
+            "match tcp dst 80 0xffff",
+            "match udp src 53 0xffff",
+        ]);
+        let (bucket, class) = (dice.below(4), dice.one_of(classes));
+        *text += &format!("{base} u32 ht 2:{bucket:x}: {what} classid {class}\n");
+    }
+    let offset = dice.one_of(&[
+        "",
+        " offset at 0 mask 0x0f00 shift 6",
+        " offset at 0 mask 0x0f00 shift 6 eat",
+        " offset plus 20",
+    ]);
+    let class = dice.one_of(&["", " classid 1:1"]);
+    *text += &format!(
+        "{base} u32 ht 800:: match ip dst 10.0.0.0/8 hashkey mask 0x3 at 16 link 2:{offset}{class}\n"
+    );
 }
 
 /// Commands for eth0.
@@ -66,6 +115,9 @@ fn set(dice: &mut Dice) -> String {
     if dice.below(4) == 0 {
         text += "tc qdisc add dev eth0 root handle 1: prio bands 4\n";
         filters(dice, &mut text, &["1:1", "1:2", "1:3", "1:4", "1:9"], "1:");
+        if dice.below(2) == 0 {
+            table(dice, &mut text, &["1:1", "1:4"]);
+        }
         return text;
     }
     let default = dice.one_of(&["0", "30", "1", "77"]);
@@ -83,6 +135,9 @@ fn set(dice: &mut Dice) -> String {
     filters(dice, &mut text, &["1:10", "1:20", "1:21", "1:30", "1:1", "1:0", "1:99"], "1:");
     if dice.below(2) == 0 {
         filters(dice, &mut text, &["1:21", "1:22", "1:10"], "1:20");
+    }
+    if dice.below(2) == 0 {
+        table(dice, &mut text, &["1:10", "1:21", "1:20"]);
     }
     text
 }
@@ -159,17 +214,18 @@ fn ten_thousand_packets_over_two_hundred_sets_of_filters() {
         };
         let mut tree = Tree::new(spec);
         let (mut rng, mut drops, mut acts) = (Rng::named(1, "test"), Ledger::new(), Actions::new());
-        for line in text.lines() {
+        for (n, line) in text.lines().enumerate() {
             let words: Vec<String> = quoted(line);
             let commands = tc::parse(&Line::of_words(&words).words, Kernel::V6_12).unwrap();
             let mut cx = Cx { now: Time::ZERO, rng: &mut rng, drops: &mut drops, acts: &mut acts };
-            // What the kernel refuses both sides go without.
-            let _ = match &commands[0] {
+            let done = match &commands[0] {
                 Command::Qdisc { req, .. } => tree.qdisc(req, &mut cx),
                 Command::Class { req, .. } => tree.class(req, &mut cx),
                 Command::Filter { req, .. } => tree.filter(req, &mut cx),
                 other => panic!("{other:?}"),
             };
+            // Both sides go without what the kernel refuses.
+            assert_eq!(done.is_ok(), facts.steps[n].ok(), "{line}: {done:?}");
         }
         let sorter = Sorter::new(&facts, eth0);
         let parts = partition(&facts, "eth0").unwrap();

@@ -7,9 +7,6 @@ use penstock_check::explain::{Explainer, Probe, Reached, partition};
 use penstock_check::{Settings, facts};
 use penstock_shell::Script;
 
-/// Sets with packets that go elsewhere than is said: 17 packets in six sets.
-const DIFFERS: [usize; 6] = [33, 92, 105, 137, 183, 187];
-
 struct Set {
     script: String,
     packets: Vec<(Probe, String, String)>,
@@ -38,7 +35,7 @@ fn sets() -> Vec<Set> {
 
 #[test]
 fn explain_and_the_parts_say_where_linux_put_ten_thousand_packets() {
-    let (mut tried, mut held, mut differ, mut wrong) = (0, 0, 0, String::new());
+    let (mut tried, mut held, mut wrong) = (0, 0, String::new());
     for (round, set) in sets().iter().enumerate() {
         let facts = facts(&Script { text: set.script.clone(), ..Script::default() }, &Settings::default());
         let refused: Vec<String> = facts.steps.iter().filter(|s| !s.ok()).map(|s| s.text()).collect();
@@ -51,16 +48,14 @@ fn explain_and_the_parts_say_where_linux_put_ten_thousand_packets() {
             tried += 1;
             let said = explainer.explain(probe);
             let by = said.sorted.class.filter(|_| !said.dropped).map_or("-".to_owned(), |c| c.to_string());
-            let known = DIFFERS.contains(&round);
-            differ += usize::from(known && by != *class);
-            if by != *class && !known {
+            if by != *class {
                 wrong += &format!("set {round}: {line}: explain {by}\n");
             }
             if let Some(parts) = &parts {
                 held += 1;
                 let part = parts.of(probe).unwrap();
                 let of = parts.class(part).map_or("-".to_owned(), |c| c.to_string());
-                if !known && (of != *class || parts.parts[part].left == Reached::Never) {
+                if of != *class || parts.parts[part].left == Reached::Never {
                     wrong += &format!("set {round}: {line}: part {} {of}\n", part + 1);
                 }
             }
@@ -69,6 +64,5 @@ fn explain_and_the_parts_say_where_linux_put_ten_thousand_packets() {
     let lines: Vec<&str> = wrong.lines().collect();
     assert!(lines.is_empty(), "{} of {tried}:\n{}", lines.len(), lines[..lines.len().min(60)].join("\n"));
     assert!(held > 1000, "{held}");
-    assert!(differ <= 17, "{differ}");
     assert_eq!(tried, 10_000);
 }

@@ -94,6 +94,11 @@ pub fn act(filter: &Filter, state: &mut State) -> Control {
     }
 }
 
+/// Whether a filter whose actions say `continue` ends its priority: `fl_classify` asks no further mask, and matchall has one filter.
+pub fn skips(filter: &Filter) -> bool {
+    matches!(filter.kind.as_str(), "flower" | "matchall")
+}
+
 /// The packets that fit a filter which looks at headers in no order: every kind but u32.
 pub fn packets(filter: &Filter, state: &State, names: &mut Names) -> Any {
     let protocol = Cube::ethertype(filter.protocol);

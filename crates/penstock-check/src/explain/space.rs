@@ -295,8 +295,13 @@ impl<'a> Space<'a> {
         if let Some(step) = behind {
             // Only those behind the filter of this command.
             here = here.chunk_by(|a, b| a.prio == b.prio).flat_map(in_order).collect();
-            let at = here.iter().position(|f| f.step == step).map_or(0, |n| n + 1);
-            here.drain(..at);
+            let at = here.iter().position(|f| f.step == step);
+            here = match at.map(|n| here.split_off(n)).as_deref() {
+                Some([first, rest @ ..]) => {
+                    rest.iter().copied().filter(|f| !ask::skips(first) || f.prio != first.prio).collect()
+                }
+                _ => here,
+            };
         }
         let mut rest: Hits = Vec::new();
         for group in here.chunk_by(|a, b| a.prio == b.prio).rev() {
@@ -304,7 +309,7 @@ impl<'a> Space<'a> {
             match group[0].kind.as_str() {
                 "u32" => {
                     let protocol = Cube::ethertype(group[0].protocol);
-                    let hits = self.u32_group(group, parent, chain, state, depth);
+                    let hits = self.u32_group(group, parent, state, depth);
                     own.extend(hits.into_iter().filter_map(|(c, h)| Some((c.and(&protocol)?, h))));
                 }
                 _ => {
@@ -374,6 +379,7 @@ impl<'a> Space<'a> {
             Control::Ok => Hit::To(class, filter.step),
             Control::Drop => Hit::Drop(filter.step),
             Control::Elsewhere(dev) => Hit::Away(dev, filter.step),
+            Control::Continue if after == *state && ask::skips(filter) => Hit::Skip,
             Control::Continue if after == *state => return,
             Control::Continue | Control::Again if depth >= 4 => Hit::Miss,
             // Over and over, until the kernel has enough of it.
@@ -400,14 +406,13 @@ impl<'a> Space<'a> {
         &mut self,
         group: &[&'a Filter],
         parent: Handle,
-        chain: u32,
         state: &State,
         depth: u32,
     ) -> Hits {
         let mut roots: Vec<&Filter> =
             group.iter().copied().filter(|f| f.options.u32("hash").is_none_or(in_root)).collect();
         roots.sort_by_key(|f| node(f));
-        let walk = U32 { parent, chain, protocol: group[0].protocol, state, depth };
+        let walk = U32 { parent, protocol: group[0].protocol, state, depth };
         let mut out = Vec::new();
         self.bucket(&roots, &walk, (0, 0), 0, &mut out);
         out
@@ -488,7 +493,7 @@ impl<'a> Space<'a> {
     ) {
         let sel = filter.options.nested("sel").cloned().unwrap_or_default();
         let n = |name: &str| sel.u32(name).unwrap_or(0);
-        let divisor = self.device.tables.get(&(walk.parent, table)).copied().unwrap_or(1);
+        let divisor = self.device.tables.get(&(walk.parent.qdisc(), table)).copied().unwrap_or(1);
         let hmask = n("hmask");
         let shift = if hmask == 0 { 0 } else { hmask.trailing_zeros() };
         let hoff = base.0 + sel.i64("hoff").unwrap_or(0) as i32;
@@ -507,8 +512,7 @@ impl<'a> Space<'a> {
             .filters
             .iter()
             .filter(|f| {
-                f.parent == walk.parent
-                    && f.chain == walk.chain
+                f.parent.qdisc() == walk.parent.qdisc()
                     && f.kind == "u32"
                     && f.options.u32("hash").is_some_and(|h| h >> 20 == table)
             })
@@ -571,7 +575,6 @@ impl<'a> Space<'a> {
 /// What a walk through u32's tables carries along.
 struct U32<'s> {
     parent: Handle,
-    chain: u32,
     protocol: u16,
     state: &'s State,
     depth: u32,

@@ -62,8 +62,8 @@ pub struct Sorter<'a> {
     device: &'a Device,
     names: Names,
     groups: BTreeMap<(Handle, u32), Vec<Group<'a>>>,
-    /// u32's filters in tables of their own: by place, chain, table and bucket.
-    buckets: BTreeMap<(Handle, u32, u32, u32), Vec<Ready<'a>>>,
+    /// u32's filters in tables of their own: by qdisc, table and bucket.
+    buckets: BTreeMap<(Handle, u32, u32), Vec<Ready<'a>>>,
 }
 
 /// Takes a packet from a device's root to the queue it waits in.
@@ -94,7 +94,7 @@ impl<'a> Sorter<'a> {
         for filter in &device.filters {
             let hash = filter.options.u32("hash").unwrap_or(0);
             if filter.kind == "u32" && hash != 0 && hash >> 20 < 0x800 {
-                let place = (filter.parent, filter.chain, hash >> 20, hash >> 12 & 0xff);
+                let place = (filter.parent.qdisc(), hash >> 20, hash >> 12 & 0xff);
                 buckets.entry(place).or_default().push(ready(filter));
             } else {
                 by_place.entry((filter.parent, filter.chain)).or_default().push(filter);
@@ -343,7 +343,7 @@ impl<'a> Walk<'a> {
             Control::Elsewhere(dev) => Some(Hit::Away(dev, filter.step)),
             Control::Continue => {
                 self.said.push("  and goes on".to_owned());
-                None
+                ask::skips(filter).then_some(Hit::Skip)
             }
             Control::Again if self.deep > 16 => Some(Hit::Drop(filter.step)),
             Control::Again => Some(self.filters(filter.parent, filter.chain)),
@@ -411,7 +411,7 @@ impl<'a> Walk<'a> {
         let own = self.own;
         let sel = filter.options.nested("sel").cloned().unwrap_or_default();
         let n = |name: &str| sel.u32(name).unwrap_or(0);
-        let divisor = own.device.tables.get(&(filter.parent, table)).copied().unwrap_or(1);
+        let divisor = own.device.tables.get(&(filter.parent.qdisc(), table)).copied().unwrap_or(1);
         let hmask = n("hmask");
         let key = self.probe.word(base.0 + sel.i64("hoff").unwrap_or(0) as i32) & hmask;
         let bucket =
@@ -432,7 +432,7 @@ impl<'a> Walk<'a> {
             base += off2;
             off2 = 0;
         }
-        let inside = own.buckets.get(&(filter.parent, filter.chain, table, bucket))?;
+        let inside = own.buckets.get(&(filter.parent.qdisc(), table, bucket))?;
         self.bucket(inside, (base, off2), level + 1)
     }
 }

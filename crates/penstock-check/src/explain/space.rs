@@ -402,13 +402,7 @@ impl<'a> Space<'a> {
     }
 
     /// A priority of u32.
-    fn u32_group(
-        &mut self,
-        group: &[&'a Filter],
-        parent: Handle,
-        state: &State,
-        depth: u32,
-    ) -> Hits {
+    fn u32_group(&mut self, group: &[&'a Filter], parent: Handle, state: &State, depth: u32) -> Hits {
         let mut roots: Vec<&Filter> =
             group.iter().copied().filter(|f| f.options.u32("hash").is_none_or(in_root)).collect();
         roots.sort_by_key(|f| node(f));

@@ -199,6 +199,7 @@ pub trait Qdisc: Send {
 
 /// The side of a qdisc that has classes: `struct Qdisc_class_ops`.
 /// Class ids are whole (`1:10`), the qdisc's own handle in the upper half.
+/// What a kind leaves to the default here it does not have: the kernel answers EOPNOTSUPP where an operation is NULL.
 pub trait Classful {
     /// Whether there is such a class.
     fn find(&self, classid: Handle) -> bool;
@@ -212,19 +213,34 @@ pub trait Classful {
         classid: Handle,
         new: Option<Node>,
         cx: &mut Cx<'_>,
-    ) -> Result<Option<Node>, KernelError>;
+    ) -> Result<Option<Node>, KernelError> {
+        let _ = (classid, new, cx);
+        Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
     /// The qdisc in a class.
-    fn leaf(&self, classid: Handle) -> Option<&Node>;
+    fn leaf(&self, classid: Handle) -> Option<&Node> {
+        let _ = classid;
+        None
+    }
     /// The qdisc in a class.
-    fn leaf_mut(&mut self, classid: Handle) -> Option<&mut Node>;
+    fn leaf_mut(&mut self, classid: Handle) -> Option<&mut Node> {
+        let _ = classid;
+        None
+    }
     /// Shows every child once, with the class it is in.
-    fn children(&self, visit: &mut dyn FnMut(Handle, &Node));
+    fn children(&self, visit: &mut dyn FnMut(Handle, &Node)) {
+        let _ = visit;
+    }
     /// The same, to change them.
-    fn children_mut(&mut self, visit: &mut dyn FnMut(Handle, &mut Node));
+    fn children_mut(&mut self, visit: &mut dyn FnMut(Handle, &mut Node)) {
+        let _ = visit;
+    }
     /// The qdisc in a class lost packets outside of this qdisc's calls (a `change` or a graft below): corrects
     /// `qlen` and `backlog`, counts the packets as drops where the kernel does (6.12), deactivates the class if its
     /// qdisc is empty now (`qdisc_tree_reduce_backlog`, `qlen_notify`). Called after the fact, innermost first.
-    fn reduced(&mut self, classid: Handle, packets: u32, bytes: u32);
+    fn reduced(&mut self, classid: Handle, packets: u32, bytes: u32) {
+        let _ = (classid, packets, bytes);
+    }
     /// Creates (`classid` not found, or [`Handle::UNSPEC`] to have an id chosen) or changes a class; answers its
     /// id. `parent` is [`Handle::ROOT`], [`Handle::UNSPEC`] or a whole id.
     ///
@@ -236,7 +252,10 @@ pub trait Classful {
         classid: Handle,
         options: Option<&Options>,
         cx: &mut Cx<'_>,
-    ) -> Result<Handle, KernelError>;
+    ) -> Result<Handle, KernelError> {
+        let _ = (parent, classid, options, cx);
+        Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
     /// Has a class's rate estimated from now on (`gen_replace_estimator`); kinds that estimate none do nothing.
     ///
     /// # Errors
@@ -253,14 +272,19 @@ pub trait Classful {
     ///
     /// # Errors
     /// EBUSY for a class in use, ENOENT for none, EOPNOTSUPP where classes are fixed.
-    fn delete_class(&mut self, classid: Handle, cx: &mut Cx<'_>) -> Result<(), KernelError>;
+    fn delete_class(&mut self, classid: Handle, cx: &mut Cx<'_>) -> Result<(), KernelError> {
+        let _ = (classid, cx);
+        Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
     /// Whether the classes are the device's transmit queues (`TCQ_F_MQROOT`): no rate is estimated here, and those below
     /// may have size tables.
     fn queue_root(&self) -> bool {
         false
     }
     /// All classes in the order the kernel walks them.
-    fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump));
+    fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
+        let _ = (now, visit);
+    }
     /// Whether the walk ends with a class the kernel cannot show: the classes of qdiscs after this one are then not
     /// shown either (`tc_dump_tclass_root`).
     fn ends_dump(&self) -> bool {

@@ -8,10 +8,9 @@ use super::block::{Dumped, Select};
 use super::request::check_prio;
 use super::{Filters, Shared};
 use crate::act::Look;
-use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device};
-use penstock_model::rtnetlink::{ChainDump, ClassDump, FilterDump, FilterRequest};
-use penstock_model::{Handle, Kernel, KernelError, Options, PschedClock, Time};
+use penstock_model::rtnetlink::{ChainDump, FilterDump, FilterRequest};
+use penstock_model::{Handle, Kernel, KernelError, PschedClock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -159,29 +158,4 @@ impl Classful for NoClasses {
     fn find(&self, _: Handle) -> bool {
         false
     }
-    fn graft(&mut self, _: Handle, _: Option<Node>, _: &mut Cx<'_>) -> Result<Option<Node>, KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn leaf(&self, _: Handle) -> Option<&Node> {
-        None
-    }
-    fn leaf_mut(&mut self, _: Handle) -> Option<&mut Node> {
-        None
-    }
-    fn children(&self, _: &mut dyn FnMut(Handle, &Node)) {}
-    fn children_mut(&mut self, _: &mut dyn FnMut(Handle, &mut Node)) {}
-    fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
-    fn change_class(
-        &mut self,
-        _: Handle,
-        _: Handle,
-        _: Option<&Options>,
-        _: &mut Cx<'_>,
-    ) -> Result<Handle, KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn delete_class(&mut self, _: Handle, _: &mut Cx<'_>) -> Result<(), KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn walk(&self, _: Time, _: &mut dyn FnMut(ClassDump)) {}
 }

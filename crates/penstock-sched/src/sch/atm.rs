@@ -81,7 +81,6 @@ impl Classful for Atm {
         visit(self.handle, &mut self.link);
     }
     /// Nothing is ever queued below.
-    fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
     /// The one class cannot be changed, and another would need a socket.
     fn change_class(
         &mut self,

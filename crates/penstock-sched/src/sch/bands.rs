@@ -140,7 +140,6 @@ impl<T: Banded> Classful for T {
         }
     }
     /// Nothing is ever queued below.
-    fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
     fn change_class(
         &mut self,
         _: Handle,
@@ -149,9 +148,6 @@ impl<T: Banded> Classful for T {
         _: &mut Cx<'_>,
     ) -> Result<Handle, KernelError> {
         Banded::change_class(self, classid, options)
-    }
-    fn delete_class(&mut self, _: Handle, _: &mut Cx<'_>) -> Result<(), KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
     }
     fn walk(&self, _: Time, visit: &mut dyn FnMut(ClassDump)) {
         self.walk_before(visit);

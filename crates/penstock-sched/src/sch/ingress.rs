@@ -10,8 +10,8 @@ use crate::act;
 use crate::cls::{BlockId, Blocks, Filters, Gone, SharedBlock, Verdict};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Init, Qdisc, Xmit};
-use penstock_model::rtnetlink::{ClassDump, QdiscRequest};
-use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_model::rtnetlink::QdiscRequest;
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
 use penstock_packet::{Packet, Skb};
 
 /// `ingress`.
@@ -162,31 +162,6 @@ impl Classful for Ingress {
     fn find(&self, classid: Handle) -> bool {
         self.side(classid).is_some()
     }
-    fn graft(&mut self, _: Handle, _: Option<Node>, _: &mut Cx<'_>) -> Result<Option<Node>, KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn leaf(&self, _: Handle) -> Option<&Node> {
-        None
-    }
-    fn leaf_mut(&mut self, _: Handle) -> Option<&mut Node> {
-        None
-    }
-    fn children(&self, _: &mut dyn FnMut(Handle, &Node)) {}
-    fn children_mut(&mut self, _: &mut dyn FnMut(Handle, &mut Node)) {}
-    fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
-    fn change_class(
-        &mut self,
-        _: Handle,
-        _: Handle,
-        _: Option<&Options>,
-        _: &mut Cx<'_>,
-    ) -> Result<Handle, KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn delete_class(&mut self, _: Handle, _: &mut Cx<'_>) -> Result<(), KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn walk(&self, _: Time, _: &mut dyn FnMut(ClassDump)) {}
     fn filters(&self) -> Option<&Filters> {
         Some(&self.filters)
     }

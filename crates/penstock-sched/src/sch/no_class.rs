@@ -4,10 +4,9 @@
 //! Follows: linux v6.12 `net/sched/sch_fq_codel.c` `fq_codel_class_ops`; the same in `sch_cake.c`, `sch_skbprio.c`.
 
 use crate::cls::{BlockId, Filters};
-use crate::node::Node;
-use crate::qdisc::{Classful, Cx};
+use crate::qdisc::Classful;
 use penstock_model::rtnetlink::ClassDump;
-use penstock_model::{Handle, KernelError, Options, Stats, Time};
+use penstock_model::{Handle, Options, Stats, Time};
 
 /// Classes that cannot be touched.
 pub struct NoClass {
@@ -32,30 +31,6 @@ impl NoClass {
 impl Classful for NoClass {
     fn find(&self, _: Handle) -> bool {
         false
-    }
-    fn graft(&mut self, _: Handle, _: Option<Node>, _: &mut Cx<'_>) -> Result<Option<Node>, KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn leaf(&self, _: Handle) -> Option<&Node> {
-        None
-    }
-    fn leaf_mut(&mut self, _: Handle) -> Option<&mut Node> {
-        None
-    }
-    fn children(&self, _: &mut dyn FnMut(Handle, &Node)) {}
-    fn children_mut(&mut self, _: &mut dyn FnMut(Handle, &mut Node)) {}
-    fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
-    fn change_class(
-        &mut self,
-        _: Handle,
-        _: Handle,
-        _: Option<&Options>,
-        _: &mut Cx<'_>,
-    ) -> Result<Handle, KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn delete_class(&mut self, _: Handle, _: &mut Cx<'_>) -> Result<(), KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
     }
     fn walk(&self, _: Time, visit: &mut dyn FnMut(ClassDump)) {
         for minor in 1..=self.shown {

@@ -251,18 +251,6 @@ impl Classful for Prio {
     fn reduced(&mut self, _: Handle, _: u32, _: u32) {
         self.recount();
     }
-    fn change_class(
-        &mut self,
-        _: Handle,
-        _: Handle,
-        _: Option<&Options>,
-        _: &mut Cx<'_>,
-    ) -> Result<Handle, KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
-    fn delete_class(&mut self, _: Handle, _: &mut Cx<'_>) -> Result<(), KernelError> {
-        Err(KernelError::errno(KernelError::EOPNOTSUPP))
-    }
     fn walk(&self, _: Time, visit: &mut dyn FnMut(ClassDump)) {
         for (band, node) in self.bands.iter().enumerate() {
             visit(ClassDump {

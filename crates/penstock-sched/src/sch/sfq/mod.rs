@@ -113,35 +113,6 @@ macro_rules! buckets_are_classes {
             fn find(&self, _: Handle) -> bool {
                 false
             }
-            fn graft(
-                &mut self,
-                _: Handle,
-                _: Option<Node>,
-                _: &mut Cx<'_>,
-            ) -> Result<Option<Node>, KernelError> {
-                Err(KernelError::errno(KernelError::EOPNOTSUPP))
-            }
-            fn leaf(&self, _: Handle) -> Option<&Node> {
-                None
-            }
-            fn leaf_mut(&mut self, _: Handle) -> Option<&mut Node> {
-                None
-            }
-            fn children(&self, _: &mut dyn FnMut(Handle, &Node)) {}
-            fn children_mut(&mut self, _: &mut dyn FnMut(Handle, &mut Node)) {}
-            fn reduced(&mut self, _: Handle, _: u32, _: u32) {}
-            fn change_class(
-                &mut self,
-                _: Handle,
-                _: Handle,
-                _: Option<&Options>,
-                _: &mut Cx<'_>,
-            ) -> Result<Handle, KernelError> {
-                Err(KernelError::errno(KernelError::EOPNOTSUPP))
-            }
-            fn delete_class(&mut self, _: Handle, _: &mut Cx<'_>) -> Result<(), KernelError> {
-                Err(KernelError::errno(KernelError::EOPNOTSUPP))
-            }
             fn walk(&self, _: Time, visit: &mut dyn FnMut(ClassDump)) {
                 for bucket in 0..self.divisor() {
                     let Some((stats, allot)) = self.bucket(bucket) else { continue };

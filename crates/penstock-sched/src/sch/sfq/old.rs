@@ -11,7 +11,6 @@ use super::hash::old_hash;
 use super::{Perturb, buckets_are_classes, classify, refuse_change};
 use crate::cls::{BlockId, Filters};
 use crate::ledger::DropReason;
-use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, KernelError, Options, Stats, Time};

@@ -9,7 +9,6 @@ use crate::aqm::ecn::set_ce;
 use crate::aqm::red::{self, Action};
 use crate::cls::{BlockId, Filters};
 use crate::ledger::DropReason;
-use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, KernelError, Options, Stats, Time};

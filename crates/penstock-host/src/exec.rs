@@ -228,16 +228,16 @@ impl Host {
                 }
             },
             "ip" => self.ip(line, files, now),
-            "ipchains" | "ipfwadm" => {
-                let said = "ipchains is Linux 2.2's: iptables took its place (what -m 3 marked, iptables -t mangle -A PREROUTING … \
-                            -j MARK --set-mark 3 marks)";
+            "ipchains" => self.ipchains(line),
+            "ipfwadm" => {
+                let said = "ipfwadm is Linux 2.0's: ipchains (2.2) and iptables took its place";
                 Output::fail(format!("{program}: {said}\n"), 1, "")
             }
             _ if path.contains('/') => {
                 Output::fail(format!("bash: {path}: No such file or directory\n"), 127, "")
             }
             _ => {
-                let help = "programs here: tc ip iptables ip6tables nft sysctl ethtool ifconfig route arp brctl modprobe echo cat";
+                let help = "programs here: tc ip iptables ip6tables nft ipchains sysctl ethtool ifconfig route arp brctl modprobe echo cat";
                 Output::fail(format!("bash: {path}: command not found\n"), 127, help)
             }
         }

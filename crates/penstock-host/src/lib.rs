@@ -255,6 +255,13 @@ impl Host {
     pub fn psched_clock(&self) -> PschedClock {
         self.clock
     }
+    /// What its processor has done for packets since this was last asked: steps of classification (filters asked, rules of the packet
+    /// filter looked at), readings of the packet scheduler's clock.
+    pub fn take_work(&mut self) -> penstock_sched::Work {
+        let mut work = std::mem::take(&mut self.drops.work);
+        work.steps += self.netfilter.take_looked();
+        work
+    }
     /// Gives it another clock, as another kernel would have: before any qdisc is configured.
     pub fn set_psched_clock(&mut self, clock: PschedClock) {
         self.clock = clock;

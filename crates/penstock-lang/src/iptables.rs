@@ -20,6 +20,7 @@ pub use extension::{
     ADDR_TYPES, ConnCount, ConnDir, Connmark, Conntrack, Match, Plain, PortKind, PortMatch, Ports, Statistic,
     Target, TcpMatch, U32Test, reject_names,
 };
+pub(crate) use parse::PROTOCOLS;
 pub use parse::parse;
 pub use rule::{AddrMatch, Chain, Counted, Family, Iface, Rule, Table, Verdict};
 pub use show::{list, print_rule, print_target, save, save_all};

@@ -5,6 +5,7 @@
 
 pub mod cisco;
 pub mod ip;
+pub mod ipchains;
 pub mod iptables;
 pub mod nft;
 mod services;

@@ -1,4 +1,4 @@
-//! Where packets go that are not sent: each with its reason, none without.
+//! Where packets go that are not sent: each with its reason, none without. And what the calls have cost in work.
 
 use penstock_packet::{Packet, Pool};
 
@@ -45,9 +45,22 @@ impl DropReason {
     }
 }
 
+/// What a processor did for the packets: for who models how long that takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Steps of classification: priorities of filters asked, filters of `u32` compared.
+    pub steps: u64,
+    /// Readings of the packet scheduler's clock (`psched_get_time`), by `cbq`, `htb` and `tbf`.
+    pub clock_reads: u64,
+}
+
 /// Dropped packets with their reasons, in order, until the caller takes them.
 #[derive(Default, Debug)]
-pub struct Ledger(Vec<(Packet, DropReason)>);
+pub struct Ledger {
+    entries: Vec<(Packet, DropReason)>,
+    /// Work done since it was last taken.
+    pub work: Work,
+}
 
 impl Ledger {
     /// An empty ledger.
@@ -57,29 +70,29 @@ impl Ledger {
     /// Enters one drop.
     #[inline]
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
-        self.0.push((packet, reason));
+        self.entries.push((packet, reason));
     }
     /// How many drops are entered.
     #[inline]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
     }
     /// Whether none is entered.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries.is_empty()
     }
     /// The entries.
     pub fn entries(&self) -> &[(Packet, DropReason)] {
-        &self.0
+        &self.entries
     }
     /// Takes the entries out, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
-        self.0.drain(..)
+        self.entries.drain(..)
     }
     /// Gives all dropped packets back to the pool.
     pub fn recycle(&mut self, pool: &mut Pool) {
-        for (packet, _) in self.0.drain(..) {
+        for (packet, _) in self.entries.drain(..) {
             pool.free(packet);
         }
     }

@@ -25,7 +25,7 @@ mod testing;
 pub mod tree;
 
 pub use act::{Actions, Look};
-pub use ledger::{DropReason, Ledger};
+pub use ledger::{DropReason, Ledger, Work};
 pub use node::Node;
 pub use qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
 pub use tree::Tree;

@@ -317,7 +317,7 @@ fn iproute2_diffserv_edges() {
         let other: Vec<_> = refused.iter().filter(|r| !r.starts_with("ipchains ")).collect();
         assert_eq!((refused.len(), other.len()), (chains, 0), "{name}: {refused:?}");
         for said in refused {
-            assert!(said.contains("ipchains is Linux 2.2's: iptables took its place"), "{said}");
+            assert!(said.contains("ipchains: Incompatible with this kernel"), "{said}");
         }
         starts(
             &show(&mut host, "tc qdisc show dev eth1"),

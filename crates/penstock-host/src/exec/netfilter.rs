@@ -1,4 +1,4 @@
-//! `iptables`, `ip6tables`, `-save`, `-restore` and `nft` as programs.
+//! `iptables`, `ip6tables`, `-save`, `-restore`, `nft` and `ipchains` as programs.
 
 use super::{Files, Ran};
 use crate::{Host, Output};
@@ -55,6 +55,21 @@ impl Host {
                 out.stderr.insert_str(0, &command.warnings);
                 out
             }
+        }
+    }
+
+    /// `ipchains`, on kernels of its time: 2.2, and 2.4 whose `ipchains.o` took the place of `ip_tables.o`.
+    pub(super) fn ipchains(&mut self, line: &Line) -> Ran {
+        if self.clock.release().is_none() {
+            let help = "ipchains is Linux 2.2's: give the host kernel = \"2.2\", or use iptables (ipchains -A output … -m 3 is \
+                        iptables -t mangle -A POSTROUTING … -j MARK --set-mark 3)";
+            return Output::fail("ipchains: Incompatible with this kernel\n", 1, help);
+        }
+        let ran =
+            penstock_lang::ipchains::parse(&line.words).and_then(|c| self.netfilter.execute_ipchains(&c));
+        match ran {
+            Ok(stdout) => Output::say(stdout),
+            Err(f) => Output::fail(f.stderr, f.exit, &f.help),
         }
     }
 

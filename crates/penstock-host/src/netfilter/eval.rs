@@ -66,6 +66,8 @@ pub(super) struct Way<'a> {
     /// The packet's connection, once it was looked up.
     pub known: Option<Known>,
     pub untracked: bool,
+    /// Rules that were looked at.
+    pub looked: u64,
 }
 
 impl Way<'_> {
@@ -95,7 +97,9 @@ impl Netfilter {
             dice: &mut self.dice,
             known: None,
             untracked: false,
+            looked: 0,
         };
+        let mut end = Fate::Accept;
         for station in &self.stations[family as usize][hook as usize] {
             let fate = match station {
                 Station::Tracking => {
@@ -107,13 +111,16 @@ impl Netfilter {
                 // Only a connection's first packet.
                 Station::Table(Table::Nat) if way.known(skb).state != state::NEW => Fate::Accept,
                 Station::Table(table) => self.tables[family as usize][*table as usize].run(skb, &mut way),
+                Station::Ipchains => self.ipchains.run(hook, skb, devices, &mut way.looked),
                 Station::Chain(table, chain) => self.nft.run(*table, *chain, skb, &mut way),
             };
             if fate != Fate::Accept {
-                return fate;
+                end = fate;
+                break;
             }
         }
-        Fate::Accept
+        self.looked.0 += way.looked;
+        end
     }
 }
 
@@ -139,6 +146,7 @@ impl TableState {
                 last.bytes += bytes;
                 return fate(last.policy.unwrap_or(Verdict::Accept));
             };
+            way.looked += 1;
             let compiled = &mut self.compiled[chain][at];
             if !fits(&counted.rule, &mut compiled.memory, skb, way) {
                 at += 1;

@@ -1,5 +1,5 @@
-//! netfilter: the five hooks, the tables of `iptables` and `ip6tables`, the rules of `nft`, connections, and a packet's
-//! way through them.
+//! netfilter: the five hooks, the tables of `iptables` and `ip6tables`, the rules of `nft`, the chains of `ipchains`, connections,
+//! and a packet's way through them.
 //!
 //! At each hook the stations stand in the kernel's order of priorities: raw (-300), connection tracking (-200), mangle
 //! (-150), nat (-100 or 100), filter (0), security (50), and nft's chains among them.
@@ -13,12 +13,14 @@ mod change;
 mod check;
 mod conntrack;
 mod eval;
+mod ipchains;
 pub mod nft;
 mod report;
 mod restore;
 mod state;
 
 pub use conntrack::Tracking;
+pub use ipchains::Ipchains;
 pub use state::TableState;
 
 use crate::route::Fib;
@@ -92,6 +94,8 @@ pub struct Devices<'a> {
 enum Station {
     Table(Table),
     Tracking,
+    /// The chain of `ipchains`.
+    Ipchains,
     /// A chain of nft: its table's and its own place.
     Chain(u32, u32),
 }
@@ -106,6 +110,16 @@ impl PartialEq for Dice {
     }
 }
 
+/// A count that makes no machine different from another.
+#[derive(Clone, Debug, Default)]
+struct Looked(u64);
+
+impl PartialEq for Looked {
+    fn eq(&self, _: &Looked) -> bool {
+        true
+    }
+}
+
 /// The tables, the connections, and which hooks have anything to do.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Netfilter {
@@ -114,6 +128,7 @@ pub struct Netfilter {
     /// Tables that were ever used, the newest first, by family.
     loaded: [Vec<Table>; 2],
     nft: nft::Ruleset,
+    ipchains: Ipchains,
     tracking: Tracking,
     dice: Dice,
     /// By family and hook: what a packet meets, in order.
@@ -122,6 +137,8 @@ pub struct Netfilter {
     busy: u8,
     /// Whether any chain of nft hangs at a device.
     device_chains: bool,
+    /// Rules of tables and of `ipchains` that packets were held against since it was last taken.
+    looked: Looked,
 }
 
 impl Default for Netfilter {
@@ -138,12 +155,18 @@ impl Netfilter {
             tables: [tables(Family::Ip), tables(Family::Ip6)],
             loaded: [Vec::new(), Vec::new()],
             nft: nft::Ruleset::default(),
+            ipchains: Ipchains::default(),
             tracking: Tracking::default(),
             dice: Dice(dice),
             stations: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
             busy: 0,
             device_chains: false,
+            looked: Looked::default(),
         }
+    }
+    /// Takes the count of rules that packets were held against.
+    pub(crate) fn take_looked(&mut self) -> u64 {
+        std::mem::take(&mut self.looked.0)
     }
     /// A table.
     pub fn table(&self, family: Family, table: Table) -> &TableState {
@@ -155,6 +178,25 @@ impl Netfilter {
     /// Tables that a command has ever used, the newest first, as `/proc/net/ip_tables_names` has them.
     pub fn loaded(&self, family: Family) -> &[Table] {
         &self.loaded[family as usize]
+    }
+    /// The chains of `ipchains`.
+    pub fn ipchains(&self) -> &Ipchains {
+        &self.ipchains
+    }
+    /// Carries out a command of `ipchains`; answers what it prints.
+    ///
+    /// # Errors
+    /// Its message and exit status; nothing is changed then.
+    pub fn execute_ipchains(
+        &mut self,
+        command: &penstock_lang::ipchains::Command,
+    ) -> Result<String, penstock_lang::ipchains::Failure> {
+        let before = self.ipchains.touched;
+        let printed = self.ipchains.execute(command)?;
+        if self.ipchains.touched != before {
+            self.arrange();
+        }
+        Ok(printed)
     }
     /// The connections that are known.
     pub fn tracking(&self) -> &Tracking {
@@ -199,6 +241,9 @@ impl Netfilter {
                 if self.tracking.on && matches!(hook, Hook::Prerouting | Hook::Output) {
                     all.push((-200, Station::Tracking));
                 }
+                if self.ipchains.touched && family == Family::Ip && Ipchains::of_hook(hook).is_some() {
+                    all.push((0, Station::Ipchains));
+                }
                 for (table, chain, priority) in self.nft.base_chains(family, hook) {
                     all.push((priority, Station::Chain(table, chain)));
                 }
@@ -231,6 +276,7 @@ impl Netfilter {
                 dice: &mut self.dice,
                 known: None,
                 untracked: false,
+                looked: 0,
             };
             let fate = self.nft.run(table, chain, skb, &mut way);
             if fate != Fate::Accept {

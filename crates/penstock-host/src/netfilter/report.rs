@@ -40,6 +40,7 @@ impl Netfilter {
                 }
             }
         }
+        out.extend(self.ipchains.unsimulated());
         out.extend(self.nft.unsimulated());
         out.into_iter().collect()
     }

@@ -15,7 +15,8 @@ mod targets;
 mod verb;
 
 pub(super) use matches::{ICMP_NAMES, ICMP6_NAMES, TCP_FLAGS};
-pub(super) use option::{PROTOCOLS, TOS_NAMES, atoi};
+pub(crate) use option::PROTOCOLS;
+pub(super) use option::{TOS_NAMES, atoi};
 
 /// Reads the words of a line, the program's name first (`iptables`, `ip6tables`, `iptables-legacy`, …).
 ///

@@ -201,6 +201,7 @@ impl Filters {
             if p.protocol != ETH_P_ALL && p.protocol != protocol {
                 return None;
             }
+            cx.drops.work.steps += 1;
             p.classifier.classify(&self.shared, skb, cx)
         })
     }

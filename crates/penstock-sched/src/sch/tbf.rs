@@ -261,6 +261,7 @@ impl Tbf {
         let dropped = cx.drops.len();
         let len = self.inner.peek(cx).map(|packet| packet.pkt_len);
         let mut taken = None;
+        cx.drops.work.clock_reads += u64::from(len.is_some());
         if let Some(len) = len
             && self.admit(len, cx.now)
         {

@@ -231,7 +231,7 @@ pub(super) fn port(text: &str) -> Option<u16> {
 }
 
 /// Protocols by name: the program's own, then `/etc/protocols`.
-pub(in crate::iptables) const PROTOCOLS: &[(&str, u8)] = &[
+pub(crate) const PROTOCOLS: &[(&str, u8)] = &[
     ("tcp", 6),
     ("sctp", 132),
     ("udp", 17),

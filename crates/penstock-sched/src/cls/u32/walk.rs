@@ -112,6 +112,7 @@ pub(super) fn classify(tables: &[Table], root: usize, skb: &mut Skb, cx: &mut Cx
     loop {
         if let Some(n) = tables[table].buckets[bucket].get(at) {
             count(&n.tried);
+            cx.drops.work.steps += 1;
             if n.flags & SKIP_SW != 0 || (skb.mark & n.mark.1) != n.mark.0 {
                 at += 1;
                 continue;

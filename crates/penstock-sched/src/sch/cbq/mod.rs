@@ -263,13 +263,13 @@ impl Cbq {
                 self.stats.bytes += u64::from(len);
                 self.stats.packets += 1;
             }
-            self.mark_toplevel(class, cx.now);
+            self.mark_toplevel(class, cx);
             if self.classes[class].own.next_alive == NIL {
                 self.activate(class);
             }
         } else if xmit.counts_as_drop() {
             self.count_drops(1);
-            self.mark_toplevel(class, cx.now);
+            self.mark_toplevel(class, cx);
             let own = &mut self.classes[class].own;
             own.drops = own.drops.wrapping_add(1);
         }
@@ -278,6 +278,7 @@ impl Cbq {
 
     /// `cbq_dequeue`.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        cx.drops.work.clock_reads += 1;
         let now = self.clock.read(cx.now);
         self.advance(now, cx.now);
         loop {

@@ -14,18 +14,19 @@ const LONG_IDLE: u64 = 128 * 1024 * 1024;
 
 impl Cbq {
     /// `cbq_mark_toplevel`: something came to a class that is under its limit, or may borrow below the top level.
-    pub(super) fn mark_toplevel(&mut self, class: u32, at: Time) {
+    pub(super) fn mark_toplevel(&mut self, class: u32, cx: &mut Cx<'_>) {
         let toplevel = self.toplevel;
         let (mut at_level, old) = (class, self.is_old());
         if toplevel <= self.classes[class].own.level {
             return;
         }
-        let mut now = self.clock.read(at);
+        // TCQ_F_THROTTLED: the qdisc in the class has a watchdog running.
+        if old && self.naps.iter().any(|nap| nap.0 == class) {
+            return;
+        }
+        cx.drops.work.clock_reads += 1;
+        let mut now = self.clock.read(cx.now);
         if old {
-            // TCQ_F_THROTTLED: the qdisc in the class has a watchdog running.
-            if self.naps.iter().any(|nap| nap.0 == class) {
-                return;
-            }
             now = self.now + self.clock.diff(now, self.now_rt);
         }
         loop {

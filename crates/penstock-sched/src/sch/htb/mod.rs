@@ -366,6 +366,7 @@ impl Htb {
         if self.qlen == 0 {
             return None;
         }
+        cx.drops.work.clock_reads += 1;
         self.engine.now = self.engine.clock.read(cx.now);
         let mut next_event = self.engine.now + 5 * self.engine.clock.second();
         for level in 0..MAXDEPTH {

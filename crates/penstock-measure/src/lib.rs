@@ -6,6 +6,7 @@ pub mod compare;
 pub mod fairness;
 pub mod number;
 pub mod passage;
+pub mod phb;
 pub mod plot;
 pub mod quantile;
 pub mod record;

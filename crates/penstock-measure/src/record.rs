@@ -256,6 +256,9 @@ pub struct Flow {
     /// One-way delays.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub owd_ms: Option<Distribution>,
+    /// Round trips of an echo probe.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rtt_ms: Option<Distribution>,
     /// Interarrival jitter (RFC 3550).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub jitter_ms: Option<f64>,

@@ -71,6 +71,8 @@ pub(crate) struct Flow {
     pub(crate) transfers: Histogram,
     /// Each datagram by its number from 1, where they are kept.
     pub(crate) passages: Option<Vec<Passage>>,
+    /// Round trips of an echo probe.
+    pub(crate) rtts: Vec<(Time, Span)>,
 }
 
 impl Flow {
@@ -98,6 +100,7 @@ impl Flow {
             last_transit: 0,
             jitter_16: 0,
             owd_sum: 0,
+            rtts: Vec::new(),
             tcp: None,
             places: Vec::new(),
             transfers: Histogram::default(),
@@ -202,6 +205,7 @@ impl Flow {
             places: Vec::new(),
             transfers: self.transfers.clone(),
             passages: self.passages.clone().unwrap_or_default(),
+            rtts: self.rtts.clone(),
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod app;
 mod bench;
+mod devices;
 mod dist;
 mod event;
 mod flow;
@@ -19,6 +20,7 @@ mod results;
 mod sample;
 mod socket;
 mod spec;
+mod watch;
 mod world;
 
 #[cfg(test)]
@@ -30,8 +32,8 @@ pub use bench::bench_dumbbell;
 pub use dist::{Dist, pareto};
 pub use histogram::Histogram;
 pub use results::{
-    AppResult, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Passage, Place, PlaceCount,
-    Results, Series, SeriesSet, Sojourn, TcpResult,
+    AppResult, Carried, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Passage, Place,
+    PlaceCount, Results, Series, SeriesSet, Sojourn, TcpResult, Watched,
 };
 pub use spec::{
     AppId, Bleach, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec,

@@ -56,6 +56,8 @@ pub(crate) struct Nic {
     pub(crate) watchdog: Timer,
     /// How long frames waited for it.
     pub(crate) sojourn: Histogram,
+    /// What it sends and loses, packet by packet, where somebody asks for that.
+    pub(crate) watch: Option<Box<crate::watch::Watch>>,
 }
 
 impl Nic {
@@ -147,6 +149,8 @@ pub(crate) struct Cpu {
     pub(crate) hz: u32,
     /// The calls of programs that were begun or wait for their turn are over then.
     pub(crate) calls_until: Time,
+    /// What packets that have passed still cost is over then.
+    pub(crate) works_until: Time,
 }
 
 /// How often a frame's time is looked at anew for the interrupts that come while others are served.
@@ -158,8 +162,9 @@ impl Cpu {
     /// Time for this frame, from `now`, with the timer interrupts that come meanwhile.
     pub(crate) fn service(&mut self, len: u32, now: Time) -> Span {
         let bytes = (u64::from(len) * self.cost.byte_ps / 1000) as i64;
-        let work = self.cost.packet.draw(&mut self.rng) + Span::from_ns(bytes);
-        self.busy += work;
+        let own = self.cost.packet.draw(&mut self.rng) + Span::from_ns(bytes);
+        self.busy += own;
+        let work = own + (self.works_until - now).max(Span::ZERO);
         if self.cost.tick == Span::ZERO {
             return work;
         }
@@ -172,6 +177,18 @@ impl Cpu {
             whole = longer;
         }
         whole
+    }
+    /// Whether what packets ask for beside their own time costs any.
+    #[inline]
+    pub(crate) fn counts_work(&self) -> bool {
+        self.cost.classify > Span::ZERO || self.cost.clock > Span::ZERO
+    }
+    /// Work that was done at `now`: frames to come wait for its end.
+    pub(crate) fn works(&mut self, work: penstock_sched::Work, now: Time) {
+        let times = |cost: Span, n: u64| cost * i64::try_from(n).unwrap_or(i64::MAX);
+        let takes = times(self.cost.classify, work.steps) + times(self.cost.clock, work.clock_reads);
+        self.works_until = self.works_until.max(now) + takes;
+        self.busy += takes;
     }
     /// A program's call that sends: when it is over. Calls are served in the order in which they are made.
     pub(crate) fn call(&mut self, now: Time) -> Time {
@@ -190,7 +207,7 @@ impl Cpu {
     }
     /// Whether frames take no time.
     pub(crate) fn is_free(&self) -> bool {
-        self.cost.byte_ps == 0 && self.cost.packet.is_zero()
+        self.cost.byte_ps == 0 && self.cost.packet.is_zero() && !self.counts_work()
     }
 }
 
@@ -203,7 +220,8 @@ mod tests {
         // 11.9 us an interrupt: a Pentium III of 550 MHz, by the study of 2001.
         let cost = crate::spec::Cost { packet, tick: Span::from_ns(11_900), ..crate::spec::Cost::ZERO };
         let (rng, backlog) = (Rng::named(1, "cpu"), VecDeque::new());
-        Cpu { cost, rng, backlog, busy: Span::ZERO, hz, calls_until: Time::ZERO }
+        let (busy, never) = (Span::ZERO, Time::ZERO);
+        Cpu { cost, rng, backlog, busy, hz, calls_until: never, works_until: never }
     }
 
     #[test]

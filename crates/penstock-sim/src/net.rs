@@ -146,8 +146,15 @@ impl Net {
     /// Calls a host with what it needs; [`settle`](Net::settle) afterwards.
     #[inline]
     pub(crate) fn on_host<R>(&mut self, host: u32, call: impl FnOnce(&mut Host, &mut HostCx<'_>) -> R) -> R {
-        let mut cx = HostCx { now: self.queue.now(), pool: &mut self.pool, out: &mut self.out };
-        call(&mut self.machines[host as usize].host, &mut cx)
+        let now = self.queue.now();
+        let mut cx = HostCx { now, pool: &mut self.pool, out: &mut self.out };
+        let machine = &mut self.machines[host as usize];
+        let answer = call(&mut machine.host, &mut cx);
+        if machine.cpu.counts_work() {
+            let work = machine.host.take_work();
+            machine.cpu.works(work, now);
+        }
+        answer
     }
 
     /// Does what the calls to this host asked for, until nothing is left to do at this instant.
@@ -252,8 +259,12 @@ impl Net {
             let framing = self.wires[wire as usize].framing;
             let takes = serialisation(framing.wire_len(packet.len), nic.rate);
             nic.busy_until = now + takes;
+            let watched = nic.watch.is_some();
             if nic.completes() {
                 nic.on_wire = Some(Owed::of(&packet));
+            }
+            if watched {
+                self.note_sent(n, &packet, now, now + takes);
             }
             self.put_on_wire(n, wire, packet, now + takes);
             if takes.as_ns() > 0 {
@@ -435,6 +446,9 @@ impl Net {
         segment.busy_until = now + takes;
         let me = segment.nics.iter().position(|&x| x == n).expect("the card is on its segment");
         let count = segment.nics.len();
+        if self.nics[n as usize].watch.is_some() {
+            self.note_sent(n, &packet, now, now + takes);
+        }
         let to_all = packet.eth.1[0] & 1 == 1;
         let mut last = None;
         for i in 0..count {
@@ -475,6 +489,10 @@ impl Net {
             self.drops.push(DropSlot { host, ifindex, place, reason, count: DropCount::default() });
             self.drops.len() - 1
         });
+        // What a meter drops has not come to the device.
+        if ifindex > 0 && place != "meter" {
+            self.note_lost(host, ifindex, &packet);
+        }
         let slot = &mut self.drops[at];
         slot.count.packets += 1;
         slot.count.bytes += u64::from(packet.len);
@@ -496,6 +514,7 @@ impl Net {
         let now = self.queue.now();
         self.flows.iter_mut().for_each(|flow| flow.forget(now));
         self.nics.iter_mut().for_each(|nic| nic.sojourn = Histogram::default());
+        self.forget_watched();
         self.drops.clear();
         self.counted_from = now;
     }

@@ -28,6 +28,8 @@ pub struct Results {
     pub counted_from: Time,
     /// How long frames waited at each device that sent any.
     pub sojourns: Vec<Sojourn>,
+    /// What devices sent and lost that were to be watched ([`World::watch`](crate::World::watch)).
+    pub watched: Vec<Watched>,
     /// Time that each host's processor spent on frames and timer interrupts, in the order of the hosts; 0 where they cost
     /// nothing.
     pub busy: Vec<Span>,
@@ -164,6 +166,38 @@ pub struct FlowResult {
     pub transfers: Histogram,
     /// Each datagram in the order of sending, where the flow was to be traced.
     pub passages: Vec<Passage>,
+    /// Round trips of an echo probe: when the answer came, how long it took.
+    pub rtts: Vec<(Time, Span)>,
+}
+
+/// A packet that a watched device sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// Its code point, 0..=63, as it left.
+    pub code: u8,
+    /// Its flow's number; `u32::MAX` for one of no flow.
+    pub flow: u32,
+    /// Length of the IP packet, bytes.
+    pub bytes: u32,
+    /// When it was given to the device.
+    pub arrived: Time,
+    /// When its first bit was put on the wire.
+    pub begun: Time,
+    /// When its last bit was.
+    pub left: Time,
+}
+
+/// What a watched device sent and lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Watched {
+    /// Its host.
+    pub host: HostId,
+    /// Its name.
+    pub device: String,
+    /// IP packets in the order in which it sent them.
+    pub sent: Vec<Carried>,
+    /// How many it lost, by code point.
+    pub lost: Vec<u64>,
 }
 
 /// What a flow met at one device.

@@ -162,11 +162,23 @@ pub struct Cost {
     pub tick: Span,
     /// Time of a program's call that sends a datagram (iperf3's): the programs of a host take turns call by call.
     pub send: Span,
+    /// Time of a step of classification: a priority of filters asked, a filter of `u32` compared, a rule of the packet filter looked
+    /// at. It is spent when the packet has passed, and the frames behind it wait.
+    pub classify: Span,
+    /// Time of reading the packet scheduler's clock, which `cbq`, `htb` and `tbf` do.
+    pub clock: Span,
 }
 
 impl Cost {
     /// No time at all: the default.
-    pub const ZERO: Cost = Cost { packet: Dist::ZERO, byte_ps: 0, tick: Span::ZERO, send: Span::ZERO };
+    pub const ZERO: Cost = Cost {
+        packet: Dist::ZERO,
+        byte_ps: 0,
+        tick: Span::ZERO,
+        send: Span::ZERO,
+        classify: Span::ZERO,
+        clock: Span::ZERO,
+    };
 }
 
 /// Whose TCP and sockets a host has, beyond its kernel profile.
@@ -286,6 +298,13 @@ pub enum Load {
     },
     /// Packets of drawn sizes with drawn gaps between their starts (UDP; over TCP they are written to the stream).
     Packets {
+        /// Payload of each, bytes, 1..=65507.
+        size: Sizes,
+        /// Gap from one to the next.
+        gap: Dist,
+    },
+    /// Packets that the receiver sends back (RFC 862); how long that takes is measured (UDP only).
+    Echo {
         /// Payload of each, bytes, 1..=65507.
         size: Sizes,
         /// Gap from one to the next.

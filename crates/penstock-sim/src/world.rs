@@ -22,7 +22,7 @@
 use crate::app::{self, Program};
 use crate::dist::Dist;
 use crate::event::{Event, Timer};
-use crate::link::{Cpu, Nic, Port, Segment, Way, Wire};
+use crate::link::{Cpu, Port, Segment, Way, Wire};
 use crate::net::{Machine, NONE, Net, Wake};
 use crate::results::{AppResult, CommandResult, Results};
 use crate::sample::Sampler;
@@ -57,7 +57,7 @@ struct Command {
 
 /// A whole network with its traffic, from its building to its results.
 pub struct World {
-    net: Net,
+    pub(crate) net: Net,
     /// Programs first, as they were added; then those that flows are.
     apps: Vec<App>,
     /// Which of `apps` were added as programs.
@@ -100,6 +100,7 @@ impl World {
             busy: Span::ZERO,
             hz: kernel.hz(),
             calls_until: Time::ZERO,
+            works_until: Time::ZERO,
         };
         let sockets = SocketTable::new(self.net.rng(&format!("host:{name}/sockets")));
         self.net.machines.push(Machine {
@@ -313,6 +314,9 @@ impl World {
             return Err(BuildError(
                 "UDP has no end to fill: give the flow a rate or packets with gaps".to_owned(),
             ));
+        }
+        if spec.transport != Transport::Udp && matches!(spec.load, Load::Echo { .. }) {
+            return Err(BuildError("an echo probe sends datagrams: write udp = true".to_owned()));
         }
         if let Transport::Tcp(tcp) = &spec.transport
             && let Some(cc) = &tcp.cc
@@ -532,6 +536,7 @@ impl World {
             events: self.events,
             counted_from: self.net.counted_from,
             sojourns: self.net.sojourns(),
+            watched: self.net.watched(),
             busy: self.net.machines.iter().map(|m| m.cpu.spent(self.net.now())).collect(),
         }
     }
@@ -555,54 +560,5 @@ impl World {
     /// Names of the hosts, by number.
     pub fn host_names(&self) -> BTreeMap<HostId, String> {
         self.net.machines.iter().zip(0..).map(|(m, i)| (HostId(i), m.name.clone())).collect()
-    }
-}
-
-impl Net {
-    /// Gives a card to each device that has none yet.
-    pub(crate) fn plug_new_devices(&mut self, host: u32) {
-        let machine = &mut self.machines[host as usize];
-        for ifindex in machine.nics.len()..machine.host.devices().highest() as usize + 1 {
-            let n = self.nics.len() as u32;
-            machine.nics.push(n);
-            self.nics.push(Nic {
-                host,
-                ifindex: ifindex as u32,
-                port: Port::Nothing,
-                rate: None,
-                ring: 0,
-                tx_frames: 1,
-                busy_until: Time::ZERO,
-                sending: false,
-                tx_pending: false,
-                in_line: false,
-                queue: VecDeque::new(),
-                on_wire: None,
-                sent: Vec::new(),
-                watchdog: Timer::default(),
-                sojourn: crate::histogram::Histogram::default(),
-            });
-        }
-    }
-    /// A command may have changed anything: new devices, queues that may go on.
-    pub(crate) fn after_command(&mut self, host: u32) {
-        self.plug_new_devices(host);
-        let machine = &mut self.machines[host as usize];
-        machine.host.take_effects(&mut self.out);
-        self.settle(host);
-    }
-    pub(crate) fn watchdog(&mut self, n: u32, seq: crate::event::Seq) {
-        let nic = &mut self.nics[n as usize];
-        let host = nic.host;
-        if nic.watchdog.fires(seq) {
-            self.kick(n);
-            self.settle(host);
-        }
-    }
-    pub(crate) fn host_timer(&mut self, host: u32, seq: crate::event::Seq) {
-        if self.machines[host as usize].timer.fires(seq) {
-            self.on_host(host, |h, cx| h.handle_timer(cx));
-            self.settle(host);
-        }
     }
 }

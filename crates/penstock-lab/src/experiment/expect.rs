@@ -11,6 +11,7 @@ use super::spec::{Bounds, Expect, Measure, Subject};
 use penstock_measure::Distribution;
 use penstock_model::time::split_number;
 use penstock_model::{Handle, Rate, Size, Span};
+use penstock_packet::dscp;
 
 /// An expectation as a file has it.
 pub(super) struct Draft {
@@ -48,6 +49,7 @@ const FLOW: Figures = &[
     ("goodput", Unit::Rate, false),
     ("throughput", Unit::Rate, false),
     ("owd", Unit::Time, true),
+    ("rtt", Unit::Time, true),
     ("jitter", Unit::Time, false),
     ("loss", Unit::Share, false),
     ("sent", Unit::Plain, false),
@@ -66,6 +68,18 @@ const QDISC: Figures = &[
     ("requeues", Unit::Plain, false),
     ("backlog", Unit::Size, false),
     ("qlen", Unit::Plain, false),
+];
+/// What can be asked of the packets of a per-hop behaviour at a device.
+const PHB: Figures = &[
+    ("ea", Unit::Time, false),
+    ("ep", Unit::Time, false),
+    ("delay", Unit::Time, false),
+    ("jitter", Unit::Time, false),
+    ("loss", Unit::Share, false),
+    ("reordered", Unit::Plain, false),
+    ("precedence", Unit::Share, false),
+    ("ahead", Unit::Share, false),
+    ("packets", Unit::Plain, false),
 ];
 const CLASS: Figures = &[
     ("bytes", Unit::Size, false),
@@ -153,6 +167,16 @@ impl Builder<'_> {
         if let Some(word) = words.next() {
             return Err((format!("what: \"{word}\" is too much"), "leave it out".into()));
         }
+        if let Subject::Phb { codes, rate, .. } = &subject {
+            if matches!(figure, "ea" | "ep") && rate.is_none() {
+                let help = "write the rate that is configured for it behind it: EF@1mbit";
+                return Err((format!("what: {figure} is judged at a rate"), help.to_owned()));
+            }
+            if figure == "precedence" && codes.len() != 3 {
+                let help = "write AF1, AF2, AF3 or AF4, without a drop precedence";
+                return Err(("what: precedence is of an AF class".to_owned(), help.to_owned()));
+            }
+        }
         Ok((Measure { subject, figure, part }, unit))
     }
 
@@ -190,6 +214,9 @@ impl Builder<'_> {
             (_, Some((_, rest, host, dev))) => {
                 let rest = rest.trim_start();
                 let (word, tail) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                if let Some((codes, rate)) = phb(word)? {
+                    return Ok((Subject::Phb { host, dev, codes, rate }, tail, PHB));
+                }
                 let id = word.contains(':').then(|| Handle::parse_classid(word).ok()).flatten();
                 let class = id.is_some_and(|id| id.minor() != 0);
                 let rest = if id.is_some() { tail } else { rest };
@@ -249,6 +276,39 @@ fn bounds(text: &str, unit: Unit) -> Result<Bounds, String> {
         return Err("write the lesser one first".to_owned());
     }
     Ok(range)
+}
+
+/// Code points, and the rate configured for them.
+type Behaviour = (Vec<u8>, Option<Rate>);
+
+/// `EF`, `EF@1mbit`, `AF1` (all its drop precedences), `AF21`, `LE`: code points, and the rate configured for them. `None` for any
+/// other word.
+fn phb(word: &str) -> Result<Option<Behaviour>, (String, String)> {
+    let (name, rate) = match word.split_once('@') {
+        Some((name, rate)) => (name, Some(rate)),
+        None => (word, None),
+    };
+    let upper = name.to_uppercase();
+    let class = upper.strip_prefix("AF").filter(|n| n.len() == 1);
+    let codes: Vec<u8> = match class {
+        Some(_) => (1..=3).filter_map(|p| dscp::parse(&format!("{upper}{p}"))).collect(),
+        // A figure of the qdisc may be a number, a code point must have a name.
+        None => dscp::parse(&upper)
+            .filter(|_| !upper.starts_with(|c: char| c.is_ascii_digit()))
+            .into_iter()
+            .collect(),
+    };
+    if codes.is_empty() {
+        return Ok(None);
+    }
+    let rate = match rate {
+        None => None,
+        Some(text) => match Rate::parse(text) {
+            Ok(rate) if rate.bytes_per_s() > 0 => Some(rate),
+            _ => return Err((format!("what: \"{text}\" is no rate"), "write e.g. EF@1mbit".to_owned())),
+        },
+    };
+    Ok(Some((codes, rate)))
 }
 
 /// A number in the unit of the record: bit/s, ms, bytes, a share, or plain.

@@ -115,7 +115,7 @@ pub(super) fn drawn(
     }
 }
 
-/// `cost = "20us"` or `{ packet, spread, byte, tick, send }`.
+/// `cost = "20us"` or `{ packet, spread, byte, tick, send, classify, clock }`.
 fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
     if !value.get_ref().is_table() {
         return Some(Cost {
@@ -123,15 +123,18 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
             byte_ps: 0,
             tick: Span::ZERO,
             send: Span::ZERO,
+            classify: Span::ZERO,
+            clock: Span::ZERO,
         });
     }
     let mut table = Table::of(value, "cost = { … }", faults)?;
     let packet = table.take("packet").map(|v| (v, dist("packet", v, faults)));
     let spread = table.take("spread").map(|v| (v, read::time("spread", v, faults)));
     let byte = table.take("byte").map(|v| picoseconds(v, faults));
-    let tick = table.take("tick").map_or(Some(Span::ZERO), |v| read::time("tick", v, faults));
-    let send = table.take("send").map_or(Some(Span::ZERO), |v| read::time("send", v, faults));
-    if packet.is_none() && byte.is_none() && tick == Some(Span::ZERO) && send == Some(Span::ZERO) {
+    let mut span = |key| table.take(key).map_or(Some(Span::ZERO), |v| read::time(key, v, faults));
+    let others = ["tick", "send", "classify", "clock"].map(&mut span);
+    let [tick, send, classify, clock] = others;
+    if packet.is_none() && byte.is_none() && others.iter().all(|o| *o == Some(Span::ZERO)) {
         faults.add(table.span(), "cost has neither \"packet\" nor \"byte\"", "add e.g. packet = \"20us\"");
     }
     table.finish(faults);
@@ -153,7 +156,8 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
             }
         },
     };
-    Some(Cost { packet, byte_ps: byte.unwrap_or(Some(0))?, tick: tick?, send: send? })
+    let (classify, clock) = (classify?, clock?);
+    Some(Cost { packet, byte_ps: byte.unwrap_or(Some(0))?, tick: tick?, send: send?, classify, clock })
 }
 
 /// A time that may be a fraction of a nanosecond: `80ns`, `0.8ns`; picoseconds.

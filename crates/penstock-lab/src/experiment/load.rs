@@ -5,8 +5,11 @@ use super::host::{dist, drawn};
 use super::read::{self, Faults, Table, Val};
 use super::source::meant;
 use super::spec::{Arrivals, Dist, Load, Sizes};
+use crate::replay::capture::{self, What};
 use penstock_model::Span;
 use penstock_model::time::split_number;
+use penstock_packet::{L3, L4};
+use std::fmt::Write;
 use toml::de::DeValue;
 
 /// Largest payload of a datagram.
@@ -15,7 +18,10 @@ const LARGEST: u64 = 65_507;
 const UNCUT: u32 = 1472;
 
 const FORMS: &str = "write \"greedy\", a rate (\"64kbit\"), { bytes = \"10mb\" }, { rate = \"64kbit\", size = 160 }, \
-                     { size = 160, gap = \"20ms\" }, { pages = \"12k\", think = \"1s\" } or { arrivals = \"100ms\", bytes = \"12k\" }";
+                     { size = 160, gap = \"20ms\" }, { echo = \"1s\" }, { pages = \"12k\", think = \"1s\" } or { arrivals = \"100ms\", bytes = \"12k\" }";
+
+/// Payload of an echo probe that says nothing of its size, bytes: as ping's.
+const ECHO_SIZE: u32 = 56;
 
 /// A name, and the load it stands for.
 type Profile = (&'static str, fn() -> Load);
@@ -44,7 +50,7 @@ fn video() -> Load {
 
 impl Builder<'_> {
     /// `"greedy"`, a rate, a profile's name, `{ bytes }`, `{ rate, size }`, `{ frames, size, frame }`, `{ size, gap }`,
-    /// `{ size, gap, on, off }`, `{ replay }`.
+    /// `{ size, gap, on, off }`, `{ echo, size }`, `{ replay }`.
     pub(super) fn load(&mut self, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
         if let DeValue::String(text) = value.get_ref() {
             if text == "greedy" {
@@ -71,6 +77,12 @@ impl Builder<'_> {
             let path = read::string("replay", replay, faults);
             table.finish(faults);
             return self.replay(&path?, replay, faults);
+        }
+        if let Some(gap) = table.take("echo") {
+            let gap = dist("echo", gap, faults);
+            let size = table.take("size").map_or(Some(Sizes::Constant(ECHO_SIZE)), |v| sizes(v, faults));
+            table.finish(faults);
+            return Some(Load::Echo(size?, gap?));
         }
         if let Some(frames) = table.take("frames") {
             let load = generator(&mut table, frames, faults);
@@ -143,12 +155,40 @@ impl Builder<'_> {
         match recording(&script.text) {
             Ok(packets) => Some(Load::Replay(packets)),
             Err(why) => {
-                let help = "a line is a time in seconds and the payload in bytes: 0.020,160";
+                let help = "a capture, or lines of a time in seconds and the payload in bytes: 0.020,160";
                 faults.add(value.span(), format!("replay: {}: {why}", script.file), help);
                 None
             }
         }
     }
+}
+
+/// A capture as the recording that it is to a flow: when each IP packet with a payload was sent, and the bytes of that payload.
+///
+/// # Errors
+/// What is wrong with the capture.
+pub(super) fn of_capture(bytes: &[u8], name: &str) -> Result<String, String> {
+    let traffic = capture::read(bytes, name).map_err(|d| d.message)?;
+    let mut text = String::from("time_s,payload_bytes\n");
+    for moment in &traffic.moments {
+        let What::Packet(skb) = &moment.what else { continue };
+        let headers = match skb.l3 {
+            L3::Ipv4(_) => 20,
+            L3::Ipv6(_) => 40,
+            _ => continue,
+        };
+        let transport = match &skb.l4 {
+            L4::Udp(_) | L4::Icmp(_) => 8,
+            L4::Tcp(tcp) => tcp.header_len(),
+            L4::None => 0,
+        };
+        let payload = skb.network_len().saturating_sub(headers + transport);
+        if payload > 0 {
+            let (s, ns) = (moment.t_ns / 1_000_000_000, moment.t_ns % 1_000_000_000);
+            let _ = writeln!(text, "{s}.{ns:09},{payload}");
+        }
+    }
+    Ok(text)
 }
 
 /// Packets of a recording: gap from the one before, bytes. A first line without numbers is a heading; `#` begins a comment.

@@ -42,17 +42,20 @@ pub fn load(path: &Path) -> Result<Experiment, Vec<Diagnostic>> {
     parse(&text, &name)
 }
 
-/// Reads a text file.
+/// Reads a text file; a capture is given as the recording that it is to a flow, lines of time and size.
 ///
 /// # Errors
 /// A sentence why not.
 pub fn read_file(path: &str) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|e| match e.kind() {
+    let bytes = std::fs::read(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        std::io::ErrorKind::InvalidData => "it is not a text file".to_owned(),
         std::io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         _ => e.to_string(),
-    })
+    })?;
+    if crate::replay::capture::is_capture(&bytes) {
+        return load::of_capture(&bytes, path);
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not a text file".to_owned())
 }
 
 /// Reads an experiment from its text; `file` is its name, and the files it names are read from beside it.

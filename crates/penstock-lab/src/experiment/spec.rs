@@ -184,6 +184,10 @@ pub struct Cost {
     pub tick: Span,
     /// On each of its programs' calls that send a datagram.
     pub send: Span,
+    /// On each step of classification.
+    pub classify: Span,
+    /// On each reading of the packet scheduler's clock.
+    pub clock: Span,
 }
 
 /// A link.
@@ -357,6 +361,8 @@ pub enum Load {
     Rate(Rate, u32),
     /// Packets of drawn sizes and gaps.
     Packets(Sizes, Dist),
+    /// Datagrams that the receiver sends back: payload, and the gap from one to the next.
+    Echo(Sizes, Dist),
     /// Pages of drawn sizes, one after another with pauses between, each on a connection of its own.
     Pages(Sizes, Dist),
     /// Connections that come as a Poisson process.
@@ -426,6 +432,17 @@ pub enum Subject {
     Flow(String),
     /// All flows of a group.
     Group(String),
+    /// The packets of some code points at a device.
+    Phb {
+        /// Machine.
+        host: String,
+        /// Device.
+        dev: String,
+        /// The code points, 0..=63, in the order of drop precedence.
+        codes: Vec<u8>,
+        /// The rate configured for them.
+        rate: Option<Rate>,
+    },
     /// A device's root qdisc, another qdisc by its handle, or a class by its id.
     Queue {
         /// Machine.

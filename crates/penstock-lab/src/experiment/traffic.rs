@@ -182,6 +182,11 @@ impl Builder<'_> {
                 "write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
             );
         }
+        if let Some((span, Load::Echo(..))) = &load
+            && !datagrams
+        {
+            faults.add(span.clone(), "an echo probe sends datagrams", "write udp = true");
+        }
         let at = match table.take("at").map(|v| dist("at", v, faults)) {
             None => (Span::ZERO, Span::ZERO),
             Some(Some(super::Dist::Constant(at))) => (at, at),

@@ -97,6 +97,12 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         }
         return Err(faults);
     }
+    for expect in &experiment.expects {
+        if let spec::Subject::Phb { host, dev, .. } = &expect.measure.subject {
+            let id = built.id(host, experiment);
+            built.world.watch(id, dev);
+        }
+    }
     built.world.sample_every(experiment.sample());
     Ok(built)
 }
@@ -122,7 +128,8 @@ impl Built {
         }
         if let Some(cost) = &host.cost {
             let packet = dist(&cost.packet);
-            world.set_cost(id, Cost { packet, byte_ps: cost.byte_ps, tick: cost.tick, send: cost.send });
+            let spec::Cost { byte_ps, tick, send, classify, clock, .. } = *cost;
+            world.set_cost(id, Cost { packet, byte_ps, tick, send, classify, clock });
         }
         for (name, bytes) in &host.files {
             world.add_file(name, *bytes);
@@ -405,6 +412,7 @@ fn load(load: &spec::Load) -> Load {
         spec::Load::Bytes(bytes) => Load::Bytes(*bytes),
         spec::Load::Rate(rate, size) => Load::steady(*rate, *size),
         spec::Load::Packets(size, gap) => Load::Packets { size: sizes(size), gap: dist(gap) },
+        spec::Load::Echo(size, gap) => Load::Echo { size: sizes(size), gap: dist(gap) },
         spec::Load::Pages(size, think) => Load::Pages { size: sizes(size), think: dist(think) },
         // Its connections were made one by one.
         spec::Load::Arrivals(arrivals) => Load::Bytes(arrivals.bytes),

@@ -3,7 +3,9 @@
 use super::Outcome;
 use super::outcome::distribution;
 use crate::experiment::{Experiment, Measure, Subject};
-use penstock_measure::{jain, record};
+use penstock_measure::phb::{self, Carried};
+use penstock_measure::{Distribution, jain, record};
+use penstock_model::Rate;
 use penstock_sim::{FlowResult, Histogram};
 
 /// Judges every expectation of the experiment.
@@ -30,6 +32,9 @@ fn measure(measure: &Measure, outcome: &Outcome) -> Option<f64> {
             flows(outcome, measure, is)
         }
         Subject::Group(name) => flows(outcome, measure, |f| f.group.as_ref() == Some(name)),
+        Subject::Phb { host, dev, codes, rate } => {
+            per_hop(outcome, measure.figure, (host, dev), codes, rate.map(Rate::bit_per_s))
+        }
         Subject::Queue { host, dev, id } => queue(outcome, measure, host, dev, id.as_deref()),
     }
 }
@@ -79,6 +84,11 @@ fn flows(outcome: &Outcome, measure: &Measure, is: impl Fn(&record::Flow) -> boo
             results.iter().for_each(|r| all.merge(&r.owd));
             distribution(&all)?.named(measure.part)
         }
+        "rtt" => {
+            let mut all: Vec<f64> =
+                results.iter().flat_map(|r| &r.rtts).map(|r| r.1.as_ns() as f64 / 1e6).collect();
+            Distribution::of(&mut all)?.named(measure.part)
+        }
         "jitter" => {
             let jitters: Vec<f64> = flows.iter().filter_map(|f| f.jitter_ms).collect();
             (!jitters.is_empty()).then(|| jitters.iter().sum::<f64>() / jitters.len() as f64)
@@ -96,6 +106,46 @@ fn flows(outcome: &Outcome, measure: &Measure, is: impl Fn(&record::Flow) -> boo
             took.map(|t| t.iter().sum::<f64>() / t.len() as f64)
         }
         "fairness" => jain(&flows.iter().map(|f| f.goodput_bit_s).collect::<Vec<_>>()),
+        _ => None,
+    }
+}
+
+/// A figure of the packets of some code points at a watched device; `None` on a ground that does not watch.
+fn per_hop(
+    outcome: &Outcome,
+    figure: &str,
+    (host, dev): (&str, &str),
+    codes: &[u8],
+    rate_bit_s: Option<u64>,
+) -> Option<f64> {
+    let at = outcome.record.rig.hosts.iter().position(|h| h.name == host)?;
+    let watched = outcome.results.watched.iter().find(|w| w.host.0 as usize == at && w.device == dev)?;
+    let carried = |c: &penstock_sim::Carried| Carried {
+        code: c.code,
+        flow: c.flow,
+        bytes: c.bytes,
+        arrived_ns: c.arrived.as_ns(),
+        begun_ns: c.begun.as_ns(),
+        left_ns: c.left.as_ns(),
+    };
+    let all: Vec<Carried> = watched.sent.iter().map(carried).collect();
+    let own: Vec<Carried> = all.iter().filter(|c| codes.contains(&c.code)).copied().collect();
+    let lost = |code: &u8| watched.lost.get(usize::from(*code)).copied().unwrap_or(0);
+    let all_lost: u64 = codes.iter().map(lost).sum();
+    let ms = |ns: i64| ns as f64 / 1e6;
+    match figure {
+        "ea" => Some(ms(phb::error_terms(&own, rate_bit_s?)?.aggregate_ns)),
+        "ep" => Some(ms(phb::error_terms(&own, rate_bit_s?)?.packet_ns)),
+        "delay" => phb::delays(&own).map(|(_, most)| ms(most)),
+        "jitter" => phb::delays(&own).map(|(least, most)| ms(most - least)),
+        "loss" => share(all_lost, all_lost + own.len() as u64),
+        "reordered" => (!own.is_empty()).then(|| phb::reordered(&own) as f64),
+        "precedence" => {
+            let of = |code: u8| (own.iter().filter(|c| c.code == code).count() as u64, lost(&code));
+            phb::precedence([of(*codes.first()?), of(*codes.get(1)?), of(*codes.get(2)?)])
+        }
+        "ahead" => phb::ahead(&all, *codes.first()?),
+        "packets" => Some(own.len() as f64),
         _ => None,
     }
 }

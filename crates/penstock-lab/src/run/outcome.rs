@@ -213,6 +213,9 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
                 goodput_bit_s: rate(flow.goodput_bytes),
                 throughput_bit_s: rate(flow.received_bytes.saturating_sub(14 * flow.received_packets)),
                 owd_ms: distribution(&flow.owd),
+                rtt_ms: Distribution::of(
+                    &mut flow.rtts.iter().map(|r| r.1.as_ns() as f64 / 1e6).collect::<Vec<f64>>(),
+                ),
                 jitter_ms: (flow.received_packets > 1).then(|| ms(flow.jitter)),
                 late_us: None,
                 analysis: Analysis::of(&passages(flow)),
@@ -416,6 +419,11 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
             Metric::Owd => {
                 gauge.filter(|(_, v)| **v > 0).for_each(|(t, v)| put("owd_ms", *t, *v as f64 / 1e6));
             }
+        }
+    }
+    for flow in &results.flows {
+        for (time, rtt) in &flow.rtts {
+            all.add("", &format!("flow {}", flow.name), "rtt_ms", time.as_secs_f64(), ms(*rtt));
         }
     }
     for (app, id) in experiment.apps.iter().zip(&built.apps) {

@@ -74,8 +74,12 @@ fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
         }
     }
     for flow in &experiment.flows {
-        if matches!(flow.load, spec::Load::Pages(..) | spec::Load::Arrivals(_)) {
-            faults.push(fault(&flow.place, "pages and arrivals"));
+        match flow.load {
+            spec::Load::Pages(..) | spec::Load::Arrivals(_) => {
+                faults.push(fault(&flow.place, "pages and arrivals"));
+            }
+            spec::Load::Echo(..) => faults.push(fault(&flow.place, "load = { echo }")),
+            _ => {}
         }
     }
     faults
@@ -229,7 +233,7 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
         }
         spec::Load::Replay(all) => Load::Trace(all.clone()),
         // Refused before.
-        spec::Load::Pages(..) | spec::Load::Arrivals(_) => Load::Greedy,
+        spec::Load::Pages(..) | spec::Load::Arrivals(_) | spec::Load::Echo(..) => Load::Greedy,
     };
     let mut draws = Rng::named(seed, &format!("flow/{}/draws", flow.name));
     for n in 0..flow.count {
@@ -438,6 +442,7 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
         goodput_bit_s: rate(received.bytes),
         throughput_bit_s: rate(received.bytes + received.received_packets * HEADERS[usize::from(tcp)]),
         owd_ms: received.owd_ms,
+        rtt_ms: None,
         jitter_ms: received.jitter_ms,
         dscp: super::outcome::code_point(flow.tos),
         late_us: sent.late_us,

@@ -10,9 +10,12 @@ use crate::socket::{Addr, Listener, SockOpts};
 use crate::spec::{FlowSpec, Load, Sizes, TcpSpec, Transport};
 use penstock_model::{Rng, Span, Time};
 use penstock_tcp::Config;
+use std::collections::VecDeque;
 
 /// The least port that flows listen on.
 const FIRST_PORT: u32 = 20_000;
+/// Where an echo server listens (RFC 862).
+const ECHO_PORT: u16 = 7;
 
 /// One flow's source.
 pub(crate) struct Source {
@@ -45,6 +48,8 @@ pub(crate) struct Source {
     remote: Option<Addr>,
     /// When the page under way was asked for.
     page: Time,
+    /// Echoes that are under way: number, when it was asked.
+    asked: VecDeque<(u64, Time)>,
 }
 
 const GAP: u32 = 0;
@@ -76,6 +81,7 @@ impl Source {
             blocked: None,
             remote: None,
             page: Time::ZERO,
+            asked: VecDeque::new(),
         }
     }
 
@@ -101,6 +107,12 @@ impl Source {
     }
     /// Opens the receiver's side and answers its port.
     fn listen(&self, cx: &mut Cx<'_>) -> Result<u16, &'static str> {
+        if matches!(self.load, Load::Echo { .. }) {
+            let port = if self.port == 0 { ECHO_PORT } else { self.port };
+            // Where somebody listens already, that server answers, if it is one.
+            let _ = cx.net.udp_echo(self.to, port);
+            return Ok(port);
+        }
         let ports = match self.port {
             0 => {
                 let first = FIRST_PORT + self.flow;
@@ -127,7 +139,10 @@ impl Source {
     }
     fn size(&mut self) -> u32 {
         let size = match &self.load {
-            Load::Packets { size, .. } | Load::OnOff { size, .. } | Load::Pages { size, .. } => size,
+            Load::Packets { size, .. }
+            | Load::Echo { size, .. }
+            | Load::OnOff { size, .. }
+            | Load::Pages { size, .. } => size,
             Load::Replay(all) => return all.get(self.next as usize).map_or(0, |p| p.1).clamp(1, 65_507),
             Load::Greedy | Load::Bytes(_) => return 0,
         };
@@ -177,6 +192,12 @@ impl Source {
         }
         let size = self.size();
         self.next += 1;
+        if matches!(self.load, Load::Echo { .. }) {
+            self.asked.push_back((self.next, now));
+            // What has had no answer in ten probes has none.
+            let late = self.asked.len().saturating_sub(10);
+            self.asked.drain(..late);
+        }
         if self.transport == Transport::Udp {
             if cx.net.udp_send(self.sock, size, self.next) == Ok(false) {
                 // The call blocks; gaps go on when it returns.
@@ -196,7 +217,9 @@ impl Source {
             self.due = now;
         }
         let gap = match &self.load {
-            Load::Packets { gap, .. } | Load::OnOff { gap, .. } => gap.draw(&mut self.rng),
+            Load::Packets { gap, .. } | Load::Echo { gap, .. } | Load::OnOff { gap, .. } => {
+                gap.draw(&mut self.rng)
+            }
             Load::Replay(all) => match all.get(self.next as usize) {
                 Some(packet) => packet.0,
                 None => return self.stop(cx),
@@ -235,6 +258,14 @@ impl Source {
                 cx.net.set_timer(self.timer, self.due);
             }
             _ => self.packet(cx),
+        }
+    }
+    /// An echo has come back.
+    fn answered(&mut self, seq: u64, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        if let Some(at) = self.asked.iter().position(|a| a.0 == seq) {
+            let (_, sent) = self.asked.remove(at).unwrap_or((0, now));
+            cx.net.flows[self.flow as usize].rtts.push((now, now - sent));
         }
     }
     fn stop(&mut self, cx: &mut Cx<'_>) {
@@ -318,6 +349,7 @@ impl Program for Source {
             {
                 self.begin(cx);
             }
+            Wake::Datagram { seq, .. } => self.answered(seq, cx),
             Wake::Writable(_) => {
                 if let Some(size) = self.blocked.take() {
                     // The datagram that waited goes now, and the gap to the next begins.

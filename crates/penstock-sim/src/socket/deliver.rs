@@ -158,6 +158,10 @@ impl Net {
         if let Some((flow, Part::Data)) = untag(packet.flow) {
             self.flows[flow as usize].goodput_bytes += u64::from(len);
         }
+        if matches!(&self.socks[sock as usize].kind, Kind::Udp(u) if u.echoes) {
+            // Without memory the answer is lost, as any datagram of a server that does not wait.
+            let _ = self.udp_send_to(sock, (ip.src, udp.sport), len, packet.seq);
+        }
         let app = self.socks[sock as usize].app;
         if app != NONE {
             let (seq, created) = (packet.seq, packet.created);

@@ -121,6 +121,8 @@ pub(crate) struct UdpSock {
     wmem: u64,
     out_bytes: u64,
     want_write: bool,
+    /// Sends back what comes (RFC 862).
+    pub(crate) echoes: bool,
     /// An ICMP error to be told at the next call.
     pub(crate) error: Option<&'static str>,
 }

@@ -20,6 +20,14 @@ impl Net {
         }
         Some(sock)
     }
+    /// A server on `port` that sends back what comes. `None`: taken.
+    pub(crate) fn udp_echo(&mut self, host: u32, port: u16) -> Option<u32> {
+        let sock = self.udp_bind(host, NONE, port, SockOpts::default())?;
+        if let Kind::Udp(u) = &mut self.socks[sock as usize].kind {
+            u.echoes = true;
+        }
+        Some(sock)
+    }
     /// `connect` on a UDP socket: chooses address and port, and the flow its datagrams belong to.
     pub(crate) fn udp_connect(&mut self, sock: u32, remote: Addr, flow: u32) -> Result<(), &'static str> {
         let host = self.socks[sock as usize].host;

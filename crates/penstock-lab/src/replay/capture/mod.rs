@@ -20,7 +20,7 @@ use penstock_host::Host;
 use penstock_measure::Distribution;
 use penstock_measure::table::{Align, Table};
 use penstock_model::{Diagnostic, Handle, Rate, Span, Time};
-use read::What;
+pub(crate) use read::What;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

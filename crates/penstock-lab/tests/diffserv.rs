@@ -1,0 +1,113 @@
+//! DiffServ in whole runs: meters, code points by name, echo probes, captures as traffic, and per-hop behaviours as expectations.
+
+use penstock_lab::experiment::{Experiment, load, parse_with, read_file};
+use penstock_lab::run::{Options, Outcome, run};
+use std::path::PathBuf;
+
+fn examples() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn made(experiment: &Experiment) -> Outcome {
+    run(experiment, &mut Options { seed: None, progress: &mut |_| {} })
+        .unwrap_or_else(|faults| panic!("{}", faults[0]))
+}
+
+#[test]
+fn behaviours_are_given_by_a_router_that_knows_them_and_missed_by_one_that_does_not() {
+    let experiment = load(&examples().join("diffserv.toml")).unwrap_or_else(|f| panic!("{}", f[0]));
+    let outcome = made(&experiment);
+    for expect in &outcome.record.expects {
+        assert!(expect.ok, "{} {}: {:?}", expect.what, expect.value, expect.measured);
+    }
+    let device = outcome.record.devices.iter().find(|d| d.host == "r" && d.dev == "eth1").unwrap();
+    let meter = &device.meters[0];
+    assert!(meter.green_packets > 100 && meter.yellow_packets > 100 && meter.red_packets > 100);
+    let probe = outcome.record.flows.iter().find(|f| f.name == "probe").unwrap();
+    assert_eq!((probe.sent_packets, probe.dscp.as_deref()), (11, Some("EF")));
+    assert!(probe.rtt_ms.as_ref().is_some_and(|r| r.min > 10.0));
+    assert_eq!(outcome.series.points("", "flow probe", "rtt_ms").len(), 10);
+
+    // The same line with one queue for all.
+    let mut plain = experiment;
+    let router = plain.hosts.iter_mut().find(|h| h.name == "r").unwrap();
+    router.setup.truncate(1);
+    let missed = |what: &str, outcome: &Outcome| {
+        let found = outcome.record.expects.iter().find(|e| e.what == what);
+        !found.unwrap_or_else(|| panic!("nothing expects {what}")).ok
+    };
+    let outcome = made(&plain);
+    for what in ["r eth1 EF@2mbit ep", "r eth1 LE ahead", "probe rtt max"] {
+        assert!(missed(what, &outcome), "{what}");
+    }
+}
+
+/// The least network there is, with something in the place of `MORE`.
+fn small(more: &str) -> String {
+    format!(
+        "duration = \"2s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
+         [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\n{more}"
+    )
+}
+fn faults(text: &str) -> String {
+    let read = parse_with(text, "x.toml", &|_| Err("there is no such file".to_owned()));
+    read.map(|_| String::new())
+        .unwrap_or_else(|f| f.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))
+}
+
+#[test]
+fn what_a_behaviour_cannot_be_asked_is_said() {
+    let ask = |what: &str| faults(&small(&format!("[[expect]]\nwhat = \"{what}\"\nvalue = \"<1ms\"\n")));
+    assert_eq!(ask("a eth0 EF ep"), "what: ep is judged at a rate");
+    assert_eq!(ask("a eth0 EF@fast ep"), "what: \"fast\" is no rate");
+    assert_eq!(ask("a eth0 AF11 precedence"), "what: precedence is of an AF class");
+    assert_eq!(ask("a eth0 EF@1mbit ep"), "");
+    let echo = "[[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = true\nload = { echo = \"1s\" }\n";
+    assert_eq!(faults(&small(echo)), "an echo probe sends datagrams");
+}
+
+/// A capture of one UDP packet a frame: time in microseconds, payload.
+fn capture(packets: &[(u32, u32)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        out.extend(word.to_le_bytes());
+    }
+    for &(us, payload) in packets {
+        let len = 42 + payload;
+        for word in [us / 1_000_000, us % 1_000_000, len, len] {
+            out.extend(word.to_le_bytes());
+        }
+        let mut frame = vec![0u8; len as usize];
+        frame[12..14].copy_from_slice(&[8, 0]);
+        frame[14] = 0x45;
+        frame[16..18].copy_from_slice(&(28 + payload as u16).to_be_bytes());
+        frame[22..24].copy_from_slice(&[64, 17]);
+        frame[26..34].copy_from_slice(&[10, 9, 9, 1, 10, 9, 9, 2]);
+        frame[34..40].copy_from_slice(&[0, 9, 0, 9, 0, 0]);
+        frame[38..40].copy_from_slice(&(8 + payload as u16).to_be_bytes());
+        out.extend(frame);
+    }
+    out
+}
+
+#[test]
+fn a_capture_is_sent_again_by_its_times_and_sizes() {
+    let folder = std::env::temp_dir().join(format!("penstock-capture-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("call.pcap"),
+        capture(&[(1_500_000, 160), (1_520_000, 200), (1_540_500, 100)]),
+    )
+    .unwrap();
+    let text = small(
+        "[[flow]]\nname = \"call\"\nfrom = \"a\"\nto = \"b\"\nudp = true\ntrace = true\nload = { replay = \"@call.pcap\" }\n",
+    );
+    let file = folder.join("x.toml");
+    let experiment =
+        parse_with(&text, &file.to_string_lossy(), &read_file).unwrap_or_else(|f| panic!("{}", f[0]));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let outcome = made(&experiment);
+    let flow = &outcome.results.flows[0];
+    let sent: Vec<(u32, i64)> = flow.passages.iter().map(|p| (p.bytes, p.sent.as_ns())).collect();
+    assert_eq!(sent, [(160, 0), (200, 20_000_000), (100, 40_500_000)]);
+}

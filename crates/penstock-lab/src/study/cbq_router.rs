@@ -1,7 +1,8 @@
 //! The judge of the claims CR1 to CR21: FIFO against CBQ on a Linux router.
 //!
 //! Source: Falko Dressler, Ursula Hilgers, "Routing mit QoS-Eigenschaften unter Linux", Universität Erlangen-Nürnberg, about 2000.
-//! Rates are those of the frames that arrived, in the bytes that the generator's notation gives each of them.
+//! Rates are those of the frames that arrived, in the bytes that the generator's notation gives each of them; those of TCP what `ftp`
+//! prints, kbyte of 1024 bytes a second, times eight: each of the document's is a whole number of hundredths of these.
 
 use super::evidence::{Evidence, Missing};
 use super::figures::{Figure, chart, curve};
@@ -43,13 +44,13 @@ pub fn judge(id: &str, e: &Evidence) -> Judgement {
     verdict.unwrap_or_else(J::open)
 }
 
-/// A flow's rate, kbit/s, as the document counts it: the generator's frames; of TCP frames with their Ethernet header.
+/// A flow's rate, kbit/s, as the document counts it: the generator's frames; of TCP what its program prints.
 fn rate(e: &Evidence, run: &str, flow: &str) -> Result<f64, Missing> {
     let mixed = e.flow(run, "Flow4").is_err();
     let found = e.flow(run, flow)?;
     let bits = match (flow, mixed) {
         ("Flow1", _) | ("Flow2", false) => found.counted_rate(240),
-        ("Flow2", true) => found.frame_rate(),
+        ("Flow2", true) => found.program_rate(),
         ("Flow3", false) => found.counted_rate(900),
         _ => found.counted_rate(429),
     };
@@ -109,8 +110,7 @@ fn cr2(e: &Evidence) -> Verdict {
     let (to1, to2) = (arrived(e, RUN, "to 1")?, arrived(e, RUN, "to 2")?);
     let measured =
         format!("class 1:2 {two} packets of {to1} to 192.129.1.0/24, 1:3 {three} of {to2} to 192.129.2.0/24");
-    let note = "by iptables, which has taken ipchains' place; commands/ipchains.sh keeps the printed lines";
-    Ok(J::of(same(two, to1) && same(three, to2), "labels 2 and 3", measured, note))
+    Ok(J::of(same(two, to1) && same(three, to2), "labels 2 and 3", measured, "by the printed lines"))
 }
 
 fn cr3(e: &Evidence) -> Verdict {

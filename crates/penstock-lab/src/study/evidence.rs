@@ -40,6 +40,10 @@ pub struct FlowRun {
     pub owd_ms: Option<(f64, f64)>,
     /// New payload over time: seconds, bit/s.
     pub goodput: Vec<(f64, f64)>,
+    /// New payload delivered, bytes.
+    pub payload_bytes: u64,
+    /// Round trips of an echo probe: when the answer came (seconds), ms.
+    pub rtts: Vec<(f64, f64)>,
     /// Congestion window over time: seconds, segments.
     pub cwnd: Vec<(f64, f64)>,
     /// Each datagram in the order of sending, where the experiment has them traced: payload, sent, received (seconds).
@@ -54,6 +58,10 @@ impl FlowRun {
     /// Rate of what arrived over its life where each packet counts as so many bytes, bit/s.
     pub fn counted_rate(&self, bytes: u32) -> f64 {
         (self.packets.1 * u64::from(bytes)) as f64 * 8.0 / (self.life.1 - self.life.0).max(f64::MIN_POSITIVE)
+    }
+    /// Rate that `ftp` and `ttcp` print, bit/s: kilobytes of 1024 bytes a second, taken for 1000 bytes.
+    pub fn program_rate(&self) -> f64 {
+        self.payload_bytes as f64 / 1024.0 * 8000.0 / (self.life.1 - self.life.0).max(f64::MIN_POSITIVE)
     }
     /// Mean of the goodput between two moments (seconds), bit/s.
     pub fn goodput_between(&self, from: f64, to: f64) -> f64 {

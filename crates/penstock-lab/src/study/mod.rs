@@ -10,6 +10,7 @@ pub mod cbq_tbf_clock;
 pub mod evidence;
 mod figures;
 mod matrix;
+mod page;
 pub mod pfifo_fast_tos;
 mod report;
 mod rfc7928;
@@ -188,7 +189,7 @@ struct Published {
 enum Measure {
     /// Throughput by its own count, Mbit/s.
     Throughput,
-    /// Mean round trip, ms.
+    /// Mean round trip of a program or of an echo probe, ms.
     MeanRtt,
     /// Rate in scp's progress line, MB/s of 1024 × 1024 bytes.
     ScpRate,
@@ -196,6 +197,8 @@ enum Measure {
     InnerRows,
     /// Rate of a flow's arriving frames (Ethernet header, no FCS), kbit/s.
     FrameRate,
+    /// What `ftp` prints of a flow of TCP, in kbyte of 1024 bytes a second, times eight, kbit/s.
+    ProgramRate,
 }
 
 impl Published {
@@ -206,6 +209,13 @@ impl Published {
             return Some(
                 self.frame.map_or_else(|| flow.frame_rate(), |bytes| flow.counted_rate(bytes)) / 1e3,
             );
+        }
+        if self.measure == Measure::ProgramRate {
+            return evidence.flow(&self.experiment, &self.flow).ok().map(|f| f.program_rate() / 1e3);
+        }
+        if self.measure == Measure::MeanRtt && !self.flow.is_empty() {
+            let flow = evidence.flow(&self.experiment, &self.flow).ok().filter(|f| !f.rtts.is_empty())?;
+            return Some(evidence::mean(flow.rtts.iter().map(|r| r.1)));
         }
         let app = evidence.app(&self.experiment, &self.host, &self.run, self.nth).ok()?;
         match self.measure {
@@ -218,7 +228,7 @@ impl Published {
                 let rows = app.intervals.get(1..app.intervals.len().saturating_sub(1))?;
                 (!rows.is_empty()).then(|| evidence::mean(rows.iter().map(|r| r.2)) / 1e6)
             }
-            Measure::FrameRate => None,
+            Measure::FrameRate | Measure::ProgramRate => None,
         }
     }
 }
@@ -322,7 +332,12 @@ impl Study {
             });
         }
         if let Some(folder) = out {
-            let made = figures::write(&draw(&evidence), &folder.join("figures"));
+            let drawn = draw(&evidence);
+            let path = folder.join("report.html");
+            let made = figures::write(&drawn, &folder.join("figures")).and_then(|()| {
+                std::fs::write(&path, page::page(&report, &drawn))
+                    .map_err(|e| format!("{}: {e}", path.display()))
+            });
             made.map_err(|e| vec![Diagnostic::error(e)])?;
         }
         Ok(report)
@@ -466,6 +481,8 @@ fn flow(flow: &FlowResult, row: &penstock_measure::record::Flow, outcome: &Outco
         life: (begin, flow.completed.map_or(end, Time::as_secs_f64)),
         owd_ms: row.owd_ms.as_ref().map(|d| (d.mean, d.max)),
         goodput: points("goodput_bit_s"),
+        payload_bytes: flow.goodput_bytes,
+        rtts: points("rtt_ms"),
         cwnd: points("cwnd_packets"),
         passages: passages
             .map(|p| (p.bytes, p.sent.as_secs_f64(), p.received.map(Time::as_secs_f64)))

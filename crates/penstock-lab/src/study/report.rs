@@ -161,6 +161,11 @@ impl StudyReport {
         }
         tables
     }
+    /// The median differences of its tables, where it counts by tables.
+    pub(super) fn medians(&self) -> Vec<(&str, f64)> {
+        let tables = self.tables().into_iter();
+        tables.filter_map(|t| self.median(|n| n.table == t).map(|m| (t, m))).collect()
+    }
     fn median(&self, wanted: impl Fn(&NumberRow) -> bool) -> Option<f64> {
         let counted = self.numbers.iter().filter(|n| n.excluded.is_none() && wanted(n));
         let mut all: Vec<f64> = counted.filter_map(|n| n.difference().map(f64::abs)).collect();
@@ -277,10 +282,8 @@ impl StudyReport {
         let median = |unit| self.median_difference(unit).map(|m| format!("{:.1} % for {unit}", m * 100.0));
         let medians: Vec<String> = ["Mbit/s", "kbit/s", "ms"].into_iter().filter_map(median).collect();
         let tables = self.tables();
-        for table in &tables {
-            if let Some(m) = self.median(|n| n.table == *table) {
-                text.push_str(&format!("\nMedian difference of {table}: {:.1} %.", m * 100.0));
-            }
+        for (table, m) in self.medians() {
+            text.push_str(&format!("\nMedian difference of {table}: {:.1} %.", m * 100.0));
         }
         if !medians.is_empty() && tables.is_empty() {
             text.push_str(&format!(" Median difference of the numbers: {}.", medians.join(", ")));

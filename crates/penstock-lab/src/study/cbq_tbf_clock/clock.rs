@@ -40,8 +40,7 @@ pub(super) fn judge(number: u32, e: &Evidence) -> Verdict {
 
 /// Every round trip of a run's probe, ms.
 pub(super) fn round_trips(e: &Evidence, run: &str) -> Result<Vec<(f64, f64)>, Missing> {
-    let app = e.run(run)?.apps.iter().find(|a| a.host == "tcp" && a.run.starts_with("ping -i"));
-    let found = app.map(|a| a.rtts.clone()).filter(|r| !r.is_empty());
+    let found = Some(e.flow(run, "probe")?.rtts.clone()).filter(|r| !r.is_empty());
     found.ok_or_else(|| format!("{run}: the probe got no answer"))
 }
 

@@ -168,6 +168,8 @@ impl Host {
             self.discard(packet, "ip_forward", "frag-needed", cx);
             return;
         }
+        let back = Key { src: h.dst, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.src) };
+        packet.tc.realms = self.fib.realms(&hop, Some(&back));
         h.ttl -= 1;
         packet.l3 = L3::Ipv4(h);
         packet.priority = rt_tos2priority(self.kernel, h.tos);
@@ -260,6 +262,7 @@ impl Host {
             self.discard(packet, "ip_output", "frag-needed", cx);
             return Err(KernelError::errno(90));
         }
+        packet.tc.realms = self.fib.realms(&hop, None);
         if self.netfilter.busy(Hook::Output) {
             return self.send_through_rules(packet, hop, cx);
         }
@@ -293,6 +296,7 @@ impl Host {
         {
             hop =
                 self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
+            packet.tc.realms = self.fib.realms(&hop, None);
         }
         self.ip_output(packet, hop, cx);
         Ok(())

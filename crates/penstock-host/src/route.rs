@@ -158,6 +158,8 @@ pub struct Route {
     pub onlink: bool,
     /// Metrics by `RTAX_*`: value, `lock`.
     pub metrics: Vec<(u8, u32, bool)>,
+    /// Realms (`nh_tclassid`): of the source shifted by 16, and of the destination.
+    pub realms: u32,
     /// The ways, where there are several.
     pub nexthops: Vec<NextHop>,
 }
@@ -178,6 +180,7 @@ impl Route {
             scope: 0,
             onlink: false,
             metrics: Vec::new(),
+            realms: 0,
             nexthops: Vec::new(),
         }
     }
@@ -264,6 +267,8 @@ pub struct Hop {
     pub(crate) neigh: u32,
     /// The table the route stands in.
     pub table: u32,
+    /// The route's realms.
+    pub realms: u32,
 }
 
 impl Hop {
@@ -274,6 +279,7 @@ impl Hop {
         src: Ipv4Addr::UNSPECIFIED,
         neigh: 0,
         table: 0,
+        realms: 0,
     };
     fn refusing(kind: RouteKind) -> Hop {
         Hop { kind: Some(kind), ..Hop::NONE }
@@ -298,6 +304,8 @@ pub struct Fib {
     tables: BTreeSet<u32>,
     /// Whether a destination alone decides: `local`, then `main`.
     plain: bool,
+    /// Whether any route has realms.
+    has_realms: bool,
     cache: Vec<Cached>,
     generation: u32,
 }
@@ -310,6 +318,7 @@ impl Default for Fib {
             rules: vec![Rule::kernel(0, LOCAL), Rule::kernel(32_766, MAIN), Rule::kernel(32_767, DEFAULT)],
             tables: BTreeSet::from([MAIN, LOCAL]),
             plain: true,
+            has_realms: false,
             cache: vec![empty; CACHE],
             generation: 1,
         }
@@ -386,6 +395,7 @@ impl Fib {
     /// Forgets the cache: something it rests on has changed.
     pub(crate) fn invalidate(&mut self) {
         self.generation = self.generation.wrapping_add(1).max(1);
+        self.has_realms = self.routes.iter().any(|r| r.realms != 0);
         let tables: Vec<Option<u32>> = self.rules.iter().map(|r| r.spec.table).collect();
         let usual = tables == [Some(LOCAL), Some(MAIN), Some(DEFAULT)]
             && self.rules.iter().all(|r| {
@@ -426,6 +436,18 @@ impl Fib {
             self.cache[Fib::slot(key.dst)] = Cached { dst: key.dst, generation: self.generation, hop };
         }
         hop
+    }
+    /// Realms of a packet that takes `hop`: the route's, and where these say nothing of its source, those of the way back (`None` for a
+    /// packet made here).
+    //= linux v6.12 net/ipv4/route.c rt_set_nexthop, set_class_tag; include/net/ip_fib.h fib_combine_itag
+    #[inline]
+    pub(crate) fn realms(&self, hop: &Hop, back: Option<&Key>) -> u32 {
+        if !self.has_realms {
+            return 0;
+        }
+        let tag = back.map_or(0, |key| self.search_key(key).realms << 16);
+        let source = if hop.realms >> 16 == 0 { tag } else { 0 };
+        hop.realms | source
     }
     /// The route to `dst` of a packet made here, from the tables.
     pub(crate) fn search(&self, dst: Ipv4Addr) -> Hop {
@@ -482,6 +504,7 @@ impl Fib {
             src: r.src.unwrap_or(Ipv4Addr::UNSPECIFIED),
             neigh: 0,
             table: r.table,
+            realms: r.realms,
         }
     }
     /// `fib_table_lookup`: routes of one table stand longest prefix first, so that the first match is the longest.

@@ -111,3 +111,63 @@ fn a_capture_is_sent_again_by_its_times_and_sizes() {
     let sent: Vec<(u32, i64)> = flow.passages.iter().map(|p| (p.bytes, p.sent.as_ns())).collect();
     assert_eq!(sent, [(160, 0), (200, 20_000_000), (100, 40_500_000)]);
 }
+
+/// Pings through a router whose routes have realms, in the order in which a real kernel (6.12, its last device a dummy) was given
+/// them; its classes then had 3, 2, 1, 0 and 1 of them. `fromif` matches nothing there either.
+#[test]
+fn realms_of_routes_choose_classes() {
+    let mut text = String::from(
+        r#"duration = "12s"
+[host.a]
+eth0 = "10.0.1.2/24"
+via  = "10.0.1.1"
+[host.r]
+eth0  = "10.0.1.1/24"
+eth1  = "10.0.2.1/24"
+setup = """
+sysctl -w net.ipv4.ip_forward=1
+ip route add 10.5.0.0/16 via 10.0.2.9 realm 5
+ip route add 10.6.0.0/16 via 10.0.2.9 realms 3/6
+ip route add 10.7.0.0/16 via 10.0.2.9
+ip route change 10.0.1.0/24 dev eth0 src 10.0.1.1 realm 9
+tc qdisc add dev eth1 root handle 1: prio bands 6 priomap 5 5 5 5 5 5 5 5 5 5 5 5 5 5 5 5
+tc filter add dev eth1 parent 1: protocol ip prio 1 route to 5 classid 1:1
+tc filter add dev eth1 parent 1: protocol ip prio 1 route from 3 to 6 classid 1:2
+tc filter add dev eth1 parent 1: protocol ip prio 1 route from 9 classid 1:3
+tc filter add dev eth1 parent 1: protocol ip prio 1 route fromif eth0 classid 1:4
+"""
+[host.b]
+eth0 = ["10.0.2.9/24", "10.5.0.1/16", "10.6.0.1/16", "10.7.0.1/16"]
+via  = "10.0.2.1"
+[[link]]
+ends = ["a:eth0", "r:eth0"]
+rate = "10mbit"
+[[link]]
+ends = ["r:eth1", "b:eth0"]
+rate = "10mbit"
+"#,
+    );
+    let steps = [
+        ("r", "ping -c 1 10.5.0.1"),
+        ("r", "ping -c 1 10.6.0.1"),
+        ("r", "ping -c 1 10.7.0.1"),
+        ("a", "ping -c 1 10.5.0.1"),
+        ("a", "ping -c 1 10.6.0.1"),
+        ("a", "ping -c 1 10.7.0.1"),
+        ("r", "tc filter del dev eth1 parent 1: protocol ip prio 1 handle 0x00098000 route"),
+        ("a", "ping -c 1 10.7.0.1"),
+        ("r", "tc filter add dev eth1 parent 1: protocol ip prio 1 route from 9 to 5 classid 1:5"),
+        ("a", "ping -c 1 10.5.0.1"),
+        ("r", "ping -c 1 10.5.0.1"),
+        ("r", "ip route show 10.6.0.0/16"),
+    ];
+    for (second, (on, run)) in steps.iter().enumerate() {
+        text += &format!("[[app]]\non = \"{on}\"\nrun = \"{run}\"\nat = \"{second}s\"\n");
+    }
+    let read = parse_with(&text, "x.toml", &|_| Err("there is no such file".to_owned()));
+    let outcome = made(&read.unwrap_or_else(|f| panic!("{}", f[0])));
+    let device = outcome.record.devices.iter().find(|d| d.host == "r" && d.dev == "eth1").unwrap();
+    let packets = |id: &str| device.classes.iter().find(|c| c.classid == id).unwrap().packets;
+    assert_eq!(["1:1", "1:2", "1:3", "1:4", "1:5"].map(packets), [3, 2, 1, 0, 1]);
+    assert_eq!(outcome.outputs.last().unwrap(), "10.6.0.0/16 via 10.0.2.9 dev eth1 realms 3/6 \n");
+}

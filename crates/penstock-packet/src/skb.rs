@@ -66,6 +66,8 @@ pub struct TcNote {
     pub ptype: Option<u8>,
     /// The VLAN tag beside the frame (`skb->vlan_tci`), which no length counts: ethertype and TCI.
     pub vlan: Option<(u16, u16)>,
+    /// Realms of its route (`dst->tclassid`): of the source shifted by 16, and of the destination.
+    pub realms: u32,
     /// The class whose queue it has entered, the innermost; `ffff:ffff` ([`Handle::ROOT`]) while it is in none but the device's own.
     pub class: Handle,
     /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).

@@ -72,6 +72,19 @@ pub fn protocol_name(protocol: u8) -> String {
     named.map_or(if protocol == 192 { "eigrp".to_owned() } else { protocol.to_string() }, |p| p.0.to_owned())
 }
 
+/// `get_rt_realms_or_raw`: a raw number, `FROM/TO` or `TO`; each a number to 255 or the one name there is.
+fn realms_of(text: &str) -> Option<u32> {
+    let one = |text: &str| match text {
+        "cosmos" => Some(0),
+        _ => number(text).filter(|n| *n <= 255),
+    };
+    match text.split_once('/') {
+        Some((from, "")) => one(from).map(|from| from << 16),
+        Some((from, to)) => Some(one(from)? << 16 | one(to)?),
+        None => one(text).or_else(|| number(text)),
+    }
+}
+
 fn protocol_of(text: &str) -> Option<u8> {
     let named = PROTOCOLS.iter().find(|p| p.0 == text).map(|p| p.1);
     named.or((text == "eigrp").then_some(192)).or_else(|| number(text).and_then(|n| u8::try_from(n).ok()))
@@ -183,6 +196,8 @@ pub struct RouteSpec {
     pub onlink: bool,
     /// `mtu`, `advmss`, …: number of the metric, value, `lock`.
     pub metrics: Vec<(u8, u32, bool)>,
+    /// `realms [FROM/]TO`: the one shifted by 16, and the other; 0 for none.
+    pub realms: u32,
     /// `nexthop`s.
     pub nexthops: Vec<NextHopSpec>,
 }
@@ -376,8 +391,15 @@ impl Words<'_> {
                         None => return self.invalid(&text, &format!("\"{shown}\" value is invalid\n")),
                     }
                 }
-                _ if is("features") || is("congctl") || is("realms") || is("nhid") => {
+                _ if is("features") || is("congctl") || is("nhid") => {
                     self.value()?;
+                }
+                _ if is("realms") => {
+                    let text = self.value()?;
+                    match realms_of(&text) {
+                        Some(realms) => r.realms = realms,
+                        None => return self.invalid(&text, "\"realm\" value is invalid\n"),
+                    }
                 }
                 "onlink" => r.onlink = true,
                 "nexthop" => {

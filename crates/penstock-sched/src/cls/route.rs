@@ -1,14 +1,18 @@
 //! `route`: the realms of the route a packet takes.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_route.c`.
-//! Differs: routes here have no realms, and packets are not classified: the kind is not simulated. What 2.6.35 corrupts when a filter is
-//! changed to another handle is not corrupted.
+//! A packet's realms are those of the route it takes, which who routes it notes ([`TcNote::realms`](penstock_packet::TcNote)).
+//!
+//! Kept as the kernel has it: `fromif` is filed by the low bits of the interface's index and looked for by the high ones, so it matches
+//! only where the index is a multiple of 16; and answers are remembered by realms whose destination was already taken off (`fastmap`).
+//! Differs: what 2.6.35 corrupts when a filter is changed to another handle is not corrupted.
 
-use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
-use crate::act::Look;
+use super::{Answer, Change, Classifier, ClsSpec, Exts, Hit, Shared, Target};
+use crate::act::{self, Look};
 use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 use penstock_packet::Skb;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// The kind.
@@ -16,8 +20,11 @@ pub static SPEC: ClsSpec = ClsSpec {
     id: "route",
     about: "the realms of the route a packet takes",
     kernels: &Kernel::ALL,
-    simulated: false,
-    build: |_, kernel, _| Box::new(Route { kernel, filters: BTreeMap::new() }),
+    simulated: true,
+    build: |_, kernel, _| {
+        let (filters, remembered) = (BTreeMap::new(), Cell::new([None; FASTMAP]));
+        Box::new(Route { kernel, begun: false, filters, remembered })
+    },
 };
 
 /// Where a filter stands: bucket by destination, by source, and its handle.
@@ -26,8 +33,18 @@ type Place = (u32, u32, u32);
 /// A priority of route filters in the order of their buckets.
 struct Route {
     kernel: Kernel,
+    /// Whether there ever was a filter.
+    begun: bool,
     filters: BTreeMap<Place, Filter>,
+    /// `fastmap`: by realms and interface, the filter that answered, or that none did.
+    remembered: Cell<[Option<Remembered>; FASTMAP]>,
 }
+
+/// Entries of `fastmap`.
+const FASTMAP: usize = 16;
+
+/// Realms, interface, who answered.
+type Remembered = (u32, u32, Option<Place>);
 
 struct Filter {
     id: u32,
@@ -55,11 +72,64 @@ fn place(handle: u32) -> Option<Place> {
     Some((to, from, handle))
 }
 
+impl Route {
+    fn remember(&self, id: u32, iif: u32, who: Option<Place>) {
+        let mut all = self.remembered.get();
+        all[(id & 0xf) as usize] = Some((id, iif, who));
+        self.remembered.set(all);
+    }
+    fn forget(&mut self) {
+        self.remembered.set([None; FASTMAP]);
+    }
+}
+
 impl Classifier for Route {
     fn kind(&self) -> &'static str {
         SPEC.id
     }
-    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
+    //= linux v6.12 net/sched/cls_route.c route4_classify
+    fn classify(&self, shared: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        let (mut id, iif) = (skb.tc.realms, skb.iif);
+        if !self.begun {
+            // 2.6.35 without any filter: the realms are the class.
+            let class = Handle(id);
+            let ours = class.major() == 0 || class.major() == shared.qdisc.major();
+            let hit = Hit { classid: class, class: 0 };
+            return (id != 0 && ours && self.kernel == Kernel::V2_6_35)
+                .then_some(Answer { said: act::OK, hit });
+        }
+        let slot = |id: u32| (id & 0xf) as usize;
+        if let Some((of, from, found)) = self.remembered.get()[slot(id)]
+            && (of, from) == (id, iif)
+        {
+            let filter = self.filters.get(&found?)?;
+            return Some(Answer { said: act::OK, hit: filter.target.0 });
+        }
+        let mut keep = true;
+        for to in [id & 0xff, 256] {
+            if to == 256 {
+                id &= !0xffff;
+            }
+            for from in [id >> 16 & 0xf, 16 + (iif >> 16 & 0xf), 32] {
+                let bucket = self.filters.range((to, from, 0)..=(to, from, u32::MAX));
+                for (place, f) in bucket {
+                    if from < 16 && f.id != id || (16..32).contains(&from) && f.iif != iif {
+                        continue;
+                    }
+                    let plain = f.exts.is_empty();
+                    if plain && keep {
+                        self.remember(id, iif, Some(*place));
+                    }
+                    match f.exts.exec(f.target.0, skb, cx) {
+                        None => keep = false,
+                        answer => return answer,
+                    }
+                }
+            }
+        }
+        if keep {
+            self.remember(id, iif, None);
+        }
         None
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
@@ -145,6 +215,8 @@ impl Classifier for Route {
         if let Some(classid) = n("classid") {
             target.bind(change.parent, Handle(classid), change.classes);
         }
+        self.forget();
+        self.begun = true;
         self.filters.insert(here, Filter { id, iif: index, fromif, target, exts });
         Ok(())
     }
@@ -157,6 +229,7 @@ impl Classifier for Route {
     ) -> Result<bool, KernelError> {
         if let Some(mut gone) = place(handle).and_then(|place| self.filters.remove(&place)) {
             gone.target.unbind(classes);
+            self.forget();
         }
         Ok(self.filters.is_empty())
     }

@@ -75,6 +75,7 @@ impl Host {
             proto: spec.protocol.unwrap_or(BOOT),
             onlink: spec.onlink,
             metrics: spec.metrics.clone(),
+            realms: spec.realms,
             ..Route::new(dst)
         };
         route.scope = spec.scope.unwrap_or(match kind {
@@ -283,6 +284,7 @@ impl Host {
             metric: (r.metric != 0).then_some(r.metric),
             flags: self.way_flags(r.dev, r.onlink),
             metrics: r.metrics.clone(),
+            realms: r.realms,
             nexthops: r
                 .nexthops
                 .iter()
@@ -312,6 +314,7 @@ impl Host {
             metric: Some(r.metric),
             flags: Vec::new(),
             metrics: Vec::new(),
+            realms: 0,
             nexthops: Vec::new(),
             pref: true,
             answer: None,
@@ -475,6 +478,7 @@ impl Host {
             src: source,
             metric: None,
             flags: Vec::new(),
+            realms: self.fib.realms(&hop, None),
             metrics: self.fib.search_route(&key).ok().flatten().map_or_else(Vec::new, |r| r.metrics.clone()),
             nexthops: Vec::new(),
             pref: false,

@@ -47,6 +47,8 @@ pub struct RouteView {
     pub flags: Vec<&'static str>,
     /// Metrics by number: value, `lock`.
     pub metrics: Vec<(u8, u32, bool)>,
+    /// Realms: `from` shifted by 16, and `to`.
+    pub realms: u32,
     /// Ways, where there are several.
     pub nexthops: Vec<NextHopView>,
     /// `pref medium`.
@@ -126,6 +128,7 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
             n if *n >= 16 => out.num("mark", n, format_args!("mark {n:#x} ")),
             n => out.num("mark", n, format_args!("mark {n} ")),
         }
+        realms(out, r.realms);
         if !out.old() {
             out.num("uid", 0, format_args!("uid 0 "));
         }
@@ -139,12 +142,36 @@ fn route(out: &mut Out, r: &RouteView, f: &RouteFilter, form: Form) {
         out.close_array();
         out.text_only(format_args!("{}", if cache.is_empty() { "" } else { "> " }));
     }
+    if r.answer.is_none() {
+        realms(out, r.realms);
+    }
     metrics(out, &r.metrics);
     if r.pref {
         out.string("pref", "medium", format_args!("pref medium"));
     }
     if !r.nexthops.is_empty() {
         nexthops(out, &r.nexthops);
+    }
+}
+
+/// `print_rta_flow`.
+fn realms(out: &mut Out, realms: u32) {
+    if realms == 0 {
+        return;
+    }
+    let name = |n: u32| if n == 0 { "cosmos".to_owned() } else { n.to_string() };
+    let (from, to) = (realms >> 16, name(realms & 0xffff));
+    if out.is_json() {
+        out.open_object(Some("flow"));
+        if from > 0 {
+            out.string("from", &name(from), format_args!(""));
+        }
+        out.string("to", &to, format_args!(""));
+        out.close_object();
+    } else if from > 0 {
+        out.text_only(format_args!("realms {}/{to} ", name(from)));
+    } else {
+        out.text_only(format_args!("realm {to} "));
     }
 }
 

@@ -1,5 +1,5 @@
-"""Writes the scenarios: tcp_scenario_list.py > SCENARIOS.json."""
-import json
+"""Writes the scenarios: tcp_scenario_list.py > SCENARIOS.json. With two numbers, those that the seeds from the first to before the second give and no others."""
+import json, random, sys
 base=dict(cc='reno',rate='10mbit',limit=200000,delay_ms=20)
 S=[]
 def add(name,**k): S.append(dict(base,name=name,**{a.replace('__','.'):b for a,b in k.items()}))
@@ -47,4 +47,53 @@ for cc in ('westwood','bbr'):
     add(f'{cc} four in a row lost',drop=[30,31,32,33],**B)
     add(f'{cc} whole first flight lost',drop=list(range(10)),**dict(B,for_ms=3000))
     add(f'{cc} queue of 30 overrun',**dict(B,limit=45420,bytes=10**9,for_ms=700))
+
+def chance(seed):
+    """One scenario by dice."""
+    r=random.Random(seed)
+    s=dict(name=f'seed {seed}',cc=r.choice(('reno','cubic')),delay_ms=r.choice((1,2,5,10,20,20,40,75,150,300)))
+    mbit=r.choice((0.5,1,2,5,10,10,20,50,100,300,1000))
+    s['rate']=f'{mbit}mbit' if mbit>=1 else '500kbit'
+    mtu=1500
+    if r.random()<0.12: s['mtu']=mtu=r.choice((576,1000,1400,1492))
+    s['limit']=r.choice((4,6,10,20,40,80,200))*(mtu+14)
+    window=mbit*1e6/8*(s['delay_ms']/1000)
+    n=int(min(700,max(20,r.choice((0.3,1,3))*window/mtu*3,r.choice((20,60,200,400))),mbit*1e6/8*2/mtu))
+    s['bytes']=n*(mtu-52)+r.choice((0,0,1,500))
+    s['for_ms']=int(min(3000,400+s['delay_ms']*12+s['bytes']*8/mbit/1000*1.5))
+    kind=r.choice(('none','few','random','random','burst','periodic','again','acks','acks','ecn','late','twice','overrun','syn','tail'))
+    if kind=='few': s['drop']=sorted(r.sample(range(n),r.choice((1,2,3))))
+    if kind=='random': p=r.choice((0.01,0.03,0.08)); s['drop']=[i for i in range(n+50) if r.random()<p]
+    if kind=='burst': a=r.randrange(n); s['drop']=list(range(a,a+r.choice((2,5,9,20))))
+    if kind=='periodic': a=r.choice((7,13,31)); s['drop']=list(range(r.randrange(a),n,a))
+    if kind=='again': a=r.randrange(n); s['drop']=[a]+list(range(a+r.choice((3,8,15,25)),a+40,r.choice((1,2,5))))
+    if kind=='acks': p=r.choice((0.1,0.3,0.6)); s['drop_ack']=[i for i in range(1,n) if r.random()<p]
+    if kind=='ecn': s['sysctl']={'net.ipv4.tcp_ecn':1}; p=r.choice((0.01,0.1)); s['ce']=[i for i in range(n) if r.random()<p]
+    if kind=='late': d=r.choice((1,3,10,40)); p=r.choice((0.02,0.1,0.3)); s['late']={str(i):d for i in range(n) if r.random()<p} or {'5':d}
+    if kind=='twice': p=r.choice((0.02,0.2)); s['twice']=[i for i in range(n) if r.random()<p]
+    if kind=='overrun': s['limit']=r.choice((3,5,8,15))*(mtu+14)
+    if kind=='syn': s[r.choice(('drop_any','drop_ack'))]=r.choice(([0],[0,1])); s['for_ms']+=3500
+    if kind=='tail': a=(s['bytes']-1)//(mtu-52); s['drop']=list(range(max(0,a-r.choice((0,1,3))),a+r.choice((1,2)))); s['for_ms']+=800
+    more=r.choice(('','','','','rcvbuf','sndbuf','pauses','small','read','late reader','options','close','back','reply','chunk'))
+    if more=='rcvbuf': s['rcvbuf']=r.choice((4096,8192,20000,60000))
+    if more=='sndbuf': s['sndbuf']=r.choice((8192,16384,30000,60000))
+    if more=='pauses':
+        k=r.choice((2,4)); gap=r.choice((50,250,700)); s['writes']=[[i*gap,s['bytes']//k] for i in range(k)]; s['for_ms']+=gap*k
+    if more=='small': s['writes']=[[i*r.choice((1,7,30)),r.choice((1,100,700,1448,2000))] for i in range(40)]; s['writes'].sort(); s['nodelay']=r.random()<0.5; s['for_ms']=max(s['for_ms'],1500)
+    if more=='read': s['read']=[r.choice((1000,5000,30000)),r.choice((1,5,20))]; s['rcvbuf']=r.choice((16384,60000))
+    if more=='late reader': s['read_after_ms']=r.choice((100,400)); s['for_ms']+=500; s['rcvbuf']=r.choice((8192,16384,60000))
+    if more=='options':
+        for k in r.sample(('sack','timestamps','window_scaling'),r.choice((1,2))): s.setdefault('sysctl',{})['net.ipv4.tcp_'+k]=0
+    if more=='close': s['close']=True
+    if more=='back': s['back_writes']=[[0,r.choice((3000,50000,200000))]]
+    if more=='reply': s['reply']=[r.choice((1000,10000)),r.choice((10,500,3000))]
+    if more=='chunk': s['chunk']=r.choice((500,1448,4096,10000))
+    # A reader's pause and the creeping clock: no two things at one moment.
+    s['back']=s['rate'] if mbit>=100 else '100mbit'
+    return s
+
+# Those whose recording is short.
+SEEDS=[int(n) for n in '''1 2 3 4 6 7 8 9 10 11 12 14 15 17 18 19 21 22 23 24 27 28 29 30 31 32 33 34 35 36 38 40 41 42 43 44 46 47 49 51 52 54 55 56 58 59 61 62 63 65 66 70 72 73 74 75 76 77 79 81 82 83 84 85 86 88 89 90 91 92 93 94 95 97 98 99 100 103 104 105 106 107 109 110 112 113 114 115 116 118'''.split()]
+if len(sys.argv)<3: S+=[chance(n) for n in SEEDS]
+else: S=[chance(n) for n in range(int(sys.argv[1]),int(sys.argv[2]))]
 print(json.dumps(S))

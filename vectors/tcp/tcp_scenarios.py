@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """tcp_scenarios.py SCENARIOS.json OUT.jsonl: Linux's own TCP under exact faults, in a kernel with exact virtual time, as root.
 
-Of each scenario one line: its description, the kernel's clock at the SYN (start_ns), every segment as the sender's device sees it, and the congestion window over time.
+Of each scenario one line: its description, the kernel's clock at the SYN (start_ns), every segment as the sender's device sees it, and
+after each of them, when they have changed, the sender's congestion window, slow-start threshold and state of recovery (TCP_INFO).
 Sender, router and receiver are network namespaces. Which segment is dropped, marked or comes late is decided by its number, in a small
 BPF program on the router (TCX, so Linux 6.6 or newer); the router's tbf is the bottleneck, a netem at the receiver delays what it sends.
 
 A scenario: {"name", "cc": "reno", "bytes": 100000, "rate": "10mbit", "limit": 45420, "delay_ms": 20, "sysctl": {...},
-"drop": [numbers of data segments, from 0], "ce": [...], "late": {"number": ms}, "drop_any": [numbers of all the sender's segments],
-"drop_ack": [numbers of all the receiver's], "rcvbuf": bytes, "sndbuf": bytes, "nodelay": true, "writes": [[ms, bytes], ...],
-"read_after_ms": 0, "for_ms": 3000}. Without "rate" the router passes everything at once; "late" needs that,
-and "back": "100mbit", the rate of the way back, keeps ACKs of one moment apart: the clock creeps by a nanosecond a look, and a process may run between them."""
+"drop": [numbers of data segments, from 0], "ce": [...], "twice": [...], "late": {"number": ms}, "drop_any": [numbers of all the sender's segments],
+"drop_ack": [numbers of all the receiver's], "mtu": 1500, "rcvbuf": bytes, "sndbuf": bytes, "nodelay": true, "writes": [[ms, bytes], ...],
+"chunk": bytes a write at most, "close": true when the sender shuts down behind the last byte (the receiver closes then),
+"read_after_ms": 0, "read": [bytes at most, ms of pause], "back_writes": [[ms, bytes], ...] of the receiver, "reply": [bytes read, bytes to answer
+them], "for_ms": 3000}. Without "rate" the router passes everything at once. A late segment passes by the bottleneck's queue and takes the most of "late" instead.
+"back": "100mbit", the rate of the way back, keeps ACKs of one moment apart: the clock creeps by a nanosecond a look, and a process may run between them."""
 import ctypes, json, os, socket, struct, subprocess, sys, threading, time
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -29,20 +32,24 @@ def array(n, values):
         bpf(2, struct.pack('=IxxxxQQQ', fd, ctypes.addressof(k), ctypes.addressof(v), 0))
     return fd
 def program(shortest, fates):
-    """Counts packets of at least `shortest` bytes and gives each its number's fate: 1 drop, 2 mark 7 (late), 3 CE."""
+    """Counts packets of at least `shortest` bytes and gives each its number's fate: 1 drop, 2 mark 7 (late), 3 CE, 4 a copy of it too (mark 9)."""
     count, fate = array(1, {}), array(4096, fates)
     op = lambda code, dst=0, src=0, off=0, imm=0: struct.pack('=BBhi', code, src << 4 | dst, off, imm)
     lookup = lambda fd: [op(0x18, 1, 1, 0, fd), op(0), op(0xbf, 2, 10), op(0x07, 2, imm=-4), op(0x85, imm=1)]
     end = [op(0xb7, 0, imm=0), op(0x95)]
+    twice = [op(0x55, 7, off=9, imm=4), op(0xb7, 1, imm=9), op(0x63, 6, 1, 8), op(0xbf, 1, 6), op(0x61, 2, 6, 40), op(0xb7, 3, imm=0), op(0x85, imm=13)]
+    # Each with a header of its own (bpf_skb_pull_data), as those of a line that repeats would be.
+    twice += [op(0xbf, 1, 6), op(0xb7, 2, imm=34), op(0x85, imm=39)]
     ce = [op(0x55, 7, off=2, imm=3), op(0xbf, 1, 6), op(0x85, imm=97)]
     late = [op(0x55, 7, off=2, imm=2), op(0xb7, 1, imm=7), op(0x63, 6, 1, 8)]
     drop = [op(0x55, 7, off=2, imm=1), op(0xb7, 0, imm=2), op(0x95)]
-    tail = drop + late + ce + end
+    tail = drop + late + ce + twice + end
     look = lookup(fate) + [op(0x15, 0, off=len(tail) - 1)] + [op(0x61, 7, 0, 0)]
     step = [op(0x61, 7, 0, 0), op(0xbf, 8, 7), op(0x07, 8, imm=1), op(0x63, 0, 8, 0), op(0x63, 10, 7, -4)]
     body = step + look + tail
     head = lookup(count) + [op(0x15, 0, off=len(body) - 2)]
-    start = [op(0xbf, 6, 1), op(0x61, 2, 6, 0), op(0xa5, 2, off=len(head) + 1 + len(body) - 2, imm=shortest), op(0x62, 10, off=-4)]
+    over = len(head) + 1 + len(body) - 2
+    start = [op(0xbf, 6, 1), op(0x61, 2, 6, 8), op(0x15, 2, off=over + 2, imm=9), op(0x61, 2, 6, 0), op(0xa5, 2, off=over, imm=shortest), op(0x62, 10, off=-4)]
     code = b''.join(start + head + body)
     text, licence, log = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b'GPL'), ctypes.create_string_buffer(65536)
     try: return bpf(5, struct.pack('=IIQQIIQI', 3, len(code) // 8, ctypes.addressof(text), ctypes.addressof(licence), 1, 65536, ctypes.addressof(log), 0))
@@ -64,23 +71,26 @@ def attach(ns, dev, prog, egress=False):
 def mac(n, d): return subprocess.run(f'ip -n {n} -o link show {d}', shell=True, check=True, capture_output=True, text=True).stdout.split('link/ether ')[1].split()[0]
 
 def network(s):
+    mtu = s.get('mtu', 1500)
     sh('ip netns add a; ip netns add r; ip netns add b')
     sh('ip link add va netns a type veth peer name ra netns r; ip link add rb netns r type veth peer name vb netns b')
     for n, d, ip in (('a', 'va', '10.0.1.1'), ('r', 'ra', '10.0.1.254'), ('r', 'rb', '10.0.2.254'), ('b', 'vb', '10.0.2.2')):
         sh(f'ip netns exec {n} sysctl -qw net.ipv6.conf.all.disable_ipv6=1')
-        sh(f'ip -n {n} link set lo up; ip -n {n} link set {d} gso_max_segs 1; ip -n {n} addr add {ip}/24 dev {d}; ip -n {n} link set {d} up')
+        sh(f'ip -n {n} link set lo up; ip -n {n} link set {d} gso_max_segs 1 mtu {mtu}; ip -n {n} addr add {ip}/24 dev {d}; ip -n {n} link set {d} up')
     sh('ip -n a route add default via 10.0.1.254; ip -n b route add default via 10.0.2.254; ip netns exec r sysctl -qw net.ipv4.ip_forward=1')
     for n, d, ip, pn, pd in (('a', 'va', '10.0.1.254', 'r', 'ra'), ('r', 'ra', '10.0.1.1', 'a', 'va'), ('r', 'rb', '10.0.2.2', 'b', 'vb'), ('b', 'vb', '10.0.2.254', 'r', 'rb')):
         sh(f'ip -n {n} neigh replace {ip} lladdr {mac(pn, pd)} dev {d} nud permanent')
     for key, value in dict({'net.ipv4.tcp_no_metrics_save': 1}, **s.get('sysctl', {})).items():
         for n in 'ab': sh(f"ip netns exec {n} sysctl -qw '{key}={value}'")
-    if 'rate' in s: sh(f"ip netns exec r tc qdisc add dev rb root tbf rate {s['rate']} burst 1514 limit {s['limit']}")
-    elif 'late' in s:
+    queue = f"tbf rate {s.get('rate')} burst {mtu + 14} limit {s.get('limit')}"
+    if 'rate' in s and 'late' not in s: sh(f'ip netns exec r tc qdisc add dev rb root {queue}')
+    if 'late' in s:
         sh('ip netns exec r tc qdisc add dev rb root handle 1: prio bands 3 priomap ' + '0 ' * 16)
+        if 'rate' in s: sh(f'ip netns exec r tc qdisc add dev rb parent 1:1 {queue}')
         sh(f"ip netns exec r tc qdisc add dev rb parent 1:3 netem delay {max(s['late'].values())}ms")
         sh('ip netns exec r tc filter add dev rb parent 1: protocol ip handle 7 fw flowid 1:3')
     sh(f"ip netns exec b tc qdisc add dev vb root netem delay {s.get('delay_ms', 20)}ms limit 10000" + (f" rate {s['back']}" if 'back' in s else ''))
-    fates = {i: 1 for i in s.get('drop', [])} | {i: 3 for i in s.get('ce', [])} | {int(i): 2 for i in s.get('late', {})}
+    fates = {i: 1 for i in s.get('drop', [])} | {i: 3 for i in s.get('ce', [])} | {int(i): 2 for i in s.get('late', {})} | {i: 4 for i in s.get('twice', [])}
     # On the way out, where the router has made the header its own: a clone's cannot be marked.
     if fates: attach('r', 'rb', program(100, fates), egress=True)
     if 'drop_any' in s: attach('r', 'ra', program(0, {i: 1 for i in s['drop_any']}))
@@ -96,9 +106,28 @@ def receiver(s):
     if 'rcvbuf' in s: l.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, s['rcvbuf'])
     l.bind(('10.0.2.2', 5001)); l.listen(1)
     c, _ = l.accept()
-    if s.get('read_after_ms'): time.sleep(s['read_after_ms'] / 1000)
-    while c.recv(1 << 20): pass
+    start = time.monotonic_ns()
+    if 'back_writes' in s: threading.Thread(target=write, args=(c, s['back_writes'], start, s), daemon=True).start()
+    if s.get('read_after_ms'): sleep_until(start + s['read_after_ms'] * 10**6)
+    most, pause = s.get('read', [1 << 20, 0])
+    per, answer = s.get('reply', [0, 0])
+    had = 0
+    while n := len(c.recv(most)):
+        had += n
+        if pause: sleep_until(time.monotonic_ns() + pause * 10**6)
+        while per and had >= per:
+            had -= per
+            c.send(b'y' * answer)
     c.close()
+
+def write(sock, writes, start, s):
+    for ms, n in writes:
+        if start + ms * 10**6 > time.monotonic_ns(): sleep_until(start + ms * 10**6)
+        while n > 0:
+            try: n -= sock.send(b'x' * min(n, s.get('chunk', 131072)))
+            except OSError: return
+    if sock.getsockname()[0] == '10.0.1.1':
+        if s.get('close'): sock.shutdown(socket.SHUT_WR)
 
 def options(o):
     sacks, i = [], 0
@@ -122,6 +151,11 @@ def run(s):
     if 'sndbuf' in s: sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, s['sndbuf'])
     if s.get('nodelay'): sock.setsockopt(6, 1, 1)
     segments, windows, over = [], [], False
+    def look(at):
+        try: f = struct.unpack('8B24I', sock.getsockopt(6, TCP_INFO, 104))
+        except OSError: return
+        row = [f[8 + 18], f[8 + 17], f[1]]
+        if f[0] in (1, 4, 5) and (not windows or windows[-1][1:] != row): windows.append([at] + row)
     def capture():
         while not over:
             try: p, anc, _, _ = cap.recvmsg(200, 100)
@@ -131,33 +165,21 @@ def run(s):
             t = p[34:]
             _, dport, seq, ack, off, flags, win = struct.unpack('!HHIIBBH', t[:16])
             hl = (off >> 4) * 4
+            look(sec * 10**9 + ns)
             segments.append([sec * 10**9 + ns, '>' if dport == 5001 else '<', seq, struct.unpack('!H', p[16:18])[0] - 20 - hl, ack, flags, win, options(t[20:hl])])
-    def poll():
-        while not over:
-            try: f = struct.unpack('8B24I', sock.getsockopt(6, TCP_INFO, 104))
-            except OSError: return
-            row = [f[8 + 18], f[8 + 17], f[1]]
-            if not windows or windows[-1][1:] != row: windows.append([time.time_ns()] + row)
-            time.sleep(0.001)
-    threads = [threading.Thread(target=capture), threading.Thread(target=poll)]
-    threads[0].start()
+    capturing = threading.Thread(target=capture)
+    capturing.start()
     time.sleep(1)
     sleep_until((time.monotonic_ns() // 10**7 + 1) * 10**7 + 3_700_000)
     sock.connect(('10.0.2.2', 5001))
-    threads[1].start()
-    start = time.monotonic_ns()
+    start = opened = time.monotonic_ns()
     end = start + s.get('for_ms', 3000) * 10**6
     writes = s.get('writes', [[0, s.get('bytes', 10**9)]])
-    def write():
-        for ms, n in writes:
-            if start + ms * 10**6 > time.monotonic_ns(): sleep_until(start + ms * 10**6)
-            while n > 0:
-                try: n -= sock.send(b'x' * min(n, 131072))
-                except OSError: return
-    threading.Thread(target=write, daemon=True).start()
+    threading.Thread(target=write, args=(sock, writes, start, s), daemon=True).start()
+    if sum(map(sum, s.get('back_writes', []))) or 'reply' in s: threading.Thread(target=lambda: [0 for _ in iter(lambda: sock.recv(1 << 20), b'')], daemon=True).start()
     sleep_until(end)
     over = True
-    threads[1].join(); threads[0].join()
+    capturing.join()
     wall = time.time_ns() - time.monotonic_ns()
     t0, isn, irs = segments[0][0], segments[0][2], next((x[2] for x in segments if x[1] == '<'), 0)
     rows = []
@@ -165,7 +187,7 @@ def run(s):
         mine, theirs = (isn, irs) if d == '>' else (irs, isn)
         rel = lambda x, base: (x - base) & 0xffffffff
         rows.append([(t - t0) // 1000, d, rel(seq, mine), n, rel(ack, theirs) if flags & 16 else 0, flags, win, [[rel(a, theirs), rel(b, theirs)] for a, b in sacks]])
-    return dict(s, start_ns=t0 - wall, segments=rows, cwnd=[[(t - t0) // 1000] + r for t, *r in windows])
+    return dict(s, start_ns=t0 - wall, open_us=(opened - t0 + wall) // 1000, segments=rows, cwnd=[[(t - t0) // 1000] + r for t, *r in windows])
 
 scenarios = json.load(open(sys.argv[1]))
 with open(sys.argv[2], 'w') as out:

@@ -1,7 +1,7 @@
 //! What a segment costs: `handle_segment` and `poll_transmit` of both ends over a line without delay.
 
 use penstock_model::{Kernel, Span, Time};
-use penstock_tcp::{Config, Endpoint};
+use penstock_tcp::{Config, EcnField, Endpoint};
 
 fn main() {
     divan::main();
@@ -14,9 +14,9 @@ fn open(cfg: &Config) -> (Endpoint, Endpoint, Time) {
     let syn = a.poll_transmit(now).expect("SYN");
     let mut b = Endpoint::accept(cfg, &syn.tcp, 9, now).expect("a SYN");
     let synack = b.poll_transmit(now).expect("SYN-ACK");
-    a.handle_segment(&synack.tcp, 0, false, now);
+    a.handle_segment(&synack.tcp, 0, EcnField::NotEct, now);
     let ack = a.poll_transmit(now).expect("ACK");
-    b.handle_segment(&ack.tcp, 0, false, now);
+    b.handle_segment(&ack.tcp, 0, EcnField::NotEct, now);
     assert!(b.poll_transmit(now).is_none());
     (a, b, now)
 }
@@ -34,10 +34,10 @@ fn bulk_segment(bencher: divan::Bencher<'_, '_>, cc: &str) {
             a.write(65_536, now);
             while let Some(t) = a.poll_transmit(now) {
                 sent += 1;
-                b.handle_segment(&t.tcp, t.payload_len, false, now);
+                b.handle_segment(&t.tcp, t.payload_len, EcnField::NotEct, now);
                 b.read(u64::MAX, now);
                 while let Some(t) = b.poll_transmit(now) {
-                    a.handle_segment(&t.tcp, 0, false, now);
+                    a.handle_segment(&t.tcp, 0, EcnField::NotEct, now);
                 }
             }
             divan::black_box((a.poll_timeout(), b.poll_timeout()));

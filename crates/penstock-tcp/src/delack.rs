@@ -25,6 +25,16 @@ pub(crate) struct Timing {
     pub srtt_us: Option<u32>,
 }
 
+/// An ACK that is to go as things stood in the midst of a segment's processing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EarlyAck {
+    /// The header's window.
+    pub window: u16,
+    /// SACK blocks, the first `blocks` of them.
+    pub sacks: [(u32, u32); 4],
+    pub blocks: u8,
+}
+
 impl Receiver {
     /// In-order data came.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_event_data_recv
@@ -49,6 +59,14 @@ impl Receiver {
             }
         }
         self.lrcvtime = clock.jiffies;
+        self.answer_mark();
+    }
+
+    //= linux v6.12 net/ipv4/tcp_input.c __tcp_ecn_check_ce
+    pub(crate) fn answer_mark(&mut self) {
+        if std::mem::take(&mut self.quick_for_mark) {
+            self.enter_quickack(2);
+        }
     }
 
     /// TCP_DELACK_MAX, jiffies.
@@ -194,10 +212,14 @@ impl Receiver {
         false
     }
 
-    /// Sends what was compressed before the blocks it reports are pushed out.
+    /// ACKs held back are sent before the blocks they report are pushed out: with what is known so far.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sack_compress_send_ack
     pub(crate) fn flush_compressed(&mut self) {
         if self.compressed > 0 {
-            self.now = true;
+            let mut sacks = [(0, 0); 4];
+            let blocks = self.write_sacks(&mut sacks, 4);
+            self.early = Some(EarlyAck { window: self.select_window(), sacks, blocks });
+            self.ack_sent();
         }
     }
 
@@ -230,6 +252,11 @@ impl Receiver {
     fn set_delack(&mut self, timeout: u64, clock: &Clock) {
         self.delack = Some(timeout);
         self.delack_fires = clock.fires(timeout);
+    }
+
+    /// Whether the timer of held-back ACKs has run out.
+    pub(crate) fn holds_back_until(&self, now: Time) -> bool {
+        self.compressed_at.is_some_and(|t| t <= now)
     }
 
     /// When [`delack_timeout`](Receiver::delack_timeout) wants to be called.

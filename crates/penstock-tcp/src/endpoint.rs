@@ -20,6 +20,28 @@ use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
 use std::collections::VecDeque;
 
+/// The ECN field of the IP header that a segment came in (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EcnField {
+    /// 00: its sender does not speak ECN for it.
+    NotEct,
+    /// 01 or 10: it may be marked.
+    Ect,
+    /// 11: it was marked on the way.
+    Ce,
+}
+
+impl EcnField {
+    /// The last two bits of the header's byte for type of service.
+    pub const fn of_tos(tos: u8) -> EcnField {
+        match tos & 3 {
+            0 => EcnField::NotEct,
+            3 => EcnField::Ce,
+            _ => EcnField::Ect,
+        }
+    }
+}
+
 /// A segment to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
@@ -72,6 +94,8 @@ pub struct Endpoint {
     pub(crate) syn_sent_us: u64,
     // Variables
     pub(crate) clock: Clock,
+    /// When the connection looked at the clock last, microseconds (`tcp_mstamp`).
+    pub(crate) mstamp_us: u64,
     pub(crate) state: State,
     pub(crate) error: Option<Error>,
     pub(crate) todo: Todo,
@@ -97,6 +121,8 @@ pub struct Endpoint {
     pub(crate) sndbuf: u32,
     pub(crate) skb_room: u64,
     pub(crate) nospace: bool,
+    /// When data came last that may be read (`sk_data_ready`).
+    pub(crate) data_ready: Option<Time>,
     pub(crate) in_device: u64,
     /// That held sending back (`TSQ_THROTTLED`).
     pub(crate) throttled: bool,
@@ -154,6 +180,8 @@ pub struct Endpoint {
     // ECN
     pub(crate) demand_cwr: bool,
     pub(crate) queue_cwr: bool,
+    /// A segment that may be marked has come (`TCP_ECN_SEEN`).
+    pub(crate) ecn_seen: bool,
     /// The segment before was marked (DCTCP).
     pub(crate) marked: bool,
     // Receiving
@@ -323,6 +351,7 @@ impl Endpoint {
             mss: 536,
             mss_full: 536,
             syn_sent_us: clock.us,
+            mstamp_us: clock.us,
             clock,
             state,
             error: None,
@@ -343,6 +372,7 @@ impl Endpoint {
             sndbuf: cfg.sndbuf.initial().min(1 << 30),
             skb_room: 0,
             nospace: false,
+            data_ready: None,
             in_device: 0,
             throttled: false,
             pace_at: None,
@@ -388,6 +418,7 @@ impl Endpoint {
             rcv_tsecr: None,
             demand_cwr: false,
             queue_cwr: false,
+            ecn_seen: false,
             marked: false,
             rx: Receiver::new(&cfg, clock.hz()),
             n: Counters::default(),
@@ -471,6 +502,14 @@ impl Endpoint {
     }
 
     // ---- Within ----
+
+    /// Looks at the clock.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_mstamp_refresh
+    #[inline]
+    pub(crate) fn touch(&mut self, now: Time) {
+        self.clock.set(now);
+        self.mstamp_us = self.clock.us;
+    }
 
     /// The connection is over.
     pub(crate) fn done(&mut self, error: Option<Error>) {

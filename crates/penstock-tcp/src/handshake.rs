@@ -7,8 +7,8 @@
 //! answered by an ordinary ACK; a wrong acknowledgement of our SYN is ignored, not reset; out-of-window segments are always answered (Linux limits the rate).
 
 use crate::config::{Ecn, Stack};
-use crate::endpoint::{Endpoint, Transmit};
-use crate::info::{Error, State};
+use crate::endpoint::{EcnField, Endpoint, Transmit};
+use crate::info::{CaState, Error, State};
 use crate::recv::Taken;
 use crate::seq;
 use crate::timers::Pending;
@@ -19,13 +19,13 @@ use penstock_packet::{Tcp, TcpFlags};
 const PAWS_24DAYS_US: u64 = 24 * 86_400 * 1_000_000;
 
 impl Endpoint {
-    /// A segment came in. `ce`: the IP header carried Congestion Experienced.
+    /// A segment came in, in an IP header with this ECN field.
     #[inline]
-    pub fn handle_segment(&mut self, seg: &Tcp, payload_len: u32, ce: bool, now: Time) {
-        self.clock.set(now);
+    pub fn handle_segment(&mut self, seg: &Tcp, payload_len: u32, ecn: EcnField, now: Time) {
+        self.touch(now);
         self.n.segs_in += 1;
         if let Some(o) = &mut self.one_way {
-            let error = o.handle_segment(&mut self.state, seg, payload_len, ce, now);
+            let error = o.handle_segment(&mut self.state, seg, payload_len, ecn == EcnField::Ce, now);
             if error.is_some() {
                 self.done(error);
             }
@@ -35,7 +35,7 @@ impl Endpoint {
             State::Closed => {}
             State::SynSent => self.syn_sent(seg),
             State::TimeWait => self.time_wait(seg, payload_len),
-            _ => self.synchronized(seg, payload_len, ce),
+            _ => self.synchronized(seg, payload_len, ecn),
         }
     }
 
@@ -84,6 +84,7 @@ impl Endpoint {
     /// The connection is open.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_init_transfer, tcp_finish_connect
     fn open(&mut self) {
+        let active = self.state == State::SynSent;
         self.state = if self.fin_queued { State::FinWait1 } else { State::Established };
         self.mss_full = self.mss;
         if self.max_window > 0 {
@@ -101,8 +102,21 @@ impl Endpoint {
         self.cwnd_stamp = self.clock.jiffies;
         self.clear_xmit_timer();
         // A SYN lost more than once: begin with a window of one (RFC 6298 section 5.7, RFC 5681 section 3.1).
-        let syn_lost = self.retransmits > if self.p.today { 1 } else { 0 };
+        let syn_lost = if self.p.today {
+            // Unless the echo shows that the first one had arrived (tcp_try_undo_spurious_syn).
+            let first = self.ts_ok.then(|| self.clock.ts_of(self.syn_sent_us));
+            self.retransmits > 0 && self.n.total_retrans > 1 && (first.is_none() || self.rcv_tsecr != first)
+        } else {
+            self.retransmits > 0
+        };
         self.w.cwnd = if syn_lost && self.cfg.stack != Stack::WindowsXp { 1 } else { self.init_cwnd() };
+        if self.p.today && active && self.retransmits > 0 && !self.sack_ok {
+            // Without SACK the state is kept until something beyond the SYN is acknowledged (tcp_is_non_sack_preventing_reopen).
+            self.ca = CaState::Loss;
+            self.undo_marker = Some(self.iss);
+            self.undo_retrans = i64::from(self.retransmits);
+            self.frto = true;
+        }
         self.retransmits = 0;
         self.backoff = 0;
         self.total_rto = 0;
@@ -320,7 +334,7 @@ impl Endpoint {
 
     /// Every state with both numbers known.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_established, tcp_rcv_state_process
-    fn synchronized(&mut self, seg: &Tcp, len: u32, ce: bool) {
+    fn synchronized(&mut self, seg: &Tcp, len: u32, ecn: EcnField) {
         let fin = seg.flags.has(TcpFlags::FIN);
         let start = seq::unwrap(seg.seq, self.rx.rcv_nxt);
         let syn = u64::from(seg.flags.has(TcpFlags::SYN));
@@ -339,20 +353,41 @@ impl Endpoint {
             self.snd_wl1 = start;
             self.open();
         }
+        let fast = self.predicted(seg, start);
+        self.w.slow_path = !fast;
         if !self.ack(seg, start, end) {
             return;
+        }
+        if self.p.today
+            && start == end
+            && !fast
+            && let Some(ecr) = self.rcv_tsecr
+        {
+            self.rx.rcv_rtt_measure_ts(ecr, 0, &self.clock);
         }
         self.todo.push = true;
         if self.fin_sent && self.snd_una == self.snd_nxt && !self.our_fin_acked() {
             return;
         }
         if end > start + syn && !self.rx.fin_received() {
-            self.take_data(seg, start + syn, len, fin, ce);
+            self.take_data(seg, start + syn, len, fin, ecn);
         } else if end > start {
             // After the peer's FIN only repetitions come.
             self.rx.now = true;
         }
         self.todo.ack_check = true;
+    }
+
+    /// Whether the segment is what header prediction expects.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_established, tcp_fast_path_on
+    fn predicted(&self, seg: &Tcp, start: u64) -> bool {
+        self.state == State::Established
+            && start == self.rx.rcv_nxt
+            && seg.sack_count == 0
+            && seg.flags.0 & !TcpFlags::PSH.0 == TcpFlags::ACK.0
+            && u32::from(seg.window) << self.snd_wscale == self.snd_wnd
+            && !self.rx.has_ooo()
+            && self.rx.rcv_wnd > 0
     }
 
     /// Our FIN was acknowledged: the next state. False when the connection is over.
@@ -375,15 +410,11 @@ impl Endpoint {
         self.timers.wait = self.clock.now + self.cfg.time_wait;
     }
 
-    fn take_data(&mut self, seg: &Tcp, start: u64, len: u32, fin: bool, ce: bool) {
+    fn take_data(&mut self, seg: &Tcp, start: u64, len: u32, fin: bool, ecn: EcnField) {
         if self.ecn_ok && len > 0 && self.cc.needs_ecn() {
-            self.echo_each_mark(ce);
-        } else if self.ecn_ok && len > 0 && ce {
-            // Congestion experienced: tell the sender until it says it has heard.
-            if !self.demand_cwr {
-                self.rx.enter_quickack(2);
-                self.demand_cwr = true;
-            }
+            self.echo_each_mark(ecn == EcnField::Ce);
+        } else if self.ecn_ok && len > 0 {
+            self.rx.quick_for_mark = self.wants_quick_ack(ecn);
         }
         if let Some(ecr) = self.rcv_tsecr {
             self.rx.rcv_rtt_measure_ts(ecr, len, &self.clock);
@@ -392,6 +423,14 @@ impl Endpoint {
         let header = seg.header_len();
         let psh = seg.flags.has(TcpFlags::PSH) || fin;
         let taken = self.rx.data(start, len, fin, psh, header, &self.clock, self.rto);
+        if self.ecn_ok && len > 0 && !self.cc.needs_ecn() && taken != Taken::Nothing {
+            // Congestion experienced: tell the sender until it says it has heard.
+            self.demand_cwr |= ecn == EcnField::Ce;
+            self.ecn_seen |= ecn != EcnField::NotEct;
+        }
+        if taken == Taken::InOrder {
+            self.data_ready = Some(self.clock.now);
+        }
         if taken == Taken::InOrder && !had_fin && self.rx.fin_received() {
             self.rx.scheduled = true;
             match self.state {
@@ -410,6 +449,16 @@ impl Endpoint {
                 }
                 _ => {}
             }
+        }
+    }
+
+    //= linux v6.12 net/ipv4/tcp_input.c __tcp_ecn_check_ce
+    fn wants_quick_ack(&self, ecn: EcnField) -> bool {
+        match ecn {
+            // Probably a retransmission.
+            EcnField::NotEct => self.ecn_seen && self.p.today,
+            EcnField::Ect => false,
+            EcnField::Ce => !self.demand_cwr,
         }
     }
 

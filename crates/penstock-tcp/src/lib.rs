@@ -27,5 +27,5 @@ mod timers;
 mod window;
 
 pub use config::{Buffer, Config, Ecn, Stack};
-pub use endpoint::{Endpoint, Transmit, reset_for};
+pub use endpoint::{EcnField, Endpoint, Transmit, reset_for};
 pub use info::{CaState, Error, State, TcpInfo};

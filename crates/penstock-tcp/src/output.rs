@@ -2,9 +2,10 @@
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `__tcp_transmit_skb`,
 //! `tcp_established_options`; v2.6.35 likewise; RFC 896 with Minshall's variant (Nagle).
-//! Differs: a retransmission keeps its length where the SACK option would shrink it and then goes
+//! Differs: in the older profiles a retransmission keeps its length where the SACK option would shrink it and then goes
 //! without that option.
 
+use crate::delack::EarlyAck;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::info::State;
 use crate::rtx;
@@ -28,6 +29,9 @@ impl Endpoint {
         }
         if let Some((upto, ece)) = self.todo.ack_before.take() {
             return Some(self.ack_before(upto, ece));
+        }
+        if let Some(early) = self.rx.early.take() {
+            return Some(self.early_ack(&early));
         }
         if std::mem::take(&mut self.todo.ack_first) {
             return Some(self.pure_ack());
@@ -210,7 +214,7 @@ impl Endpoint {
         if !self.p.today {
             self.idle_check();
         }
-        if self.q.in_flight() == 0 {
+        if !self.p.today && self.q.in_flight() == 0 {
             self.show_window();
             self.cc.on_tx_start(&mut self.w);
         }
@@ -237,8 +241,7 @@ impl Endpoint {
                 t.tcp.flags = t.tcp.flags.with(TcpFlags::CWR);
             }
         }
-        self.w.lsndtime = self.clock.jiffies;
-        self.rx.data_sent(&self.clock);
+        self.data_sent(len, false);
         let end = data_end + u64::from(fin);
         let first = self.q.packets_out() == 0;
         if first {
@@ -269,7 +272,8 @@ impl Endpoint {
     pub(crate) fn push_done(&mut self) {
         let sent = std::mem::take(&mut self.sent_pkts);
         let limited = self.q.in_flight() >= self.w.cwnd;
-        if sent > 0 || limited {
+        // With nothing to send tcp_push_pending_frames does not come this far.
+        if sent > 0 || limited && (self.has_unsent() || !self.p.today) {
             self.cwnd_validate(limited);
         }
         if sent > 0 {
@@ -428,9 +432,12 @@ impl Endpoint {
 
     //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb
     fn send_again(&mut self, index: usize) -> Transmit {
+        if self.p.today {
+            self.resize_for_retransmission(index);
+        }
         let seg = *self.q.at(index);
         let fin = seg.has(rtx::FIN);
-        let len = (seg.end - seg.seq) as u32 - u32::from(fin);
+        let len = seg.payload();
         let mut flags = TcpFlags::ACK;
         if fin {
             flags = flags.with(TcpFlags::FIN);
@@ -441,12 +448,31 @@ impl Endpoint {
         self.n.total_retrans += 1;
         self.n.bytes_retrans += u64::from(len);
         let mut t = self.segment(seg.seq, len, flags);
+        self.data_sent(len, true);
         t.retransmission = true;
         self.q.retransmitted(index, self.clock.us, self.n.delivered, self.snd_nxt);
         self.stamp_rate(index);
         self.n.data_segs_out += u64::from(len > 0);
         self.paced(len);
         t
+    }
+
+    /// A segment with `len` bytes of data goes, for the first time or `again`.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_event_data_sent
+    fn data_sent(&mut self, len: u32, again: bool) {
+        if self.p.today {
+            if len == 0 {
+                return;
+            }
+            if self.q.in_flight() == 0 {
+                self.show_window();
+                self.cc.on_tx_start(&mut self.w);
+            }
+        } else if again {
+            return;
+        }
+        self.w.lsndtime = self.clock.jiffies;
+        self.rx.data_sent(&self.clock);
     }
 
     fn stamp_rate(&mut self, index: usize) {
@@ -511,28 +537,45 @@ impl Endpoint {
         t
     }
 
-    /// An ACK without data.
-    fn pure_ack(&mut self) -> Transmit {
+    /// Where a segment without data stands.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_acceptable_seq
+    fn acceptable_seq(&self) -> u64 {
         let seq = self.snd_nxt.min(self.wnd_end().max(self.snd_una));
-        let seq = if self.snd_nxt.saturating_sub(seq) < 1 << self.rx.wscale { self.snd_nxt } else { seq };
-        self.segment(seq, 0, TcpFlags::ACK)
+        if self.snd_nxt.saturating_sub(seq) < 1 << self.rx.wscale { self.snd_nxt } else { seq }
     }
 
-    /// A segment of an open connection; acknowledges what has come.
-    #[inline]
-    fn segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
-        let mut tcp = Tcp {
+    /// An ACK without data.
+    fn pure_ack(&mut self) -> Transmit {
+        self.segment(self.acceptable_seq(), 0, TcpFlags::ACK)
+    }
+
+    /// An ACK that was due in the midst of a segment's processing.
+    fn early_ack(&mut self, early: &EarlyAck) -> Transmit {
+        let mut tcp = self.header(self.acceptable_seq(), TcpFlags::ACK, early.window);
+        tcp.sack = early.sacks;
+        tcp.sack_count = early.blocks.min(if self.ts_ok { 3 } else { 4 });
+        self.n.segs_out += 1;
+        Transmit { tcp, payload_len: 0, ect: self.ecn_ok && self.cc.needs_ecn(), retransmission: false }
+    }
+
+    fn header(&self, seq: u64, flags: TcpFlags, window: u16) -> Tcp {
+        Tcp {
             sport: self.sport,
             dport: self.dport,
             seq: seq as u32,
             ack: self.rx.rcv_nxt as u32,
             flags: if self.ecn_ok && self.demand_cwr { flags.with(TcpFlags::ECE) } else { flags },
-            window: self.rx.select_window(),
+            window,
+            timestamps: self.ts_ok.then(|| (self.clock.ts_of(self.mstamp_us), self.ts_recent)),
             ..Tcp::default()
-        };
-        if self.ts_ok {
-            tcp.timestamps = Some((self.clock.tsval(), self.ts_recent));
         }
+    }
+
+    /// A segment of an open connection; acknowledges what has come.
+    #[inline]
+    fn segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
+        let window = self.rx.select_window();
+        let mut tcp = self.header(seq, flags, window);
         if self.sack_ok && self.rx.has_sacks() {
             let room = if self.ts_ok { 3 } else { 4 };
             let spare = self.mss.saturating_sub(len).saturating_sub(4) / 8;

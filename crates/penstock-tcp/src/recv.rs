@@ -7,6 +7,7 @@
 
 use crate::clock::Clock;
 use crate::config::{Buffer, Config, Stack};
+use crate::delack::EarlyAck;
 use crate::window::HEAD_MEM;
 use penstock_model::Time;
 use std::collections::VecDeque;
@@ -19,6 +20,8 @@ pub(crate) const TCP_MAX_QUICKACKS: u32 = 16;
 
 /// Pieces of pages one `sk_buff` holds at most (MAX_SKB_FRAGS).
 const MAX_SKB_FRAGS: u32 = 17;
+/// What fits into a received segment's head behind its headers, bytes (`skb_condense`).
+const HEAD_ROOM: u32 = 64;
 /// A sender's process writes into pieces of this size, bytes (SKB_FRAG_PAGE_ORDER): a segment across two of them has two fragments.
 const PAGE_FRAG: u64 = 32_768;
 
@@ -33,13 +36,15 @@ pub(crate) struct Held {
     pub(crate) mem: u32,
     /// Pieces of pages it consists of.
     frags: u32,
+    /// Its bytes lie in its head (`skb_condense`).
+    linear: bool,
 }
 
 impl Held {
     /// Takes in what comes right behind, whose own head is then free; answers whether it can.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_try_coalesce, net/core/skbuff.c skb_try_coalesce
     fn coalesce(&mut self, next: &Held) -> bool {
-        let fits = self.end == next.start && self.frags + next.frags <= MAX_SKB_FRAGS;
+        let fits = self.end == next.start && !next.linear && self.frags + next.frags <= MAX_SKB_FRAGS;
         if fits {
             self.end = next.end;
             self.mem += next.mem - HEAD_MEM;
@@ -106,6 +111,8 @@ pub(crate) struct Receiver {
     pub(crate) pingpong: bool,
     /// TCP_ATO_MIN, jiffies.
     pub(crate) ato_min: u32,
+    /// The mark of the segment at hand asks for two ACKs at once.
+    pub(crate) quick_for_mark: bool,
     /// Delayed-ACK timeout, jiffies; 0 before the first data.
     pub(crate) ato: u32,
     pub(crate) lrcvtime: u64,
@@ -125,6 +132,8 @@ pub(crate) struct Receiver {
     pub(crate) dup_acks: u32,
     /// When they are sent at the latest.
     pub(crate) compressed_at: Option<Time>,
+    /// What goes before anything else.
+    pub(crate) early: Option<EarlyAck>,
     /// `Config::deferred_ack`: segments, jiffies.
     pub(crate) deferred: (u32, u64),
     // Receive buffer tuning; times in microseconds (6.12) or jiffies
@@ -167,6 +176,7 @@ impl Receiver {
             quick: 0,
             ato_min: (hz / 25).max(4),
             pingpong: false,
+            quick_for_mark: false,
             ato: 0,
             lrcvtime: 0,
             scheduled: false,
@@ -180,6 +190,7 @@ impl Receiver {
             compressed_rcv_nxt: 0,
             dup_acks: 0,
             compressed_at: None,
+            early: None,
             deferred: (
                 cfg.deferred_ack.0,
                 cfg.deferred_ack.1.as_ns().max(0) as u64 * u64::from(hz) / 1_000_000_000,
@@ -284,7 +295,7 @@ impl Receiver {
         let at = start.saturating_sub(self.first_seq);
         let last = at + u64::from(len.saturating_sub(1));
         let frags = 1 + (last / PAGE_FRAG - at / PAGE_FRAG) as u32;
-        Held { start, end: start + u64::from(len), mem: self.truesize(len), frags }
+        Held { start, end: start + u64::from(len), mem: self.truesize(len), frags, linear: false }
     }
 
     /// Puts bytes whose memory is counted already into the queue that is read from.
@@ -333,6 +344,7 @@ impl Receiver {
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_data_queue_ofo
     fn data_ooo(&mut self, start: u64, end: u64, len: u32, fin: bool, psh: bool, header: u32) {
+        self.answer_mark();
         if !self.make_room(start) {
             return;
         }
@@ -387,12 +399,16 @@ impl Receiver {
             self.rmem -= after.mem;
             self.ooo.remove(place);
         }
-        self.ooo.insert(place, held);
         self.sack_new(start, end);
         if grows {
             self.grow_window(len, false);
         }
+        let mut held = held;
+        if self.today() && len <= HEAD_ROOM {
+            (held.mem, held.frags, held.linear) = (HEAD_MEM, 0, true);
+        }
         self.rmem += held.mem;
+        self.ooo.insert(place, held);
     }
 
     /// Bytes the application may read.

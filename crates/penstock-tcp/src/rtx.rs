@@ -2,11 +2,13 @@
 //!
 //! Follows: linux v6.12 `tcp_rtx_queue`, `tsorted_sent_queue`, net/ipv4/tcp_input.c `tcp_sacktag_*`,
 //! `tcp_mark_skb_lost`.
-//! Differs: segments keep the boundaries they were first sent with; a retransmission never splits or joins them.
+//! Differs: none known.
 //!
 //! Segments lie in sequence order in a ring; one found by sequence number costs a binary search. A list threaded
 //! through them by number gives the order of sending, for RACK. Ranges reported by SACK are remembered so that a
 //! block that comes again (each ACK repeats them) costs nothing: a segment is tagged once.
+
+mod reshape;
 
 use std::collections::VecDeque;
 
@@ -25,6 +27,8 @@ pub(crate) const FIN: u8 = 32;
 
 /// Carries PSH.
 pub(crate) const PSH: u8 = 64;
+/// Taken into the buffer before it, both being sacked: it has no head of its own any more.
+const JOINED: u8 = 128;
 
 const NIL: u32 = u32::MAX;
 
@@ -57,6 +61,11 @@ impl Seg {
     pub fn has(&self, bits: u8) -> bool {
         self.bits & bits != 0
     }
+    /// Bytes of data, FIN not counted.
+    #[inline]
+    pub fn payload(&self) -> u32 {
+        (self.end - self.seq) as u32 - u32::from(self.has(FIN))
+    }
     /// Whether it was sent after what was sent at `us` and ended at `end`.
     #[inline]
     pub fn sent_before(&self, us: u64, end: u64) -> bool {
@@ -85,6 +94,8 @@ pub(crate) struct RtxQueue {
     pub retrans_out: u32,
     /// Losses marked in all.
     pub lost: u64,
+    /// Segments tagged JOINED.
+    pub joined: u32,
 }
 
 impl RtxQueue {
@@ -101,6 +112,7 @@ impl RtxQueue {
             lost_out: 0,
             retrans_out: 0,
             lost: 0,
+            joined: 0,
         }
     }
 
@@ -122,6 +134,9 @@ impl RtxQueue {
     #[inline]
     pub fn at(&self, index: usize) -> &Seg {
         &self.segs[index]
+    }
+    pub fn get(&self, index: usize) -> Option<&Seg> {
+        self.segs.get(index)
     }
     pub fn at_mut(&mut self, index: usize) -> &mut Seg {
         &mut self.segs[index]
@@ -236,6 +251,9 @@ impl RtxQueue {
         }
         if seg.has(RETRANS) {
             self.retrans_out -= 1;
+        }
+        if seg.has(JOINED) {
+            self.joined -= 1;
         }
         Some(seg)
     }
@@ -411,12 +429,17 @@ impl RtxQueue {
                     i += 1;
                     continue;
                 }
+                let before = self.segs[i].bits;
                 each(self, i);
                 self.unlist(i);
                 let seg = &mut self.segs[i];
                 seg.bits |= SACKED;
                 tagged = Some((tagged.map_or(seg.seq, |t| t.0), seg.end));
                 self.sacked_out += 1;
+                // R without L does not become plain S.
+                if before & (LOST | RETRANS) != RETRANS && self.join(i) {
+                    self.join(i + 1);
+                }
                 i += 1;
             }
             if let Some((lo, hi)) = tagged {
@@ -457,7 +480,7 @@ impl RtxQueue {
 mod tests {
     use super::*;
 
-    fn queue(n: u64) -> RtxQueue {
+    pub(super) fn queue(n: u64) -> RtxQueue {
         let mut q = RtxQueue::new();
         for i in 0..n {
             q.push(i * 10, i * 10 + 10, i, 0, 0);
@@ -469,7 +492,7 @@ mod tests {
         q.tag_sacked(start, end, |_, _| n += 1);
         n
     }
-    fn sent_order(q: &RtxQueue) -> Vec<u64> {
+    pub(super) fn sent_order(q: &RtxQueue) -> Vec<u64> {
         let mut out = Vec::new();
         let mut i = q.first_sent();
         while let Some(x) = i {

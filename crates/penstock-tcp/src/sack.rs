@@ -32,7 +32,13 @@ impl Endpoint {
             return;
         }
         let mut highest = 0;
-        for (i, &(start, end)) in blocks[..n].iter().enumerate() {
+        let mut numbered = [0, 1, 2, 3];
+        if self.p.today {
+            // In order: what RACK takes for the round trip is that of the segment looked at last.
+            numbered[..n].sort_by_key(|&i| blocks[i].0);
+        }
+        for &i in &numbered[..n] {
+            let (start, end) = blocks[i];
             let is_dup = dup && i == 0;
             if !self.block_valid(is_dup, start, end) || end <= prior_una {
                 continue;

@@ -17,7 +17,7 @@ impl Endpoint {
     /// [`close`](Endpoint::close), and on an error).
     //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
     pub fn write(&mut self, bytes: u64, now: Time) -> u64 {
-        self.clock.set(now);
+        self.touch(now);
         if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
             return 0;
         }
@@ -29,7 +29,7 @@ impl Endpoint {
             self.skb_room = 0;
             self.idle_check();
         }
-        let goal = u64::from(self.mss);
+        let goal = u64::from(self.current_mss());
         let mut took = 0;
         if self.skb_room > 0 && self.push_marks.back() == Some(&self.write_seq) {
             // What follows joins the last segment, which then does not end here.
@@ -93,7 +93,7 @@ impl Endpoint {
 
     /// Takes up to `max` bytes that arrived in order; answers how many.
     pub fn read(&mut self, max: u64, now: Time) -> u64 {
-        self.clock.set(now);
+        self.touch(now);
         if let Some(o) = &mut self.one_way {
             return o.read(max);
         }
@@ -128,8 +128,9 @@ impl Endpoint {
         self.rx.fin_received() && self.rx.readable() == 0
     }
 
-    /// Whether a writer that waits is woken.
-    //= linux v6.12 include/net/sock.h __sk_stream_is_writeable
+    /// Whether a writer that waits goes on: a third of the buffer is free, or data have come just now, which wakes all that wait on
+    /// the socket (`woken_wake_function` asks for no reason), and there is any room.
+    //= linux v6.12 include/net/sock.h __sk_stream_is_writeable, net/core/stream.c sk_stream_wait_memory
     pub fn writable(&self) -> bool {
         if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
             return false;
@@ -137,13 +138,13 @@ impl Endpoint {
         if let Some(o) = &self.one_way {
             return o.writable();
         }
-        let (wmem, sndbuf) = (self.wmem(), u64::from(self.sndbuf));
-        if self.p.skb_overhead == 0 { wmem < sndbuf } else { wmem < sndbuf && sndbuf - wmem >= wmem >> 1 }
+        let woken = self.data_ready == Some(self.clock.now) && self.wmem() < u64::from(self.sndbuf);
+        woken || self.write_space()
     }
 
     /// Closes our side: FIN after what was written. Reading goes on (`shutdown(SHUT_WR)`).
     pub fn close(&mut self, now: Time) {
-        self.clock.set(now);
+        self.touch(now);
         if self.fin_queued {
             return;
         }
@@ -165,7 +166,7 @@ impl Endpoint {
 
     /// Ends the connection at once, with an RST where one is due (`SO_LINGER` of 0).
     pub fn abort(&mut self, now: Time) {
-        self.clock.set(now);
+        self.touch(now);
         let reset = !matches!(self.state, State::SynSent | State::TimeWait | State::Closed);
         self.done(None);
         self.todo.reset = reset;
@@ -174,7 +175,7 @@ impl Endpoint {
     /// The host knows that the peer cannot be reached (no route, ARP failed, an ICMP error). Only a connection that is
     /// being opened minds.
     pub fn unreachable(&mut self, now: Time) {
-        self.clock.set(now);
+        self.touch(now);
         if self.state == State::SynSent {
             self.done(Some(Error::Unreachable));
         }
@@ -191,7 +192,7 @@ impl Endpoint {
     /// The local queueing discipline took a segment of ours but said it was congested (`NET_XMIT_CN`): Linux then
     /// reduces its window as for ECN (`tcp_enter_cwr`). For a drop see [`local_drop`](Endpoint::local_drop).
     pub fn local_congestion(&mut self, now: Time) {
-        self.clock.set(now);
+        self.touch(now);
         if self.cfg.stack.feels_its_host() && self.state != State::Closed {
             self.enter_cwr();
         }
@@ -228,7 +229,7 @@ impl Endpoint {
     /// Frames of ours with this many payload bytes in all have left the host (or were dropped in it). Only with
     /// `Config::device_accounting`; call [`poll_transmit`](Endpoint::poll_transmit) afterwards.
     pub fn transmitted_freed(&mut self, bytes: u32, now: Time) {
-        self.clock.set(now);
+        self.touch(now);
         self.in_device = self.in_device.saturating_sub(u64::from(bytes));
         if std::mem::take(&mut self.throttled) {
             self.todo.push = true;
@@ -242,9 +243,19 @@ impl Endpoint {
     #[inline]
     pub(crate) fn wmem(&self) -> u64 {
         let bytes = self.write_seq.saturating_sub(self.snd_una);
+        let mss = u64::from(self.mss);
         match self.p.skb_overhead {
             0 => bytes,
-            overhead => bytes + u64::from(overhead) * bytes.div_ceil(u64::from(self.mss)),
+            overhead if self.p.today => {
+                // Buffers of one segment each, but for the last.
+                let last = mss.saturating_sub(self.skb_room).max(1);
+                let unsent = match self.unsent() {
+                    0 => 0,
+                    bytes => 1 + bytes.saturating_sub(last).div_ceil(mss),
+                };
+                bytes + u64::from(overhead) * (u64::from(self.q.packets_out() - self.q.joined) + unsent)
+            }
+            overhead => bytes + u64::from(overhead) * bytes.div_ceil(mss),
         }
     }
 
@@ -265,17 +276,23 @@ impl Endpoint {
         }
     }
 
+    /// Whether there is room enough to wake a writer.
+    fn write_space(&self) -> bool {
+        let (wmem, sndbuf) = (self.wmem(), u64::from(self.sndbuf));
+        wmem < sndbuf && (self.p.skb_overhead == 0 || sndbuf - wmem >= wmem >> 1)
+    }
+
     /// Room has come free in the send buffer.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_check_space, tcp_new_space
     #[inline]
     pub(crate) fn check_space(&mut self) {
         if self.nospace {
             let full = if self.p.today { self.q.in_flight() } else { self.q.packets_out() } >= self.w.cwnd;
-            if !full {
+            if !full && (matches!(self.cfg.sndbuf, Buffer::Auto(..)) || !self.p.today) {
                 self.sndbuf_expand();
                 self.cwnd_stamp = self.clock.jiffies;
             }
-            if self.writable() {
+            if self.write_space() {
                 self.nospace = false;
             }
         }

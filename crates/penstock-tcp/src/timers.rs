@@ -59,6 +59,10 @@ impl Endpoint {
     /// Time has come: retransmission, probe, delayed ACK, end of TIME-WAIT. Does nothing when called early.
     pub fn handle_timeout(&mut self, now: Time) {
         self.clock.set(now);
+        // Held-back ACKs carry the time of the segment before (tcp_compressed_ack_kick refreshes no clock).
+        if self.timers.fires <= now || !self.rx.holds_back_until(now) {
+            self.touch(now);
+        }
         if let Some(o) = &mut self.one_way {
             if o.handle_timeout(now) {
                 self.done(None);
@@ -173,10 +177,8 @@ impl Endpoint {
         if self.q.packets_out() == 0 {
             return self.clear_xmit_timer();
         }
-        if self.has_unsent() {
-            if self.next_fits() {
-                self.todo.probe_new = true;
-            }
+        if self.has_unsent() && self.next_fits() {
+            self.todo.probe_new = true;
             return self.rearm_rto();
         }
         self.todo.probe_last = true;

@@ -273,7 +273,7 @@ fn resets_end_connections() {
     let syn = e.poll_transmit(now).unwrap();
     let rst = reset_for(&syn.tcp, 0).unwrap();
     assert_eq!(rst.tcp.ack, syn.tcp.seq + 1);
-    e.handle_segment(&rst.tcp, 0, false, now);
+    e.handle_segment(&rst.tcp, 0, penstock_tcp::EcnField::NotEct, now);
     assert_eq!((e.state(), e.error()), (State::Closed, Some(Error::Refused)));
     assert_eq!((e.poll_transmit(now), e.poll_timeout()), (None, None));
     assert!(reset_for(&rst.tcp, 0).is_none());

@@ -104,8 +104,7 @@ fn build(c: &Case) -> Pair {
             rate_bit_s: c.rate_kbit * 1000,
             limit: c.limit,
             mark_above: if c.ecn { 3 } else { usize::MAX },
-            tbf: false,
-            ns2: false,
+            ..Line::default()
         };
     }
     let mut rng = Rng::named(c.seed, "fate");

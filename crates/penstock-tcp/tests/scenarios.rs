@@ -3,8 +3,9 @@
 mod pair;
 use pair::*;
 use penstock_model::{Kernel, Span, Time};
-use penstock_tcp::{Config, Ecn, Endpoint};
+use penstock_tcp::{Config, Ecn, Endpoint, Transmit};
 use serde_json::Value;
+use std::collections::VecDeque;
 
 /// A segment: sequence, length, acknowledgement, flags, window, SACK blocks; numbers relative.
 type Segment = (u32, u32, u32, u8, u16, Vec<(u32, u32)>);
@@ -19,19 +20,102 @@ fn numbers(v: &Value) -> Vec<u64> {
     v.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
 }
 
+/// A rate as the scenarios write it, bits per second.
+fn rate(v: &Value) -> Option<i64> {
+    let text = v.as_str()?;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap();
+    let unit = match &text[digits..] {
+        "kbit" => 1_000,
+        "mbit" => 1_000_000,
+        other => panic!("{other} is no unit here"),
+    };
+    Some(text[..digits].parse::<i64>().unwrap() * unit)
+}
+
 fn config(s: &Value) -> Config {
     let mut cfg = Config::linux(Kernel::V6_12);
     cfg.set_cc(s["cc"].as_str().unwrap()).unwrap();
     cfg.hz = 100;
+    cfg.mss = (mtu(s) - 40) as u16;
     for (key, value) in s["sysctl"].as_object().into_iter().flatten() {
         match (key.as_str(), value.as_u64()) {
             ("net.ipv4.tcp_sack", Some(on)) => cfg.sack = on > 0,
             ("net.ipv4.tcp_timestamps", Some(on)) => cfg.timestamps = on > 0,
+            ("net.ipv4.tcp_window_scaling", Some(on)) => cfg.window_scaling = on > 0,
             ("net.ipv4.tcp_ecn", Some(1)) => cfg.ecn = Ecn::On,
             other => panic!("{other:?} is not known here"),
         }
     }
     cfg
+}
+
+fn mtu(s: &Value) -> u32 {
+    s["mtu"].as_u64().unwrap_or(1500) as u32
+}
+
+fn millis(v: &Value) -> Span {
+    Span::from_ms(v.as_i64().unwrap_or(0))
+}
+
+/// When to write how much.
+fn writes(v: &Value) -> VecDeque<(Span, u64)> {
+    v.as_array().into_iter().flatten().map(|w| (millis(&w[0]), w[1].as_u64().unwrap())).collect()
+}
+
+/// What the two processes do.
+fn applications(s: &Value, apps: &mut [App; 2]) {
+    apps[A].writes = match s["writes"].is_array() {
+        true => writes(&s["writes"]),
+        false => VecDeque::from([(Span::ZERO, s["bytes"].as_u64().unwrap())]),
+    };
+    apps[A].close = s["close"] == true;
+    apps[A].chunk = s["chunk"].as_u64().unwrap_or(131_072);
+    apps[A].close_at_eof = false;
+    apps[B].chunk = apps[A].chunk;
+    apps[B].writes = writes(&s["back_writes"]);
+    apps[B].reads_from = millis(&s["read_after_ms"]);
+    apps[B].read_most = s["read"][0].as_u64().unwrap_or(1 << 20);
+    apps[B].read_pause = millis(&s["read"][1]);
+    apps[B].reply = (s["reply"][0].as_u64().unwrap_or(0), s["reply"][1].as_u64().unwrap_or(0));
+}
+
+/// What becomes of each segment, by its number.
+fn fates(s: &Value) -> impl FnMut(usize, &Transmit, u64) -> Fate + 'static {
+    let (drop, ce, twice) = (numbers(&s["drop"]), numbers(&s["ce"]), numbers(&s["twice"]));
+    let (drop_any, drop_ack) = (numbers(&s["drop_any"]), numbers(&s["drop_ack"]));
+    let late = s["late"].as_object().into_iter().flatten();
+    let late: Vec<(u64, Span)> = late.map(|(n, ms)| (n.parse().unwrap(), millis(ms))).collect();
+    let longest = late.iter().map(|l| l.1).max().unwrap_or(Span::ZERO);
+    let mut all = [0u64; 2];
+    let mut long = 0;
+    move |from, t, _| {
+        let number = all[from];
+        all[from] += 1;
+        if from == B {
+            return if drop_ack.contains(&number) { Fate::Lost } else { Fate::Pass };
+        }
+        if drop_any.contains(&number) {
+            return Fate::Drop;
+        }
+        // The program on the router counts frames of a hundred bytes and more as data.
+        let frame = 14 + 20 + t.tcp.header_len() + t.payload_len;
+        if frame < 100 {
+            return Fate::Pass;
+        }
+        let n = long;
+        long += 1;
+        if twice.contains(&n) {
+            Fate::Twice
+        } else if drop.contains(&n) {
+            Fate::Drop
+        } else if ce.contains(&n) {
+            Fate::Mark
+        } else if late.iter().any(|l| l.0 == n) {
+            Fate::Aside(longest)
+        } else {
+            Fate::Pass
+        }
+    }
 }
 
 /// Runs a scenario.
@@ -44,96 +128,32 @@ fn run(s: &Value) -> (Pair, Time) {
     if let Some(bytes) = s["rcvbuf"].as_u64() {
         b.set_rcvbuf(bytes as u32);
     }
-    let mut p = Pair::new(&a, &b);
+    let mut p = Pair::idle(&a, &b);
     p.lines[A] = Line { delay: Span::ZERO, ..Line::default() };
-    if let Some(rate) = s["rate"].as_str() {
-        let mbit: i64 = rate.strip_suffix("mbit").unwrap().parse().unwrap();
-        p.lines[A].rate_bit_s = mbit * 1_000_000;
-        p.lines[A].limit = (s["limit"].as_u64().unwrap() / 1514) as usize;
+    if let Some(rate) = rate(&s["rate"]) {
+        let frame = mtu(s) + 14;
+        p.lines[A].rate_bit_s = rate;
+        p.lines[A].limit_bytes = s["limit"].as_u64().unwrap() as u32;
         p.lines[A].tbf = true;
+        p.lines[A].burst = frame;
     }
-    p.lines[B] = Line { delay: Span::from_ms(s["delay_ms"].as_i64().unwrap()), ..Line::default() };
-    if let Some(rate) = s["back"].as_str() {
-        p.lines[B].rate_bit_s = rate.strip_suffix("mbit").unwrap().parse::<i64>().unwrap() * 1_000_000;
-    }
-    let (drop, ce) = (numbers(&s["drop"]), numbers(&s["ce"]));
-    let (drop_any, drop_ack) = (numbers(&s["drop_any"]), numbers(&s["drop_ack"]));
-    let late: Vec<(u64, i64)> = s["late"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(n, ms)| (n.parse().unwrap(), ms.as_i64().unwrap()))
-        .collect();
-    let mut all = [0u64; 2];
-    p.fate = Box::new(move |from, t, n| {
-        let number = all[from];
-        all[from] += 1;
-        let data = from == A && t.payload_len > 0;
-        let lost = if from == A { drop_any.contains(&number) } else { drop_ack.contains(&number) };
-        if lost || data && drop.contains(&n) {
-            Fate::Drop
-        } else if data && ce.contains(&n) {
-            Fate::Mark
-        } else if let Some(&(_, ms)) = late.iter().find(|l| data && l.0 == n) {
-            Fate::Late(Span::from_ms(ms))
-        } else {
-            Fate::Pass
-        }
-    });
+    p.lines[B] = Line { delay: millis(&s["delay_ms"]), ..Line::default() };
+    p.lines[B].rate_bit_s = rate(&s["back"]).unwrap_or(0);
+    p.fate = Box::new(fates(s));
+    applications(s, &mut p.apps);
     p.now = Time::from_ns(s["start_ns"].as_i64().unwrap());
-    p.ends[A] = Some(Endpoint::connect(&p.configs[A], 1000, 2000, 1_000_000, p.now));
     let start = p.now;
-    let mut events: Vec<(i64, u64)> = vec![(0, s["bytes"].as_u64().unwrap_or(0))];
-    if let Some(writes) = s["writes"].as_array() {
-        events = writes.iter().map(|w| (w[0].as_i64().unwrap(), w[1].as_u64().unwrap())).collect();
-    }
-    let end = start + Span::from_ms(s["for_ms"].as_i64().unwrap()) + handshake(s);
-    let read_after = s["read_after_ms"].as_i64().unwrap_or(0);
-    p.apps[B].reads = read_after == 0;
-    p = opened(p, end);
-    let open = p.now;
-    let mut reads = open + Span::from_ms(read_after);
-    for (ms, bytes) in events {
-        let at = open + Span::from_ms(ms);
-        while at > p.now {
-            let next = if p.apps[B].reads { at } else { at.min(reads.max(p.now)) };
-            p.run_for(next - p.now);
-            p.apps[B].reads |= p.now >= reads;
-        }
-        p.apps[A].to_write += bytes;
-    }
-    if !p.apps[B].reads {
-        p.run_for(reads - p.now);
-        p.apps[B].reads = true;
-        reads = end;
-    }
-    let _ = reads;
-    if end > p.now {
-        p.run_for(end - p.now);
-    }
+    p.ends[A] = Some(Endpoint::connect(&p.configs[A], 1000, 2000, 1_000_000, start));
+    let open = Span::from_us(s["open_us"].as_i64().unwrap());
+    p.run_for(open + millis(&s["for_ms"]));
     (p, start)
-}
-
-/// How long the connection takes to open: the scenario's time counts from then on.
-fn handshake(s: &Value) -> Span {
-    let opened = s["cwnd"][0][0].as_i64().unwrap_or(0);
-    Span::from_us(opened)
-}
-
-/// Runs until the connecting side is open.
-fn opened(mut p: Pair, end: Time) -> Pair {
-    use penstock_tcp::State;
-    while p.now < end && p.ends[A].as_ref().is_some_and(|e| e.state() != State::Established) {
-        p.step();
-    }
-    p
 }
 
 fn ours(p: &Pair, start: Time) -> [Side; 2] {
     let isn = [1_000_000u32, 5_000_000];
     let mut sides = [Side::new(), Side::new()];
     for s in &p.log {
-        // The capture at the sender sees what the receiver's line has brought; what was dropped on the way it does not.
+        // The capture at the sender sees what the receiver's line has brought.
         if s.from == B && s.dropped {
             continue;
         }
@@ -180,9 +200,50 @@ fn first_difference(want: &Side, got: &Side, last_us: i64) -> Option<String> {
     None
 }
 
+/// The window as it was recorded: when it had changed, us, and to what.
+fn recorded_windows(s: &Value) -> Vec<(i64, WindowRow)> {
+    let rows = s["cwnd"].as_array().unwrap().iter();
+    let n = |r: &Value, i: usize| r[i].as_u64().unwrap();
+    rows.map(|r| (r[0].as_i64().unwrap(), (n(r, 1) as u32, n(r, 2) as u32, n(r, 3) as u8))).collect()
+}
+
+/// The first window of `of` that `by` does not have at that time; those that last no longer than `least_us` may be passed over.
+fn window_missing(
+    of: &[(i64, WindowRow)],
+    by: &[(i64, WindowRow)],
+    least_us: i64,
+    last_us: i64,
+) -> Option<(i64, WindowRow)> {
+    let until = |rows: &[(i64, WindowRow)], n: usize| rows.get(n + 1).map_or(i64::MAX, |r| r.0);
+    let has = |at: i64, row: WindowRow| {
+        let mut found = (0..by.len()).filter(|&n| by[n].1 == row);
+        found.any(|n| by[n].0 <= at + NEAR_US && at - NEAR_US <= until(by, n))
+    };
+    let mut rows = of.iter().enumerate().filter(|(n, r)| r.0 < last_us && until(of, *n) - r.0 > least_us);
+    rows.find(|(_, r)| !has(r.0, r.1)).map(|(_, r)| *r)
+}
+
+/// The first difference of the windows.
+fn window_difference(s: &Value, p: &Pair, start: Time, last_us: i64) -> Option<String> {
+    let want = recorded_windows(s);
+    let got: Vec<_> = p.windows.iter().map(|w| ((w.0 - start).as_ns() / 1000, w.1)).collect();
+    let last_us = last_us - 10 * NEAR_US;
+    let at = |rows: &[(i64, WindowRow)], t: i64| rows.iter().rev().find(|r| r.0 <= t + NEAR_US).copied();
+    if let Some(r) = window_missing(&want, &got, -1, last_us) {
+        return Some(format!("recorded {r:?} here {:?}", at(&got, r.0)));
+    }
+    let g = window_missing(&got, &want, 2 * NEAR_US, last_us)?;
+    Some(format!("here {g:?} recorded {:?}", at(&want, g.0)))
+}
+
+/// `PENSTOCK_SCENARIO=NAME` looks at those whose name holds it and prints both sides; `PENSTOCK_SCENARIOS=FILE` at another recording.
 #[test]
 fn segments_are_linux_s() {
-    let text = include_str!("../../../vectors/tcp/scenarios.jsonl");
+    let other = std::env::var("PENSTOCK_SCENARIOS").ok();
+    let text = match &other {
+        Some(path) => std::fs::read_to_string(path).unwrap(),
+        None => include_str!("../../../vectors/tcp/scenarios.jsonl").to_owned(),
+    };
     let only = std::env::var("PENSTOCK_SCENARIO").ok();
     let listed: Vec<&str> = include_str!("../../../vectors/tcp/differences.txt")
         .lines()
@@ -200,13 +261,14 @@ fn segments_are_linux_s() {
         let (want, got) = (recorded(&s), ours(&p, start));
         let last = want.iter().flatten().map(|r| r.0).max().unwrap_or(0);
         let last = last.max((p.now - start).as_ns() / 1000);
-        let found: Vec<String> = [(A, '>'), (B, '<')]
+        let mut found: Vec<String> = [(A, '>'), (B, '<')]
             .into_iter()
             .filter_map(|(side, dir)| {
                 Some(format!("{dir} {}", first_difference(&want[side], &got[side], last)?))
             })
             .collect();
-        let known = listed.contains(&name);
+        found.extend(window_difference(&s, &p, start, last).map(|w| format!("window {w}")));
+        let known = other.is_none() && listed.contains(&name);
         if found.is_empty() && known {
             faults.push(format!("{name}\n    is alike: take it off the list"));
         } else if found.is_empty() {
@@ -220,6 +282,11 @@ fn segments_are_linux_s() {
                     println!("{dir} {n} {:?} | {:?}", want[side].get(n), got[side].get(n));
                 }
             }
+            println!("recorded {:?}", recorded_windows(&s));
+            println!(
+                "here {:?}",
+                p.windows.iter().map(|w| ((w.0 - start).as_ns() / 1000, w.1)).collect::<Vec<_>>()
+            );
         }
     }
     println!("{alike} scenarios are alike, {} are listed", listed.len());

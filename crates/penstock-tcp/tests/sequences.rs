@@ -11,7 +11,7 @@
 
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
-use penstock_tcp::{Config, Ecn, Endpoint, State, Transmit};
+use penstock_tcp::{Config, Ecn, EcnField, Endpoint, State, Transmit};
 use std::collections::VecDeque;
 
 const ISS: u32 = 1_000_000;
@@ -137,7 +137,7 @@ impl Run {
             tcp.timestamps = Some((if old { ms.wrapping_sub(5_000) } else { ms }, self.last_tsval));
         }
         match self.end.as_mut() {
-            Some(e) => e.handle_segment(&tcp, len, ce, self.now),
+            Some(e) => e.handle_segment(&tcp, len, if ce { EcnField::Ce } else { EcnField::Ect }, self.now),
             None => self.end = Endpoint::accept(&self.cfg, &tcp, ISS, self.now),
         }
         self.poll();

@@ -1,6 +1,7 @@
 //! Who gets a packet, and what becomes of the memory of those that leave.
 
 use super::*;
+use penstock_tcp::EcnField;
 
 /// What a frame owes to the memory of the socket that made it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,9 +37,9 @@ impl Net {
         match packet.l4 {
             L4::Tcp(ref tcp) => {
                 let payload = packet.len.saturating_sub(34 + tcp.header_len());
-                let ce = ip.tos & 3 == 3;
+                let ecn = EcnField::of_tos(ip.tos);
                 let tcp = *tcp;
-                self.deliver_tcp(host, packet, ip, &tcp, payload, ce);
+                self.deliver_tcp(host, packet, ip, &tcp, payload, ecn);
             }
             L4::Udp(udp) => self.deliver_udp(host, packet, ip, udp),
             L4::Icmp(icmp) => self.deliver_icmp(host, packet, ip, icmp),
@@ -47,12 +48,12 @@ impl Net {
     }
 
     #[inline]
-    fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ipv4, tcp: &Tcp, payload: u32, ce: bool) {
+    fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ipv4, tcp: &Tcp, payload: u32, ecn: EcnField) {
         let now = self.queue.now();
         let known = untag(packet.flow).and_then(|(flow, part)| {
             let flow = &mut self.flows[flow as usize];
             if part == Part::Data {
-                flow.received(packet.len, ce, packet.created, now);
+                flow.received(packet.len, ecn == EcnField::Ce, packet.created, now);
             }
             let sock = flow.socks[usize::from(part != Part::Back)];
             let s = self.socks.get(sock as usize)?;
@@ -67,7 +68,7 @@ impl Net {
             Some(sock) => {
                 self.pool.free(packet);
                 if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
-                    t.end.handle_segment(tcp, payload, ce, now);
+                    t.end.handle_segment(tcp, payload, ecn, now);
                     self.pump(sock);
                 }
             }

@@ -81,6 +81,8 @@ pub struct Window {
     pub pacing_rate: Option<u64>,
     /// The earliest departure of the next segment, ns (`tcp_wstamp_ns`).
     pub wstamp_ns: i64,
+    /// The ACK at hand is not what header prediction expects (`CA_ACK_SLOWPATH`).
+    pub slow_path: bool,
     /// A number of the connection's own, for dice that must fall the same each time.
     pub seed: u32,
 }
@@ -121,6 +123,7 @@ impl Window {
             app_limited: 0,
             pacing_rate: None,
             wstamp_ns: 0,
+            slow_path: false,
             seed: 0,
         }
     }

@@ -111,7 +111,13 @@ impl CongestionControl for Westwood {
     //= linux v6.12 net/ipv4/tcp_westwood.c tcp_westwood_ack
     fn in_ack_event(&mut self, w: &mut Window) {
         self.update_window(w);
-        let acked = self.acked(w);
+        let acked = if w.slow_path {
+            self.acked(w)
+        } else {
+            let acked = w.snd_una - self.snd_una;
+            self.snd_una = w.snd_una;
+            acked as u32
+        };
         self.bk = self.bk.wrapping_add(acked);
         if std::mem::take(&mut self.reset_rtt_min) {
             self.rtt_min = self.rtt;

@@ -3,7 +3,7 @@
 
 use penstock_model::{Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
-use penstock_tcp::{Config, Endpoint, State, Transmit};
+use penstock_tcp::{Config, EcnField, Endpoint, State, Transmit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -18,10 +18,14 @@ pub struct Line {
     pub rate_bit_s: i64,
     /// Frames that wait at most; more are dropped at the tail.
     pub limit: usize,
+    /// Bytes of frames that wait at most.
+    pub limit_bytes: u32,
     /// Sets CE on ECT segments while more than this wait.
     pub mark_above: usize,
     /// The first frame after a pause goes at once and those behind it wait, as with a tbf of one frame's burst.
     pub tbf: bool,
+    /// That frame's length, bytes.
+    pub burst: u32,
     /// Lengths as ns-2 has them: 40 bytes of headers and 8 a SACK block, no link-layer header.
     pub ns2: bool,
 }
@@ -32,8 +36,10 @@ impl Default for Line {
             delay: Span::from_ms(10),
             rate_bit_s: 0,
             limit: usize::MAX,
+            limit_bytes: u32::MAX,
             mark_above: usize::MAX,
             tbf: false,
+            burst: 1514,
             ns2: false,
         }
     }
@@ -48,6 +54,8 @@ pub enum Fate {
     Lost,
     /// Arrives this much later than it would.
     Late(Span),
+    /// Passes by the line's queue and takes this long.
+    Aside(Span),
     Twice,
     /// Congestion experienced, where the segment is ECN-capable.
     Mark,
@@ -88,7 +96,7 @@ struct Arrival {
     to: usize,
     tcp: Tcp,
     len: u32,
-    ce: bool,
+    ecn: EcnField,
 }
 impl PartialEq for Arrival {
     fn eq(&self, o: &Arrival) -> bool {
@@ -108,7 +116,7 @@ impl Ord for Arrival {
 }
 
 /// What an end's application does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct App {
     /// Bytes still to be written.
     pub to_write: u64,
@@ -122,6 +130,19 @@ pub struct App {
     pub read: u64,
     /// Closes when the peer has.
     pub close_at_eof: bool,
+    /// Calls to come: when, counted from the connection's opening, and how many bytes.
+    pub writes: VecDeque<(Span, u64)>,
+    /// Reads nothing before this long after the opening.
+    pub reads_from: Span,
+    /// Read at most in one call.
+    pub read_most: u64,
+    /// Pause after each such call.
+    pub read_pause: Span,
+    /// For so many bytes read, so many are written.
+    pub reply: (u64, u64),
+    unanswered: u64,
+    opened: Option<Time>,
+    next_read: Time,
     blocked: bool,
     left_of_chunk: u64,
 }
@@ -135,11 +156,42 @@ impl Default for App {
             reads: true,
             read: 0,
             close_at_eof: true,
+            writes: VecDeque::new(),
+            reads_from: Span::ZERO,
+            read_most: u64::MAX,
+            read_pause: Span::ZERO,
+            reply: (0, 0),
+            unanswered: 0,
+            opened: None,
+            next_read: Time::ZERO,
             blocked: false,
             left_of_chunk: 0,
         }
     }
 }
+
+/// How much later than a pause's end a reader is awake: the kernel's clock creeps with each look at it.
+const CREEP: Span = Span::from_ns(4);
+
+impl App {
+    /// Whether it does something at `at` that it did not do before.
+    fn is_due(&self, at: Time) -> bool {
+        self.next(at - Span::from_ns(1)) == Some(at)
+    }
+    /// The next moment at which it does something by itself.
+    fn next(&self, now: Time) -> Option<Time> {
+        let opened = self.opened?;
+        let write = self.writes.front().filter(|_| self.to_write == 0).map(|w| opened + w.0);
+        [Some(opened + self.reads_from), Some(self.next_read), write]
+            .into_iter()
+            .flatten()
+            .filter(|&t| t > now)
+            .min()
+    }
+}
+
+/// What the window looked like: segments, threshold, state of recovery as TCP_INFO numbers it.
+pub type WindowRow = (u32, u32, u8);
 
 type FateFn = Box<dyn FnMut(usize, &Transmit, u64) -> Fate>;
 
@@ -150,12 +202,12 @@ pub struct Pair {
     pub apps: [App; 2],
     pub lines: [Line; 2],
     pub log: Vec<Sent>,
-    /// Congestion window of A after each event, when it changed.
-    pub windows: Vec<(Time, u32)>,
+    /// Congestion window of A after each event, when it changed, while it is open.
+    pub windows: Vec<(Time, WindowRow)>,
     pub fate: FateFn,
     busy_until: [Time; 2],
     tokens: [Span; 2],
-    waiting: [VecDeque<Time>; 2],
+    waiting: [VecDeque<(Time, u32)>; 2],
     sent: [u64; 2],
     order: u64,
     arrivals: BinaryHeap<Reverse<Arrival>>,
@@ -176,7 +228,7 @@ impl Pair {
             now: Time::ZERO + Span::from_secs(10),
             ends: [None, None],
             configs: [a.clone(), b.clone()],
-            apps: [App::default(); 2],
+            apps: [App::default(), App::default()],
             lines: [Line::default(), Line::default()],
             log: Vec::new(),
             windows: Vec::new(),
@@ -227,10 +279,12 @@ impl Pair {
                 break;
             }
         }
-        if let Some(a) = &self.ends[A] {
-            let cwnd = a.cwnd();
-            if self.windows.last().is_none_or(|w| w.1 != cwnd) {
-                self.windows.push((self.now, cwnd));
+        let open = |a: &Endpoint| matches!(a.state(), State::Established | State::FinWait1 | State::FinWait2);
+        if let Some(a) = self.ends[A].as_ref().filter(|a| open(a)) {
+            let info = a.info();
+            let row = (info.cwnd, info.ssthresh, info.ca_state as u8);
+            if self.windows.last().is_none_or(|w| w.1 != row) {
+                self.windows.push((self.now, row));
             }
         }
     }
@@ -248,9 +302,27 @@ impl Pair {
         let Some(e) = self.ends[i].as_mut() else { return false };
         let app = &mut self.apps[i];
         let mut moved = false;
-        if app.reads && e.readable() > 0 {
-            app.read += e.read(u64::MAX, self.now);
+        if app.opened.is_none() && !matches!(e.state(), State::SynSent | State::SynReceived) {
+            app.opened = Some(self.now);
+        }
+        let awake = app.opened.is_some_and(|o| self.now >= o + app.reads_from) && self.now >= app.next_read;
+        if awake && app.reply.0 > 0 && app.unanswered >= app.reply.0 {
+            app.unanswered -= app.reply.0;
+            app.writes.push_back((Span::ZERO, app.reply.1));
+        } else if awake && app.reads && e.readable() > 0 {
+            let n = e.read(app.read_most, self.now);
+            app.read += n;
+            app.unanswered += n;
+            if app.read_pause > Span::ZERO {
+                app.next_read = self.now + app.read_pause + CREEP;
+            }
             moved = true;
+        }
+        if app.to_write == 0
+            && let Some(opened) = app.opened
+            && let Some((_, bytes)) = app.writes.pop_front_if(|w| opened + w.0 <= self.now)
+        {
+            app.to_write = bytes;
         }
         // A blocking write: once the buffer is full, the process sleeps until it is woken.
         if app.blocked && e.writable() {
@@ -264,7 +336,8 @@ impl Pair {
         let Some(e) = self.ends[i].as_mut() else { return moved };
         let app = &mut self.apps[i];
         let open = matches!(e.state(), State::Established | State::CloseWait);
-        if open && app.to_write == 0 && (app.close || app.close_at_eof && e.at_eof()) {
+        let eof = app.close_at_eof && e.at_eof() && self.now >= app.next_read;
+        if open && app.to_write == 0 && app.writes.is_empty() && (app.close || eof) {
             e.close(self.now);
             moved = true;
         }
@@ -289,30 +362,44 @@ impl Pair {
         if t.payload_len > 0 {
             self.sent[from] += 1;
         }
-        let mut fate = (self.fate)(from, &t, n);
-        let line = self.lines[from].clone();
-        while self.waiting[from].front().is_some_and(|&d| d <= self.now) {
-            self.waiting[from].pop_front();
-        }
-        let queued = self.waiting[from].len();
-        if queued >= line.limit {
-            fate = Fate::Drop;
-        }
+        let fate = (self.fate)(from, &t, n);
         self.log.push(Sent { at: self.now, from, t, dropped: fate == Fate::Drop, left: self.now });
         if fate == Fate::Drop {
             return;
         }
+        if let Fate::Aside(by) = fate {
+            self.log.last_mut().unwrap().left = self.now + by;
+            return self.arrive(from, &t, self.now + by, false);
+        }
+        let times = if fate == Fate::Twice { 2 } else { 1 };
+        for _ in 0..times {
+            self.carry(from, &t, fate);
+        }
+    }
+
+    /// Onto the line.
+    fn carry(&mut self, from: usize, t: &Transmit, fate: Fate) {
+        let line = self.lines[from].clone();
+        while self.waiting[from].front().is_some_and(|d| d.0 <= self.now) {
+            self.waiting[from].pop_front();
+        }
+        let headers = match line.ns2 {
+            true => 40 + 8 * u32::from(t.tcp.sack_count),
+            false => 14 + 20 + t.tcp.header_len(),
+        };
+        let frame = headers + t.payload_len;
+        let queued = self.waiting[from].len();
+        let bytes: u32 = self.waiting[from].iter().map(|d| d.1).sum();
+        if queued >= line.limit || bytes + frame > line.limit_bytes {
+            self.log.last_mut().unwrap().dropped = true;
+            return;
+        }
         let mut leaves = self.now.max(self.busy_until[from]);
         if line.rate_bit_s > 0 {
-            let headers = match line.ns2 {
-                true => 40 + 8 * u32::from(t.tcp.sack_count),
-                false => 14 + 20 + t.tcp.header_len(),
-            };
-            let bits = i64::from(headers + t.payload_len) * 8;
-            let takes = Span::from_ns(bits * 1_000_000_000 / line.rate_bit_s);
+            let takes = Span::from_ns(i64::from(frame) * 8 * 1_000_000_000 / line.rate_bit_s);
             if line.tbf {
                 // Tokens in time: of a full frame at most, as many as have gathered since the last frame left.
-                let burst = Span::from_ns(1514 * 8 * 1_000_000_000 / line.rate_bit_s);
+                let burst = Span::from_ns(i64::from(line.burst) * 8 * 1_000_000_000 / line.rate_bit_s);
                 let had = (self.tokens[from] + (leaves - self.busy_until[from])).min(burst);
                 leaves += (takes - had).max(Span::ZERO);
                 self.tokens[from] = (had - takes).max(Span::ZERO);
@@ -321,25 +408,28 @@ impl Pair {
             }
             self.busy_until[from] = leaves;
             if leaves > self.now {
-                self.waiting[from].push_back(leaves);
+                self.waiting[from].push_back((leaves, frame));
             }
         }
         self.log.last_mut().unwrap().left = leaves + line.delay;
-        let ce = t.ect && (queued >= line.mark_above || fate == Fate::Mark);
-        let times = match fate {
-            Fate::Lost => 0,
-            Fate::Twice => 2,
-            _ => 1,
-        };
-        for _ in 0..times {
-            let mut at = leaves + line.delay;
-            if let Fate::Late(by) = fate {
-                at += by;
-            }
-            self.order += 1;
-            let arrival = Arrival { at, order: self.order, to: 1 - from, tcp: t.tcp, len: t.payload_len, ce };
-            self.arrivals.push(Reverse(arrival));
+        let ce = queued >= line.mark_above || fate == Fate::Mark;
+        let by = if let Fate::Late(by) = fate { by } else { Span::ZERO };
+        if fate == Fate::Lost {
+            self.log.last_mut().unwrap().dropped = true;
+        } else {
+            self.arrive(from, t, leaves + line.delay + by, ce);
         }
+    }
+
+    fn arrive(&mut self, from: usize, t: &Transmit, at: Time, ce: bool) {
+        let ecn = match (t.ect, ce) {
+            (false, _) => EcnField::NotEct,
+            (true, false) => EcnField::Ect,
+            (true, true) => EcnField::Ce,
+        };
+        self.order += 1;
+        let arrival = Arrival { at, order: self.order, to: 1 - from, tcp: t.tcp, len: t.payload_len, ecn };
+        self.arrivals.push(Reverse(arrival));
     }
 
     /// One step: the next arrival or timeout. False when nothing will happen any more.
@@ -353,10 +443,26 @@ impl Pair {
                 next = Some(next.map_or(t, |n| n.min(t)));
             }
         }
+        let next = self.apps.iter().filter_map(|a| a.next(self.now)).chain(next).min();
         let Some(next) = next else { return false };
         self.still = if next == self.now { self.still + 1 } else { 0 };
         assert!(self.still < 10_000, "time stands still");
         self.now = next;
+        if self.apps.iter().any(|a| a.is_due(next)) {
+            // The clock of the kernel creeps with each look: what has had the shorter way comes first.
+            self.settle();
+        }
+        // What has run out at the tick comes before what an earlier tick has sent on its way.
+        let mut ran_out = false;
+        for e in self.ends.iter_mut().flatten() {
+            if e.poll_timeout().is_some_and(|t| t <= next) {
+                e.handle_timeout(next);
+                ran_out = true;
+            }
+        }
+        if ran_out {
+            self.settle();
+        }
         if self.arrivals.peek().is_some_and(|a| a.0.at <= next) {
             // All that comes at one moment is dealt with before any process runs; in 2.6.35 the process does it.
             let today = self.configs.iter().all(|c| c.stack.is_linux_6_12());
@@ -368,12 +474,6 @@ impl Pair {
                 self.send(A);
                 self.send(B);
             }
-        } else {
-            for e in self.ends.iter_mut().flatten() {
-                if e.poll_timeout().is_some_and(|t| t <= next) {
-                    e.handle_timeout(next);
-                }
-            }
         }
         self.settle();
         true
@@ -381,7 +481,7 @@ impl Pair {
 
     fn deliver(&mut self, a: Arrival) {
         match self.ends[a.to].as_mut() {
-            Some(e) => e.handle_segment(&a.tcp, a.len, a.ce, self.now),
+            Some(e) => e.handle_segment(&a.tcp, a.len, a.ecn, self.now),
             None => {
                 self.ends[a.to] = Endpoint::accept(&self.configs[a.to], &a.tcp, 5_000_000, self.now);
             }
@@ -394,7 +494,8 @@ impl Pair {
         loop {
             self.settle();
             let next = self.arrivals.peek().map(|a| a.0.at).into_iter();
-            let next = next.chain(self.ends.iter().flatten().filter_map(|e| e.poll_timeout())).min();
+            let next = next.chain(self.ends.iter().flatten().filter_map(|e| e.poll_timeout()));
+            let next = next.chain(self.apps.iter().filter_map(|a| a.next(self.now))).min();
             match next {
                 Some(t) if t <= until => {
                     self.step();

@@ -2,7 +2,7 @@
 
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::Tcp;
-use penstock_tcp::{Buffer, Config, Endpoint, State, Transmit};
+use penstock_tcp::{Buffer, Config, EcnField, Endpoint, State, Transmit};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -30,7 +30,7 @@ impl Flow {
 }
 
 enum What {
-    Segment { flow: usize, to: usize, tcp: Tcp, len: u32, ce: bool },
+    Segment { flow: usize, to: usize, tcp: Tcp, len: u32 },
     Timer { flow: usize, end: usize },
 }
 struct Event(Time, u64, What);
@@ -110,7 +110,7 @@ impl Shared {
             at = self.free_at;
         }
         let to = 1 - from;
-        let what = What::Segment { flow, to, tcp: t.tcp, len: t.payload_len, ce: false };
+        let what = What::Segment { flow, to, tcp: t.tcp, len: t.payload_len };
         self.push(at + self.flows[flow].half, what);
     }
 
@@ -157,10 +157,10 @@ impl Shared {
             let Reverse(Event(at, _, what)) = self.events.pop().unwrap();
             self.now = at;
             match what {
-                What::Segment { flow, to, tcp, len, ce } => {
+                What::Segment { flow, to, tcp, len } => {
                     let f = &mut self.flows[flow];
                     match f.ends[to].as_mut() {
-                        Some(e) => e.handle_segment(&tcp, len, ce, at),
+                        Some(e) => e.handle_segment(&tcp, len, EcnField::NotEct, at),
                         None => f.ends[to] = Endpoint::accept(&f.cfg, &tcp, 99, at),
                     }
                     self.pump(flow, to);

@@ -1,0 +1,136 @@
+//! Segments on the retransmission queue that become two, or one: cut for a retransmission that has less room, filled up from those
+//! behind, and taken together once both are sacked.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_fragment`, `tcp_retrans_try_collapse`, net/ipv4/tcp_input.c `tcp_shift_skb_data`.
+//! Differs: sacked segments stay apart here and only their memory is counted as joined.
+
+use super::{EVER_RETRANS, FIN, JOINED, LISTED, LOST, NIL, PSH, RETRANS, RtxQueue, SACKED, Seg};
+use crate::endpoint::Endpoint;
+
+impl Endpoint {
+    /// Cuts a segment that has become too long (SACK blocks take room), or fills a short one from those behind it.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb, tcp_retrans_try_collapse
+    pub(crate) fn resize_for_retransmission(&mut self, index: usize) {
+        let mss = self.current_mss();
+        let seg = *self.q.at(index);
+        let len = seg.payload();
+        if len > mss {
+            return self.q.split(index, mss);
+        }
+        let room = self.wnd_end().saturating_sub(seg.seq).min(u64::from(mss)) as u32;
+        let Some(mut space) = room.checked_sub(len).filter(|&s| s > 0 && !seg.has(SACKED)) else { return };
+        while let Some(next) = self.q.get(index + 1).copied() {
+            if next.has(SACKED) || next.payload() > space || next.end > self.wnd_end() {
+                break;
+            }
+            space -= next.payload();
+            self.q.merge(index);
+        }
+    }
+}
+
+impl RtxQueue {
+    /// Numbers in the order of sending that lie behind `index` go on by one, or back.
+    fn shift_ids(&mut self, index: usize, back: bool) {
+        let first = self.id(index);
+        let front = self.front_id;
+        let moved = |id: u32| match id {
+            NIL => NIL,
+            id if id.wrapping_sub(front) <= first.wrapping_sub(front) => id,
+            id if back => id - 1,
+            id => id + 1,
+        };
+        for seg in &mut self.segs {
+            (seg.prev, seg.next) = (moved(seg.prev), moved(seg.next));
+        }
+        (self.head, self.tail) = (moved(self.head), moved(self.tail));
+    }
+
+    /// Makes two segments of the one at `index`, the first `len` bytes long.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_fragment
+    pub fn split(&mut self, index: usize, len: u32) {
+        self.shift_ids(index, false);
+        let mut rest = self.segs[index];
+        let seg = &mut self.segs[index];
+        seg.end = seg.seq + u64::from(len);
+        rest.seq = seg.end;
+        seg.bits &= !(PSH | FIN);
+        rest.bits &= !LISTED;
+        if seg.has(LISTED) {
+            // Right behind the first in the order of sending too.
+            let next = seg.next;
+            let (id, rest_id) = (self.id(index), self.id(index + 1));
+            (rest.prev, rest.next) = (id, next);
+            rest.bits |= LISTED;
+            self.segs[index].next = rest_id;
+            match next {
+                NIL => self.tail = rest_id,
+                n => {
+                    let at = self.index(n) - 1;
+                    self.segs[at].prev = rest_id;
+                }
+            }
+        }
+        for (tag, count) in
+            [(LOST, &mut self.lost_out), (RETRANS, &mut self.retrans_out), (JOINED, &mut self.joined)]
+        {
+            *count += u32::from(rest.has(tag));
+        }
+        self.segs.insert(index + 1, rest);
+    }
+
+    /// Takes the segment behind the one at `index` into it.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_collapse_retrans
+    pub fn merge(&mut self, index: usize) {
+        self.unlist(index + 1);
+        let gone = self.segs.remove(index + 1).expect("the caller has seen it");
+        self.shift_ids(index, true);
+        for (tag, count) in
+            [(LOST, &mut self.lost_out), (RETRANS, &mut self.retrans_out), (JOINED, &mut self.joined)]
+        {
+            *count -= u32::from(gone.has(tag));
+        }
+        let seg = &mut self.segs[index];
+        seg.end = gone.end;
+        seg.bits |= gone.bits & (PSH | FIN | EVER_RETRANS);
+    }
+
+    /// Takes the segment at `index`, just tagged, into the one before it where both are sacked and of one length.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_shift_skb_data
+    pub(super) fn join(&mut self, index: usize) -> bool {
+        let Some(prev) = index.checked_sub(1).map(|p| self.segs[p]) else { return false };
+        let Some(seg) = self.segs.get_mut(index) else { return false };
+        let plain = |s: &Seg| s.bits & (SACKED | LOST | RETRANS) == SACKED;
+        let joins =
+            plain(&prev) && plain(seg) && prev.end - prev.seq == seg.end - seg.seq && !seg.has(JOINED);
+        if joins {
+            seg.bits |= JOINED;
+            self.joined += 1;
+        }
+        joins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rtx::tests::{queue, sent_order};
+
+    #[test]
+    fn a_segment_is_cut_and_filled_up() {
+        let mut q = queue(4);
+        q.mark_lost(1);
+        q.split(1, 7);
+        assert_eq!(sent_order(&q), [0, 10, 17, 20, 30]);
+        assert_eq!((q.packets_out(), q.lost_out, q.at(1).payload(), q.at(2).payload()), (5, 2, 7, 3));
+        q.retransmitted(0, 100, 0, 40);
+        q.split(0, 4);
+        assert_eq!(sent_order(&q), [10, 17, 20, 30, 0, 4]);
+        q.merge(0);
+        q.merge(1);
+        assert_eq!(sent_order(&q), [10, 20, 30, 0]);
+        assert_eq!((q.packets_out(), q.lost_out, q.at(1).end), (4, 1, 20));
+        q.pop();
+        q.merge(1);
+        assert_eq!(sent_order(&q), [10, 20]);
+    }
+}

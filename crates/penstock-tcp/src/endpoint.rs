@@ -99,6 +99,8 @@ pub struct Endpoint {
     pub(crate) state: State,
     pub(crate) error: Option<Error>,
     pub(crate) todo: Todo,
+    /// Sent in the midst of a segment's processing.
+    pub(crate) outbox: VecDeque<Transmit>,
     // Sending
     pub(crate) iss: u64,
     pub(crate) snd_una: u64,
@@ -356,6 +358,7 @@ impl Endpoint {
             state,
             error: None,
             todo: Todo::default(),
+            outbox: VecDeque::new(),
             iss,
             snd_una: iss,
             snd_nxt: iss,

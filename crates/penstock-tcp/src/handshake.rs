@@ -369,6 +369,9 @@ impl Endpoint {
         if self.fin_sent && self.snd_una == self.snd_nxt && !self.our_fin_acked() {
             return;
         }
+        if end > start {
+            self.recover_before_data();
+        }
         if end > start + syn && !self.rx.fin_received() {
             self.take_data(seg, start + syn, len, fin, ecn);
         } else if end > start {

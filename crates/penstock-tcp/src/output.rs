@@ -27,6 +27,9 @@ impl Endpoint {
             }
             _ => {}
         }
+        if let Some(t) = self.outbox.pop_front() {
+            return Some(t);
+        }
         if let Some((upto, ece)) = self.todo.ack_before.take() {
             return Some(self.ack_before(upto, ece));
         }
@@ -210,6 +213,7 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_output.c tcp_event_new_data_sent
     fn send_new(&mut self, len: u32, fin: bool) -> Transmit {
         let seq = self.snd_nxt;
+        let full = if self.p.today { self.current_mss() } else { self.mss };
         let data_end = seq + u64::from(len);
         if !self.p.today {
             self.idle_check();
@@ -252,7 +256,7 @@ impl Endpoint {
         self.n.data_segs_out += u64::from(len > 0);
         self.paced(len);
         self.snd_nxt = end;
-        if len < self.mss {
+        if len < full {
             self.snd_sml = end;
         }
         if first || self.timers.pending == Some(Pending::LossProbe) {
@@ -357,6 +361,16 @@ impl Endpoint {
     }
 
     // ---- Again ----
+
+    /// What an acknowledgement lets go again leaves before the data that came with it are taken in.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_xmit_recovery
+    pub(crate) fn recover_before_data(&mut self) {
+        if self.p.today && (self.todo.rexmit || self.todo.frto_new) {
+            while let Some(t) = self.transmit_recovery() {
+                self.outbox.push_back(t);
+            }
+        }
+    }
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
     fn transmit_recovery(&mut self) -> Option<Transmit> {

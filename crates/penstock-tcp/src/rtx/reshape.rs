@@ -50,23 +50,22 @@ impl RtxQueue {
     //= linux v6.12 net/ipv4/tcp_output.c tcp_fragment
     pub fn split(&mut self, index: usize, len: u32) {
         self.shift_ids(index, false);
-        let mut rest = self.segs[index];
         let seg = &mut self.segs[index];
+        let mut rest = *seg;
         seg.end = seg.seq + u64::from(len);
         rest.seq = seg.end;
         seg.bits &= !(PSH | FIN);
-        rest.bits &= !LISTED;
-        if seg.has(LISTED) {
+        let next = seg.next;
+        self.segs.insert(index + 1, rest);
+        if rest.has(LISTED) {
             // Right behind the first in the order of sending too.
-            let next = seg.next;
             let (id, rest_id) = (self.id(index), self.id(index + 1));
-            (rest.prev, rest.next) = (id, next);
-            rest.bits |= LISTED;
             self.segs[index].next = rest_id;
+            self.segs[index + 1].prev = id;
             match next {
                 NIL => self.tail = rest_id,
                 n => {
-                    let at = self.index(n) - 1;
+                    let at = self.index(n);
                     self.segs[at].prev = rest_id;
                 }
             }
@@ -76,7 +75,6 @@ impl RtxQueue {
         {
             *count += u32::from(rest.has(tag));
         }
-        self.segs.insert(index + 1, rest);
     }
 
     /// Takes the segment behind the one at `index` into it.
@@ -126,6 +124,10 @@ mod tests {
         q.split(0, 4);
         assert_eq!(sent_order(&q), [10, 17, 20, 30, 0, 4]);
         q.merge(0);
+        // What was sent last stands before what is cut.
+        q.split(3, 2);
+        assert_eq!(sent_order(&q), [10, 17, 20, 22, 30, 0]);
+        q.merge(3);
         q.merge(1);
         assert_eq!(sent_order(&q), [10, 20, 30, 0]);
         assert_eq!((q.packets_out(), q.lost_out, q.at(1).end), (4, 1, 20));

@@ -320,8 +320,10 @@ impl Pair {
         }
         if app.to_write == 0
             && let Some(opened) = app.opened
-            && let Some((_, bytes)) = app.writes.pop_front_if(|w| opened + w.0 <= self.now)
+            && let Some(&(at, bytes)) = app.writes.front()
+            && opened + at <= self.now
         {
+            app.writes.pop_front();
             app.to_write = bytes;
         }
         // A blocking write: once the buffer is full, the process sleeps until it is woken.

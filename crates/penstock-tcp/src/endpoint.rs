@@ -14,6 +14,7 @@ use crate::rack::Rack;
 use crate::recv::Receiver;
 use crate::rtt::{Rtt, WindowedMin};
 use crate::rtx::RtxQueue;
+use crate::sack::SackCache;
 use crate::seq;
 use crate::timers::Timers;
 use penstock_model::{Kernel, Span, Time};
@@ -154,6 +155,7 @@ pub struct Endpoint {
     /// Segments below this were looked at for their age (2.6.35 `scoreboard_skb_hint`).
     pub(crate) aged_up_to: u64,
     pub(crate) sack_reneg: bool,
+    pub(crate) sack_cache: SackCache,
     pub(crate) rack: Rack,
     pub(crate) tlp_high: Option<u64>,
     pub(crate) tlp_retrans: bool,
@@ -397,6 +399,7 @@ impl Endpoint {
             frto_highmark: None,
             aged_up_to: 0,
             sack_reneg: false,
+            sack_cache: SackCache::default(),
             rack: Rack::new(),
             tlp_high: None,
             tlp_retrans: false,

@@ -17,6 +17,20 @@ use penstock_packet::Tcp;
 const MAX_REORDERING: u32 = 300;
 const MAX_REORDERING_2_6_35: u32 = 127;
 
+/// The blocks of the last ACK that had any, in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SackCache {
+    blocks: [(u64, u64); 4],
+    len: usize,
+}
+
+impl SackCache {
+    fn push(&mut self, block: (u64, u64)) {
+        self.blocks[self.len] = block;
+        self.len += 1;
+    }
+}
+
 impl Endpoint {
     /// Tags what the blocks of `seg` report.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_sacktag_write_queue
@@ -32,6 +46,7 @@ impl Endpoint {
             return;
         }
         let mut highest = 0;
+        let mut used = SackCache::default();
         let mut numbered = [0, 1, 2, 3];
         if self.p.today {
             // In order: what RACK takes for the round trip is that of the segment looked at last.
@@ -47,11 +62,16 @@ impl Endpoint {
                 self.tag_duplicate(start, end, s);
             }
             self.tag_block(start, end, s);
+            if self.p.today {
+                self.join_forgotten(start, end);
+                used.push((start, end));
+            }
             if end > self.high_seq {
                 s.flag |= DATA_LOST;
             }
             highest = highest.max(end);
         }
+        self.sack_cache = used;
         if self.frto_highmark.is_none_or(|high| highest > high) {
             s.flag &= !ONLY_ORIG_SACKED;
         }
@@ -75,6 +95,20 @@ impl Endpoint {
                 }
             }
         }
+    }
+
+    /// What a block reports that the ACK before did not is gone through again, and what is known there is joined.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sacktag_write_queue (recv_sack_cache)
+    fn join_forgotten(&mut self, start: u64, end: u64) {
+        let mut at = start;
+        for n in 0..self.sack_cache.len {
+            let (from, to) = self.sack_cache.blocks[n];
+            if to > at && from < end {
+                self.q.join_known(at, from.min(end));
+                at = to;
+            }
+        }
+        self.q.join_known(at, end);
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_is_sackblock_valid

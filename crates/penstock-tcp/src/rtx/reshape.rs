@@ -93,6 +93,15 @@ impl RtxQueue {
         seg.bits |= gone.bits & (PSH | FIN | EVER_RETRANS);
     }
 
+    /// Joins what is tagged within `start..end`.
+    pub fn join_known(&mut self, start: u64, end: u64) {
+        let mut index = self.lower(start);
+        while index < self.segs.len() && self.segs[index].end <= end {
+            self.join(index);
+            index += 1;
+        }
+    }
+
     /// Takes the segment at `index`, just tagged, into the one before it where both are sacked and of one length.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_shift_skb_data
     pub(super) fn join(&mut self, index: usize) -> bool {

@@ -357,15 +357,15 @@ impl Receiver {
             self.fin_at = Some(data_end);
         }
         if data_end > start {
-            self.store(self.held(start, len), len);
+            self.store(self.held(start, len), len, end);
         } else if self.sack {
             self.sack_new(start, end);
         }
     }
 
-    /// Puts bytes among those out of order.
+    /// Puts bytes among those out of order; what is reported ends at `sack_end`, behind a FIN.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_data_queue_ofo
-    fn store(&mut self, held: Held, len: u32) {
+    fn store(&mut self, held: Held, len: u32, sack_end: u64) {
         let Held { start, end, .. } = held;
         let grows = self.sack && self.today();
         // Those that begin at or before it stand before `place`.
@@ -376,11 +376,11 @@ impl Receiver {
                 if grows {
                     self.grow_window(len, true);
                 }
-                return self.sack_new(start, end);
+                return self.sack_new(start, sack_end);
             }
             if end <= before.end {
                 self.dsack_set(start, end);
-                return self.sack_new(start, end);
+                return self.sack_new(start, sack_end);
             }
             if before.start == start {
                 self.dsack_extend(before.start, before.end);
@@ -399,7 +399,7 @@ impl Receiver {
             self.rmem -= after.mem;
             self.ooo.remove(place);
         }
-        self.sack_new(start, end);
+        self.sack_new(start, sack_end);
         if grows {
             self.grow_window(len, false);
         }

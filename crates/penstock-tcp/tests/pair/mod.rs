@@ -305,7 +305,10 @@ impl Pair {
         if app.opened.is_none() && !matches!(e.state(), State::SynSent | State::SynReceived) {
             app.opened = Some(self.now);
         }
-        let awake = app.opened.is_some_and(|o| self.now >= o + app.reads_from) && self.now >= app.next_read;
+        let from = app.opened.map(|o| o + app.reads_from);
+        // One that answers reads no more before its answer is written.
+        let answering = app.reply.0 > 0 && (app.to_write > 0 || !app.writes.is_empty());
+        let awake = from.is_some_and(|f| self.now >= f) && self.now >= app.next_read && !answering;
         if awake && app.reply.0 > 0 && app.unanswered >= app.reply.0 {
             app.unanswered -= app.reply.0;
             app.writes.push_back((Span::ZERO, app.reply.1));

@@ -211,6 +211,7 @@ fn ten_thousand_packets_over_two_hundred_sets_of_filters() {
             tx_queues: 1,
             kernel: Kernel::V6_12,
             clock: penstock_model::PschedClock::default(),
+            hz: Kernel::V6_12.hz(),
         };
         let mut tree = Tree::new(spec);
         let (mut rng, mut drops, mut acts) = (Rng::named(1, "test"), Ledger::new(), Actions::new());

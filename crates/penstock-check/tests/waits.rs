@@ -44,6 +44,7 @@ fn run(text: &str, link: u64, classes: &[u32], dice: &mut Dice, simple: bool) ->
         tx_queues: 1,
         kernel: Kernel::V6_12,
         clock: penstock_model::PschedClock::default(),
+        hz: Kernel::V6_12.hz(),
     });
     let (mut rng, mut drops, mut acts) = (Rng::named(1, "test"), Ledger::new(), Actions::new());
     for line in text.lines() {

@@ -164,7 +164,9 @@ impl NetDevice {
             (true, Kernel::V6_12) => (65536, 1000),
         };
         let clock = PschedClock::default();
-        let spec = Device { ifindex: 0, mtu, hard_header_len: 14, tx_queue_len, tx_queues: 1, kernel, clock };
+        let hz = kernel.hz();
+        let spec =
+            Device { ifindex: 0, mtu, hard_header_len: 14, tx_queue_len, tx_queues: 1, kernel, clock, hz };
         NetDevice {
             name: name.to_owned(),
             ifindex: 0,
@@ -205,6 +207,7 @@ impl NetDevice {
             tx_queues: self.queues.0,
             kernel,
             clock: self.clock,
+            hz: kernel.hz(),
         }
     }
     /// Tells the tree what has changed of the device.

@@ -63,8 +63,8 @@ impl Host {
             frame.mark = 0;
             frame.priority = 0;
             frame.classid = Handle::UNSPEC;
-            let TcNote { vlan, bad_checksum, ce_counted, .. } = frame.tc;
-            frame.tc = TcNote { vlan, bad_checksum, ce_counted, ..TcNote::default() };
+            let TcNote { vlan, within, bad_checksum, ce_counted, .. } = std::mem::take(&mut frame.tc);
+            frame.tc = TcNote { vlan, within, bad_checksum, ce_counted, ..TcNote::default() };
         }
         self.netif_receive(ifindex, frame, cx);
     }

@@ -1,7 +1,7 @@
 //! From header fields to the bytes on the wire (RFC 791, 8200, 826, 9293, 768, 792).
 
 use crate::headers::{Icmp, Ipv4, Ipv6, L3, L4, Tcp};
-use crate::skb::{HEADER_MAX, Skb};
+use crate::skb::{HEADER_MAX, Skb, Tagged, ethertype};
 
 struct Writer<'a> {
     out: &'a mut [u8; HEADER_MAX],
@@ -30,13 +30,22 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
     w.bytes(&skb.eth.1);
     w.bytes(&skb.eth.0);
     w.u16(skb.protocol());
-    let l4_len = match &skb.l3 {
+    let (mut l3, mut l4, mut within) = (&skb.l3, &skb.l4, &skb.tc.within);
+    let mut network_len = skb.network_len();
+    for _ in 0..TAGS_MAX {
+        let Some(tagged) = within else { break };
+        (l3, l4, within) = (&tagged.l3, &tagged.l4, &tagged.within);
+        w.u16(tagged.tci);
+        w.u16(ethertype(l3));
+        network_len = network_len.saturating_sub(4);
+    }
+    let l4_len = match l3 {
         L3::Ipv4(h) => {
-            ipv4(&mut w, h, skb.network_len() as u16);
-            skb.network_len().saturating_sub(20)
+            ipv4(&mut w, h, network_len as u16);
+            network_len.saturating_sub(20)
         }
         L3::Ipv6(h) => {
-            let len = skb.network_len().saturating_sub(40);
+            let len = network_len.saturating_sub(40);
             ipv6(&mut w, h, len as u16);
             len
         }
@@ -51,7 +60,7 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
         }
         L3::Other(_) => return w.at,
     };
-    match &skb.l4 {
+    match l4 {
         L4::Tcp(t) => tcp(&mut w, t),
         L4::Udp(u) => {
             w.u16(u.sport);
@@ -64,6 +73,9 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
     }
     w.at
 }
+
+/// Tags in the frame of which [`HEADER_MAX`] has room with the longest headers.
+const TAGS_MAX: usize = 5;
 
 fn ipv4(w: &mut Writer<'_>, h: &Ipv4, total: u16) {
     let start = w.at;
@@ -146,6 +158,20 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
         (skb.l3, skb.l4) = (L3::Other(two(12)), L4::None);
         return;
     }
+    if let Some(tagged) = skb.tc.within.take() {
+        // As though the frame began 4 bytes later.
+        let kept = (skb.l3, skb.l4);
+        (skb.l3, skb.l4, skb.tc.within) = (tagged.l3, tagged.l4, tagged.within);
+        let mut behind = [0; HEADER_MAX];
+        behind[..12].copy_from_slice(&bytes[..12]);
+        let rest = bytes.get(16..).unwrap_or_default();
+        behind[12..12 + rest.len()].copy_from_slice(rest);
+        read_back(skb, &behind[..12 + rest.len()]);
+        let (l3, l4, within) = (skb.l3, skb.l4, skb.tc.within.take());
+        skb.tc.within = Some(Box::new(Tagged { tci: two(14), l3, l4, within }));
+        (skb.l3, skb.l4) = kept;
+        return;
+    }
     let (l4_at, protocol_changed) = match &mut skb.l3 {
         L3::Ipv4(h) => {
             let before = h.protocol;
@@ -220,6 +246,28 @@ mod tests {
         // The IPv4 header sums to ffff with its checksum in place.
         let sum: u32 = out[14..34].chunks(2).map(|c| u32::from(c[0]) << 8 | u32::from(c[1])).sum();
         assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+    }
+
+    #[test]
+    fn tags_in_the_frame_stand_before_the_network_header() {
+        let mut skb = udp(100);
+        skb.insert_vlan(0x8100, 0x2005);
+        skb.insert_vlan(0x88a8, 7);
+        assert_eq!((skb.protocol(), skb.len, skb.tags_in_frame()), (0x88a8, 108, 2));
+        assert_eq!(skb.innermost().0, &udp(100).l3);
+        let mut bytes = [0; HEADER_MAX];
+        let n = skb.header_bytes(&mut bytes);
+        assert_eq!(n, 50);
+        assert_eq!(&bytes[12..24], [0x88, 0xa8, 0, 7, 0x81, 0, 0x20, 5, 8, 0, 0x45, 0x10]);
+        // The IP header's length is what it was.
+        assert_eq!(&bytes[24..26], 86u16.to_be_bytes());
+        // A byte of the inner tag, and the ToS.
+        (bytes[19], bytes[23]) = (6, 0xb8);
+        skb.set_header_bytes(&bytes[..n]);
+        assert_eq!(skb.remove_vlan(), Some((0x88a8, 7)));
+        assert_eq!(skb.remove_vlan(), Some((0x8100, 0x2006)));
+        assert_eq!((skb.len, skb.tos(), skb.remove_vlan()), (100, 0xb8, None));
+        assert_eq!(skb.l4, udp(100).l4);
     }
 
     #[test]

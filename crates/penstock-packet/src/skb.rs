@@ -40,9 +40,22 @@ pub struct Skb {
     pub tc: TcNote,
 }
 
+/// What stands behind a VLAN tag that is in the frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tagged {
+    /// The tag's TCI; its ethertype is the packet's.
+    pub tci: u16,
+    /// Network header behind it: [`L3::Other`] where a further tag is.
+    pub l3: L3,
+    /// Transport header.
+    pub l4: L4,
+    /// What stands behind the further tag.
+    pub within: Option<Box<Tagged>>,
+}
+
 /// What traffic control notes about a packet on its way through one machine. All of it is 0 or unset on a packet that
 /// nothing has touched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TcNote {
     /// `skb->tc_index`: the class that a filter at the ingress hook, dsmark or tcindex chose.
     pub index: u16,
@@ -68,6 +81,8 @@ pub struct TcNote {
     pub vlan: Option<(u16, u16)>,
     /// Realms of its route (`dst->tclassid`): of the source shifted by 16, and of the destination.
     pub realms: u32,
+    /// Behind the tags that are in the frame, each of which the length counts: there are some only below one beside it.
+    pub within: Option<Box<Tagged>>,
     /// The class whose queue it has entered, the innermost; `ffff:ffff` ([`Handle::ROOT`]) while it is in none but the device's own.
     pub class: Handle,
     /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).
@@ -76,6 +91,17 @@ pub struct TcNote {
     pub bad_checksum: bool,
     /// Its congestion mark was counted where it was set. For results; decides nothing.
     pub ce_counted: bool,
+}
+
+/// The ethertype of a network header.
+#[inline]
+pub fn ethertype(l3: &L3) -> u16 {
+    match l3 {
+        L3::Ipv4(_) => ETH_P_IP,
+        L3::Ipv6(_) => ETH_P_IPV6,
+        L3::Arp(_) => ETH_P_ARP,
+        L3::Other(p) => *p,
+    }
 }
 
 impl Skb {
@@ -103,12 +129,37 @@ impl Skb {
     /// The ethertype.
     #[inline]
     pub fn protocol(&self) -> u16 {
-        match self.l3 {
-            L3::Ipv4(_) => ETH_P_IP,
-            L3::Ipv6(_) => ETH_P_IPV6,
-            L3::Arp(_) => ETH_P_ARP,
-            L3::Other(p) => p,
+        ethertype(&self.l3)
+    }
+    /// Puts a tag into the frame, before all that is there (`__vlan_insert_tag`): it is the packet's network header then.
+    pub fn insert_vlan(&mut self, ethertype: u16, tci: u16) {
+        let (l3, l4, within) = (self.l3, self.l4, self.tc.within.take());
+        self.tc.within = Some(Box::new(Tagged { tci, l3, l4, within }));
+        (self.l3, self.l4) = (L3::Other(ethertype), L4::None);
+        self.len += VLAN_HLEN;
+    }
+    /// Takes the first tag out of the frame (`__skb_vlan_pop`): ethertype and TCI.
+    pub fn remove_vlan(&mut self) -> Option<(u16, u16)> {
+        let tagged = *self.tc.within.take()?;
+        let tag = (self.protocol(), tagged.tci);
+        (self.l3, self.l4, self.tc.within) = (tagged.l3, tagged.l4, tagged.within);
+        self.len -= VLAN_HLEN;
+        Some(tag)
+    }
+    /// How many tags are in the frame.
+    pub fn tags_in_frame(&self) -> usize {
+        std::iter::successors(self.tc.within.as_deref(), |t| t.within.as_deref()).count()
+    }
+    /// Network and transport header behind all tags in the frame: what a flow dissector comes to.
+    #[inline]
+    pub fn innermost(&self) -> (&L3, &L4) {
+        let mut found = (&self.l3, &self.l4);
+        let mut within = &self.tc.within;
+        while let Some(tagged) = within {
+            found = (&tagged.l3, &tagged.l4);
+            within = &tagged.within;
         }
+        found
     }
     /// ToS or traffic class byte; 0 for anything but IP.
     #[inline]
@@ -137,6 +188,9 @@ impl Skb {
         crate::headers_bytes::read_back(self, bytes);
     }
 }
+
+/// Length of a VLAN tag in the frame, bytes.
+const VLAN_HLEN: u32 = 4;
 
 /// Longest headers there are: Ethernet 14, IPv4 20 (or IPv6 40), TCP 60, rounded up.
 pub const HEADER_MAX: usize = 134;

@@ -167,12 +167,13 @@ impl View<'_> {
     }
     /// `__skb_get_poff`.
     fn payload_offset(&self) -> u32 {
-        let (network, protocol, whole) = match self.skb.l3 {
+        let (l3, l4) = self.skb.innermost();
+        let (network, protocol, whole) = match l3 {
             L3::Ipv4(h) => (20, h.protocol, h.frag_off & 0x3fff == 0),
             L3::Ipv6(h) => (40, h.next_header, true),
             _ => return 0,
         };
-        let transport = match (protocol, self.skb.l4) {
+        let transport = match (protocol, l4) {
             _ if !whole => 0,
             (_, L4::Tcp(tcp)) => tcp.header_len(),
             (1 | 17 | 58 | 136, _) => 8,

@@ -2,32 +2,30 @@
 //!
 //! Follows: linux v6.12 `include/linux/jiffies.h`, `kernel/time/time.c` with HZ dividing a million.
 
-use penstock_model::Kernel;
-
 /// `MAX_JIFFY_OFFSET` of a 64-bit kernel.
 const MAX_OFFSET: u64 = (i64::MAX as u64 >> 1) - 1;
 
 /// `usecs_to_jiffies`: rounded up.
-pub fn from_us(us: u32, kernel: Kernel) -> u64 {
-    if us > to_us(MAX_OFFSET, kernel) {
+pub fn from_us(us: u32, hz: u32) -> u64 {
+    if us > to_us(MAX_OFFSET, hz) {
         return MAX_OFFSET;
     }
-    u64::from(us).div_ceil(1_000_000 / u64::from(kernel.hz()))
+    u64::from(us).div_ceil(1_000_000 / u64::from(hz))
 }
 /// `jiffies_to_usecs`: cut to 32 bits.
-pub fn to_us(jiffies: u64, kernel: Kernel) -> u32 {
-    jiffies.wrapping_mul(1_000_000 / u64::from(kernel.hz())) as u32
+pub fn to_us(jiffies: u64, hz: u32) -> u32 {
+    jiffies.wrapping_mul(1_000_000 / u64::from(hz)) as u32
 }
 /// `msecs_to_jiffies`: rounded up; what is negative as a signed number is for ever.
-pub fn from_ms(ms: u32, kernel: Kernel) -> u64 {
+pub fn from_ms(ms: u32, hz: u32) -> u64 {
     if (ms as i32) < 0 {
         return MAX_OFFSET;
     }
-    u64::from(ms).div_ceil(1000 / u64::from(kernel.hz()))
+    u64::from(ms).div_ceil(1000 / u64::from(hz))
 }
 /// `jiffies_to_msecs`: cut to 32 bits.
-pub fn to_ms(jiffies: u64, kernel: Kernel) -> u32 {
-    jiffies.wrapping_mul(1000 / u64::from(kernel.hz())) as u32
+pub fn to_ms(jiffies: u64, hz: u32) -> u32 {
+    jiffies.wrapping_mul(1000 / u64::from(hz)) as u32
 }
 
 /// The tick on which a timer goes off that is set at tick `now` to `delta` ticks later: one tick late, or at the next multiple of the
@@ -54,7 +52,7 @@ mod tests {
 
     #[test]
     fn times_become_whole_ticks_and_come_back_rounded() {
-        let k = Kernel::V6_12;
+        let k = 250;
         assert_eq!(
             [0, 1, 4000, 4001, 15_000].map(|us| to_us(from_us(us, k), k)),
             [0, 4000, 4000, 8000, 16_000]

@@ -129,6 +129,22 @@ impl Node {
     pub fn watches_idle(&self) -> bool {
         self.qdisc.watches_idle()
     }
+    /// Whether a timer of its own, or below, goes off on the clock's tick at this moment.
+    pub fn ticks_at(&self, tick: Time) -> bool {
+        let mut found = self.qdisc.ticks_at(tick);
+        if let Some(classes) = self.classes() {
+            classes.children(&mut |_, child| found = found || child.ticks_at(tick));
+        }
+        found
+    }
+    /// How often a dump of it, and of what is below, looks at the clock.
+    pub fn dump_looks(&self) -> u32 {
+        let mut looks = self.qdisc.dump_looks();
+        if let Some(classes) = self.classes() {
+            classes.children(&mut |_, child| looks += child.dump_looks());
+        }
+        looks
+    }
     /// Packets queued.
     #[inline]
     pub fn qlen(&self) -> u32 {

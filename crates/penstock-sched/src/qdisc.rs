@@ -49,6 +49,8 @@ pub struct Device {
     pub kernel: Kernel,
     /// What that measures time with.
     pub clock: PschedClock,
+    /// Timer interrupts of that per second, dividing a million. Default [`Kernel::hz`].
+    pub hz: u32,
 }
 
 impl Device {
@@ -139,6 +141,15 @@ pub trait Qdisc: Send {
     /// last frame has left.
     fn watches_idle(&self) -> bool {
         false
+    }
+    /// Whether a timer of this kind's own, set in ticks of the machine's clock, goes off on the one at `tick`.
+    fn ticks_at(&self, tick: Time) -> bool {
+        let _ = tick;
+        false
+    }
+    /// How often a dump of it looks at the clock.
+    fn dump_looks(&self) -> u32 {
+        0
     }
     /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
     ///

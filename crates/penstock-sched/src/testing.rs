@@ -36,7 +36,16 @@ impl Bench {
 /// eth0 with MTU 1500 and txqueuelen 1000.
 pub fn device(kernel: Kernel) -> Device {
     let clock = PschedClock::default();
-    Device { ifindex: 2, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, tx_queues: 1, kernel, clock }
+    Device {
+        ifindex: 2,
+        mtu: 1500,
+        hard_header_len: 14,
+        tx_queue_len: 1000,
+        tx_queues: 1,
+        kernel,
+        clock,
+        hz: kernel.hz(),
+    }
 }
 
 /// A UDP packet of `len` bytes, 10.0.0.1:1000 to 10.0.0.2:2000.

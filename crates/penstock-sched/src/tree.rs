@@ -218,6 +218,14 @@ impl Tree {
     pub fn next_wakeup(&self) -> Option<Time> {
         self.root.next_wakeup()
     }
+    /// Whether a queue has a timer that goes off on the clock's tick at this moment: then an idle kernel has that tick.
+    pub fn ticks_at(&self, tick: Time) -> bool {
+        self.root.ticks_at(tick)
+    }
+    /// How often a dump of the qdiscs looks at the clock, of which whoever has a clock that notices must know.
+    pub fn dump_looks(&self) -> u32 {
+        self.root.dump_looks()
+    }
     /// The clock has reached [`Tree::next_wakeup`]: the timers due by `now` go off. Ask [`Tree::dequeue`] then.
     pub fn expire(&mut self, now: Time) {
         self.root.expire(now);

@@ -2,19 +2,23 @@
 
 The probe (qdisc_order.py) is run anew in a forked child for each specification: it makes its own network namespace and
 starts with the same state as every other; only the start of the interpreter is shared. Each child starts at the same
-distance from a tick of the clock (and in the same phase of CoDel's clock) as it would alone in a fresh boot, so that what depends on that (the moment of a
+distance from a tick of the clock (and in the same phase of CoDel's clock and of the kernel's own timers) as it would alone in a fresh boot, so that what depends on that (the moment of a
 blocked line's release, tokens that gather while commands run) is the same too. Beside each NAME.spec.json appears
 NAME.out.json, or NAME.err with what the probe said.
 
 A packet of the specification that has the field "run" is a command instead, carried out at its moment in the midst of
 the traffic. The probe knows nothing of that: it sends a frame, and the socket it sends by runs the command. What was
 refused stands in the answer's "refused". Where the specification has "filters" (places such as "parent 1:"), the answer's
-"filters" are the lines that `tc -s filter show` has for them, without the seconds that actions have been there."""
+"filters" are the lines that `tc -s filter show` has for them, without the seconds that actions have been there.
+
+"release": "arrive" turns the probe round: the packets go out of the peer and arrive at the device; "departures" are those that got past its
+ingress hook to the protocols (sockets for IPv4 and IPv6)."""
 import ctypes, ctypes.util, errno, json, os, re, shlex, socket, struct, subprocess, sys, time  # noqa: F401 (for the children)
 
-# Where a fresh boot's script stands, in a step that is whole in ticks of 10 ms and in CoDel's units of 1024 ns.
-STEP = 80_000_000
-START = 41_746_669
+# Where a fresh boot's script stands, in a step that is whole in ticks of 10 ms, in CoDel's units of 1024 ns, and in the 110 ms of the kernel's
+# own timers (pktgen's threads, tcp_orphan_update), on whose ticks an idle kernel wakes.
+STEP = 880_000_000
+START = 121_746_669
 
 def wait_for_phase():
     libc = ctypes.CDLL(None, use_errno=True)
@@ -66,8 +70,32 @@ def with_filters(base, places):
     out['filters'] = [show(place) for place in places]
     open(base + '.out.json', 'w').write(json.dumps(out, separators=(',', ':')) + '\n')
 
+def turned(source):
+    """The probe with its two ends changed."""
+    for old, new in (
+        ("('link', 'block', 'none')", "('link', 'block', 'none', 'arrive')"),
+        ("rx.bind((PEER, ETH_P_ALL))", "rx.bind((DEV, ETH_P_IP))"),
+        ("tx.bind((DEV, ETH_P_IP))", "tx.bind((PEER, ETH_P_IP))"),
+        ("tx.sendto(frames[i], (DEV,", "tx.sendto(frames[i], (PEER,"),
+        ("\\x01\\x88\\xb5' + bytes(1500)", "\\x01\\x08\\x00' + bytes(1500)"),
+        ("if mode != 'none':", "if mode not in ('none', 'arrive'):"),
+        ("'root' if mode == 'none'", "'root' if mode in ('none', 'arrive')"),
+        ("rate=rate if mode != 'none' else None", "rate=None"),
+        ("            try: f, anc, _, _ = rx.recvmsg(65600, 256)\n            except BlockingIOError: break",
+         "            try: f, anc, _, _ = rx.recvmsg(65600, 256)\n            except BlockingIOError:\n"
+         "                try: f, anc, _, _ = rx6.recvmsg(65600, 256)\n                except BlockingIOError: break"),
+        ("    tx = socket.socket(", "    rx6 = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)\n"
+         "    rx6.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 29); rx6.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)\n"
+         "    rx6.bind((DEV, ETH_P_IPV6)); rx6.setblocking(False)\n    tx = socket.socket("),
+        ("for i, t in got],", "for i, t in sorted(got, key=lambda g: (g[1], g[0]))],"),
+    ):
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    return source
+
 probe, folder = sys.argv[1:3]
-code = compile(open(probe).read(), probe, 'exec')
+source = open(probe).read()
+code = {arrive: compile(turned(source) if arrive else source, probe, 'exec') for arrive in (False, True)}
 for name in sorted(os.listdir(folder)):
     if not name.endswith('.spec.json'):
         continue
@@ -77,12 +105,13 @@ for name in sorted(os.listdir(folder)):
         sys.argv = [probe, base + '.spec.json', base + '.out.json']
         status, err = 0, ''
         spec = json.load(open(base + '.spec.json'))
-        todo, refused = commands(spec, spec.get('release', 'link')), []
+        arrive = spec.get('release') == 'arrive'
+        todo, refused = commands(spec, 'none' if arrive else spec.get('release', 'link')), []
         if todo:
             sockets_that_run(todo, refused)
         try:
             wait_for_phase()
-            exec(code, {'__name__': '__main__'})
+            exec(code[arrive], {'__name__': '__main__'})
             if todo:
                 with_commands(base, todo, refused)
             if 'filters' in spec:

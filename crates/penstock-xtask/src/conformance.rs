@@ -126,9 +126,83 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
         )?;
     }
     let text = std::fs::read_to_string(root.join("vectors/differences.txt")).unwrap_or_default();
-    out.push_str("\nWhere they differ:\n\n");
-    for line in entries(&text) {
+    let differing: Vec<&str> = entries(&text).collect();
+    out.push_str(if differing.is_empty() { "\nNo vector differs.\n" } else { "\nWhere they differ:\n\n" });
+    for line in differing {
         writeln!(out, "- {line}")?;
+    }
+    occurrences(&all, out)
+}
+
+/// Qdiscs, classifiers and actions that carry packets, as commands name them.
+const NAMED: [(&str, &[&str]); 3] = [
+    (
+        "Qdiscs",
+        &[
+            "bfifo",
+            "choke",
+            "clsact",
+            "codel",
+            "drr",
+            "gred",
+            "htb",
+            "ingress",
+            "pfifo",
+            "pfifo_fast",
+            "pfifo_head_drop",
+            "pie",
+            "prio",
+            "red",
+            "sfq",
+            "tbf",
+        ],
+    ),
+    ("Classifiers", &["basic", "bpf", "flow", "flower", "fw", "matchall", "u32"]),
+    (
+        "Actions",
+        &[
+            "bpf", "connmark", "csum", "ctinfo", "gact", "mirred", "nat", "pedit", "police", "sample",
+            "simple", "skbedit", "skbmod", "vlan",
+        ],
+    ),
+];
+/// Actions that `gact` is.
+const CONTROLS: [&str; 9] = ["ok", "pass", "drop", "shot", "continue", "pipe", "reclassify", "trap", "goto"];
+
+/// In how many vectors each kind occurs.
+fn occurrences(all: &[vectors::Vector], out: &mut String) -> Result<()> {
+    let mut tally: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for vector in all {
+        let spec = &vector.value["spec"];
+        let setup = spec["setup"].as_array().into_iter().flatten();
+        let runs = spec["packets"].as_array().into_iter().flatten().map(|p| &p["run"]);
+        let mut found = BTreeSet::new();
+        for line in setup.chain(runs).filter_map(|l| l.as_str()) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let object = match () {
+                _ if words.contains(&"filter") => "Classifiers",
+                _ if words.contains(&"qdisc") => "Qdiscs",
+                _ => "",
+            };
+            for (n, &word) in words.iter().enumerate() {
+                let before = n.checked_sub(1).map_or("", |n| words[n]);
+                let control = before == "action" && (CONTROLS.contains(&word) || word == "jump");
+                let class = if before == "action" { "Actions" } else { object };
+                let word = if control { "gact" } else { word };
+                for (names, known) in NAMED {
+                    let old = names == "Actions" && word == "police";
+                    if let Some(name) = known.iter().find(|k| **k == word).filter(|_| names == class || old) {
+                        found.insert((names, *name));
+                    }
+                }
+            }
+        }
+        found.into_iter().for_each(|key| *tally.entry(key).or_default() += 1);
+    }
+    out.push_str("\n### In how many vectors each kind occurs\n\n");
+    for (names, known) in NAMED {
+        let listed = known.iter().map(|k| format!("`{k}` {}", tally.get(&(names, *k)).unwrap_or(&0)));
+        writeln!(out, "- {names}: {}", listed.collect::<Vec<_>>().join(", "))?;
     }
     Ok(())
 }

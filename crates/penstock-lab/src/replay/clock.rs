@@ -9,7 +9,7 @@
 //! `docs/notes/replay.md`.
 
 use penstock_model::{Rng, Time};
-use penstock_packet::{Packet, Pool, Skb};
+use penstock_packet::{L3, Packet, Pool, Skb};
 use penstock_sched::act::{Port, Sent};
 use penstock_sched::tree::Tree;
 use penstock_sched::{Actions, Cx, Device, Ledger, Look, Xmit};
@@ -31,6 +31,9 @@ const INTERRUPT_NS: i64 = 1;
 /// The clock's tick (HZ 100), and how long after it its interrupt comes as the probe, whose times are 1 ns late, sees it.
 const TICK_NS: i64 = 10_000_000;
 const TICK_INTERRUPT_NS: i64 = 2;
+/// How far apart the kernel's own timers are, and the tick on which the probe made its network namespace.
+const OWN_NS: i64 = 110_000_000;
+const BORN_NS: i64 = 1_000_000_000;
 /// What reading the clock costs a program.
 const READ_NS: i64 = 1;
 /// What a system call that fails costs.
@@ -68,8 +71,12 @@ pub struct Machine {
     acts: Actions,
     pool: Pool,
     sent: Vec<Sent>,
+    /// Packets arrive at the device instead of leaving by it.
+    turned: bool,
 }
 
+/// `PACKET_OTHERHOST`.
+const OTHERHOST: u8 = 3;
 /// The peer's index.
 const PEER: u32 = 2;
 
@@ -95,7 +102,12 @@ impl Machine {
             acts,
             pool: Pool::new(),
             sent: Vec::new(),
+            turned: false,
         }
+    }
+    /// A command has been carried out or `refused`.
+    pub fn command_over(&mut self, refused: bool) {
+        self.acts.command_over(refused);
     }
     /// Whether any queue threw dice.
     pub fn threw_dice(&self) -> bool {
@@ -114,6 +126,10 @@ impl Machine {
         self.step(READ_NS);
         self.now
     }
+    /// The kernel reads the clock for a program, so many times.
+    pub fn kernel_looks(&mut self, times: u32) {
+        (0..times).for_each(|_| self.step(READ_NS));
+    }
     /// A program's system call fails.
     pub fn fail_call(&mut self) {
         self.step(FAILED_CALL_NS);
@@ -121,6 +137,7 @@ impl Machine {
     /// The probe runs `tc` or `ip`: what passes of the clock before the request reaches the kernel. `modules` is how
     /// many kinds tc meets, for each of which it looks for a library that is not there.
     pub fn program_starts(&mut self, modules: u32) {
+        self.acts.program_begins();
         // The pipes are no terminals and do not seek; then the fork, which looks at the clock three times.
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
         (0..FORK_READS).for_each(|_| self.step(READ_NS));
@@ -148,9 +165,16 @@ impl Machine {
     /// What mirred sends to the peer's receiving side the probe reads there; nobody sees the rest.
     fn send_elsewhere(&mut self) {
         self.acts.take_sent(&mut self.sent);
+        if self.turned {
+            // At the peer the probe's sending socket takes IPv4; anything else nobody does (`netif_receive_skb` says so).
+            for sent in self.sent.drain(..) {
+                if sent.receive && sent.ifindex == PEER && !matches!(sent.skb.l3, L3::Ipv4(_)) {
+                    self.acts.sending_failed(sent.action);
+                }
+            }
+        }
         for sent in self.sent.drain(..).filter(|sent| sent.receive && sent.ifindex == PEER) {
-            let i = if sent.skb.seq == UNNUMBERED { None } else { u32::try_from(sent.skb.seq).ok() };
-            self.arrivals.push(Arrival { i, at: self.now });
+            self.arrivals.push(Arrival { i: number(&sent.skb), at: self.now });
         }
     }
     /// Sends a frame: `__dev_queue_xmit`. Whether `send` succeeds.
@@ -165,6 +189,21 @@ impl Machine {
         }
         answer != Xmit::Drop
     }
+    /// The peer sends a frame, which arrives at once (`veth_xmit`): past the ingress hook it comes to the sockets of its protocol.
+    pub fn receive(&mut self, skb: &Skb) {
+        self.turned = true;
+        let mut packet: Packet = self.pool.alloc(skb.clone());
+        packet.created = self.kernel_time();
+        packet.iif = self.tree.device().ifindex;
+        // Nothing but the mark comes through a pair of devices, and the frame is for another address.
+        (packet.priority, packet.tc.ptype) = (0, Some(OTHERHOST));
+        if let Some(packet) = self.with_tree(|tree, cx| tree.receive(packet, cx)) {
+            if matches!(packet.l3, L3::Ipv4(_) | L3::Ipv6(_)) {
+                self.arrivals.push(Arrival { i: number(&packet), at: self.now });
+            }
+            self.pool.free(packet);
+        }
+    }
     /// `__qdisc_run`: the device takes all it is given; the peer has it at once.
     pub fn serve(&mut self) {
         while let Some(packet) = self.with_tree(|tree, cx| tree.dequeue(cx)) {
@@ -172,8 +211,7 @@ impl Machine {
                 self.pool.free(packet);
                 continue;
             }
-            let i = if packet.seq == UNNUMBERED { None } else { u32::try_from(packet.seq).ok() };
-            self.arrivals.push(Arrival { i, at: self.now });
+            self.arrivals.push(Arrival { i: number(&packet), at: self.now });
             self.pool.free(packet);
         }
     }
@@ -187,6 +225,7 @@ impl Machine {
     }
     /// A program sleeps until `moment` (`clock_nanosleep`, absolute).
     pub fn sleep_until(&mut self, moment: i64) {
+        self.acts.idle();
         let last = moment + SLACK_NS + INTERRUPT_NS;
         while let Some(due) = self.next_interrupt().filter(|&due| due < last) {
             let due = due.max(self.now + 1);
@@ -200,10 +239,12 @@ impl Machine {
         self.ran = self.now;
     }
     /// When the next qdisc's timer interrupts. One that expires with the interrupt of a tick goes off in that; there
-    /// is a tick where a program has run since the one before.
+    /// is a tick where a program has run since the one before, and where a timer is on it.
     fn next_interrupt(&self) -> Option<i64> {
         let expiry = self.tree.next_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS);
-        let ticks = expiry % TICK_NS == TICK_INTERRUPT_NS && expiry - self.ran < TICK_NS;
+        let tick = expiry - TICK_INTERRUPT_NS;
+        let ticks = tick % TICK_NS == 0
+            && (expiry - self.ran < TICK_NS || own_timer(tick) || self.tree.ticks_at(Time::from_ns(tick)));
         Some(if ticks { expiry } else { expiry.saturating_add(INTERRUPT_NS) })
     }
     /// A timer interrupt: all timers that are due go off, and the device is asked once if there were any.
@@ -222,11 +263,23 @@ impl Machine {
     }
 }
 
+/// The number that the probe reads in a frame: in none with a tag in it.
+fn number(skb: &Skb) -> Option<u32> {
+    if skb.seq == UNNUMBERED || skb.tc.within.is_some() { None } else { u32::try_from(skb.seq).ok() }
+}
+
+/// Whether the kernel has a timer of its own on this tick: the probe's network namespace a thread of `pktgen`, which was made with it, and
+/// the first namespace another, beside `tcp_orphan_update`. All sleep ten ticks, and one for the timer wheel.
+fn own_timer(tick: i64) -> bool {
+    let (first, since) = (tick % OWN_NS, tick - BORN_NS);
+    first == 0 || (since > 0 && since % OWN_NS == 0)
+}
+
 /// The frame by which the probe learns how late a frame is, and which keeps the line busy.
 pub fn probe_frame() -> Skb {
     Skb {
         seq: UNNUMBERED,
         eth: ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
-        ..Skb::new(1514, penstock_packet::headers::L3::Other(0x88b5), penstock_packet::headers::L4::None)
+        ..Skb::new(1514, L3::Other(0x88b5), penstock_packet::headers::L4::None)
     }
 }

@@ -36,6 +36,8 @@ pub const DEV: &str = "v0";
 const KERNEL_RELEASE: &str = "6.12.117";
 const PROFILE: Kernel = Kernel::V6_12;
 
+/// Ticks of that kernel per second.
+const HZ: u32 = 100;
 /// How much later than asked a frame goes out, which the probe measures and sends the earlier by.
 const EARLY_NS: i64 = 2;
 /// Throws among which the most frequent answer is looked for.
@@ -88,6 +90,7 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
         tx_queues: 1,
         kernel: PROFILE,
         clock: PschedClock::default(),
+        hz: HZ,
     };
     let mut machine = Machine::new(device, START_NS, seed);
     let release = start_line(&mut machine, &spec)?;
@@ -113,18 +116,18 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     let seen = drain(&mut machine, &spec, release);
     let left = show_qdiscs_runs(&mut machine, Machine::backlog);
 
-    let got: Vec<(u32, i64)> =
+    let mut got: Vec<(u32, i64)> =
         machine.arrivals[..seen].iter().filter_map(|a| Some((a.i?, a.at - t0))).collect();
+    if spec.release == Release::Arrive {
+        got.sort_by_key(|&(i, t)| (t, i));
+    }
     let out: BTreeSet<u32> = got.iter().map(|&(i, _)| i).collect();
     let lost = (0..spec.packets.len() as u32).filter(|i| !out.contains(i) && !commands.contains(i));
     let how = |i: u32| if refused.contains(&i) { "enqueue" } else { "inside" };
     let mut answer = Map::new();
     answer.insert("kernel".into(), json!(KERNEL_RELEASE));
     answer.insert("release".into(), json!(spec.release.as_str()));
-    answer.insert(
-        "rate".into(),
-        if spec.release == Release::None { Value::Null } else { json!(spec.rate_text) },
-    );
+    answer.insert("rate".into(), if !spec.release.has_line() { Value::Null } else { json!(spec.rate_text) });
     answer.insert("release_ns".into(), json!(release.map(|r| r - t0)));
     answer.insert("packets".into(), json!(spec.packets.len()));
     answer.insert("late_ns".into(), json!(0));
@@ -155,7 +158,7 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
 
 /// Makes the line: an HTB class without any burst. Answers when a blocked one is released.
 fn start_line(machine: &mut Machine, spec: &Spec) -> Result<Option<i64>, Diagnostic> {
-    if spec.release == Release::None {
+    if !spec.release.has_line() {
         return Ok(None);
     }
     setup::line(machine, "tc qdisc add dev v0 root handle 7fff: htb default 1")?;
@@ -220,6 +223,7 @@ fn send(machine: &mut Machine, spec: &Spec, t0: i64) -> Outcome {
             last = Some(due);
         }
         match &packet.what {
+            What::Packet(skb) if spec.release == Release::Arrive => machine.receive(skb),
             What::Packet(skb) => {
                 if !machine.send(skb) {
                     outcome.refused.insert(packet.i);
@@ -260,6 +264,7 @@ fn show_qdiscs_runs<T>(machine: &mut Machine, look: impl FnOnce(&Machine) -> T) 
     let kinds: BTreeSet<&str> = dumps.iter().map(|d| d.kind).filter(|&k| k != "pfifo_fast").collect();
     machine.program_starts(0);
     let shown = look(machine);
+    machine.kernel_looks(machine.tree.dump_looks());
     // It looks for their libraries when it has the answer.
     kinds.iter().for_each(|_| machine.fail_call());
     machine.program_ends();

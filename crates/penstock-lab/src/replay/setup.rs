@@ -2,7 +2,6 @@
 
 use super::clock::Machine;
 use super::{DEV, PROFILE, Spec};
-use crate::replay::Release;
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token::Word;
 use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest, Verb};
@@ -26,7 +25,7 @@ pub fn run(machine: &mut Machine, spec: &Spec) -> Result<(), Diagnostic> {
 
 /// The command with the device's and the place's names in it.
 pub fn named(spec: &Spec, command: &str) -> String {
-    let parent = if spec.release == Release::None { "root" } else { "parent 7fff:1" };
+    let parent = if !spec.release.has_line() { "root" } else { "parent 7fff:1" };
     command.replace("$DEV", DEV).replace("$PARENT", parent)
 }
 
@@ -94,6 +93,7 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             (Command::Chain { req, .. }, _) => tree.chain(&with_ifindex(req)),
             _ => Ok(()),
         });
+        machine.command_over(result.is_err());
         result.map_err(|error| {
             let failure = tc::refused(&command, &error);
             Failure { stderr: format!("{said}{}", failure.stderr), ..failure }

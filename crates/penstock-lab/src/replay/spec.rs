@@ -17,6 +17,8 @@ pub enum Release {
     Block,
     /// The device itself: the qdisc is the root.
     None,
+    /// Nobody: the packets arrive at the device, and leave it as soon as they have got past its ingress hook.
+    Arrive,
 }
 
 impl Release {
@@ -26,7 +28,12 @@ impl Release {
             Release::Link => "link",
             Release::Block => "block",
             Release::None => "none",
+            Release::Arrive => "arrive",
         }
+    }
+    /// Whether the queue stands behind a line.
+    pub fn has_line(self) -> bool {
+        matches!(self, Release::Link | Release::Block)
     }
 }
 
@@ -100,8 +107,11 @@ impl Spec {
             Some(Value::String(s)) if s == "link" => Release::Link,
             Some(Value::String(s)) if s == "block" => Release::Block,
             Some(Value::String(s)) if s == "none" => Release::None,
+            Some(Value::String(s)) if s == "arrive" => Release::Arrive,
             Some(other) => {
-                return Err(Diagnostic::error(format!("release is link, block or none, not {other}")));
+                return Err(Diagnostic::error(format!(
+                    "release is link, block, none or arrive, not {other}"
+                )));
             }
         };
         let rate_text = match spec.get("rate") {
@@ -109,7 +119,7 @@ impl Spec {
             Some(Value::String(s)) => s.clone(),
             Some(other) => other.to_string(),
         };
-        let rate = if release == Release::None { 0 } else { bytes_per_s(&rate_text)? };
+        let rate = if !release.has_line() { 0 } else { bytes_per_s(&rate_text)? };
         let packets = packets(spec)?;
         let span_ns = packets.iter().map(|p| p.t_us).fold(f64::NEG_INFINITY, f64::max);
         let span_ns = if packets.is_empty() { 0.0 } else { (span_ns * 1000.0).round_ties_even() };
@@ -408,6 +418,12 @@ mod tests {
     }
 
     #[test]
+    fn packets_arrive_without_a_line() {
+        let spec = Spec::read(&json!({"release": "arrive", "packets": [{}]})).unwrap();
+        assert_eq!((spec.release.as_str(), spec.release.has_line(), spec.rate), ("arrive", false, 0));
+    }
+
+    #[test]
     fn a_wrong_field_is_named() {
         let check = |spec: Value, want: &str| assert_eq!(Spec::read(&spec).unwrap_err().message, want);
         check(json!({"packets": [{}, {"len": 20}]}), "packet 1: len 20 is not in 42..65535");
@@ -416,7 +432,10 @@ mod tests {
             json!({"packets": [], "rate": "fast"}),
             "rate 'fast': say something like 800kbit, 1mbit, 10gbit",
         );
-        check(json!({"packets": [], "release": "now"}), "release is link, block or none, not \"now\"");
+        check(
+            json!({"packets": [], "release": "now"}),
+            "release is link, block, none or arrive, not \"now\"",
+        );
         check(json!({"packets": [{"src": "10.0.0"}]}), "packets[0].src: '10.0.0' is not an IPv4 address");
         check(
             json!({"packets": [{"priority": "x:1"}]}),

@@ -413,7 +413,9 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
     let start = run.sent.as_ref().map(|s| s.start_s);
     let end =
         sent.end_s.unwrap_or_else(|| flow.until.unwrap_or(plan.duration).min(plan.duration).as_secs_f64());
-    let end = if tcp { end } else { received.last_s.unwrap_or(end).max(end) };
+    // What was given before the end may arrive behind it.
+    let ended = tcp && sent.end_s.is_some();
+    let end = if ended { end } else { received.last_s.unwrap_or(end).max(end) };
     let life = start.map_or(0.0, |s| end - s);
     let rate = |bytes: u64| if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 };
     let group = experiment

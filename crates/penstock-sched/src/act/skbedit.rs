@@ -104,8 +104,16 @@ impl Act for Skbedit {
     fn act(&mut self, skb: &mut Skb, control: i32, _: &mut Run<'_>) -> i32 {
         let Edit { priority, inherit, queue_mapping, mark, ptype } = self.edit;
         skb.priority = priority.unwrap_or(skb.priority);
-        if inherit && matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) {
-            skb.priority = u32::from(skb.tos() >> 2);
+        if inherit {
+            // With a tag in the frame, that is where the kernel takes the IP header to be.
+            let tos = match (skb.innermost().0, &skb.tc.within) {
+                (L3::Ipv4(h), None) => Some(h.tos),
+                (L3::Ipv6(h), None) => Some(h.traffic_class),
+                (L3::Ipv4(_), Some(tagged)) => Some(tagged.tci as u8),
+                (L3::Ipv6(_), Some(tagged)) => Some((tagged.tci >> 4) as u8),
+                _ => None,
+            };
+            skb.priority = tos.map_or(skb.priority, |tos| u32::from(tos >> 2));
         }
         skb.tc.queue_mapping = queue_mapping.unwrap_or(skb.tc.queue_mapping);
         if let Some((mark, mask)) = mark {

@@ -133,6 +133,8 @@ pub(super) struct Table {
     ended: Arc<AtomicU32>,
     /// No index from 1 to below this one was free when it was last looked for.
     full: Cell<u32>,
+    /// Indices of actions that are gone and not freed yet, and how many programs have begun since.
+    waiting: BTreeMap<u32, u8>,
 }
 
 impl Table {
@@ -168,10 +170,7 @@ impl Table {
             }
             Kernel::V6_12 => {
                 let mut free = self.full.get().max(1);
-                for (&index, _) in self.actions.range(free..).filter(|(_, a)| a.pending || a.refs() > 0) {
-                    if index != free {
-                        break;
-                    }
+                while self.at(free).is_some() || self.waiting.contains_key(&free) {
                     free += 1;
                 }
                 self.full.set(free);
@@ -234,6 +233,8 @@ pub struct Actions {
     pub(super) ports: Ports,
 }
 
+/// Programs that begin until a worker has had its turn, as 6.12 on one processor was seen to do.
+const TURNS: u8 = 3;
 const LATE: &str = "act_api: Failed to setup tc actions for offload";
 
 /// What came of a list.
@@ -261,6 +262,36 @@ pub(crate) struct Ask {
 }
 
 impl Actions {
+    /// A command is over. What a filter that is gone held alone the kernel frees after a grace period, by a worker; until then its index is
+    /// taken. Whoever calls this says by [`Actions::idle`] when the kernel had nothing to do, and by [`Actions::program_begins`] when a
+    /// program began: the worker's turn came when that was the third. Of a command that was `refused` nothing is kept. Without this call
+    /// an index is free at once.
+    pub fn command_over(&mut self, refused: bool) {
+        for table in self.tables.values_mut() {
+            if !refused && table.ended.load(Ordering::Relaxed) > 0 {
+                let gone = table.actions.values().filter(|a| !a.pending && a.refs() == 0).map(|a| a.index);
+                table.waiting.extend(gone.map(|index| (index, 0)));
+            }
+            table.sweep();
+        }
+    }
+    /// A program begins.
+    pub fn program_begins(&mut self) {
+        for table in self.tables.values_mut().filter(|table| !table.waiting.is_empty()) {
+            table.waiting.retain(|_, begun| {
+                *begun += 1;
+                *begun < TURNS
+            });
+            table.full.set(0);
+        }
+    }
+    /// The kernel has nothing to do: what waits is freed.
+    pub fn idle(&mut self) {
+        for table in self.tables.values_mut().filter(|table| !table.waiting.is_empty()) {
+            table.waiting.clear();
+            table.full.set(0);
+        }
+    }
     /// None yet.
     pub fn new() -> Actions {
         Actions::default()

@@ -1,8 +1,7 @@
 //! `vlan`: puts on, takes off or changes a VLAN tag, or an Ethernet header.
 //!
 //! Follows: linux v6.12 `net/sched/act_vlan.c`.
-//! Differs: a packet carries one tag at most, beside the frame: `push` onto a tagged one drops it. `pop_eth` and `push_eth` are not
-//! simulated: they drop the packet.
+//! Differs: `pop_eth` and `push_eth` are not simulated: they drop the packet.
 
 use super::plain::pick;
 use super::{Act, ActSpec, Init, Offload, Ready, Run, SHOT, int};
@@ -76,8 +75,14 @@ impl Act for Vlan {
         let (id, protocol) = (n("id").unwrap_or(0), n("protocol").unwrap_or(ETH_P_8021Q as u16));
         let priority = n("priority").map(|p| p << PRIO_SHIFT);
         match (self.shown.u32("v_action").unwrap_or(0), skb.tc.vlan) {
-            (POP, _) => skb.tc.vlan = None,
-            (PUSH, None) => skb.tc.vlan = Some((protocol, id | priority.unwrap_or(0))),
+            // The next tag comes out of the frame to stand beside it.
+            (POP, _) => skb.tc.vlan = skb.remove_vlan(),
+            (PUSH, before) => {
+                if let Some((ethertype, tci)) = before {
+                    skb.insert_vlan(ethertype, tci);
+                }
+                skb.tc.vlan = Some((protocol, id | priority.unwrap_or(0)));
+            }
             (MODIFY, None) => {}
             (MODIFY, Some((_, tci))) => {
                 let kept = tci & !VID_MASK;

@@ -4,12 +4,12 @@
 
 use crate::jiffies;
 use penstock_model::psched::TICK_NS;
-use penstock_model::{Kernel, Options, Rng, Time};
+use penstock_model::{Options, Rng, Time};
 
 /// Parameters: `struct pie_params`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Params {
-    kernel: Kernel,
+    hz: u32,
     /// Delay to be kept, ticks of 64 ns. Default 15 ms.
     pub target: u64,
     /// How often the probability is computed, jiffies. Default 15 ms, rounded up.
@@ -30,11 +30,11 @@ pub struct Params {
 
 impl Params {
     /// `pie_params_init`, with a limit.
-    pub fn new(kernel: Kernel, limit: u32) -> Params {
+    pub fn new(hz: u32, limit: u32) -> Params {
         Params {
-            kernel,
+            hz,
             target: 15_000_000 / TICK_NS,
-            tupdate: jiffies::from_us(15_000, kernel),
+            tupdate: jiffies::from_us(15_000, hz),
             limit,
             alpha: 2,
             beta: 20,
@@ -49,7 +49,7 @@ impl Params {
             self.target = u64::from(target) * 1000 / TICK_NS;
         }
         if let Some(tupdate) = o.u32("tupdate") {
-            self.tupdate = jiffies::from_us(tupdate, self.kernel);
+            self.tupdate = jiffies::from_us(tupdate, self.hz);
         }
         for (name, value) in
             [("limit", &mut self.limit), ("alpha", &mut self.alpha), ("beta", &mut self.beta)]
@@ -70,7 +70,7 @@ impl Params {
         let target_ns = self.target.wrapping_mul(TICK_NS) as u32;
         o.with("limit", self.limit)
             .with("target", target_ns / 1000)
-            .with("tupdate", jiffies::to_us(self.tupdate, self.kernel))
+            .with("tupdate", jiffies::to_us(self.tupdate, self.hz))
             .with("alpha", self.alpha)
             .with("beta", self.beta)
             .with("ecn", u32::from(self.ecn))
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_probability_follows_the_delay() {
-        let p = Params::new(Kernel::V6_12, 1000);
+        let p = Params::new(250, 1000);
         let mut v = Vars::default();
         assert_eq!(hold(&mut v, &p, 10, 50), 0);
         // 15 ms over the target: alpha of 1/8 s, scaled down where the probability is small: slow at first, then steady.
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn bursts_pass_and_then_drops_keep_their_share() {
-        let p = Params::new(Kernel::V6_12, 1000);
+        let p = Params::new(250, 1000);
         let mut rng = Rng::named(1, "pie");
         let mut v = Vars { prob: MAX_PROB / 10, qdelay: ticks(20), ..Vars::default() };
         let mut drops = |v: &mut Vars, backlog: u32| {
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_drain_is_measured_over_16_kb() {
-        let mut p = Params::new(Kernel::V6_12, 1000);
+        let mut p = Params::new(250, 1000);
         p.dq_rate_estimator = true;
         let mut v = Vars::default();
         // 1000 bytes a millisecond.
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_target_is_shown_from_32_bits_of_nanoseconds() {
-        let mut p = Params::new(Kernel::V6_12, 1000);
+        let mut p = Params::new(250, 1000);
         let shown = |p: &Params| p.dump(Options::new()).u32("target");
         assert_eq!(shown(&p), Some(15_000));
         p.change(&Options::new().with("target", 5_000_000u32));

@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 include/net/red.h; Floyd & Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993.
 //! Differs: `reciprocal_divide` is a division; it is exact, as the kernel's is.
 
+use crate::jiffies;
 use penstock_model::{Rng, Time};
 
 /// Parameters: `struct red_parms`.
@@ -206,9 +207,15 @@ impl Red {
         red.adapts = adaptive.map(|(now, tick_ns)| Red::next_look(now, tick_ns));
         red
     }
-    /// On the tick half a second after this one.
+    /// When a timer goes off that is set to half a second after this tick.
     fn next_look(now: Time, tick_ns: i64) -> Time {
-        Time::from_ns((now.as_ns() / tick_ns + ADAPT_NS / tick_ns) * tick_ns)
+        let tick = jiffies::wheel((now.as_ns() / tick_ns) as u64, (ADAPT_NS / tick_ns) as u64);
+        Time::from_ns(tick as i64 * tick_ns)
+    }
+    /// Whether the timer goes off at `tick`.
+    pub fn looks_at(&self, tick: Time, tick_ns: i64) -> bool {
+        let looks = std::iter::successors(self.adapts, |&at| Some(Red::next_look(at, tick_ns)));
+        looks.take_while(|&at| at <= tick).any(|at| at == tick)
     }
     /// `red_calc_qavg`, for a packet that meets `backlog`: the end of an idle time, too.
     pub fn average(&mut self, now: Time, backlog: u32) {
@@ -361,12 +368,14 @@ mod tests {
         let damping = Damping::new(&[0; 256], 0, 1000);
         let mut red = Red::new(parms, damping, None, Some((at(0), 4_000_000)));
         red.vars.qavg = 5000;
-        red.adapt(at(499_999), 4_000_000);
+        // Half a second is 125 ticks; the wheel makes it 128.
+        red.adapt(at(511_999), 4_000_000);
         assert_eq!(red.parms.max_p, 1 << 30);
-        red.adapt(at(1_000_000), 4_000_000);
+        assert!(red.looks_at(at(1_024_000), 4_000_000) && !red.looks_at(at(1_000_000), 4_000_000));
+        red.adapt(at(1_024_000), 4_000_000);
         assert_eq!(red.parms.max_p, (1 << 30) + 2 * ONE_PERCENT);
         red.vars.qavg = 0;
-        red.adapt(at(1_500_000), 4_000_000);
+        red.adapt(at(1_536_000), 4_000_000);
         assert_eq!(red.parms.max_p, ((1 << 30) + 2 * ONE_PERCENT) / 10 * 9);
     }
 }

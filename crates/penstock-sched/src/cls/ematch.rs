@@ -249,7 +249,8 @@ impl View<'_> {
             1 => Some(network),
             2 => Some(
                 network
-                    + match self.skb.l3 {
+                    + 4 * self.skb.tags_in_frame() as i64
+                    + match self.skb.innermost().0 {
                         L3::Ipv4(h) if TUNNELS.contains(&h.protocol) => return None,
                         L3::Ipv6(h) if TUNNELS.contains(&h.next_header) => return None,
                         L3::Ipv4(_) => 20,

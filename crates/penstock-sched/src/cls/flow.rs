@@ -93,7 +93,8 @@ struct Keys {
 impl Keys {
     /// `skb_flow_dissect_flow_keys`; 2.6.35 looks at the last 32 bits of an IPv6 address.
     fn of(skb: &Skb, kernel: Kernel) -> Keys {
-        let ports = match skb.l4 {
+        let (l3, l4) = skb.innermost();
+        let ports = match l4 {
             L4::Tcp(tcp) => (tcp.sport, tcp.dport),
             L4::Udp(udp) => (udp.sport, udp.dport),
             _ => (0, 0),
@@ -102,7 +103,7 @@ impl Keys {
             Kernel::V2_6_35 => address as u32,
             Kernel::V6_12 => (0..4).fold(0, |sum, word| sum ^ (address >> (32 * word)) as u32),
         };
-        match &skb.l3 {
+        match l3 {
             L3::Ipv4(h) => Keys {
                 src: h.src.to_bits(),
                 dst: h.dst.to_bits(),

@@ -148,6 +148,7 @@ fn no_device(kernel: Kernel) -> Device {
         tx_queues: 1,
         kernel,
         clock: PschedClock::default(),
+        hz: kernel.hz(),
     }
 }
 

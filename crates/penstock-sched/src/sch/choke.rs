@@ -1,16 +1,15 @@
 //! `choke`: RED that also drops a packet met by chance in the queue if it is of the same flow.
 //!
 //! Follows: linux v6.12 `net/sched/sch_choke.c`.
-//! Differs: the places that dropped packets leave in its ring never make it run over.
+//! Differs: a packet that the ring's running over forgets is on the ledger as displaced; the kernel leaks it. No counter knows of it in either.
 
 use super::KindSpec;
 use super::red::{Counts, Fate, NUMBERS, mark, parms, random};
 use crate::aqm::red::{self, Action, Zone};
 use crate::ledger::DropReason;
-use crate::qdisc::{Cx, Init, Qdisc, Xmit};
+use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use penstock_model::{Kernel, KernelError, Options, Rng, Stats, Time};
 use penstock_packet::{L3, L4, Packet, Skb};
-use std::collections::VecDeque;
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -26,16 +25,18 @@ const MAX_QUEUE: u32 = 128 * 1024 - 1;
 /// How often a packet is looked for at random before the first one is taken.
 const TRIES: u32 = 3;
 
-fn build(_: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
+fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     let o = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
     parms(o, Kernel::V6_12)?;
     let mut choke = Choke {
         limit: 0,
         flags: 0,
         parms: [0; 6],
-        red: random(o, Kernel::V6_12, None, cx.now),
-        ring: VecDeque::new(),
-        mask: 0,
+        red: random(o, &init.device, None, cx.now),
+        device: init.device,
+        ring: Vec::new(),
+        head: 0,
+        tail: 0,
         qlen: 0,
         backlog: 0,
         counts: Counts::default(),
@@ -57,12 +58,13 @@ struct Flow {
 
 impl Flow {
     fn of(skb: &Skb) -> Flow {
-        let ports = |whole: bool| match skb.l4 {
+        let (l3, l4) = skb.innermost();
+        let ports = |whole: bool| match l4 {
             L4::Tcp(t) if whole => (t.sport, t.dport),
             L4::Udp(u) if whole => (u.sport, u.dport),
             _ => (0, 0),
         };
-        let (protocol, ports, addresses) = match &skb.l3 {
+        let (protocol, ports, addresses) = match l3 {
             L3::Ipv4(h) => (h.protocol, ports(h.frag_off & 0x3fff == 0), [h.src.to_bits(), h.dst.to_bits()]),
             // The digest has room for two words: the first two of the source.
             L3::Ipv6(h) => {
@@ -79,6 +81,7 @@ impl Flow {
 #[derive(Debug)]
 pub struct Choke {
     // Parameters
+    device: Device,
     /// Packets.
     limit: u32,
     flags: u32,
@@ -86,10 +89,12 @@ pub struct Choke {
     parms: [u32; 6],
     // Variables
     red: red::Red,
-    /// Packets in order, with the places of those dropped from the midst; the first is never such a place.
-    ring: VecDeque<Option<Packet>>,
-    /// Size of the kernel's ring, less one.
-    mask: u32,
+    /// Packets in order from `head` to before `tail`, with the places of those dropped from the midst; the first is never such a
+    /// place. Its size is a power of two. Where the places of dropped packets let `tail` run into `head` it looks empty, whatever `qlen`
+    /// says, as in the kernel.
+    ring: Vec<Option<Packet>>,
+    head: usize,
+    tail: usize,
     qlen: u32,
     /// Bytes.
     backlog: u32,
@@ -103,25 +108,42 @@ impl Choke {
         self.stats.drops = self.stats.drops.wrapping_add(1);
         cx.drops.drop(packet, reason);
     }
+    /// The place so many behind another.
+    fn after(&self, place: usize, n: usize) -> usize {
+        (place + n) & (self.ring.len() - 1)
+    }
+    fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
     /// The place of a packet by chance (`choke_peek_random`).
     fn peek_random(&self, rng: &mut Rng) -> usize {
+        let len = self.tail.wrapping_sub(self.head) & (self.ring.len() - 1);
         for _ in 0..TRIES {
-            let at = rng.below(self.ring.len() as u32) as usize;
+            let at = self.after(self.head, rng.below(len as u32) as usize);
             if self.ring[at].is_some() {
                 return at;
             }
         }
-        0
+        self.head
     }
     /// Takes the packet at a place (`choke_drop_by_idx`, `choke_zap_head_holes`).
     fn take(&mut self, at: usize) -> Option<Packet> {
         let packet = self.ring.get_mut(at)?.take()?;
         self.qlen -= 1;
         self.backlog -= packet.pkt_len;
-        while self.ring.front().is_some_and(Option::is_none) {
-            self.ring.pop_front();
+        while self.head != self.tail && self.ring[self.head].is_none() {
+            self.head = self.after(self.head, 1);
         }
         Some(packet)
+    }
+    /// Puts a packet behind the last.
+    fn put(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.qlen += 1;
+        self.backlog += packet.pkt_len;
+        if let Some(forgotten) = self.ring[self.tail].replace(packet) {
+            cx.drops.drop(forgotten, DropReason::Displaced);
+        }
+        self.tail = self.after(self.tail, 1);
     }
 }
 
@@ -130,7 +152,7 @@ impl Qdisc for Choke {
         self.red.average(cx.now, self.qlen);
         let zone = self.red.zone();
         if zone != Zone::Small {
-            if !self.ring.is_empty() {
+            if !self.is_empty() {
                 let at = self.peek_random(cx.rng);
                 let same = |other: &Packet| Flow::of(other) == Flow::of(&packet);
                 if self.ring[at].as_ref().is_some_and(same) {
@@ -164,22 +186,21 @@ impl Qdisc for Choke {
             self.discard(packet, DropReason::Overlimit, cx);
             return Xmit::Drop;
         }
-        self.qlen += 1;
-        self.backlog += packet.pkt_len;
-        self.ring.push_back(Some(packet));
+        self.put(packet, cx);
         Xmit::Success
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let Some(packet) = self.take(0) else {
+        if self.is_empty() {
             self.red.start_idle(cx.now);
             return None;
-        };
+        }
+        let packet = self.take(self.head)?;
         self.stats.bytes += u64::from(packet.pkt_len);
         self.stats.packets += 1;
         Some(packet)
     }
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
-        self.ring.front()?.as_ref()
+        if self.is_empty() { None } else { self.ring[self.head].as_ref() }
     }
     fn watches_idle(&self) -> bool {
         true
@@ -192,25 +213,40 @@ impl Qdisc for Choke {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         (self.parms, self.limit, self.flags) = (parms, limit, o.u32("flags").unwrap_or(0));
-        let mask = (limit + 1).next_power_of_two() - 1;
-        if mask != self.mask {
+        let size = (limit + 1).next_power_of_two() as usize;
+        if size != self.ring.len() {
             // A ring of another size: without the empty places, and with no more than it holds.
-            self.mask = mask;
-            self.ring.retain(Option::is_some);
-            for packet in self.ring.split_off(self.ring.len().min(mask as usize)).into_iter().flatten() {
-                self.qlen -= 1;
-                self.backlog -= packet.pkt_len;
-                self.discard(packet, DropReason::Purged, cx);
+            let mut old = std::mem::replace(&mut self.ring, (0..size).map(|_| None).collect());
+            let (mut at, end) = (self.head, self.tail);
+            (self.head, self.tail) = (0, 0);
+            while at != end {
+                match old[at].take() {
+                    Some(packet) if self.tail < size - 1 => {
+                        self.ring[self.tail] = Some(packet);
+                        self.tail += 1;
+                    }
+                    Some(packet) => {
+                        self.qlen -= 1;
+                        self.backlog -= packet.pkt_len;
+                        self.discard(packet, DropReason::Purged, cx);
+                    }
+                    None => {}
+                }
+                at = (at + 1) & (old.len() - 1);
+            }
+            for packet in old.into_iter().flatten() {
+                cx.drops.drop(packet, DropReason::Displaced);
             }
         }
-        self.red = random(o, Kernel::V6_12, None, cx.now);
+        self.red = random(o, &self.device, None, cx.now);
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
         (self.qlen, self.backlog) = (0, 0);
-        for packet in std::mem::take(&mut self.ring).into_iter().flatten() {
+        for packet in self.ring.iter_mut().filter_map(Option::take) {
             cx.drops.drop(packet, DropReason::Purged);
         }
+        (self.head, self.tail) = (0, 0);
         self.red.restart();
     }
     fn stats(&self) -> Stats {
@@ -276,6 +312,27 @@ mod tests {
         assert_eq!(q.stats().backlog, q.qlen() * 100);
         let rest: Vec<u64> = std::iter::from_fn(|| q.dequeue(&mut bench.cx(0)).map(|p| p.seq)).collect();
         assert!(rest.windows(2).all(|w| w[0] < w[1]) && rest.len() == 6 - dropped.len(), "{rest:?}");
+    }
+
+    #[test]
+    fn a_ring_full_of_places_looks_empty() {
+        let mut bench = Bench::new();
+        let mut q = choke(40, &mut bench);
+        q.change(Some(&q.dump().with("limit", 3u32)), &mut bench.cx(0)).unwrap();
+        let mut send = |flow: u16, bench: &mut Bench| {
+            let mut p = packet(u64::from(flow), 100);
+            if let L4::Udp(u) = &mut p.l4 {
+                u.sport = flow;
+            }
+            q.enqueue(p, &mut bench.cx(0))
+        };
+        for flow in [1, 2, 3] {
+            assert_eq!(send(flow, &mut bench), Xmit::Success);
+        }
+        // Sooner or later it meets the second one, whose place stays: in a ring of four there is one more.
+        assert!((0..100).any(|_| send(2, &mut bench) == Xmit::Cn));
+        assert_eq!(send(4, &mut bench), Xmit::Success);
+        assert_eq!((q.qlen(), q.dequeue(&mut bench.cx(0)).map(|p| p.seq)), (3, None));
     }
 
     #[test]

@@ -29,14 +29,14 @@ const INITIAL_QUANTUM_MAX: u32 = 1 << 20;
 const WEIGHTS: [&str; 3] = ["weight0", "weight1", "weight2"];
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    let (mtu, kernel) = (init.device.psched_mtu().clamp(1, 1 << 20), init.device.kernel);
+    let (mtu, hz) = (init.device.psched_mtu().clamp(1, 1 << 20), init.device.hz);
     let mut fq = Fq {
-        kernel,
+        hz,
         limit: 10_000,
         flow_limit: 100,
         quantum: (2 * mtu).clamp(256, 1 << 20),
         initial_quantum: (10 * mtu).min(1 << 20),
-        refill_delay: jiffies::from_us(40_000, kernel),
+        refill_delay: jiffies::from_us(40_000, hz),
         maxrate: u32::MAX,
         pacing: 1,
         buckets: 10,
@@ -56,7 +56,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
 /// Its parameters.
 #[derive(Debug)]
 pub struct Fq {
-    kernel: Kernel,
+    hz: u32,
     limit: u32,
     flow_limit: u32,
     quantum: u32,
@@ -128,7 +128,7 @@ impl Params for Fq {
         self.low_rate_threshold = number("low_rate_threshold", self.low_rate_threshold);
         self.pacing = number("pacing", self.pacing);
         if let Some(us) = o.u32("refill_delay") {
-            self.refill_delay = jiffies::from_us(us, self.kernel);
+            self.refill_delay = jiffies::from_us(us, self.hz);
         }
         if let (Ok(()), Some(map)) = (&result, o.bytes("priomap")) {
             result = self.load_priomap(o.u32("bands"), map);
@@ -154,7 +154,7 @@ impl Params for Fq {
             .with("initial_quantum", self.initial_quantum)
             .with("pacing", self.pacing)
             .with("maxrate", self.maxrate)
-            .with("refill_delay", jiffies::to_us(self.refill_delay, self.kernel))
+            .with("refill_delay", jiffies::to_us(self.refill_delay, self.hz))
             .with("orphan_mask", self.orphan_mask)
             .with("low_rate_threshold", self.low_rate_threshold)
             .with("ce_threshold", self.ce_threshold)

@@ -21,7 +21,7 @@ pub static SPEC: KindSpec = KindSpec {
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     let mut fq_pie = FqPie {
-        params: pie::Params::new(init.device.kernel, 10 * 1024),
+        params: pie::Params::new(init.device.hz, 10 * 1024),
         flows: 1024,
         made: false,
         quantum: init.device.psched_mtu().clamp(256, 1 << 20),

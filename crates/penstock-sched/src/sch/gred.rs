@@ -162,7 +162,7 @@ impl Gred {
         }
         let own = self.tab[index as usize].as_ref().map_or(self.flags & VQ_FLAGS, |vq| vq.flags);
         let before = self.tab[index as usize].take();
-        let mut red = random(&o.clone().with("flags", 0u32), kernel, None, now);
+        let mut red = random(&o.clone().with("flags", 0u32), &self.device, None, now);
         if let Some(vq) = before.as_ref().filter(|vq| vq.backlog > 0) {
             red.set_level((0, vq.red.level().1));
         }
@@ -342,6 +342,11 @@ impl Qdisc for Gred {
     }
     fn dump(&self) -> Options {
         self.dump_at(Time::ZERO)
+    }
+    /// For the average of each queue that is idle.
+    fn dump_looks(&self) -> u32 {
+        let idle = |vq: &&Vq| if self.wred { self.wred_set.1.is_some() } else { vq.red.level().1.is_some() };
+        self.tab.iter().flatten().filter(idle).count() as u32
     }
     fn dump_at(&self, now: Time) -> Options {
         let old = self.is_old();

@@ -19,15 +19,15 @@ pub static SPEC: KindSpec = KindSpec {
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    let kernel = init.device.kernel;
+    let hz = init.device.hz;
     let mut hhf = Hhf {
-        kernel,
+        hz,
         limit: 1000,
         quantum: init.device.psched_mtu().clamp(256, 1 << 20),
         hh_limit: 2048,
-        reset_timeout: jiffies::from_us(40_000, kernel),
+        reset_timeout: jiffies::from_us(40_000, hz),
         admit_bytes: 131_072,
-        evict_timeout: jiffies::from_us(1_000_000, kernel),
+        evict_timeout: jiffies::from_us(1_000_000, hz),
         non_hh_weight: 2,
     };
     hhf.change(options, cx)?;
@@ -37,7 +37,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
 /// Its parameters.
 #[derive(Debug)]
 pub struct Hhf {
-    kernel: Kernel,
+    hz: u32,
     limit: u32,
     quantum: u32,
     hh_limit: u32,
@@ -66,7 +66,7 @@ impl Params for Hhf {
         self.limit = number("limit", self.limit);
         self.hh_limit = number("hh_limit", self.hh_limit);
         self.admit_bytes = number("admit_bytes", self.admit_bytes);
-        let time = |name, old| o.u32(name).map_or(old, |us| jiffies::from_us(us, self.kernel));
+        let time = |name, old| o.u32(name).map_or(old, |us| jiffies::from_us(us, self.hz));
         let (reset, evict) =
             (time("reset_timeout", self.reset_timeout), time("evict_timeout", self.evict_timeout));
         (self.reset_timeout, self.evict_timeout) = (reset, evict);
@@ -77,9 +77,9 @@ impl Params for Hhf {
             .with("limit", self.limit)
             .with("quantum", self.quantum)
             .with("hh_limit", self.hh_limit)
-            .with("reset_timeout", jiffies::to_us(self.reset_timeout, self.kernel))
+            .with("reset_timeout", jiffies::to_us(self.reset_timeout, self.hz))
             .with("admit_bytes", self.admit_bytes)
-            .with("evict_timeout", jiffies::to_us(self.evict_timeout, self.kernel))
+            .with("evict_timeout", jiffies::to_us(self.evict_timeout, self.hz))
             .with("non_hh_weight", self.non_hh_weight)
     }
     fn xstats(&self, _: Time) -> Option<Options> {

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/sched/sch_pie.c`.
 //! Differs: the probability is computed at the first packet after its timer has gone off, for the moment when it did; where a packet
-//! comes on the very tick, the timer is first. Not held against a kernel yet: its timer stands on the machine's ticks.
+//! comes on the very tick, the timer is first.
 
 use super::KindSpec;
 use crate::aqm::ecn::set_ce;
@@ -24,13 +24,13 @@ pub static SPEC: KindSpec = KindSpec {
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    let kernel = init.device.kernel;
-    let half = u64::from(kernel.hz()) / 2;
+    let hz = init.device.hz;
+    let half = u64::from(hz) / 2;
     let mut pie = Pie {
         device: init.device,
-        params: pie::Params::new(kernel, 1000),
+        params: pie::Params::new(hz, 1000),
         vars: pie::Vars::default(),
-        timer: Some(jiffies::wheel(jiffy(cx.now, kernel), half)),
+        timer: Some(jiffies::wheel(jiffy(cx.now, hz), half)),
         counts: Counts::default(),
         queue: Queue::default(),
         peeked: None,
@@ -41,8 +41,8 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
 }
 
 /// The tick at or before a moment.
-fn jiffy(now: Time, kernel: Kernel) -> u64 {
-    now.as_ns() as u64 / (1_000_000_000 / u64::from(kernel.hz()))
+fn jiffy(now: Time, hz: u32) -> u64 {
+    now.as_ns() as u64 / (1_000_000_000 / u64::from(hz))
 }
 
 /// `struct pie_stats`.
@@ -74,7 +74,7 @@ pub struct Pie {
 impl Pie {
     /// `pie_timer`, as often as it has gone off by `now`: the variables and when it goes off next.
     fn adapted(&self, now: Time) -> (pie::Vars, Option<u64>) {
-        let (today, backlog, tupdate) = (jiffy(now, self.device.kernel), self.backlog(), self.params.tupdate);
+        let (today, backlog, tupdate) = (jiffy(now, self.device.hz), self.backlog(), self.params.tupdate);
         let (mut vars, mut timer) = (self.vars, self.timer);
         while let Some(at) = timer.filter(|&at| at <= today) {
             vars.update(&self.params, backlog);
@@ -84,7 +84,7 @@ impl Pie {
     }
     #[inline]
     fn adapt(&mut self, now: Time) {
-        if self.timer.is_some_and(|at| at <= jiffy(now, self.device.kernel)) {
+        if self.timer.is_some_and(|at| at <= jiffy(now, self.device.hz)) {
             (self.vars, self.timer) = self.adapted(now);
         }
     }
@@ -142,6 +142,7 @@ impl Qdisc for Pie {
         self.peeked.as_ref()
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
+        self.adapt(cx.now);
         if let Some(o) = options {
             self.params.change(o);
         }
@@ -153,6 +154,7 @@ impl Qdisc for Pie {
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
+        self.adapt(cx.now);
         if let Some(packet) = self.peeked.take() {
             cx.drops.drop(packet, DropReason::Purged);
         }
@@ -177,6 +179,11 @@ impl Qdisc for Pie {
             .with("maxq", c.maxq)
             .with("ecn_mark", c.ecn_mark);
         Some(self.adapted(now).0.xstats(&self.params, o))
+    }
+    fn ticks_at(&self, tick: Time) -> bool {
+        let (at, tupdate) = (jiffy(tick, self.device.hz), self.params.tupdate);
+        let next = |&at: &u64| (tupdate > 0).then(|| jiffies::wheel(at, tupdate));
+        std::iter::successors(self.timer, next).take_while(|&off| off <= at).any(|off| off == at)
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
         self.device = *device;

@@ -50,7 +50,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         blocks,
         held: [None, None],
         class,
-        red: random(o, device.kernel, None, cx.now),
+        red: random(o, &device, None, cx.now),
         counts: Counts::default(),
         stats: Stats::default(),
     };
@@ -81,22 +81,22 @@ impl Counts {
 }
 
 /// A RED of a request whose numbers were checked, for a queue that has been empty since `idle`.
-pub(super) fn random(o: &Options, kernel: Kernel, idle: Option<Time>, now: Time) -> red::Red {
+pub(super) fn random(o: &Options, device: &Device, idle: Option<Time>, now: Time) -> red::Red {
     let [min, max, ewma, plog, scell_log, max_p] = NUMBERS.map(|name| o.u32(name).unwrap_or(0));
     let (wlog, plog, scell_log) = (ewma as u8, plog as u8, scell_log as u8);
-    let (parms, unit_ns) = match kernel {
+    let (parms, unit_ns) = match device.kernel {
         Kernel::V2_6_35 => (None, TICK_NS as i64),
         Kernel::V6_12 => (red::Params::new(min, max, wlog, plog, scell_log, max_p), 1000),
     };
     let parms = parms.unwrap_or_else(|| red::Params::old(min, max, wlog, plog, scell_log));
     let damping = red::Damping::new(o.bytes("stab").unwrap_or(&[]), scell_log, unit_ns);
-    let adaptive = o.u32("flags").unwrap_or(0) & ADAPTATIVE != 0 && kernel == Kernel::V6_12;
-    red::Red::new(parms, damping, idle, adaptive.then(|| (now, tick_ns(kernel))))
+    let adaptive = o.u32("flags").unwrap_or(0) & ADAPTATIVE != 0 && device.kernel == Kernel::V6_12;
+    red::Red::new(parms, damping, idle, adaptive.then(|| (now, tick_ns(device))))
 }
 
 /// One jiffy, ns.
-pub(super) fn tick_ns(kernel: Kernel) -> i64 {
-    1_000_000_000 / i64::from(kernel.hz())
+pub(super) fn tick_ns(device: &Device) -> i64 {
+    1_000_000_000 / i64::from(device.hz)
 }
 
 /// A queue with RED in front.
@@ -203,7 +203,7 @@ impl Red {
 
 impl Qdisc for Red {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        self.red.adapt(cx.now, tick_ns(self.device.kernel));
+        self.red.adapt(cx.now, tick_ns(&self.device));
         self.red.average(cx.now, self.child().map_or(0, Node::backlog));
         let action = self.red.action(cx.rng);
         if action != Action::Pass {
@@ -253,7 +253,7 @@ impl Qdisc for Red {
                 }
             }
             None => {
-                self.red.adapt(cx.now, tick_ns(self.device.kernel));
+                self.red.adapt(cx.now, tick_ns(&self.device));
                 self.red.start_idle(cx.now);
             }
         }
@@ -301,7 +301,7 @@ impl Qdisc for Red {
         // 2.6.35 says that an idle time ends, 6.12 that one begins.
         let empty = self.child().is_none_or(|c| c.qlen() == 0);
         let idle = (empty && kernel == Kernel::V6_12).then_some(cx.now);
-        self.red = random(o, kernel, idle, cx.now);
+        self.red = random(o, &self.device, idle, cx.now);
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
@@ -341,6 +341,9 @@ impl Qdisc for Red {
     }
     fn share_blocks(&mut self, blocks: &Blocks) {
         self.held = self.blocks.map(|b| (b != 0).then(|| blocks.hold(b)));
+    }
+    fn ticks_at(&self, tick: Time) -> bool {
+        self.red.looks_at(tick, tick_ns(&self.device))
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
         self.device = *device;

@@ -52,13 +52,13 @@ impl Params for Sfb {
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         // `sfb_default_ops`, where tc sends nothing.
-        let (default, kernel) = ([25, 20, 66, 11, 10, 20], self.device.kernel);
+        let (default, hz) = ([25, 20, 66, 11, 10, 20], self.device.hz);
         let number = |name: &str, default: u32| options.map_or(default, |o| o.u32(name).unwrap_or(0));
         for ((name, default), kept) in NUMBERS.into_iter().zip(default).zip(&mut self.numbers) {
             *kept = number(name, default);
         }
-        self.rehash = jiffies::from_ms(number("rehash", 600_000), kernel);
-        self.db = jiffies::from_ms(number("db", 60_000), kernel);
+        self.rehash = jiffies::from_ms(number("rehash", 600_000), hz);
+        self.db = jiffies::from_ms(number("db", 60_000), hz);
         self.limit = match number("limit", 0) {
             0 => self.device.tx_queue_len,
             limit => limit,
@@ -68,11 +68,11 @@ impl Params for Sfb {
         Ok(())
     }
     fn dump(&self) -> Options {
-        let kernel = self.device.kernel;
+        let hz = self.device.hz;
         let o = Options::new()
             .with("limit", self.limit)
-            .with("rehash", jiffies::to_ms(self.rehash, kernel))
-            .with("db", jiffies::to_ms(self.db, kernel));
+            .with("rehash", jiffies::to_ms(self.rehash, hz))
+            .with("db", jiffies::to_ms(self.db, hz));
         NUMBERS.into_iter().zip(self.numbers).fold(o, |o, (name, value)| o.with(name, value))
     }
     fn xstats(&self, _: Time) -> Option<Options> {

@@ -24,7 +24,16 @@ pub struct Rig {
 /// eth0: MTU 1500, txqueuelen 1000.
 pub fn device(kernel: Kernel) -> Device {
     let clock = PschedClock::default();
-    Device { ifindex: 2, mtu: 1500, hard_header_len: 14, tx_queue_len: 1000, tx_queues: 1, kernel, clock }
+    Device {
+        ifindex: 2,
+        mtu: 1500,
+        hard_header_len: 14,
+        tx_queue_len: 1000,
+        tx_queues: 1,
+        kernel,
+        clock,
+        hz: kernel.hz(),
+    }
 }
 
 impl Rig {

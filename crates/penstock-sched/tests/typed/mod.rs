@@ -75,5 +75,6 @@ pub fn device(tx_queues: u32, kernel: Kernel) -> Device {
         tx_queues,
         kernel,
         clock: Default::default(),
+        hz: kernel.hz(),
     }
 }

@@ -51,7 +51,7 @@ fn control(d: &mut Dice) -> &'static str {
 }
 
 /// One action with its control.
-fn action(d: &mut Dice, bits: u64, chains: bool) -> String {
+pub fn action(d: &mut Dice, bits: u64, chains: bool) -> String {
     let after = |d: &mut Dice| d.pick(&["", " pipe", " pipe", " pipe", " ok", " continue", " drop"]);
     match d.range(0, 13) {
         0..=1 => {

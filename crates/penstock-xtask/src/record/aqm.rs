@@ -46,6 +46,114 @@ pub fn codel_words(d: &mut Dice) -> String {
     o
 }
 
+/// The words of CHOKe. The thresholds lie so close together that no chance is left between them.
+pub fn choke_words(d: &mut Dice) -> String {
+    let min = d.range(1, 30);
+    let max = min + d.range(1, 2);
+    let limit = d.range(max, 3 * max);
+    let burst = d.range((2 * min + max).div_ceil(3).max(min + 1), max + 40);
+    let mut o = format!("choke limit {limit} min {min} max {max} burst {burst}");
+    if d.chance(70) {
+        o += &format!(" bandwidth {}kbit", d.pick(&[100, 500, 1000, 10_000]));
+    }
+    if d.chance(40) {
+        o += &format!(" probability {}", d.pick(&["0.02", "0.1", "0.5", "1"]));
+    }
+    if d.chance(40) {
+        o += " ecn";
+    }
+    o
+}
+
+/// A case about choke: every packet of one flow, or each of its own, so that it does not matter which is met by chance.
+pub fn choke(d: &mut Dice) -> Value {
+    let mut s = Service::choose(d, 8, 250_000);
+    s.cap(250_000);
+    let mut setup = vec![format!("qdisc add dev $DEV $PARENT handle 1: {}", choke_words(d))];
+    if d.chance(20) {
+        setup.push(format!("qdisc change dev $DEV $PARENT handle 1: {}", choke_words(d)));
+    }
+    let mut t = s.traffic(250, 1, true);
+    t.bytes_per_s *= 2;
+    let alike = d.chance(10);
+    let packets = sequence(d, t, |d, m| {
+        if d.chance(50) {
+            m.insert("tos".into(), json!(d.pick(&[0, 1, 2, 3, 0xb9, 0x2a])));
+        }
+    });
+    let packets = if alike { packets } else { of_many_flows(packets) };
+    s.spec(setup, packets)
+}
+
+/// The same packets, each from another port.
+fn of_many_flows(packets: Vec<Value>) -> Vec<Value> {
+    let mut port = 10_000;
+    let mut all = Vec::new();
+    for entry in packets {
+        let number = |name: &str| entry[name].as_f64().unwrap_or(0.0);
+        let repeat = entry["repeat"].as_u64().unwrap_or(1);
+        for k in 0..repeat {
+            let mut one = entry.clone();
+            if let Some(m) = one.as_object_mut() {
+                m.remove("repeat");
+                m.remove("gap_us");
+                m.remove("proto");
+                m.insert("t_us".into(), json!(number("t_us") + k as f64 * number("gap_us")));
+                m.insert("sport".into(), json!(port));
+            }
+            port += 1;
+            all.push(one);
+        }
+    }
+    all
+}
+
+/// The words of PIE.
+pub fn pie_words(d: &mut Dice, estimator: bool) -> String {
+    let mut o = String::from("pie");
+    if d.chance(40) {
+        o += &format!(" limit {}", d.scale(1, 300));
+    }
+    if d.chance(70) {
+        o += &format!(" target {}", d.pick(&["15ms", "1ms", "500us", "20ms", "5ms", "100ms", "3.3ms"]));
+    }
+    if d.chance(70) {
+        o += &format!(" tupdate {}", d.pick(&["15ms", "30ms", "5ms", "10ms", "100ms", "21ms", "300ms"]));
+    }
+    if d.chance(50) {
+        o += &format!(" alpha {} beta {}", d.range(0, 32), d.range(0, 32));
+    }
+    if d.chance(50) {
+        o += d.pick(&[" ecn", " ecn", " noecn"]);
+    }
+    if d.chance(40) {
+        o += d.pick(&[" bytemode", " bytemode", " nobytemode"]);
+    }
+    if estimator {
+        o += " dq_rate_estimator";
+    }
+    o
+}
+
+/// A case about pie: seconds of it, since it begins to look after half of one.
+pub fn pie(d: &mut Dice, estimator: bool) -> Value {
+    let mut s = Service::choose(d, 5, 64_000);
+    s.cap(d.pick(&[2_000, 10_000, 25_000]));
+    let mut setup = vec![format!("qdisc add dev $DEV $PARENT handle 1: {}", pie_words(d, estimator))];
+    if d.chance(20) {
+        setup.push(format!("qdisc change dev $DEV $PARENT handle 1: {}", pie_words(d, estimator)));
+    }
+    let mut t = s.traffic(300, 4, true);
+    t.span_us = d.range(500_000, 4_000_000);
+    t.bytes_per_s = t.bytes_per_s * d.range(8, 20) / 10;
+    let packets = sequence(d, t, |d, m| {
+        if d.chance(50) {
+            m.insert("tos".into(), json!(d.pick(&[0, 1, 2, 3, 0xb9, 0x2a])));
+        }
+    });
+    s.spec(setup, packets)
+}
+
 /// A case about one of them.
 pub fn case(d: &mut Dice, words: impl Fn(&mut Dice) -> String) -> Value {
     let mut s = Service::choose(d, 8, 250_000);

@@ -55,6 +55,44 @@ pub fn gred(d: &mut Dice) -> Value {
     spec
 }
 
+/// choke: few flows in a queue, chosen by chance.
+pub fn choke(d: &mut Dice) -> Value {
+    let min = d.range(2, 6);
+    let max = min + d.range(2, 12);
+    let burst = (2 * min + max).div_ceil(3) + d.range(1, 3);
+    let probability = d.pick(&["0.05", "0.1", "0.3", "1"]);
+    let ecn = d.pick(&["", " ecn"]);
+    let line = format!(
+        "qdisc add dev $DEV $PARENT handle 1: choke limit {} min {min} max {max} burst {burst} bandwidth 512kbit probability {probability}{ecn}",
+        d.range(max, 60)
+    );
+    let flows = d.range(2, 4);
+    let mut spec = crowd(d, |d| ("sport", json!(1000 + d.range(1, flows))));
+    spec["setup"] = json!([line]);
+    spec
+}
+
+/// pie: ten seconds of too much for the line.
+pub fn pie(d: &mut Dice) -> Value {
+    let flags = d.pick(&["", " ecn", " bytemode", " ecn bytemode", " dq_rate_estimator"]);
+    let (alpha, beta) = (d.range(8, 32), d.range(1, 32));
+    let line = format!(
+        "qdisc add dev $DEV $PARENT handle 1: pie limit 200 target {} tupdate {} alpha {alpha} beta {beta}{flags}",
+        d.pick(&["5ms", "15ms", "50ms"]),
+        d.pick(&["15ms", "30ms", "100ms"])
+    );
+    let mut spec = crowd(d, |d| ("tos", json!(d.pick(&[0, 2, 1]))));
+    // A packet of 1000 bytes each 90 ms on a line that takes one each 100 ms.
+    let step = d.range(60, 95);
+    let tos = d.pick(&[0, 0, 2]);
+    let packets: Vec<Value> = (0..2 * MOST)
+        .map(|n| json!({"t_us": n * step * 1000, "len": d.pick(&[1000, 1000, 1400, 600]), "tos": tos}))
+        .collect();
+    (spec["setup"], spec["packets"], spec["rate"]) = (json!([line]), json!(packets), json!("80kbit"));
+    spec["release"] = json!("link");
+    spec
+}
+
 /// gact with `random netrand`.
 pub fn actions(d: &mut Dice) -> Value {
     let (often, seldom) =

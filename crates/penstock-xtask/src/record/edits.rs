@@ -7,7 +7,7 @@ use super::packets::sequence;
 use serde_json::{Value, json};
 
 /// One action.
-fn edit(d: &mut Dice) -> String {
+pub fn edit(d: &mut Dice) -> String {
     let after = d.pick(&["", " pipe", " pipe", " pipe", " pipe", " ok", " continue", " reclassify"]);
     match d.range(0, 18) {
         0 | 1 => {

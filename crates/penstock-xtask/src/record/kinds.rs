@@ -2,16 +2,19 @@
 
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
-use super::{actions, aqm, chance, classify, edits, matches, midway, mixed};
+use super::{actions, aqm, arrive, chance, classify, edits, matches, midway, mixed};
 use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.
 pub const KINDS: &[&str] = &[
     "actions",
     "actions_dice",
+    "arrive",
     "basic",
     "bfifo",
     "bpf",
+    "choke",
+    "choke_dice",
     "codel",
     "drr",
     "edits",
@@ -27,6 +30,8 @@ pub const KINDS: &[&str] = &[
     "pfifo",
     "pfifo_fast",
     "pfifo_head_drop",
+    "pie",
+    "pie_dice",
     "police",
     "prio",
     "red",
@@ -70,10 +75,16 @@ fn before_traffic(kind: &str, seed: u64) -> Option<Value> {
         "actions" => actions::case(d, false),
         "police" => actions::case(d, true),
         "actions_dice" => chance::actions(d),
+        "arrive" => arrive::case(d),
         "flow_dice" => chance::flow(d),
         "gred_dice" => chance::gred(d),
         "red_dice" => chance::red(d),
+        "choke" => aqm::choke(d),
+        "choke_dice" => chance::choke(d),
         "codel" => aqm::case(d, aqm::codel_words),
+        // Whether the drain's rate is estimated is the same in a case and in what is woven into it.
+        "pie" => aqm::pie(d, seed.is_multiple_of(4)),
+        "pie_dice" => chance::pie(d),
         "red" => aqm::case(d, aqm::red_words),
         "gred" => aqm::gred(d),
         "drr" => aqm::drr(d),

@@ -14,7 +14,7 @@ fn port(d: &mut Dice) -> u64 {
 }
 
 /// The words of a flower filter for this protocol.
-fn flower(d: &mut Dice, protocol: &str) -> String {
+pub fn flower(d: &mut Dice, protocol: &str) -> String {
     let mut o = String::from("flower");
     let mut add = |word: String| o = format!("{o} {word}");
     if protocol == "all" {
@@ -178,7 +178,7 @@ fn ematch(d: &mut Dice) -> String {
 }
 
 /// A tree of them.
-fn tree(d: &mut Dice, depth: u64) -> String {
+pub fn tree(d: &mut Dice, depth: u64) -> String {
     let one = |d: &mut Dice| {
         let inner = if depth > 0 && d.chance(25) { format!("({})", tree(d, depth - 1)) } else { ematch(d) };
         if d.chance(20) { format!("not {inner}") } else { inner }

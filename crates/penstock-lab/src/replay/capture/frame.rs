@@ -153,6 +153,17 @@ fn read(parsed: &LaxSlicedPacket<'_>, ethertype: u16, skb: &mut Skb) {
         }
         _ => L4::None,
     };
+    // What stands behind the first tag is in the frame.
+    let tags = parsed.link_exts.iter().filter_map(|ext| match ext {
+        LaxLinkExtSlice::Vlan(tag) => Some(tag),
+        _ => None,
+    });
+    let tags: Vec<_> = tags.collect();
+    for pair in tags.windows(2).rev() {
+        let (EtherType(ethertype), header) = (pair[0].ether_type(), pair[1].header_slice());
+        skb.len = skb.len.saturating_sub(4).max(ETH_HLEN);
+        skb.insert_vlan(ethertype, u16::from_be_bytes([header[0], header[1]]));
+    }
 }
 
 fn tcp(t: &etherparse::TcpSlice<'_>) -> Tcp {
@@ -233,6 +244,11 @@ mod tests {
         tagged.extend(&bytes[12..length]);
         let read = packet(&tagged, 604);
         assert_eq!((read.tc.vlan, read.len, read.l3), (Some((0x8100, 0x2005)), 600, tcp_packet().l3));
+        // A second one is in the frame.
+        tagged.splice(12..12, [0x88, 0xa8, 0, 9]);
+        let mut read = packet(&tagged, 608);
+        assert_eq!((read.tc.vlan, read.len, read.protocol()), (Some((0x88a8, 9)), 604, 0x8100));
+        assert_eq!((read.remove_vlan(), read.len, read.l3), (Some((0x8100, 0x2005)), 600, tcp_packet().l3));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::key::Key;
 use penstock_packet::headers::ipproto;
-use penstock_packet::{L3, L4, Skb};
+use penstock_packet::{L3, L4, Skb, ethertype};
 use std::collections::BTreeMap;
 
 /// Most fields a key has.
@@ -121,7 +121,7 @@ impl Mask {
     fn field(&self, packet: &Dissected<'_>, name: &str) -> u128 {
         if name == "addr_type" {
             let looks = |names: [&str; 2]| names.iter().any(|name| self.key.value(name).is_some());
-            return match packet.skb.l3 {
+            return match packet.l3 {
                 L3::Ipv4(_) if looks(["ipv4_src", "ipv4_dst"]) => 4,
                 L3::Ipv6(_) if looks(["ipv6_src", "ipv6_dst"]) => 6,
                 _ => 0,
@@ -134,6 +134,9 @@ impl Mask {
 /// What is read of a packet once.
 struct Dissected<'a> {
     skb: &'a Skb,
+    /// Behind all tags.
+    l3: &'a L3,
+    l4: &'a L4,
     protocol: u8,
     fragment: bool,
     sport: u16,
@@ -146,46 +149,55 @@ fn mac(bytes: [u8; 6]) -> u128 {
 
 impl Dissected<'_> {
     fn of(skb: &Skb) -> Dissected<'_> {
-        let (protocol, fragment) = match &skb.l3 {
+        let (l3, l4) = skb.innermost();
+        let (protocol, fragment) = match l3 {
             L3::Ipv4(h) => (h.protocol, h.frag_off & 0x3fff != 0),
             L3::Ipv6(h) => (h.next_header, false),
             _ => (0, false),
         };
-        let (sport, dport) = match skb.l4 {
+        let (sport, dport) = match l4 {
             _ if fragment => (0, 0),
             L4::Tcp(tcp) => (tcp.sport, tcp.dport),
             L4::Udp(udp) => (udp.sport, udp.dport),
             _ => (0, 0),
         };
-        Dissected { skb, protocol, fragment, sport, dport }
+        Dissected { skb, l3, l4, protocol, fragment, sport, dport }
     }
     fn field(&self, name: &str) -> u128 {
         let skb = self.skb;
         match name {
             "src_mac" => mac(skb.eth.0),
             "dst_mac" => mac(skb.eth.1),
-            "n_proto" => skb.protocol().into(),
+            "n_proto" => ethertype(self.l3).into(),
             "indev" => skb.iif.into(),
             "ip_proto" => self.protocol.into(),
-            "ip_tos" => skb.tos().into(),
+            "ip_tos" => match self.l3 {
+                L3::Ipv4(h) => h.tos.into(),
+                L3::Ipv6(h) => h.traffic_class.into(),
+                _ => 0,
+            },
             "tcp_src" | "udp_src" | "sctp_src" => self.sport.into(),
             "tcp_dst" | "udp_dst" | "sctp_dst" => self.dport.into(),
-            "tcp_flags" => match skb.l4 {
+            "tcp_flags" => match self.l4 {
                 L4::Tcp(tcp) if !self.fragment => tcp.flags.0.into(),
                 _ => 0,
             },
             "icmpv4_type" | "icmpv6_type" => self.icmp(|m| m.ty),
             "icmpv4_code" | "icmpv6_code" => self.icmp(|m| m.code),
-            "num_of_vlans" => skb.tc.vlan.is_some().into(),
+            "num_of_vlans" => u128::from(skb.tc.vlan.is_some()) + skb.tags_in_frame() as u128,
             "vlan_id" => skb.tc.vlan.map_or(0, |(_, tci)| u128::from(tci & 0xfff)),
             "vlan_prio" => skb.tc.vlan.map_or(0, |(_, tci)| u128::from(tci >> 13)),
             "vlan_tpid" => skb.tc.vlan.map_or(0, |(tpid, _)| tpid.into()),
             "vlan_ethtype" => skb.tc.vlan.map_or(0, |_| skb.protocol().into()),
+            "cvlan_id" => skb.tc.within.as_ref().map_or(0, |t| u128::from(t.tci & 0xfff)),
+            "cvlan_prio" => skb.tc.within.as_ref().map_or(0, |t| u128::from(t.tci >> 13)),
+            "cvlan_tpid" => skb.tc.within.as_ref().map_or(0, |_| skb.protocol().into()),
+            "cvlan_ethtype" => skb.tc.within.as_ref().map_or(0, |t| ethertype(&t.l3).into()),
             _ => self.address(name),
         }
     }
     fn icmp(&self, part: fn(&penstock_packet::Icmp) -> u8) -> u128 {
-        match &self.skb.l4 {
+        match self.l4 {
             L4::Icmp(icmp) if matches!(self.protocol, ipproto::ICMP | ipproto::ICMPV6) && !self.fragment => {
                 part(icmp).into()
             }
@@ -194,7 +206,7 @@ impl Dissected<'_> {
     }
     /// What belongs to one network protocol.
     fn address(&self, name: &str) -> u128 {
-        match (&self.skb.l3, name) {
+        match (self.l3, name) {
             (L3::Ipv4(h), "ipv4_src") => h.src.to_bits().into(),
             (L3::Ipv4(h), "ipv4_dst") => h.dst.to_bits().into(),
             (L3::Ipv4(h), "ip_ttl") => h.ttl.into(),

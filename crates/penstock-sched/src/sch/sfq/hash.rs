@@ -8,7 +8,7 @@
 
 use penstock_model::Rng;
 use penstock_packet::headers::ipproto;
-use penstock_packet::{L3, L4, Skb};
+use penstock_packet::{L3, L4, Skb, ethertype};
 
 /// 6.12's key.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +23,13 @@ impl Key {
     /// `skb_get_hash_perturb`.
     #[inline]
     pub(super) fn hash(&self, skb: &Skb) -> u32 {
-        let ports = |protocol: u8, whole: bool| match skb.l4 {
+        let (l3, l4) = skb.innermost();
+        let ports = |protocol: u8, whole: bool| match l4 {
             L4::Tcp(t) if whole => (protocol, t.sport, t.dport),
             L4::Udp(u) if whole => (protocol, u.sport, u.dport),
             _ => (protocol, 0, 0),
         };
-        let (src, dst, (protocol, sport, dport), label) = match &skb.l3 {
+        let (src, dst, (protocol, sport, dport), label) = match l3 {
             L3::Ipv4(h) => {
                 let whole = h.frag_off & 0x3fff == 0;
                 (u128::from(h.src.to_bits()), u128::from(h.dst.to_bits()), ports(h.protocol, whole), 0)
@@ -42,10 +43,10 @@ impl Key {
         };
         let (low, high) = (src.min(dst), src.max(dst));
         let (port_low, port_high) = (sport.min(dport), sport.max(dport));
-        let rest = u64::from(skb.protocol()) << 48 | u64::from(protocol) << 40;
+        let rest = u64::from(ethertype(l3)) << 48 | u64::from(protocol) << 40;
         let ports = u64::from(port_low) << 32 | u64::from(port_high) << 16;
         let mut h = self.0;
-        if matches!(skb.l3, L3::Ipv6(_)) {
+        if matches!(l3, L3::Ipv6(_)) {
             h = self.mix(h, (low >> 64) as u64);
             h = self.mix(h, low as u64);
             h = self.mix(h, (high >> 64) as u64);

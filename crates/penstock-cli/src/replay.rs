@@ -27,9 +27,12 @@ pub struct Args {
     /// A shaping script that sets the machine up
     #[arg(long, value_name = "SCRIPT")]
     through: Option<PathBuf>,
-    /// The device the packets leave by [default: the one with a qdisc]
+    /// The device the packets leave by, or arrive at [default: the one with a qdisc]
     #[arg(long, value_name = "D")]
     dev: Option<String>,
+    /// The packets arrive at the device: which get past its ingress filters, and past an ifb they send them to
+    #[arg(long, conflicts_with_all = ["from", "rate"])]
+    ingress: bool,
     /// The device they came in by [default: this machine sent them]
     #[arg(long = "in", value_name = "D")]
     from: Option<String>,
@@ -63,7 +66,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         bytes = std::fs::read(&args.spec).with_context(|| format!("cannot read {}", args.spec.display()))?;
     }
     let name = if standard { "standard input".into() } else { args.spec.display().to_string() };
-    let asked = args.through.is_some() || args.dev.is_some() || args.pcap_out.is_some();
+    let asked = args.through.is_some() || args.dev.is_some() || args.ingress || args.pcap_out.is_some();
     if asked || capture::is_capture(&bytes) {
         return through(args, &bytes, &name);
     }
@@ -114,7 +117,13 @@ fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
             (host, now)
         }
     };
-    let settings = Settings { dev: args.dev.clone(), from: args.from.clone(), rate, drain: DRAIN };
+    let settings = Settings {
+        dev: args.dev.clone(),
+        ingress: args.ingress,
+        from: args.from.clone(),
+        rate,
+        drain: DRAIN,
+    };
     let replay = match capture::run(host, now, traffic, settings) {
         Ok(replay) => replay,
         Err(wrong) => return Ok(crate::run::refuse(&wrong)),

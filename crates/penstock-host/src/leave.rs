@@ -1,4 +1,4 @@
-//! A packet that is known to leave by a device.
+//! A packet that is known to leave by a device, or to arrive at one.
 
 use crate::netfilter::Hook;
 use crate::{Effect, Host, HostCx, rt_tos2priority};
@@ -6,6 +6,13 @@ use penstock_packet::Packet;
 use penstock_sched::Xmit;
 
 impl Host {
+    /// A packet arrives at device `ifindex`, whoever it is for: through the filters of its ingress hook and an `ifb` they may send it to. One
+    /// that gets past them is delivered, whatever the routes say; no packet of this host goes further from then on.
+    pub fn arrive_at(&mut self, ifindex: u32, mut packet: Packet, cx: &mut HostCx<'_>) {
+        self.ends_at_ingress = true;
+        (packet.iif, packet.priority) = (ifindex, 0);
+        self.netif_receive(ifindex, packet, cx);
+    }
     /// A packet leaves by device `ifindex` whatever the routes say, as a capture there shows it: through the rules (of a packet that
     /// came in by `from`: PREROUTING, FORWARD, POSTROUTING, its priority from its ToS; else OUTPUT and POSTROUTING) and onto the
     /// device's qdisc. Hardware addresses, TTL and fragments stay as they are.

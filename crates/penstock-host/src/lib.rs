@@ -183,6 +183,8 @@ pub struct Host {
     pub(crate) conditioners: Vec<Conditioned>,
     /// Empty, but for what it keeps of its memory.
     pub(crate) sent: Vec<Sent>,
+    /// What gets past an ingress hook is delivered, and goes no further.
+    pub(crate) ends_at_ingress: bool,
     /// What the discipline answered last.
     pub(crate) answer: Xmit,
     /// Effects of commands, until the caller takes them.
@@ -236,6 +238,7 @@ impl Host {
             blocks: Blocks::new(),
             conditioners: Vec::new(),
             sent: Vec::new(),
+            ends_at_ingress: false,
             answer: Xmit::Success,
             pending: Vec::new(),
             auto_handle: 0,

@@ -84,6 +84,10 @@ impl Host {
                 return;
             }
         }
+        if self.ends_at_ingress {
+            cx.out.push(Effect::Deliver(frame));
+            return;
+        }
         if (frame.tc.vlan.is_some() || frame.tc.ptype.is_some()) && !for_us(&mut frame) {
             self.discard(frame, "netif", "other-host", cx);
             return;

@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 pub struct Settings {
     /// The device; `None`: the one that has a qdisc of its own.
     pub dev: Option<String>,
+    /// The packets arrive at the device: through its ingress hook, and no further.
+    pub ingress: bool,
     /// The device the packets came in by, for rules and filters; `None`: this machine sent them.
     pub from: Option<String>,
     /// Rate of the line behind the device; `None`: it takes all it is given.
@@ -49,6 +51,8 @@ pub struct Replay {
     devices: BTreeMap<u32, String>,
     qdiscs: Value,
     classes: Value,
+    /// Those of the ingress hook, where packets arrive.
+    filters: Option<Value>,
     notes: Vec<String>,
 }
 
@@ -69,12 +73,13 @@ pub fn run(
     if !not_simulated.is_empty() {
         return Err(not_simulated);
     }
-    let ifindex = device(&host, settings.dev.as_deref()).map_err(|wrong| vec![wrong])?;
+    let ifindex = device(&host, settings.dev.as_deref(), settings.ingress).map_err(|wrong| vec![wrong])?;
     let named = |name: &str| {
         host.ifindex(name).ok_or_else(|| vec![Diagnostic::error(format!("the machine has no device {name}"))])
     };
     let from = settings.from.as_deref().map(named).transpose()?;
-    let line = play::Served { ifindex, from, rate: settings.rate, drain: settings.drain };
+    let line =
+        play::Served { ifindex, ingress: settings.ingress, from, rate: settings.rate, drain: settings.drain };
     let dev = host.device(ifindex).map_or(String::new(), |d| d.name.clone());
     let notes = notes(&host, ifindex, &traffic);
     let start = now + PAUSE;
@@ -88,13 +93,17 @@ pub fn run(
     let json = shown(&["tc", "-s", "-j", "qdisc", "show"]);
     let qdiscs = serde_json::from_str(&json).unwrap_or_else(|_| lines(shown(&["tc", "-s", "qdisc", "show"])));
     let classes = lines(shown(&["tc", "-s", "class", "show"]));
+    let filters = settings.ingress.then(|| {
+        let words = ["tc", "-s", "filter", "show", "dev", &dev, "ingress"].map(str::to_owned);
+        lines(host.command(&words, &mut penstock_host::NoFiles, end).stdout)
+    });
     let devices = host.devices().iter().map(|d| (d.ifindex, d.name.clone())).collect();
     let kernel = host.kernel().name();
-    Ok(Replay { dev, traffic, played, settings, kernel, devices, qdiscs, classes, notes })
+    Ok(Replay { dev, traffic, played, settings, kernel, devices, qdiscs, classes, filters, notes })
 }
 
-/// The device of this name, or the only one with a qdisc of its own.
-fn device(host: &Host, name: Option<&str>) -> Result<u32, Diagnostic> {
+/// The device of this name, or the only one with a qdisc of its own (at its ingress hook).
+fn device(host: &Host, name: Option<&str>, ingress: bool) -> Result<u32, Diagnostic> {
     if let Some(name) = name {
         return host.ifindex(name).ok_or_else(|| {
             let there: Vec<&str> = host.devices().iter().map(|d| d.name.as_str()).collect();
@@ -107,13 +116,17 @@ fn device(host: &Host, name: Option<&str>) -> Result<u32, Diagnostic> {
     let own: Vec<(u32, &str)> = host
         .devices()
         .iter()
-        .filter(|d| !d.loopback && !d.is_ifb() && d.tree.root().handle != Handle::UNSPEC)
+        .filter(|d| match ingress {
+            true => d.tree.ingress().is_some(),
+            false => !d.loopback && !d.is_ifb() && d.tree.root().handle != Handle::UNSPEC,
+        })
         .map(|d| (d.ifindex, d.name.as_str()))
         .collect();
     match own.as_slice() {
         [(ifindex, _)] => Ok(*ifindex),
         [] => {
-            Err(Diagnostic::error("no device has a qdisc of its own").help("--dev eth0 says which is meant"))
+            let what = if ingress { "an ingress or clsact qdisc" } else { "a qdisc of its own" };
+            Err(Diagnostic::error(format!("no device has {what}")).help("--dev eth0 says which is meant"))
         }
         many => {
             let names: Vec<&str> = many.iter().map(|d| d.1).collect();
@@ -155,7 +168,8 @@ fn fate_text(replay: &Replay, i: usize) -> String {
         Fate::Left(left) => {
             let by = replay.devices.get(&left.ifindex).map_or("", String::as_str);
             let mark = if left.skb.mark != 0 { format!(", mark {}", left.skb.mark) } else { String::new() };
-            format!("{}waited {}, left by {by}{mark}", class(left.class), ms(left.t_ns - came))
+            let left_by = replay.words().1;
+            format!("{}waited {}, {left_by} by {by}{mark}", class(left.class), ms(left.t_ns - came))
         }
         Fate::Dropped(lost) => {
             let after =
@@ -178,6 +192,10 @@ struct Share {
 }
 
 impl Replay {
+    /// What packets do here: go through a device and leave, or into it and get in.
+    fn words(&self) -> (&'static str, &'static str) {
+        if self.settings.ingress { ("into", "got in") } else { ("through", "left") }
+    }
     /// How many packets there were.
     fn packets(&self) -> usize {
         self.traffic.moments.iter().filter(|m| matches!(m.what, What::Packet(_))).count()
@@ -227,8 +245,9 @@ impl Replay {
     pub fn text(&self) -> String {
         let (queued, taken) = self.remaining();
         let lost: u64 = self.losses().values().sum();
+        let (through, left) = self.words();
         let mut text = format!(
-            "{} packets in {:.3} s through {}{}: {} left, {lost} dropped",
+            "{} packets in {:.3} s {through} {}{}: {} {left}, {lost} dropped",
             self.packets(),
             self.traffic.moments.last().map_or(0.0, |m| m.t_ns as f64 / 1e9),
             self.dev,
@@ -259,7 +278,7 @@ impl Replay {
         let mut table = Table::new(&[
             ("device", Align::Left),
             ("class", Align::Left),
-            ("left", Align::Right),
+            (left, Align::Right),
             ("bytes", Align::Right),
             ("dropped", Align::Right),
             ("mean wait ms", Align::Right),
@@ -368,6 +387,9 @@ impl Replay {
         }
         answer.insert("qdiscs".into(), self.qdiscs.clone());
         answer.insert("classes".into(), self.classes.clone());
+        if let Some(filters) = &self.filters {
+            answer.insert("filters".into(), filters.clone());
+        }
         Value::Object(answer)
     }
 }

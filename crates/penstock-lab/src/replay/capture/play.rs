@@ -13,7 +13,7 @@ pub enum Fate {
     /// It is nowhere to be seen: still queued, or taken by an action.
     #[default]
     Unknown,
-    /// A device took it.
+    /// A device took it, or it got past the ingress hook.
     Left(Box<Left>),
     /// It was lost.
     Dropped(Lost),
@@ -51,6 +51,8 @@ pub struct Lost {
 pub struct Served {
     /// The device's index.
     pub ifindex: u32,
+    /// The packets arrive at the device, and get in or not.
+    pub ingress: bool,
     /// Index of the device the packets came in by; none for this machine's own.
     pub from: Option<u32>,
     /// Rate of the line behind it; without one the device takes all it is given.
@@ -136,11 +138,14 @@ impl Player<'_> {
         let mut packet = self.pool.alloc(skb.clone());
         packet.created = self.now;
         (packet.seq, packet.flow) = (u64::from(i), FLOW);
-        if packet.priority == 0 {
+        if packet.priority == 0 && !self.line.ingress {
             packet.priority = rt_tos2priority(self.host.kernel(), packet.tos());
         }
-        let (ifindex, from) = (self.line.ifindex, self.line.from);
-        self.with(|host, cx| host.leave_by(ifindex, from, packet, cx));
+        let Served { ifindex, from, ingress, .. } = *self.line;
+        self.with(|host, cx| match ingress {
+            true => host.arrive_at(ifindex, packet, cx),
+            false => host.leave_by(ifindex, from, packet, cx),
+        });
         self.settle();
     }
 
@@ -169,6 +174,7 @@ impl Player<'_> {
             for effect in std::mem::take(&mut self.out) {
                 match effect {
                     Effect::Kick(ifindex) => self.serve(ifindex),
+                    Effect::Deliver(packet) if self.line.ingress => self.left(packet, self.line.ifindex),
                     Effect::Deliver(packet) => self.note(packet, |_, _| Fate::Received),
                     Effect::Dropped { packet, place, reason, .. } => {
                         let lost = |t_ns, skb: &Skb| Lost { t_ns, place, reason, class: class_of(skb) };
@@ -189,10 +195,15 @@ impl Player<'_> {
             let Some(packet) = self.with(|host, cx| host.dequeue(ifindex, cx)) else { return };
             let rate = self.line.rate.filter(|_| ifindex == self.line.ifindex);
             self.busy.insert(ifindex, self.now + on_the_wire(packet.len, rate));
-            self.note(packet, |t_ns, skb| {
-                Fate::Left(Box::new(Left { t_ns, ifindex, class: class_of(skb), skb: skb.clone() }))
-            });
+            self.left(packet, ifindex);
         }
+    }
+
+    /// It has left by the device, or got in.
+    fn left(&mut self, packet: Packet, ifindex: u32) {
+        self.note(packet, |t_ns, skb| {
+            Fate::Left(Box::new(Left { t_ns, ifindex, class: class_of(skb), skb: skb.clone() }))
+        });
     }
 
     fn note(&mut self, packet: Packet, fate: impl FnOnce(i64, &Skb) -> Fate) {

@@ -15,7 +15,8 @@ fn through(setup: &str, traffic: Traffic, change: impl FnOnce(&mut Settings)) ->
         let output = host.command(&words, &mut penstock_host::NoFiles, Time::ZERO);
         assert_eq!(output.status, 0, "{line}: {}", output.stderr);
     }
-    let mut settings = Settings { dev: None, from: None, rate: None, drain: Span::from_ns(60_000_000_000) };
+    let mut settings =
+        Settings { dev: None, ingress: false, from: None, rate: None, drain: Span::from_ns(60_000_000_000) };
     change(&mut settings);
     run(host, Time::ZERO, traffic, settings).unwrap_or_else(|wrong| panic!("{wrong:?}"))
 }
@@ -117,7 +118,13 @@ fn the_device_is_asked_for_where_it_is_not_clear() {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             assert_eq!(host.command(&words, &mut penstock_host::NoFiles, Time::ZERO).status, 0);
         }
-        let settings = Settings { dev: dev.map(str::to_owned), from: None, rate: None, drain: Span::ZERO };
+        let settings = Settings {
+            dev: dev.map(str::to_owned),
+            ingress: false,
+            from: None,
+            rate: None,
+            drain: Span::ZERO,
+        };
         run(host, Time::ZERO, lines("{}"), settings).err().map(|wrong| wrong[0].message.clone())
     };
     assert_eq!(refused(&[], None).unwrap(), "no device has a qdisc of its own");
@@ -125,4 +132,54 @@ fn the_device_is_asked_for_where_it_is_not_clear() {
     assert_eq!(refused(&both, None).unwrap(), "eth0, eth1 have qdiscs");
     assert_eq!(refused(&both[..1], None), None);
     assert_eq!(refused(&both, Some("eth7")).unwrap(), "the machine has no device eth7");
+}
+
+#[test]
+fn packets_arrive_through_the_ingress_hook() {
+    let setup = "qdisc add dev eth1 clsact\n\
+                 filter add dev eth1 ingress protocol ip prio 1 u32 match ip dport 80 0xffff action police rate 80kbit burst 2000 conform-exceed drop/ok\n\
+                 filter add dev eth1 ingress protocol ip prio 2 matchall action skbedit mark 7";
+    let packets =
+        "{\"len\": 1000, \"dport\": 80, \"repeat\": 5}\n{\"len\": 500, \"dport\": 53, \"t_us\": 100}";
+    let replay = through(setup, lines(packets), |s| s.ingress = true);
+    assert!(
+        replay.text().starts_with("6 packets in 0.000 s into eth1: 3 got in, 3 dropped\n"),
+        "{}",
+        replay.text()
+    );
+    assert_eq!(fate_text(&replay, 5), "waited 0.000000 ms, got in by eth1, mark 7");
+    assert_eq!(fate_text(&replay, 4), "dropped: filter (ingress)");
+    let filters = replay.json()["filters"].to_string();
+    assert!(filters.contains("dropped 3, overlimits 3"), "{filters}");
+}
+
+#[test]
+fn an_ifb_shapes_what_arrives() {
+    let setup = "qdisc add dev eth1 handle ffff: ingress\n\
+                 filter add dev eth1 parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0\n\
+                 qdisc add dev ifb0 root handle 1: htb default 1\n\
+                 class add dev ifb0 parent 1: classid 1:1 htb rate 800kbit burst 1514 cburst 1514";
+    let traffic = lines("{\"len\": 1000, \"repeat\": 4}");
+    let mut host = Host::new("h", Kernel::V6_12, 1);
+    host.add_device("eth1");
+    for line in std::iter::once("ip link add ifb0 type ifb").chain(std::iter::once("ip link set ifb0 up")) {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(host.command(&words, &mut penstock_host::NoFiles, Time::ZERO).status, 0, "{line}");
+    }
+    for line in setup.lines() {
+        let words: Vec<String> =
+            ["tc"].into_iter().chain(line.split_whitespace()).map(str::to_owned).collect();
+        let output = host.command(&words, &mut penstock_host::NoFiles, Time::ZERO);
+        assert_eq!(output.status, 0, "{line}: {}", output.stderr);
+    }
+    let drain = Span::from_ns(60_000_000_000);
+    let settings = Settings { dev: Some("eth1".to_owned()), ingress: true, from: None, rate: None, drain };
+    let replay = run(host, Time::ZERO, traffic, settings).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    let answer = replay.json();
+    let rows = answer["departures"].as_array().unwrap();
+    let waits: Vec<i64> = rows.iter().map(|d| d["delay_ns"].as_i64().unwrap() / 1_000_000).collect();
+    // Ten milliseconds each, but for the burst of one and a half.
+    assert_eq!(rows.len(), 4, "{answer:#}");
+    assert!(rows.iter().all(|d| d["class"] == "1:1"), "{answer:#}");
+    assert!(waits[0] == 0 && (20..=30).contains(&waits[3]), "{waits:?}");
 }

@@ -89,6 +89,8 @@ pub struct TcNote {
     pub ct_mark: Option<u32>,
     /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
     pub bad_checksum: bool,
+    /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
+    pub sfb: [u32; 2],
     /// Its congestion mark was counted where it was set. For results; decides nothing.
     pub ce_counted: bool,
 }

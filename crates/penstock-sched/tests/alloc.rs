@@ -50,6 +50,15 @@ fn no_packet_costs_an_allocation() {
         ] {
             check(kernel, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
         }
+        let present: &[&str] = match kernel {
+            Kernel::V6_12 => {
+                &["fq_codel", "fq_codel limit 20", "sfb", "sfb limit 20 max 9 target 4 increment 0.2"]
+            }
+            Kernel::V2_6_35 => &[],
+        };
+        for line in present {
+            check(kernel, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
+        }
         let htb = [
             "qdisc add dev eth0 root handle 1: htb default 12",
             "class add dev eth0 parent 1: classid 1:1 htb rate 1mbit",

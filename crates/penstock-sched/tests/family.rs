@@ -68,6 +68,16 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
         ],
         ("gred", _) => &["setup DPs 3 default 1", "setup DPs 2 default 0"],
         ("dsmark", _) => &["indices 4", "indices 64 default_index 3 set_tc_index"],
+        ("fq_codel", _) => &[
+            "",
+            "limit 5 flows 4 quantum 300",
+            "target 1ms interval 5ms limit 20 memory_limit 20000 drop_batch 2",
+        ],
+        ("sfb", _) => &[
+            "",
+            "limit 20 max 9 target 4 increment 0.2 decrement 0.01",
+            "limit 5 rehash 8 db 4 max 30 target 1 increment 1 penalty_rate 100 penalty_burst 3",
+        ],
         ("red", _) => &[
             "limit 60000 min 5000 max 15000 avpkt 1000 burst 20 probability 0.1",
             "limit 9000 min 3000 max 9000 avpkt 1000 burst 5 probability 0.5 ecn",
@@ -347,7 +357,7 @@ macro_rules! kinds {
         }
     };
 }
-kinds!(bfifo cbq choke codel drr dsmark gred htb noqueue pfifo pfifo_fast pfifo_head_drop pie prio red sfq tbf);
+kinds!(bfifo cbq choke codel drr dsmark fq_codel gred htb noqueue pfifo pfifo_fast pfifo_head_drop pie prio red sfb sfq tbf);
 
 /// A qdisc of a kind with the first of its options, by itself.
 fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc> {

@@ -347,8 +347,24 @@ pub enum Metric {
     Goodput,
     /// Congestion window, packets (gauge).
     Cwnd,
+    /// Slow-start threshold, packets; from the first reduction on (gauge).
+    Ssthresh,
     /// Smoothed round trip, ns (gauge).
     Srtt,
+    /// Mean deviation of the round trip, ns (gauge).
+    Rttvar,
+    /// Retransmission timeout in force, ns (gauge).
+    Rto,
+    /// The rate at which TCP lets segments leave, bytes a second (gauge).
+    PacingRate,
+    /// The latest rate at which they arrived, bytes a second (gauge).
+    DeliveryRate,
+    /// Packets sent that SACKs have reported, and that are held for lost (gauges).
+    Sacked,
+    /// See [`Metric::Sacked`].
+    Lost,
+    /// Packets sent again (counter).
+    Retrans,
     /// Packets a class sent on an ancestor's allowance, or lent (counter).
     Borrowed,
     /// Times a class was over its limit and nobody lent (counter).
@@ -383,7 +399,15 @@ impl Metric {
             Metric::Qlen => "qlen",
             Metric::Goodput => "goodput",
             Metric::Cwnd => "cwnd",
+            Metric::Ssthresh => "ssthresh",
             Metric::Srtt => "srtt",
+            Metric::Rttvar => "rttvar",
+            Metric::Rto => "rto",
+            Metric::PacingRate => "pacing_rate",
+            Metric::DeliveryRate => "delivery_rate",
+            Metric::Sacked => "sacked",
+            Metric::Lost => "lost",
+            Metric::Retrans => "retrans",
             Metric::Borrowed => "borrowed",
             Metric::Overlimits => "overlimits",
             Metric::Overactions => "overactions",

@@ -7,6 +7,7 @@ use crate::net::Net;
 use crate::results::{Metric, Series, SeriesSet};
 use crate::spec::HostId;
 use penstock_model::{Handle, Span, Time};
+use penstock_tcp::cc::INFINITE_SSTHRESH;
 
 /// Instants kept before every second one is given up.
 const MOST: usize = 65_536;
@@ -17,13 +18,15 @@ pub(crate) struct Sampler {
     set: SeriesSet,
     /// One-way delay sums at the sample before, by flow.
     owd: Vec<(i64, i64)>,
+    /// Where the series of each flow's `TCP_INFO` stand.
+    info: Vec<[Option<u32>; 8]>,
     /// Where the search for the next series goes on: objects come in the same order every time.
     cursor: usize,
 }
 
 impl Sampler {
     pub(crate) fn new(interval: Span) -> Sampler {
-        Sampler { interval, set: SeriesSet::default(), owd: Vec::new(), cursor: 0 }
+        Sampler { interval, set: SeriesSet::default(), owd: Vec::new(), info: Vec::new(), cursor: 0 }
     }
     pub(crate) fn interval(&self) -> Span {
         self.interval
@@ -38,6 +41,7 @@ impl Sampler {
         self.set.times.push(now);
         self.cursor = 0;
         self.owd.resize(net.flows.len(), (0, 0));
+        self.info.resize(net.flows.len(), [None; 8]);
         for (i, flow) in net.flows.iter().enumerate() {
             let name = || format!("flow {}", flow.name);
             self.put(None, i as u64, &name, Metric::Goodput, flow.goodput_bytes as i64);
@@ -56,6 +60,29 @@ impl Sampler {
                 let info = end.info();
                 self.put(None, i as u64, &name, Metric::Cwnd, i64::from(info.cwnd));
                 self.put(None, i as u64, &name, Metric::Srtt, info.srtt.as_ns());
+                // Those that stand still for a whole connection are not kept until they move.
+                let more = [
+                    (Metric::Ssthresh, i64::from(info.ssthresh), info.ssthresh < INFINITE_SSTHRESH),
+                    (Metric::Rttvar, info.rttvar.as_ns(), true),
+                    (Metric::Rto, info.rto.as_ns(), true),
+                    (Metric::PacingRate, info.pacing_rate as i64, info.srtt > Span::ZERO),
+                    (Metric::DeliveryRate, info.delivery_rate as i64, info.delivery_rate > 0),
+                    (Metric::Sacked, i64::from(info.sacked), info.sacked > 0),
+                    (Metric::Lost, i64::from(info.lost), info.lost > 0),
+                    (Metric::Retrans, info.total_retrans as i64, info.total_retrans > 0),
+                ];
+                for (n, (metric, value, moves)) in more.into_iter().enumerate() {
+                    match self.info[i][n] {
+                        Some(at) => self.extend(at as usize, value),
+                        None if moves => {
+                            let cursor = self.cursor;
+                            self.put(None, i as u64, &name, metric, value);
+                            self.info[i][n] = Some(self.cursor as u32 - 1);
+                            self.cursor = cursor;
+                        }
+                        None => {}
+                    }
+                }
             }
         }
         for (h, machine) in net.machines.iter().enumerate() {
@@ -125,6 +152,11 @@ impl Sampler {
             n
         });
         self.cursor = i + 1;
+        self.extend(i, value);
+    }
+    /// Enters the present value of the series at a place.
+    fn extend(&mut self, i: usize, value: i64) {
+        let at = self.set.times.len() - 1;
         let series = &mut self.set.series[i];
         // An object that was away for a while (a class deleted and made again) stands still meanwhile.
         let gap = at - series.first - series.values.len();

@@ -74,6 +74,9 @@ pub(crate) struct SackState {
     prior_stamp: u64,
     sent_over: u64,
     app_limited: bool,
+    /// Segments in flight then, and held for lost by then, modulo 2^32.
+    tx_in_flight: u32,
+    tx_lost: u32,
     /// The round trip the controller hears of, and whether it may be a delayed ACK's.
     rtt_us: Option<u32>,
     ack_delayed: bool,
@@ -94,6 +97,7 @@ impl SackState {
             self.prior_stamp = seg.delivered_us;
             self.sent_over = seg.sent_us.saturating_sub(seg.first_tx_us);
             self.app_limited = seg.app_limited;
+            (self.tx_in_flight, self.tx_lost) = (seg.in_flight, seg.lost);
         }
     }
 }
@@ -441,6 +445,8 @@ impl Endpoint {
             acked_sacked: delivered,
             prior_in_flight,
             app_limited: s.app_limited,
+            tx_in_flight: s.tx_in_flight,
+            lost: (self.q.lost as u32).wrapping_sub(s.tx_lost),
         };
         if s.prior_sent > 0 {
             self.w.first_tx_us = s.prior_sent;
@@ -449,7 +455,11 @@ impl Endpoint {
             // The longer of the time the segments took to be sent and to be acknowledged.
             let interval = s.sent_over.max(self.clock.us - s.prior_stamp);
             if interval >= u64::from(self.min_rtt.value()) && interval > 0 {
-                rs.rate = Some((self.n.delivered - s.prior_delivered, interval));
+                let (now, (segments, us)) = (self.n.delivered - s.prior_delivered, self.w.delivery_rate);
+                rs.rate = Some((now, interval));
+                if !rs.app_limited || now * us >= segments * interval {
+                    self.w.delivery_rate = (now, interval);
+                }
             }
         }
         rs

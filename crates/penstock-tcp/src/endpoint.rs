@@ -482,6 +482,11 @@ impl Endpoint {
             sacked: self.q.sacked_out,
             lost: self.q.lost_out,
             retrans: self.q.retrans_out,
+            pacing_rate: self.w.pacing_rate_bytes_s(),
+            delivery_rate: match self.w.delivery_rate {
+                (_, 0) => 0,
+                (segments, us) => segments * u64::from(self.mss) * 1_000_000 / us,
+            },
             reordering: self.reordering,
             snd_wnd: self.snd_wnd,
             rcv_wnd: self.rx.rcv_wnd,

@@ -94,6 +94,10 @@ pub struct TcpInfo {
     pub lost: u32,
     /// Of these, retransmitted and still out.
     pub retrans: u32,
+    /// The rate at which segments may leave, bytes a second: what a controller paces by, or what Linux would (`tcpi_pacing_rate`).
+    pub pacing_rate: u64,
+    /// The latest rate at which segments arrived, payload bytes a second; 0 before the first sample (`tcpi_delivery_rate`).
+    pub delivery_rate: u64,
     /// Degree of reordering assumed, segments.
     pub reordering: u32,
     /// Window the peer offers, bytes.

@@ -52,6 +52,9 @@ pub(crate) struct Seg {
     pub delivered_us: u64,
     /// The program had nothing more to send by then.
     pub app_limited: bool,
+    /// Segments in flight when it was last sent, itself included, and those held for lost by then, modulo 2^32.
+    pub in_flight: u32,
+    pub lost: u32,
     /// Tags.
     pub bits: u8,
 }
@@ -222,6 +225,8 @@ impl RtxQueue {
             first_tx_us: 0,
             delivered_us: 0,
             app_limited: false,
+            in_flight: 0,
+            lost: 0,
             bits,
         };
         self.segs.push_back(seg);
@@ -279,8 +284,10 @@ impl RtxQueue {
     /// What the rate of delivery is reckoned from when the segment at `index` arrives.
     //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_skb_sent
     pub fn stamp(&mut self, index: usize, first_tx_us: u64, delivered_us: u64, app_limited: bool) {
+        let (in_flight, lost) = (self.in_flight(), self.lost as u32);
         let seg = &mut self.segs[index];
         (seg.first_tx_us, seg.delivered_us, seg.app_limited) = (first_tx_us, delivered_us, app_limited);
+        (seg.in_flight, seg.lost) = (in_flight, lost);
     }
     /// Takes the last segment back if it ends at `end` (32 bits): it was not sent after all.
     pub fn unpush(&mut self, end: u32) -> Option<Seg> {

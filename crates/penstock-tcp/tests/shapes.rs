@@ -29,7 +29,9 @@ const FULL: f64 = 12_500_000.0 * 1448.0 / 1514.0;
 
 #[test]
 fn alone_each_fills_the_line() {
-    for (cc, least) in [("reno", 0.95), ("cubic", 0.95), ("bbr", 0.90), ("vegas", 0.90), ("westwood", 0.65)] {
+    for (cc, least) in
+        [("reno", 0.95), ("cubic", 0.95), ("bbr", 0.90), ("bbr3", 0.90), ("vegas", 0.90), ("westwood", 0.65)]
+    {
         let (rates, _, _) = run(&[(cc, 40)], bdp(40), 12);
         let share = rates[0] / FULL;
         assert!((least..=1.01).contains(&share), "{cc}: {share:.3}");
@@ -106,4 +108,34 @@ fn vegas_starves_beside_reno() {
     assert!(queue < 4.0 && rates[0] > 0.9 * FULL, "alone it keeps a few segments: {queue:.2} ms");
     let (rates, _, _) = run(&[("vegas", 40), ("reno", 40)], 2 * bdp(40), 20);
     assert!(rates[0] < rates[1], "{rates:?}");
+}
+
+#[test]
+fn bbr3_leaves_cubic_more_than_bbr_does() {
+    // Version 1 does not heed loss, and takes nearly all of a shallow buffer; version 3 does.
+    let share = |cc| {
+        let (rates, _, net) = run(&[(cc, 40), ("cubic", 40)], bdp(40) / 2, 30);
+        (rates[0] / (rates[0] + rates[1]), net.lost())
+    };
+    let ((old, old_lost), (new, new_lost)) = (share("bbr"), share("bbr3"));
+    assert!((0.25..=0.8).contains(&new) && new < old, "version 3 {new:.3}, version 1 {old:.3}");
+    assert!(new_lost * 2 < old_lost, "version 3 loses {new_lost}, version 1 {old_lost}");
+}
+
+#[test]
+fn shapes_hold_at_200_ms() {
+    for (cc, least) in [("cubic", 0.85), ("bbr", 0.90), ("bbr3", 0.88)] {
+        let (rates, _, _) = run(&[(cc, 200)], bdp(200), 30);
+        let share = rates[0] / FULL;
+        assert!((least..=1.01).contains(&share), "{cc}: {share:.3}");
+    }
+    let (rates, _, _) = run(&[("cubic", 200), ("reno", 200)], bdp(200), 60);
+    let share = rates[0] / (rates[0] + rates[1]);
+    assert!((0.55..=0.98).contains(&share), "CUBIC beside Reno: {share:.3}");
+    // BBR likes the longer round trip, the loss-based ones the shorter.
+    let (rates, _, _) = run(&[("bbr", 20), ("bbr", 200)], 2 * bdp(200), 40);
+    assert!(rates[1] > rates[0], "BBR: {rates:?}");
+    let (rates, _, _) = run(&[("cubic", 20), ("cubic", 200)], bdp(40), 60);
+    let ratio = rates[0] / rates[1];
+    assert!((1.5..=12.0).contains(&ratio), "CUBIC, ten times the round trip: {ratio:.2} times as much");
 }

@@ -396,10 +396,11 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
             Metric::Bytes => rates(times, &series.values, 8, |t, v| put("throughput_bit_s", t, v)),
             Metric::Goodput => rates(times, &series.values, 8, |t, v| put("goodput_bit_s", t, v)),
             Metric::Packets => rates(times, &series.values, 1, |t, v| put("rate_packets_s", t, v)),
-            Metric::Drops | Metric::Borrowed | Metric::Overlimits | Metric::Overactions => {
+            Metric::Drops | Metric::Borrowed | Metric::Overlimits | Metric::Overactions | Metric::Retrans => {
                 let name = match series.metric {
                     Metric::Drops => "drops_packets",
                     Metric::Borrowed => "borrowed_packets",
+                    Metric::Retrans => "retrans_packets",
                     other => other.as_str(),
                 };
                 let pairs = times.iter().skip(1).zip(series.values.windows(2));
@@ -412,6 +413,13 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
             Metric::Qlen => gauge.for_each(|(t, v)| put("qlen_packets", *t, *v as f64)),
             Metric::Marks => gauge.for_each(|(t, v)| put("marks_packets", *t, *v as f64)),
             Metric::Cwnd => gauge.for_each(|(t, v)| put("cwnd_packets", *t, *v as f64)),
+            Metric::Ssthresh => gauge.for_each(|(t, v)| put("ssthresh_packets", *t, *v as f64)),
+            Metric::Sacked => gauge.for_each(|(t, v)| put("sacked_packets", *t, *v as f64)),
+            Metric::Lost => gauge.for_each(|(t, v)| put("lost_packets", *t, *v as f64)),
+            Metric::Rto => gauge.for_each(|(t, v)| put("rto_ms", *t, *v as f64 / 1e6)),
+            Metric::Rttvar => gauge.for_each(|(t, v)| put("rttvar_ms", *t, *v as f64 / 1e6)),
+            Metric::PacingRate => gauge.for_each(|(t, v)| put("pacing_bit_s", *t, *v as f64 * 8.0)),
+            Metric::DeliveryRate => gauge.for_each(|(t, v)| put("delivery_bit_s", *t, *v as f64 * 8.0)),
             // Nothing was measured in an interval without packets.
             Metric::Srtt => {
                 gauge.filter(|(_, v)| **v > 0).for_each(|(t, v)| put("srtt_ms", *t, *v as f64 / 1e6));

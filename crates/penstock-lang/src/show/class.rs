@@ -42,7 +42,7 @@ fn one(dev: &str, dump: &ClassDump, show: &Show, out: &mut Out) {
         match dump.kind {
             // These have no counters for their classes; tc ends the empty line.
             "cbs" | "dsmark" | "netem" | "red" | "tbf" => {}
-            "sfq" | "skbprio" => queue_stats(&dump.stats, " ", out),
+            "fq_codel" | "sfq" | "skbprio" => queue_stats(&dump.stats, " ", out),
             _ => stats(&dump.stats, " ", out),
         }
         out.text_only(format_args!("\n"));

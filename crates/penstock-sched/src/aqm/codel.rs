@@ -11,9 +11,13 @@ const SHIFT: u32 = 10;
 /// `CODEL_DISABLED_THRESHOLD`: nothing is marked by its delay alone.
 pub const DISABLED: u32 = i32::MAX as u32;
 
+/// How long the machine has been up when its time begins, in units of 1024 ns: a minute. A flow of fq_codel that is hit for the first time
+/// would else seem to have dropped just now, at time 0 (as it does in a kernel that has just booted: `vectors/differences.txt`; and again after 37 minutes, when the difference has wrapped, as in the kernel).
+const UPTIME: u64 = 60_000_000_000 >> SHIFT;
+
 /// `codel_get_time`: a moment in units of 1024 ns, cut to 32 bits.
 pub fn time(now: Time) -> u32 {
-    (now.as_ns() as u64 >> SHIFT) as u32
+    ((now.as_ns() as u64 >> SHIFT) + UPTIME) as u32
 }
 /// `codel_time_after`.
 fn after(a: u32, b: u32) -> bool {

@@ -212,6 +212,10 @@ impl Floyd {
     pub fn average(&self) -> f64 {
         self.v_ave
     }
+    /// The lower threshold of the average, in bytes or packets.
+    pub fn least(&self) -> f64 {
+        self.th_min
+    }
     /// The probability at `maxthresh`, as adapted.
     pub fn max_p(&self) -> f64 {
         self.cur_max_p

@@ -106,6 +106,8 @@ pub struct Filters {
     pub(super) asked: BTreeSet<u32>,
     /// They are of 2.6.35.
     pub(super) old: bool,
+    /// There has been one.
+    pub(super) ever: bool,
 }
 
 /// How often a packet may be classified anew (`max_reclassify_loop`; `MAX_REC_LOOP` of 2.6.35).
@@ -172,6 +174,10 @@ impl Filters {
     #[inline]
     pub fn is_empty(&self, block: BlockId) -> bool {
         self.blocks[block.0 as usize].main().is_empty()
+    }
+    /// Whether there is or was a filter, after which no packet passes by the qdisc (`tc_new_tfilter`, `TCQ_F_CAN_BYPASS`).
+    pub fn were_there(&self) -> bool {
+        self.ever
     }
     /// What the filters of the block make of a packet: `tcf_classify` from chain 0 on.
     #[inline]

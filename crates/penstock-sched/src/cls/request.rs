@@ -187,6 +187,7 @@ impl Filters {
             let mut proto = chain.protos.remove(at);
             proto.classifier.destroy(shared, classes);
         }
+        self.ever |= result.is_ok();
         result
     }
 

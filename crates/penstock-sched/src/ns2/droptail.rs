@@ -3,10 +3,10 @@
 //! Follows: ns-2.35 `queue/drop-tail.cc` `DropTail::enque`.
 //! Differs: none known. A queue of limit n holds n - 1 packets, as there.
 
+use super::held::Held;
 use super::{Kind, Word, flag, refuse, whole, word};
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
-use crate::queue::Queue;
 use crate::sch::KindSpec;
 use penstock_model::{Kernel, KernelError, Options, Stats};
 use penstock_packet::Packet;
@@ -30,7 +30,7 @@ pub(super) const WORDS: &[Word] = &[
 
 fn build(_: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     let parms = Parms::read(options)?;
-    Ok(Box::new(DropTail { parms, queue: Queue::default(), bytes: 0, stats: Stats::default() }))
+    Ok(Box::new(DropTail { parms, held: Held::default() }))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,68 +81,50 @@ struct DropTail {
     // Parameters
     parms: Parms,
     // Variables
-    queue: Queue,
-    /// IP bytes queued.
-    bytes: u32,
-    stats: Stats,
+    held: Held,
 }
 
 impl DropTail {
     fn is_full(&self, size: u32) -> bool {
         match self.parms.queue_in_bytes {
-            true => self.bytes.saturating_add(size) >= self.parms.limit * self.parms.mean_pktsize,
-            false => self.queue.len() + 1 >= self.parms.limit,
+            true => self.held.bytes().saturating_add(size) >= self.parms.limit * self.parms.mean_pktsize,
+            false => self.held.len() + 1 >= self.parms.limit,
         }
-    }
-    fn discard(&mut self, packet: Packet, cx: &mut Cx<'_>) {
-        self.stats.drops = self.stats.drops.wrapping_add(1);
-        cx.drops.drop(packet, DropReason::Overlimit);
-    }
-    fn take(&mut self) -> Option<Packet> {
-        let packet = self.queue.pop_head()?;
-        self.bytes -= packet.network_len();
-        Some(packet)
     }
 }
 
 impl Qdisc for DropTail {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        let size = packet.network_len();
-        let full = self.is_full(size);
+        let full = self.is_full(packet.network_len());
         if full && !self.parms.drop_front {
-            self.discard(packet, cx);
+            self.held.discard(packet, DropReason::Overlimit, cx.drops);
             return Xmit::Drop;
         }
-        self.bytes += size;
-        self.queue.push_tail(packet);
-        if full && let Some(first) = self.take() {
-            self.discard(first, cx);
+        self.held.push(packet);
+        if full && let Some(first) = self.held.take() {
+            self.held.discard(first, DropReason::Overlimit, cx.drops);
             return Xmit::Cn;
         }
         Xmit::Success
     }
     fn dequeue(&mut self, _: &mut Cx<'_>) -> Option<Packet> {
-        let packet = self.take()?;
-        self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
-        Some(packet)
+        self.held.send()
     }
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
-        self.queue.head()
+        self.held.head()
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         self.parms = Parms::read(options)?;
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
-        self.bytes = 0;
-        self.queue.purge(cx);
+        self.held.purge(cx);
     }
     fn stats(&self) -> Stats {
-        Stats { qlen: self.queue.len(), backlog: self.queue.backlog(), ..self.stats }
+        self.held.stats()
     }
     fn qlen(&self) -> u32 {
-        self.queue.len()
+        self.held.len()
     }
     fn dump(&self) -> Options {
         self.parms.dump()

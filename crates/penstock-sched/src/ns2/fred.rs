@@ -4,15 +4,15 @@
 //! flows of section 4.3.
 //! Differs: flows are told apart by addresses, protocol and ports. It reckons in doubles, as [`crate::aqm::floyd`] does.
 
+use super::flows::{Flows, Key};
+use super::held::Held;
 use super::{Kind, Word, real, refuse, whole, word};
 use crate::aqm::floyd::unit;
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
-use crate::queue::Queue;
 use crate::sch::KindSpec;
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::{L3, L4, Packet, Skb};
-use std::collections::BTreeMap;
+use penstock_packet::Packet;
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -38,12 +38,12 @@ fn build(_: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn 
     let parms = Parms::read(options)?;
     Ok(Box::new(Fred {
         parms,
-        queue: Queue::default(),
-        flows: BTreeMap::new(),
+        held: Held::default(),
+        // Each holds a packet, one more is just coming.
+        flows: Flows::with_room(parms.limit.min(1 << 20) as usize + 1),
         avg: 0.0,
         count: -1,
         idle: None,
-        stats: Stats::default(),
     }))
 }
 
@@ -54,7 +54,7 @@ struct Parms {
     limit: u32,
     /// `min_th`, packets. Default a quarter of the limit.
     thresh: f64,
-    /// `max_th`, packets. Default three times `thresh`.
+    /// `max_th`, packets. Default twice `thresh`.
     maxthresh: f64,
     /// Packets that every flow may hold: 2 for small buffers, 4 for large ones. Default 2.
     minq: u32,
@@ -77,7 +77,7 @@ impl Parms {
         let parms = Parms {
             limit,
             thresh,
-            maxthresh: real(o, "maxthresh", 3.0 * thresh)?,
+            maxthresh: real(o, "maxthresh", 2.0 * thresh)?,
             minq: whole(o, "minq", 2),
             q_weight: real(o, "q_weight", 0.002)?,
             linterm: real(o, "linterm", 50.0)?,
@@ -99,25 +99,6 @@ impl Parms {
     }
 }
 
-/// What tells flows apart.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Key(u128, u128, u8, u16, u16);
-
-impl Key {
-    fn of(skb: &Skb) -> Key {
-        let (sport, dport) = match skb.l4 {
-            L4::Tcp(t) => (t.sport, t.dport),
-            L4::Udp(u) => (u.sport, u.dport),
-            _ => (0, 0),
-        };
-        match &skb.l3 {
-            L3::Ipv4(h) => Key(h.src.to_bits().into(), h.dst.to_bits().into(), h.protocol, sport, dport),
-            L3::Ipv6(h) => Key(h.src.to_bits(), h.dst.to_bits(), h.next_header, sport, dport),
-            _ => Key(u128::from(skb.protocol()), 0, 0, 0, 0),
-        }
-    }
-}
-
 /// The account of a flow that holds packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
@@ -130,20 +111,19 @@ struct Fred {
     // Parameters
     parms: Parms,
     // Variables
-    queue: Queue,
+    held: Held,
     /// Flows with packets queued.
-    flows: BTreeMap<Key, Account>,
+    flows: Flows<Account>,
     avg: f64,
     count: i32,
     /// Since when the queue is empty.
     idle: Option<Time>,
-    stats: Stats,
 }
 
 impl Fred {
     /// The average queue of a flow, at least one packet.
     fn avgcq(&self) -> f64 {
-        let share = if self.flows.is_empty() { self.avg } else { self.avg / self.flows.len() as f64 };
+        let share = if self.flows.len() == 0 { self.avg } else { self.avg / self.flows.len() as f64 };
         if share < 1.0 { 1.0 } else { share }
     }
     /// `calculate average queue length`.
@@ -159,11 +139,10 @@ impl Fred {
                 }
             }
         }
-        self.avg = keep * self.avg + self.parms.q_weight * f64::from(self.queue.len());
+        self.avg = keep * self.avg + self.parms.q_weight * f64::from(self.held.len());
     }
     fn discard(&mut self, packet: Packet, reason: DropReason, cx: &mut Cx<'_>) -> Xmit {
-        self.stats.drops = self.stats.drops.wrapping_add(1);
-        cx.drops.drop(packet, reason);
+        self.held.discard(packet, reason, cx.drops);
         if reason == DropReason::Early { Xmit::Cn } else { Xmit::Drop }
     }
     /// Whether a packet of a flow with this account is dropped.
@@ -207,20 +186,20 @@ impl Qdisc for Fred {
         if self.idle.is_some() {
             self.average(cx.now);
         }
-        let account = self.flows.get(&key).copied().unwrap_or_default();
+        let account = self.flows.get(&key).unwrap_or_default();
         if self.drops(key, account, cx) {
             return self.discard(packet, DropReason::Early, cx);
         }
-        if self.queue.len() >= self.parms.limit {
+        if self.held.len() >= self.parms.limit {
             return self.discard(packet, DropReason::Overlimit, cx);
         }
         self.average(cx.now);
-        self.flows.entry(key).or_default().qlen += 1;
-        self.queue.push_tail(packet);
+        self.flows.entry(key).qlen += 1;
+        self.held.push(packet);
         Xmit::Success
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let Some(packet) = self.queue.pop_head() else {
+        let Some(packet) = self.held.send() else {
             self.idle.get_or_insert(cx.now);
             return None;
         };
@@ -232,12 +211,10 @@ impl Qdisc for Fred {
                 self.flows.remove(&key);
             }
         }
-        self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
         Some(packet)
     }
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
-        self.queue.head()
+        self.held.head()
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         self.parms = Parms::read(options)?;
@@ -245,13 +222,13 @@ impl Qdisc for Fred {
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
         self.flows.clear();
-        self.queue.purge(cx);
+        self.held.purge(cx);
     }
     fn stats(&self) -> Stats {
-        Stats { qlen: self.queue.len(), backlog: self.queue.backlog(), ..self.stats }
+        self.held.stats()
     }
     fn qlen(&self) -> u32 {
-        self.queue.len()
+        self.held.len()
     }
     fn dump(&self) -> Options {
         let p = &self.parms;
@@ -278,6 +255,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, device, packet};
     use penstock_model::Handle;
+    use penstock_packet::L4;
 
     /// 400 ms of a greedy flow of 10 packets at a time and a thin one of one, into a line that takes 6 a round; what each lost.
     fn contest(thresh: u32, bench: &mut Bench) -> (usize, usize) {

@@ -1,11 +1,14 @@
-//! Queues of routers that are not Linux: what the simulator ns-2 puts before a link, under its own names.
+//! Queues of routers that are not Linux: what the simulator ns-2 puts before a link, under its own names, and FRED after its paper.
 //!
 //! They stand as the root of a device, set by the experiment file's `queue` and not by `tc`, which has no words for them.
 //! Lengths are those of the IP packet, as everywhere in ns-2; the packet on the wire is not in the queue.
 
 pub mod droptail;
+mod flows;
 pub mod fred;
+mod held;
 pub mod red;
+pub mod red_pd;
 
 use crate::sch::KindSpec;
 use penstock_model::{KernelError, Options};
@@ -52,6 +55,7 @@ pub static KINDS: &[Queue] = &[
     Queue { spec: &fred::SPEC, words: fred::WORDS },
     Queue { spec: &droptail::SPEC, words: droptail::WORDS },
     Queue { spec: &red::SPEC, words: red::WORDS },
+    Queue { spec: &red_pd::SPEC, words: red_pd::WORDS },
 ];
 
 /// The kind called `id`.

@@ -3,12 +3,12 @@
 //! Follows: ns-2.35 `queue/red.cc` `REDQueue::enque`, `deque`, `pickPacketToDrop`, `tcl/lib/ns-default.tcl`.
 //! Differs: none known. Vectors: `vectors/ns2` (recorded on ns-2.35): the average after every arrival, to every digit that ns-2 prints.
 
+use super::held::Held;
 use super::{Kind, Word, flag, real, refuse, whole, word};
 use crate::aqm::ecn::set_ce;
 use crate::aqm::floyd::{Action, Floyd, Params, unit};
 use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
-use crate::queue::Queue;
 use crate::sch::KindSpec;
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::Packet;
@@ -122,29 +122,33 @@ pub fn params(options: Option<&Options>) -> Result<Params, KernelError> {
 pub struct Red {
     // Variables
     floyd: Floyd,
-    queue: Queue,
-    /// IP bytes queued.
-    bytes: u32,
+    held: Held,
     early: u32,
     marked: u32,
     forced: u32,
-    stats: Stats,
 }
 
-fn seconds(now: Time) -> f64 {
+/// A moment in seconds.
+pub(super) fn seconds(now: Time) -> f64 {
     now.as_ns() as f64 / 1e9
 }
 
 impl Red {
     /// An empty queue.
     pub fn new(params: Params) -> Red {
-        let floyd = Floyd::new(params);
-        let (queue, stats) = (Queue::default(), Stats::default());
-        Red { floyd, queue, bytes: 0, early: 0, marked: 0, forced: 0, stats }
+        Red { floyd: Floyd::new(params), held: Held::default(), early: 0, marked: 0, forced: 0 }
     }
     /// The algorithm's state.
     pub fn floyd(&self) -> &Floyd {
         &self.floyd
+    }
+    /// What is queued, in packets or, with `queue_in_bytes`, in bytes.
+    pub(super) fn queued(&self) -> u32 {
+        if self.floyd.params().queue_in_bytes { self.held.bytes() } else { self.held.len() }
+    }
+    /// Drops a packet that has not come to the queue.
+    pub(super) fn discard(&mut self, packet: Packet, reason: DropReason, drops: &mut Ledger) {
+        self.held.discard(packet, reason, drops);
     }
     /// A packet comes: [`Qdisc::enqueue`] with a clock in seconds and dice of the caller's, 64 random bits a throw.
     pub fn put(
@@ -155,7 +159,7 @@ impl Red {
         drops: &mut Ledger,
     ) -> Xmit {
         let size = packet.network_len();
-        let queued = if self.floyd.params().queue_in_bytes { self.bytes } else { self.queue.len() };
+        let queued = self.queued();
         let action = match self.floyd.arrive(queued, size, now, &mut || unit(dice())) {
             Action::Mark if set_ce(&mut packet) => {
                 self.marked = self.marked.wrapping_add(1);
@@ -166,33 +170,27 @@ impl Red {
         };
         if action == Action::Drop {
             self.early = self.early.wrapping_add(1);
-            self.discard(packet, DropReason::Early, drops);
+            self.held.discard(packet, DropReason::Early, drops);
             return Xmit::Cn;
         }
-        self.bytes += size;
-        self.queue.push_tail(packet);
+        self.held.push(packet);
         // A packet marked on its way into a full queue is dropped all the same.
         if action != Action::Forced && queued < self.floyd.limit() {
             return Xmit::Success;
         }
         self.forced = self.forced.wrapping_add(1);
-        let newest = self.queue.len() - 1;
+        let newest = self.held.len() - 1;
         let victim = match self.floyd.params() {
             p if p.drop_front => newest.min(1),
             // As ns-2: 31 random bits, modulo.
-            p if p.drop_rand => (dice() >> 33) as u32 % self.queue.len(),
+            p if p.drop_rand => (dice() >> 33) as u32 % self.held.len(),
             _ => newest,
         };
-        if let Some(packet) = self.queue.remove(victim) {
-            self.bytes -= packet.network_len();
-            self.discard(packet, DropReason::Overlimit, drops);
+        if let Some(packet) = self.held.remove(victim) {
+            self.held.discard(packet, DropReason::Overlimit, drops);
         }
         self.floyd.forced();
         if victim == newest { Xmit::Drop } else { Xmit::Cn }
-    }
-    fn discard(&mut self, packet: Packet, reason: DropReason, drops: &mut Ledger) {
-        self.stats.drops = self.stats.drops.wrapping_add(1);
-        drops.drop(packet, reason);
     }
 }
 
@@ -202,32 +200,28 @@ impl Qdisc for Red {
         self.put(packet, seconds(*now), &mut || rng.next_u64(), drops)
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let Some(packet) = self.queue.pop_head() else {
-            self.floyd.start_idle(seconds(cx.now));
-            return None;
-        };
-        self.floyd.end_idle();
-        self.bytes -= packet.network_len();
-        self.stats.bytes += u64::from(packet.pkt_len);
-        self.stats.packets += 1;
-        Some(packet)
+        let packet = self.held.send();
+        match packet {
+            Some(_) => self.floyd.end_idle(),
+            None => self.floyd.start_idle(seconds(cx.now)),
+        }
+        packet
     }
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
-        self.queue.head()
+        self.held.head()
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         self.floyd = Floyd::new(params(options)?);
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
-        self.bytes = 0;
-        self.queue.purge(cx);
+        self.held.purge(cx);
     }
     fn stats(&self) -> Stats {
-        Stats { qlen: self.queue.len(), backlog: self.queue.backlog(), ..self.stats }
+        self.held.stats()
     }
     fn qlen(&self) -> u32 {
-        self.queue.len()
+        self.held.len()
     }
     fn dump(&self) -> Options {
         let p = self.floyd.params();

@@ -1,14 +1,20 @@
 //! `fq_codel`: a queue for each flow, CoDel in each, served in turn.
 //!
 //! Follows: linux v6.12 `net/sched/sch_fq_codel.c`.
-//! Differs: packets are not simulated yet.
+//! Differs: the hash of a flow is random in the kernel and here (`super::sfq::hash`); a packet takes as much memory
+//! as a frame from a packet socket, wherever it comes from.
 
 use super::KindSpec;
-use super::no_class::NoClass;
-use super::unsimulated::{Params, Unsimulated};
+use super::sfq::chains::{Chain, Pool};
+use super::sfq::hash::Key;
 use crate::aqm::codel;
-use crate::qdisc::{Classful, Cx, Init, Qdisc};
-use penstock_model::{Kernel, KernelError, Options, Time};
+use crate::cls::{BlockId, Filters, Gone, Verdict};
+use crate::ledger::{DropReason, Ledger};
+use crate::qdisc::{Classful, Cx, Init, Qdisc, Xmit};
+use penstock_model::rtnetlink::ClassDump;
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_packet::{Packet, Skb};
+use std::collections::VecDeque;
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -16,7 +22,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "a queue a flow, each controlled by CoDel, served by deficit round robin",
     kernels: &[Kernel::V6_12],
     build,
-    simulated: false,
+    simulated: true,
 };
 
 /// `FQ_CODEL_QUANTUM_MAX`.
@@ -25,49 +31,278 @@ const QUANTUM_MAX: u32 = 1 << 20;
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     let mut params = codel::Params::new();
     params.ecn = true;
+    let mtu = init.device.psched_mtu().min(QUANTUM_MAX);
     let mut fq_codel = FqCodel {
+        handle: init.handle,
         limit: 10 * 1024,
-        flows: 1024,
-        made: false,
-        quantum: init.device.psched_mtu().clamp(256, QUANTUM_MAX),
+        flows_cnt: 1024,
+        quantum: mtu.max(256),
         drop_batch: 64,
         memory_limit: 32 << 20,
         params,
-        ce_threshold_selector: 0,
-        ce_threshold_mask: 0,
-        classes: NoClass::with_filters(SPEC.id, init.handle),
+        mtu,
+        bypass: false,
+        filters: Filters::new(init.handle),
+        key: Key::draw(cx.rng),
+        flows: Vec::new(),
+        pool: Pool::default(),
+        new_flows: VecDeque::new(),
+        old_flows: VecDeque::new(),
+        counts: codel::Counts::default(),
+        memory_usage: 0,
+        drop_overlimit: 0,
+        drop_overmemory: 0,
+        new_flow_count: 0,
+        peeked: None,
+        qlen: 0,
+        backlog: 0,
+        stats: Stats::default(),
     };
     fq_codel.change(options, cx)?;
-    fq_codel.made = true;
-    Ok(Box::new(Unsimulated::new(fq_codel)))
+    fq_codel.flows.resize_with(fq_codel.flows_cnt as usize, Flow::default);
+    fq_codel.bypass = init.parent == Handle::ROOT && fq_codel.limit > 0;
+    Ok(Box::new(fq_codel))
 }
 
-/// Its parameters.
+/// One flow: `struct fq_codel_flow` with its place in `backlogs`.
+#[derive(Default)]
+struct Flow {
+    chain: Chain,
+    qlen: u32,
+    /// Bytes.
+    backlog: u32,
+    deficit: i32,
+    vars: codel::Vars,
+    /// It stands in one of the lists.
+    listed: bool,
+}
+
+/// The qdisc.
 pub struct FqCodel {
+    // Parameters
+    handle: Handle,
+    /// Packets.
     limit: u32,
-    flows: u32,
-    /// The flows are there: their number cannot change any more.
-    made: bool,
+    flows_cnt: u32,
+    /// Bytes a turn.
     quantum: u32,
+    /// Most packets dropped at once.
     drop_batch: u32,
+    /// Bytes of memory.
     memory_limit: u32,
     params: codel::Params,
-    ce_threshold_selector: u32,
-    ce_threshold_mask: u32,
-    classes: NoClass,
+    /// MTU and link header when it was made.
+    mtu: u32,
+    /// Whether a packet passes by when nothing is queued (`TCQ_F_CAN_BYPASS` of the device's own qdisc).
+    bypass: bool,
+    filters: Filters,
+    key: Key,
+    // Variables
+    flows: Vec<Flow>,
+    pool: Pool,
+    new_flows: VecDeque<u32>,
+    old_flows: VecDeque<u32>,
+    counts: codel::Counts,
+    memory_usage: u32,
+    drop_overlimit: u32,
+    drop_overmemory: u32,
+    new_flow_count: u32,
+    peeked: Option<Packet>,
+    /// Without what was peeked at.
+    qlen: u32,
+    backlog: u32,
+    stats: Stats,
 }
 
-impl Params for FqCodel {
-    fn kind(&self) -> &'static str {
-        SPEC.id
+/// `skb->truesize` of a frame from a packet socket, which has 16 bytes before it: the header's 256 bytes, and a buffer of 704 for small
+/// frames or else of a power of two, of which what copies share takes 320.
+fn memory(packet: &Packet) -> u32 {
+    const SKB: u32 = 256;
+    const SHARED_INFO: u32 = 320;
+    const SMALL_HEAD: u32 = 704;
+    let need = packet.len + 16 + SHARED_INFO;
+    SKB + if need <= SMALL_HEAD { SMALL_HEAD } else { need.next_power_of_two() }
+}
+
+/// One flow as CoDel drains it, with what the drain changes of the whole.
+struct Drained<'a> {
+    flow: (&'a mut Chain, &'a mut u32, &'a mut u32),
+    pool: &'a mut Pool,
+    qlen: &'a mut u32,
+    backlog: &'a mut u32,
+    memory: &'a mut u32,
+    drops: &'a mut Ledger,
+    dropped: u32,
+}
+
+impl codel::Queue for Drained<'_> {
+    fn pop(&mut self) -> Option<Packet> {
+        let (chain, qlen, backlog) = &mut self.flow;
+        let packet = self.pool.pop_head(chain)?;
+        **qlen -= 1;
+        **backlog -= packet.pkt_len;
+        *self.qlen -= 1;
+        *self.backlog -= packet.pkt_len;
+        *self.memory = self.memory.wrapping_sub(memory(&packet));
+        Some(packet)
     }
-    fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
+    /// CoDel sees the backlog of the whole.
+    fn backlog(&self) -> u32 {
+        *self.backlog
+    }
+    fn discard(&mut self, packet: Packet) {
+        self.dropped += 1;
+        self.drops.drop(packet, DropReason::Early);
+    }
+}
+
+impl FqCodel {
+    /// `fq_codel_classify`: a flow, from 0; `None` where a filter must name one and does not.
+    fn classify(&self, skb: &mut Skb, cx: &mut Cx<'_>) -> Result<Option<u32>, Gone> {
+        let named = |minor: u32| (1..=self.flows_cnt).contains(&minor).then(|| minor - 1);
+        let priority = Handle(skb.priority);
+        if priority.qdisc() == self.handle
+            && let Some(flow) = named(priority.minor().into())
+        {
+            return Ok(Some(flow));
+        }
+        if self.filters.is_empty(Filters::ROOT) {
+            let scaled = (u64::from(self.key.hash(skb)) * u64::from(self.flows_cnt)) >> 32;
+            return Ok(Some(scaled as u32));
+        }
+        match self.filters.classify(Filters::ROOT, skb, cx) {
+            Verdict::Class(hit) => Ok(named(hit.classid.minor().into())),
+            Verdict::Unmatched => Ok(None),
+            Verdict::Gone(gone) => Err(gone),
+        }
+    }
+    /// `fq_codel_drop`: half of the fattest flow, from its head; answers which.
+    fn displace(&mut self, cx: &mut Cx<'_>) -> u32 {
+        let mut fattest = (0, 0);
+        for (n, flow) in self.flows.iter().enumerate() {
+            if flow.backlog > fattest.0 {
+                fattest = (flow.backlog, n);
+            }
+        }
+        let (threshold, n) = (fattest.0 >> 1, fattest.1);
+        let flow = &mut self.flows[n];
+        let (mut count, mut bytes) = (0, 0);
+        while let Some(packet) = self.pool.pop_head(&mut flow.chain) {
+            count += 1;
+            bytes += packet.pkt_len;
+            self.memory_usage = self.memory_usage.wrapping_sub(memory(&packet));
+            cx.drops.drop(packet, DropReason::Displaced);
+            if count >= self.drop_batch || bytes >= threshold {
+                break;
+            }
+        }
+        flow.vars.count = flow.vars.count.wrapping_add(count);
+        flow.backlog -= bytes;
+        flow.qlen -= count;
+        self.stats.drops = self.stats.drops.wrapping_add(count);
+        self.backlog -= bytes;
+        self.qlen -= count;
+        n as u32
+    }
+    /// `__fq_codel_dequeue`.
+    fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        loop {
+            let new = !self.new_flows.is_empty();
+            let list = if new { &mut self.new_flows } else { &mut self.old_flows };
+            let n = *list.front()?;
+            let flow = &mut self.flows[n as usize];
+            if flow.deficit <= 0 {
+                flow.deficit = flow.deficit.wrapping_add(self.quantum as i32);
+                list.pop_front();
+                self.old_flows.push_back(n);
+                continue;
+            }
+            let mut drained = Drained {
+                flow: (&mut flow.chain, &mut flow.qlen, &mut flow.backlog),
+                pool: &mut self.pool,
+                qlen: &mut self.qlen,
+                backlog: &mut self.backlog,
+                memory: &mut self.memory_usage,
+                drops: cx.drops,
+                dropped: 0,
+            };
+            let packet = flow.vars.dequeue(&mut drained, &self.params, self.mtu, &mut self.counts, cx.now);
+            let dropped = drained.dropped;
+            self.stats.drops = self.stats.drops.wrapping_add(dropped);
+            let Some(packet) = packet else {
+                list.pop_front();
+                if new && !self.old_flows.is_empty() {
+                    self.old_flows.push_back(n);
+                } else {
+                    self.flows[n as usize].listed = false;
+                }
+                continue;
+            };
+            flow.deficit = flow.deficit.wrapping_sub(packet.pkt_len as i32);
+            self.stats.bytes += u64::from(packet.pkt_len);
+            self.stats.packets += 1;
+            return Some(packet);
+        }
+    }
+}
+
+impl Qdisc for FqCodel {
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        if self.bypass && self.qlen() == 0 && !self.filters.were_there() {
+            //= linux v6.12 dev.c __dev_xmit_skb: past an empty root qdisc (TCQ_F_CAN_BYPASS).
+            self.stats.bytes += u64::from(packet.pkt_len);
+            self.stats.packets += 1;
+            self.peeked = Some(packet);
+            return Xmit::Success;
+        }
+        let n = match self.classify(&mut packet, cx) {
+            Ok(Some(n)) => n,
+            Ok(None) => return Gone::Shot.leave_counted(packet, &mut self.stats, cx),
+            Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
+        };
+        packet.queued = cx.now;
+        let flow = &mut self.flows[n as usize];
+        flow.backlog += packet.pkt_len;
+        self.backlog += packet.pkt_len;
+        self.memory_usage = self.memory_usage.wrapping_add(memory(&packet));
+        flow.qlen += 1;
+        self.pool.push_tail(&mut flow.chain, packet);
+        if !std::mem::replace(&mut flow.listed, true) {
+            self.new_flows.push_back(n);
+            self.new_flow_count = self.new_flow_count.wrapping_add(1);
+            flow.deficit = self.quantum as i32;
+        }
+        let over_memory = self.memory_usage > self.memory_limit;
+        self.qlen += 1;
+        if self.qlen() <= self.limit && !over_memory {
+            return Xmit::Success;
+        }
+        let before = self.qlen;
+        let from = self.displace(cx);
+        let dropped = before - self.qlen;
+        self.drop_overlimit = self.drop_overlimit.wrapping_add(dropped);
+        if over_memory {
+            self.drop_overmemory = self.drop_overmemory.wrapping_add(dropped);
+        }
+        if from == n { Xmit::Cn } else { Xmit::Success }
+    }
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.peeked.take().or_else(|| self.take(cx))
+    }
+    /// `fq_codel_peek`: a dequeue's work; the packet counts as queued until it goes.
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
+        if self.peeked.is_none() {
+            self.peeked = self.take(cx);
+        }
+        self.peeked.as_ref()
+    }
+    fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let Some(o) = options else { return Ok(()) };
         if let Some(flows) = o.u32("flows") {
-            if self.made || !(1..=65536).contains(&flows) {
+            if !self.flows.is_empty() || !(1..=65536).contains(&flows) {
                 return Err(KernelError::errno(KernelError::EINVAL));
             }
-            self.flows = flows;
+            self.flows_cnt = flows;
         }
         let quantum = o.u32("quantum").map(|q| q.max(256));
         if quantum.is_some_and(|q| q > QUANTUM_MAX) {
@@ -76,17 +311,46 @@ impl Params for FqCodel {
         self.params.change(o);
         let number = |name, old| o.u32(name).unwrap_or(old);
         self.quantum = quantum.unwrap_or(self.quantum);
-        self.ce_threshold_selector = number("ce_threshold_selector", self.ce_threshold_selector);
-        self.ce_threshold_mask = number("ce_threshold_mask", self.ce_threshold_mask);
+        let (mask, selector) = self.params.ce_threshold_selector;
+        self.params.ce_threshold_selector = (
+            number("ce_threshold_mask", mask.into()) as u8,
+            number("ce_threshold_selector", selector.into()) as u8,
+        );
         self.limit = number("limit", self.limit);
         self.drop_batch = number("drop_batch", self.drop_batch).max(1);
         self.memory_limit = number("memory_limit", self.memory_limit).min(1 << 31);
+        while self.qlen() > self.limit || self.memory_usage > self.memory_limit {
+            // Counted as sent here, and as dropped by those above.
+            let Some(packet) = self.peeked.take().or_else(|| self.take(cx)) else { break };
+            cx.drops.drop(packet, DropReason::Purged);
+        }
         Ok(())
+    }
+    fn reset(&mut self, cx: &mut Cx<'_>) {
+        for flow in &mut self.flows {
+            while let Some(packet) = self.pool.pop_head(&mut flow.chain) {
+                cx.drops.drop(packet, DropReason::Purged);
+            }
+            (flow.qlen, flow.backlog, flow.listed, flow.vars) = (0, 0, false, codel::Vars::default());
+        }
+        if let Some(packet) = self.peeked.take() {
+            cx.drops.drop(packet, DropReason::Purged);
+        }
+        self.new_flows.clear();
+        self.old_flows.clear();
+        (self.memory_usage, self.qlen, self.backlog) = (0, 0, 0);
+    }
+    fn stats(&self) -> Stats {
+        let peeked = self.peeked.as_ref().map_or(0, |p| p.pkt_len);
+        Stats { qlen: self.qlen(), backlog: self.backlog + peeked, ..self.stats }
+    }
+    fn qlen(&self) -> u32 {
+        self.qlen + u32::from(self.peeked.is_some())
     }
     fn dump(&self) -> Options {
         let o = Options::new()
             .with("limit", self.limit)
-            .with("flows", self.flows)
+            .with("flows", self.flows_cnt)
             .with("quantum", self.quantum)
             .with("drop_batch", self.drop_batch)
             .with("memory_limit", self.memory_limit);
@@ -94,28 +358,61 @@ impl Params for FqCodel {
         if self.params.ce_threshold == codel::DISABLED {
             return o;
         }
-        o.with("ce_threshold_selector", self.ce_threshold_selector)
-            .with("ce_threshold_mask", self.ce_threshold_mask)
+        let (mask, selector) = self.params.ce_threshold_selector;
+        o.with("ce_threshold_selector", u32::from(selector)).with("ce_threshold_mask", u32::from(mask))
     }
     fn xstats(&self, _: Time) -> Option<Options> {
-        let zero = [
-            "maxpacket",
-            "drop_overlimit",
-            "ecn_mark",
-            "new_flow_count",
-            "new_flows_len",
-            "old_flows_len",
-            "ce_mark",
-            "memory_used",
-            "drop_overmemory",
+        let rows = [
+            ("maxpacket", self.counts.maxpacket),
+            ("drop_overlimit", self.drop_overlimit),
+            ("ecn_mark", self.counts.ecn_mark),
+            ("new_flow_count", self.new_flow_count),
+            ("new_flows_len", self.new_flows.len() as u32),
+            ("old_flows_len", self.old_flows.len() as u32),
+            ("ce_mark", self.counts.ce_mark),
+            ("memory_used", self.memory_usage),
+            ("drop_overmemory", self.drop_overmemory),
         ];
-        Some(zero.into_iter().fold(Options::new(), |o, name| o.with(name, 0u32)))
+        Some(rows.into_iter().fold(Options::new(), |o, (name, value)| o.with(name, value)))
+    }
+    fn kind(&self) -> &'static str {
+        SPEC.id
     }
     fn classes(&self) -> Option<&dyn Classful> {
-        Some(&self.classes)
+        Some(self)
     }
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
-        Some(&mut self.classes)
+        Some(self)
+    }
+}
+
+/// Flows are classes to look at, and filters choose among them.
+impl Classful for FqCodel {
+    fn find(&self, _: Handle) -> bool {
+        false
+    }
+    fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
+        for (n, flow) in self.flows.iter().enumerate().filter(|(_, flow)| flow.listed) {
+            let o = Options::new().with("deficit", i64::from(flow.deficit));
+            visit(ClassDump {
+                kind: SPEC.id,
+                classid: Handle(self.handle.0 | (n as u32 + 1) & 0xffff),
+                parent: self.handle,
+                leaf: None,
+                options: Options::new(),
+                stats: Stats { qlen: flow.qlen, backlog: flow.backlog, ..Stats::default() },
+                xstats: Some(flow.vars.xstats(o, now)),
+            });
+        }
+    }
+    fn filters(&self) -> Option<&Filters> {
+        Some(&self.filters)
+    }
+    fn filters_mut(&mut self) -> Option<&mut Filters> {
+        Some(&mut self.filters)
+    }
+    fn block(&self, classid: Handle) -> Option<BlockId> {
+        (classid == Handle::UNSPEC).then_some(Filters::ROOT)
     }
 }
 
@@ -123,7 +420,6 @@ impl Params for FqCodel {
 mod tests {
     use super::*;
     use crate::testing::{Bench, device};
-    use penstock_model::Handle;
 
     #[test]
     fn flows_are_numbered_once_and_quanta_have_bounds() {

@@ -16,10 +16,10 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 /// Rates are segments a microsecond in 2^-24ths.
-const BW_SCALE: u32 = 24;
-const BW_UNIT: u64 = 1 << BW_SCALE;
+pub(super) const BW_SCALE: u32 = 24;
+pub(super) const BW_UNIT: u64 = 1 << BW_SCALE;
 /// Gains are in 256ths.
-const UNIT: u32 = 256;
+pub(super) const UNIT: u32 = 256;
 /// 2/ln 2: the least gain that doubles the rate each round trip.
 const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
@@ -142,7 +142,7 @@ impl Bbr {
         if self.lt_use_bw { self.lt_bw } else { self.bw.value() }
     }
     //= linux v6.12 net/ipv4/tcp_bbr.c bbr_rate_bytes_per_sec
-    fn rate_bytes_s(w: &Window, bw: u64, gain: u32) -> u64 {
+    pub(super) fn rate_bytes_s(w: &Window, bw: u64, gain: u32) -> u64 {
         // One per cent below what was measured, so as not to build a queue.
         let rate = (u128::from(bw) * u128::from(w.mss) * u128::from(gain)) >> 8;
         ((rate * (1_000_000 / 100 * 99)) >> BW_SCALE) as u64
@@ -167,7 +167,7 @@ impl Bbr {
         }
     }
     //= linux v6.12 net/ipv4/tcp_bbr.c bbr_tso_segs_goal
-    fn tso_segs_goal(w: &Window) -> u32 {
+    pub(super) fn tso_segs_goal(w: &Window) -> u32 {
         let rate = w.pacing_rate.unwrap_or(0);
         let least = if rate < 1_200_000 >> 3 { 1 } else { 2 };
         let bytes = (rate >> 10).min(65_536 - 1 - 320);

@@ -6,6 +6,7 @@
 //! window grows and where it falls to. Windows are counted in segments, as in Linux.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod cubic;
 mod cubic_2_6_35;
 pub mod dctcp;
@@ -79,6 +80,9 @@ pub struct Window {
     pub app_limited: u64,
     /// Bytes a second that may leave, where the controller paces (`sk_pacing_rate`).
     pub pacing_rate: Option<u64>,
+    /// The latest rate of delivery that says something: segments, and over how long, microseconds (`rate_delivered`,
+    /// `rate_interval_us`).
+    pub delivery_rate: (u64, u64),
     /// The earliest departure of the next segment, ns (`tcp_wstamp_ns`).
     pub wstamp_ns: i64,
     /// The ACK at hand is not what header prediction expects (`CA_ACK_SLOWPATH`).
@@ -122,6 +126,7 @@ impl Window {
             first_tx_us: 0,
             app_limited: 0,
             pacing_rate: None,
+            delivery_rate: (0, 0),
             wstamp_ns: 0,
             slow_path: false,
             seed: 0,
@@ -223,6 +228,10 @@ pub struct RateSample {
     pub prior_in_flight: u32,
     /// The program had nothing to send then.
     pub app_limited: bool,
+    /// Segments in flight when that segment was sent, itself included.
+    pub tx_in_flight: u32,
+    /// Segments held for lost since then.
+    pub lost: u32,
 }
 
 /// A congestion controller.
@@ -291,6 +300,7 @@ pub struct Algorithm {
 /// All controllers, in alphabetical order.
 pub static ALGORITHMS: &[&Algorithm] = &[
     &bbr::ALGORITHM,
+    &bbr3::ALGORITHM,
     &cubic::ALGORITHM,
     &dctcp::ALGORITHM,
     &ledbat::ALGORITHM,

@@ -62,6 +62,7 @@ pub struct Shared {
     events: BinaryHeap<Reverse<Event>>,
     queued_ns: i128,
     looked: i128,
+    lost: u64,
 }
 
 impl Shared {
@@ -78,6 +79,7 @@ impl Shared {
             events: BinaryHeap::new(),
             queued_ns: 0,
             looked: 0,
+            lost: 0,
         };
         for i in 0..s.flows.len() {
             // A few ms apart, lest they march in step.
@@ -104,6 +106,7 @@ impl Shared {
             self.queued_ns += i128::from(waits.as_ns());
             self.looked += 1;
             if queued + i128::from(bits / 8) > i128::from(self.buffer) {
+                self.lost += 1;
                 return;
             }
             self.free_at = self.now.max(self.free_at) + Span::from_ns(bits * 1_000_000_000 / self.rate);
@@ -184,7 +187,11 @@ impl Shared {
             f.begun = f.read;
             f.windows.clear();
         }
-        (self.queued_ns, self.looked) = (0, 0);
+        (self.queued_ns, self.looked, self.lost) = (0, 0, 0);
+    }
+    /// Segments lost to the full buffer since.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
     /// Bytes read of each flow since.
     pub fn delivered(&self) -> Vec<u64> {

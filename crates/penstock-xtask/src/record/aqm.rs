@@ -154,6 +154,118 @@ pub fn pie(d: &mut Dice, estimator: bool) -> Value {
     s.spec(setup, packets)
 }
 
+/// The words of fq_codel.
+pub fn fq_codel_words(d: &mut Dice) -> String {
+    let mut o = codel_words(d).replacen("codel", "fq_codel", 1);
+    if d.chance(40) {
+        o += &format!(" quantum {}", d.scale(256, 6000));
+    }
+    if d.chance(30) {
+        o += &format!(" drop_batch {}", d.scale(1, 64));
+    }
+    if d.chance(20) && o.contains("ce_threshold") {
+        o += d.pick(&[" ce_threshold_selector 0x1/0x3", " ce_threshold_selector 0x28/0xfc"]);
+    }
+    o
+}
+
+/// fq_codel: flows named by priorities or by filters; by their hash one alone.
+pub fn fq_codel(d: &mut Dice) -> Value {
+    let mut s = Service::choose(d, 8, 250_000);
+    s.cap(250_000);
+    let mut line = fq_codel_words(d);
+    if d.chance(15) {
+        line += &format!(" memory_limit {}", d.scale(2000, 60_000));
+    }
+    let (named, filtered) = (d.chance(60), d.chance(40));
+    let flows = match named || filtered {
+        true if d.chance(60) => 1024,
+        true => d.range(2, 8),
+        false => 1,
+    };
+    let mut setup = vec![format!("qdisc add dev $DEV $PARENT handle 1: {line} flows {flows}")];
+    if filtered {
+        for n in 1..=3 {
+            let beyond = u64::from(d.chance(10));
+            let target = d.range(0, flows.min(9) + beyond);
+            setup.push(format!(
+                "filter add dev $DEV parent 1: protocol all prio 1 handle {n} fw classid 1:{target:x}"
+            ));
+        }
+        if d.chance(60) {
+            setup.push("filter add dev $DEV parent 1: protocol all prio 9 matchall classid 1:1".to_owned());
+        }
+    }
+    let mut t = s.traffic(300, if named || filtered { 4 } else { 1 }, true);
+    t.bytes_per_s *= 2;
+    let packets = sequence(d, t, |d, m| {
+        if d.chance(40) {
+            m.insert("tos".into(), json!(d.pick(&[0, 1, 2, 3, 0xb9, 0x2a])));
+        }
+        if filtered {
+            m.insert("mark".into(), json!(d.range(0, 4)));
+        }
+        if named && (!filtered || d.chance(50)) {
+            m.insert("priority".into(), json!(format!("1:{:x}", d.range(1, flows.min(6)))));
+        }
+    });
+    s.spec(setup, packets)
+}
+
+/// The words of sfb: probabilities that are all or nothing, or too small to matter.
+pub fn sfb_words(d: &mut Dice) -> String {
+    let mut o = format!("sfb increment {} decrement {}", d.pick(&["1", "1", "0"]), d.pick(&["1", "1", "0"]));
+    if d.chance(60) {
+        o += &format!(" limit {}", d.scale(1, 200));
+    }
+    if d.chance(70) {
+        let target = d.range(1, 20);
+        o += &format!(" target {target}");
+        if d.chance(60) {
+            o += &format!(" max {}", target + d.range(0, 30));
+        }
+    }
+    if d.chance(60) {
+        o += &format!(" penalty_rate {} penalty_burst {}", d.range(0, 1), d.range(0, 30));
+    }
+    o
+}
+
+/// sfb: its hashes are random, and how many bins two flows share shows; so there is one.
+pub fn sfb(d: &mut Dice) -> Value {
+    let mut s = Service::choose(d, 8, 250_000);
+    s.cap(250_000);
+    let filtered = d.chance(30);
+    let mut setup = vec![format!("qdisc add dev $DEV $PARENT handle 1: {}", sfb_words(d))];
+    if d.chance(15) {
+        setup.push(format!("qdisc change dev $DEV $PARENT handle 1: {}", sfb_words(d)));
+    }
+    if d.chance(25) {
+        let child = d.pick(&["pfifo limit 5", "bfifo limit 9000", "prio", "pfifo_head_drop limit 6"]);
+        setup.push(format!("qdisc add dev $DEV parent 1:1 handle 11: {child}"));
+    }
+    if filtered {
+        for n in 1..=3 {
+            setup
+                .push(format!("filter add dev $DEV parent 1: protocol all prio 1 handle {n} fw classid 1:1"));
+        }
+        if d.chance(50) {
+            setup.push("filter add dev $DEV parent 1: protocol all prio 9 matchall classid 1:1".to_owned());
+        }
+    }
+    let mut t = s.traffic(300, if filtered { 3 } else { 1 }, true);
+    t.bytes_per_s *= 2;
+    let packets = sequence(d, t, |d, m| {
+        if d.chance(50) {
+            m.insert("tos".into(), json!(d.pick(&[0, 1, 2, 3, 0xb9, 0x2a])));
+        }
+        if filtered {
+            m.insert("mark".into(), json!(d.range(0, 4)));
+        }
+    });
+    s.spec(setup, packets)
+}
+
 /// A case about one of them.
 pub fn case(d: &mut Dice, words: impl Fn(&mut Dice) -> String) -> Value {
     let mut s = Service::choose(d, 8, 250_000);

@@ -41,6 +41,19 @@ pub fn red(d: &mut Dice) -> Value {
     spec
 }
 
+/// sfb.
+pub fn sfb(d: &mut Dice) -> Value {
+    let (up, down) = (d.pick(&["0.05", "0.2", "0.4", "0.7"]), d.pick(&["0.01", "0.1"]));
+    let line = format!(
+        "qdisc add dev $DEV $PARENT handle 1: sfb increment {up} decrement {down} target {} max {}",
+        d.range(1, 6),
+        d.range(20, 40)
+    );
+    let mut spec = crowd(d, |d| ("tos", json!(d.pick(&[0, 1, 2, 3]))));
+    spec["setup"] = json!([line]);
+    spec
+}
+
 /// gred: several virtual queues, chosen by marks.
 pub fn gred(d: &mut Dice) -> Value {
     let vqs = d.range(1, 3);

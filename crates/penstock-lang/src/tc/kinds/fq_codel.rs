@@ -4,7 +4,7 @@
 
 use super::plain::{self, NUMBER, Plain, Read, Shown, flag, plain};
 use super::{Kind, OptionWord, word};
-use crate::show::Out;
+use crate::show::{Out, time_text};
 use crate::tc::args::Args;
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
@@ -109,7 +109,28 @@ fn print(o: &Options, out: &mut Out) {
     }
 }
 
+/// A flow's own.
+fn print_class(o: &Options, out: &mut Out) {
+    let n = |name| o.u32(name).unwrap_or(0);
+    let deficit = o.i64("deficit").unwrap_or(0);
+    out.num("deficit", deficit, format_args!("  deficit {deficit}"));
+    for name in ["count", "lastcount"] {
+        out.num(name, n(name), format_args!(" {name} {}", n(name)));
+    }
+    plain::time("ldelay", n("ldelay"), format_args!(" ldelay {}", time_text(n("ldelay"), false)), out);
+    if n("dropping") != 0 {
+        out.flag("dropping", format_args!(" dropping"));
+        let next = o.i64("drop_next").unwrap_or(0) as i32;
+        out.json_num("drop_next", next);
+        let sign = if next < 0 { "-" } else { "" };
+        out.text_only(format_args!(" drop_next {sign}{}", time_text(next.unsigned_abs(), false)));
+    }
+}
+
 fn print_xstats(o: &Options, out: &mut Out) {
+    if o.has("deficit") {
+        return print_class(o, out);
+    }
     plain::counters(o, &["maxpacket", "drop_overlimit", "new_flow_count", "ecn_mark"], out);
     plain::counters_of_some(o, &["ce_mark", "memory_used", "drop_overmemory"], out);
     out.nl();

@@ -13,14 +13,14 @@ struct Link {
 
 /// The packets of all flows.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     links: Vec<Link>,
     free: Vec<u32>,
 }
 
 /// The packets of one flow: `skblist_next`, `skblist_prev`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     head: u32,
     tail: u32,
 }
@@ -34,7 +34,7 @@ impl Default for Chain {
 impl Pool {
     /// Appends a packet: `slot_queue_add`.
     #[inline]
-    pub(super) fn push_tail(&mut self, chain: &mut Chain, packet: Packet) {
+    pub(crate) fn push_tail(&mut self, chain: &mut Chain, packet: Packet) {
         let link = Link { packet: Some(packet), next: NIL, prev: chain.tail };
         let at = match self.free.pop() {
             Some(at) => {
@@ -54,7 +54,7 @@ impl Pool {
     }
     /// Takes the first: `slot_dequeue_head`.
     #[inline]
-    pub(super) fn pop_head(&mut self, chain: &mut Chain) -> Option<Packet> {
+    pub(crate) fn pop_head(&mut self, chain: &mut Chain) -> Option<Packet> {
         let at = chain.head;
         let link = self.links.get_mut(at as usize)?;
         let packet = link.packet.take();
@@ -67,7 +67,7 @@ impl Pool {
         packet
     }
     /// Takes the last: `slot_dequeue_tail`.
-    pub(super) fn pop_tail(&mut self, chain: &mut Chain) -> Option<Packet> {
+    pub(crate) fn pop_tail(&mut self, chain: &mut Chain) -> Option<Packet> {
         let at = chain.tail;
         let link = self.links.get_mut(at as usize)?;
         let packet = link.packet.take();
@@ -80,11 +80,11 @@ impl Pool {
         packet
     }
     /// The first.
-    pub(super) fn head(&self, chain: &Chain) -> Option<&Packet> {
+    pub(crate) fn head(&self, chain: &Chain) -> Option<&Packet> {
         self.links.get(chain.head as usize)?.packet.as_ref()
     }
     /// The first, to mark it.
-    pub(super) fn head_mut(&mut self, chain: &Chain) -> Option<&mut Packet> {
+    pub(crate) fn head_mut(&mut self, chain: &Chain) -> Option<&mut Packet> {
         self.links.get_mut(chain.head as usize)?.packet.as_mut()
     }
 }

@@ -12,17 +12,17 @@ use penstock_packet::{L3, L4, Skb, ethertype};
 
 /// 6.12's key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key(u64, u64);
+pub(crate) struct Key(u64, u64);
 
 impl Key {
     /// A new key by the dice.
-    pub(super) fn draw(rng: &mut Rng) -> Key {
+    pub(crate) fn draw(rng: &mut Rng) -> Key {
         Key(rng.next_u64(), rng.next_u64())
     }
 
     /// `skb_get_hash_perturb`.
     #[inline]
-    pub(super) fn hash(&self, skb: &Skb) -> u32 {
+    pub(crate) fn hash(&self, skb: &Skb) -> u32 {
         let (l3, l4) = skb.innermost();
         let ports = |protocol: u8, whole: bool| match l4 {
             L4::Tcp(t) if whole => (protocol, t.sport, t.dport),
@@ -58,6 +58,11 @@ impl Key {
         h = self.mix(h, ports);
         let hash = (self.mix(h, self.0) >> 32) as u32;
         if hash == 0 { 1 } else { hash }
+    }
+
+    /// `siphash_1u32`: of a number instead of a packet.
+    pub(crate) fn hash_word(&self, word: u32) -> u32 {
+        (self.mix(self.mix(self.0, word.into()), self.0) >> 32) as u32
     }
 
     /// One step: both halves of a 128-bit product, folded.

@@ -7,8 +7,8 @@
 //! whole multiples of the period after the qdisc was made, and what it does is done when the qdisc is next touched.
 //! It wakes nobody, as in the kernel, where a rehash sends nothing.
 
-mod chains;
-mod hash;
+pub(super) mod chains;
+pub(super) mod hash;
 mod old;
 mod present;
 

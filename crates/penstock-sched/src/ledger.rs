@@ -67,10 +67,6 @@ impl Ledger {
     pub fn new() -> Ledger {
         Ledger::default()
     }
-    /// The newest entry.
-    pub fn last(&self) -> Option<&(Packet, DropReason)> {
-        self.0.last()
-    }
     /// Enters one drop.
     #[inline]
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {

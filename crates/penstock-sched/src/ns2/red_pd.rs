@@ -307,7 +307,7 @@ impl Qdisc for RedPd {
         let before = cx.drops.len();
         let answer = self.red.enqueue(packet, cx);
         if cx.drops.len() > before
-            && let Some((victim, _)) = cx.drops.last()
+            && let Some((victim, _)) = cx.drops.entries().last()
         {
             let bytes = u64::from(victim.network_len());
             self.flows.entry(Key::of(victim)).dropped += bytes;

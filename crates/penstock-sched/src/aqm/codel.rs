@@ -12,7 +12,7 @@ const SHIFT: u32 = 10;
 pub const DISABLED: u32 = i32::MAX as u32;
 
 /// How long the machine has been up when its time begins, in units of 1024 ns: a minute. A flow of fq_codel that is hit for the first time
-/// would else seem to have dropped just now, at time 0 (as it does in a kernel that has just booted: `vectors/differences.txt`; and again after 37 minutes, when the difference has wrapped, as in the kernel).
+/// would else seem to have dropped just now, at time 0 (as it does in a kernel that has just booted; and again after 37 minutes, when the difference has wrapped, as in the kernel).
 const UPTIME: u64 = 60_000_000_000 >> SHIFT;
 
 /// `codel_get_time`: a moment in units of 1024 ns, cut to 32 bits.

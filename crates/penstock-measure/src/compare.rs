@@ -303,6 +303,7 @@ mod tests {
             drops: Vec::new(),
             expects: Vec::new(),
             setup_failures: Vec::new(),
+            findings: Vec::new(),
         }
     }
 

@@ -52,6 +52,9 @@ pub struct Record {
     /// Commands of the setup that failed where the experiment allows it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub setup_failures: Vec<SetupFailure>,
+    /// What `penstock check` says of the setups.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub findings: Vec<Finding>,
 }
 
 /// Machines and links.
@@ -469,6 +472,29 @@ pub struct SetupFailure {
     pub message: String,
 }
 
+/// What `penstock check` found in a machine's setup.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Finding {
+    /// Machine.
+    pub host: String,
+    /// Stable code: `PS101`.
+    pub code: String,
+    /// `error` for what is refused, `warning` for what is legal and surely not meant.
+    pub level: String,
+    /// The file, as the experiment names it.
+    pub file: String,
+    /// Line of that file, from 1; 0 where none is known.
+    pub line: u32,
+    /// Column in characters, from 1; 0 where none is known.
+    pub column: u32,
+    /// A sentence in plain words.
+    pub message: String,
+    /// Why, with the number that shows it.
+    pub reason: String,
+    /// What to write instead; empty where nothing can be.
+    pub mend: String,
+}
+
 impl Record {
     /// The record as JSON text: two blanks of indentation, a newline at the end.
     pub fn to_json(&self) -> String {
@@ -546,6 +572,7 @@ mod tests {
                 ok: true,
             }],
             setup_failures: Vec::new(),
+            findings: Vec::new(),
         }
     }
 

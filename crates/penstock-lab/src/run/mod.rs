@@ -2,6 +2,7 @@
 
 mod build;
 mod bundle;
+mod findings;
 mod folder;
 mod groups;
 mod judge;
@@ -10,6 +11,7 @@ mod real;
 mod shell;
 
 pub use bundle::inside;
+pub use findings::findings;
 pub use folder::{Folder, write_report};
 
 use crate::experiment::Experiment;

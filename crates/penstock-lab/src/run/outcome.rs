@@ -35,6 +35,7 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
         drops: drops(experiment, &built, &results),
         expects: Vec::new(),
         setup_failures: std::mem::take(&mut built.failures),
+        findings: super::findings(experiment),
     };
     Outcome { record, series, outputs, tc, results }
 }

@@ -314,6 +314,7 @@ pub(super) fn run(
                 message: f.message.clone(),
             })
             .collect(),
+        findings: super::findings(experiment),
     };
     let complaint = |f: &FlowRun| if f.sent.is_none() { Some(f.complaint.trim().to_owned()) } else { None };
     if let Some(said) = ran.flows.iter().filter_map(complaint).find(|said| !said.is_empty()) {

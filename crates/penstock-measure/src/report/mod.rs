@@ -49,6 +49,7 @@ pub fn html(page: &Page<'_>) -> String {
         section(&mut out, "Flows", &flows(r));
     }
     section(&mut out, "Devices", &devices(page));
+    section(&mut out, "What check says of the setup", &findings(r));
     let text =
         format!("<details><summary>experiment file</summary><pre>{}</pre></details>", escape(&r.experiment));
     section(&mut out, "Experiment", &text);
@@ -389,6 +390,39 @@ fn apps(page: &Page<'_>) -> String {
             escape(text)
         );
     }
+    out
+}
+
+/// Findings: where, what, why, and what to write instead.
+fn findings(r: &Record) -> String {
+    if r.findings.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<div class=\"wide\"><table class=\"findings\"><thead><tr><th>machine</th><th>place</th><th>code</th><th>what</th></tr></thead><tbody>\n",
+    );
+    for f in &r.findings {
+        let column = if f.column > 0 { format!(":{}", f.column) } else { String::new() };
+        let class = if f.level == "error" { " class=\"bad\"" } else { "" };
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td>{}:{}{column}</td><td{class}>{} {}</td><td>{}",
+            escape(&f.host),
+            escape(&f.file),
+            f.line,
+            escape(&f.level),
+            escape(&f.code),
+            escape(&f.message)
+        );
+        if !f.reason.is_empty() {
+            let _ = write!(out, "<p class=\"note\">{}</p>", escape(&f.reason));
+        }
+        if !f.mend.is_empty() {
+            let _ = write!(out, "<pre>{}</pre>", escape(f.mend.trim_end()));
+        }
+        out.push_str("</td></tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
     out
 }
 

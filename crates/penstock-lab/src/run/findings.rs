@@ -1,0 +1,95 @@
+//! What `check` finds in the setups of an experiment's machines.
+
+use crate::experiment::{Experiment, Host, Os, Script};
+use penstock_check::{Settings, check};
+use penstock_measure::record;
+use penstock_model::Severity;
+
+/// What is legal and surely not meant, or refused, in the setup of each Linux machine: in the order of machines and places.
+///
+/// All entries of a setup are read together, as one script; places are those of the file each line stands in. The rate of the link counts
+/// where all links of the machine have the same. PS250 (no deletion before the first `add root`) is left out: a run's machine is new.
+pub fn findings(experiment: &Experiment) -> Vec<record::Finding> {
+    let linux = experiment.hosts.iter().filter(|h| h.cisco.is_none() && h.os == Os::Linux);
+    linux.flat_map(|host| of(experiment, host)).collect()
+}
+
+fn of(experiment: &Experiment, host: &Host) -> Vec<record::Finding> {
+    let shapes = |s: &Script| {
+        let mut words = s.text.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|w| matches!(w, "tc" | "iptables" | "ip6tables" | "nft"))
+    };
+    if !host.setup.iter().any(shapes) {
+        return Vec::new();
+    }
+    // A line of the whole, and where it stands.
+    let mut lines: Vec<(&str, &str, u32)> = Vec::new();
+    for script in &host.setup {
+        // What ends one entry does not end the next.
+        let ends = host.setup.len() > 1 && script.text.lines().any(|l| l.trim_start().starts_with("exit"));
+        lines.extend(ends.then_some(("(", script.file.as_str(), script.line)));
+        let own = script.text.lines().zip(script.line..);
+        lines.extend(own.map(|(text, line)| (text, script.file.as_str(), line)));
+        lines.extend(ends.then_some((")", script.file.as_str(), script.line)));
+    }
+    let text = lines.iter().map(|l| format!("{}\n", l.0)).collect();
+    let script = penstock_shell::Script { text, name: "setup".to_owned(), ..Default::default() };
+    let settings = Settings { kernel: host.kernel, dev: None, rate: rate(experiment, host) };
+    let one = |f: penstock_check::Finding| {
+        let at = (f.line as usize).checked_sub(1).and_then(|n| lines.get(n)).filter(|_| f.file == "setup");
+        let (file, line) = at.map_or((f.file, f.line), |&(_, file, line)| (file.to_owned(), line));
+        // A command of the experiment file itself stands somewhere in its line.
+        let indent = at.filter(|l| experiment.sources.iter().any(|s| s.name == l.1)).map_or(Some(0), |l| {
+            let source = experiment.sources.iter().find(|s| s.name == l.1)?;
+            let whole = source.text.lines().nth((l.2 as usize).checked_sub(1)?)?;
+            Some(whole[..whole.find(l.0)?].chars().count() as u32)
+        });
+        let column = indent.filter(|_| f.column > 0).map_or(0, |n| f.column + n);
+        let level = match f.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        record::Finding {
+            host: host.name.clone(),
+            code: f.code.to_owned(),
+            level: level.to_owned(),
+            file,
+            line,
+            column,
+            message: f.message,
+            reason: f.reason,
+            mend: f.mend,
+        }
+    };
+    // A run's machine is new: nothing is run on it twice.
+    check(&script, &settings).into_iter().filter(|f| f.code != "PS250").map(one).collect()
+}
+
+/// The rate of a machine's links, bytes per second; `None` where they differ or one has none.
+fn rate(experiment: &Experiment, host: &Host) -> Option<u64> {
+    let own = |l: &&crate::experiment::Link| l.ends.iter().any(|e| e.host == host.name);
+    let mut rates = experiment.links.iter().filter(own).map(|l| l.rate.map(|r| r.bytes_per_s()));
+    let first = rates.next()??;
+    rates.all(|r| r == Some(first)).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::parse_with;
+
+    #[test]
+    fn places_are_those_of_the_files() {
+        let script = "#!/bin/sh\n# a comment\ntc qdisc add dev eth0 root handle 1: htb default 10\n\
+                      tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
+                      tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit\nexit 0\n";
+        let text = "duration = \"1s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n\
+                    setup = [\"ip link set eth0 up\", \"@shape.sh\", \"tc qdisc add dev eth0 parent 1:10 sfq\"]\n";
+        let experiment = parse_with(text, "x.toml", &|_| Ok(script.to_owned())).unwrap();
+        let found = findings(&experiment);
+        let short: Vec<_> =
+            found.iter().map(|f| (f.host.as_str(), f.code.as_str(), f.file.as_str(), f.line)).collect();
+        assert_eq!(short, [("a", "PS101", "shape.sh", 5), ("a", "PS146", "x.toml", 4)], "{found:#?}");
+        assert!(found[0].mend.contains("rate 1mbit"), "{found:#?}");
+    }
+}

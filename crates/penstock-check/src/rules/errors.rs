@@ -101,7 +101,20 @@ fn by_tc(step: &Step) -> bool {
 
 fn tc_refuses(facts: &Facts, found: &mut Found) {
     for (at, step) in failing(facts).filter(|s| s.1.program() == "tc" && by_tc(s.1)) {
-        refused(facts, found, at, step);
+        if super::removed::replacement(facts, step).is_none() {
+            refused(facts, found, at, step);
+        }
+    }
+    for (at, step) in facts.steps.iter().enumerate().filter(|s| s.1.program() == "tc") {
+        let Some(last) = step.words.last().filter(|w| w.len() > 1 && "-batch".starts_with(w.as_str())) else {
+            continue;
+        };
+        let reason = "tc takes the word behind it for the name of a file. There is none: it prints its usage, does nothing and ends with status 0.";
+        found.at(
+            at,
+            last,
+            Say::new(format!("{last} is given no file"), reason, format!("{} -", step.text())),
+        );
     }
 }
 

@@ -169,7 +169,13 @@ fn no_filters(facts: &Facts, found: &mut Found) {
         let Some(ingress) = device.ingress().filter(|q| q.kind == "ingress") else { continue };
         let Some(at) = ingress.step else { continue };
         let step = &facts.steps[at];
-        let any = device.filters.iter().any(|f| f.parent.major() == 0xffff) || step.has("ingress_block");
+        // A filter that is refused is told of by itself.
+        let refused = facts.steps.iter().any(|s| {
+            let here = s.value(&["parent"]).is_some_and(|p| p.starts_with("ffff:")) || s.has("ingress");
+            !s.ok() && s.program() == "tc" && s.has("filter") && here && s.has(&device.name)
+        });
+        let any =
+            device.filters.iter().any(|f| f.parent.major() == 0xffff) || step.has("ingress_block") || refused;
         if !any {
             let mend = format!(
                 "tc filter add dev {} parent ffff: protocol all prio 1 matchall action police rate 10mbit burst 100k drop",

@@ -216,6 +216,7 @@ fn unread(facts: &Facts, found: &mut Found) {
     if fw(facts).next().is_none() {
         return;
     }
+    unread_by_texts(facts, found);
     for ruled in &facts.netfilter.rules {
         let Target::Mark { value, mask } = ruled.rule.target else { continue };
         if value != 0 && mask == u32::MAX && !is_read(facts, value) {
@@ -240,6 +241,67 @@ fn unread(facts: &Facts, found: &mut Found) {
                     mend,
                 ),
             );
+        }
+    }
+}
+
+/// Marks that `nft` sets and nobody reads. Where a text looks at marks in another way than by a number, all of them are read.
+fn unread_by_texts(facts: &Facts, found: &mut Found) {
+    let netfilter = &facts.netfilter;
+    if netfilter.unknown || netfilter.rules.iter().any(|r| matches!(r.rule.target, Target::Connmark { .. })) {
+        return;
+    }
+    let mut read = Vec::new();
+    for step in &facts.steps {
+        let What::Rules(text) = &step.what else { continue };
+        let words: Vec<&str> = text
+            .split(|c: char| c.is_whitespace() || c == ';')
+            .filter(|w| !w.is_empty() && *w != "==")
+            .collect();
+        for pair in words.windows(2).filter(|w| w[0] == "mark" && w[1] != "set") {
+            let Some(mark) = number(pair[1]) else { return };
+            read.push(mark);
+        }
+    }
+    for &(mark, at) in &netfilter.others {
+        let by_filter = fw(facts).any(|(_, f)| {
+            let (value, mask) = wanted(f);
+            mark & mask == value || twins(mark).contains(&value)
+        });
+        let by_kind = facts.devices.iter().flat_map(|d| &d.filters).any(|f| {
+            f.kind == "fw" && f.handle == 0
+                || matches!(f.kind.as_str(), "flow" | "bpf" | "basic")
+                || f.options.has("ct_mark")
+        });
+        let by_rule = facts.steps.iter().any(|s| s.has("fwmark"));
+        if mark == 0 || read.contains(&mark) || by_filter || by_kind || by_rule {
+            continue;
+        }
+        let step = &facts.steps[at];
+        let lines = facts.source.lines.iter().enumerate().skip(step.line.saturating_sub(1) as usize);
+        let place = lines.take(400).find_map(|(n, line)| {
+            let word = line.split_once("mark set ")?.1.split([' ', ';', '}', '"']).next()?;
+            (number(word) == Some(mark)).then_some((n as u32 + 1, word))
+        });
+        let filters: Vec<String> = fw(facts).map(|(_, f)| wanted(f).0.to_string()).take(8).collect();
+        let say = Say::new(
+            format!("nobody reads mark {mark}"),
+            format!("Filters look for {}.", filters.join(", ")),
+            fw(facts).next().map_or(String::new(), |(d, f)| {
+                let class = f.classid.unwrap_or(Handle::new(1, 1));
+                format!(
+                    "tc filter add dev {} parent {} protocol ip prio {} handle {mark} fw flowid {class}",
+                    d.name, f.parent, f.prio
+                )
+            }),
+        );
+        match place {
+            Some((line, word)) => {
+                let text = &facts.source.lines[line as usize - 1];
+                let column = text.find(word).map_or(0, |b| text[..b].chars().count() as u32 + 1);
+                found.at_line(line, column, word.len() as u32, say);
+            }
+            None => found.at(at, "", say),
         }
     }
 }

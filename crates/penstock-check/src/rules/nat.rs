@@ -51,9 +51,9 @@ fn translated(facts: &Facts) -> Vec<Option<&Iface>> {
     all
 }
 
-fn is_translated(facts: &Facts, dev: &str) -> bool {
+fn is_translated(facts: &Facts, nat: &[Option<&Iface>], dev: &str) -> bool {
     let own = facts.devices.iter().filter(|d| d.filters.iter().any(|f| f.parent.major() != 0xffff)).count();
-    translated(facts).iter().any(|o| o.map_or(own == 1, |i| i.matches(dev)))
+    nat.iter().any(|o| o.map_or(own == 1, |i| i.matches(dev)))
 }
 
 /// The private network a filter asks for at an offset.
@@ -68,11 +68,15 @@ fn each(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
 }
 
 fn source(facts: &Facts, found: &mut Found) {
+    let nat = translated(facts);
+    if nat.is_empty() {
+        return;
+    }
     let fed = super::marks::fed_from_ingress(facts);
     for (device, filter) in each(facts) {
         if filter.parent.major() == 0xffff
             || fed.contains(device.name.as_str())
-            || !is_translated(facts, &device.name)
+            || !is_translated(facts, &nat, &device.name)
         {
             continue;
         }
@@ -98,13 +102,17 @@ fn source(facts: &Facts, found: &mut Found) {
 }
 
 fn destination(facts: &Facts, found: &mut Found) {
+    let nat = translated(facts);
+    if nat.is_empty() {
+        return;
+    }
     let fed = super::marks::fed_from_ingress(facts);
     for (device, filter) in each(facts) {
         let direct = filter.parent.major() == 0xffff
             && filter.parent.minor() != 0xfff3
-            && is_translated(facts, &device.name);
+            && is_translated(facts, &nat, &device.name);
         let through = fed.contains(device.name.as_str())
-            && feeder(facts, &device.name).is_some_and(|d| is_translated(facts, d));
+            && feeder(facts, &device.name).is_some_and(|d| is_translated(facts, &nat, d));
         if let Some(addr) = private(filter, 16).filter(|_| direct || through) {
             let word = facts.steps[filter.step].value(&["dst", "dst_ip"]).unwrap_or_default();
             let reason = format!(
@@ -129,10 +137,13 @@ fn is_inside(facts: &Facts, addr: Ipv4Addr) -> bool {
 }
 
 fn wrong_way(facts: &Facts, found: &mut Found) {
+    let nat = translated(facts);
+    if nat.is_empty() {
+        return;
+    }
     let fed = super::marks::fed_from_ingress(facts);
     for (device, filter) in each(facts) {
-        let outside =
-            translated(facts).iter().flatten().any(|i| i.matches(&device.name) && !i.wildcard && !i.invert);
+        let outside = nat.iter().flatten().any(|i| i.matches(&device.name) && !i.wildcard && !i.invert);
         if filter.parent.major() == 0xffff || fed.contains(device.name.as_str()) || !outside {
             continue;
         }

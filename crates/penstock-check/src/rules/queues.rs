@@ -162,12 +162,8 @@ fn tbf_limit(facts: &Facts, found: &mut Found) {
 
 /// Commands that set txqueuelen: step, device, value's word.
 fn txqueuelens(facts: &Facts) -> impl Iterator<Item = (usize, &str, u32)> {
-    facts
-        .steps
-        .iter()
-        .enumerate()
-        .filter(|s| s.1.ok() && matches!(s.1.program(), "ip" | "ifconfig"))
-        .filter_map(|(at, step)| {
+    facts.steps.iter().enumerate().filter(|s| matches!(s.1.program(), "ip" | "ifconfig")).filter_map(
+        |(at, step)| {
             let value = step.value(&["txqueuelen", "qlen", "txqlen"])?.parse().ok()?;
             let dev = match step.program() {
                 "ifconfig" => step.words.get(1)?,
@@ -178,7 +174,8 @@ fn txqueuelens(facts: &Facts) -> impl Iterator<Item = (usize, &str, u32)> {
                 }
             };
             Some((at, dev.as_str(), value))
-        })
+        },
+    )
 }
 
 fn txqueuelen(facts: &Facts, found: &mut Found) {

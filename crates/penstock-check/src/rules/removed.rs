@@ -30,6 +30,9 @@ pub fn replacement(facts: &Facts, step: &Step) -> Option<String> {
     if facts.kernel == Kernel::V2_6_35 {
         return None;
     }
+    if let Some(mend) = by_ipt(step) {
+        return Some(mend);
+    }
     let (kind, verb) = kind_of(step)?;
     if verb == Verb::Del {
         return None;
@@ -65,14 +68,35 @@ pub fn replacement(facts: &Facts, step: &Step) -> Option<String> {
             step.value(&["classid", "flowid"]).unwrap_or("1:1"),
         ),
         "atm" => step.text().split(" atm").next()?.to_owned() + " htb default 1",
-        _ if step.words.iter().any(|w| w == "ipt" || w == "xt") => {
-            let mark = step.value(&["--set-mark", "--set-xmark"]).unwrap_or("1");
-            let from = step.words.iter().position(|w| w == "action")?;
-            format!("{} action skbedit mark {mark}", step.words[..from].join(" "))
-        }
         _ => return None,
     };
     Some(said)
+}
+
+/// What stands today for the action `ipt` of a filter; tc itself may not know the word any more.
+fn by_ipt(step: &Step) -> Option<String> {
+    let from =
+        step.words.windows(2).position(|w| w[0] == "action" && matches!(w[1].as_str(), "ipt" | "xt"))?;
+    if step.program() != "tc" || step.words.iter().any(|w| w == "del" || w == "delete") {
+        return None;
+    }
+    let before = step.words[..from].join(" ");
+    let rest = &step.words[from + 2..];
+    let until = rest.iter().position(|w| w == "action").unwrap_or(rest.len());
+    let after = rest[until..].join(" ");
+    let then = if after.is_empty() { String::new() } else { format!(" pipe {after}") };
+    let said = if step.has("CONNMARK") {
+        "connmark".to_owned()
+    } else if step.has("DSCP") || step.has("TOS") {
+        let set = step.value(&["--set-dscp", "--set-tos"]).unwrap_or("0x10");
+        let value = crate::marks::number(set.split('/').next()?);
+        let value =
+            value.map_or(set.to_owned(), |v| format!("{:#x}", if step.has("DSCP") { v << 2 } else { v }));
+        format!("pedit ex munge ip dsfield set {value} retain 0xfc pipe action csum ip4h")
+    } else {
+        format!("skbedit mark {}", step.value(&["--set-mark", "--set-xmark"]).unwrap_or("1"))
+    };
+    Some(format!("{before} action {said}{then}"))
 }
 
 fn dev(step: &Step) -> &str {
@@ -112,8 +136,9 @@ fn removed(facts: &Facts, found: &mut Found) {
     for (at, step) in facts.steps.iter().enumerate() {
         if let Some(mend) = replacement(facts, step) {
             let kind = kind_of(step).map_or("", |k| k.0);
-            let kind = if step.has("ipt") { "ipt" } else { kind };
-            let since = if kind == "ipt" { "6.8" } else { "6.3" };
+            let by_ipt = by_ipt(step).is_some();
+            let kind = if by_ipt { if step.has("ipt") { "ipt" } else { "xt" } } else { kind };
+            let since = if by_ipt { "6.8" } else { "6.3" };
             let message = format!("{kind} has left Linux");
             found.at(
                 at,

@@ -200,6 +200,9 @@ fn starvation(facts: &Facts, found: &mut Found) {
                 || fields(0, 0x00ff_ffff)
                 || fields(12, u32::MAX)
                 || fields(16, u32::MAX)
+                || filter.tests.iter().any(|(f, b)| {
+                    matches!(f, crate::filters::Field::Net(off) if *off == 4 || *off > 20) && b.mask != 0
+                })
                 || (fields(8, 0x00ff_0000) && !tcp);
             let limited = filter.actions().any(|a| a.0 == "police");
             if !narrow && !limited && !filter.auto {

@@ -151,7 +151,7 @@ fn no_protocol(facts: &Facts, found: &mut Found) {
 }
 
 fn fragments(facts: &Facts, found: &mut Found) {
-    for filter in all(facts) {
+    for filter in all(facts).filter(|f| f.protocol != IP6) {
         let later = filter.tests.get(&Field::Net(4)).is_some_and(|b| b.value & b.mask & 0x1fff != 0);
         let behind = filter.tests.iter().any(|(f, b)| match f {
             Field::Net(off) => *off >= 20 && b.mask != 0,

@@ -1,0 +1,7 @@
+#!/bin/bash
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc class add dev eth0 parent 1: classid 1:1 htb rate 512kbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 512kbit
+tc qdisc add dev eth0 parent 1:10 handle 10: fq_codel
+# expect: PS156 6

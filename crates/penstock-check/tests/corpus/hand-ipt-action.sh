@@ -1,0 +1,5 @@
+#!/bin/bash
+tc qdisc del dev eth0 ingress 2>/dev/null
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol ip prio 1 u32 match u32 0 0 action ipt -j MARK --set-mark 1
+# expect: PS006 4

@@ -1,0 +1,12 @@
+#!/bin/bash
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: htb default 99
+tc class add dev eth0 parent 1: classid 1:1 htb rate 100mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 60mbit ceil 100mbit
+tc class add dev eth0 parent 1:10 classid 1:11 htb rate 30mbit ceil 60mbit
+tc class add dev eth0 parent 1:1 classid 1:99 htb rate 40mbit ceil 100mbit
+tc qdisc add dev eth0 parent 1:11 handle 11: fq_codel
+tc qdisc add dev eth0 parent 1:99 handle 99: fq_codel
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.20.1.0/24 flowid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dst 10.20.2.0/24 flowid 1:11
+# expect: PS171 10

@@ -94,9 +94,10 @@ pub fn act(filter: &Filter, state: &mut State) -> Control {
     }
 }
 
-/// Whether a filter whose actions say `continue` ends its priority: `fl_classify` asks no further mask, and matchall has one filter.
+/// Whether a filter whose actions say `continue` ends its priority: `fl_classify` asks no further mask, `fw_classify` looks for the mark it read
+/// first, and matchall has one filter.
 pub fn skips(filter: &Filter) -> bool {
-    matches!(filter.kind.as_str(), "flower" | "matchall")
+    matches!(filter.kind.as_str(), "flower" | "fw" | "matchall")
 }
 
 /// The packets that fit a filter which looks at headers in no order: every kind but u32.

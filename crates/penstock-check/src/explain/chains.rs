@@ -5,6 +5,7 @@
 
 use super::ask::{Priority, State};
 use super::cube::{Any, Cube, Names, Place, both, none_of, range};
+use super::diagram::tidy;
 use crate::facts::Facts;
 use crate::filters::{IP, IP6};
 use crate::marks::Ruled;
@@ -13,6 +14,8 @@ use penstock_lang::iptables::{
 };
 use std::collections::BTreeMap;
 
+/// With more parts than these fewer are looked for.
+const MANY: usize = 300;
 /// More parts than these are not made.
 const MOST: usize = 60_000;
 
@@ -27,7 +30,7 @@ pub struct Passed {
 }
 
 /// What packets leave the hooks with.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Left {
     /// Mark, ToS, priority.
     pub state: State,
@@ -40,7 +43,7 @@ pub struct Left {
 struct Fate(Left, At);
 
 /// Where packets are within a table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 enum At {
     /// In a chain so many jumps deep.
     Chain(u32),
@@ -55,6 +58,8 @@ struct Way<'a> {
     names: &'a mut Names,
     /// The first one a packet is in stands last.
     parts: Vec<Passed>,
+    /// With more parts than these the next look for fewer is worth it.
+    many: usize,
     cut: bool,
 }
 
@@ -79,7 +84,8 @@ pub fn ways(facts: &Facts, output: &str, names: &mut Names) -> (Vec<Passed>, boo
             fate: Left { state: fresh.clone(), dropped: None },
             at: At::Chain(0),
         };
-        let mut way = Way { chains: chains.clone(), output, names, parts: vec![first], cut: false };
+        let mut way =
+            Way { chains: chains.clone(), output, names, parts: vec![first], many: MANY, cut: false };
         for hook in hooks {
             for table in Table::ALL.into_iter().filter(|t| t.built_in().contains(hook)) {
                 way.parts
@@ -173,6 +179,13 @@ impl<'a> Way<'a> {
                 self.parts.push(part);
                 self.parts.extend(before.into_iter().rev());
             }
+        }
+        if self.parts.len() > self.many {
+            let old = std::mem::take(&mut self.parts).into_iter().rev();
+            let short = tidy(old.map(|p| (p.cube, (p.fate, p.at))).collect());
+            self.parts =
+                short.into_iter().rev().map(|(cube, (fate, at))| Passed { cube, fate, at }).collect();
+            self.many = MANY.max(2 * self.parts.len());
         }
         if self.parts.len() > MOST {
             self.cut = true;

@@ -273,14 +273,16 @@ pub fn words(cube: &Cube, names: &Names) -> String {
             Place::Priority => said.push(part("priority", value, mask, 0xf)),
             Place::Forwarded => said.push(if value == 1 { "forwarded" } else { "made here" }.to_owned()),
             Place::Input => {
-                let name = names
-                    .inputs
-                    .get((value as usize).wrapping_sub(1))
-                    .map_or("another device", String::as_str);
-                said.push(match mask == 0xffff {
-                    true => format!("in {name}"),
-                    false => "in another device".to_owned(),
-                });
+                let fits = (0..=names.inputs.len() as u32).filter(|n| (n ^ value) & mask == 0);
+                let name = |n: u32| match n.checked_sub(1).and_then(|n| names.inputs.get(n as usize)) {
+                    Some(name) => name.as_str(),
+                    None => "another device",
+                };
+                let all: Vec<&str> = fits.map(name).collect();
+                said.push(format!(
+                    "in {}",
+                    if all.is_empty() { "another device".to_owned() } else { all.join(" or ") }
+                ));
             }
             Place::Long(n) if value != 0 => said.push(format!("len {n} or more")),
             Place::Long(n) => said.push(format!("len below {n}")),

@@ -1,7 +1,7 @@
 //! Two scripts side by side: which traffic lands elsewhere, which promises change.
 
 use super::cover::{Index, Left, Patience, left};
-use super::cube::{Cube, Names, Place, words};
+use super::cube::{Cube, Names, words};
 use super::partition::{entries, place};
 use super::{Probe, device, promise};
 use crate::facts::{Device, Facts, rate};
@@ -35,10 +35,10 @@ pub fn diff(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
 
 /// Which traffic lands elsewhere.
 fn traffic(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
-    let (first, mut second) = (entries(a, dev)?, entries(b, dev)?);
+    let first = entries(a, dev, Names::default())?;
     // One set of names for both.
-    let mut names = first.names.clone();
-    second.entries.iter_mut().for_each(|e| e.cube = renamed(&e.cube, &second.names, &mut names));
+    let second = entries(b, dev, first.names.clone())?;
+    let names = &second.names;
     let (mut before_a, mut all_b) = (Index::default(), Index::default());
     second.entries.iter().for_each(|e| all_b.push(&e.cube));
     let mut said = Vec::new();
@@ -58,10 +58,10 @@ fn traffic(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
             others.extend(theirs[..n].iter().map(|&i| all_b.get(i)));
             let example = match left(&cube, &others, &mut patience) {
                 Left::Nothing => continue,
-                Left::Some(found) => Probe::of(&found, &names).map(|p| format!("   ({})", p.text())),
+                Left::Some(found) => Probe::of(&found, names).map(|p| format!("   ({})", p.text())),
                 Left::Unknown => Some("   (perhaps)".to_owned()),
             };
-            let line = format!("{}: {from} -> {to}{}", words(&cube, &names), example.unwrap_or_default());
+            let line = format!("{}: {from} -> {to}{}", words(&cube, names), example.unwrap_or_default());
             if seen.insert(line.clone()) {
                 said.push(line);
             }
@@ -73,23 +73,6 @@ fn traffic(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
         before_a.push(&x.cube);
     }
     Ok(said)
-}
-
-fn renamed(cube: &Cube, from: &Names, to: &mut Names) -> Cube {
-    cube.0.iter().fold(Cube::all(), |out, &(place, mask, value)| {
-        let one = match place {
-            Place::Input if value > 0 && mask == 0xffff => {
-                let name = from.inputs.get(value as usize - 1).cloned().unwrap_or_default();
-                Cube::of(place, mask, to.input(&name))
-            }
-            Place::Other(n) => {
-                let text = from.others.get(n as usize).cloned().unwrap_or_default();
-                Cube::of(Place::Other(to.other(&text)), mask, value)
-            }
-            _ => Cube::of(place, mask, value),
-        };
-        out.and(&one).unwrap_or_default()
-    })
 }
 
 fn classes(one: &Device, two: &Device) -> Vec<String> {

@@ -5,6 +5,7 @@ pub mod capture;
 mod chains;
 mod cover;
 mod cube;
+mod diagram;
 mod diff;
 mod ematch;
 mod hooks;

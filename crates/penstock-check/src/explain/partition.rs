@@ -3,6 +3,7 @@
 use super::chains;
 use super::cover::{Index, Left, Patience, left};
 use super::cube::{Cube, Names, Place, words};
+use super::diagram::expand;
 use super::space::{Entry, Space, To};
 use super::{Probe, device};
 use crate::facts::Facts;
@@ -10,6 +11,8 @@ use penstock_model::Handle;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// More parts than these are not made.
+const MOST: usize = 400_000;
 /// Earlier parts that are named one by one.
 const NAMED: usize = 64;
 
@@ -60,7 +63,7 @@ pub struct Partition {
 /// # Errors
 /// The script puts no qdisc on the device.
 pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
-    let mut all = entries(facts, dev)?;
+    let mut all = entries(facts, dev, Names::default())?;
     let mut index = Index::default();
     let mut parts = Vec::new();
     let mut live = BTreeSet::new();
@@ -110,10 +113,11 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
     Ok(all)
 }
 
-/// The sets alone, for comparing.
-pub(super) fn entries(facts: &Facts, dev: &str) -> Result<Partition, String> {
+/// The sets alone, for comparing: with the numbers that names have already.
+pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partition, String> {
     let device = device(facts, dev).ok_or_else(|| format!("the script puts no qdisc on {dev}"))?;
     let mut space = Space::new(device, facts.kernel);
+    space.names = names;
     for name in &facts.foreign {
         space.names.input(name);
     }
@@ -142,26 +146,20 @@ pub(super) fn entries(facts: &Facts, dev: &str) -> Result<Partition, String> {
             entries = own;
         }
     }
-    let mut known: BTreeMap<super::ask::State, Vec<Entry>> = BTreeMap::new();
-    for way in ways {
-        if let Some(step) = way.fate.dropped {
-            entries.push(Entry { cube: way.cube, to: To::None("dropped"), by: Some(step) });
-            continue;
-        }
-        let state = way.fate.state;
-        if !known.contains_key(&state) {
-            let mut list = space.root(&state);
-            if state.translated {
+    if !ways.is_empty() {
+        let ways: Vec<_> = ways.into_iter().map(|w| (w.cube, w.fate)).collect();
+        let all = expand(&ways, &Vec::new(), MOST, &mut |fate| {
+            if let Some(step) = fate.dropped {
+                return vec![(Cube::all(), (To::None("dropped"), Some(step)))];
+            }
+            let mut list = space.root(&fate.state);
+            if fate.state.translated {
                 list.iter_mut().for_each(|e| e.cube = translated(&e.cube, &mut space.names));
             }
-            known.insert(state.clone(), list);
-        }
-        let list = &known[&state];
-        if entries.len() + list.len() > 400_000 {
-            space.cut = true;
-            break;
-        }
-        entries.extend(list.iter().filter_map(|e| Some(Entry { cube: e.cube.and(&way.cube)?, ..e.clone() })));
+            Entry::list(list)
+        });
+        space.cut |= all.is_none();
+        entries = Entry::of(all.unwrap_or_default());
     }
     let Space { names, cut, .. } = space;
     Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut })

@@ -5,6 +5,7 @@
 
 use super::ask::{self, Control, Priority, State, act};
 use super::cube::{Cube, Names, Place, known_bits};
+use super::diagram::{List, expand, tidy};
 use crate::facts::{Device, Qdisc};
 use crate::filters::Filter;
 use penstock_model::{Handle, Kernel};
@@ -36,12 +37,21 @@ impl Entry {
     fn all(to: To, by: Option<usize>) -> Vec<Entry> {
         vec![Entry { cube: Cube::all(), to, by }]
     }
+    /// As a list of places.
+    pub fn list(all: Vec<Entry>) -> List<(To, Option<usize>)> {
+        all.into_iter().map(|e| (e.cube, (e.to, e.by))).collect()
+    }
+    /// From a list of places.
+    pub fn of(list: List<(To, Option<usize>)>) -> Vec<Entry> {
+        list.into_iter().map(|(cube, (to, by))| Entry { cube, to, by }).collect()
+    }
 }
 
 /// What a list of filters gives.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Hit {
-    To(Handle, usize),
+    /// A class, and what its packets have now where actions have set something.
+    To(Handle, usize, Option<State>),
     Drop(usize),
     Away(String, usize),
     /// The rest of this priority is not asked.
@@ -50,7 +60,7 @@ enum Hit {
     Miss,
 }
 
-type Hits = Vec<(Cube, Hit)>;
+type Hits = List<Hit>;
 
 /// More sets than this are not made.
 const MOST: usize = 400_000;
@@ -103,7 +113,7 @@ impl<'a> Space<'a> {
             least = most;
         }
         out.extend(whole);
-        out
+        Entry::of(tidy(Entry::list(out)))
     }
 
     fn qdisc(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
@@ -117,6 +127,19 @@ impl<'a> Space<'a> {
     fn limit(&mut self, len: usize) -> bool {
         self.cut |= len > MOST;
         len > MOST
+    }
+    /// Puts what becomes of a hit's packets in its place; `None` is `rest`, which stands behind them all.
+    fn spread(
+        &mut self,
+        hits: &Hits,
+        rest: Vec<Entry>,
+        of: &dyn Fn(&mut Space<'a>, &Hit) -> Option<Vec<Entry>>,
+    ) -> Vec<Entry> {
+        let rest = Entry::list(rest);
+        let done =
+            expand(hits, &rest, MOST, &mut |hit| of(self, hit).map_or_else(|| rest.clone(), Entry::list));
+        self.cut |= done.is_none();
+        Entry::of(done.unwrap_or(rest))
     }
 
     /// A leaf class, or what a qdisc with classes in it makes of its packets.
@@ -153,7 +176,6 @@ impl<'a> Space<'a> {
                 .filter(|c| id.qdisc() == qdisc.handle && c.id != qdisc.handle)
                 .map(|c| c.children.is_empty())
         };
-        let mut out = Vec::new();
         if let (Priority::Set(priority), true) = (state.priority, at == qdisc.handle) {
             if priority == qdisc.handle.0 && qdisc.kind == "htb" {
                 return Entry::all(To::None("direct"), None);
@@ -165,27 +187,23 @@ impl<'a> Space<'a> {
             }
         }
         let rest = self.rest(qdisc, state, depth);
-        for (cube, hit) in self.filters(at, 0, state, 0, None) {
-            if self.limit(out.len()) {
-                break;
+        let hits = self.filters(at, 0, state, 0, None);
+        self.spread(&hits, rest, &|s, hit| match hit {
+            Hit::To(id, by, _) if *id == qdisc.handle && qdisc.kind == "htb" => {
+                Some(Entry::all(To::None("direct"), Some(*by)))
             }
-            let entries = match hit {
-                Hit::To(id, by) if id == qdisc.handle && qdisc.kind == "htb" => {
-                    Entry::all(To::None("direct"), Some(by))
+            Hit::To(id, by, set) => {
+                let now = set.as_ref().unwrap_or(state);
+                match class(s, *id) {
+                    Some(true) => Some(s.leaf(*id, Some(*by), now, depth)),
+                    Some(false) if depth < 16 && *id != at => Some(s.tree(qdisc, *id, now, depth + 1)),
+                    _ => None,
                 }
-                Hit::To(id, by) => match class(self, id) {
-                    Some(true) => self.leaf(id, Some(by), state, depth),
-                    Some(false) if depth < 16 && id != at => self.tree(qdisc, id, state, depth + 1),
-                    _ => rest.clone(),
-                },
-                Hit::Drop(by) => Entry::all(To::None("dropped"), Some(by)),
-                Hit::Away(dev, by) => Entry::all(To::Device(dev), Some(by)),
-                Hit::Skip | Hit::Miss => rest.clone(),
-            };
-            self.within(&mut out, &cube, entries);
-        }
-        out.extend(rest);
-        out
+            }
+            Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
+            Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+            Hit::Skip | Hit::Miss => None,
+        })
     }
     /// Where a tree sends what no filter sorts.
     fn rest(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
@@ -200,7 +218,6 @@ impl<'a> Space<'a> {
 
     /// `drr_classify`, `qfq_classify`.
     fn flat(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
-        let mut out = Vec::new();
         let dropped = |by| Entry::all(To::None("dropped"), by);
         if let Priority::Set(priority) = state.priority
             && Handle(priority).qdisc() == qdisc.handle
@@ -208,17 +225,15 @@ impl<'a> Space<'a> {
         {
             return self.leaf(Handle(priority), None, state, depth);
         }
-        for (cube, hit) in self.filters(qdisc.handle, 0, state, 0, None) {
-            let entries = match hit {
-                Hit::To(id, by) if self.device.class(id).is_some() => self.leaf(id, Some(by), state, depth),
-                Hit::Away(dev, by) => Entry::all(To::Device(dev), Some(by)),
-                Hit::To(_, by) | Hit::Drop(by) => dropped(Some(by)),
-                Hit::Skip | Hit::Miss => dropped(None),
-            };
-            self.within(&mut out, &cube, entries);
-        }
-        out.extend(dropped(None));
-        out
+        let hits = self.filters(qdisc.handle, 0, state, 0, None);
+        self.spread(&hits, dropped(None), &|s, hit| match hit {
+            Hit::To(id, by, set) if s.device.class(*id).is_some() => {
+                Some(s.leaf(*id, Some(*by), set.as_ref().unwrap_or(state), depth))
+            }
+            Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+            Hit::To(_, by, _) | Hit::Drop(by) => Some(dropped(Some(*by))),
+            Hit::Skip | Hit::Miss => None,
+        })
     }
 
     /// `prio_classify`.
@@ -247,18 +262,13 @@ impl<'a> Space<'a> {
                 }
             }
         }
-        let mut out = Vec::new();
-        for (cube, hit) in self.filters(qdisc.handle, 0, state, 0, None) {
-            let entries = match hit {
-                Hit::To(id, by) => self.leaf(of(id), Some(by), state, depth),
-                Hit::Drop(by) => Entry::all(To::None("dropped"), Some(by)),
-                Hit::Away(dev, by) => Entry::all(To::Device(dev), Some(by)),
-                Hit::Skip | Hit::Miss => rest.clone(),
-            };
-            self.within(&mut out, &cube, entries);
-        }
-        out.extend(rest);
-        out
+        let hits = self.filters(qdisc.handle, 0, state, 0, None);
+        self.spread(&hits, rest, &|s, hit| match hit {
+            Hit::To(id, by, set) => Some(s.leaf(of(*id), Some(*by), set.as_ref().unwrap_or(state), depth)),
+            Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
+            Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
+            Hit::Skip | Hit::Miss => None,
+        })
     }
     /// All priorities a packet may have, by what tells them.
     fn priorities(&self, state: &State) -> Vec<(Cube, usize)> {
@@ -313,33 +323,25 @@ impl<'a> Space<'a> {
                     own.extend(hits.into_iter().filter_map(|(c, h)| Some((c.and(&protocol)?, h))));
                 }
                 _ => {
-                    for filter in in_order(group) {
+                    // Those behind a filter stand in their order already.
+                    let ordered = if behind.is_some() { group.to_vec() } else { in_order(group) };
+                    for filter in ordered {
                         self.plain(filter, parent, state, depth, &mut own);
                     }
                 }
             }
             if own.iter().any(|h| matches!(h.1, Hit::Skip)) {
-                let mut all = Vec::new();
-                for (cube, hit) in own {
-                    if !matches!(hit, Hit::Skip) {
-                        all.push((cube, hit));
-                        continue;
-                    }
-                    all.extend(rest.iter().filter_map(|(c, h)| Some((cube.and(c)?, h.clone()))));
-                    let everything = cube.0.iter().all(|b| b.0 == Place::Ethertype);
-                    all.push((cube, Hit::Miss));
-                    // Nothing of this priority's protocol is left.
-                    if everything {
-                        break;
-                    }
-                    if self.limit(all.len()) {
-                        break;
-                    }
-                }
-                own = all;
+                let behind: Hits = rest.iter().cloned().chain([(Cube::all(), Hit::Miss)]).collect();
+                let all = expand(&own, &rest, MOST, &mut |hit| match hit {
+                    Hit::Skip => behind.clone(),
+                    hit => vec![(Cube::all(), hit.clone())],
+                });
+                self.cut |= all.is_none();
+                rest = all.unwrap_or(rest);
+            } else {
+                own.extend(rest);
+                rest = tidy(own);
             }
-            own.extend(rest);
-            rest = own;
         }
         rest
     }
@@ -353,7 +355,7 @@ impl<'a> Space<'a> {
             for class in &device.classes {
                 for value in [class.id.0, u32::from(class.id.minor())] {
                     let cube = ask::mark(state, u32::MAX, value).and_then(|c| c.and(&protocol));
-                    out.extend(cube.map(|c| (c, Hit::To(class.id, filter.step))));
+                    out.extend(cube.map(|c| (c, Hit::To(class.id, filter.step, None))));
                 }
             }
             return;
@@ -375,8 +377,15 @@ impl<'a> Space<'a> {
     ) {
         let mut after = state.clone();
         let class = filter.classid.unwrap_or(Handle::UNSPEC);
-        let hit = match act(filter, &mut after) {
-            Control::Ok => Hit::To(class, filter.step),
+        let control = act(filter, &mut after);
+        // Classes below look at what the actions have set.
+        let new = (after != *state).then(|| after.clone());
+        let set = |hit: Hit| match hit {
+            Hit::To(id, by, None) => Hit::To(id, by, new.clone()),
+            hit => hit,
+        };
+        let hit = match control {
+            Control::Ok => Hit::To(class, filter.step, new.clone()),
             Control::Drop => Hit::Drop(filter.step),
             Control::Elsewhere(dev) => Hit::Away(dev, filter.step),
             Control::Continue if after == *state && ask::skips(filter) => Hit::Skip,
@@ -388,12 +397,12 @@ impl<'a> Space<'a> {
             control @ (Control::Continue | Control::Again) => {
                 let behind = (control == Control::Continue).then_some(filter.step);
                 let again = self.filters(parent, filter.chain, &after, depth + 1, behind);
-                out.extend(again.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, h))));
+                out.extend(again.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, set(h)))));
                 Hit::Miss
             }
             Control::Chain(chain) if depth < 8 => {
                 let there = self.filters(parent, chain, &after, depth + 1, None);
-                out.extend(there.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, h))));
+                out.extend(there.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, set(h)))));
                 Hit::Miss
             }
             Control::Chain(_) => Hit::Miss,

@@ -287,9 +287,9 @@ impl<'a> Walk<'a> {
             self.said.push(format!("line {line} (prio {}, {}): no: {}", filter.prio, filter.kind, why()));
         }
     }
-    fn fits(&mut self, filter: &Filter) {
+    fn fits(&mut self, filter: &Filter, seen: &str) {
         let line = self.own.facts.steps[filter.step].line;
-        self.said.push(format!("line {line} (prio {}, {}): fits", filter.prio, filter.kind));
+        self.said.push(format!("line {line} (prio {}, {}): fits{seen}", filter.prio, filter.kind));
     }
 
     /// Filters of every kind but u32.
@@ -301,7 +301,7 @@ impl<'a> Walk<'a> {
                     self.misses(filter, &|| "the packet has no mark".to_owned());
                     continue;
                 }
-                self.fits(filter);
+                self.fits(filter, "");
                 return Some(Hit::Class(self.by_mark(filter.parent), filter.step));
             }
             if !ready.packets.iter().any(|c| c.holds(&self.probe, &self.own.names)) {
@@ -312,7 +312,7 @@ impl<'a> Walk<'a> {
                 self.misses(filter, &why);
                 continue;
             }
-            self.fits(filter);
+            self.fits(filter, "");
             if let Some(hit) = self.answer(filter) {
                 return Some(hit);
             }
@@ -371,6 +371,7 @@ impl<'a> Walk<'a> {
                 self.misses(filter, &|| format!("it did not come in by {dev}"));
                 continue;
             }
+            let mut seen = String::new();
             for &(mask, value, off, offmask) in &ready.keys {
                 let at = base.0 + off as i32 + (base.1 & offmask as i32);
                 if at + 4 > i32::from(self.probe.len) {
@@ -387,8 +388,14 @@ impl<'a> Walk<'a> {
                     });
                     continue 'next;
                 }
+                let (behind, first) =
+                    (if offmask != 0 { "nexthdr+" } else { "" }, if seen.is_empty() { ':' } else { ',' });
+                seen += &format!(
+                    "{first} at {behind}{off} it has {have:08x}, wanted {:08x}/{mask:08x}",
+                    value & mask
+                );
             }
-            self.fits(filter);
+            self.fits(filter, &seen);
             if let Some(link) = ready.link
                 && level < 8
             {

@@ -100,7 +100,8 @@ fn capture(args: &Args, path: &Path, facts: &Facts) -> Result<ExitCode> {
     } else {
         text.push('\n');
         for (name, (packets, bytes)) in &classes {
-            text += &format!("{name:<14} {packets} packets, {bytes} bytes\n");
+            let s = if *packets == 1 { "" } else { "s" };
+            text += &format!("{name:<14} {packets} packet{s}, {bytes} bytes\n");
         }
     }
     crate::print(&text)?;

@@ -1,0 +1,283 @@
+//! `check`, `explain` and `diff` as somebody types them: what they print, and their exit statuses.
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn penstock(folder: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_penstock"))
+        .args(words)
+        .current_dir(folder)
+        .env("PENSTOCK_STATE", folder.join("state"))
+        .env_remove("PENSTOCK_KERNEL")
+        .output()
+        .unwrap()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("penstock-check-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Status and standard output.
+fn said(folder: &Path, words: &[&str]) -> (i32, String) {
+    let done = penstock(folder, words);
+    (done.status.code().unwrap(), String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+const SETUP: &str = "tc qdisc add dev eth0 root handle 1: htb default 30
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 4mbit ceil 10mbit
+tc class add dev eth0 parent 1:1 classid 1:30 htb rate 6mbit ceil 10mbit
+tc qdisc add dev eth0 parent 1:10 handle 10: sfq
+tc qdisc add dev eth0 parent 1:30 handle 30: pfifo limit 50
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 192.168.0.0/16 flowid 1:10
+";
+
+/// The setup as a script: sfq stands in line 7.
+fn script() -> String {
+    format!("#!/bin/bash\ntc qdisc del dev eth0 root 2>/dev/null\n{SETUP}")
+}
+
+#[test]
+fn statuses_and_forms() {
+    let folder = scratch("forms");
+    std::fs::write(folder.join("s.sh"), script()).unwrap();
+    let (status, text) = said(&folder, &["check", "s.sh"]);
+    assert_eq!(status, 1, "{text}");
+    assert!(text.starts_with("s.sh:7:46: warning PS146: sfq 10: never mixes its hash\n"), "{text}");
+    assert!(text.ends_with("\n0 errors, 1 warning\n"), "{text}");
+
+    let (status, text) = said(&folder, &["check", "--format", "json", "s.sh"]);
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let one = json!({ "findings": [{
+        "code": "PS146", "level": "warning", "file": "s.sh", "line": 7, "column": 46, "message": "sfq 10: never mixes its hash",
+        "reason": "perturb is 0: flows that fall into one of the 1024 slots together stay together.",
+        "mend": "tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10",
+    }] });
+    assert_eq!((status, found), (1, one));
+
+    let (status, text) = said(&folder, &["check", "--format", "sarif", "s.sh"]);
+    let sarif: Value = serde_json::from_str(&text).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!((status, &sarif["version"], &result["ruleId"]), (1, &json!("2.1.0"), &json!("PS146")));
+    let region = &result["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(*region, json!({ "startLine": 7, "startColumn": 46, "endColumn": 49 }));
+    let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    assert!(rules.iter().any(|r| r["id"] == "PS146") && rules.len() >= 60, "{}", rules.len());
+
+    let (status, text) = said(&folder, &["check", "--format", "github", "s.sh"]);
+    let begin = "::warning file=s.sh,line=7,col=46,title=PS146::sfq 10: never mixes its hash%0A";
+    assert_eq!((status, text.starts_with(begin), text.lines().count()), (1, true, 1), "{text}");
+
+    let (status, text) = said(&folder, &["check", "--format", "json", "--dev", "eth0", "none.sh"]);
+    assert_eq!((status, text.as_str()), (2, ""));
+    std::fs::write(folder.join("bad.sh"), script().replace("htb rate 4mbit", "htb rate 4mbot")).unwrap();
+    let (status, text) = said(&folder, &["check", "bad.sh"]);
+    assert_eq!((status, text.contains("bad.sh:5:")), (2, true), "{text}");
+    std::fs::write(folder.join("good.sh"), script().replace("10: sfq", "10: sfq perturb 10")).unwrap();
+    assert_eq!(said(&folder, &["check", "good.sh"]), (0, "nothing found\n".to_owned()));
+    assert_eq!(
+        said(&folder, &["check", "--format", "json", "good.sh"]),
+        (0, "{\n  \"findings\": []\n}\n".to_owned())
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_is_allowed_and_what_is_known() {
+    let folder = scratch("known");
+    let check = |text: &str, words: &[&str]| {
+        std::fs::write(folder.join("s.sh"), text).unwrap();
+        said(&folder, &[&["check", "s.sh"], words].concat()).0
+    };
+    let plain = script();
+    assert_eq!(check(&plain, &[]), 1);
+    assert_eq!(check(&plain.replace("10: sfq", "10: sfq  # penstock: allow PS146"), &[]), 0);
+    assert_eq!(
+        check(
+            &plain.replace(
+                "tc qdisc add dev eth0 parent 1:10",
+                "# penstock: allow PS146\ntc qdisc add dev eth0 parent 1:10"
+            ),
+            &[]
+        ),
+        0
+    );
+    assert_eq!(check(&plain.replace("10: sfq", "10: sfq  # penstock: allow PS101"), &[]), 1);
+    assert_eq!(check(&format!("{plain}# penstock: allow-file PS146\n"), &[]), 0);
+    // A baseline knows what was found, wherever its line is by now.
+    assert_eq!(check(&plain, &["--baseline", "known.txt", "--write-baseline"]), 0);
+    assert_eq!(check(&plain, &["--baseline", "known.txt"]), 0);
+    let worse = plain.replace("htb rate 4mbit", "htb rate 5mbit");
+    assert_eq!(check(&worse, &["--baseline", "known.txt"]), 1);
+    assert_eq!(check(&plain, &["--baseline", "none.txt"]), 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_fixed_script_is_clean_and_differs_only_there() {
+    let folder = scratch("fix");
+    std::fs::write(folder.join("s.sh"), script()).unwrap();
+    let (status, text) = said(&folder, &["check", "--fix", "s.sh"]);
+    assert_eq!(text, script().replace("10: sfq", "10: sfq perturb 10"));
+    assert_eq!(status, 0);
+    std::fs::write(folder.join("fixed.sh"), &text).unwrap();
+    assert_eq!(said(&folder, &["check", "fixed.sh"]), (0, "nothing found\n".to_owned()));
+    let differs = said(&folder, &["diff", "--dev", "eth0", "s.sh", "fixed.sh"]);
+    assert_eq!(differs, (1, "class 1:10: perturb 0 -> 10\n".to_owned()));
+    assert_eq!(said(&folder, &["check", "--fix", "--write", "s.sh"]), (0, String::new()));
+    assert_eq!(std::fs::read_to_string(folder.join("s.sh")).unwrap(), text);
+    assert_eq!(said(&folder, &["diff", "--dev", "eth0", "s.sh", "fixed.sh"]), (0, String::new()));
+    assert_eq!(said(&folder, &["diff", "--dev", "eth7", "s.sh", "fixed.sh"]).0, 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_script_beside_an_imported_machine() {
+    let folder = scratch("import");
+    std::fs::write(folder.join("s.sh"), script()).unwrap();
+    for line in SETUP.lines() {
+        assert_eq!(said(&folder, &line.split(' ').collect::<Vec<_>>()).0, 0, "{line}");
+    }
+    for (file, words) in [
+        ("qdiscs", &["tc", "-j", "qdisc", "show"][..]),
+        ("classes", &["tc", "-j", "class", "show", "dev", "eth0"]),
+        ("filters", &["tc", "filter", "show", "dev", "eth0"]),
+    ] {
+        std::fs::write(folder.join(file), said(&folder, words).1).unwrap();
+    }
+    let import = |filters: &str| {
+        let (status, text) = said(&folder, &["import", "qdiscs", "eth0=classes", &format!("eth0={filters}")]);
+        assert_eq!(status, 0);
+        std::fs::write(folder.join("machine.sh"), text).unwrap();
+        said(&folder, &["diff", "--dev", "eth0", "s.sh", "machine.sh"])
+    };
+    assert_eq!(import("filters"), (0, String::new()));
+    let filters = std::fs::read_to_string(folder.join("filters")).unwrap();
+    let other = filters.replace("c0a80000/ffff0000", "c0a80000/ffff8000");
+    assert_ne!(filters, other);
+    std::fs::write(folder.join("other"), other).unwrap();
+    let (status, text) = import("other");
+    assert_eq!((status, text.lines().count()), (1, 1), "{text}");
+    assert!(text.starts_with("ip, dst 192.168.0.0/16: 1:10 -> 1:30   (tcp "), "{text}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A capture of UDP packets to these addresses.
+fn pcap(to: &[[u8; 4]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        out.extend(word.to_le_bytes());
+    }
+    for dst in to {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+        frame.extend([0x45, 0, 0, 60, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1]);
+        frame.extend(dst);
+        frame.extend([0x0f, 0xa0, 0, 53, 0, 40, 0, 0]);
+        frame.resize(74, 0);
+        for word in [0, 0, 74u32, 74] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(frame);
+    }
+    out
+}
+
+#[test]
+fn packets_are_explained() {
+    let folder = scratch("explain");
+    std::fs::write(folder.join("s.sh"), script()).unwrap();
+    let packet = "udp 10.0.0.1:4000 > 192.168.3.4:53 len 200";
+    let words = ["explain", "s.sh", "--dev", "eth0", "--rate", "10mbit", "--packet", packet];
+    let (status, text) = said(&folder, &words);
+    assert_eq!(status, 0);
+    for part in [
+        "filter     line 9 (prio 1, u32): fits: at 16 it has c0a80304, wanted c0a80000/ffff0000\n",
+        "class      1:10, by filter of line 9\n",
+        "queue      sfq 10:\n",
+        "promise    guaranteed 4mbit, ceiling 10mbit\n",
+        "promise    borrows from 1:1 (10mbit)\n",
+        "promise    a packet waits at most ",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let to = [[192, 168, 3, 4], [10, 9, 9, 9], [192, 168, 1, 1]];
+    std::fs::write(folder.join("t.pcap"), pcap(&to)).unwrap();
+    let (status, text) = said(&folder, &["explain", "s.sh", "--dev", "eth0", "--pcap", "t.pcap"]);
+    let want = "1:10           udp 10.0.0.1:4000 > 192.168.3.4:53 len 60\n\
+                1:30           udp 10.0.0.1:4000 > 10.9.9.9:53 len 60\n\
+                1:10           udp 10.0.0.1:4000 > 192.168.1.1:53 len 60\n\n\
+                1:10           2 packets, 120 bytes\n1:30           1 packet, 60 bytes\n";
+    assert_eq!((status, text.as_str()), (0, want));
+    // Where they came in makes a difference to rules.
+    let marking = format!(
+        "{}tc filter add dev eth0 parent 1: protocol ip prio 2 handle 5 fw flowid 1:10\n\
+         iptables -t mangle -A PREROUTING -i eth1 -d 10.9.0.0/16 -j MARK --set-mark 5\n",
+        script()
+    );
+    std::fs::write(folder.join("m.sh"), marking).unwrap();
+    let words = ["explain", "m.sh", "--dev", "eth0", "--pcap", "t.pcap", "--in", "eth1", "--json"];
+    let (status, text) = said(&folder, &words);
+    let all: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &all["classes"]), (0, &json!({ "1:10": { "packets": 3, "bytes": 180 } })), "{text}");
+    assert_eq!(
+        (&all["packets"][1]["mark_before"], &all["packets"][1]["mark"]),
+        (&json!(0), &json!(5)),
+        "{text}"
+    );
+    let (_, text) = said(&folder, &["explain", "m.sh", "--dev", "eth0", "--all", "--json"]);
+    let parts: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&parts["complete"], &parts["never"]), (&json!(true), &json!([])), "{text}");
+    assert!(parts["classes"]["1:10"].is_array() && parts["classes"]["1:30"].is_array(), "{text}");
+    assert_eq!(said(&folder, &["explain", "s.sh", "--dev", "eth0", "--pcap", "s.sh"]).0, 2);
+    assert_eq!(said(&folder, &["explain", "s.sh", "--dev", "eth1", "--packet", packet]).0, 2);
+    assert_eq!(said(&folder, &["explain", "s.sh", "--dev", "eth0", "--packet", "tcp nowhere"]).0, 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+const RUN: &str = r#"
+title    = "Two"
+duration = "1s"
+[host.a]
+eth0  = "10.0.0.1/24"
+setup = "@s.sh"
+setup_may_fail = true
+[host.b]
+eth0 = "10.0.0.2/24"
+[[link]]
+ends  = ["a:eth0", "b:eth0"]
+rate  = "10mbit"
+delay = "2ms"
+"#;
+
+#[test]
+fn a_run_tells_what_is_wrong_in_its_setups() {
+    let folder = scratch("run");
+    std::fs::write(folder.join("s.sh"), script()).unwrap();
+    std::fs::write(folder.join("two.toml"), RUN).unwrap();
+    let (status, text) = said(&folder, &["run", "two.toml", "--json"]);
+    assert_eq!(status, 0);
+    let record: Value = serde_json::from_str(&text).unwrap();
+    let found = &record["findings"][0];
+    assert_eq!((&found["host"], &found["code"], &found["line"]), (&json!("a"), &json!("PS146"), &json!(7)));
+    assert_eq!(record["findings"].as_array().unwrap().len(), 1, "{text}");
+    let page = std::fs::read_to_string(folder.join("runs/two/report.html")).unwrap();
+    for part in [
+        "<h2>What check says of the setup</h2>",
+        "<td>a</td><td>s.sh:7:46</td><td>warning PS146</td><td>sfq 10: never mixes its hash",
+        "<pre>tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10</pre>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    // Nothing to say, nothing said.
+    std::fs::write(folder.join("s.sh"), script().replace("10: sfq", "10: sfq perturb 10")).unwrap();
+    let (_, text) = said(&folder, &["run", "two.toml", "--json"]);
+    let record: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(record.get("findings"), None);
+    let page = std::fs::read_to_string(folder.join("runs/two/report.html")).unwrap();
+    assert!(!page.contains("What check says"));
+    std::fs::remove_dir_all(folder).unwrap();
+}

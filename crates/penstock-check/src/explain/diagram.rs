@@ -13,7 +13,7 @@ const FEW: usize = 1000;
 /// Products of lists up to this long are made set by set.
 const PLAIN: usize = 4000;
 /// How much work one diagram may be.
-const WORK: usize = 1_000_000;
+const WORK: usize = 2_000_000;
 
 /// A list of sets with what each means; a packet is in the first that has it.
 pub type List<P> = Vec<(Cube, P)>;

@@ -45,12 +45,8 @@ fn explain_and_the_parts_say_where_linux_put_ten_thousand_packets() {
         let refused: Vec<String> = facts.steps.iter().filter(|s| !s.ok()).map(|s| s.text()).collect();
         assert!(refused.is_empty(), "set {round}: {refused:?}");
         let explainer = Explainer::new(&facts, "eth0").unwrap();
-        // Laying out the parts takes its time: PENSTOCK_ALL=1 does so for all sets and not for a quarter of them.
-        let laid = std::env::var_os("PENSTOCK_ALL").is_some() || round % 4 == 2;
-        let parts = laid.then(|| partition(&facts, "eth0").unwrap());
-        if let Some(parts) = &parts {
-            assert!(!parts.cut && parts.parts.len() < 5000, "set {round}: {} parts", parts.parts.len());
-        }
+        let parts = partition(&facts, "eth0").unwrap();
+        assert!(!parts.cut && parts.parts.len() < 5000, "set {round}: {} parts", parts.parts.len());
         for (probe, line, class) in &set.packets {
             tried += 1;
             let said = explainer.explain(probe);
@@ -58,7 +54,6 @@ fn explain_and_the_parts_say_where_linux_put_ten_thousand_packets() {
             if by != *class {
                 wrong += &format!("set {round}: {line}: explain {by}\n");
             }
-            let Some(parts) = &parts else { continue };
             let part = parts.of(probe).unwrap();
             let of = parts.class(part).map_or("-".to_owned(), |c| c.to_string());
             if of != *class || parts.parts[part].left == Reached::Never {

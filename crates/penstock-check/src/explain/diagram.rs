@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Lists up to this long stay as they were written.
-const FEW: usize = 1000;
+const FEW: usize = 100;
 /// Products of lists up to this long are made set by set.
 const PLAIN: usize = 4000;
 /// How much work one diagram may be.

@@ -4,8 +4,8 @@ use super::clock::Machine;
 use super::{DEV, PROFILE, Spec};
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token::Word;
-use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest, Verb};
-use penstock_model::{Diagnostic, KernelError, Value};
+use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest};
+use penstock_model::{Diagnostic, Handle, KernelError, Value};
 use penstock_sched::Device;
 use std::collections::BTreeSet;
 
@@ -85,6 +85,7 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             | Command::Chain { dev, .. } => on(dev)?,
             _ => continue,
         };
+        let before = token_buckets(machine);
         let result = machine.with_tree(|tree, cx| match (&command, dev) {
             (_, None) => Err(KernelError::errno(KernelError::ENODEV)),
             (Command::Qdisc { req, .. }, _) => tree.qdisc(req, cx),
@@ -98,15 +99,20 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             let failure = tc::refused(&command, &error);
             Failure { stderr: format!("{said}{}", failure.stderr), ..failure }
         })?;
-        //= linux v6.12 sch_tbf.c tbf_init: reads the clock outside of any lock.
-        if let Command::Qdisc { req, .. } = &command
-            && req.verb == Verb::Add
-            && req.kind.as_deref() == Some("tbf")
-        {
-            machine.read_clock();
-        }
+        //= linux v6.12 sch_tbf.c tbf_init, tbf_reset: who makes one and who throws one away read the clock outside of any lock.
+        let after = token_buckets(machine);
+        let made = after.iter().filter(|h| !before.contains(h)).count();
+        let gone = before.iter().filter(|h| !after.contains(h)).count();
+        machine.kernel_looks((made + gone) as u32);
     }
     Ok(())
+}
+
+/// The handles of the device's `tbf`.
+fn token_buckets(machine: &mut Machine) -> Vec<Handle> {
+    machine.with_tree(|tree, cx| {
+        tree.dump_qdiscs(cx.now).iter().filter(|q| q.kind == "tbf").map(|q| q.handle).collect()
+    })
 }
 
 /// How often tc looks in vain for the library of an action, of a header's fields for `pedit` and of an extended match. The last two it looks

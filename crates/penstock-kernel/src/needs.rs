@@ -45,16 +45,73 @@ pub fn check(plan: &Plan) -> Result<(), Vec<String>> {
                 "\"{}\": {name} needs an account on another machine; only the simulator runs it",
                 app.run
             ));
+        } else if is_name(name) && !BUILTINS.contains(&name) && !exec::has(name) {
+            missing
+                .borrow_mut()
+                .push(format!("{name} is not installed, an app of the experiment: \"{}\"", app.run));
         }
     }
     let texts = || plan.hosts.iter().flat_map(|h| h.setup.iter().map(|s| s.text.as_str()));
-    if texts().any(|t| t.contains("iptables")) {
-        need("iptables", "iptables", "the setup uses it");
+    for (program, package) in TOOLS {
+        let called = |t: &str| t.split(|c: char| !is_name_char(c)).any(|word| word == program);
+        if texts().any(called) {
+            need(program, package, "the setup uses it");
+        }
     }
     let mut missing = missing.into_inner();
     missing.sort();
     missing.dedup();
     if missing.is_empty() { Ok(()) } else { Err(missing) }
+}
+
+/// Programs a setup may call that are not everywhere, and the package of each.
+const TOOLS: [(&str, &str); 9] = [
+    ("iptables", "iptables"),
+    ("ip6tables", "iptables"),
+    ("iptables-restore", "iptables"),
+    ("nft", "nftables"),
+    ("ipset", "ipset"),
+    ("brctl", "bridge-utils"),
+    ("ifconfig", "net-tools"),
+    ("sysctl", "procps"),
+    ("ethtool", "ethtool"),
+];
+/// Words of bash that begin a command line and are no programs.
+const BUILTINS: [&str; 19] = [
+    "if", "for", "while", "until", "case", "function", "time", "exec", "eval", "cd", "export", "set", "trap",
+    "wait", "source", "let", "read", "ulimit", "exit",
+];
+/// What the kernel and the tools say where a part of them is missing, and what that part is.
+const SAID: [(&str, &str); 8] = [
+    ("Specified qdisc kind is unknown", "the qdisc's module (sch_KIND)"),
+    ("Failed to load specified qdisc", "the qdisc's module (sch_KIND)"),
+    ("TC classifier not found", "the classifier's module (cls_KIND)"),
+    ("Failed to load TC action module", "the action's module (act_KIND)"),
+    ("Failed to load ematch module", "the match's module (em_KIND)"),
+    ("Table does not exist (do you need to insmod?)", "the table's module (iptable_TABLE)"),
+    (
+        "No chain/target/match by that name",
+        "the target's or the match's module (xt_NAME), or a chain of that name is missing",
+    ),
+    ("Unknown device type", "the link kind's module"),
+];
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(is_name_char)
+}
+
+/// How to get what a command of a setup lacked, from what it said; `None` where it said something else.
+pub fn advice(message: &str) -> Option<String> {
+    if message.contains("command not found") {
+        return Some("install the program, or use --on sim, which has its own".to_owned());
+    }
+    let part = SAID.iter().find(|(said, _)| message.contains(said))?.1;
+    Some(format!(
+        "this kernel lacks {part}: modprobe loads a module that is installed; --on virtual has them all"
+    ))
 }
 
 /// First word of a command line that is not `sudo`, without folders.
@@ -107,12 +164,33 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_before_anything_is_made() {
         let app = |run: &str| crate::plan::App { run: run.to_owned(), ..Default::default() };
-        let plan = Plan { apps: vec![app("sudo ssh a"), app("true")], ..Plan::default() };
+        let plan = Plan {
+            apps: vec![
+                app("sudo ssh a"),
+                app("true"),
+                app("no-such-program -c 1"),
+                app("for i in 1; do true; done"),
+            ],
+            ..Plan::default()
+        };
         let said = check(&plan).unwrap_err().join("\n");
         if nix::unistd::geteuid().is_root() {
             assert!(said.contains("\"sudo ssh a\": ssh needs an account"), "{said}");
+            assert!(said.contains("no-such-program is not installed, an app"), "{said}");
+            assert_eq!(said.lines().count(), 2, "{said}");
         } else {
             assert!(said.contains("only root may") && said.contains("--on virtual"), "{said}");
         }
+    }
+
+    #[test]
+    fn what_a_setup_lacked_is_told_from_what_it_said() {
+        let said = advice("Error: Specified qdisc kind is unknown.").unwrap();
+        assert!(
+            said.contains("sch_KIND") && said.contains("modprobe") && said.contains("--on virtual"),
+            "{said}"
+        );
+        assert!(advice("bash: line 2: foo: command not found").unwrap().contains("install"));
+        assert_eq!(advice("Error: Exclusivity flag on, cannot modify."), None);
     }
 }

@@ -332,9 +332,13 @@ fn refusal(failure: &SetupFailure) -> Diagnostic {
     // What commands before it only warned of stands first.
     let mut lines = failure.message.lines();
     let first = lines.clone().find(|l| !l.starts_with("Warning: ")).or(lines.next()).unwrap_or_default();
-    Diagnostic::error(format!("{}: {first}", failure.host))
+    let said = Diagnostic::error(format!("{}: {first}", failure.host))
         .at(&failure.file, failure.line, 1, failure.command.chars().count() as u32)
-        .source(&failure.command)
+        .source(&failure.command);
+    match penstock_kernel::needs::advice(&failure.message) {
+        Some(how) => said.help(how),
+        None => said,
+    }
 }
 
 fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {

@@ -6,7 +6,7 @@ use crate::finding::{Found, Rule, Say};
 use crate::marks::{Ruled, number};
 use penstock_lang::iptables::{Connmark, Match, Table, Target};
 use penstock_model::{Handle, Severity};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const fn rule(
     code: &'static str,
@@ -350,15 +350,19 @@ fn at_ingress(facts: &Facts, found: &mut Found) {
 
 /// Rules that set a mark which an egress filter reads, with the devices of those filters.
 fn marking(facts: &Facts) -> impl Iterator<Item = (&Ruled, u32, Vec<&str>)> {
-    facts.netfilter.rules.iter().filter_map(|r| {
+    let fed = fed_from_ingress(facts);
+    // By mask and by value, so that many rules and many filters meet in a few steps.
+    let mut readers: BTreeMap<u32, BTreeMap<u32, Vec<&str>>> = BTreeMap::new();
+    for (device, filter) in fw(facts) {
+        let (want, mask) = wanted(filter);
+        if want != 0 && filter.parent.major() != 0xffff && !fed.contains(device.name.as_str()) {
+            readers.entry(mask).or_default().entry(want).or_default().push(&device.name);
+        }
+    }
+    facts.netfilter.rules.iter().filter_map(move |r| {
         let Target::Mark { value, .. } = r.rule.target else { return None };
-        let fed = fed_from_ingress(facts);
-        let reads = |(d, f): &(&Device, &Filter)| {
-            let (want, mask) = wanted(f);
-            want != 0 && value & mask == want && f.parent.major() != 0xffff && !fed.contains(d.name.as_str())
-        };
-        let devices: Vec<&str> = fw(facts).filter(reads).map(|(d, _)| d.name.as_str()).collect();
-        Some((r, value, devices))
+        let devices = readers.iter().filter_map(|(mask, by)| by.get(&(value & mask))).flatten().copied();
+        Some((r, value, devices.collect()))
     })
 }
 

@@ -107,7 +107,7 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
     }
     out.push_str(
         "\n`mixed`: trees of every kind in every kind with filters anywhere; `matches`: every classifier with chains and actions; `actions`, `edits`: actions that decide, and actions\n\
-         that change the packet; `by_hand`: syntax, handles and corners that no dice find.\n\n\
+         that change the packet; `seldom`: several of the actions that are rare in the others; `by_hand`: syntax, handles and corners that no dice find.\n\n\
          ### Where the kernel rolls dice\n\n\
          Each case was run in the kernel under many seeds of its own, and here under others of ours. The test: an answer is the place of every packet in the order of departures, and every\n\
          counter; two answers are as far apart as the sum of the differences. The energy distance between the kernel's answers and ours, summed over the cases of a\n\
@@ -144,6 +144,7 @@ const NAMED: [(&str, &[&str]); 3] = [
             "clsact",
             "codel",
             "drr",
+            "fq_codel",
             "gred",
             "htb",
             "ingress",
@@ -153,6 +154,7 @@ const NAMED: [(&str, &[&str]); 3] = [
             "pie",
             "prio",
             "red",
+            "sfb",
             "sfq",
             "tbf",
         ],

@@ -352,7 +352,10 @@ impl Qdisc for Sfb {
             limit => limit,
         };
         let init = Init { device: self.device, handle: Handle::UNSPEC, parent: self.class.class() };
+        //= linux v6.12 sch_api.c qdisc_purge_queue
+        let held = self.qlen();
         self.class.fill(Node::new(&init, Box::new(Pfifo::new(&self.device, self.limit))), cx);
+        self.lost(held);
         let now = self.jiffies(cx.now);
         (self.rehash_time, self.token_time, self.tokens) = (now, now, self.parms.penalty_burst);
         self.slots = [Bins::new(cx.rng), Bins::new(cx.rng)];

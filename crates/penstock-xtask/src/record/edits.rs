@@ -35,7 +35,7 @@ pub fn edit(d: &mut Dice) -> String {
         11 => format!("connmark{after}"),
         12 => format!(
             "ctinfo {}",
-            d.pick(&["cpmark", "dscp 0xfc000000 0x01000000", "cpmark 0xff dscp 0x3f 0x40"])
+            d.pick(&["cpmark", "dscp 0xfc000000 0x01000000", "dscp 0x3f 0x40 cpmark 0xff"])
         ),
         13 => format!(
             "skbedit {}{after}",
@@ -60,7 +60,7 @@ pub fn edit(d: &mut Dice) -> String {
 }
 
 /// A filter that sees what was changed.
-fn seen(d: &mut Dice) -> (u64, &'static str, String) {
+pub fn seen(d: &mut Dice) -> (u64, &'static str, String) {
     match d.range(0, 8) {
         0 => (1, "802.1Q", format!("flower vlan_id {}", d.range(1, 6))),
         1 => (1, "802.1Q", format!("flower vlan_prio {} vlan_ethtype ip", d.pick(&[5, 3, 2, 0]))),
@@ -68,7 +68,7 @@ fn seen(d: &mut Dice) -> (u64, &'static str, String) {
         3 => (2, "ip", format!("flower ip_tos {}/0xfc", d.pick(&["0xb8", "0x28", "0x20"]))),
         4 => (2, "ip", format!("flower ip_proto udp dst_port {}", d.pick(&[53, 80, 2000]))),
         5 => (3, "all", format!("flower dst_mac 02:00:00:00:00:0{}", d.pick(&[1, 2, 7]))),
-        6 => (4, "ip", format!("u32 match ip ttl {} 0xff", d.pick(&[9, 63, 65, 64]))),
+        6 => (4, "ip", format!("u32 match u8 {} 0xff at 8", d.pick(&[9, 63, 65, 64]))),
         7 => (5, "all", "flow map key vlan-tag divisor 4".to_owned()),
         _ => (4, "ip", format!("u32 match ip dst 10.9.0.{}/{}", d.range(0, 9), d.pick(&[32, 24]))),
     }

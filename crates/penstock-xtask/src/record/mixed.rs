@@ -2,7 +2,8 @@
 
 use super::classify::{fw_line, u32_line};
 use super::dice::Dice;
-use super::kinds::{Service, htb_params, rate_bits, sfq_options, tbf_options};
+use super::htb::params;
+use super::kinds::{Service, rate_bits, sfq_options, tbf_options};
 use super::packets::sequence;
 use serde_json::{Value, json};
 
@@ -169,7 +170,7 @@ fn htb(d: &mut Dice, plan: &mut Plan, start: &str, handle: u64, depth: u64) {
         inner.extend(parent.map(|p| p.0));
         plan.setup.push(format!(
             "class add dev $DEV parent {at} classid {handle:x}:{n:x} htb {}",
-            htb_params(d, bits, ceil.max(bits), true)
+            params(d, bits, ceil.max(bits), true)
         ));
         made.push((n, bits));
     }

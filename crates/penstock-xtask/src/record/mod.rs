@@ -12,12 +12,14 @@ mod chance;
 mod classify;
 mod dice;
 mod edits;
+mod htb;
 mod kinds;
 mod matches;
 mod midway;
 mod mixed;
 pub mod nightly;
 mod packets;
+mod seldom;
 
 use anyhow::{Context, Result, bail};
 use penstock_lab::replay;

@@ -112,9 +112,9 @@ impl Tree {
             Ok(warning)
         });
         self.sequence = sequence;
-        // Bands that are gone took their qdiscs with them.
+        // Bands that are gone took their qdiscs with them; in others a new one stands (red and sfb make theirs anew).
         for handle in before {
-            if self.node(handle).is_none() {
+            if self.node(handle).is_none_or(|node| node.handle != handle) {
                 self.places.remove(&handle);
             }
         }

@@ -54,3 +54,14 @@ fn refusals_are_the_kernels() {
         "Change operation not supported by specified qdisc",
     );
 }
+
+#[test]
+fn a_change_that_makes_the_inner_qdisc_anew_frees_its_handle() {
+    let mut bench = Bench::new();
+    let mut tree = Tree::new(device(Kernel::V6_12));
+    let inner = "add parent 1:1 handle 11: pfifo limit 5";
+    for line in ["add root handle 1: sfb limit 60", inner, "change root handle 1: sfb limit 50", inner] {
+        tree.qdisc(&qdisc(line), &mut bench.cx(0)).unwrap();
+    }
+    assert_eq!(shown(&tree), ["sfb 1: root 2", "pfifo 11: 1:1 1"]);
+}

@@ -82,6 +82,24 @@ fn codel(bencher: Bencher) {
     );
 }
 
+/// Flows of their own, which take turns.
+#[divan::bench(sample_size = 4096)]
+fn fq_codel(bencher: Bencher) {
+    steady(
+        bencher,
+        Rig::with(Kernel::V6_12, &["qdisc add dev eth0 root fq_codel target 1s interval 10s"]),
+        flows,
+    );
+}
+
+/// Kinds of today without a bench of their own, with their defaults.
+const OTHERS: [&str; 4] = ["bfifo", "pfifo_head_drop", "pie", "sfb"];
+
+#[divan::bench(args = OTHERS, sample_size = 4096)]
+fn other(bencher: Bencher, kind: &str) {
+    steady(bencher, Rig::with(Kernel::V6_12, &[&format!("qdisc add dev eth0 root {kind}")]), flows);
+}
+
 /// Every packet meets a policer that lets it pass.
 #[divan::bench(args = KERNELS, sample_size = 4096)]
 fn prio_with_police(bencher: Bencher, kernel: Kernel) {

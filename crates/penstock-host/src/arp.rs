@@ -27,7 +27,7 @@ pub(crate) fn truesize(len: u32) -> u32 {
 
 impl Host {
     /// Gives a packet to the neighbour `next` on `oif`; asks for its hardware address first where need be.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn neigh_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
         let n = self.neigh.at(at);
         if n.state.is_connected() {

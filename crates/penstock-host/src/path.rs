@@ -10,7 +10,7 @@ use crate::route::{Hop, Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv4, L3, L4, Packet, Skb, TcNote, Tcp, TcpFlags};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags};
 use penstock_sched::{Cx, DropReason, Xmit};
 use std::net::Ipv4Addr;
 
@@ -63,8 +63,7 @@ impl Host {
             frame.mark = 0;
             frame.priority = 0;
             frame.classid = Handle::UNSPEC;
-            let TcNote { vlan, within, bad_checksum, ce_counted, .. } = std::mem::take(&mut frame.tc);
-            frame.tc = TcNote { vlan, within, bad_checksum, ce_counted, ..TcNote::default() };
+            frame.tc.travel();
         }
         self.netif_receive(ifindex, frame, cx);
     }
@@ -172,8 +171,13 @@ impl Host {
             self.discard(packet, "ip_forward", "frag-needed", cx);
             return;
         }
-        let back = Key { src: h.dst, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.src) };
-        packet.tc.realms = self.fib.realms(&hop, Some(&back));
+        packet.tc.realms = match self.fib.has_realms() {
+            true => {
+                let back = Key { src: h.dst, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.src) };
+                self.fib.realms(&hop, Some(&back))
+            }
+            false => 0,
+        };
         h.ttl -= 1;
         packet.l3 = L3::Ipv4(h);
         packet.priority = rt_tos2priority(self.kernel, h.tos);
@@ -392,8 +396,8 @@ impl Host {
         usable.then(|| self.mtu_of(&hop))
     }
 
-    /// `ip_output`, `ip_finish_output`.
-    #[inline]
+    /// `ip_output`, `ip_finish_output`. One chain with what it calls: every packet that leaves comes through here.
+    #[inline(always)]
     fn ip_output(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         if self.netfilter.busy(Hook::Postrouting) {
             let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
@@ -417,7 +421,7 @@ impl Host {
     }
 
     /// `ip_finish_output2`.
-    #[inline]
+    #[inline(always)]
     fn ip_finish_output2(&mut self, packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         let at = match hop.neigh {
             0 => {

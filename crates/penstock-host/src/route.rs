@@ -437,6 +437,11 @@ impl Fib {
         }
         hop
     }
+    /// Whether any route has realms: else [`Fib::realms`] gives 0.
+    #[inline]
+    pub(crate) fn has_realms(&self) -> bool {
+        self.has_realms
+    }
     /// Realms of a packet that takes `hop`: the route's, and where these say nothing of its source, those of the way back (`None` for a
     /// packet made here).
     //= linux v6.12 net/ipv4/route.c rt_set_nexthop, set_class_tag; include/net/ip_fib.h fib_combine_itag

@@ -37,6 +37,8 @@ pub struct Node {
     pub(crate) stab: Option<Box<Stab>>,
     /// Rate estimator.
     pub(crate) estimator: Option<Box<Estimator>>,
+    /// What [`Qdisc::watches_idle`] says, which does not change: it is asked with each packet.
+    watches_idle: bool,
     qdisc: Box<dyn Qdisc>,
 }
 
@@ -51,6 +53,7 @@ impl Node {
             sequence: 0,
             stab: None,
             estimator: None,
+            watches_idle: qdisc.watches_idle(),
             qdisc,
         }
     }
@@ -63,6 +66,7 @@ impl Node {
             sequence: 0,
             stab: None,
             estimator: None,
+            watches_idle: false,
             qdisc: Box::new(Noop),
         }
     }
@@ -127,7 +131,7 @@ impl Node {
     /// Whether it takes note of a dequeue that finds it empty.
     #[inline]
     pub fn watches_idle(&self) -> bool {
-        self.qdisc.watches_idle()
+        self.watches_idle
     }
     /// Whether a timer of its own, or below, goes off on the clock's tick at this moment.
     pub fn ticks_at(&self, tick: Time) -> bool {

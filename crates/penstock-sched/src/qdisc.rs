@@ -138,7 +138,7 @@ pub trait Qdisc: Send {
         false
     }
     /// Whether it takes note of a dequeue that finds it empty (the idle time of RED): then the card asks once more when the
-    /// last frame has left.
+    /// last frame has left. The same for the whole life of the qdisc.
     fn watches_idle(&self) -> bool {
         false
     }

@@ -2,7 +2,8 @@
 //!
 //! Events are ordered by (time, sequence); the sequence is the order in which they were scheduled (or in which a
 //! place was [reserved](Queue::reserve)), so equal times never leave anything to chance. A 4-ary heap of 24-byte
-//! entries: half the levels of a binary one, four children in a cache line and a half.
+//! entries: half the levels of a binary one, four children in a cache line and a half. What is taken leaves its place at
+//! the root empty until the next is asked for: most events schedule another, which goes straight in there.
 //!
 //! Timers are cancelled by generation: whoever owns one remembers the (time, sequence) it is armed for and ignores
 //! an event that no longer matches. Nothing is ever searched in the heap.
@@ -44,9 +45,14 @@ struct Entry {
 }
 
 impl Entry {
+    /// As one number, so that comparing two takes no branch. Times are never negative.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.time as u64) << 64 | u128::from(self.seq)
+    }
     #[inline]
     fn before(&self, other: &Entry) -> bool {
-        (self.time, self.seq) < (other.time, other.seq)
+        self.key() < other.key()
     }
 }
 
@@ -57,6 +63,8 @@ pub(crate) struct Seq(u64);
 /// Events to come.
 pub(crate) struct Queue {
     heap: Vec<Entry>,
+    /// The first was taken, and nothing has been put in its place yet.
+    hole: bool,
     next_seq: u64,
     now: i64,
 }
@@ -64,7 +72,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// An empty queue at time zero.
     pub(crate) fn new() -> Queue {
-        Queue { heap: Vec::with_capacity(1024), next_seq: 0, now: 0 }
+        Queue { heap: Vec::with_capacity(1024), hole: false, next_seq: 0, now: 0 }
     }
     /// The present.
     #[inline]
@@ -97,27 +105,34 @@ impl Queue {
         let time = time.as_ns();
         assert!(time >= self.now, "event {event:?} scheduled into the past: {time} ns at {} ns", self.now);
         let entry = Entry { time, seq: seq.0, event };
+        if std::mem::take(&mut self.hole) {
+            self.sift_down(entry);
+            return;
+        }
         self.heap.push(entry);
         self.sift_up(self.heap.len() - 1);
     }
     /// Takes the next event if it is due by `until`, and moves the present to it.
     #[inline]
     pub(crate) fn next_until(&mut self, until: Time) -> Option<(Seq, Event)> {
+        if std::mem::take(&mut self.hole) {
+            let last = self.heap.pop().expect("the place that is empty");
+            if !self.heap.is_empty() {
+                self.sift_down(last);
+            }
+        }
         let first = *self.heap.first()?;
         if first.time > until.as_ns() {
             return None;
         }
-        let last = self.heap.pop().expect("there is a first");
-        if !self.heap.is_empty() {
-            self.sift_down(last);
-        }
+        self.hole = true;
         self.now = first.time;
         Some((Seq(first.seq), first.event))
     }
     /// Moves the present forward although nothing happens.
     pub(crate) fn advance(&mut self, to: Time) {
         assert!(to.as_ns() >= self.now, "time runs forward only");
-        debug_assert!(self.heap.first().is_none_or(|e| e.time >= to.as_ns()));
+        debug_assert!(self.hole || self.heap.first().is_none_or(|e| e.time >= to.as_ns()));
         self.now = to.as_ns();
     }
 
@@ -139,16 +154,20 @@ impl Queue {
         let mut at = 0;
         loop {
             let first = 4 * at + 1;
-            if first >= heap.len() {
-                break;
-            }
-            let last = (first + 4).min(heap.len());
-            let mut least = first;
-            for child in first + 1..last {
-                if heap[child].before(&heap[least]) {
-                    least = child;
+            let least = match heap.get(first..) {
+                // The least of four by two and two.
+                Some([a, b, c, d, ..]) => {
+                    let (low, high) = (usize::from(b.before(a)), usize::from(d.before(c)));
+                    let (left, right) = (first + low, first + 2 + high);
+                    if heap[right].before(&heap[left]) { right } else { left }
                 }
-            }
+                Some(rest) if !rest.is_empty() => {
+                    let count = rest.len();
+                    (first + 1..first + count)
+                        .fold(first, |l, i| if heap[i].before(&heap[l]) { i } else { l })
+                }
+                _ => break,
+            };
             if !heap[least].before(&entry) {
                 break;
             }

@@ -26,15 +26,20 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: u64) {
         let bucket = bucket(value);
-        if bucket >= self.counts.len() {
-            // At most some 3,800 buckets; grows a few times in a run.
-            self.counts.resize(bucket + 64, 0);
+        match self.counts.get_mut(bucket) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.grow(bucket),
         }
-        self.counts[bucket] = self.counts[bucket].saturating_add(1);
         self.count += 1;
         self.sum += u128::from(value);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
+    }
+    /// Counts the first of a bucket that is not there yet: at most some 3,800 are, so this happens a few times in a run.
+    #[cold]
+    fn grow(&mut self, bucket: usize) {
+        self.counts.resize(bucket + 64, 0);
+        self.counts[bucket] = 1;
     }
     /// Counts everything that `other` counted, too.
     pub fn merge(&mut self, other: &Histogram) {

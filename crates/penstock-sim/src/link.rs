@@ -140,6 +140,10 @@ pub(crate) fn serialisation(bytes: u32, rate: Option<Rate>) -> Span {
 /// A host's processor: one server for the frames that come in.
 pub(crate) struct Cpu {
     pub(crate) cost: crate::spec::Cost,
+    /// Whether frames take no time, and whether what they ask for beside their own time costs any: told by `cost`, and asked
+    /// with each frame.
+    free: bool,
+    counts_work: bool,
     pub(crate) rng: Rng,
     /// Frames waiting with the interface they came in by; the first is being served.
     pub(crate) backlog: VecDeque<(u32, Packet)>,
@@ -159,6 +163,28 @@ const INTERRUPTED_MOST: u32 = 1000;
 pub(crate) const NETDEV_MAX_BACKLOG: usize = 1000;
 
 impl Cpu {
+    /// A processor with nothing to do. `hz`: its timer interrupts per second.
+    pub(crate) fn new(cost: crate::spec::Cost, rng: Rng, hz: u32) -> Cpu {
+        let mut cpu = Cpu {
+            cost: crate::spec::Cost::ZERO,
+            free: true,
+            counts_work: false,
+            rng,
+            backlog: VecDeque::new(),
+            busy: Span::ZERO,
+            hz,
+            calls_until: Time::ZERO,
+            works_until: Time::ZERO,
+        };
+        cpu.set_cost(cost);
+        cpu
+    }
+    /// What it spends from now on.
+    pub(crate) fn set_cost(&mut self, cost: crate::spec::Cost) {
+        self.counts_work = cost.classify > Span::ZERO || cost.clock > Span::ZERO;
+        self.free = cost.byte_ps == 0 && cost.packet.is_zero() && !self.counts_work;
+        self.cost = cost;
+    }
     /// Time for this frame, from `now`, with the timer interrupts that come meanwhile.
     pub(crate) fn service(&mut self, len: u32, now: Time) -> Span {
         let bytes = (u64::from(len) * self.cost.byte_ps / 1000) as i64;
@@ -181,7 +207,7 @@ impl Cpu {
     /// Whether what packets ask for beside their own time costs any.
     #[inline]
     pub(crate) fn counts_work(&self) -> bool {
-        self.cost.classify > Span::ZERO || self.cost.clock > Span::ZERO
+        self.counts_work
     }
     /// Work that was done at `now`: frames to come wait for its end.
     pub(crate) fn works(&mut self, work: penstock_sched::Work, now: Time) {
@@ -206,8 +232,9 @@ impl Cpu {
         self.busy + self.cost.tick * self.interrupts(now)
     }
     /// Whether frames take no time.
+    #[inline]
     pub(crate) fn is_free(&self) -> bool {
-        self.cost.byte_ps == 0 && self.cost.packet.is_zero() && !self.counts_work()
+        self.free
     }
 }
 
@@ -219,9 +246,7 @@ mod tests {
         let packet = crate::dist::Dist::Constant(Span::from_us(packet_us));
         // 11.9 us an interrupt: a Pentium III of 550 MHz, by the study of 2001.
         let cost = crate::spec::Cost { packet, tick: Span::from_ns(11_900), ..crate::spec::Cost::ZERO };
-        let (rng, backlog) = (Rng::named(1, "cpu"), VecDeque::new());
-        let (busy, never) = (Span::ZERO, Time::ZERO);
-        Cpu { cost, rng, backlog, busy, hz, calls_until: never, works_until: never }
+        Cpu::new(cost, Rng::named(1, "cpu"), hz)
     }
 
     #[test]

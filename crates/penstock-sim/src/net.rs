@@ -160,27 +160,39 @@ impl Net {
     /// Does what the calls to this host asked for, until nothing is left to do at this instant.
     #[inline]
     pub(crate) fn settle(&mut self, host: u32) {
-        while !self.out.is_empty() {
-            let mut work = std::mem::take(&mut self.work);
-            std::mem::swap(&mut work, &mut self.out);
-            for effect in work.drain(..) {
-                match effect {
-                    Effect::Kick(ifindex) => {
-                        // A device that commands have made has no card.
-                        let nic = self.machines[host as usize].nics.get(ifindex as usize);
-                        if let Some(&nic) = nic.filter(|&&n| n != NONE) {
-                            self.kick(nic);
-                        }
-                    }
-                    Effect::Deliver(packet) => self.deliver(host, packet),
-                    Effect::Dropped { packet, ifindex, place, reason } => {
-                        self.lost_on(host, ifindex, packet, place, reason);
-                    }
+        loop {
+            match self.out.len() {
+                0 => break,
+                1 => {
+                    let effect = self.out.pop().expect("there is one");
+                    self.effect(host, effect);
+                }
+                _ => {
+                    let mut work = std::mem::take(&mut self.work);
+                    std::mem::swap(&mut work, &mut self.out);
+                    work.drain(..).for_each(|effect| self.effect(host, effect));
+                    self.work = work;
                 }
             }
-            self.work = work;
         }
         self.arm_host_timer(host);
+    }
+
+    #[inline]
+    fn effect(&mut self, host: u32, effect: Effect) {
+        match effect {
+            Effect::Kick(ifindex) => {
+                // A device that commands have made has no card.
+                let nic = self.machines[host as usize].nics.get(ifindex as usize);
+                if let Some(&nic) = nic.filter(|&&n| n != NONE) {
+                    self.kick(nic);
+                }
+            }
+            Effect::Deliver(packet) => self.deliver(host, packet),
+            Effect::Dropped { packet, ifindex, place, reason } => {
+                self.lost_on(host, ifindex, packet, place, reason);
+            }
+        }
     }
 
     fn arm_host_timer(&mut self, host: u32) {
@@ -311,11 +323,15 @@ impl Net {
             }
         }
     }
+    /// Fills the card's ring from the discipline, if it has one.
+    #[inline]
     fn fill_ring(&mut self, n: u32) {
-        let nic = &self.nics[n as usize];
-        if nic.ring == 0 {
-            return;
+        if self.nics[n as usize].ring > 0 {
+            self.fill(n);
         }
+    }
+    fn fill(&mut self, n: u32) {
+        let nic = &self.nics[n as usize];
         let (host, ifindex) = (nic.host, nic.ifindex);
         while self.nics[n as usize].has_room() {
             let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {

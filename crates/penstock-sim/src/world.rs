@@ -93,15 +93,7 @@ impl World {
     /// Adds a machine with `lo` and nothing else. Its name can be used as a destination by programs.
     pub fn add_host(&mut self, name: &str, kernel: Kernel) -> HostId {
         let host = Host::new(name, kernel, self.net.seed);
-        let cpu = Cpu {
-            cost: Cost::ZERO,
-            rng: self.net.rng(&format!("host:{name}/cpu")),
-            backlog: VecDeque::new(),
-            busy: Span::ZERO,
-            hz: kernel.hz(),
-            calls_until: Time::ZERO,
-            works_until: Time::ZERO,
-        };
+        let cpu = Cpu::new(Cost::ZERO, self.net.rng(&format!("host:{name}/cpu")), kernel.hz());
         let sockets = SocketTable::new(self.net.rng(&format!("host:{name}/sockets")));
         self.net.machines.push(Machine {
             name: name.to_owned(),
@@ -145,7 +137,7 @@ impl World {
     /// What its processor spends on each frame that comes in.
     pub fn set_cost(&mut self, id: HostId, cost: Cost) {
         let machine = &mut self.net.machines[id.0 as usize];
-        machine.cpu.cost = cost;
+        machine.cpu.set_cost(cost);
         machine.cpu.hz = match machine.host.psched_clock() {
             PschedClock::Old(old) => old.hz,
             PschedClock::Ktime => machine.kernel.hz(),

@@ -164,7 +164,8 @@ impl Receiver {
         free = free.min(i64::from(self.rcv_ssthresh));
         if self.wscale > 0 {
             let unit = 1i64 << self.wscale;
-            return ((free + unit - 1) / unit * unit) as u32;
+            // `free` is not negative here.
+            return ((free + unit - 1) & !(unit - 1)) as u32;
         }
         let window = i64::from(self.rcv_wnd);
         if self.stack == Stack::WindowsXp {
@@ -193,7 +194,7 @@ impl Receiver {
         if new < current {
             // Never shrink what was offered.
             let unit = 1u32 << self.wscale;
-            new = current.div_ceil(unit) * unit;
+            new = current.next_multiple_of(unit);
         }
         self.rcv_wnd = new;
         self.rcv_wup = self.rcv_nxt;

@@ -228,7 +228,10 @@ impl Net {
     /// A frame was sent, or taken by a card that has no ring: if a socket of this host made it, its memory is free again.
     #[inline]
     pub(crate) fn left_host(&mut self, host: u32, packet: &Packet) {
-        self.free_memory(host, Owed::of(packet));
+        // Forwarded frames are the most.
+        if packet.iif == 0 && packet.flow != 0 {
+            self.free_memory(host, Owed::of(packet));
+        }
     }
     /// Frees what a frame that is gone had of its socket's memory (`sock_wfree`).
     #[inline]

@@ -181,21 +181,25 @@ impl Net {
         let s = &mut self.socks[sock as usize];
         let Kind::Tcp(t) = &mut s.kind else { return };
         // After a short write the program sleeps until it is woken.
-        t.blocked &= !t.end.writable();
+        t.blocked = t.blocked && !t.end.writable();
+        let mut called = !t.end.answers_first();
         if t.pending > 0 && !t.blocked {
             let took = t.end.write(t.pending, now);
             t.blocked = took < t.pending;
             if t.pending < u64::MAX {
                 t.pending -= took;
             }
+            called = true;
         }
         if t.close_after && t.pending == 0 && t.open_told {
             t.close_after = false;
             t.end.close(now);
+            called = true;
         }
         if t.sink && t.end.readable() > 0 {
             let read = t.end.read(u64::MAX, now);
             t.read += read;
+            called = true;
             if s.flow != NONE && !s.is_source {
                 self.flows[s.flow as usize].goodput_bytes += read;
             }
@@ -203,8 +207,11 @@ impl Net {
         if t.sink && t.end.at_eof() && !t.eof_told {
             t.eof_told = true;
             t.end.close(now);
+            called = true;
         }
-        self.drain(sock, now);
+        if called {
+            self.drain(sock, now);
+        }
         let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
         t.pumping = false;
         t.timer.arm(t.end.poll_timeout(), Event::Tcp(sock), &mut self.queue);
@@ -234,27 +241,19 @@ impl Net {
         if part == Part::Data {
             flow.sent(len, segment.retransmission, now);
         }
-        let packet = self.pool.alloc(Skb {
-            priority: s.priority,
-            mark: s.opts.mark,
-            flow: tag(s.flow, part),
-            seq: if segment.retransmission { RETRANSMISSION } else { 0 },
-            created: now,
-            queued: now,
-            ..Skb::new(
-                len,
-                L3::Ipv4(Ipv4 {
-                    src: s.local.0,
-                    dst: s.remote.0,
-                    tos: s.opts.tos & !3 | if segment.ect { 2 } else { 0 },
-                    ttl: 0,
-                    protocol: ipproto::TCP,
-                    id: 0,
-                    frag_off: 0x4000,
-                }),
-                L4::Tcp(segment.tcp),
-            )
+        let l3 = L3::Ipv4(Ipv4 {
+            src: s.local.0,
+            dst: s.remote.0,
+            tos: s.opts.tos & !3 | if segment.ect { 2 } else { 0 },
+            ttl: 0,
+            protocol: ipproto::TCP,
+            id: 0,
+            frag_off: 0x4000,
         });
+        let mut packet = self.pool.make(len, l3, L4::Tcp(segment.tcp));
+        (packet.priority, packet.mark, packet.flow) = (s.priority, s.opts.mark, tag(s.flow, part));
+        packet.seq = if segment.retransmission { RETRANSMISSION } else { 0 };
+        (packet.created, packet.queued) = (now, now);
         let host = s.host;
         let (refused, answer) = self.on_host(host, |h, cx| (h.send(packet, cx).is_err(), h.send_answer()));
         if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {

@@ -18,6 +18,7 @@ mod rack;
 mod recovery;
 mod recovery_2_6_35;
 mod recv;
+mod retransmit;
 mod rtt;
 mod rtx;
 mod sack;

@@ -1,9 +1,8 @@
 //! Sending: which segment goes next, and its header.
 //!
-//! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `__tcp_transmit_skb`,
+//! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_write_xmit`, `__tcp_transmit_skb`,
 //! `tcp_established_options`; v2.6.35 likewise; RFC 896 with Minshall's variant (Nagle).
-//! Differs: in the older profiles a retransmission keeps its length where the SACK option would shrink it and then goes
-//! without that option.
+//! Differs: none known.
 
 use crate::delack::EarlyAck;
 use crate::endpoint::{Endpoint, Transmit};
@@ -115,7 +114,7 @@ impl Endpoint {
     }
     /// Length of the next new segment, and whether FIN is on it.
     #[inline]
-    fn next_segment(&self) -> (u32, bool) {
+    pub(crate) fn next_segment(&self) -> (u32, bool) {
         let unsent = self.unsent();
         let mss = self.current_mss();
         let len = unsent.min(u64::from(mss)) as u32;
@@ -138,7 +137,7 @@ impl Endpoint {
 
     /// Whether the host's own queue holds as much of ours as it should.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_small_queue_check
-    fn small_queue_full(&mut self, shift: u32) -> bool {
+    pub(crate) fn small_queue_full(&mut self, shift: u32) -> bool {
         if !self.cfg.device_accounting || !self.p.today {
             return false;
         }
@@ -151,7 +150,7 @@ impl Endpoint {
 
     /// Whether the next segment is to wait for its time; if so, the timer is set.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_pacing_check
-    fn pacing_holds(&mut self) -> bool {
+    pub(crate) fn pacing_holds(&mut self) -> bool {
         if self.w.pacing_rate.is_none() || self.w.wstamp_ns <= self.clock.now.as_ns() {
             return false;
         }
@@ -161,7 +160,7 @@ impl Endpoint {
 
     /// A segment with `len` bytes of data goes: when the next one may.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_update_skb_after_send
-    fn paced(&mut self, len: u32) {
+    pub(crate) fn paced(&mut self, len: u32) {
         let Some(rate) = self.w.pacing_rate else { return };
         let now = self.clock.now.as_ns();
         let prior = self.w.wstamp_ns;
@@ -178,7 +177,7 @@ impl Endpoint {
     // ---- New data ----
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_write_xmit
-    fn transmit_new(&mut self) -> Option<Transmit> {
+    pub(crate) fn transmit_new(&mut self) -> Option<Transmit> {
         let (len, fin) = self.next_segment();
         if len == 0 && !fin {
             return None;
@@ -211,7 +210,7 @@ impl Endpoint {
 
     /// Sends new data of this length.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_event_new_data_sent
-    fn send_new(&mut self, len: u32, fin: bool) -> Transmit {
+    pub(crate) fn send_new(&mut self, len: u32, fin: bool) -> Transmit {
         let seq = self.snd_nxt;
         let full = if self.p.today { self.current_mss() } else { self.mss };
         let data_end = seq + u64::from(len);
@@ -295,7 +294,7 @@ impl Endpoint {
 
     /// Notes whether the congestion window is used, and lets it decay where it is not.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_cwnd_validate; RFC 2861
-    fn cwnd_validate(&mut self, limited: bool) {
+    pub(crate) fn cwnd_validate(&mut self, limited: bool) {
         let out = self.q.packets_out();
         if self.p.today {
             if self.snd_una >= self.cwnd_usage_seq
@@ -360,120 +359,9 @@ impl Endpoint {
         self.cwnd_used = 0;
     }
 
-    // ---- Again ----
-
-    /// What an acknowledgement lets go again leaves before the data that came with it are taken in.
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_xmit_recovery
-    pub(crate) fn recover_before_data(&mut self) {
-        if self.p.today && (self.todo.rexmit || self.todo.frto_new) {
-            while let Some(t) = self.transmit_recovery() {
-                self.outbox.push_back(t);
-            }
-        }
-    }
-
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
-    fn transmit_recovery(&mut self) -> Option<Transmit> {
-        if std::mem::take(&mut self.todo.rexmit_front) && self.q.packets_out() > 0 {
-            return Some(self.retransmit(0));
-        }
-        if self.todo.frto_new {
-            // F-RTO: new data shows whether the timeout was spurious.
-            if let Some(t) = self.transmit_new() {
-                return Some(t);
-            }
-            self.todo.frto_new = false;
-            if self.snd_nxt <= self.high_seq {
-                self.frto = false;
-                self.todo.rexmit = true;
-            }
-        }
-        if !self.todo.rexmit {
-            return None;
-        }
-        if self.q.in_flight() < self.w.cwnd
-            && !self.pacing_holds()
-            && !self.small_queue_full(1)
-            && let Some(i) = self.q.next_lost()
-            && self.may_retransmit(i)
-        {
-            if self.in_cwnd_reduction() {
-                self.prr_out += 1;
-            }
-            if i == 0 && self.timers.pending != Some(Pending::Reorder) {
-                self.set_xmit_timer(Pending::Retrans, self.rto);
-            }
-            return Some(self.retransmit(i));
-        }
-        if self.may_retransmit_forward()
-            && let Some(i) = self.q.next_forward()
-            && self.may_retransmit(i)
-        {
-            if i == 0 {
-                self.set_xmit_timer(Pending::Retrans, self.rto);
-            }
-            return Some(self.retransmit(i));
-        }
-        self.todo.rexmit = false;
-        None
-    }
-
-    /// A segment beyond a window that shrank waits, unless it is the first.
-    fn may_retransmit(&self, index: usize) -> bool {
-        let seg = self.q.at(index);
-        if seg.seq >= self.wnd_end() && seg.seq > self.snd_una {
-            return false;
-        }
-        // What waits in the host's own queue is not sent again on top (sk_wmem_alloc against sk_wmem_queued).
-        let queued = self.wmem();
-        !self.cfg.device_accounting || self.in_device <= (queued + (queued >> 2)).min(u64::from(self.sndbuf))
-    }
-
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_retransmit_skb
-    fn retransmit(&mut self, index: usize) -> Transmit {
-        let t = self.send_again(index);
-        if self.q.retrans_out == 0 {
-            self.lost_retrans_low = self.snd_nxt;
-        }
-        self.q.tag_retrans(index);
-        if self.retrans_stamp.is_none() {
-            self.retrans_stamp = Some(self.clock.tsval());
-            self.retrans_stamp_us = self.clock.us;
-        }
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
-        t
-    }
-
-    //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb
-    fn send_again(&mut self, index: usize) -> Transmit {
-        if self.p.today {
-            self.resize_for_retransmission(index);
-        }
-        let seg = *self.q.at(index);
-        let fin = seg.has(rtx::FIN);
-        let len = seg.payload();
-        let mut flags = TcpFlags::ACK;
-        if fin {
-            flags = flags.with(TcpFlags::FIN);
-        }
-        if seg.has(rtx::PSH) {
-            flags = flags.with(TcpFlags::PSH);
-        }
-        self.n.total_retrans += 1;
-        self.n.bytes_retrans += u64::from(len);
-        let mut t = self.segment(seg.seq, len, flags);
-        self.data_sent(len, true);
-        t.retransmission = true;
-        self.q.retransmitted(index, self.clock.us, self.n.delivered, self.snd_nxt);
-        self.stamp_rate(index);
-        self.n.data_segs_out += u64::from(len > 0);
-        self.paced(len);
-        t
-    }
-
     /// A segment with `len` bytes of data goes, for the first time or `again`.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_event_data_sent
-    fn data_sent(&mut self, len: u32, again: bool) {
+    pub(crate) fn data_sent(&mut self, len: u32, again: bool) {
         if self.p.today {
             if len == 0 {
                 return;
@@ -489,51 +377,8 @@ impl Endpoint {
         self.rx.data_sent(&self.clock);
     }
 
-    fn stamp_rate(&mut self, index: usize) {
+    pub(crate) fn stamp_rate(&mut self, index: usize) {
         self.q.stamp(index, self.w.first_tx_us, self.w.delivered_us, self.w.app_limited > 0);
-    }
-
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_send_loss_probe
-    fn transmit_loss_probe(&mut self) -> Option<Transmit> {
-        let new = std::mem::take(&mut self.todo.probe_new);
-        let last = std::mem::take(&mut self.todo.probe_last);
-        let t = if new && self.has_unsent() && self.next_fits() {
-            let (len, fin) = self.next_segment();
-            let t = self.send_new(len, fin);
-            let limited = self.q.in_flight() >= self.w.cwnd;
-            self.sent_pkts = 0;
-            self.cwnd_validate(limited);
-            if self.in_cwnd_reduction() {
-                self.prr_out += 1;
-            }
-            t
-        } else if last && self.q.packets_out() > 0 {
-            self.tlp_retrans = true;
-            self.send_again(self.q.packets_out() as usize - 1)
-        } else {
-            return None;
-        };
-        self.loss_probe_sent();
-        Some(t)
-    }
-
-    /// A probe of a closed window: data where the window has room for some, else an old sequence number.
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_write_wakeup
-    fn transmit_probe0(&mut self) -> Transmit {
-        let room = self.wnd_end().saturating_sub(self.snd_nxt);
-        let (len, fin) = self.next_segment();
-        let t = if room > 0 && (len > 0 || fin) {
-            let cut = room.min(u64::from(len)) as u32;
-            let fits = u64::from(len) + u64::from(fin) <= room;
-            let mut t = self.send_new(cut, fin && fits);
-            t.tcp.flags = t.tcp.flags.with(TcpFlags::PSH);
-            self.sent_pkts = 0;
-            t
-        } else {
-            self.segment(self.snd_una - 1, 0, TcpFlags::ACK)
-        };
-        self.probe0_sent();
-        t
     }
 
     // ---- Headers ----
@@ -587,7 +432,7 @@ impl Endpoint {
 
     /// A segment of an open connection; acknowledges what has come.
     #[inline]
-    fn segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
+    pub(crate) fn segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
         let window = self.rx.select_window();
         let mut tcp = self.header(seq, flags, window);
         if self.sack_ok && self.rx.has_sacks() {

@@ -10,6 +10,7 @@ use crate::config::{Config, Stack};
 use crate::delack::Timing;
 use crate::info::{CaState, Error, State, TcpInfo};
 use crate::ns2::OneWay;
+use crate::params::Params;
 use crate::rack::Rack;
 use crate::recv::Receiver;
 use crate::rtt::{Rtt, WindowedMin};
@@ -194,57 +195,6 @@ pub struct Endpoint {
     pub(crate) n: Counters,
     /// ns-2's agent and sink, which then do everything.
     pub(crate) one_way: Option<Box<OneWay>>,
-}
-
-/// Constants of a stack, in jiffies where not said otherwise.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Params {
-    /// Today's Linux.
-    pub today: bool,
-    pub rto_min: u32,
-    pub rto_max: u32,
-    pub rto_init: u32,
-    /// tcp_reordering: duplicate ACKs that start fast retransmit.
-    pub reordering: u32,
-    /// Forward acknowledgement: holes below the highest SACK count as lost (2.6.35).
-    pub fack: bool,
-    /// Memory of an skb beyond its data, bytes.
-    pub skb_overhead: u32,
-}
-
-impl Params {
-    fn new(stack: Stack, clock: &Clock) -> Params {
-        let s = |ms: i64| clock.span_to_jiffies(Span::from_ms(ms));
-        match stack {
-            Stack::Linux(Kernel::V2_6_35) => Params {
-                today: false,
-                rto_min: s(200),
-                rto_max: s(120_000),
-                rto_init: s(3_000),
-                reordering: 3,
-                fack: true,
-                skb_overhead: 416,
-            },
-            Stack::Linux(_) | Stack::Ns2 => Params {
-                today: true,
-                rto_min: s(200),
-                rto_max: s(120_000),
-                rto_init: s(1_000),
-                reordering: 3,
-                fack: false,
-                skb_overhead: 960,
-            },
-            Stack::WindowsXp => Params {
-                today: false,
-                rto_min: s(300),
-                rto_max: s(240_000),
-                rto_init: s(3_000),
-                reordering: 2,
-                fack: false,
-                skb_overhead: 0,
-            },
-        }
-    }
 }
 
 /// What [`Endpoint::poll_transmit`] has to look at.

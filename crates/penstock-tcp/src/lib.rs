@@ -14,6 +14,7 @@ mod handshake;
 mod info;
 pub mod ns2;
 mod output;
+mod params;
 mod rack;
 mod recovery;
 mod recovery_2_6_35;

@@ -1,0 +1,58 @@
+//! Constants in which the stacks differ.
+//!
+//! Follows: linux v6.12 and v2.6.35 include/net/tcp.h `TCP_RTO_MIN`, `TCP_RTO_MAX`, `TCP_TIMEOUT_INIT`, `TCP_FASTRETRANS_THRESH`.
+
+use crate::clock::Clock;
+use crate::config::Stack;
+use penstock_model::{Kernel, Span};
+
+/// Constants of a stack, in jiffies where not said otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Params {
+    /// Today's Linux.
+    pub today: bool,
+    pub rto_min: u32,
+    pub rto_max: u32,
+    pub rto_init: u32,
+    /// tcp_reordering: duplicate ACKs that start fast retransmit.
+    pub reordering: u32,
+    /// Forward acknowledgement: holes below the highest SACK count as lost (2.6.35).
+    pub fack: bool,
+    /// Memory of an skb beyond its data, bytes.
+    pub skb_overhead: u32,
+}
+
+impl Params {
+    pub(crate) fn new(stack: Stack, clock: &Clock) -> Params {
+        let s = |ms: i64| clock.span_to_jiffies(Span::from_ms(ms));
+        match stack {
+            Stack::Linux(Kernel::V2_6_35) => Params {
+                today: false,
+                rto_min: s(200),
+                rto_max: s(120_000),
+                rto_init: s(3_000),
+                reordering: 3,
+                fack: true,
+                skb_overhead: 416,
+            },
+            Stack::Linux(_) | Stack::Ns2 => Params {
+                today: true,
+                rto_min: s(200),
+                rto_max: s(120_000),
+                rto_init: s(1_000),
+                reordering: 3,
+                fack: false,
+                skb_overhead: 960,
+            },
+            Stack::WindowsXp => Params {
+                today: false,
+                rto_min: s(300),
+                rto_max: s(240_000),
+                rto_init: s(3_000),
+                reordering: 2,
+                fack: false,
+                skb_overhead: 0,
+            },
+        }
+    }
+}

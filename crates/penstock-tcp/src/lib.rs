@@ -12,6 +12,7 @@ mod endpoint;
 mod frto_2_6_35;
 mod handshake;
 mod info;
+mod minmax;
 pub mod ns2;
 mod output;
 mod params;

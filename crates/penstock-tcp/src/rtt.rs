@@ -1,6 +1,6 @@
-//! The round-trip time: smoothed, its deviation, its least value lately, and the timeout that follows.
+//! The round-trip time: smoothed, its deviation, and the timeout that follows.
 //!
-//! Follows: linux v6.12 net/ipv4/tcp_input.c `tcp_rtt_estimator`, `tcp_set_rto`, lib/win_minmax.c; RFC 6298.
+//! Follows: linux v6.12 net/ipv4/tcp_input.c `tcp_rtt_estimator`, `tcp_set_rto`; RFC 6298.
 //! Differs: none known. Units are microseconds (6.12) or jiffies (2.6.35), as each kernel counts.
 
 /// Estimator of one connection.
@@ -68,55 +68,6 @@ impl Rtt {
     }
 }
 
-/// The least of the values seen within a window of time, by three samples.
-//= linux v6.12 lib/win_minmax.c minmax_running_min (Nichols' windowed filter)
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WindowedMin {
-    samples: [(u64, u32); 3],
-}
-
-impl WindowedMin {
-    pub fn new() -> WindowedMin {
-        WindowedMin { samples: [(0, u32::MAX); 3] }
-    }
-    /// The least value; `u32::MAX` before the first.
-    #[inline]
-    pub fn value(&self) -> u32 {
-        self.samples[0].1
-    }
-    /// Takes `value` at time `now`; values older than `window` are forgotten.
-    #[inline]
-    pub fn update(&mut self, now: u64, window: u64, value: u32) {
-        let s = &mut self.samples;
-        let sample = (now, value);
-        if value <= s[0].1 || now - s[2].0 > window {
-            *s = [sample; 3];
-            return;
-        }
-        if value <= s[1].1 {
-            s[2] = sample;
-            s[1] = sample;
-        } else if value <= s[2].1 {
-            s[2] = sample;
-        }
-        let age = now - s[0].0;
-        if age > window {
-            s[0] = s[1];
-            s[1] = s[2];
-            s[2] = sample;
-            if now - s[0].0 > window {
-                s[0] = s[1];
-                s[1] = s[2];
-            }
-        } else if s[1].0 == s[0].0 && age > window / 4 {
-            s[2] = sample;
-            s[1] = sample;
-        } else if s[2].0 == s[1].0 && age > window / 2 {
-            s[2] = sample;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,17 +92,5 @@ mod tests {
         }
         assert_eq!(r.srtt >> 3, 300_000);
         assert!((500_000..505_000).contains(&r.rto()), "{}", r.rto());
-    }
-
-    #[test]
-    fn the_least_rtt_is_forgotten_after_its_window() {
-        let mut m = WindowedMin::new();
-        m.update(0, 100, 50);
-        m.update(10, 100, 70);
-        assert_eq!(m.value(), 50);
-        for t in (20..140).step_by(10) {
-            m.update(t, 100, 60);
-        }
-        assert_eq!(m.value(), 60);
     }
 }

@@ -6,6 +6,7 @@
 
 use super::{Algorithm, CongestionControl, INFINITE_SSTHRESH, RateSample, Window};
 use crate::info::CaState;
+use crate::minmax::WindowedMax;
 use penstock_model::Kernel;
 
 /// Registration.
@@ -59,45 +60,6 @@ enum Mode {
     ProbeRtt,
 }
 
-/// The greatest value of the last rounds.
-//= linux v6.12 lib/win_minmax.c minmax_running_max
-#[derive(Clone, Copy, Debug, Default)]
-struct Max {
-    s: [(u32, u64); 3],
-}
-
-impl Max {
-    fn value(&self) -> u64 {
-        self.s[0].1
-    }
-    fn reset(&mut self, t: u32, v: u64) {
-        self.s = [(t, v); 3];
-    }
-    fn update(&mut self, window: u32, t: u32, v: u64) {
-        if v >= self.s[0].1 || t - self.s[2].0 > window {
-            return self.reset(t, v);
-        }
-        if v >= self.s[1].1 {
-            self.s[1] = (t, v);
-            self.s[2] = (t, v);
-        } else if v >= self.s[2].1 {
-            self.s[2] = (t, v);
-        }
-        let dt = t - self.s[0].0;
-        if dt > window {
-            self.s = [self.s[1], self.s[2], (t, v)];
-            if t - self.s[0].0 > window {
-                self.s = [self.s[1], self.s[2], (t, v)];
-            }
-        } else if self.s[1].0 == self.s[0].0 && dt > window / 4 {
-            self.s[1] = (t, v);
-            self.s[2] = (t, v);
-        } else if self.s[2].0 == self.s[1].0 && dt > window / 2 {
-            self.s[2] = (t, v);
-        }
-    }
-}
-
 /// The controller of one connection; names as in Linux.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bbr {
@@ -106,7 +68,7 @@ pub struct Bbr {
     min_rtt_stamp: u64,
     probe_rtt_done: Option<u64>,
     probe_rtt_round_done: bool,
-    bw: Max,
+    bw: WindowedMax,
     rtt_cnt: u32,
     next_rtt_delivered: u64,
     cycle_us: u64,
@@ -569,20 +531,6 @@ impl CongestionControl for Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_greatest_rate_is_remembered_ten_rounds() {
-        let mut m = Max::default();
-        m.update(10, 1, 100);
-        for t in 2..=11 {
-            m.update(10, t, 50);
-            assert_eq!(m.value(), 100, "round {t}");
-        }
-        m.update(10, 12, 50);
-        assert_eq!(m.value(), 50);
-        m.update(10, 13, 70);
-        assert_eq!(m.value(), 70);
-    }
 
     #[test]
     fn startup_ends_when_the_rate_grows_no_more() {

@@ -7,6 +7,7 @@
 mod ethtool;
 mod files;
 mod filter;
+mod ifconfig;
 mod ip;
 mod modules;
 mod netfilter;

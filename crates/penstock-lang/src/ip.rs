@@ -8,6 +8,7 @@ mod addr;
 mod link;
 mod neigh;
 mod route;
+mod rt_names;
 mod rule;
 mod show;
 mod usage;
@@ -16,10 +17,8 @@ mod words;
 pub use addr::AddrSpec;
 pub use link::{LinkData, LinkRequest, LinkVerb};
 pub use neigh::{NeighFilter, NeighSpec, NeighVerb, NetnsCommand, STATES};
-pub use route::{
-    METRICS, NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb, TYPES, protocol_name, scope_name,
-    table_name,
-};
+pub use route::{NextHopSpec, RouteFilter, RouteQuestion, RouteSpec, RouteVerb};
+pub use rt_names::{METRICS, TYPES, protocol_name, scope_name, table_name};
 pub use rule::{RuleSpec, RuleVerb};
 pub use show::{
     AddressView, Details, LinkRef, LinkView, NeighView, NetnsRef, NextHopView, RouteView, RuleView, links,

@@ -143,7 +143,7 @@ impl Words<'_> {
                 }
                 _ if is("table") || word == "lookup" => {
                     let text = self.value()?;
-                    match super::route::table_of(&text) {
+                    match super::rt_names::table_of(&text) {
                         Some(table) => r.table = Some(table),
                         None if listing => return self.invalid(&text, "table id value is invalid\n"),
                         None => return self.invalid(&text, "invalid table ID\n"),

@@ -1,8 +1,8 @@
 //! Statements that only do: `limit`, `log`, `reject`, translation of addresses, TCP options.
 
+use super::cursor::{Parsed, Parser};
 use super::data::{Family, Limit, Statement};
 use super::lex::Token;
-use super::parse::{Parsed, Parser};
 use super::statement::Known;
 use super::{Fault, Pos};
 

@@ -2,10 +2,10 @@
 //!
 //! Follows: nftables 1.0.6 `parser_bison.y` `rule`, `evaluate.c` `stmt_evaluate`, `proto_ctx_update`.
 
+use super::cursor::{Parsed, Parser};
 use super::data::{Compare, Expr, Family, Op, Raw, Rule, Statement, Type, Verdict};
 use super::keys::{BARE, CT, FIELDS, META, META_KEYS, source_type, types};
 use super::lex::Token;
-use super::parse::{Parsed, Parser};
 use super::value::{anonymous, elements, place, resolve};
 use super::{Fault, Pos};
 

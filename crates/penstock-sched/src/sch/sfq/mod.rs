@@ -8,6 +8,7 @@
 //! It wakes nobody, as in the kernel, where a rehash sends nothing.
 
 pub(super) mod chains;
+mod depths;
 pub(super) mod hash;
 mod old;
 mod present;

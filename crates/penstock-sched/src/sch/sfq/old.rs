@@ -7,6 +7,7 @@
 //! every drop is told to the sender of the packet that came last.
 
 use super::chains::{Chain, Pool};
+use super::depths::Depths;
 use super::hash::old_hash;
 use super::{Perturb, buckets_are_classes, classify, refuse_change};
 use crate::cls::{BlockId, Filters};
@@ -17,25 +18,17 @@ use penstock_model::{Handle, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 
 /// `SFQ_DEPTH`: slots; as an index, no slot.
-const DEPTH: u8 = 128;
+const DEPTH: u16 = 128;
 /// `SFQ_HASH_DIVISOR`.
 const DIVISOR: usize = 1024;
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
     chain: Chain,
-    qlen: u8,
     /// Next in the round.
-    next: u8,
+    next: u16,
     bucket: u16,
     allot: i16,
-}
-
-/// Neighbours in the list of slots of one depth: `struct sfq_head`.
-#[derive(Clone, Copy, Default)]
-struct Link {
-    next: u8,
-    prev: u8,
 }
 
 /// Flows by hash, served in turn.
@@ -50,13 +43,11 @@ pub(super) struct Sfq {
     perturbation: u32,
     perturb: Perturb,
     /// The slot served last.
-    tail: u8,
-    max_depth: u8,
+    tail: u16,
     /// Slot of each bucket.
-    ht: [u8; DIVISOR],
+    ht: [u16; DIVISOR],
     slots: [Slot; DEPTH as usize],
-    /// Each slot's place among those of its depth, then the lists' heads by depth.
-    deps: [Link; 2 * DEPTH as usize],
+    depths: Depths,
     pool: Pool,
     qlen: u32,
     stats: Stats,
@@ -84,10 +75,9 @@ impl Sfq {
             perturbation: 0,
             perturb: Perturb::new(perturb as i32, cx.now),
             tail: DEPTH,
-            max_depth: 0,
             ht: [DEPTH; DIVISOR],
             slots: [Slot::default(); DEPTH as usize],
-            deps: [Link::default(); 2 * DEPTH as usize],
+            depths: Depths::new(DEPTH, DEPTH - 1),
             pool: Pool::default(),
             qlen: 0,
             stats: Stats::default(),
@@ -96,56 +86,16 @@ impl Sfq {
         if options.is_none() || perturb > 0 {
             sfq.perturbation = cx.rng.next_u32();
         }
-        for head in DEPTH..=u8::MAX {
-            sfq.deps[usize::from(head)] = Link { next: head, prev: head };
-        }
-        (0..DEPTH).for_each(|x| sfq.link(x));
         Ok(sfq)
     }
 
     #[inline]
-    fn slot(&mut self, x: u8) -> &mut Slot {
+    fn slot(&mut self, x: u16) -> &mut Slot {
         &mut self.slots[usize::from(x)]
-    }
-    /// `sfq_link`: first among those of its depth.
-    #[inline]
-    fn link(&mut self, x: u8) {
-        let prev = self.slots[usize::from(x)].qlen + DEPTH;
-        let next = self.deps[usize::from(prev)].next;
-        self.deps[usize::from(x)] = Link { next, prev };
-        self.deps[usize::from(prev)].next = x;
-        self.deps[usize::from(next)].prev = x;
-    }
-    /// Takes a slot out of its depth's list; answers whether nobody is left there.
-    #[inline]
-    fn unlink(&mut self, x: u8) -> bool {
-        let Link { next, prev } = self.deps[usize::from(x)];
-        self.deps[usize::from(prev)].next = next;
-        self.deps[usize::from(next)].prev = prev;
-        next == prev
-    }
-    /// `sfq_dec` with the packet's leaving.
-    #[inline]
-    fn dec(&mut self, x: u8) {
-        let last = self.unlink(x);
-        let depth = self.slot(x).qlen;
-        self.slot(x).qlen = depth - 1;
-        if last && self.max_depth == depth {
-            self.max_depth -= 1;
-        }
-        self.link(x);
-    }
-    /// `sfq_inc` with the packet's coming.
-    #[inline]
-    fn inc(&mut self, x: u8) {
-        self.unlink(x);
-        self.slot(x).qlen += 1;
-        self.max_depth = self.max_depth.max(self.slot(x).qlen);
-        self.link(x);
     }
     /// A slot's turn comes: its allotment grows by a quantum, in 16 bits.
     #[inline]
-    fn replenish(&mut self, x: u8) {
+    fn replenish(&mut self, x: u16) {
         let quantum = self.quantum as i16;
         let slot = self.slot(x);
         slot.allot = slot.allot.wrapping_add(quantum);
@@ -153,7 +103,7 @@ impl Sfq {
 
     /// `sfq_drop`: the last packet of the longest flow.
     fn displace(&mut self, cx: &mut Cx<'_>) {
-        let x = match self.max_depth {
+        let x = match self.depths.deepest() {
             0 => return,
             1 => {
                 // All flows have one packet: the one whose turn is next loses.
@@ -166,11 +116,11 @@ impl Sfq {
                 self.ht[usize::from(bucket)] = DEPTH;
                 x
             }
-            depth => self.deps[usize::from(depth + DEPTH)].next,
+            depth => self.depths.last_come(depth).expect("a slot of the greatest depth"),
         };
         let chain = &mut self.slots[usize::from(x)].chain;
         let packet = self.pool.pop_tail(chain).expect("a slot of this depth has packets");
-        self.dec(x);
+        self.depths.dec(x);
         self.qlen -= 1;
         self.stats.backlog -= packet.pkt_len;
         self.refuse(packet, DropReason::Displaced, cx);
@@ -196,12 +146,13 @@ impl Sfq {
         let tail = self.tail;
         let x = self.slot(tail).next;
         let packet = self.pool.pop_head(&mut self.slots[usize::from(x)].chain)?;
-        self.dec(x);
+        self.depths.dec(x);
         self.qlen -= 1;
         self.stats.backlog -= packet.pkt_len;
+        let left = self.depths.of(x);
         let slot = self.slot(x);
-        let Slot { next, bucket, qlen, .. } = *slot;
-        if qlen == 0 {
+        let Slot { next, bucket, .. } = *slot;
+        if left == 0 {
             self.ht[usize::from(bucket)] = DEPTH;
             if next == x {
                 self.tail = DEPTH;
@@ -224,8 +175,9 @@ impl Sfq {
     }
     /// What `tc class show` says of a bucket in use: `sfq_dump_class_stats`.
     fn bucket(&self, bucket: usize) -> Option<(Stats, i32)> {
-        let slot = self.slots.get(usize::from(self.ht[bucket]))?;
-        let stats = Stats { qlen: u32::from(slot.qlen), ..Stats::default() };
+        let x = self.ht[bucket];
+        let slot = self.slots.get(usize::from(x))?;
+        let stats = Stats { qlen: u32::from(self.depths.of(x)), ..Stats::default() };
         Some((stats, i32::from(slot.allot)))
     }
 }
@@ -249,19 +201,19 @@ impl Qdisc for Sfq {
         let mut x = self.ht[bucket];
         if x == DEPTH {
             // There is always a free slot: at most 127 hold a packet.
-            x = self.deps[usize::from(DEPTH)].next;
+            x = self.depths.last_come(0).expect("a free slot");
             self.ht[bucket] = x;
             self.slot(x).bucket = bucket as u16;
         }
-        if u32::from(self.slot(x).qlen) >= self.limit {
+        if u32::from(self.depths.of(x)) >= self.limit {
             self.refuse(packet, DropReason::Overlimit, cx);
             return Xmit::Drop;
         }
         let len = packet.pkt_len;
         self.stats.backlog += len;
         self.pool.push_tail(&mut self.slots[usize::from(x)].chain, packet);
-        self.inc(x);
-        if self.slot(x).qlen == 1 {
+        self.depths.inc(x);
+        if self.depths.of(x) == 1 {
             let tail = self.tail;
             if tail == DEPTH {
                 let allot = self.quantum as i16;

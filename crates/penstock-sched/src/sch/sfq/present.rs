@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 net/sched/sch_sfq.c.
 
 use super::chains::{Chain, Pool};
+use super::depths::Depths;
 use super::hash::Key;
 use super::{Perturb, buckets_are_classes, classify, refuse_change};
 use crate::aqm::ecn::set_ce;
@@ -35,20 +36,12 @@ const PERTURB_MAX: i64 = i32::MAX as i64 / 250;
 #[derive(Clone, Copy)]
 struct Slot {
     chain: Chain,
-    qlen: u16,
     /// Next in the round.
     next: u16,
     bucket: u16,
     allot: i32,
     backlog: u32,
     vars: red::Vars,
-}
-
-/// Neighbours in the list of flows of one depth: `struct sfq_head`.
-#[derive(Clone, Copy)]
-struct Link {
-    next: u16,
-    prev: u16,
 }
 
 /// Marks and drops of the RED mode: `struct tc_sfqred_stats`.
@@ -157,10 +150,8 @@ pub(super) struct Sfq {
     /// Slot of each bucket.
     ht: Vec<u16>,
     slots: Vec<Slot>,
-    /// Each slot's place among those of its depth, then the lists' heads by depth.
-    deps: Vec<Link>,
+    depths: Depths,
     pool: Pool,
-    cur_depth: u16,
     /// The slot served last.
     tail: u16,
     qlen: u32,
@@ -178,15 +169,13 @@ impl Sfq {
         let (flows, perturb_s) = (params.maxflows as u16, params.perturb_s);
         let slot = Slot {
             chain: Chain::default(),
-            qlen: 0,
             next: 0,
             bucket: 0,
             allot: 0,
             backlog: 0,
             vars: red::Vars::default(),
         };
-        let heads = (0..=MAX_DEPTH as u16).map(|depth| Link { next: flows + depth, prev: flows + depth });
-        let mut sfq = Sfq {
+        Ok(Sfq {
             device: init.device,
             handle: init.handle,
             filters: Filters::new(init.handle),
@@ -194,9 +183,8 @@ impl Sfq {
             perturb: Perturb::new(perturb_s, cx.now),
             ht: vec![NONE; params.divisor as usize],
             slots: vec![slot; usize::from(flows)],
-            deps: (0..flows).map(|_| Link { next: 0, prev: 0 }).chain(heads).collect(),
+            depths: Depths::new(flows, MAX_DEPTH as u16),
             pool: Pool::default(),
-            cur_depth: 0,
             tail: NONE,
             qlen: 0,
             backlog: 0,
@@ -205,55 +193,12 @@ impl Sfq {
             red_stats: RedStats::default(),
             moving: Vec::new(),
             params,
-        };
-        (0..flows).for_each(|slot| sfq.link(slot));
-        Ok(sfq)
+        })
     }
 
     #[inline]
     fn slot(&mut self, x: u16) -> &mut Slot {
         &mut self.slots[usize::from(x)]
-    }
-    /// The head of the list of slots with `depth` packets.
-    #[inline]
-    fn head_of(&self, depth: u16) -> u16 {
-        self.slots.len() as u16 + depth
-    }
-    /// `sfq_link`: first among those of its depth.
-    #[inline]
-    fn link(&mut self, x: u16) {
-        let prev = self.head_of(self.slots[usize::from(x)].qlen);
-        let next = self.deps[usize::from(prev)].next;
-        self.deps[usize::from(x)] = Link { next, prev };
-        self.deps[usize::from(prev)].next = x;
-        self.deps[usize::from(next)].prev = x;
-    }
-    /// `sfq_unlink`: answers whether its depth has nobody left.
-    #[inline]
-    fn unlink(&mut self, x: u16) -> bool {
-        let Link { next, prev } = self.deps[usize::from(x)];
-        self.deps[usize::from(prev)].next = next;
-        self.deps[usize::from(next)].prev = prev;
-        next == prev
-    }
-    /// `sfq_dec`.
-    #[inline]
-    fn dec(&mut self, x: u16) {
-        let last = self.unlink(x);
-        let depth = self.slot(x).qlen;
-        self.slot(x).qlen = depth - 1;
-        if last && self.cur_depth == depth {
-            self.cur_depth -= 1;
-        }
-        self.link(x);
-    }
-    /// `sfq_inc`.
-    #[inline]
-    fn inc(&mut self, x: u16) {
-        self.unlink(x);
-        self.slot(x).qlen += 1;
-        self.cur_depth = self.cur_depth.max(self.slot(x).qlen);
-        self.link(x);
     }
     /// A slot that came to life joins the round, last.
     #[inline]
@@ -271,10 +216,7 @@ impl Sfq {
     /// A bucket without a slot takes a free one; [`NONE`] when there is none.
     #[inline]
     fn take_slot(&mut self, bucket: u16) -> u16 {
-        let x = self.deps[usize::from(self.head_of(0))].next;
-        if usize::from(x) >= self.slots.len() {
-            return NONE;
-        }
+        let Some(x) = self.depths.last_come(0) else { return NONE };
         self.ht[usize::from(bucket)] = x;
         self.slot(x).bucket = bucket;
         x
@@ -287,7 +229,7 @@ impl Sfq {
 
     /// `sfq_drop`: one packet of the longest flow; answers whose.
     fn displace(&mut self, cx: &mut Cx<'_>) -> u16 {
-        let x = match self.cur_depth {
+        let x = match self.depths.deepest() {
             0 => return NONE,
             1 => {
                 // All flows have one packet: the one whose turn is next loses.
@@ -302,13 +244,13 @@ impl Sfq {
                 self.ht[usize::from(bucket)] = NONE;
                 x
             }
-            depth => self.deps[usize::from(self.head_of(depth))].next,
+            depth => self.depths.last_come(depth).expect("a slot of the greatest depth"),
         };
         let chain = &mut self.slots[usize::from(x)].chain;
         let packet = if self.params.headdrop { self.pool.pop_head(chain) } else { self.pool.pop_tail(chain) };
         let packet = packet.expect("a slot of this depth has packets");
         self.slot(x).backlog -= packet.pkt_len;
-        self.dec(x);
+        self.depths.dec(x);
         self.qlen -= 1;
         self.backlog -= packet.pkt_len;
         self.refuse(packet, DropReason::Displaced, cx);
@@ -378,11 +320,11 @@ impl Sfq {
     fn rehash(&mut self, cx: &mut Cx<'_>) {
         let mut moving = std::mem::take(&mut self.moving);
         for x in 0..self.slots.len() as u16 {
-            if self.slot(x).qlen == 0 {
+            if self.depths.of(x) == 0 {
                 continue;
             }
             while let Some(packet) = self.pool.pop_head(&mut self.slots[usize::from(x)].chain) {
-                self.dec(x);
+                self.depths.dec(x);
                 moving.push(packet);
             }
             let slot = self.slot(x);
@@ -398,7 +340,7 @@ impl Sfq {
             if x == NONE {
                 x = self.take_slot(bucket);
             }
-            if x == NONE || u32::from(self.slot(x).qlen) >= self.params.maxdepth {
+            if x == NONE || u32::from(self.depths.of(x)) >= self.params.maxdepth {
                 self.qlen -= 1;
                 self.backlog -= packet.pkt_len;
                 cx.drops.drop(packet, DropReason::Displaced);
@@ -411,8 +353,8 @@ impl Sfq {
                 slot.vars.average(red, slot.backlog);
             }
             slot.backlog += len;
-            self.inc(x);
-            if self.slot(x).qlen == 1 {
+            self.depths.inc(x);
+            if self.depths.of(x) == 1 {
                 self.join(x);
             }
         }
@@ -435,14 +377,15 @@ impl Sfq {
             self.tail = x;
         };
         let packet = self.pool.pop_head(&mut self.slots[usize::from(x)].chain)?;
-        self.dec(x);
+        self.depths.dec(x);
         self.stats.bytes += u64::from(packet.pkt_len);
         self.stats.packets += 1;
         self.qlen -= 1;
         self.backlog -= packet.pkt_len;
+        let left = self.depths.of(x);
         let slot = self.slot(x);
         slot.backlog -= packet.pkt_len;
-        if slot.qlen > 0 {
+        if left > 0 {
             slot.allot -= packet.pkt_len as i32;
             return Some(packet);
         }
@@ -462,8 +405,9 @@ impl Sfq {
     }
     /// What `tc class show` says of a bucket in use: `sfq_dump_class_stats`.
     fn bucket(&self, bucket: usize) -> Option<(Stats, i32)> {
-        let slot = self.slots.get(usize::from(self.ht[bucket]))?;
-        let stats = Stats { qlen: u32::from(slot.qlen), backlog: slot.backlog, ..Stats::default() };
+        let x = self.ht[bucket];
+        let slot = self.slots.get(usize::from(x))?;
+        let stats = Stats { qlen: u32::from(self.depths.of(x)), backlog: slot.backlog, ..Stats::default() };
         Some((stats, slot.allot))
     }
 }
@@ -500,7 +444,7 @@ impl Qdisc for Sfq {
             {
                 return self.congestion_drop(x, packet, DropReason::Early, cx);
             }
-            if u32::from(self.slot(x).qlen) >= self.params.maxdepth {
+            if u32::from(self.depths.of(x)) >= self.params.maxdepth {
                 return self.congestion_drop(x, packet, DropReason::Overlimit, cx);
             }
         }
@@ -508,8 +452,8 @@ impl Qdisc for Sfq {
         self.backlog += packet.pkt_len;
         slot.backlog += packet.pkt_len;
         self.pool.push_tail(&mut slot.chain, packet);
-        self.inc(x);
-        if self.slot(x).qlen == 1 {
+        self.depths.inc(x);
+        if self.depths.of(x) == 1 {
             self.join(x);
         }
         self.qlen += 1;

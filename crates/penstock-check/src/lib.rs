@@ -22,6 +22,7 @@ mod finding;
 mod fix;
 pub mod form;
 mod marks;
+mod names;
 mod python;
 pub mod rules;
 mod source;

@@ -8,6 +8,8 @@
 
 mod calls;
 mod eval;
+mod expr;
+mod operate;
 mod read;
 mod tree;
 mod value;

@@ -16,14 +16,16 @@ mod removed;
 mod service;
 mod shadow;
 mod u32;
+mod units;
 
 use crate::finding::Rule;
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 16] = [
+const TABLES: [&[Rule]; 17] = [
     errors::RULES,
     removed::RULES,
     rates::RULES,
+    units::RULES,
     bursts::RULES,
     service::RULES,
     queues::RULES,

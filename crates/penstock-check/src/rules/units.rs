@@ -1,0 +1,108 @@
+//! PS114 and PS115: units of rates.
+
+use crate::facts::Facts;
+use crate::finding::{Found, Rule, Say};
+use penstock_lang::tc::Command;
+use penstock_model::Severity;
+
+const fn rule(
+    code: &'static str,
+    about: &'static str,
+    why: &'static str,
+    find: fn(&Facts, &mut Found),
+) -> Rule {
+    Rule { code, severity: Severity::Warning, about, why, find }
+}
+
+pub const RULES: &[Rule] = &[
+    rule(
+        "PS114",
+        "bps means bytes",
+        "In tc `kbps` and `mbps` are kilobytes and megabytes per second; bits are `kbit` and `mbit`. The rate is eight times what it seems.",
+        bytes_for_bits,
+    ),
+    rule(
+        "PS115",
+        "a rate without a unit",
+        "A bare number is bits per second: `rate 512` is half a kilobit.",
+        bare_rate,
+    ),
+];
+
+/// The words that are rates in a tc command.
+const RATES: [&str; 7] = ["rate", "ceil", "peakrate", "bandwidth", "avrate", "m1", "m2"];
+
+fn rate_words(facts: &Facts) -> impl Iterator<Item = (usize, &str, &str)> {
+    let of = |(at, step): (usize, &'_ crate::facts::Step)| {
+        let pairs = step.words.windows(2).filter(|w| RATES.contains(&w[0].as_str()));
+        pairs.map(|w| (at, w[0].clone(), w[1].clone())).collect::<Vec<_>>()
+    };
+    let tc = facts.steps.iter().enumerate().filter(|s| {
+        s.1.ok()
+            && matches!(
+                s.1.tc(),
+                Some(Command::Qdisc { .. } | Command::Class { .. } | Command::Filter { .. })
+            )
+    });
+    tc.flat_map(of).filter_map(|(at, name, value)| {
+        let step = &facts.steps[at];
+        let name = step.words.iter().find(|w| **w == name)?;
+        let value = step.words.iter().find(|w| **w == value)?;
+        Some((at, name.as_str(), value.as_str()))
+    })
+}
+
+fn bytes_for_bits(facts: &Facts, found: &mut Found) {
+    let mut last = None;
+    for (at, name, value) in rate_words(facts) {
+        let lower = value.to_ascii_lowercase();
+        let Some(number) = ["kbps", "mbps", "gbps", "bps"]
+            .iter()
+            .find_map(|u| lower.strip_suffix(u))
+            .filter(|n| !n.is_empty())
+        else {
+            continue;
+        };
+        let unit = &lower[number.len()..];
+        // Once a command.
+        if last.replace(at) == Some(at) {
+            continue;
+        }
+        let bits = unit.replace("bps", "bit");
+        let step = &facts.steps[at];
+        let reason = format!(
+            "`{name} {value}` is {number} times a thousand or more bytes a second: eight times {number}{bits}."
+        );
+        found.at(
+            at,
+            value,
+            Say::new(
+                format!("{value} is bytes per second, not bits"),
+                reason,
+                step.with(name, &format!("{number}{bits}")),
+            ),
+        );
+    }
+}
+
+fn bare_rate(facts: &Facts, found: &mut Found) {
+    for (at, name, value) in rate_words(facts) {
+        let Ok(number) = value.parse::<u64>() else { continue };
+        if number > 0 && number < 100_000 {
+            let step = &facts.steps[at];
+            let reason = format!(
+                "`{name} {value}` is {number} bits per second: one full frame every {} s.",
+                12112 / number.max(1)
+            );
+            found.at(
+                at,
+                value,
+                Say::new(
+                    format!("{name} {value} has no unit"),
+                    reason,
+                    step.with(name, &format!("{value}kbit")),
+                ),
+            );
+        }
+    }
+}

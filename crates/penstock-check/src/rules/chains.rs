@@ -211,11 +211,10 @@ fn unsaved(facts: &Facts, found: &mut Found) {
 }
 
 fn masked(facts: &Facts, found: &mut Found) {
-    for (_, step, command) in facts.tc_done() {
+    for (at, step, command) in facts.tc_done() {
         let Command::Filter { req, .. } = command else { continue };
         let mask = req.options.as_ref().and_then(|o| o.u32("mask"));
         if let Some(mask) = mask.filter(|m| req.kind.as_deref() == Some("fw") && req.handle & !m != 0) {
-            let at = facts.steps.iter().position(|s| std::ptr::eq(s, step)).unwrap_or(0);
             let word = step.value(&["handle"]).unwrap_or("");
             let reason = format!(
                 "{:#x} & {mask:#x} is {:#x}, never {:#x}.",

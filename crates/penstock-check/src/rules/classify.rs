@@ -184,6 +184,7 @@ fn on_leaf(facts: &Facts, found: &mut Found) {
 }
 
 fn unled(facts: &Facts, found: &mut Found) {
+    let named = Named::of(facts);
     for (device, filter) in shapers(facts) {
         let Some(class) = device.class(filter.parent).filter(|c| c.kind == "htb" && !c.children.is_empty())
         else {
@@ -192,7 +193,7 @@ fn unled(facts: &Facts, found: &mut Found) {
         let led = device.filters.iter().any(|f| {
             f.classid == Some(class.id) || !f.exact && f.kind != "u32" && f.parent == class.id.qdisc()
         });
-        if !led && !named_elsewhere(facts, class.id) {
+        if !led && !named.has(class.id) {
             let step = &facts.steps[filter.step];
             let reason = format!("No filter of {} leads to {}.", class.id.qdisc(), class.id);
             found.at(
@@ -234,16 +235,33 @@ fn no_target(facts: &Facts, found: &mut Found) {
 }
 
 /// Whether a class is named by something other than filters of its qdisc.
-fn named_elsewhere(facts: &Facts, id: Handle) -> bool {
-    let classify = |t: &Target| matches!(t, Target::Classify(h) if *h == id);
-    facts.netfilter.rules.iter().any(|r| classify(&r.rule.target))
-        || facts
-            .steps
-            .iter()
-            .any(|s| s.program() != "tc" && s.words.iter().any(|w| w.contains(&id.to_string())))
+/// Whether something but tc's filters may name a class: a rule, or the text of another program. Gathered once for many classes.
+struct Named<'a> {
+    classified: BTreeSet<Handle>,
+    words: Vec<&'a str>,
+}
+
+impl<'a> Named<'a> {
+    fn of(facts: &'a Facts) -> Self {
+        let classify = |t: &Target| match t {
+            Target::Classify(h) => Some(*h),
+            _ => None,
+        };
+        let classified = facts.netfilter.rules.iter().filter_map(|r| classify(&r.rule.target)).collect();
+        let foreign = facts.steps.iter().filter(|s| s.program() != "tc");
+        let words: BTreeSet<&str> =
+            foreign.flat_map(|s| &s.words).map(String::as_str).filter(|w| w.contains(':')).collect();
+        Self { classified, words: words.into_iter().collect() }
+    }
+    fn has(&self, id: Handle) -> bool {
+        let text = id.to_string();
+        self.classified.contains(&id) || self.words.iter().any(|w| w.contains(&text))
+    }
 }
 
 fn unused_class(facts: &Facts, found: &mut Found) {
+    let named = Named::of(facts);
+    let by_priority = facts.steps.iter().any(|s| s.has("skbedit"));
     for device in &facts.devices {
         for qdisc in device.qdiscs.iter().filter(|q| matches!(q.kind, "htb" | "hfsc" | "drr" | "qfq")) {
             let filters: Vec<&Filter> =
@@ -253,11 +271,7 @@ fn unused_class(facts: &Facts, found: &mut Found) {
                     || f.kind == "fw" && f.classid.is_none()
             };
             // Without any filter the packets' own priorities may choose.
-            if filters.is_empty()
-                || filters.iter().any(opaque)
-                || facts.netfilter.texts
-                || facts.steps.iter().any(|s| s.has("skbedit"))
-            {
+            if filters.is_empty() || filters.iter().any(opaque) || facts.netfilter.texts || by_priority {
                 continue;
             }
             let led: BTreeSet<Handle> = filters.iter().filter_map(|f| f.classid).collect();
@@ -273,7 +287,7 @@ fn unused_class(facts: &Facts, found: &mut Found) {
                     && !led.contains(&class.id)
                     && !missed
                     && !strays
-                    && !named_elsewhere(facts, class.id)
+                    && !named.has(class.id)
                 {
                     let step = &facts.steps[at];
                     let mend = format!(

@@ -7,6 +7,7 @@ use penstock_lang::iptables::Iface;
 use penstock_lang::tc::num;
 use penstock_model::{Handle, Severity};
 use penstock_sched::act;
+use std::collections::BTreeSet;
 
 const fn rule(
     code: &'static str,
@@ -121,10 +122,10 @@ fn redirects(step: &Step) -> Option<&str> {
 
 fn unfed(facts: &Facts, found: &mut Found) {
     let ifb = |d: &&crate::facts::Device| d.kind == "ifb" || d.name.starts_with("ifb");
+    let fed: BTreeSet<&str> = facts.steps.iter().filter_map(redirects).collect();
     for device in facts.devices.iter().filter(ifb) {
         let Some(at) = device.root().and_then(|r| r.step) else { continue };
-        let fed = facts.steps.iter().any(|s| redirects(s) == Some(device.name.as_str()));
-        if !fed {
+        if !fed.contains(device.name.as_str()) {
             let outer = facts.foreign.iter().find(|n| !n.starts_with("ifb")).map_or("eth0", String::as_str);
             let mend = format!(
                 "tc qdisc add dev {outer} handle ffff: ingress\ntc filter add dev {outer} parent ffff: protocol all prio 1 matchall action mirred egress redirect dev {}",
@@ -415,6 +416,7 @@ fn bridge_port(facts: &Facts, found: &mut Found) {
 }
 
 fn port_rule(facts: &Facts, found: &mut Found) {
+    let called = facts.steps.iter().flat_map(|s| &s.words).any(|w| w.contains("bridge-nf-call-iptables"));
     for ruled in &facts.netfilter.rules {
         let port = |i: &Option<Iface>| {
             i.as_ref().filter(|i| !i.wildcard && !i.invert).and_then(|i| {
@@ -431,8 +433,6 @@ fn port_rule(facts: &Facts, found: &mut Found) {
             port(&ruled.rule.input).or(port(&ruled.rule.output)).filter(|p| p.1.starts_with("br"))
         {
             let step = &facts.steps[ruled.step];
-            let called =
-                facts.steps.iter().any(|s| s.words.iter().any(|w| w.contains("bridge-nf-call-iptables")));
             if !called {
                 let reason = format!("{name} is a port of {bridge}; packets come in by {bridge}.");
                 found.at(

@@ -80,8 +80,8 @@ fn wanted(filter: &Filter) -> (u32, u32) {
 }
 
 /// Marks that tc's own actions set; `None` where nobody can tell.
-fn by_actions(facts: &Facts) -> Option<Vec<u32>> {
-    let mut marks = Vec::new();
+fn by_actions(facts: &Facts) -> Option<BTreeSet<u32>> {
+    let mut marks = BTreeSet::new();
     for step in &facts.steps {
         if step.has("connmark")
             || step.has("ctinfo")
@@ -97,11 +97,27 @@ fn by_actions(facts: &Facts) -> Option<Vec<u32>> {
     Some(marks)
 }
 
-/// Every mark that is set; `None` where some are set that nobody can tell.
-fn set(facts: &Facts) -> Option<Vec<u32>> {
-    let mut all: Vec<u32> = facts.netfilter.marks()?.into_iter().map(|m| m.0).collect();
-    all.extend(by_actions(facts)?);
-    Some(all)
+/// Every mark that is set, and what is left of them under each mask that a filter looks through.
+struct Set {
+    marks: BTreeSet<u32>,
+    masked: BTreeMap<u32, BTreeSet<u32>>,
+}
+
+impl Set {
+    /// `None` where some are set that nobody can tell.
+    fn of(facts: &Facts) -> Option<Self> {
+        let mut marks: BTreeSet<u32> = facts.netfilter.marks()?.into_iter().map(|m| m.0).collect();
+        marks.extend(by_actions(facts)?);
+        let masks: BTreeSet<u32> = fw(facts).map(|(_, f)| wanted(f).1).collect();
+        let under = |mask: u32| (mask, marks.iter().map(|m| m & mask).collect());
+        let masked = masks.into_iter().map(under).collect();
+        Some(Self { marks, masked })
+    }
+
+    fn fits(&self, filter: &Filter) -> bool {
+        let (value, mask) = wanted(filter);
+        value == 0 || self.masked.get(&mask).is_some_and(|m| m.contains(&value))
+    }
 }
 
 /// 10 for 0x10, and the other way round.
@@ -109,11 +125,6 @@ fn twins(mark: u32) -> Vec<u32> {
     let as_hex = u32::from_str_radix(&mark.to_string(), 16).ok();
     let as_decimal = format!("{mark:x}").parse().ok();
     as_hex.into_iter().chain(as_decimal).filter(|t| *t != mark).collect()
-}
-
-fn fits(marks: &[u32], filter: &Filter) -> bool {
-    let (value, mask) = wanted(filter);
-    marks.iter().any(|m| m & mask == value) || value == 0
 }
 
 /// Whether another program sets the marks: the script has to do with none itself, and is no whole set-up or says where they come from.
@@ -127,22 +138,22 @@ fn marked_elsewhere(facts: &Facts) -> bool {
 }
 
 fn unset(facts: &Facts, found: &mut Found) {
-    let Some(marks) = set(facts) else { return };
+    let Some(set) = Set::of(facts) else { return };
+    let marks = &set.marks;
     if marks.is_empty() && marked_elsewhere(facts) {
         return;
     }
     for (_, filter) in fw(facts) {
         let (value, mask) = wanted(filter);
-        if fits(&marks, filter) || twins(value).iter().any(|t| marks.contains(t)) || value & !mask != 0 {
+        if set.fits(filter) || twins(value).iter().any(|t| marks.contains(t)) || value & !mask != 0 {
             continue;
         }
         let step = &facts.steps[filter.step];
-        let have: BTreeSet<u32> = marks.iter().copied().collect();
-        let have = match have.is_empty() {
+        let have = match marks.is_empty() {
             true => "No command of the script sets any mark.".to_owned(),
             false => format!(
                 "Marks that are set: {}.",
-                have.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+                marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
             ),
         };
         let mend = format!(
@@ -158,11 +169,11 @@ fn unset(facts: &Facts, found: &mut Found) {
 }
 
 fn twin(facts: &Facts, found: &mut Found) {
-    let Some(marks) = set(facts) else { return };
+    let Some(set) = Set::of(facts) else { return };
     for (_, filter) in fw(facts) {
         let (value, _) = wanted(filter);
-        let near = twins(value).into_iter().find(|t| marks.contains(t));
-        if let Some(near) = near.filter(|_| !fits(&marks, filter)) {
+        let near = twins(value).into_iter().find(|t| set.marks.contains(t));
+        if let Some(near) = near.filter(|_| !set.fits(filter)) {
             let step = &facts.steps[filter.step];
             let word = step.value(&["handle"]).unwrap_or("mark");
             let reason =
@@ -180,36 +191,66 @@ fn twin(facts: &Facts, found: &mut Found) {
     }
 }
 
-/// Whether some command looks at a mark.
-fn is_read(facts: &Facts, mark: u32) -> bool {
-    let by_filter = fw(facts).any(|(_, f)| {
-        let (value, mask) = wanted(f);
-        mark & mask == value || twins(mark).contains(&value)
-    });
-    let whole = facts.devices.iter().flat_map(|d| &d.filters).any(|f| {
-        f.kind == "fw" && f.handle == 0
-            || matches!(f.kind.as_str(), "flow" | "bpf" | "basic")
-            || f.options.has("ct_mark")
-    });
-    let by_match = facts.netfilter.rules.iter().any(|r| r.rule.matches.iter().any(|m| matches!(m, Match::Mark { mark: v, mask, .. } | Match::Connmark { mark: v, mask, .. } if mark & mask == *v && *v != 0)));
-    let by_save = facts
-        .netfilter
-        .rules
-        .iter()
-        .any(|r| matches!(r.rule.target, Target::Connmark { op: Connmark::Save, .. }));
-    let by_word = facts.steps.iter().any(|s| {
-        s.words
-            .windows(2)
-            .any(|w| w[0] == "fwmark" && number(w[1].split('/').next().unwrap_or("")) == Some(mark))
-            || s.has("fwmark") && s.has("cake")
-    });
-    by_filter
-        || whole
-        || by_match
-        || by_save
-        || by_word
-        || facts.netfilter.texts
-        || facts.steps.iter().any(|s| matches!(s.what, What::Rules(_)))
+/// What looks at marks, gathered once: a script may have thousands of rules and as many filters.
+struct Read {
+    /// Somebody looks at marks in a way that no single number tells.
+    all: bool,
+    /// By mask, the values that filters and matches ask for.
+    by_mask: BTreeMap<u32, BTreeSet<u32>>,
+    /// Values that filters ask for: a mark whose twin is among them is mixed up rather than unread.
+    values: BTreeSet<u32>,
+}
+
+impl Read {
+    /// By filters alone.
+    fn by_filters(facts: &Facts) -> Self {
+        let by_kind = |f: &Filter| {
+            f.kind == "fw" && f.handle == 0
+                || matches!(f.kind.as_str(), "flow" | "bpf" | "basic")
+                || f.options.has("ct_mark")
+        };
+        let all = facts.devices.iter().flat_map(|d| &d.filters).any(by_kind);
+        let mut read = Self { all, by_mask: BTreeMap::new(), values: BTreeSet::new() };
+        for (_, filter) in fw(facts) {
+            let (value, mask) = wanted(filter);
+            read.by_mask.entry(mask).or_default().insert(value);
+            read.values.insert(value);
+        }
+        read
+    }
+
+    /// By anything.
+    fn by_all(facts: &Facts) -> Self {
+        let mut read = Self::by_filters(facts);
+        let netfilter = &facts.netfilter;
+        read.all |= netfilter.texts
+            || netfilter
+                .rules
+                .iter()
+                .any(|r| matches!(r.rule.target, Target::Connmark { op: Connmark::Save, .. }))
+            || facts
+                .steps
+                .iter()
+                .any(|s| matches!(s.what, What::Rules(_)) || s.has("fwmark") && s.has("cake"));
+        for matched in netfilter.rules.iter().flat_map(|r| &r.rule.matches) {
+            if let Match::Mark { mark, mask, .. } | Match::Connmark { mark, mask, .. } = matched
+                && *mark != 0
+            {
+                read.by_mask.entry(*mask).or_default().insert(*mark);
+            }
+        }
+        for pair in facts.steps.iter().flat_map(|s| s.words.windows(2)).filter(|w| w[0] == "fwmark") {
+            let value = number(pair[1].split('/').next().unwrap_or(""));
+            read.by_mask.entry(u32::MAX).or_default().extend(value);
+        }
+        read
+    }
+
+    fn sees(&self, mark: u32) -> bool {
+        self.all
+            || self.by_mask.iter().any(|(mask, values)| values.contains(&(mark & mask)))
+            || twins(mark).iter().any(|t| self.values.contains(t))
+    }
 }
 
 fn unread(facts: &Facts, found: &mut Found) {
@@ -217,9 +258,10 @@ fn unread(facts: &Facts, found: &mut Found) {
         return;
     }
     unread_by_texts(facts, found);
+    let readers = Read::by_all(facts);
     for ruled in &facts.netfilter.rules {
         let Target::Mark { value, mask } = ruled.rule.target else { continue };
-        if value != 0 && mask == u32::MAX && !is_read(facts, value) {
+        if value != 0 && mask == u32::MAX && !readers.sees(value) {
             let step = &facts.steps[ruled.step];
             let read: Vec<String> = fw(facts).map(|(_, f)| wanted(f).0.to_string()).take(8).collect();
             let mend = fw(facts).next().map_or(String::new(), |(d, f)| {
@@ -251,7 +293,7 @@ fn unread_by_texts(facts: &Facts, found: &mut Found) {
     if netfilter.unknown || netfilter.rules.iter().any(|r| matches!(r.rule.target, Target::Connmark { .. })) {
         return;
     }
-    let mut read = Vec::new();
+    let mut read = BTreeSet::new();
     for step in &facts.steps {
         let What::Rules(text) = &step.what else { continue };
         let words: Vec<&str> = text
@@ -260,21 +302,13 @@ fn unread_by_texts(facts: &Facts, found: &mut Found) {
             .collect();
         for pair in words.windows(2).filter(|w| w[0] == "mark" && w[1] != "set") {
             let Some(mark) = number(pair[1]) else { return };
-            read.push(mark);
+            read.insert(mark);
         }
     }
+    let mut readers = Read::by_filters(facts);
+    readers.all |= facts.steps.iter().any(|s| s.has("fwmark"));
     for &(mark, at) in &netfilter.others {
-        let by_filter = fw(facts).any(|(_, f)| {
-            let (value, mask) = wanted(f);
-            mark & mask == value || twins(mark).contains(&value)
-        });
-        let by_kind = facts.devices.iter().flat_map(|d| &d.filters).any(|f| {
-            f.kind == "fw" && f.handle == 0
-                || matches!(f.kind.as_str(), "flow" | "bpf" | "basic")
-                || f.options.has("ct_mark")
-        });
-        let by_rule = facts.steps.iter().any(|s| s.has("fwmark"));
-        if mark == 0 || read.contains(&mark) || by_filter || by_kind || by_rule {
+        if mark == 0 || readers.sees(mark) || read.contains(&mark) {
             continue;
         }
         let step = &facts.steps[at];
@@ -366,6 +400,12 @@ fn marking(facts: &Facts) -> impl Iterator<Item = (&Ruled, u32, Vec<&str>)> {
     })
 }
 
+/// Marks that rules set on another way than through this chain.
+fn outside(facts: &Facts, chain: &str) -> BTreeSet<u32> {
+    let ways = |ruled: &Ruled| facts.netfilter.ways(ruled).iter().any(|w| w.0 != chain);
+    marking(facts).filter(|m| ways(m.0)).map(|m| m.1).collect()
+}
+
 fn wrong_side(facts: &Facts, found: &mut Found) {
     if facts.netfilter.travels() {
         return;
@@ -401,11 +441,10 @@ fn in_input(facts: &Facts, found: &mut Found) {
     if facts.netfilter.travels() {
         return;
     }
+    let elsewhere = outside(facts, "INPUT");
     for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
         let ways = facts.netfilter.ways(ruled);
-        let others =
-            marking(facts).any(|m| m.1 == value && facts.netfilter.ways(m.0).iter().any(|w| w.0 != "INPUT"));
-        if !ways.is_empty() && ways.iter().all(|w| w.0 == "INPUT") && !others {
+        if !ways.is_empty() && ways.iter().all(|w| w.0 == "INPUT") && !elsewhere.contains(&value) {
             let step = &facts.steps[ruled.step];
             let reason = format!("The filter for mark {value} stands on the way out of {}.", devices[0]);
             found.at(
@@ -443,11 +482,10 @@ fn local_output(facts: &Facts, found: &mut Found) {
     {
         return;
     }
+    let elsewhere = outside(facts, "PREROUTING");
     for (ruled, value, devices) in marking(facts).filter(|m| !m.2.is_empty()) {
         let ways = facts.netfilter.ways(ruled);
-        let others = marking(facts)
-            .any(|m| m.1 == value && facts.netfilter.ways(m.0).iter().any(|w| w.0 != "PREROUTING"));
-        if !ways.is_empty() && ways.iter().all(|w| w.0 == "PREROUTING") && !others {
+        if !ways.is_empty() && ways.iter().all(|w| w.0 == "PREROUTING") && !elsewhere.contains(&value) {
             let step = &facts.steps[ruled.step];
             let reason = format!(
                 "{} is the only device here: what leaves by it is this machine's own and goes through OUTPUT.",

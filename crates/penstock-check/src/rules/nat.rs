@@ -5,6 +5,7 @@ use crate::filters::{Field, Filter};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::iptables::{Iface, Table, Target};
 use penstock_model::Severity;
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 pub const RULES: &[Rule] = &[
@@ -123,17 +124,13 @@ fn destination(facts: &Facts, found: &mut Found) {
     }
 }
 
-/// Whether an address is one of the inside network's: of the range homes have, or of one that packets come from here.
-fn is_inside(facts: &Facts, addr: Ipv4Addr) -> bool {
-    let near = |other: u32| (other ^ u32::from(addr)) >> 16 == 0;
-    let by_rule = || facts.netfilter.rules.iter().filter_map(|r| r.rule.src).any(|s| near(s.addr as u32));
-    let by_device = || {
-        let word = |w: &String| w.split('/').next().and_then(|a| a.parse::<Ipv4Addr>().ok());
-        let gives =
-            |s: &&crate::facts::Step| s.program() == "ip" && s.has("add") || s.program() == "ifconfig";
-        facts.steps.iter().filter(gives).flat_map(|s| &s.words).filter_map(word).any(|a| near(a.into()))
-    };
-    addr.octets()[..2] == [192, 168] || by_rule() || by_device()
+/// The inside networks that the script itself names, by their first 16 bits: those that rules' packets come from, and devices' own.
+fn inside(facts: &Facts) -> BTreeSet<u32> {
+    let by_rules = facts.netfilter.rules.iter().filter_map(|r| r.rule.src).map(|s| s.addr as u32);
+    let gives = |s: &&crate::facts::Step| s.program() == "ip" && s.has("add") || s.program() == "ifconfig";
+    let word = |w: &String| w.split('/').next().and_then(|a| a.parse::<Ipv4Addr>().ok());
+    let by_devices = facts.steps.iter().filter(gives).flat_map(|s| &s.words).filter_map(word).map(u32::from);
+    by_rules.chain(by_devices).map(|a| a >> 16).collect()
 }
 
 fn wrong_way(facts: &Facts, found: &mut Found) {
@@ -142,12 +139,15 @@ fn wrong_way(facts: &Facts, found: &mut Found) {
         return;
     }
     let fed = super::marks::fed_from_ingress(facts);
+    let inside = inside(facts);
+    // One of the range homes have, or of a network the script names.
+    let near = |a: &Ipv4Addr| a.octets()[..2] == [192, 168] || inside.contains(&(u32::from(*a) >> 16));
     for (device, filter) in each(facts) {
         let outside = nat.iter().flatten().any(|i| i.matches(&device.name) && !i.wildcard && !i.invert);
         if filter.parent.major() == 0xffff || fed.contains(device.name.as_str()) || !outside {
             continue;
         }
-        let Some(addr) = private(filter, 16).filter(|a| is_inside(facts, *a)) else { continue };
+        let Some(addr) = private(filter, 16).filter(near) else { continue };
         let step = &facts.steps[filter.step];
         let word = step.value(&["dst", "dst_ip"]).unwrap_or_default();
         let reason = format!(

@@ -6,7 +6,7 @@
 use super::key::Key;
 use penstock_packet::headers::ipproto;
 use penstock_packet::{L3, L4, Skb, ethertype};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most fields a key has.
 const FIELDS_MAX: usize = 64;
@@ -16,15 +16,20 @@ const FIELDS_MAX: usize = 64;
 pub(super) struct Masks(Vec<Mask>);
 
 /// Filters that look at the same bits.
+#[derive(Default)]
 struct Mask {
     key: Key,
     /// What it looks at: fields but the ranges of ports, with the bits that count.
     fields: Vec<(&'static str, u128)>,
     /// Whether it looks at a range of destination ports, and of source ports.
     ranges: [bool; 2],
-    /// Filters in the order they were made in.
-    filters: Vec<(u32, Sought)>,
-    /// The same by what they look for, where there are no ranges.
+    /// Filters by the order they were made in, with their handles.
+    filters: BTreeMap<u64, (u32, Sought)>,
+    /// Where each handle stands in that order.
+    places: BTreeMap<u32, u64>,
+    /// What is looked for by some filter: no two look for the same.
+    keys: BTreeSet<Key>,
+    /// Handles by what they look for, where there are no ranges.
     sought: BTreeMap<Box<[u128]>, u32>,
 }
 
@@ -42,8 +47,7 @@ const RANGES: [(&str, &str); 2] = [("port_dst_min", "port_dst_max"), ("port_src_
 impl Masks {
     /// Whether some filter looks for the same.
     pub fn has(&self, mask: &Key, masked: &Key) -> bool {
-        let same = |m: &&Mask| m.key == *mask;
-        self.0.iter().find(same).is_some_and(|m| m.filters.iter().any(|(_, sought)| sought.key == *masked))
+        self.0.iter().find(|m| m.key == *mask).is_some_and(|m| m.keys.contains(masked))
     }
     /// A filter, in the place of the one with its handle where there is one.
     pub fn put(&mut self, mask: Key, masked: Key, handle: u32) {
@@ -51,29 +55,13 @@ impl Masks {
             self.0.push(Mask::new(mask));
             self.0.len() - 1
         });
-        let mask = &mut self.0[at];
-        let sought = mask.sought(masked);
-        match mask.filters.iter_mut().find(|(h, _)| *h == handle) {
-            Some((_, old)) => {
-                mask.sought.remove(&old.values);
-                mask.sought.insert(sought.values.clone(), handle);
-                *old = sought;
-            }
-            None => {
-                mask.sought.insert(sought.values.clone(), handle);
-                mask.filters.push((handle, sought));
-            }
-        }
+        self.0[at].put(masked, handle);
     }
     /// A filter goes, and its mask with the last one.
     pub fn remove(&mut self, mask: &Key, handle: u32) {
         let Some(at) = self.0.iter().position(|m| m.key == *mask) else { return };
-        let mask = &mut self.0[at];
-        if let Some(place) = mask.filters.iter().position(|(h, _)| *h == handle) {
-            let (_, gone) = mask.filters.remove(place);
-            mask.sought.remove(&gone.values);
-        }
-        if mask.filters.is_empty() {
+        self.0[at].remove(handle);
+        if self.0[at].filters.is_empty() {
             self.0.remove(at);
         }
     }
@@ -88,7 +76,24 @@ impl Mask {
         let fields = key.masks().filter(|(name, _)| !RANGES.iter().any(|r| r.0 == *name || r.1 == *name));
         let fields: Vec<_> = fields.take(FIELDS_MAX).collect();
         let ranges = RANGES.map(|(min, _)| key.value(min).is_some());
-        Mask { key, fields, ranges, filters: Vec::new(), sought: BTreeMap::new() }
+        Mask { key, fields, ranges, ..Mask::default() }
+    }
+    fn put(&mut self, masked: Key, handle: u32) {
+        let next = self.filters.last_key_value().map_or(0, |(place, _)| place + 1);
+        let place = self.places.get(&handle).copied().unwrap_or(next);
+        self.remove(handle);
+        let sought = self.sought(masked);
+        self.places.insert(handle, place);
+        self.keys.insert(sought.key.clone());
+        self.sought.insert(sought.values.clone(), handle);
+        self.filters.insert(place, (handle, sought));
+    }
+    fn remove(&mut self, handle: u32) {
+        let Some(place) = self.places.remove(&handle) else { return };
+        if let Some((_, gone)) = self.filters.remove(&place) {
+            self.keys.remove(&gone.key);
+            self.sought.remove(&gone.values);
+        }
     }
     fn sought(&self, key: Key) -> Sought {
         let values = self.fields.iter().map(|(name, _)| key.value(name).unwrap_or(0)).collect();
@@ -114,7 +119,7 @@ impl Mask {
             };
             one(0) && one(1) && *sought.values == *values
         };
-        self.filters.iter().find(|(_, sought)| within(sought)).map(|(handle, _)| *handle)
+        self.filters.values().find(|(_, sought)| within(sought)).map(|(handle, _)| *handle)
     }
     /// A field of a packet as the dissector leaves it: 0 where there is none. It says which kind of address it has found only
     /// where the mask looks at addresses of that kind.

@@ -252,9 +252,19 @@ pub struct Facts {
     pub stderr: String,
     /// Whether commands were left out because their words are not known: what is missing then says nothing.
     pub partial: bool,
+    /// What stands before a command that is to be carried out where these facts hold: empty, or `ip netns exec NAME`.
+    pub prefix: String,
+    /// The same of other network namespaces that commands were carried out in.
+    pub spaces: Vec<Facts>,
 }
 
 impl Facts {
+    /// The namespace in which the script sets up this device: these facts where none does.
+    pub fn having(&self, device: &str) -> &Facts {
+        let has = |f: &&Facts| f.shaped().any(|d| d.name == device);
+        std::iter::once(self).chain(&self.spaces).find(has).unwrap_or(self)
+    }
+
     /// Whether the script is one that is installed and runs again: no bare list of commands.
     pub fn installed(&self) -> bool {
         matches!(self.source.form, crate::source::Form::Script | crate::source::Form::Python)

@@ -15,6 +15,7 @@
 //! ```
 
 mod baseline;
+mod elsewhere;
 pub mod explain;
 mod facts;
 mod filters;
@@ -35,6 +36,7 @@ pub use fix::fixed;
 
 use penstock_model::{Kernel, Severity};
 use penstock_shell::Script;
+use std::collections::BTreeSet;
 
 /// What a script is read against.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -53,8 +55,31 @@ pub fn check(script: &Script, settings: &Settings) -> Vec<Finding> {
     findings(&facts)
 }
 
-/// The same from facts that are there.
+/// The same from facts that are there, those of all namespaces.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut all = in_place(facts);
+    let mut known: BTreeSet<_> = all.iter().map(place).collect();
+    for there in &facts.spaces {
+        for mut finding in in_place(there).into_iter().filter(|f| !known.contains(&place(f))) {
+            let carried = |line: &str| match line.split_whitespace().next() {
+                Some(first) if elsewhere::NETWORK.contains(&first) => format!("{} {line}", there.prefix),
+                _ => line.to_owned(),
+            };
+            finding.mend = finding.mend.lines().map(carried).collect::<Vec<_>>().join("\n");
+            all.push(finding);
+        }
+        known.extend(all.iter().map(place));
+    }
+    all.sort();
+    all
+}
+
+/// What tells two findings apart where several namespaces are looked at.
+fn place(f: &Finding) -> (&'static str, String, u32, u32) {
+    (f.code, f.file.clone(), f.line, f.column)
+}
+
+fn in_place(facts: &Facts) -> Vec<Finding> {
     let mut found = finding::Found::new(facts);
     rules::all().for_each(|rule| found.run(rule));
     let everywhere = facts.source.allowed_everywhere();

@@ -16,6 +16,7 @@ pub enum Form {
 }
 
 /// A text with what is known of its lines.
+#[derive(Clone)]
 pub struct Source {
     /// Its lines, as they stand.
     pub lines: Vec<String>,

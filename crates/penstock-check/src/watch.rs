@@ -4,6 +4,7 @@
 //! makes, or takes away, are not.
 
 use crate::Settings;
+use crate::elsewhere::{Elsewhere, NETWORK, elsewhere};
 use crate::facts::{Class, Device, Facts, Qdisc, Step, What};
 use crate::filters::Filters;
 use crate::marks::Netfilter;
@@ -31,6 +32,12 @@ enum Part {
 /// The machine's side.
 struct Watched<'a> {
     host: Host,
+    /// The namespace that is looked at; none is the machine's first.
+    focus: Option<String>,
+    /// Other namespaces commands were carried out in, with the words that led there.
+    spaces: BTreeMap<String, String>,
+    /// Whether the script makes namespaces itself: then it makes all of them.
+    makes_spaces: bool,
     log: &'a RefCell<Vec<Step>>,
     pending: &'a RefCell<Vec<(Step, Option<u32>)>>,
     /// Names the script makes devices of itself.
@@ -77,14 +84,35 @@ pub fn run(script: &Script, settings: &Settings) -> Facts {
     let source = Source::new(&script.text);
     let script =
         Script { text: source.runnable(), args: arguments(script, &source, settings), ..script.clone() };
-    let first = pass(&script, &source, settings, BTreeSet::new());
+    let (mut facts, spaces) = in_place(&script, source, settings, None);
+    for (place, prefix) in spaces.into_iter().take(SPACES_MAX) {
+        let (mut there, _) = in_place(&script, facts.source.clone(), settings, Some(&place));
+        there.prefix = prefix;
+        let known = |d: &String| there.devices.iter().any(|device| device.name == *d);
+        there.dev = there.dev.filter(known);
+        facts.spaces.push(there);
+    }
+    facts
+}
+
+/// Namespaces that are looked at, at most.
+const SPACES_MAX: usize = 32;
+
+/// The facts of one namespace, and what leads to others.
+fn in_place(
+    script: &Script,
+    source: Source,
+    settings: &Settings,
+    focus: Option<&str>,
+) -> (Facts, BTreeMap<String, String>) {
+    let first = pass(script, &source, settings, BTreeSet::new(), focus);
     // What was lent and turns out to be the script's own to make is not there the second time.
     let lent: BTreeSet<String> = first.foreign.intersection(&first.own).cloned().collect();
-    let done = if lent.is_empty() { first } else { pass(&script, &source, settings, lent) };
-    let Done { steps, devices, foreign, stopped, stderr, partial, .. } = done;
-    let name = if script.name.is_empty() { "script".to_owned() } else { script.name };
+    let done = if lent.is_empty() { first } else { pass(script, &source, settings, lent, focus) };
+    let Done { steps, devices, foreign, stopped, stderr, partial, spaces, .. } = done;
+    let name = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
     let netfilter = Netfilter::of(&steps);
-    Facts {
+    let facts = Facts {
         name,
         source,
         kernel: settings.kernel,
@@ -97,7 +125,10 @@ pub fn run(script: &Script, settings: &Settings) -> Facts {
         stopped,
         stderr,
         partial,
-    }
+        prefix: String::new(),
+        spaces: Vec::new(),
+    };
+    (facts, spaces)
 }
 
 /// What a script is called with where nobody says: `start` where it asks for a verb, the device where `$1` is one.
@@ -138,13 +169,20 @@ struct Done {
     stopped: Option<String>,
     stderr: String,
     partial: bool,
+    spaces: BTreeMap<String, String>,
 }
 
-fn pass(script: &Script, source: &Source, settings: &Settings, own: BTreeSet<String>) -> Done {
+fn pass(
+    script: &Script,
+    source: &Source,
+    settings: &Settings,
+    own: BTreeSet<String>,
+    focus: Option<&str>,
+) -> Done {
     let (log, pending) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
     let mut host = Host::new("penstock", settings.kernel, 1);
     let mut foreign = BTreeSet::new();
-    if let Some(dev) = settings.dev.as_ref().filter(|d| !own.contains(*d)) {
+    if let Some(dev) = settings.dev.as_ref().filter(|d| focus.is_none() && !own.contains(*d)) {
         host.add_device(dev);
         foreign.insert(dev.clone());
     }
@@ -166,8 +204,12 @@ fn pass(script: &Script, source: &Source, settings: &Settings, own: BTreeSet<Str
         }
         foreign.insert(dev.to_owned());
     }
+    let makes_spaces = source.lines.iter().any(|l| l.contains("netns add"));
     let mut watched = Watched {
         host,
+        focus: focus.map(str::to_owned),
+        spaces: BTreeMap::new(),
+        makes_spaces,
         log: &log,
         pending: &pending,
         own,
@@ -193,14 +235,23 @@ fn pass(script: &Script, source: &Source, settings: &Settings, own: BTreeSet<Str
         penstock_shell::run(&script, &mut watched, &mut keep)
     };
     let stderr = std::mem::take(&mut keep.stderr);
-    let names: Vec<String> = watched.host.devices().iter().map(|d| d.name.clone()).collect();
+    let names: Vec<String> = watched.seen().devices().iter().map(|d| d.name.clone()).collect();
     for name in names {
         let device = watched.capture(&name);
         watched.lives.extend(device);
     }
-    let Watched { lives, foreign, made, .. } = watched;
+    let Watched { lives, foreign, made, spaces, .. } = watched;
     let own = made;
-    Done { steps: log.into_inner(), devices: lives, own, foreign, stopped: ended.err(), stderr, partial }
+    Done {
+        steps: log.into_inner(),
+        devices: lives,
+        own,
+        foreign,
+        stopped: ended.err(),
+        stderr,
+        partial,
+        spaces,
+    }
 }
 
 /// A Python script's side.
@@ -226,23 +277,6 @@ impl Console for Within<'_, '_> {
         self.keep.given(given);
     }
 }
-
-/// Programs that a machine carries out.
-const NETWORK: [&str; 13] = [
-    "tc",
-    "ip",
-    "iptables",
-    "ip6tables",
-    "nft",
-    "sysctl",
-    "modprobe",
-    "ethtool",
-    "ifconfig",
-    "route",
-    "brctl",
-    "bridge",
-    "arp",
-];
 
 impl Runs for FromPython<'_, '_> {
     fn words(&mut self, mut words: Vec<String>, line: u32) -> (i32, String) {
@@ -304,6 +338,95 @@ impl Console for Both<'_, '_, '_> {
 impl Machine for Watched<'_> {
     fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
         self.pending.borrow_mut().clear();
+        match elsewhere(words) {
+            Some(there) => self.there(words, &there, files),
+            None if self.focus.is_some() => self.aside(words, files),
+            None => self.here(words, files),
+        }
+    }
+    fn elsewhere(&mut self, words: &[String], files: &mut dyn Files) -> Option<Output> {
+        self.pending.borrow_mut().clear();
+        Some(self.there(words, &elsewhere(words)?, files))
+    }
+}
+
+impl Watched<'_> {
+    /// The namespace that is looked at.
+    fn seen(&self) -> &Host {
+        self.focus.as_deref().and_then(|place| self.host.netns(place)).unwrap_or(&self.host)
+    }
+    /// Does something in the namespace that is looked at.
+    fn on<T>(&mut self, work: impl FnOnce(&mut Host) -> T) -> Option<T> {
+        match &self.focus {
+            Some(place) => self.host.in_netns(&place.clone(), work),
+            None => Some(work(&mut self.host)),
+        }
+    }
+
+    /// A command for another namespace.
+    fn there(&mut self, words: &[String], there: &Elsewhere, files: &mut dyn Files) -> Output {
+        let place = there.place.as_str();
+        if self.host.netns(place).is_none() {
+            if self.makes_spaces && there.is_space {
+                return if self.focus.is_some() {
+                    self.aside(words, files)
+                } else {
+                    self.step(words, What::Other, None, files)
+                };
+            }
+            self.host.exec(&format!("ip netns add {place}"), Time::ZERO);
+        }
+        let looked_at = self.focus.as_deref() == Some(place);
+        let mut all = Output::default();
+        for inner in &there.commands {
+            let one = if looked_at {
+                self.here(inner, files)
+            } else {
+                if !(self.makes_spaces && there.is_space) {
+                    self.host.in_netns(place, |host| lend_to(host, inner));
+                }
+                let run = |host: &mut Host| host.command(inner, files, Time::ZERO);
+                self.host.in_netns(place, run).unwrap_or_default()
+            };
+            all.status = one.status;
+            all.stdout.push_str(&one.stdout);
+            all.stderr.push_str(&one.stderr);
+            all.diagnostics.extend(one.diagnostics);
+            if all.status != 0 {
+                break;
+            }
+        }
+        if !looked_at {
+            self.spaces.insert(place.to_owned(), there.prefix.clone());
+            self.note_aside(words, &all);
+        }
+        // As below, what takes away may find nothing.
+        if self.errexit && words.iter().any(|w| w == "del" || w == "delete") {
+            all.status = 0;
+        }
+        all
+    }
+    /// A command for the first namespace while another is looked at: it is carried out, and no rule reads it.
+    fn aside(&mut self, words: &[String], files: &mut dyn Files) -> Output {
+        lend_to(&mut self.host, words);
+        let mut output = self.host.command(words, files, Time::ZERO);
+        self.note_aside(words, &output);
+        if self.errexit && words.iter().any(|w| w == "del" || w == "delete") {
+            output.status = 0;
+        }
+        output
+    }
+    /// Keeps that there was a command, in words that no rule takes for one that it knows.
+    fn note_aside(&mut self, words: &[String], output: &Output) {
+        let mut kept = vec!["elsewhere".to_owned()];
+        kept.extend_from_slice(words);
+        let output = Output { status: 0, ..output.clone() };
+        let step = Step { line: 0, file: String::new(), words: kept, output, what: What::Other };
+        self.pending.borrow_mut().push((step, None));
+    }
+
+    /// A command for the namespace that is looked at.
+    fn here(&mut self, words: &[String], files: &mut dyn Files) -> Output {
         self.lend(words);
         let line = Line::of_words(words);
         if words.first().is_some_and(|w| tc::is_tc(w)) {
@@ -338,13 +461,11 @@ impl Machine for Watched<'_> {
         };
         self.step(words, what, None, files)
     }
-}
 
-impl Watched<'_> {
     fn parse(&self, line: &Line) -> Result<Vec<Command>, tc::Failure> {
         let device = |name: &str| {
-            let index = self.host.ifindex(name)?;
-            Some(tc::Link { ifindex: index, speed_mbit: self.host.device(index)?.speed_mbit })
+            let index = self.seen().ifindex(name)?;
+            Some(tc::Link { ifindex: index, speed_mbit: self.seen().device(index)?.speed_mbit })
         };
         tc::parse_in(&line.words, &Env { kernel: self.host.kernel(), device: &device })
     }
@@ -356,7 +477,7 @@ impl Watched<'_> {
         } else {
             self.before_link(words);
         }
-        let output = self.host.command(words, files, Time::ZERO);
+        let output = self.on(|host| host.command(words, files, Time::ZERO)).unwrap_or_default();
         let at = self.log.borrow().len() + self.pending.borrow().len();
         if output.status == 0 {
             if let What::Tc(commands) = &what {
@@ -409,21 +530,15 @@ impl Watched<'_> {
 
     /// Makes the devices a command names and nobody makes.
     fn lend(&mut self, words: &[String]) {
+        // In a namespace of the script's own there is only what it put there.
+        if self.focus.as_ref().is_some_and(|place| self.makes_spaces && !place.contains(':')) {
+            return;
+        }
         for name in named(words) {
             let ours = self.own.contains(&name) || self.gone.contains(&name);
-            if ours || self.host.ifindex(&name).is_some() || !is_name(&name) {
-                continue;
+            if !ours && self.on(|host| lend_one(host, &name)) == Some(true) {
+                self.foreign.insert(name);
             }
-            match ["bridge", "bond", "ifb"].into_iter().find(|kind| name.starts_with(&kind[..2])) {
-                Some(kind) if name.starts_with("br") || name.starts_with(kind) => {
-                    self.host.exec(&format!("ip link add {name} type {kind}"), Time::ZERO);
-                    self.host.exec(&format!("ip link set {name} up"), Time::ZERO);
-                }
-                _ => {
-                    self.host.add_device(&name);
-                }
-            }
-            self.foreign.insert(name);
         }
     }
 
@@ -470,7 +585,7 @@ impl Watched<'_> {
             Command::Filter { dev, req } => {
                 let root = dev
                     .as_ref()
-                    .and_then(|d| Some(self.host.device(self.host.ifindex(d)?)?.tree.root().handle));
+                    .and_then(|d| Some(self.seen().device(self.seen().ifindex(d)?)?.tree.root().handle));
                 let name = dev.clone().unwrap_or_default();
                 let filters = self.filters.entry(name).or_default();
                 match req.verb {
@@ -484,7 +599,8 @@ impl Watched<'_> {
 
     /// Forgets makers and filters of what is no longer there.
     fn prune(&mut self, dev: &str) {
-        let Some(device) = self.host.ifindex(dev).and_then(|i| self.host.device(i)) else { return };
+        let seen = self.focus.as_deref().and_then(|place| self.host.netns(place)).unwrap_or(&self.host);
+        let Some(device) = seen.ifindex(dev).and_then(|i| seen.device(i)) else { return };
         let qdiscs: BTreeSet<(Handle, Handle)> =
             device.tree.dump_qdiscs(Time::ZERO).iter().map(|q| (q.parent, q.handle)).collect();
         let classes: BTreeSet<Handle> =
@@ -521,15 +637,20 @@ impl Watched<'_> {
             self.gone.remove(&name);
         }
         if words.iter().any(|w| w == "ifb") && words[0].ends_with("modprobe") {
-            let ifbs: Vec<String> =
-                self.host.devices().iter().map(|d| d.name.clone()).filter(|n| n.starts_with("ifb")).collect();
+            let ifbs: Vec<String> = self
+                .seen()
+                .devices()
+                .iter()
+                .map(|d| d.name.clone())
+                .filter(|n| n.starts_with("ifb"))
+                .collect();
             self.made.extend(ifbs);
         }
     }
 
     /// A device as it stands.
     fn capture(&self, name: &str) -> Option<Device> {
-        let device = self.host.device(self.host.ifindex(name)?)?;
+        let device = self.seen().device(self.seen().ifindex(name)?)?;
         let maker = |part| self.makers.get(&(name.to_owned(), part)).copied();
         let qdiscs: Vec<Qdisc> = device
             .tree
@@ -564,7 +685,7 @@ impl Watched<'_> {
             }
         }
         let Filters { all: filters, tables, .. } = self.filters.get(name).cloned().unwrap_or_default();
-        let master = device.master.and_then(|m| self.host.device(m)).map(|m| m.name.clone());
+        let master = device.master.and_then(|m| self.seen().device(m)).map(|m| m.name.clone());
         Some(Device {
             name: name.to_owned(),
             kind: device.class.kind,
@@ -579,4 +700,28 @@ impl Watched<'_> {
             tables,
         })
     }
+}
+
+/// Makes the devices a command names where they are not there.
+fn lend_to(host: &mut Host, words: &[String]) {
+    for name in named(words) {
+        lend_one(host, &name);
+    }
+}
+
+/// Makes a device where there is none of this name; whether it did.
+fn lend_one(host: &mut Host, name: &str) -> bool {
+    if host.ifindex(name).is_some() || !is_name(name) {
+        return false;
+    }
+    match ["bridge", "bond", "ifb"].into_iter().find(|kind| name.starts_with(&kind[..2])) {
+        Some(kind) if name.starts_with("br") || name.starts_with(kind) => {
+            host.exec(&format!("ip link add {name} type {kind}"), Time::ZERO);
+            host.exec(&format!("ip link set {name} up"), Time::ZERO);
+        }
+        _ => {
+            host.add_device(name);
+        }
+    }
+    true
 }

@@ -24,6 +24,14 @@ impl Host {
     pub fn netns_names(&self) -> Vec<&str> {
         self.spaces.names.iter().map(|(name, _)| name.as_str()).collect()
     }
+    /// A namespace by its name; `None` where it is not there.
+    pub fn netns(&self, name: &str) -> Option<&Host> {
+        self.space_of(name).and_then(|space| self.space_ref(space))
+    }
+    /// Enters a namespace by its name, does `work` there, and comes back. `None` where it is not there.
+    pub fn in_netns<T>(&mut self, name: &str, work: impl FnOnce(&mut Host) -> T) -> Option<T> {
+        self.space_of(name).and_then(|space| self.in_space(space, work))
+    }
     pub(crate) fn space_of(&self, name: &str) -> Option<u32> {
         self.spaces.names.iter().find(|n| n.0 == name).map(|n| n.1)
     }

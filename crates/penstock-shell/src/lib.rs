@@ -52,6 +52,12 @@ pub trait Machine {
     /// Carries out one command, its words as a process gets them. Asked for as well: `cat PATH`, `tee PATH` and `ls -F PATH` for
     /// files below `/proc` and `/sys`.
     fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output;
+    /// Carries out what `docker exec`, `nsenter`, `ssh` and their like would carry out in a container or on another machine;
+    /// `None` where the machine knows of no other place, and then the program is not started.
+    fn elsewhere(&mut self, words: &[String], files: &mut dyn Files) -> Option<Output> {
+        let _ = (words, files);
+        None
+    }
 }
 
 /// A host at a moment.
@@ -192,7 +198,15 @@ impl Shell {
                 Request::Done(done) => return done,
                 Request::Command { words, stdin, place, reply } => {
                     let mut files = Asked { stdin, reply: reply.clone() };
-                    let output = machine.command(&words, &mut files);
+                    let wraps = words.first().is_some_and(|w| tools::WRAPPERS.contains(&w.as_str()));
+                    let output = match wraps.then(|| machine.elsewhere(&words, &mut files)) {
+                        Some(None) => {
+                            let _ = reply.send(Reply::Output(tools::refused(&words[0])));
+                            continue;
+                        }
+                        Some(Some(output)) => output,
+                        None => machine.command(&words, &mut files),
+                    };
                     let _ = reply.send(Reply::Output(output.clone()));
                     if let Some(place) = place {
                         console.given(given(words, output, &place, &script, &sources));

@@ -47,7 +47,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "curl",
     "dmesg",
     "dnf",
-    "docker",
     "dpkg",
     "ftp",
     "gcc",
@@ -61,7 +60,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "mount",
     "nc",
     "ncat",
-    "nsenter",
     "opkg",
     "perl",
     "ping",
@@ -80,7 +78,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "shutdown",
     "sqlite",
     "sqlite3",
-    "ssh",
     "su",
     "systemctl",
     "tcpdump",
@@ -94,10 +91,24 @@ pub(crate) const REFUSED: &[&str] = &[
     "zcat",
 ];
 
+/// Programs that carry out a command in a container or on another machine: asked of the machine, refused where it knows none.
+pub(crate) const WRAPPERS: &[&str] = &[
+    "docker",
+    "docker-compose",
+    "incus",
+    "kubectl",
+    "lxc",
+    "lxc-attach",
+    "nerdctl",
+    "nsenter",
+    "podman",
+    "ssh",
+];
+
 /// Programs that do nothing here and are well: locks, logs, priorities, switching bash's own commands off.
 const QUIET: &[&str] = &["enable", "flock", "ionice", "logger", "renice", "stty", "sync", "udevadm"];
 
-/// One of [`NETWORK`].
+/// One of [`NETWORK`] or [`WRAPPERS`].
 struct Network {
     name: &'static str,
     ask: Ask,
@@ -206,21 +217,26 @@ struct Refused(String);
 #[async_trait]
 impl Builtin for Refused {
     async fn execute(&self, _: BuiltinContext<'_>) -> Result<ExecResult> {
-        let said = format!(
-            "{}: not started: a script here acts on the virtual machine only (no programs, no network outside it)\n",
-            self.0
-        );
-        Ok(ExecResult::err(said, 126))
+        Ok(result(refused(&self.0)))
     }
 }
 
-/// Finds [`REFUSED`] when a script calls one, so that `which` does not; and the network tools wherever a script thinks they are.
+/// What a program that is not started gives.
+pub(crate) fn refused(program: &str) -> Output {
+    let stderr = format!(
+        "{program}: not started: a script here acts on the virtual machine only (no programs, no network outside it)\n"
+    );
+    Output { stderr, status: 126, ..Output::default() }
+}
+
+/// Finds [`REFUSED`] and [`WRAPPERS`] when a script calls one, so that `which` does not; and the network tools wherever a script
+/// thinks they are.
 pub(crate) struct Elsewhere(pub(crate) Ask);
 
 impl CommandResolver for Elsewhere {
     fn resolve(&self, name: &str) -> Option<Arc<dyn Builtin>> {
         let base = name.rsplit('/').next().unwrap_or(name);
-        if let Some(&tool) = NETWORK.iter().find(|t| **t == base) {
+        if let Some(&tool) = NETWORK.iter().chain(WRAPPERS).find(|t| **t == base) {
             return Some(Arc::new(Network { name: tool, ask: self.0.clone() }));
         }
         REFUSED.contains(&base).then(|| Arc::new(Refused(base.to_owned())) as Arc<dyn Builtin>)

@@ -59,6 +59,7 @@ impl<'a> Explainer<'a> {
     /// # Errors
     /// The script puts no qdisc on the device.
     pub fn new(facts: &'a Facts, dev: &str) -> Result<Explainer<'a>, String> {
+        let facts = facts.having(dev);
         let device = device(facts, dev).ok_or_else(|| format!("the script puts no qdisc on {dev}"))?;
         Ok(Explainer { facts, device, hooks: hooks::Hooks::new(facts), sorter: Sorter::new(facts, device) })
     }

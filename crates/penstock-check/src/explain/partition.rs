@@ -98,6 +98,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
         });
     }
     // A filter may stand in several sets, or in none where it contradicts itself.
+    let facts = facts.having(dev);
     let device = device(facts, dev).ok_or_else(|| format!("the script puts no qdisc on {dev}"))?;
     let mut never: Vec<u32> = device
         .filters
@@ -115,6 +116,7 @@ pub fn partition(facts: &Facts, dev: &str) -> Result<Partition, String> {
 
 /// The sets alone, for comparing: with the numbers that names have already.
 pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partition, String> {
+    let facts = facts.having(dev);
     let device = device(facts, dev).ok_or_else(|| format!("the script puts no qdisc on {dev}"))?;
     let mut space = Space::new(device, facts.kernel);
     space.names = names;

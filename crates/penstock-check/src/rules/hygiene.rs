@@ -5,7 +5,7 @@ use crate::finding::{Edit, Found, Rule, Say};
 use penstock_lang::tc::Command;
 use penstock_model::rtnetlink::Verb;
 use penstock_model::{Handle, Severity};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const fn rule(
     code: &'static str,
@@ -41,6 +41,13 @@ pub const RULES: &[Rule] = &[
         "a qdisc is set up and deleted again",
         "A script that ends without any of what it set up has done nothing.",
         undone,
+    ),
+    rule(
+        "PS254",
+        "a second root pushes out the first",
+        "A device has one root. `tc qdisc add … root` of another kind does not join the qdisc that a command before it put there: the kernel takes that one away and says nothing. \
+         Put the second below the first (`parent 1:` or a class of it), or give both jobs to one qdisc.",
+        pushed_out,
     ),
 ];
 
@@ -115,6 +122,50 @@ fn no_del(facts: &Facts, found: &mut Found) {
             .edit(edit),
         );
     }
+}
+
+fn pushed_out(facts: &Facts, found: &mut Found) {
+    let mut stands: BTreeMap<(&str, Handle), usize> = BTreeMap::new();
+    for (at, dev, verb, parent) in tops(facts).into_iter().filter(|t| facts.steps[t.0].ok()) {
+        let before = match verb {
+            Verb::Del => stands.remove(&(dev, parent)).and(None),
+            Verb::Change => None,
+            _ => stands.insert((dev, parent), at).filter(|_| verb == Verb::Add),
+        };
+        let Some(before) = before else { continue };
+        let (step, first) = (&facts.steps[at], &facts.steps[before]);
+        let kind = |step: &crate::facts::Step| match step.tc() {
+            Some(Command::Qdisc { req, .. }) => req.kind.clone().unwrap_or_default(),
+            _ => String::new(),
+        };
+        let reason =
+            format!("`{}` in line {} is gone; packets meet {} only.", first.text(), first.line, kind(step));
+        let say = Say::new(
+            format!("{} takes the place of {}", kind(step), kind(first)),
+            reason,
+            both(step, first, (&kind(step), &kind(first))),
+        );
+        found.at(at, "root", say);
+    }
+}
+
+/// Two qdiscs one below the other, where one of them holds another without classes to be made first.
+fn both(step: &crate::facts::Step, first: &crate::facts::Step, (kind, first_kind): (&str, &str)) -> String {
+    let holds = |kind: &str| matches!(kind, "netem" | "tbf" | "prio" | "red" | "sfb" | "ets" | "multiq");
+    let (above, below) = match (holds(first_kind), holds(kind)) {
+        (true, _) => (first, step),
+        (_, true) => (step, first),
+        _ => return String::new(),
+    };
+    let mut major = above.value(&["handle"]).unwrap_or("1:").to_owned();
+    if !major.ends_with(':') {
+        major.push(':');
+    }
+    let number = if above.has("handle") { String::new() } else { format!(" handle {major}") };
+    let own = below.value(&["handle"]).filter(|h| *h != major).unwrap_or("10:").to_owned();
+    let above = above.text().replacen(" root", &format!(" root{number}"), 1);
+    let below = below.without("handle").replacen(" root", &format!(" parent {major}1 handle {own}"), 1);
+    format!("{above}\n{below}")
 }
 
 fn hidden(facts: &Facts, found: &mut Found) {

@@ -1,10 +1,10 @@
 //! PS19x: what u32 looks at, and what it finds there.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Step};
 use crate::filters::{ALL, ARP, Field, Filter, IP, IP6};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::num;
-use penstock_model::Severity;
+use penstock_model::{Handle, Severity};
 
 const fn rule(
     code: &'static str,
@@ -16,6 +16,12 @@ const fn rule(
 }
 
 pub const RULES: &[Rule] = &[
+    rule(
+        "PS188",
+        "filters for IP pass over tagged frames",
+        "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask for `protocol 802.1q` with `flower vlan_ethtype`.",
+        untagged,
+    ),
     rule(
         "PS189",
         "ports are looked for in later fragments",
@@ -401,6 +407,44 @@ fn vlan(facts: &Facts, found: &mut Found) {
                 ),
             );
         }
+    }
+}
+
+/// Filters for IP on a device that sends tagged frames only: the script puts VLANs on it and gives it no address itself.
+fn untagged(facts: &Facts, found: &mut Found) {
+    for device in facts.devices.iter().filter(|d| d.root().is_some_and(|r| r.step.is_some())) {
+        let name = device.name.as_str();
+        let carries = |s: &&Step| {
+            s.program() == "ip"
+                && s.has("add")
+                && s.has("vlan")
+                && s.words.windows(2).any(|w| w[0] == "link" && w[1] == name)
+        };
+        let addressed = |s: &Step| {
+            let by_ip = s.words.get(1).is_some_and(|w| w.starts_with('a'))
+                && s.has("add")
+                && s.value(&["dev"]) == Some(name);
+            let by_ifconfig =
+                s.words.get(1).is_some_and(|w| w == name) && s.words.get(2).is_some_and(|w| w.contains('.'));
+            s.program() == "ip" && by_ip || s.program() == "ifconfig" && by_ifconfig
+        };
+        let Some(vlan) = facts.steps.iter().find(carries) else { continue };
+        let top = device.root().map_or(Handle::UNSPEC, |r| r.handle);
+        let filters: Vec<&Filter> =
+            device.filters.iter().filter(|f| f.parent.qdisc() == top && !f.auto).collect();
+        let of_ip = filters.iter().all(|f| f.protocol == IP || f.protocol == IP6);
+        let Some(filter) = filters.first().filter(|_| of_ip && !facts.steps.iter().any(addressed)) else {
+            continue;
+        };
+        let step = &facts.steps[filter.step];
+        let classid = filter.classid.map_or(String::new(), |c| format!(" classid {c}"));
+        let mend = format!(
+            "tc filter add dev {name} parent {} protocol 802.1q prio {} flower vlan_ethtype ipv4{classid}",
+            filter.parent, filter.prio
+        );
+        let reason = format!("`{}` makes a device whose frames leave by {name} tagged.", vlan.text());
+        let say = Say::new(format!("the tagged frames of {name} do not fit this protocol"), reason, mend);
+        found.at(filter.step, step.value(&["protocol", "proto"]).unwrap_or(""), say);
     }
 }
 

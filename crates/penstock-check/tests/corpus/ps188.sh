@@ -1,0 +1,13 @@
+#!/bin/sh
+# a trunk to the switch: two VLANs, no address of its own
+ip link add link eth0 name eth0.10 type vlan id 10
+ip link add link eth0 name eth0.20 type vlan id 20
+ip addr add 10.0.10.1/24 dev eth0.10
+ip addr add 10.0.20.1/24 dev eth0.20
+tc qdisc del dev eth0 root 2>/dev/null
+tc qdisc add dev eth0 root handle 1: htb default 20
+tc class add dev eth0 parent 1: classid 1:1 htb rate 100mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 40mbit ceil 100mbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 60mbit ceil 100mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.10.0/24 flowid 1:10
+# expect: PS188 12

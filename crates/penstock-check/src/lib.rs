@@ -22,6 +22,7 @@ mod filters;
 mod finding;
 mod fix;
 pub mod form;
+mod machine;
 mod marks;
 mod names;
 mod python;

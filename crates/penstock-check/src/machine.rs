@@ -1,0 +1,437 @@
+//! The machine a script runs on, and what it keeps of each command.
+
+use crate::elsewhere::{Elsewhere, elsewhere};
+use crate::facts::{Class, Device, Qdisc, Step, What};
+use crate::filters::Filters;
+use crate::names::{added, deleted, is_name, named};
+use penstock_host::{Files, Host, NoFiles, Output};
+use penstock_lang::iptables;
+use penstock_lang::tc::{self, Command, Env, batch};
+use penstock_lang::token::Line;
+use penstock_model::rtnetlink::Verb;
+use penstock_model::{Diagnostic, Handle, Time};
+use penstock_shell::Machine;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a device's part was made by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Part {
+    /// The qdisc below a parent.
+    Qdisc(Handle),
+    Class(Handle),
+}
+
+/// The machine's side.
+pub(crate) struct Watched<'a> {
+    pub(crate) host: Host,
+    /// The namespace that is looked at; none is the machine's first.
+    pub(crate) focus: Option<String>,
+    /// Other namespaces commands were carried out in, with the words that led there.
+    pub(crate) spaces: BTreeMap<String, String>,
+    /// Whether the script makes namespaces itself: then it makes all of them.
+    pub(crate) makes_spaces: bool,
+    pub(crate) log: &'a RefCell<Vec<Step>>,
+    pub(crate) pending: &'a RefCell<Vec<(Step, Option<u32>)>>,
+    /// Names the script makes devices of itself.
+    pub(crate) own: BTreeSet<String>,
+    pub(crate) foreign: BTreeSet<String>,
+    pub(crate) made: BTreeSet<String>,
+    pub(crate) gone: BTreeSet<String>,
+    pub(crate) makers: BTreeMap<(String, Part), usize>,
+    pub(crate) filters: BTreeMap<String, Filters>,
+    pub(crate) lives: Vec<Device>,
+    /// Whether a failing command ends the script.
+    pub(crate) errexit: bool,
+}
+
+impl Machine for Watched<'_> {
+    fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
+        self.pending.borrow_mut().clear();
+        match elsewhere(words) {
+            Some(there) => self.there(words, &there, files),
+            None if self.focus.is_some() => self.aside(words, files),
+            None => self.here(words, files),
+        }
+    }
+    fn elsewhere(&mut self, words: &[String], files: &mut dyn Files) -> Option<Output> {
+        self.pending.borrow_mut().clear();
+        Some(self.there(words, &elsewhere(words)?, files))
+    }
+}
+
+impl Watched<'_> {
+    /// The namespace that is looked at.
+    pub(crate) fn seen(&self) -> &Host {
+        self.focus.as_deref().and_then(|place| self.host.netns(place)).unwrap_or(&self.host)
+    }
+    /// Does something in the namespace that is looked at.
+    fn on<T>(&mut self, work: impl FnOnce(&mut Host) -> T) -> Option<T> {
+        match &self.focus {
+            Some(place) => self.host.in_netns(&place.clone(), work),
+            None => Some(work(&mut self.host)),
+        }
+    }
+
+    /// A command for another namespace.
+    fn there(&mut self, words: &[String], there: &Elsewhere, files: &mut dyn Files) -> Output {
+        let place = there.place.as_str();
+        if self.host.netns(place).is_none() {
+            if self.makes_spaces && there.is_space {
+                return if self.focus.is_some() {
+                    self.aside(words, files)
+                } else {
+                    self.step(words, What::Other, None, files)
+                };
+            }
+            self.host.exec(&format!("ip netns add {place}"), Time::ZERO);
+        }
+        let looked_at = self.focus.as_deref() == Some(place);
+        let mut all = Output::default();
+        for inner in &there.commands {
+            let one = if looked_at {
+                self.here(inner, files)
+            } else {
+                if !(self.makes_spaces && there.is_space) {
+                    self.host.in_netns(place, |host| lend_to(host, inner));
+                }
+                let run = |host: &mut Host| host.command(inner, files, Time::ZERO);
+                self.host.in_netns(place, run).unwrap_or_default()
+            };
+            all.status = one.status;
+            all.stdout.push_str(&one.stdout);
+            all.stderr.push_str(&one.stderr);
+            all.diagnostics.extend(one.diagnostics);
+            if all.status != 0 {
+                break;
+            }
+        }
+        if !looked_at {
+            self.spaces.insert(place.to_owned(), there.prefix.clone());
+            self.note_aside(words, &all);
+        }
+        // As below, what takes away may find nothing.
+        if self.errexit && words.iter().any(|w| w == "del" || w == "delete") {
+            all.status = 0;
+        }
+        all
+    }
+    /// A command for the first namespace while another is looked at: it is carried out, and no rule reads it.
+    fn aside(&mut self, words: &[String], files: &mut dyn Files) -> Output {
+        lend_to(&mut self.host, words);
+        let mut output = self.host.command(words, files, Time::ZERO);
+        self.note_aside(words, &output);
+        if self.errexit && words.iter().any(|w| w == "del" || w == "delete") {
+            output.status = 0;
+        }
+        output
+    }
+    /// Keeps that there was a command, in words that no rule takes for one that it knows.
+    fn note_aside(&mut self, words: &[String], output: &Output) {
+        let mut kept = vec!["elsewhere".to_owned()];
+        kept.extend_from_slice(words);
+        let output = Output { status: 0, ..output.clone() };
+        let step = Step { line: 0, file: String::new(), words: kept, output, what: What::Other };
+        self.pending.borrow_mut().push((step, None));
+    }
+
+    /// A command for the namespace that is looked at.
+    fn here(&mut self, words: &[String], files: &mut dyn Files) -> Output {
+        self.lend(words);
+        let line = Line::of_words(words);
+        if words.first().is_some_and(|w| tc::is_tc(w)) {
+            let parsed = self.parse(&line);
+            if let Ok([.., Command::Batch { file, force, .. }]) = parsed.as_deref() {
+                let (file, force) = (file.clone(), *force);
+                return self.batch(words, &file, force, files);
+            }
+            let what = parsed.map_or(What::Other, What::Tc);
+            let mut output = self.step(words, what, None, files);
+            // A deletion that finds nothing would end a script under `set -e`; it is read on, and that is said.
+            if self.errexit && words.iter().any(|w| w == "del" || w == "delete") {
+                output.status = 0;
+            }
+            return output;
+        }
+        let program = words.first().map_or("", |w| w.rsplit('/').next().unwrap_or(w));
+        let what = match program {
+            "iptables" | "ip6tables" => iptables::parse(&line.words, self.host.kernel())
+                .map_or(What::Other, |c| What::Iptables(Box::new(c))),
+            "nft" | "iptables-restore" | "ip6tables-restore" => {
+                let file = words.iter().rfind(|w| !w.starts_with('-')).filter(|w| *w != &words[0]);
+                let from = match file {
+                    Some(file) if program != "nft" || words.iter().any(|w| w == "-f") => file.as_str(),
+                    _ => "-",
+                };
+                // What there is to read is read by whoever carries it out; here it is looked at only.
+                let text = files.read(from).unwrap_or_default();
+                What::Rules(format!("{}\n{text}", words.join(" ")))
+            }
+            _ => What::Other,
+        };
+        self.step(words, what, None, files)
+    }
+
+    fn parse(&self, line: &Line) -> Result<Vec<Command>, tc::Failure> {
+        let device = |name: &str| {
+            let index = self.seen().ifindex(name)?;
+            Some(tc::Link { ifindex: index, speed_mbit: self.seen().device(index)?.speed_mbit })
+        };
+        tc::parse_in(&line.words, &Env { kernel: self.host.kernel(), device: &device })
+    }
+
+    /// Carries out one command and keeps it.
+    fn step(&mut self, words: &[String], what: What, inner: Option<u32>, files: &mut dyn Files) -> Output {
+        if let What::Tc(commands) = &what {
+            commands.iter().for_each(|c| self.before(c));
+        } else {
+            self.before_link(words);
+        }
+        let output = self.on(|host| host.command(words, files, Time::ZERO)).unwrap_or_default();
+        let at = self.log.borrow().len() + self.pending.borrow().len();
+        if output.status == 0 {
+            if let What::Tc(commands) = &what {
+                commands.iter().for_each(|c| self.after(c, at));
+            } else {
+                self.after_link(words);
+            }
+        }
+        let step = Step { line: 0, file: String::new(), words: words.to_vec(), output: output.clone(), what };
+        self.pending.borrow_mut().push((step, inner));
+        output
+    }
+
+    /// `tc -batch`: each line a command of its own.
+    fn batch(&mut self, words: &[String], file: &str, force: bool, files: &mut dyn Files) -> Output {
+        let text = match files.read(file) {
+            Ok(text) => text,
+            Err(_) => return self.step(words, What::Other, None, files),
+        };
+        let mut all = Output::default();
+        for line in batch::lines(&text, self.host.kernel()) {
+            let line = match line {
+                Ok(line) => line,
+                Err(fault) => {
+                    all.stderr.push_str(&fault.stderr);
+                    all.status = 1;
+                    break;
+                }
+            };
+            let mut inner = vec!["tc".to_owned()];
+            inner.extend(line.words.iter().map(|w| w.text.clone()));
+            self.lend(&inner);
+            let what = self.parse(&Line::of_words(&inner)).map_or(What::Other, What::Tc);
+            let one = self.step(&inner, what, Some(line.number), &mut NoFiles);
+            all.stdout.push_str(&one.stdout);
+            all.stderr.push_str(&one.stderr);
+            if one.status != 0 {
+                let said: Diagnostic =
+                    one.diagnostics.first().cloned().unwrap_or_else(|| Diagnostic::error("failed"));
+                all.diagnostics.push(said);
+                all.stderr.push_str(&format!("Command failed {file}:{}\n", line.number));
+                all.status = 1;
+                if !force {
+                    break;
+                }
+            }
+        }
+        all
+    }
+
+    /// Makes the devices a command names and nobody makes.
+    fn lend(&mut self, words: &[String]) {
+        // In a namespace of the script's own there is only what it put there.
+        if self.focus.as_ref().is_some_and(|place| self.makes_spaces && !place.contains(':')) {
+            return;
+        }
+        for name in named(words) {
+            let ours = self.own.contains(&name) || self.gone.contains(&name);
+            if !ours && self.on(|host| lend_one(host, &name)) == Some(true) {
+                self.foreign.insert(name);
+            }
+        }
+    }
+
+    /// What is about to be torn down is kept as it stands.
+    fn before(&mut self, command: &Command) {
+        let Command::Qdisc { dev: Some(dev), req } = command else { return };
+        let replaces = matches!(req.verb, Verb::Replace)
+            && self.makers.contains_key(&(dev.clone(), Part::Qdisc(req.parent)));
+        let top = matches!(req.parent, Handle::ROOT | Handle::INGRESS);
+        if (req.verb == Verb::Del || replaces) && top {
+            self.keep_life(dev);
+        }
+    }
+    fn keep_life(&mut self, dev: &str) {
+        let any = self.makers.keys().any(|k| k.0 == dev);
+        if any && let Some(device) = self.capture(dev) {
+            self.lives.push(device);
+        }
+    }
+
+    fn after(&mut self, command: &Command, at: usize) {
+        match command {
+            Command::Qdisc { dev: Some(dev), req } => match req.verb {
+                Verb::Del => self.prune(dev),
+                Verb::Change => {}
+                _ => {
+                    if req.verb == Verb::Replace {
+                        self.prune(dev);
+                    }
+                    let parent = match req.kind.as_deref() {
+                        Some("ingress" | "clsact") => Handle::INGRESS,
+                        _ => req.parent,
+                    };
+                    self.makers.insert((dev.clone(), Part::Qdisc(parent)), at);
+                }
+            },
+            Command::Class { dev: Some(dev), req } => match req.verb {
+                Verb::Del => self.prune(dev),
+                Verb::Change => {}
+                _ => {
+                    self.makers.insert((dev.clone(), Part::Class(req.classid)), at);
+                }
+            },
+            Command::Filter { dev, req } => {
+                let root = dev
+                    .as_ref()
+                    .and_then(|d| Some(self.seen().device(self.seen().ifindex(d)?)?.tree.root().handle));
+                let name = dev.clone().unwrap_or_default();
+                let filters = self.filters.entry(name).or_default();
+                match req.verb {
+                    Verb::Del => filters.delete(req, root),
+                    _ => filters.add(req, root, at),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets makers and filters of what is no longer there.
+    fn prune(&mut self, dev: &str) {
+        let seen = self.focus.as_deref().and_then(|place| self.host.netns(place)).unwrap_or(&self.host);
+        let Some(device) = seen.ifindex(dev).and_then(|i| seen.device(i)) else { return };
+        let qdiscs: BTreeSet<(Handle, Handle)> =
+            device.tree.dump_qdiscs(Time::ZERO).iter().map(|q| (q.parent, q.handle)).collect();
+        let classes: BTreeSet<Handle> =
+            device.tree.dump_classes(Time::ZERO).iter().map(|c| c.classid).collect();
+        self.makers.retain(|(name, part), _| {
+            name != dev
+                || match part {
+                    Part::Qdisc(parent) => qdiscs.iter().any(|q| q.0 == *parent && q.1 != Handle::UNSPEC),
+                    Part::Class(id) => classes.contains(id),
+                }
+        });
+        if let Some(filters) = self.filters.get_mut(dev) {
+            filters.all.retain(|f| {
+                f.parent.major() == 0xffff && qdiscs.iter().any(|q| q.0 == Handle::INGRESS)
+                    || qdiscs.iter().any(|q| q.1 == f.parent.qdisc() && q.1 != Handle::UNSPEC)
+            });
+        }
+    }
+
+    fn before_link(&mut self, words: &[String]) {
+        // What it tries to make is its own, whether it is lent already or not.
+        self.made.extend(added(words));
+        if let Some(name) = deleted(words) {
+            self.keep_life(&name);
+        }
+    }
+    fn after_link(&mut self, words: &[String]) {
+        if let Some(name) = deleted(words) {
+            self.makers.retain(|k, _| k.0 != name);
+            self.filters.remove(&name);
+            self.gone.insert(name);
+        }
+        if let Some(name) = added(words) {
+            self.gone.remove(&name);
+        }
+        if words.iter().any(|w| w == "ifb") && words[0].ends_with("modprobe") {
+            let ifbs: Vec<String> = self
+                .seen()
+                .devices()
+                .iter()
+                .map(|d| d.name.clone())
+                .filter(|n| n.starts_with("ifb"))
+                .collect();
+            self.made.extend(ifbs);
+        }
+    }
+
+    /// A device as it stands.
+    pub(crate) fn capture(&self, name: &str) -> Option<Device> {
+        let device = self.seen().device(self.seen().ifindex(name)?)?;
+        let maker = |part| self.makers.get(&(name.to_owned(), part)).copied();
+        let qdiscs: Vec<Qdisc> = device
+            .tree
+            .dump_qdiscs(Time::ZERO)
+            .into_iter()
+            .map(|q| Qdisc {
+                kind: q.kind,
+                handle: q.handle,
+                parent: q.parent,
+                options: q.options,
+                step: maker(Part::Qdisc(q.parent)),
+            })
+            .collect();
+        let mut classes: Vec<Class> = device
+            .tree
+            .dump_classes(Time::ZERO)
+            .into_iter()
+            .map(|c| Class {
+                kind: c.kind,
+                id: c.classid,
+                parent: c.parent,
+                options: c.options,
+                step: maker(Part::Class(c.classid)),
+                children: Vec::new(),
+            })
+            .collect();
+        let by_id: BTreeMap<Handle, usize> = classes.iter().enumerate().map(|(at, c)| (c.id, at)).collect();
+        for at in 0..classes.len() {
+            let (id, parent) = (classes[at].id, classes[at].parent);
+            if let Some(&above) = by_id.get(&parent).filter(|&&above| above != at) {
+                classes[above].children.push(id);
+            }
+        }
+        let Filters { all: filters, tables, .. } = self.filters.get(name).cloned().unwrap_or_default();
+        let master = device.master.and_then(|m| self.seen().device(m)).map(|m| m.name.clone());
+        Some(Device {
+            name: name.to_owned(),
+            kind: device.class.kind,
+            mtu: device.mtu,
+            txqueuelen: device.tx_queue_len,
+            up: device.up,
+            master,
+            qdiscs,
+            classes,
+            filters,
+            by_id,
+            tables,
+        })
+    }
+}
+
+/// Makes the devices a command names where they are not there.
+fn lend_to(host: &mut Host, words: &[String]) {
+    for name in named(words) {
+        lend_one(host, &name);
+    }
+}
+
+/// Makes a device where there is none of this name; whether it did.
+fn lend_one(host: &mut Host, name: &str) -> bool {
+    if host.ifindex(name).is_some() || !is_name(name) {
+        return false;
+    }
+    match ["bridge", "bond", "ifb"].into_iter().find(|kind| name.starts_with(&kind[..2])) {
+        Some(kind) if name.starts_with("br") || name.starts_with(kind) => {
+            host.exec(&format!("ip link add {name} type {kind}"), Time::ZERO);
+            host.exec(&format!("ip link set {name} up"), Time::ZERO);
+        }
+        _ => {
+            host.add_device(name);
+        }
+    }
+    true
+}

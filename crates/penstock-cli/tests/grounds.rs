@@ -2,6 +2,7 @@
 
 use penstock_kernel::{boot, names};
 use penstock_measure::record::Record;
+use penstock_measure::series::Series;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -131,6 +132,18 @@ fn check(record: &Record) {
     assert!(record.rig.hosts[1].forwards && record.rig.machine.is_some());
 }
 
+/// Every sample has the counters of every qdisc.
+fn check_series(folder: &Path) {
+    let series = Series::from_parquet(fs::read(folder.join("series.parquet")).unwrap()).unwrap();
+    let points = |object: &str, metric: &str| series.points("r", object, metric).len();
+    let all = points("eth1", "throughput_bit_s");
+    assert!(all >= 15, "{all}");
+    for (object, metric) in [("eth1 htb 1:", "throughput_bit_s"), ("eth1 class 1:10", "throughput_bit_s")] {
+        assert_eq!(points(object, metric), all, "{object}");
+    }
+    assert!(points("eth1 pfifo 10:", "backlog_bytes") >= all);
+}
+
 #[test]
 fn an_experiment_runs_on_this_kernel_and_leaves_nothing() {
     if !can("the ground kernel") {
@@ -144,6 +157,7 @@ fn an_experiment_runs_on_this_kernel_and_leaves_nothing() {
     let record = Record::from_json(&fs::read_to_string(folder.0.join("out/record.json")).unwrap()).unwrap();
     assert_eq!(record.ground, "kernel");
     check(&record);
+    check_series(&folder.0.join("out"));
     assert!(record.flows[0].late_us.is_some());
     assert_eq!(names::sweep(), 0, "it left something");
 }
@@ -252,4 +266,5 @@ fn a_virtual_run_gives_the_same_bytes_each_time() {
     let record = Record::from_json(&fs::read_to_string(folder.0.join("out0/record.json")).unwrap()).unwrap();
     assert_eq!(record.ground, "virtual");
     check(&record);
+    check_series(&folder.0.join("out0"));
 }

@@ -23,12 +23,15 @@ pub(crate) struct Counters {
     pub(crate) classes: Vec<Object>,
 }
 
-/// What tc prints for `qdisc show dev lo`, and for nothing else that is asked: the end of an answer.
-const END: &str = "qdisc noqueue 0: root refcnt";
+/// No command of tc's: what it says of it is the end of an answer. (One that names a device is not to be asked: tc keeps the device, and
+/// the next `qdisc show` is of that alone.)
+const MARK: &str = "penstock";
+const END: &str = "Object \"penstock\" is unknown";
 
 impl Asker {
     pub(crate) fn start(namespace: &str) -> Result<Asker, String> {
-        let words = ["stdbuf", "-oL", "tc", "-s", "-force", "-batch", "-"];
+        // Its complaints come in their places among its answers.
+        let words = ["sh", "-c", "exec stdbuf -oL tc -s -force -batch - 2>&1"];
         let mut command = exec::command(Some(namespace), &words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|e| format!("cannot run tc: {e}"))?;
@@ -41,7 +44,7 @@ impl Asker {
     /// The answer to one tc command; empty when tc is no more.
     pub(crate) fn ask(&mut self, command: &str) -> String {
         let mut text = String::new();
-        if writeln!(self.stdin, "{command}\nqdisc show dev lo").is_err() {
+        if writeln!(self.stdin, "{command}\n{MARK}").is_err() {
             return text;
         }
         let mut line = String::new();
@@ -51,10 +54,8 @@ impl Asker {
                 return text;
             }
             if line.starts_with(END) {
-                // Its two lines of counters belong to the mark.
-                for _ in 0..2 {
-                    let _ = self.stdout.read_line(&mut line);
-                }
+                // "Command failed", with its number.
+                let _ = self.stdout.read_line(&mut line);
                 return text;
             }
             text.push_str(&line);

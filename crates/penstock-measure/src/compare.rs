@@ -232,6 +232,13 @@ fn metric(name: &str) -> Option<(Unit, &'static str)> {
     })
 }
 
+/// What a curve is about. Flows belong to no machine; a program's name begins with its machine's; handles end in a colon.
+fn called(host: &str, object: &str) -> String {
+    let object = object.trim_end_matches(':');
+    let own = host.is_empty() || object.strip_prefix(host).is_some_and(|rest| rest.starts_with(' '));
+    if own { object.to_owned() } else { format!("{host} {object}") }
+}
+
 /// Most pictures of a page.
 const PICTURES: usize = 48;
 
@@ -264,8 +271,8 @@ pub fn html(before: &Side<'_>, after: &Side<'_>, rows: &[Row]) -> String {
             (!nothing).then_some((curve, points, unit, what))
         });
         for (curve, points, unit, what) in both.take(PICTURES) {
-            let mut chart =
-                Chart::new(format!("{} {}: {what}", curve.host, curve.object), unit, (0.0, long.max(other)));
+            let subject = called(&curve.host, &curve.object);
+            let mut chart = Chart::new(format!("{subject}: {what}"), unit, (0.0, long.max(other)));
             let stroke = if curve.metric == "rtt_ms" { Stroke::Dots } else { Stroke::Line };
             for (colour, (name, points)) in
                 [(&before.name, curve.points.as_slice()), (&after.name, points)].into_iter().enumerate()
@@ -320,6 +327,15 @@ mod tests {
         assert!(page.contains("one against two") && page.matches("<svg").count() == 1, "{page}");
         assert!(text("one", "two", &rows).contains("a iperf"));
         rows[0].verdict
+    }
+
+    #[test]
+    fn a_picture_is_called_what_it_is_about() {
+        let called: Vec<String> =
+            [("", "flow xp"), ("U5", "U5 ping"), ("U4", "eth0 sfq 30:"), ("U4", "eth0 class 1:30")]
+                .map(|(host, object)| called(host, object))
+                .into();
+        assert_eq!(called, ["flow xp", "U5 ping", "U4 eth0 sfq 30", "U4 eth0 class 1:30"]);
     }
 
     #[test]

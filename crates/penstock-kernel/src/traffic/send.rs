@@ -339,12 +339,17 @@ fn write(
                 left -= n as u64;
                 report.sent_bytes += n as u64;
             }
-            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+            // Samples on the way are no reason to write: a third of the buffer is to be free first.
+            Err(e) if e.kind() == ErrorKind::WouldBlock => loop {
                 let next = if options.interval > Span::ZERO { watch.next.min(end) } else { end };
-                let wait = next.saturating_sub(now).clamp(1_000, 1_000_000_000);
+                let wait = next.saturating_sub(clock()).clamp(1_000, 1_000_000_000);
                 let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
-                let _ = ppoll(&mut polled, Some(TimeSpec::nanoseconds(wait)), None);
-            }
+                let ready = ppoll(&mut polled, Some(TimeSpec::nanoseconds(wait)), None);
+                if ready.is_ok_and(|n| n > 0) || clock() >= end {
+                    break;
+                }
+                watch.look(false);
+            },
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) => return Err(format!("the connection broke: {e}")),
         }

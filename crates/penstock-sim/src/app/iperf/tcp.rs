@@ -3,6 +3,9 @@
 //! Follows: iperf 2.0.4 `Client.cpp` `RunTCP`, `Server.cpp` `Run`. The client writes buffers until the alarm has rung and the
 //! write under way has returned: so a transfer of 10 s through a slow line is reported as `0.0-10.1 sec`, and bytes
 //! that the socket has taken count although they have not yet arrived.
+//!
+//! Seen of 2.1.8 (`strace`): `SO_SNDTIMEO` of half the interval of reports, or of half the transfer's time without one. A write that
+//! has waited so long in all returns what the socket has taken (`tcp_sendmsg_locked`), and the next one takes at once whatever is free.
 
 use crate::app::iperf::report::{Printer, Report, Sums};
 use crate::app::iperf::{Settings, peer_line};
@@ -25,6 +28,10 @@ struct Stream {
     amount: u64,
     /// Bytes not yet told to the report (without intervals they are told at the end).
     untold: u64,
+    /// The write under way has begun to wait.
+    waiting: bool,
+    /// Rings when it has waited as long as it may.
+    timer: u32,
 }
 
 /// `iperf -c`.
@@ -65,37 +72,58 @@ impl Client {
             self.write(i, cx);
         }
     }
+    /// How long a write may wait; `None`: for ever.
+    fn patience(&self) -> Option<Span> {
+        let Settings { waits, interval, time, .. } = self.settings;
+        let half = |span: Span| Span::from_ns(span.as_ns() / 2);
+        let limit = match time {
+            _ if interval > Span::ZERO => half(interval),
+            Some(time) => half(time),
+            // That of connecting stays: what it would set is refused.
+            None => Span::from_ms(4000),
+        };
+        waits.then_some(limit)
+    }
     /// Writes buffer after buffer until the socket is full or the transfer over.
     fn write(&mut self, i: usize, cx: &mut Cx<'_>) {
-        let len = u64::from(self.settings.len);
         while !self.streams[i].done && !self.streams[i].closing {
             let stream = &mut self.streams[i];
             stream.left -= cx.net.tcp_write(stream.sock, stream.left);
             if stream.left > 0 {
+                // Its clock runs from its first wait.
+                let first = !std::mem::replace(&mut stream.waiting, true);
+                if let Some(limit) = self.patience().filter(|_| first) {
+                    cx.net.set_timer(self.streams[i].timer, cx.now() + limit);
+                }
                 break;
             }
-            // The write has returned.
-            stream.left = len;
-            let now = cx.now();
-            if stream.report.has_intervals() {
-                stream.report.packet(now, len, &mut self.printer, &mut self.sums);
-            } else {
-                stream.untold += len;
-            }
-            stream.amount = stream.amount.saturating_sub(len);
-            let over = match self.end {
-                Some(end) => now >= end,
-                None => stream.amount == 0,
-            };
-            if over && self.settings.waits {
-                let stream = &mut self.streams[i];
-                stream.closing = true;
-                cx.net.tcp_close(stream.sock);
-            } else if over {
-                self.finish(i, cx);
-            }
+            self.returned(i, cx);
         }
         self.flush(cx);
+    }
+    /// A write has returned.
+    fn returned(&mut self, i: usize, cx: &mut Cx<'_>) {
+        let stream = &mut self.streams[i];
+        let len = u64::from(self.settings.len) - stream.left;
+        (stream.left, stream.waiting) = (self.settings.len.into(), false);
+        cx.net.stop_timer(stream.timer);
+        let now = cx.now();
+        if stream.report.has_intervals() && len > 0 {
+            stream.report.packet(now, len, &mut self.printer, &mut self.sums);
+        } else {
+            stream.untold += len;
+        }
+        stream.amount = stream.amount.saturating_sub(len);
+        let over = match self.end {
+            Some(end) => now >= end,
+            None => stream.amount == 0,
+        };
+        if over && self.settings.waits {
+            stream.closing = true;
+            cx.net.tcp_close(stream.sock);
+        } else if over {
+            self.finish(i, cx);
+        }
     }
     fn finish(&mut self, i: usize, cx: &mut Cx<'_>) {
         let now = cx.now();
@@ -140,9 +168,10 @@ impl Program for Client {
         let Some(addr) = self.settings.server_addr(cx) else { return };
         let Some(cfg) = self.settings.tcp_config(cx) else { return };
         let to = cx.net.host_of(addr).unwrap_or(cx.host);
-        for _ in 0..self.settings.threads {
+        for i in 0..self.settings.threads {
             let name = cx.flow_name();
             let flow = cx.new_flow(name, cx.host, to, "tcp");
+            let timer = cx.net.new_timer(cx.app, i);
             let remote = (addr, self.settings.port);
             let opts = self.settings.sock_opts();
             match cx.net.tcp_connect(cx.host, cx.app, remote, flow, true, opts, cfg.clone()) {
@@ -155,6 +184,8 @@ impl Program for Client {
                     left: u64::from(self.settings.len),
                     amount: self.settings.amount,
                     untold: 0,
+                    waiting: false,
+                    timer,
                 }),
                 Err(error) => {
                     cx.print(&format!("connect failed: {error}\n"));
@@ -175,6 +206,13 @@ impl Program for Client {
             }
             Wake::Writable(sock) => {
                 if let Some(i) = self.streams.iter().position(|s| s.sock == sock) {
+                    self.write(i, cx);
+                }
+            }
+            Wake::Timer(i) => {
+                let i = i as usize;
+                if !self.streams[i].done && !self.streams[i].closing {
+                    self.returned(i, cx);
                     self.write(i, cx);
                 }
             }

@@ -32,6 +32,7 @@ mod proc;
 pub mod rebuild;
 pub mod route;
 pub mod six;
+mod tcp;
 #[cfg(test)]
 mod tests;
 mod timer;
@@ -42,6 +43,7 @@ pub use exec::{Executed, FileError, Files, NoFiles, ScriptOutput};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::rt_tos2priority;
 pub use route::{Fib, Prefix, Route, RouteKind};
+pub use tcp::{TcpRoute, TcpSettings};
 
 use penstock_model::{Diagnostic, Kernel, KernelError, Options, PschedClock, Rng, Time};
 use penstock_packet::{Packet, Pool};

@@ -10,7 +10,7 @@ use crate::route::{Hop, Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags};
+use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags};
 use penstock_sched::{Cx, DropReason, Xmit};
 use std::net::Ipv4Addr;
 
@@ -59,6 +59,7 @@ impl Host {
         device.counters.rx_packets += 1;
         device.counters.rx_bytes += u64::from(frame.len);
         frame.iif = ifindex;
+        frame.sender = Sender::default();
         if !device.loopback {
             frame.mark = 0;
             frame.priority = 0;
@@ -538,6 +539,12 @@ impl Host {
             self.report_drops(ifindex, cx);
         }
         packet
+    }
+
+    /// Whether a queue has taken over the pacing of a packet's socket (`SK_PACING_FQ`) since this was asked last.
+    #[inline]
+    pub fn take_paced(&mut self) -> bool {
+        std::mem::take(&mut self.drops.paced)
     }
 
     #[cold]

@@ -2,6 +2,7 @@
 
 use crate::headers::{ETH_HLEN, ETH_P_ARP, ETH_P_IP, ETH_P_IPV6, L3, L4};
 use penstock_model::{Handle, Time};
+use std::num::NonZeroU64;
 
 /// A packet: one word to move, everything about it behind.
 pub type Packet = Box<Skb>;
@@ -36,8 +37,27 @@ pub struct Skb {
     pub eth: ([u8; 6], [u8; 6]),
     /// Class that a filter, a mark target or a socket chose beforehand (`CLASSIFY`, `SO_PRIORITY`), or none.
     pub classid: Handle,
+    /// The socket that sent it.
+    pub sender: Sender,
     /// What traffic control notes about it.
     pub tc: TcNote,
+}
+
+/// What a queue may ask of the socket that sent a packet (`skb->sk`), on the machine of that socket; all of it unset on
+/// a packet that came in, and on one that the machine itself answers with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sender {
+    /// The socket's number, where `connected`.
+    pub socket: u32,
+    /// The socket is connected: all its packets are one flow. Not so a request (SYN-ACK), an unconnected UDP socket, a
+    /// packet socket (`sk_state` TCP_CLOSE).
+    pub connected: bool,
+    /// It is a TCP socket.
+    pub tcp: bool,
+    /// Bytes a second that the socket lets itself be paced by (`sk_pacing_rate`); none: all it has.
+    pub pacing_rate: Option<NonZeroU64>,
+    /// When the packet is to leave (`skb->tstamp`); [`Time::ZERO`]: at once.
+    pub departs: Time,
 }
 
 /// What stands behind a VLAN tag that is in the frame.
@@ -156,6 +176,7 @@ impl Skb {
             iif: 0,
             eth: ([0; 6], [0; 6]),
             classid: Handle::UNSPEC,
+            sender: Sender::default(),
             tc: TcNote::default(),
         }
     }
@@ -248,6 +269,7 @@ impl Pool {
         (packet.iif, packet.eth, packet.classid) = (0, ([0; 6], [0; 6]), Handle::UNSPEC);
         packet.l3 = l3;
         packet.l4 = l4;
+        packet.sender = Sender::default();
         packet.tc.travel();
         (packet.tc.vlan, packet.tc.within) = (None, None);
         (packet.tc.bad_checksum, packet.tc.ce_counted) = (false, false);

@@ -82,6 +82,12 @@ fn codel(bencher: Bencher) {
     );
 }
 
+#[divan::bench(args = ["", "maxrate 1gbit"], sample_size = 4096)]
+fn fq(bencher: Bencher, words: &str) {
+    let line = format!("qdisc add dev eth0 root fq {words}");
+    steady(bencher, Rig::with(Kernel::V6_12, &[&line]), flows);
+}
+
 /// Flows of their own, which take turns.
 #[divan::bench(sample_size = 4096)]
 fn fq_codel(bencher: Bencher) {

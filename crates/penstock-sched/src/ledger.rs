@@ -19,6 +19,8 @@ pub enum DropReason {
     Stolen,
     /// An action sent it to the processor of a switch, which is not here.
     Trapped,
+    /// It is due later than the qdisc looks ahead (fq).
+    Horizon,
     /// Its class or qdisc was deleted, changed or reset.
     Purged,
     /// No class would have it.
@@ -38,6 +40,7 @@ impl DropReason {
             DropReason::Filter => "filter",
             DropReason::Stolen => "stolen",
             DropReason::Trapped => "trapped",
+            DropReason::Horizon => "horizon",
             DropReason::Purged => "purged",
             DropReason::Unclassified => "unclassified",
             DropReason::Unsimulated => "unsimulated",
@@ -60,6 +63,8 @@ pub struct Ledger {
     entries: Vec<(Packet, DropReason)>,
     /// Work done since it was last taken.
     pub work: Work,
+    /// A qdisc has taken over the pacing of a packet's socket since this was last taken (`SK_PACING_FQ`).
+    pub paced: bool,
 }
 
 impl Ledger {

@@ -124,6 +124,10 @@ impl Node {
     pub fn next_wakeup(&self) -> Option<Time> {
         self.qdisc.next_wakeup()
     }
+    /// From when on a timer of it, or below, may go off with another.
+    pub fn earliest_wakeup(&self) -> Option<Time> {
+        self.qdisc.earliest_wakeup()
+    }
     /// The timers due by `now` have gone off.
     pub fn expire(&mut self, now: Time) {
         self.qdisc.expire(now);

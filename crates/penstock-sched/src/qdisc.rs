@@ -125,6 +125,17 @@ pub trait Qdisc: Send {
     fn next_wakeup(&self) -> Option<Time> {
         None
     }
+    /// From when on one of these timers goes off with any other of the machine's: earlier than [`Qdisc::next_wakeup`] where one
+    /// is set with slack (fq).
+    fn earliest_wakeup(&self) -> Option<Time> {
+        let mut earliest = self.next_wakeup();
+        if let Some(classes) = self.classes() {
+            classes.children(&mut |_, child| {
+                earliest = [earliest, child.earliest_wakeup()].into_iter().flatten().min();
+            });
+        }
+        earliest
+    }
     /// The timers due by `now`, here and below, have gone off and are set no longer. The dequeue they ask for follows.
     fn expire(&mut self, now: Time) {
         if let Some(classes) = self.classes_mut() {

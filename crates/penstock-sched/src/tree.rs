@@ -218,6 +218,10 @@ impl Tree {
     pub fn next_wakeup(&self) -> Option<Time> {
         self.root.next_wakeup()
     }
+    /// From when on a timer goes off if another of the machine's does: one with slack, before [`Tree::next_wakeup`].
+    pub fn earliest_wakeup(&self) -> Option<Time> {
+        self.root.earliest_wakeup()
+    }
     /// Whether a queue has a timer that goes off on the clock's tick at this moment: then an idle kernel has that tick.
     pub fn ticks_at(&self, tick: Time) -> bool {
         self.root.ticks_at(tick)

@@ -52,7 +52,14 @@ fn no_packet_costs_an_allocation() {
         }
         let present: &[&str] = match kernel {
             Kernel::V6_12 => {
-                &["fq_codel", "fq_codel limit 20", "sfb", "sfb limit 20 max 9 target 4 increment 0.2"]
+                &[
+                    "fq limit 100",
+                    "fq maxrate 300kbit flow_limit 20",
+                    "fq_codel",
+                    "fq_codel limit 20",
+                    "sfb",
+                    "sfb limit 20 max 9 target 4 increment 0.2",
+                ]
             }
             Kernel::V2_6_35 => &[],
         };

@@ -68,6 +68,12 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
         ],
         ("gred", _) => &["setup DPs 3 default 1", "setup DPs 2 default 0"],
         ("dsmark", _) => &["indices 4", "indices 64 default_index 3 set_tc_index"],
+        ("fq", _) => &[
+            "",
+            "limit 6 flow_limit 3 quantum 300 initial_quantum 600 orphan_mask 1 buckets 2 weights 16384 16384 20000",
+            "maxrate 500kbit quantum 1000 initial_quantum 1500 timer_slack 0",
+            "maxrate 3mbit low_rate_threshold 0 ce_threshold 1ms timer_slack 200us",
+        ],
         ("fq_codel", _) => &[
             "",
             "limit 5 flows 4 quantum 300",
@@ -357,7 +363,7 @@ macro_rules! kinds {
         }
     };
 }
-kinds!(bfifo cbq choke codel drr dsmark fq_codel gred htb noqueue pfifo pfifo_fast pfifo_head_drop pie prio red sfb sfq tbf);
+kinds!(bfifo cbq choke codel drr dsmark fq fq_codel gred htb noqueue pfifo pfifo_fast pfifo_head_drop pie prio red sfb sfq tbf);
 
 /// A qdisc of a kind with the first of its options, by itself.
 fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc> {

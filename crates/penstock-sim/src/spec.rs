@@ -278,6 +278,10 @@ pub struct TcpSpec {
     pub initial_window: Option<u32>,
     /// Least retransmission timeout.
     pub min_rto: Option<Span>,
+    /// Every segment is acknowledged at once (`ip route … quickack 1`).
+    pub quickack: bool,
+    /// Timer interrupts per second at both ends (CONFIG_HZ), 10 to 10000: what timeouts are counted in.
+    pub hz: Option<u32>,
     /// ns-2's one-way TCP in place of the hosts' own, at both ends.
     pub ns2: Option<penstock_tcp::ns2::Options>,
 }

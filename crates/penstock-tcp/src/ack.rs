@@ -378,7 +378,7 @@ impl Endpoint {
         flag: &mut u32,
     ) {
         let now = self.clock.us;
-        let since = |t: u64| (now - t).min(u64::from(u32::MAX >> 5)) as u32;
+        let since = |t: u64| now.saturating_sub(t).min(u64::from(u32::MAX >> 5)) as u32;
         let mut seq_rtt = None;
         let mut ca_rtt = None;
         let mut maybe_delayed = false;
@@ -453,7 +453,7 @@ impl Endpoint {
         }
         if s.prior_stamp > 0 && !self.sack_reneg {
             // The longer of the time the segments took to be sent and to be acknowledged.
-            let interval = s.sent_over.max(self.clock.us - s.prior_stamp);
+            let interval = s.sent_over.max(self.clock.us.saturating_sub(s.prior_stamp));
             if interval >= u64::from(self.min_rtt.value()) && interval > 0 {
                 let (now, (segments, us)) = (self.n.delivered - s.prior_delivered, self.w.delivery_rate);
                 rs.rate = Some((now, interval));

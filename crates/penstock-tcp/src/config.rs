@@ -81,6 +81,16 @@ pub struct Config {
     pub initial_window: u32,
     /// Least retransmission timeout (`tcp_rto_min_us`, `ip route … rto_min`). `None`: the stack's own (Linux 200 ms, XP 300 ms).
     pub min_rto: Option<Span>,
+    /// Most segments the congestion window grows to (`ip route … cwnd lock N`). Default none.
+    pub cwnd_clamp: Option<u32>,
+    /// Most bytes offered to the peer (`ip route … window N`). Default none.
+    pub window_clamp: Option<u32>,
+    /// Most segments offered to the peer at first (`ip route … initrwnd N`). Default none.
+    pub initial_rwnd: Option<u32>,
+    /// Every segment is acknowledged at once (`ip route … quickack 1`). Linux alone. Default false.
+    pub quickack: bool,
+    /// Duplicate acknowledgements that are first held for reordering (`tcp_reordering`, `ip route … reordering N`). Default 3 on Linux, 2 on XP.
+    pub reordering: Option<u32>,
     /// Offer SACK (RFC 2018). Default on.
     pub sack: bool,
     /// Offer timestamps (RFC 7323). Default on for Linux, off for XP.
@@ -126,6 +136,11 @@ impl Config {
             cc: &cc::cubic::ALGORITHM,
             initial_window: 0,
             min_rto: None,
+            cwnd_clamp: None,
+            window_clamp: None,
+            initial_rwnd: None,
+            quickack: false,
+            reordering: None,
             sack: true,
             timestamps: true,
             window_scaling: true,
@@ -154,6 +169,11 @@ impl Config {
             cc: &cc::reno::ALGORITHM,
             initial_window: 0,
             min_rto: None,
+            cwnd_clamp: None,
+            window_clamp: None,
+            initial_rwnd: None,
+            quickack: false,
+            reordering: None,
             sack: true,
             timestamps: false,
             window_scaling: false,

@@ -183,6 +183,7 @@ impl Receiver {
         if unacked > u64::from(self.rcv_mss)
             && (self.today() && self.readable() == 0 || self.pick_window() >= self.rcv_wnd)
             || self.quick > 0 && !self.pingpong
+            || self.quickack
         {
             return true;
         }
@@ -234,7 +235,8 @@ impl Receiver {
             ato = ato.min(max);
         }
         if self.today() {
-            ato = ato.min(self.delack_max(clock) - 1);
+            //= linux v6.12 net/ipv4/tcp_output.c tcp_delack_max
+            ato = ato.min(self.delack_max(clock)).min(self.rto_min.max(2) - 1);
         }
         let mut timeout = clock.jiffies + u64::from(ato);
         if let Some(earlier) = self.delack {

@@ -56,6 +56,9 @@ pub struct Transmit {
     pub ect: bool,
     /// Whether it was sent before.
     pub retransmission: bool,
+    /// When it is to leave (`skb->tstamp`): now, or later for a queue that paces ([`Endpoint::paced_below`]) to keep; [`Time::ZERO`]
+    /// where nobody says.
+    pub departs: Time,
 }
 
 /// One side of one TCP connection.
@@ -294,6 +297,8 @@ impl Endpoint {
         let iss = seq::first(isn);
         let mut w = Window::new(clock.hz(), !p.today);
         w.seed = isn.wrapping_mul(0x9e37_79b1);
+        w.cwnd_clamp = cfg.cwnd_clamp.unwrap_or(u32::MAX).max(1);
+        p.reordering = cfg.reordering.unwrap_or(p.reordering).max(1);
         Endpoint {
             p,
             sport,
@@ -377,7 +382,7 @@ impl Endpoint {
             queue_cwr: false,
             ecn_seen: false,
             marked: false,
-            rx: Receiver::new(&cfg, clock.hz()),
+            rx: Receiver::new(&cfg, clock.hz(), p.rto_min),
             n: Counters::default(),
             one_way: None,
             cfg,
@@ -461,6 +466,14 @@ impl Endpoint {
             o.show(&mut info);
         }
         info
+    }
+
+    /// A queue that the segments leave through paces from now on: segments are handed over with their times of departure
+    /// ([`Transmit::departs`]) and no timer holds them back here. Controllers that name no rate are paced then as well, at twice the
+    /// window per round trip in slow start and 1.2 times later. Of no effect in profiles other than Linux 6.12.
+    //= linux v6.12 net/sched/sch_fq.c fq_classify
+    pub fn paced_below(&mut self) {
+        self.w.paced_below = self.cfg.stack.is_linux_6_12();
     }
 
     // ---- Within ----
@@ -558,5 +571,5 @@ pub fn reset_for(seg: &Tcp, payload_len: u32) -> Option<Transmit> {
         tcp.flags = tcp.flags.with(TcpFlags::ACK);
         tcp.ack = seg.seq.wrapping_add(payload_len).wrapping_add(syn_fin);
     }
-    Some(Transmit { tcp, payload_len: 0, ect: false, retransmission: false })
+    Some(Transmit { tcp, payload_len: 0, ect: false, retransmission: false, departs: Time::ZERO })
 }

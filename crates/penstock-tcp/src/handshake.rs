@@ -203,7 +203,7 @@ impl Endpoint {
             timestamps: self.ts_ok.then(|| (self.clock.tsval(), self.ts_recent)),
             ..Tcp::default()
         };
-        Transmit { tcp, payload_len: 0, ect: false, retransmission: again }
+        Transmit { tcp, payload_len: 0, ect: false, retransmission: again, departs: self.clock.now }
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_rcv_synsent_state_process; RFC 9293 section 3.10.7.3

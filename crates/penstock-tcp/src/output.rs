@@ -142,7 +142,10 @@ impl Endpoint {
             return false;
         }
         // sk_pacing_rate over a millisecond, at least two segments, at most tcp_limit_output_bytes.
-        let limit = (self.w.pacing_rate_bytes_s() >> 10).clamp(2 * u64::from(self.mss + 856), 4 << 20);
+        let mut limit = (self.w.pacing_rate_bytes_s() >> 10).max(2 * u64::from(self.mss + 856));
+        if !self.w.paced_below {
+            limit = limit.min(4 << 20);
+        }
         let full = self.in_device > limit << shift && self.q.packets_out() > 1;
         self.throttled |= full;
         full
@@ -151,7 +154,8 @@ impl Endpoint {
     /// Whether the next segment is to wait for its time; if so, the timer is set.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_pacing_check
     pub(crate) fn pacing_holds(&mut self) -> bool {
-        if self.w.pacing_rate.is_none() || self.w.wstamp_ns <= self.clock.now.as_ns() {
+        let internal = self.w.pacing_rate.is_some() && !self.w.paced_below;
+        if !internal || self.w.wstamp_ns <= self.clock.now.as_ns() {
             return false;
         }
         self.pace_at = Some(Time::from_ns(self.w.wstamp_ns));
@@ -161,17 +165,33 @@ impl Endpoint {
     /// A segment with `len` bytes of data goes: when the next one may.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_update_skb_after_send
     pub(crate) fn paced(&mut self, len: u32) {
-        let Some(rate) = self.w.pacing_rate else { return };
+        let rate = match self.w.pacing_rate {
+            Some(rate) => rate,
+            None if self.w.paced_below => self.w.linux_rate,
+            None => return,
+        };
         let now = self.clock.now.as_ns();
         let prior = self.w.wstamp_ns;
         self.w.wstamp_ns = prior.max(now);
         // The first ten segments go as they can.
-        if self.n.data_segs_out >= 10 {
+        if self.n.data_segs_out >= 10 && rate != u64::MAX {
             let mut wait = (u64::from(len) * 1_000_000_000 / rate.max(1)) as i64;
             let credit = self.w.wstamp_ns - prior;
             wait -= (wait / 2).min(credit);
             self.w.wstamp_ns += wait;
         }
+    }
+
+    /// When a segment that is made now is to leave: later than now where a queue below paces.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb
+    #[inline]
+    fn departs(&self) -> Time {
+        if self.w.paced_below { self.clock.now.max(Time::from_ns(self.w.wstamp_ns)) } else { self.clock.now }
+    }
+    /// The same, microseconds: a round trip is counted from then.
+    #[inline]
+    pub(crate) fn departs_us(&self) -> u64 {
+        if self.w.paced_below { self.departs().as_ns() as u64 / 1_000 } else { self.clock.us }
     }
 
     // ---- New data ----
@@ -248,9 +268,9 @@ impl Endpoint {
         let end = data_end + u64::from(fin);
         let first = self.q.packets_out() == 0;
         if first {
-            (self.w.first_tx_us, self.w.delivered_us) = (self.clock.us, self.clock.us);
+            (self.w.first_tx_us, self.w.delivered_us) = (self.departs_us(), self.departs_us());
         }
-        self.q.push(seq, end, self.clock.us, self.n.delivered, bits);
+        self.q.push(seq, end, self.departs_us(), self.n.delivered, bits);
         self.stamp_rate(self.q.packets_out() as usize - 1);
         self.n.data_segs_out += u64::from(len > 0);
         self.paced(len);
@@ -414,7 +434,8 @@ impl Endpoint {
         tcp.sack = early.sacks;
         tcp.sack_count = early.blocks.min(if self.ts_ok { 3 } else { 4 });
         self.n.segs_out += 1;
-        Transmit { tcp, payload_len: 0, ect: self.ecn_ok && self.cc.needs_ecn(), retransmission: false }
+        let (ect, departs) = (self.ecn_ok && self.cc.needs_ecn(), self.departs());
+        Transmit { tcp, payload_len: 0, ect, retransmission: false, departs }
     }
 
     fn header(&self, seq: u64, flags: TcpFlags, window: u16) -> Tcp {
@@ -425,7 +446,10 @@ impl Endpoint {
             ack: self.rx.rcv_nxt as u32,
             flags: if self.ecn_ok && self.demand_cwr { flags.with(TcpFlags::ECE) } else { flags },
             window,
-            timestamps: self.ts_ok.then(|| (self.clock.ts_of(self.mstamp_us), self.ts_recent)),
+            timestamps: self.ts_ok.then(|| {
+                let us = if self.w.paced_below { self.departs_us() } else { self.mstamp_us };
+                (self.clock.ts_of(us), self.ts_recent)
+            }),
             ..Tcp::default()
         }
     }
@@ -446,6 +470,6 @@ impl Endpoint {
             self.in_device += u64::from(len);
         }
         let ect = self.ecn_ok && self.cc.needs_ecn();
-        Transmit { tcp, payload_len: len, ect, retransmission: false }
+        Transmit { tcp, payload_len: len, ect, retransmission: false, departs: self.departs() }
     }
 }

@@ -54,7 +54,7 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_advance; RFC 8985 section 6.2 step 2
     #[inline]
     pub(crate) fn rack_advance(&mut self, bits: u8, end: u64, sent_us: u64) {
-        let rtt_us = (self.clock.us - sent_us).min(u64::from(u32::MAX)) as u32;
+        let rtt_us = self.clock.us.saturating_sub(sent_us).min(u64::from(u32::MAX)) as u32;
         if rtt_us < self.min_rtt.value() && bits & (RETRANS | EVER_RETRANS) != 0 {
             // It may have been the first transmission that arrived.
             return;
@@ -81,7 +81,7 @@ impl Endpoint {
     /// Microseconds until a segment sent at `sent_us` is held for lost.
     #[inline]
     fn rack_remaining(&self, sent_us: u64, reo_wnd: u32) -> i64 {
-        i64::from(self.rack.rtt_us) + i64::from(reo_wnd) - (self.clock.us - sent_us) as i64
+        i64::from(self.rack.rtt_us) + i64::from(reo_wnd) - self.clock.us.saturating_sub(sent_us) as i64
     }
 
     /// After a timeout: whether a segment was sent so lately that it is not yet held for lost.

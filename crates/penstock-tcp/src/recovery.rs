@@ -489,6 +489,14 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_cong_control, tcp_may_raise_cwnd
     #[inline]
     pub(crate) fn cong_control(&mut self, delivered: u32, lost: u64, flag: u32) {
+        self.change_window(delivered, lost, flag);
+        if self.w.paced_below && self.w.pacing_rate.is_none() {
+            self.show_window();
+            self.w.linux_rate = self.w.pacing_rate_bytes_s();
+        }
+    }
+    #[inline]
+    fn change_window(&mut self, delivered: u32, lost: u64, flag: u32) {
         if self.in_cwnd_reduction() {
             self.cwnd_reduction(delivered, lost, flag & SND_UNA_ADVANCED != 0);
             return;

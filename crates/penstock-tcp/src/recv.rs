@@ -70,6 +70,13 @@ pub(crate) enum Taken {
 pub(crate) struct Receiver {
     // Parameters
     pub(crate) stack: Stack,
+    /// Most bytes and segments offered, as the route says.
+    pub(crate) route_window: Option<u32>,
+    pub(crate) initial_rwnd: Option<u32>,
+    /// Every segment is acknowledged at once.
+    pub(crate) quickack: bool,
+    /// Least timeout of a retransmission, jiffies: an ACK is held back for less.
+    pub(crate) rto_min: u32,
     pub(crate) buffer: Buffer,
     /// MSS we announced, less timestamps where they are used.
     pub(crate) advmss: u32,
@@ -147,8 +154,12 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub fn new(cfg: &Config, hz: u32) -> Receiver {
+    pub fn new(cfg: &Config, hz: u32, rto_min: u32) -> Receiver {
         Receiver {
+            route_window: cfg.window_clamp,
+            initial_rwnd: cfg.initial_rwnd,
+            quickack: cfg.quickack,
+            rto_min,
             stack: cfg.stack,
             buffer: cfg.rcvbuf,
             advmss: u32::from(cfg.mss.max(88)),

@@ -113,7 +113,7 @@ impl Endpoint {
         let mut t = self.segment(seg.seq, len, flags);
         self.data_sent(len, true);
         t.retransmission = true;
-        self.q.retransmitted(index, self.clock.us, self.n.delivered, self.snd_nxt);
+        self.q.retransmitted(index, self.departs_us(), self.n.delivered, self.snd_nxt);
         self.stamp_rate(index);
         self.n.data_segs_out += u64::from(len > 0);
         self.paced(len);

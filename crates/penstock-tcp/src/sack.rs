@@ -190,7 +190,7 @@ impl Endpoint {
         let mut newest: Option<Seg> = None;
         self.q.tag_sacked(start, end, |q, i| {
             let seg = *q.at(i);
-            if !seg.has(RETRANS | EVER_RETRANS) || now_us - seg.sent_us >= u64::from(min_rtt) {
+            if !seg.has(RETRANS | EVER_RETRANS) || now_us.saturating_sub(seg.sent_us) >= u64::from(min_rtt) {
                 // Of the segments that RACK may learn from, the one sent last is enough.
                 if newest.is_none_or(|n| n.sent_before(seg.sent_us, seg.end)) {
                     newest = Some(seg);

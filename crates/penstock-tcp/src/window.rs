@@ -52,6 +52,7 @@ impl Receiver {
             Buffer::Fixed(_) => self.full_space().clamp(0, 65_535 << 14) as u32,
             Buffer::Auto(..) => U16_MAX << 14,
         };
+        let clamp = clamp.min(self.route_window.unwrap_or(u32::MAX));
         let mut space = (self.full_space().max(0) as u32).min(clamp);
         if space > mss && self.stack != Stack::WindowsXp {
             space = space / mss * mss;
@@ -77,6 +78,9 @@ impl Receiver {
                 _ => 2,
             };
             self.rcv_wnd = self.rcv_wnd.min(segments * mss);
+        }
+        if let Some(segments) = self.initial_rwnd {
+            self.rcv_wnd = self.rcv_wnd.min(segments.saturating_mul(mss));
         }
         self.window_clamp = clamp.min(U16_MAX << self.wscale);
         self.rcv_ssthresh = self.rcv_wnd;

@@ -50,9 +50,13 @@ const KEYS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_mtu_probing", "0"),
     ("net.ipv4.tcp_no_metrics_save", "0"),
     ("net.ipv4.tcp_notsent_lowat", "4294967295"),
+    ("net.ipv4.tcp_retries2", "15"),
     ("net.ipv4.tcp_rmem", "4096\t131072\t6291456"),
+    ("net.ipv4.tcp_rto_min_us", "200000"),
     ("net.ipv4.tcp_sack", ""),
     ("net.ipv4.tcp_slow_start_after_idle", "1"),
+    ("net.ipv4.tcp_syn_retries", "6"),
+    ("net.ipv4.tcp_synack_retries", "5"),
     ("net.ipv4.tcp_syncookies", "1"),
     ("net.ipv4.tcp_timestamps", ""),
     ("net.ipv4.tcp_tw_reuse", "2"),
@@ -102,8 +106,7 @@ impl Host {
     }
     /// A setting's value as `/proc/sys` shows it; `None` for a key there is not.
     ///
-    /// Keys of TCP (`net.ipv4.tcp_congestion_control`, `tcp_sack`, `tcp_timestamps`, `tcp_window_scaling`, `tcp_ecn`) are
-    /// kept here and read by whoever makes the connections.
+    /// Whoever makes the connections reads those of TCP by [`Host::tcp_settings`].
     pub fn setting(&self, key: &str) -> Option<String> {
         let flag = |on: bool| Some(u8::from(on).to_string());
         match key {
@@ -134,6 +137,9 @@ impl Host {
         {
             let known = matches!(name, "all" | "default") || self.devices.iter().any(|d| d.name == name);
             return CONF.iter().find(|c| known && c.0 == attribute).map(|c| c.1);
+        }
+        if key == "net.ipv4.tcp_rto_min_us" && self.kernel == Kernel::V2_6_35 {
+            return None;
         }
         KEYS.iter().find(|k| k.0 == key).map(|k| k.1)
     }

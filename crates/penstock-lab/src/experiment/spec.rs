@@ -346,6 +346,10 @@ pub struct Tcp {
     pub initial_window: Option<u32>,
     /// Least retransmission timeout.
     pub min_rto: Option<Span>,
+    /// Every segment is acknowledged at once.
+    pub quickack: bool,
+    /// Timer interrupts per second at both ends.
+    pub hz: Option<u32>,
     /// ns-2's one-way TCP in place of the hosts' own.
     pub ns2: Option<penstock_tcp::ns2::Options>,
 }

@@ -294,14 +294,14 @@ pub(crate) fn program(run: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// `tcp = { profile, cc, mss, ecn, sack, sndbuf, rcvbuf, initial_window, min_rto, … }` or `tcp = true`.
+/// `tcp = { profile, cc, mss, ecn, sack, sndbuf, rcvbuf, initial_window, min_rto, quickack, hz, … }` or `tcp = true`.
 fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
     if value.get_ref().as_bool() == Some(true) {
         return Some(Tcp::default());
     }
     let mut table = Table::of(value, "tcp", faults)?;
     let mut flag = |key| table.take(key).and_then(|v| read::boolean(key, v, faults));
-    let (ecn, sack) = (flag("ecn"), flag("sack"));
+    let (ecn, sack, quickack) = (flag("ecn"), flag("sack"), flag("quickack"));
     let ns2 = ns2(&mut table, faults);
     let cc = table.take("cc").and_then(|v| {
         let name = read::string("cc", v, faults)?;
@@ -331,6 +331,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
     let (sndbuf, rcvbuf) = (buffer("sndbuf"), buffer("rcvbuf"));
     let initial_window =
         table.take("initial_window").and_then(|v| read::integer("initial_window", v, 1..1_000, faults));
+    let hz = table.take("hz").and_then(|v| read::integer("hz", v, 10..10_001, faults)).map(|n| n as u32);
     let min_rto = table.take("min_rto").and_then(|v| {
         let span = read::time("min_rto", v, faults)?;
         if !(Span::from_ms(1)..=Span::from_secs(60)).contains(&span) {
@@ -348,6 +349,8 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
         rcvbuf,
         initial_window: initial_window.map(|n| n as u32),
         min_rto,
+        quickack: quickack.unwrap_or(false),
+        hz,
         ns2,
     })
 }

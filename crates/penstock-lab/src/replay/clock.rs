@@ -242,16 +242,27 @@ impl Machine {
     /// is a tick where a program has run since the one before, and where a timer is on it.
     fn next_interrupt(&self) -> Option<i64> {
         let expiry = self.tree.next_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS);
-        let tick = expiry - TICK_INTERRUPT_NS;
-        let ticks = tick % TICK_NS == 0
-            && (expiry - self.ran < TICK_NS || own_timer(tick) || self.tree.ticks_at(Time::from_ns(tick)));
-        Some(if ticks { expiry } else { expiry.saturating_add(INTERRUPT_NS) })
+        // A timer with slack goes off in the first tick from its time on.
+        let from = self.tree.earliest_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS);
+        let mut tick = from.saturating_add(TICK_NS - TICK_INTERRUPT_NS - 1) / TICK_NS * TICK_NS;
+        while tick.saturating_add(TICK_INTERRUPT_NS) <= expiry {
+            if self.is_tick(tick) {
+                return Some(tick + TICK_INTERRUPT_NS);
+            }
+            tick += TICK_NS;
+        }
+        Some(expiry.saturating_add(INTERRUPT_NS))
+    }
+    /// Whether the clock's tick at this moment comes: not all do on an idle machine.
+    fn is_tick(&self, tick: i64) -> bool {
+        let soon = tick + TICK_INTERRUPT_NS - self.ran < TICK_NS;
+        soon || own_timer(tick) || self.tree.ticks_at(Time::from_ns(tick))
     }
     /// A timer interrupt: all timers that are due go off, and the device is asked once if there were any.
     fn interrupt(&mut self, at: i64) {
         self.now = at;
         let now = self.kernel_time();
-        if self.tree.next_wakeup().is_some_and(|due| due <= now) {
+        if self.tree.earliest_wakeup().is_some_and(|due| due <= now) {
             self.tree.expire(now);
             self.serve();
         }

@@ -344,6 +344,8 @@ impl Built {
                 rcvbuf: tcp.rcvbuf,
                 initial_window: tcp.initial_window,
                 min_rto: tcp.min_rto,
+                quickack: tcp.quickack,
+                hz: tcp.hz,
                 ns2: tcp.ns2,
             }),
         };

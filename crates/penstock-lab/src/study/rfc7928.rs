@@ -21,6 +21,7 @@ pub(super) const PARTS: &[&str] = &[
     "5.1-tcp-friendly",
     "5.2-aggressive",
     "5.3-unresponsive",
+    "5.4-scavenger",
     "6-rtt-fairness",
     "7-bursts",
     "8-stability",
@@ -86,8 +87,7 @@ pub(super) fn run(study: &Study, ask: &Matrix<'_>) -> Result<StudyReport, Vec<Di
     }
     let page = page(&words, &report);
     report.pictures.push(("rfc7928.html".to_owned(), page));
-    report.remark =
-        format!("Queue management: {words}. Left out: less-than-best-effort senders (section 5.4).\n");
+    report.remark = format!("Queue management: {words}.\n");
     Ok(report)
 }
 
@@ -187,11 +187,17 @@ fn judge(id: &str, s: &Shown) -> Result<J, String> {
         }
         "5.1-tcp-friendly" => at_least(8.0, s.mbit(&["friendly"])?, "Mbit/s"),
         "5.2-aggressive" => at_least(8.0, s.mbit(&["friendly", "aggressive"])?, "Mbit/s"),
-        "5.1-tcp-friendly/2" | "5.2-aggressive/2" | "5.3-unresponsive/2" => at_most(50.0, wait()?, "ms"),
+        "5.1-tcp-friendly/2" | "5.2-aggressive/2" | "5.3-unresponsive/2" | "5.4-scavenger/2" => {
+            at_most(50.0, wait()?, "ms")
+        }
         "5.2-aggressive/3" => {
             at_least(0.25, s.mbit(&["friendly"])? / s.mbit(&["aggressive"])?, "of the CUBIC senders'")
         }
         "5.3-unresponsive" => at_least(3.0, s.mbit(&["friendly"])?, "Mbit/s"),
+        "5.4-scavenger" => at_least(8.0, s.mbit(&["friendly", "scavenger"])?, "Mbit/s"),
+        "5.4-scavenger/3" => {
+            at_most(1.0, s.mbit(&["scavenger"])? / s.mbit(&["friendly"])?, "of the CUBIC senders'")
+        }
         "6-rtt-fairness" => at_most(4.0, s.mbit(&["short"])? / s.mbit(&["long"])?, "times"),
         "7-bursts" => at_most(300.0, s.group("web")?.completion_ms.ok_or("none completed")?.p50, "ms"),
         "7-bursts/2" => at_most(5.0, s.loss("frames")? * 100.0, "%"),

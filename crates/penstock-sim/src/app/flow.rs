@@ -294,6 +294,8 @@ pub(crate) fn configure(mut cfg: Config, spec: &TcpSpec) -> Config {
         cfg.min_rto = Some(span);
         cfg.ns2.min_rto = span;
     }
+    cfg.quickack |= spec.quickack;
+    cfg.hz = spec.hz.unwrap_or(cfg.hz);
     if let Some(cc) = &spec.cc {
         // Checked when the flow was added.
         let _ = cfg.set_cc(cc);

@@ -87,7 +87,9 @@ impl Net {
         let accepted = listening.and_then(|listener| {
             let isn = self.machines[host as usize].sockets.rng.next_u32();
             let Kind::Listener(l) = &self.socks[listener as usize].kind else { return None };
-            let end = Endpoint::accept(&l.cfg, tcp, isn, now)?;
+            let mut cfg = l.cfg.clone();
+            self.route_config(host, ip.src, &mut cfg);
+            let end = Endpoint::accept(&cfg, tcp, isn, now)?;
             Some((listener, l.sink, end))
         });
         let flow = untag(packet.flow).map(|(flow, part)| (flow, part == Part::Back));

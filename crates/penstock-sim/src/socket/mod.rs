@@ -15,12 +15,12 @@ use crate::flow::{Flow, Part, RETRANSMISSION, tag, untag};
 use crate::net::{NONE, Net, Wake};
 use crate::results::TcpResult;
 use crate::spec::Stack;
-use penstock_host::{Effect, rt_tos2priority};
+use penstock_host::{Effect, TcpSettings, rt_tos2priority};
 use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::headers::{Icmp, ipproto};
-use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, Udp};
+use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, Udp};
 use penstock_sched::Xmit;
-use penstock_tcp::{Config, Endpoint, State, Transmit, reset_for};
+use penstock_tcp::{Buffer, Config, Ecn, Endpoint, State, Transmit, reset_for};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -161,6 +161,34 @@ fn truesize(len: u32) -> u64 {
     u64::from((len + 64 + 320).next_power_of_two().max(512)) + 256
 }
 
+/// What the host's settings say (`net.ipv4.tcp_*`). A controller that is not here leaves the kernel's own.
+fn set_up(cfg: &mut Config, s: &TcpSettings) {
+    if cfg.cc.name != s.congestion_control {
+        let _ = cfg.set_cc(&s.congestion_control);
+    }
+    (cfg.sack, cfg.timestamps, cfg.window_scaling) = (s.sack, s.timestamps, s.window_scaling);
+    cfg.ecn = match s.ecn {
+        0 => Ecn::Off,
+        1 => Ecn::On,
+        _ => Ecn::Accept,
+    };
+    cfg.slow_start_after_idle = s.slow_start_after_idle.unwrap_or(cfg.slow_start_after_idle);
+    let [syn, synack, data] = s.retries;
+    cfg.syn_retries = syn.unwrap_or(cfg.syn_retries);
+    cfg.synack_retries = synack.unwrap_or(cfg.synack_retries);
+    cfg.retries2 = data.unwrap_or(cfg.retries2);
+    if let Some((first, most)) = s.wmem {
+        cfg.sndbuf = Buffer::Auto(first, most);
+    }
+    if let Some((first, most)) = s.rmem {
+        cfg.rcvbuf = Buffer::Auto(first, most);
+    }
+    if !s.moderate_rcvbuf {
+        let first = cfg.rcvbuf.initial();
+        cfg.rcvbuf = Buffer::Auto(first, first);
+    }
+}
+
 impl Net {
     /// The TCP that a host's sockets start with.
     pub(crate) fn tcp_config(&self, host: u32) -> Config {
@@ -171,7 +199,31 @@ impl Net {
             Stack::Solaris => Config::solaris(),
         };
         cfg.device_accounting = machine.stack == Stack::Linux;
+        if machine.stack == Stack::Linux {
+            set_up(&mut cfg, &machine.host.tcp_settings());
+        }
         cfg
+    }
+    /// What the route to a peer says of a connection, and the host's least timeout. What a program or a flow has asked for stands.
+    fn route_config(&self, host: u32, peer: Ipv4Addr, cfg: &mut Config) {
+        let machine = &self.machines[host as usize];
+        if !matches!(cfg.stack, penstock_tcp::Stack::Linux(_)) {
+            return;
+        }
+        let route = machine.host.tcp_route(peer);
+        let least = || machine.host.tcp_settings().rto_min;
+        cfg.min_rto = cfg.min_rto.or(route.rto_min).or_else(least);
+        if cfg.initial_window == 0 {
+            cfg.initial_window = route.initcwnd.unwrap_or(0);
+        }
+        cfg.initial_rwnd = cfg.initial_rwnd.or(route.initrwnd);
+        cfg.window_clamp = cfg.window_clamp.or(route.window);
+        cfg.cwnd_clamp = cfg.cwnd_clamp.or(route.cwnd);
+        cfg.reordering = cfg.reordering.or(route.reordering);
+        cfg.quickack |= route.quickack;
+        if let Some(advmss) = route.advmss {
+            cfg.mss = cfg.mss.min(advmss.min(65_495) as u16);
+        }
     }
     fn new_sock(&mut self, host: u32, app: u32, opts: SockOpts, kind: Kind) -> u32 {
         let priority =

@@ -38,6 +38,7 @@ impl Net {
         if let Some(mtu) = self.machines[host as usize].host.mtu_towards(remote.0) {
             cfg.mss = cfg.mss.min(mtu.saturating_sub(40).clamp(1, 65_495) as u16);
         }
+        self.route_config(host, remote.0, &mut cfg);
         let port = self.ephemeral_port(host, remote, true);
         let isn = self.machines[host as usize].sockets.rng.next_u32();
         let end = Endpoint::connect(&cfg, port, remote.1, isn, self.now());
@@ -254,9 +255,23 @@ impl Net {
         (packet.priority, packet.mark, packet.flow) = (s.priority, s.opts.mark, tag(s.flow, part));
         packet.seq = if segment.retransmission { RETRANSMISSION } else { 0 };
         (packet.created, packet.queued) = (now, now);
+        packet.sender = Sender {
+            socket: sock + 1,
+            // A SYN-ACK is a request's, which is no socket yet.
+            connected: !(segment.tcp.flags.has(TcpFlags::SYN) && segment.tcp.flags.has(TcpFlags::ACK)),
+            tcp: true,
+            pacing_rate: None,
+            departs: segment.departs,
+        };
         let host = s.host;
-        let (refused, answer) = self.on_host(host, |h, cx| (h.send(packet, cx).is_err(), h.send_answer()));
+        let (refused, answer, paced) = self.on_host(host, |h, cx| {
+            h.take_paced();
+            (h.send(packet, cx).is_err(), h.send_answer(), h.take_paced())
+        });
         if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
+            if paced {
+                t.end.paced_below();
+            }
             match answer {
                 _ if refused => t.end.unreachable(now),
                 Xmit::Drop => t.end.local_drop(segment, now),

@@ -79,6 +79,7 @@ impl Net {
             u.want_write = true;
             return Ok(false);
         }
+        let connected = u.connected;
         let len = len.clamp(0, 65_507);
         // Cut into fragments as the MTU will have it: each is a packet of its own in memory.
         let mut left = len + 8;
@@ -91,6 +92,7 @@ impl Net {
         let part = if s.is_source { Part::Data } else { Part::Back };
         let frame = 14 + 20 + 8 + len;
         let flow = s.flow;
+        let sender = Sender { socket: sock + 1, connected, ..Sender::default() };
         let packet = self.pool.alloc(Skb {
             priority: s.priority,
             mark: s.opts.mark,
@@ -98,6 +100,7 @@ impl Net {
             seq,
             created: now,
             queued: now,
+            sender,
             ..Skb::new(
                 frame,
                 L3::Ipv4(Ipv4 {

@@ -147,7 +147,9 @@ impl Cubic {
         if w.now_us - self.last_ack_us <= HYSTART_ACK_DELTA_US {
             self.last_ack_us = w.now_us;
             let burst = (65_536 * 4 * 1_000_000 / w.pacing_rate_bytes_s().max(1)).min(1_000);
-            if w.now_us - self.round_start_us > (u64::from(self.delay_min_us) + burst) >> 1 {
+            // A queue that paces may have spread the train over a round trip itself.
+            let half = u32::from(!w.paced_below);
+            if w.now_us - self.round_start_us > (u64::from(self.delay_min_us) + burst) >> half {
                 self.found = true;
                 w.ssthresh = w.cwnd;
             }

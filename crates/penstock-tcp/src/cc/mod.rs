@@ -85,6 +85,10 @@ pub struct Window {
     pub delivery_rate: (u64, u64),
     /// The earliest departure of the next segment, ns (`tcp_wstamp_ns`).
     pub wstamp_ns: i64,
+    /// A queue below paces by the times that segments carry, and no timer here (`SK_PACING_FQ`).
+    pub paced_below: bool,
+    /// The rate of the latest ACK for controllers that name none, bytes a second (`sk_pacing_rate`); it counts where a queue paces.
+    pub linux_rate: u64,
     /// The ACK at hand is not what header prediction expects (`CA_ACK_SLOWPATH`).
     pub slow_path: bool,
     /// A number of the connection's own, for dice that must fall the same each time.
@@ -128,6 +132,8 @@ impl Window {
             pacing_rate: None,
             delivery_rate: (0, 0),
             wstamp_ns: 0,
+            paced_below: false,
+            linux_rate: u64::MAX,
             slow_path: false,
             seed: 0,
         }

@@ -429,7 +429,8 @@ impl OneWay {
             self.retransmitted_bytes += u64::from(len);
         }
         let ect = self.ecn_ok && len > 0;
-        self.out.push_back(Transmit { tcp, payload_len: len, ect, retransmission: again });
+        let departs = Time::ZERO;
+        self.out.push_back(Transmit { tcp, payload_len: len, ect, retransmission: again, departs });
     }
 
     /// The next segment to send.

@@ -2,7 +2,7 @@
 
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
-use super::{actions, aqm, arrive, chance, classify, edits, htb, matches, midway, mixed, seldom};
+use super::{actions, aqm, arrive, chance, classify, edits, htb, matches, midway, mixed, paced, seldom};
 use serde_json::{Map, Value, json};
 
 /// The kinds there are generators for.
@@ -21,6 +21,7 @@ pub const KINDS: &[&str] = &[
     "flow",
     "flow_dice",
     "flower",
+    "fq",
     "fq_codel",
     "fw",
     "gred",
@@ -91,6 +92,7 @@ fn before_traffic(kind: &str, seed: u64) -> Option<Value> {
         "red" => aqm::case(d, aqm::red_words),
         "choke" => aqm::choke(d),
         "choke_dice" => chance::choke(d),
+        "fq" => paced::fq(d),
         "fq_codel" => aqm::fq_codel(d),
         "sfb" => aqm::sfb(d),
         "sfb_dice" => chance::sfb(d),

@@ -19,6 +19,7 @@ mod midway;
 mod mixed;
 pub mod nightly;
 mod packets;
+mod paced;
 mod seldom;
 
 use anyhow::{Context, Result, bail};

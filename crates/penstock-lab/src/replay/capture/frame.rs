@@ -5,7 +5,7 @@ use etherparse::{
 };
 use penstock_model::{Handle, Time};
 use penstock_packet::headers::{Arp, ETH_HLEN, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
-use penstock_packet::{Skb, TcNote};
+use penstock_packet::{Sender, Skb, TcNote};
 
 /// How a capture's frames begin (<https://www.tcpdump.org/linktypes.html>).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +82,7 @@ pub fn packet(bytes: &[u8], len: u32) -> Skb {
         iif: 0,
         eth: (mac(6), mac(0)),
         classid: Handle::UNSPEC,
+        sender: Sender::default(),
         tc: TcNote::default(),
     };
     if let Ok(parsed) = LaxSlicedPacket::from_ethernet(bytes) {

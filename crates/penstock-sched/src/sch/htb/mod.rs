@@ -428,10 +428,10 @@ impl Qdisc for Htb {
         self.watchdog = self.watchdog.filter(|&due| due > now);
         let Htb { naps, engine, .. } = self;
         naps.retain_mut(|(class, due)| {
-            if *due > now {
+            let Some(leaf) = &mut engine.classes[*class].leaf else { return false };
+            if *due > now && leaf.earliest_wakeup().is_none_or(|at| at > now) {
                 return true;
             }
-            let Some(leaf) = &mut engine.classes[*class].leaf else { return false };
             leaf.expire(now);
             match leaf.next_wakeup() {
                 Some(next) => {

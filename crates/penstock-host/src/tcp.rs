@@ -1,0 +1,121 @@
+//! What a machine's settings and routes say of its TCP connections. Whoever makes these asks here.
+//!
+//! Follows: linux v6.12 net/ipv4/sysctl_net_ipv4.c, net/ipv4/tcp_metrics.c `tcp_init_metrics`, include/net/tcp.h `tcp_rto_min`.
+//! Differs: of a route's metrics `rtt`, `rttvar` and `ssthresh` are kept and shown, and nothing follows (6.12 does not follow `ssthresh` either,
+//! for `tcp_no_ssthresh_metrics_save`).
+
+use crate::Host;
+use crate::route::Key;
+use penstock_model::Span;
+use std::net::Ipv4Addr;
+
+/// `net.ipv4.tcp_*` as far as connections follow them. `None`: as the kernel has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TcpSettings {
+    /// `tcp_congestion_control`: a name.
+    pub congestion_control: String,
+    /// `tcp_sack`.
+    pub sack: bool,
+    /// `tcp_timestamps`.
+    pub timestamps: bool,
+    /// `tcp_window_scaling`.
+    pub window_scaling: bool,
+    /// `tcp_ecn`: 0 never, 1 asked for, 2 agreed to.
+    pub ecn: u8,
+    /// `tcp_slow_start_after_idle`.
+    pub slow_start_after_idle: Option<bool>,
+    /// `tcp_syn_retries`, `tcp_synack_retries`, `tcp_retries2`.
+    pub retries: [Option<u8>; 3],
+    /// `tcp_wmem`: what a send buffer begins with and the most it grows to, bytes.
+    pub wmem: Option<(u32, u32)>,
+    /// `tcp_rmem`: the same of a receive buffer.
+    pub rmem: Option<(u32, u32)>,
+    /// `tcp_moderate_rcvbuf`: receive buffers grow by themselves.
+    pub moderate_rcvbuf: bool,
+    /// `tcp_rto_min_us`: the least retransmission timeout.
+    pub rto_min: Option<Span>,
+}
+
+/// What a route says of connections that go by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpRoute {
+    /// `rto_min`.
+    pub rto_min: Option<Span>,
+    /// `initcwnd`, segments.
+    pub initcwnd: Option<u32>,
+    /// `initrwnd`, segments.
+    pub initrwnd: Option<u32>,
+    /// `window`: the most that is offered to the peer, bytes.
+    pub window: Option<u32>,
+    /// `cwnd lock`: the most the congestion window grows to, segments.
+    pub cwnd: Option<u32>,
+    /// `advmss`, bytes.
+    pub advmss: Option<u32>,
+    /// `reordering`, segments.
+    pub reordering: Option<u32>,
+    /// `quickack 1`: every segment is acknowledged at once.
+    pub quickack: bool,
+}
+
+// `RTAX_*`.
+const WINDOW: u8 = 3;
+const CWND: u8 = 7;
+const ADVMSS: u8 = 8;
+const REORDERING: u8 = 9;
+const INITCWND: u8 = 11;
+const RTO_MIN: u8 = 13;
+const INITRWND: u8 = 14;
+const QUICKACK: u8 = 15;
+
+impl Host {
+    /// The settings of TCP.
+    pub fn tcp_settings(&self) -> TcpSettings {
+        let s = &self.sysctl;
+        let number = |name: &str| s.kept.get(name).and_then(|v| v.split('\t').next()?.parse::<i64>().ok());
+        let small = |name: &str| number(name).map(|n| n.clamp(1, 255) as u8);
+        let range = |name: &str| {
+            let mut parts = s.kept.get(name)?.split('\t').skip(1).map(|v| v.parse::<i64>().unwrap_or(0));
+            let mut next = || Some(parts.next()?.clamp(1, 1 << 30) as u32);
+            let first = next()?;
+            Some((first, next().unwrap_or(first).max(first)))
+        };
+        TcpSettings {
+            congestion_control: s.congestion_control.clone(),
+            sack: s.tcp_sack,
+            timestamps: s.tcp_timestamps,
+            window_scaling: s.tcp_window_scaling,
+            ecn: s.tcp_ecn,
+            slow_start_after_idle: number("net.ipv4.tcp_slow_start_after_idle").map(|n| n != 0),
+            retries: [
+                "net.ipv4.tcp_syn_retries",
+                "net.ipv4.tcp_synack_retries",
+                "net.ipv4.tcp_retries2",
+            ]
+            .map(small),
+            wmem: range("net.ipv4.tcp_wmem"),
+            rmem: range("net.ipv4.tcp_rmem"),
+            moderate_rcvbuf: number("net.ipv4.tcp_moderate_rcvbuf") != Some(0),
+            rto_min: number("net.ipv4.tcp_rto_min_us").map(|us| Span::from_us(us.max(1))),
+        }
+    }
+    /// What the route to `dst` says of a connection.
+    pub fn tcp_route(&self, dst: Ipv4Addr) -> TcpRoute {
+        let Ok(Some(route)) = self.fib.search_route(&Key::to(dst)) else { return TcpRoute::default() };
+        let mut t = TcpRoute::default();
+        for &(metric, value, locked) in &route.metrics {
+            let value_if = Some(value).filter(|&v| v > 0);
+            match metric {
+                WINDOW => t.window = value_if,
+                CWND if locked => t.cwnd = value_if,
+                ADVMSS => t.advmss = value_if,
+                REORDERING => t.reordering = value_if,
+                INITCWND => t.initcwnd = value_if,
+                RTO_MIN => t.rto_min = value_if.map(|ms| Span::from_ms(ms.into())),
+                INITRWND => t.initrwnd = value_if,
+                QUICKACK => t.quickack = value != 0,
+                _ => {}
+            }
+        }
+        t
+    }
+}

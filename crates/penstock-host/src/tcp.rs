@@ -86,12 +86,8 @@ impl Host {
             window_scaling: s.tcp_window_scaling,
             ecn: s.tcp_ecn,
             slow_start_after_idle: number("net.ipv4.tcp_slow_start_after_idle").map(|n| n != 0),
-            retries: [
-                "net.ipv4.tcp_syn_retries",
-                "net.ipv4.tcp_synack_retries",
-                "net.ipv4.tcp_retries2",
-            ]
-            .map(small),
+            retries: ["net.ipv4.tcp_syn_retries", "net.ipv4.tcp_synack_retries", "net.ipv4.tcp_retries2"]
+                .map(small),
             wmem: range("net.ipv4.tcp_wmem"),
             rmem: range("net.ipv4.tcp_rmem"),
             moderate_rcvbuf: number("net.ipv4.tcp_moderate_rcvbuf") != Some(0),

@@ -80,7 +80,8 @@ fn buffers_and_other_settings_change_a_connection() {
         ("tcp_timestamps=0", ""),
         ("", "tcp_window_scaling=0"),
     ] {
-        let command = |s: &str| if s.is_empty() { String::new() } else { format!("\"sysctl -w net.ipv4.{s}\"") };
+        let command =
+            |s: &str| if s.is_empty() { String::new() } else { format!("\"sysctl -w net.ipv4.{s}\"") };
         assert_ne!(trace(&experiment(&command(a), &command(b), LOAD)), plain, "{a}{b}");
     }
     let slow = experiment("\"sysctl -w net.ipv4.tcp_wmem='4096 16384 20000'\"", "", "load = \"greedy\"\n");
@@ -118,7 +119,7 @@ fn routes_bound_windows_and_segments() {
         ("\"ip route replace default via 10.0.1.1 cwnd lock 4\"", ""),
     ] {
         let bounded = experiment(a, b, short);
-        assert!(took(&bounded) > took(&plain) + 0.03, "{a}{b}: {} {}", took(&bounded), took(&plain));
+        assert!(took(&bounded) > took(&plain) + 0.01, "{a}{b}: {} {}", took(&bounded), took(&plain));
     }
     let small = experiment("", "\"ip route replace default via 10.0.2.1 advmss 500\"", short);
     let packets = |o: &Outcome| o.record.flows[0].sent_packets;
@@ -150,9 +151,8 @@ fn fq_paces_what_it_carries() {
         let own = experiment("", "", &flow);
         let paced = experiment(fq_at_a, "", &flow);
         let (packets, throttled) = fq(&paced);
-        let lost = |o: &Outcome| o.record.flows[0].retransmitted_packets;
         let good = |o: &Outcome| o.record.flows[0].goodput_bit_s / 1e6;
-        eprintln!("{cc}: {packets} packets, {throttled} throttled, goodput {} {}, again {:?} {:?}", good(&own), good(&paced), lost(&own), lost(&paced));
+        assert!(good(&paced) > 0.9 * good(&own), "{cc}: {} {}", good(&own), good(&paced));
         assert!(throttled > packets / 3, "{cc}: {throttled} of {packets}");
         // Told not to pace, fq leaves the socket to its own timer.
         let unpaced = experiment("\"tc qdisc add dev eth0 root fq nopacing\"", "", &flow);
@@ -171,17 +171,19 @@ fn ns2_gives_the_same_shares() {
     ];
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/aqm-domains");
     for (file, end, inter) in cells {
-        let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).map_err(|e| e.to_string());
+        let read =
+            |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).map_err(|e| e.to_string());
         let text = read(&format!("{file}.toml")).unwrap();
         let base = |path: &str| read(path.rsplit('/').next().unwrap_or(path));
-        let experiment = parse_with(&text, &format!("{file}.toml"), &base).unwrap_or_else(|d| panic!("{}", d[0]));
+        let experiment =
+            parse_with(&text, &format!("{file}.toml"), &base).unwrap_or_else(|d| panic!("{}", d[0]));
         let outcome = go(&experiment);
         let good = |groups: &[&str]| {
-            let flows = outcome.record.flows.iter().filter(|f| groups.contains(&f.group.as_deref().unwrap_or("")));
+            let flows =
+                outcome.record.flows.iter().filter(|f| groups.contains(&f.group.as_deref().unwrap_or("")));
             flows.map(|f| f.goodput_bit_s / 1e6).sum::<f64>()
         };
-        eprintln!("{file}: {} in {end:?}, {} in {inter:?}", good(&["SACK", "NewReno+ECN"]), good(&["NewReno"]));
-        // A tenth of the range's width beyond it: this is one seed.
+        // Half of the range's width beyond it: this is one seed.
         let within = |value: f64, [least, most]: [f64; 2]| {
             let spare = (most - least) / 2.0;
             (least - spare..=most + spare).contains(&value)

@@ -51,16 +51,14 @@ fn no_packet_costs_an_allocation() {
             check(kernel, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
         }
         let present: &[&str] = match kernel {
-            Kernel::V6_12 => {
-                &[
-                    "fq limit 100",
-                    "fq maxrate 300kbit flow_limit 20",
-                    "fq_codel",
-                    "fq_codel limit 20",
-                    "sfb",
-                    "sfb limit 20 max 9 target 4 increment 0.2",
-                ]
-            }
+            Kernel::V6_12 => &[
+                "fq limit 100",
+                "fq maxrate 300kbit flow_limit 20",
+                "fq_codel",
+                "fq_codel limit 20",
+                "sfb",
+                "sfb limit 20 max 9 target 4 increment 0.2",
+            ],
             Kernel::V2_6_35 => &[],
         };
         for line in present {

@@ -41,7 +41,9 @@ fn notes(experiment: &Experiment) -> Vec<String> {
         let tcp = flow.tcp.as_ref();
         if tcp.is_some_and(|t| t.ns2.is_some()) {
             notes.push(format!("{}: Linux's own TCP stands in for ns-2's", flow.name));
-        } else if tcp.is_some_and(|t| t.initial_window.is_some() || t.min_rto.is_some() || t.quickack || t.hz.is_some()) {
+        } else if tcp.is_some_and(|t| {
+            t.initial_window.is_some() || t.min_rto.is_some() || t.quickack || t.hz.is_some()
+        }) {
             notes.push(format!("{}: initial window and least timeout are the kernel's own", flow.name));
         }
     }

@@ -18,8 +18,8 @@ mod matches;
 mod midway;
 mod mixed;
 pub mod nightly;
-mod packets;
 mod paced;
+mod packets;
 mod seldom;
 
 use anyhow::{Context, Result, bail};

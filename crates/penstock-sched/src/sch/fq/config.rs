@@ -97,7 +97,8 @@ impl Fq {
         }
         if self.weights_set {
             let weights = WEIGHTS.into_iter().zip(&self.bands);
-            let nested = weights.fold(Options::new(), |o, (name, band)| o.with(name, i64::from(band.quantum)));
+            let nested =
+                weights.fold(Options::new(), |o, (name, band)| o.with(name, i64::from(band.quantum)));
             o = o.with("weights", nested);
         }
         o
@@ -107,7 +108,9 @@ impl Fq {
         let c = &self.counts;
         let delay = match self.time_next_delayed_flow {
             NEVER => 0,
-            next => (next.wrapping_add(self.timer_slack.into()).wrapping_sub(now.as_ns() as u64) as i64).max(0),
+            next => {
+                (next.wrapping_add(self.timer_slack.into()).wrapping_sub(now.as_ns() as u64) as i64).max(0)
+            }
         };
         let rows = [
             ("flows", self.known.into()),

@@ -634,7 +634,8 @@ mod tests {
         let mut bench = Bench::new();
         let mut q = fq(Some(&Options::new().with("timer_slack", 0u32)), &mut bench);
         // Two sockets with their own times, one packet of each after another.
-        for (seq, socket, at) in [(0, 7, 3_000_000), (1, 7, 5_000_000), (2, 8, 4_000_000), (3, 7, 4_500_000)] {
+        for (seq, socket, at) in [(0, 7, 3_000_000), (1, 7, 5_000_000), (2, 8, 4_000_000), (3, 7, 4_500_000)]
+        {
             q.enqueue(of_socket(seq, socket, at, 0), &mut bench.cx(1_000_000));
             assert!(std::mem::take(&mut bench.drops.paced) == (seq % 2 == 0), "a new flow's socket is told");
         }

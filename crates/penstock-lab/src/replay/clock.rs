@@ -243,7 +243,7 @@ impl Machine {
     fn next_interrupt(&self) -> Option<i64> {
         let expiry = self.tree.next_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS);
         // A timer with slack goes off in the first tick from its time on.
-        let from = self.tree.earliest_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS);
+        let from = self.tree.earliest_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS).max(self.now);
         let mut tick = from.saturating_add(TICK_NS - TICK_INTERRUPT_NS - 1) / TICK_NS * TICK_NS;
         while tick.saturating_add(TICK_INTERRUPT_NS) <= expiry {
             if self.is_tick(tick) {

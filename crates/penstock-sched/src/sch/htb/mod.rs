@@ -424,6 +424,14 @@ impl Qdisc for Htb {
         let naps = self.naps.iter().map(|nap| nap.1);
         naps.chain(self.watchdog).min()
     }
+    /// Of those timers alone that [`Qdisc::next_wakeup`] knows.
+    fn earliest_wakeup(&self) -> Option<Time> {
+        let naps = self.naps.iter().map(|&(class, at)| {
+            let leaf = self.engine.classes[class].leaf.as_ref();
+            leaf.and_then(|leaf| leaf.earliest_wakeup()).map_or(at, |earliest| earliest.min(at))
+        });
+        naps.chain(self.watchdog).min()
+    }
     fn expire(&mut self, now: Time) {
         self.watchdog = self.watchdog.filter(|&due| due > now);
         let Htb { naps, engine, .. } = self;

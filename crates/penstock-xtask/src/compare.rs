@@ -16,6 +16,9 @@ const SCENARIOS: [(u32, u32, &str); 6] = [
     (100, 1000, "fq_codel"),
 ];
 
+/// How often each simulator runs a scenario; ns-3, which takes a minute, runs once.
+const ROUNDS: usize = 5;
+
 /// What a simulator did: packets over links, and the CPU it took, s.
 struct Speed {
     hops: u64,
@@ -25,6 +28,9 @@ struct Speed {
 impl Speed {
     fn rate(&self) -> f64 {
         self.hops as f64 / self.cpu_s
+    }
+    fn faster(self, other: Speed) -> Speed {
+        if other.rate() > self.rate() { other } else { self }
     }
 }
 
@@ -37,18 +43,29 @@ pub fn run(seconds: u32) -> Result<()> {
     for (flows, mbit, queue) in SCENARIOS {
         let long = if mbit > 100 { seconds.div_ceil(5) } else { seconds };
         let name = format!("{flows} flows, {mbit} Mbit/s, {queue}");
-        let mine = ours(flows, mbit, queue, long)?;
-        row(&name, "penstock", &mine, None);
-        for (simulator, program, script) in
-            [("ns-2", "ns", "dumbbell.tcl"), ("ns-3", "python3", "dumbbell.py")]
-        {
-            if simulator == "ns-2" && queue == "fq_codel" {
-                println!("{name:30} {simulator:12} has none");
-                continue;
+        let others = [("ns-2", "ns", "dumbbell.tcl", ROUNDS), ("ns-3", "python3", "dumbbell.py", 1)];
+        let mut mine = ours(flows, mbit, queue, long)?;
+        let mut theirs: Vec<Option<Result<Speed>>> = others.iter().map(|_| None).collect();
+        // In turns, so that whatever else the machine does meets all alike; the fastest of each counts.
+        for round in 0..ROUNDS {
+            for ((simulator, program, script, rounds), fastest) in others.iter().zip(&mut theirs) {
+                let known = matches!(fastest, Some(Err(_))) || *simulator == "ns-2" && queue == "fq_codel";
+                if !known && round < *rounds {
+                    let speed = other(program, script, flows, mbit, queue, long);
+                    *fastest = Some(match (fastest.take(), speed) {
+                        (Some(Ok(before)), Ok(now)) => Ok(before.faster(now)),
+                        (_, now) => now,
+                    });
+                }
             }
-            match other(program, script, flows, mbit, queue, long) {
-                Ok(speed) => row(&name, simulator, &speed, Some(mine.rate() / speed.rate())),
-                Err(why) => println!("{name:30} {simulator:12} left out: {why}"),
+            mine = mine.faster(ours(flows, mbit, queue, long)?);
+        }
+        row(&name, "penstock", &mine, None);
+        for ((simulator, ..), fastest) in others.iter().zip(theirs) {
+            match fastest {
+                None => println!("{name:30} {simulator:12} has none"),
+                Some(Ok(speed)) => row(&name, simulator, &speed, Some(mine.rate() / speed.rate())),
+                Some(Err(why)) => println!("{name:30} {simulator:12} left out: {why}"),
             }
         }
     }

@@ -52,6 +52,18 @@ pub struct Rule {
     pub find: fn(&Facts, &mut Found),
 }
 
+impl Rule {
+    /// A rule that warns of what is legal: its code, [`Rule::about`], [`Rule::why`] and what finds it.
+    pub const fn warning(
+        code: &'static str,
+        about: &'static str,
+        why: &'static str,
+        find: fn(&Facts, &mut Found),
+    ) -> Rule {
+        Rule { code, severity: Severity::Warning, about, why, find }
+    }
+}
+
 /// Where the rules put what they find.
 pub struct Found<'a> {
     facts: &'a Facts,

@@ -3,74 +3,65 @@
 use crate::facts::{Device, Facts, Qdisc, lasts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::num;
-use penstock_model::{Handle, Severity};
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
+use penstock_model::Handle;
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS150",
         "red: max less than twice min",
         "Floyd asks for max of two to three times min. Where they are close, red goes from no drops to dropping everything within a few packets, and all flows slow down at once.",
         red_max,
     ),
-    rule(
+    Rule::warning(
         "PS151",
         "red: the limit leaves no room above max",
         "`limit` is the hard end of the queue. If it is not well above max (the manual: max plus burst, usually more than twice max), the queue drops from its tail before red has answered.",
         red_limit,
     ),
-    rule(
+    Rule::warning(
         "PS152",
         "red: probability far from what it should be",
         "`probability` is the highest marking rate before max, 0.01 to 0.1 by Floyd. Near 1 red drops almost everything as soon as the average passes min.",
         red_probability,
     ),
-    rule(
+    Rule::warning(
         "PS153",
         "red: avpkt is no packet's size",
         "`avpkt` is an average packet, used with `burst` to find the time constant: above the MTU no packet is that large, below 64 bytes none that small.",
         red_avpkt,
     ),
-    rule(
+    Rule::warning(
         "PS154",
         "red: min holds a second",
         "red keeps the average queue between min and max. If min alone is a second of traffic, the queue is a second long all the time. Floyd: a few packets, or the delay you accept times the rate.",
         red_min,
     ),
-    rule(
+    Rule::warning(
         "PS155",
         "red: bandwidth is not the rate it sends at",
         "`bandwidth` tells red how fast its average falls while the queue is empty. tc takes 10mbit where none is said; at a much slower rate the average falls far too fast after each pause.",
         red_bandwidth,
     ),
-    rule(
+    Rule::warning(
         "PS156",
         "CoDel's target is less than one packet's time",
         "CoDel wants packets out within `target`. At a rate where one full frame takes longer, the goal cannot be met and CoDel drops although there is no queue to speak of. Set target to 1.5 packet times.",
         codel_target,
     ),
-    rule(
+    Rule::warning(
         "PS157",
         "CoDel's target is not a fraction of its interval",
         "RFC 8289: interval is a usual round-trip time, target 5 to 10 percent of it. A target of half the interval or more makes the control loop answer too late.",
         codel_interval,
     ),
-    rule(
+    Rule::warning(
         "PS158",
         "CAKE below another shaper",
         "CAKE shapes, sorts by host and flow, and manages the queue as one; as a leaf it sees one class's packets only, cannot share between classes, and two shapers in a row work against each other. Use CAKE as root with \
          `bandwidth` and its tins, or fq_codel in the leaves.",
         cake_leaf,
     ),
-    rule(
+    Rule::warning(
         "PS159",
         "CAKE without bandwidth",
         "Without `bandwidth` CAKE does not shape: the queue forms behind it, in the modem, where CAKE cannot manage it.",

@@ -3,38 +3,28 @@
 use crate::facts::{Facts, lasts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::num;
-use penstock_model::Severity;
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS120",
         "burst too small for the rate",
         "Tokens are looked at when the timer goes off. A bucket that holds less than one tick's worth (rate / HZ, HZ being 250) runs full between ticks where timers are coarse, and what did not fit is lost: \
          the rate is not reached. It is also less than one packet as the card's segmentation makes them (TSO, GSO: up to 64 KiB), which then have to be cut first.",
         small,
     ),
-    rule(
+    Rule::warning(
         "PS121",
         "burst below one packet",
         "A bucket smaller than a full frame never holds what one packet costs: tbf throws such packets away, HTB sends them on credit.",
         below_packet,
     ),
-    rule(
+    Rule::warning(
         "PS122",
         "burst so big that the limit is none for a while",
         "After a pause the whole bucket goes out at once. What is behind the shaper gets a burst it cannot carry, and latency suffers for as long as that takes.",
         big,
     ),
-    rule(
+    Rule::warning(
         "PS123",
         "overhead of the DSL line forgotten",
         "On DSL every packet is longer on the line than the kernel thinks: PPPoE adds 8 bytes, AAL5 its trailer, and ATM fills cells of 53 bytes of which 48 carry. A small packet takes twice its length. Without \

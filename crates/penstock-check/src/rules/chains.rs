@@ -5,49 +5,39 @@ use crate::finding::{Found, Rule, Say};
 use crate::marks::{Ruled, covers, leaves};
 use penstock_lang::iptables::{Connmark, Match, Target};
 use penstock_lang::tc::Command;
-use penstock_model::Severity;
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS208",
         "a mark that a later rule overwrites",
         "MARK does not end the way through the chain: the packet goes on, and the last MARK that fits wins. End with RETURN or ACCEPT, mark only what has no mark yet (`-m mark --mark 0`), or put the wide rule first.",
         overwritten,
     ),
-    rule(
+    Rule::warning(
         "PS209",
         "a rule behind one that takes everything",
         "ACCEPT, DROP and RETURN end the way through the chain. What fits them never comes to later rules.",
         unreachable,
     ),
-    rule(
+    Rule::warning(
         "PS210",
         "a chain nobody jumps to",
         "A chain of one's own is only a place for rules; packets come to it by a jump from a built-in chain.",
         unjumped,
     ),
-    rule(
+    Rule::warning(
         "PS211",
         "CLASSIFY names a class that does not exist",
         "CLASSIFY sets the packet's priority to the class's id. If no class has it, the packet goes to the default.",
         classify,
     ),
-    rule(
+    Rule::warning(
         "PS212",
         "marks are restored that were never saved",
         "CONNMARK --restore-mark copies the connection's mark to the packet. Without --save-mark or --set-mark on connections it copies 0, over marks set before.",
         unsaved,
     ),
-    rule(
+    Rule::warning(
         "PS213",
         "the filter's mask hides the mark",
         "A fw filter compares mark & mask with its handle; a handle with bits outside the mask never fits.",

@@ -5,68 +5,59 @@ use crate::filters::Filter;
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::iptables::Target;
 use penstock_lang::tc::Command;
-use penstock_model::{Handle, Severity};
+use penstock_model::Handle;
 use std::collections::BTreeSet;
 
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
-
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS170",
         "a filter leads to a class that does not exist",
         "The kernel does not ask whether the class is there. Packets that fit go to the default, or unshaped past all classes. Minor numbers are hexadecimal: the class of `1:10` is the sixteenth.",
         no_class,
     ),
-    rule(
+    Rule::warning(
         "PS171",
         "a filter leads to a class with children",
         "Only leaves have queues. HTB looks for filters on the inner class next, and where there are none (or none fits) the packet goes to the default.",
         inner_class,
     ),
-    rule(
+    Rule::warning(
         "PS172",
         "a filter on a leaf is never asked",
         "HTB asks the filters of the qdisc, then those of the inner class they lead to. At a leaf the search is over: filters on it are dead.",
         on_leaf,
     ),
-    rule(
+    Rule::warning(
         "PS173",
         "filters on an inner class that nothing leads to",
         "A class's own filters are asked only after a filter above has led there.",
         unled,
     ),
-    rule(
+    Rule::warning(
         "PS174",
         "a filter says what fits and not what to do",
         "Without flowid (classid), link or action a match decides nothing.",
         no_target,
     ),
-    rule(
+    Rule::warning(
         "PS175",
         "no packet ever comes to a class",
         "No filter, no default, no CLASSIFY and no skbedit names it: its rate is promised to nobody.",
         unused_class,
     ),
-    rule(
+    Rule::warning(
         "PS176",
         "a class's qdisc went when the class got children",
         "HTB throws a leaf's qdisc away when a class is put below it. Give qdiscs to the leaves.",
         lost_leaf,
     ),
-    rule(
+    Rule::warning(
         "PS177",
         "prio 0 is no priority",
         "`prio 0` means the kernel is to choose one: 49152, then 49151 and so on, so that filters given later are asked first.",
         prio_zero,
     ),
-    rule(
+    Rule::warning(
         "PS178",
         "a hash table of u32 that nothing links to",
         "Filters in a table of their own are asked only through a filter with `link`.",

@@ -3,46 +3,37 @@
 use crate::facts::Facts;
 use crate::finding::{Edit, Found, Rule, Say};
 use penstock_lang::tc::Command;
+use penstock_model::Handle;
 use penstock_model::rtnetlink::Verb;
-use penstock_model::{Handle, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
-
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS250",
         "add root without del root",
         "`tc qdisc add … root` works once. When the script runs again the kernel says `Exclusivity flag on, cannot modify` (`File exists`), the old set-up stays, and the commands after it change or repeat it. Delete \
          first, or use `replace`. The same holds for ingress.",
         no_del,
     ),
-    rule(
+    Rule::warning(
         "PS251",
         "errors of a command that must work are hidden",
         "With `2>/dev/null` nobody hears that a class or a filter was refused, and the traffic silently goes elsewhere. Hide errors of deletions only.",
         hidden,
     ),
-    rule(
+    Rule::warning(
         "PS252",
         "the script ends at its first deletion",
         "Under `set -e` a command that fails ends the script. On a machine without a qdisc the first `tc qdisc del` fails, and nothing after it happens. Write `|| true` behind it.",
         ends_early,
     ),
-    rule(
+    Rule::warning(
         "PS253",
         "a qdisc is set up and deleted again",
         "A script that ends without any of what it set up has done nothing.",
         undone,
     ),
-    rule(
+    Rule::warning(
         "PS254",
         "a second root pushes out the first",
         "A device has one root. `tc qdisc add … root` of another kind does not join the qdisc that a command before it put there: the kernel takes that one away and says nothing. \

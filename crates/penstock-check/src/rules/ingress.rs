@@ -5,99 +5,90 @@ use crate::filters::Filter;
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::iptables::Iface;
 use penstock_lang::tc::num;
-use penstock_model::{Handle, Severity};
+use penstock_model::Handle;
 use penstock_sched::act;
 use std::collections::BTreeSet;
 
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
-
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS230",
         "an ifb nobody sends packets to",
         "An ifb is fed by `action mirred egress redirect dev ifb0` on another device's ingress. Without that its qdiscs see nothing.",
         unfed,
     ),
-    rule(
+    Rule::warning(
         "PS231",
         "packets are redirected to a device that is down",
         "mirred drops what it cannot deliver: with the ifb down everything that comes in is lost.",
         down,
     ),
-    rule(
+    Rule::warning(
         "PS232",
         "an ingress qdisc without filters",
         "The ingress qdisc has no queue; it does nothing but ask its filters.",
         no_filters,
     ),
-    rule(
+    Rule::warning(
         "PS233",
         "packets are copied where they should be redirected",
         "`mirror` sends a copy to the ifb and lets the original go on: nothing is shaped, and the copies come in as well.",
         mirrored,
     ),
-    rule(
+    Rule::warning(
         "PS234",
         "a policer's burst is below one packet",
         "A policer has no queue. A packet larger than its bucket never conforms: nothing but small packets pass.",
         police_small,
     ),
-    rule(
+    Rule::warning(
         "PS235",
         "a policer's burst is too small for its rate",
         "Packets arrive in bursts; GRO joins up to 64 KiB before the policer sees them. With a bucket of less than some milliseconds TCP gets a fraction of the rate.",
         police_short,
     ),
-    rule(
+    Rule::warning(
         "PS236",
         "a policer that drops nothing",
         "Without `drop` tc asks for `reclassify`: what exceeds the rate is classified once more and goes through.",
         police_idle,
     ),
-    rule(
+    Rule::warning(
         "PS237",
         "lo is shaped",
         "Over lo a machine talks to itself; nothing from outside and nothing for outside passes it.",
         on_lo,
     ),
-    rule(
+    Rule::warning(
         "PS238",
         "a device's name is misspelled",
         "A device that only one command names, and that differs in a letter from one that all others name, is that one.",
         misspelled,
     ),
-    rule(
+    Rule::warning(
         "PS239",
         "one port of a bridge is shaped",
         "Packets of a bridge leave by whichever port leads to their destination. A qdisc on one port shapes what leaves by that port, and nothing of the others.",
         bridge_port,
     ),
-    rule(
+    Rule::warning(
         "PS240",
         "a rule asks for a bridge's port",
         "To iptables packets come in by and leave by the bridge (br0), not by its port: -i and -o with the port's name never fit.",
         port_rule,
     ),
-    rule(
+    Rule::warning(
         "PS241",
         "nobody makes the ifb",
         "An ifb is there only after `modprobe ifb` or `ip link add ifb0 type ifb`; without, every command on it fails.",
         no_ifb,
     ),
-    rule(
+    Rule::warning(
         "PS242",
         "another device is shaped than the one in question",
         "Nothing in the script shapes the device that was named with --dev.",
         other_device,
     ),
-    rule(
+    Rule::warning(
         "PS243",
         "a class is named at ingress",
         "The ingress qdisc has no classes and no queue: a filter there that names a class and has no action lets the packet through as if it were not there. Police it, or redirect it to an ifb and sort it there.",

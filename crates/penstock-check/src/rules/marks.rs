@@ -5,62 +5,53 @@ use crate::filters::{Field, Filter};
 use crate::finding::{Found, Rule, Say};
 use crate::marks::{Ruled, number};
 use penstock_lang::iptables::{Connmark, Match, Table, Target};
-use penstock_model::{Handle, Severity};
+use penstock_model::Handle;
 use std::collections::{BTreeMap, BTreeSet};
 
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
-
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS200",
         "a filter waits for a mark that nothing sets",
         "fw filters (and u32's `match mark`) see the mark that netfilter or an action put on the packet. Without a rule that sets it the filter never matches.",
         unset,
     ),
-    rule(
+    Rule::warning(
         "PS201",
         "hexadecimal and decimal marks mixed up",
         "Marks are numbers: iptables and `handle N fw` take 10 as ten and 0x10 as sixteen. Class ids are hexadecimal without 0x, which makes it easy to mix them up.",
         twin,
     ),
-    rule(
+    Rule::warning(
         "PS202",
         "a mark that nobody reads",
         "No filter, no rule and no routing rule looks at this mark: what it marks goes where unmarked packets go.",
         unread,
     ),
-    rule(
+    Rule::warning(
         "PS203",
         "marks are not set yet at ingress",
         "Packets meet the ingress qdisc, and an ifb fed from it, before netfilter: PREROUTING comes later. There the mark is still 0. Restore it from the connection (`action connmark`) or match the headers.",
         at_ingress,
     ),
-    rule(
+    Rule::warning(
         "PS204",
         "marked on the wrong side",
         "The rule marks packets that come in by the device on whose way out the filter stands. They leave by another device.",
         wrong_side,
     ),
-    rule(
+    Rule::warning(
         "PS205",
         "marked in INPUT",
         "Packets in INPUT are for this machine and leave by no device: no qdisc sees the mark.",
         in_input,
     ),
-    rule(
+    Rule::warning(
         "PS206",
         "local packets do not pass PREROUTING",
         "What this machine sends itself goes through OUTPUT and POSTROUTING. On a machine with one device everything that leaves is its own.",
         local_output,
     ),
-    rule(
+    Rule::warning(
         "PS207",
         "a mark set in the nat table",
         "The nat table sees the first packet of each connection only; the others stay unmarked. Marks belong in mangle.",

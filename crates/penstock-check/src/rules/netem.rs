@@ -2,38 +2,29 @@
 
 use crate::facts::{Device, Facts, Qdisc, rate};
 use crate::finding::{Found, Rule, Say};
-use penstock_model::{Handle, Severity};
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
+use penstock_model::Handle;
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS160",
         "netem's limit is too small for delay times rate",
         "Packets that wait for their delay count against `limit` (1000 unless said otherwise). At a high rate more are on their way than that, and netem drops what nobody asked it to drop.",
         limit,
     ),
-    rule(
+    Rule::warning(
         "PS161",
         "netem on the device under test",
         "netem in the same tree as a shaper or a queue management changes what is measured: waiting packets count as its queue, TCP's own limits on local queues come in, and the discipline below sees packets \
          that are delayed already. Emulate the network on another machine, another device, or on an ifb.",
         same_tree,
     ),
-    rule(
+    Rule::warning(
         "PS162",
         "a delay without a unit",
         "tc takes a bare number of a time for microseconds: `delay 100` is 0.1 ms.",
         bare_time,
     ),
-    rule(
+    Rule::warning(
         "PS163",
         "red: burst smaller than its queue needs",
         "`burst` says how many packets may come at once before the average follows; tc makes the weight from it. The manual asks for (2 min + max) / (3 avpkt). With less the average runs after every burst, and red \

@@ -3,74 +3,65 @@
 use crate::facts::{Device, Facts, Qdisc, lasts, ms, rate};
 use crate::finding::{Edit, Found, Rule, Say};
 use penstock_lang::tc::num;
-use penstock_model::{Handle, Severity};
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
+use penstock_model::Handle;
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS140",
         "a FIFO that can hold seconds",
         "A FIFO drops only when it is full, and TCP fills it: every packet then waits as long as the whole queue takes at the class's rate. Interactive traffic in the same queue waits with it. Tens of \
          milliseconds are enough, or a queue that manages itself (fq_codel).",
         fifo_long,
     ),
-    rule(
+    Rule::warning(
         "PS141",
         "tbf keeps packets too long",
         "`limit` and `latency` say how long a packet may wait for tokens. TCP fills what there is, so the delay becomes exactly that.",
         tbf_long,
     ),
-    rule(
+    Rule::warning(
         "PS142",
         "tbf's queue holds less than one packet",
         "`limit` is in bytes. A limit below a full frame drops every such packet.",
         tbf_limit,
     ),
-    rule(
+    Rule::warning(
         "PS143",
         "txqueuelen far too long",
         "txqueuelen is the length of every FIFO that is not told another: pfifo_fast, pfifo, the leaves of classes. Thousands of packets are seconds on a slow link.",
         txqueuelen,
     ),
-    rule(
+    Rule::warning(
         "PS144",
         "txqueuelen 0 leaves FIFOs one packet",
         "pfifo, and the queue the kernel puts into each class, take txqueuelen as their limit, and 1 where it is 0: every burst loses all but one packet.",
         no_txqueuelen,
     ),
-    rule(
+    Rule::warning(
         "PS145",
         "a FIFO of one packet",
         "With room for one packet every pair of packets loses one. Give it a few milliseconds of its rate.",
         fifo_short,
     ),
-    rule(
+    Rule::warning(
         "PS146",
         "sfq without perturb",
         "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. `perturb 10` mixes anew every ten seconds.",
         no_perturb,
     ),
-    rule(
+    Rule::warning(
         "PS147",
         "sfq mixes too often",
         "Each time sfq mixes its hash, packets of one flow can overtake each other. Below some seconds that happens all the time, and TCP takes it for loss.",
         perturb_short,
     ),
-    rule(
+    Rule::warning(
         "PS148",
         "sfq's limit holds seconds",
         "A single flow may fill the whole of sfq's limit, and waits for itself as in a FIFO.",
         sfq_long,
     ),
-    rule(
+    Rule::warning(
         "PS149",
         "sfq's quantum is less than a packet",
         "A flow's turn is `quantum` bytes. Below a full frame a turn is not enough for one packet; the manual asks for at least the MTU.",

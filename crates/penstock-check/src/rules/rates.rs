@@ -3,94 +3,85 @@
 use crate::facts::{Class, Device, Facts, lasts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::Command;
-use penstock_model::{Handle, Severity};
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
+use penstock_model::Handle;
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS101",
         "children are promised more than their parent has",
         "HTB lets a class send up to its `rate` without asking its parent. Where the rates of the children add up to more than the parent's rate, the children together pass the parent's \
          limit, and nobody is guaranteed anything: the rates are not scaled down.",
         children_above_parent,
     ),
-    rule(
+    Rule::warning(
         "PS102",
         "ceil above the parent's ceil",
         "A class borrows from its parent, and the parent never sends more than its own ceil. The part of the ceil above that can never be used.",
         ceil_above_parent,
     ),
-    rule(
+    Rule::warning(
         "PS103",
         "ceil below rate",
         "A ceil below the rate takes back what the rate promises: the class never gets more than its ceil.",
         ceil_below_rate,
     ),
-    rule(
+    Rule::warning(
         "PS104",
         "rate or ceil above the link",
         "If the shaper lets more through than the link carries, the queue forms in the modem or the card, where none of the classes and priorities count. A shaper must be the narrowest place, \
          so its rate belongs a little below the link's.",
         above_link,
     ),
-    rule(
+    Rule::warning(
         "PS105",
         "a class without a parent cannot borrow",
         "Classes right below HTB's qdisc have nobody to borrow from: once their rate is used up they wait, whatever their ceil says. Put one class with the link's rate below the qdisc and the others below it.",
         root_borrows,
     ),
-    rule(
+    Rule::warning(
         "PS106",
         "no default class",
         "HTB sends what no filter sorts through its direct queue: past all classes, unshaped and first. ARP, IPv6 and everything forgotten goes there.",
         no_default,
     ),
-    rule(
+    Rule::warning(
         "PS107",
         "the default class does not exist",
         "A default that names no class is the same as none: what no filter sorts goes past all classes, unshaped. Minor numbers of classes are hexadecimal, in `default` too.",
         default_missing,
     ),
-    rule(
+    Rule::warning(
         "PS108",
         "the default is a class with children",
         "Only leaves have queues. HTB treats a default that is an inner class as none: the packets go past all classes, unshaped.",
         default_inner,
     ),
-    rule(
+    Rule::warning(
         "PS109",
         "the parent class does not exist",
         "HTB does not refuse a parent that is not there: the class becomes one right below the qdisc, and neither the limit of the intended parent nor borrowing works.",
         parent_missing,
     ),
-    rule(
+    Rule::warning(
         "PS110",
         "quantum far from what one turn should be",
         "When leaves of one priority share what is left, each may send `quantum` bytes a turn; HTB computes rate / r2q (10 unless said otherwise) and, outside 1000 to 200000 bytes, clips it and says so. Small \
          quanta make small turns and shares that are wrong; 200000 bytes are more than 130 packets in a row, while the others wait.",
         quantum_computed,
     ),
-    rule(
+    Rule::warning(
         "PS111",
         "quantum below one packet",
         "With a quantum below a full frame a class must wait several turns for one packet, and the shares are no longer those of the quanta.",
         quantum_small,
     ),
-    rule(
+    Rule::warning(
         "PS112",
         "priority above 7",
         "HTB has eight priorities, 0 to 7; a greater number silently becomes 7, so classes that were to differ are equal.",
         prio_clipped,
     ),
-    rule(
+    Rule::warning(
         "PS113",
         "two classes share the first priority",
         "HTB's priorities begin at 0. Where the numbers begin at 1 and two classes have it, neither goes before the other: what is left is shared by their quanta.",

@@ -2,55 +2,46 @@
 
 use crate::facts::{Class, Device, Facts, Qdisc, rate};
 use crate::finding::{Found, Rule, Say};
-use penstock_model::{Handle, Severity};
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
+use penstock_model::Handle;
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS130",
         "hfsc without a default throws packets away",
         "HFSC drops what no filter sorts and no default takes: ARP too, so the machine is soon unreachable.",
         hfsc_default,
     ),
-    rule(
+    Rule::warning(
         "PS131",
         "real-time curves promise more than there is",
         "HFSC serves real-time curves before everything and without looking at the hierarchy. If their long-term rates add up to more than the link has, the deadlines cannot be kept and link sharing no longer counts.",
         hfsc_sum,
     ),
-    rule(
+    Rule::warning(
         "PS132",
         "a real-time curve on an inner class",
         "Real-time curves count on leaves only; on a class with children the kernel ignores it.",
         hfsc_inner,
     ),
-    rule(
+    Rule::warning(
         "PS133",
         "an upper limit below the promise",
         "`ul` bounds link sharing, not the real-time part. With a limit below it the two contradict each other: the class either passes its limit or never gets what link sharing would give.",
         hfsc_limit,
     ),
-    rule(
+    Rule::warning(
         "PS134",
         "drr and qfq throw away what no filter sorts",
         "DRR and QFQ have no default class: a packet that no filter sends into a class is dropped. A last filter that takes everything is needed, for protocol all, or ARP is lost.",
         drr_default,
     ),
-    rule(
+    Rule::warning(
         "PS135",
         "the first band gets bulk traffic and starves the others",
         "prio asks a band only while all bands before it are empty. Traffic that can fill the link in the first band leaves nothing to the others.",
         starvation,
     ),
-    rule(
+    Rule::warning(
         "PS136",
         "every priority goes to one band",
         "A priomap that names one band only makes the other bands unreachable but by filters.",

@@ -4,86 +4,77 @@ use crate::facts::{Facts, Step};
 use crate::filters::{ALL, ARP, Field, Filter, IP, IP6};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::num;
-use penstock_model::{Handle, Severity};
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
+use penstock_model::Handle;
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS188",
         "filters for IP pass over tagged frames",
         "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask for `protocol 802.1q` with `flower vlan_ethtype`.",
         untagged,
     ),
-    rule(
+    Rule::warning(
         "PS189",
         "ports are looked for in later fragments",
         "Only the first fragment of a packet has the transport header. In the others the same bytes are payload, so a match on ports fits by chance or never; iptables' port matches never fit them. Mark by \
          addresses, or let conntrack put the packet together.",
         fragments,
     ),
-    rule(
+    Rule::warning(
         "PS190",
         "a port match without a protocol",
         "`match ip dport` looks at two bytes behind a header of 20 bytes, whatever they are: of TCP and of UDP, of ICMP (where they are part of the data), of the second fragment of anything. Say which protocol is meant.",
         no_protocol,
     ),
-    rule(
+    Rule::warning(
         "PS191",
         "a fixed offset behind the IP header",
         "An IP header has 20 to 60 bytes. `at 20` is the transport header only where there are no options; ask for that (`match u8 0x05 0x0f at 0`), or take `nexthdr+` with an offset.",
         fixed_offset,
     ),
-    rule(
+    Rule::warning(
         "PS192",
         "the wrong IP for the protocol",
         "`match ip` looks at the places of IPv4's fields, `match ip6` at those of IPv6's. In the other protocol's packets other things stand there.",
         wrong_family,
     ),
-    rule(
+    Rule::warning(
         "PS193",
         "protocol all with fields of IPv4",
         "With `protocol all` the same bytes are looked at in ARP, IPv6 and everything else, and may fit by chance.",
         all_protocols,
     ),
-    rule(
+    Rule::warning(
         "PS194",
         "bits of the value lie outside the mask",
         "Only bits in the mask are compared; the others of the value are thrown away, so the filter fits more, and other, packets than written.",
         outside_mask,
     ),
-    rule(
+    Rule::warning(
         "PS195",
         "a port mask that is no range",
         "A port's mask has its ones at the left: 0xffff is one port, 0xfff0 sixteen. Another one fits ports scattered over the whole range.",
         port_mask,
     ),
-    rule(
+    Rule::warning(
         "PS196",
         "an address with bits behind its prefix",
         "The prefix length decides: 10.0.0.5/24 is all of 10.0.0.0/24, not one host.",
         host_bits,
     ),
-    rule(
+    Rule::warning(
         "PS197",
         "a DSCP that was not shifted",
         "The DSCP is the upper six bits of the byte; the lower two are ECN. DSCP 46 (EF) is 0xb8 with mask 0xfc. The value as written asks for an ECN codepoint.",
         dscp,
     ),
-    rule(
+    Rule::warning(
         "PS198",
         "IPv4 matches for tagged frames",
         "For `protocol 802.1q` the tag stands before the IP header as long as the card does not take it off, and all offsets of IPv4 are four too small.",
         vlan,
     ),
-    rule(
+    Rule::warning(
         "PS199",
         "nexthdr+ without the header's length",
         "`match tcp`, `match udp`, `match icmp` and `nexthdr+` count from the header behind IP only in a table that a filter with `link` and `offset` leads to. In the first table that place is not known, and they look at \

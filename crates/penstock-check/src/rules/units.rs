@@ -3,25 +3,15 @@
 use crate::facts::Facts;
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::Command;
-use penstock_model::Severity;
-
-const fn rule(
-    code: &'static str,
-    about: &'static str,
-    why: &'static str,
-    find: fn(&Facts, &mut Found),
-) -> Rule {
-    Rule { code, severity: Severity::Warning, about, why, find }
-}
 
 pub const RULES: &[Rule] = &[
-    rule(
+    Rule::warning(
         "PS114",
         "bps means bytes",
         "In tc `kbps` and `mbps` are kilobytes and megabytes per second; bits are `kbit` and `mbit`. The rate is eight times what it seems.",
         bytes_for_bits,
     ),
-    rule(
+    Rule::warning(
         "PS115",
         "a rate without a unit",
         "A bare number is bits per second: `rate 512` is half a kilobit.",

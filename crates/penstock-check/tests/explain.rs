@@ -361,3 +361,40 @@ fn marks_that_rules_set_are_followed() {
     assert_eq!(class("tcp 10.9.0.1:4000 > 10.2.0.1:81 in eth1"), Some(0x30));
     assert_eq!(class("udp 10.1.0.1:4000 > 10.2.0.1:81 in eth1"), Some(0x30));
 }
+
+#[test]
+fn the_priority_of_a_forwarded_packet_is_that_of_its_tos() {
+    let text = "tc qdisc add dev eth0 root handle 1: prio\n\
+                tc filter add dev eth0 parent 1: protocol all prio 1 basic match 'meta(priority gt 4)' flowid 1:2\n\
+                tc filter add dev eth0 parent 1: protocol all prio 2 basic match 'not meta(priority eq 2)' flowid 1:1\n";
+    let tos = "iptables -t mangle -A PREROUTING -p udp -j TOS --set-tos 0x08/0xff\n\
+               iptables -t mangle -A POSTROUTING -p udp -j TOS --set-tos 0x10/0xff\n";
+    for text in [text.to_owned(), format!("{text}{tos}")] {
+        let facts = facts(&Script { text: text.clone(), ..Script::default() }, &Settings::default());
+        let parts = partition(&facts, "eth0").unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        for tos in 0..=255 {
+            for ends in [
+                "tcp 10.1.0.1:1 > 10.2.0.1:2",
+                "udp 10.1.0.1:1 > 10.2.0.1:2",
+                "tcp [2001:db8::1]:1 > [2001:db8::2]:2",
+            ] {
+                for input in ["", " in eth1"] {
+                    let probe = Probe::parse(&format!("{ends} tos {tos}{input}")).unwrap();
+                    let said = penstock_check::explain::explain(&facts, "eth0", &probe).unwrap().sorted.class;
+                    let part = parts.of(&probe).unwrap();
+                    assert_eq!(
+                        parts.class(part),
+                        said,
+                        "{}: part {}\n{}",
+                        probe.text(),
+                        part + 1,
+                        parts.text()
+                    );
+                    seen.insert(said);
+                }
+            }
+        }
+        assert_eq!(seen.len(), 3);
+    }
+}

@@ -4,10 +4,10 @@
 //! `sch_prio.c` `prio_classify`.
 
 use super::ask::{self, Control, Priority, State, act};
-use super::cube::{Cube, Names, Place, known_bits};
+use super::cube::{Any, Cube, Names, Place, known_bits};
 use super::diagram::{List, expand, tidy};
 use crate::facts::{Device, Qdisc};
-use crate::filters::Filter;
+use crate::filters::{Filter, IP, IP6};
 use penstock_model::{Handle, Kernel};
 
 /// Where packets go.
@@ -56,6 +56,8 @@ enum Hit {
     Away(String, usize),
     /// The rest of this priority is not asked.
     Skip,
+    /// On with what this list of [`Space::onto`] says.
+    Onto(usize),
     /// Nothing fits.
     Miss,
 }
@@ -72,6 +74,8 @@ pub struct Space<'a> {
     pub names: Names,
     /// Whether the list had to be cut.
     pub cut: bool,
+    /// What packets meet that are asked again or further on; each list leaves no packet over.
+    onto: Vec<Hits>,
     /// Lengths that make a difference, as they are met; and the most bytes a packet has in this pass.
     longs: std::collections::BTreeSet<u32>,
     most: u32,
@@ -85,6 +89,7 @@ impl<'a> Space<'a> {
             kernel,
             names: Names::default(),
             cut: false,
+            onto: Vec::new(),
             longs: Default::default(),
             most: u32::MAX,
         }
@@ -202,7 +207,7 @@ impl<'a> Space<'a> {
             }
             Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
-            Hit::Skip | Hit::Miss => None,
+            Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
         })
     }
     /// Where a tree sends what no filter sorts.
@@ -232,7 +237,7 @@ impl<'a> Space<'a> {
             }
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
             Hit::To(_, by, _) | Hit::Drop(by) => Some(dropped(Some(*by))),
-            Hit::Skip | Hit::Miss => None,
+            Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
         })
     }
 
@@ -267,24 +272,40 @@ impl<'a> Space<'a> {
             Hit::To(id, by, set) => Some(s.leaf(of(*id), Some(*by), set.as_ref().unwrap_or(state), depth)),
             Hit::Drop(by) => Some(Entry::all(To::None("dropped"), Some(*by))),
             Hit::Away(dev, by) => Some(Entry::all(To::Device(dev.clone()), Some(*by))),
-            Hit::Skip | Hit::Miss => None,
+            Hit::Skip | Hit::Onto(_) | Hit::Miss => None,
         })
     }
-    /// All priorities a packet may have, by what tells them.
+    /// All priorities a packet may have, by what tells them; the first that a packet is in.
     fn priorities(&self, state: &State) -> Vec<(Cube, usize)> {
-        let mut out = Vec::new();
-        for n in 0..16u32 {
-            match state.priority {
-                Priority::Tos(known, is) => {
-                    let tos = (n << 1) as u8;
-                    if (tos ^ is) & known & 0x1e != 0 {
-                        continue;
-                    }
-                    let cube = Cube::of(Place::Word(0), u32::from(0x1e & !known) << 16, u32::from(tos) << 16);
-                    out.push((cube, penstock_host::rt_tos2priority(self.kernel, tos) as usize));
-                }
-                _ => out.push((Cube::of(Place::Priority, 0xf, n), n as usize)),
+        let given = (0..16).map(|n| (Cube::of(Place::Priority, 0xf, n), n as usize));
+        let Priority::Tos(known, is) = state.priority else { return given.collect() };
+        self.by_tos(known, is).into_iter().chain(given).collect()
+    }
+    /// The priorities `ip_forward` sets, with the bits of the ToS that had been set by then.
+    fn by_tos(&self, known: u8, is: u8) -> Vec<(Cube, usize)> {
+        let all = (0..16u8).map(|n| n << 1).filter(|tos| (tos ^ is) & known & 0x1e == 0);
+        let one = |tos: u8| {
+            let bits = (u32::from(0x1e & !known) << 16, u32::from(tos & !known) << 16);
+            let cube = Cube::ethertype(IP).and(&Cube::of(Place::Word(0), bits.0, bits.1))?;
+            Some((cube, penstock_host::rt_tos2priority(self.kernel, tos) as usize))
+        };
+        all.filter_map(one).collect()
+    }
+    /// Packets as they come, where a filter asks for a priority that was set from the ToS.
+    fn forwarded(&self, all: Any, state: &State) -> Any {
+        let Priority::Tos(known, is) = state.priority else { return all };
+        let mut out = Any::new();
+        for cube in all {
+            let (mask, value) = cube.at(Place::Priority);
+            if mask == 0 {
+                out.push(cube);
+                continue;
             }
+            // `ip6_forward` leaves it as it is.
+            out.extend(cube.and(&Cube::ethertype(IP6)));
+            let rest = Cube(cube.0.into_iter().filter(|b| b.0 != Place::Priority).collect());
+            let fits = self.by_tos(known, is).into_iter().filter(|(_, n)| *n as u32 & mask == value);
+            out.extend(fits.filter_map(|(tos, _)| rest.and(&tos)));
         }
         out
     }
@@ -330,10 +351,11 @@ impl<'a> Space<'a> {
                     }
                 }
             }
-            if own.iter().any(|h| matches!(h.1, Hit::Skip)) {
+            if own.iter().any(|h| matches!(h.1, Hit::Skip | Hit::Onto(_))) {
                 let behind: Hits = rest.iter().cloned().chain([(Cube::all(), Hit::Miss)]).collect();
                 let all = expand(&own, &rest, MOST, &mut |hit| match hit {
                     Hit::Skip => behind.clone(),
+                    Hit::Onto(list) => self.onto[*list].clone(),
                     hit => vec![(Cube::all(), hit.clone())],
                 });
                 self.cut |= all.is_none();
@@ -360,54 +382,41 @@ impl<'a> Space<'a> {
             }
             return;
         }
-        for cube in ask::packets(filter, state, &mut self.names) {
-            self.fitting(filter, cube, parent, state, depth, out);
+        if let Some(hit) = self.hit(filter, parent, state, depth) {
+            let all = ask::packets(filter, state, &mut self.names);
+            let all = self.forwarded(all, state);
+            out.extend(all.into_iter().map(|cube| (cube, hit.clone())));
         }
     }
 
-    /// What becomes of packets that fit a filter.
-    fn fitting(
-        &mut self,
-        filter: &'a Filter,
-        cube: Cube,
-        parent: Handle,
-        state: &State,
-        depth: u32,
-        out: &mut Hits,
-    ) {
+    /// What becomes of packets that fit a filter; `None` where the next one is asked as if this one were not there.
+    fn hit(&mut self, filter: &'a Filter, parent: Handle, state: &State, depth: u32) -> Option<Hit> {
         let mut after = state.clone();
         let class = filter.classid.unwrap_or(Handle::UNSPEC);
         let control = act(filter, &mut after);
         // Classes below look at what the actions have set.
         let new = (after != *state).then(|| after.clone());
+        let there = match control {
+            Control::Ok => return Some(Hit::To(class, filter.step, new)),
+            Control::Drop => return Some(Hit::Drop(filter.step)),
+            Control::Elsewhere(dev) => return Some(Hit::Away(dev, filter.step)),
+            Control::Continue if new.is_none() => return ask::skips(filter).then_some(Hit::Skip),
+            Control::Continue | Control::Again if depth >= 4 => return Some(Hit::Miss),
+            // Over and over, until the kernel has enough of it.
+            Control::Again if new.is_none() => return Some(Hit::Drop(filter.step)),
+            // Asked again, or further on, with what the actions have set.
+            Control::Again => self.filters(parent, filter.chain, &after, depth + 1, None),
+            Control::Continue => self.filters(parent, filter.chain, &after, depth + 1, Some(filter.step)),
+            Control::Chain(chain) if depth < 8 => self.filters(parent, chain, &after, depth + 1, None),
+            Control::Chain(_) => return Some(Hit::Miss),
+        };
         let set = |hit: Hit| match hit {
             Hit::To(id, by, None) => Hit::To(id, by, new.clone()),
             hit => hit,
         };
-        let hit = match control {
-            Control::Ok => Hit::To(class, filter.step, new.clone()),
-            Control::Drop => Hit::Drop(filter.step),
-            Control::Elsewhere(dev) => Hit::Away(dev, filter.step),
-            Control::Continue if after == *state && ask::skips(filter) => Hit::Skip,
-            Control::Continue if after == *state => return,
-            Control::Continue | Control::Again if depth >= 4 => Hit::Miss,
-            // Over and over, until the kernel has enough of it.
-            Control::Again if after == *state => Hit::Drop(filter.step),
-            // Asked again, or further on, with what the actions have set.
-            control @ (Control::Continue | Control::Again) => {
-                let behind = (control == Control::Continue).then_some(filter.step);
-                let again = self.filters(parent, filter.chain, &after, depth + 1, behind);
-                out.extend(again.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, set(h)))));
-                Hit::Miss
-            }
-            Control::Chain(chain) if depth < 8 => {
-                let there = self.filters(parent, chain, &after, depth + 1, None);
-                out.extend(there.into_iter().filter_map(|(c, h)| Some((cube.and(&c)?, set(h)))));
-                Hit::Miss
-            }
-            Control::Chain(_) => Hit::Miss,
-        };
-        out.push((cube, hit));
+        let there = there.into_iter().map(|(cube, hit)| (cube, set(hit)));
+        self.onto.push(there.chain([(Cube::all(), Hit::Miss)]).collect());
+        Some(Hit::Onto(self.onto.len() - 1))
     }
 
     /// A priority of u32.
@@ -468,7 +477,8 @@ impl<'a> Space<'a> {
             } else if filter.classid.is_none() && filter.actions().next().is_none() {
                 continue;
             }
-            self.fitting(filter, cube, walk.parent, walk.state, walk.depth, out);
+            let hit = self.hit(filter, walk.parent, walk.state, walk.depth);
+            out.extend(hit.map(|hit| (cube, hit)));
         }
     }
     fn marked(&mut self, filter: &Filter, state: &State) -> Option<Cube> {

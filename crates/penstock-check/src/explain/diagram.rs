@@ -141,6 +141,8 @@ struct Diagram {
     unique: Known,
     both: Known,
     work: usize,
+    /// How much work it may be.
+    limit: usize,
 }
 
 impl Diagram {
@@ -161,7 +163,7 @@ impl Diagram {
             cube.0.iter().for_each(|b| *masks.entry(b.0).or_default() |= b.1);
         }
         more.iter().flat_map(|e| &e.0.0).for_each(|b| *masks.entry(b.0).or_default() |= b.1);
-        let mut diagram = Diagram::default();
+        let mut diagram = Diagram { limit: WORK, ..Diagram::default() };
         for (place, mask) in masks {
             let bits = (0..32).rev().map(|n| 1u32 << n).filter(|bit| mask & bit != 0);
             diagram.bits.extend(bits.map(|bit| (place, bit)));
@@ -175,7 +177,7 @@ impl Diagram {
 
     fn step(&mut self) -> Option<()> {
         self.work += 1;
-        (self.work <= WORK).then_some(())
+        (self.work <= self.limit).then_some(())
     }
     fn var(&self, id: Id) -> u32 {
         if id & LEAF != 0 { u32::MAX } else { self.nodes[id as usize].0 }
@@ -337,28 +339,39 @@ impl Diagram {
     /// A list out of a diagram.
     fn read<P: Clone>(&mut self, root: Id, places: &[P]) -> Option<List<P>> {
         let natural: Vec<u32> = (1..=places.len() as u32).collect();
-        let (first, counts) = self.read_in(root, places, &natural)?;
-        // The place that takes the most sets comes last, where that makes the list much shorter.
-        let widest = (0..counts.len()).max_by_key(|&n| counts[n])?;
+        let spent = self.work;
+        let plain = self.read_in(root, places, &natural);
+        if plain.as_ref().is_some_and(|p| p.len() <= FEW.max(4 * places.len())) {
+            return plain;
+        }
+        // What is scattered most comes last, for it may then have all that is said before it.
+        self.work = spent;
         let mut order = natural;
-        let last = order.remove(widest);
-        order.push(last);
-        match self.read_in(root, places, &order) {
-            Some((second, _)) if second.len() * 2 <= first.len() => Some(second),
-            _ => Some(first),
+        order.sort_by_cached_key(|&leaf| self.alone(root, leaf, spent + WORK));
+        (self.work, self.limit) = (spent, WORK);
+        // The order they were written in is easier to read where it is not much longer.
+        match (plain, self.read_in(root, places, &order)) {
+            (Some(plain), Some(short)) if plain.len() < short.len() * 2 => Some(plain),
+            (plain, short) => short.or(plain),
         }
     }
-    fn read_in<P: Clone>(&mut self, root: Id, places: &[P], order: &[u32]) -> Option<(List<P>, Vec<usize>)> {
-        let (mut out, mut counts) = (Vec::new(), Vec::new());
+    /// How many products a leaf takes by itself; one that takes too much work counts as most.
+    fn alone(&mut self, root: Id, leaf: u32, most: usize) -> usize {
+        self.limit = most.min(self.work + WORK / 20);
+        let must = self.leaves(root, &|l| l == leaf, &mut Known::default());
+        let sum = must.and_then(|must| self.sum(must, must, &mut BTreeMap::new()));
+        sum.map_or(usize::MAX, |(products, _)| products.len())
+    }
+    fn read_in<P: Clone>(&mut self, root: Id, places: &[P], order: &[u32]) -> Option<List<P>> {
+        let mut out = Vec::new();
         for (at, &leaf) in order.iter().enumerate() {
             let must = self.leaves(root, &|l| l == leaf, &mut Known::default())?;
             let may = self.leaves(root, &|l| order[..=at].contains(&l), &mut Known::default())?;
             let (products, _) = self.sum(must, may, &mut BTreeMap::new())?;
-            let cubes: Vec<Cube> = products.iter().map(|p| self.cube(p)).filter(|c| c.can_be()).collect();
-            counts.push(cubes.len());
-            out.extend(cubes.into_iter().map(|c| (c, places[leaf as usize - 1].clone())));
+            let cubes = products.iter().map(|p| self.cube(p)).filter(Cube::can_be);
+            out.extend(cubes.map(|c| (c, places[leaf as usize - 1].clone())));
         }
-        Some((out, counts))
+        Some(out)
     }
     fn cube(&self, product: &Product) -> Cube {
         let mut cube: Vec<(Place, u32, u32)> = Vec::new();

@@ -398,3 +398,28 @@ fn the_priority_of_a_forwarded_packet_is_that_of_its_tos() {
         assert_eq!(seen.len(), 3);
     }
 }
+
+#[test]
+fn a_device_that_no_rule_names_fits_the_begin_of_its_name() {
+    let base = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+                tc class add dev eth0 parent 1: classid 1:10 htb rate 6mbit\n\
+                tc class add dev eth0 parent 1: classid 1:30 htb rate 1mbit\n\
+                tc filter add dev eth0 parent 1: prio 1 protocol ip handle 1 fw flowid 1:10\n";
+    let rules = "iptables -t mangle -A PREROUTING -i eth+ -j MARK --set-mark 1\n\
+                 iptables -t mangle -A PREROUTING -i eth1+ -j MARK --set-mark 2\n";
+    let facts = |text: String| facts(&Script { text, ..Script::default() }, &Settings::default());
+    let own = facts(format!("{base}{rules}"));
+    let parts = partition(&own, "eth0").unwrap();
+    let classes = ["eth2", "eth1", "eth17", "wlan0"].map(|dev| {
+        let probe = Probe::parse(&format!("udp 10.0.0.1:1 > 10.0.0.2:2 in {dev}")).unwrap();
+        let said = penstock_check::explain::explain(&own, "eth0", &probe).unwrap().sorted.class;
+        assert_eq!(parts.class(parts.of(&probe).unwrap()), said, "{dev}: {}", parts.text());
+        said.unwrap().minor()
+    });
+    assert_eq!(classes, [0x10, 0x30, 0x30, 0x30]);
+    // A name that only the other script has is one of those of the first that begin so.
+    let other = facts(format!("{base}{}", rules.replace("eth1+", "eth5")));
+    let said = penstock_check::explain::diff(&own, &other, "eth0").unwrap();
+    let said: Vec<&str> = said.iter().map(|line| line.split("   ").next().unwrap()).collect();
+    assert_eq!(said, ["ip, forwarded, in eth1+: 1:30 -> 1:10", "ip, forwarded, in eth5: 1:10 -> 1:30"]);
+}

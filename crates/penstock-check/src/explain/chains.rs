@@ -378,15 +378,9 @@ fn address(addr: &AddrMatch, off: i32, six: bool) -> Any {
 }
 
 /// The devices a name, or the begin of one, means.
-fn devices(input: &Iface, names: &mut Names) -> Any {
-    if input.wildcard {
-        let known: Vec<String> =
-            names.inputs.iter().filter(|n| n.starts_with(&input.name)).cloned().collect();
-        let mut all: Any = known.iter().map(|n| Cube::of(Place::Input, 0xffff, names.input(n))).collect();
-        if input.name.is_empty() {
-            all = vec![Cube::all()];
-        }
-        return all;
+fn devices(input: &Iface, names: &Names) -> Any {
+    if input.wildcard && input.name.is_empty() {
+        return vec![Cube::all()];
     }
-    vec![Cube::of(Place::Input, 0xffff, names.input(&input.name))]
+    names.numbers(input).into_iter().map(|n| Cube::of(Place::Input, 0xffff, n)).collect()
 }

@@ -4,6 +4,7 @@
 //! bytes (TCP 40).
 
 use super::Probe;
+pub use super::names::Names;
 use crate::filters::{ALL, ARP, IP, IP6};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -26,34 +27,6 @@ pub enum Place {
     Long(u32),
     /// Something the headers do not tell: a number of [`Names`].
     Other(u32),
-}
-
-/// Names that stand for numbers in places.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    /// Devices packets come in by; 0 is every one that has no name here.
-    pub inputs: Vec<String>,
-    /// Conditions the headers do not tell.
-    pub others: Vec<String>,
-}
-
-impl Names {
-    /// The number of a device.
-    pub fn input(&mut self, name: &str) -> u32 {
-        number(&mut self.inputs, name) + 1
-    }
-    /// The number of a condition.
-    pub fn other(&mut self, text: &str) -> u32 {
-        number(&mut self.others, text)
-    }
-}
-
-fn number(names: &mut Vec<String>, name: &str) -> u32 {
-    let at = names.iter().position(|n| n == name).unwrap_or_else(|| {
-        names.push(name.to_owned());
-        names.len() - 1
-    });
-    at as u32
 }
 
 /// Bits with values, by place.
@@ -274,15 +247,7 @@ pub fn words(cube: &Cube, names: &Names) -> String {
             Place::Forwarded => said.push(if value == 1 { "forwarded" } else { "made here" }.to_owned()),
             Place::Input => {
                 let fits = (0..=names.inputs.len() as u32).filter(|n| (n ^ value) & mask == 0);
-                let name = |n: u32| match n.checked_sub(1).and_then(|n| names.inputs.get(n as usize)) {
-                    Some(name) => name.as_str(),
-                    None => "another device",
-                };
-                let all: Vec<&str> = fits.map(name).collect();
-                said.push(format!(
-                    "in {}",
-                    if all.is_empty() { "another device".to_owned() } else { all.join(" or ") }
-                ));
+                said.push(format!("in {}", names.devices(&fits.collect::<Vec<_>>())));
             }
             Place::Long(n) if value != 0 => said.push(format!("len {n} or more")),
             Place::Long(n) => said.push(format!("len below {n}")),

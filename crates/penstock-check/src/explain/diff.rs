@@ -2,7 +2,7 @@
 
 use super::cover::{Index, Left, Patience, left};
 use super::cube::{Cube, Names, words};
-use super::partition::{entries, place};
+use super::partition::{devices, entries, place};
 use super::{Probe, device, promise};
 use crate::facts::{Device, Facts, rate};
 use std::collections::BTreeSet;
@@ -35,8 +35,13 @@ pub fn diff(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
 
 /// Which traffic lands elsewhere.
 fn traffic(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
-    let first = entries(a, dev, Names::default())?;
     // One set of names for both.
+    let mut names = Names::default();
+    for facts in [a, b] {
+        let facts = facts.having(dev);
+        device(facts, dev).into_iter().for_each(|d| devices(facts, d, &mut names));
+    }
+    let first = entries(a, dev, names)?;
     let second = entries(b, dev, first.names.clone())?;
     let names = &second.names;
     let (mut before_a, mut all_b) = (Index::default(), Index::default());

@@ -9,6 +9,7 @@ mod diagram;
 mod diff;
 mod ematch;
 mod hooks;
+mod names;
 mod partition;
 mod probe;
 mod promise;

@@ -6,7 +6,7 @@ use super::cube::{Cube, Names, Place, words};
 use super::diagram::expand;
 use super::space::{Entry, Space, To};
 use super::{Probe, device};
-use crate::facts::Facts;
+use crate::facts::{Device, Facts};
 use penstock_model::Handle;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,14 +120,7 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
     let device = device(facts, dev).ok_or_else(|| format!("the script puts no qdisc on {dev}"))?;
     let mut space = Space::new(device, facts.kernel);
     space.names = names;
-    for name in &facts.foreign {
-        space.names.input(name);
-    }
-    for ruled in &facts.netfilter.rules {
-        if let Some(input) = ruled.rule.input.as_ref().filter(|i| !i.wildcard) {
-            space.names.input(&input.name);
-        }
-    }
+    devices(facts, device, &mut space.names);
     let (ways, cut) = chains::ways(facts, dev, &mut space.names);
     let ways = alive(ways);
     space.cut = cut;
@@ -165,6 +158,21 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
     }
     let Space { names, cut, .. } = space;
     Ok(Partition { entries, names, parts: Vec::new(), never: Vec::new(), cut })
+}
+
+/// Every device that rules and filters name: all must be known before the first set is made, for `eth+` means every `eth1`.
+pub(super) fn devices(facts: &Facts, device: &Device, names: &mut Names) {
+    for name in &facts.foreign {
+        names.input(name);
+    }
+    for input in facts.netfilter.rules.iter().filter_map(|r| r.rule.input.as_ref()) {
+        if !(input.wildcard && input.name.is_empty()) {
+            names.known(input);
+        }
+    }
+    for dev in device.filters.iter().filter_map(|f| f.options.str("indev")) {
+        names.input(dev);
+    }
 }
 
 /// Without the ways that no packet goes.

@@ -222,10 +222,7 @@ impl Probe {
             Place::Mark => self.mark,
             Place::Priority => self.priority,
             Place::Forwarded => self.input.is_some().into(),
-            Place::Input => {
-                let at = names.inputs.iter().position(|n| Some(n) == self.input.as_ref());
-                at.map_or(0, |n| n as u32 + 1)
-            }
+            Place::Input => self.input.as_ref().map_or(0, |device| names.number(device)),
             Place::Long(n) => (u32::from(self.len) >= n).into(),
             // What the headers do not tell is taken not to hold.
             Place::Other(_) => 0,
@@ -246,6 +243,7 @@ impl Probe {
         }
         let mut bytes: Vec<u8> = (0..15).flat_map(|n| probe.aligned(4 * n).to_be_bytes()).collect();
         let mut len = probe.len;
+        let (mut input, mut forwarded) = (0, false);
         for &(place, mask, value) in &cube.0 {
             match place {
                 Place::Word(off) if off >= 0 => {
@@ -264,14 +262,18 @@ impl Probe {
                 }
                 Place::Mark => probe.mark = probe.mark & !mask | value,
                 Place::Priority => probe.priority = value,
-                Place::Input => probe.input = names.inputs.get((value as usize).wrapping_sub(1)).cloned(),
-                Place::Forwarded if value == 1 && probe.input.is_none() => {
-                    probe.input = Some("eth9".to_owned())
+                Place::Input => {
+                    let fits = (0..=names.inputs.len() as u32).find(|n| (n ^ value) & mask == 0);
+                    input = fits.unwrap_or(0);
                 }
+                Place::Forwarded => forwarded = value == 1,
                 Place::Long(n) if value == 0 => len = len.min((n - 1) as u16),
                 Place::Other(_) if value != 0 => return None,
                 _ => {}
             }
+        }
+        if forwarded || input != 0 {
+            probe.input = Some(names.device(input));
         }
         let made = Probe::caught(ethertype, bytes);
         let (mark, priority, input) = (probe.mark, probe.priority, probe.input);

@@ -14,6 +14,7 @@ mod partition;
 mod probe;
 mod promise;
 mod space;
+mod tables;
 mod walk;
 
 pub use diff::diff;

@@ -27,5 +27,5 @@ pub mod tree;
 pub use act::{Actions, Look};
 pub use ledger::{DropReason, Ledger, Work};
 pub use node::Node;
-pub use qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+pub use qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 pub use tree::Tree;

@@ -5,7 +5,7 @@
 
 use crate::cls::{Blocks, Gone};
 use crate::estimator::Estimator;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::sch::noop::Noop;
 use crate::stab::Stab;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
@@ -124,13 +124,13 @@ impl Node {
     pub fn next_wakeup(&self) -> Option<Time> {
         self.qdisc.next_wakeup()
     }
-    /// From when on a timer of it, or below, may go off with another.
-    pub fn earliest_wakeup(&self) -> Option<Time> {
-        self.qdisc.earliest_wakeup()
+    /// Its timers, and those below ([`Qdisc::timers`]).
+    pub fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
+        self.qdisc.timers(see);
     }
     /// The timers due by `now` have gone off.
-    pub fn expire(&mut self, now: Time) {
-        self.qdisc.expire(now);
+    pub fn expire(&mut self, due: Due) {
+        self.qdisc.expire(due);
     }
     /// Whether it takes note of a dequeue that finds it empty.
     #[inline]

@@ -106,6 +106,31 @@ impl Xmit {
     }
 }
 
+/// Which timers an interrupt lets go off (`__hrtimer_run_queues`): those whose slack has begun, up to the first one, in the order of
+/// their latest moments, whose slack has not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Due {
+    /// The interrupt's moment.
+    pub now: Time,
+    /// The latest moment of the first timer that does not go off.
+    pub before: Time,
+}
+
+impl Due {
+    /// Whether a timer goes off that may from `soft` on and must at `hard`.
+    #[inline]
+    pub fn has(self, soft: Time, hard: Time) -> bool {
+        soft <= self.now && hard < self.before
+    }
+}
+
+impl From<Time> for Due {
+    /// Every timer whose slack has begun.
+    fn from(now: Time) -> Due {
+        Due { now, before: Time::MAX }
+    }
+}
+
 /// A queueing discipline.
 pub trait Qdisc: Send {
     /// Takes a packet.
@@ -125,21 +150,17 @@ pub trait Qdisc: Send {
     fn next_wakeup(&self) -> Option<Time> {
         None
     }
-    /// From when on one of these timers goes off with any other of the machine's: earlier than [`Qdisc::next_wakeup`] where one
-    /// is set with slack (fq).
-    fn earliest_wakeup(&self) -> Option<Time> {
-        let mut earliest = self.next_wakeup();
+    /// Each timer that is set, here and below: from when on it may go off with another of the machine's, and when it goes off by
+    /// itself. The two differ where one is set with slack (fq).
+    fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
         if let Some(classes) = self.classes() {
-            classes.children(&mut |_, child| {
-                earliest = [earliest, child.earliest_wakeup()].into_iter().flatten().min();
-            });
+            classes.children(&mut |_, child| child.timers(see));
         }
-        earliest
     }
-    /// The timers due by `now`, here and below, have gone off and are set no longer. The dequeue they ask for follows.
-    fn expire(&mut self, now: Time) {
+    /// The timers that are due, here and below, have gone off and are set no longer. The dequeue they ask for follows.
+    fn expire(&mut self, due: Due) {
         if let Some(classes) = self.classes_mut() {
-            classes.children_mut(&mut |_, child| child.expire(now));
+            classes.children_mut(&mut |_, child| child.expire(due));
         }
     }
     /// Drops one packet, of which the kind says which (`Qdisc_ops.drop`, until Linux 4.6; only cbq's strategy `drop` asks

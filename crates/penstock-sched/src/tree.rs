@@ -16,7 +16,7 @@ pub use unsimulated::Unsimulated;
 
 use crate::cls::{Blocks, Filters};
 use crate::node::{Node, Shown};
-use crate::qdisc::{Classful, Cx, Device, Init, Xmit};
+use crate::qdisc::{Classful, Cx, Device, Due, Init, Xmit};
 use crate::sch::noop::Noop;
 use crate::sch::{self, KindSpec};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
@@ -218,9 +218,10 @@ impl Tree {
     pub fn next_wakeup(&self) -> Option<Time> {
         self.root.next_wakeup()
     }
-    /// From when on a timer goes off if another of the machine's does: one with slack, before [`Tree::next_wakeup`].
-    pub fn earliest_wakeup(&self) -> Option<Time> {
-        self.root.earliest_wakeup()
+    /// Each timer that is set: from when on it may go off with another of the machine's, and when it goes off by itself
+    /// ([`Qdisc::timers`](crate::Qdisc::timers)).
+    pub fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
+        self.root.timers(see);
     }
     /// Whether a queue has a timer that goes off on the clock's tick at this moment: then an idle kernel has that tick.
     pub fn ticks_at(&self, tick: Time) -> bool {
@@ -230,9 +231,10 @@ impl Tree {
     pub fn dump_looks(&self) -> u32 {
         self.root.dump_looks()
     }
-    /// The clock has reached [`Tree::next_wakeup`]: the timers due by `now` go off. Ask [`Tree::dequeue`] then.
-    pub fn expire(&mut self, now: Time) {
-        self.root.expire(now);
+    /// The clock has reached [`Tree::next_wakeup`], or another timer of the machine goes off: those that are due do too; of a moment
+    /// alone, every one whose slack has begun. Ask [`Tree::dequeue`] then.
+    pub fn expire(&mut self, due: impl Into<Due>) {
+        self.root.expire(due.into());
     }
     /// Whether the root takes note of a dequeue that finds it empty, so that the card asks once more after its last frame.
     #[inline]

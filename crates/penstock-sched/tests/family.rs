@@ -436,7 +436,7 @@ fn peek_tells_the_truth() {
             match qdisc.next_wakeup() {
                 Some(at) if out.is_none() => {
                     cx.now = at;
-                    qdisc.expire(at);
+                    qdisc.expire(at.into());
                 }
                 _ => {}
             }

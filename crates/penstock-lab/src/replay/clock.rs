@@ -8,11 +8,12 @@
 //! than 1 ns later (the probe asks for a timer slack of 1 ns). Seen on 6.12 with `time-travel=inf-cpu`; see
 //! `docs/notes/replay.md`.
 
+use super::ticks::Ticks;
 use penstock_model::{Rng, Time};
 use penstock_packet::{L3, Packet, Pool, Skb};
 use penstock_sched::act::{Port, Sent};
 use penstock_sched::tree::Tree;
-use penstock_sched::{Actions, Cx, Device, Ledger, Look, Xmit};
+use penstock_sched::{Actions, Cx, Device, Due, Ledger, Look, Xmit};
 
 /// A packet that came out at the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,12 +29,8 @@ pub struct Arrival {
 const SEEN_LATE_NS: i64 = 1;
 /// How late an interrupt is.
 const INTERRUPT_NS: i64 = 1;
-/// The clock's tick (HZ 100), and how long after it its interrupt comes as the probe, whose times are 1 ns late, sees it.
-const TICK_NS: i64 = 10_000_000;
-const TICK_INTERRUPT_NS: i64 = 2;
-/// How far apart the kernel's own timers are, and the tick on which the probe made its network namespace.
-const OWN_NS: i64 = 110_000_000;
-const BORN_NS: i64 = 1_000_000_000;
+/// How long after a timer's latest moment, on the kernel's clock, its interrupt comes, as the probe sees it.
+const EXPIRY_NS: i64 = SEEN_LATE_NS + INTERRUPT_NS;
 /// What reading the clock costs a program.
 const READ_NS: i64 = 1;
 /// What a system call that fails costs.
@@ -62,8 +59,7 @@ pub struct Machine {
     /// What came out at the peer, in order.
     pub arrivals: Vec<Arrival>,
     now: i64,
-    /// When a program last ran.
-    ran: i64,
+    ticks: Ticks,
     rng: Rng,
     /// As the dice lay at the start.
     unthrown: Rng,
@@ -95,7 +91,7 @@ impl Machine {
             tree: Tree::without_queue(device),
             arrivals: Vec::new(),
             now,
-            ran: now,
+            ticks: Ticks::new(now - SEEN_LATE_NS),
             unthrown: rng.clone(),
             rng,
             drops: Ledger::new(),
@@ -218,53 +214,53 @@ impl Machine {
     /// The clock moves on under a running program; interrupts that come on the way are taken at the end.
     fn step(&mut self, ns: i64) {
         self.now += ns;
-        self.ran = self.now;
-        if self.next_interrupt().is_some_and(|due| due <= self.now) {
-            self.interrupt(self.now);
+        if self.first_expiry(i64::MAX) + EXPIRY_NS <= self.now {
+            self.interrupt(self.now, None);
         }
     }
     /// A program sleeps until `moment` (`clock_nanosleep`, absolute).
     pub fn sleep_until(&mut self, moment: i64) {
         self.acts.idle();
-        let last = moment + SLACK_NS + INTERRUPT_NS;
-        while let Some(due) = self.next_interrupt().filter(|&due| due < last) {
-            let due = due.max(self.now + 1);
-            self.interrupt(due);
-            if due >= moment {
-                self.ran = self.now;
-                return;
+        let from = moment - SEEN_LATE_NS;
+        loop {
+            let expiry = self.first_expiry(from + SLACK_NS);
+            self.interrupt((expiry + EXPIRY_NS).max(self.now + 1), Some(from));
+            if self.now >= moment {
+                return self.ticks.run(self.now - SEEN_LATE_NS);
             }
         }
-        self.interrupt(last.max(self.now));
-        self.ran = self.now;
     }
-    /// When the next qdisc's timer interrupts. One that expires with the interrupt of a tick goes off in that; there
-    /// is a tick where a program has run since the one before, and where a timer is on it.
-    fn next_interrupt(&self) -> Option<i64> {
-        let expiry = self.tree.next_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS);
-        // A timer with slack goes off in the first tick from its time on.
-        let from = self.tree.earliest_wakeup()?.as_ns().saturating_add(SEEN_LATE_NS).max(self.now);
-        let mut tick = from.saturating_add(TICK_NS - TICK_INTERRUPT_NS - 1) / TICK_NS * TICK_NS;
-        while tick.saturating_add(TICK_INTERRUPT_NS) <= expiry {
-            if self.is_tick(tick) {
-                return Some(tick + TICK_INTERRUPT_NS);
-            }
-            tick += TICK_NS;
-        }
-        Some(expiry.saturating_add(INTERRUPT_NS))
+    /// The latest moment of the timer that comes first: one of the qdiscs', the tick's, or a sleeper's.
+    fn first_expiry(&self, sleeper: i64) -> i64 {
+        let mut first = self.ticks.tick.min(sleeper);
+        self.tree.timers(&mut |_, hard| first = first.min(hard.as_ns()));
+        first.min(i64::MAX - EXPIRY_NS)
     }
-    /// Whether the clock's tick at this moment comes: not all do on an idle machine.
-    fn is_tick(&self, tick: i64) -> bool {
-        let soon = tick + TICK_INTERRUPT_NS - self.ran < TICK_NS;
-        soon || own_timer(tick) || self.tree.ticks_at(Time::from_ns(tick))
-    }
-    /// A timer interrupt: all timers that are due go off, and the device is asked once if there were any.
-    fn interrupt(&mut self, at: i64) {
+    /// A timer interrupt (`hrtimer_interrupt`): the timers that are due go off, and the device is asked once if there were any. `sleeper`: from
+    /// when on a program that sleeps may be woken; without one it is running.
+    fn interrupt(&mut self, at: i64, sleeper: Option<i64>) {
         self.now = at;
-        let now = self.kernel_time();
-        if self.tree.earliest_wakeup().is_some_and(|due| due <= now) {
-            self.tree.expire(now);
+        let now = at - SEEN_LATE_NS;
+        let ticked = self.ticks.expire(now);
+        let mut before = self.ticks.tick;
+        if let Some(from) = sleeper.filter(|&from| from > now) {
+            before = before.min(from + SLACK_NS);
+        }
+        self.tree.timers(&mut |soft, hard| {
+            if soft.as_ns() > now {
+                before = before.min(hard.as_ns());
+            }
+        });
+        let due = Due { now: Time::from_ns(now), before: Time::from_ns(before) };
+        let mut any = false;
+        self.tree.timers(&mut |soft, hard| any |= due.has(soft, hard));
+        if any {
+            self.tree.expire(due);
             self.serve();
+        }
+        if sleeper.is_some() {
+            let tree = &self.tree;
+            self.ticks.idle(now, ticked, &|tick| tree.ticks_at(Time::from_ns(tick)));
         }
     }
     /// Most packets that one shown qdisc holds.
@@ -277,13 +273,6 @@ impl Machine {
 /// The number that the probe reads in a frame: in none with a tag in it.
 fn number(skb: &Skb) -> Option<u32> {
     if skb.seq == UNNUMBERED || skb.tc.within.is_some() { None } else { u32::try_from(skb.seq).ok() }
-}
-
-/// Whether the kernel has a timer of its own on this tick: the probe's network namespace a thread of `pktgen`, which was made with it, and
-/// the first namespace another, beside `tcp_orphan_update`. All sleep ten ticks, and one for the timer wheel.
-fn own_timer(tick: i64) -> bool {
-    let (first, since) = (tick % OWN_NS, tick - BORN_NS);
-    first == 0 || (since > 0 && since % OWN_NS == 0)
 }
 
 /// The frame by which the probe learns how late a frame is, and which keeps the line busy.

@@ -14,6 +14,7 @@ mod clock;
 mod compare;
 mod setup;
 mod spec;
+mod ticks;
 pub mod vectors;
 
 pub use compare::differences;

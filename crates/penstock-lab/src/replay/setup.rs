@@ -58,10 +58,12 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
 fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     let known = |name: &str| matches!(name, DEV | "v1" | "lo").then(Link::default);
     let env = Env { kernel: PROFILE, device: &known };
-    let commands = tc::parse_in(words, &env).inspect_err(|_| {
-        // What tc itself refuses it refuses once it has begun, and found the kind where there is one.
+    let commands = tc::parse_in(words, &env).inspect_err(|refused| {
+        // What tc itself refuses it refuses once it has begun, and found the kind where there is one, and the actions before.
         let object = words.iter().map(|w| w.text.as_str()).find(|w| *w != "tc");
-        machine.program_starts(u32::from(object != Some("chain")));
+        let at = refused.diagnostic.column;
+        let read = words.iter().take_while(|w| at == 0 || w.column <= at).count();
+        machine.program_starts(u32::from(object != Some("chain")) + libraries(&words[..read]));
     })?;
     let libraries = libraries(words);
     let modules = commands.iter().filter(|c| {

@@ -12,7 +12,7 @@ use super::bfifo::Bfifo;
 use crate::ledger::DropReason;
 use crate::node::Node;
 use crate::psched::Clock;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::rates::{RateCfg, RateTable};
 use penstock_model::psched::TICK_NS;
 use penstock_model::rtnetlink::ClassDump;
@@ -340,9 +340,13 @@ impl Qdisc for Tbf {
             (own, inner) => own.or(inner),
         }
     }
-    fn expire(&mut self, now: Time) {
-        self.watchdog = self.watchdog.filter(|&due| due > now);
-        self.inner.expire(now);
+    fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
+        self.watchdog.iter().for_each(|&at| see(at, at));
+        self.inner.timers(see);
+    }
+    fn expire(&mut self, due: Due) {
+        self.watchdog = self.watchdog.filter(|&at| !due.has(at, at));
+        self.inner.expire(due);
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let options = options.ok_or(KernelError::errno(KernelError::EINVAL))?;

@@ -29,7 +29,7 @@ use super::hashed::ClassTable;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::psched::Clock;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use class::{CbqClass, Rate};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
@@ -341,21 +341,22 @@ impl Qdisc for Cbq {
         let naps = self.naps.iter().map(|nap| nap.1);
         naps.chain(self.watchdog).chain(self.delay_timer).min()
     }
-    fn expire(&mut self, now: Time) {
-        self.watchdog = self.watchdog.filter(|&due| due > now);
-        if self.delay_timer.is_some_and(|due| due <= now) {
+    fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
+        self.watchdog.into_iter().chain(self.delay_timer).for_each(|at| see(at, at));
+        self.naps.iter().for_each(|&(class, _)| self.classes[class].leaf.timers(see));
+    }
+    fn expire(&mut self, due: Due) {
+        self.watchdog = self.watchdog.filter(|&at| !due.has(at, at));
+        if self.delay_timer.is_some_and(|at| due.has(at, at)) {
             self.delay_timer = None;
-            self.undelay(now);
+            self.undelay(due.now);
         }
         let Cbq { naps, classes, .. } = self;
-        naps.retain_mut(|(class, due)| {
-            if *due > now {
-                return true;
-            }
+        naps.retain_mut(|(class, at)| {
             let leaf = &mut classes[*class].leaf;
-            leaf.expire(now);
+            leaf.expire(due);
             let next = leaf.next_wakeup();
-            *due = next.unwrap_or(*due);
+            *at = next.unwrap_or(*at);
             next.is_some()
         });
     }

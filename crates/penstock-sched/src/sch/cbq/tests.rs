@@ -64,7 +64,7 @@ impl Rig {
         let mut out = Vec::new();
         while self.now < end * MS {
             if self.q.next_wakeup().is_some_and(|due| due.as_ns() <= self.now) {
-                self.q.expire(Time::from_ns(self.now));
+                self.q.expire(Time::from_ns(self.now).into());
             }
             match self.q.dequeue(&mut self.bench.cx(self.now)) {
                 Some(p) => {

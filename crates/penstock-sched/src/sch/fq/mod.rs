@@ -17,7 +17,7 @@ use super::sfq::hash::Key;
 use crate::aqm::ecn::set_ce;
 use crate::jiffies;
 use crate::ledger::DropReason;
-use crate::qdisc::{Cx, Init, Qdisc, Xmit};
+use crate::qdisc::{Cx, Due, Init, Qdisc, Xmit};
 use flows::{Flow, Flows};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
@@ -442,6 +442,11 @@ impl Fq {
     }
 }
 
+/// A moment of the kernel's clock; what lies behind its end is never.
+fn moment(ns: u64) -> Time {
+    i64::try_from(ns).map_or(Time::MAX, Time::from_ns)
+}
+
 impl Qdisc for Fq {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         let band = self.priomap[(packet.priority & 15) as usize];
@@ -518,13 +523,15 @@ impl Qdisc for Fq {
         self.peeked.as_ref()
     }
     fn next_wakeup(&self) -> Option<Time> {
-        self.watchdog.map(|(_, latest)| Time::from_ns(latest.min(i64::MAX as u64) as i64))
+        self.watchdog.map(|(_, hard)| moment(hard))
     }
-    fn earliest_wakeup(&self) -> Option<Time> {
-        self.watchdog.map(|(soft, _)| Time::from_ns(soft.min(i64::MAX as u64) as i64))
+    fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
+        if let Some((soft, hard)) = self.watchdog {
+            see(moment(soft), moment(hard));
+        }
     }
-    fn expire(&mut self, now: Time) {
-        self.watchdog = self.watchdog.filter(|&(soft, _)| soft > now.as_ns() as u64);
+    fn expire(&mut self, due: Due) {
+        self.watchdog = self.watchdog.filter(|&(soft, hard)| !due.has(moment(soft), moment(hard)));
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let Some(o) = options else { return Ok(()) };

@@ -30,7 +30,7 @@ fn run(q: &mut dyn Qdisc, bench: &mut Bench, mut now: i64) -> Vec<(u64, i64)> {
             return left;
         }
         now = q.next_wakeup().expect("what is queued has a time").as_ns();
-        q.expire(Time::from_ns(now));
+        q.expire(Time::from_ns(now).into());
     }
 }
 
@@ -111,10 +111,18 @@ fn the_timer_may_go_off_early_with_another() {
     let mut q = fq(Some(&Options::new().with("timer_slack", 50_000u32)), &mut bench);
     q.enqueue(of_socket(0, 1, 2_000_000, 0), &mut bench.cx(1000));
     assert!(q.dequeue(&mut bench.cx(1000)).is_none());
-    let at = |t: Option<Time>| t.map(Time::as_ns);
-    assert_eq!((at(q.earliest_wakeup()), at(q.next_wakeup())), (Some(2_000_000), Some(2_050_000)));
-    q.expire(Time::from_ns(1_999_999));
+    let timers = |q: &dyn Qdisc| {
+        let mut all = Vec::new();
+        q.timers(&mut |soft, hard| all.push((soft.as_ns(), hard.as_ns())));
+        all
+    };
+    assert_eq!(timers(&*q), [(2_000_000, 2_050_000)]);
+    assert_eq!(q.next_wakeup().map(Time::as_ns), Some(2_050_000));
+    q.expire(Time::from_ns(1_999_999).into());
     assert!(q.next_wakeup().is_some());
-    q.expire(Time::from_ns(2_000_000));
+    // Behind a timer that is not due, none goes off.
+    q.expire(Due { now: Time::from_ns(2_000_000), before: Time::from_ns(2_049_999) });
+    assert!(q.next_wakeup().is_some());
+    q.expire(Time::from_ns(2_000_000).into());
     assert!(q.next_wakeup().is_none());
 }

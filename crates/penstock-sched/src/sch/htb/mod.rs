@@ -19,7 +19,7 @@ mod wait;
 use super::KindSpec;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::rates::RateTable;
 use class::MAXDEPTH;
 use engine::Engine;
@@ -425,29 +425,21 @@ impl Qdisc for Htb {
         naps.chain(self.watchdog).min()
     }
     /// Of those timers alone that [`Qdisc::next_wakeup`] knows.
-    fn earliest_wakeup(&self) -> Option<Time> {
-        let naps = self.naps.iter().map(|&(class, at)| {
-            let leaf = self.engine.classes[class].leaf.as_ref();
-            leaf.and_then(|leaf| leaf.earliest_wakeup()).map_or(at, |earliest| earliest.min(at))
-        });
-        naps.chain(self.watchdog).min()
+    fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
+        self.watchdog.iter().for_each(|&at| see(at, at));
+        for (class, _) in &self.naps {
+            self.engine.classes[*class].leaf.iter().for_each(|leaf| leaf.timers(see));
+        }
     }
-    fn expire(&mut self, now: Time) {
-        self.watchdog = self.watchdog.filter(|&due| due > now);
+    fn expire(&mut self, due: Due) {
+        self.watchdog = self.watchdog.filter(|&at| !due.has(at, at));
         let Htb { naps, engine, .. } = self;
-        naps.retain_mut(|(class, due)| {
+        naps.retain_mut(|(class, at)| {
             let Some(leaf) = &mut engine.classes[*class].leaf else { return false };
-            if *due > now && leaf.earliest_wakeup().is_none_or(|at| at > now) {
-                return true;
-            }
-            leaf.expire(now);
-            match leaf.next_wakeup() {
-                Some(next) => {
-                    *due = next;
-                    true
-                }
-                None => false,
-            }
+            leaf.expire(due);
+            let next = leaf.next_wakeup();
+            *at = next.unwrap_or(*at);
+            next.is_some()
         });
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {

@@ -17,6 +17,7 @@ use crate::recv::Receiver;
 use crate::rtt::Rtt;
 use crate::rtx::RtxQueue;
 use crate::sack::SackCache;
+use crate::sendq::SendQueue;
 use crate::seq;
 use crate::timers::Timers;
 use penstock_model::{Kernel, Span, Time};
@@ -122,8 +123,14 @@ pub struct Endpoint {
     pub(crate) snd_sml: u64,
     /// Where the last PSH mark stands.
     pub(crate) pushed_seq: u64,
-    /// Ends of segments that carry PSH, not yet sent.
+    /// Ends of segments that carry PSH, not yet sent (2.6.35).
     pub(crate) push_marks: VecDeque<u64>,
+    /// What was written and not sent (6.12).
+    pub(crate) sendq: SendQueue,
+    /// Bytes that a call to write had taken when it began to wait for room; 0: none waits.
+    pub(crate) send_waits: u64,
+    /// Payload of a segment in the push under way; 0: none is.
+    pub(crate) pushing_mss: u32,
     pub(crate) q: RtxQueue,
     // Send buffer
     pub(crate) sndbuf: u32,
@@ -329,6 +336,9 @@ impl Endpoint {
             snd_sml: iss,
             pushed_seq: iss,
             push_marks: VecDeque::new(),
+            sendq: SendQueue::default(),
+            send_waits: 0,
+            pushing_mss: 0,
             q: RtxQueue::new(),
             sndbuf: cfg.sndbuf.initial().min(1 << 30),
             skb_room: 0,
@@ -484,6 +494,7 @@ impl Endpoint {
     pub(crate) fn touch(&mut self, now: Time) {
         self.clock.set(now);
         self.mstamp_us = self.clock.us;
+        self.pushing_mss = 0;
     }
 
     /// The connection is over.

@@ -24,6 +24,7 @@ mod retransmit;
 mod rtt;
 mod rtx;
 mod sack;
+mod sendq;
 mod seq;
 mod socket;
 mod timers;

@@ -115,8 +115,11 @@ impl Endpoint {
     /// Length of the next new segment, and whether FIN is on it.
     #[inline]
     pub(crate) fn next_segment(&self) -> (u32, bool) {
-        let unsent = self.unsent();
         let mss = self.current_mss();
+        if self.p.today {
+            return self.head_segment(mss);
+        }
+        let unsent = self.unsent();
         let len = unsent.min(u64::from(mss)) as u32;
         (len, self.fin_queued && !self.fin_sent && u64::from(len) == unsent)
     }
@@ -198,17 +201,20 @@ impl Endpoint {
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_write_xmit
     pub(crate) fn transmit_new(&mut self) -> Option<Transmit> {
+        if self.p.today {
+            return self.write_xmit(false);
+        }
         let (len, fin) = self.next_segment();
         if len == 0 && !fin {
             return None;
         }
-        if self.q.in_flight() >= self.w.cwnd && (self.p.today || !fin) {
+        if self.q.in_flight() >= self.w.cwnd && !fin {
             return None;
         }
         if self.snd_nxt + u64::from(len) + u64::from(fin) > self.wnd_end() {
             return None;
         }
-        if self.pacing_holds() || self.nagle_holds(len, fin) || self.small_queue_full(0) {
+        if self.nagle_holds(len, self.current_mss(), fin) {
             return None;
         }
         Some(self.send_new(len, fin))
@@ -217,8 +223,8 @@ impl Endpoint {
     /// Whether Nagle's algorithm keeps a small segment back: while an earlier small one is not acknowledged.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_nagle_test, tcp_minshall_check; RFC 896
     #[inline]
-    fn nagle_holds(&self, len: u32, fin: bool) -> bool {
-        len < self.current_mss()
+    pub(crate) fn nagle_holds(&self, len: u32, mss: u32, fin: bool) -> bool {
+        len < mss
             && !fin
             && !self.cfg.nodelay
             && !self.todo.push_all
@@ -232,7 +238,7 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_output.c tcp_event_new_data_sent
     pub(crate) fn send_new(&mut self, len: u32, fin: bool) -> Transmit {
         let seq = self.snd_nxt;
-        let full = if self.p.today { self.current_mss() } else { self.mss };
+        let full = if self.p.today { self.push_mss() } else { self.mss };
         let data_end = seq + u64::from(len);
         if !self.p.today {
             self.idle_check();
@@ -247,6 +253,10 @@ impl Endpoint {
             self.fin_sent = true;
         }
         let mut bits = if fin { rtx::FIN } else { 0 };
+        if len > 0 && self.sendq.pop().is_some_and(|b| b.psh) {
+            flags = flags.with(TcpFlags::PSH);
+            bits |= rtx::PSH;
+        }
         while let Some(&mark) = self.push_marks.front()
             && mark <= data_end
         {
@@ -309,6 +319,7 @@ impl Endpoint {
         }
         self.todo.push = false;
         self.todo.push_all = false;
+        self.pushing_mss = 0;
         self.check_space();
     }
 

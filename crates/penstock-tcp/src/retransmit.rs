@@ -18,6 +18,7 @@ impl Endpoint {
             while let Some(t) = self.transmit_recovery() {
                 self.outbox.push_back(t);
             }
+            self.pushing_mss = 0;
         }
     }
 
@@ -125,8 +126,10 @@ impl Endpoint {
         let new = std::mem::take(&mut self.todo.probe_new);
         let last = std::mem::take(&mut self.todo.probe_last);
         let t = if new && self.has_unsent() && self.next_fits() {
-            let (len, fin) = self.next_segment();
-            let t = self.send_new(len, fin);
+            let Some(t) = self.write_xmit(true) else {
+                self.rearm_rto();
+                return None;
+            };
             let limited = self.q.in_flight() >= self.w.cwnd;
             self.sent_pkts = 0;
             self.cwnd_validate(limited);
@@ -152,6 +155,13 @@ impl Endpoint {
         let t = if room > 0 && (len > 0 || fin) {
             let cut = room.min(u64::from(len)) as u32;
             let fits = u64::from(len) + u64::from(fin) <= room;
+            if self.p.today {
+                // The rest is marked too where it is cut.
+                self.pushed_seq = self.pushed_seq.max(self.sendq.head().map_or(0, |b| b.end));
+                self.sendq.push_head();
+                self.sendq.cut(self.snd_nxt, cut);
+                self.sendq.push_head();
+            }
             let mut t = self.send_new(cut, fin && fits);
             t.tcp.flags = t.tcp.flags.with(TcpFlags::PSH);
             self.sent_pkts = 0;

@@ -7,6 +7,8 @@
 use crate::config::Buffer;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::info::{CaState, Error, State};
+use crate::rtx;
+use crate::sendq::Unsent;
 use penstock_model::Time;
 use penstock_packet::TcpFlags;
 
@@ -18,13 +20,15 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
     pub fn write(&mut self, bytes: u64, now: Time) -> u64 {
         self.touch(now);
-        if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
+        if !self.takes_data() {
             return 0;
         }
         if let Some(o) = &mut self.one_way {
             return o.write(bytes, now);
         }
-        self.check_app_limited();
+        if self.p.today {
+            return self.sendmsg(bytes);
+        }
         if self.snd_nxt >= self.write_seq {
             self.skb_room = 0;
             self.idle_check();
@@ -55,10 +59,7 @@ impl Endpoint {
             }
         }
         if took > 0 {
-            // A call that waits for room marks what is not sent yet; full segments that may go have gone one by one (tcp_push_one).
-            if took == bytes || !self.p.today || !self.all_may_go() {
-                self.mark_push();
-            }
+            self.mark_push();
             self.todo.push = true;
         }
         took
@@ -66,7 +67,7 @@ impl Endpoint {
 
     /// The program has let the connection run dry: samples of its rate say little until what comes now is delivered.
     //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_check_app_limited
-    fn check_app_limited(&mut self) {
+    pub(crate) fn check_app_limited(&mut self) {
         if self.unsent() < u64::from(self.mss)
             && self.in_device == 0
             && self.q.in_flight() < self.w.cwnd
@@ -74,13 +75,6 @@ impl Endpoint {
         {
             self.w.app_limited = (self.n.delivered + u64::from(self.q.in_flight())).max(1);
         }
-    }
-
-    /// Whether both windows let all go that was written.
-    fn all_may_go(&self) -> bool {
-        let segments = u64::from(self.w.cwnd.saturating_sub(self.q.in_flight()));
-        let unsent = self.write_seq.saturating_sub(self.snd_nxt);
-        unsent <= segments * u64::from(self.mss) && self.write_seq <= self.wnd_end()
     }
 
     //= linux v6.12 net/ipv4/tcp.c tcp_mark_push, forced_push
@@ -132,7 +126,7 @@ impl Endpoint {
     /// the socket (`woken_wake_function` asks for no reason), and there is any room.
     //= linux v6.12 include/net/sock.h __sk_stream_is_writeable, net/core/stream.c sk_stream_wait_memory
     pub fn writable(&self) -> bool {
-        if self.fin_queued || !matches!(self.state, State::Established | State::CloseWait) {
+        if !self.takes_data() {
             return false;
         }
         if let Some(o) = &self.one_way {
@@ -216,6 +210,10 @@ impl Endpoint {
             let Some(seg) = self.q.unpush(end) else { return };
             self.snd_nxt = seg.seq;
             self.fin_sent = false;
+            if self.p.today && seg.payload() > 0 {
+                let end = seg.seq + u64::from(seg.payload());
+                self.sendq.unpop(Unsent { end, psh: seg.has(rtx::PSH) });
+            }
             self.high_seq = self.high_seq.min(self.snd_nxt);
             self.sent_pkts = self.sent_pkts.saturating_sub(1);
             if self.q.packets_out() == 0 {
@@ -243,19 +241,10 @@ impl Endpoint {
     #[inline]
     pub(crate) fn wmem(&self) -> u64 {
         let bytes = self.write_seq.saturating_sub(self.snd_una);
-        let mss = u64::from(self.mss);
         match self.p.skb_overhead {
             0 => bytes,
-            overhead if self.p.today => {
-                // Buffers of one segment each, but for the last.
-                let last = mss.saturating_sub(self.skb_room).max(1);
-                let unsent = match self.unsent() {
-                    0 => 0,
-                    bytes => 1 + bytes.saturating_sub(last).div_ceil(mss),
-                };
-                bytes + u64::from(overhead) * (u64::from(self.q.packets_out() - self.q.joined) + unsent)
-            }
-            overhead => bytes + u64::from(overhead) * bytes.div_ceil(mss),
+            _ if self.p.today => self.wmem_queued(),
+            overhead => bytes + u64::from(overhead) * bytes.div_ceil(u64::from(self.mss)),
         }
     }
 

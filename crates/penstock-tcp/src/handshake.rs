@@ -342,6 +342,7 @@ impl Endpoint {
         if !self.acceptable(seg, start, end) || !seg.flags.has(TcpFlags::ACK) {
             return;
         }
+        let established = self.state == State::Established;
         if self.state == State::SynReceived {
             if seq::unwrap(seg.ack, self.snd_nxt) != self.iss + 1 {
                 // A number we never sent.
@@ -358,12 +359,9 @@ impl Endpoint {
         if !self.ack(seg, start, end) {
             return;
         }
-        if self.p.today
-            && start == end
-            && !fast
-            && let Some(ecr) = self.rcv_tsecr
-        {
-            self.rx.rcv_rtt_measure_ts(ecr, 0, &self.clock);
+        // Only of an established connection's segments (tcp_rcv_state_process measures none): the handshake's last ACK is not looked at.
+        if established && let Some(ecr) = self.rcv_tsecr {
+            self.rx.rcv_rtt_measure_ts(ecr, len, &self.clock);
         }
         self.todo.push = true;
         if self.fin_sent && self.snd_una == self.snd_nxt && !self.our_fin_acked() {
@@ -418,9 +416,6 @@ impl Endpoint {
             self.echo_each_mark(ecn == EcnField::Ce);
         } else if self.ecn_ok && len > 0 {
             self.rx.quick_for_mark = self.wants_quick_ack(ecn);
-        }
-        if let Some(ecr) = self.rcv_tsecr {
-            self.rx.rcv_rtt_measure_ts(ecr, len, &self.clock);
         }
         let had_fin = self.rx.fin_received();
         let header = seg.header_len();

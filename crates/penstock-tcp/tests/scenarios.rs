@@ -121,6 +121,8 @@ fn fates(s: &Value) -> impl FnMut(usize, &Transmit, u64) -> Fate + 'static {
 /// Runs a scenario.
 fn run(s: &Value) -> (Pair, Time) {
     let (mut a, mut b) = (config(s), config(s));
+    // The scenario's controller is the connecting socket's; the accepted one has the kernel's (net.ipv4.tcp_congestion_control).
+    b.set_cc("cubic").unwrap();
     a.nodelay = s["nodelay"] == true;
     if let Some(bytes) = s["sndbuf"].as_u64() {
         a.set_sndbuf(bytes as u32);

@@ -57,7 +57,8 @@ impl SendQueue {
     /// Fills the first buffer, which begins at `start`, up to `mss` bytes from the one behind it: from that one only, even if it has less.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_grow_skb
     pub fn grow(&mut self, start: u64, mss: u32) {
-        let Some([head, next]) = self.bufs.front().copied().zip(self.bufs.get(1).copied()).map(|p| [p.0, p.1])
+        let Some([head, next]) =
+            self.bufs.front().copied().zip(self.bufs.get(1).copied()).map(|p| [p.0, p.1])
         else {
             return;
         };
@@ -120,7 +121,8 @@ impl Endpoint {
             // Only a new call takes the mark off; one that has waited fills up what it has marked.
             tail.psh &= waited + took > 0;
             took += n;
-            if n == room && took < bytes && self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1) {
+            if n == room && took < bytes && self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1)
+            {
                 self.mark_tail();
             }
         }

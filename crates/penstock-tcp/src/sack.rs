@@ -61,7 +61,13 @@ impl Endpoint {
             if is_dup {
                 self.tag_duplicate(start, end, s);
             }
-            self.tag_block(start, end, s);
+            // What this very ACK acknowledges is tagged no more, reported or not: it is about to leave the queue.
+            if end > self.snd_una {
+                self.tag_block(start, end, s);
+                if is_dup {
+                    self.clear_duplicate(start, end);
+                }
+            }
             if self.p.today {
                 self.join_forgotten(start, end);
                 used.push((start, end));
@@ -161,6 +167,7 @@ impl Endpoint {
     }
 
     /// Counts a duplicate of something that is still on the queue.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sacktag_one
     fn tag_duplicate(&mut self, start: u64, end: u64, s: &mut SackState) {
         let mut i = self.q.lower(start);
         while i < self.q.packets_out() as usize && self.q.at(i).end <= end {
@@ -173,9 +180,16 @@ impl Endpoint {
                     s.reord = Some(s.reord.map_or(seg.seq, |r| r.min(seg.seq)));
                 }
             }
-            if seg.has(SACKED) {
-                self.q.untag_retrans(i);
-            }
+            i += 1;
+        }
+    }
+
+    /// What came twice is out no more.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_sacktag_one
+    fn clear_duplicate(&mut self, start: u64, end: u64) {
+        let mut i = self.q.lower(start);
+        while i < self.q.packets_out() as usize && self.q.at(i).end <= end {
+            self.q.untag_retrans(i);
             i += 1;
         }
     }

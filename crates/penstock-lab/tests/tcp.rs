@@ -91,6 +91,32 @@ fn buffers_and_other_settings_change_a_connection() {
 }
 
 #[test]
+fn a_congestion_control_that_is_not_simulated_is_refused() {
+    let text = |name: &str| {
+        format!(
+            "duration = \"1s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = [\"sysctl -w net.ipv4.tcp_congestion_control={name}\"]\n\
+             [host.b]\neth0 = \"10.0.0.2/24\"\n[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\n"
+        )
+    };
+    let refusal = |name: &str| {
+        let read = parse_with(&text(name), "test.toml", &|_| Err("there is no such file".to_owned()));
+        let read = read.unwrap_or_else(|d| panic!("{}", d[0]));
+        let refused =
+            run(&read, &mut Options { seed: None, progress: &mut |_| {} }).err().unwrap_or_default();
+        refused.into_iter().map(|d| d.message).collect::<Vec<_>>().join("; ")
+    };
+    let words = "sysctl: setting key \"net.ipv4.tcp_congestion_control\": No such file or directory";
+    assert!(refusal("cubik").contains(words), "{}", refusal("cubik"));
+    // Linux has it; the simulator has not.
+    assert!(
+        refusal("htcp").starts_with("a: tcp_congestion_control htcp: not simulated"),
+        "{}",
+        refusal("htcp")
+    );
+    assert_eq!(refusal("vegas"), "");
+}
+
+#[test]
 fn routes_are_the_keys_of_a_flow() {
     let plain = trace(&experiment("", "", LOAD));
     let to_b = |metric: &str| format!("\"ip route replace default via 10.0.1.1 {metric}\"");

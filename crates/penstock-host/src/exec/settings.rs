@@ -90,6 +90,25 @@ const CONF: &[(&str, &str)] = &[
     ("shared_media", "1"),
 ];
 
+/// Congestion controls of Linux 2.6.35 (`net/ipv4/tcp_*.c`), those it has as modules among them.
+const CONTROLS: &[&str] = &[
+    "bic",
+    "cubic",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "reno",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+];
+/// What has come since; `bbr3` and `ledbat` are modules of others.
+const LATER_CONTROLS: &[&str] = &["bbr", "bbr3", "cdg", "dctcp", "ledbat", "nv"];
+
 /// Why a value was not taken: errno's text.
 type Refusal = &'static str;
 const INVALID: Refusal = "Invalid argument";
@@ -166,10 +185,9 @@ impl Host {
             }
             "net.ipv4.tcp_available_congestion_control" => return Err("Permission denied"),
             "net.ipv4.tcp_congestion_control" => {
-                let ok = !value.is_empty()
-                    && value.len() < 16
-                    && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-                if !ok {
+                // `tcp_set_default_congestion_control`: none of this name, and no module of it.
+                let later = self.kernel != Kernel::V2_6_35 && LATER_CONTROLS.contains(&value);
+                if !later && !CONTROLS.contains(&value) {
                     return Err("No such file or directory");
                 }
                 self.sysctl.congestion_control = value.to_owned();

@@ -140,10 +140,22 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
 
 /// Refuses what the simulator does not do: better no numbers than wrong ones.
 fn simulated(built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
-    let sentences = built.hosts.iter().flat_map(|&id| built.world.host(id).unsimulated());
+    let sentences = built.hosts.iter().map(|&id| built.world.host(id));
+    let sentences = sentences.flat_map(|host| host.unsimulated().into_iter().chain(unknown_control(host)));
     let help = format!("set up by {by}; take it away, or run the experiment on Linux itself");
     let faults: Vec<Diagnostic> = sentences.map(|s| Diagnostic::error(s).help(help.as_str())).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// A congestion control that Linux has and the simulator has not.
+fn unknown_control(host: &penstock_host::Host) -> Option<String> {
+    let name = host.tcp_settings().congestion_control;
+    let known = congestion_controls();
+    let words = || {
+        let known = known.join(", ");
+        format!("{}: tcp_congestion_control {name}: not simulated; there are {known}", host.name())
+    };
+    (!known.contains(&name.as_str())).then(words)
 }
 
 /// Names of the congestion controls a flow may ask for.

@@ -259,10 +259,12 @@ fn drain(machine: &mut Machine, spec: &Spec, release: Option<i64>) -> usize {
     seen
 }
 
-/// `tc -s qdisc show` runs, and with it the clock. tc prints pfifo_fast without looking for its kind.
+/// `tc -s qdisc show` runs, and with it the clock. For pfifo_fast tc looks for prio.
+//= iproute2 6.1 tc/tc_qdisc.c print_qdisc
 fn show_qdiscs_runs<T>(machine: &mut Machine, look: impl FnOnce(&Machine) -> T) -> T {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
-    let kinds: BTreeSet<&str> = dumps.iter().map(|d| d.kind).filter(|&k| k != "pfifo_fast").collect();
+    let kinds: BTreeSet<&str> =
+        dumps.iter().map(|d| if d.kind == "pfifo_fast" { "prio" } else { d.kind }).collect();
     machine.program_starts(0);
     let shown = look(machine);
     machine.kernel_looks(machine.tree.dump_looks());

@@ -242,6 +242,15 @@ impl Endpoint {
         }
     }
 
+    /// Whether a segment's window is newer than the one we have.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_may_update_window
+    #[inline]
+    pub(crate) fn may_update_window(&self, ack: u64, start: u64, window: u32) -> bool {
+        ack > self.snd_una
+            || start > self.snd_wl1
+            || start == self.snd_wl1 && (window > self.snd_wnd || window == 0 && self.p.today)
+    }
+
     /// The window in `seg`, if it is newer than the one we have.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_ack_update_window; RFC 9293 section 3.10.7.4
     #[inline]
@@ -249,10 +258,7 @@ impl Endpoint {
         let shift = if seg.flags.has(TcpFlags::SYN) { 0 } else { self.snd_wscale };
         let window = u32::from(seg.window) << shift;
         let mut flag = 0;
-        if ack > self.snd_una
-            || start > self.snd_wl1
-            || start == self.snd_wl1 && (window > self.snd_wnd || window == 0 && self.p.today)
-        {
+        if self.may_update_window(ack, start, window) {
             flag |= WIN_UPDATE;
             self.snd_wl1 = start;
             if window != self.snd_wnd {

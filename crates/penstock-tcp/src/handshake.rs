@@ -17,6 +17,7 @@ use penstock_packet::{Tcp, TcpFlags};
 
 /// A timestamp older than this is no ground for refusing a segment: 24 days, microseconds.
 const PAWS_24DAYS_US: u64 = 24 * 86_400 * 1_000_000;
+const PAWS_WRAP_US: u64 = i32::MAX as u64 / 1_000_000 * 1_000_000;
 
 impl Endpoint {
     /// A segment came in, in an IP header with this ECN field.
@@ -247,8 +248,10 @@ impl Endpoint {
                 return if flags.has(TcpFlags::RST) { self.reset_in_window(start) } else { false };
             };
             self.rcv_tsecr = Some(ecr);
-            let old = (val.wrapping_sub(self.ts_recent) as i32) < 0
-                && self.clock.us - self.ts_recent_us < PAWS_24DAYS_US;
+            // One tick back is let pass (TCP_PAWS_WINDOW).
+            let old = (self.ts_recent.wrapping_sub(val) as i32) > 1
+                && self.clock.us - self.ts_recent_us < self.paws_wrap_us()
+                && self.ts_recent != 0;
             if old && !flags.has(TcpFlags::RST) && !self.disordered_ack(seg, start, end, val) {
                 self.send_dupack(start, end);
                 return false;
@@ -296,14 +299,27 @@ impl Endpoint {
         false
     }
 
-    /// An old timestamp on a pure ACK that was overtaken on the way is no matter.
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_disordered_ack
+    /// An old timestamp on a pure ACK that was overtaken on the way and opens no window is no matter.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_disordered_ack, tcp_tsval_replay
     fn disordered_ack(&self, seg: &Tcp, start: u64, end: u64, val: u32) -> bool {
+        let ack = seq::unwrap(seg.ack, self.snd_una);
+        let window = u32::from(seg.window) << self.snd_wscale;
+        let replay = match self.p.today {
+            // Of a peer whose timestamps count 1200 a second.
+            true => self.rto.saturating_mul(1_200) / self.clock.hz(),
+            false => self.rto * self.clock.jiffy_us() / self.clock.ts_tick_us(),
+        };
         start == end
             && start == self.rx.rcv_nxt
-            && seq::unwrap(seg.ack, self.snd_una) == self.snd_una
-            && (self.ts_recent.wrapping_sub(val))
-                <= self.rto * self.clock.jiffy_us() / self.clock.ts_tick_us()
+            && ack == self.snd_una
+            && !self.may_update_window(ack, start, window)
+            && self.ts_recent.wrapping_sub(val) <= replay
+    }
+
+    /// After so long without a timestamp any is believed, microseconds.
+    //= linux v6.12 include/net/tcp.h TCP_PAWS_WRAP; v2.6.35 TCP_PAWS_24DAYS
+    fn paws_wrap_us(&self) -> u64 {
+        if self.p.today { PAWS_WRAP_US } else { PAWS_24DAYS_US }
     }
 
     /// Notes the timestamp to echo.
@@ -314,7 +330,7 @@ impl Endpoint {
             && self.ts_ok
             && start <= self.rx.rcv_wup
             && ((val.wrapping_sub(self.ts_recent) as i32) >= 0
-                || self.clock.us - self.ts_recent_us >= PAWS_24DAYS_US)
+                || self.clock.us - self.ts_recent_us >= self.paws_wrap_us())
         {
             self.ts_recent = val;
             self.ts_recent_us = self.clock.us;

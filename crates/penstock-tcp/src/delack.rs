@@ -94,9 +94,11 @@ impl Receiver {
         }
         let whole = len + header;
         if whole >= TCP_MSS_DEFAULT + 20 || whole >= TCP_MIN_MSS + 20 && !psh {
-            self.last_seg_size = len;
-            if len == last {
-                self.rcv_mss = len.max(1);
+            // What SACK blocks take of a segment counts as if it were data.
+            let invariant = whole.saturating_sub(self.header_len);
+            self.last_seg_size = invariant;
+            if invariant == last {
+                self.rcv_mss = invariant.max(1);
                 return;
             }
         }

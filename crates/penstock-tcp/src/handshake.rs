@@ -64,6 +64,7 @@ impl Endpoint {
         let clamp = u32::from(syn.mss.unwrap_or(536)).clamp(88, u32::from(self.cfg.mss));
         self.mss = clamp - if self.ts_ok { 12 } else { 0 };
         self.rx.advmss = u32::from(self.cfg.mss) - if self.ts_ok { 12 } else { 0 };
+        self.rx.header_len = if self.ts_ok { 32 } else { 20 };
         self.snd_wnd = u32::from(syn.window);
         self.max_window = self.snd_wnd;
         self.snd_wl1 = seq::first(syn.seq);

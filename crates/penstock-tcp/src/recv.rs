@@ -80,6 +80,8 @@ pub(crate) struct Receiver {
     pub(crate) buffer: Buffer,
     /// MSS we announced, less timestamps where they are used.
     pub(crate) advmss: u32,
+    /// Header of a segment without SACK blocks, bytes (`tcp_header_len`).
+    pub(crate) header_len: u32,
     /// Whether SACK was agreed on.
     pub(crate) sack: bool,
     /// Shift of the windows we offer.
@@ -163,6 +165,7 @@ impl Receiver {
             stack: cfg.stack,
             buffer: cfg.rcvbuf,
             advmss: u32::from(cfg.mss.max(88)),
+            header_len: 20,
             sack: false,
             wscale: 0,
             rcv_nxt: 0,

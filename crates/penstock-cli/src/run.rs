@@ -29,6 +29,9 @@ pub struct Args {
     /// Every machine a Linux of today without a processor's cost, as kernel and virtual have it
     #[arg(long)]
     modern: bool,
+    /// Timer interrupts per second of machines with today's kernel, on sim (virtual has 100) [default: 250]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1000))]
+    hz: Option<u32>,
     /// Seed in place of the file's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -69,7 +72,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         Ok(experiment) => experiment,
         Err(faults) => return Ok(refuse(&faults)),
     };
-    let experiment = if args.modern { experiment.modern() } else { experiment };
+    let experiment = if args.modern { experiment.modern() } else { experiment }.at_hz(args.hz);
     let folder = args.out.clone().unwrap_or_else(|| crate::default_out(&args.file));
     let times = args.repeat.unwrap_or(1);
     let seed = args.seed.unwrap_or(experiment.seed);

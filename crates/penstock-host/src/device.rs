@@ -132,6 +132,8 @@ pub struct NetDevice {
     pub(crate) had_ports: bool,
     /// What the packet scheduler measures time with.
     pub(crate) clock: PschedClock,
+    /// Timer interrupts per second of its machine.
+    pub(crate) hz: u32,
     /// Place among all devices by age.
     pub(crate) sequence: u64,
     pub(crate) rng: Rng,
@@ -193,6 +195,7 @@ impl NetDevice {
             features: BTreeMap::new(),
             had_ports: false,
             clock,
+            hz,
             sequence: 0,
             rng: Rng::named(seed, &format!("host:{host}/{name}")),
         }
@@ -207,7 +210,7 @@ impl NetDevice {
             tx_queues: self.queues.0,
             kernel,
             clock: self.clock,
-            hz: kernel.hz(),
+            hz: self.hz,
         }
     }
     /// Tells the tree what has changed of the device.

@@ -150,6 +150,8 @@ pub struct Host {
     pub(crate) name: String,
     pub(crate) kernel: Kernel,
     pub(crate) clock: PschedClock,
+    /// Timer interrupts per second.
+    pub(crate) hz: u32,
     pub(crate) seed: u64,
     /// Number of this network namespace; 0 is the machine's first.
     pub(crate) space: u32,
@@ -218,6 +220,7 @@ impl Host {
             name: name.to_owned(),
             kernel,
             clock: PschedClock::default(),
+            hz: kernel.hz(),
             seed,
             space,
             spaces: netns::Spaces::default(),
@@ -275,6 +278,19 @@ impl Host {
         for device in devices.iter_mut() {
             device.clock = clock;
             device.refresh_tree(kernel, Time::ZERO, drops, acts);
+        }
+    }
+    /// Timer interrupts per second, by which TCP and the qdiscs count. Default: the profile's.
+    pub fn hz(&self) -> u32 {
+        self.hz
+    }
+    /// Gives it another rate of timer interrupts, 1 to 10,000 per second: before any qdisc is configured. ARP and ICMP keep the profile's.
+    pub fn set_hz(&mut self, hz: u32) {
+        self.hz = hz.clamp(1, 10_000);
+        let Host { devices, drops, acts, kernel, hz, .. } = self;
+        for device in devices.iter_mut() {
+            device.hz = *hz;
+            device.refresh_tree(*kernel, Time::ZERO, drops, acts);
         }
     }
     /// Adds an Ethernet device that is up (MTU 1500, the profile's txqueuelen, a hardware address that follows from

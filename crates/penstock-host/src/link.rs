@@ -146,7 +146,7 @@ impl Host {
             space => format!("{}/{space}", self.name),
         };
         let mut device = NetDevice::new(&label, name, class, self.kernel, self.seed);
-        device.clock = self.clock;
+        (device.clock, device.hz) = (self.clock, self.hz);
         device.tree.set_default(self.default_qdisc);
         device.tree.share_blocks(&self.blocks);
         let ifindex = self.devices.insert(device, index);

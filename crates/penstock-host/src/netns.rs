@@ -86,7 +86,7 @@ impl Host {
         self.spaces.last += 1;
         let mut host = Host::bare(&self.name, self.kernel, self.seed, self.spaces.last);
         host.default_qdisc = self.default_qdisc;
-        host.clock = self.clock;
+        (host.clock, host.hz) = (self.clock, self.hz);
         host.sysctl.inherit(&self.sysctl);
         host.new_device("lo", "loopback", None);
         self.spaces.names.insert(0, (name.to_owned(), host.space));

@@ -60,8 +60,8 @@ pub fn read(exact: bool, offloads: bool, netem: bool) -> Facts {
     }
 }
 
-/// `CONFIG_HZ` of the running kernel.
-fn hz() -> Option<u32> {
+/// `CONFIG_HZ` of the running kernel, per second; `None` where it does not tell.
+pub fn hz() -> Option<u32> {
     let find = |text: &str| text.lines().find_map(|l| l.strip_prefix("CONFIG_HZ=")?.parse().ok());
     let release = text("/proc/sys/kernel/osrelease")?;
     if let Some(hz) = text(&format!("/boot/config-{release}")).and_then(|t| find(&t)) {

@@ -9,11 +9,12 @@ use crate::sample::{Asker, Counters};
 use crate::stats::{self, Object};
 use crate::traffic::{RecvReport, SendReport, arguments};
 use crate::{exec, names, needs};
-use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::{TimeSpec, TimeValLike};
-use nix::time::{ClockId, clock_gettime};
+use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockId, clock_getres, clock_gettime};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -123,6 +124,18 @@ fn signals() -> Result<SignalFd, String> {
         .map_err(|e| format!("signals: {e}"))
 }
 
+/// The first tick of the kernel's timer after a moment, ns of the real-time clock: a run in exact time begins on one, as on the
+/// simulator, whose machines count their ticks from there.
+fn tick_after(moment: i64) -> i64 {
+    let read = |t: nix::Result<TimeSpec>| t.map_or(0, |t| t.num_nanoseconds());
+    let (last, length) = (
+        read(clock_gettime(ClockId::CLOCK_REALTIME_COARSE)),
+        read(clock_getres(ClockId::CLOCK_REALTIME_COARSE)),
+    );
+    let ticks = (moment - last).max(0).checked_div(length).map_or(0, |n| n + 1);
+    if ticks > 0 { last + ticks * length } else { moment }
+}
+
 /// Whether a signal asks to stop; what children told is taken off the queue.
 fn asked(fd: &mut SignalFd) -> bool {
     let mut stop = false;
@@ -208,10 +221,11 @@ impl<'a> Runner<'a> {
         };
         std::thread::sleep(SETTLE);
         runner.reasons = Reasons::start(&runner.rig.id);
+        let _ = nix::sys::prctl::set_timerslack(1);
         let start = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |t| t.num_nanoseconds());
         // Receivers listen before the first packet: they get a moment ahead of time zero.
         let ahead = if plan.flows.is_empty() { 0 } else { 100_000_000 };
-        runner.epoch_ns = start + ahead;
+        runner.epoch_ns = if plan.exact { tick_after(start + ahead) } else { start + ahead };
         for n in 0..plan.flows.len() {
             let child = runner.flow(n, false).map_err(|e| Trouble::Machine(vec![e]))?;
             runner.receivers.push(child);
@@ -227,7 +241,10 @@ impl<'a> Runner<'a> {
     }
 
     fn run(mut self, fd: &mut SignalFd, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Trouble> {
-        let _ = nix::sys::prctl::set_timerslack(1);
+        // A timer of its own is exact; the timeout of `ppoll` may be late by a thousandth of itself.
+        let timer =
+            TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)
+                .map_err(|e| Trouble::Machine(vec![format!("timer: {e}")]))?;
         let end = self.plan.duration.as_ns();
         let step = self.plan.sample.as_ns().max(1_000_000);
         let mut next_sample = 0;
@@ -251,10 +268,14 @@ impl<'a> Runner<'a> {
                 .filter_map(|a| a.due);
             let flows = self.senders.iter().filter(|(_, child)| child.is_none()).map(|(at, _)| *at);
             let next = starts.chain(flows).chain([next_sample, end]).min().unwrap_or(end);
-            let wait = (next - self.now()).max(0);
-            let mut polled = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+            let wait = Expiration::OneShot(TimeSpec::nanoseconds((next - self.now()).max(1)));
+            timer
+                .set(wait, TimerSetTimeFlags::empty())
+                .map_err(|e| Trouble::Machine(vec![format!("timer: {e}")]))?;
+            let waited = [fd.as_fd(), timer.as_fd()];
+            let mut polled = waited.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
             // An interrupted wait is as good as one that ended.
-            let _ = ppoll(&mut polled, Some(TimeSpec::nanoseconds(wait)), None);
+            let _ = poll(&mut polled, PollTimeout::NONE);
             if asked(fd) {
                 self.stop();
                 return Err(Trouble::Stopped);

@@ -193,7 +193,7 @@ pub enum Stack {
     Solaris,
 }
 
-/// Which iperf 2 a host has, where it matters to what is measured.
+/// Which iperf 2 a host has, where it matters to what is measured; with 2.1 goes an iperf3 since 3.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Iperf {
     /// 2.0.4 and 2.0.5: a client of TCP has ended when its last write returns; what its socket still holds counts as sent.

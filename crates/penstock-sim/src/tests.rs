@@ -198,6 +198,37 @@ fn iperf_prints_its_forms() {
     assert_eq!(results.apps[1].exit, Some(0));
 }
 
+/// A client of 2.1 says 60 bytes first, which count; blocks of 128 KB follow. Its server answers, and the client leaves that unread till the end.
+#[test]
+fn iperf_2_1_begins_with_a_header() {
+    let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
+    world.set_iperf(a, Iperf::V2_1);
+    world.set_iperf(b, Iperf::V2_1);
+    let server = world.add_app(b, "iperf -s", Time::ZERO);
+    let client = world.add_app(a, "iperf -c 10.0.0.2 -t 2", secs(1));
+    let udp = world.add_app(a, "iperf3 -c 10.0.0.2 -u -b 1M -t 1", secs(10));
+    world.add_app(b, "iperf3 -s", Time::ZERO);
+    let results = world.run(secs(20));
+    let app = |id: AppId| &results.apps[id.0 as usize];
+    assert_eq!((app(client).exit, app(client).bytes), (Some(0), app(server).bytes));
+    assert_eq!(app(client).bytes.unwrap() % 131_072, 60);
+    // In datagrams as long as a segment with timestamps.
+    assert_eq!(app(udp).bytes.unwrap() % 1448, 0);
+}
+
+/// What falls due while a datagram waits for room goes when there is room: the socket's buffer is full at each wake, as with a real sender.
+#[test]
+fn a_sender_of_datagrams_that_waited_catches_up() {
+    let (mut world, a, b) = pair(1, mbit(10), Span::ZERO);
+    let load = Load::Packets { size: Sizes::Constant(958), gap: Dist::Constant(Span::from_us(700)) };
+    let stop = Some(secs(2));
+    world.add_flow(FlowSpec { transport: Transport::Udp, load, stop, trace: true, ..greedy(a, b) }).unwrap();
+    let sent: Vec<i64> = world.run(secs(3)).flows[0].passages.iter().map(|p| p.sent.as_ns()).collect();
+    // After the first wake 47 frames follow each other at once (93 fit, 46 are left), and so at each.
+    let waits: Vec<usize> = (1..sent.len()).filter(|&i| sent[i] - sent[i - 1] > 10_000_000).collect();
+    assert!(waits.len() > 10 && waits.windows(2).all(|w| w[1] - w[0] == 47), "{waits:?}");
+}
+
 #[test]
 fn iperf_parallel_and_udp() {
     let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));

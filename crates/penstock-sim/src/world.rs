@@ -140,7 +140,7 @@ impl World {
         machine.cpu.set_cost(cost);
         machine.cpu.hz = match machine.host.psched_clock() {
             PschedClock::Old(old) => old.hz,
-            PschedClock::Ktime => machine.kernel.hz(),
+            PschedClock::Ktime => machine.host.hz(),
         };
     }
     /// Adds a device to a host; one of that name may be there already. Answers its index.

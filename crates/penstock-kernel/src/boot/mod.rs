@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Timer interrupts per second of a user-mode kernel (`arch/um/Kconfig`).
+pub const HZ: u32 = 100;
 /// Environment variable that names another kernel than the cache's.
 pub const KERNEL: &str = "PENSTOCK_UML";
 /// Environment variable by which the first process knows its job folder.

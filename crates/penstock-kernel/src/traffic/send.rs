@@ -133,9 +133,7 @@ fn datagrams(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
     let socket = UdpSocket::bind("0.0.0.0:0").map_err(|e| format!("socket: {e}"))?;
     socket.connect(&to).map_err(|e| format!("{to}: {e}"))?;
     mark(&socket, options)?;
-    if options.echo {
-        socket.set_nonblocking(true).map_err(|e| format!("socket: {e}"))?;
-    }
+    socket.set_nonblocking(true).map_err(|e| format!("socket: {e}"))?;
     let start = clock();
     let end = deadline(options);
     let mut report = SendReport { start_s: seconds(options, start), ..SendReport::default() };
@@ -155,11 +153,29 @@ fn datagrams(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
             answers(&socket, due, &mut rtts);
         }
         wait_until(due);
-        let now = clock();
         let size = size as usize;
-        Header { number: report.sent_packets, sent_ns: now }.write(&mut datagram[..size]);
-        match socket.send(&datagram[..size]) {
+        let called = clock();
+        let sent = loop {
+            // A datagram's time is that at which its socket takes it, not that at which a program begins to wait for room.
+            Header { number: report.sent_packets, sent_ns: clock() }.write(&mut datagram[..size]);
+            let sent = socket.send(&datagram[..size]);
+            let full = matches!(&sent, Err(e) if e.kind() == ErrorKind::WouldBlock);
+            if !full || options.echo {
+                break sent;
+            }
+            // Half of the buffer is to be free before there is a next try.
+            let left = end.saturating_sub(clock()).max(0);
+            let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+            if matches!(ppoll(&mut polled, Some(TimeSpec::nanoseconds(left)), None), Ok(0)) {
+                break sent;
+            }
+        };
+        match sent {
             Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock && !options.echo => {
+                finished = false;
+                break;
+            }
             // Whoever was told that nobody listens yet sends on: it is what datagrams are.
             Err(e) if matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::WouldBlock) => {}
             Err(e) if e.raw_os_error() == Some(nix::libc::ENOBUFS) => {}
@@ -167,7 +183,7 @@ fn datagrams(goal: &Goal, options: &SendOptions) -> Result<SendReport, String> {
         }
         report.sent_packets += 1;
         report.sent_bytes += size as u64;
-        late.push((now - due) as f64 / 1e3);
+        late.push((called - due) as f64 / 1e3);
     }
     if options.echo {
         answers(&socket, clock() + 1_000_000_000, &mut rtts);

@@ -26,6 +26,8 @@ pub struct Experiment {
     pub offloads: bool,
     /// Whether [`Experiment::modern`] made it.
     pub modern: bool,
+    /// Timer interrupts per second of machines with today's kernel; `None`: the profile's 250.
+    pub hz: Option<u32>,
     /// Machines in the order of the file.
     pub hosts: Vec<Host>,
     /// Links in the order of the file.
@@ -64,6 +66,12 @@ impl Experiment {
             host.os = Os::Linux;
             host.cost = None;
         }
+        self
+    }
+
+    /// The same with so many timer interrupts per second on machines with today's kernel, by which TCP and the qdiscs count.
+    pub fn at_hz(mut self, hz: Option<u32>) -> Experiment {
+        self.hz = hz;
         self
     }
 }

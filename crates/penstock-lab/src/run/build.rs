@@ -118,6 +118,12 @@ impl Built {
         let id = world.add_host(&host.name, host.kernel);
         self.hosts.push(id);
         world.host_mut(id).set_psched_clock(host.clock);
+        if let Some(hz) = experiment
+            .hz
+            .filter(|_| host.kernel == penstock_model::Kernel::V6_12 && host.os == spec::Os::Linux)
+        {
+            world.host_mut(id).set_hz(hz);
+        }
         match host.os {
             spec::Os::Linux => {}
             spec::Os::WindowsXp => world.set_stack(id, Stack::WindowsXp),

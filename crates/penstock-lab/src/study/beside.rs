@@ -13,7 +13,7 @@ type Ran = Result<Outcome, Vec<Diagnostic>>;
 
 impl Study {
     /// Runs its experiments, or the one named, on the simulator and on another ground, and holds the programs' figures side by side.
-    /// On both every machine is a Linux of today whose processor costs nothing. `progress` is told how many of how many are done.
+    /// On both every machine is a Linux of today whose processor costs nothing and whose timer interrupts as often as the ground's. `progress` is told how many of how many are done.
     ///
     /// Several run at a time: on `virtual` as many as there are processors; on `kernel` twice as many, because each mostly waits, and the
     /// simulator has finished before the first begins.
@@ -32,9 +32,13 @@ impl Study {
             Some(name) => vec![name],
             None => self.experiments(),
         };
+        let hz = match ground {
+            Ground::Virtual => Some(penstock_kernel::boot::HZ),
+            _ => penstock_kernel::facts::hz(),
+        };
         let mut experiments = Vec::new();
         for name in &names {
-            experiments.push(self.experiment(name)?.modern());
+            experiments.push(self.experiment(name)?.modern().at_hz(hz));
         }
         let here = |n: usize| run::run(&experiments[n], &mut Options { seed: None, progress: &mut |_| {} });
         let there = |n: usize| {

@@ -200,7 +200,7 @@ impl Source {
         }
         if self.transport == Transport::Udp {
             if cx.net.udp_send(self.sock, size, self.next) == Ok(false) {
-                // The call blocks; gaps go on when it returns.
+                // The call blocks; what fell due meanwhile goes when it returns.
                 self.blocked = Some(size);
                 return;
             }
@@ -212,10 +212,6 @@ impl Source {
     /// Asks to be woken for the next packet.
     fn plan(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        // A clock without jitter is never behind; one with it is where its packets were to be.
-        if self.jitter == Span::ZERO || self.due + self.jitter < now {
-            self.due = now;
-        }
         let gap = match &self.load {
             Load::Packets { gap, .. } | Load::Echo { gap, .. } | Load::OnOff { gap, .. } => {
                 gap.draw(&mut self.rng)
@@ -354,7 +350,7 @@ impl Program for Source {
             Wake::Datagram { seq, .. } => self.answered(seq, cx),
             Wake::Writable(_) => {
                 if let Some(size) = self.blocked.take() {
-                    // The datagram that waited goes now, and the gap to the next begins.
+                    // The datagram that waited goes now, and those that fell due meanwhile behind it.
                     let _ = cx.net.udp_send(self.sock, size, self.next);
                     self.plan(cx);
                 }

@@ -121,7 +121,7 @@ pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program
     Ok(match name.trim_end_matches(".exe") {
         "ping" => Box::new(ping::Ping::parse(args, machine.kernel)?),
         "iperf" | "iperf2" => iperf::parse(args, machine.kernel, machine.stack, machine.iperf)?,
-        "iperf3" => iperf3::parse(args)?,
+        "iperf3" => iperf3::parse(args, machine.iperf)?,
         "scp" | "pscp" => Box::new(scp::Scp::parse(args, net)?),
         "ssh" => Box::new(session::Session::ssh(args, false)?),
         "putty" | "plink" => Box::new(session::Session::ssh(args, true)?),

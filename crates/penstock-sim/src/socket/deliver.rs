@@ -245,6 +245,7 @@ impl Net {
         if s.host != host {
             return;
         }
+        let kernel = self.machines[host as usize].kernel;
         match &mut s.kind {
             Kind::Tcp(t) if owed.tcp_payload > 0 => {
                 t.end.transmitted_freed(owed.tcp_payload, now);
@@ -254,11 +255,18 @@ impl Net {
                 let bytes = u64::from(owed.ip_payload).min(u.out_bytes);
                 if bytes > 0 {
                     u.out_bytes -= bytes;
-                    let freed = if u.out_bytes == 0 { u.wmem } else { truesize(owed.ip_payload).min(u.wmem) };
+                    let freed =
+                        if u.out_bytes == 0 { u.wmem } else { truesize(kernel, owed.ip_payload).min(u.wmem) };
                     u.wmem -= freed;
                 }
-                // Linux `sock_def_write_space`: a writer is woken when half of the buffer is free.
-                if u.want_write && u.wmem * 2 <= u64::from(u.sndbuf) {
+                // A writer is woken when half of the buffer is free; the socket itself counts for a byte.
+                let half = match kernel {
+                    //= linux v2.6.35 net/core/sock.c sock_def_write_space
+                    Kernel::V2_6_35 => (u.wmem + 1) * 2 <= u64::from(u.sndbuf),
+                    //= linux v6.12 include/net/sock.h sock_writeable
+                    Kernel::V6_12 => u.wmem + 1 < u64::from(u.sndbuf >> 1),
+                };
+                if u.want_write && half {
                     u.want_write = false;
                     if s.app != NONE {
                         self.wakes.push_back((s.app, Wake::Writable(sock)));

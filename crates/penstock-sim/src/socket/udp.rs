@@ -71,6 +71,7 @@ impl Net {
     ) -> Result<bool, &'static str> {
         let now = self.now();
         let s = &mut self.socks[sock as usize];
+        let kernel = self.machines[s.host as usize].kernel;
         let Kind::Udp(u) = &mut s.kind else { return Err("Bad file descriptor") };
         if let Some(error) = u.error.take() {
             return Err(error);
@@ -85,7 +86,7 @@ impl Net {
         let mut left = len + 8;
         while left > 0 {
             let piece = left.min(1480);
-            u.wmem += truesize(piece);
+            u.wmem += truesize(kernel, piece);
             left -= piece;
         }
         u.out_bytes += u64::from(len + 8);

@@ -4,7 +4,9 @@
 //! write under way has returned: so a transfer of 10 s through a slow line is reported as `0.0-10.1 sec`, and bytes
 //! that the socket has taken count although they have not yet arrived.
 //!
-//! Seen of 2.1.8 (`strace`): `SO_SNDTIMEO` of half the interval of reports, or of half the transfer's time without one. A write that
+//! 2.1.8 (`Client.cpp` `SendFirstPayload`, `Listener.cpp` `apply_client_settings_tcp`, `client_test_ack`; seen with `strace`): before its first block
+//! a client writes 60 bytes that say which test this is, and its report counts them; the server answers with 28 bytes, which the client
+//! leaves unread until it has shut its side down. `SO_SNDTIMEO` of half the interval of reports, or of half the transfer's time without one. A write that
 //! has waited so long in all returns what the socket has taken (`tcp_sendmsg_locked`), and the next one takes at once whatever is free.
 
 use crate::app::iperf::report::{Printer, Report, Sums};
@@ -14,6 +16,11 @@ use crate::net::Wake;
 use crate::socket::{Kind, Listener, SockOpts};
 use penstock_model::{Span, Time};
 use std::net::Ipv4Addr;
+
+/// What a client of 2.1 says first, bytes (`struct client_tcp_testhdr` without what only other tests need).
+const HEADER: u64 = 60;
+/// What a server of 2.1 answers, bytes (`struct client_hdr_ack` without the times of `--trip-times`).
+const HEADER_ACK: u64 = 28;
 
 struct Stream {
     sock: u32,
@@ -69,6 +76,10 @@ impl Client {
             cx.print(&line);
         }
         for i in 0..self.streams.len() {
+            if self.settings.waits {
+                let took = cx.net.tcp_write(self.streams[i].sock, HEADER);
+                self.count(i, took, cx);
+            }
             self.write(i, cx);
         }
     }
@@ -107,13 +118,8 @@ impl Client {
         let len = u64::from(self.settings.len) - stream.left;
         (stream.left, stream.waiting) = (self.settings.len.into(), false);
         cx.net.stop_timer(stream.timer);
-        let now = cx.now();
-        if stream.report.has_intervals() && len > 0 {
-            stream.report.packet(now, len, &mut self.printer, &mut self.sums);
-        } else {
-            stream.untold += len;
-        }
-        stream.amount = stream.amount.saturating_sub(len);
+        self.count(i, len, cx);
+        let (now, stream) = (cx.now(), &mut self.streams[i]);
         let over = match self.end {
             Some(end) => now >= end,
             None => stream.amount == 0,
@@ -121,9 +127,20 @@ impl Client {
         if over && self.settings.waits {
             stream.closing = true;
             cx.net.tcp_close(stream.sock);
+            cx.net.tcp_read(stream.sock);
         } else if over {
             self.finish(i, cx);
         }
+    }
+    /// So many bytes were written.
+    fn count(&mut self, i: usize, len: u64, cx: &Cx<'_>) {
+        let stream = &mut self.streams[i];
+        if stream.report.has_intervals() && len > 0 {
+            stream.report.packet(cx.now(), len, &mut self.printer, &mut self.sums);
+        } else {
+            stream.untold += len;
+        }
+        stream.amount = stream.amount.saturating_sub(len);
     }
     fn finish(&mut self, i: usize, cx: &mut Cx<'_>) {
         let now = cx.now();
@@ -237,7 +254,9 @@ impl Program for Client {
                     self.finish(i, cx);
                 }
             }
-            Wake::Readable(sock) => {
+            Wake::Readable(sock)
+                if self.streams.iter().any(|s| s.sock == sock && (s.closing || !self.settings.waits)) =>
+            {
                 cx.net.tcp_read(sock);
             }
             _ => {}
@@ -250,6 +269,8 @@ struct Connection {
     peer: Ipv4Addr,
     report: Report,
     untold: u64,
+    /// Of what the client says first, bytes still to come.
+    header: u64,
 }
 
 /// `iperf -s`.
@@ -286,6 +307,12 @@ impl Server {
         let n = cx.net.tcp_read(c.sock);
         if n == 0 {
             return;
+        }
+        if c.header > 0 {
+            c.header = c.header.saturating_sub(n);
+            if c.header == 0 {
+                cx.net.tcp_write(c.sock, HEADER_ACK);
+            }
         }
         if c.report.has_intervals() {
             let sums = Server::group(&mut self.groups, c.peer);
@@ -351,7 +378,8 @@ impl Program for Server {
                 Server::group(&mut self.groups, peer.0).threads += 1;
                 let report = Report::new(id, self.streams, false, now, self.settings.interval);
                 self.streams += 1;
-                self.connections.push(Connection { sock, peer: peer.0, report, untold: 0 });
+                let header = if self.settings.waits { HEADER } else { 0 };
+                self.connections.push(Connection { sock, peer: peer.0, report, untold: 0, header });
             }
             Wake::Readable(sock) => {
                 if let Some(i) = find(&self.connections, sock) {

@@ -174,6 +174,10 @@ impl Client {
         self.tell(say::TEST_END, 1, Vec::new(), cx);
     }
     fn hear(&mut self, message: &Message, cx: &mut Cx<'_>) {
+        let s = &mut self.test.settings;
+        if let Some(control) = cx.net.endpoint(self.control).filter(|_| s.fits) {
+            s.len = control.info().snd_mss.max(16);
+        }
         let s = &self.test.settings;
         match message.kind {
             say::ACCESS_DENIED => {

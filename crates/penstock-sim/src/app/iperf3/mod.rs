@@ -1,7 +1,8 @@
 //! `iperf3` 3.1: options and the talk between client and server.
 //!
 //! Follows: iperf 3.1.3 `src/iperf_api.c`, `iperf_client_api.c`, `iperf_server_api.c`, `iperf_locale.c`, `iperf_udp.c`; the pacing of UDP
-//! every millisecond is 3.2's.
+//! every millisecond is 3.2's. Beside real kernels ([`Iperf::V2_1`]) a datagram without `-l` is as long as the segments of the control connection, as
+//! since 3.2; before it was 8 KB.
 //! Differs: IPv4; no `-O`, `-Z`, `-F`, `-A`, no diskfile; CPU use is told as zero; the time of day of a run is the epoch.
 
 mod client;
@@ -12,6 +13,7 @@ mod test;
 use crate::app::form::units;
 use crate::app::options::{self, Known, c_number, o, scaled, seconds};
 use crate::app::{Failure, Program};
+use crate::spec::Iperf;
 use penstock_model::Span;
 
 const KNOWN: &[Known] = &[
@@ -109,6 +111,8 @@ pub(crate) struct Settings {
     /// Instead of the time, when not 0.
     pub(crate) bytes: u64,
     pub(crate) len: u32,
+    /// In place of that, as long as a segment.
+    pub(crate) fits: bool,
     pub(crate) parallel: u32,
     pub(crate) reverse: bool,
     pub(crate) window: u32,
@@ -152,8 +156,9 @@ impl Settings {
 }
 
 /// Reads the arguments and makes client or server.
-pub(crate) fn parse(args: &[&str]) -> Result<Box<dyn Program>, Failure> {
-    let settings = settings(args)?;
+pub(crate) fn parse(args: &[&str], iperf: Iperf) -> Result<Box<dyn Program>, Failure> {
+    let mut settings = settings(args)?;
+    settings.fits &= iperf == Iperf::V2_1;
     Ok(if settings.server {
         Box::new(server::Server::new(settings))
     } else {
@@ -174,6 +179,7 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
         time: Span::from_secs(10),
         bytes: 0,
         len: 0,
+        fits: false,
         parallel: 1,
         reverse: false,
         window: 0,
@@ -272,6 +278,7 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
         return Err(error("some option you are trying to set is client only"));
     }
     s.rate = rate.unwrap_or(if s.udp { 1024 * 1024 } else { 0 });
+    s.fits = s.udp && len.is_none_or(|n| n == 0);
     s.len = len.filter(|&n| n > 0).unwrap_or(if s.udp { 8192 } else { 128 << 10 });
     if s.udp {
         s.len = s.len.clamp(16, 65_507);

@@ -53,8 +53,9 @@ fn mtu(s: &Value) -> u32 {
     s["mtu"].as_u64().unwrap_or(1500) as u32
 }
 
+/// Milliseconds, to the microsecond.
 fn millis(v: &Value) -> Span {
-    Span::from_ms(v.as_i64().unwrap_or(0))
+    Span::from_us((v.as_f64().unwrap_or(0.0) * 1e3).round() as i64)
 }
 
 /// When to write how much.

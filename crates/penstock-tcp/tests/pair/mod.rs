@@ -143,6 +143,8 @@ pub struct App {
     unanswered: u64,
     opened: Option<Time>,
     next_read: Time,
+    /// It has found nothing to read and waits.
+    waits: bool,
     blocked: bool,
     left_of_chunk: u64,
 }
@@ -164,6 +166,7 @@ impl Default for App {
             unanswered: 0,
             opened: None,
             next_read: Time::ZERO,
+            waits: false,
             blocked: false,
             left_of_chunk: 0,
         }
@@ -172,21 +175,26 @@ impl Default for App {
 
 /// How much later than a pause's end a reader is awake: the kernel's clock creeps with each look at it.
 const CREEP: Span = Span::from_ns(4);
+/// How much later than a segment a reader runs that waited for it: the interrupt has looked at the clock some times by then. Two reads
+/// that each let a segment go meet those again a round trip later: the first wakes the reader, the second comes before its pause is over.
+const WAKING: Span = Span::from_ns(4);
 
 impl App {
-    /// Whether it does something at `at` that it did not do before.
+    /// Whether it does something at `at` that its own plan says: an instant counted from the opening, which creeps with nothing. The end
+    /// of a reader's pause has crept along with what woke the reader, and comes behind a segment of that moment: the interrupt goes first.
     fn is_due(&self, at: Time) -> bool {
-        self.next(at - Span::from_ns(1)) == Some(at)
+        self.planned().any(|t| t == at)
+    }
+    /// What is planned for an instant counted from the opening.
+    fn planned(&self) -> impl Iterator<Item = Time> {
+        let write = self.writes.front().filter(|_| self.to_write == 0).map(|w| w.0);
+        let spans = [Some(self.reads_from), write].into_iter().flatten();
+        self.opened.into_iter().flat_map(move |o| spans.clone().map(move |s| o + s))
     }
     /// The next moment at which it does something by itself.
     fn next(&self, now: Time) -> Option<Time> {
-        let opened = self.opened?;
-        let write = self.writes.front().filter(|_| self.to_write == 0).map(|w| opened + w.0);
-        [Some(opened + self.reads_from), Some(self.next_read), write]
-            .into_iter()
-            .flatten()
-            .filter(|&t| t > now)
-            .min()
+        let pause = self.opened.map(|_| self.next_read);
+        self.planned().chain(pause).filter(|&t| t > now).min()
     }
 }
 
@@ -318,8 +326,14 @@ impl Pair {
             app.unanswered += n;
             if app.read_pause > Span::ZERO {
                 app.next_read = self.now + app.read_pause + CREEP;
+                if app.waits {
+                    app.next_read += WAKING;
+                }
             }
+            app.waits = false;
             moved = true;
+        } else if awake && app.reads {
+            app.waits = true;
         }
         if app.to_write == 0
             && let Some(opened) = app.opened

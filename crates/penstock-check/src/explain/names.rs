@@ -52,17 +52,15 @@ impl Names {
     }
     /// Devices of these numbers in words.
     pub fn devices(&self, numbers: &[u32]) -> String {
-        let here =
-            |n: &Iface| numbers.contains(&(self.inputs.iter().position(|i| i == n).unwrap_or(0) as u32 + 1));
-        let within = |n: &Iface, begin: &Iface| n != begin && n.name.starts_with(&begin.name);
-        let whole = |begin: &Iface| {
-            begin.wildcard && here(begin) && self.inputs.iter().all(|n| !within(n, begin) || here(n))
-        };
+        // The begin of a name says it for all that begin so, where none of them is missing.
+        let whole = |begin: &Iface| begin.wildcard && self.numbers(begin).iter().all(|n| numbers.contains(n));
+        let said_by =
+            |begin: &Iface, n: &Iface| n != begin && n.name.starts_with(&begin.name) && whole(begin);
         let mut said = Vec::new();
         for number in numbers {
             match number.checked_sub(1).and_then(|n| self.inputs.get(n as usize)) {
                 None => said.push("another device".to_owned()),
-                Some(n) if self.inputs.iter().any(|begin| within(n, begin) && whole(begin)) => {}
+                Some(n) if self.inputs.iter().any(|begin| said_by(begin, n)) => {}
                 Some(n) if n.wildcard && !whole(n) => said.push(format!("another {}", n.text())),
                 Some(n) => said.push(n.text()),
             }
@@ -71,16 +69,12 @@ impl Names {
     }
     /// The number of a condition.
     pub fn other(&mut self, text: &str) -> u32 {
-        number(&mut self.others, text)
+        let at = self.others.iter().position(|n| n == text).unwrap_or_else(|| {
+            self.others.push(text.to_owned());
+            self.others.len() - 1
+        });
+        at as u32
     }
-}
-
-fn number(names: &mut Vec<String>, name: &str) -> u32 {
-    let at = names.iter().position(|n| n == name).unwrap_or_else(|| {
-        names.push(name.to_owned());
-        names.len() - 1
-    });
-    at as u32
 }
 
 #[cfg(test)]

@@ -243,7 +243,7 @@ impl Probe {
         }
         let mut bytes: Vec<u8> = (0..15).flat_map(|n| probe.aligned(4 * n).to_be_bytes()).collect();
         let mut len = probe.len;
-        let (mut input, mut forwarded) = (0, false);
+        let (mut device, mut forwarded) = (0, false);
         for &(place, mask, value) in &cube.0 {
             match place {
                 Place::Word(off) if off >= 0 => {
@@ -264,7 +264,7 @@ impl Probe {
                 Place::Priority => probe.priority = value,
                 Place::Input => {
                     let fits = (0..=names.inputs.len() as u32).find(|n| (n ^ value) & mask == 0);
-                    input = fits.unwrap_or(0);
+                    device = fits.unwrap_or(0);
                 }
                 Place::Forwarded => forwarded = value == 1,
                 Place::Long(n) if value == 0 => len = len.min((n - 1) as u16),
@@ -272,8 +272,8 @@ impl Probe {
                 _ => {}
             }
         }
-        if forwarded || input != 0 {
-            probe.input = Some(names.device(input));
+        if forwarded || device != 0 {
+            probe.input = Some(names.device(device));
         }
         let made = Probe::caught(ethertype, bytes);
         let (mark, priority, input) = (probe.mark, probe.priority, probe.input);

@@ -424,7 +424,7 @@ impl Qdisc for Htb {
         let naps = self.naps.iter().map(|nap| nap.1);
         naps.chain(self.watchdog).min()
     }
-    /// Of those timers alone that [`Qdisc::next_wakeup`] knows.
+    /// Its own, and those of the leaves that wait for theirs.
     fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
         self.watchdog.iter().for_each(|&at| see(at, at));
         for (class, _) in &self.naps {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tcp_scenarios.py SCENARIOS.json OUT.jsonl: Linux's own TCP under exact faults, in a kernel with exact virtual time, as root.
 
-Of each scenario one line: its description, the kernel's clock at the SYN (start_ns), every segment as the sender's device sees it, and
+Of each scenario one line: its description, the kernel's clock at the SYN (start_ns; and at the call of connect, where the sender's own
+queue may hold the SYN: connect_ns), every segment as the sender's device sees it, and
 after each of them, when they have changed, the sender's congestion window, slow-start threshold and state of recovery (TCP_INFO).
 Sender, router and receiver are network namespaces. Which segment is dropped, marked or comes late is decided by its number, in a small
 BPF program on the router (TCX, so Linux 6.6 or newer); the router's tbf is the bottleneck, a netem at the receiver delays what it sends.
@@ -11,7 +12,9 @@ A scenario: {"name", "cc": "reno", "bytes": 100000, "rate": "10mbit", "limit": 4
 "drop_ack": [numbers of all the receiver's], "mtu": 1500, "rcvbuf": bytes, "sndbuf": bytes, "nodelay": true, "writes": [[ms, bytes], ...],
 "chunk": bytes a write at most, "close": true when the sender shuts down behind the last byte (the receiver closes then),
 "read_after_ms": 0, "read": [bytes at most, ms of pause], "back_writes": [[ms, bytes], ...] of the receiver, "reply": [bytes read, bytes to answer
-them], "for_ms": 3000}. Without "rate" the router passes everything at once. A late segment passes by the bottleneck's queue and takes the most of "late" instead.
+them], "for_ms": 3000,
+"local": ["qdisc add dev va root pfifo limit 5", ...] tc commands on the sender's own device, whose queue drops then, "udp": [bytes, us between two, how many ms
+before the SYN the first] datagrams that share it}. Without "rate" the router passes everything at once. A late segment passes by the bottleneck's queue and takes the most of "late" instead.
 "back": "100mbit", the rate of the way back, keeps ACKs of one moment apart: the clock creeps by a nanosecond a look, and a process may run between them."""
 import ctypes, json, os, socket, struct, subprocess, sys, threading, time
 
@@ -90,6 +93,7 @@ def network(s):
         sh(f"ip netns exec r tc qdisc add dev rb parent 1:3 netem delay {max(s['late'].values())}ms")
         sh('ip netns exec r tc filter add dev rb parent 1: protocol ip handle 7 fw flowid 1:3')
     sh(f"ip netns exec b tc qdisc add dev vb root netem delay {s.get('delay_ms', 20)}ms limit 10000" + (f" rate {s['back']}" if 'back' in s else ''))
+    for command in s.get('local', []): sh(f'ip netns exec a tc {command}')
     fates = {i: 1 for i in s.get('drop', [])} | {i: 3 for i in s.get('ce', [])} | {int(i): 2 for i in s.get('late', {})} | {i: 4 for i in s.get('twice', [])}
     # On the way out, where the router has made the header its own: a clone's cannot be marked.
     if fates: attach('r', 'rb', program(100, fates), egress=True)
@@ -105,6 +109,7 @@ def receiver(s):
     l = socket.socket()
     if 'rcvbuf' in s: l.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, s['rcvbuf'])
     l.bind(('10.0.2.2', 5001)); l.listen(1)
+    discard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); discard.bind(('10.0.2.2', 9))
     c, _ = l.accept()
     start = time.monotonic_ns()
     if 'back_writes' in s: threading.Thread(target=write, args=(c, s['back_writes'], start, s), daemon=True).start()
@@ -128,6 +133,15 @@ def write(sock, writes, start, s):
             except OSError: return
     if sock.getsockname()[0] == '10.0.1.1':
         if s.get('close'): sock.shutdown(socket.SHUT_WR)
+
+def datagrams(size, gap_us, start):
+    """One datagram each `gap_us` to the receiver's port 9, which nobody reads."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    n = 0
+    while True:
+        sleep_until(start + n * gap_us * 1000)
+        sock.sendto(b'u' * size, ('10.0.2.2', 9))
+        n += 1
 
 def options(o):
     sacks, i = [], 0
@@ -159,18 +173,28 @@ def run(s):
     def capture():
         while not over:
             try: p, anc, _, _ = cap.recvmsg(200, 100)
+            except BlockingIOError: return
             except (TimeoutError, socket.timeout): continue
             if p[12:14] != b'\x08\0' or p[23] != 6: continue
             sec, ns = struct.unpack('qq', anc[0][2][:16])
             t = p[34:]
             _, dport, seq, ack, off, flags, win = struct.unpack('!HHIIBBH', t[:16])
             hl = (off >> 4) * 4
-            look(sec * 10**9 + ns)
+            if not later: look(sec * 10**9 + ns)
             segments.append([sec * 10**9 + ns, '>' if dport == 5001 else '<', seq, struct.unpack('!H', p[16:18])[0] - 20 - hl, ack, flags, win, options(t[20:hl])])
+    # A process that every segment wakes makes ksoftirqd do the rest, and tcp_wfree lets a socket wait longer there: a card's interrupt does not.
+    # Where that counts the segments are read at the end, and nothing is known of the windows.
+    later = 'local' in s
     capturing = threading.Thread(target=capture)
-    capturing.start()
+    if not later: capturing.start()
     time.sleep(1)
     sleep_until((time.monotonic_ns() // 10**7 + 1) * 10**7 + 3_700_000)
+    if 'udp' in s:
+        size, gap_us, ms = s['udp']
+        first = time.monotonic_ns() + 1000
+        threading.Thread(target=datagrams, args=(size, gap_us, first), daemon=True).start()
+        sleep_until(first + int(ms * 10**6))
+    called = time.monotonic_ns()
     sock.connect(('10.0.2.2', 5001))
     start = opened = time.monotonic_ns()
     end = start + s.get('for_ms', 3000) * 10**6
@@ -178,8 +202,12 @@ def run(s):
     threading.Thread(target=write, args=(sock, writes, start, s), daemon=True).start()
     if sum(map(sum, s.get('back_writes', []))) or 'reply' in s: threading.Thread(target=lambda: [0 for _ in iter(lambda: sock.recv(1 << 20), b'')], daemon=True).start()
     sleep_until(end)
-    over = True
-    capturing.join()
+    if later:
+        cap.setblocking(False)
+        capture()
+    else:
+        over = True
+        capturing.join()
     wall = time.time_ns() - time.monotonic_ns()
     t0, isn, irs = segments[0][0], segments[0][2], next((x[2] for x in segments if x[1] == '<'), 0)
     rows = []
@@ -187,7 +215,7 @@ def run(s):
         mine, theirs = (isn, irs) if d == '>' else (irs, isn)
         rel = lambda x, base: (x - base) & 0xffffffff
         rows.append([(t - t0) // 1000, d, rel(seq, mine), n, rel(ack, theirs) if flags & 16 else 0, flags, win, [[rel(a, theirs), rel(b, theirs)] for a, b in sacks]])
-    return dict(s, start_ns=t0 - wall, open_us=(opened - t0 + wall) // 1000, segments=rows, cwnd=[[(t - t0) // 1000] + r for t, *r in windows])
+    return dict(s, start_ns=t0 - wall, **({'connect_ns': called} if 'local' in s else {}), open_us=(opened - t0 + wall) // 1000, segments=rows, cwnd=[[(t - t0) // 1000] + r for t, *r in windows])
 
 scenarios = json.load(open(sys.argv[1]))
 with open(sys.argv[2], 'w') as out:

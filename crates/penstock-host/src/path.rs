@@ -483,7 +483,12 @@ impl Host {
         let mut inner =
             Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         self.answer = device.tree.enqueue(packet, &mut inner);
+        let mut kick = !is_ifb;
         if !self.drops.is_empty() {
+            // The discipline is run before what was dropped is freed (__dev_xmit_skb).
+            if std::mem::take(&mut kick) {
+                cx.out.push(Effect::Kick(ifindex));
+            }
             self.report_drops(ifindex, cx);
         }
         if self.acts.has_sent() {
@@ -491,7 +496,7 @@ impl Host {
         }
         if is_ifb {
             self.ifb_run(ifindex, cx);
-        } else {
+        } else if kick {
             cx.out.push(Effect::Kick(ifindex));
         }
     }

@@ -24,6 +24,8 @@ mod watch;
 mod world;
 
 #[cfg(test)]
+mod local_drops;
+#[cfg(test)]
 mod scenarios;
 #[cfg(test)]
 mod tests;

@@ -200,7 +200,7 @@ impl Net {
     }
 
     #[inline]
-    fn kick_device(&mut self, host: u32, ifindex: u32) {
+    pub(crate) fn kick_device(&mut self, host: u32, ifindex: u32) {
         // A device that commands have made has no card.
         let nic = self.machines[host as usize].nics.get(ifindex as usize);
         if let Some(&nic) = nic.filter(|&&n| n != NONE) {

@@ -13,11 +13,19 @@ pub(crate) struct Watch {
     sent: Vec<Carried>,
     /// Lost packets by code point.
     lost: [u64; 64],
+    /// The frames themselves, with the times they began to leave.
+    #[cfg(test)]
+    pub(crate) frames: Vec<(Time, penstock_packet::Skb)>,
 }
 
 impl Default for Watch {
     fn default() -> Watch {
-        Watch { sent: Vec::new(), lost: [0; 64] }
+        Watch {
+            sent: Vec::new(),
+            lost: [0; 64],
+            #[cfg(test)]
+            frames: Vec::new(),
+        }
     }
 }
 
@@ -42,6 +50,8 @@ impl Net {
         if !matches!(packet.l3, L3::Ipv4(_) | L3::Ipv6(_)) {
             return;
         }
+        #[cfg(test)]
+        watch.frames.push((begun, (**packet).clone()));
         watch.sent.push(Carried {
             code: packet.tos() >> 2,
             flow: untag(packet.flow).map_or(u32::MAX, |(flow, _)| flow),

@@ -338,6 +338,11 @@ impl World {
         }
         Ok(ids)
     }
+    /// Starts a test's own program.
+    #[cfg(test)]
+    pub(crate) fn add_program(&mut self, id: HostId, line: &str, at: Time, program: Box<dyn Program>) {
+        self.push_app(id.0, line, Some(at), Some(program));
+    }
     /// `at` is `None` for one that another's end starts.
     fn push_app(
         &mut self,

@@ -4,6 +4,7 @@
 //! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`); no urgent data, no Fast Open, no
 //! keepalive, no path MTU discovery; payload has a length and no contents.
 
+use crate::attempt::Trial;
 use crate::cc::{CongestionControl, Window};
 use crate::clock::Clock;
 use crate::config::{Config, Stack};
@@ -107,7 +108,13 @@ pub struct Endpoint {
     pub(crate) error: Option<Error>,
     pub(crate) todo: Todo,
     /// Sent in the midst of a segment's processing.
-    pub(crate) outbox: VecDeque<Transmit>,
+    pub(crate) outbox: Option<(Transmit, Trial)>,
+    /// The retransmission that is due probes a window that the receiver has taken back.
+    pub(crate) shrunk: bool,
+    /// What has been handed over last: the host may refuse it until the next is asked for.
+    pub(crate) trial: Trial,
+    /// The header that retransmissions bear which go in the midst of a segment's processing.
+    pub(crate) frozen: Option<Tcp>,
     // Sending
     pub(crate) iss: u64,
     pub(crate) snd_una: u64,
@@ -138,7 +145,17 @@ pub struct Endpoint {
     pub(crate) nospace: bool,
     /// When data came last that may be read (`sk_data_ready`).
     pub(crate) data_ready: Option<Time>,
+    /// Memory of what the host's queues hold of ours, bytes (`sk_wmem_alloc`).
     pub(crate) in_device: u64,
+    /// Segments with data handed to the host so far, and those of them that have left it, modulo 2^32.
+    pub(crate) host_given: u32,
+    pub(crate) host_freed: u32,
+    /// What was handed over last is among them.
+    pub(crate) trial_in_host: bool,
+    /// A write has ended in a short buffer, which may wait (`tcp_autocorking`).
+    pub(crate) corking: bool,
+    /// Room has come free that was waited for (`TSQ_QUEUED`).
+    pub(crate) tsq: bool,
     /// That held sending back (`TSQ_THROTTLED`).
     pub(crate) throttled: bool,
     /// When pacing lets the next segment go.
@@ -323,7 +340,15 @@ impl Endpoint {
             state,
             error: None,
             todo: Todo::default(),
-            outbox: VecDeque::new(),
+            outbox: None,
+            shrunk: false,
+            trial: Trial::Nothing,
+            frozen: None,
+            host_given: 0,
+            host_freed: 0,
+            trial_in_host: false,
+            tsq: false,
+            corking: false,
             iss,
             snd_una: iss,
             snd_nxt: iss,
@@ -448,7 +473,7 @@ impl Endpoint {
             sacked: self.q.sacked_out,
             lost: self.q.lost_out,
             retrans: self.q.retrans_out,
-            pacing_rate: self.w.pacing_rate_bytes_s(),
+            pacing_rate: self.w.pacing_rate.unwrap_or_else(|| self.w.rate_of_window()),
             delivery_rate: match self.w.delivery_rate {
                 (_, 0) => 0,
                 (segments, us) => segments * u64::from(self.mss) * 1_000_000 / us,

@@ -133,6 +133,16 @@ impl Endpoint {
             self.sndbuf = self.cfg.sndbuf.initial().max(three.min(max));
         }
         self.show_window();
+        if self.p.today {
+            // The SYN, or the SYN-ACK, is the first that was delivered.
+            self.n.delivered = 1;
+            self.show_window();
+            self.w.linux_rate = self.w.rate_of_window();
+        }
+        if self.ca == CaState::Cwr {
+            // A SYN that was dropped here has reduced the window; with the SYN-ACK that is over, and the threshold stays.
+            self.ca = CaState::Open;
+        }
         self.cc.init(&mut self.w);
         self.todo.push = true;
     }

@@ -4,6 +4,7 @@
 //! time is an argument, segments are [`penstock_packet::Tcp`] headers. The order of calls is written on [`Endpoint`].
 
 mod ack;
+mod attempt;
 pub mod cc;
 mod clock;
 pub mod config;

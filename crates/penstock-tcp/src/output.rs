@@ -4,11 +4,11 @@
 //! `tcp_established_options`; v2.6.35 likewise; RFC 896 with Minshall's variant (Nagle).
 //! Differs: none known.
 
+use crate::attempt::{Trial, Why};
 use crate::delack::EarlyAck;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::info::State;
 use crate::rtx;
-use crate::timers::Pending;
 use penstock_model::Time;
 use penstock_packet::{Tcp, TcpFlags};
 
@@ -20,13 +20,16 @@ impl Endpoint {
         if let Some(o) = &mut self.one_way {
             return o.poll_transmit();
         }
+        self.taken();
         match self.state {
             State::Closed | State::TimeWait | State::SynSent | State::SynReceived => {
                 return self.transmit_rare();
             }
             _ => {}
         }
-        if let Some(t) = self.outbox.pop_front() {
+        if self.frozen.is_some()
+            && let Some(t) = self.transmit_before_data()
+        {
             return Some(t);
         }
         if let Some((upto, ece)) = self.todo.ack_before.take() {
@@ -65,6 +68,10 @@ impl Endpoint {
                 return Some(self.pure_ack());
             }
         }
+        if self.tsq {
+            self.tsq_write();
+            return self.poll_transmit(now);
+        }
         None
     }
 
@@ -81,6 +88,9 @@ impl Endpoint {
             State::SynSent | State::SynReceived if self.todo.syn => {
                 self.todo.syn = false;
                 let again = std::mem::take(&mut self.todo.syn_again);
+                if again && self.state == State::SynSent {
+                    self.trial = Trial::Syn;
+                }
                 Some(self.syn(again))
             }
             State::SynReceived | State::TimeWait if self.todo.ack_check => {
@@ -138,18 +148,19 @@ impl Endpoint {
         self.has_unsent() && self.q.in_flight() < self.w.cwnd && self.next_fits()
     }
 
-    /// Whether the host's own queue holds as much of ours as it should.
+    /// Whether the host's own queue holds as much of ours as it should before a segment with `len` bytes of data.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_small_queue_check
-    pub(crate) fn small_queue_full(&mut self, shift: u32) -> bool {
+    pub(crate) fn small_queue_full(&mut self, len: u32, shift: u32) -> bool {
         if !self.cfg.device_accounting || !self.p.today {
             return false;
         }
         // sk_pacing_rate over a millisecond, at least two segments, at most tcp_limit_output_bytes.
-        let mut limit = (self.w.pacing_rate_bytes_s() >> 10).max(2 * u64::from(self.mss + 856));
+        let mut limit = (self.w.pacing_rate_bytes_s() >> 10).max(2 * self.truesize(len));
         if !self.w.paced_below {
             limit = limit.min(4 << 20);
         }
-        let full = self.in_device > limit << shift && self.q.packets_out() > 1;
+        // The socket itself counts for a byte.
+        let full = self.in_device + 1 > limit << shift && self.q.packets_out() > 1;
         self.throttled |= full;
         full
     }
@@ -217,7 +228,7 @@ impl Endpoint {
         if self.nagle_holds(len, self.current_mss(), fin) {
             return None;
         }
-        Some(self.send_new(len, fin))
+        Some(self.send_new(len, fin, Why::Window))
     }
 
     /// Whether Nagle's algorithm keeps a small segment back: while an earlier small one is not acknowledged.
@@ -234,9 +245,9 @@ impl Endpoint {
                 || self.snd_sml > self.snd_una && self.snd_sml <= self.snd_nxt)
     }
 
-    /// Sends new data of this length.
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_event_new_data_sent
-    pub(crate) fn send_new(&mut self, len: u32, fin: bool) -> Transmit {
+    /// Hands over new data of this length.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb
+    pub(crate) fn send_new(&mut self, len: u32, fin: bool, why: Why) -> Transmit {
         let seq = self.snd_nxt;
         let full = if self.p.today { self.push_mss() } else { self.mss };
         let data_end = seq + u64::from(len);
@@ -250,21 +261,15 @@ impl Endpoint {
         let mut flags = TcpFlags::ACK;
         if fin {
             flags = flags.with(TcpFlags::FIN);
-            self.fin_sent = true;
         }
         let mut bits = if fin { rtx::FIN } else { 0 };
-        if len > 0 && self.sendq.pop().is_some_and(|b| b.psh) {
+        let pushed = |mark: Option<&u64>| mark.is_some_and(|&m| m == data_end);
+        if len > 0
+            && (self.sendq.head().is_some_and(|b| b.psh)
+                || pushed(self.push_marks.iter().find(|&&m| m >= data_end)))
+        {
             flags = flags.with(TcpFlags::PSH);
             bits |= rtx::PSH;
-        }
-        while let Some(&mark) = self.push_marks.front()
-            && mark <= data_end
-        {
-            self.push_marks.pop_front();
-            if mark == data_end && len > 0 {
-                flags = flags.with(TcpFlags::PSH);
-                bits |= rtx::PSH;
-            }
         }
         let mut t = self.segment(seq, len, flags);
         if self.ecn_ok && (len > 0 || self.cc.needs_ecn()) {
@@ -275,29 +280,8 @@ impl Endpoint {
             }
         }
         self.data_sent(len, false);
-        let end = data_end + u64::from(fin);
-        let first = self.q.packets_out() == 0;
-        if first {
-            (self.w.first_tx_us, self.w.delivered_us) = (self.departs_us(), self.departs_us());
-        }
-        self.q.push(seq, end, self.departs_us(), self.n.delivered, bits);
-        self.stamp_rate(self.q.packets_out() as usize - 1);
         self.n.data_segs_out += u64::from(len > 0);
-        self.paced(len);
-        self.snd_nxt = end;
-        if len < full {
-            self.snd_sml = end;
-        }
-        if first || self.timers.pending == Some(Pending::LossProbe) {
-            self.rearm_rto();
-        }
-        self.sent_pkts += 1;
-        if self.frto_counter == 2 {
-            self.frto_counter = 3;
-        }
-        if self.p.today {
-            self.check_space();
-        }
+        self.trial = Trial::New { end: data_end + u64::from(fin), bits, small: len < full, why };
         t
     }
 
@@ -316,6 +300,9 @@ impl Endpoint {
             self.schedule_loss_probe(false);
         } else if self.q.packets_out() == 0 && self.has_unsent() {
             self.check_probe_timer();
+        }
+        if std::mem::take(&mut self.corking) {
+            self.autocorks();
         }
         self.todo.push = false;
         self.todo.push_all = false;
@@ -468,18 +455,29 @@ impl Endpoint {
     /// A segment of an open connection; acknowledges what has come.
     #[inline]
     pub(crate) fn segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
-        let window = self.rx.select_window();
-        let mut tcp = self.header(seq, flags, window);
-        if self.sack_ok && self.rx.has_sacks() {
-            let room = if self.ts_ok { 3 } else { 4 };
-            let spare = self.mss.saturating_sub(len).saturating_sub(4) / 8;
-            tcp.sack_count = self.rx.write_sacks(&mut tcp.sack, room.min(spare as usize));
-        }
-        self.rx.ack_sent();
         self.n.segs_out += 1;
-        if self.cfg.device_accounting {
-            self.in_device += u64::from(len);
+        if self.cfg.device_accounting && len > 0 {
+            self.in_device += self.truesize(len);
+            self.host_given = self.host_given.wrapping_add(1);
+            self.trial_in_host = true;
         }
+        let tcp = match self.frozen {
+            Some(frozen) => {
+                let echo = if frozen.flags.has(TcpFlags::ECE) { TcpFlags::ECE } else { TcpFlags(0) };
+                Tcp { seq: seq as u32, flags: flags.with(echo), ..frozen }
+            }
+            None => {
+                let window = self.rx.select_window();
+                let mut tcp = self.header(seq, flags, window);
+                if self.sack_ok && self.rx.has_sacks() {
+                    let room = if self.ts_ok { 3 } else { 4 };
+                    let spare = self.mss.saturating_sub(len).saturating_sub(4) / 8;
+                    tcp.sack_count = self.rx.write_sacks(&mut tcp.sack, room.min(spare as usize));
+                }
+                self.rx.ack_sent();
+                tcp
+            }
+        };
         let ect = self.ecn_ok && self.cc.needs_ecn();
         Transmit { tcp, payload_len: len, ect, retransmission: false, departs: self.departs() }
     }

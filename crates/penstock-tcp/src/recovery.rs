@@ -490,9 +490,15 @@ impl Endpoint {
     #[inline]
     pub(crate) fn cong_control(&mut self, delivered: u32, lost: u64, flag: u32) {
         self.change_window(delivered, lost, flag);
-        if self.w.paced_below && self.w.pacing_rate.is_none() {
+        self.update_pacing_rate();
+    }
+    /// What Linux would pace by, from now to the next ACK.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_update_pacing_rate
+    #[inline]
+    pub(crate) fn update_pacing_rate(&mut self) {
+        if self.p.today && self.w.pacing_rate.is_none() {
             self.show_window();
-            self.w.linux_rate = self.w.pacing_rate_bytes_s();
+            self.w.linux_rate = self.w.rate_of_window();
         }
     }
     #[inline]

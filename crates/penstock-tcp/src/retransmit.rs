@@ -5,27 +5,48 @@
 //! Differs: in the older profiles a retransmission keeps its length where the SACK option would shrink it and then goes
 //! without that option.
 
+use crate::attempt::{Trial, Why};
 use crate::endpoint::{Endpoint, Transmit};
 use crate::rtx;
-use crate::timers::Pending;
 use penstock_packet::TcpFlags;
 
 impl Endpoint {
-    /// What an acknowledgement lets go again leaves before the data that came with it are taken in.
+    /// What an acknowledgement lets go again leaves before the data that came with it are taken in: the first is made now, and those behind
+    /// it bear its header.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_xmit_recovery
     pub(crate) fn recover_before_data(&mut self) {
         if self.p.today && (self.todo.rexmit || self.todo.frto_new) {
-            while let Some(t) = self.transmit_recovery() {
-                self.outbox.push_back(t);
-            }
+            let t = self.transmit_recovery();
+            self.frozen = t.map(|t| t.tcp);
+            let trial = std::mem::take(&mut self.trial);
+            self.outbox = t.map(|t| (t, trial));
             self.pushing_mss = 0;
         }
+    }
+
+    /// The next segment of those.
+    #[cold]
+    pub(crate) fn transmit_before_data(&mut self) -> Option<Transmit> {
+        if let Some((t, trial)) = self.outbox.take() {
+            self.trial = trial;
+            return Some(t);
+        }
+        let t = self.transmit_recovery();
+        if t.is_none() {
+            self.frozen = None;
+            self.pushing_mss = 0;
+        }
+        t
     }
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
     pub(crate) fn transmit_recovery(&mut self) -> Option<Transmit> {
         if std::mem::take(&mut self.todo.rexmit_front) && self.q.packets_out() > 0 {
-            return Some(self.retransmit(0));
+            let why = Why::Timeout { shrunk: std::mem::take(&mut self.shrunk) };
+            if let Some(t) = self.retransmit(0, why) {
+                return Some(t);
+            }
+            self.back_off();
         }
         if self.todo.frto_new {
             // F-RTO: new data shows whether the timeout was spurious.
@@ -33,39 +54,38 @@ impl Endpoint {
                 return Some(t);
             }
             self.todo.frto_new = false;
-            if self.snd_nxt <= self.high_seq {
-                self.frto = false;
-                self.todo.rexmit = true;
-            }
+            self.frto_over();
         }
         if !self.todo.rexmit {
             return None;
         }
         if self.q.in_flight() < self.w.cwnd
             && !self.pacing_holds()
-            && !self.small_queue_full(1)
             && let Some(i) = self.q.next_lost()
+            && !self.small_queue_full(self.q.at(i).payload(), 1)
             && self.may_retransmit(i)
+            && let Some(t) = self.retransmit(i, Why::Window)
         {
-            if self.in_cwnd_reduction() {
-                self.prr_out += 1;
-            }
-            if i == 0 && self.timers.pending != Some(Pending::Reorder) {
-                self.set_xmit_timer(Pending::Retrans, self.rto);
-            }
-            return Some(self.retransmit(i));
+            return Some(t);
         }
         if self.may_retransmit_forward()
             && let Some(i) = self.q.next_forward()
             && self.may_retransmit(i)
+            && let Some(t) = self.retransmit(i, Why::Window)
         {
-            if i == 0 {
-                self.set_xmit_timer(Pending::Retrans, self.rto);
-            }
-            return Some(self.retransmit(i));
+            return Some(t);
         }
         self.todo.rexmit = false;
         None
+    }
+
+    /// F-RTO has sent what new data it could.
+    //= linux v6.12 net/ipv4/tcp_input.c tcp_xmit_recovery
+    pub(crate) fn frto_over(&mut self) {
+        if self.snd_nxt <= self.high_seq {
+            self.frto = false;
+            self.todo.rexmit = true;
+        }
     }
 
     /// A segment beyond a window that shrank waits, unless it is the first.
@@ -74,28 +94,31 @@ impl Endpoint {
         if seg.seq >= self.wnd_end() && seg.seq > self.snd_una {
             return false;
         }
-        // What waits in the host's own queue is not sent again on top (sk_wmem_alloc against sk_wmem_queued).
+        if self.p.today || !self.cfg.device_accounting {
+            return true;
+        }
+        // What waits in the host's own queue is not retransmitted on top (sk_wmem_alloc against sk_wmem_queued).
+        //= linux v2.6.35 net/ipv4/tcp_output.c tcp_retransmit_skb
         let queued = self.wmem();
-        !self.cfg.device_accounting || self.in_device <= (queued + (queued >> 2)).min(u64::from(self.sndbuf))
+        self.in_device <= (queued + (queued >> 2)).min(u64::from(self.sndbuf))
     }
 
+    /// `None`: it is still in the host's own queue.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_retransmit_skb
-    fn retransmit(&mut self, index: usize) -> Transmit {
-        let t = self.send_again(index);
-        if self.q.retrans_out == 0 {
-            self.lost_retrans_low = self.snd_nxt;
+    fn retransmit(&mut self, index: usize, why: Why) -> Option<Transmit> {
+        if self.still_in_host_queue(index) {
+            self.note_retransmission(self.q.at(index).sent_us);
+            return None;
         }
-        self.q.tag_retrans(index);
-        if self.retrans_stamp.is_none() {
-            self.retrans_stamp = Some(self.clock.tsval());
-            self.retrans_stamp_us = self.clock.us;
+        let t = self.send_again(index, why);
+        if self.p.today {
+            self.note_retransmission(self.departs_us());
         }
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
-        t
+        Some(t)
     }
 
     //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb
-    fn send_again(&mut self, index: usize) -> Transmit {
+    fn send_again(&mut self, index: usize, why: Why) -> Transmit {
         if self.p.today {
             self.resize_for_retransmission(index);
         }
@@ -114,10 +137,10 @@ impl Endpoint {
         let mut t = self.segment(seg.seq, len, flags);
         self.data_sent(len, true);
         t.retransmission = true;
-        self.q.retransmitted(index, self.departs_us(), self.n.delivered, self.snd_nxt);
-        self.stamp_rate(index);
         self.n.data_segs_out += u64::from(len > 0);
-        self.paced(len);
+        // Whatever becomes of it: its time is that of this try, and no round trip is measured by it.
+        self.q.tried_again(index, self.departs_us());
+        self.trial = Trial::Again { index: index as u32, why };
         t
     }
 
@@ -125,26 +148,19 @@ impl Endpoint {
     pub(crate) fn transmit_loss_probe(&mut self) -> Option<Transmit> {
         let new = std::mem::take(&mut self.todo.probe_new);
         let last = std::mem::take(&mut self.todo.probe_last);
-        let t = if new && self.has_unsent() && self.next_fits() {
-            let Some(t) = self.write_xmit(true) else {
+        if new && self.has_unsent() && self.next_fits() {
+            let t = self.write_xmit(true);
+            if t.is_none() {
                 self.rearm_rto();
-                return None;
-            };
-            let limited = self.q.in_flight() >= self.w.cwnd;
-            self.sent_pkts = 0;
-            self.cwnd_validate(limited);
-            if self.in_cwnd_reduction() {
-                self.prr_out += 1;
             }
-            t
-        } else if last && self.q.packets_out() > 0 {
-            self.tlp_retrans = true;
-            self.send_again(self.q.packets_out() as usize - 1)
-        } else {
+            return t;
+        }
+        let index = (self.q.packets_out() as usize).checked_sub(1).filter(|_| last)?;
+        if self.still_in_host_queue(index) {
+            self.rearm_rto();
             return None;
-        };
-        self.loss_probe_sent();
-        Some(t)
+        }
+        Some(self.send_again(index, Why::LossProbe))
     }
 
     /// A probe of a closed window: data where the window has room for some, else an old sequence number.
@@ -152,7 +168,7 @@ impl Endpoint {
     pub(crate) fn transmit_probe0(&mut self) -> Transmit {
         let room = self.wnd_end().saturating_sub(self.snd_nxt);
         let (len, fin) = self.next_segment();
-        let t = if room > 0 && (len > 0 || fin) {
+        if room > 0 && (len > 0 || fin) {
             let cut = room.min(u64::from(len)) as u32;
             let fits = u64::from(len) + u64::from(fin) <= room;
             if self.p.today {
@@ -162,14 +178,12 @@ impl Endpoint {
                 self.sendq.cut(self.snd_nxt, cut);
                 self.sendq.push_head();
             }
-            let mut t = self.send_new(cut, fin && fits);
+            let mut t = self.send_new(cut, fin && fits, Why::WindowProbe);
             t.tcp.flags = t.tcp.flags.with(TcpFlags::PSH);
-            self.sent_pkts = 0;
             t
         } else {
+            self.trial = Trial::WindowProbe;
             self.segment(self.snd_una - 1, 0, TcpFlags::ACK)
-        };
-        self.probe0_sent();
-        t
+        }
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct Seg {
     pub lost: u32,
     /// Tags.
     pub bits: u8,
+    /// Its number among those handed to the host, at its last transmission.
+    host_no: u32,
 }
 
 impl Seg {
@@ -213,7 +215,7 @@ impl RtxQueue {
 
     /// A new segment was sent.
     #[inline]
-    pub fn push(&mut self, seq: u64, end: u64, sent_us: u64, delivered: u64, bits: u8) {
+    pub fn push(&mut self, seq: u64, end: u64, sent_us: u64, delivered: u64, bits: u8, host_no: u32) {
         let seg = Seg {
             seq,
             end,
@@ -228,6 +230,7 @@ impl RtxQueue {
             in_flight: 0,
             lost: 0,
             bits,
+            host_no,
         };
         self.segs.push_back(seg);
         self.list_last(self.segs.len() - 1);
@@ -273,13 +276,39 @@ impl RtxQueue {
         (self.head, self.tail, self.front_id) = (moved(self.head), moved(self.tail), 0);
     }
 
-    /// The segment at `index` was sent again.
-    pub fn retransmitted(&mut self, index: usize, sent_us: u64, delivered: u64, snd_nxt: u64) {
+    /// It was tried to send the segment at `index` again.
+    pub fn tried_again(&mut self, index: usize, sent_us: u64) {
+        let seg = &mut self.segs[index];
+        seg.sent_us = sent_us;
+        seg.bits |= EVER_RETRANS;
+    }
+    /// And it went.
+    pub fn retransmitted(&mut self, index: usize, delivered: u64, snd_nxt: u64, host_no: u32) {
         self.unlist(index);
         self.list_last(index);
         let seg = &mut self.segs[index];
-        (seg.sent_us, seg.delivered, seg.tx_high) = (sent_us, delivered, snd_nxt);
-        seg.bits |= EVER_RETRANS;
+        (seg.delivered, seg.tx_high, seg.host_no) = (delivered, snd_nxt, host_no);
+    }
+    /// Whether the segment at `index` has not left the host, of which the first `freed` have.
+    pub fn is_in_host(&self, index: usize, freed: u32) -> bool {
+        (self.segs[index].host_no.wrapping_sub(freed) as i32) > 0
+    }
+    /// The segment at `seq` (32 bits) has left the host before its turn: those behind it move up. `false`: it is not known to be there.
+    pub fn left_host_out_of_turn(&mut self, seq: u32, freed: u32) -> bool {
+        let waits = |no: u32| (no.wrapping_sub(freed) as i32) > 0;
+        let Some(gone) =
+            self.segs.iter().find(|s| s.seq as u32 == seq && waits(s.host_no)).map(|s| s.host_no)
+        else {
+            return false;
+        };
+        for seg in self.segs.iter_mut().filter(|s| waits(s.host_no)) {
+            if seg.host_no == gone {
+                seg.host_no = freed;
+            } else if (seg.host_no.wrapping_sub(gone) as i32) > 0 {
+                seg.host_no = seg.host_no.wrapping_sub(1);
+            }
+        }
+        true
     }
     /// What the rate of delivery is reckoned from when the segment at `index` arrives.
     //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_skb_sent
@@ -288,24 +317,6 @@ impl RtxQueue {
         let seg = &mut self.segs[index];
         (seg.first_tx_us, seg.delivered_us, seg.app_limited) = (first_tx_us, delivered_us, app_limited);
         (seg.in_flight, seg.lost) = (in_flight, lost);
-    }
-    /// Takes the last segment back if it ends at `end` (32 bits): it was not sent after all.
-    pub fn unpush(&mut self, end: u32) -> Option<Seg> {
-        if self.segs.back().is_none_or(|s| s.end as u32 != end) {
-            return None;
-        }
-        self.unlist(self.segs.len() - 1);
-        self.segs.pop_back()
-    }
-    /// The retransmission of the segment at `seq` (32 bits) did not leave the host.
-    pub fn untag_last_retrans(&mut self, seq: u32) {
-        if self.tail != NIL {
-            let i = self.index(self.tail);
-            if self.segs[i].seq as u32 == seq {
-                self.untag_retrans(i);
-                self.hint = self.hint.min(self.segs[i].seq);
-            }
-        }
     }
     /// Counts the segment at `index` as a retransmission that is out.
     pub fn tag_retrans(&mut self, index: usize) {
@@ -490,7 +501,7 @@ mod tests {
     pub(super) fn queue(n: u64) -> RtxQueue {
         let mut q = RtxQueue::new();
         for i in 0..n {
-            q.push(i * 10, i * 10 + 10, i, 0, 0);
+            q.push(i * 10, i * 10 + 10, i, 0, 0, 0);
         }
         q
     }
@@ -572,11 +583,11 @@ mod tests {
         let mut q = RtxQueue::new();
         q.front_id = (1 << 31) - 2;
         for i in 0..4 {
-            q.push(i * 10, i * 10 + 10, i, 0, 0);
+            q.push(i * 10, i * 10 + 10, i, 0, 0, 0);
             q.pop();
         }
-        q.push(40, 50, 5, 0, 0);
-        q.push(50, 60, 6, 0, 0);
+        q.push(40, 50, 5, 0, 0, 0);
+        q.push(50, 60, 6, 0, 0, 0);
         assert_eq!(sent_order(&q), [40, 50]);
     }
 }

@@ -5,6 +5,7 @@
 //! Differs: the calls of `tcp_push_one` and `forced_push` in the midst of a long write go when the write has returned; whether they
 //! would have emptied the queue before the call waits is told from both windows.
 
+use crate::attempt::Why;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::info::State;
 use std::collections::VecDeque;
@@ -48,10 +49,6 @@ impl SendQueue {
     /// The first buffer is sent.
     pub fn pop(&mut self) -> Option<Unsent> {
         self.bufs.pop_front()
-    }
-    /// What was sent last was not sent after all.
-    pub fn unpop(&mut self, buf: Unsent) {
-        self.bufs.push_front(buf);
     }
 
     /// Fills the first buffer, which begins at `start`, up to `mss` bytes from the one behind it: from that one only, even if it has less.
@@ -129,6 +126,7 @@ impl Endpoint {
         if took == bytes {
             self.mark_tail();
             self.todo.push = true;
+            self.corking = self.sendq.tail_len(self.snd_nxt) < goal;
         } else if waited + took > 0 {
             self.send_waits = waited + took;
             // Full segments that may go have gone one by one (tcp_push_one), and then nothing is left to be marked.
@@ -186,11 +184,23 @@ impl Endpoint {
         {
             return None;
         }
-        self.sendq.cut(self.snd_nxt, mss);
-        if self.small_queue_full(0) {
+        if self.corking && self.sendq.len() == 1 && self.autocorks() {
             return None;
         }
-        Some(self.send_new(len, fin))
+        self.sendq.cut(self.snd_nxt, mss);
+        if self.small_queue_full(len, 0) {
+            return None;
+        }
+        Some(self.send_new(len, fin, if probe { Why::LossProbe } else { Why::Window }))
+    }
+
+    /// Whether the last, short buffer of a write waits for what the host still holds of ours; then that lets it go.
+    //= linux v6.12 net/ipv4/tcp.c tcp_should_autocork, tcp_push
+    pub(crate) fn autocorks(&mut self) -> bool {
+        let tail = self.sendq.tail_len(self.snd_nxt) as u32;
+        let corks = tail > 0 && self.q.packets_out() > 0 && self.in_device + 1 > self.truesize(tail);
+        self.throttled |= corks;
+        corks
     }
 
     /// Memory charged to the send buffer: what was written and not acknowledged, and each buffer's head.

@@ -5,12 +5,9 @@
 //! Differs: as `endpoint`.
 
 use crate::config::Buffer;
-use crate::endpoint::{Endpoint, Transmit};
-use crate::info::{CaState, Error, State};
-use crate::rtx;
-use crate::sendq::Unsent;
+use crate::endpoint::Endpoint;
+use crate::info::{Error, State};
 use penstock_model::Time;
-use penstock_packet::TcpFlags;
 
 impl Endpoint {
     // ---- The application ----
@@ -179,60 +176,6 @@ impl Endpoint {
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.cfg.nodelay = nodelay;
         self.todo.push = true;
-    }
-
-    // ---- The host's own queues ----
-
-    /// The local queueing discipline took a segment of ours but said it was congested (`NET_XMIT_CN`): Linux then
-    /// reduces its window as for ECN (`tcp_enter_cwr`). For a drop see [`local_drop`](Endpoint::local_drop).
-    pub fn local_congestion(&mut self, now: Time) {
-        self.touch(now);
-        if self.cfg.stack.feels_its_host() && self.state != State::Closed {
-            self.enter_cwr();
-        }
-    }
-
-    /// The local queueing discipline dropped the segment just taken with [`poll_transmit`](Endpoint::poll_transmit)
-    /// (`NET_XMIT_DROP`). Linux knows at once: data counts as not sent, no more is sent now, and the window is reduced.
-    /// To be called before the next `poll_transmit`; not for `NET_XMIT_CN`.
-    //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb, tcp_write_xmit
-    pub fn local_drop(&mut self, t: &Transmit, now: Time) {
-        self.local_congestion(now);
-        if !self.cfg.stack.feels_its_host() || self.state == State::Closed {
-            return;
-        }
-        let end =
-            t.tcp.seq.wrapping_add(t.payload_len).wrapping_add(u32::from(t.tcp.flags.has(TcpFlags::FIN)));
-        if t.retransmission {
-            self.q.untag_last_retrans(t.tcp.seq);
-            self.todo.rexmit = false;
-        } else if end != t.tcp.seq && end == self.snd_nxt as u32 && !t.tcp.flags.has(TcpFlags::SYN) {
-            let Some(seg) = self.q.unpush(end) else { return };
-            self.snd_nxt = seg.seq;
-            self.fin_sent = false;
-            if self.p.today && seg.payload() > 0 {
-                let end = seg.seq + u64::from(seg.payload());
-                self.sendq.unpop(Unsent { end, psh: seg.has(rtx::PSH) });
-            }
-            self.high_seq = self.high_seq.min(self.snd_nxt);
-            self.sent_pkts = self.sent_pkts.saturating_sub(1);
-            if self.q.packets_out() == 0 {
-                self.clear_xmit_timer();
-            }
-            self.push_done();
-        }
-    }
-
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_wfree, tcp_tsq_handler
-    /// Frames of ours with this many payload bytes in all have left the host (or were dropped in it). Only with
-    /// `Config::device_accounting`; call [`poll_transmit`](Endpoint::poll_transmit) afterwards.
-    pub fn transmitted_freed(&mut self, bytes: u32, now: Time) {
-        self.touch(now);
-        self.in_device = self.in_device.saturating_sub(u64::from(bytes));
-        if std::mem::take(&mut self.throttled) {
-            self.todo.push = true;
-            self.todo.rexmit |= self.ca >= CaState::Recovery;
-        }
     }
 
     // ---- The send buffer ----

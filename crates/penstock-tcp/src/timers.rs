@@ -179,7 +179,7 @@ impl Endpoint {
         }
         if self.has_unsent() && self.next_fits() {
             self.todo.probe_new = true;
-            return self.rearm_rto();
+            return;
         }
         self.todo.probe_last = true;
     }
@@ -263,13 +263,12 @@ impl Endpoint {
             self.todo.syn_again = true;
         } else {
             self.todo.rexmit_front = true;
+            self.shrunk = shrunk;
         }
-        let linear = self.p.today && self.state == State::SynSent && self.total_rto <= 4;
-        if !linear {
-            self.backoff = self.backoff.saturating_add(1);
-            self.rto = self.rto.saturating_mul(2).min(self.p.rto_max);
+        // For the others it is told from what the host says to the retransmission.
+        if self.state == State::SynReceived {
+            self.back_off();
         }
-        self.set_xmit_timer(Pending::Retrans, self.rto);
     }
 
     // ---- Zero-window probes ----

@@ -244,7 +244,7 @@ fn a_local_drop_is_no_loss() {
     p.apps[A].to_write = 0;
     let t = p.a().poll_transmit(now).unwrap();
     let cwnd = p.a().cwnd();
-    p.a().local_drop(&t, now);
+    p.a().local_drop(now);
     assert_eq!(p.a().poll_transmit(now), None, "nothing more goes now");
     assert_eq!(p.a().info().unacked, 0);
     assert_eq!((p.a().info().ca_state, p.a().info().ssthresh), (CaState::Cwr, cwnd / 2));

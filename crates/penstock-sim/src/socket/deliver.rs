@@ -280,6 +280,21 @@ impl Net {
     /// is told where it was sent.
     #[cold]
     pub(crate) fn dropped_at_home(&mut self, host: u32, packet: &Packet) {
-        self.free_memory(host, Owed::of(packet));
+        let owed = Owed::of(packet);
+        if let L4::Tcp(tcp) = &packet.l4
+            && owed.tcp_payload > 0
+            && let Some((flow, part)) = untag(owed.flow)
+        {
+            let now = self.queue.now();
+            let sock = self.flows[flow as usize].socks[usize::from(part == Part::Back)];
+            if let Some(s) = self.socks.get_mut(sock as usize).filter(|s| s.host == host)
+                && let Kind::Tcp(t) = &mut s.kind
+            {
+                t.end.dropped_in_host(tcp.seq, owed.tcp_payload, now);
+                self.pump(sock);
+            }
+            return;
+        }
+        self.free_memory(host, owed);
     }
 }

@@ -16,7 +16,7 @@ use crate::net::{NONE, Net, Wake};
 use crate::results::TcpResult;
 use crate::spec::Stack;
 use penstock_host::{Effect, TcpSettings, rt_tos2priority};
-use penstock_model::{Kernel, Rng, Time};
+use penstock_model::{Kernel, KernelError, Rng, Time};
 use penstock_packet::headers::{Icmp, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, Udp};
 use penstock_sched::Xmit;
@@ -152,6 +152,14 @@ impl SocketTable {
             port_offset,
             ports_used: 0,
         }
+    }
+}
+
+#[cfg(test)]
+impl SocketTable {
+    /// The initial sequence number of the next connection follows from this.
+    pub(crate) fn set_isn(&mut self, seed: u32) {
+        self.rng = Rng::named(u64::from(seed), "isn");
     }
 }
 

@@ -264,26 +264,57 @@ impl Net {
             departs: segment.departs,
         };
         let host = s.host;
-        let (refused, answer, paced) = self.on_host(host, |h, cx| {
+        let (sent, answer, paced) = self.on_host(host, |h, cx| {
             h.take_paced();
-            (h.send(packet, cx).is_err(), h.send_answer(), h.take_paced())
+            (h.send(packet, cx), h.send_answer(), h.take_paced())
         });
+        // The discipline is run after each packet (`__qdisc_run`), not after the last; then what was dropped on the way frees its memory
+        // (`kfree_skb_list` in `__dev_xmit_skb`), and only then the call returns.
+        match self.out[..] {
+            [] => {}
+            [Effect::Kick(ifindex)] => {
+                self.out.clear();
+                self.kick_device(host, ifindex);
+            }
+            _ => self.own_effects(host, sock),
+        }
         if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
             if paced {
                 t.end.paced_below();
             }
-            match answer {
-                _ if refused => t.end.unreachable(now),
-                Xmit::Drop => t.end.local_drop(segment, now),
-                Xmit::Cn => t.end.local_congestion(now),
-                _ => {}
+            match (sent, answer) {
+                (Err(error), _) => {
+                    t.end.local_refusal(now);
+                    // A rule that drops leaves the connection to its timers.
+                    if error.errno != KernelError::EPERM {
+                        t.end.unreachable(now);
+                    }
+                }
+                (Ok(()), Xmit::Drop) => t.end.local_drop(now),
+                (Ok(()), Xmit::Cn) => t.end.local_congestion(now),
+                (Ok(()), _) => {}
             }
         }
-        // The discipline is run after each packet (`__qdisc_run`), not after the last.
-        if let Some(&Effect::Kick(ifindex)) = self.out.last() {
-            self.out.pop();
-            self.kick(self.machines[host as usize].nics[ifindex as usize]);
+    }
+    /// Of what is to be done after a packet of this socket was sent, does at once what its own call does: runs the discipline, frees what was
+    /// dropped of its own.
+    #[cold]
+    fn own_effects(&mut self, host: u32, sock: u32) {
+        let mut rest = Vec::with_capacity(self.out.len());
+        for effect in std::mem::take(&mut self.out) {
+            match effect {
+                Effect::Kick(ifindex) => self.kick_device(host, ifindex),
+                Effect::Dropped { packet, ifindex, place, reason }
+                    if packet.iif == 0 && packet.sender.socket == sock + 1 =>
+                {
+                    self.lost_on(host, ifindex, packet, place, reason);
+                }
+                other => rest.push(other),
+            }
         }
+        // What these have asked for comes behind.
+        rest.append(&mut self.out);
+        self.out = rest;
     }
     /// Tells the program what has happened to its connection.
     #[inline]

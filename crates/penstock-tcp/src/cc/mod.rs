@@ -87,7 +87,7 @@ pub struct Window {
     pub wstamp_ns: i64,
     /// A queue below paces by the times that segments carry, and no timer here (`SK_PACING_FQ`).
     pub paced_below: bool,
-    /// The rate of the latest ACK for controllers that name none, bytes a second (`sk_pacing_rate`); it counts where a queue paces.
+    /// The rate of the latest ACK for controllers that name none, bytes a second (`sk_pacing_rate`); small queues go by it, and queues that pace.
     pub linux_rate: u64,
     /// The ACK at hand is not what header prediction expects (`CA_ACK_SLOWPATH`).
     pub slow_path: bool,
@@ -106,7 +106,8 @@ impl Window {
             per_ack,
             mss: 536,
             cwnd_clamp: u32::MAX,
-            cwnd: 1,
+            // TCP_INIT_CWND: what a SYN that is dropped here is reduced from.
+            cwnd: if per_ack { 1 } else { 10 },
             ssthresh: INFINITE_SSTHRESH,
             cwnd_cnt: 0,
             cwnd_limited: false,
@@ -193,12 +194,15 @@ impl Window {
         }
         self.cwnd = self.cwnd.min(self.cwnd_clamp);
     }
+    /// The rate that Linux keeps for pacing and for small queues, bytes per second: the controller's, or that of the latest ACK's window;
+    /// `u64::MAX` before the first (`sk_pacing_rate`).
+    #[inline]
+    pub fn pacing_rate_bytes_s(&self) -> u64 {
+        self.pacing_rate.unwrap_or(self.linux_rate)
+    }
     /// The rate Linux would pace at, bytes per second: twice (in slow start) or 1.2 times a window per round trip.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_update_pacing_rate
-    pub fn pacing_rate_bytes_s(&self) -> u64 {
-        if let Some(rate) = self.pacing_rate {
-            return rate;
-        }
+    pub fn rate_of_window(&self) -> u64 {
         let ratio = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
         let rate =
             u64::from(self.mss) * (1_000_000 / 100 * 8) * ratio * u64::from(self.cwnd.max(self.packets_out));

@@ -22,6 +22,7 @@ impl Net {
                 tx_frames: 1,
                 busy_until: Time::ZERO,
                 sending: false,
+                toll: crate::still::Toll::default(),
                 tx_pending: false,
                 in_line: false,
                 queue: VecDeque::new(),

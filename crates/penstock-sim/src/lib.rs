@@ -20,6 +20,7 @@ mod results;
 mod sample;
 mod socket;
 mod spec;
+mod still;
 mod watch;
 mod world;
 

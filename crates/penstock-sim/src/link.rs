@@ -43,6 +43,8 @@ pub(crate) struct Nic {
     pub(crate) busy_until: Time,
     /// Is taking a frame from the discipline right now.
     pub(crate) sending: bool,
+    /// What frames on a link without a rate cost.
+    pub(crate) toll: crate::still::Toll,
     /// A `TxDone` is under way.
     pub(crate) tx_pending: bool,
     /// Stands in line for its segment.
@@ -61,6 +63,14 @@ pub(crate) struct Nic {
 }
 
 impl Nic {
+    /// Time that a frame with `len` bytes on the wire takes from now on.
+    #[inline]
+    pub(crate) fn takes(&mut self, len: u32, now: Time) -> Span {
+        match self.rate {
+            Some(_) => serialisation(len, self.rate),
+            None => self.toll.charge(now, crate::still::frame(len)),
+        }
+    }
     /// Whether a descriptor is known to be free.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {

@@ -6,14 +6,18 @@
 use crate::event::{Event, Queue, Timer};
 use crate::flow::{Flow, Part, untag};
 use crate::histogram::Histogram;
-use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire, serialisation};
+use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire};
 use crate::results::{DropCount, DropKey, Sojourn};
 use crate::socket::{Message, Owed, Sock, SocketTable};
 use crate::spec::{HostId, Iperf, Stack};
+use crate::still::{Guard, Toll, frame};
 use penstock_host::{Effect, Host, HostCx};
-use penstock_model::{Kernel, Rng, Time};
+use penstock_model::{Kernel, Rng, Span, Time};
 use penstock_packet::{Packet, Pool};
 use std::collections::{BTreeMap, VecDeque};
+
+/// The interface index of `lo`.
+pub(crate) const LOOPBACK: u32 = 1;
 
 /// No such thing, in a table of indices.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -64,6 +68,14 @@ pub(crate) struct Machine {
     pub(crate) cpu: Cpu,
     pub(crate) timer: Timer,
     pub(crate) sockets: SocketTable,
+    pub(crate) lo: Loopback,
+}
+
+/// What waits on `lo` for the processor, which has more to do than it can at one instant.
+#[derive(Default)]
+pub(crate) struct Loopback {
+    toll: Toll,
+    waiting: VecDeque<Packet>,
 }
 
 struct DropSlot {
@@ -97,6 +109,8 @@ pub(crate) struct Net {
     /// Since when flows and waits are counted.
     pub(crate) counted_from: Time,
     pub(crate) out: Vec<Effect>,
+    /// Sees to it that time goes on.
+    pub(crate) guard: Guard,
     work: Vec<Effect>,
     drops: Vec<DropSlot>,
 }
@@ -106,6 +120,8 @@ pub(crate) struct AppTimer {
     pub(crate) app: u32,
     pub(crate) token: u32,
     pub(crate) timer: Timer,
+    /// What setting it again and again costs.
+    pub(crate) toll: Toll,
 }
 
 impl Net {
@@ -129,6 +145,7 @@ impl Net {
             hops: 0,
             counted_from: Time::ZERO,
             out: Vec::new(),
+            guard: Guard::new(),
             work: Vec::new(),
             drops: Vec::new(),
         }
@@ -146,6 +163,7 @@ impl Net {
     /// Calls a host with what it needs; [`settle`](Net::settle) afterwards.
     #[inline]
     pub(crate) fn on_host<R>(&mut self, host: u32, call: impl FnOnce(&mut Host, &mut HostCx<'_>) -> R) -> R {
+        self.guard.step();
         let now = self.queue.now();
         let mut cx = HostCx { now, pool: &mut self.pool, out: &mut self.out };
         let machine = &mut self.machines[host as usize];
@@ -161,6 +179,9 @@ impl Net {
     #[inline]
     pub(crate) fn settle(&mut self, host: u32) {
         loop {
+            if self.guard.is_near() && self.stand_still(host) {
+                break;
+            }
             match self.out[..] {
                 [] => break,
                 // What forwarding comes to.
@@ -187,11 +208,59 @@ impl Net {
     fn effect(&mut self, host: u32, effect: Effect) {
         match effect {
             Effect::Kick(ifindex) => self.kick_device(host, ifindex),
+            Effect::Deliver(packet) if packet.iif == LOOPBACK => self.deliver_looped(host, packet),
             Effect::Deliver(packet) => self.deliver(host, packet),
             Effect::Dropped { packet, ifindex, place, reason } => {
                 self.lost_on(host, ifindex, packet, place, reason);
             }
         }
+    }
+
+    /// A packet that this host has sent to itself. Where it sends more than its processor can do the packet waits, behind others.
+    //= linux v6.12 drivers/net/loopback.c loopback_xmit, net/core/dev.c enqueue_to_backlog
+    fn deliver_looped(&mut self, host: u32, packet: Packet) {
+        // loopback_xmit orphans it.
+        self.free_memory(host, Owed::of(&packet));
+        let now = self.queue.now();
+        let lo = &mut self.machines[host as usize].lo;
+        if lo.waiting.len() > NETDEV_MAX_BACKLOG {
+            return self.lost_on(host, LOOPBACK, packet, "cpu", "backlog");
+        }
+        let wait = lo.toll.charge(now, frame(packet.len));
+        if wait == Span::ZERO && lo.waiting.is_empty() {
+            return self.deliver(host, packet);
+        }
+        lo.waiting.push_back(packet);
+        self.queue.schedule(now + wait, Event::Loop(host));
+    }
+    /// The first of those has had its time.
+    pub(crate) fn looped(&mut self, host: u32) {
+        if let Some(packet) = self.machines[host as usize].lo.waiting.pop_front() {
+            self.deliver(host, packet);
+            self.settle(host);
+        }
+    }
+
+    /// Tells what this host is about to do; `true` where that goes on for ever: then it is not done.
+    #[cold]
+    fn stand_still(&mut self, host: u32) -> bool {
+        let name = &self.machines[host as usize].name;
+        let what = |effect: &Effect| match effect {
+            Effect::Kick(ifindex) => format!("{name} {}: sends", self.device_name(host, *ifindex)),
+            Effect::Deliver(packet) => format!("{name}: receives {}", packet_text(packet)),
+            Effect::Dropped { packet, ifindex, place, reason } => {
+                let device = self.device_name(host, *ifindex);
+                format!("{name} {device}: {} is dropped ({place}, {reason})", packet_text(packet))
+            }
+        };
+        let told: Vec<String> = self.out.iter().map(what).collect();
+        told.into_iter().for_each(|text| self.guard.tell(text));
+        let over = self.guard.is_over();
+        if over {
+            self.out.clear();
+            self.guard.stop();
+        }
+        over
     }
 
     fn arm_host_timer(&mut self, host: u32) {
@@ -269,14 +338,14 @@ impl Net {
     #[inline]
     fn transmit(&mut self, n: u32, wire: u32) {
         let now = self.queue.now();
-        loop {
+        while !self.guard.is_over() {
             self.nics[n as usize].sending = true;
             let packet = self.next_frame(n);
             let nic = &mut self.nics[n as usize];
             nic.sending = false;
             let Some(packet) = packet else { break };
             let framing = self.wires[wire as usize].framing;
-            let takes = serialisation(framing.wire_len(packet.len), nic.rate);
+            let takes = nic.takes(framing.wire_len(packet.len), now);
             nic.busy_until = now + takes;
             let watched = nic.watch.is_some();
             if nic.completes() {
@@ -436,7 +505,7 @@ impl Net {
     /// Gives the free segment to the cards in line.
     fn serve_segment(&mut self, s: u32) {
         let now = self.queue.now();
-        while self.segments[s as usize].busy_until <= now {
+        while self.segments[s as usize].busy_until <= now && !self.guard.is_over() {
             let Some(n) = self.segments[s as usize].line.pop_front() else { return };
             self.nics[n as usize].in_line = false;
             self.segments[s as usize].serving = true;
@@ -465,7 +534,7 @@ impl Net {
     fn broadcast(&mut self, s: u32, n: u32, packet: Packet) {
         let now = self.queue.now();
         let segment = &mut self.segments[s as usize];
-        let takes = serialisation(segment.framing.wire_len(packet.len), self.nics[n as usize].rate);
+        let takes = self.nics[n as usize].takes(segment.framing.wire_len(packet.len), now);
         segment.busy_until = now + takes;
         let me = segment.nics.iter().position(|&x| x == n).expect("the card is on its segment");
         let count = segment.nics.len();
@@ -527,7 +596,7 @@ impl Net {
             at.lost_bytes += u64::from(packet.network_len());
         }
         // What was lost on the link has left its socket's memory, or leaves it when it is sent.
-        if packet.iif == 0 && packet.flow != 0 && place != "link" {
+        if packet.iif <= LOOPBACK && packet.flow != 0 && place != "link" && place != "cpu" {
             self.dropped_at_home(host, &packet);
         }
         self.pool.free(packet);
@@ -568,6 +637,17 @@ impl Net {
             reason: d.reason,
         };
         self.drops.iter().map(|d| (key(d), d.count)).collect()
+    }
+}
+
+/// A packet in a few words: protocol and ports, length.
+fn packet_text(packet: &Packet) -> String {
+    use penstock_packet::L4;
+    match &packet.l4 {
+        L4::Tcp(tcp) => format!("tcp {} > {} seq {} ({} bytes)", tcp.sport, tcp.dport, tcp.seq, packet.len),
+        L4::Udp(udp) => format!("udp {} > {} ({} bytes)", udp.sport, udp.dport, packet.len),
+        L4::Icmp(icmp) => format!("icmp type {} ({} bytes)", icmp.ty, packet.len),
+        L4::None => format!("a frame ({} bytes)", packet.len),
     }
 }
 

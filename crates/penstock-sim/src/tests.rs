@@ -299,3 +299,65 @@ fn a_frame_never_begins_before_the_one_before_it_has_ended() {
     let received: u64 = results.flows.iter().map(|f| f.received_packets).sum();
     assert!((990..=1000).contains(&received), "{received}");
 }
+
+/// A program that wakes itself for ever without time going on: only a fault of ours can be like that.
+struct Restless;
+
+impl app::Program for Restless {
+    fn start(&mut self, cx: &mut app::Cx<'_>) {
+        cx.net.wakes.push_back((cx.app, net::Wake::Timer(7)));
+    }
+    fn wake(&mut self, _: net::Wake, cx: &mut app::Cx<'_>) {
+        self.start(cx);
+    }
+}
+
+#[test]
+fn a_run_that_stands_still_is_ended_and_says_who_was_busy() {
+    let mut world = World::new(1);
+    let a = world.add_host("a", Kernel::V6_12);
+    world.add_program(a, "restless", secs(1), Box::new(Restless));
+    world.run_quietly(secs(2));
+    let text = world.stuck().expect("it stands still");
+    assert!(text.starts_with("the simulation stands still at 1 s: 10002"), "{text}");
+    assert!(text.ends_with("a: restless wakes for Timer(7)"), "{text}");
+}
+
+#[test]
+fn a_link_without_a_rate_costs_the_processor_s_time() {
+    let (mut world, a, b) = pair(1, None, Span::ZERO);
+    world.add_flow(greedy(a, b)).unwrap();
+    let results = world.run(Time::from_ns(200_000_000));
+    assert_eq!(world.stuck(), None);
+    // A frame of 1514 bytes takes 1.189 us and its ACKs go the other way.
+    let mbit = results.flows[0].goodput_bytes * 8 / 200_000;
+    assert!((9_000..10_200).contains(&mbit), "{mbit} Mbit/s");
+}
+
+#[test]
+fn loopback_costs_the_processor_s_time() {
+    let (mut world, a, _) = pair(1, None, Span::ZERO);
+    world.add_app(a, "iperf -s", Time::ZERO);
+    world.add_app(a, "iperf -c 127.0.0.1 -t 1", secs(1));
+    world.add_app(a, "ping -c 3 127.0.0.1", secs(1));
+    let results = world.run(secs(4));
+    assert_eq!(world.stuck(), None);
+    let client = &results.apps[1];
+    assert_eq!(client.exit, Some(0), "{}", client.output);
+    let gbit = client.throughput_bit_s.unwrap() / 1_000_000_000;
+    assert!((20..65).contains(&gbit), "{gbit} Gbit/s");
+    assert!(results.apps[2].output.contains("3 received"), "{}", results.apps[2].output);
+}
+
+#[test]
+fn writes_without_a_pause_take_the_time_of_their_calls() {
+    let (mut world, a, b) = pair(1, None, Span::ZERO);
+    let load = Load::Packets { size: Sizes::Constant(1), gap: Dist::Constant(Span::ZERO) };
+    world.add_flow(FlowSpec { load: load.clone(), ..greedy(a, b) }).unwrap();
+    world.add_flow(FlowSpec { load, transport: Transport::Udp, ..greedy(a, b) }).unwrap();
+    let results = world.run(Time::from_ns(100_000_000));
+    assert_eq!(world.stuck(), None);
+    // A call takes a microsecond; 4 ms of them may be done at once.
+    let sent = results.flows[1].sent_packets;
+    assert!((100_000..=104_001).contains(&sent), "{sent}");
+}

@@ -105,6 +105,7 @@ impl World {
             cpu,
             timer: Timer::default(),
             sockets,
+            lo: crate::net::Loopback::default(),
         });
         let id = self.net.machines.len() as u32 - 1;
         self.net.plug_new_devices(id);
@@ -382,19 +383,30 @@ impl World {
         self.run_quietly(until);
         self.results()
     }
-    /// Lets time pass until `until`.
+    /// Why the run was ended before its time: more steps were made at one instant than any traffic asks for. That is a fault of this
+    /// program, never of the experiment; what was measured is of no use.
+    pub fn stuck(&self) -> Option<&str> {
+        self.net.guard.stuck()
+    }
+    /// Lets time pass until `until`; see [`stuck`](World::stuck).
     pub fn run_quietly(&mut self, until: Time) {
+        self.net.guard.expect(self.net.machines.len() + self.net.socks.len() + self.apps.len());
         for host in 0..self.net.machines.len() as u32 {
             self.net.after_command(host);
         }
         while let Some((seq, event)) = self.net.queue.next_until(until) {
             self.events += 1;
+            self.net.guard.event(self.net.queue.now());
+            if self.net.guard.is_near() && self.stands_still(event) {
+                return;
+            }
             match event {
                 Event::Arrive(wire) => self.net.arrive(wire),
                 Event::TxDone(nic) => self.net.tx_done(nic),
                 Event::SegmentFree(s) => self.net.segment_free(s),
                 Event::Watchdog(nic) => self.net.watchdog(nic, seq),
                 Event::Cpu(host) => self.net.cpu_done(host),
+                Event::Loop(host) => self.net.looped(host),
                 Event::HostTimer(host) => self.net.host_timer(host, seq),
                 Event::Tcp(sock) => self.net.tcp_timer(sock, seq),
                 Event::App(timer) => {
@@ -408,10 +420,45 @@ impl World {
                 Event::Sample => self.sample(),
             }
             while let Some((app, wake)) = self.net.wakes.pop_front() {
+                self.net.guard.step();
+                if self.net.guard.is_near() {
+                    let host = &self.net.machines[self.apps[app as usize].host as usize].name;
+                    let text = format!("{host}: {} wakes for {wake:?}", self.apps[app as usize].run);
+                    self.net.guard.tell(text);
+                }
+                if self.net.guard.is_over() {
+                    self.net.guard.stop();
+                    return;
+                }
                 self.wake(app, wake);
             }
         }
         self.net.queue.advance(until.max(self.net.now()));
+    }
+    /// Tells the event; `true` where such events go on for ever.
+    #[cold]
+    fn stands_still(&mut self, event: Event) -> bool {
+        let host = |host: u32| self.net.machines[host as usize].name.clone();
+        let nic = |n: u32| {
+            let nic = &self.net.nics[n as usize];
+            format!("{} {}", host(nic.host), self.net.device_name(nic.host, nic.ifindex))
+        };
+        let text = match event {
+            Event::Arrive(wire) => format!("{}: a frame arrives", nic(self.net.wires[wire as usize].to_nic)),
+            Event::TxDone(n) => format!("{}: the wire is free", nic(n)),
+            Event::Watchdog(n) => format!("{}: the queue's timer", nic(n)),
+            Event::Cpu(h) | Event::HostTimer(h) | Event::Loop(h) => format!("{}: {event:?}", host(h)),
+            Event::Tcp(sock) => {
+                format!("{}: the timer of socket {sock}", host(self.net.socks[sock as usize].host))
+            }
+            other => format!("{other:?}"),
+        };
+        self.net.guard.tell(text);
+        let over = self.net.guard.is_over();
+        if over {
+            self.net.guard.stop();
+        }
+        over
     }
     fn command(&mut self, n: u32) {
         let Command { host, line, at } = &self.commands[n as usize];

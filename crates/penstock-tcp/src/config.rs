@@ -74,6 +74,8 @@ pub struct Config {
     pub hz: u32,
     /// MSS announced, bytes: MTU - 40. Default 1460. Timestamps take 12 of it in each segment.
     pub mss: u16,
+    /// Whether a path with a larger MTU (jumbo frames, `lo`) raises `mss` to what it carries: true of Linux until somebody asks for a size.
+    pub mss_follows_mtu: bool,
     /// Congestion control. Set by name with [`Config::set_cc`].
     pub cc: &'static cc::Algorithm,
     /// Initial congestion window, segments. 0: the stack's own rule (6.12: 10, RFC 6928; 2.6.35: RFC 3390, 3 for 1460;
@@ -133,6 +135,7 @@ impl Config {
             stack: Stack::Linux(kernel),
             hz: kernel.hz(),
             mss: 1460,
+            mss_follows_mtu: true,
             cc: &cc::cubic::ALGORITHM,
             initial_window: 0,
             min_rto: None,
@@ -166,6 +169,7 @@ impl Config {
             stack: Stack::WindowsXp,
             hz: 100,
             mss: 1460,
+            mss_follows_mtu: false,
             cc: &cc::reno::ALGORITHM,
             initial_window: 0,
             min_rto: None,
@@ -196,6 +200,7 @@ impl Config {
     pub fn ns2() -> Config {
         Config {
             stack: Stack::Ns2,
+            mss_follows_mtu: false,
             sack: false,
             timestamps: false,
             window_scaling: false,

@@ -128,6 +128,10 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
             built.world.forget();
         }
         built.world.run_quietly(Time::from_ns(until));
+        if let Some(text) = built.world.stuck() {
+            let help = "this is a fault of penstock, not of the file: please report it with the file; nothing was written";
+            return Err(vec![Diagnostic::error(text).help(help)]);
+        }
         // A command of the run may have set up anything.
         simulated(&built, "a command of the run")?;
         (options.progress)(step as f64 / STEPS as f64);

@@ -297,7 +297,7 @@ pub(crate) fn configure(mut cfg: Config, spec: &TcpSpec) -> Config {
         let _ = cfg.set_cc(cc);
     }
     if let Some(mss) = spec.mss {
-        cfg.mss = mss.max(1);
+        (cfg.mss, cfg.mss_follows_mtu) = (mss.max(1), false);
     }
     if let Some(ecn) = spec.ecn {
         cfg.ecn = if ecn { penstock_tcp::Ecn::On } else { penstock_tcp::Ecn::Off };

@@ -1,6 +1,7 @@
 //! Who gets a packet, and what becomes of the memory of those that leave.
 
 use super::*;
+use crate::net::LOOPBACK;
 use penstock_tcp::EcnField;
 
 /// What a frame owes to the memory of the socket that made it.
@@ -16,7 +17,7 @@ pub(crate) struct Owed {
 
 impl Owed {
     pub(crate) fn of(packet: &Packet) -> Owed {
-        let flow = if packet.iif == 0 { packet.flow } else { 0 };
+        let flow = if packet.iif <= LOOPBACK { packet.flow } else { 0 };
         let ip_payload = packet.len.saturating_sub(34);
         let tcp_payload = match &packet.l4 {
             L4::Tcp(tcp) => ip_payload.saturating_sub(tcp.header_len()),
@@ -87,10 +88,11 @@ impl Net {
         let accepted = listening.and_then(|listener| {
             let isn = self.machines[host as usize].sockets.rng.next_u32();
             let Kind::Listener(l) = &self.socks[listener as usize].kind else { return None };
-            let mut cfg = l.cfg.clone();
+            let (mut cfg, sink) = (l.cfg.clone(), l.sink);
+            self.route_mss(host, ip.src, &mut cfg);
             self.route_config(host, ip.src, &mut cfg);
             let end = Endpoint::accept(&cfg, tcp, isn, now)?;
-            Some((listener, l.sink, end))
+            Some((listener, sink, end))
         });
         let flow = untag(packet.flow).map(|(flow, part)| (flow, part == Part::Back));
         if let Some((listener, sink, end)) = accepted {

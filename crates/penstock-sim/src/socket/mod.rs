@@ -221,6 +221,13 @@ impl Net {
         }
         cfg
     }
+    /// The segment size that the route's MTU allows.
+    fn route_mss(&mut self, host: u32, peer: Ipv4Addr, cfg: &mut Config) {
+        if let Some(mtu) = self.machines[host as usize].host.mtu_towards(peer) {
+            let mss = mtu.saturating_sub(40).clamp(1, 65_495) as u16;
+            cfg.mss = if cfg.mss_follows_mtu { mss } else { cfg.mss.min(mss) };
+        }
+    }
     /// What the route to a peer says of a connection, and the host's least timeout. What a program or a flow has asked for stands.
     fn route_config(&self, host: u32, peer: Ipv4Addr, cfg: &mut Config) {
         let machine = &self.machines[host as usize];
@@ -343,12 +350,21 @@ fn error_text(error: penstock_tcp::Error) -> &'static str {
 impl Net {
     /// Makes a timer that wakes `app` with [`Wake::Timer`]`(token)`.
     pub(crate) fn new_timer(&mut self, app: u32, token: u32) -> u32 {
-        self.app_timers.push(crate::net::AppTimer { app, token, timer: Timer::default() });
+        self.app_timers.push(crate::net::AppTimer {
+            app,
+            token,
+            timer: Timer::default(),
+            toll: crate::still::Toll::default(),
+        });
         self.app_timers.len() as u32 - 1
     }
-    /// Sets a timer, or moves it; in the past means now.
+    /// Sets a timer, or moves it; in the past means now. What is done at its end costs a system call: a program that does it without a
+    /// pause gets on by that.
     pub(crate) fn set_timer(&mut self, timer: u32, at: Time) {
-        let t = &mut self.app_timers[timer as usize].timer;
+        let now = self.now();
+        let t = &mut self.app_timers[timer as usize];
+        let at = at.max(now + t.toll.charge(now, crate::still::CALL));
+        let t = &mut t.timer;
         *t = Timer::default();
         t.arm(Some(at), Event::App(timer), &mut self.queue);
     }

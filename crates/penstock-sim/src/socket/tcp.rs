@@ -35,9 +35,7 @@ impl Net {
     ) -> Result<u32, &'static str> {
         let source =
             self.machines[host as usize].host.source_towards(remote.0).ok_or("Network is unreachable")?;
-        if let Some(mtu) = self.machines[host as usize].host.mtu_towards(remote.0) {
-            cfg.mss = cfg.mss.min(mtu.saturating_sub(40).clamp(1, 65_495) as u16);
-        }
+        self.route_mss(host, remote.0, &mut cfg);
         self.route_config(host, remote.0, &mut cfg);
         let port = self.ephemeral_port(host, remote, true);
         let isn = self.machines[host as usize].sockets.rng.next_u32();
@@ -220,7 +218,8 @@ impl Net {
     }
     /// Sends what a connection has to send.
     fn drain(&mut self, sock: u32, now: Time) {
-        while let Kind::Tcp(t) = &mut self.socks[sock as usize].kind
+        while !self.guard.is_over()
+            && let Kind::Tcp(t) = &mut self.socks[sock as usize].kind
             && let Some(segment) = t.end.poll_transmit(now)
         {
             self.send_segment(sock, &segment);
@@ -230,6 +229,9 @@ impl Net {
     /// Sends one segment of a connection.
     #[inline]
     fn send_segment(&mut self, sock: u32, segment: &Transmit) {
+        if self.guard.is_near() {
+            self.tell_segment(sock, segment);
+        }
         let now = self.queue.now();
         let s = &self.socks[sock as usize];
         let len = 34 + segment.tcp.header_len() + segment.payload_len;
@@ -295,6 +297,18 @@ impl Net {
                 (Ok(()), _) => {}
             }
         }
+    }
+    #[cold]
+    fn tell_segment(&mut self, sock: u32, segment: &Transmit) {
+        let s = &self.socks[sock as usize];
+        let name = &self.machines[s.host as usize].name;
+        let what = if segment.retransmission { "retransmits" } else { "sends" };
+        let (tcp, len) = (&segment.tcp, segment.payload_len);
+        let text = format!(
+            "{name}: socket {}:{} > {}:{} {what} {len} bytes at {}",
+            s.local.0, s.local.1, s.remote.0, s.remote.1, tcp.seq
+        );
+        self.guard.tell(text);
     }
     /// Of what is to be done after a packet of this socket was sent, does at once what its own call does: runs the discipline, frees what was
     /// dropped of its own.

@@ -143,7 +143,7 @@ impl Settings {
             cfg.set_rcvbuf(self.window);
         }
         if self.mss > 0 {
-            cfg.mss = self.mss;
+            (cfg.mss, cfg.mss_follows_mtu) = (self.mss, false);
         }
         cfg.nodelay = self.nodelay;
         if let Some(name) = &self.congestion {

@@ -15,6 +15,10 @@ use crate::rtx;
 use crate::timers::Pending;
 use penstock_model::Time;
 
+/// How often softirqs are looked at again before ksoftirqd has them.
+//= linux v6.12 kernel/softirq.c
+const MAX_SOFTIRQ_RESTART: u32 = 10;
+
 /// What has been handed over last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Trial {
@@ -300,14 +304,24 @@ impl Endpoint {
 
     fn freed(&mut self, bytes: u32) {
         self.in_device = self.in_device.saturating_sub(self.truesize(bytes));
-        // The tasklet comes when what is under way is done.
-        self.tsq |= std::mem::take(&mut self.throttled);
+        // The tasklet comes when what is under way is done. One that its own drops have called again and again has become ksoftirqd's,
+        // and there a socket waits for what it has queued.
+        let again = self.tsq_at == self.clock.now && self.tsq_rounds >= MAX_SOFTIRQ_RESTART;
+        let ksoftirqd = again && self.in_device >= self.truesize(1);
+        if self.throttled && !ksoftirqd {
+            self.throttled = false;
+            self.tsq = true;
+        }
     }
 
     /// Room has come free below, and somebody waited for it.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_tsq_write
     pub(crate) fn tsq_write(&mut self) {
         self.tsq = false;
+        if self.tsq_at != self.clock.now {
+            (self.tsq_at, self.tsq_rounds) = (self.clock.now, 0);
+        }
+        self.tsq_rounds += 1;
         self.todo.push = true;
         self.todo.rexmit |= self.q.lost_out > self.q.retrans_out && self.w.cwnd > self.q.in_flight();
     }

@@ -156,6 +156,9 @@ pub struct Endpoint {
     pub(crate) corking: bool,
     /// Room has come free that was waited for (`TSQ_QUEUED`).
     pub(crate) tsq: bool,
+    /// How often that was heeded at this instant.
+    pub(crate) tsq_rounds: u32,
+    pub(crate) tsq_at: Time,
     /// That held sending back (`TSQ_THROTTLED`).
     pub(crate) throttled: bool,
     /// When pacing lets the next segment go.
@@ -348,6 +351,8 @@ impl Endpoint {
             host_freed: 0,
             trial_in_host: false,
             tsq: false,
+            tsq_rounds: 0,
+            tsq_at: Time::ZERO,
             corking: false,
             iss,
             snd_una: iss,

@@ -15,10 +15,10 @@ def htb_two(rate, n): return ['qdisc add dev va root handle 1: htb default 20', 
                               f'qdisc add dev va parent 1:10 bfifo limit {n * 1514}', f'qdisc add dev va parent 1:20 pfifo limit {n}',
                               'filter add dev va parent 1: protocol ip u32 match ip protocol 6 0xff flowid 1:10']
 def fq_codel(rate, n): return [f'qdisc add dev va root handle 1: tbf rate {rate} burst 1514 limit 100000',
-                               f'qdisc add dev va parent 1: fq_codel limit {n} flows 16 target 2ms interval 20ms noecn']
+                               f'qdisc add dev va parent 1: fq_codel limit {n} flows 4096 target 2ms interval 20ms noecn']
 def fq_codel_ecn(rate, n): return [f'qdisc add dev va root handle 1: tbf rate {rate} burst 1514 limit 100000',
-                                   f'qdisc add dev va parent 1: fq_codel limit {n} flows 16 target 2ms interval 20ms ecn']
-def sfq(rate, n): return [f'qdisc add dev va root handle 1: tbf rate {rate} burst 1514 limit 100000', f'qdisc add dev va parent 1: sfq limit {max(n, 2)} depth {max(n, 2)}']
+                                   f'qdisc add dev va parent 1: fq_codel limit {n} flows 4096 target 2ms interval 20ms ecn']
+def sfq(rate, n): return [f'qdisc add dev va root handle 1: tbf rate {rate} burst 1514 limit 100000', f'qdisc add dev va parent 1: sfq limit {max(n, 2)} depth {max(n, 2)} flows 8192 divisor 65536']
 def head_drop(rate, n): return [f'qdisc add dev va root handle 1: tbf rate {rate} burst 1514 limit 100000', f'qdisc add dev va parent 1: pfifo_head_drop limit {n}']
 def police(rate, n): return ['qdisc add dev va clsact', f'filter add dev va egress protocol ip matchall action police rate {rate} burst {n * 1514} drop']
 def police_tbf(rate, n): return pfifo('20mbit', 40) + police(rate, n)

@@ -211,11 +211,21 @@ impl Endpoint {
             }
             Trial::Again { why: Why::LossProbe, .. } => self.rearm_rto(),
             Trial::New { why: Why::WindowProbe, .. } | Trial::WindowProbe => self.probe0_not_sent(congested),
-            Trial::New { .. } => {
+            Trial::New { end, .. } => {
                 if std::mem::take(&mut self.todo.frto_new) {
                     self.frto_over();
                 }
+                // A long write pushes again further on, and meets the same queue; its end comes behind.
+                let mut pushes = std::mem::take(&mut self.pushes);
+                while pushes.front().is_some_and(|&at| at <= end) {
+                    pushes.pop_front();
+                }
+                let again = pushes.pop_front().is_some();
+                let corking = again && std::mem::take(&mut self.corking);
                 self.push_done();
+                self.todo.push = again;
+                self.corking = corking;
+                self.pushes = pushes;
             }
             Trial::Again { why: Why::Timeout { shrunk: false }, .. } | Trial::Syn if congested => {
                 self.timeout_not_sent();

@@ -152,6 +152,8 @@ pub struct Endpoint {
     pub(crate) host_freed: u32,
     /// What was handed over last is among them.
     pub(crate) trial_in_host: bool,
+    /// Where a long write has pushed on its way, as far as that has not been done yet.
+    pub(crate) pushes: VecDeque<u64>,
     /// A write has ended in a short buffer, which may wait (`tcp_autocorking`).
     pub(crate) corking: bool,
     /// Room has come free that was waited for (`TSQ_QUEUED`).
@@ -354,6 +356,7 @@ impl Endpoint {
             tsq_rounds: 0,
             tsq_at: Time::ZERO,
             corking: false,
+            pushes: VecDeque::new(),
             iss,
             snd_una: iss,
             snd_nxt: iss,

@@ -301,6 +301,7 @@ impl Endpoint {
         } else if self.q.packets_out() == 0 && self.has_unsent() {
             self.check_probe_timer();
         }
+        self.pushes.clear();
         if std::mem::take(&mut self.corking) {
             self.autocorks();
         }

@@ -96,7 +96,7 @@ impl Endpoint {
             self.check_app_limited();
         }
         let goal = u64::from(self.current_mss());
-        let mut took = 0;
+        let (mut took, mut pushed) = (0, false);
         while took < bytes {
             let mut room = goal.saturating_sub(self.sendq.tail_len(self.snd_nxt));
             if room == 0 || self.sendq.len() == 0 {
@@ -118,15 +118,24 @@ impl Endpoint {
             // Only a new call takes the mark off; one that has waited fills up what it has marked.
             tail.psh &= waited + took > 0;
             took += n;
-            if n == room && took < bytes && self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1)
-            {
-                self.mark_tail();
+            if n == room && took < bytes {
+                // forced_push, or tcp_push_one of what is the first to go.
+                let forced = self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1);
+                if forced {
+                    self.mark_tail();
+                    self.pushes.push_back(self.write_seq);
+                }
+                pushed |= forced || self.sendq.len() == 1;
             }
         }
         if took == bytes {
             self.mark_tail();
-            self.todo.push = true;
-            self.corking = self.sendq.tail_len(self.snd_nxt) < goal;
+            let short = self.sendq.tail_len(self.snd_nxt) < goal;
+            // Where nothing has been pushed on the way, a call that ends in a short buffer does not push either.
+            if !short || pushed || !self.autocorks() {
+                self.todo.push = true;
+                self.corking = short;
+            }
         } else if waited + took > 0 {
             self.send_waits = waited + took;
             // Full segments that may go have gone one by one (tcp_push_one), and then nothing is left to be marked.

@@ -76,6 +76,11 @@ impl Nic {
     pub(crate) fn has_room(&self) -> bool {
         self.queue.len() + self.sent.len() < self.ring as usize
     }
+    /// Whether it is an end of a cable without a rate, as of a veth pair.
+    #[inline]
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.rate.is_none() && matches!(self.port, Port::Wire(_))
+    }
     /// Whether frames stay in their sockets' memory until they are sent.
     #[inline]
     pub(crate) fn completes(&self) -> bool {

@@ -323,9 +323,7 @@ impl Net {
             nic.sent.push(owed);
             // The driver is told after so many frames, or when the ring has run empty.
             if nic.sent.len() as u32 >= nic.tx_frames || nic.queue.is_empty() {
-                let mut sent = std::mem::take(&mut nic.sent);
-                sent.drain(..).for_each(|owed| self.free_memory(host, owed));
-                self.nics[n as usize].sent = sent;
+                self.free_sent(n);
             }
         }
         let nic = &self.nics[n as usize];
@@ -358,10 +356,28 @@ impl Net {
             if takes.as_ns() > 0 {
                 self.fill_ring(n);
                 self.await_wire(n);
-                return;
+                return self.received(n);
             }
         }
         self.arm_watchdog(n);
+        self.received(n);
+    }
+    /// What a cable without a rate has carried has been received: it is nobody's memory here any more.
+    #[inline]
+    fn received(&mut self, n: u32) {
+        if self.nics[n as usize].is_virtual() && !self.nics[n as usize].sent.is_empty() {
+            self.free_sent(n);
+        }
+    }
+    fn free_sent(&mut self, n: u32) {
+        let host = self.nics[n as usize].host;
+        let mut sent = std::mem::take(&mut self.nics[n as usize].sent);
+        sent.drain(..).for_each(|owed| self.free_memory(host, owed));
+        // Unless what that let go has left some of its own.
+        let nic = &mut self.nics[n as usize];
+        if nic.sent.is_empty() {
+            nic.sent = sent;
+        }
     }
     fn arm_watchdog(&mut self, n: u32) {
         let nic = &mut self.nics[n as usize];
@@ -376,10 +392,15 @@ impl Net {
             return Some(packet);
         }
         let (host, ifindex) = (nic.host, nic.ifindex);
-        let completes = nic.completes();
+        let (completes, virtual_cable) = (nic.completes(), nic.is_virtual());
         let mut packet = self.on_host(host, |h, cx| h.dequeue(ifindex, cx))?;
         self.note_departure(n, &mut packet);
-        if !completes {
+        if virtual_cable {
+            // The other side takes it when the discipline has been run (ip_rcv orphans it).
+            if packet.iif == 0 && packet.flow != 0 {
+                self.nics[n as usize].sent.push(Owed::of(&packet));
+            }
+        } else if !completes {
             self.left_host(host, &packet);
         }
         Some(packet)

@@ -63,11 +63,6 @@ impl Guard {
     pub(crate) fn expect(&mut self, parts: usize) {
         self.most = MOST + MOST_EACH * parts as u64;
     }
-    /// A test's own bound.
-    #[cfg(test)]
-    pub(crate) fn set_most(&mut self, most: u64) {
-        self.most = most;
-    }
     /// An event happens at `now`.
     #[inline]
     pub(crate) fn event(&mut self, now: Time) {

@@ -1,0 +1,319 @@
+//! A folder of ours, made where something is to be written, that proves whose it is.
+//!
+//! It holds a file `owner` with the folder's device, inode and random name in it, and the writer holds a lock on that file as long as it
+//! lives. A folder is taken away by somebody else only if the lock is free and `owner` names exactly this folder: neither a name nor a copy
+//! of one is enough. (Process ids and start times are not asked: a process id is given again, and a container sees its own.)
+
+use nix::unistd::geteuid;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// How the names begin.
+const PREFIX: &str = ".penstock-";
+/// Digits of the random part of the names.
+const DIGITS: usize = 32;
+/// The first line of `owner`.
+const MAGIC: &str = "a folder of penstock's, taken away by the next run\n";
+/// The file that proves it.
+const OWNER: &str = "owner";
+/// What is being written.
+pub(crate) const NEW: &str = "new";
+/// What was there before, where two folders cannot be exchanged in one step.
+pub(crate) const OLD: &str = "old";
+/// The word in `owner` before the name of the folder that `old` came from.
+pub(crate) const TARGET: &str = "target";
+/// Longest `owner` that is read, bytes.
+const LONGEST: u64 = 1 << 16;
+
+/// A folder of ours. Dropping it takes it away with all that is in it.
+pub struct Scratch {
+    path: PathBuf,
+    token: String,
+    owner: File,
+}
+
+impl Scratch {
+    /// Makes one in a folder.
+    ///
+    /// # Errors
+    /// It cannot be made or written.
+    pub fn new(parent: &Path) -> io::Result<Scratch> {
+        loop {
+            let token = token()?;
+            let path = parent.join(format!("{PREFIX}{token}"));
+            DirBuilder::new().mode(0o700).create(&path)?;
+            let owner = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path.join(OWNER));
+            let owner = match owner {
+                Ok(owner) => owner,
+                // Somebody who tidies up found an empty folder, which had no owner yet.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(e) => {
+                    let _ = fs::remove_dir(&path);
+                    return Err(e);
+                }
+            };
+            let mut scratch = Scratch { path, token, owner };
+            scratch.owner.lock()?;
+            if scratch.owner.metadata()?.nlink() == 0 {
+                continue;
+            }
+            let own = fs::symlink_metadata(&scratch.path)?;
+            let text = format!("{MAGIC}{} {} {}\n", own.dev(), own.ino(), scratch.token);
+            scratch.owner.write_all(text.as_bytes())?;
+            scratch.owner.sync_all()?;
+            return Ok(scratch);
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The random part of its name: 32 hexadecimal digits.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Notes what else is to be taken away or put back when its writer is killed: a word, and bytes that [`sweep`] gives back.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn note(&mut self, word: &str, what: &[u8]) -> io::Result<()> {
+        let hex: String = what.iter().map(|b| format!("{b:02x}")).collect();
+        self.owner.write_all(format!("{word} {hex}\n").as_bytes())?;
+        self.owner.sync_all()
+    }
+
+    /// The file whose lock says that the writer lives; a process that has a copy of it keeps the folder as well.
+    ///
+    /// # Errors
+    /// The system gives no more descriptors.
+    pub fn lock(&self) -> io::Result<File> {
+        self.owner.try_clone()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be taken away now, the next writer takes away.
+        let _ = remove(&self.path);
+    }
+}
+
+/// 128 bits of chance, in hexadecimal digits.
+fn token() -> io::Result<String> {
+    let mut bytes = [0; DIGITS / 2];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// The contents first and the proof last, so that half a removal can be taken up again.
+fn remove(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_name() == OWNER {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    match fs::remove_file(path.join(OWNER)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    fs::remove_dir(path)
+}
+
+/// Takes away what dead writers left in a folder, and puts back what they had in hand. Gives their notes: word and bytes, with the token of
+/// the folder they stood in. What cannot be proven to be ours, and what belongs to a writer that lives, is left alone.
+pub fn sweep(parent: &Path) -> Vec<(String, String, Vec<u8>)> {
+    let mut notes = Vec::new();
+    let Ok(entries) = fs::read_dir(parent) else { return notes };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(token) = name.to_str().and_then(|n| n.strip_prefix(PREFIX)) else { continue };
+        if token.len() == DIGITS && token.bytes().all(|b| b.is_ascii_hexdigit()) {
+            // One that cannot be taken away is no reason to leave the others.
+            let _ = sweep_one(parent, &entry.path(), token, &mut notes);
+        }
+    }
+    notes
+}
+
+fn sweep_one(
+    parent: &Path,
+    path: &Path,
+    token: &str,
+    notes: &mut Vec<(String, String, Vec<u8>)>,
+) -> io::Result<()> {
+    let folder = fs::symlink_metadata(path)?;
+    if !folder.is_dir() || folder.uid() != geteuid().as_raw() {
+        return Ok(());
+    }
+    // Nothing here is followed, and nothing is waited for.
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    let owner = match OpenOptions::new().read(true).custom_flags(flags).open(path.join(OWNER)) {
+        Ok(owner) => owner,
+        // Killed before `owner` was there, or after it had gone: the folder is empty, or it is none of ours.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return fs::remove_dir(path),
+        Err(e) => return Err(e),
+    };
+    if !owner.metadata()?.is_file() {
+        return Ok(());
+    }
+    match owner.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::Error(e)) => return Err(e),
+    }
+    let mut text = String::new();
+    (&owner).take(LONGEST).read_to_string(&mut text)?;
+    let mut lines = text.strip_prefix(MAGIC).unwrap_or_default().lines();
+    if lines.next() != Some(&format!("{} {} {token}", folder.dev(), folder.ino())) {
+        // Killed while `owner` was written: then there is nothing else.
+        let begun = MAGIC.starts_with(&text) || text.starts_with(MAGIC);
+        return if begun && fs::read_dir(path)?.count() == 1 { remove(path) } else { Ok(()) };
+    }
+    for (word, hex) in lines.filter_map(|line| line.split_once(' ')) {
+        let Some(bytes) = bytes_of(hex) else { continue };
+        if word == TARGET {
+            put_back(parent, path, &bytes)?;
+        } else {
+            notes.push((word.to_owned(), token.to_owned(), bytes));
+        }
+    }
+    remove(path)
+}
+
+/// A folder that was moved away, and whose successor never came, goes back.
+fn put_back(parent: &Path, path: &Path, name: &[u8]) -> io::Result<()> {
+    let target = parent.join(std::ffi::OsString::from_vec(name.to_owned()));
+    let old = path.join(OLD);
+    let missing = matches!(fs::symlink_metadata(&target), Err(e) if e.kind() == io::ErrorKind::NotFound);
+    // A name is one part of a path: an `owner` that says otherwise is not ours.
+    let plain = !name.contains(&b'/') && target.file_name().is_some_and(|n| n.as_bytes() == name);
+    if plain && missing && fs::symlink_metadata(&old).is_ok() {
+        fs::rename(old, target)?;
+    }
+    Ok(())
+}
+
+fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.as_bytes();
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    digits.chunks(2).map(|d| u8::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("penstock-scratch-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    fn left(parent: &Path) -> usize {
+        fs::read_dir(parent).unwrap().count()
+    }
+
+    #[test]
+    fn it_goes_when_dropped_and_stays_while_its_writer_lives() {
+        let parent = place("drop");
+        let scratch = Scratch::new(&parent).unwrap();
+        fs::create_dir(scratch.path().join("sub")).unwrap();
+        fs::write(scratch.path().join("sub/x"), "1").unwrap();
+        assert_eq!((sweep(&parent).len(), left(&parent)), (0, 1), "we live");
+        drop(scratch);
+        assert_eq!(left(&parent), 0);
+        fs::remove_dir(parent).unwrap();
+    }
+
+    /// What a killed writer leaves: all is there, and nobody holds the lock.
+    fn killed(parent: &Path) -> PathBuf {
+        let scratch = Scratch::new(parent).unwrap();
+        let path = scratch.path().to_owned();
+        scratch.owner.unlock().unwrap();
+        std::mem::forget(scratch);
+        path
+    }
+
+    #[test]
+    fn the_next_one_takes_away_what_a_killed_one_left() {
+        let parent = place("killed");
+        let path = killed(&parent);
+        fs::write(path.join("new"), "half").unwrap();
+        assert!(sweep(&parent).is_empty());
+        assert_eq!(left(&parent), 0);
+        // Killed at every moment of the making.
+        for text in ["", "a folder", MAGIC, &format!("{MAGIC}12 3")] {
+            let path = parent.join(format!("{PREFIX}{}", "0".repeat(DIGITS)));
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join(OWNER), text).unwrap();
+            sweep(&parent);
+            assert_eq!(left(&parent), 0, "{text}");
+        }
+        fs::create_dir(parent.join(format!("{PREFIX}{}", "0".repeat(DIGITS)))).unwrap();
+        sweep(&parent);
+        assert_eq!(left(&parent), 0);
+        fs::remove_dir(parent).unwrap();
+    }
+
+    #[test]
+    fn a_name_alone_proves_nothing() {
+        let parent = place("strangers");
+        let name = |digit: &str| parent.join(format!("{PREFIX}{}", digit.repeat(DIGITS)));
+        fs::write(name("0"), "a file").unwrap();
+        fs::create_dir(name("1")).unwrap();
+        fs::write(name("1").join("notes"), "mine").unwrap();
+        // A copy of a folder of ours, under another name and under its own name elsewhere.
+        let path = killed(&parent);
+        let proof = fs::read(path.join(OWNER)).unwrap();
+        fs::create_dir(name("2")).unwrap();
+        fs::write(name("2").join(OWNER), &proof).unwrap();
+        fs::write(name("2").join("notes"), "mine").unwrap();
+        let elsewhere = parent.join("elsewhere");
+        let copy = elsewhere.join(path.file_name().unwrap());
+        fs::create_dir_all(&copy).unwrap();
+        fs::write(copy.join(OWNER), &proof).unwrap();
+        fs::write(copy.join("notes"), "mine").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, name("3")).unwrap();
+        sweep(&parent);
+        sweep(&elsewhere);
+        assert!(!path.exists());
+        assert!(name("0").exists() && name("1").join("notes").exists() && name("2").join("notes").exists());
+        assert!(copy.join("notes").exists() && name("3").exists());
+        fs::remove_dir_all(parent).unwrap();
+    }
+
+    #[test]
+    fn what_was_in_hand_goes_back_and_notes_are_given() {
+        let parent = place("back");
+        for (name, goes) in [(&b"run"[..], true), (b"../run", false), (b"..", false)] {
+            let mut scratch = Scratch::new(&parent).unwrap();
+            scratch.note(TARGET, name).unwrap();
+            scratch.note("trace", b"/x\ny").unwrap();
+            fs::create_dir(scratch.path().join(OLD)).unwrap();
+            fs::write(scratch.path().join("old/record.json"), "{}").unwrap();
+            scratch.owner.unlock().unwrap();
+            let token = scratch.token.clone();
+            std::mem::forget(scratch);
+            assert_eq!(sweep(&parent), [("trace".to_owned(), token, b"/x\ny".to_vec())]);
+            assert_eq!(parent.join("run/record.json").exists(), goes);
+            let _ = fs::remove_dir_all(parent.join("run"));
+            assert_eq!(left(&parent), 0);
+        }
+        fs::remove_dir(parent).unwrap();
+    }
+}

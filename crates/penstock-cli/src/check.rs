@@ -66,7 +66,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let mut findings = check(&script, &settings);
     if let Some(path) = &args.baseline {
         if args.write_baseline {
-            std::fs::write(path, Baseline::write(&findings))
+            penstock_files::replace(path, Baseline::write(&findings))
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         let text =
@@ -76,7 +76,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if args.fix {
         let (text, mended) = fixed(&script.text, &findings);
         if args.write {
-            std::fs::write(&args.script, &text)
+            penstock_files::replace(&args.script, &text)
                 .with_context(|| format!("cannot write {}", args.script.display()))?;
         } else {
             crate::print(&text)?;

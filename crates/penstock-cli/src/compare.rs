@@ -76,7 +76,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 1 => file.clone(),
                 _ => file.with_extension(format!("{}.html", n + 1)),
             };
-            std::fs::write(&file, compare::html(&before, &after, &rows))
+            penstock_files::replace(&file, compare::html(&before, &after, &rows))
                 .map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
         }
         if args.json {

@@ -87,7 +87,7 @@ fn put(args: &Args, answer: &serde_json::Value) -> Result<()> {
     text.push('\n');
     match &args.out {
         Some(path) if path.as_os_str() != "-" => {
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+            penstock_files::replace(path, text).with_context(|| format!("cannot write {}", path.display()))
         }
         _ => crate::print(&text),
     }
@@ -130,10 +130,13 @@ fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
     };
     if let Some(path) = &args.pcap_out {
         let cannot = || format!("cannot write {}", path.display());
-        let file = std::fs::File::create(path).with_context(cannot)?;
-        capture::write(&replay, std::io::BufWriter::new(file))
-            .map_err(anyhow::Error::msg)
-            .with_context(cannot)?;
+        let mut file = penstock_files::Replacement::begin(path).with_context(cannot)?;
+        let mut buffer = std::io::BufWriter::new(&mut file);
+        capture::write(&replay, &mut buffer).map_err(anyhow::Error::msg).with_context(cannot)?;
+        // Dropping it would not say that the disk is full.
+        buffer.flush().with_context(cannot)?;
+        drop(buffer);
+        file.commit().with_context(cannot)?;
     }
     if args.json || args.out.is_some() {
         put(args, &replay.json())?;

@@ -72,7 +72,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if let Some(folder) = args.out.as_deref().filter(|_| !report.pictures.is_empty()) {
         std::fs::create_dir_all(folder)?;
         for (name, picture) in &report.pictures {
-            std::fs::write(folder.join(name), picture)?;
+            penstock_files::replace(&folder.join(name), picture)?;
         }
     }
     if args.json {

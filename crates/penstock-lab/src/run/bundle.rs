@@ -119,7 +119,7 @@ pub fn inside(job: &Path) -> Result<(), String> {
         real::run(&experiment, &mut options, if bundle.here { Ground::Kernel } else { Ground::Virtual })
     });
     match done {
-        Ok(outcome) => outcome.write(&job.join(OUT)),
+        Ok(outcome) => outcome.write_new(&job.join(OUT)),
         Err(faults) => {
             let faults = faults.into_iter().map(|d| Fault {
                 file: d.file,

@@ -9,6 +9,6 @@ mod read;
 mod replace;
 mod scratch;
 
-pub use read::{Roots, TEXT, read, read_stdin};
+pub use read::{LARGE, Roots, TEXT, read, read_io, read_stdin};
 pub use replace::{Replacement, replace, replace_folder};
 pub use scratch::{Scratch, sweep};

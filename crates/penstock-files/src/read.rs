@@ -9,25 +9,35 @@ use std::path::{Component, Path, PathBuf};
 /// Most bytes of an experiment, a script, a text that one of them names.
 pub const TEXT: u64 = 64 << 20;
 
+/// Most bytes of a capture, a series, an output.
+pub const LARGE: u64 = 1 << 30;
+
 /// Reads a file that somebody named on the command line: a regular one, or a descriptor of this process (`/dev/stdin`, `/dev/fd/63` of a
 /// shell's `<(…)`), at most `limit` bytes.
 ///
 /// # Errors
 /// A sentence why not, without the file's name.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+    read_io(path, limit).map_err(|e| sentence(&e))
+}
+
+/// The same with the system's own error where there is one.
+///
+/// # Errors
+/// Why not; what is no regular file, or too large, is [`io::ErrorKind::InvalidInput`].
+pub fn read_io(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let text = path.to_string_lossy();
     let own = ["/dev/fd/", "/proc/self/fd/"].iter().any(|f| text.starts_with(f)) || text == "/dev/stdin";
     // Neither the opening nor the reading of what is no file waits.
     let flags = if own { 0 } else { nix::libc::O_NONBLOCK };
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|e| sentence(&e))?;
-    contents(file, limit, own)
+    contents(OpenOptions::new().read(true).custom_flags(flags).open(path)?, limit, own)
 }
 
 /// Reads standard input, at most `limit` bytes.
 ///
 /// # Errors
-/// A sentence why not.
-pub fn read_stdin(limit: u64) -> Result<Vec<u8>, String> {
+/// Why not.
+pub fn read_stdin(limit: u64) -> io::Result<Vec<u8>> {
     bounded(io::stdin().lock(), limit)
 }
 
@@ -82,8 +92,7 @@ impl Roots {
         let real = fs::canonicalize(path).map_err(|e| sentence(&e))?;
         let root = self.folders.iter().find(|(_, root)| real.starts_with(root));
         let Some((_, root)) = root else { return Err(self.outside()) };
-        let file = beneath(root, &real).map_err(|e| sentence(&e))?;
-        contents(file, limit, false)
+        beneath(root, &real).and_then(|file| contents(file, limit, false)).map_err(|e| sentence(&e))
     }
 
     fn outside(&self) -> String {
@@ -126,38 +135,37 @@ fn beneath(root: &Path, real: &Path) -> io::Result<File> {
 }
 
 /// What is in an open file. `own`: a descriptor that was handed to us, which may be a pipe or a terminal.
-fn contents(file: File, limit: u64, own: bool) -> Result<Vec<u8>, String> {
-    let found = file.metadata().map_err(|e| sentence(&e))?;
+fn contents(file: File, limit: u64, own: bool) -> io::Result<Vec<u8>> {
+    let found = file.metadata()?;
     let kind = found.file_type();
     let is = match () {
         () if kind.is_file() => {
-            if found.len() > limit {
-                return Err(larger(limit));
-            }
-            return bounded(file, limit);
+            return if found.len() > limit { Err(larger(limit)) } else { bounded(file, limit) };
         }
-        () if kind.is_dir() => return Err("it is a folder".to_owned()),
+        () if kind.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
         () if own => return bounded(file, limit),
         () if kind.is_fifo() => "a pipe",
-        () if kind.is_socket() => "a socket",
         () if kind.is_char_device() || kind.is_block_device() => "a device",
         () => "something else",
     };
-    Err(format!("it is {is}, not a regular file"))
+    Err(invalid(format!("it is {is}, not a regular file")))
 }
 
-fn bounded(from: impl Read, limit: u64) -> Result<Vec<u8>, String> {
+fn bounded(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(limit + 1).read_to_end(&mut bytes).map_err(|e| sentence(&e))?;
+    from.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit { Err(larger(limit)) } else { Ok(bytes) }
 }
 
-fn larger(limit: u64) -> String {
-    if limit >= 1 << 20 {
-        format!("it is larger than {} MiB", limit >> 20)
-    } else {
-        format!("it is larger than {limit} bytes")
-    }
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+fn larger(limit: u64) -> io::Error {
+    invalid(match limit {
+        0..0x10_0000 => format!("it is larger than {limit} bytes"),
+        _ => format!("it is larger than {} MiB", limit >> 20),
+    })
 }
 
 fn sentence(e: &io::Error) -> String {
@@ -165,12 +173,8 @@ fn sentence(e: &io::Error) -> String {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         io::ErrorKind::WouldBlock => "it gives nothing without waiting".to_owned(),
-        _ => {
-            if e.raw_os_error() == Some(nix::libc::ENXIO) {
-                return "it is a socket, not a regular file".to_owned();
-            }
-            e.to_string()
-        }
+        _ if e.raw_os_error() == Some(nix::libc::ENXIO) => "it is a socket, not a regular file".to_owned(),
+        _ => e.to_string(),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod repeat;
 pub mod report;
 pub mod series;
 pub mod table;
+pub mod text;
 
 pub use fairness::jain;
 pub use quantile::Distribution;

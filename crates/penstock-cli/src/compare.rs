@@ -82,7 +82,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         if args.json {
             all.push(serde_json::json!({"before": before.name, "after": after.name, "rows": rows}));
         } else {
-            crate::print(&compare::text(&before.name, &after.name, &rows))?;
+            crate::show(&compare::text(&before.name, &after.name, &rows))?;
         }
     }
     if args.json {

@@ -1,6 +1,7 @@
 //! `penstock explain` and `penstock diff`: where packets go, and what changes between two scripts.
 
 use crate::check::{script, settings};
+use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use penstock_lab::check::explain::{self, Probe};
 use penstock_lab::check::{Facts, facts};
@@ -39,9 +40,8 @@ pub struct Args {
     /// The kernel it runs on [default: the newest]
     #[arg(long, value_name = "V")]
     kernel: Option<String>,
-    /// A file the script reads: PATH, or PATH=FILE
-    #[arg(long, value_name = "PATH[=FILE]")]
-    file: Vec<String>,
+    #[command(flatten)]
+    files: Lent,
     /// The script
     script: PathBuf,
     /// Its arguments
@@ -52,7 +52,7 @@ pub struct Args {
 /// Explains one packet, or all.
 pub fn main(args: &Args) -> Result<ExitCode> {
     let settings = settings(Some(args.dev.clone()), args.rate.as_deref(), args.kernel.as_deref())?;
-    let facts = facts(&script(&args.script, &args.args, &args.file)?, &settings);
+    let facts = facts(&script(&args.script, &args.args, &args.files)?, &settings);
     if let Some(path) = &args.pcap {
         return capture(args, path, &facts);
     }
@@ -67,13 +67,15 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             if args.json { format!("{:#}\n", parts.json()) } else { parts.text() }
         }
     };
-    crate::print(&text)?;
+    if args.json { crate::print(&text) } else { crate::show(&text) }?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Explains the packets of a capture.
 fn capture(args: &Args, path: &Path, facts: &Facts) -> Result<ExitCode> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = penstock_files::read(path, penstock_files::LARGE)
+        .map_err(anyhow::Error::msg)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let packets =
         explain::capture::packets(&bytes).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
     let explainer = explain::Explainer::new(facts, &args.dev).map_err(anyhow::Error::msg)?;
@@ -104,7 +106,7 @@ fn capture(args: &Args, path: &Path, facts: &Facts) -> Result<ExitCode> {
             text += &format!("{name:<14} {packets} packet{s}, {bytes} bytes\n");
         }
     }
-    crate::print(&text)?;
+    if args.json { crate::print(&text) } else { crate::show(&text) }?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -127,8 +129,8 @@ pub struct DiffArgs {
 /// Compares two scripts.
 pub fn diff(args: &DiffArgs) -> Result<ExitCode> {
     let settings = settings(Some(args.dev.clone()), None, args.kernel.as_deref())?;
-    let of = |path: &PathBuf| anyhow::Ok(facts(&script(path, &[], &[])?, &settings));
+    let of = |path: &PathBuf| anyhow::Ok(facts(&script(path, &[], &Lent::default())?, &settings));
     let said = explain::diff(&of(&args.before)?, &of(&args.after)?, &args.dev).map_err(anyhow::Error::msg)?;
-    crate::print(&said.iter().map(|l| format!("{l}\n")).collect::<String>())?;
+    crate::show(&said.iter().map(|l| format!("{l}\n")).collect::<String>())?;
     Ok(if said.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

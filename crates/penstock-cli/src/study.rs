@@ -78,7 +78,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if args.json {
         crate::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {
-        crate::print(&report.text())?;
+        crate::show(&report.text())?;
     }
     Ok(ExitCode::from(u8::from(report.count("fails") > 0)))
 }

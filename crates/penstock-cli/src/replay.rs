@@ -67,7 +67,10 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             .with_context(|| format!("cannot read {}", args.spec.display()))?
     };
     let name = if standard { "standard input".into() } else { args.spec.display().to_string() };
-    anyhow::ensure!(args.files.is_empty() || args.through.is_some(), "--file lends a file to the script of --through");
+    anyhow::ensure!(
+        args.files.is_empty() || args.through.is_some(),
+        "--file lends a file to the script of --through"
+    );
     let asked = args.through.is_some() || args.dev.is_some() || args.ingress || args.pcap_out.is_some();
     if asked || capture::is_capture(&bytes) {
         return through(args, &bytes, &name);

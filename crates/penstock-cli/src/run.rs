@@ -1,6 +1,6 @@
 //! `penstock run`.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::{experiment, run};
@@ -48,6 +48,9 @@ pub struct Args {
     /// A folder that the experiment's words (base, @file, replay) may lead into besides its own; may be given again
     #[arg(long, value_name = "DIR")]
     allow_path: Vec<PathBuf>,
+    /// On kernel: a folder in which what setups and programs write stays; else nothing of it does; may be given again
+    #[arg(long, value_name = "DIR")]
+    allow_writes: Vec<PathBuf>,
 }
 
 /// Prints what is wrong; exit status 2.
@@ -77,6 +80,12 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         Err(faults) => return Ok(refuse(&faults)),
     };
     let experiment = if args.modern { experiment.modern() } else { experiment }.at_hz(args.hz);
+    let mut experiment = experiment;
+    for folder in &args.allow_writes {
+        anyhow::ensure!(folder.is_dir(), "--allow-writes {}: there is no such folder", folder.display());
+        let real = folder.canonicalize().with_context(|| format!("--allow-writes {}", folder.display()))?;
+        experiment.writable.push(real);
+    }
     let folder = args.out.clone().unwrap_or_else(|| crate::default_out(&args.file));
     let times = args.repeat.unwrap_or(1);
     let seed = args.seed.unwrap_or(experiment.seed);

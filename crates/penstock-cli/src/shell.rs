@@ -3,9 +3,9 @@
 use crate::check::{read, text};
 use crate::machine::{advises, folder, kernel};
 use anyhow::{Context as _, Result};
+use penstock_files::{Roots, TEXT};
 use penstock_lab::machine::complete::choices;
 use penstock_lab::machine::{Machine, advice};
-use penstock_files::{Roots, TEXT};
 use penstock_lab::script::{self, Console, Given, Prompt, Script};
 use penstock_measure::text::visible;
 use rustyline::completion::{Completer, Pair};
@@ -98,7 +98,8 @@ impl Lent {
                 lending.folder(path.trim_end_matches('/'), file, &roots)?;
             } else {
                 // Named on the command line: whoever typed it chose it, wherever it leads.
-                let bytes = penstock_files::read(file, TEXT).map_err(anyhow::Error::msg).with_context(cannot)?;
+                let bytes =
+                    penstock_files::read(file, TEXT).map_err(anyhow::Error::msg).with_context(cannot)?;
                 lending.put(path.trim_end_matches('/').to_owned(), &bytes)?;
             }
         }

@@ -11,4 +11,4 @@ mod scratch;
 
 pub use read::{LARGE, Roots, TEXT, read, read_io, read_stdin};
 pub use replace::{Replacement, replace, replace_folder};
-pub use scratch::{Scratch, sweep};
+pub use scratch::{Scratch, sweep, sweep_with};

@@ -1,6 +1,6 @@
 //! Files and folders replaced: the new one is written beside the old one, then takes its name.
 
-use crate::scratch::{NEW, OLD, Scratch, TARGET, sweep};
+use crate::scratch::{NEW, OLD, Scratch, sweep};
 use nix::fcntl::AtFlags;
 use nix::unistd::AccessFlags;
 use std::fs::{self, File, OpenOptions};
@@ -145,7 +145,7 @@ fn exchange(scratch: &mut Scratch, target: &Path) -> io::Result<()> {
         done => return done,
     }
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    scratch.note(TARGET, name.as_bytes())?;
+    scratch.note_target(name.as_bytes())?;
     let old = scratch.path().join(OLD);
     fs::rename(target, &old)?;
     fs::rename(&new, target).inspect_err(|_| {

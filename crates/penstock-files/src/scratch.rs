@@ -24,7 +24,7 @@ pub(crate) const NEW: &str = "new";
 /// What was there before, where two folders cannot be exchanged in one step.
 pub(crate) const OLD: &str = "old";
 /// The word in `owner` before the name of the folder that `old` came from.
-pub(crate) const TARGET: &str = "target";
+const TARGET: &str = "target ";
 /// Longest `owner` that is read, bytes.
 const LONGEST: u64 = 1 << 16;
 
@@ -78,13 +78,10 @@ impl Scratch {
         &self.token
     }
 
-    /// Notes what else is to be taken away or put back when its writer is killed: a word, and bytes that [`sweep`] gives back.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn note(&mut self, word: &str, what: &[u8]) -> io::Result<()> {
-        let hex: String = what.iter().map(|b| format!("{b:02x}")).collect();
-        self.owner.write_all(format!("{word} {hex}\n").as_bytes())?;
+    /// Notes the name of the folder beside this one that is being moved here as `old`, and goes back when its writer is killed.
+    pub(crate) fn note_target(&mut self, name: &[u8]) -> io::Result<()> {
+        let hex: String = name.iter().map(|b| format!("{b:02x}")).collect();
+        self.owner.write_all(format!("{TARGET}{hex}\n").as_bytes())?;
         self.owner.sync_all()
     }
 
@@ -131,28 +128,26 @@ fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Takes away what dead writers left in a folder, and puts back what they had in hand. Gives their notes: word and bytes, with the token of
-/// the folder they stood in. What cannot be proven to be ours, and what belongs to a writer that lives, is left alone.
-pub fn sweep(parent: &Path) -> Vec<(String, String, Vec<u8>)> {
-    let mut notes = Vec::new();
-    let Ok(entries) = fs::read_dir(parent) else { return notes };
+/// Takes away what dead writers left in a folder, and puts back what they had in hand. What cannot be proven to be ours, and what belongs to a
+/// writer that lives, is left alone.
+pub fn sweep(parent: &Path) {
+    sweep_with(parent, &mut |_| {});
+}
+
+/// The same; `dead` is told the token of each, before its folder goes.
+pub fn sweep_with(parent: &Path, dead: &mut dyn FnMut(&str)) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(token) = name.to_str().and_then(|n| n.strip_prefix(PREFIX)) else { continue };
         if token.len() == DIGITS && token.bytes().all(|b| b.is_ascii_hexdigit()) {
             // One that cannot be taken away is no reason to leave the others.
-            let _ = sweep_one(parent, &entry.path(), token, &mut notes);
+            let _ = sweep_one(parent, &entry.path(), token, dead);
         }
     }
-    notes
 }
 
-fn sweep_one(
-    parent: &Path,
-    path: &Path,
-    token: &str,
-    notes: &mut Vec<(String, String, Vec<u8>)>,
-) -> io::Result<()> {
+fn sweep_one(parent: &Path, path: &Path, token: &str, dead: &mut dyn FnMut(&str)) -> io::Result<()> {
     let folder = fs::symlink_metadata(path)?;
     if !folder.is_dir() || folder.uid() != geteuid().as_raw() {
         return Ok(());
@@ -181,13 +176,9 @@ fn sweep_one(
         let begun = MAGIC.starts_with(&text) || text.starts_with(MAGIC);
         return if begun && fs::read_dir(path)?.count() == 1 { remove(path) } else { Ok(()) };
     }
-    for (word, hex) in lines.filter_map(|line| line.split_once(' ')) {
-        let Some(bytes) = bytes_of(hex) else { continue };
-        if word == TARGET {
-            put_back(parent, path, &bytes)?;
-        } else {
-            notes.push((word.to_owned(), token.to_owned(), bytes));
-        }
+    dead(token);
+    if let Some(name) = lines.find_map(|line| bytes_of(line.strip_prefix(TARGET)?)) {
+        put_back(parent, path, &name)?;
     }
     remove(path)
 }
@@ -234,7 +225,8 @@ mod tests {
         let scratch = Scratch::new(&parent).unwrap();
         fs::create_dir(scratch.path().join("sub")).unwrap();
         fs::write(scratch.path().join("sub/x"), "1").unwrap();
-        assert_eq!((sweep(&parent).len(), left(&parent)), (0, 1), "we live");
+        sweep(&parent);
+        assert_eq!(left(&parent), 1, "we live");
         drop(scratch);
         assert_eq!(left(&parent), 0);
         fs::remove_dir(parent).unwrap();
@@ -254,8 +246,12 @@ mod tests {
         let parent = place("killed");
         let path = killed(&parent);
         fs::write(path.join("new"), "half").unwrap();
-        assert!(sweep(&parent).is_empty());
-        assert_eq!(left(&parent), 0);
+        let mut dead = Vec::new();
+        sweep_with(&parent, &mut |token| dead.push(format!("{PREFIX}{token}")));
+        assert_eq!(
+            (left(&parent), dead),
+            (0, vec![path.file_name().unwrap().to_string_lossy().into_owned()])
+        );
         // Killed at every moment of the making.
         for text in ["", "a folder", MAGIC, &format!("{MAGIC}12 3")] {
             let path = parent.join(format!("{PREFIX}{}", "0".repeat(DIGITS)));
@@ -298,18 +294,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_in_hand_goes_back_and_notes_are_given() {
+    fn what_was_in_hand_goes_back() {
         let parent = place("back");
         for (name, goes) in [(&b"run"[..], true), (b"../run", false), (b"..", false)] {
             let mut scratch = Scratch::new(&parent).unwrap();
-            scratch.note(TARGET, name).unwrap();
-            scratch.note("trace", b"/x\ny").unwrap();
+            scratch.note_target(name).unwrap();
             fs::create_dir(scratch.path().join(OLD)).unwrap();
             fs::write(scratch.path().join("old/record.json"), "{}").unwrap();
             scratch.owner.unlock().unwrap();
-            let token = scratch.token.clone();
             std::mem::forget(scratch);
-            assert_eq!(sweep(&parent), [("trace".to_owned(), token, b"/x\ny".to_vec())]);
+            sweep(&parent);
             assert_eq!(parent.join("run/record.json").exists(), goes);
             let _ = fs::remove_dir_all(parent.join("run"));
             assert_eq!(left(&parent), 0);

@@ -504,9 +504,10 @@ const GREATEST: f64 = 1e19;
 fn sound(field: &str, value: &serde_json::Value) -> Result<(), String> {
     use serde_json::Value;
     match value {
-        Value::Number(n) if n.as_f64().is_none_or(|x| x.abs() > GREATEST) => {
-            Err(format!("this is no run record: {} is {n}, which no run measures", field.trim_start_matches('.')))
-        }
+        Value::Number(n) if n.as_f64().is_none_or(|x| x.abs() > GREATEST) => Err(format!(
+            "this is no run record: {} is {n}, which no run measures",
+            field.trim_start_matches('.')
+        )),
         Value::Array(all) => all.iter().enumerate().try_for_each(|(i, v)| sound(&format!("{field}[{i}]"), v)),
         Value::Object(all) => all.iter().try_for_each(|(key, v)| sound(&format!("{field}.{key}"), v)),
         _ => Ok(()),
@@ -542,8 +543,7 @@ impl Record {
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
         sound("", &value)?;
-        let record: Record =
-            serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
+        let record: Record = serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
         if !(0.0..=LONGEST_S).contains(&record.duration_s) {
             return Err(format!(
                 "this is no run record: duration_s is {:e}, not from 0 to {LONGEST_S}",

@@ -20,8 +20,8 @@ pub use source::{Place, Source, meant};
 pub use spec::*;
 pub(crate) use traffic::program;
 
-use penstock_model::{Diagnostic, Span};
 use penstock_files::Roots;
+use penstock_model::{Diagnostic, Span};
 use read::{Faults, Table};
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;

@@ -108,8 +108,8 @@ fn whole(host: &mut Host, number: u64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use penstock_model::Kernel;
+    use std::fs;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()

@@ -81,7 +81,9 @@ fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
     let shown = path.display();
     let mut files = Vec::new();
     walk(there, Path::new(""), &mut files).map_err(|e| match e.kind() {
-        io::ErrorKind::NotADirectory => format!("{shown} is there and is no folder; choose another with --out"),
+        io::ErrorKind::NotADirectory => {
+            format!("{shown} is there and is no folder; choose another with --out")
+        }
         _ => format!("cannot read {shown}: {e}"),
     })?;
     if files.is_empty() {
@@ -123,7 +125,8 @@ fn walk(folder: &Path, below: &Path, files: &mut Vec<PathBuf>) -> io::Result<()>
     for entry in fs::read_dir(folder.join(below))? {
         let entry = entry?;
         let name = below.join(entry.file_name());
-        let ours = below.as_os_str().is_empty() && ["apps", "flows", "tc"].iter().any(|n| name == Path::new(n));
+        let ours =
+            below.as_os_str().is_empty() && ["apps", "flows", "tc"].iter().any(|n| name == Path::new(n));
         if ours && entry.file_type()?.is_dir() {
             walk(folder, &name, files)?;
         } else {

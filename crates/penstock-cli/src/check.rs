@@ -62,13 +62,22 @@ enum Format {
 pub fn main(args: &Args) -> Result<ExitCode> {
     let script = script(&args.script, &args.args, &args.files)?;
     let settings = settings(args.dev.clone(), args.rate.as_deref(), args.kernel.as_deref())?;
+    let known = args.baseline.as_deref().filter(|_| !args.write_baseline);
+    let known = known.map(|path| text(path, &read(path)?)).transpose()?;
+    // All is read: what the script does is done without the files of this computer.
+    let written = [
+        args.write.then_some(args.script.as_path()),
+        args.baseline.as_deref().filter(|_| args.write_baseline),
+    ];
+    confine(&written.into_iter().flatten().collect::<Vec<_>>());
     let mut findings = check(&script, &settings);
     if let Some(path) = &args.baseline {
         if args.write_baseline {
             penstock_files::replace(path, Baseline::write(&findings))
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        findings = Baseline::parse(&text(path, &read(path)?)?).new_ones(findings);
+        let known = known.unwrap_or_else(|| Baseline::write(&findings));
+        findings = Baseline::parse(&known).new_ones(findings);
     }
     if args.fix {
         let (text, mended) = fixed(&script.text, &findings);
@@ -89,6 +98,16 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         Format::Github => crate::show(&form::github(&findings)),
     }?;
     Ok(ExitCode::from(exit_status(&findings)))
+}
+
+/// Gives up every right to files, except in the folders that these ones lie in, wherever symbolic links lead. Where the kernel cannot, nothing is
+/// given up.
+pub fn confine(written: &[&Path]) {
+    let folder = |path: &&Path| {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        real.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    };
+    penstock_files::confine(&written.iter().map(folder).collect::<Vec<_>>());
 }
 
 /// The bytes of a file that somebody named; `-` is standard input.

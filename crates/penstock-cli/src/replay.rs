@@ -8,7 +8,7 @@ use penstock_lab::replay::capture::{self, Settings};
 use penstock_lab::script::{self, Console, Given};
 use penstock_model::{Kernel, Rate, Span};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What `penstock replay` takes.
@@ -113,6 +113,12 @@ fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
                 Some(name) => Kernel::parse(name).map_err(anyhow::Error::msg)?,
                 None => kernel()?,
             };
+            let written: Vec<&Path> =
+                [&args.pcap_out, &args.out].into_iter().flatten().map(PathBuf::as_path).collect();
+            // To a pipe or a device no folder leads.
+            if written.iter().all(|path| path.is_file() || !path.exists()) {
+                crate::check::confine(&written);
+            }
             let devices: Vec<&str> = args.dev.iter().chain(&args.from).map(String::as_str).collect();
             let (host, now, status) = script::on_a_fresh_machine(&script, profile, &devices, &mut Errors)
                 .map_err(anyhow::Error::msg)?;

@@ -87,6 +87,10 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         experiment.writable.push(real);
     }
     let folder = args.out.clone().unwrap_or_else(|| crate::default_out(&args.file));
+    if args.on == Ground::Sim {
+        // All is read: whatever its commands do, it is done without the files of this computer.
+        crate::check::confine(&[&folder]);
+    }
     let times = args.repeat.unwrap_or(1);
     let seed = args.seed.unwrap_or(experiment.seed);
     let mut holds = true;

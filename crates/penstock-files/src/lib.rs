@@ -5,10 +5,12 @@
 //! writer left, the next one that writes there takes away. [`read`] takes regular files of bounded size, and [`Roots`] keeps what a
 //! file's own words name below the folders that were allowed.
 
+mod confine;
 mod read;
 mod replace;
 mod scratch;
 
+pub use confine::confine;
 pub use read::{LARGE, Roots, TEXT, read, read_io, read_stdin};
 pub use replace::{Replacement, replace, replace_folder};
 pub use scratch::{Scratch, sweep, sweep_with};

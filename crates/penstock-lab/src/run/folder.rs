@@ -37,6 +37,9 @@ impl Outcome {
     /// A sentence when it cannot be written, what lies there is no run folder, or it holds a file that no run wrote. Then what was there
     /// is there.
     pub fn write(&self, path: &Path) -> Result<(), String> {
+        if path.exists() {
+            replaceable(path, path)?;
+        }
         path.file_name().ok_or_else(|| format!("{} is no folder's name", path.display()))?;
         let spare = |there: &Path| replaceable(there, path);
         let done = penstock_files::replace_folder(path, &spare, &mut |new| self.fill(new));
@@ -156,6 +159,9 @@ impl Folder {
     /// A sentence when it is none or not whole.
     pub fn read(path: &Path) -> Result<Folder, String> {
         let path = if path.is_file() { path.parent().unwrap_or(Path::new(".")) } else { path };
+        if !path.is_dir() {
+            return Err(format!("{} is no run folder: it has no record.json", path.display()));
+        }
         // What lies in a run folder may have come from anywhere: its links lead nowhere else.
         let roots = Roots::new().allow(path)?;
         let file = |name: &str| {

@@ -60,6 +60,10 @@ enum Format {
 
 /// Checks, prints, mends.
 pub fn main(args: &Args) -> Result<ExitCode> {
+    anyhow::ensure!(
+        !args.write || args.script.as_os_str() != "-",
+        "--write needs a file: standard input cannot be changed"
+    );
     let script = script(&args.script, &args.args, &args.files)?;
     let settings = settings(args.dev.clone(), args.rate.as_deref(), args.kernel.as_deref())?;
     let known = args.baseline.as_deref().filter(|_| !args.write_baseline);

@@ -54,7 +54,7 @@ impl Replacement {
         let parent = folder_of(&target);
         sweep(parent);
         let scratch = Scratch::new(parent)?;
-        let file = OpenOptions::new().create_new(true).write(true).open(scratch.path().join(NEW))?;
+        let file = OpenOptions::new().create_new(true).write(true).open(scratch.inside().join(NEW))?;
         if let Some(old) = old {
             let new = file.metadata()?;
             if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
@@ -77,7 +77,7 @@ impl Replacement {
     pub fn commit(self) -> io::Result<()> {
         let Some((target, scratch)) = self.place else { return Ok(()) };
         self.file.sync_all()?;
-        fs::rename(scratch.path().join(NEW), &target)?;
+        fs::rename(scratch.inside().join(NEW), &target)?;
         sync_folder(folder_of(&target))
     }
 }
@@ -115,7 +115,7 @@ pub fn replace_folder(
         Err(e) => return Err(e),
     };
     let mut scratch = Scratch::new(parent)?;
-    let new = scratch.path().join(NEW);
+    let new = scratch.inside().join(NEW);
     fs::create_dir(&new)?;
     if let Some(old) = &old {
         fs::set_permissions(&new, fs::Permissions::from_mode(old.mode() & 0o7777))?;
@@ -127,7 +127,7 @@ pub fn replace_folder(
         return sync_folder(parent);
     }
     exchange(&mut scratch, &target)?;
-    let was = if new.exists() { new } else { scratch.path().join(OLD) };
+    let was = if new.exists() { new } else { scratch.inside().join(OLD) };
     if let Err(why) = spare(&was) {
         // Somebody has put something into it in the meantime.
         exchange_back(&was, &target, &scratch)?;
@@ -139,14 +139,14 @@ pub fn replace_folder(
 /// `new` and the target change places; where the system cannot do that in one step, the old one is moved aside, and a note says where it
 /// belongs.
 fn exchange(scratch: &mut Scratch, target: &Path) -> io::Result<()> {
-    let new = scratch.path().join(NEW);
+    let new = scratch.inside().join(NEW);
     match swap(&new, target) {
         Err(e) if can_not(&e) => {}
         done => return done,
     }
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     scratch.note_target(name.as_bytes())?;
-    let old = scratch.path().join(OLD);
+    let old = scratch.inside().join(OLD);
     fs::rename(target, &old)?;
     fs::rename(&new, target).inspect_err(|_| {
         let _ = fs::rename(&old, target);
@@ -156,7 +156,7 @@ fn exchange(scratch: &mut Scratch, target: &Path) -> io::Result<()> {
 fn exchange_back(was: &Path, target: &Path, scratch: &Scratch) -> io::Result<()> {
     match swap(was, target) {
         Err(e) if can_not(&e) => {
-            fs::rename(target, scratch.path().join(NEW))?;
+            fs::rename(target, scratch.inside().join(NEW))?;
             fs::rename(was, target)
         }
         done => done,

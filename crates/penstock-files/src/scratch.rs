@@ -7,6 +7,7 @@
 use nix::unistd::geteuid;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ const LONGEST: u64 = 1 << 16;
 pub struct Scratch {
     path: PathBuf,
     token: String,
+    folder: File,
     owner: File,
 }
 
@@ -45,22 +47,35 @@ impl Scratch {
             let token = token()?;
             let path = parent.join(format!("{PREFIX}{token}"));
             DirBuilder::new().mode(0o700).create(&path)?;
-            let owner = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path.join(OWNER));
-            let owner = match owner {
-                Ok(owner) => owner,
-                // Somebody who tidies up found an empty folder, which had no owner yet.
+            let folder = match open_folder(&path) {
+                Ok(folder) => folder,
+                // Somebody who tidies up found an empty folder.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => {
                     let _ = fs::remove_dir(&path);
                     return Err(e);
                 }
             };
-            let mut scratch = Scratch { path, token, owner };
+            let found = folder.metadata()?;
+            if found.uid() != geteuid().as_raw() || found.mode() & 0o077 != 0 {
+                return Err(io::Error::other("somebody else has changed what was just made"));
+            }
+            let owner = inside(&folder, &path).join(OWNER);
+            let owner = match OpenOptions::new().create_new(true).append(true).mode(0o600).open(owner) {
+                Ok(owner) => owner,
+                // The same, a moment later.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(e) => {
+                    let _ = fs::remove_dir(&path);
+                    return Err(e);
+                }
+            };
+            let mut scratch = Scratch { path, token, folder, owner };
             scratch.owner.lock()?;
             if scratch.owner.metadata()?.nlink() == 0 {
                 continue;
             }
-            let own = fs::symlink_metadata(&scratch.path)?;
+            let own = scratch.folder.metadata()?;
             let text = format!("{MAGIC}{} {} {}\n", own.dev(), own.ino(), scratch.token);
             scratch.owner.write_all(text.as_bytes())?;
             scratch.owner.sync_all()?;
@@ -71,6 +86,11 @@ impl Scratch {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The folder itself, whatever its path leads to by now: who may write to the folder that it lies in can put a link in its place.
+    pub(crate) fn inside(&self) -> PathBuf {
+        inside(&self.folder, &self.path)
     }
 
     /// The random part of its name: 32 hexadecimal digits.
@@ -97,8 +117,20 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be taken away now, the next writer takes away.
-        let _ = remove(&self.path);
+        let _ = remove(&self.folder, &self.path);
     }
+}
+
+/// Opens a folder that is no link.
+fn open_folder(path: &Path) -> io::Result<File> {
+    let flags = nix::libc::O_DIRECTORY | nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// A path to an open folder; its own where there is no `/proc`.
+fn inside(folder: &File, path: &Path) -> PathBuf {
+    let own = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    if own.is_dir() { own } else { path.to_owned() }
 }
 
 /// 128 bits of chance, in hexadecimal digits.
@@ -109,8 +141,9 @@ fn token() -> io::Result<String> {
 }
 
 /// The contents first and the proof last, so that half a removal can be taken up again.
-fn remove(path: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(path)? {
+fn remove(folder: &File, path: &Path) -> io::Result<()> {
+    let inside = inside(folder, path);
+    for entry in fs::read_dir(&inside)? {
         let entry = entry?;
         if entry.file_name() == OWNER {
             continue;
@@ -121,7 +154,7 @@ fn remove(path: &Path) -> io::Result<()> {
             fs::remove_file(entry.path())?;
         }
     }
-    match fs::remove_file(path.join(OWNER)) {
+    match fs::remove_file(inside.join(OWNER)) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
@@ -148,13 +181,16 @@ pub fn sweep_with(parent: &Path, dead: &mut dyn FnMut(&str)) {
 }
 
 fn sweep_one(parent: &Path, path: &Path, token: &str, dead: &mut dyn FnMut(&str)) -> io::Result<()> {
-    let folder = fs::symlink_metadata(path)?;
-    if !folder.is_dir() || folder.uid() != geteuid().as_raw() {
+    // Nothing here is followed, and what was looked at is what is taken away, whatever bears its name by then.
+    let opened = open_folder(path)?;
+    let folder = opened.metadata()?;
+    if folder.uid() != geteuid().as_raw() {
         return Ok(());
     }
-    // Nothing here is followed, and nothing is waited for.
+    let inside = inside(&opened, path);
+    // Nothing is waited for.
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
-    let owner = match OpenOptions::new().read(true).custom_flags(flags).open(path.join(OWNER)) {
+    let owner = match OpenOptions::new().read(true).custom_flags(flags).open(inside.join(OWNER)) {
         Ok(owner) => owner,
         // Killed before `owner` was there, or after it had gone: the folder is empty, or it is none of ours.
         Err(e) if e.kind() == io::ErrorKind::NotFound => return fs::remove_dir(path),
@@ -174,19 +210,19 @@ fn sweep_one(parent: &Path, path: &Path, token: &str, dead: &mut dyn FnMut(&str)
     if lines.next() != Some(&format!("{} {} {token}", folder.dev(), folder.ino())) {
         // Killed while `owner` was written: then there is nothing else.
         let begun = MAGIC.starts_with(&text) || text.starts_with(MAGIC);
-        return if begun && fs::read_dir(path)?.count() == 1 { remove(path) } else { Ok(()) };
+        return if begun && fs::read_dir(&inside)?.count() == 1 { remove(&opened, path) } else { Ok(()) };
     }
     dead(token);
     if let Some(name) = lines.find_map(|line| bytes_of(line.strip_prefix(TARGET)?)) {
-        put_back(parent, path, &name)?;
+        put_back(parent, &inside, &name)?;
     }
-    remove(path)
+    remove(&opened, path)
 }
 
 /// A folder that was moved away, and whose successor never came, goes back.
-fn put_back(parent: &Path, path: &Path, name: &[u8]) -> io::Result<()> {
+fn put_back(parent: &Path, inside: &Path, name: &[u8]) -> io::Result<()> {
     let target = parent.join(std::ffi::OsString::from_vec(name.to_owned()));
-    let old = path.join(OLD);
+    let old = inside.join(OLD);
     let missing = matches!(fs::symlink_metadata(&target), Err(e) if e.kind() == io::ErrorKind::NotFound);
     // A name is one part of a path: an `owner` that says otherwise is not ours.
     let plain = !name.contains(&b'/') && target.file_name().is_some_and(|n| n.as_bytes() == name);
@@ -230,6 +266,32 @@ mod tests {
         drop(scratch);
         assert_eq!(left(&parent), 0);
         fs::remove_dir(parent).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_not_followed() {
+        let parent = place("link");
+        let (victim, moved) = (parent.join("victim"), parent.join("moved"));
+        fs::create_dir(&victim).unwrap();
+        fs::write(victim.join("new"), "mine").unwrap();
+        for dropped in [true, false] {
+            let scratch = Scratch::new(&parent).unwrap();
+            let path = scratch.path().to_owned();
+            fs::write(scratch.inside().join("new"), "ours").unwrap();
+            fs::rename(&path, &moved).unwrap();
+            std::os::unix::fs::symlink(&victim, &path).unwrap();
+            if dropped {
+                drop(scratch);
+            } else {
+                scratch.owner.unlock().unwrap();
+                std::mem::forget(scratch);
+                sweep(&parent);
+            }
+            assert_eq!(fs::read_to_string(victim.join("new")).unwrap(), "mine");
+            fs::remove_file(path).unwrap();
+            fs::remove_dir_all(&moved).unwrap();
+        }
+        fs::remove_dir_all(parent).unwrap();
     }
 
     /// What a killed writer leaves: all is there, and nobody holds the lock.

@@ -243,6 +243,28 @@ fn a_run_folder_is_the_old_or_the_new() {
 }
 
 #[test]
+fn where_folders_cannot_be_exchanged_the_old_one_comes_back() {
+    if !can() {
+        return;
+    }
+    let place = Place::new("exchange");
+    fs::write(place.0.join("x.toml"), TWO).unwrap();
+    let run = ["run", "x.toml", "--out", "runs/r", "--seed", "1"];
+    assert!(place.penstock(&run).status.success());
+    let old = below(&place.tree(), "runs/r");
+    // No exchange, and killed between the two renames.
+    let cannot = ["-o", "/dev/null", "-e", "inject=renameat2:error=EINVAL"];
+    let out = place.strace(&[&cannot[..], &["-e", "inject=rename:signal=SIGKILL:when=2"]].concat(), &run);
+    assert!(!out.status.success() && below(&place.tree(), "runs/r").is_empty(), "it was not killed there");
+    // Whoever writes there next puts it back, and it is not what that one writes.
+    assert!(place.penstock(&["run", "x.toml", "--out", "runs/q"]).status.success());
+    assert_eq!(below(&place.tree(), "runs/r"), old);
+    let out = place.strace(&cannot, &run);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(fs::read_dir(place.0.join("runs")).unwrap().count(), 2);
+}
+
+#[test]
 fn a_report_is_the_old_or_the_new() {
     if !can() {
         return;

@@ -265,7 +265,7 @@ setup_may_fail = true
 eth0  = "10.9.0.1/24"
 setup = """echo caught > REAL
 echo caught > /etc/penstock-test-REAL
-echo caught > /var/tmp/penstock-test-REAL
+echo caught > /opt/penstock-test-REAL
 echo caught > /usr/penstock-test-REAL
 echo caught > kept/REAL
 unshare -n sleep 4242 >/dev/null 2>&1 &
@@ -319,7 +319,7 @@ fn a_setup_reaches_nothing_outside() {
             folder.0.join("REAL"),
             "/usr/penstock-test-REAL".into(),
             "/etc/penstock-test-REAL".into(),
-            "/var/tmp/penstock-test-REAL".into(),
+            "/opt/penstock-test-REAL".into(),
         ] {
             let was = path.exists();
             let _ = fs::remove_file(&path);

@@ -13,6 +13,7 @@ pub mod record;
 pub mod repeat;
 pub mod report;
 pub mod series;
+mod sound;
 pub mod table;
 pub mod text;
 

@@ -1,11 +1,11 @@
 //! `penstock check`: what is wrong in a shaping script, where, and how to mend it.
 
+use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use penstock_lab::check::{Baseline, Settings, check, exit_status, fixed, form};
 use penstock_lab::script::Script;
 use penstock_model::{Kernel, Rate};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -40,9 +40,8 @@ pub struct Args {
     /// With --fix: write it into the script's file
     #[arg(long, requires = "fix")]
     write: bool,
-    /// A file the script reads: PATH, or PATH=FILE where it has another name there
-    #[arg(long, value_name = "PATH[=FILE]")]
-    file: Vec<String>,
+    #[command(flatten)]
+    files: Lent,
     /// The script
     script: PathBuf,
     /// Its arguments
@@ -61,50 +60,79 @@ enum Format {
 
 /// Checks, prints, mends.
 pub fn main(args: &Args) -> Result<ExitCode> {
-    let script = script(&args.script, &args.args, &args.file)?;
+    anyhow::ensure!(
+        !args.write || args.script.as_os_str() != "-",
+        "--write needs a file: standard input cannot be changed"
+    );
+    let script = script(&args.script, &args.args, &args.files)?;
     let settings = settings(args.dev.clone(), args.rate.as_deref(), args.kernel.as_deref())?;
+    let known = args.baseline.as_deref().filter(|_| !args.write_baseline);
+    let known = known.map(|path| text(path, &read(path)?)).transpose()?;
+    // All is read: what the script does is done without the files of this computer.
+    let written = [
+        args.write.then_some(args.script.as_path()),
+        args.baseline.as_deref().filter(|_| args.write_baseline),
+    ];
+    confine(&written.into_iter().flatten().collect::<Vec<_>>());
     let mut findings = check(&script, &settings);
     if let Some(path) = &args.baseline {
         if args.write_baseline {
-            std::fs::write(path, Baseline::write(&findings))
+            penstock_files::replace(path, Baseline::write(&findings))
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        findings = Baseline::parse(&text).new_ones(findings);
+        let known = known.unwrap_or_else(|| Baseline::write(&findings));
+        findings = Baseline::parse(&known).new_ones(findings);
     }
     if args.fix {
         let (text, mended) = fixed(&script.text, &findings);
         if args.write {
-            std::fs::write(&args.script, &text)
+            penstock_files::replace(&args.script, &text)
                 .with_context(|| format!("cannot write {}", args.script.display()))?;
         } else {
             crate::print(&text)?;
         }
-        eprintln!("penstock: {mended} of {} findings mended", findings.len());
+        crate::say(&format!("penstock: {mended} of {} findings mended", findings.len()));
         let left = check(&Script { text, ..script }, &settings);
         return Ok(ExitCode::from(exit_status(&left)));
     }
-    crate::print(&match args.format {
-        Format::Text => form::text(&findings, &script.text),
-        Format::Json => form::json(&findings),
-        Format::Sarif => form::sarif(&findings),
-        Format::Github => form::github(&findings),
-    })?;
+    match args.format {
+        Format::Text => crate::show(&form::text(&findings, &script.text)),
+        Format::Json => crate::print(&form::json(&findings)),
+        Format::Sarif => crate::print(&form::sarif(&findings)),
+        Format::Github => crate::show(&form::github(&findings)),
+    }?;
     Ok(ExitCode::from(exit_status(&findings)))
 }
 
-/// A script of this computer's with what it is called with.
-pub fn script(path: &Path, args: &[String], files: &[String]) -> Result<Script> {
-    let text = if path.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-        text
-    } else {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        String::from_utf8_lossy(&bytes).into_owned()
+/// Gives up every right to files, except in the folders that these ones lie in, wherever symbolic links lead. Where the kernel cannot, nothing is
+/// given up.
+pub fn confine(written: &[&Path]) {
+    let folder = |path: &&Path| {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        real.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
     };
-    let files = files.iter().map(|f| crate::shell::lent(f)).collect::<Result<Vec<_>>>()?.concat();
+    penstock_files::confine(&written.iter().map(folder).collect::<Vec<_>>());
+}
+
+/// The bytes of a file that somebody named; `-` is standard input.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    if path.as_os_str() == "-" {
+        return penstock_files::read_stdin(penstock_files::TEXT).context("cannot read standard input");
+    }
+    let cannot = || format!("cannot read {}", path.display());
+    penstock_files::read(path, penstock_files::TEXT).map_err(anyhow::Error::msg).with_context(cannot)
+}
+
+/// The text in a file's bytes; what holds a zero byte is none. (An old script may be in ISO 8859: what is no UTF-8 is a mark.)
+pub fn text(path: &Path, bytes: &[u8]) -> Result<String> {
+    anyhow::ensure!(!bytes.contains(&0), "{} is no text file: it holds a zero byte", path.display());
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// A script of this computer's with what it is called with.
+pub fn script(path: &Path, args: &[String], files: &Lent) -> Result<Script> {
+    let text = text(path, &read(path)?)?;
+    let files = files.read()?;
     let name = if path.as_os_str() == "-" { "-".to_owned() } else { path.display().to_string() };
     Ok(Script { text, name, args: args.to_vec(), stdin: String::new(), files })
 }

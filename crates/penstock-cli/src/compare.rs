@@ -76,13 +76,13 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 1 => file.clone(),
                 _ => file.with_extension(format!("{}.html", n + 1)),
             };
-            std::fs::write(&file, compare::html(&before, &after, &rows))
+            penstock_files::replace(&file, compare::html(&before, &after, &rows))
                 .map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
         }
         if args.json {
             all.push(serde_json::json!({"before": before.name, "after": after.name, "rows": rows}));
         } else {
-            crate::print(&compare::text(&before.name, &after.name, &rows))?;
+            crate::show(&compare::text(&before.name, &after.name, &rows))?;
         }
     }
     if args.json {

@@ -1,9 +1,11 @@
 //! `penstock explain` and `penstock diff`: where packets go, and what changes between two scripts.
 
 use crate::check::{script, settings};
+use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use penstock_lab::check::explain::{self, Probe};
 use penstock_lab::check::{Facts, facts};
+use penstock_lab::script::Script;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,9 +41,8 @@ pub struct Args {
     /// The kernel it runs on [default: the newest]
     #[arg(long, value_name = "V")]
     kernel: Option<String>,
-    /// A file the script reads: PATH, or PATH=FILE
-    #[arg(long, value_name = "PATH[=FILE]")]
-    file: Vec<String>,
+    #[command(flatten)]
+    files: Lent,
     /// The script
     script: PathBuf,
     /// Its arguments
@@ -52,9 +53,17 @@ pub struct Args {
 /// Explains one packet, or all.
 pub fn main(args: &Args) -> Result<ExitCode> {
     let settings = settings(Some(args.dev.clone()), args.rate.as_deref(), args.kernel.as_deref())?;
-    let facts = facts(&script(&args.script, &args.args, &args.file)?, &settings);
-    if let Some(path) = &args.pcap {
-        return capture(args, path, &facts);
+    let script = script(&args.script, &args.args, &args.files)?;
+    let pcap = args.pcap.as_deref().map(|path| {
+        penstock_files::read(path, penstock_files::LARGE)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("cannot read {}", path.display()))
+    });
+    let pcap = pcap.transpose()?;
+    crate::check::confine(&[]);
+    let facts = facts(&script, &settings);
+    if let (Some(path), Some(bytes)) = (&args.pcap, pcap) {
+        return capture(args, path, &bytes, &facts);
     }
     let text = match &args.packet {
         Some(packet) => {
@@ -67,15 +76,13 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             if args.json { format!("{:#}\n", parts.json()) } else { parts.text() }
         }
     };
-    crate::print(&text)?;
+    if args.json { crate::print(&text) } else { crate::show(&text) }?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Explains the packets of a capture.
-fn capture(args: &Args, path: &Path, facts: &Facts) -> Result<ExitCode> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let packets =
-        explain::capture::packets(&bytes).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+fn capture(args: &Args, path: &Path, bytes: &[u8], facts: &Facts) -> Result<ExitCode> {
+    let packets = explain::capture::packets(bytes).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
     let explainer = explain::Explainer::new(facts, &args.dev).map_err(anyhow::Error::msg)?;
     let (mut text, mut all) = (String::new(), Vec::new());
     let mut classes: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -104,7 +111,7 @@ fn capture(args: &Args, path: &Path, facts: &Facts) -> Result<ExitCode> {
             text += &format!("{name:<14} {packets} packet{s}, {bytes} bytes\n");
         }
     }
-    crate::print(&text)?;
+    if args.json { crate::print(&text) } else { crate::show(&text) }?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -127,8 +134,11 @@ pub struct DiffArgs {
 /// Compares two scripts.
 pub fn diff(args: &DiffArgs) -> Result<ExitCode> {
     let settings = settings(Some(args.dev.clone()), None, args.kernel.as_deref())?;
-    let of = |path: &PathBuf| anyhow::Ok(facts(&script(path, &[], &[])?, &settings));
-    let said = explain::diff(&of(&args.before)?, &of(&args.after)?, &args.dev).map_err(anyhow::Error::msg)?;
-    crate::print(&said.iter().map(|l| format!("{l}\n")).collect::<String>())?;
+    let before = script(&args.before, &[], &Lent::default())?;
+    let after = script(&args.after, &[], &Lent::default())?;
+    crate::check::confine(&[]);
+    let of = |script: &Script| facts(script, &settings);
+    let said = explain::diff(&of(&before), &of(&after), &args.dev).map_err(anyhow::Error::msg)?;
+    crate::show(&said.iter().map(|l| format!("{l}\n")).collect::<String>())?;
     Ok(if said.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use penstock_lab::import::{Import, Text, fragment, import};
 use penstock_lab::machine::Machine;
 use penstock_lab::script::{self, Kept, Script};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// What `penstock import` takes.
@@ -31,7 +31,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let texts = if args.files.is_empty() { live()? } else { read(&args.files)? };
     let imported = import(&texts, kernel()?).map_err(anyhow::Error::msg)?;
     for note in &imported.notes {
-        eprintln!("note: {note}");
+        crate::say(&format!("note: {note}"));
     }
     match (&args.state, &args.toml) {
         (Some(state), _) => return make(&Machine::new(state, kernel()?), &imported),
@@ -53,7 +53,9 @@ fn read(files: &[String]) -> Result<Vec<Text>> {
             Some((dev, file)) => (Some(dev.to_owned()), file),
             None => (None, given.as_str()),
         };
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+        let path = Path::new(file);
+        let text = String::from_utf8(crate::check::read(path)?);
+        let text = text.map_err(|_| anyhow::anyhow!("cannot read {file}: it is no text file"))?;
         Ok(Text { name: file.to_owned(), text, dev })
     };
     files.iter().map(one).collect()
@@ -68,7 +70,7 @@ fn live() -> Result<Vec<Text>> {
         let text =
             done.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
         if text.is_none() {
-            eprintln!("note: {line}: not to be had here");
+            crate::say(&format!("note: {line}: not to be had here"));
         }
         text.map(|text| Text { name: line.to_owned(), text, dev: dev.map(str::to_owned) })
     };
@@ -89,6 +91,6 @@ fn make(machine: &Machine, imported: &Import) -> Result<ExitCode> {
         Script { text: imported.commands.join("\n"), name: "import".to_owned(), ..Script::default() };
     let mut kept = Kept::default();
     let status = script::run(machine, &script, &mut kept).map_err(anyhow::Error::msg)?;
-    eprint!("{}", kept.stderr);
+    crate::complain(&kept.stderr);
     Ok(ExitCode::from(status as u8))
 }

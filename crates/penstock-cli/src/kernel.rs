@@ -26,7 +26,8 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         crate::print(&format!("{}\n", build::status()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let path = build::build(&mut |step| eprintln!("penstock: {step} …")).map_err(anyhow::Error::msg)?;
+    let path =
+        build::build(&mut |step| crate::say(&format!("penstock: {step} …"))).map_err(anyhow::Error::msg)?;
     crate::print(&format!("{}\n", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use penstock_lab::machine::dump::Wanted;
 use penstock_lab::machine::{Machine, TOOLS, advice};
+use penstock_measure::text::visible;
 use penstock_model::Kernel;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -33,9 +34,9 @@ pub fn asks_for_dump(args: &[OsString], words: &[String]) -> bool {
 pub fn main(words: &[String]) -> Result<ExitCode> {
     let output = Machine::new(&folder()?, kernel()?).exec(words).map_err(anyhow::Error::msg)?;
     crate::print(&output.stdout)?;
-    eprint!("{}", output.stderr);
+    crate::complain(&output.stderr);
     if advises() {
-        eprint!("{}", advice(&output));
+        crate::complain(&visible(&advice(&output)));
     }
     Ok(ExitCode::from(output.status as u8))
 }
@@ -57,7 +58,7 @@ pub fn dump(words: &[String]) -> Result<ExitCode> {
     }
     let dumped = Machine::new(&folder()?, kernel()?).dump(&wanted).map_err(anyhow::Error::msg)?;
     for note in &dumped.notes {
-        eprintln!("note: {note}");
+        crate::say(&format!("note: {note}"));
     }
     crate::print(&dumped.commands.iter().map(|c| format!("{c}\n")).collect::<String>())?;
     Ok(ExitCode::SUCCESS)

@@ -16,7 +16,9 @@ mod study;
 mod traffic;
 
 use clap::{Parser, Subcommand};
+use penstock_measure::text::visible;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -88,7 +90,7 @@ fn main() -> ExitCode {
         None => verb(Cli::parse_from(args)),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("penstock: {error:#}");
+        say(&format!("penstock: {error:#}"));
         ExitCode::from(2)
     })
 }
@@ -114,13 +116,30 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Text for standard output. A reader that has gone away (`| head`) is no error.
+/// Bytes for standard output: what another program reads, or what a script said. A reader that has gone away (`| head`) is no error.
 fn print(text: &str) -> anyhow::Result<()> {
-    use std::io::Write as _;
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e.into()),
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::from(e).context("cannot write to standard output"))
+        }
         _ => Ok(()),
     }
+}
+
+/// The same for people: what comes from a file cannot command the terminal.
+fn show(text: &str) -> anyhow::Result<()> {
+    print(&visible(text))
+}
+
+/// A line for people on standard error. Where nobody can be told, nobody is, and what was to be done is done.
+fn say(text: &str) {
+    complain(&format!("{}\n", visible(text)));
+}
+
+/// Bytes for standard error, as a tool or a script said them.
+fn complain(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Where a run goes when nobody says: `runs/` and the experiment's name.

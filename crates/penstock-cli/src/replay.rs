@@ -1,13 +1,14 @@
 //! `penstock replay`.
 
 use crate::machine::{folder, kernel};
+use crate::shell::Lent;
 use anyhow::{Context, Result};
 use penstock_lab::machine::Machine;
 use penstock_lab::replay::capture::{self, Settings};
 use penstock_lab::script::{self, Console, Given};
 use penstock_model::{Kernel, Rate, Span};
-use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What `penstock replay` takes.
@@ -42,9 +43,8 @@ pub struct Args {
     /// The kernel the machine runs [default: the newest]
     #[arg(long, value_name = "V", requires = "through")]
     kernel: Option<String>,
-    /// A file the script reads: PATH, or PATH=FILE
-    #[arg(long, value_name = "PATH[=FILE]", requires = "through")]
-    file: Vec<String>,
+    #[command(flatten)]
+    files: Lent,
     /// Write the packets with their fates as comments
     #[arg(long, value_name = "FILE")]
     pcap_out: Option<PathBuf>,
@@ -58,14 +58,19 @@ const DRAIN: Span = Span::from_ns(60_000_000_000);
 
 /// Does it.
 pub fn main(args: &Args) -> Result<ExitCode> {
-    let mut bytes = Vec::new();
     let standard = args.spec.as_os_str() == "-";
-    if standard {
-        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+    let bytes = if standard {
+        penstock_files::read_stdin(penstock_files::LARGE).context("cannot read standard input")?
     } else {
-        bytes = std::fs::read(&args.spec).with_context(|| format!("cannot read {}", args.spec.display()))?;
-    }
+        penstock_files::read(&args.spec, penstock_files::LARGE)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("cannot read {}", args.spec.display()))?
+    };
     let name = if standard { "standard input".into() } else { args.spec.display().to_string() };
+    anyhow::ensure!(
+        args.files.is_empty() || args.through.is_some(),
+        "--file lends a file to the script of --through"
+    );
     let asked = args.through.is_some() || args.dev.is_some() || args.ingress || args.pcap_out.is_some();
     if asked || capture::is_capture(&bytes) {
         return through(args, &bytes, &name);
@@ -87,7 +92,7 @@ fn put(args: &Args, answer: &serde_json::Value) -> Result<()> {
     text.push('\n');
     match &args.out {
         Some(path) if path.as_os_str() != "-" => {
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+            penstock_files::replace(path, text).with_context(|| format!("cannot write {}", path.display()))
         }
         _ => crate::print(&text),
     }
@@ -103,11 +108,17 @@ fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
     let (host, now) = match &args.through {
         None => Machine::new(&folder()?, kernel()?).host_now().map_err(anyhow::Error::msg)?,
         Some(path) => {
-            let script = crate::check::script(path, &[], &args.file)?;
+            let script = crate::check::script(path, &[], &args.files)?;
             let profile = match &args.kernel {
                 Some(name) => Kernel::parse(name).map_err(anyhow::Error::msg)?,
                 None => kernel()?,
             };
+            let written: Vec<&Path> =
+                [&args.pcap_out, &args.out].into_iter().flatten().map(PathBuf::as_path).collect();
+            // To a pipe or a device no folder leads.
+            if written.iter().all(|path| path.is_file() || !path.exists()) {
+                crate::check::confine(&written);
+            }
             let devices: Vec<&str> = args.dev.iter().chain(&args.from).map(String::as_str).collect();
             let (host, now, status) = script::on_a_fresh_machine(&script, profile, &devices, &mut Errors)
                 .map_err(anyhow::Error::msg)?;
@@ -130,16 +141,19 @@ fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
     };
     if let Some(path) = &args.pcap_out {
         let cannot = || format!("cannot write {}", path.display());
-        let file = std::fs::File::create(path).with_context(cannot)?;
-        capture::write(&replay, std::io::BufWriter::new(file))
-            .map_err(anyhow::Error::msg)
-            .with_context(cannot)?;
+        let mut file = penstock_files::Replacement::begin(path).with_context(cannot)?;
+        let mut buffer = std::io::BufWriter::new(&mut file);
+        capture::write(&replay, &mut buffer).map_err(anyhow::Error::msg).with_context(cannot)?;
+        // Dropping it would not say that the disk is full.
+        buffer.flush().with_context(cannot)?;
+        drop(buffer);
+        file.commit().with_context(cannot)?;
     }
     if args.json || args.out.is_some() {
         put(args, &replay.json())?;
     }
     if !args.json {
-        crate::print(&replay.text())?;
+        crate::show(&replay.text())?;
     }
     Ok(ExitCode::SUCCESS)
 }

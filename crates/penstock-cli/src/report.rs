@@ -40,7 +40,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         text.push('\n');
         text.push_str(&side_by_side(&folders));
     }
-    crate::print(&text)?;
+    crate::show(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! `penstock run`.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::{experiment, run};
@@ -9,6 +9,7 @@ use penstock_measure::record::Record;
 use penstock_measure::repeat;
 use penstock_measure::report::expect_unit;
 use penstock_measure::table::{Align, Table};
+use penstock_measure::text::visible;
 use penstock_model::Diagnostic;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -44,12 +45,18 @@ pub struct Args {
     /// Print the record as JSON instead of the summary
     #[arg(long)]
     json: bool,
+    /// A folder that the experiment's words (base, @file, replay) may lead into besides its own; may be given again
+    #[arg(long, value_name = "DIR")]
+    allow_path: Vec<PathBuf>,
+    /// On kernel: a folder in which what setups and programs write stays; else nothing of it does; may be given again
+    #[arg(long, value_name = "DIR")]
+    allow_writes: Vec<PathBuf>,
 }
 
 /// Prints what is wrong; exit status 2.
 pub fn refuse(faults: &[Diagnostic]) -> ExitCode {
     for fault in faults {
-        eprintln!("{fault}");
+        crate::say(&fault.to_string());
     }
     ExitCode::from(2)
 }
@@ -62,18 +69,28 @@ pub fn bar(what: &str) -> ProgressBar {
     let bar = ProgressBar::new(1000);
     let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {elapsed}");
     bar.set_style(style.expect("the template is right").progress_chars("━╸ "));
-    bar.set_message(what.to_owned());
+    bar.set_message(visible(what).into_owned());
     bar
 }
 
 /// Runs it.
 pub fn main(args: &Args) -> Result<ExitCode> {
-    let experiment = match experiment::load(&args.file) {
+    let experiment = match experiment::load_with(&args.file, &args.allow_path) {
         Ok(experiment) => experiment,
         Err(faults) => return Ok(refuse(&faults)),
     };
     let experiment = if args.modern { experiment.modern() } else { experiment }.at_hz(args.hz);
+    let mut experiment = experiment;
+    for folder in &args.allow_writes {
+        anyhow::ensure!(folder.is_dir(), "--allow-writes {}: there is no such folder", folder.display());
+        let real = folder.canonicalize().with_context(|| format!("--allow-writes {}", folder.display()))?;
+        experiment.writable.push(real);
+    }
     let folder = args.out.clone().unwrap_or_else(|| crate::default_out(&args.file));
+    if args.on == Ground::Sim {
+        // All is read: whatever its commands do, it is done without the files of this computer.
+        crate::check::confine(&[&folder]);
+    }
     let times = args.repeat.unwrap_or(1);
     let seed = args.seed.unwrap_or(experiment.seed);
     let mut holds = true;
@@ -90,8 +107,8 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 let code = refuse(&faults);
                 // What the machine lacks stands in no file.
                 if faults.iter().any(|f| !f.file.is_empty()) {
-                    eprintln!(
-                        "penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)"
+                    crate::say(
+                        "penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)",
                     );
                 }
                 return Ok(code);
@@ -102,7 +119,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             let one = folder.join((n + 1).to_string());
             std::fs::create_dir_all(&folder).map_err(|e| anyhow::anyhow!("{}: {e}", folder.display()))?;
             outcome.write(&one).map_err(anyhow::Error::msg)?;
-            crate::print(&format!("{}\n", one.display()))?;
+            crate::show(&format!("{}\n", one.display()))?;
             records.push(outcome.record);
             continue;
         }
@@ -112,10 +129,10 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         } else {
             let mut text = summary(&outcome);
             text.push_str(&format!("\n{}\n", folder.join("report.html").display()));
-            crate::print(&text)?;
+            crate::show(&text)?;
         }
     }
-    crate::print(&repeat::groups(&records.iter().collect::<Vec<_>>()))?;
+    crate::show(&repeat::groups(&records.iter().collect::<Vec<_>>()))?;
     Ok(ExitCode::from(u8::from(!holds)))
 }
 

@@ -1,10 +1,13 @@
 //! `penstock shell`: a prompt at the virtual machine, and scripts run on it.
 
+use crate::check::{read, text};
 use crate::machine::{advises, folder, kernel};
 use anyhow::{Context as _, Result};
+use penstock_files::{Roots, TEXT};
 use penstock_lab::machine::complete::choices;
 use penstock_lab::machine::{Machine, advice};
 use penstock_lab::script::{self, Console, Given, Prompt, Script};
+use penstock_measure::text::visible;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -12,7 +15,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,10 +30,8 @@ pub struct Args {
     /// Folder of the machine's state [default: as `penstock tc`]
     #[arg(long, value_name = "STATE")]
     host: Option<PathBuf>,
-    /// A file of this computer that the script may read, or a folder with all that is in it: PATH, or PATH=FILE where it has another
-    /// name here
-    #[arg(long, value_name = "PATH[=FILE]")]
-    file: Vec<String>,
+    #[command(flatten)]
+    files: Lent,
     /// A script to run
     script: Option<PathBuf>,
     /// Its arguments
@@ -45,49 +46,112 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         None => folder()?,
     };
     let machine = Machine::new(&state, kernel()?);
-    let files = args.file.iter().map(|f| lent(f)).collect::<Result<Vec<_>>>()?.concat();
+    let files = args.files.read()?;
     let mut script = Script { args: args.args.clone(), files, ..Script::default() };
     if let Some(path) = &args.script {
         script.name = path.display().to_string();
-        script.text = read(path)?;
+        script.text = text(path, &read(path)?)?;
     } else if std::io::stdin().is_terminal() {
         return prompt(&machine, &script.files);
     } else {
-        std::io::stdin().read_to_string(&mut script.text).context("cannot read standard input")?;
+        script.text = text(Path::new("standard input"), &read(Path::new("-"))?)?;
     }
-    let status = script::run(&machine, &script, &mut Terminal::default()).map_err(anyhow::Error::msg)?;
-    Ok(ExitCode::from(status as u8))
+    let mut terminal = Terminal::default();
+    let status = script::run(&machine, &script, &mut terminal).map_err(anyhow::Error::msg)?;
+    terminal.failed.map_or(Ok(ExitCode::from(status as u8)), Err)
 }
 
-fn read(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Files of this computer that a script may read.
+#[derive(clap::Args, Default)]
+pub struct Lent {
+    /// A file of this computer that the script may read, or a folder with all that is in it: PATH, or PATH=FILE where it has another
+    /// name here
+    #[arg(long, value_name = "PATH[=FILE]")]
+    file: Vec<String>,
+    /// A folder that symbolic links in a lent folder may lead into; may be given again
+    #[arg(long, value_name = "DIR", requires = "file")]
+    allow_path: Vec<PathBuf>,
 }
 
-/// `--file`: the path as the script says it, and the text; of a folder, every file in it.
-pub fn lent(given: &str) -> Result<Vec<(String, String)>> {
-    let (path, file) = given.split_once('=').unwrap_or((given, given));
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/root/{path}") };
-    let mut files = Vec::new();
-    lend(path.trim_end_matches('/'), Path::new(file), &mut files)?;
-    Ok(files)
+/// Most files of a lent folder, and most bytes of all that is lent.
+const MOST_FILES: usize = 10_000;
+const MOST_BYTES: u64 = 256 << 20;
+
+impl Lent {
+    /// Whether nothing is lent.
+    pub fn is_empty(&self) -> bool {
+        self.file.is_empty()
+    }
+
+    /// Each file: its path as the script says it, and its text.
+    pub fn read(&self) -> Result<Vec<(String, String)>> {
+        let mut lending = Lending { files: Vec::new(), bytes: 0 };
+        for given in &self.file {
+            let (path, file) = given.split_once('=').unwrap_or((given, given));
+            let path = if path.starts_with('/') { path.to_owned() } else { format!("/root/{path}") };
+            let file = Path::new(file);
+            let cannot = || format!("cannot read {}", file.display());
+            if file.is_dir() {
+                let roots = self.allow_path.iter().try_fold(Roots::new(), |roots, f| roots.allow(f));
+                let roots = roots.map_err(|e| anyhow::anyhow!("--allow-path {e}"))?;
+                let roots = roots.allow(file).map_err(anyhow::Error::msg).with_context(cannot)?;
+                lending.folder(path.trim_end_matches('/'), file, &roots)?;
+            } else {
+                // Named on the command line: whoever typed it chose it, wherever it leads.
+                let bytes =
+                    penstock_files::read(file, TEXT).map_err(anyhow::Error::msg).with_context(cannot)?;
+                lending.put(path.trim_end_matches('/').to_owned(), &bytes)?;
+            }
+        }
+        Ok(lending.files)
+    }
 }
 
-fn lend(path: &str, file: &Path, files: &mut Vec<(String, String)>) -> Result<()> {
-    if !file.is_dir() {
-        files.push((path.to_owned(), read(file)?));
-        return Ok(());
+struct Lending {
+    files: Vec<(String, String)>,
+    bytes: u64,
+}
+
+impl Lending {
+    fn put(&mut self, path: String, bytes: &[u8]) -> Result<()> {
+        self.bytes += bytes.len() as u64;
+        anyhow::ensure!(
+            self.files.len() < MOST_FILES && self.bytes <= MOST_BYTES,
+            "--file: more than {MOST_FILES} files or {} MiB are lent; name those that the script reads",
+            MOST_BYTES >> 20
+        );
+        self.files.push((path, String::from_utf8_lossy(bytes).into_owned()));
+        Ok(())
     }
-    let cannot = || format!("cannot read {}", file.display());
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(file).with_context(cannot)? {
-        names.push(entry.with_context(cannot)?.file_name());
+
+    /// All that is in a folder; links lead nowhere but below the roots, and folders are not entered through links.
+    fn folder(&mut self, path: &str, folder: &Path, roots: &Roots) -> Result<()> {
+        let cannot = || format!("cannot read {}", folder.display());
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(folder).with_context(cannot)? {
+            let entry = entry.with_context(cannot)?;
+            entries.push((entry.file_name(), entry.file_type().with_context(cannot)?));
+        }
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, kind) in entries {
+            let (path, file) = (format!("{path}/{}", name.to_string_lossy()), folder.join(&name));
+            if kind.is_dir() {
+                self.folder(&path, &file, roots)?;
+                continue;
+            }
+            let bytes = roots.read(&file, TEXT).map_err(anyhow::Error::msg);
+            self.put(path, &bytes.with_context(|| format!("cannot read {}", file.display()))?)?;
+        }
+        Ok(())
     }
-    names.sort();
-    for name in names {
-        lend(&format!("{path}/{}", name.to_string_lossy()), &file.join(&name), files)?;
-    }
-    Ok(())
+}
+
+/// Writes the history whole or not at all: the editor itself would empty the file first.
+fn keep(editor: &mut Editor<Words, FileHistory>, history: &Path) -> Result<()> {
+    let scratch = penstock_files::Scratch::new(history.parent().unwrap_or(Path::new(".")))?;
+    let new = scratch.path().join("history");
+    editor.save_history(&new)?;
+    Ok(penstock_files::replace(history, std::fs::read(new)?)?)
 }
 
 /// Standard output and standard error, as it comes; advice on what was refused where a person reads it.
@@ -95,18 +159,19 @@ fn lend(path: &str, file: &Path, files: &mut Vec<(String, String)>) -> Result<()
 struct Terminal {
     /// What a command said first, and our advice on it.
     advice: Vec<(String, String)>,
+    /// Why standard output could not be written.
+    failed: Option<anyhow::Error>,
 }
 
 impl Console for Terminal {
     fn print(&mut self, stdout: &str, stderr: &str) {
-        // A reader that has gone away is no error.
-        let _ = std::io::stdout().write_all(stdout.as_bytes());
-        let _ = std::io::stdout().flush();
-        let _ = std::io::stderr().write_all(stderr.as_bytes());
+        // The script goes on; that somebody missed what it said is told by the exit status.
+        self.failed = self.failed.take().or(crate::print(stdout).err());
+        crate::complain(stderr);
         // Below the tool's own words, where they are shown.
         for (said, advice) in std::mem::take(&mut self.advice) {
             if !said.is_empty() && stderr.contains(&said) {
-                eprint!("{advice}");
+                crate::complain(&visible(&advice));
             }
         }
     }
@@ -147,14 +212,14 @@ fn prompt(machine: &Machine, files: &[(String, String)]) -> Result<ExitCode> {
         }
         match prompt.line(typed, &mut Terminal::default()) {
             Ok(code) => status = code,
-            Err(why) => eprintln!("penstock: {why}"),
+            Err(why) => crate::say(&format!("penstock: {why}")),
         }
         if prompt.has_ended() {
             break;
         }
     }
     if history.parent().is_some_and(Path::is_dir) {
-        let _ = editor.save_history(&history);
+        let _ = keep(&mut editor, &history);
     }
     Ok(ExitCode::from(status as u8))
 }

@@ -72,13 +72,13 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if let Some(folder) = args.out.as_deref().filter(|_| !report.pictures.is_empty()) {
         std::fs::create_dir_all(folder)?;
         for (name, picture) in &report.pictures {
-            std::fs::write(folder.join(name), picture)?;
+            penstock_files::replace(&folder.join(name), picture)?;
         }
     }
     if args.json {
         crate::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {
-        crate::print(&report.text())?;
+        crate::show(&report.text())?;
     }
     Ok(ExitCode::from(u8::from(report.count("fails") > 0)))
 }

@@ -91,8 +91,7 @@ impl SendArgs {
     fn load(&self) -> Result<Load> {
         let size = || self.size.clone().unwrap_or(Sizes::Constant(1200));
         if let Some(path) = &self.trace {
-            let text =
-                std::fs::read_to_string(path).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+            let text = crate::check::text(path, &crate::check::read(path)?)?;
             return traffic::draw::trace(&text)
                 .map(Load::Trace)
                 .map_err(|e| anyhow::anyhow!("{}: {e}", path.display()));

@@ -1,6 +1,6 @@
 //! Runs on real kernels. Each test says aloud what it leaves out where the machine lacks something.
 
-use penstock_kernel::{boot, names};
+use penstock_kernel::boot;
 use penstock_measure::record::Record;
 use penstock_measure::series::Series;
 use std::fs;
@@ -68,9 +68,41 @@ struct Folder(PathBuf);
 impl Folder {
     fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("penstock-test-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
+        // Folders for jobs of this test's own: other runs may be alive on this machine.
+        fs::create_dir_all(path.join("tmp")).unwrap();
         fs::write(path.join("x.toml"), FILE).unwrap();
-        Folder(path)
+        Folder(path.canonicalize().unwrap())
+    }
+
+    /// Processes of runs of this test: they have its folder in their environment.
+    fn processes(&self) -> Vec<String> {
+        let mark = format!("TMPDIR={}\0", self.0.join("tmp").display());
+        let all = fs::read_dir("/proc").unwrap().flatten().map(|e| e.path());
+        let ours = all.filter(|p| {
+            let text = fs::read(p.join("environ")).unwrap_or_default();
+            String::from_utf8_lossy(&text).contains(&mark)
+        });
+        ours.map(|p| fs::read_to_string(p.join("cmdline")).unwrap_or_default().replace('\0', " ")).collect()
+    }
+
+    /// Waits until the kernel has taken away the processes of a run that was killed.
+    fn until_dead(&self) {
+        let begin = std::time::Instant::now();
+        while !self.processes().is_empty() {
+            assert!(begin.elapsed() < Duration::from_secs(5), "they live: {:?}", self.processes());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What runs of this test have left: folders of jobs, processes, instances of tracing.
+    fn left(&self) -> Vec<String> {
+        let names = |folder: &Path| -> Vec<String> {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|e| e.path().display().to_string()).collect()
+        };
+        let mut left = names(&self.0.join("tmp"));
+        left.extend(self.processes());
+        left
     }
 }
 
@@ -82,7 +114,7 @@ impl Drop for Folder {
 
 fn penstock(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_penstock"));
-    command.args(words).current_dir(folder);
+    command.args(words).current_dir(folder).env("TMPDIR", folder.join("tmp"));
     command
 }
 
@@ -159,7 +191,7 @@ fn an_experiment_runs_on_this_kernel_and_leaves_nothing() {
     check(&record);
     check_series(&folder.0.join("out"));
     assert!(record.flows[0].late_us.is_some());
-    assert_eq!(names::sweep(), 0, "it left something");
+    assert_eq!(folder.left(), [""; 0], "it left something");
 }
 
 #[test]
@@ -175,7 +207,7 @@ fn a_refused_command_is_told_with_its_line_and_leaves_nothing() {
     assert_eq!(out.status.code(), Some(2), "{said}");
     assert!(said.contains("r: Illegal \"rate\"") && said.contains("x.toml:15:"), "{said}");
     assert!(!folder.0.join("runs").exists());
-    assert_eq!(names::sweep(), 0, "it left something");
+    assert_eq!(folder.left(), [""; 0], "it left something");
 }
 
 #[test]
@@ -194,22 +226,201 @@ fn a_killed_run_leaves_nothing_behind_the_next_one() {
         std::thread::sleep(Duration::from_millis(n * 7919 % 900));
         child.kill().unwrap();
         child.wait().unwrap();
-        caught += names::sweep();
-        // Other runs may be alive on this machine.
-        let own = format!("penstock-{}-", child.id());
-        let left: Vec<String> = names::present().into_iter().filter(|name| name.contains(&own)).collect();
-        assert!(left.is_empty(), "after kill {n}: {left:?}");
+        folder.until_dead();
+        caught += folder.left().len();
+        // What the next start does first. A dying process may keep its lock a moment longer than its memory.
+        for _ in 0..100 {
+            penstock_files::sweep(&folder.0.join("tmp"));
+            if folder.left().is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(folder.left(), [""; 0], "after kill {n}");
     }
     assert!(times < 10 || caught > 0, "no kill met a run");
-    // Every process died with it: nobody is left who runs in a namespace of ours or sends for us.
-    if !names::present().is_empty() {
-        return aloud("SKIPPED whether every process died: another run is alive on this machine");
+    // The last one is taken away by a whole run.
+    let mut child =
+        penstock(&folder.0, &["run", "--on", "kernel", "x.toml"]).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    folder.until_dead();
+    assert_eq!(folder.left().len(), 1);
+    let out = penstock(&folder.0, &["run", "--on", "kernel", "x.toml"]).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(folder.left(), [""; 0]);
+    assert!(folder.0.join("runs/x/record.json").exists());
+    let names: Vec<_> = fs::read_dir(folder.0.join("runs")).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+/// A machine that does in its setup what is not to reach this one.
+const WILD: &str = r#"
+title    = "Wild"
+duration = "300ms"
+setup_may_fail = true
+
+[host.a]
+eth0  = "10.9.0.1/24"
+setup = """echo caught > REAL
+echo caught > /etc/penstock-test-REAL
+echo caught > /opt/penstock-test-REAL
+echo caught > /usr/penstock-test-REAL
+echo caught > kept/REAL
+unshare -n sleep 4242 >/dev/null 2>&1 &
+setsid sleep 4243 >/dev/null 2>&1 &
+sleep 4244 &
+hostname penstock-test
+echo 11 >/proc/sys/vm/swappiness
+echo 0 >/sys/kernel/mm/ksm/sleep_millisecs
+date -s @1000000000
+nsenter -t 1 -n ip -o link >kept/links
+ls -1 /run >kept/run
+"""
+
+[host.b]
+eth0 = "10.9.0.2/24"
+
+[[link]]
+ends = ["a:eth0", "b:eth0"]
+
+[[app]]
+on  = "a"
+run = "ping -c 1 b"
+"#;
+
+#[test]
+fn a_setup_reaches_nothing_outside() {
+    if !can("a setup that writes") {
+        return;
     }
-    let all = Command::new("ps").args(["-eo", "args"]).output().unwrap();
-    let all = String::from_utf8_lossy(&all.stdout).into_owned();
-    let ours: Vec<&str> =
-        all.lines().filter(|l| l.contains("--epoch") || l.contains("netns exec penstock-")).collect();
-    assert!(ours.is_empty(), "{ours:?}");
+    let _alone = ALONE.lock();
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    const KEPT: [&str; 3] =
+        ["/proc/sys/kernel/hostname", "/proc/sys/vm/swappiness", "/sys/kernel/mm/ksm/sleep_millisecs"];
+    let before = KEPT.map(read);
+    // With overlayfs, and as where there is none.
+    for overlay in ["1", "0"] {
+        let folder = Folder::new(&format!("wild{overlay}"));
+        fs::create_dir(folder.0.join("kept")).unwrap();
+        fs::write(folder.0.join("x.toml"), WILD).unwrap();
+        let mut command = penstock(&folder.0, &["run", "--on", "kernel", "x.toml", "--allow-writes", "kept"]);
+        let begin = std::time::Instant::now();
+        let out = command.env("PENSTOCK_OVERLAY", overlay).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success(), "{said}");
+        assert!(
+            begin.elapsed() < Duration::from_secs(30),
+            "it waited for what a setup left in the background"
+        );
+        assert_eq!(folder.left(), [""; 0], "it left something");
+        for path in [
+            folder.0.join("REAL"),
+            "/usr/penstock-test-REAL".into(),
+            "/etc/penstock-test-REAL".into(),
+            "/opt/penstock-test-REAL".into(),
+        ] {
+            let was = path.exists();
+            let _ = fs::remove_file(&path);
+            assert!(!was, "{} was written", path.display());
+        }
+        assert_eq!(KEPT.map(read), before, "a setting of this machine was changed");
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        assert!(now.as_secs() > 1_600_000_000, "the clock was set");
+        // What was allowed is there, and the network outside was not seen.
+        assert_eq!(read(folder.0.join("kept/REAL").to_str().unwrap()), "caught\n");
+        let links = read(folder.0.join("kept/links").to_str().unwrap());
+        assert!(
+            links.contains("lo:")
+                && links.lines().all(|l| l.contains("LOOPBACK") || l.contains("tunl") || l.contains("sit")),
+            "{links}"
+        );
+        assert!(!read(folder.0.join("kept/run").to_str().unwrap()).contains("systemd"));
+        let record =
+            Record::from_json(&fs::read_to_string(folder.0.join("runs/x/record.json")).unwrap()).unwrap();
+        assert_eq!(record.apps[0].received_packets, Some(1), "{:?}", record.apps);
+        let refused = |command: &str| record.setup_failures.iter().any(|f| f.command.contains(command));
+        assert!(refused("swappiness") && refused("ksm") && refused("date"), "{:?}", record.setup_failures);
+        assert_eq!(refused("/usr/penstock-test-REAL"), overlay == "0", "{:?}", record.setup_failures);
+    }
+}
+
+/// Things of somebody else's, named as ours once were.
+struct Strangers {
+    tail: std::process::Child,
+    namespace: String,
+    paths: Vec<PathBuf>,
+}
+
+impl Strangers {
+    fn new(folder: &Folder) -> Strangers {
+        let id = std::process::id();
+        let log = folder.0.join("penstock-2024-11-22.log");
+        fs::write(&log, "").unwrap();
+        let tail = Command::new("tail")
+            .arg("-f")
+            .arg("penstock-2024-11-22.log")
+            .current_dir(&folder.0)
+            .spawn()
+            .unwrap();
+        let namespace = format!("penstock-2024-1-notes{id}");
+        assert!(Command::new("ip").args(["netns", "add", &namespace]).status().unwrap().success());
+        let mut paths = Vec::new();
+        for parent in ["/run/penstock", "/etc/netns", folder.0.join("tmp").to_str().unwrap()] {
+            let path = Path::new(parent).join(&namespace);
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join("hosts"), "mine").unwrap();
+            paths.push(path);
+        }
+        let file = PathBuf::from(format!("/run/penstock/penstock-2024-1-file{id}"));
+        fs::write(&file, "mine").unwrap();
+        paths.push(file);
+        let shape = folder.0.join(format!("tmp/.penstock-{}", "0123456789abcdef".repeat(2)));
+        fs::create_dir(&shape).unwrap();
+        fs::write(shape.join("notes"), "mine").unwrap();
+        paths.push(shape);
+        Strangers { tail, namespace, paths }
+    }
+}
+
+impl Drop for Strangers {
+    fn drop(&mut self) {
+        let _ = self.tail.kill();
+        let _ = self.tail.wait();
+        let _ = Command::new("ip").args(["netns", "del", &self.namespace]).status();
+        for path in &self.paths {
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        }
+        for parent in ["/run/penstock", "/etc/netns"] {
+            // Only where nobody else has anything in it.
+            let _ = fs::remove_dir(parent);
+        }
+    }
+}
+
+#[test]
+fn strangers_are_left_alone() {
+    if !can("strangers") {
+        return;
+    }
+    let _alone = ALONE.lock();
+    let folder = Folder::new("strangers");
+    let mut strangers = Strangers::new(&folder);
+    let mut child =
+        penstock(&folder.0, &["run", "--on", "kernel", "x.toml"]).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let out = penstock(&folder.0, &["run", "--on", "kernel", "x.toml"]).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(matches!(strangers.tail.try_wait(), Ok(None)), "a stranger was killed");
+    assert!(Path::new("/run/netns").join(&strangers.namespace).exists(), "a stranger's namespace is gone");
+    let enters = Command::new("ip").args(["netns", "exec", &strangers.namespace, "true"]).status().unwrap();
+    assert!(enters.success(), "a stranger's namespace is broken");
+    for path in &strangers.paths {
+        assert!(path.exists(), "{} is gone", path.display());
+    }
 }
 
 #[test]
@@ -228,7 +439,7 @@ fn a_signal_ends_a_run_cleanly() {
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(2), "{said}");
         assert!(said.contains("stopped by a signal"), "{said}");
-        assert_eq!(names::sweep(), 0, "it left something");
+        assert_eq!(folder.left(), [""; 0], "it left something");
     }
 }
 

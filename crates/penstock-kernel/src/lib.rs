@@ -3,15 +3,16 @@
 //! A [`Plan`] (machines, links, commands, programs, flows) is carried out with network namespaces, veth pairs, the real tools and
 //! real sockets, and gives an [`Outcome`]. [`boot`] does the same inside a user-mode kernel in exact virtual time.
 //!
-//! Nothing outlives a run: what is made carries the process's id and start time in its name ([`names`]), and every run first takes
-//! away what a killed one left.
+//! Nothing outlives a run and nothing outside is touched: it has namespaces of its own for processes, mounts and networks ([`contain`]), and
+//! goes with them.
 
 pub mod boot;
+pub mod contain;
 pub mod drops;
 pub mod exec;
 pub mod facts;
 mod links;
-pub mod names;
+mod names;
 pub mod needs;
 pub mod plan;
 pub mod printed;

@@ -7,7 +7,7 @@
 //! `netem`, a process of ours carries the frames and keeps the delay ([`crate::wire`]), and a packet's own time on the wire is left out.
 
 use crate::exec;
-use crate::names::RunId;
+use crate::names;
 use crate::needs::Kinds;
 use crate::plan::{Link, Plan};
 use penstock_model::{Rate, Span};
@@ -27,10 +27,10 @@ const TXQUEUELEN: u32 = 1000;
 const ETHERNET: &str = "overhead 24 mpu 84";
 
 /// Makes the namespaces of all links and the devices of the machines; gives the processes that carry frames.
-pub(crate) fn connect(plan: &Plan, id: &RunId, hosts: &[String], kinds: Kinds) -> Result<Vec<Child>, String> {
+pub(crate) fn connect(plan: &Plan, hosts: &[String], kinds: Kinds) -> Result<Vec<Child>, String> {
     let mut relays = Vec::new();
     for (number, link) in plan.links.iter().enumerate() {
-        let name = id.part(&format!("w{number}"));
+        let name = names::part(&format!("w{number}"));
         exec::run(None, &["ip", "netns", "add", &name])?;
         join(plan, link, &name, hosts, kinds)?;
         let ways: Vec<Way> = (0..link.ends.len()).map(|end| way(plan, link, end)).collect();

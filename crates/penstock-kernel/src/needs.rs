@@ -10,16 +10,25 @@ pub struct Kinds {
     pub netem: bool,
 }
 
+/// Whether this process may make namespaces at all.
+///
+/// # Errors
+/// A sentence why not.
+pub fn rights() -> Result<(), String> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let said = "the ground \"kernel\" makes network namespaces, which only root may: run it with sudo, or use --on virtual, which needs no rights";
+    Err(said.to_owned())
+}
+
 /// Checks rights, tools and kernel parts.
 ///
 /// # Errors
 /// A sentence for each thing that is missing: what, and how to get it.
 pub fn check(plan: &Plan) -> Result<(), Vec<String>> {
-    if !nix::unistd::geteuid().is_root() {
-        let said = "the ground \"kernel\" makes network namespaces, which only root may: run it with sudo, or use --on virtual, which needs no rights";
-        return Err(vec![said.to_owned()]);
-    }
-    let missing = std::cell::RefCell::new(Vec::new());
+    rights().map_err(|said| vec![said])?;
+    let missing = std::cell::RefCell::new(Vec::from_iter(crate::contain::missing()));
     let need = |program: &str, package: &str, why: &str| {
         if !exec::has(program) {
             missing
@@ -29,7 +38,6 @@ pub fn check(plan: &Plan) -> Result<(), Vec<String>> {
     };
     need("ip", "iproute2", "namespaces and devices are made with it");
     need("tc", "iproute2", "queues are set up and read with it");
-    need("setpriv", "util-linux", "programs are started with it so that they end with the run");
     need("stdbuf", "coreutils", "programs print line by line with it");
     need("bash", "bash", "setups are run by it");
     if !plan.offloads {

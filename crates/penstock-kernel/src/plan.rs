@@ -25,6 +25,8 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// Whether time is exact (the virtual ground): a link then keeps its rate frame by frame instead of within a millisecond.
     pub exact: bool,
+    /// The token of the job, for what lies outside the run's namespaces.
+    pub token: String,
     /// The `penstock` program, for flows and delay lines.
     pub penstock: std::path::PathBuf,
 }

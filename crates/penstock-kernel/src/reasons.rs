@@ -3,13 +3,11 @@
 //! An instance of its own of the kernel's tracing notes the event `skb:kfree_skb` while a run lasts. The event knows no namespace: what is
 //! counted is the whole machine's.
 
-use crate::names::RunId;
+use crate::names::{TRACING, instance};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where tracefs may be mounted.
-pub(crate) const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const EVENT: &str = "events/skb/kfree_skb";
 /// Reasons up to 2 say nothing: consumed, not specified.
 const FILTER: &str = "reason > 2";
@@ -20,10 +18,10 @@ const BUFFER_KB: &str = "8192";
 pub(crate) struct Reasons(PathBuf);
 
 impl Reasons {
-    /// Begins to note; `None` where tracefs is not mounted or has no such event.
-    pub(crate) fn start(id: &RunId) -> Option<Reasons> {
-        let root = ROOTS.iter().find(|r| Path::new(r).join(EVENT).join("enable").exists())?;
-        let folder = Path::new(root).join("instances").join(id.part("trace"));
+    /// Begins to note, under the token of the job; `None` where tracefs is not mounted or has no such event.
+    pub(crate) fn start(token: &str) -> Option<Reasons> {
+        let root = TRACING.iter().find(|r| Path::new(r).join(EVENT).join("enable").exists())?;
+        let folder = instance(root, token);
         fs::create_dir(&folder).ok()?;
         let reasons = Reasons(folder);
         let event = reasons.0.join(EVENT);

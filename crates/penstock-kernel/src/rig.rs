@@ -1,17 +1,16 @@
 //! The machines of a plan as namespaces: made, set up, taken away.
 
+use crate::contain::GUARD;
 use crate::links;
-use crate::names::RunId;
 use crate::needs::Kinds;
 use crate::plan::{Host, Plan, Script};
 use crate::run::{SetupFailure, Trouble};
-use crate::{exec, needs};
+use crate::{exec, names, needs};
 use std::fs;
 use std::process::{Child, Stdio};
 
-/// What was built. Dropping it takes everything away.
+/// What was built. The namespaces go with the run's last process.
 pub(crate) struct Rig {
-    pub(crate) id: RunId,
     /// Namespaces of the machines, in the order of the plan.
     pub(crate) hosts: Vec<String>,
     pub(crate) kinds: Kinds,
@@ -25,7 +24,6 @@ impl Drop for Rig {
             let _ = relay.kill();
             let _ = relay.wait();
         }
-        self.id.clean();
     }
 }
 
@@ -48,20 +46,19 @@ true";
 
 /// Builds everything up to and with the setups. `stop` is asked between the steps.
 pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, Trouble> {
-    let id = RunId::new();
-    let hosts: Vec<String> = (0..plan.hosts.len()).map(|n| id.part(&n.to_string())).collect();
-    let mut rig = Rig { id, hosts, kinds: Kinds { netem: false }, failures: Vec::new(), relays: Vec::new() };
+    let hosts: Vec<String> = (0..plan.hosts.len()).map(|n| names::part(&n.to_string())).collect();
+    let mut rig = Rig { hosts, kinds: Kinds { netem: false }, failures: Vec::new(), relays: Vec::new() };
     let machine = |e: String| Trouble::Machine(vec![e]);
-    fs::create_dir_all(rig.id.folder())
-        .map_err(|e| machine(format!("cannot make {}: {e}", rig.id.folder().display())))?;
-    let names = hosts_file(plan);
+    fs::create_dir_all(names::folder())
+        .map_err(|e| machine(format!("cannot make {}: {e}", names::folder().display())))?;
+    let known = hosts_file(plan);
     for (host, name) in plan.hosts.iter().zip(&rig.hosts) {
         if stop() {
             return Err(Trouble::Stopped);
         }
-        let file = RunId::hosts_file(name);
+        let file = names::hosts_file(name);
         let written =
-            file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, &names));
+            file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, &known));
         written.map_err(|e| machine(format!("cannot write {}: {e}", file.display())))?;
         exec::run(None, &["ip", "netns", "add", name]).map_err(|e| {
             machine(format!("{e}: network namespaces need CAP_SYS_ADMIN and a kernel with CONFIG_NET_NS; --on virtual needs neither"))
@@ -69,10 +66,10 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
         let fresh = FRESH.replace("$FORWARD", if host.forwards { "1" } else { "0" });
         exec::run(Some(name), &["bash", "-c", &fresh]).map_err(machine)?;
     }
-    let probe = rig.id.part("probe");
+    let probe = names::part("probe");
     exec::run(None, &["ip", "netns", "add", &probe]).map_err(machine)?;
     rig.kinds = needs::kinds(&probe).map_err(machine)?;
-    rig.relays = links::connect(plan, &rig.id, &rig.hosts, rig.kinds).map_err(machine)?;
+    rig.relays = links::connect(plan, &rig.hosts, rig.kinds).map_err(machine)?;
     for (host, name) in plan.hosts.iter().zip(&rig.hosts) {
         devices(plan, host, name).map_err(|e| machine(format!("{}: {e}", host.name)))?;
     }
@@ -80,7 +77,7 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
         if stop() {
             return Err(Trouble::Stopped);
         }
-        setup(host, &name, &mut rig.failures)?;
+        setup(plan, host, &name, &mut rig.failures)?;
     }
     Ok(rig)
 }
@@ -133,26 +130,31 @@ fn devices(plan: &Plan, host: &Host, name: &str) -> Result<(), String> {
 const FAILED: &str = "@penstock failed@";
 
 /// Runs the setups of a machine, every line of them, and gathers what failed.
-fn setup(host: &Host, name: &str, failures: &mut Vec<SetupFailure>) -> Result<(), Trouble> {
+fn setup(plan: &Plan, host: &Host, name: &str, failures: &mut Vec<SetupFailure>) -> Result<(), Trouble> {
     let mut wrong = Vec::new();
     for script in &host.setup {
-        for failure in interpret(host, name, script)? {
+        for failure in interpret(plan, host, name, script)? {
             if host.setup_may_fail { failures.push(failure) } else { wrong.push(failure) }
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(Trouble::Setup(wrong)) }
 }
 
-fn interpret(host: &Host, name: &str, script: &Script) -> Result<Vec<SetupFailure>, Trouble> {
+fn interpret(plan: &Plan, host: &Host, name: &str, script: &Script) -> Result<Vec<SetupFailure>, Trouble> {
+    let guard = if plan.exact { "" } else { GUARD };
     // One line before the text, so that its lines are counted from 2. Who is root already needs no sudo.
     let prelude = format!(
-        "sudo() {{ \"$@\"; }}; set -E; trap 'printf \"\\n{FAILED} %s %s %s\\n\" \"$LINENO\" \"$?\" \"$BASH_COMMAND\" >&2' ERR"
+        "{guard}sudo() {{ \"$@\"; }}; set -E; trap 'printf \"\\n{FAILED} %s %s %s\\n\" \"$LINENO\" \"$?\" \"$BASH_COMMAND\" >&2' ERR"
     );
     let text = format!("{prelude}\n{}\n", script.text);
     let words = ["bash", "-c", &text];
-    let out = exec::command(Some(name), &words).stdout(Stdio::null()).output();
-    let out = out.map_err(|e| Trouble::Machine(vec![format!("cannot run bash: {e}")]))?;
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    // Into a file: what it leaves running in the background would keep a pipe open, and nobody waits for that.
+    let machine = |e: std::io::Error| Trouble::Machine(vec![format!("cannot run bash: {e}")]);
+    let errors = names::folder().join("setup.err");
+    let stderr = fs::File::create(&errors).map_err(machine)?;
+    let status =
+        exec::command(Some(name), &words).stdout(Stdio::null()).stderr(stderr).status().map_err(machine)?;
+    let said = String::from_utf8_lossy(&fs::read(&errors).map_err(machine)?).into_owned();
     let mut failures = Vec::new();
     let mut before: Vec<&str> = Vec::new();
     for line in said.lines() {
@@ -182,7 +184,7 @@ fn interpret(host: &Host, name: &str, script: &Script) -> Result<Vec<SetupFailur
         });
     }
     // A fault of the shell's own (a quote that never closes) raises no trap.
-    if failures.is_empty() && !out.status.success() {
+    if failures.is_empty() && !status.success() {
         failures.push(SetupFailure {
             host: host.name.clone(),
             file: script.file.clone(),

@@ -158,7 +158,11 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Troubl
             "{many} flows: on a kernel each is two processes, and {FLOWS} flows are the most; the simulator takes any number"
         )));
     }
-    names::sweep();
+    if std::process::id() != 1 && !plan.exact {
+        return Err(machine(
+            "a run on this machine's kernel has namespaces of its own: penstock run --on kernel".to_owned(),
+        ));
+    }
     let mut fd = signals().map_err(machine)?;
     let done = rig::build(plan, &mut || asked(&mut fd))
         .and_then(|rig| Runner::new(plan, rig)?.run(&mut fd, progress));
@@ -180,7 +184,6 @@ struct Started {
 
 struct Runner<'a> {
     plan: &'a Plan,
-    /// Before the rig: it is let go of before the rig's names are cleaned.
     reasons: Option<Reasons>,
     rig: Rig,
     begin: Instant,
@@ -200,7 +203,7 @@ impl<'a> Runner<'a> {
         let askers = askers.map_err(|e| Trouble::Machine(vec![e]))?;
         let apps = plan.apps.iter().enumerate().map(|(n, app)| Started {
             child: None,
-            file: rig.id.folder().join(format!("app{n}")),
+            file: names::folder().join(format!("app{n}")),
             run: AppRun::default(),
             due: app.after.is_none().then_some(app.at.as_ns()),
         });
@@ -220,7 +223,7 @@ impl<'a> Runner<'a> {
             last: Vec::new(),
         };
         std::thread::sleep(SETTLE);
-        runner.reasons = Reasons::start(&runner.rig.id);
+        runner.reasons = Reasons::start(&plan.token);
         let _ = nix::sys::prctl::set_timerslack(1);
         let start = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |t| t.num_nanoseconds());
         // Receivers listen before the first packet: they get a moment ahead of time zero.
@@ -308,7 +311,7 @@ impl<'a> Runner<'a> {
             let app = &mut self.apps[n];
             if app.run.start_s.is_none() && app.due.is_some_and(|due| due <= now) {
                 let plan = &self.plan.apps[n];
-                let child = start(&self.rig.hosts[plan.host], &plan.run, &app.file);
+                let child = start(&self.rig.hosts[plan.host], &plan.run, &app.file, self.plan.exact);
                 app.child = Some(child.map_err(|e| Trouble::Machine(vec![e]))?);
                 app.run.start_s = Some(now as f64 / 1e9);
             }
@@ -328,7 +331,7 @@ impl<'a> Runner<'a> {
         let words = arguments(self.plan, n, sends, self.epoch_ns);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let name = &self.rig.hosts[if sends { flow.from } else { flow.to }];
-        let stem = self.rig.id.folder().join(format!("flow{n}-{}", if sends { "send" } else { "recv" }));
+        let stem = names::folder().join(format!("flow{n}-{}", if sends { "send" } else { "recv" }));
         let file = |end: &str| {
             File::create(stem.with_extension(end)).map_err(|e| format!("{}: {e}", stem.display()))
         };
@@ -430,7 +433,7 @@ impl<'a> Runner<'a> {
             let output = std::fs::read(&a.file).unwrap_or_default();
             AppRun { output: String::from_utf8_lossy(&output).into_owned(), ..a.run.clone() }
         });
-        let folder = self.rig.id.folder();
+        let folder = names::folder();
         let read = |n: usize, what: &str| {
             std::fs::read_to_string(folder.join(format!("flow{n}-{what}"))).unwrap_or_default()
         };
@@ -463,8 +466,7 @@ impl Runner<'_> {
             all.extend(drops::read(name, &own).into_iter().map(|lost| (host, lost)));
         }
         for (number, link) in self.plan.links.iter().enumerate() {
-            let said =
-                exec::run(Some(&self.rig.id.part(&format!("w{number}"))), &["tc", "-s", "qdisc", "show"]);
+            let said = exec::run(Some(&names::part(&format!("w{number}"))), &["tc", "-s", "qdisc", "show"]);
             let objects = stats::parse(&said.unwrap_or_default());
             // What leads to an end was sent by the other; of a shared link nobody tells by whom.
             for (end, from) in link.ends.iter().rev().enumerate().filter(|_| link.ends.len() == 2) {
@@ -478,13 +480,14 @@ impl Runner<'_> {
 }
 
 /// Starts a program: one of those whose output is read replaces the shell, so that it is it that ends.
-fn start(namespace: &str, run: &str, file: &std::path::Path) -> Result<Child, String> {
+fn start(namespace: &str, run: &str, file: &std::path::Path, exact: bool) -> Result<Child, String> {
     let plain =
         ["iperf", "iperf3", "ping"].contains(&needs::program(run)) && !run.contains([';', '|', '&', '\n']);
+    let guard = if exact { "" } else { crate::contain::GUARD };
     let words = run.trim().trim_start_matches("sudo ").trim_start();
     let text = match plain {
-        true => format!("exec stdbuf -oL -eL {words}"),
-        false => format!("sudo() {{ \"$@\"; }}\n{run}"),
+        true => format!("{guard}exec stdbuf -oL -eL {words}"),
+        false => format!("{guard}sudo() {{ \"$@\"; }}\n{run}"),
     };
     let out = File::create(file).map_err(|e| format!("{}: {e}", file.display()))?;
     let err = out.try_clone().map_err(|e| format!("{}: {e}", file.display()))?;

@@ -276,6 +276,8 @@ impl Session<'_> {
                 number: None,
                 auto_handle: None,
             };
+            // What a killed call has left of a journal that it made anew.
+            penstock_files::sweep(&machine.folder);
             let length = machine.append(held.mark.length, &entry).map_err(|e| machine.unusable(&e))?;
             held.mark = Mark { length, ..machine.mark() };
             (held.number, held.entries) = (held.number + 1, held.entries + 1);
@@ -305,10 +307,9 @@ impl Files for Own {
         if let Some(text) = self.0.as_ref().filter(|_| standard) {
             return Ok(text.clone());
         }
-        let mut bytes = Vec::new();
-        match path {
-            "-" => io::stdin().read_to_end(&mut bytes),
-            path => File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
+        let bytes = match path {
+            "-" => penstock_files::read_stdin(penstock_files::TEXT),
+            path => penstock_files::read_io(Path::new(path), penstock_files::TEXT),
         }
         .map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => FileError::NotFound,

@@ -114,12 +114,16 @@ fn what_is_no_run_folder_is_left_alone() {
     let outcome = small(None);
     assert!(outcome.write(&folder).unwrap_err().contains("is no run folder"));
     assert_eq!(files(&folder).len(), 1);
-    // An earlier run is replaced whole.
+    // An earlier run is replaced whole, but not with what it did not write.
     let run = folder.join("run");
     outcome.write(&run).unwrap();
+    let page = std::fs::read(run.join("report.html")).unwrap();
+    std::fs::write(run.join("report.html"), "").unwrap();
     std::fs::write(run.join("apps/99-stray.txt"), "").unwrap();
+    assert!(outcome.write(&run).unwrap_err().contains("apps/99-stray.txt, which no run wrote"));
+    std::fs::remove_file(run.join("apps/99-stray.txt")).unwrap();
     outcome.write(&run).unwrap();
-    assert!(!run.join("apps/99-stray.txt").exists());
+    assert!(std::fs::read(run.join("report.html")).unwrap() == page, "the report is another");
     let rest: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(rest.len(), 2, "{rest:?}");
     std::fs::remove_dir_all(folder).unwrap();

@@ -13,7 +13,9 @@ pub mod record;
 pub mod repeat;
 pub mod report;
 pub mod series;
+mod sound;
 pub mod table;
+pub mod text;
 
 pub use fairness::jain;
 pub use quantile::Distribution;

@@ -204,7 +204,7 @@ impl Chart {
         let (factor, _) = self.unit.scale(max);
         let step = nice_step(if max > 0.0 { max / factor } else { 1.0 }, 5) * factor;
         let mut ticks = vec![0.0];
-        while ticks[ticks.len() - 1] < max * 0.999 || ticks.len() < 2 {
+        while ticks.len() < MOST_TICKS && ticks[ticks.len() - 1] < max * 0.999 || ticks.len() < 2 {
             ticks.push(ticks.len() as f64 * step);
         }
         ticks
@@ -232,7 +232,8 @@ impl Chart {
         }
         let step = nice_step((self.x.1 - self.x.0).max(1e-9), 8);
         let mut i = (self.x.0 / step).ceil();
-        while i * step <= self.x.1 * 1.000_001 {
+        let end = i + MOST_TICKS as f64;
+        while i < end && i * step <= self.x.1 * 1.000_001 {
             let t = i * step;
             let x = frame.x_at(t);
             let last = (i + 1.0) * step > self.x.1 * 1.000_001;
@@ -324,6 +325,9 @@ impl Line {
     }
 }
 
+/// Most marks of an axis, whatever the numbers are.
+const MOST_TICKS: usize = 32;
+
 /// A step of 1, 2 or 5 times a power of ten that divides `span` into at most `most` parts.
 fn nice_step(span: f64, most: u32) -> f64 {
     let rough = span / f64::from(most);
@@ -338,7 +342,7 @@ fn decade_below(x: f64) -> f64 {
     while power > x && power > 1e-12 {
         power /= 10.0;
     }
-    while power * 10.0 <= x && power < 1e15 {
+    while power * 10.0 <= x && power < 1e300 {
         power *= 10.0;
     }
     power

@@ -521,6 +521,9 @@ impl Record {
                 version.format
             ));
         }
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
+        crate::sound::figures(&value)?;
         serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))
     }
 

@@ -138,6 +138,12 @@ impl Series {
     /// # Errors
     /// When it is no Parquet file, or its columns are others.
     pub fn from_parquet(bytes: Vec<u8>) -> Result<Series, SeriesError> {
+        // The reader takes the lengths in a file at their word, and panics at some that are wrong.
+        let damaged = || SeriesError("it is damaged: the Parquet reader gave up".to_owned());
+        quietly(move || Series::read(bytes)).unwrap_or_else(|_| Err(damaged()))
+    }
+
+    fn read(bytes: Vec<u8>) -> Result<Series, SeriesError> {
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes))?;
         let found: Vec<String> = {
             let schema = reader.metadata().file_metadata().schema();
@@ -150,14 +156,42 @@ impl Series {
                 COLUMNS.join(", ")
             )));
         }
+        let rows = reader.metadata().file_metadata().num_rows();
+        if !(0..=MOST_ROWS).contains(&rows) {
+            return Err(SeriesError(format!("it says that it has {rows} rows; {MOST_ROWS} are the most")));
+        }
         let mut series = Series::new();
-        for row in reader.get_row_iter(None)? {
+        for (n, row) in reader.get_row_iter(None)?.enumerate() {
+            if n as i64 >= rows {
+                return Err(SeriesError("it has more rows than it says".to_owned()));
+            }
             let row = row?;
             let curve = series.curve(row.get_string(1)?, row.get_string(2)?, row.get_string(3)?);
             series.push(curve, row.get_double(0)?, row.get_double(4)?);
         }
         Ok(series)
     }
+}
+
+/// Most rows that are read: a few small pages may stand for any number.
+const MOST_ROWS: i64 = 50_000_000;
+
+/// Runs it; a panic is an answer and prints nothing.
+fn quietly<T>(work: impl FnOnce() -> T + std::panic::UnwindSafe) -> std::thread::Result<T> {
+    thread_local!(static QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) });
+    static HOOK: std::sync::Once = std::sync::Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                before(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let done = std::panic::catch_unwind(work);
+    QUIET.set(false);
+    done
 }
 
 fn schema() -> Result<Type, SeriesError> {
@@ -209,6 +243,26 @@ mod tests {
     fn strangers_are_refused() {
         assert!(Series::from_parquet(b"PAR1 and nothing else".to_vec()).is_err());
         assert!(Series::from_parquet(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn what_is_damaged_is_refused_and_panics_nowhere() {
+        let mut s = Series::new();
+        for i in 0..40 {
+            s.add("a", "eth0", "backlog_bytes", f64::from(i), f64::from(i % 3));
+        }
+        let whole = s.to_parquet().unwrap();
+        let mut refused = 0;
+        // Every byte changed in four ways, and every place cut.
+        for at in 0..whole.len() {
+            for new in [whole[at] ^ 1, whole[at] ^ 0x80, 0xff, 0] {
+                let mut bytes = whole.clone();
+                bytes[at] = new;
+                refused += usize::from(Series::from_parquet(bytes).is_err());
+            }
+            assert!(Series::from_parquet(whole[..at].to_vec()).is_err());
+        }
+        assert!(refused > whole.len(), "{refused} of {}", whole.len());
     }
 
     proptest! {

@@ -16,13 +16,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("shell", &["model", "lang", "host"]),
     ("check", &["model", "packet", "sched", "lang", "host", "shell"]),
     ("sim", &["model", "packet", "sched", "tcp", "lang", "host"]),
-    ("kernel", &["model", "measure"]),
+    ("files", &[]),
+    ("kernel", &["model", "measure", "files"]),
     ("measure", &["model"]),
     (
         "lab",
-        &["model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "kernel", "measure"],
+        &[
+            "model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "kernel", "measure",
+            "files",
+        ],
     ),
-    ("cli", &["model", "kernel", "measure", "lab"]),
+    ("cli", &["model", "kernel", "measure", "files", "lab"]),
     (
         "xtask",
         &[

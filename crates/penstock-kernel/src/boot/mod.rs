@@ -9,6 +9,7 @@ pub mod build;
 
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
+use penstock_files::Scratch;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -59,7 +60,7 @@ pub fn find() -> Result<PathBuf, String> {
 }
 
 /// A folder for one job, taken away when dropped. Jobs of killed processes go with the next one.
-pub struct Job(PathBuf);
+pub struct Job(Scratch);
 
 impl Job {
     /// Makes it below the folder for temporary files.
@@ -68,27 +69,33 @@ impl Job {
     /// It cannot be made.
     pub fn new() -> Result<Job, String> {
         let folder = std::env::temp_dir();
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if crate::names::orphan(&name) {
-                // Another user's job is not ours to take away.
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
-        let path = folder.join(crate::names::RunId::new().part("job"));
-        fs::create_dir_all(path.join("uml")).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
-        let path = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(Job(path))
+        let said = |e: std::io::Error| format!("cannot make a folder in {}: {e}", folder.display());
+        let folder = folder.canonicalize().map_err(said)?;
+        penstock_files::sweep_with(&folder, &mut crate::names::forget);
+        let job = Job(Scratch::new(&folder).map_err(said)?);
+        fs::create_dir(job.path().join("uml")).map_err(said)?;
+        Ok(job)
     }
     /// Its path, the same outside and inside.
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
+    }
+    /// The random part of its name.
+    pub fn token(&self) -> &str {
+        self.0.token()
+    }
+    /// The file whose lock keeps it: for whoever works in it besides this process.
+    ///
+    /// # Errors
+    /// There are no more descriptors.
+    pub fn lock(&self) -> Result<fs::File, String> {
+        self.0.lock().map_err(|e| format!("{}: {e}", self.path().display()))
     }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        crate::names::forget(self.token());
     }
 }
 

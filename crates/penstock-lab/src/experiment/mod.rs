@@ -2,7 +2,8 @@
 //!
 //! TOML, every quantity written as tc writes it (`10mbit`, `15k`, `50ms`). Reading is strict: an unknown key, a
 //! missing one, a value of the wrong kind, a name that means nothing are errors with file, line, column and what to
-//! write instead, and all of them come at once. Nothing is read but what the file names (`base`, `@file`, `cisco`).
+//! write instead, and all of them come at once. Nothing is read but what the file names (`base`, `@file`, `cisco`, `replay`), and of that
+//! only regular files below the experiment's own folder and those that were allowed.
 
 mod expect;
 mod host;
@@ -19,9 +20,10 @@ pub use source::{Place, Source, meant};
 pub use spec::*;
 pub(crate) use traffic::program;
 
+use penstock_files::Roots;
 use penstock_model::{Diagnostic, Span};
 use read::{Faults, Table};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 /// Gives the text of a file that an experiment names, or a sentence why not.
@@ -37,23 +39,43 @@ const LONGEST: Span = Span::from_secs(86_400);
 /// # Errors
 /// All faults, in the order of the text.
 pub fn load(path: &Path) -> Result<Experiment, Vec<Diagnostic>> {
-    let name = path.to_string_lossy();
-    let text = read_file(&name).map_err(|e| vec![Diagnostic::error(format!("cannot read {name}: {e}"))])?;
-    parse(&text, &name)
+    load_with(path, &[])
 }
 
-/// Reads a text file; a capture is given as the recording that it is to a flow, lines of time and size.
+/// The same; what the file names may lie below these folders too.
+///
+/// # Errors
+/// All faults, in the order of the text.
+pub fn load_with(path: &Path, allowed: &[PathBuf]) -> Result<Experiment, Vec<Diagnostic>> {
+    let name = path.to_string_lossy();
+    let fault = |e: String| vec![Diagnostic::error(e)];
+    let text = read_file(&name).map_err(|e| fault(format!("cannot read {name}: {e}")))?;
+    let roots = allowed.iter().try_fold(Roots::beside(path).map_err(fault)?, |roots, folder| {
+        roots.allow(folder).map_err(|e| fault(format!("--allow-path {e}")))
+    })?;
+    parse_with(&text, &name, &|name| read_below(&roots, name))
+}
+
+/// Reads a text file that somebody named on the command line: a regular one of bounded size. A capture is given as the recording that it is to
+/// a flow, lines of time and size.
 ///
 /// # Errors
 /// A sentence why not.
 pub fn read_file(path: &str) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        std::io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        _ => e.to_string(),
-    })?;
+    text_of(penstock_files::read(Path::new(path), penstock_files::TEXT)?, path)
+}
+
+/// The same of a file that another file names: below the folders that are allowed.
+fn read_below(roots: &Roots, path: &str) -> Result<String, String> {
+    text_of(roots.read(Path::new(path), penstock_files::LARGE)?, path)
+}
+
+fn text_of(bytes: Vec<u8>, path: &str) -> Result<String, String> {
     if crate::replay::capture::is_capture(&bytes) {
         return load::of_capture(&bytes, path);
+    }
+    if bytes.len() as u64 > penstock_files::TEXT {
+        return Err(format!("it is larger than {} MiB", penstock_files::TEXT >> 20));
     }
     String::from_utf8(bytes).map_err(|_| "it is not a text file".to_owned())
 }
@@ -63,7 +85,7 @@ pub fn read_file(path: &str) -> Result<String, String> {
 /// # Errors
 /// All faults, in the order of the text.
 pub fn parse(text: &str, file: &str) -> Result<Experiment, Vec<Diagnostic>> {
-    parse_with(text, file, &read_file)
+    parse_with(text, file, &|name| read_below(&Roots::beside(Path::new(file))?, name))
 }
 
 /// The same with a `loader` that gives the files it names.

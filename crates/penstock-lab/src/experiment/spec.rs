@@ -28,6 +28,8 @@ pub struct Experiment {
     pub modern: bool,
     /// Timer interrupts per second of machines with today's kernel; `None`: the profile's 250.
     pub hz: Option<u32>,
+    /// Folders in which a run on this machine's kernel may write for good, absolute; the file cannot name them.
+    pub writable: Vec<std::path::PathBuf>,
     /// Machines in the order of the file.
     pub hosts: Vec<Host>,
     /// Links in the order of the file.

@@ -9,6 +9,7 @@ use super::source::{Place, meant};
 use super::spec::{App, Flow, Load, Tcp};
 use penstock_model::Span;
 use std::collections::BTreeMap;
+use toml::de::DeValue;
 
 /// Most flows of one `[[flow]]`.
 const MOST_FLOWS: u64 = 1_000_000;
@@ -28,6 +29,9 @@ impl Builder<'_> {
             let mut app = App { place: faults.place(table.span()), ..App::default() };
             if let Some(value) = table.need("on", "on = \"u1\"", faults) {
                 app.on = read::string("on", value, faults).unwrap_or_default();
+                if app.on.is_empty() && matches!(value.get_ref(), DeValue::String(_)) {
+                    faults.add(value.span(), "on is empty", "write the machine it runs on: on = \"u1\"");
+                }
                 app.place = faults.place(value.span());
             }
             if let Some(value) = table.need("run", "run = \"ping 10.0.0.2\"", faults)

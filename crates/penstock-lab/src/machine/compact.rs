@@ -7,8 +7,7 @@
 use super::{Entry, Held, Machine, Mark, Written, moment};
 use penstock_host::{Host, NoFiles};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 
 /// Entries of the shortest journal that is made anew.
 const LEAST: usize = 256;
@@ -21,16 +20,12 @@ impl Machine {
         }
         let Ok((old, _)) = self.entries() else { return Ok(()) };
         let Some((new, host)) = self.shorter(&old, held) else { return Ok(()) };
-        let place = self.path().with_extension("new");
         let mut text = Vec::new();
         for entry in &new {
             serde_json::to_writer(&mut text, entry)?;
             text.push(b'\n');
         }
-        let mut file = File::create(&place)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&place, self.path())?;
+        penstock_files::replace(&self.path(), &text)?;
         *held = Held { host, mark: self.mark(), number: held.number, entries: new.len() };
         held.mark = Mark { length: text.len() as u64, ..held.mark };
         Ok(())
@@ -114,6 +109,7 @@ fn whole(host: &mut Host, number: u64) -> Vec<String> {
 mod tests {
     use super::*;
     use penstock_model::Kernel;
+    use std::fs;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()

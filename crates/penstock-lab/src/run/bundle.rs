@@ -3,12 +3,13 @@
 use super::{Folder, Ground, Options, Outcome, real};
 use crate::experiment::{self, Experiment};
 use penstock_kernel::boot;
+use penstock_kernel::contain::{self, Ended};
 use penstock_model::Diagnostic;
 use penstock_sim::Results;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What goes in.
 #[derive(Serialize, Deserialize)]
@@ -19,6 +20,10 @@ struct Bundle {
     modern: bool,
     /// This machine's own kernel, not a virtual one's.
     here: bool,
+    /// The job's token.
+    token: String,
+    /// Folders in which the run may write for good.
+    writable: Vec<PathBuf>,
 }
 
 /// A fault that comes out.
@@ -51,18 +56,17 @@ pub(super) fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<
     gather(&job)
 }
 
-/// Runs an experiment on this machine's kernel by a process of its own, which ends with this one.
-pub(super) fn aside(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
+/// Runs an experiment on this machine's kernel by a process of its own, in namespaces of its own.
+pub(super) fn contained(
+    experiment: &Experiment,
+    options: &mut Options<'_>,
+) -> Result<Outcome, Vec<Diagnostic>> {
+    penstock_kernel::needs::rights().map_err(fault)?;
     let (job, _) = prepare(experiment, options, true).map_err(fault)?;
     let program = std::env::current_exe().map_err(|e| fault(e.to_string()))?;
-    let mut command = std::process::Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM"]).arg(&program).arg("inside").arg(job.path());
-    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-    let out =
-        command.output().map_err(|e| fault(format!("cannot start setpriv (package util-linux): {e}")))?;
-    (options.progress)(1.0);
-    if !out.status.success() {
-        return Err(fault(String::from_utf8_lossy(&out.stderr).trim().to_owned()));
+    match contain::supervise(&job, &program, options.progress).map_err(fault)? {
+        Ended::Done(done) => done.map_err(fault)?,
+        Ended::Stopped => return Err(fault("stopped by a signal; nothing is left of the run".to_owned())),
     }
     gather(&job)
 }
@@ -77,6 +81,8 @@ fn prepare(experiment: &Experiment, options: &Options<'_>, here: bool) -> Result
         seed,
         modern: experiment.modern,
         here,
+        token: job.token().to_owned(),
+        writable: experiment.writable.clone(),
     };
     let text = serde_json::to_string(&bundle).map_err(|e| e.to_string())?;
     fs::write(job.path().join(BUNDLE), text).map_err(|e| e.to_string())?;
@@ -110,16 +116,25 @@ fn gather(job: &boot::Job) -> Result<Outcome, Vec<Diagnostic>> {
 pub fn inside(job: &Path) -> Result<(), String> {
     let text = fs::read_to_string(job.join(BUNDLE)).map_err(|e| format!("{}: {e}", job.display()))?;
     let bundle: Bundle = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    if bundle.here {
+        contain::enter(job, &bundle.writable)?;
+    }
     let loader =
         |name: &str| bundle.texts.get(name).cloned().ok_or_else(|| "there is no such file".to_owned());
     let main = bundle.texts.get(&bundle.main).ok_or("the bundle has no experiment")?;
     let done = experiment::parse_with(main, &bundle.main, &loader).and_then(|experiment| {
         let experiment = if bundle.modern { experiment.modern() } else { experiment };
-        let mut options = Options { seed: Some(bundle.seed), progress: &mut |_| {} };
-        real::run(&experiment, &mut options, if bundle.here { Ground::Kernel } else { Ground::Virtual })
+        let mut progress = |share| {
+            if bundle.here {
+                contain::tell(share)
+            }
+        };
+        let mut options = Options { seed: Some(bundle.seed), progress: &mut progress };
+        let ground = if bundle.here { Ground::Kernel } else { Ground::Virtual };
+        real::run(&experiment, &mut options, ground, &bundle.token)
     });
     match done {
-        Ok(outcome) => outcome.write(&job.join(OUT)),
+        Ok(outcome) => outcome.write_new(&job.join(OUT)),
         Err(faults) => {
             let faults = faults.into_iter().map(|d| Fault {
                 file: d.file,

@@ -1,8 +1,10 @@
-//! The run folder: `record.json`, `series.parquet`, `apps/`, `tc/`, `report.html`.
+//! The run folder: `record.json`, `series.parquet`, `apps/`, `flows/`, `tc/`, `report.html`.
 //!
-//! Written beside its place under another name and moved there when it is whole: nobody ever sees half a folder.
+//! Written beside its place and exchanged with what is there when it is whole: nobody ever sees half a folder. An earlier run is replaced only
+//! where it holds nothing but what its own record says that it wrote.
 
 use super::Outcome;
+use penstock_files::Roots;
 use penstock_measure::report::{self, Page};
 use penstock_measure::{Record, Series};
 use std::fs;
@@ -23,30 +25,36 @@ pub struct Folder {
     pub tc: Vec<(String, String, String)>,
 }
 
+/// Most bytes of a record that is read.
+const RECORD: u64 = 256 << 20;
+/// Most bytes of any other file of a run folder that is read.
+const PART: u64 = 1 << 30;
+
 impl Outcome {
     /// Writes the run folder `path`; an earlier run that lies there is replaced.
     ///
     /// # Errors
-    /// A sentence when it cannot be written, or what lies there is no run folder.
+    /// A sentence when it cannot be written, what lies there is no run folder, or it holds a file that no run wrote. Then what was there
+    /// is there.
     pub fn write(&self, path: &Path) -> Result<(), String> {
-        if path.exists() && !path.join("record.json").is_file() && !is_empty(path) {
-            return Err(format!(
-                "{} is there and is no run folder; choose another with --out",
-                path.display()
-            ));
+        if path.exists() {
+            replaceable(path, path)?;
         }
-        let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = path.file_name().ok_or_else(|| format!("{} is no folder's name", path.display()))?;
-        let beside =
-            |what: &str| parent.join(format!(".{}.{what}-{}", name.to_string_lossy(), std::process::id()));
-        let (new, old) = (beside("new"), beside("old"));
-        let say = |e: io::Error| format!("cannot write {}: {e}", path.display());
-        let done = self.fill(&new).and_then(|()| swap(&new, path, &old));
-        if done.is_err() {
-            // What was begun is taken away; the reason to tell is the first one.
-            let _ = fs::remove_dir_all(&new);
-        }
-        done.map_err(say)
+        path.file_name().ok_or_else(|| format!("{} is no folder's name", path.display()))?;
+        let spare = |there: &Path| replaceable(there, path);
+        let done = penstock_files::replace_folder(path, &spare, &mut |new| self.fill(new));
+        done.map_err(|e| match e.get_ref() {
+            Some(why) if e.kind() == io::ErrorKind::AlreadyExists => why.to_string(),
+            _ => format!("cannot write {}: {e}", path.display()),
+        })
+    }
+
+    /// Writes the run folder into a place where nothing is and nobody looks yet.
+    ///
+    /// # Errors
+    /// A sentence when it cannot be written.
+    pub(super) fn write_new(&self, path: &Path) -> Result<(), String> {
+        self.fill(path).map_err(|e| format!("cannot write {}: {e}", path.display()))
     }
 
     fn fill(&self, folder: &Path) -> io::Result<()> {
@@ -60,12 +68,7 @@ impl Outcome {
         let traced = self.results.flows.iter().enumerate().filter(|(_, f)| !f.passages.is_empty());
         for (i, flow) in traced {
             fs::create_dir_all(folder.join("flows"))?;
-            let name: String = flow
-                .name
-                .chars()
-                .map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' })
-                .collect();
-            let file = folder.join("flows").join(format!("{:02}-{name}.csv", i + 1));
+            let file = folder.join("flows").join(flow_file(i, &flow.name));
             fs::write(file, penstock_measure::passage::csv(&super::outcome::passages(flow)))?;
         }
         for (host, dev, text) in &self.tc {
@@ -76,21 +79,69 @@ impl Outcome {
     }
 }
 
-fn is_empty(path: &Path) -> bool {
-    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+/// Whether the folder `there` may go; `path` is its name in messages.
+fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let mut files = Vec::new();
+    walk(there, Path::new(""), &mut files).map_err(|e| match e.kind() {
+        io::ErrorKind::NotADirectory => {
+            format!("{shown} is there and is no folder; choose another with --out")
+        }
+        _ => format!("cannot read {shown}: {e}"),
+    })?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    if !files.iter().any(|f| f == Path::new("record.json")) {
+        return Err(format!("{shown} is there and is no run folder; choose another with --out"));
+    }
+    let record = Roots::new().allow(there).and_then(|roots| roots.read(&there.join("record.json"), RECORD));
+    let record = record.and_then(|bytes| Record::from_json(&String::from_utf8_lossy(&bytes)));
+    let record = record.map_err(|e| format!("{shown}/record.json: {e}; choose another folder with --out"))?;
+    let own = written(&record);
+    let mut others = files.iter().filter(|f| !own.contains(f));
+    match (others.next(), others.count()) {
+        (None, _) => Ok(()),
+        (Some(other), more) => {
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Err(format!(
+                "{shown} holds {}{more}, which no run wrote; move it away, or choose another folder with --out",
+                other.display()
+            ))
+        }
+    }
 }
 
-/// Puts `new` in the place of `path`, and what was there out of the way.
-fn swap(new: &Path, path: &Path, old: &Path) -> io::Result<()> {
-    if path.exists() {
-        fs::rename(path, old)?;
-        if let Err(e) = fs::rename(new, path) {
-            let _ = fs::rename(old, path);
-            return Err(e);
+/// What a run with this record has written, apart from folders.
+fn written(record: &Record) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = ["record.json", "series.parquet", "report.html"].map(PathBuf::from).into();
+    let apps = record.apps.iter().enumerate();
+    files.extend(apps.map(|(i, app)| Path::new("apps").join(app_file(i, &app.host))));
+    let flows = record.flows.iter().enumerate();
+    files.extend(flows.map(|(i, flow)| Path::new("flows").join(flow_file(i, &flow.name))));
+    files.extend(record.devices.iter().map(|d| Path::new("tc").join(tc_file(&d.host, &d.dev))));
+    files
+}
+
+/// All that lies below a folder and is no folder of a run; empty folders of other names count as well.
+fn walk(folder: &Path, below: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder.join(below))? {
+        let entry = entry?;
+        let name = below.join(entry.file_name());
+        let ours =
+            below.as_os_str().is_empty() && ["apps", "flows", "tc"].iter().any(|n| name == Path::new(n));
+        if ours && entry.file_type()?.is_dir() {
+            walk(folder, &name, files)?;
+        } else {
+            files.push(name);
         }
-        return fs::remove_dir_all(old);
     }
-    fs::rename(new, path)
+    Ok(())
+}
+
+fn flow_file(i: usize, name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    format!("{:02}-{}.csv", i + 1, name.chars().map(plain).collect::<String>())
 }
 
 fn app_file(i: usize, host: &str) -> String {
@@ -108,11 +159,17 @@ impl Folder {
     /// A sentence when it is none or not whole.
     pub fn read(path: &Path) -> Result<Folder, String> {
         let path = if path.is_file() { path.parent().unwrap_or(Path::new(".")) } else { path };
+        if !path.is_dir() {
+            return Err(format!("{} is no run folder: it has no record.json", path.display()));
+        }
+        // What lies in a run folder may have come from anywhere: its links lead nowhere else.
+        let roots = Roots::new().allow(path)?;
         let file = |name: &str| {
             let full = path.join(name);
-            fs::read(&full).map_err(|e| match e.kind() {
-                io::ErrorKind::NotFound => format!("{} is no run folder: it has no {name}", path.display()),
-                _ => format!("cannot read {}: {e}", full.display()),
+            let limit = if name == "record.json" { RECORD } else { PART };
+            roots.read(&full, limit).map_err(|e| match full.symlink_metadata().is_err() {
+                true => format!("{} is no run folder: it has no {name}", path.display()),
+                false => format!("cannot read {}: {e}", full.display()),
             })
         };
         let text = String::from_utf8(file("record.json")?);
@@ -142,8 +199,49 @@ pub fn write_report(folder: &Folder) -> Result<PathBuf, String> {
     let page =
         Page { record: &folder.record, series: &folder.series, outputs: &folder.outputs, tc: &folder.tc };
     let file = folder.path.join("report.html");
-    let new = folder.path.join(format!(".report.html.new-{}", std::process::id()));
-    let done = fs::write(&new, report::html(&page)).and_then(|()| fs::rename(&new, &file));
+    let done = penstock_files::replace(&file, report::html(&page));
     done.map_err(|e| format!("cannot write {}: {e}", file.display()))?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_run_wrote_stays() {
+        let text = "title = \"t\"\nduration = \"100ms\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
+                    [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"1mbit\"\n[[app]]\non = \"a\"\nrun = \"ping -c 1 10.0.0.2\"\n\
+                    [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nudp = true\nload = \"64kbit\"\n";
+        let experiment = crate::experiment::parse(text, "x.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+        let mut options = crate::run::Options { seed: None, progress: &mut |_| {} };
+        let outcome = crate::run::run(&experiment, &mut options).unwrap_or_else(|d| panic!("{}", d[0]));
+        let place = std::env::temp_dir().join(format!("penstock-folder-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&place);
+        let folder = place.join("runs/r");
+        outcome.write(&folder).unwrap();
+        outcome.write(&folder).unwrap();
+        assert_eq!(Folder::read(&folder).unwrap().record, outcome.record);
+        for name in ["notes.txt", "apps/notes.txt", "apps/02-a.txt", "flows/01-g.csv", "more/x"] {
+            let foreign = folder.join(name);
+            let parent = foreign.parent().unwrap();
+            fs::create_dir_all(parent).unwrap();
+            fs::write(&foreign, "mine").unwrap();
+            let said = outcome.write(&folder).unwrap_err();
+            let shown = if name == "more/x" { "more" } else { name };
+            assert!(said.contains(&format!("holds {shown}, which no run wrote")), "{said}");
+            assert_eq!(fs::read_to_string(&foreign).unwrap(), "mine");
+            fs::remove_file(&foreign).unwrap();
+            let _ = fs::remove_dir(parent);
+        }
+        outcome.write(&folder).unwrap();
+        // A record.json that is none makes no run folder, and a folder without one is somebody's.
+        fs::write(folder.join("record.json"), "{}").unwrap();
+        assert!(outcome.write(&folder).unwrap_err().contains("record.json: this is no run record"));
+        fs::remove_file(folder.join("record.json")).unwrap();
+        assert!(outcome.write(&folder).unwrap_err().contains("is no run folder"));
+        assert!(outcome.write(&folder.join("series.parquet")).unwrap_err().contains("is no folder"));
+        assert_eq!(fs::read_dir(place.join("runs")).unwrap().count(), 1);
+        fs::remove_dir_all(place).unwrap();
+    }
 }

@@ -65,23 +65,8 @@ pub fn run_on(
 ) -> Result<Outcome, Vec<Diagnostic>> {
     match ground {
         Ground::Sim => run(experiment, options),
-        Ground::Kernel => real::run(experiment, options, Ground::Kernel),
+        Ground::Kernel => bundle::contained(experiment, options),
         Ground::Virtual => bundle::run(experiment, options),
-    }
-}
-
-/// The same in a process of its own where the ground is this machine's kernel, so that several can run at a time.
-///
-/// # Errors
-/// As [`run_on`].
-pub fn run_aside(
-    ground: Ground,
-    experiment: &Experiment,
-    options: &mut Options<'_>,
-) -> Result<Outcome, Vec<Diagnostic>> {
-    match ground {
-        Ground::Kernel => bundle::aside(experiment, options),
-        _ => run_on(ground, experiment, options),
     }
 }
 

@@ -263,18 +263,20 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
     }
 }
 
-/// Carries out an experiment on this machine's kernel. `ground` is what the record calls it.
+/// Carries out an experiment on the kernel this process finds itself in. `ground` is what the record calls it, `token` the job's.
 pub(super) fn run(
     experiment: &Experiment,
     options: &mut Options<'_>,
     ground: Ground,
+    token: &str,
 ) -> Result<Outcome, Vec<Diagnostic>> {
     if let Some(meter) = experiment.meters.first() {
         let message = "meters are not there on a real kernel: Linux has none of these".to_owned();
         return Err(vec![build::at(experiment, &meter.place, message)]);
     }
     let seed = options.seed.unwrap_or(experiment.seed);
-    let plan = plan_of(experiment, seed, ground == Ground::Virtual)?;
+    let mut plan = plan_of(experiment, seed, ground == Ground::Virtual)?;
+    plan.token = token.to_owned();
     let ran = penstock_kernel::run(&plan, options.progress).map_err(|trouble| match trouble {
         Trouble::Machine(missing) => missing.into_iter().map(Diagnostic::error).collect(),
         Trouble::Setup(wrong) => wrong.iter().map(refusal).collect::<Vec<_>>(),

@@ -42,7 +42,7 @@ impl Study {
         }
         let here = |n: usize| run::run(&experiments[n], &mut Options { seed: None, progress: &mut |_| {} });
         let there = |n: usize| {
-            run::run_aside(ground, &experiments[n], &mut Options { seed: None, progress: &mut |_| {} })
+            run::run_on(ground, &experiments[n], &mut Options { seed: None, progress: &mut |_| {} })
         };
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let sims = each(names.len(), processors, &|_| {}, &here);

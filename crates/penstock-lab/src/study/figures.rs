@@ -32,7 +32,7 @@ pub fn write(figures: &[Figure], folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     for figure in figures {
         let path = folder.join(format!("{}.svg", figure.name));
-        std::fs::write(&path, &figure.svg).map_err(|e| format!("{}: {e}", path.display()))?;
+        penstock_files::replace(&path, &figure.svg).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     Ok(())
 }

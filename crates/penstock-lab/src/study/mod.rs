@@ -335,7 +335,7 @@ impl Study {
             let drawn = draw(&evidence);
             let path = folder.join("report.html");
             let made = figures::write(&drawn, &folder.join("figures")).and_then(|()| {
-                std::fs::write(&path, page::page(&report, &drawn))
+                penstock_files::replace(&path, page::page(&report, &drawn))
                     .map_err(|e| format!("{}: {e}", path.display()))
             });
             made.map_err(|e| vec![Diagnostic::error(e)])?;

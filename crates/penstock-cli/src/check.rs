@@ -106,7 +106,7 @@ pub fn script(path: &Path, args: &[String], files: &[String]) -> Result<Script> 
     };
     let files = files.iter().map(|f| crate::shell::lent(f)).collect::<Result<Vec<_>>>()?.concat();
     let name = if path.as_os_str() == "-" { "-".to_owned() } else { path.display().to_string() };
-    Ok(Script { text, name, args: args.to_vec(), stdin: String::new(), files })
+    Ok(Script { text, name, args: args.to_vec(), files, ..Script::default() })
 }
 
 /// Settings from the command line's words.

@@ -68,7 +68,18 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         }
     };
     crate::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(whole(&facts, ExitCode::SUCCESS))
+}
+
+/// 2 for a script that was not run to its end, and why: what is said holds for the commands before that.
+fn whole(facts: &Facts, status: ExitCode) -> ExitCode {
+    match &facts.stopped {
+        Some(why) => {
+            eprintln!("penstock: {}: {why}: the commands behind this place are not looked at", facts.name);
+            ExitCode::from(2)
+        }
+        None => status,
+    }
 }
 
 /// Explains the packets of a capture.
@@ -105,7 +116,7 @@ fn capture(args: &Args, path: &Path, facts: &Facts) -> Result<ExitCode> {
         }
     }
     crate::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(whole(facts, ExitCode::SUCCESS))
 }
 
 /// What `penstock diff` takes.
@@ -128,7 +139,9 @@ pub struct DiffArgs {
 pub fn diff(args: &DiffArgs) -> Result<ExitCode> {
     let settings = settings(Some(args.dev.clone()), None, args.kernel.as_deref())?;
     let of = |path: &PathBuf| anyhow::Ok(facts(&script(path, &[], &[])?, &settings));
-    let said = explain::diff(&of(&args.before)?, &of(&args.after)?, &args.dev).map_err(anyhow::Error::msg)?;
+    let (before, after) = (of(&args.before)?, of(&args.after)?);
+    let said = explain::diff(&before, &after, &args.dev).map_err(anyhow::Error::msg)?;
     crate::print(&said.iter().map(|l| format!("{l}\n")).collect::<String>())?;
-    Ok(if said.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let status = if said.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
+    Ok(whole(&before, whole(&after, status)))
 }

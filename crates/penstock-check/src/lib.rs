@@ -85,9 +85,9 @@ fn in_place(facts: &Facts) -> Vec<Finding> {
     rules::all().for_each(|rule| found.run(rule));
     let everywhere = facts.source.allowed_everywhere();
     // What is said of one command by itself holds where others are not known.
-    const ALONE: [&str; 13] = [
-        "PS001", "PS006", "PS112", "PS114", "PS115", "PS121", "PS146", "PS147", "PS162", "PS190", "PS192",
-        "PS196", "PS234",
+    const ALONE: [&str; 14] = [
+        "PS001", "PS005", "PS006", "PS112", "PS114", "PS115", "PS121", "PS146", "PS147", "PS162", "PS190",
+        "PS192", "PS196", "PS234",
     ];
     let allowed = |f: &Finding| {
         facts.partial && !ALONE.contains(&f.code)

@@ -191,10 +191,11 @@ fn pass(
     let mut partial = false;
     let ended = if source.form == Form::Python {
         let dev = settings.dev.clone().unwrap_or_else(|| "eth0".to_owned());
-        let mut runs = FromPython { watched: &mut watched, keep: &mut keep, partial: false };
-        Python::new(&mut runs, script.args.clone(), dev).run(&source.lines.join("\n"));
+        let mut runs = FromPython { watched: &mut watched, keep: &mut keep, partial: false, limit: None };
+        let ended = Python::new(&mut runs, script.args.clone(), dev).run(&source.lines.join("\n"));
         partial = runs.partial;
-        Ok(0)
+        let limit = runs.limit.take();
+        ended.and(limit.map_or(Ok(0), Err))
     } else {
         penstock_shell::run(&script, &mut watched, &mut keep)
     };
@@ -223,6 +224,8 @@ struct FromPython<'a, 'b> {
     watched: &'a mut Watched<'b>,
     keep: &'a mut Keep<'b>,
     partial: bool,
+    /// Why a shell's command was stopped.
+    limit: Option<String>,
 }
 
 /// A shell's command within a Python script: its lines begin further down.
@@ -276,6 +279,9 @@ impl Runs for FromPython<'_, '_> {
             let mut both = Both(&mut within, &mut out);
             penstock_shell::run(&script, self.watched, &mut both)
         };
+        if let Err(why) = &ended {
+            self.limit.get_or_insert(format!("line {line}: {why}"));
+        }
         (ended.unwrap_or(1), out.stdout)
     }
     fn left_out(&mut self, line: u32) {

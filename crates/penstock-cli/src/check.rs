@@ -134,7 +134,7 @@ pub fn script(path: &Path, args: &[String], files: &Lent) -> Result<Script> {
     let text = text(path, &read(path)?)?;
     let files = files.read()?;
     let name = if path.as_os_str() == "-" { "-".to_owned() } else { path.display().to_string() };
-    Ok(Script { text, name, args: args.to_vec(), stdin: String::new(), files })
+    Ok(Script { text, name, args: args.to_vec(), files, ..Script::default() })
 }
 
 /// Settings from the command line's words.

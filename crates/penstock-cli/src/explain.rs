@@ -5,7 +5,7 @@ use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use penstock_lab::check::explain::{self, Probe};
 use penstock_lab::check::{Facts, facts};
-use penstock_lab::script::Script;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -77,7 +77,21 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         }
     };
     if args.json { crate::print(&text) } else { crate::show(&text) }?;
-    Ok(ExitCode::SUCCESS)
+    Ok(whole(&facts, ExitCode::SUCCESS))
+}
+
+/// 2 for a script that was not run to its end, and why: what is said holds for the commands before that.
+fn whole(facts: &Facts, status: ExitCode) -> ExitCode {
+    match &facts.stopped {
+        Some(why) => {
+            crate::say(&format!(
+                "penstock: {}: {why}: the commands behind this place are not looked at",
+                facts.name
+            ));
+            ExitCode::from(2)
+        }
+        None => status,
+    }
 }
 
 /// Explains the packets of a capture.
@@ -112,7 +126,7 @@ fn capture(args: &Args, path: &Path, bytes: &[u8], facts: &Facts) -> Result<Exit
         }
     }
     if args.json { crate::print(&text) } else { crate::show(&text) }?;
-    Ok(ExitCode::SUCCESS)
+    Ok(whole(facts, ExitCode::SUCCESS))
 }
 
 /// What `penstock diff` takes.
@@ -137,8 +151,9 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode> {
     let before = script(&args.before, &[], &Lent::default())?;
     let after = script(&args.after, &[], &Lent::default())?;
     crate::check::confine(&[]);
-    let of = |script: &Script| facts(script, &settings);
-    let said = explain::diff(&of(&before), &of(&after), &args.dev).map_err(anyhow::Error::msg)?;
+    let (before, after) = (facts(&before, &settings), facts(&after, &settings));
+    let said = explain::diff(&before, &after, &args.dev).map_err(anyhow::Error::msg)?;
     crate::show(&said.iter().map(|l| format!("{l}\n")).collect::<String>())?;
-    Ok(if said.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let status = if said.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
+    Ok(whole(&before, whole(&after, status)))
 }

@@ -379,14 +379,15 @@ impl Tree {
         };
         path.into_iter().try_fold(&mut self.root, |node, class| node.classes_mut()?.leaf_mut(class))
     }
-    /// Runs `work` on a qdisc and tells those above it what it has lost: `qdisc_tree_reduce_backlog`.
+    /// Runs `work` on a qdisc and tells those above it what it has lost: `qdisc_tree_reduce_backlog`. What stands at the ingress
+    /// hook has nobody above it.
     fn watched<T>(
         &mut self,
         handle: Handle,
         cx: &mut Cx<'_>,
         work: impl FnOnce(&mut Node, &mut Cx<'_>) -> T,
     ) -> Option<T> {
-        let path = self.path(handle)?;
+        let path = self.path(handle).unwrap_or_default();
         let node = self.node_mut(handle)?;
         let (qlen, backlog) = (node.qlen(), node.backlog());
         let result = work(node, cx);

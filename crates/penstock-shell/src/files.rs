@@ -3,7 +3,8 @@
 //! A script may write below [`WRITABLE`]; elsewhere it is told that nothing outside the virtual machine is written. What it
 //! writes below `/proc/sys` the machine takes as a setting.
 
-use crate::chance::Chance;
+use crate::chance::{Chance, READ};
+use crate::limits::Guard;
 use crate::serve::Ask;
 use crate::tools;
 use bashkit::{
@@ -13,10 +14,16 @@ use bashkit::{
 use penstock_host::Output;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// Folders a script may write in.
 pub const WRITABLE: &[&str] = &["/tmp", "/var", "/run", "/root", "/home", "/dev"];
+
+/// The kernel's own sources of ids.
+const UUID: &str = "/proc/sys/kernel/random/uuid";
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// What the machine itself answers for.
 const OF_MACHINE: &[&str] = &["/proc/net", "/proc/sys", "/sys/class/net"];
@@ -24,15 +31,34 @@ const OF_MACHINE: &[&str] = &["/proc/net", "/proc/sys", "/sys/class/net"];
 /// When every file was written: the moment the interpreter's clock stands at.
 pub(crate) const EPOCH: i64 = 1_767_225_600;
 
+/// A folder of files of so many bytes of chance each, for `dd`.
+pub(crate) const RANDOM: &str = "/dev/.random/";
+
+/// The same of zeros.
+pub(crate) const ZERO: &str = "/dev/.zero/";
+
+/// Most that is read of a device at once, bytes: as much as the interpreter's `dd` moves.
+pub(crate) const DEVICE_MOST: u64 = 64 << 20;
+
 pub(crate) struct MachineFs {
     own: InMemoryFs,
     ask: Ask,
-    chance: Chance,
+    chance: Arc<Chance>,
+    /// The file that is read next is run: its text is mended.
+    is_run: Arc<AtomicBool>,
+    guard: Arc<Guard>,
 }
 
 impl MachineFs {
-    pub(crate) fn new(ask: Ask, tools: &[&str], files: &[(String, String)]) -> MachineFs {
-        let own = InMemoryFs::new();
+    pub(crate) fn new(
+        ask: Ask,
+        tools: &[&str],
+        files: &[(String, String)],
+        chance: Arc<Chance>,
+        is_run: Arc<AtomicBool>,
+        guard: Arc<Guard>,
+    ) -> MachineFs {
+        let own = InMemoryFs::with_limits(guard.limits.of_files());
         for folder in WRITABLE.iter().copied().chain([
             "/var/run",
             "/var/lock",
@@ -72,12 +98,21 @@ impl MachineFs {
         for (path, text) in files {
             own.add_file(path, text, 0o755);
         }
-        MachineFs { own, ask, chance: Chance::default() }
+        MachineFs { own, ask, chance, is_run, guard }
     }
 
     fn cat(&self, path: &str) -> Option<Output> {
         let output = self.ask.command(&["cat".to_owned(), path.to_owned()], None, None);
         (output.status == 0).then_some(output)
+    }
+
+    /// Whether a file may be called by its path and would throw other dice, or read another clock, than the script's. Who calls a
+    /// file is not known here.
+    async fn is_program(&self, path: &Path, bytes: &[u8]) -> bool {
+        let has = |name: &[u8]| bytes.windows(name.len()).any(|w| w == name);
+        bytes.starts_with(b"#!")
+            && (has(b"SRANDOM") || has(b"EPOCH"))
+            && self.own.stat(path).await.is_ok_and(|found| found.mode & 0o111 != 0)
     }
 
     /// The names in a folder of the machine's, and whether each is a folder.
@@ -156,8 +191,28 @@ impl FileSystemExt for MachineFs {
 impl FileSystem for MachineFs {
     async fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
         let path = clean(path);
-        if matches!(path.to_str(), Some("/dev/random" | "/dev/urandom")) {
-            return Ok(self.chance.bytes());
+        // A script that calls itself by its path is met here: no command of the interpreter's begins.
+        if !self.guard.has_room() {
+            return Err(Error::other("too much stands within each other").into());
+        }
+        match path.to_str() {
+            Some("/dev/random" | "/dev/urandom") => {
+                self.guard.reads_device();
+                return Ok(self.chance.bytes(READ));
+            }
+            Some("/dev/zero") => self.guard.reads_device(),
+            Some(UUID) => return Ok((self.chance.uuid() + "\n").into_bytes()),
+            Some(BOOT) => return Ok(b"00000000-0000-4000-8000-000000000001\n".to_vec()),
+            Some(path) => {
+                let bytes = |folder| path.strip_prefix(folder)?.parse::<u64>().ok();
+                if let Some(bytes) = bytes(RANDOM) {
+                    return Ok(self.chance.bytes(bytes.min(DEVICE_MOST) as usize));
+                }
+                if let Some(bytes) = bytes(ZERO) {
+                    return Ok(vec![0; bytes.min(DEVICE_MOST) as usize]);
+                }
+            }
+            None => {}
         }
         if path == Path::new("/proc/version") {
             let release = self.ask.command(&["uname", "-r"].map(str::to_owned), None, None).stdout;
@@ -167,12 +222,23 @@ impl FileSystem for MachineFs {
             Some(text) => Ok(self.cat(text).ok_or_else(missing)?.stdout.into_bytes()),
             None => match self.own.read_file(&path).await {
                 Err(e) => tool(&path).map(String::into_bytes).ok_or(e),
+                Ok(bytes)
+                    if self.is_run.swap(false, Ordering::Relaxed) || self.is_program(&path, &bytes).await =>
+                {
+                    Ok(match String::from_utf8(bytes) {
+                        Ok(text) => crate::mend::mend(&text).into_bytes(),
+                        Err(other) => other.into_bytes(),
+                    })
+                }
                 found => found,
             },
         }
     }
     async fn write_file(&self, path: &Path, content: &[u8]) -> Result<()> {
         let path = clean(path);
+        if path == Path::new("/dev/null") {
+            self.guard.hears(&String::from_utf8_lossy(content));
+        }
         let Some(text) = of_machine(&path) else {
             may_write(&path)?;
             return self.own.write_file(&path, content).await;
@@ -212,6 +278,16 @@ impl FileSystem for MachineFs {
     }
     async fn stat(&self, path: &Path) -> Result<Metadata> {
         let path = clean(path);
+        if matches!(path.to_str(), Some(UUID | BOOT)) {
+            return Ok(file(37, 0o444));
+        }
+        if let Some(bytes) = path
+            .to_str()
+            .and_then(|p| p.strip_prefix(RANDOM).or_else(|| p.strip_prefix(ZERO)))
+            .and_then(|n| n.parse().ok())
+        {
+            return Ok(file(bytes, 0o444));
+        }
         if let Some(text) = of_machine(&path)
             && !OF_MACHINE.contains(&text)
         {

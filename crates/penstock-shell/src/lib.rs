@@ -8,22 +8,27 @@
 //! in the script's order, one command at a time.
 //!
 //! Follows: bash 5.2, as far as bashkit 0.20 does; [`mend`] writes anew what it reads otherwise.
-//! Differs: chance begins at the same number each time, and the clock goes on only by `sleep`; `logger`, `flock`, `renice` do
-//! nothing; `time` counts this computer's time. Lines are known by a DEBUG trap of ours: where a script sets one of its own,
+//! Differs: chance comes from a seed, and the clock goes on only where the script waits; `logger`, `flock`, `renice` do
+//! nothing. A script may go as far as [`Limits`] say. Lines are known by a DEBUG trap of ours: where a script sets one of its own,
 //! that one is there and its lines are not known.
 
 mod chance;
 mod clock;
+mod dice;
 mod files;
+mod limits;
 mod mend;
 mod serve;
 mod tools;
 
 pub use files::WRITABLE;
+pub use limits::Limits;
 
 use bashkit::hooks::HookAction;
 use bashkit::parser::Parser;
-use bashkit::{Bash, ExecOptions, ExecutionLimits, SessionLimits, StreamData};
+use bashkit::{Bash, ExecOptions, FileSystem, SessionLimits, StreamData};
+use chance::Chance;
+use limits::Guard;
 use penstock_host::{Files, Host, Output};
 use penstock_lang::token::Line;
 use penstock_model::{Diagnostic, Time};
@@ -32,8 +37,9 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// The variable that knows where the script is: `line:file`.
 pub(crate) const LINE: &str = "PENSTOCK_LINE";
@@ -43,9 +49,6 @@ const HOME: &str = "/root";
 
 /// What a script without a name is called.
 const NAMELESS: &str = "/root/script";
-
-/// Commands and turns of loops a script may take before it is stopped.
-const PATIENCE: usize = 5_000_000;
 
 /// Who carries out commands.
 pub trait Machine {
@@ -87,6 +90,10 @@ pub struct Script {
     pub stdin: String,
     /// Other files it finds: path and text.
     pub files: Vec<(String, String)>,
+    /// What its dice begin at.
+    pub seed: u64,
+    /// Seconds after 2026-01-01 00:00 UTC at which its clock begins.
+    pub clock: i64,
 }
 
 /// A network command a script has given.
@@ -137,6 +144,7 @@ pub struct Shell {
     requests: Receiver<Request>,
     thread: Option<JoinHandle<()>>,
     ended: Arc<AtomicBool>,
+    guard: Arc<Guard>,
 }
 
 /// One thing to run.
@@ -148,23 +156,36 @@ struct Job {
     script: Script,
 }
 
+/// What an interpreter begins with.
+struct Begin {
+    hostname: String,
+    files: Vec<(String, String)>,
+    seed: u64,
+    clock: i64,
+    /// Bytes of text that it is to read.
+    text: usize,
+}
+
 impl Shell {
     /// An interpreter that finds these files.
     pub fn new(hostname: &str, files: &[(String, String)]) -> Shell {
-        Shell::with_patience(hostname, files, PATIENCE)
+        Shell::within(&Limits::default(), hostname, files, 0, 0)
     }
 
-    fn with_patience(hostname: &str, files: &[(String, String)], patience: usize) -> Shell {
+    fn within(limits: &Limits, hostname: &str, files: &[(String, String)], seed: u64, clock: i64) -> Shell {
         let (jobs, todo) = channel::<Job>();
         let (asks, requests) = channel();
         let hostname = hostname.to_owned();
         let files: Vec<_> = files.iter().map(|(path, text)| (path.clone(), mend::mend(text))).collect();
+        let text = files.iter().map(|(_, text)| text.len()).sum();
+        let begin = Begin { hostname, files, seed, clock, text };
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
-        let run = move || interpret(&hostname, &files, patience, &Ask(asks), &todo, &end);
-        // The interpreter walks its trees by recursion; a thread's usual 2 MiB would not do for deep ones.
-        let thread = thread::Builder::new().name("script".to_owned()).stack_size(64 << 20).spawn(run);
-        Shell { jobs: Some(jobs), requests, thread: thread.ok(), ended }
+        let guard = Arc::new(Guard::new(limits.clone()));
+        let guards = Arc::clone(&guard);
+        let run = move || interpret(begin, &Ask(asks), &todo, &end, &guards);
+        let thread = thread::Builder::new().name("script".to_owned()).stack_size(limits::STACK).spawn(run);
+        Shell { jobs: Some(jobs), requests, thread: thread.ok(), ended, guard }
     }
 
     /// Runs a line, or several, as typed at the prompt.
@@ -177,6 +198,8 @@ impl Shell {
         machine: &mut dyn Machine,
         console: &mut dyn Console,
     ) -> Result<i32, String> {
+        self.guard.limits.text_fits(text.len())?;
+        braces_fit(text)?;
         let script = Script { name: "penstock".to_owned(), text: text.to_owned(), ..Script::default() };
         self.run(Job { text: mend::mend(text), zero: script.name.clone(), script }, machine, console)
     }
@@ -191,12 +214,26 @@ impl Shell {
         let dead = || "the interpreter has ended".to_owned();
         let script = job.script.clone();
         let sources: Vec<&str> = script.text.lines().collect();
+        self.guard.again();
         self.jobs.as_ref().ok_or_else(dead)?.send(job).map_err(|_| dead())?;
+        let mut commands = 0;
         loop {
-            match self.requests.recv().map_err(|_| dead())? {
+            let request = match self.requests.recv_timeout(self.guard.limits.quiet) {
+                Ok(request) => request,
+                Err(RecvTimeoutError::Disconnected) => return Err(dead()),
+                Err(RecvTimeoutError::Timeout) => return Err(self.brake()),
+            };
+            match request {
                 Request::Print(stdout, stderr) => console.print(&plain(&stdout), &plain(&stderr)),
                 Request::Done(done) => return done,
                 Request::Command { words, stdin, place, reply } => {
+                    commands += usize::from(place.is_some());
+                    if commands > self.guard.limits.commands {
+                        let limit = format!("commands given to the machine: {}", self.guard.limits.commands);
+                        self.guard.stop(limit);
+                        let _ = reply.send(Reply::Output(serve::gone()));
+                        continue;
+                    }
                     let mut files = Asked { stdin, reply: reply.clone() };
                     let wraps = words.first().is_some_and(|w| tools::WRAPPERS.contains(&w.as_str()));
                     let output = match wraps.then(|| machine.elsewhere(&words, &mut files)) {
@@ -211,6 +248,24 @@ impl Shell {
                     if let Some(place) = place {
                         console.given(given(words, output, &place, &script, &sources));
                     }
+                }
+            }
+        }
+    }
+}
+
+impl Shell {
+    /// Ends an interpreter that neither prints nor asks. Where it does not end at once, it is left alone with itself.
+    fn brake(&mut self) -> String {
+        let quiet = self.guard.limits.quiet;
+        self.guard.stop(format!("time without a word, by this computer's clock: {} s", quiet.as_secs_f64()));
+        loop {
+            match self.requests.recv_timeout(Duration::from_secs(5)) {
+                Ok(Request::Done(Err(why))) => return why,
+                Ok(_) => {}
+                Err(_) => {
+                    (self.jobs, self.thread) = (None, None);
+                    return self.guard.done(Ok(0), 0).err().unwrap_or_default();
                 }
             }
         }
@@ -241,17 +296,17 @@ pub fn wants_more(text: &str) -> bool {
 /// Runs a script to its end.
 ///
 /// # Errors
-/// Why it cannot be run at all.
+/// Why it cannot be run at all, or the limit it was stopped at: what it did before has happened.
 pub fn run(script: &Script, machine: &mut dyn Machine, console: &mut dyn Console) -> Result<i32, String> {
-    run_for(PATIENCE, script, machine, console)
+    run_within(&Limits::default(), script, machine, console)
 }
 
-/// Runs a script until its end, or until it has taken so many commands and turns of loops.
+/// Runs a script until its end, or until it has gone as far as these limits.
 ///
 /// # Errors
-/// Why it cannot be run at all, or that it was stopped.
-pub fn run_for(
-    patience: usize,
+/// Why it cannot be run at all, or the limit it was stopped at: what it did before has happened.
+pub fn run_within(
+    limits: &Limits,
     script: &Script,
     machine: &mut dyn Machine,
     console: &mut dyn Console,
@@ -262,10 +317,12 @@ pub fn run_for(
             script.name
         ));
     }
+    limits.text_fits(script.text.len() + script.files.iter().map(|(_, text)| text.len()).sum::<usize>())?;
+    braces_fit(&script.text)?;
     let zero = called(&script.name);
     let mut files = script.files.clone();
     files.push((file_of(&zero), script.text.clone()));
-    let mut shell = Shell::with_patience("penstock", &files, patience);
+    let mut shell = Shell::within(limits, "penstock", &files, script.seed, script.clock);
     // Read as a file, so that its lines are its own. `set -T` and the trap know the line in functions as well; the trap is
     // made of compound commands, which leave `$?` and `PIPESTATUS` alone. Extended patterns are on from the beginning, because
     // the interpreter would read the script again where it turns them on.
@@ -273,9 +330,23 @@ pub fn run_for(
         "set -T; trap 'for {LINE} in \"$LINENO:${{BASH_SOURCE:-}}\"; do case x in esac; done' DEBUG; "
     );
     let own = files.iter().any(|(_, text)| traps_debug(text));
-    let text = format!("shopt -s extglob; RANDOM=1; {}. \"$0\"", if own { "" } else { &trap });
+    let text = format!("shopt -s extglob; {}. \"$0\"", if own { "" } else { &trap });
     let name = if script.name.is_empty() { NAMELESS.to_owned() } else { script.name.clone() };
     shell.run(Job { text, zero, script: Script { name, ..script.clone() } }, machine, console)
+}
+
+/// Whether every word's braces give what the interpreter can expand: it would leave others as they are and say nothing.
+fn braces_fit(text: &str) -> Result<(), String> {
+    match mend::too_many_words(text) {
+        None => Ok(()),
+        Some((line, count)) => Err(limits::met(
+            line,
+            &format!(
+                "braces of one word: 1000000 words of a range alone, else 100000 words, 10000 of each range, 90 pairs; \
+                 these make {count}"
+            ),
+        )),
+    }
 }
 
 /// `$0`: a name without a folder is one in the folder where the script is called, as one types it (`./shape.sh`).
@@ -326,28 +397,41 @@ fn traps_debug(text: &str) -> bool {
 }
 
 /// The interpreter's thread.
-fn interpret(
-    hostname: &str,
-    files: &[(String, String)],
-    patience: usize,
+fn interpret(begin: Begin, ask: &Ask, todo: &Receiver<Job>, ended: &Arc<AtomicBool>, guard: &Arc<Guard>) {
+    // Its clock stands still and jumps to the next timer where everything waits.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .thread_stack_size(limits::PARSER_STACK)
+        .build();
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(serve_jobs(begin, ask, todo, ended, guard));
+}
+
+async fn serve_jobs(
+    begin: Begin,
     ask: &Ask,
     todo: &Receiver<Job>,
     ended: &Arc<AtomicBool>,
+    guard: &Arc<Guard>,
 ) {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
-    let limits = ExecutionLimits::cli()
-        .max_commands(patience)
-        .max_loop_iterations(patience)
-        .max_total_loop_iterations(patience)
-        .max_stdout_bytes(256 << 20)
-        .max_stderr_bytes(64 << 20);
+    let chance = Arc::new(Chance::new(begin.seed));
+    let is_run = Arc::new(AtomicBool::new(false));
+    let fs = Arc::new(files::MachineFs::new(
+        ask.clone(),
+        tools::NETWORK,
+        &begin.files,
+        Arc::clone(&chance),
+        Arc::clone(&is_run),
+        Arc::clone(guard),
+    ));
     let mut builder = Bash::builder()
-        .fs(Arc::new(files::MachineFs::new(ask.clone(), tools::NETWORK, files)))
-        .env(clock::SECONDS, "0")
-        .limits(limits)
+        .fs(fs.clone())
+        .limits(guard.limits.of_interpreter(begin.text))
+        .memory_limits(guard.limits.of_memory())
         .session_limits(SessionLimits::unlimited())
-        .fixed_epoch(files::EPOCH)
-        .hostname(hostname)
+        .fixed_epoch(files::EPOCH + begin.clock)
+        .hostname(&begin.hostname)
         .username("root")
         .env("UID", "0")
         .env("EUID", "0")
@@ -356,31 +440,81 @@ fn interpret(
         .cwd(HOME)
         .builtin_filter(|name| !tools::REFUSED.contains(&name))
         .command_resolver(Arc::new(tools::Elsewhere(ask.clone())));
-    let clock = clock::Clock::default();
-    for (name, builtin) in tools::all(ask).into_iter().chain(clock.tools()) {
+    let clock = clock::Clock::new(begin.clock, guard);
+    for (name, builtin) in tools::all(ask, guard).into_iter().chain(clock.tools()).chain(dice::tools(&chance))
+    {
         builder = builder.builtin(name, builtin);
     }
     let end = Arc::clone(ended);
+    let before = Arc::clone(guard);
     let mut bash = builder
         .on_exit(Box::new(move |event| {
             end.store(true, Ordering::Relaxed);
             HookAction::Continue(event)
         }))
+        .before_tool(Box::new(move |mut event| {
+            if !before.may_begin(&event.name) {
+                return HookAction::Cancel("at a limit".to_owned());
+            }
+            is_run.store(matches!(event.name.as_str(), "." | "source" | "bash" | "sh"), Ordering::Relaxed);
+            tools::instead(&event.name, &mut event.args, &before);
+            mend_words(&event.name, &mut event.args);
+            HookAction::Continue(event)
+        }))
         .build();
+    guard.begins(bash.cancellation_token());
+    // A file that the interpreter's memory does not take would not be run, and nobody would know.
+    let mut lost = None;
+    for (path, _) in &begin.files {
+        if !fs.exists(Path::new(path)).await.unwrap_or(false) {
+            lost = Some(format!("{path}: its name cannot be held by the virtual machine"));
+        }
+    }
+    let seed = if begin.seed == 0 { 1 } else { chance::mix(begin.seed) as u32 >> 1 };
+    let _ = bash.exec(&format!("RANDOM={seed}; declare -n SRANDOM=RANDOM")).await;
     while let Ok(job) = todo.recv() {
-        let printer = ask.0.clone();
+        if let Some(lost) = &lost {
+            let _ = ask.0.send(Request::Done(Err(lost.clone())));
+            continue;
+        }
+        let (printer, hears) = (ask.0.clone(), Arc::clone(guard));
         let print = move |stdout: &StreamData, stderr: &StreamData| {
-            let text = |s: &StreamData| s.text_lossy().into_owned();
-            let _ = printer.send(Request::Print(text(stdout), text(stderr)));
+            let (stdout, stderr) = (stdout.text_lossy(), stderr.text_lossy());
+            hears.prints(&stdout, &stderr);
+            let _ = printer.send(Request::Print(stdout.into_owned(), stderr.into_owned()));
         };
         let options =
             ExecOptions::new().arg0(job.zero).positional(job.script.args).streaming(Box::new(print));
         let options = if job.script.stdin.is_empty() { options } else { options.stdin(job.script.stdin) };
-        let done = runtime.block_on(bash.exec_with_options(&job.text, options));
-        let done = done.map(|result| result.exit_code).map_err(|e| e.to_string());
+        let done = bash.exec_with_options(&job.text, options).await;
+        let state = bash.shell_state_view();
+        let line = state.variables.get(LINE).and_then(|place| place.split(':').next()?.parse().ok());
+        let done = guard.done(done.map(|result| result.exit_code), line.unwrap_or(0));
         if ask.0.send(Request::Done(done)).is_err() {
             return;
         }
+    }
+}
+
+/// Text that a command runs as a script, written as the interpreter reads it rightly.
+fn mend_words(name: &str, words: &mut [String]) {
+    let at = match name {
+        "trap" => words.iter().position(|w| !w.starts_with('-')),
+        "bash" | "sh" => words.iter().position(|w| w.starts_with('-') && w.ends_with('c')).map(|at| at + 1),
+        "eval" if words.len() > 1 => {
+            // Words are one text; a quote may begin in one and end in another.
+            if words.iter().any(|w| w.contains(['`', '$', '{'])) {
+                let joined = mend::mend(&words.join(" "));
+                words.fill(String::new());
+                words[0] = joined;
+            }
+            return;
+        }
+        "eval" => Some(0),
+        _ => None,
+    };
+    if let Some(word) = at.and_then(|at| words.get_mut(at)) {
+        *word = mend::mend(word);
     }
 }
 
@@ -424,7 +558,7 @@ mod tests {
         let mut host = Host::new("penstock", Kernel::V6_12, 1);
         host.add_device("eth0");
         let mut machine = At { host: &mut host, now: Time::ZERO };
-        let mut shell = Shell::with_patience("penstock", &[], 1000);
+        let mut shell = Shell::within(&Limits { steps: 1000, ..Limits::default() }, "penstock", &[], 0, 0);
         let mut line = |text: &str| {
             let mut kept = Kept::default();
             let status = shell.line(text, &mut machine, &mut kept);

@@ -6,12 +6,14 @@
 //! | `$[a + 1]` | `$((a + 1))` |
 //! | `${x//%/y}` | `${x//\%/y}` |
 //! | `${x:-$(cmd "$y")}` | `${x:-$(cmd $y)}` |
-//! | `$SECONDS` | the script's own clock ([`crate::clock`]) |
-//! | `$SRANDOM` | the same of `$RANDOM`, which begins at a number of ours |
+//! | `$SRANDOM`, `${SRANDOM:0:4}` | the same of `$RANDOM`, which begins at a number of ours, or of [`crate::dice`] |
+//! | `$EPOCHSECONDS`, `$EPOCHREALTIME` | what [`crate::clock`] says |
+//! | `{1..20000}` | `{1..10000} {10001..20000}`: the interpreter leaves longer ranges as they are |
 //!
 //! Lines stay where they are. Text that is not understood to its end (quotes that never close) is left alone.
 
-use crate::clock::SECONDS;
+use crate::clock::NOW;
+use crate::dice::SRANDOM;
 
 /// 32 bits from bash's 15: `$SRANDOM` where chance begins at the same number each time.
 const DICE: &str = "RANDOM<<17|RANDOM<<2|RANDOM&3";
@@ -40,18 +42,32 @@ pub(crate) fn mend(text: &str) -> String {
         out: String::with_capacity(text.len()),
         heredocs: Vec::new(),
         closed: true,
+        most: None,
     };
     match reader.read() {
         Some(()) => reader.out,
         // The interpreter will say what is wrong, in words of the text: those have to be the same each time.
-        None => text.replace("SRANDOM", "RANDOM").replace("SECONDS", SECONDS),
+        None => text.replace("SRANDOM", "RANDOM"),
     }
+}
+
+/// The first word whose braces give more than the interpreter expands: its line and how many.
+pub(crate) fn too_many_words(text: &str) -> Option<(u32, u128)> {
+    if !text.contains("..") && !text.contains(',') {
+        return None;
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let mut reader =
+        Reader { chars: &chars, at: 0, out: String::new(), heredocs: Vec::new(), closed: true, most: None };
+    reader.read();
+    reader.most
 }
 
 /// Whether a here-document begins here and does not end.
 pub(crate) fn here_document_is_open(text: &str) -> bool {
     let chars: Vec<char> = text.chars().collect();
-    let mut reader = Reader { chars: &chars, at: 0, out: String::new(), heredocs: Vec::new(), closed: true };
+    let mut reader =
+        Reader { chars: &chars, at: 0, out: String::new(), heredocs: Vec::new(), closed: true, most: None };
     // A newline asks for the bodies of those begun on the last line.
     reader.read().is_some() && !(reader.heredocs.is_empty() && reader.closed)
 }
@@ -64,6 +80,8 @@ struct Reader<'a> {
     heredocs: Vec<(String, bool)>,
     /// Whether every body so far had its end.
     closed: bool,
+    /// See [`too_many_words`].
+    most: Option<(u32, u128)>,
 }
 
 impl Reader<'_> {
@@ -147,28 +165,71 @@ impl Reader<'_> {
     /// After `$`: the variables that the interpreter takes from this computer's clock and dice.
     fn clock_or_chance(&mut self) -> bool {
         let braces = usize::from(self.peek(1) == Some('{'));
-        let name = self.name(1 + braces);
-        match name.as_str() {
-            "SECONDS" => self.put(&format!("${}{SECONDS}", if braces == 1 { "{" } else { "" }), 8 + braces),
-            "SRANDOM" if braces == 0 => self.put(&format!("$(({DICE}))"), 8),
-            "SRANDOM" if self.peek(9) == Some('}') => self.put(&format!("$(({DICE}))"), 10),
+        let len = usize::from(braces == 1 && self.peek(2) == Some('#'));
+        let name = self.name(1 + braces + len);
+        let (command, dice) = match name.as_str() {
+            "EPOCHSECONDS" => (NOW.to_owned(), None),
+            "EPOCHREALTIME" => (format!("{NOW} us"), None),
+            "SRANDOM" => (SRANDOM.to_owned(), Some(format!("$(({DICE}))"))),
             _ => return false,
+        };
+        let behind = 1 + braces + len + name.len();
+        if len == 0 && (braces == 0 || self.peek(behind) == Some('}')) {
+            self.put(&dice.unwrap_or(format!("$({command})")), behind + braces);
+            return true;
         }
+        // `${SRANDOM:0:4}`: of a value that is thrown once.
+        let rest = &self.chars[self.at + behind..];
+        let Some(end) = rest.iter().position(|c| "{}\"'$`\\\n".contains(*c)).filter(|e| rest[*e] == '}')
+        else {
+            return false;
+        };
+        let form: String = rest[..end].iter().collect();
+        let length = if len == 1 { "#" } else { "" };
+        let text = format!("$(PENSTOCK_V=$({command}); printf %s ${{{length}PENSTOCK_V{form}}})");
+        self.put(&text, behind + end + 1);
         true
     }
 
-    /// The same as names in arithmetic, and where a script sets its seconds anew.
+    /// The same as names in arithmetic.
     fn bare_name(&mut self, inside: In) {
         let name = self.name(0);
         let arithmetic = matches!(inside, In::Arithmetic(_) | In::Brackets(_));
-        let sets = matches!(inside, In::Commands(_))
-            && self.word_start()
-            && matches!(self.peek(name.len()), Some('=' | '+'));
         match name.as_str() {
-            "SECONDS" if arithmetic || sets => self.put(SECONDS, 7),
             "SRANDOM" if arithmetic => self.put(&format!("({DICE})"), 7),
+            "EPOCHSECONDS" if arithmetic => self.put(&format!("$({NOW})"), 12),
             _ => self.copy(name.len()),
         }
+    }
+
+    /// A word with braces: a long range alone is split; what the interpreter would not expand is remembered.
+    fn braces(&mut self) {
+        let starts = self.word_start();
+        let word: &[char] = &self.chars[self.at..];
+        let len = word
+            .iter()
+            .position(|c| c.is_whitespace() || ";&|()<>\"'`$\\".contains(*c))
+            .unwrap_or(word.len());
+        let word = &word[..len];
+        let ends = self.peek(len).is_none_or(|c| c.is_whitespace() || ";&|)".contains(c));
+        let parts = groups(word);
+        let count = parts.iter().fold(1_u128, |n, part| n.saturating_mul(part.count()));
+        // The interpreter goes down one level for each pair, and gives up at a hundred.
+        let deep = word.iter().filter(|c| **c == '{').count() > 90 && count > 1;
+        let long = deep || parts.iter().any(|part| matches!(part, Group::Range(r) if r.count() > RANGE_MOST));
+        match parts.as_slice() {
+            [Group::Range(range)] if starts && ends && long && range.len == len && count <= WORDS_MOST => {
+                let text = range.split();
+                self.put(&text, len);
+                return;
+            }
+            _ if long || count > WORD_MOST => {
+                let line = self.chars[..self.at].iter().filter(|c| **c == '\n').count() as u32 + 1;
+                self.most = self.most.or(Some((line, count)));
+            }
+            _ => {}
+        }
+        self.copy(len.max(1));
     }
 
     fn plain(&mut self, c: char, inside: In, stack: &mut Vec<In>) -> Option<()> {
@@ -196,6 +257,7 @@ impl Reader<'_> {
                     self.copy(1);
                 }
             }
+            (In::Commands(_), '{') if !self.peek(1).is_some_and(char::is_whitespace) => self.braces(),
             (In::Commands(_), '<') if self.starts("<<<") => self.copy(3),
             (In::Commands(_), '<') if self.starts("<<") => self.heredoc(),
             (In::Commands(_), '\n') => {
@@ -344,6 +406,111 @@ impl Reader<'_> {
     }
 }
 
+/// Elements of one range that the interpreter expands.
+const RANGE_MOST: u128 = 10_000;
+
+/// Words that it makes of one word.
+const WORD_MOST: u128 = 100_000;
+
+/// Words that are made of one range here.
+const WORDS_MOST: u128 = 1_000_000;
+
+/// `{1..9}` or `{01..20..2}`.
+#[derive(Clone, Copy)]
+struct Range {
+    from: i64,
+    to: i64,
+    step: u64,
+    /// Digits, where zeros stand in front.
+    width: usize,
+    /// Characters it is written with.
+    len: usize,
+}
+
+impl Range {
+    fn read(inner: &str) -> Option<Range> {
+        let mut parts = inner.split("..");
+        let (from, to) = (parts.next()?, parts.next()?);
+        let step = parts.next().map_or(Some(1), |s| s.parse::<i64>().ok().map(i64::unsigned_abs))?.max(1);
+        if parts.next().is_some() {
+            return None;
+        }
+        let padded =
+            |n: &str| n.trim_start_matches('-').len() > 1 && n.trim_start_matches('-').starts_with('0');
+        let width = if padded(from) || padded(to) { from.len().max(to.len()) } else { 0 };
+        Some(Range {
+            from: from.parse().ok()?,
+            to: to.parse().ok()?,
+            step,
+            width,
+            len: inner.chars().count() + 2,
+        })
+    }
+    fn count(&self) -> u128 {
+        (i128::from(self.to) - i128::from(self.from)).unsigned_abs() / u128::from(self.step) + 1
+    }
+    /// The same as ranges that are short enough.
+    fn split(&self) -> String {
+        let down = self.to < self.from;
+        let at = |n: u128| {
+            let by = n as i128 * i128::from(self.step);
+            i128::from(self.from) + if down { -by } else { by }
+        };
+        let (count, width) = (self.count(), self.width);
+        let piece = |n: u128| {
+            let (from, to) = (at(n * RANGE_MOST), at(((n + 1) * RANGE_MOST).min(count) - 1));
+            format!("{{{from:0width$}..{to:0width$}..{}}}", self.step)
+        };
+        (0..count.div_ceil(RANGE_MOST)).map(piece).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What stands between braces in a word.
+enum Group {
+    Range(Range),
+    /// `{a,b}`: how many.
+    List(u128),
+}
+
+impl Group {
+    fn count(&self) -> u128 {
+        match self {
+            Group::Range(range) => range.count(),
+            Group::List(n) => *n,
+        }
+    }
+}
+
+/// The braces of a word, those within others left out.
+fn groups(word: &[char]) -> Vec<Group> {
+    let mut all = Vec::new();
+    let (mut depth, mut from, mut commas) = (0_u32, 0, 0_u128);
+    for (at, c) in word.iter().enumerate() {
+        match c {
+            '{' => {
+                if depth == 0 {
+                    (from, commas) = (at + 1, 0);
+                }
+                depth += 1;
+            }
+            ',' if depth == 1 => commas += 1,
+            '}' if depth > 0 => {
+                depth -= 1;
+                if depth == 0 {
+                    let inner: String = word[from..at].iter().collect();
+                    match Range::read(&inner) {
+                        Some(range) => all.push(Group::Range(range)),
+                        None if commas > 0 => all.push(Group::List(commas + 1)),
+                        None => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
 /// `"${x:-'}"`: between double quotes a single quote in braces is itself.
 fn quoted_braces(stack: &[In]) -> bool {
     stack.last() == Some(&In::Braces) && stack.iter().rev().find(|i| **i != In::Braces) == Some(&In::Quotes)
@@ -382,19 +549,36 @@ mod tests {
 
     #[test]
     fn clock_and_chance() {
+        check("SECONDS=0; echo $SECONDS $((SECONDS+1))", "SECONDS=0; echo $SECONDS $((SECONDS+1))");
         check(
-            "SECONDS=0; echo $SECONDS ${SECONDS} $((SECONDS+1)) $SECONDSX '$SECONDS' SECONDS",
-            "PENSTOCK_SECONDS=0; echo $PENSTOCK_SECONDS ${PENSTOCK_SECONDS} $((PENSTOCK_SECONDS+1)) $SECONDSX '$SECONDS' SECONDS",
-        );
-        check(
-            "a=$SRANDOM b=\"${SRANDOM}\" c=$((SRANDOM%5)) d=${SRANDOM:0:2}",
+            "a=$SRANDOM b=\"${SRANDOM}\" c=$((SRANDOM%5))",
             "a=$((RANDOM<<17|RANDOM<<2|RANDOM&3)) b=\"$((RANDOM<<17|RANDOM<<2|RANDOM&3))\" \
-             c=$(((RANDOM<<17|RANDOM<<2|RANDOM&3)%5)) d=${SRANDOM:0:2}",
+             c=$(((RANDOM<<17|RANDOM<<2|RANDOM&3)%5))",
         );
         check(
-            "ceil=1 BSECONDS=2 x-SECONDS=3 echo a#SECONDS=4",
-            "ceil=1 BSECONDS=2 x-SECONDS=3 echo a#SECONDS=4",
+            "d=${SRANDOM:0:2} e=${#SRANDOM}",
+            "d=$(PENSTOCK_V=$(penstock-srandom); printf %s ${PENSTOCK_V:0:2}) \
+             e=$(PENSTOCK_V=$(penstock-srandom); printf %s ${#PENSTOCK_V})",
         );
+        check(
+            "a=$EPOCHSECONDS b=${EPOCHREALTIME%.*} c=$((EPOCHSECONDS-1)) EPOCHSECONDSX '$EPOCHSECONDS'",
+            "a=$(penstock-now) b=$(PENSTOCK_V=$(penstock-now us); printf %s ${PENSTOCK_V%.*}) \
+             c=$(($(penstock-now)-1)) EPOCHSECONDSX '$EPOCHSECONDS'",
+        );
+    }
+
+    #[test]
+    fn long_ranges() {
+        check("for i in {1..10001}; do", "for i in {1..10000..1} {10001..10001..1}; do");
+        check("echo {20000..00000..3} x", "echo {20000..00000..3} x");
+        check("echo {30000..00000..2}", "echo {30000..10002..2} {10000..00000..2}");
+        check("echo {1..10000} '{1..20000}' a{1,2} { x; }", "echo {1..10000} '{1..20000}' a{1,2} { x; }");
+        assert_eq!(super::too_many_words("echo {1..20000}\n{1..10}{1..10}"), None);
+        assert_eq!(super::too_many_words("x\necho a{1..20000}b"), Some((2, 20_000)));
+        assert_eq!(super::too_many_words("echo {1..1000}{1..1000}"), Some((1, 1_000_000)));
+        assert_eq!(super::too_many_words("echo {1..99999999}"), Some((1, 99_999_999)));
+        assert!(super::too_many_words(&format!("echo {}", "{a,".repeat(95) + &"}".repeat(95))).is_some());
+        assert_eq!(super::too_many_words("echo '{1..99999999}' # {1..99999999}"), None);
     }
 
     #[test]

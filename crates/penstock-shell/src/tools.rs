@@ -1,7 +1,10 @@
 //! Commands that are not the interpreter's own: the network tools, what stands in for a few programs, what is refused.
 
+use crate::chance::READ;
+use crate::files;
+use crate::limits::{Guard, Limits};
 use crate::serve::{Ask, Reply, gone};
-use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, Result, async_trait};
+use bashkit::{Bash, Builtin, BuiltinContext, CommandResolver, ExecOptions, ExecResult, Result, async_trait};
 use penstock_host::Output;
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +77,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "scp",
     "service",
     "sftp",
-    "shuf",
     "shutdown",
     "sqlite",
     "sqlite3",
@@ -83,7 +85,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "tcpdump",
     "telnet",
     "umount",
-    "uuidgen",
     "vi",
     "vim",
     "wget",
@@ -105,8 +106,10 @@ pub(crate) const WRAPPERS: &[&str] = &[
     "ssh",
 ];
 
-/// Programs that do nothing here and are well: locks, logs, priorities, switching bash's own commands off.
-const QUIET: &[&str] = &["enable", "flock", "ionice", "logger", "renice", "stty", "sync", "udevadm"];
+/// Programs that do nothing here and are well: locks, logs, priorities, switching bash's own commands off, the history that a script
+/// does not have.
+const QUIET: &[&str] =
+    &["enable", "fc", "flock", "history", "ionice", "logger", "renice", "stty", "sync", "udevadm"];
 
 /// One of [`NETWORK`] or [`WRAPPERS`].
 struct Network {
@@ -211,6 +214,153 @@ impl Builtin for Mktemp {
     }
 }
 
+/// A command of the interpreter's own that one of ours stands before: carried out by an interpreter of its own, over the same files.
+pub(crate) async fn own(name: &str, ctx: &BuiltinContext<'_>) -> Result<ExecResult> {
+    let limits = Limits::default();
+    let mut bash = Bash::builder()
+        .fs(Arc::clone(&ctx.fs))
+        .cwd(ctx.cwd.clone())
+        .limits(limits.of_interpreter(0))
+        .memory_limits(limits.of_memory())
+        .build();
+    let mut line = name.to_owned();
+    for word in ctx.args {
+        line.push(' ');
+        line.push_str(&crate::clock::quoted(word));
+    }
+    let options = ExecOptions::new();
+    bash.exec_with_options(
+        &line,
+        match ctx.stdin {
+            Some(stdin) => options.stdin(stdin.clone()),
+            None => options,
+        },
+    )
+    .await
+}
+
+/// `seq` of whole numbers, as long as it is asked for; with other words the interpreter's own.
+struct Seq(Arc<Guard>);
+
+/// Lines of a `seq`, at most.
+const SEQ_MOST: u64 = 10_000_000;
+
+/// First, step, last.
+fn whole(args: &[String]) -> Option<(i64, i64, i64)> {
+    let numbers: Option<Vec<i64>> = args.iter().map(|w| w.parse().ok()).collect();
+    // Zeros in front do not change what is printed, which a width does.
+    Some(match numbers?.as_slice() {
+        [last] => (1, 1, *last),
+        [first, last] => (*first, 1, *last),
+        [first, step, last] if *step != 0 => (*first, *step, *last),
+        _ => return None,
+    })
+}
+
+#[async_trait]
+impl Builtin for Seq {
+    async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
+        let Some((first, step, last)) = whole(ctx.args) else { return own("seq", &ctx).await };
+        let span = i128::from(last) - i128::from(first);
+        let count =
+            if (span < 0) == (step < 0) || span == 0 { (span / i128::from(step) + 1) as u64 } else { 0 };
+        let mut out = String::new();
+        for n in 0..count.min(SEQ_MOST) {
+            out.push_str(&(i128::from(first) + i128::from(n) * i128::from(step)).to_string());
+            out.push('\n');
+        }
+        if count > SEQ_MOST {
+            let said = format!("seq: line limit ({SEQ_MOST}) exceeded; output truncated\n");
+            self.0.hears(&said);
+            return Ok(ExecResult { stdout: out.into(), ..ExecResult::err(said, 1) });
+        }
+        said(out)
+    }
+}
+
+/// The words a command is given instead, where the interpreter's own would take for ever by a number of them, or throw this
+/// computer's dice.
+pub(crate) fn instead(name: &str, args: &mut [String], guard: &Guard) {
+    match name {
+        // A device is read to its end first, and so much of it is there.
+        "head" => {
+            let bytes =
+                |w: &str| ["-c", "--bytes="].iter().find_map(|o| w.strip_prefix(o)).map(str::to_owned);
+            let given = args.iter().enumerate().find_map(|(at, w)| {
+                let direct = bytes(w).filter(|n| !n.is_empty());
+                direct
+                    .or_else(|| ["-c", "--bytes"].contains(&w.as_str()).then(|| args.get(at + 1).cloned())?)
+            });
+            let Some(count) = given.as_deref().and_then(size).filter(|n| *n > READ as u64) else { return };
+            let device =
+                args.iter_mut().find(|w| matches!(w.as_str(), "/dev/urandom" | "/dev/random" | "/dev/zero"));
+            match device {
+                Some(device) if count <= files::DEVICE_MOST => {
+                    let folder = if device == "/dev/zero" { files::ZERO } else { files::RANDOM };
+                    *device = format!("{folder}{count}");
+                }
+                Some(_) => guard.note(format!("bytes of a device read at once: {}", files::DEVICE_MOST)),
+                None if guard.device_read() => guard.note(format!("bytes of a device read at once: {READ}")),
+                None => {}
+            }
+        }
+        // Fields and characters are skipped one by one, though the line has ended.
+        "uniq" => {
+            for at in 0..args.len() {
+                let option = |w: &str| {
+                    ["-f", "-s", "-w", "--skip-fields", "--skip-chars", "--check-chars"].contains(&w)
+                };
+                if at > 0 && option(&args[at - 1]) {
+                    args[at] = smaller(&args[at]);
+                } else if args[at].starts_with('-') || args[at].starts_with('+') {
+                    let digits = args[at].find(|c: char| c.is_ascii_digit()).unwrap_or(args[at].len());
+                    let (head, tail) = args[at].split_at(digits);
+                    args[at] = format!("{head}{}", smaller(tail));
+                }
+            }
+        }
+        "dd" => {
+            let value = |key: &str| args.iter().rev().find_map(|w| w.strip_prefix(key)).map(size);
+            let block = value("ibs=").or(value("bs=")).flatten().unwrap_or(512);
+            let bytes = value("count=").flatten().map_or(files::DEVICE_MOST, |n| n.saturating_mul(block));
+            for word in args {
+                if matches!(word.as_str(), "if=/dev/urandom" | "if=/dev/random") {
+                    *word = format!("if={}{}", files::RANDOM, bytes.min(files::DEVICE_MOST));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// No number above what any line has.
+fn smaller(number: &str) -> String {
+    const LINE: &str = "1000000000";
+    let longer = number.len() > LINE.len() || number.len() == LINE.len() && number > LINE;
+    if longer && number.bytes().all(|b| b.is_ascii_digit()) {
+        "1000000".to_owned()
+    } else {
+        number.to_owned()
+    }
+}
+
+/// `4k` in bytes.
+fn size(word: &str) -> Option<u64> {
+    let digits = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
+    let unit = match &word[digits..] {
+        "" | "c" => 1,
+        "w" => 2,
+        "b" => 512,
+        "k" | "K" | "KiB" => 1 << 10,
+        "kB" => 1000,
+        "M" | "MiB" => 1 << 20,
+        "MB" => 1_000_000,
+        "G" | "GiB" => 1 << 30,
+        _ => return None,
+    };
+    word[..digits].parse::<u64>().ok()?.checked_mul(unit)
+}
+
 /// One of [`REFUSED`].
 struct Refused(String);
 
@@ -244,7 +394,7 @@ impl CommandResolver for Elsewhere {
 }
 
 /// Every command of ours, by name.
-pub(crate) fn all(ask: &Ask) -> Vec<(String, Box<dyn Builtin>)> {
+pub(crate) fn all(ask: &Ask, guard: &Arc<Guard>) -> Vec<(String, Box<dyn Builtin>)> {
     let mut all: Vec<(String, Box<dyn Builtin>)> = Vec::new();
     for &name in NETWORK {
         for at in ["", "/sbin/", "/usr/sbin/", "/bin/", "/usr/bin/"] {
@@ -255,6 +405,38 @@ pub(crate) fn all(ask: &Ask) -> Vec<(String, Box<dyn Builtin>)> {
         all.push((name.to_owned(), Box::new(Quiet)));
     }
     all.push(("id".to_owned(), Box::new(Id)));
+    all.push(("seq".to_owned(), Box::new(Seq(Arc::clone(guard)))));
     all.push(("mktemp".to_owned(), Box::new(Mktemp(AtomicU64::new(1)))));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_would_take_for_ever() {
+        let told = |name: &str, line: &str| {
+            let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            instead(name, &mut words, &Guard::new(Limits::default()));
+            words.join(" ")
+        };
+        assert_eq!(told("uniq", "-f 99999999999999 x1"), "-f 1000000 x1");
+        assert_eq!(told("uniq", "-cf99999999999999 99999999999999"), "-cf1000000 99999999999999");
+        assert_eq!(told("uniq", "--skip-chars=99999999999 -w 5"), "--skip-chars=1000000 -w 5");
+        assert_eq!(
+            told("dd", "if=/dev/urandom bs=4k count=3 of=x"),
+            "if=/dev/.random/12288 bs=4k count=3 of=x"
+        );
+        assert_eq!(told("dd", "if=/dev/zero"), "if=/dev/zero");
+        assert_eq!(told("head", "-c 2M /dev/urandom"), "-c 2M /dev/.random/2097152");
+        assert_eq!(told("head", "-c9 /dev/urandom"), "-c9 /dev/urandom");
+    }
+
+    #[test]
+    fn whole_sequences() {
+        let of = |line: &str| whole(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!([of("5"), of("2 5"), of("9 -2 1")], [Some((1, 1, 5)), Some((2, 1, 5)), Some((9, -2, 1))]);
+        assert_eq!([of("1.5"), of("-w 5"), of("1 0 5"), of("")], [None; 4]);
+    }
 }

@@ -1,7 +1,7 @@
 //! What Python's own functions and libraries give, as far as scripts that shape traffic use them.
 
 use super::eval::{Python, Stop};
-use super::value::{Object, Text, UNKNOWN, Value, formatted};
+use super::value::{Object, PLACE, Text, TooLarge, UNKNOWN, Value, formatted};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -11,10 +11,38 @@ fn named<'a>(all: &'a Named, name: &str) -> Option<&'a Value> {
     all.iter().find(|n| n.0 == name).map(|n| &n.1)
 }
 
+/// About how many bytes a method makes.
+pub fn cost(of: &Value, name: &str, args: &[Value]) -> u64 {
+    let own = of.bytes();
+    match (of, name) {
+        (Value::Str(_), "join") => {
+            let all = args.first().and_then(Value::each).unwrap_or_default();
+            all.iter().fold(0_u64, |sum, v| sum.saturating_add(own).saturating_add(v.bytes() + 1))
+        }
+        (Value::Str(t), "replace") => {
+            let with = args.get(1).map_or(0, Value::bytes);
+            let from = args.first().map_or(String::new(), Value::show);
+            let places = t.text.matches(&from).count() as u64;
+            own.saturating_add(places.saturating_mul(with))
+        }
+        (Value::Str(t), "format") => {
+            let most = args.iter().map(Value::bytes).max().unwrap_or(0);
+            own.saturating_add((t.text.matches('{').count() as u64).saturating_mul(most.max(PLACE)))
+        }
+        (Value::Str(_), "split" | "splitlines") => own.saturating_mul(PLACE / 2),
+        (Value::List(_), "extend") => args.first().map_or(0, Value::bytes),
+        (Value::List(_), "append" | "insert") => PLACE,
+        _ => own,
+    }
+}
+
 /// A method of a value's.
-pub fn method(of: &Value, name: &str, args: &[Value], by_name: &Named) -> Value {
-    match of {
-        Value::Str(t) => of_string(t, name, args, by_name),
+///
+/// # Errors
+/// A format asks for more than it may.
+pub fn method(of: &Value, name: &str, args: &[Value], by_name: &Named) -> Result<Value, TooLarge> {
+    Ok(match of {
+        Value::Str(t) => of_string(t, name, args, by_name)?,
         Value::List(l) => {
             match (name, args) {
                 ("append", [v]) => l.borrow_mut().push(v.clone()),
@@ -27,9 +55,9 @@ pub fn method(of: &Value, name: &str, args: &[Value], by_name: &Named) -> Value 
                     let at = (*n).clamp(0, l.len() as i64) as usize;
                     l.insert(at, v.clone());
                 }
-                ("copy", _) => return Value::list(l.borrow().clone()),
-                ("pop", _) => return l.borrow_mut().pop().unwrap_or(Value::Unknown),
-                _ => return Value::Unknown,
+                ("copy", _) => return Ok(Value::list(l.borrow().clone())),
+                ("pop", _) => return Ok(l.borrow_mut().pop().unwrap_or(Value::Unknown)),
+                _ => return Ok(Value::Unknown),
             }
             Value::None
         }
@@ -48,15 +76,15 @@ pub fn method(of: &Value, name: &str, args: &[Value], by_name: &Named) -> Value 
             _ => Value::Unknown,
         },
         _ => Value::Unknown,
-    }
+    })
 }
 
-fn of_string(t: &Text, name: &str, args: &[Value], by_name: &Named) -> Value {
+fn of_string(t: &Text, name: &str, args: &[Value], by_name: &Named) -> Result<Value, TooLarge> {
     let text = &*t.text;
     let at = |s: String| Value::at(s, t.line);
     let first = args.first().map(Value::show);
-    match (name, first.as_deref()) {
-        ("format", _) => at(format(text, args, by_name)),
+    Ok(match (name, first.as_deref()) {
+        ("format", _) => at(format(text, args, by_name)?),
         ("split", None) => Value::list(text.split_whitespace().map(|w| Value::at(w, t.line)).collect()),
         ("split", Some(by)) if !by.is_empty() => {
             Value::list(text.split(by).map(|w| Value::at(w, t.line)).collect())
@@ -79,7 +107,7 @@ fn of_string(t: &Text, name: &str, args: &[Value], by_name: &Named) -> Value {
             Value::at(joined, line)
         }
         _ => Value::Unknown,
-    }
+    })
 }
 
 /// Lines of a text, each with its own number.
@@ -96,7 +124,7 @@ fn stripped(t: &Text) -> Value {
 }
 
 /// `str.format`.
-fn format(template: &str, args: &[Value], by_name: &Named) -> String {
+fn format(template: &str, args: &[Value], by_name: &Named) -> Result<String, TooLarge> {
     let mut out = String::new();
     let mut next = 0;
     let mut rest = template;
@@ -120,9 +148,9 @@ fn format(template: &str, args: &[Value], by_name: &Named) -> String {
             }
             Err(_) => named(by_name, field),
         };
-        out += &formatted(value.unwrap_or(&Value::Unknown), spec);
+        out += &formatted(value.unwrap_or(&Value::Unknown), spec)?;
     }
-    out + rest
+    Ok(out + rest)
 }
 
 /// A call into a library, or of something built in.
@@ -158,7 +186,10 @@ pub fn library(
         "hex" => number(first).map_or(Value::Unknown, |n| Value::str(format!("{:#x}", n as i64))),
         "format" => {
             let spec = args.get(1).map_or(String::new(), Value::show);
-            first.map_or(Value::Unknown, |v| Value::str(formatted(v, &spec)))
+            match first {
+                Some(v) => Value::str(formatted(v, &spec)?),
+                None => Value::Unknown,
+            }
         }
         "list" | "tuple" | "sorted" | "set" => {
             first.and_then(Value::each).map_or(Value::list(Vec::new()), Value::list)
@@ -186,12 +217,15 @@ pub fn library(
                 _ => (n(0), n(1), n(2)),
             };
             let (Some(from), Some(to), Some(by @ 1..)) = (from, to, by) else { return Ok(Value::Unknown) };
-            Value::list((from..to).step_by(by as usize).take(100_000).map(Value::Int).collect())
+            let count = to.saturating_sub(from).max(0) as u64 / by as u64;
+            py.makes(count.saturating_mul(PLACE))?;
+            Value::list((from..to).step_by(by as usize).map(Value::Int).collect())
         }
         "enumerate" => {
             let from =
                 number(args.get(1)).or(named(by_name, "start").and_then(Value::number)).unwrap_or(0.0) as i64;
-            let pair = |(n, v): (usize, Value)| Value::list(vec![Value::Int(from + n as i64), v]);
+            let pair =
+                |(n, v): (usize, Value)| Value::list(vec![Value::Int(from.saturating_add(n as i64)), v]);
             let all = first.and_then(Value::each);
             all.map_or(Value::Unknown, |all| Value::list(all.into_iter().enumerate().map(pair).collect()))
         }
@@ -208,14 +242,14 @@ pub fn library(
         "shutil.which" => Value::str(format!("/usr/sbin/{}", first.map_or(String::new(), Value::show))),
         "shlex.split" => words_of(first),
         "shlex.quote" => first.cloned().unwrap_or(Value::Unknown),
-        "shlex.join" => of_string(&Text { text: " ".into(), line }, "join", args, by_name),
+        "shlex.join" => of_string(&Text { text: " ".into(), line }, "join", args, by_name)?,
         "textwrap.dedent" | "dedent" => first.cloned().unwrap_or(Value::Unknown),
         "argparse.ArgumentParser" | "ArgumentParser" | "argparse.ArgumentParser.ArgumentParser" => {
             object(vec![(OPTIONS, Value::list(Vec::new()))])
         }
         _ => match last {
             "system" | "popen" | "getoutput" | "getstatusoutput" if first.is_some() => {
-                let (status, out) = run(py, first, true, line);
+                let (status, out) = run(py, first, true, line)?;
                 match last {
                     "system" => Value::Int(i64::from(status)),
                     "getoutput" => Value::str(out.trim_end()),
@@ -231,7 +265,7 @@ pub fn library(
                 let given = first.or(named(by_name, "args"));
                 let shell =
                     named(by_name, "shell").and_then(Value::truth) == Some(true) || last.ends_with("_shell");
-                let (status, out) = run(py, given, shell, line);
+                let (status, out) = run(py, given, shell, line)?;
                 let must =
                     last.starts_with("check") || named(by_name, "check").and_then(Value::truth) == Some(true);
                 if must && status != 0 {
@@ -328,7 +362,7 @@ fn words_of(text: Option<&Value>) -> Value {
 }
 
 /// Runs a command; one that is not wholly known is left out and taken to have worked.
-fn run(py: &mut Python<'_>, what: Option<&Value>, shell: bool, line: u32) -> (i32, String) {
+fn run(py: &mut Python<'_>, what: Option<&Value>, shell: bool, line: u32) -> Result<(i32, String), Stop> {
     let (values, shell) = match what {
         Some(Value::List(l)) => (l.borrow().clone(), shell),
         Some(one @ Value::Str(_)) => (vec![one.clone()], shell),
@@ -339,7 +373,8 @@ fn run(py: &mut Python<'_>, what: Option<&Value>, shell: bool, line: u32) -> (i3
     let words: Vec<String> = values.iter().map(Value::show).collect();
     if words.is_empty() || words.iter().any(|w| w.contains(UNKNOWN)) {
         py.runs.left_out(place);
-        return (0, String::new());
+        return Ok((0, String::new()));
     }
-    if shell { py.runs.shell(&words[0], place) } else { py.runs.words(words, place) }
+    py.gives(place)?;
+    Ok(if shell { py.runs.shell(&words[0], place) } else { py.runs.words(words, place) })
 }

@@ -1,8 +1,8 @@
 //! Carries Python's statements out, as far as they lead to commands.
 
-use super::operate::{attribute, index, operate, put, slice};
+use super::operate::{attribute, cost, index, operate, put, slice};
 use super::tree::{Arg, Def, Expr, Stmt, parse};
-use super::value::{Class, Object, Value, formatted};
+use super::value::{Class, Object, TooLarge, Value, WIDTH, formatted};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -27,12 +27,47 @@ enum Flow {
     Raised,
     /// The script ends.
     Exit,
+    /// A limit is met.
+    Limit(String),
 }
 
 /// Why an expression has no value.
 pub enum Stop {
     Raised,
     Exit,
+    /// A limit is met.
+    Limit(String),
+}
+
+impl From<TooLarge> for Stop {
+    fn from(_: TooLarge) -> Stop {
+        Stop::Limit(format!("width of a format: {WIDTH}"))
+    }
+}
+
+/// Statements carried out, and values looked at.
+const STEPS: u32 = 2_000_000;
+
+/// Bytes of all strings and lists that are made.
+const BYTES: u64 = 256 << 20;
+
+/// Functions within each other; Python's own limit is 1,000.
+const FUNCTIONS: usize = 60;
+
+/// Expressions and blocks within each other, while they are carried out.
+const WITHIN: u32 = 800;
+
+/// Commands given to other programs.
+const COMMANDS: u32 = 20_000;
+
+impl From<Stop> for Flow {
+    fn from(stop: Stop) -> Flow {
+        match stop {
+            Stop::Raised => Flow::Raised,
+            Stop::Exit => Flow::Exit,
+            Stop::Limit(limit) => Flow::Limit(limit),
+        }
+    }
 }
 
 type Eval = Result<Value, Stop>;
@@ -48,6 +83,14 @@ pub struct Python<'a> {
     locals: Vec<Names>,
     /// Steps that are left.
     left: u32,
+    /// Bytes that may still be made.
+    bytes: u64,
+    /// Commands that may still be given.
+    commands: u32,
+    /// How deep it stands in expressions and blocks.
+    within: u32,
+    /// The line of the last command.
+    line: u32,
 }
 
 impl<'a> Python<'a> {
@@ -55,12 +98,56 @@ impl<'a> Python<'a> {
     pub fn new(runs: &'a mut dyn Runs, args: Vec<String>, dev: String) -> Python<'a> {
         let mut globals = Names::new();
         globals.insert("__name__".to_owned(), Value::str("__main__"));
-        Python { runs, args, dev, globals, locals: Vec::new(), left: 2_000_000 }
+        Python {
+            runs,
+            args,
+            dev,
+            globals,
+            locals: Vec::new(),
+            left: STEPS,
+            bytes: BYTES,
+            commands: COMMANDS,
+            within: 0,
+            line: 0,
+        }
     }
     /// Runs a text.
-    pub fn run(&mut self, text: &str) {
-        let body = parse(&super::read::tokens(text));
-        let _ = self.block(&body);
+    ///
+    /// # Errors
+    /// The limit it was stopped at, or what Python says of a text it cannot read.
+    pub fn run(&mut self, text: &str) -> Result<(), String> {
+        let body = parse(&super::read::tokens(text))?;
+        match self.block(&body) {
+            Flow::Limit(limit) => {
+                let place = if self.line > 0 { format!("line {}: ", self.line) } else { String::new() };
+                Err(format!("{place}stopped at a limit of Python here: {limit}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a step.
+    fn steps(&mut self) -> Result<(), Stop> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| Stop::Limit(format!("steps: {STEPS}")))?;
+        Ok(())
+    }
+    /// Something of so many bytes is to be made.
+    pub(super) fn makes(&mut self, bytes: u64) -> Result<(), Stop> {
+        let limit = || Stop::Limit(format!("bytes of strings and lists made: {BYTES}"));
+        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(limit)?;
+        Ok(())
+    }
+    /// A command is to be given.
+    pub(super) fn gives(&mut self, line: u32) -> Result<(), Stop> {
+        self.line = line;
+        let limit = || Stop::Limit(format!("commands given: {COMMANDS}"));
+        self.commands = self.commands.checked_sub(1).ok_or_else(limit)?;
+        Ok(())
+    }
+    /// A value is kept in another.
+    fn keeps(value: &Value) -> Result<(), Stop> {
+        let limit = format!("values within each other: {}", super::value::DEPTH);
+        if value.is_deep() { Err(Stop::Limit(limit)) } else { Ok(()) }
     }
 
     fn get(&self, name: &str) -> Value {
@@ -84,19 +171,27 @@ impl<'a> Python<'a> {
         Flow::Next
     }
     fn value(&mut self, expr: &Expr) -> Result<Value, Flow> {
-        self.eval(expr).map_err(|stop| match stop {
-            Stop::Raised => Flow::Raised,
-            Stop::Exit => Flow::Exit,
-        })
+        self.eval(expr).map_err(Flow::from)
     }
     fn stmt(&mut self, stmt: &Stmt) -> Flow {
-        self.left = self.left.saturating_sub(1);
-        if self.left == 0 {
-            return Flow::Exit;
+        if let Err(stop) = self.steps().and_then(|()| self.deeper()) {
+            return stop.into();
         }
-        match self.carry_out(stmt) {
+        let flow = match self.carry_out(stmt) {
             Ok(flow) | Err(flow) => flow,
+        };
+        self.within -= 1;
+        flow
+    }
+    /// One level down. Whoever goes comes back, except where the script ends.
+    fn deeper(&mut self) -> Result<(), Stop> {
+        if self.within >= WITHIN {
+            return Err(Stop::Limit(format!(
+                "RecursionError: maximum recursion depth exceeded (expressions and blocks within each other: {WITHIN})"
+            )));
         }
+        self.within += 1;
+        Ok(())
     }
     fn carry_out(&mut self, stmt: &Stmt) -> Result<Flow, Flow> {
         match stmt {
@@ -129,6 +224,7 @@ impl<'a> Python<'a> {
             Stmt::For(names, over, body) => {
                 let Some(all) = self.value(over)?.each() else { return Ok(Flow::Next) };
                 for value in all {
+                    self.steps()?;
                     self.assign(names, value)?;
                     match self.block(body) {
                         Flow::Next | Flow::Continue => {}
@@ -139,8 +235,9 @@ impl<'a> Python<'a> {
             }
             Stmt::While(condition, body) => {
                 // A loop that waits or serves is gone through once.
-                let mut turns = 0;
-                while turns < 10_000 {
+                let mut turns = 0_u32;
+                loop {
+                    self.steps()?;
                     let truth = self.value(condition)?.truth();
                     let endless = matches!(condition, Expr::Name(n) if n == "True") || truth.is_none();
                     if truth == Some(false) || endless && turns > 0 {
@@ -160,7 +257,7 @@ impl<'a> Python<'a> {
                 let flow = self.block(body);
                 let attrs = self.locals.pop().unwrap_or_default();
                 self.set(name, Value::Class(Rc::new(Class { attrs })));
-                if let Flow::Exit = flow {
+                if let Flow::Exit | Flow::Limit(_) = flow {
                     return Ok(flow);
                 }
             }
@@ -168,6 +265,9 @@ impl<'a> Python<'a> {
                 let mut flow = self.block(body);
                 if let Flow::Raised = flow {
                     flow = if rescue.is_empty() { Flow::Raised } else { self.block(rescue) };
+                }
+                if let Flow::Limit(_) = flow {
+                    return Ok(flow);
                 }
                 match (flow, self.block(last)) {
                     (Flow::Next, after) => return Ok(after),
@@ -203,11 +303,14 @@ impl<'a> Python<'a> {
             Expr::Name(name) => self.set(name, value),
             Expr::Attr(of, name) => {
                 if let Value::Object(object) = self.value(of)? {
+                    Self::keeps(&value)?;
                     object.borrow_mut().attrs.insert(name.clone(), value);
                 }
             }
             Expr::Index(of, key) => {
                 let key = self.value(key)?;
+                Self::keeps(&value)?;
+                self.makes(2 * super::value::PLACE)?;
                 match self.value(of)? {
                     Value::Dict(d) => put(&mut d.borrow_mut(), key, value),
                     Value::List(l) => {
@@ -232,6 +335,13 @@ impl<'a> Python<'a> {
     }
 
     fn eval(&mut self, expr: &Expr) -> Eval {
+        self.steps()?;
+        self.deeper()?;
+        let value = self.eval_here(expr)?;
+        self.within -= 1;
+        Ok(value)
+    }
+    fn eval_here(&mut self, expr: &Expr) -> Eval {
         Ok(match expr {
             Expr::Str(text, false, line) => Value::at(text.as_str(), *line),
             Expr::Str(text, true, line) => Value::at(self.interpolate(text)?, *line),
@@ -276,31 +386,52 @@ impl<'a> Python<'a> {
                 let (from, to) = (end(from)?, end(to)?);
                 slice(&of, from, to)
             }
-            Expr::List(items) => Value::list(self.items(items)?),
+            Expr::List(items) => {
+                let items = self.items(items)?;
+                self.makes(items.len() as u64 * super::value::PLACE)?;
+                let list = Value::list(items);
+                Self::keeps(&list)?;
+                list
+            }
             Expr::Dict(pairs) => {
                 let mut all = Vec::new();
                 for (key, value) in pairs {
                     let (key, value) = (self.eval(key)?, self.eval(value)?);
                     put(&mut all, key, value);
                 }
-                Value::Dict(Rc::new(RefCell::new(all)))
+                let dict = Value::Dict(Rc::new(RefCell::new(all)));
+                Self::keeps(&dict)?;
+                dict
             }
             Expr::Star(e) => self.eval(e)?,
             Expr::Not(e) => self.eval(e)?.truth().map_or(Value::Unknown, |t| Value::Bool(!t)),
             Expr::Minus(e) => match self.eval(e)? {
-                Value::Int(n) => Value::Int(-n),
+                Value::Int(n) => n.checked_neg().map_or(Value::Unknown, Value::Int),
                 Value::Float(n) => Value::Float(-n),
                 _ => Value::Unknown,
             },
-            Expr::Op(left, op, right) => {
-                let left = self.eval(left)?;
-                match (*op, left.truth()) {
-                    ("and", Some(false)) | ("or", Some(true)) => return Ok(left),
-                    ("and" | "or", Some(_)) => return self.eval(right),
-                    _ => {}
+            Expr::Op(..) => {
+                // A long sum is a tree that leans to the left: its operators are taken one by one.
+                let (mut first, mut rest) = (expr, Vec::new());
+                while let Expr::Op(left, op, right) = first {
+                    rest.push((*op, right));
+                    first = left;
                 }
-                let right = self.eval(right)?;
-                operate(&left, op, &right)
+                let mut left = self.eval(first)?;
+                while let Some((op, right)) = rest.pop() {
+                    match (op, left.truth()) {
+                        ("and", Some(false)) | ("or", Some(true)) => continue,
+                        ("and" | "or", Some(_)) => {
+                            left = self.eval(right)?;
+                            continue;
+                        }
+                        _ => {}
+                    }
+                    let right = self.eval(right)?;
+                    self.makes(cost(&left, op, &right))?;
+                    left = operate(&left, op, &right)?;
+                }
+                left
             }
             Expr::If(condition, yes, no) => match self.eval(condition)?.truth() {
                 Some(false) => self.eval(no)?,
@@ -310,8 +441,11 @@ impl<'a> Python<'a> {
                 let Some(all) = self.eval(over)?.each() else { return Ok(Value::Unknown) };
                 let mut out = Vec::new();
                 for value in all {
-                    if self.assign(names, value).is_err() {
-                        break;
+                    self.steps()?;
+                    match self.assign(names, value) {
+                        Ok(()) => {}
+                        Err(Flow::Limit(limit)) => return Err(Stop::Limit(limit)),
+                        Err(_) => break,
                     }
                     let mut fits = true;
                     for condition in conditions {
@@ -319,6 +453,7 @@ impl<'a> Python<'a> {
                     }
                     if fits {
                         out.push(self.eval(what)?);
+                        self.makes(super::value::PLACE)?;
                     }
                 }
                 Value::list(out)
@@ -339,6 +474,7 @@ impl<'a> Python<'a> {
     }
     /// An f-string's text.
     fn interpolate(&mut self, text: &str) -> Result<String, Stop> {
+        self.deeper()?;
         let mut out = String::new();
         let chars: Vec<char> = text.chars().collect();
         let mut at = 0;
@@ -371,18 +507,21 @@ impl<'a> Python<'a> {
                 let spec: String = colon.map_or(String::new(), |c| chars[c + 1..end].iter().collect());
                 let inner = inner.trim_end_matches('=').to_owned();
                 let spec = if spec.contains('{') { self.interpolate(&spec)? } else { spec };
-                let body = parse(&super::read::tokens(&inner));
+                let body = parse(&super::read::tokens(&inner)).map_err(Stop::Limit)?;
                 let value = match body.first() {
                     Some(Stmt::Expr(e)) => self.eval(e)?,
                     _ => Value::Unknown,
                 };
-                out += &formatted(&value, if spec == "r" || spec == "s" { "" } else { &spec });
+                self.makes(value.bytes())?;
+                out += &formatted(&value, if spec == "r" || spec == "s" { "" } else { &spec })?;
                 at += 1;
             } else {
                 out.push(c);
                 at += 1;
             }
         }
+        self.makes(out.len() as u64)?;
+        self.within -= 1;
         Ok(out)
     }
 
@@ -414,7 +553,11 @@ impl<'a> Python<'a> {
             }
             Value::Own(of, name) => match &*of {
                 Value::Object(options) => Ok(super::calls::options(self, options, &name, &plain, &named)),
-                _ => Ok(super::calls::method(&of, &name, &plain, &named)),
+                of => {
+                    self.makes(super::calls::cost(of, &name, &plain))?;
+                    plain.iter().try_for_each(Self::keeps)?;
+                    Ok(super::calls::method(of, &name, &plain, &named)?)
+                }
             },
             Value::Lib(path) => super::calls::library(self, &path, &plain, &named, line),
             _ => Ok(Value::Unknown),
@@ -427,8 +570,10 @@ impl<'a> Python<'a> {
         plain: Vec<Value>,
         named: Vec<(String, Value)>,
     ) -> Eval {
-        if self.locals.len() > 60 {
-            return Ok(Value::Unknown);
+        if self.locals.len() > FUNCTIONS {
+            return Err(Stop::Limit(format!(
+                "RecursionError: maximum recursion depth exceeded (functions within each other: {FUNCTIONS})"
+            )));
         }
         let mut names = Names::new();
         let mut given = own.into_iter().chain(plain);
@@ -458,6 +603,7 @@ impl<'a> Python<'a> {
             Flow::Return(value) => Ok(value),
             Flow::Raised => Err(Stop::Raised),
             Flow::Exit => Err(Stop::Exit),
+            Flow::Limit(limit) => Err(Stop::Limit(limit)),
             _ => Ok(Value::None),
         }
     }

@@ -42,6 +42,12 @@ impl Parser<'_> {
         Ok(Expr::List(all))
     }
     pub(super) fn expr(&mut self) -> Read<Expr> {
+        self.deeper()?;
+        let value = self.expr_here()?;
+        self.depth -= 1;
+        Ok(value)
+    }
+    fn expr_here(&mut self) -> Read<Expr> {
         if self.op("*") {
             return Ok(Expr::Star(Box::new(self.level(0)?)));
         }
@@ -78,9 +84,13 @@ impl Parser<'_> {
     pub(super) fn level(&mut self, level: usize) -> Read<Expr> {
         let Some(ops) = LEVELS.get(level) else { return self.unary() };
         if level == 2 && self.word("not") {
-            return Ok(Expr::Not(Box::new(self.level(2)?)));
+            self.deeper()?;
+            let value = self.level(2)?;
+            self.depth -= 1;
+            return Ok(Expr::Not(Box::new(value)));
         }
         let mut left = self.level(level + 1)?;
+        let mut chain = 0;
         'more: loop {
             for op in *ops {
                 let named = op.chars().all(char::is_alphabetic);
@@ -104,12 +114,19 @@ impl Parser<'_> {
                 if negated {
                     left = Expr::Not(Box::new(left));
                 }
+                self.longer(&mut chain)?;
                 continue 'more;
             }
             return Ok(left);
         }
     }
     fn unary(&mut self) -> Read<Expr> {
+        self.deeper()?;
+        let value = self.unary_here()?;
+        self.depth -= 1;
+        Ok(value)
+    }
+    fn unary_here(&mut self) -> Read<Expr> {
         if self.op("-") {
             return Ok(Expr::Minus(Box::new(self.unary()?)));
         }
@@ -129,7 +146,11 @@ impl Parser<'_> {
     }
     pub(super) fn postfix(&mut self) -> Read<Expr> {
         let mut value = self.atom()?;
+        let mut chain = 0;
         loop {
+            // These are taken by recursion, each of which is larger than an operator's.
+            chain += 4;
+            self.longer(&mut chain)?;
             if self.op(".") {
                 value = Expr::Attr(Box::new(value), self.name()?);
             } else if self.op("(") {
@@ -207,10 +228,12 @@ impl Parser<'_> {
             Token::Name(name) => Ok(Expr::Name(name)),
             Token::Str(text, formatted) => {
                 let mut value = Expr::Str(text, formatted, line);
+                let mut chain = 0;
                 // Strings side by side are one.
                 while let Some(Token::Str(text, formatted)) = self.token().cloned() {
                     let next = Expr::Str(text, formatted, self.line());
                     self.at += 1;
+                    self.longer(&mut chain)?;
                     value = Expr::Op(Box::new(value), "+", Box::new(next));
                 }
                 Ok(value)

@@ -61,7 +61,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, want: &[(u32, &str)]) {
         let mut kept = Kept::default();
-        Python::new(&mut kept, Vec::new(), "eth0".to_owned()).run(text);
+        Python::new(&mut kept, Vec::new(), "eth0".to_owned()).run(text).unwrap();
         let got: Vec<(u32, &str)> = kept.0.iter().map(|c| (c.0, c.1.as_str())).collect();
         assert_eq!(got, want, "{text}");
     }
@@ -108,6 +108,97 @@ mod tests {
             "import os\nmatch x:\n    case 1:\n        pass\n@deco\ndef f():\n    pass\nos.system('a')\n)))\n",
             &[(8, "a")],
         );
+    }
+
+    /// On a thread as small as a test's: nothing here may use up its stack.
+    fn refused(text: &str) -> String {
+        let mut kept = Kept::default();
+        Python::new(&mut kept, Vec::new(), "eth0".to_owned()).run(text).expect_err(text)
+    }
+
+    #[test]
+    fn nesting_ends_as_python_ends_it() {
+        let nested = |open: &str, inner: &str, close: &str, n: usize| {
+            format!("import os\nx = {}{inner}{}\n", open.repeat(n), close.repeat(n))
+        };
+        for text in [
+            nested("(", "1", ")", 3000),
+            nested("[", "1", "]", 3000),
+            nested("f(", "1", ")", 3000),
+            nested("- ", "1", "", 30_000),
+            nested("not ", "1", "", 30_000),
+            nested("2 ** ", "1", "", 30_000),
+            nested("1 if 1 else ", "1", "", 30_000),
+            nested("{1: ", "1", "}", 3000),
+            (0..300).map(|n| format!("{}if 1:\n", " ".repeat(n))).collect::<String>()
+                + &" ".repeat(300)
+                + "x\n",
+        ] {
+            assert!(refused(&text).contains("SyntaxError: too many nested parentheses"), "{}", &text[..40]);
+        }
+        for text in [
+            nested("1 + ", "1", "", 20_000),
+            nested("1 and ", "1", "", 20_000),
+            format!("x = a{}\n", ".b".repeat(20_000)),
+            format!("x = a{}\n", "[0]".repeat(20_000)),
+            format!("x = a{}\n", "()".repeat(20_000)),
+            format!("x = {}\n", "'a' ".repeat(20_000)),
+        ] {
+            assert!(refused(&text).contains("RecursionError: maximum recursion depth"), "{}", &text[..40]);
+        }
+        // What is below the limits is carried out.
+        check(&format!("import os\nx = 'a'{}\nos.system(x[:3])\n", " + 'b'".repeat(1999)), &[(2, "abb")]);
+        check(&format!("import os\nos.system({}'a'{})\n", "(".repeat(60), ")".repeat(60)), &[(2, "a")]);
+        check("import os\ndef f(n):\n  return 'a' if n == 0 else f(n - 1)\nos.system(f(50))\n", &[(3, "a")]);
+        assert!(refused("def f():\n  return f()\nf()\n").contains("RecursionError"));
+        let deep = "f'{".repeat(300) + "1" + &"}'".repeat(300);
+        let mut kept = Kept::default();
+        let _ = Python::new(&mut kept, Vec::new(), "eth0".to_owned()).run(&format!("x = {deep}\n"));
+    }
+
+    #[test]
+    fn memory_and_time_have_limits() {
+        for (text, limit) in [
+            (
+                "x = 'a'\n".to_owned() + &"x = x + x\n".repeat(60),
+                "bytes of strings and lists made: 268435456",
+            ),
+            ("x = [1]\n".to_owned() + &"x = x + x\n".repeat(60), "bytes of strings and lists made"),
+            ("x = '%999999999d' % 5\n".to_owned(), "width of a format: 1000000"),
+            ("x = '{:999999999}'.format(5)\n".to_owned(), "width of a format"),
+            ("x = f'{5:.999999999f}'\n".to_owned(), "width of a format"),
+            ("x = 'a' * 10**12\n".to_owned(), "bytes of strings and lists made"),
+            ("x = [1] * 10**12\n".to_owned(), "bytes of strings and lists made"),
+            ("x = ('a' * 10**6).replace('a', 'a' * 10**6)\n".to_owned(), "bytes of strings and lists made"),
+            ("x = ('a' * 10**6).join(['b'] * 10**6)\n".to_owned(), "bytes of strings and lists made"),
+            ("for i in range(10**12):\n  os.system('a')\n".to_owned(), "bytes of strings and lists made"),
+            ("i = 0\nwhile i < 10**12:\n  i += 1\n".to_owned(), "steps: 2000000"),
+            ("i = 0\nwhile i < 10**12:\n  i += 1\n  os.system('a')\n".to_owned(), "commands given: 20000"),
+            (
+                "x = []\nfor i in range(100000):\n  x = [x]\nx = 0\n".to_owned(),
+                "values within each other: 200",
+            ),
+            (
+                "x = {}\nfor i in range(100000):\n  x = {1: x}\nx = 0\n".to_owned(),
+                "values within each other: 200",
+            ),
+            ("x = []\nx.append(x)\ny = [x]\nz = x == y\n".to_owned(), "values within each other: 200"),
+            (
+                "x = []\nfor i in range(100000):\n  y = []\n  y.append(x)\n  x = y\n".to_owned(),
+                "values within each other",
+            ),
+        ] {
+            let said = refused(&("import os\n".to_owned() + &text));
+            assert!(said.contains(limit), "{text:.60}: {said}");
+        }
+        // A handler does not take a limit for an exception, and the line of the last command is told.
+        let text = "import os\nos.system('a')\ntry:\n  x = 'a' * 10**12\nexcept:\n  pass\nfinally:\n  os.system('b')\n";
+        assert!(refused(text).starts_with("line 2: stopped at a limit of Python here: "));
+        check(
+            "import os\nx = -(-2**62 - 2**62)\nfor i in range(2000):\n  pass\nos.system('a')\n",
+            &[(5, "a")],
+        );
+        check("import os\ni = 0\nwhile i < 20000:\n  i += 1\nos.system(str(i))\n", &[(5, "20000")]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What operators, attributes, indices and slices make of values.
 
-use super::value::{Text, UNKNOWN, Value, percent};
+use super::value::{PLACE, Text, TooLarge, UNKNOWN, Value, percent};
 use std::rc::Rc;
 
 /// Gives a dictionary's key a value.
@@ -74,9 +74,30 @@ pub(super) fn slice(of: &Value, from: Option<i64>, to: Option<i64>) -> Value {
     }
 }
 
-pub(super) fn operate(left: &Value, op: &str, right: &Value) -> Value {
-    let known = |b: Option<bool>| b.map_or(Value::Unknown, Value::Bool);
+/// About how many bytes an operator makes.
+pub(super) fn cost(left: &Value, op: &str, right: &Value) -> u64 {
     match (op, left, right) {
+        ("+", Value::Str(_) | Value::List(_), _) => left.bytes().saturating_add(right.bytes()),
+        ("*", Value::Str(_) | Value::List(_), Value::Int(n)) => {
+            left.bytes().max(1).saturating_mul(u64::try_from(*n).unwrap_or(0))
+        }
+        ("%", Value::Str(t), Value::List(l)) => {
+            l.borrow().iter().fold(t.text.len() as u64, |sum, v| sum.saturating_add(v.bytes()))
+        }
+        ("%", Value::Str(t), Value::Dict(d)) => {
+            let most = d.borrow().iter().map(|p| p.1.bytes()).max().unwrap_or(0).max(PLACE);
+            (t.text.matches('%').count() as u64).saturating_mul(most).saturating_add(t.text.len() as u64)
+        }
+        ("%", Value::Str(t), other) => t.text.len() as u64 + other.bytes(),
+        _ => 0,
+    }
+}
+
+/// # Errors
+/// A format asks for more than it may.
+pub(super) fn operate(left: &Value, op: &str, right: &Value) -> Result<Value, TooLarge> {
+    let known = |b: Option<bool>| b.map_or(Value::Unknown, Value::Bool);
+    Ok(match (op, left, right) {
         ("==", a, b) => known(a.same(b)),
         ("!=", a, b) => known(a.same(b).map(|s| !s)),
         ("in", a, b) => match (a, b) {
@@ -99,18 +120,16 @@ pub(super) fn operate(left: &Value, op: &str, right: &Value) -> Value {
         ("+", Value::List(a), Value::List(b)) => {
             Value::list(a.borrow().iter().chain(b.borrow().iter()).cloned().collect())
         }
-        ("*", Value::Str(t), Value::Int(n)) => {
-            Value::at(t.text.repeat((*n).clamp(0, 10_000) as usize), t.line)
-        }
+        ("*", Value::Str(t), Value::Int(n)) => Value::at(t.text.repeat((*n).max(0) as usize), t.line),
         ("*", Value::List(l), Value::Int(n)) => {
-            Value::list((0..(*n).clamp(0, 10_000)).flat_map(|_| l.borrow().clone()).collect())
+            Value::list((0..(*n).max(0)).flat_map(|_| l.borrow().clone()).collect())
         }
         ("%", Value::Str(t), b) => {
             let values = match b {
                 Value::List(l) => l.borrow().clone(),
                 other => vec![other.clone()],
             };
-            Value::at(percent(&t.text, &values), t.line)
+            Value::at(percent(&t.text, &values)?, t.line)
         }
         (_, Value::Int(a), Value::Int(b)) => whole(*a, op, *b),
         _ => match (left.number(), right.number()) {
@@ -122,7 +141,7 @@ pub(super) fn operate(left: &Value, op: &str, right: &Value) -> Value {
                 _ => Value::Unknown,
             },
         },
-    }
+    })
 }
 
 fn whole(a: i64, op: &str, b: i64) -> Value {

@@ -68,20 +68,37 @@ pub enum Stmt {
 pub(super) struct Parser<'a> {
     pub(super) tokens: &'a [Placed],
     pub(super) at: usize,
+    /// Parentheses, signs and blocks that are open.
+    pub(super) depth: usize,
+    /// What Python says of a text that is nested too deeply.
+    pub(super) refused: Option<String>,
 }
+
+/// Parentheses and blocks within each other, as in Python's own reader.
+const PARENTHESES: usize = 200;
+
+/// Operators, attributes and calls one behind the other.
+pub(super) const CHAIN: usize = 2_000;
 
 /// Not understood.
 pub(super) struct Lost;
 pub(super) type Read<T> = Result<T, Lost>;
 
 /// The statements of a text.
-pub fn parse(tokens: &[Placed]) -> Vec<Stmt> {
-    let mut parser = Parser { tokens, at: 0 };
+///
+/// # Errors
+/// It is nested more deeply than it can be read, in Python's own words.
+pub fn parse(tokens: &[Placed]) -> Result<Vec<Stmt>, String> {
+    let mut parser = Parser { tokens, at: 0, depth: 0, refused: None };
     let mut all = Vec::new();
     while parser.at < tokens.len() {
+        parser.depth = 0;
         parser.statement(&mut all);
+        if let Some(refused) = parser.refused {
+            return Err(refused);
+        }
     }
-    all
+    Ok(all)
 }
 
 impl Parser<'_> {
@@ -111,7 +128,34 @@ impl Parser<'_> {
         Ok(name)
     }
 
+    /// One level down.
+    pub(super) fn deeper(&mut self) -> Read<()> {
+        self.depth += 1;
+        if self.depth <= PARENTHESES {
+            return Ok(());
+        }
+        let line = self.line();
+        self.refused.get_or_insert(format!("line {line}: SyntaxError: too many nested parentheses"));
+        Err(Lost)
+    }
+    /// One more behind the others.
+    pub(super) fn longer(&mut self, chain: &mut usize) -> Read<()> {
+        *chain += 1;
+        if *chain <= CHAIN {
+            return Ok(());
+        }
+        let line = self.line();
+        let said =
+            format!("line {line}: RecursionError: maximum recursion depth exceeded during compilation");
+        self.refused.get_or_insert(said);
+        Err(Lost)
+    }
+
     fn statement(&mut self, out: &mut Vec<Stmt>) {
+        if self.refused.is_some() {
+            self.at = self.tokens.len();
+            return;
+        }
         let from = self.at;
         match self.known(out) {
             Ok(()) => {}
@@ -295,9 +339,13 @@ impl Parser<'_> {
             return Err(Lost);
         }
         self.at += 1;
+        self.deeper()?;
+        let depth = self.depth;
         while self.token().is_some_and(|t| *t != Token::Dedent) {
+            self.depth = depth;
             self.statement(&mut body);
         }
+        self.depth = depth - 1;
         self.at += 1;
         Ok(body)
     }

@@ -48,6 +48,19 @@ pub enum Value {
     Unknown,
 }
 
+/// Bytes of a place in a list.
+pub const PLACE: u64 = 64;
+
+/// Values within each other.
+pub const DEPTH: usize = 200;
+
+/// Widths and places of a format, at most.
+pub const WIDTH: usize = 1_000_000;
+
+/// Something would be larger than it may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooLarge;
+
 /// Stands in a string for what is not known.
 pub const UNKNOWN: char = '\u{fffd}';
 
@@ -108,8 +121,12 @@ impl Value {
             _ => None,
         }
     }
-    /// Whether two are equal; `None` where that is not known.
+    /// Whether two are equal; `None` where that is not known, or where they hold more within each other than is looked at.
     pub fn same(&self, other: &Value) -> Option<bool> {
+        self.same_within(other, DEPTH)
+    }
+    fn same_within(&self, other: &Value, depth: usize) -> Option<bool> {
+        let depth = depth.checked_sub(1)?;
         Some(match (self, other) {
             (Value::Unknown, _) | (_, Value::Unknown) => return None,
             (Value::Str(a), Value::Str(b)) => {
@@ -121,13 +138,41 @@ impl Value {
             (Value::None, Value::None) => true,
             (Value::List(a), Value::List(b)) => {
                 let (a, b) = (a.borrow(), b.borrow());
-                a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.same(b) == Some(true))
+                a.len() == b.len()
+                    && a.iter().zip(b.iter()).all(|(a, b)| a.same_within(b, depth) == Some(true))
             }
             _ => match (self.number(), other.number()) {
                 (Some(a), Some(b)) => a == b,
                 _ => false,
             },
         })
+    }
+    /// About how many bytes it takes, what it holds counted as places only.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Value::Str(t) => t.text.len() as u64,
+            Value::List(l) => l.borrow().len() as u64 * PLACE,
+            Value::Dict(d) => d.borrow().len() as u64 * 2 * PLACE,
+            _ => 0,
+        }
+    }
+    /// Whether too much stands within it, as far as first and last elements lead.
+    pub fn is_deep(&self) -> bool {
+        let mut todo = vec![(self.clone(), 0)];
+        while let Some((value, depth)) = todo.pop() {
+            let inner: Vec<Value> = match &value {
+                Value::List(l) => l.borrow().first().into_iter().chain(l.borrow().last()).cloned().collect(),
+                Value::Dict(d) => d.borrow().last().map(|p| p.1.clone()).into_iter().collect(),
+                Value::Object(o) => o.borrow().attrs.values().take(4).cloned().collect(),
+                _ => continue,
+            };
+            if depth >= DEPTH {
+                return true;
+            }
+            // Two ways down from each: the first is enough where both lead to the same.
+            todo.extend(inner.into_iter().take(if depth < 4 { 4 } else { 1 }).map(|v| (v, depth + 1)));
+        }
+        false
     }
     /// What a loop goes over; `None` where that is not known.
     pub fn each(&self) -> Option<Vec<Value>> {
@@ -141,10 +186,17 @@ impl Value {
 }
 
 /// A value in the form a format says: `05d`, `x`, `.2f`, `>8`.
-pub fn formatted(value: &Value, spec: &str) -> String {
+///
+/// # Errors
+/// Its width or its places are more than [`WIDTH`].
+pub fn formatted(value: &Value, spec: &str) -> Result<String, TooLarge> {
     let shown = value.show();
     if spec.is_empty() || shown.contains(UNKNOWN) {
-        return shown;
+        return Ok(shown);
+    }
+    let numbers = spec.split(|c: char| !c.is_ascii_digit());
+    if numbers.filter(|n| !n.is_empty()).any(|n| n.parse::<usize>().map_or(true, |n| n > WIDTH)) {
+        return Err(TooLarge);
     }
     let kind = spec.chars().last().filter(char::is_ascii_alphabetic);
     let head = spec.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -163,11 +215,14 @@ pub fn formatted(value: &Value, spec: &str) -> String {
     };
     let pad = width.saturating_sub(text.chars().count());
     let fill = if zero { "0" } else { " " }.repeat(pad);
-    if head.starts_with('<') { text + &fill } else { fill + &text }
+    Ok(if head.starts_with('<') { text + &fill } else { fill + &text })
 }
 
 /// `%` with a string on its left.
-pub fn percent(template: &str, values: &[Value]) -> String {
+///
+/// # Errors
+/// A width or places are more than [`WIDTH`].
+pub fn percent(template: &str, values: &[Value]) -> Result<String, TooLarge> {
     let mut out = String::new();
     let mut values = values.iter();
     let mut rest = template.chars().peekable();
@@ -199,9 +254,9 @@ pub fn percent(template: &str, values: &[Value]) -> String {
             }
             _ => values.next().cloned().unwrap_or(Value::Unknown),
         };
-        out += &formatted(&value, spec.trim_end_matches(['s', 'r']));
+        out += &formatted(&value, spec.trim_end_matches(['s', 'r']))?;
     }
-    out
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -210,13 +265,13 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_python_writes_them() {
-        assert_eq!(formatted(&Value::Int(10), "x"), "a");
-        assert_eq!(formatted(&Value::Int(10), "02x"), "0a");
-        assert_eq!(formatted(&Value::Float(2.5), ".2f"), "2.50");
+        assert_eq!(formatted(&Value::Int(10), "x").unwrap(), "a");
+        assert_eq!(formatted(&Value::Int(10), "02x").unwrap(), "0a");
+        assert_eq!(formatted(&Value::Float(2.5), ".2f").unwrap(), "2.50");
         assert_eq!(Value::Float(3.0).show(), "3.0");
         assert_eq!(
             percent("rate %dkbit dev %s 5%%", &[Value::Int(5), Value::str("eth0")]),
-            "rate 5kbit dev eth0 5%"
+            Ok("rate 5kbit dev eth0 5%".to_owned())
         );
     }
 }

@@ -40,7 +40,7 @@ pub const RULES: &[Rule] = &[
         code: "PS005",
         severity: Severity::Error,
         about: "the script cannot be run to its end",
-        why: "The shell itself gives up: an open quote, a loop that never ends, a construct that is not bash.",
+        why: "The shell itself gives up: an open quote, a loop that never ends, a construct that is not bash, a limit of the virtual machine.",
         find: stopped,
     },
 ];

@@ -67,7 +67,11 @@ impl Built {
         let why = match status {
             Ok(0) => return,
             Ok(status) => format!("the script ended with status {status}"),
-            Err(why) => why,
+            // What a script has not come to is nothing that it may fail at.
+            Err(why) => {
+                faults.push(at(experiment, &script.place, format!("{}: {why}", host.name)));
+                return;
+            }
         };
         if faults.len() == before && !host.setup_may_fail {
             let said = kept.stderr.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();

@@ -5,6 +5,7 @@
 use super::{Answer, Tree, handles_below, with_filters};
 use crate::estimator::Estimator;
 use crate::qdisc::Cx;
+use crate::sch;
 use penstock_model::rtnetlink::{ClassRequest, Verb};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
@@ -93,6 +94,7 @@ impl Tree {
 
     fn delete_class(&mut self, qdisc: Handle, classid: Handle, cx: &mut Cx<'_>) -> Answer {
         let node = self.node_mut(qdisc).expect("the caller found it");
+        let at_ingress = sch::ingress::is(node.kind());
         let below = node.classes().and_then(|c| c.leaf(classid)).map(handles_below).unwrap_or_default();
         let result = self
             .watched(qdisc, cx, |node, cx| {
@@ -107,7 +109,8 @@ impl Tree {
                 }
             }
         }
-        if self.device.kernel == Kernel::V6_12 {
+        // Filters are reached by way of the classes, of which those at the ingress hook show none (`ingress_walk`).
+        if self.device.kernel == Kernel::V6_12 && !at_ingress {
             //= linux v6.12 sch_api.c tc_ctl_tclass: filters of classes let go of the class even where it stays.
             let node = self.node_mut(qdisc).expect("the caller found it");
             with_filters(node.classes_mut().expect("it has classes"), |filters, classes| {

@@ -75,7 +75,7 @@ pub(crate) struct Machine {
 #[derive(Default)]
 pub(crate) struct Loopback {
     toll: Toll,
-    waiting: VecDeque<Packet>,
+    pub(crate) waiting: VecDeque<Packet>,
 }
 
 struct DropSlot {

@@ -154,9 +154,6 @@ const SETUPS: [&[&str]; 44] = [
     &["iptables -t mangle -A POSTROUTING -p udp -j CLASSIFY --set-class 1:10"],
     &["ip link set D mtu 600"],
 ];
-/// Setups from here on spare what their own machine sends by TCP.
-const SPARING: std::ops::Range<usize> = 33..35;
-
 /// Commands amid traffic.
 const COMMANDS: [&str; 24] = [
     "tc qdisc del dev D root",
@@ -292,15 +289,6 @@ impl Case {
         };
         line.split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
-    /// Whether a machine sends by TCP: its own qdiscs are left as they are then.
-    fn has_tcp(&self, host: usize) -> bool {
-        self.flows.iter().any(|&(from, to, what)| {
-            from % self.hosts == host
-                && to % self.hosts != host
-                && matches!(what, What::Bytes(_) | What::Greedy)
-        })
-    }
-
     fn build(&self) -> World {
         let mut world = World::new(self.seed);
         let kernel = if self.old { Kernel::V2_6_35 } else { Kernel::V6_12 };
@@ -350,9 +338,6 @@ impl Case {
         }
         for &(host, device, which) in &self.setups {
             let host = host % self.hosts;
-            if self.has_tcp(host) && !SPARING.contains(&which) {
-                continue;
-            }
             for line in SETUPS[which] {
                 world.exec(ids[host], &self.command(line, host, device));
             }
@@ -362,8 +347,7 @@ impl Case {
             if from == to {
                 continue;
             }
-            // So little that the sender's own qdisc holds it.
-            let tcp = || Transport::Tcp(TcpSpec { sndbuf: Some(200_000), ..TcpSpec::default() });
+            let tcp = || Transport::Tcp(TcpSpec::default());
             let packets = |size, gap_us| (Sizes::Constant(size), Dist::Constant(Span::from_us(gap_us)));
             let (transport, load) = match what {
                 What::Udp { size, gap_us } => {
@@ -403,9 +387,6 @@ impl Case {
         }
         for &(ms, host, device, which) in &self.commands {
             let host = host % self.hosts;
-            if self.has_tcp(host) {
-                continue;
-            }
             let line = COMMANDS[which].trim_start_matches("sh -c '").trim_end_matches('\'');
             for line in line.split("; ") {
                 let at = Time::from_ns(ms * 1_000_000);

@@ -277,7 +277,7 @@ impl Host {
     /// Keeps what a change of qdiscs threw away for [`Host::take_effects`].
     pub(crate) fn keep_drops(&mut self, ifindex: u32) {
         for (packet, reason) in self.drops.drain() {
-            self.pending.push(Effect::Dropped { packet, ifindex, place: "qdisc", reason: reason.as_str() });
+            self.pending.push(Effect::gone(packet, ifindex, "qdisc", reason));
         }
         self.tell_ports();
         if !self.devices.get(ifindex).is_some_and(|d| d.is_ifb()) {

@@ -6,6 +6,7 @@
 //! Differs: no proxy ARP; entries are never collected.
 
 use crate::neigh::{DELAY_PROBE_S, MAX_PROBES, Nud, RETRANS_S, UCAST_PROBES};
+use crate::path::BRIDGED;
 use crate::route::{Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, timer};
 use penstock_model::{Kernel, Time};
@@ -213,9 +214,17 @@ impl Host {
 
     /// `arp_process`.
     pub(crate) fn arp_receive(&mut self, ifindex: u32, frame: Packet, cx: &mut HostCx<'_>) {
-        let L3::Arp(arp) = frame.l3 else { return };
+        let L3::Arp(arp) = frame.l3 else {
+            self.discard(frame, "arp", "malformed", cx);
+            return;
+        };
         let to_us = frame.eth.1 != MAC_BROADCAST;
-        cx.pool.free(frame);
+        if !to_us && !self.is_local(arp.tpa) && self.is_bridge_port(ifindex) {
+            // Who is asked for may be behind the bridge.
+            self.discard(frame, BRIDGED.0, BRIDGED.1, cx);
+        } else {
+            cx.pool.free(frame);
+        }
         if arp.tpa.is_multicast() || arp.tpa.is_loopback() || !matches!(arp.op, 1 | 2) {
             return;
         }

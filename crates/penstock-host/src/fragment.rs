@@ -5,10 +5,10 @@
 //! Differs: overlapping fragments throw the whole datagram away under both profiles (2.6.35 trims them).
 
 use crate::arp::truesize;
-use crate::{Effect, Host, HostCx, Timer, icmp};
+use crate::{Host, HostCx, Timer, icmp};
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::headers::ETH_HLEN;
-use penstock_packet::{Ipv4, L3, L4, Packet};
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -22,6 +22,8 @@ pub const IP_OFFSET: u16 = 0x1fff;
 /// `ipfrag_time`.
 const TIMEOUT: Span = Span::from_secs(30);
 
+/// From and to before.
+type Ranges = Vec<(u32, u32)>;
 type Key = (Ipv4Addr, Ipv4Addr, u8, u16);
 
 struct Queue {
@@ -29,11 +31,11 @@ struct Queue {
     /// Whole payload length, once the last fragment is here.
     total: Option<u32>,
     /// Payload ranges that are here, sorted, not touching.
-    ranges: Vec<(u32, u32)>,
+    ranges: Ranges,
     bytes: u32,
     memory: u32,
-    /// The fragment with the transport header.
-    first: Option<Packet>,
+    /// The fragments, as they came.
+    pieces: Vec<Packet>,
     expires: Time,
 }
 
@@ -42,7 +44,7 @@ struct Queue {
 pub(crate) struct Reassembly {
     queues: BTreeMap<u32, Queue>,
     index: BTreeMap<Key, u32>,
-    spare: Vec<Vec<(u32, u32)>>,
+    spare: Vec<(Ranges, Vec<Packet>)>,
     next: u32,
     memory: u32,
 }
@@ -54,9 +56,15 @@ impl Reassembly {
         self.memory -= queue.memory;
         Some(queue)
     }
-    pub(crate) fn len(&self) -> usize {
-        self.queues.len()
+    /// All fragments.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.queues.values().flat_map(|queue| &queue.pieces)
     }
+}
+
+/// Whether two fragments are of one packet that was sent, or copies of such.
+fn of_one(a: &Skb, b: &Skb) -> bool {
+    (a.flow, a.seq, a.created) == (b.flow, b.seq, b.created)
 }
 
 /// What came of one fragment.
@@ -81,7 +89,14 @@ impl Host {
         let base = u32::from(h.frag_off & IP_OFFSET) * 8;
         let mut at = step;
         // The first fragment is the packet itself, cut short; it must go first, so the others are copies of it.
-        let template = (*packet).clone();
+        let mut template = (*packet).clone();
+        // The first of a fragment's fragments, or of a copy's, is counted already.
+        let counted = packet.tc.role.is_fragment() || packet.tc.role.is_copy();
+        packet.tc.role.set_fragment();
+        template.tc.role = packet.tc.role;
+        if !counted {
+            cx.pool.note_extra(&packet);
+        }
         packet.len = ETH_HLEN + 20 + step;
         packet.pkt_len = packet.len;
         packet.l3 = L3::Ipv4(Ipv4 { frag_off: h.frag_off | IP_MF, ..h });
@@ -92,6 +107,7 @@ impl Host {
             let more = if last { h.frag_off & IP_MF } else { IP_MF };
             let offset = (((base + at) / 8) as u16) & IP_OFFSET;
             let mut piece = cx.pool.alloc(template.clone());
+            cx.pool.note_extra(&piece);
             piece.len = ETH_HLEN + 20 + len;
             piece.pkt_len = piece.len;
             piece.l3 = L3::Ipv4(Ipv4 { frag_off: offset | more | h.frag_off & IP_DF, ..h });
@@ -138,16 +154,26 @@ impl Host {
         let id = self.frags.next;
         self.frags.next = self.frags.next.wrapping_add(1);
         let expires = now + TIMEOUT;
-        let ranges = self.frags.spare.pop().unwrap_or_default();
-        let queue = Queue { key, total: None, ranges, bytes: 0, memory: 0, first: None, expires };
+        let (ranges, pieces) = self.frags.spare.pop().unwrap_or_default();
+        let queue = Queue { key, total: None, ranges, bytes: 0, memory: 0, pieces, expires };
         self.frags.queues.insert(id, queue);
         self.frags.index.insert(key, id);
         self.timers.insert((expires, Timer::Fragments(id)));
         id
     }
 
-    fn add_fragment(&mut self, id: u32, packet: Packet, h: Ipv4, size: u32, cx: &mut HostCx<'_>) -> Outcome {
-        let Some(queue) = self.frags.queues.get_mut(&id) else { return Outcome::Bad };
+    fn add_fragment(
+        &mut self,
+        id: u32,
+        mut packet: Packet,
+        h: Ipv4,
+        size: u32,
+        cx: &mut HostCx<'_>,
+    ) -> Outcome {
+        let Some(queue) = self.frags.queues.get_mut(&id) else {
+            self.discard(packet, "ip_defrag", "no-memory", cx);
+            return Outcome::Waiting;
+        };
         let from = u32::from(h.frag_off & IP_OFFSET) * 8;
         let len = packet.network_len() - 20;
         let to = from + len;
@@ -160,6 +186,15 @@ impl Host {
         if overlaps || beyond || len == 0 {
             // An exact duplicate is no offence.
             let duplicate = queue.ranges.iter().any(|&(a, b)| a <= from && to <= b) && !beyond;
+            // Where a copy came first, the copy stands for it and it for the copy.
+            let stands_in = |piece: &&mut Packet| piece.tc.role.is_copy() && of_one(piece, &packet);
+            if duplicate
+                && !packet.tc.role.is_copy()
+                && let Some(copy) = queue.pieces.iter_mut().find(stands_in)
+            {
+                copy.tc.role.set_copy(false);
+                packet.tc.role.set_copy(true);
+            }
             self.discard(packet, "ip_defrag", if duplicate { "duplicate" } else { "overlap" }, cx);
             return if duplicate { Outcome::Waiting } else { Outcome::Bad };
         }
@@ -177,36 +212,61 @@ impl Host {
         if at > 0 && queue.ranges[at - 1].1 == from {
             queue.ranges[at - 1].1 = queue.ranges.remove(at).1;
         }
-        if from == 0 {
-            queue.first = Some(packet);
-        } else {
-            cx.pool.free(packet);
-        }
-        match (queue.total, queue.first.is_some()) {
-            (Some(total), true) if total == queue.bytes => {}
+        queue.pieces.push(packet);
+        match queue.total {
+            // All are here, none overlaps another: so is the first.
+            Some(total) if total == queue.bytes => {}
             _ => return Outcome::Waiting,
         }
-        let Some(mut queue) = self.frags.take(id) else { return Outcome::Bad };
+        let Some(mut queue) = self.frags.take(id) else { return Outcome::Waiting };
         self.timers.remove(&(queue.expires, Timer::Fragments(id)));
-        let Some(mut whole) = queue.first.take() else { return Outcome::Bad };
+        let whole = self.merge(&mut queue.pieces, cx);
+        queue.ranges.clear();
+        self.frags.spare.push((queue.ranges, queue.pieces));
+        let Some(mut whole) = whole else { return Outcome::Waiting };
         whole.len = ETH_HLEN + 20 + queue.bytes;
         whole.pkt_len = whole.len;
         whole.l3 = L3::Ipv4(Ipv4 { frag_off: 0, ..ip_of(&whole).unwrap_or(h) });
-        queue.ranges.clear();
-        self.frags.spare.push(queue.ranges);
         Outcome::Whole(whole)
     }
 
-    fn drop_fragments(&mut self, id: u32, reason: &'static str, cx: &mut HostCx<'_>) -> Option<Packet> {
-        let queue = self.frags.take(id)?;
-        self.timers.remove(&(queue.expires, Timer::Fragments(id)));
-        let packet = queue.first?;
-        let ifindex = packet.iif;
-        if reason == "timeout" {
-            self.icmp_send(&packet, icmp::TIME_EXCEEDED, 1, 0, cx);
+    /// Makes the first fragment the whole datagram. It is the one that was sent where any of its fragments is no copy. What
+    /// another datagram of the same number has contributed is lost.
+    fn merge(&mut self, pieces: &mut Vec<Packet>, cx: &mut HostCx<'_>) -> Option<Packet> {
+        let is_first = |piece: &Packet| ip_of(piece).is_some_and(|h| h.frag_off & IP_OFFSET == 0);
+        let at = pieces.iter().position(is_first)?;
+        let mut whole = pieces.swap_remove(at);
+        let mut own = pieces.iter_mut().filter(|piece| !piece.tc.role.is_copy() && of_one(piece, &whole));
+        if whole.tc.role.is_copy()
+            && let Some(own) = own.next()
+        {
+            std::mem::swap(&mut whole.tc.role, &mut own.tc.role);
         }
-        cx.out.push(Effect::Dropped { packet, ifindex, place: "ip_defrag", reason });
-        None
+        for piece in pieces.drain(..) {
+            if of_one(&piece, &whole) {
+                cx.pool.note_merged(&piece);
+                cx.pool.free(piece);
+            } else {
+                self.discard(piece, "ip_defrag", "other-datagram", cx);
+            }
+        }
+        Some(whole)
+    }
+
+    fn drop_fragments(&mut self, id: u32, reason: &'static str, cx: &mut HostCx<'_>) {
+        let Some(mut queue) = self.frags.take(id) else { return };
+        self.timers.remove(&(queue.expires, Timer::Fragments(id)));
+        let is_first = |piece: &&Packet| ip_of(piece).is_some_and(|h| h.frag_off & IP_OFFSET == 0);
+        if reason == "timeout"
+            && let Some(first) = queue.pieces.iter().find(is_first)
+        {
+            self.icmp_send(first, icmp::TIME_EXCEEDED, 1, 0, cx);
+        }
+        for piece in queue.pieces.drain(..) {
+            self.discard(piece, "ip_defrag", reason, cx);
+        }
+        queue.ranges.clear();
+        self.frags.spare.push((queue.ranges, queue.pieces));
     }
 
     fn evict_fragments(&mut self, low: u32, cx: &mut HostCx<'_>) {

@@ -8,7 +8,7 @@
 use crate::{Effect, Host, HostCx, Timer};
 use penstock_packet::Packet;
 use penstock_sched::act::Port;
-use penstock_sched::{Cx, DropReason, Xmit};
+use penstock_sched::{Cx, Xmit};
 
 /// What mirred sends on may meet mirred again, through devices without a queue, so many times at most.
 const ROUNDS: u32 = 16;
@@ -29,12 +29,7 @@ impl Host {
             Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         let passed = device.tree.receive(frame, &mut inner);
         for (packet, reason) in self.drops.drain() {
-            if reason == DropReason::Stolen {
-                cx.pool.free(packet);
-                continue;
-            }
-            let place = "ingress";
-            cx.out.push(Effect::Dropped { packet, ifindex, place, reason: reason.as_str() });
+            cx.out.push(Effect::gone(packet, ifindex, "ingress", reason));
         }
         if self.acts.has_sent() {
             self.send_elsewhere(cx);
@@ -51,6 +46,9 @@ impl Host {
         self.depth += 1;
         for sent in list.drain(..) {
             let packet = cx.pool.alloc(sent.skb);
+            if sent.copied {
+                cx.pool.note_extra(&packet);
+            }
             if self.devices.get(sent.ifindex).is_none() || self.depth > ROUNDS {
                 self.discard(packet, "mirred", "recursion", cx);
             } else if sent.receive {

@@ -12,6 +12,7 @@
 //!      → ARP → clsact's egress filters → the device's tree of qdiscs → Effect::Kick … dequeue
 //! ```
 
+mod account;
 mod address;
 mod arp;
 mod cisco;
@@ -50,7 +51,7 @@ use penstock_packet::{Packet, Pool};
 use penstock_sched::act::Sent;
 use penstock_sched::cls::Blocks;
 use penstock_sched::sch::KindSpec;
-use penstock_sched::{Actions, Cx, Ledger, Look, Xmit};
+use penstock_sched::{Actions, Cx, DropReason, Ledger, Look, Xmit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -84,6 +85,19 @@ pub enum Effect {
         /// Why, in a word.
         reason: &'static str,
     },
+    /// What is left of a packet that goes on in another place, where mirred has sent it: it is not lost, but owes its socket
+    /// no memory any more (`skb_clone`, then `consume_skb`).
+    Moved(Packet),
+}
+
+impl Effect {
+    /// What became of a packet of the ledger.
+    pub(crate) fn gone(packet: Packet, ifindex: u32, place: &'static str, reason: DropReason) -> Effect {
+        if reason == DropReason::Stolen && packet.tc.role.has_moved() {
+            return Effect::Moved(packet);
+        }
+        Effect::Dropped { packet, ifindex, place, reason: reason.as_str() }
+    }
 }
 
 /// What a command line gave.
@@ -371,10 +385,12 @@ impl Host {
     pub fn auto_handle(&self) -> u32 {
         self.auto_handle
     }
-    /// When device `ifindex`'s qdiscs want to be asked again although [`Host::dequeue`] gave nothing.
+    /// When device `ifindex`'s qdiscs want to be asked again although [`Host::dequeue`] gave nothing. While the device is down
+    /// a timer that goes off schedules nothing (`qdisc_deactivate`).
     #[inline]
     pub fn next_wakeup(&self, ifindex: u32) -> Option<Time> {
-        self.devices.get(ifindex)?.tree.next_wakeup()
+        let device = self.devices.get(ifindex)?;
+        if device.up { device.tree.next_wakeup() } else { None }
     }
     /// When [`Host::handle_timer`] has something to do.
     #[inline]
@@ -385,11 +401,5 @@ impl Host {
     /// qdisc threw away, and a [`Effect::Kick`] for each device whose qdiscs changed.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.pending);
-    }
-    /// Packets held somewhere inside, qdiscs included: waiting for ARP, or for the rest of their datagram.
-    pub fn held_packets(&self) -> u32 {
-        let queued: u32 = self.devices.iter().map(|d| d.tree.qlen()).sum();
-        let waiting: usize = self.neigh.iter().map(|n| n.queue.len()).sum();
-        queued + (waiting + self.frags.len()) as u32
     }
 }

@@ -237,7 +237,7 @@ impl Host {
         let Some(device) = devices.get_mut(ifindex) else { return };
         device.tree.clear(&mut Cx { now, rng: &mut device.rng, drops, acts });
         for (packet, reason) in drops.drain() {
-            self.pending.push(Effect::Dropped { packet, ifindex, place: "qdisc", reason: reason.as_str() });
+            self.pending.push(Effect::gone(packet, ifindex, "qdisc", reason));
         }
     }
 

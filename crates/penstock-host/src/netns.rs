@@ -13,7 +13,7 @@ use penstock_model::{KernelError, Time};
 /// The namespaces a machine has besides the one that runs.
 #[derive(Default)]
 pub(crate) struct Spaces {
-    hosts: Vec<Host>,
+    pub(crate) hosts: Vec<Host>,
     /// Names and numbers, the youngest first.
     names: Vec<(String, u32)>,
     last: u32,

@@ -11,7 +11,7 @@ use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
 use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags};
-use penstock_sched::{Cx, DropReason, Xmit};
+use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
 
 /// Packets to own addresses go round through `lo`; errors answer errors nowhere, so that few rounds are ever needed.
@@ -39,9 +39,18 @@ fn for_us(frame: &mut Skb) -> bool {
     frame.tc.ptype.map_or(!tagged, |ptype| ptype != OTHERHOST)
 }
 
+/// Where a frame ends that a bridge would send on: bridges are set up and shown here, but carry no frames.
+pub(crate) const BRIDGED: (&str, &str) = ("bridge", "unsimulated");
+
 impl Host {
-    /// A frame came in by device `ifindex`. Frames for other stations of a shared segment may be passed in: they
-    /// are ignored as the card ignores them.
+    /// Whether a device is a port of a bridge.
+    #[cold]
+    pub(crate) fn is_bridge_port(&self, ifindex: u32) -> bool {
+        let master = self.devices.get(ifindex).and_then(|device| device.master);
+        master.and_then(|m| self.devices.get(m)).is_some_and(|m| m.class.kind == "bridge")
+    }
+    /// A frame came in by device `ifindex`. One for another station is lost here, as
+    /// one for a device that is down.
     pub fn receive(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
         let Some(device) = self.devices.get_mut(ifindex) else {
             self.discard(frame, "netif", "no-device", cx);
@@ -49,7 +58,12 @@ impl Host {
         };
         let to = frame.eth.1;
         if to != device.mac && to[0] & 1 == 0 {
-            cx.pool.free(frame);
+            frame.iif = ifindex;
+            let (place, reason) = match self.is_bridge_port(ifindex) {
+                true => BRIDGED,
+                false => ("netif", "other-host"),
+            };
+            self.discard(frame, place, reason, cx);
             return;
         }
         if !device.up {
@@ -152,7 +166,10 @@ impl Host {
     /// `ip_forward`.
     #[inline]
     fn ip_forward(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
-        let L3::Ipv4(mut h) = packet.l3 else { return };
+        let L3::Ipv4(mut h) = packet.l3 else {
+            self.discard(packet, "ip_forward", "not-ip", cx);
+            return;
+        };
         if !self.sysctl.ip_forward || packet.eth.1[0] & 1 == 1 {
             self.discard(packet, "ip_forward", "not-forwarding", cx);
             return;
@@ -413,8 +430,13 @@ impl Host {
         }
         let mtu = self.devices[hop.oif].mtu;
         if packet.network_len() > mtu {
-            if let L3::Ipv4(h) = packet.l3 {
-                self.fragment(packet, h, mtu, cx, |host, piece, cx| host.ip_finish_output2(piece, hop, cx));
+            match packet.l3 {
+                L3::Ipv4(h) => {
+                    self.fragment(packet, h, mtu, cx, |host, piece, cx| {
+                        host.ip_finish_output2(piece, hop, cx)
+                    });
+                }
+                _ => self.discard(packet, "ip_output", "not-ip", cx),
             }
             return;
         }
@@ -555,11 +577,7 @@ impl Host {
     #[cold]
     pub(crate) fn report_drops(&mut self, ifindex: u32, cx: &mut HostCx<'_>) {
         for (packet, reason) in self.drops.drain() {
-            if reason == DropReason::Stolen {
-                cx.pool.free(packet);
-                continue;
-            }
-            cx.out.push(Effect::Dropped { packet, ifindex, place: "qdisc", reason: reason.as_str() });
+            cx.out.push(Effect::gone(packet, ifindex, "qdisc", reason));
         }
     }
 

@@ -37,6 +37,7 @@ impl Net {
             match effect {
                 Effect::Kick(ifindex) => self.drain(host, ifindex),
                 Effect::Deliver(packet) => self.delivered.push((host, packet)),
+                Effect::Moved(packet) => self.pool.free(packet),
                 Effect::Dropped { packet, place, reason, .. } => {
                     self.pool.free(packet);
                     self.dropped.push((host, place, reason));

@@ -241,12 +241,26 @@ pub struct Flow {
     /// When its last byte arrived, for flows with an end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub end_s: Option<f64>,
-    /// Packets sent (retransmissions included).
+    /// Packets sent after the warm-up (retransmissions included); a datagram that is cut into fragments is one. On the simulator
+    /// each of them is received, lost or in flight.
     pub sent_packets: u64,
-    /// Packets received.
+    /// Packets of these received.
     pub received_packets: u64,
-    /// Packets lost on the way.
+    /// Packets of these lost on the way.
     pub lost_packets: u64,
+    /// Packets of these still under way at the end: in qdiscs, cards and on wires, waiting for ARP, for a processor or for the
+    /// rest of their fragments; absent where nobody can look.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub in_flight_packets: Option<u64>,
+    /// Copies that were made of them (mirred, frames to all on a shared medium): none of these counts as sent, received or lost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub copied_packets: Option<u64>,
+    /// Fragments that were made of them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fragments: Option<u64>,
+    /// Where the lost ones were lost and why; together they are `lost_packets`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub losses: Vec<Loss>,
     /// Packets that arrived with ECN's congestion mark.
     pub marked_packets: u64,
     /// Segments that TCP sent again.
@@ -376,6 +390,29 @@ pub struct Drop {
     /// Where: `qdisc`, `ingress`, `link`, `ip_forward`, a netfilter chain, ….
     pub place: String,
     /// Why, in a word: `overlimit`, `early`, `filter`, `loss`, …; `dropped` where a kernel does not tell.
+    pub reason: String,
+    /// How many that were made after the warm-up, fragments and copies among them.
+    pub packets: u64,
+    /// How many of them were fragments, which are no copies.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fragments: Option<u64>,
+    /// How many of them were copies.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub copies: Option<u64>,
+}
+
+/// Packets of one flow lost at one place for one reason: of a datagram in fragments, the place and reason of the first that
+/// was lost.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Loss {
+    /// As [`Drop::host`].
+    pub host: String,
+    /// As [`Drop::dev`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dev: Option<String>,
+    /// As [`Drop::place`].
+    pub place: String,
+    /// As [`Drop::reason`].
     pub reason: String,
     /// How many.
     pub packets: u64,
@@ -567,6 +604,7 @@ mod tests {
                 place: "FORWARD".into(),
                 reason: "dropped".into(),
                 packets: 3,
+                ..Drop::default()
             }],
             expects: vec![Expect {
                 what: "u5 iperf throughput".into(),

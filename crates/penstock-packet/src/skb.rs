@@ -2,6 +2,7 @@
 
 use crate::headers::{ETH_HLEN, ETH_P_ARP, ETH_P_IP, ETH_P_IPV6, L3, L4};
 use penstock_model::{Handle, Time};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 /// A packet: one word to move, everything about it behind.
@@ -113,6 +114,46 @@ pub struct TcNote {
     pub sfb: [u32; 2],
     /// Its congestion mark was counted where it was set. For results; decides nothing.
     pub ce_counted: bool,
+    /// What it is to the packet that was sent. For accounts; decides nothing.
+    pub role: Role,
+}
+
+/// What a packet is to the one that was sent: that one itself, a fragment of it, a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Role(u8);
+
+impl Role {
+    const FRAGMENT: u8 = 1;
+    const COPY: u8 = 2;
+    const MOVED: u8 = 4;
+
+    /// A fragment, or the datagram that fragments have become again.
+    #[inline]
+    pub const fn is_fragment(self) -> bool {
+        self.0 & Role::FRAGMENT != 0
+    }
+    /// A copy of a packet that goes its own way: mirred's, or one more of a frame to all stations of a segment.
+    #[inline]
+    pub const fn is_copy(self) -> bool {
+        self.0 & Role::COPY != 0
+    }
+    /// What is left where mirred has sent the packet elsewhere: the packet itself goes on there.
+    #[inline]
+    pub const fn has_moved(self) -> bool {
+        self.0 & Role::MOVED != 0
+    }
+    /// From now on a fragment.
+    pub fn set_fragment(&mut self) {
+        self.0 |= Role::FRAGMENT;
+    }
+    /// From now on a copy, or none any more.
+    pub fn set_copy(&mut self, copy: bool) {
+        self.0 = self.0 & !Role::COPY | if copy { Role::COPY } else { 0 };
+    }
+    /// The packet goes on elsewhere.
+    pub fn set_moved(&mut self) {
+        self.0 |= Role::MOVED;
+    }
 }
 
 impl TcNote {
@@ -139,6 +180,7 @@ impl TcNote {
             bad_checksum: _,
             sfb,
             ce_counted: _,
+            role: _,
         } = self;
         (*index, *dev, *at_ingress, *redirected) = (0, 0, false, false);
         (*from_ingress, *skip_classify, *depth, *nest) = (false, false, 0, ([0; 4], 0));
@@ -250,9 +292,30 @@ const VLAN_HLEN: u32 = 4;
 /// Longest headers there are: Ethernet 14, IPv4 20 (or IPv6 40), TCP 60, rounded up.
 pub const HEADER_MAX: usize = 134;
 
-/// Spent packets, kept for reuse: in the steady state nothing is allocated per packet.
+/// Spent packets, kept for reuse: in the steady state nothing is allocated per packet. It counts those that are lent out, and
+/// what was made of packets beside those that were sent.
 #[derive(Default, Debug)]
-pub struct Pool(Vec<Packet>);
+pub struct Pool {
+    spent: Vec<Packet>,
+    /// Made and not given back.
+    lent: u64,
+    /// Packets made before are not counted among the extras.
+    since: Time,
+    extras: BTreeMap<u32, Extras>,
+}
+
+/// What was made of the packets of one flow ([`Skb::flow`]) beside those that were sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Extras {
+    /// Fragments, the first of each datagram included.
+    pub fragments: u64,
+    /// Fragments that have become part of a whole datagram again.
+    pub merged: u64,
+    /// Copies, in packets: one that is cut into fragments counts as so many.
+    pub copies: u64,
+    /// Copies that have become part of a whole datagram again.
+    pub copies_merged: u64,
+}
 
 impl Pool {
     /// An empty pool.
@@ -262,7 +325,8 @@ impl Pool {
     /// [`Skb::new`] in reused memory where there is some.
     #[inline]
     pub fn make(&mut self, len: u32, l3: L3, l4: L4) -> Packet {
-        let Some(mut packet) = self.0.pop() else { return Box::new(Skb::new(len, l3, l4)) };
+        self.lent = self.lent.wrapping_add(1);
+        let Some(mut packet) = self.spent.pop() else { return Box::new(Skb::new(len, l3, l4)) };
         // Field by field: to build one and to move it here would cost twice as much.
         (packet.len, packet.pkt_len, packet.priority, packet.mark) = (len, len, 0, 0);
         (packet.flow, packet.seq, packet.created, packet.queued) = (0, 0, Time::ZERO, Time::ZERO);
@@ -273,12 +337,14 @@ impl Pool {
         packet.tc.travel();
         (packet.tc.vlan, packet.tc.within) = (None, None);
         (packet.tc.bad_checksum, packet.tc.ce_counted) = (false, false);
+        packet.tc.role = Role::default();
         packet
     }
     /// A packet with these contents, in reused memory where there is some.
     #[inline]
     pub fn alloc(&mut self, skb: Skb) -> Packet {
-        match self.0.pop() {
+        self.lent = self.lent.wrapping_add(1);
+        match self.spent.pop() {
             Some(mut packet) => {
                 *packet = skb;
                 packet
@@ -289,7 +355,44 @@ impl Pool {
     /// Takes a spent packet back.
     #[inline]
     pub fn free(&mut self, packet: Packet) {
-        self.0.push(packet);
+        // A packet of another's making may be given back too: who asks for the count does without such.
+        self.lent = self.lent.wrapping_sub(1);
+        self.spent.push(packet);
+    }
+    /// Packets that were made here and have not been given back.
+    pub fn lent(&self) -> u64 {
+        self.lent
+    }
+
+    /// A packet is made beside those that were sent: a copy, a fragment, or a fragment of a copy.
+    pub fn note_extra(&mut self, skb: &Skb) {
+        let role = skb.tc.role;
+        let Some(extras) = self.extras_of(skb) else { return };
+        match role.is_copy() {
+            true => extras.copies += 1,
+            false => extras.fragments += u64::from(role.is_fragment()),
+        }
+    }
+    /// Such a packet becomes part of another.
+    pub fn note_merged(&mut self, skb: &Skb) {
+        let role = skb.tc.role;
+        let Some(extras) = self.extras_of(skb) else { return };
+        match role.is_copy() {
+            true => extras.copies_merged += 1,
+            false => extras.merged += u64::from(role.is_fragment()),
+        }
+    }
+    fn extras_of(&mut self, skb: &Skb) -> Option<&mut Extras> {
+        (skb.flow != 0 && skb.created >= self.since).then(|| self.extras.entry(skb.flow).or_default())
+    }
+    /// What was made beside the packets of this [`Skb::flow`] that were sent.
+    pub fn extras(&self, flow: u32) -> Extras {
+        self.extras.get(&flow).copied().unwrap_or_default()
+    }
+    /// Counts extras anew, of packets that are made from `since` on.
+    pub fn count_extras_since(&mut self, since: Time) {
+        self.since = since;
+        self.extras.clear();
     }
 }
 
@@ -328,6 +431,7 @@ mod tests {
                 bad_checksum: true,
                 sfb: [13, 14],
                 ce_counted: true,
+                role: Role(7),
             },
             ..Skb::new(60, L3::Other(1), L4::None)
         };
@@ -336,5 +440,35 @@ mod tests {
         pool.free(Box::new(used));
         assert_eq!(format!("{:?}", pool.make(100, L3::Other(5), L4::None)), fresh);
         assert_eq!(format!("{:?}", pool.make(100, L3::Other(5), L4::None)), fresh);
+    }
+
+    #[test]
+    fn a_packet_does_not_grow() {
+        // A hop costs what its memory costs.
+        assert_eq!(size_of::<Skb>(), 280);
+    }
+
+    #[test]
+    fn the_pool_counts_what_is_out_and_what_is_made_of_it() {
+        let mut pool = Pool::new();
+        let own = pool.make(60, L3::Other(1), L4::None);
+        let mut sent = pool.alloc(Skb { flow: 3, created: Time::from_ns(5), ..(*own).clone() });
+        sent.tc.role.set_fragment();
+        let mut copy = (*sent).clone();
+        copy.tc.role.set_copy(true);
+        let early = Skb { created: Time::ZERO, ..(*sent).clone() };
+        pool.count_extras_since(Time::from_ns(5));
+        // What belongs to no flow, or was made before, counts for none; a copy's fragments are copies.
+        for skb in [&*own, &*sent, &copy, &early] {
+            pool.note_extra(skb);
+            pool.note_merged(skb);
+        }
+        pool.note_extra(&copy);
+        let counted = Extras { fragments: 1, merged: 1, copies: 2, copies_merged: 1 };
+        assert_eq!(pool.extras(3), counted);
+        assert_eq!((pool.extras(0), pool.lent()), (Extras::default(), 2));
+        pool.free(own);
+        pool.free(sent);
+        assert_eq!(pool.lent(), 0);
     }
 }

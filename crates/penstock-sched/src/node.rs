@@ -39,6 +39,9 @@ pub struct Node {
     pub(crate) estimator: Option<Box<Estimator>>,
     /// What [`Qdisc::watches_idle`] says, which does not change: it is asked with each packet.
     watches_idle: bool,
+    /// Packets that must lie here and below: those given to it, without those it has given on and those that came on the ledger
+    /// meanwhile. Counted at its door, by nothing that the kind counts itself.
+    pub(crate) holds: u64,
     qdisc: Box<dyn Qdisc>,
 }
 
@@ -54,6 +57,7 @@ impl Node {
             stab: None,
             estimator: None,
             watches_idle: qdisc.watches_idle(),
+            holds: 0,
             qdisc,
         }
     }
@@ -67,6 +71,7 @@ impl Node {
             stab: None,
             estimator: None,
             watches_idle: false,
+            holds: 0,
             qdisc: Box::new(Noop),
         }
     }
@@ -96,7 +101,10 @@ impl Node {
         }
         packet.tc.class = self.parent;
         self.look(cx.now);
-        self.qdisc.enqueue(packet, cx)
+        let before = cx.drops.len();
+        let answer = self.qdisc.enqueue(packet, cx);
+        self.holds = self.holds.wrapping_add(1).wrapping_sub((cx.drops.len() - before) as u64);
+        answer
     }
     /// What the filters at a device's hook make of a packet that passes it.
     pub(crate) fn pass(&mut self, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Gone> {
@@ -107,17 +115,24 @@ impl Node {
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         self.look(cx.now);
-        self.qdisc.dequeue(cx)
+        let before = cx.drops.len();
+        let packet = self.qdisc.dequeue(cx);
+        let gone = (cx.drops.len() - before) as u64 + u64::from(packet.is_some());
+        self.holds = self.holds.wrapping_sub(gone);
+        packet
     }
     /// Drops one packet, where the kind has a way to. Whether it did.
     pub fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
-        self.qdisc.drop_one(cx)
+        self.counted(cx, |qdisc, cx| qdisc.drop_one(cx))
     }
     /// The packet the next [`Node::dequeue`] will give.
     #[inline]
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
         self.look(cx.now);
-        self.qdisc.peek(cx)
+        let before = cx.drops.len();
+        let packet = self.qdisc.peek(cx);
+        self.holds = self.holds.wrapping_sub((cx.drops.len() - before) as u64);
+        packet
     }
     /// When to ask again although [`Node::dequeue`] gave nothing.
     #[inline]
@@ -167,11 +182,18 @@ impl Node {
     /// # Errors
     /// The kernel's errno and sentence.
     pub fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
-        self.qdisc.change(options, cx)
+        self.counted(cx, |qdisc, cx| qdisc.change(options, cx))
     }
     /// Empties the queue onto the ledger.
     pub fn reset(&mut self, cx: &mut Cx<'_>) {
-        self.qdisc.reset(cx);
+        self.counted(cx, |qdisc, cx| qdisc.reset(cx));
+    }
+    /// Has the qdisc do something, and counts what it drops.
+    fn counted<T>(&mut self, cx: &mut Cx<'_>, work: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
+        let before = cx.drops.len();
+        let result = work(&mut *self.qdisc, cx);
+        self.holds = self.holds.wrapping_sub((cx.drops.len() - before) as u64);
+        result
     }
     /// Counters.
     pub fn stats(&self) -> Stats {
@@ -260,10 +282,12 @@ impl Node {
     }
     /// Tells this qdisc and everything below it of a changed device.
     pub fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
-        self.qdisc.set_device(device, cx);
-        if let Some(classes) = self.qdisc.classes_mut() {
-            classes.children_mut(&mut |_, child| child.set_device(device, cx));
-        }
+        self.counted(cx, |qdisc, cx| {
+            qdisc.set_device(device, cx);
+            if let Some(classes) = qdisc.classes_mut() {
+                classes.children_mut(&mut |_, child| child.set_device(device, cx));
+            }
+        });
     }
     /// The qdisc itself.
     pub fn qdisc(&self) -> &dyn Qdisc {

@@ -194,6 +194,8 @@ pub trait Qdisc: Send {
     fn stats(&self) -> Stats;
     /// Packets queued, children's included. Must be O(1).
     fn qlen(&self) -> u32;
+    /// Shows each packet that is held here itself and not in a child: as it lies there, whatever `qlen` says.
+    fn packets(&self, see: &mut dyn FnMut(&Skb));
     /// Bytes queued, children's included, also where `stats` shows none or others (cbq).
     fn held(&self) -> u32 {
         self.stats().backlog

@@ -52,6 +52,10 @@ impl Queue {
     pub fn head(&self) -> Option<&Packet> {
         self.packets.front()
     }
+    /// All packets, the first first.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter()
+    }
     /// Packets.
     #[inline]
     pub fn len(&self) -> u32 {

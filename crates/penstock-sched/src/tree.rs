@@ -7,11 +7,13 @@
 //! in Linux since 6.6, that is refused with EINVAL. Options of a class that name another kind than its qdisc count as none;
 //! the kernel reads their bytes as its own.
 
+mod account;
 mod class;
 mod filter;
 mod qdisc;
 mod unsimulated;
 
+pub use account::Miscount;
 pub use unsimulated::Unsimulated;
 
 use crate::cls::{Blocks, Filters};
@@ -390,11 +392,15 @@ impl Tree {
         let path = self.path(handle).unwrap_or_default();
         let node = self.node_mut(handle)?;
         let (qlen, backlog) = (node.qlen(), node.backlog());
+        let (holds, before) = (node.holds, cx.drops.len());
         let result = work(node, cx);
+        let lost = (cx.drops.len() - before) as u64;
+        // Whoever of it worked: what it counted itself is in this.
+        node.holds = holds.wrapping_sub(lost);
         let packets = qlen.saturating_sub(node.qlen());
         let bytes = backlog.saturating_sub(node.backlog());
-        if packets > 0 || bytes > 0 {
-            reduce(&mut self.root, &path, packets, bytes);
+        if packets > 0 || bytes > 0 || lost > 0 {
+            reduce(&mut self.root, &path, (packets, bytes), lost);
         }
         Some(result)
     }
@@ -437,13 +443,17 @@ fn handles_below(node: &Node) -> Vec<Handle> {
 }
 
 /// Tells every qdisc that holds a class of `path` that the qdisc in it lost packets, innermost first.
-fn reduce(node: &mut Node, path: &[Handle], packets: u32, bytes: u32) {
+/// `lost`: how many the ledger has of them.
+fn reduce(node: &mut Node, path: &[Handle], (packets, bytes): (u32, u32), lost: u64) {
     let Some((&class, rest)) = path.split_first() else { return };
+    node.holds = node.holds.wrapping_sub(lost);
     let Some(classes) = node.classes_mut() else { return };
     if let Some(child) = classes.leaf_mut(class) {
-        reduce(child, rest, packets, bytes);
+        reduce(child, rest, (packets, bytes), lost);
     }
-    classes.reduced(class, packets, bytes);
+    if packets > 0 || bytes > 0 {
+        classes.reduced(class, packets, bytes);
+    }
 }
 
 /// Takes the filters out of a qdisc, so that both can be worked on, and puts them back.

@@ -1,7 +1,7 @@
 //! Every kind keeps the contract: one set of operations, one model, every entry of the registry, both kernels.
 //!
 //! Checked after each operation: every packet that came in is queued, has left once, or is on the ledger once, in
-//! packets and in bytes; a flow keeps its order; a dequeue that gives nothing though something is queued names a later
+//! packets and in bytes, and so it is with every qdisc in a class; a flow keeps its order; a dequeue that gives nothing though something is queued names a later
 //! moment to ask again; no timer lies in the past once it was told to go off. At the end: whatever is queued comes
 //! out in time, and the same operations give the same trace again.
 
@@ -299,6 +299,7 @@ impl Model {
             self.rig.pool.free(packet);
         }
         assert_eq!(self.rig.qlen() as usize, self.live.len(), "packets queued");
+        assert_eq!(self.rig.tree.miscounts(), [], "every qdisc below too");
         // cbq shows none of the bytes it holds.
         if self.kernel() == Kernel::V6_12 && self.kind != "cbq" {
             let shown = self.rig.tree.root().stats();

@@ -1,7 +1,7 @@
 //! What is counted of each flow, in constant time per packet.
 
 use crate::histogram::Histogram;
-use crate::results::{FlowResult, Passage, PlaceCount, TcpResult};
+use crate::results::{Extra, FlowResult, Passage, PlaceCount, TcpResult};
 use crate::spec::{FlowId, HostId};
 use penstock_model::{Span, Time};
 
@@ -54,6 +54,14 @@ pub(crate) struct Flow {
     pub(crate) received_packets: u64,
     pub(crate) received_bytes: u64,
     pub(crate) lost_packets: u64,
+    /// Packets made before are of the warm-up: neither sent nor received nor lost.
+    pub(crate) since: Time,
+    /// Where its packets were lost: places in the table of drops.
+    pub(crate) lost_at: Vec<(u32, u64)>,
+    pub(crate) copies: Fates,
+    pub(crate) fragments: Fates,
+    /// What arrived, whenever it was made: rates and delays are those of what arrives.
+    pub(crate) arrived_packets: u64,
     pub(crate) marked_packets: u64,
     pub(crate) retransmitted_packets: u64,
     pub(crate) goodput_bytes: u64,
@@ -75,6 +83,13 @@ pub(crate) struct Flow {
     pub(crate) rtts: Vec<(Time, Span)>,
 }
 
+/// What became of packets that were made beside those that were sent.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Fates {
+    pub(crate) received: u64,
+    pub(crate) lost: u64,
+}
+
 impl Flow {
     pub(crate) fn new(name: String, from: u32, to: u32, proto: &'static str) -> Flow {
         Flow {
@@ -91,6 +106,11 @@ impl Flow {
             received_packets: 0,
             received_bytes: 0,
             lost_packets: 0,
+            since: Time::ZERO,
+            lost_at: Vec::new(),
+            copies: Fates::default(),
+            fragments: Fates::default(),
+            arrived_packets: 0,
             marked_packets: 0,
             retransmitted_packets: 0,
             goodput_bytes: 0,
@@ -142,10 +162,22 @@ impl Flow {
         self.started = started.map(|_| now);
         self.completed = completed;
         self.passages = passages;
+        self.since = now + Span::from_ns(1);
+    }
+    /// A packet has its fate: it is lost at a place of the table of drops.
+    pub(crate) fn lost_at(&mut self, slot: u32) {
+        self.lost_packets += 1;
+        match self.lost_at.iter_mut().find(|at| at.0 == slot) {
+            Some(at) => at.1 += 1,
+            None => self.lost_at.push((slot, 1)),
+        }
     }
     /// The source sends a frame.
     #[inline]
     pub(crate) fn sent(&mut self, len: u32, retransmission: bool, now: Time) {
+        if now < self.since {
+            return;
+        }
         if self.sent_packets == 0 {
             self.started = self.started.or(Some(now));
         }
@@ -153,11 +185,11 @@ impl Flow {
         self.sent_bytes += u64::from(len);
         self.retransmitted_packets += u64::from(retransmission);
     }
-    /// A frame reached the sink.
+    /// A frame reached the sink: of what is measured of such.
     #[inline]
-    pub(crate) fn received(&mut self, len: u32, ce: bool, created: Time, now: Time) {
+    pub(crate) fn arrived(&mut self, len: u32, ce: bool, created: Time, now: Time) {
         let transit = (now - created).as_ns();
-        if self.received_packets == 0 {
+        if self.arrived_packets == 0 {
             self.first_received = now;
         } else {
             //= RFC 3550 appendix A.8
@@ -166,7 +198,7 @@ impl Flow {
         }
         self.last_transit = transit;
         self.last_received = now;
-        self.received_packets += 1;
+        self.arrived_packets += 1;
         self.received_bytes += u64::from(len);
         self.marked_packets += u64::from(ce);
         self.owd.record(transit as u64);
@@ -174,7 +206,7 @@ impl Flow {
     }
     /// Sum and count of the one-way delays so far, ns.
     pub(crate) fn owd_total(&self) -> (i64, i64) {
-        (self.owd_sum, self.received_packets as i64)
+        (self.owd_sum, self.arrived_packets as i64)
     }
     /// Interarrival jitter so far.
     pub(crate) fn jitter(&self) -> Span {
@@ -198,7 +230,12 @@ impl Flow {
             marked_packets: self.marked_packets,
             retransmitted_packets: self.retransmitted_packets,
             goodput_bytes: self.goodput_bytes,
-            received_span: (self.received_packets > 0).then_some((self.first_received, self.last_received)),
+            arrived_packets: self.arrived_packets,
+            in_flight_packets: 0,
+            copies: Extra::default(),
+            fragments: Extra::default(),
+            losses: Vec::new(),
+            received_span: (self.arrived_packets > 0).then_some((self.first_received, self.last_received)),
             owd: self.owd.clone(),
             jitter: self.jitter(),
             tcp: self.tcp,
@@ -232,7 +269,7 @@ mod tests {
         for i in 0..200i64 {
             let transit = 1_000_000 + (i * 7919) % 50_000;
             let created = Time::from_ns(i * 10_000_000);
-            flow.received(100, false, created, created + Span::from_ns(transit));
+            flow.arrived(100, false, created, created + Span::from_ns(transit));
             if let Some(before) = last {
                 let d = (transit - before).abs() as f64;
                 exact += (d - exact) / 16.0;

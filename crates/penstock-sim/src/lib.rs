@@ -7,6 +7,7 @@
 //! routes and queues them; the card takes one whenever its wire is free; the link delivers it to the next host's
 //! processor, and so on to a socket there.
 
+mod account;
 mod app;
 mod bench;
 mod devices;

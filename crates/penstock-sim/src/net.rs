@@ -75,7 +75,7 @@ pub(crate) struct Machine {
 #[derive(Default)]
 pub(crate) struct Loopback {
     toll: Toll,
-    waiting: VecDeque<Packet>,
+    pub(crate) waiting: VecDeque<Packet>,
 }
 
 struct DropSlot {
@@ -111,8 +111,11 @@ pub(crate) struct Net {
     pub(crate) out: Vec<Effect>,
     /// Sees to it that time goes on.
     pub(crate) guard: Guard,
-    work: Vec<Effect>,
+    pub(crate) work: Vec<Effect>,
     drops: Vec<DropSlot>,
+    /// Packets made before are of the warm-up.
+    pub(crate) since: Time,
+    pub(crate) decided: crate::account::Decided,
 }
 
 /// A timer of a program.
@@ -148,6 +151,8 @@ impl Net {
             guard: Guard::new(),
             work: Vec::new(),
             drops: Vec::new(),
+            since: Time::ZERO,
+            decided: crate::account::Decided::default(),
         }
     }
     /// The present.
@@ -210,6 +215,7 @@ impl Net {
             Effect::Kick(ifindex) => self.kick_device(host, ifindex),
             Effect::Deliver(packet) if packet.iif == LOOPBACK => self.deliver_looped(host, packet),
             Effect::Deliver(packet) => self.deliver(host, packet),
+            Effect::Moved(packet) => self.moved(host, packet),
             Effect::Dropped { packet, ifindex, place, reason } => {
                 self.lost_on(host, ifindex, packet, place, reason);
             }
@@ -248,6 +254,7 @@ impl Net {
         let what = |effect: &Effect| match effect {
             Effect::Kick(ifindex) => format!("{name} {}: sends", self.device_name(host, *ifindex)),
             Effect::Deliver(packet) => format!("{name}: receives {}", packet_text(packet)),
+            Effect::Moved(packet) => format!("{name}: sends {} elsewhere", packet_text(packet)),
             Effect::Dropped { packet, ifindex, place, reason } => {
                 let device = self.device_name(host, *ifindex);
                 format!("{name} {device}: {} is dropped ({place}, {reason})", packet_text(packet))
@@ -292,9 +299,9 @@ impl Net {
             Port::Wire(wire) => self.transmit(n, wire),
             Port::Segment(s) => self.join_line(s, n),
             Port::Nothing => {
-                let host = nic.host;
+                let (host, ifindex) = (nic.host, nic.ifindex);
                 while let Some(packet) = self.next_frame(n) {
-                    self.lost_at(host, packet, "link", "no-carrier");
+                    self.lost_on(host, ifindex, packet, "link", "no-carrier");
                 }
             }
         }
@@ -323,7 +330,10 @@ impl Net {
             nic.sent.push(owed);
             // The driver is told after so many frames, or when the ring has run empty.
             if nic.sent.len() as u32 >= nic.tx_frames || nic.queue.is_empty() {
+                // What TCP sends then waits for the wire below, which has room for one frame.
+                nic.sending = true;
                 self.free_sent(n);
+                self.nics[n as usize].sending = false;
             }
         }
         let nic = &self.nics[n as usize];
@@ -572,7 +582,9 @@ impl Net {
                 continue;
             }
             if let Some(wire) = last.replace(segment.wires[me * count + i]) {
-                let copy = self.pool.alloc((*packet).clone());
+                let mut copy = self.pool.alloc((*packet).clone());
+                copy.tc.role.set_copy(true);
+                self.pool.note_extra(&copy);
                 self.put_on_wire(n, wire, copy, now + takes);
                 self.hops -= 1;
             }
@@ -596,28 +608,27 @@ impl Net {
         place: &'static str,
         reason: &'static str,
     ) {
-        let here =
-            |d: &DropSlot| d.host == host && d.ifindex == ifindex && d.reason == reason && d.place == place;
-        let at = self.drops.iter().position(here).unwrap_or_else(|| {
-            self.drops.push(DropSlot { host, ifindex, place, reason, count: DropCount::default() });
-            self.drops.len() - 1
-        });
         // What a meter drops has not come to the device.
         if ifindex > 0 && place != "meter" {
             self.note_lost(host, ifindex, &packet);
         }
-        let slot = &mut self.drops[at];
-        slot.count.packets += 1;
-        slot.count.bytes += u64::from(packet.len);
-        if let Some((flow, Part::Data)) = untag(packet.flow) {
-            let flow = &mut self.flows[flow as usize];
-            flow.lost_packets += 1;
-            let at = flow.at(host, ifindex);
-            at.lost_packets += 1;
-            at.lost_bytes += u64::from(packet.network_len());
+        if packet.created >= self.since {
+            let here = |d: &DropSlot| {
+                d.host == host && d.ifindex == ifindex && d.reason == reason && d.place == place
+            };
+            let at = self.drops.iter().position(here).unwrap_or_else(|| {
+                self.drops.push(DropSlot { host, ifindex, place, reason, count: DropCount::default() });
+                self.drops.len() - 1
+            });
+            let (slot, role) = (&mut self.drops[at], packet.tc.role);
+            slot.count.packets += 1;
+            slot.count.bytes += u64::from(packet.len);
+            slot.count.copies += u64::from(role.is_copy());
+            slot.count.fragments += u64::from(role.is_fragment() && !role.is_copy());
+            self.account_lost(host, ifindex, at as u32, &packet);
         }
         // What was lost on the link has left its socket's memory, or leaves it when it is sent.
-        if packet.iif <= LOOPBACK && packet.flow != 0 && place != "link" && place != "cpu" {
+        if packet.iif <= LOOPBACK && packet.flow != 0 && !matches!(place, "link" | "cpu" | "socket") {
             self.dropped_at_home(host, &packet);
         }
         self.pool.free(packet);
@@ -630,6 +641,9 @@ impl Net {
         self.forget_watched();
         self.drops.clear();
         self.counted_from = now;
+        self.since = now + Span::from_ns(1);
+        self.decided = crate::account::Decided::default();
+        self.pool.count_extras_since(self.since);
     }
     /// How long frames waited for each card that has taken any, by host and device.
     pub(crate) fn sojourns(&self) -> Vec<Sojourn> {
@@ -647,17 +661,28 @@ impl Net {
     }
     /// All losses so far.
     pub(crate) fn drops(&self) -> BTreeMap<DropKey, DropCount> {
-        let key = |d: &DropSlot| DropKey {
-            host: HostId(d.host),
-            device: self.machines[d.host as usize]
-                .host
-                .device(d.ifindex)
-                .map(|n| n.name.clone())
-                .unwrap_or_default(),
-            place: d.place,
-            reason: d.reason,
-        };
-        self.drops.iter().map(|d| (key(d), d.count)).collect()
+        let mut all: BTreeMap<DropKey, DropCount> = BTreeMap::new();
+        for slot in &self.drops {
+            // Devices that are gone share a name: none.
+            let count = all.entry(self.drop_key(slot)).or_default();
+            count.packets += slot.count.packets;
+            count.bytes += slot.count.bytes;
+            count.fragments += slot.count.fragments;
+            count.copies += slot.count.copies;
+        }
+        all
+    }
+    fn drop_key(&self, d: &DropSlot) -> DropKey {
+        let device = self.device_name(d.host, d.ifindex);
+        DropKey { host: HostId(d.host), device, place: d.place, reason: d.reason }
+    }
+    /// Losses by the places of the table of drops, named.
+    pub(crate) fn named_losses(&self, lost_at: &[(u32, u64)]) -> Vec<(DropKey, u64)> {
+        let mut named: BTreeMap<DropKey, u64> = BTreeMap::new();
+        for &(slot, packets) in lost_at {
+            *named.entry(self.drop_key(&self.drops[slot as usize])).or_default() += packets;
+        }
+        named.into_iter().collect()
     }
 }
 

@@ -140,13 +140,25 @@ pub struct FlowResult {
     pub sent_packets: u64,
     /// Their bytes as frames (`skb->len`).
     pub sent_bytes: u64,
-    /// Packets that reached the receiving host's socket layer.
+    /// Of these, packets that reached the receiving host's socket layer. Of echoes: those that were answered, and whose answer
+    /// arrived.
     pub received_packets: u64,
+    /// Of these, packets dropped on the way. A datagram that was cut into fragments is lost once, with the first of them.
+    pub lost_packets: u64,
+    /// Of these, packets under way at the end: in a qdisc, a card, on a wire, waiting for ARP, a processor or other fragments. All
+    /// that were sent are received, lost or in flight.
+    pub in_flight_packets: u64,
+    /// Where the lost ones were lost.
+    pub losses: Vec<(DropKey, u64)>,
+    /// Copies of its packets: mirred's, and frames to all on a shared segment.
+    pub copies: Extra,
+    /// Fragments of its packets.
+    pub fragments: Extra,
+    /// Packets that arrived since counting began, also those that were sent before; copies are not among them.
+    pub arrived_packets: u64,
     /// Their bytes as frames.
     pub received_bytes: u64,
-    /// Packets dropped on the way.
-    pub lost_packets: u64,
-    /// Received packets with CE.
+    /// Those of them that arrived with CE.
     pub marked_packets: u64,
     /// Packets that were retransmissions.
     pub retransmitted_packets: u64,
@@ -168,6 +180,19 @@ pub struct FlowResult {
     pub passages: Vec<Passage>,
     /// Round trips of an echo probe: when the answer came, how long it took.
     pub rtts: Vec<(Time, Span)>,
+}
+
+/// What became of packets that were made beside those a flow sent. What was made is received, lost or in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Extra {
+    /// How many were made.
+    pub made: u64,
+    /// How many arrived, alone or as part of a datagram.
+    pub received: u64,
+    /// How many were dropped.
+    pub lost: u64,
+    /// How many are under way.
+    pub in_flight: u64,
 }
 
 /// A packet that a watched device sent.
@@ -214,9 +239,9 @@ pub struct Place {
 /// Losses and marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlaceCount {
-    /// Packets dropped.
+    /// Packets lost; of one that was cut into fragments the first loss counts.
     pub lost_packets: u64,
-    /// Their bytes as IP packets.
+    /// Bytes of all that was dropped, as IP packets.
     pub lost_bytes: u64,
     /// Packets that left with a congestion mark they had not come with.
     pub marked_packets: u64,
@@ -278,13 +303,17 @@ pub struct DropKey {
     pub reason: &'static str,
 }
 
-/// How much was lost so.
+/// How much was lost so, of what was made since counting began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DropCount {
-    /// Packets.
+    /// Packets, fragments and copies.
     pub packets: u64,
     /// Bytes as frames.
     pub bytes: u64,
+    /// How many of them were fragments (and no copies).
+    pub fragments: u64,
+    /// How many were copies.
+    pub copies: u64,
 }
 
 /// A command of the timetable and what came of it.

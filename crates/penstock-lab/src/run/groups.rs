@@ -61,7 +61,7 @@ fn group(name: &str, flows: &[&FlowResult], built: &Built, results: &Results, se
         flows: flows.len() as u64,
         goodput_bit_s: goodputs.iter().sum(),
         throughput_bit_s: rate(
-            sum(&|f| f.received_bytes).saturating_sub(ETHERNET * sum(&|f| f.received_packets)),
+            sum(&|f| f.received_bytes).saturating_sub(ETHERNET * sum(&|f| f.arrived_packets)),
         ),
         sent_packets: sent,
         retransmission_rate: (tcp && sent > 0)

@@ -121,10 +121,19 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
         simulated(&built, "a command of the run")?;
         (options.progress)(step as f64 / STEPS as f64);
     }
+    accounted(built.world.miscounts())?;
     let results = built.world.results();
     let mut outcome = outcome::collect(experiment, seed, built, results);
     outcome.record.expects = judge::judge(experiment, &outcome);
     Ok(outcome)
+}
+
+/// Refuses figures that do not add up: a fault of ours, whatever the experiment.
+fn accounted(miscounts: Vec<String>) -> Result<(), Vec<Diagnostic>> {
+    let help = "a fault of Penstock's, not of the experiment's: its figures would be wrong, so there are none; please report it with the file";
+    let fault = |s| Diagnostic::error(format!("packets do not add up: {s}")).help(help);
+    let faults: Vec<Diagnostic> = miscounts.into_iter().map(fault).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
 /// Refuses what the simulator does not do: better no numbers than wrong ones.
@@ -152,4 +161,18 @@ pub fn congestion_controls() -> Vec<&'static str> {
     // RFC 6582's NewReno is what Linux calls reno.
     let known = penstock_tcp::cc::ALGORITHMS.iter().map(|a| a.name);
     known.chain(["newreno"]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_add_up_gives_no_figure() {
+        assert!(accounted(Vec::new()).is_ok());
+        let bad = "flow f: 3 packets sent, but 1 received, 1 lost and 0 in flight";
+        let faults = accounted(vec![bad.to_owned()]).unwrap_err();
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].to_string().contains(bad), "{}", faults[0]);
+    }
 }

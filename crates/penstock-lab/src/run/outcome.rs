@@ -52,6 +52,8 @@ fn drops(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
         place: key.place.to_owned(),
         reason: key.reason.to_owned(),
         packets: count.packets,
+        fragments: (count.fragments > 0).then_some(count.fragments),
+        copies: (count.copies > 0).then_some(count.copies),
     };
     results.drops.iter().map(row).collect()
 }
@@ -209,10 +211,24 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
                 sent_packets: flow.sent_packets,
                 received_packets: flow.received_packets,
                 lost_packets: flow.lost_packets,
+                in_flight_packets: Some(flow.in_flight_packets),
+                copied_packets: (flow.copies.made > 0).then_some(flow.copies.made),
+                fragments: (flow.fragments.made > 0).then_some(flow.fragments.made),
+                losses: flow
+                    .losses
+                    .iter()
+                    .map(|(key, packets)| record::Loss {
+                        host: host(key.host),
+                        dev: (!key.device.is_empty()).then(|| key.device.clone()),
+                        place: key.place.to_owned(),
+                        reason: key.reason.to_owned(),
+                        packets: *packets,
+                    })
+                    .collect(),
                 marked_packets: flow.marked_packets,
                 retransmitted_packets: (flow.proto == "tcp").then_some(flow.retransmitted_packets),
                 goodput_bit_s: rate(flow.goodput_bytes),
-                throughput_bit_s: rate(flow.received_bytes.saturating_sub(14 * flow.received_packets)),
+                throughput_bit_s: rate(flow.received_bytes.saturating_sub(14 * flow.arrived_packets)),
                 owd_ms: distribution(&flow.owd),
                 rtt_ms: Distribution::of(
                     &mut flow.rtts.iter().map(|r| r.1.as_ns() as f64 / 1e6).collect::<Vec<f64>>(),

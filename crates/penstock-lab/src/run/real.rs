@@ -448,6 +448,11 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
             true => sent.retransmitted_packets.unwrap_or(0),
             false => sent.sent_packets.saturating_sub(received.received_packets),
         },
+        // What is under way in a kernel nobody can count.
+        in_flight_packets: None,
+        copied_packets: None,
+        fragments: None,
+        losses: Vec::new(),
         marked_packets: received.marked_packets,
         retransmitted_packets: sent.retransmitted_packets,
         goodput_bit_s: rate(received.bytes),
@@ -506,6 +511,8 @@ fn drop_record(experiment: &Experiment, host: usize, lost: &penstock_kernel::dro
         place: lost.place.clone(),
         reason: lost.reason.to_owned(),
         packets: lost.packets,
+        fragments: None,
+        copies: None,
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Sent {
     pub receive: bool,
     /// Index of the action, for [`Actions::sending_failed`].
     pub action: u32,
+    /// The packet it was made of goes on too.
+    pub copied: bool,
 }
 
 /// The devices of a machine, as far as actions ask for them.

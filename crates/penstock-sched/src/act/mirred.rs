@@ -4,7 +4,7 @@
 //! Differs: the device is kept by its name; what is sent elsewhere leaves when the call that met the action is over. To all
 //! devices of a block (`blockid`) nothing is sent: the packet counts as over the limit, as where the block has no devices.
 
-use super::{Act, ActSpec, Init, Offload, Ready, Run, SHOT, Sent, int};
+use super::{Act, ActSpec, Init, Offload, Ready, Run, SHOT, STOLEN, Sent, int};
 use penstock_model::{Kernel, KernelError, Options, Time};
 use penstock_packet::Skb;
 
@@ -97,7 +97,15 @@ impl Act for Mirred {
         if self.redirects() {
             (copy.tc.redirected, copy.tc.from_ingress) = (true, skb.tc.at_ingress);
         }
-        let sent = Sent { skb: copy, ifindex: port.ifindex, receive: self.receives(), action: run.index };
+        // Who says that the packet is stolen keeps only its husk.
+        let copied = !(self.redirects() && control == STOLEN);
+        if copied {
+            copy.tc.role.set_copy(true);
+        } else {
+            skb.tc.role.set_moved();
+        }
+        let (ifindex, receive, action) = (port.ifindex, self.receives(), run.index);
+        let sent = Sent { skb: copy, ifindex, receive, action, copied };
         run.sent.push(sent);
         control
     }

@@ -9,7 +9,7 @@ use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::sch::KindSpec;
 use penstock_model::{Kernel, KernelError, Options, Stats};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -125,6 +125,9 @@ impl Qdisc for DropTail {
     }
     fn qlen(&self) -> u32 {
         self.held.len()
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.held.packets(see);
     }
     fn dump(&self) -> Options {
         self.parms.dump()

@@ -4,7 +4,7 @@ use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::Cx;
 use crate::queue::Queue;
 use penstock_model::Stats;
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// Packets and counters.
 #[derive(Default, Debug)]
@@ -16,6 +16,10 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Shows all packets.
+    pub(super) fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.queue.iter().for_each(|packet| see(packet));
+    }
     /// Packets.
     pub(super) fn len(&self) -> u32 {
         self.queue.len()

@@ -11,7 +11,7 @@ use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::sch::KindSpec;
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -222,6 +222,9 @@ impl Qdisc for Red {
     }
     fn qlen(&self) -> u32 {
         self.held.len()
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.held.packets(see);
     }
     fn dump(&self) -> Options {
         let p = self.floyd.params();

@@ -14,7 +14,7 @@ use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::sch::KindSpec;
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -336,6 +336,9 @@ impl Qdisc for RedPd {
     }
     fn qlen(&self) -> u32 {
         self.red.qlen()
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.red.packets(see);
     }
     fn dump(&self) -> Options {
         let p = &self.parms;

@@ -255,6 +255,9 @@ impl Qdisc for Choke {
     fn qlen(&self) -> u32 {
         self.qlen
     }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.ring.iter().flatten().for_each(|packet| see(packet));
+    }
     fn dump(&self) -> Options {
         let o = Options::new().with("limit", self.limit).with("flags", self.flags);
         NUMBERS.into_iter().zip(self.parms).fold(o, |o, (name, value)| o.with(name, value))

@@ -9,7 +9,7 @@ use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::queue::Queue;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -146,6 +146,10 @@ impl Qdisc for Codel {
     }
     fn qlen(&self) -> u32 {
         self.queue.len() + u32::from(self.peeked.is_some())
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.queue.iter().for_each(|packet| see(packet));
+        self.peeked.iter().for_each(|packet| see(packet));
     }
     fn dump(&self) -> Options {
         self.params.dump(Options::new().with("limit", self.limit))

@@ -269,6 +269,9 @@ impl Qdisc for Carrier {
     fn qlen(&self) -> u32 {
         self.0.own.qlen + u32::from(self.0.own.peeked.is_some())
     }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.0.own.peeked.iter().for_each(|packet| see(packet));
+    }
     fn dump(&self) -> Options {
         Options::new()
     }

@@ -157,6 +157,7 @@ impl Qdisc for Dsmark {
     fn qlen(&self) -> u32 {
         self.inner.qlen()
     }
+    fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     fn kind(&self) -> &'static str {
         SPEC.id
     }

@@ -8,7 +8,7 @@ use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use crate::queue::Queue;
 use penstock_model::{Kernel, KernelError, Options, Stats};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 use std::marker::PhantomData;
 
 /// In what the fifos differ.
@@ -89,6 +89,9 @@ impl<R: Rule> Qdisc for Ruled<R> {
     }
     fn qlen(&self) -> u32 {
         self.0.queue.len()
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.0.queue.iter().for_each(|packet| see(packet));
     }
     fn dump(&self) -> Options {
         Options::new().with("limit", self.0.limit)

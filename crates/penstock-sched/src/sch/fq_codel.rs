@@ -347,6 +347,10 @@ impl Qdisc for FqCodel {
     fn qlen(&self) -> u32 {
         self.qlen + u32::from(self.peeked.is_some())
     }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.pool.packets(see);
+        self.peeked.iter().for_each(|packet| see(packet));
+    }
     fn dump(&self) -> Options {
         let o = Options::new()
             .with("limit", self.limit)

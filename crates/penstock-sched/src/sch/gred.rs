@@ -11,7 +11,7 @@ use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use crate::queue::Queue;
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -339,6 +339,9 @@ impl Qdisc for Gred {
     }
     fn qlen(&self) -> u32 {
         self.queue.len()
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.queue.iter().for_each(|packet| see(packet));
     }
     fn dump(&self) -> Options {
         self.dump_at(Time::ZERO)

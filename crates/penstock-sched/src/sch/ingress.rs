@@ -133,6 +133,7 @@ impl Qdisc for Ingress {
     fn qlen(&self) -> u32 {
         0
     }
+    fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     fn kind(&self) -> &'static str {
         self.kind
     }

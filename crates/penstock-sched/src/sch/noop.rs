@@ -6,7 +6,7 @@
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Qdisc, Xmit};
 use penstock_model::{KernelError, Options, Stats};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The qdisc that is none. It counts nothing.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ impl Qdisc for Noop {
     fn qlen(&self) -> u32 {
         0
     }
+    fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     fn dump(&self) -> Options {
         Options::new()
     }

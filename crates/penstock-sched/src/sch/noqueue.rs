@@ -10,7 +10,7 @@ use super::KindSpec;
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::queue::Queue;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -55,6 +55,9 @@ impl Qdisc for Noqueue {
     }
     fn qlen(&self) -> u32 {
         self.0.len()
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.0.iter().for_each(|packet| see(packet));
     }
     fn dump(&self) -> Options {
         Options::new()

@@ -8,7 +8,7 @@ use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use crate::queue::Queue;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -151,6 +151,9 @@ impl Qdisc for PfifoFast {
     }
     fn qlen(&self) -> u32 {
         self.qlen
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.bands.iter().flat_map(Queue::iter).for_each(|packet| see(packet));
     }
     fn dump(&self) -> Options {
         Options::new().with("bands", BANDS as u32).with("priomap", PRIO2BAND.to_vec())

@@ -196,6 +196,7 @@ impl Qdisc for Prio {
     fn qlen(&self) -> u32 {
         self.qlen
     }
+    fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     fn dump(&self) -> Options {
         Options::new().with("bands", self.bands.len() as u32).with("priomap", self.prio2band.to_vec())
     }

@@ -318,6 +318,7 @@ impl Qdisc for Red {
     fn qlen(&self) -> u32 {
         self.held()
     }
+    fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     fn kind(&self) -> &'static str {
         SPEC.id
     }

@@ -376,6 +376,7 @@ impl Qdisc for Sfb {
     fn qlen(&self) -> u32 {
         self.child().map_or(0, Node::qlen)
     }
+    fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     fn dump(&self) -> Options {
         let hz = self.device.hz;
         let o = Options::new()

@@ -17,7 +17,7 @@ use crate::rates::{RateCfg, RateTable};
 use penstock_model::psched::TICK_NS;
 use penstock_model::rtnetlink::ClassDump;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -375,6 +375,9 @@ impl Qdisc for Tbf {
     }
     fn qlen(&self) -> u32 {
         self.qlen
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.peeked.iter().for_each(|packet| see(packet));
     }
     fn dump(&self) -> Options {
         let p = &self.params;

@@ -7,7 +7,7 @@ use crate::cls::Blocks;
 use crate::ledger::DropReason;
 use crate::qdisc::{Classful, Cx, Device, Qdisc, Xmit};
 use penstock_model::{KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 use std::ops::RangeInclusive;
 
 /// A netlink policy's range of a number, with the sentence netlink gives.
@@ -120,6 +120,7 @@ impl<P: Params> Qdisc for Unsimulated<P> {
     fn qlen(&self) -> u32 {
         0
     }
+    fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
     fn dump(&self) -> Options {
         self.params.dump()
     }

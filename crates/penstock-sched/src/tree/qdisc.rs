@@ -275,12 +275,14 @@ impl Tree {
             }
         }
         if let Some(leaf) = classes.leaf_mut(parent) {
-            let (qlen, backlog) = (leaf.qlen(), leaf.backlog());
+            let (qlen, backlog, before) = (leaf.qlen(), leaf.backlog(), cx.drops.len());
             leaf.reset(cx);
+            let lost = (cx.drops.len() - before) as u64;
             if qlen > 0 {
                 classes.reduced(parent, qlen, backlog);
-                reduce(&mut self.root, &path, qlen, backlog);
             }
+            node.holds = node.holds.wrapping_sub(lost);
+            reduce(&mut self.root, &path, (qlen, if qlen > 0 { backlog } else { 0 }), lost);
         }
         let handle = new.as_ref().map(|n| n.handle);
         let node = self.node_mut(parent.qdisc()).expect("a path leads to it");

@@ -348,7 +348,7 @@ impl Program for Ping {
                 self.sum2_us += i128::from(us) * i128::from(us);
                 self.min_us = self.min_us.min(us);
                 self.max_us = self.max_us.max(us);
-                cx.net.flows[self.flow as usize].received(len + 34, false, sent, now);
+                cx.net.flows[self.flow as usize].arrived(len + 34, false, sent, now);
                 cx.result.packets = Some((count as u64, self.received));
                 cx.result.rtts.push(rtt.as_ns());
                 let now = cx.now();

@@ -32,7 +32,7 @@ impl Net {
     #[inline]
     pub(crate) fn deliver(&mut self, host: u32, packet: Packet) {
         let L3::Ipv4(ip) = packet.l3 else {
-            self.pool.free(packet);
+            self.no_listener(host, packet);
             return;
         };
         match packet.l4 {
@@ -44,19 +44,20 @@ impl Net {
             }
             L4::Udp(udp) => self.deliver_udp(host, packet, ip, udp),
             L4::Icmp(icmp) => self.deliver_icmp(host, packet, ip, icmp),
-            L4::None => self.pool.free(packet),
+            L4::None => self.no_listener(host, packet),
         }
+    }
+    /// Nobody here wants the packet.
+    #[cold]
+    fn no_listener(&mut self, host: u32, packet: Packet) {
+        self.lost_on(host, packet.iif, packet, "socket", "no-listener");
     }
 
     #[inline]
     fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ipv4, tcp: &Tcp, payload: u32, ecn: EcnField) {
         let now = self.queue.now();
         let known = untag(packet.flow).and_then(|(flow, part)| {
-            let flow = &mut self.flows[flow as usize];
-            if part == Part::Data {
-                flow.received(packet.len, ecn == EcnField::Ce, packet.created, now);
-            }
-            let sock = flow.socks[usize::from(part != Part::Back)];
+            let sock = self.flows[flow as usize].socks[usize::from(part != Part::Back)];
             let s = self.socks.get(sock as usize)?;
             let mine = s.host == host && s.local.1 == tcp.dport && s.remote == (ip.src, tcp.sport);
             (mine && matches!(s.kind, Kind::Tcp(_))).then_some(sock)
@@ -67,6 +68,12 @@ impl Net {
         });
         match sock {
             Some(sock) => {
+                if let Some((flow, Part::Data)) = untag(packet.flow)
+                    && self.account_received(flow, &packet)
+                {
+                    let ce = ecn == EcnField::Ce;
+                    self.flows[flow as usize].arrived(packet.len, ce, packet.created, now);
+                }
                 self.pool.free(packet);
                 if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
                     t.end.handle_segment(tcp, payload, ecn, now);
@@ -111,6 +118,9 @@ impl Net {
             (s.flow, s.is_source) = (flow, is_source);
             self.flows[flow as usize].socks[usize::from(!is_source)] = sock;
             self.machines[host as usize].sockets.connections.insert((tcp.dport, ip.src, tcp.sport), sock);
+            if let Some((flow, Part::Data)) = untag(packet.flow) {
+                self.account_received(flow, &packet);
+            }
             self.pool.free(packet);
             self.pump(sock);
             return;
@@ -118,7 +128,7 @@ impl Net {
         if let Some(reset) = reset_for(tcp, payload) {
             self.send_reset(host, ip, packet.flow, &reset);
         }
-        self.pool.free(packet);
+        self.no_listener(host, packet);
     }
     fn send_reset(&mut self, host: u32, about: Ipv4, flow: u32, reset: &Transmit) {
         let now = self.now();
@@ -149,19 +159,19 @@ impl Net {
 
     fn deliver_udp(&mut self, host: u32, packet: Packet, ip: Ipv4, udp: Udp) {
         let now = self.now();
-        if let Some((flow, Part::Data)) = untag(packet.flow) {
-            let flow = &mut self.flows[flow as usize];
-            flow.received(packet.len, ip.tos & 3 == 3, packet.created, now);
-            flow.arrives(packet.seq, now);
-        }
         let Some(&sock) = self.machines[host as usize].sockets.udp.get(&udp.dport) else {
             self.on_host(host, |h, cx| h.icmp_unreachable(&packet, 3, cx));
-            self.pool.free(packet);
+            self.no_listener(host, packet);
             return;
         };
         let len = packet.len.saturating_sub(42);
-        if let Some((flow, Part::Data)) = untag(packet.flow) {
-            self.flows[flow as usize].goodput_bytes += u64::from(len);
+        if let Some((flow, Part::Data)) = untag(packet.flow)
+            && self.account_received(flow, &packet)
+        {
+            let flow = &mut self.flows[flow as usize];
+            flow.arrived(packet.len, ip.tos & 3 == 3, packet.created, now);
+            flow.arrives(packet.seq, now);
+            flow.goodput_bytes += u64::from(len);
         }
         if matches!(&self.socks[sock as usize].kind, Kind::Udp(u) if u.echoes) {
             // Without memory the answer is lost, as any datagram of a server that does not wait.
@@ -182,10 +192,15 @@ impl Net {
             (0, _) => {
                 let waiting =
                     self.machines[host as usize].sockets.pings.iter().find(|&&(id, _)| id == icmp.id);
-                if let Some(&(_, app)) = waiting {
-                    let len = packet.len - 34;
-                    self.wakes.push_back((app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src }));
+                let Some(&(_, app)) = waiting else {
+                    self.no_listener(host, packet);
+                    return;
+                };
+                if let Some((flow, Part::Data)) = untag(packet.flow) {
+                    self.account_received(flow, &packet);
                 }
+                let len = packet.len - 34;
+                self.wakes.push_back((app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src }));
             }
             (3 | 11, Some(about)) => {
                 let table = &self.machines[host as usize].sockets;

@@ -160,6 +160,7 @@ impl Net {
         let packet = self.pool.alloc(Skb {
             priority: rt_tos2priority(kernel, tos),
             flow: tag(flow, Part::Data),
+            seq: seq.into(),
             created: now,
             queued: now,
             ..Skb::new(

@@ -389,6 +389,9 @@ impl Qdisc for Cbq {
     fn qlen(&self) -> u32 {
         self.qlen
     }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.peeked.iter().for_each(|packet| see(packet));
+    }
     fn held(&self) -> u32 {
         self.held
     }

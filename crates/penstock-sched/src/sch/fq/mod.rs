@@ -573,6 +573,10 @@ impl Qdisc for Fq {
     fn qlen(&self) -> u32 {
         self.qlen
     }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.pool.packets(see);
+        self.peeked.iter().for_each(|packet| see(packet));
+    }
     fn dump(&self) -> Options {
         self.options()
     }

@@ -1,6 +1,6 @@
 //! The packets of all flows, each flow's in the order of their times: `struct fq_skb_cb`, `flow_queue_add`, `fq_peek`.
 
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// No packet, no flow.
 pub(super) const NIL: u32 = u32::MAX;
@@ -51,6 +51,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
+    /// Shows every packet.
+    pub(super) fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.links.iter().filter_map(|link| link.packet.as_ref()).for_each(|packet| see(packet));
+    }
     fn link(&mut self, link: Link) -> u32 {
         match self.free.pop() {
             Some(at) => {

@@ -473,6 +473,9 @@ impl Qdisc for Htb {
     fn qlen(&self) -> u32 {
         self.qlen
     }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.direct.iter().chain(&self.peeked).for_each(|packet| see(packet));
+    }
     fn dump(&self) -> Options {
         let options = Options::new()
             .with("r2q", self.r2q)

@@ -1,6 +1,6 @@
 //! Packets of many flows in chains: every flow a list, all in one pool that is reused.
 
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// No packet.
 const NIL: u32 = u32::MAX;
@@ -32,6 +32,10 @@ impl Default for Chain {
 }
 
 impl Pool {
+    /// Shows every packet.
+    pub(crate) fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.links.iter().filter_map(|link| link.packet.as_ref()).for_each(|packet| see(packet));
+    }
     /// Appends a packet: `slot_queue_add`.
     #[inline]
     pub(crate) fn push_tail(&mut self, chain: &mut Chain, packet: Packet) {

@@ -259,6 +259,9 @@ impl Qdisc for Sfq {
     fn qlen(&self) -> u32 {
         self.qlen
     }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.pool.packets(see);
+    }
     fn dump(&self) -> Options {
         Options::new()
             .with("quantum", self.quantum)

@@ -504,6 +504,10 @@ impl Qdisc for Sfq {
     fn qlen(&self) -> u32 {
         self.qlen
     }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.pool.packets(see);
+        self.peeked.iter().for_each(|packet| see(packet));
+    }
     fn dump(&self) -> Options {
         let p = &self.params;
         let mut o = Options::new()

@@ -5,6 +5,7 @@ mod bench;
 mod ci;
 mod compare;
 mod conformance;
+mod deny;
 mod difftc;
 mod record;
 mod tdc;

@@ -186,6 +186,8 @@ impl Builder<'_> {
         };
         let mut names: Vec<_> = hosts.iter().collect();
         names.sort_by_key(|(name, _)| name.span().start);
+        let begun = self.hosts.iter().enumerate().map(|(at, h)| (h.host.name.clone(), at));
+        let mut begun: BTreeMap<String, usize> = begun.collect();
         for (name, value) in names {
             let fits = |c: char| c.is_alphanumeric() || "_.-".contains(c);
             let text = name.get_ref();
@@ -195,12 +197,13 @@ impl Builder<'_> {
                 continue;
             }
             let Some(table) = Table::of(value, format!("[host.{text}]"), faults) else { continue };
-            let at = match self.hosts.iter().position(|h| h.host.name == **text) {
-                Some(at) => at,
+            let at = match begun.get(&**text) {
+                Some(&at) => at,
                 None => {
                     let mut draft = Draft::default();
                     draft.host.name = text.to_string();
                     draft.host.place = faults.place(name.span());
+                    begun.insert(text.to_string(), self.hosts.len());
                     self.hosts.push(draft);
                     self.hosts.len() - 1
                 }
@@ -365,7 +368,7 @@ impl Builder<'_> {
             return false;
         }
         let devices: Vec<String> =
-            self.experiment.host(host).into_iter().flat_map(|h| &h.devices).map(|d| d.name.clone()).collect();
+            self.known_host(host).into_iter().flat_map(|h| &h.devices).map(|d| d.name.clone()).collect();
         if devices.iter().any(|d| d == dev) {
             return true;
         }
@@ -379,9 +382,17 @@ impl Builder<'_> {
         false
     }
 
+    /// A host by its name.
+    fn known_host(&mut self, name: &str) -> Option<&Host> {
+        for (at, host) in self.experiment.hosts.iter().enumerate().skip(self.known.len()) {
+            self.known.entry(host.name.clone()).or_insert(at);
+        }
+        self.known.get(name).map(|&at| &self.experiment.hosts[at])
+    }
+
     /// Whether there is such a host; a fault at `place` when not.
     pub(super) fn has_host(&mut self, name: &str, place: &Place) -> bool {
-        if self.experiment.host(name).is_some() {
+        if self.known_host(name).is_some() {
             return true;
         }
         let names: Vec<&str> = self.experiment.hosts.iter().map(|h| h.name.as_str()).collect();

@@ -177,6 +177,9 @@ fn picoseconds(value: Val<'_>, faults: &mut Faults<'_>) -> Option<u64> {
     ps.map(|x| x.round() as u64)
 }
 
+/// Most hosts of a run: 25 KB each, and as much again for its series.
+const MOST_HOSTS: usize = 32_768;
+
 impl Builder<'_> {
     pub(super) fn read_hosts(&mut self, table: &mut Table<'_>, faults: &mut Faults<'_>) {
         let Some(value) = table.take("host") else { return };
@@ -280,6 +283,14 @@ impl Builder<'_> {
     }
 
     pub(super) fn finish_hosts(&mut self) {
+        if let Some(draft) = self.hosts.get(MOST_HOSTS) {
+            let place = draft.host.place.clone();
+            self.fault(
+                &place,
+                format!("there are more than {MOST_HOSTS} hosts"),
+                "share them among several runs",
+            );
+        }
         let mut taken: BTreeMap<std::net::Ipv4Addr, String> = BTreeMap::new();
         for draft in std::mem::take(&mut self.hosts) {
             let mut host = draft.host;

@@ -400,7 +400,12 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
         let times = &set.times[series.first.min(set.times.len())..];
         let object = series.object.strip_suffix(" none").map(|name| format!("{name} 0:"));
         let object = object.as_deref().unwrap_or(&series.object);
-        let mut put = |metric: &str, t: Time, v: f64| all.add(&host, object, metric, t.as_secs_f64(), v);
+        // Of one metric each; its curve is begun with its first value, and found once.
+        let mut curve = None;
+        let mut put = |metric: &str, t: Time, v: f64| {
+            let curve = *curve.get_or_insert_with(|| all.curve(&host, object, metric));
+            all.push(curve, t.as_secs_f64(), v);
+        };
         let gauge = times.iter().zip(&series.values);
         match series.metric {
             Metric::Bytes => rates(times, &series.values, 8, |t, v| put("throughput_bit_s", t, v)),

@@ -510,9 +510,10 @@ fn devices(page: &Page<'_>) -> String {
         ]);
     }
     let mut out = rows.html();
+    let shaped: BTreeSet<(&str, &str)> =
+        shaped(page.record).map(|d| (d.host.as_str(), d.dev.as_str())).collect();
     for (host, dev, text) in page.tc {
-        let shown = shaped(page.record).any(|d| d.host == *host && d.dev == *dev);
-        if shown {
+        if shaped.contains(&(host.as_str(), dev.as_str())) {
             let _ = writeln!(
                 out,
                 "<details><summary>tc on {} {}</summary><pre>{}</pre></details>",

@@ -1,0 +1,66 @@
+//! Specifications of `penstock replay`, and records with something changed.
+
+use crate::{Result, Unstructured, number, one, tc};
+
+/// A specification: commands, a line, packets, and commands among them.
+///
+/// # Errors
+/// Those of [`Unstructured`].
+pub fn spec(u: &mut Unstructured<'_>) -> Result<String> {
+    let setup = tc::tree(u, "v0")?;
+    let setup: Vec<String> = setup
+        .iter()
+        .map(|l| format!("\"{}\"", l.trim_start_matches("tc ").replace("dev v0 ", "dev {dev} ")))
+        .collect();
+    let mut packets = Vec::new();
+    let mut t = 0;
+    for _ in 0..u.int_in_range(1..=12)? {
+        t += u.int_in_range(0..=20_000)?;
+        if u.ratio(1, 8)? {
+            let line = tc::change(u, "v0")?.replace("dev v0", "dev {dev}");
+            packets.push(format!("{{\"t_us\": {t}, \"run\": \"{}\"}}", line.trim_start_matches("tc ")));
+            continue;
+        }
+        packets.push(format!(
+            "{{\"t_us\": {t}, \"len\": {}, \"repeat\": {}, \"gap_us\": {}, \"dport\": {}, \"proto\": \"{}\", \"tos\": {}}}",
+            u.int_in_range(42..=1514)?, number(u, 1, 12)?, u.int_in_range(0..=900)?,
+            u.choose(&[5001, 53, 20_000])?, one(u, &["udp", "tcp"])?, u.choose(&[0, 16, 184])?
+        ));
+    }
+    Ok(format!("{{\"setup\": [{}], \"packets\": [{}]}}", setup.join(", "), packets.join(", ")))
+}
+
+/// A record with a few of its numbers and words replaced.
+///
+/// # Errors
+/// Those of [`Unstructured`].
+pub fn record(u: &mut Unstructured<'_>, base: &str) -> Result<String> {
+    let mut text = base.to_owned();
+    for _ in 0..u.int_in_range(1..=6)? {
+        let starts: Vec<usize> = text.match_indices(": ").map(|(at, _)| at + 2).collect();
+        if starts.is_empty() {
+            break;
+        }
+        let at = *u.choose(&starts)?;
+        let end = text[at..].find([',', '\n', '}']).map_or(text.len(), |n| at + n);
+        let new = one(
+            u,
+            &[
+                "0",
+                "-1",
+                "1e308",
+                "1e23",
+                "null",
+                "\"\"",
+                "[]",
+                "{}",
+                "18446744073709551616",
+                "\"<script>\"",
+                "NaN",
+                "true",
+            ],
+        )?;
+        text.replace_range(at..end, new);
+    }
+    Ok(text)
+}

@@ -1,5 +1,6 @@
 //! Whole experiments: a network, what is set up on it, and more traffic than it carries.
 
+use crate::tc::Kinds;
 use crate::{Result, Unstructured, number, one, tc};
 use std::fmt::Write as _;
 
@@ -86,10 +87,10 @@ fn hosts(u: &mut Unstructured<'_>, shape: Shape, out: &mut String) -> Result<()>
         }
         for (dev, _) in *cards {
             if u.ratio(2, 3)? {
-                setup.extend(tc::tree(u, dev)?);
+                setup.extend(tc::tree(u, dev, Kinds::Simulated)?);
             }
             if u.ratio(1, 4)? {
-                setup.extend(tc::hooks(u, dev)?);
+                setup.extend(tc::hooks(u, dev, Kinds::Simulated)?);
             }
         }
         if u.ratio(1, 6)? {
@@ -218,7 +219,7 @@ fn traffic(u: &mut Unstructured<'_>, ms: u32, out: &mut String) -> Result<()> {
                 if on == "a" { "b" } else { "a" }
             ),
             1 => format!("ping -c {} 127.0.0.1", number(u, 1, 20)?),
-            _ => tc::change(u, "eth0")?,
+            _ => tc::change(u, "eth0", Kinds::Simulated)?,
         };
         let _ = writeln!(out, "\n[[app]]\non = \"{on}\"\nrun = \"{run}\"\nat = \"{at}ms\"");
     }

@@ -1,5 +1,6 @@
 //! Scripts as people write them, with what interpreters stumble over.
 
+use crate::tc::Kinds;
 use crate::{Result, Unstructured, number, one, tc};
 use std::fmt::Write as _;
 
@@ -70,7 +71,11 @@ fn block(u: &mut Unstructured<'_>, out: &mut String, depth: usize) -> Result<()>
             let _ = writeln!(out, "trap 'tc qdisc del dev $DEV root' {}", one(u, &["EXIT", "INT", "ERR"])?);
         }
         7 => {
-            let _ = writeln!(out, "case {word} in a*) echo one;; *) {};; esac", tc::change(u, "$DEV")?);
+            let _ = writeln!(
+                out,
+                "case {word} in a*) echo one;; *) {};; esac",
+                tc::change(u, "$DEV", Kinds::All)?
+            );
         }
         8 => {
             let _ = writeln!(
@@ -82,7 +87,7 @@ fn block(u: &mut Unstructured<'_>, out: &mut String, depth: usize) -> Result<()>
             );
         }
         _ => {
-            for line in tc::tree(u, "$DEV")? {
+            for line in tc::tree(u, "$DEV", Kinds::All)? {
                 let _ = writeln!(out, "{line}");
             }
         }
@@ -97,7 +102,7 @@ fn block(u: &mut Unstructured<'_>, out: &mut String, depth: usize) -> Result<()>
 pub fn python(u: &mut Unstructured<'_>) -> Result<String> {
     let mut out = String::from("#!/usr/bin/env python3\nimport os, subprocess, sys\ndev = 'eth0'\n");
     for _ in 0..u.int_in_range(1..=6)? {
-        let command = tc::change(u, "eth0")?;
+        let command = tc::change(u, "eth0", Kinds::All)?;
         match u.int_in_range(0..=6)? {
             0 => {
                 let _ = writeln!(
@@ -136,7 +141,7 @@ pub fn python(u: &mut Unstructured<'_>) -> Result<String> {
                 );
             }
             _ => {
-                for line in tc::tree(u, "eth0")? {
+                for line in tc::tree(u, "eth0", Kinds::All)? {
                     let _ = writeln!(out, "os.system('{line}')");
                 }
             }

@@ -5,9 +5,19 @@ use crate::{Result, Unstructured, number, one};
 /// Rates of classes and policers.
 const RATES: [&str; 8] = ["8kbit", "64kbit", "200kbit", "500kbit", "1mbit", "3mbit", "8mbit", "100mbit"];
 
+/// Which kinds are made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kinds {
+    /// All that can be set up.
+    All,
+    /// Those whose packets are simulated: an experiment with another is refused.
+    Simulated,
+}
+
 /// A qdisc without classes, with its options.
-fn leaf(u: &mut Unstructured<'_>) -> Result<String> {
-    let kind = u.int_in_range(0..=16)?;
+fn leaf(u: &mut Unstructured<'_>, kinds: Kinds) -> Result<String> {
+    // Those that are set up and shown only come last.
+    let kind = u.int_in_range(0..=if kinds == Kinds::All { 16 } else { 12 })?;
     let n = number(u, 1, 200)?;
     Ok(match kind {
         0 => format!("pfifo limit {n}"),
@@ -70,14 +80,15 @@ fn leaf(u: &mut Unstructured<'_>) -> Result<String> {
 }
 
 /// The tree of one device, and which classes packets can be sent to.
-pub fn tree(u: &mut Unstructured<'_>, dev: &str) -> Result<Vec<String>> {
+pub fn tree(u: &mut Unstructured<'_>, dev: &str, kinds: Kinds) -> Result<Vec<String>> {
     let mut lines = Vec::new();
     let major = 1;
-    let root = u.int_in_range(0..=9)?;
+    // The same here.
+    let root = u.int_in_range(0..=if kinds == Kinds::All { 9 } else { 7 })?;
     let mut classes = Vec::new();
     let add = format!("tc qdisc add dev {dev} root handle {major}:");
     match root {
-        0 => return Ok(vec![format!("tc qdisc add dev {dev} root {}", leaf(u)?)]),
+        0 => return Ok(vec![format!("tc qdisc add dev {dev} root {}", leaf(u, kinds)?)]),
         1 => {
             let bands = u.int_in_range(2..=4u32)?;
             lines.push(format!("{add} prio bands {bands} priomap {}", ["0"; 16].map(|_| "1").join(" ")));
@@ -119,7 +130,7 @@ pub fn tree(u: &mut Unstructured<'_>, dev: &str) -> Result<Vec<String>> {
                 classes.push(id);
             }
         }
-        6 => {
+        9 => {
             lines.push(format!("{add} hfsc default 1"));
             for id in 1..=u.int_in_range(1..=3u32)? {
                 let curve = one(u, &["ls", "sc", "rt"])?;
@@ -130,11 +141,11 @@ pub fn tree(u: &mut Unstructured<'_>, dev: &str) -> Result<Vec<String>> {
                 classes.push(id);
             }
         }
-        7 => {
+        8 => {
             lines.push(format!("{add} ets bands {} strict {}", 4, u.int_in_range(0..=4)?));
             classes.extend(1..=4);
         }
-        8 => {
+        6 => {
             lines.push(format!("{add} dsmark indices 8 default_index {}", u.int_in_range(0..=7)?));
             classes.extend(1..=7);
         }
@@ -153,13 +164,13 @@ pub fn tree(u: &mut Unstructured<'_>, dev: &str) -> Result<Vec<String>> {
             lines.push(format!(
                 "tc qdisc add dev {dev} parent 1:{class:x} handle {:x}: {}",
                 class + 0x100,
-                leaf(u)?
+                leaf(u, kinds)?
             ));
         }
     }
     for _ in 0..u.int_in_range(0..=4)? {
         let to = format!("1:{:x}", u.choose(&classes)?);
-        let action = if u.ratio(1, 3)? { format!(" {}", action(u, dev)?) } else { String::new() };
+        let action = if u.ratio(1, 3)? { format!(" {}", action(u)?) } else { String::new() };
         lines.push(format!(
             "tc filter add dev {dev} parent 1: protocol ip prio {} {} flowid {to}{action}",
             u.int_in_range(1..=4)?,
@@ -180,7 +191,7 @@ fn matching(u: &mut Unstructured<'_>) -> Result<String> {
     })
 }
 
-fn action(u: &mut Unstructured<'_>, _dev: &str) -> Result<String> {
+fn action(u: &mut Unstructured<'_>) -> Result<String> {
     Ok(match u.int_in_range(0..=4)? {
         0 | 1 => format!(
             "action police rate {} burst {} conform-exceed {}",
@@ -195,12 +206,12 @@ fn action(u: &mut Unstructured<'_>, _dev: &str) -> Result<String> {
 }
 
 /// What stands before and behind the queue: policers, mirrors and redirections at both hooks.
-pub fn hooks(u: &mut Unstructured<'_>, dev: &str) -> Result<Vec<String>> {
+pub fn hooks(u: &mut Unstructured<'_>, dev: &str, kinds: Kinds) -> Result<Vec<String>> {
     let mut lines = Vec::new();
     if u.ratio(1, 2)? {
         lines.push("ip link add ifb0 type ifb".to_owned());
         lines.push("ip link set ifb0 up".to_owned());
-        lines.push(format!("tc qdisc add dev ifb0 root {}", leaf(u)?));
+        lines.push(format!("tc qdisc add dev ifb0 root {}", leaf(u, kinds)?));
     }
     lines.push(format!("tc qdisc add dev {dev} clsact"));
     for _ in 0..u.int_in_range(1..=2)? {
@@ -209,22 +220,22 @@ pub fn hooks(u: &mut Unstructured<'_>, dev: &str) -> Result<Vec<String>> {
             one(u, &["ingress", "egress"])?,
             u.int_in_range(1..=3)?,
             matching(u)?,
-            action(u, dev)?
+            action(u)?
         ));
     }
     Ok(lines)
 }
 
 /// A command that changes something while packets are on their way.
-pub fn change(u: &mut Unstructured<'_>, dev: &str) -> Result<String> {
+pub fn change(u: &mut Unstructured<'_>, dev: &str, kinds: Kinds) -> Result<String> {
     Ok(match u.int_in_range(0..=8)? {
         0 => format!("tc qdisc del dev {dev} root"),
-        1 => format!("tc qdisc replace dev {dev} root {}", leaf(u)?),
+        1 => format!("tc qdisc replace dev {dev} root {}", leaf(u, kinds)?),
         2 => format!("tc class change dev {dev} parent 1:1 classid 1:10 htb rate {}", one(u, &RATES)?),
         3 => format!("tc class del dev {dev} classid 1:{}", one(u, &["1", "2", "10", "20"])?),
         4 => format!("tc filter del dev {dev} parent 1:"),
         5 => format!("ip link set {dev} {}", one(u, &["down", "up", "mtu 576", "mtu 9000", "txqueuelen 2"])?),
-        6 => format!("tc qdisc change dev {dev} root handle 1: {}", leaf(u)?),
+        6 => format!("tc qdisc change dev {dev} root handle 1: {}", leaf(u, kinds)?),
         7 => format!("ip addr flush dev {dev}"),
         _ => format!("tc -s qdisc show dev {dev}"),
     })

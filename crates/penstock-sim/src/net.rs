@@ -330,7 +330,10 @@ impl Net {
             }
         }
         let nic = &self.nics[n as usize];
-        if let Port::Wire(wire) = nic.port {
+        // The memory given back may have made TCP send, and the card begin the next frame: it sends one at a time.
+        if let Port::Wire(wire) = nic.port
+            && nic.busy_until <= self.queue.now()
+        {
             self.transmit(n, wire);
         }
         self.settle(host);

@@ -11,14 +11,21 @@ pub fn spec(u: &mut Unstructured<'_>) -> Result<String> {
     let setup = tc::tree(u, "v0", Kinds::Simulated)?;
     let setup: Vec<String> = setup
         .iter()
-        .map(|l| format!("\"{}\"", l.replace("qdisc add dev v0 root", "qdisc replace dev v0 root")))
+        .map(|l| {
+            // Below the line that the probe has made.
+            let line =
+                l.trim_start_matches("tc ").replace("qdisc add dev v0 root", "qdisc add dev $DEV $PARENT");
+            format!("\"{}\"", line.replace("dev v0", "dev $DEV"))
+        })
         .collect();
     let mut packets = Vec::new();
     let mut t = 0;
     for _ in 0..u.int_in_range(1..=12)? {
         t += u.int_in_range(0..=20_000)?;
         if u.ratio(1, 8)? {
-            let line = tc::change(u, "v0", Kinds::Simulated)?;
+            let line = tc::change(u, "v0", Kinds::Simulated)?
+                .replace("dev v0 root", "dev $DEV $PARENT")
+                .replace("dev v0", "dev $DEV");
             packets.push(format!("{{\"t_us\": {t}, \"run\": \"{}\"}}", line.trim_start_matches("tc ")));
             continue;
         }

@@ -1,6 +1,6 @@
 //! The whole gate, step by step, with what is skipped and why.
 
-use crate::{deny, tidy};
+use crate::{deny, overload, tidy};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::Instant;
@@ -11,6 +11,9 @@ pub struct Args {
     /// Seconds each fuzz target runs; 0 skips fuzzing
     #[arg(long, default_value_t = 20)]
     fuzz_seconds: u32,
+    /// Minutes of wild experiments, scripts and files, fixed seeds; 0 skips them
+    #[arg(long, default_value_t = 2)]
+    overload_minutes: u64,
 }
 
 struct Gate {
@@ -66,6 +69,12 @@ pub fn run(args: &Args) -> Result<()> {
         &[("RUSTDOCFLAGS", "-D warnings")],
     )?;
     wasm(&mut gate, cargo)?;
+    if args.overload_minutes > 0 {
+        println!("\n== overload: wild experiments, scripts, specifications, captures and records");
+        overload::run(&overload::Args::gate(args.overload_minutes))?;
+    } else {
+        gate.skip("overload", "--overload-minutes 0");
+    }
     fuzz(&mut gate, cargo, args.fuzz_seconds)?;
     println!("\n== all steps passed");
     for what in &gate.skipped {

@@ -40,8 +40,11 @@ pub fn experiment(u: &mut Unstructured<'_>) -> Result<String> {
     Ok(out)
 }
 
+/// A machine: its name, its devices with their addresses, its gateway.
+type Host = (&'static str, &'static [(&'static str, &'static str)], Option<&'static str>);
+
 fn hosts(u: &mut Unstructured<'_>, shape: Shape, out: &mut String) -> Result<()> {
-    let devices: &[(&str, &[(&str, &str)], Option<&str>)] = match shape {
+    let devices: &[Host] = match shape {
         Shape::Pair => &[("a", &[("eth0", "10.0.0.1/24")], None), ("b", &[("eth0", "10.0.0.2/24")], None)],
         Shape::Routed => &[
             ("a", &[("eth0", "10.0.0.1/24")], Some("10.0.0.254")),

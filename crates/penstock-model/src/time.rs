@@ -155,6 +155,10 @@ pub fn general(x: f64, significant: usize) -> String {
     if x == 0.0 {
         return "0".into();
     }
+    if !x.is_finite() {
+        // As C has it; Rust's own words are `inf` and `NaN`.
+        return x.to_string().to_lowercase();
+    }
     let scientific = format!("{:.*e}", significant.max(1) - 1, x);
     let (mantissa, exponent) = scientific.split_once('e').expect("LowerExp prints an e");
     let exponent: i32 = exponent.parse().expect("LowerExp prints a decimal exponent");
@@ -233,6 +237,12 @@ impl Mul<i64> for Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_number_is_said_as_c_says_it() {
+        let all = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e308].map(general3);
+        assert_eq!(all, ["inf", "-inf", "nan", "1e+308"]);
+    }
 
     #[test]
     fn reads_times_as_tc() {

@@ -39,6 +39,20 @@ pub fn wheel(now: u64, delta: u64) -> u64 {
     (((now + delta) >> shift) + 1) << shift
 }
 
+/// A timer that sets itself anew each time it goes off, `delta` ticks on, and was last set to go off at `at`: when it goes off first after
+/// tick `now`. As many steps of [`wheel`] without taking each: behind the first one they are equal.
+pub fn wheel_after(at: u64, delta: u64, now: u64) -> u64 {
+    if at > now {
+        return at;
+    }
+    let first = wheel(at, delta);
+    if first > now {
+        return first;
+    }
+    let step = wheel(first, delta) - first;
+    first + ((now - first) / step + 1) * step
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +62,21 @@ mod tests {
         assert_eq!((wheel(100, 4), wheel(100, 62)), (105, 163));
         // Half a second at 250 Hz: level 1, in steps of 8 ticks.
         assert_eq!((wheel(0, 125), wheel(3, 125), wheel(0, 600)), (128, 136, 640));
+    }
+
+    #[test]
+    fn a_timer_s_steps_are_taken_at_once() {
+        for delta in [1, 4, 62, 63, 64, 125, 503, 504, 600, 5000, 100_000] {
+            for start in [0, 1, 7, 1000, 1001, 123_457] {
+                for now in [0, 5, 999, 1000, 1001, 1064, 123_456, 123_999, 700_001] {
+                    let mut at = start;
+                    while at <= now {
+                        at = wheel(at, delta);
+                    }
+                    assert_eq!(wheel_after(start, delta, now), at, "{start} +{delta} at {now}");
+                }
+            }
+        }
     }
 
     #[test]

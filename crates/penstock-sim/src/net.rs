@@ -92,6 +92,8 @@ pub(crate) struct Net {
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) machines: Vec<Machine>,
+    /// The first machine of each name.
+    pub(crate) hosts: BTreeMap<String, u32>,
     pub(crate) nics: Vec<Nic>,
     pub(crate) wires: Vec<Wire>,
     pub(crate) segments: Vec<Segment>,
@@ -134,6 +136,7 @@ impl Net {
             queue: Queue::new(),
             pool: Pool::new(),
             machines: Vec::new(),
+            hosts: BTreeMap::new(),
             nics: Vec::new(),
             wires: Vec::new(),
             segments: Vec::new(),

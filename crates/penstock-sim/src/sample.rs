@@ -8,9 +8,13 @@ use crate::results::{Metric, Series, SeriesSet};
 use crate::spec::HostId;
 use penstock_model::{Handle, Span, Time};
 use penstock_tcp::cc::INFINITE_SSTHRESH;
+use std::collections::BTreeMap;
 
 /// Instants kept before every second one is given up.
 const MOST: usize = 65_536;
+/// Values of all series kept before the same (half a gigabyte), and the fewest instants that are then left.
+const MOST_VALUES: usize = 64 << 20;
+const FEWEST: usize = 64;
 
 /// Takes the samples.
 pub(crate) struct Sampler {
@@ -22,11 +26,23 @@ pub(crate) struct Sampler {
     info: Vec<[Option<u32>; 8]>,
     /// Where the search for the next series goes on: objects come in the same order every time.
     cursor: usize,
+    /// Where each series stands, for those that are not the next one.
+    index: BTreeMap<(Option<u32>, u64, Metric), usize>,
+    /// Values in all series.
+    values: usize,
 }
 
 impl Sampler {
     pub(crate) fn new(interval: Span) -> Sampler {
-        Sampler { interval, set: SeriesSet::default(), owd: Vec::new(), info: Vec::new(), cursor: 0 }
+        Sampler {
+            interval,
+            set: SeriesSet::default(),
+            owd: Vec::new(),
+            info: Vec::new(),
+            cursor: 0,
+            index: BTreeMap::new(),
+            values: 0,
+        }
     }
     pub(crate) fn interval(&self) -> Span {
         self.interval
@@ -100,7 +116,8 @@ impl Sampler {
                 self.device(h as u32, device, now);
             }
         }
-        if self.set.times.len() >= MOST {
+        let instants = self.set.times.len();
+        if instants >= MOST || (self.values > MOST_VALUES && instants >= FEWEST) {
             self.halve();
         }
     }
@@ -143,14 +160,15 @@ impl Sampler {
     fn put(&mut self, host: Option<HostId>, key: u64, name: &dyn Fn() -> String, metric: Metric, value: i64) {
         let at = self.set.times.len() - 1;
         let is_it = |s: &Series| s.key == key && s.host == host && s.metric == metric;
-        let n = self.set.series.len();
-        // Mostly the next one; else it is looked for, or new.
-        let found = (0..n).map(|i| (self.cursor + i) % n).find(|&i| is_it(&self.set.series[i]));
-        let i = found.unwrap_or_else(|| {
-            let object = name();
-            self.set.series.push(Series { host, key, object, metric, first: at, values: Vec::new() });
-            n
-        });
+        // Mostly the next one; else it is looked up, or new.
+        let i = match self.set.series.get(self.cursor) {
+            Some(next) if is_it(next) => self.cursor,
+            _ => *self.index.entry((host.map(|h| h.0), key, metric)).or_insert_with(|| {
+                let object = name();
+                self.set.series.push(Series { host, key, object, metric, first: at, values: Vec::new() });
+                self.set.series.len() - 1
+            }),
+        };
         self.cursor = i + 1;
         self.extend(i, value);
     }
@@ -163,6 +181,7 @@ impl Sampler {
         let last = series.values.last().copied().unwrap_or(0);
         series.values.extend(std::iter::repeat_n(last, gap));
         series.values.push(value);
+        self.values += gap + 1;
     }
 
     /// Gives up every second instant and doubles the interval.
@@ -177,6 +196,7 @@ impl Sampler {
             });
             series.first = first.div_ceil(2);
         }
+        self.values = self.set.series.iter().map(|s| s.values.len()).sum();
         let mut at = 0;
         self.set.times.retain(|_| {
             at += 1;
@@ -212,5 +232,52 @@ mod tests {
             }
             assert_eq!(series.first + series.values.len(), set.times.len());
         }
+    }
+
+    /// Objects that begin late, in another order, and beside others: each series has its own values.
+    #[test]
+    fn series_are_found_in_any_order() {
+        let mut sampler = Sampler::new(Span::from_ms(1));
+        for t in 0..40i64 {
+            sampler.set.times.push(Time::from_ns(t));
+            sampler.cursor = 0;
+            for n in 0..40i64 {
+                // Another order each time, and some that are away now and then.
+                let key = (n * 7 + t) % 40;
+                if key < t && (key + t) % 5 != 0 {
+                    let host = (key % 2 == 0).then_some(HostId(1));
+                    let value = key * 1000 + t;
+                    sampler.put(host, key as u64, &|| format!("o{key}"), Metric::Bytes, value);
+                    sampler.put(host, key as u64, &|| format!("o{key}"), Metric::Drops, -value);
+                }
+            }
+        }
+        let set = &sampler.set;
+        assert_eq!(set.series.len(), 2 * set.series.iter().filter(|s| s.metric == Metric::Bytes).count());
+        let kept: usize = set.series.iter().map(|s| s.values.len()).sum();
+        assert_eq!(sampler.values, kept);
+        for series in &set.series {
+            let key: i64 = series.object[1..].parse().unwrap();
+            assert_eq!((series.key, series.host.is_some()), (key as u64, key % 2 == 0));
+            for (i, &value) in series.values.iter().enumerate() {
+                let t = (series.first + i) as i64;
+                // Away: it stands still.
+                let seen = (key + 1..=t).rev().find(|t| (key + t) % 5 != 0).unwrap();
+                let sign = if series.metric == Metric::Bytes { 1 } else { -1 };
+                assert_eq!(value, sign * (key * 1000 + seen), "{} at {t}", series.object);
+            }
+        }
+    }
+
+    #[test]
+    fn many_series_have_fewer_instants() {
+        let mut sampler = Sampler::new(Span::from_ms(1));
+        let world = crate::World::new(1);
+        for t in 0..FEWEST {
+            assert_eq!(sampler.set.times.len(), t);
+            sampler.values = MOST_VALUES + 1;
+            sampler.sample(&world.net);
+        }
+        assert_eq!((sampler.set.times.len(), sampler.interval), (FEWEST / 2, Span::from_ms(2)));
     }
 }

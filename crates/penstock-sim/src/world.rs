@@ -65,6 +65,8 @@ pub struct World {
     commands: Vec<Command>,
     command_results: Vec<CommandResult>,
     links: u32,
+    /// Command lines executed so far.
+    executed: u64,
     sampler: Option<Sampler>,
     events: u64,
 }
@@ -79,6 +81,7 @@ impl World {
             commands: Vec::new(),
             command_results: Vec::new(),
             links: 0,
+            executed: 0,
             sampler: None,
             events: 0,
         }
@@ -108,12 +111,13 @@ impl World {
             lo: crate::net::Loopback::default(),
         });
         let id = self.net.machines.len() as u32 - 1;
+        self.net.hosts.entry(name.to_owned()).or_insert(id);
         self.net.plug_new_devices(id);
         HostId(id)
     }
     /// The host of this name.
     pub fn find_host(&self, name: &str) -> Option<HostId> {
-        self.net.machines.iter().position(|m| m.name == name).map(|i| HostId(i as u32))
+        self.net.hosts.get(name).map(|&i| HostId(i))
     }
     /// A machine.
     pub fn host(&self, id: HostId) -> &Host {
@@ -242,6 +246,7 @@ impl World {
     }
     /// Executes one command line on a host now, as its shell would.
     pub fn exec(&mut self, id: HostId, line: &str) -> Output {
+        self.executed += 1;
         let now = self.net.now();
         let table = line.contains("/proc/net").then(|| self.net.cwnd_table(id.0));
         let host = &mut self.net.machines[id.0 as usize].host;
@@ -251,6 +256,10 @@ impl World {
         let output = host.exec(line, now);
         self.net.after_command(id.0);
         output
+    }
+    /// How many command lines were executed so far, by whomever: where none was, no machine is set up otherwise than before.
+    pub fn executed(&self) -> u64 {
+        self.executed
     }
     /// Executes a command line on a host at a time to come; what it prints is among the results.
     pub fn exec_at(&mut self, id: HostId, line: &str, at: Time) {

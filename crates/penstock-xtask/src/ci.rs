@@ -1,6 +1,6 @@
 //! The whole gate, step by step, with what is skipped and why.
 
-use crate::tidy;
+use crate::{deny, overload, tidy};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::Instant;
@@ -11,6 +11,9 @@ pub struct Args {
     /// Seconds each fuzz target runs; 0 skips fuzzing
     #[arg(long, default_value_t = 20)]
     fuzz_seconds: u32,
+    /// Minutes of wild experiments, scripts and files, fixed seeds; 0 skips them
+    #[arg(long, default_value_t = 2)]
+    overload_minutes: u64,
 }
 
 struct Gate {
@@ -56,6 +59,7 @@ pub fn run(args: &Args) -> Result<()> {
     } else {
         gate.skip("clippy", "clippy is not installed: rustup component add clippy");
     }
+    supply(&mut gate, cargo)?;
     gate.step("tests", cargo, &["test", "--workspace"], &[])?;
     kernels(&mut gate);
     gate.step(
@@ -65,6 +69,12 @@ pub fn run(args: &Args) -> Result<()> {
         &[("RUSTDOCFLAGS", "-D warnings")],
     )?;
     wasm(&mut gate, cargo)?;
+    if args.overload_minutes > 0 {
+        println!("\n== overload: wild experiments, scripts, specifications, captures and records");
+        overload::run(&overload::Args::gate(args.overload_minutes))?;
+    } else {
+        gate.skip("overload", "--overload-minutes 0");
+    }
     fuzz(&mut gate, cargo, args.fuzz_seconds)?;
     println!("\n== all steps passed");
     for what in &gate.skipped {
@@ -76,6 +86,34 @@ pub fn run(args: &Args) -> Result<()> {
 fn component(name: &str) -> bool {
     let args: &[&str] = if name == "rustfmt" { &["fmt", "--version"] } else { &["clippy", "--version"] };
     Command::new(env!("CARGO")).args(args).output().is_ok_and(|o| o.status.success())
+}
+
+/// What may come into the build. Advisories need a database, which needs a network once; a machine without both is told so.
+fn supply(gate: &mut Gate, cargo: &str) -> Result<()> {
+    println!("\n== supply: deny.toml");
+    println!("{}", deny::run()?);
+    let has = |args: &[&str]| Command::new(cargo).args(args).output().is_ok_and(|o| o.status.success());
+    if !has(&["deny", "--version"]) {
+        gate.skip(
+            "cargo deny",
+            "not installed: cargo install cargo-deny --locked; licences, sources and duplicates were checked \
+             without it, advisories were not run: no database",
+        );
+        return Ok(());
+    }
+    gate.step("supply", cargo, &["deny", "check", "licenses", "sources", "bans"], &[])?;
+    let folder = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from);
+    let folder = folder.or_else(|| Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let kept = folder.is_some_and(|f| f.join("advisory-dbs").is_dir());
+    if has(&["deny", "fetch", "db"]) {
+        gate.step("advisories", cargo, &["deny", "check", "advisories"], &[])
+    } else if kept {
+        println!("== advisories: the database cannot be renewed; the one at hand is asked");
+        gate.step("advisories", cargo, &["deny", "check", "--disable-fetch", "advisories"], &[])
+    } else {
+        gate.skip("advisories", "not run: no database");
+        Ok(())
+    }
 }
 
 /// The tests on real kernels leave themselves out where the machine lacks something: the list at the end names them.
@@ -166,7 +204,8 @@ fn fuzz(gate: &mut Gate, cargo: &str, seconds: u32) -> Result<()> {
     Ok(())
 }
 
-fn host_triple() -> Result<String> {
+/// The platform that rustc builds for by itself.
+pub(crate) fn host_triple() -> Result<String> {
     let out = Command::new("rustc").arg("-vV").output().context("rustc -vV")?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     text.lines().find_map(|l| l.strip_prefix("host: ")).map(str::to_owned).context("rustc -vV names no host")

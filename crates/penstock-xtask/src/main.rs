@@ -5,7 +5,9 @@ mod bench;
 mod ci;
 mod compare;
 mod conformance;
+mod deny;
 mod difftc;
+mod overload;
 mod record;
 mod tdc;
 mod tidy;
@@ -34,6 +36,8 @@ enum Command {
     Difftc(difftc::Args),
     /// Hold new random cases against the real kernel for a while; make small what differs, and keep it
     Nightly(record::nightly::Args),
+    /// Run wild experiments, scripts, specifications, captures and records; keep what hangs, panics or differs
+    Overload(overload::Args),
     /// Record vectors from the real kernel in exact virtual time
     Record(record::Args),
     /// Replay recorded vectors and print where the answers differ
@@ -51,6 +55,7 @@ fn main() -> Result<()> {
         Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
         Command::Nightly(args) => record::nightly::run(&args),
+        Command::Overload(args) => overload::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Tdc(args) => tdc::run(&args),

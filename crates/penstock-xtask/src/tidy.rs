@@ -26,12 +26,13 @@ const EDGES: &[(&str, &[&str])] = &[
             "files",
         ],
     ),
+    ("wild", &[]),
     ("cli", &["model", "kernel", "measure", "files", "lab"]),
     (
         "xtask",
         &[
             "model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "measure", "kernel",
-            "lab",
+            "lab", "wild",
         ],
     ),
 ];

@@ -177,6 +177,9 @@ fn picoseconds(value: Val<'_>, faults: &mut Faults<'_>) -> Option<u64> {
     ps.map(|x| x.round() as u64)
 }
 
+/// Most hosts of a run: 25 KB each, and as much again for its series.
+const MOST_HOSTS: usize = 32_768;
+
 impl Builder<'_> {
     pub(super) fn read_hosts(&mut self, table: &mut Table<'_>, faults: &mut Faults<'_>) {
         let Some(value) = table.take("host") else { return };
@@ -186,6 +189,8 @@ impl Builder<'_> {
         };
         let mut names: Vec<_> = hosts.iter().collect();
         names.sort_by_key(|(name, _)| name.span().start);
+        let begun = self.hosts.iter().enumerate().map(|(at, h)| (h.host.name.clone(), at));
+        let mut begun: BTreeMap<String, usize> = begun.collect();
         for (name, value) in names {
             let fits = |c: char| c.is_alphanumeric() || "_.-".contains(c);
             let text = name.get_ref();
@@ -195,12 +200,13 @@ impl Builder<'_> {
                 continue;
             }
             let Some(table) = Table::of(value, format!("[host.{text}]"), faults) else { continue };
-            let at = match self.hosts.iter().position(|h| h.host.name == **text) {
-                Some(at) => at,
+            let at = match begun.get(&**text) {
+                Some(&at) => at,
                 None => {
                     let mut draft = Draft::default();
                     draft.host.name = text.to_string();
                     draft.host.place = faults.place(name.span());
+                    begun.insert(text.to_string(), self.hosts.len());
                     self.hosts.push(draft);
                     self.hosts.len() - 1
                 }
@@ -277,6 +283,14 @@ impl Builder<'_> {
     }
 
     pub(super) fn finish_hosts(&mut self) {
+        if let Some(draft) = self.hosts.get(MOST_HOSTS) {
+            let place = draft.host.place.clone();
+            self.fault(
+                &place,
+                format!("there are more than {MOST_HOSTS} hosts"),
+                "share them among several runs",
+            );
+        }
         let mut taken: BTreeMap<std::net::Ipv4Addr, String> = BTreeMap::new();
         for draft in std::mem::take(&mut self.hosts) {
             let mut host = draft.host;
@@ -365,7 +379,7 @@ impl Builder<'_> {
             return false;
         }
         let devices: Vec<String> =
-            self.experiment.host(host).into_iter().flat_map(|h| &h.devices).map(|d| d.name.clone()).collect();
+            self.known_host(host).into_iter().flat_map(|h| &h.devices).map(|d| d.name.clone()).collect();
         if devices.iter().any(|d| d == dev) {
             return true;
         }
@@ -379,9 +393,17 @@ impl Builder<'_> {
         false
     }
 
+    /// A host by its name.
+    fn known_host(&mut self, name: &str) -> Option<&Host> {
+        for (at, host) in self.experiment.hosts.iter().enumerate().skip(self.known.len()) {
+            self.known.entry(host.name.clone()).or_insert(at);
+        }
+        self.known.get(name).map(|&at| &self.experiment.hosts[at])
+    }
+
     /// Whether there is such a host; a fault at `place` when not.
     pub(super) fn has_host(&mut self, name: &str, place: &Place) -> bool {
-        if self.experiment.host(name).is_some() {
+        if self.known_host(name).is_some() {
             return true;
         }
         let names: Vec<&str> = self.experiment.hosts.iter().map(|h| h.name.as_str()).collect();

@@ -23,6 +23,7 @@ pub(crate) use traffic::program;
 use penstock_files::Roots;
 use penstock_model::{Diagnostic, Span};
 use read::{Faults, Table};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
@@ -105,6 +106,8 @@ struct Builder<'l> {
     kernel: Option<host::Profile>,
     setup_may_fail: Option<bool>,
     hosts: Vec<host::Draft>,
+    /// Where each of the experiment's hosts stands: hosts are only added.
+    known: BTreeMap<String, usize>,
     apps: Vec<traffic::AppDraft>,
     expects: Vec<expect::Draft>,
     faults: Vec<Diagnostic>,
@@ -119,6 +122,7 @@ impl<'l> Builder<'l> {
             kernel: None,
             setup_may_fail: None,
             hosts: Vec::new(),
+            known: BTreeMap::new(),
             apps: Vec::new(),
             expects: Vec::new(),
             faults: Vec::new(),

@@ -233,6 +233,20 @@ fn code_points_and_meters() {
 }
 
 #[test]
+fn more_than_memory_holds_is_refused_by_name() {
+    let flow = |count| format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\ncount = {count}\n");
+    let hosts = "[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\n";
+    assert!(read(&format!("{hosts}{}{}", flow(49_999), flow(1))).is_ok());
+    let faults = read(&format!("{hosts}{}{}{}", flow(49_999), flow(2), flow(1))).unwrap_err();
+    assert_eq!(faults.len(), 1);
+    assert_eq!(faults[0].message, "with this flow there are more than 50000 flows and apps in all");
+    let many: String =
+        (0..32_769).map(|i| format!("[host.h{i}]\neth0 = \"10.{}.{}.1/24\"\n", i >> 8, i & 255)).collect();
+    let faults = read(&many).unwrap_err();
+    assert_eq!(faults[0].message, "there are more than 32768 hosts");
+}
+
+#[test]
 fn all_faults_come_at_once_in_the_order_of_the_text() {
     let faults =
         read("durration = \"5s\"\nseed = -1\n[host.a]\ngw = \"x\"\neth0 = \"y\"\n[[link]]\nrate = 5\n")

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 /// Most flows of one `[[flow]]`.
-const MOST_FLOWS: u64 = 1_000_000;
+const MOST_FLOWS: u64 = 50_000;
 
 /// An app as a file has it.
 pub(super) struct AppDraft {
@@ -257,7 +257,20 @@ impl Builder<'_> {
     pub(super) fn finish_flows(&mut self) {
         let mut flows = std::mem::take(&mut self.experiment.flows);
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        let mut total = self.experiment.apps.len() as u64;
+        let many = format!("more than {MOST_FLOWS} flows and apps in all");
+        if let Some(app) = self.experiment.apps.get(MOST_FLOWS as usize) {
+            let place = app.place.clone();
+            self.fault(&place, format!("there are {many}"), "share them among several runs");
+        }
         for flow in &mut flows {
+            // Each holds sockets, series and a record: what fits memory for one must fit for all.
+            let before = total;
+            total += u64::from(flow.count);
+            if before <= MOST_FLOWS && total > MOST_FLOWS {
+                let message = format!("with this flow there are {many}");
+                self.fault(&flow.place, message, "share them among several runs");
+            }
             self.has_host(&flow.from, &flow.place);
             self.has_host(&flow.to, &flow.place);
             if flow.from == flow.to {

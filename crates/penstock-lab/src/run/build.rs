@@ -12,6 +12,7 @@ use penstock_sim::{
     AppId, Bleach, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load,
     SenderClock, Sizes, Stack, TcpSpec, Transport, World, pareto,
 };
+use std::collections::BTreeMap;
 
 /// A world and which of its parts are which of the experiment's.
 pub(super) struct Built {
@@ -19,6 +20,8 @@ pub(super) struct Built {
     pub(super) world: World,
     /// Its hosts, in the order of the experiment's.
     pub(super) hosts: Vec<HostId>,
+    /// The same by their names.
+    ids: BTreeMap<String, HostId>,
     /// Its programs, in the order of the experiment's.
     pub(super) apps: Vec<AppId>,
     /// For each of the experiment's flows its own, `count` of them.
@@ -56,6 +59,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     let mut built = Built {
         world: World::new(seed),
         hosts: Vec::new(),
+        ids: BTreeMap::new(),
         apps: Vec::new(),
         flows: Vec::new(),
         failures: Vec::new(),
@@ -83,7 +87,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     }
     built.apps = made.into_iter().flatten().collect();
     for meter in &experiment.meters {
-        let host = built.id(&meter.host, experiment);
+        let host = built.id(&meter.host);
         built.world.host_mut(host).add_conditioner(&meter.dev, meter.conditioner.clone());
     }
     for flow in &experiment.flows {
@@ -99,7 +103,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     }
     for expect in &experiment.expects {
         if let spec::Subject::Phb { host, dev, .. } = &expect.measure.subject {
-            let id = built.id(host, experiment);
+            let id = built.id(host);
             built.world.watch(id, dev);
         }
     }
@@ -108,15 +112,15 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
 }
 
 impl Built {
-    fn id(&self, name: &str, experiment: &Experiment) -> HostId {
-        let at = experiment.hosts.iter().position(|h| h.name == name);
-        self.hosts[at.expect("the experiment was checked: its hosts are there")]
+    fn id(&self, name: &str) -> HostId {
+        *self.ids.get(name).expect("the experiment was checked: its hosts are there")
     }
 
     fn host(&mut self, host: &spec::Host, seed: u64, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
         let world = &mut self.world;
         let id = world.add_host(&host.name, host.kernel);
         self.hosts.push(id);
+        self.ids.insert(host.name.clone(), id);
         world.host_mut(id).set_psched_clock(host.clock);
         if let Some(hz) = experiment
             .hz
@@ -177,7 +181,7 @@ impl Built {
 
     fn link(&mut self, link: &spec::Link, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
         let ends = link.ends.iter().map(|end| End {
-            host: self.id(&end.host, experiment),
+            host: self.id(&end.host),
             device: end.dev.clone(),
             rate: end.rate,
             delay: end.delay,
@@ -206,7 +210,7 @@ impl Built {
         }
         for end in &link.ends {
             if let Some(queue) = end.queue.as_ref().or(link.queue.as_ref()) {
-                let host = self.id(&end.host, experiment);
+                let host = self.id(&end.host);
                 let mut options = queue.options.clone();
                 if let Some(rate) = end.rate.or(link.rate) {
                     options.set("bandwidth", rate.bit_per_s().into());
@@ -267,7 +271,7 @@ impl Built {
         experiment: &Experiment,
         faults: &mut Vec<Diagnostic>,
     ) -> AppId {
-        let host = self.id(&app.on, experiment);
+        let host = self.id(&app.on);
         let id = match after {
             Some(first) => self.world.add_app_after(host, &app.run, first, app.at),
             None => self.world.add_app(host, &app.run, Time::from_ns(app.at.as_ns())),
@@ -358,8 +362,8 @@ impl Built {
         let made = self.world.add_flow(FlowSpec {
             name: flow.name.clone(),
             group: flow.group.clone().unwrap_or_default(),
-            from: self.id(&flow.from, experiment),
-            to: self.id(&flow.to, experiment),
+            from: self.id(&flow.from),
+            to: self.id(&flow.to),
             to_addr: None,
             count: flow.count,
             transport,

@@ -105,6 +105,7 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
     let mut built = build::world(experiment, seed)?;
     simulated(&built, "the setup")?;
     let end = experiment.duration.as_ns();
+    let mut looked = built.world.executed();
     for step in 1..=STEPS {
         let until = (i128::from(end) * i128::from(step) / i128::from(STEPS)) as i64;
         let warm = experiment.warmup.as_ns();
@@ -118,7 +119,10 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
             return Err(vec![Diagnostic::error(text).help(help)]);
         }
         // A command of the run may have set up anything.
-        simulated(&built, "a command of the run")?;
+        if built.world.executed() > looked {
+            looked = built.world.executed();
+            simulated(&built, "a command of the run")?;
+        }
         (options.progress)(step as f64 / STEPS as f64);
     }
     accounted(built.world.miscounts())?;

@@ -12,6 +12,7 @@ use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, OldRelease, Span, Time};
 use penstock_packet::dscp;
 use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
+use std::collections::BTreeMap;
 
 /// Everything that is recorded of a run.
 pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, results: Results) -> Outcome {
@@ -43,7 +44,8 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
 /// What was lost, by cause.
 fn drops(experiment: &Experiment, built: &Built, results: &Results) -> Vec<record::Drop> {
     let host = |id: penstock_sim::HostId| {
-        let at = built.hosts.iter().position(|&h| h == id);
+        // Hosts are numbered as they were added.
+        let at = built.hosts.binary_search(&id).ok();
         at.map_or(String::new(), |at| experiment.hosts[at].name.clone())
     };
     let row = |(key, count): (&penstock_sim::DropKey, &penstock_sim::DropCount)| record::Drop {
@@ -187,15 +189,21 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
         ids.iter().for_each(|id| tos[id.0 as usize] = flow.tos);
     }
     let host = |id: penstock_sim::HostId| built.world.host_name(id).to_owned();
+    // The first program that has a flow.
+    let mut owners: Vec<Option<usize>> = vec![None; results.flows.len()];
+    for (i, id) in built.apps.iter().enumerate().rev() {
+        for flow in &results.apps[id.0 as usize].flows {
+            if let Some(owner) = owners.get_mut(flow.0 as usize) {
+                *owner = Some(i);
+            }
+        }
+    }
     results
         .flows
         .iter()
         .enumerate()
         .map(|(i, flow)| {
-            let app = built
-                .apps
-                .iter()
-                .position(|id| results.apps[id.0 as usize].flows.iter().any(|f| f.0 as usize == i));
+            let app = owners[i];
             let life = life(flow, results.ended);
             let rate = |bytes: u64| if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 };
             record::Flow {
@@ -398,16 +406,22 @@ fn parents_of_filters(device: &NetDevice, look: penstock_sched::Look<'_>) -> Vec
 fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
     let mut all = Series::new();
     let set = &results.series;
+    let mut sfqs = Sfqs::default();
     for series in &set.series {
         let host = series.host.map_or(String::new(), |id| built.world.host_name(id).to_owned());
         // sfq lists each flow it holds at the moment as a class: too short-lived to be a curve.
-        if series.host.is_some_and(|id| is_sfq_flow(built, id, &series.object, results.ended)) {
+        if series.host.is_some_and(|id| sfqs.have_flow(built, id, &series.object, results.ended)) {
             continue;
         }
         let times = &set.times[series.first.min(set.times.len())..];
         let object = series.object.strip_suffix(" none").map(|name| format!("{name} 0:"));
         let object = object.as_deref().unwrap_or(&series.object);
-        let mut put = |metric: &str, t: Time, v: f64| all.add(&host, object, metric, t.as_secs_f64(), v);
+        // Of one metric each; its curve is begun with its first value, and found once.
+        let mut curve = None;
+        let mut put = |metric: &str, t: Time, v: f64| {
+            let curve = *curve.get_or_insert_with(|| all.curve(&host, object, metric));
+            all.push(curve, t.as_secs_f64(), v);
+        };
         let gauge = times.iter().zip(&series.values);
         match series.metric {
             Metric::Bytes => rates(times, &series.values, 8, |t, v| put("throughput_bit_s", t, v)),
@@ -461,13 +475,22 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
     all
 }
 
-/// Whether `eth0 class 20:4e` is a flow within an sfq.
-fn is_sfq_flow(built: &Built, host: penstock_sim::HostId, object: &str, now: Time) -> bool {
-    let Some((dev, class)) = object.split_once(" class ") else { return false };
-    let machine = built.world.host(host);
-    let Some(device) = machine.ifindex(dev).and_then(|i| machine.device(i)) else { return false };
-    let qdisc = Handle::parse_classid(class).map(Handle::qdisc);
-    device.tree.dump_qdiscs(now).iter().any(|q| Ok(q.handle) == qdisc && q.kind == "sfq")
+/// The qdiscs of each device that are an sfq, dumped once.
+#[derive(Default)]
+struct Sfqs(BTreeMap<(penstock_sim::HostId, u32), Vec<Handle>>);
+
+impl Sfqs {
+    /// Whether `eth0 class 20:4e` is a flow within an sfq.
+    fn have_flow(&mut self, built: &Built, host: penstock_sim::HostId, object: &str, now: Time) -> bool {
+        let Some((dev, class)) = object.split_once(" class ") else { return false };
+        let machine = built.world.host(host);
+        let Some(device) = machine.ifindex(dev).and_then(|i| machine.device(i)) else { return false };
+        let sfqs = self.0.entry((host, device.ifindex)).or_insert_with(|| {
+            let all = device.tree.dump_qdiscs(now);
+            all.into_iter().filter(|q| q.kind == "sfq").map(|q| q.handle).collect()
+        });
+        Handle::parse_classid(class).is_ok_and(|class| sfqs.contains(&class.qdisc()))
+    }
 }
 
 /// Differences of a counter as rates per second.

@@ -5,8 +5,9 @@ mod topology;
 
 use crate::number::Unit;
 use crate::plot::{CHART_STYLE, Chart, Level, Line, STYLE, Stroke, escape};
-use crate::record::{App, Device, Record};
+use crate::record::{self, App, Device, Record};
 use crate::series::{Curve, Series};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// What a report is made of.
@@ -166,27 +167,28 @@ fn charts(page: &Page<'_>) -> String {
         named.take(MOST).collect::<Vec<_>>()
     };
     // Colours follow the program, not the chart: the same one looks the same everywhere.
-    let colour = |name: &str| {
-        let names = r.apps.iter().map(|a| a.name.as_str()).chain(r.flows.iter().map(|f| f.name.as_str()));
-        let shown = names.filter(|n| {
-            page.series.curves().iter().any(|c| {
-                (c.object == *n || c.object.strip_prefix("flow ") == Some(n))
-                    && matches!(c.metric.as_str(), "goodput_bit_s" | "rtt_ms")
-                    && any(&c.points)
-            })
-        });
-        let mut seen: Vec<&str> = Vec::new();
-        for n in shown {
-            if !seen.contains(&n) {
-                seen.push(n);
-            }
+    let moved = page
+        .series
+        .curves()
+        .iter()
+        .filter(|c| matches!(c.metric.as_str(), "goodput_bit_s" | "rtt_ms") && any(&c.points));
+    let moved: BTreeSet<&str> =
+        moved.flat_map(|c| [Some(c.object.as_str()), c.object.strip_prefix("flow ")]).flatten().collect();
+    let mut colours: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in r.apps.iter().map(|a| a.name.as_str()).chain(r.flows.iter().map(|f| f.name.as_str())) {
+        if moved.contains(name) {
+            let next = colours.len();
+            colours.entry(name).or_insert(next);
         }
-        seen.iter().position(|n| *n == name).unwrap_or(0)
-    };
-    let app = |c: &Curve| r.apps.iter().any(|a| a.name == c.object).then(|| c.object.clone());
+    }
+    let colour = |name: &str| colours.get(name).copied().unwrap_or(0);
+    let apps: BTreeSet<&str> = r.apps.iter().map(|a| a.name.as_str()).collect();
+    let mut flows: BTreeMap<&str, Vec<&record::Flow>> = BTreeMap::new();
+    r.flows.iter().for_each(|f| flows.entry(&f.name).or_default().push(f));
+    let app = |c: &Curve| apps.contains(c.object.as_str()).then(|| c.object.clone());
     let described = |c: &Curve| {
         let name = c.object.strip_prefix("flow ")?;
-        r.flows.iter().any(|f| f.name == name && f.app.is_none()).then(|| name.to_owned())
+        flows.get(name)?.iter().any(|f| f.app.is_none()).then(|| name.to_owned())
     };
     let goodput: Vec<_> = curves("goodput_bit_s", &app)
         .into_iter()
@@ -207,7 +209,7 @@ fn charts(page: &Page<'_>) -> String {
     let mut chart = Chart::new("One-way delay, mean of each interval", Unit::Millisecond, x);
     let owd = curves("owd_ms", &|c| {
         let name = c.object.strip_prefix("flow ")?;
-        let flow = r.flows.iter().find(|f| f.name == name)?;
+        let flow = flows.get(name)?.first()?;
         // Echoes have their round trips above; a stream of acknowledgements would only repeat the path.
         (flow.proto != "icmp").then(|| flow.app.clone().unwrap_or(name.to_owned()))
     });
@@ -508,9 +510,10 @@ fn devices(page: &Page<'_>) -> String {
         ]);
     }
     let mut out = rows.html();
+    let shaped: BTreeSet<(&str, &str)> =
+        shaped(page.record).map(|d| (d.host.as_str(), d.dev.as_str())).collect();
     for (host, dev, text) in page.tc {
-        let shown = shaped(page.record).any(|d| d.host == *host && d.dev == *dev);
-        if shown {
+        if shaped.contains(&(host.as_str(), dev.as_str())) {
             let _ = writeln!(
                 out,
                 "<details><summary>tc on {} {}</summary><pre>{}</pre></details>",

@@ -77,8 +77,14 @@ impl Pie {
         let (today, backlog, tupdate) = (jiffy(now, self.device.hz), self.backlog(), self.params.tupdate);
         let (mut vars, mut timer) = (self.vars, self.timer);
         while let Some(at) = timer.filter(|&at| at <= today) {
+            let before = vars;
             vars.update(&self.params, backlog);
-            timer = (tupdate > 0).then(|| jiffies::wheel(at, tupdate));
+            // What an update leaves as it was, no later one changes while nothing comes or goes.
+            let settled = vars == before;
+            let next = |at| {
+                if settled { jiffies::wheel_after(at, tupdate, today) } else { jiffies::wheel(at, tupdate) }
+            };
+            timer = (tupdate > 0).then(|| next(at));
         }
         (vars, timer)
     }
@@ -186,8 +192,11 @@ impl Qdisc for Pie {
     }
     fn ticks_at(&self, tick: Time) -> bool {
         let (at, tupdate) = (jiffy(tick, self.device.hz), self.params.tupdate);
-        let next = |&at: &u64| (tupdate > 0).then(|| jiffies::wheel(at, tupdate));
-        std::iter::successors(self.timer, next).take_while(|&off| off <= at).any(|off| off == at)
+        // The first time after the tick before.
+        self.timer.is_some_and(|timer| match tupdate {
+            0 => timer == at,
+            _ => jiffies::wheel_after(timer, tupdate, at.saturating_sub(1)) == at,
+        })
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
         self.device = *device;
@@ -249,5 +258,30 @@ mod tests {
         assert_eq!(q.dequeue(&mut bench.cx(0)).map(|p| p.seq), Some(6));
         assert_eq!(q.enqueue(packet(11, 1000), &mut bench.cx(0)), Xmit::Success);
         assert_eq!(q.enqueue(packet(12, 1000), &mut bench.cx(0)), Xmit::Drop);
+    }
+
+    /// A gap is the same however often somebody looks in it, and costs no more than the time to settle.
+    #[test]
+    fn a_gap_is_skipped_exactly() {
+        let mut bench = Bench::new();
+        let mut q = pie(None, &mut bench);
+        flood(&mut *q, &mut bench, 3_000);
+        while q.dequeue(&mut bench.cx(3_000_000_000)).is_some() {}
+        let mut watched = Bench::new();
+        let mut same = pie(None, &mut watched);
+        flood(&mut *same, &mut watched, 3_000);
+        while same.dequeue(&mut watched.cx(3_000_000_000)).is_some() {}
+        // One adapts at every tick, the other not at all until the end of a year.
+        for ms in (3_000..40_000).step_by(4) {
+            same.peek(&mut watched.cx(ms * 1_000_000));
+        }
+        let (soon, year) = (Time::from_ns(40_000_000_000), Time::from_ns(31_557_600_000_000_000));
+        assert_eq!(q.xstats(soon), same.xstats(soon));
+        assert!((0..2_000).all(|_| q.xstats(year) == same.xstats(year)));
+        let ticks = |q: &dyn Qdisc| -> Vec<bool> {
+            (0..40).map(|i| q.ticks_at(Time::from_ns(year.as_ns() + i * 4_000_000))).collect()
+        };
+        assert_eq!(ticks(&*q), ticks(&*same));
+        assert_eq!(ticks(&*q).iter().filter(|t| **t).count(), 8);
     }
 }

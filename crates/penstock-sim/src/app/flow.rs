@@ -114,11 +114,13 @@ impl Source {
             return Ok(port);
         }
         let ports = match self.port {
+            // Each flow has its own, from where its number puts it, around.
             0 => {
-                let first = FIRST_PORT + self.flow;
-                first..=65_535.max(first)
+                let (below, room) = (FIRST_PORT, 65_536 - FIRST_PORT);
+                let first = self.flow % room;
+                (below + first..65_536).chain(below..below + first)
             }
-            port => u32::from(port)..=u32::from(port),
+            port => (u32::from(port)..u32::from(port) + 1).chain(0..0),
         };
         for port in ports {
             let port = port as u16;

@@ -80,7 +80,7 @@ fn resolve(name: &str, net: &Net) -> Option<Ipv4Addr> {
     if name == "localhost" {
         return Some(Ipv4Addr::LOCALHOST);
     }
-    first_address(net, net.machines.iter().position(|m| m.name == name)? as u32)
+    first_address(net, *net.hosts.get(name)?)
 }
 
 /// The first address of a host that is not `lo`'s.

@@ -86,12 +86,7 @@ impl Net {
     /// A segment for no connection: a listener may make one of it, else it is answered with RST.
     fn deliver_syn(&mut self, host: u32, packet: Packet, ip: Ipv4, tcp: &Tcp, payload: u32) {
         let now = self.now();
-        let listening = self.machines[host as usize]
-            .sockets
-            .listeners
-            .iter()
-            .find(|&&(p, _)| p == tcp.dport)
-            .map(|&(_, s)| s);
+        let listening = self.machines[host as usize].sockets.listeners.get(&tcp.dport).copied();
         let accepted = listening.and_then(|listener| {
             let isn = self.machines[host as usize].sockets.rng.next_u32();
             let Kind::Listener(l) = &self.socks[listener as usize].kind else { return None };

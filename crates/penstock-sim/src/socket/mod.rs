@@ -21,7 +21,7 @@ use penstock_packet::headers::{Icmp, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, Udp};
 use penstock_sched::Xmit;
 use penstock_tcp::{Buffer, Config, Ecn, Endpoint, State, Transmit, reset_for};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 pub(crate) use deliver::Owed;
@@ -131,13 +131,17 @@ pub(crate) struct UdpSock {
 pub(crate) struct SocketTable {
     /// Connections by local port and peer.
     connections: BTreeMap<(u16, Ipv4Addr, u16), u32>,
-    listeners: Vec<(u16, u32)>,
+    listeners: BTreeMap<u16, u32>,
     udp: BTreeMap<u16, u32>,
     /// Who waits for echo replies, by ICMP identifier.
     pub(crate) pings: Vec<(u16, u32)>,
     rng: Rng,
     port_offset: u16,
     ports_used: u16,
+    /// Of each protocol and parity: no port is free any more, so that nobody looks again until one is given back.
+    full: [[bool; 2]; 2],
+    /// Peers to which every port of a parity has a connection; the same.
+    full_towards: BTreeSet<(Addr, u32)>,
 }
 
 impl SocketTable {
@@ -145,12 +149,14 @@ impl SocketTable {
         let port_offset = rng.next_u32() as u16;
         SocketTable {
             connections: BTreeMap::new(),
-            listeners: Vec::new(),
+            listeners: BTreeMap::new(),
             udp: BTreeMap::new(),
             pings: Vec::new(),
             rng,
             port_offset,
             ports_used: 0,
+            full: [[false; 2]; 2],
+            full_towards: BTreeSet::new(),
         }
     }
 }
@@ -278,9 +284,14 @@ impl Net {
 
     // Ports.
 
-    /// A port nobody uses here. Linux goes up from an offset that the peer decides (by 2 today, so that even ports
-    /// are for connect); Windows XP counts from 1025.
-    fn ephemeral_port(&mut self, host: u32, remote: Addr, tcp: bool) -> u16 {
+    /// A port for a socket that has none. Linux goes up from an offset that the peer decides (by 2 today, so that even ports
+    /// are for connect; the odd ones come after them); Windows XP counts from 1025. `None`: there is none
+    /// (`EADDRNOTAVAIL`).
+    ///
+    /// A port nobody uses, as long as there is one; then connections to different peers share ports. (Linux lets them share from the
+    /// first, where two happen to meet.)
+    //= linux v6.12 net/ipv4/inet_hashtables.c __inet_hash_connect
+    fn ephemeral_port(&mut self, host: u32, remote: Addr, tcp: bool) -> Option<u16> {
         let machine = &mut self.machines[host as usize];
         let table = &mut machine.sockets;
         let (low, count, step) = match (machine.stack, machine.kernel) {
@@ -293,23 +304,48 @@ impl Net {
             let peer = u32::from(remote.0) ^ u32::from(remote.1) << 16 ^ u32::from(table.port_offset);
             offset += (peer.wrapping_mul(0x9e37_79b1) >> 8) & !1;
         }
-        for i in 0..count {
-            let port = (low + (offset + i) * step % count) as u16;
-            let taken = if tcp {
-                table
-                    .connections
-                    .range((port, Ipv4Addr::UNSPECIFIED, 0)..)
-                    .next()
-                    .is_some_and(|(k, _)| k.0 == port)
-            } else {
-                table.udp.contains_key(&port)
-            };
-            if !taken {
-                table.ports_used = table.ports_used.wrapping_add(1 + i as u16);
-                return port;
+        // A pass goes over the ports of one parity; what is tried counts within it.
+        let ports =
+            |odd: u32| (0..count / step).map(move |i| ((low + (offset + i) * step % count + odd) as u16, i));
+        let mut found = None;
+        for odd in 0..step {
+            if found.is_none() && !table.full[usize::from(tcp)][odd as usize] {
+                let taken = |port: u16| match tcp {
+                    true => {
+                        let mut at = table.connections.range((port, Ipv4Addr::UNSPECIFIED, 0)..);
+                        at.next().is_some_and(|(k, _)| k.0 == port)
+                    }
+                    false => table.udp.contains_key(&port),
+                };
+                found = ports(odd).find(|&(port, _)| !taken(port));
+                table.full[usize::from(tcp)][odd as usize] = found.is_none();
             }
         }
-        low as u16
+        for odd in 0..step {
+            if found.is_none() && tcp && !table.full_towards.contains(&(remote, odd)) {
+                let taken = |port: u16| {
+                    let here = table.connections.contains_key(&(port, remote.0, remote.1));
+                    here || table.listeners.contains_key(&port)
+                };
+                found = ports(odd).find(|&(port, _)| !taken(port));
+                if found.is_none() {
+                    table.full_towards.insert((remote, odd));
+                }
+            }
+        }
+        let (port, tried) = found?;
+        table.ports_used = table.ports_used.wrapping_add(1 + tried as u16);
+        Some(port)
+    }
+}
+
+impl SocketTable {
+    /// A port is free again.
+    fn given_back(&mut self, tcp: bool) {
+        self.full[usize::from(tcp)] = [false; 2];
+        if tcp {
+            self.full_towards.clear();
+        }
     }
 }
 
@@ -385,6 +421,46 @@ mod tests {
             [(1, 960), (325, 960), (326, 1280), (645, 1280), (646, 2304), (1000, 2304), (1472, 2304)]
         {
             assert_eq!(truesize(Kernel::V6_12, payload + 8), memory, "{payload}");
+        }
+    }
+
+    /// Ports run out: each is given once, those of connect's parity first; then connections to another peer share them, datagrams
+    /// do not; and one that is closed is found again.
+    #[test]
+    fn ports_run_out_and_are_given_back() {
+        for (kernel, all) in [(Kernel::V6_12, 28_232), (Kernel::V2_6_35, 28_233)] {
+            let mut world = crate::World::new(1);
+            let host = world.add_host("a", kernel).0;
+            let (peer, other): (Addr, Addr) = (([10, 0, 0, 2].into(), 80), ([10, 0, 0, 3].into(), 80));
+            let net = &mut world.net;
+            let mut given = Vec::new();
+            while let Some(port) = net.ephemeral_port(host, peer, true) {
+                net.machines[host as usize].sockets.connections.insert((port, peer.0, peer.1), 0);
+                given.push(port);
+                assert!(given.len() <= all, "{port} again");
+            }
+            if kernel == Kernel::V6_12 {
+                assert!(
+                    given[..14_116].iter().all(|p| p % 2 == 0) && given[14_116..].iter().all(|p| p % 2 == 1)
+                );
+            }
+            let mut sorted = given.clone();
+            sorted.sort_unstable();
+            let range: Vec<u16> = (32_768..32_768 + all as u16).collect();
+            assert_eq!(sorted, range);
+            // A listener's port is no connection's.
+            net.machines[host as usize].sockets.listeners.insert(40_000, 0);
+            let shared = net.ephemeral_port(host, other, true).unwrap();
+            assert!(range.contains(&shared) && shared != 40_000);
+            net.machines[host as usize].sockets.connections.remove(&(50_001, peer.0, peer.1));
+            net.machines[host as usize].sockets.given_back(true);
+            assert_eq!(net.ephemeral_port(host, peer, true), Some(50_001));
+            let mut datagrams = 0;
+            while let Some(port) = net.ephemeral_port(host, peer, false) {
+                assert!(net.machines[host as usize].sockets.udp.insert(port, 0).is_none());
+                datagrams += 1;
+            }
+            assert_eq!((datagrams, net.ephemeral_port(host, other, false)), (all, None));
         }
     }
 }

@@ -12,12 +12,12 @@ impl Net {
         opts: SockOpts,
         listener: Listener,
     ) -> Option<u32> {
-        if self.machines[host as usize].sockets.listeners.iter().any(|&(p, _)| p == port) {
+        if self.machines[host as usize].sockets.listeners.contains_key(&port) {
             return None;
         }
         let sock = self.new_sock(host, app, opts, Kind::Listener(listener));
         self.socks[sock as usize].local.1 = port;
-        self.machines[host as usize].sockets.listeners.push((port, sock));
+        self.machines[host as usize].sockets.listeners.insert(port, sock);
         Some(sock)
     }
     /// Opens a connection; the program hears of it by [`Wake::Connected`] or [`Wake::Failed`].
@@ -37,7 +37,7 @@ impl Net {
             self.machines[host as usize].host.source_towards(remote.0).ok_or("Network is unreachable")?;
         self.route_mss(host, remote.0, &mut cfg);
         self.route_config(host, remote.0, &mut cfg);
-        let port = self.ephemeral_port(host, remote, true);
+        let port = self.ephemeral_port(host, remote, true).ok_or("Cannot assign requested address")?;
         let isn = self.machines[host as usize].sockets.rng.next_u32();
         let end = Endpoint::connect(&cfg, port, remote.1, isn, self.now());
         let sock = self.new_sock(host, app, opts, Kind::Tcp(Box::new(TcpSock::new(end, NONE, false))));
@@ -145,7 +145,7 @@ impl Net {
     }
     /// Whether somebody listens there.
     pub(crate) fn listens(&self, host: u32, port: u16) -> bool {
-        self.machines[host as usize].sockets.listeners.iter().any(|&(p, _)| p == port)
+        self.machines[host as usize].sockets.listeners.contains_key(&port)
     }
     /// The endpoint, while there is one.
     pub(crate) fn endpoint(&self, sock: u32) -> Option<&Endpoint> {
@@ -419,6 +419,7 @@ impl Net {
         let table = &mut self.machines[s.host as usize].sockets;
         if table.connections.get(&key) == Some(&sock) {
             table.connections.remove(&key);
+            table.given_back(true);
         }
     }
     /// A connection's timer.

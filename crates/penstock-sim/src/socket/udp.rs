@@ -34,7 +34,8 @@ impl Net {
         let source =
             self.machines[host as usize].host.source_towards(remote.0).ok_or("Network is unreachable")?;
         if self.socks[sock as usize].local.1 == 0 {
-            let port = self.ephemeral_port(host, remote, false);
+            // inet_autobind: EAGAIN.
+            let port = self.ephemeral_port(host, remote, false).ok_or("Resource temporarily unavailable")?;
             self.socks[sock as usize].local.1 = port;
             self.machines[host as usize].sockets.udp.insert(port, sock);
         }
@@ -139,6 +140,7 @@ impl Net {
         let table = &mut self.machines[host as usize].sockets;
         if table.udp.get(&port) == Some(&sock) {
             table.udp.remove(&port);
+            table.given_back(false);
         }
     }
 

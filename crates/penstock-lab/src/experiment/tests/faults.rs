@@ -255,7 +255,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\ncount = 0\n",
-            "11:9: count is out of its range | write a whole number from 1 to 1000000",
+            "11:9: count is out of its range | write a whole number from 1 to 50000",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nat = { from = \"2s\", to = \"1s\" }\n",

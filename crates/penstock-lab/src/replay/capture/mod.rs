@@ -8,6 +8,7 @@
 //! was larger than the MTU when it was captured (offloads) goes through the qdisc as one packet of that size.
 
 mod frame;
+mod pcap;
 mod play;
 mod read;
 mod write;

@@ -1,39 +1,21 @@
 //! The packets as a pcapng whose comments say what became of them.
 
+use super::pcap::Writer;
 use super::play::{Fate, Played};
 use super::read::{Traffic, What};
 use super::{Replay, fate_text};
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::{DataLink, Endianness};
 use penstock_packet::Skb;
 use penstock_packet::skb::HEADER_MAX;
-use std::borrow::Cow;
 use std::io::Write;
-use std::time::Duration;
 
 /// Writes every packet at the moment of its fate, the bytes that the machine changed (ToS, addresses) as they left.
 ///
 /// # Errors
 /// What the writer says.
 pub fn write(replay: &Replay, out: impl Write) -> Result<(), String> {
-    let said = |e: pcap_file::PcapError| e.to_string();
-    let text = |text: &str| Cow::Owned(text.to_owned());
-    let version = format!("penstock {}", env!("CARGO_PKG_VERSION"));
-    let section = SectionHeaderBlock {
-        endianness: Endianness::Little,
-        options: vec![SectionHeaderOption::UserApplication(version.into())],
-        ..SectionHeaderBlock::default()
-    };
-    let mut writer = PcapNgWriter::with_section_header(out, section).map_err(said)?;
-    let options =
-        vec![InterfaceDescriptionOption::IfName(text(&replay.dev)), InterfaceDescriptionOption::IfTsResol(9)];
-    let interface = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
-    writer.write_pcapng_block(interface).map_err(said)?;
+    let said = |e: std::io::Error| e.to_string();
+    let version = concat!("penstock ", env!("CARGO_PKG_VERSION"));
+    let mut writer = Writer::new(out, version, &replay.dev).map_err(said)?;
     for (t_ns, i) in by_time(&replay.traffic, &replay.played) {
         let moment = &replay.traffic.moments[i];
         let What::Packet(skb) = &moment.what else { continue };
@@ -41,16 +23,11 @@ pub fn write(replay: &Replay, out: impl Write) -> Result<(), String> {
             Fate::Left(left) => changed(&moment.bytes, skb, &left.skb),
             _ => moment.bytes.clone(),
         };
-        let block = EnhancedPacketBlock {
-            interface_id: 0,
-            timestamp: Duration::from_nanos((replay.traffic.epoch_ns + t_ns).max(0) as u64),
-            original_len: (data.len() as u32).max(skb.len + if skb.tc.vlan.is_some() { 4 } else { 0 }),
-            data: data.into(),
-            options: vec![EnhancedPacketOption::Comment(fate_text(replay, i).into())],
-        };
-        writer.write_pcapng_block(block).map_err(said)?;
+        let t_ns = (replay.traffic.epoch_ns + t_ns).max(0) as u64;
+        let len = (data.len() as u32).max(skb.len + if skb.tc.vlan.is_some() { 4 } else { 0 });
+        writer.packet(t_ns, &data, len, &fate_text(replay, i)).map_err(said)?;
     }
-    writer.into_inner().flush().map_err(|e| e.to_string())
+    writer.finish().map_err(said)
 }
 
 /// The packets' numbers by when their fate was known; those without one stand at the end.

@@ -1,0 +1,444 @@
+//! `cargo xtask overload`: wild inputs run whole, for as long as one has time.
+//!
+//! A seed gives an input of each kind (`penstock-wild`). Cases run in a process of their own, which is given one after the other: one that
+//! does not end, eats memory or aborts is reported with its seed and its file, and the campaign goes on in the next process.
+//!
+//! Asked of every case: no panic, an end within the time and the memory, the same bytes when it is run again on another thread. Of
+//! experiments also that the run accounts for every packet: that is the run's own doing, and its complaint is a find.
+
+use anyhow::{Context, Result, bail};
+use penstock_lab::check;
+use penstock_lab::experiment;
+use penstock_lab::run::{Options, Outcome};
+use penstock_measure::Series;
+use penstock_measure::record::Record;
+use penstock_measure::report::{Page, html};
+use penstock_model::{Diagnostic, Kernel};
+use penstock_shell::Script;
+use penstock_wild::{self as wild, Unstructured};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What is made of a seed.
+const KINDS: [&str; 6] = ["experiment", "bash", "python", "spec", "capture", "record"];
+
+/// How much, how long, and where what is found goes.
+#[derive(clap::Args)]
+pub struct Args {
+    /// experiment, bash, python, spec, capture, record; all without one
+    kinds: Vec<String>,
+    /// The first and the last seed
+    #[arg(long, default_value = "1..10000")]
+    seeds: String,
+    /// End after so long, even where seeds are left
+    #[arg(long)]
+    minutes: Option<u64>,
+    /// Longest a case may take, seconds of wall clock
+    #[arg(long, default_value_t = 30)]
+    case_seconds: u64,
+    /// Most address space a process may have
+    #[arg(long, default_value_t = 3072)]
+    memory_mb: u64,
+    /// Processes at a time
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Folder for what is found: `KIND-SEED.EXT` and `KIND-SEED.txt`, what was wrong
+    #[arg(long, default_value = "target/found")]
+    keep: PathBuf,
+    /// Print the input of the first seed, and nothing else
+    #[arg(long)]
+    print: bool,
+    /// Be the process that runs what it reads
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+impl Args {
+    /// A campaign of a gate: fixed seeds, as many as the time allows.
+    pub fn gate(minutes: u64) -> Args {
+        Args {
+            kinds: Vec::new(),
+            seeds: "1..1000000".to_owned(),
+            minutes: Some(minutes),
+            case_seconds: 60,
+            memory_mb: 3072,
+            jobs: 1,
+            keep: crate::tidy::root().join("target/found"),
+            print: false,
+            worker: false,
+        }
+    }
+}
+
+/// What came of a case.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// It ran, and nothing was wrong.
+    Ran,
+    /// It was refused, in these words.
+    Refused(String),
+    /// A fault of ours.
+    Found(String),
+}
+
+/// Runs the campaign.
+///
+/// # Errors
+/// Something was found, or a process cannot be started.
+pub fn run(args: &Args) -> Result<()> {
+    if args.worker {
+        return work();
+    }
+    let kinds = match args.kinds.is_empty() {
+        true => KINDS.to_vec(),
+        false => args.kinds.iter().map(|k| known(k)).collect::<Result<_>>()?,
+    };
+    let (first, last) = args.seeds.split_once("..").context("--seeds FIRST..LAST")?;
+    let (first, last): (u64, u64) = (first.parse().context("--seeds")?, last.parse().context("--seeds")?);
+    if args.print {
+        for kind in kinds {
+            std::io::stdout().write_all(&input(kind, first)?)?;
+        }
+        return Ok(());
+    }
+    let started = Instant::now();
+    let end = args.minutes.map(|m| started + Duration::from_secs(m * 60));
+    let cases = (first..=last).flat_map(|seed| kinds.iter().map(move |&kind| (kind, seed)));
+    let cases = Mutex::new(cases.take_while(|_| end.is_none_or(|end| Instant::now() < end)));
+    let tally = Mutex::new(Tally::default());
+    std::thread::scope(|scope| {
+        let each = || -> Result<()> {
+            let mut worker = None;
+            loop {
+                let next = cases.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((kind, seed)) = next else { return Ok(()) };
+                let verdict = ask(&mut worker, args, kind, seed)?;
+                tally.lock().unwrap_or_else(PoisonError::into_inner).enter(args, kind, seed, verdict)?;
+            }
+        };
+        let workers: Vec<_> = (0..args.jobs.max(1)).map(|_| scope.spawn(each)).collect();
+        workers.into_iter().try_for_each(|w| w.join().unwrap_or_else(|_| bail!("a thread panicked")))
+    })?;
+    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let seconds = started.elapsed().as_secs_f64();
+    println!("overload: {} in {seconds:.0} s", tally.line());
+    for (why, n) in tally.refusals() {
+        println!("  refused {n}: {why}");
+    }
+    if tally.found > 0 {
+        bail!("{} found; they are in {}", tally.found, args.keep.display());
+    }
+    Ok(())
+}
+
+fn known(kind: &str) -> Result<&'static str> {
+    KINDS
+        .into_iter()
+        .find(|k| *k == kind)
+        .with_context(|| format!("{kind:?} is none of {}", KINDS.join(", ")))
+}
+
+/// Counts by kind: ran, refused; and what refusals said.
+#[derive(Default)]
+struct Tally {
+    counts: BTreeMap<&'static str, (u64, u64)>,
+    words: BTreeMap<String, u64>,
+    cases: u64,
+    found: u64,
+}
+
+impl Tally {
+    fn enter(&mut self, args: &Args, kind: &'static str, seed: u64, verdict: Verdict) -> Result<()> {
+        let counts = self.counts.entry(kind).or_default();
+        self.cases += 1;
+        match verdict {
+            Verdict::Ran => counts.0 += 1,
+            Verdict::Refused(why) => {
+                counts.1 += 1;
+                *self.words.entry(format!("{kind}: {why}")).or_default() += 1;
+            }
+            Verdict::Found(what) => {
+                self.found += 1;
+                std::fs::create_dir_all(&args.keep)?;
+                let ending = match kind {
+                    "experiment" => "toml",
+                    "bash" => "sh",
+                    "python" => "py",
+                    "capture" => "pcap",
+                    _ => "json",
+                };
+                let path = args.keep.join(format!("{kind}-{seed}.{ending}"));
+                std::fs::write(&path, input(kind, seed)?)?;
+                std::fs::write(path.with_extension("txt"), format!("{what}\n"))?;
+                println!("{}\n    {}", path.display(), what.lines().next().unwrap_or_default());
+            }
+        }
+        if self.cases.is_multiple_of(1000) {
+            eprintln!("overload: {}", self.line());
+        }
+        Ok(())
+    }
+    fn line(&self) -> String {
+        let each =
+            self.counts.iter().map(|(kind, (ran, refused))| format!("{kind} {ran} ran, {refused} refused"));
+        format!("{} cases, {} found; {}", self.cases, self.found, each.collect::<Vec<_>>().join("; "))
+    }
+    /// The most frequent refusals.
+    fn refusals(&self) -> Vec<(&str, u64)> {
+        let mut all: Vec<(&str, u64)> = self.words.iter().map(|(why, &n)| (why.as_str(), n)).collect();
+        all.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        all.truncate(8);
+        all
+    }
+}
+
+/// A process that runs cases.
+struct Worker {
+    child: Child,
+    requests: ChildStdin,
+    answers: Receiver<String>,
+}
+
+impl Worker {
+    fn new(memory_mb: u64) -> Result<Worker> {
+        // The limit is the shell's to set: it stands before the process begins.
+        let mut child = Command::new("sh")
+            .args(["-c", "ulimit -v \"$1\"; exec \"$0\" overload --worker"])
+            .arg(std::env::current_exe()?)
+            .arg((memory_mb * 1024).to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("a process for the cases")?;
+        let requests = child.stdin.take().context("no standard input")?;
+        let output = BufReader::new(child.stdout.take().context("no standard output")?);
+        let (send, answers) = channel();
+        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+        Ok(Worker { child, requests, answers })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Has a case run, in a new process where there is none.
+fn ask(worker: &mut Option<Worker>, args: &Args, kind: &str, seed: u64) -> Result<Verdict> {
+    let mut at_work = match worker.take() {
+        Some(worker) => worker,
+        None => Worker::new(args.memory_mb)?,
+    };
+    let sent = writeln!(at_work.requests, "{kind} {seed}").and_then(|()| at_work.requests.flush());
+    let answer = at_work.answers.recv_timeout(Duration::from_secs(args.case_seconds));
+    Ok(match answer {
+        Ok(line) if sent.is_ok() => {
+            *worker = Some(at_work);
+            let line = line.replace('\u{1}', "\n");
+            match line.split_once(' ').unwrap_or((&line, "")) {
+                ("ran", _) => Verdict::Ran,
+                ("refused", why) => Verdict::Refused(why.to_owned()),
+                (_, what) => Verdict::Found(what.to_owned()),
+            }
+        }
+        Err(RecvTimeoutError::Timeout) => Verdict::Found(format!("no end within {} s", args.case_seconds)),
+        _ => {
+            let status = at_work.child.wait().map_or_else(|e| e.to_string(), |s| s.to_string());
+            Verdict::Found(format!("the process ended: {status}"))
+        }
+    })
+}
+
+/// Runs what standard input names, until it ends.
+fn work() -> Result<()> {
+    // A panic's words are the answer, not noise.
+    let said = std::sync::Arc::new(Mutex::new(String::new()));
+    let hook = said.clone();
+    std::panic::set_hook(Box::new(move |info| {
+        let mut said = hook.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_empty() {
+            *said = info.to_string();
+        }
+    }));
+    for line in std::io::stdin().lines() {
+        let line = line?;
+        let (kind, seed) = line.split_once(' ').context("KIND SEED")?;
+        let (kind, seed) = (known(kind)?, seed.parse()?);
+        said.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let verdict = std::panic::catch_unwind(|| case(kind, seed)).unwrap_or_else(|_| {
+            let said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(Verdict::Found(format!("panic: {said}")))
+        })?;
+        let text = match verdict {
+            Verdict::Ran => "ran".to_owned(),
+            Verdict::Refused(why) => format!("refused {}", why.lines().next().unwrap_or_default()),
+            Verdict::Found(what) => format!("found {what}"),
+        };
+        println!("{}", text.replace('\n', "\u{1}"));
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}
+
+/// The input of a kind that a seed gives.
+fn input(kind: &str, seed: u64) -> Result<Vec<u8>> {
+    let data = wild::bytes(seed, 8192);
+    let mut u = Unstructured::new(&data);
+    let u = &mut u;
+    let made = match kind {
+        "experiment" => wild::experiment(u).map(String::into_bytes),
+        "bash" => wild::bash(u).map(String::into_bytes),
+        "python" => wild::python(u).map(String::into_bytes),
+        "spec" => wild::spec(u).map(String::into_bytes),
+        "capture" => wild::capture(u),
+        _ => wild::record(u, &base_record()?).map(String::into_bytes),
+    };
+    made.map_err(|e| anyhow::anyhow!("{kind} {seed}: {e}"))
+}
+
+/// A record to be changed: that of the least run.
+fn base_record() -> Result<String> {
+    let text = "duration = \"100ms\"\n[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = \"tc qdisc add dev eth0 root prio\"\n[host.b]\n\
+                eth0 = \"10.0.0.2/24\"\n[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"1mbit\"\n[[flow]]\nfrom = \"a\"\n\
+                to = \"b\"\nudp = true\nload = \"2mbit\"\n[[expect]]\nwhat = \"a-b loss\"\nvalue = \"< 50%\"\n";
+    let parsed = experiment::parse(text, "base.toml").map_err(|d| anyhow::anyhow!("{}", d[0]))?;
+    let outcome = simulate(&parsed).map_err(|d| anyhow::anyhow!("{}", d[0]))?;
+    Ok(outcome.record.to_json())
+}
+
+fn simulate(parsed: &penstock_lab::Experiment) -> Result<Outcome, Vec<Diagnostic>> {
+    penstock_lab::run::run(parsed, &mut Options { seed: None, progress: &mut |_| {} })
+}
+
+/// Runs a case.
+fn case(kind: &'static str, seed: u64) -> Result<Verdict> {
+    let bytes = input(kind, seed)?;
+    let text = || String::from_utf8_lossy(&bytes).into_owned();
+    Ok(match kind {
+        "experiment" => run_twice(&text()),
+        "bash" | "python" => twice(|| checked(kind, &text())),
+        "spec" => twice(|| match serde_json::from_str(&text()) {
+            Ok(spec) => penstock_lab::replay::run(&spec).map(|v| v.to_string()).map_err(|d| d.message),
+            Err(e) => Err(e.to_string()),
+        }),
+        "capture" => twice(|| {
+            let read = penstock_lab::replay::capture::read(&bytes, "a");
+            read.map(|t| format!("{t:?}")).map_err(|d| d.message)
+        }),
+        _ => twice(|| {
+            let record = Record::from_json(&text())?;
+            Ok(html(&Page { record: &record, series: &Series::new(), outputs: &[], tc: &[] }))
+        }),
+    })
+}
+
+/// The same twice, the second time on another thread.
+fn twice(once: impl Fn() -> Result<String, String> + Sync) -> Verdict {
+    let first = once();
+    let again = std::thread::scope(|scope| scope.spawn(&once).join());
+    match again {
+        Err(_) => Verdict::Found("it panics on another thread".to_owned()),
+        Ok(again) if again != first => Verdict::Found("run again it gives something else".to_owned()),
+        Ok(_) => first.map_or_else(Verdict::Refused, |_| Verdict::Ran),
+    }
+}
+
+fn checked(kind: &str, text: &str) -> Result<String, String> {
+    let name = if kind == "bash" { "wild.sh" } else { "wild.py" };
+    let script = Script { text: text.to_owned(), name: name.to_owned(), ..Script::default() };
+    let settings = check::Settings { kernel: Kernel::V6_12, dev: None, rate: None };
+    Ok(format!("{:?}", check::check(&script, &settings)))
+}
+
+/// Words by which a run says that the fault is the simulator's.
+const OURS: [&str; 4] = ["fault of penstock", "fault of ours", "accounted", "without time advancing"];
+
+/// Every byte of what a run gives.
+fn told(outcome: &Outcome) -> Result<(String, Vec<u8>, Vec<String>), String> {
+    let series = outcome.series.to_parquet().map_err(|e| e.to_string())?;
+    let mut texts = outcome.outputs.clone();
+    texts.extend(outcome.tc.iter().map(|(host, dev, text)| format!("{host} {dev} {text}")));
+    Ok((outcome.record.to_json(), series, texts))
+}
+
+fn run_twice(text: &str) -> Verdict {
+    let parsed = match experiment::parse_with(text, "wild.toml", &|_| Err("no files here".into())) {
+        Ok(parsed) => parsed,
+        Err(faults) => return Verdict::Refused(faults[0].message.clone()),
+    };
+    let first = simulate(&parsed);
+    let again = std::thread::scope(|scope| scope.spawn(|| simulate(&parsed)).join());
+    let Ok(again) = again else { return Verdict::Found("it panics on another thread".to_owned()) };
+    match (first, again) {
+        (Ok(first), Ok(again)) => match (told(&first), told(&again)) {
+            (Ok(a), Ok(b)) if a == b => sound(&first.record),
+            (Ok(_), Ok(_)) => Verdict::Found("run again it gives other bytes".to_owned()),
+            (Err(e), _) | (_, Err(e)) => Verdict::Found(e),
+        },
+        (Err(first), Err(again)) if first == again => {
+            let message = first[0].message.clone();
+            match OURS.iter().any(|words| first.iter().any(|d| d.message.contains(words))) {
+                true => {
+                    Verdict::Found(first.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("\n"))
+                }
+                false => Verdict::Refused(message),
+            }
+        }
+        _ => Verdict::Found("run again it is refused otherwise".to_owned()),
+    }
+}
+
+/// Whether the figures can be: a qdisc's own counts, and shares between nothing and all.
+fn sound(record: &Record) -> Verdict {
+    for flow in &record.flows {
+        let rates = [flow.goodput_bit_s, flow.throughput_bit_s];
+        if rates.iter().any(|r| !r.is_finite() || *r < 0.0) {
+            return Verdict::Found(format!("flow {}: rates of {rates:?}", flow.name));
+        }
+    }
+    for expect in &record.expects {
+        if expect.measured.is_some_and(|v| !v.is_finite()) {
+            return Verdict::Found(format!("{}: {:?}", expect.what, expect.measured));
+        }
+    }
+    Verdict::Ran
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_and_what_panics_is_found() {
+        let n = std::sync::atomic::AtomicU32::new(0);
+        let count = || Ok(n.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string());
+        assert_eq!(twice(count), Verdict::Found("run again it gives something else".to_owned()));
+        assert_eq!(twice(|| Ok("a".to_owned())), Verdict::Ran);
+        assert_eq!(twice(|| Err("no".to_owned())), Verdict::Refused("no".to_owned()));
+        let main = std::thread::current().id();
+        let elsewhere = || match std::thread::current().id() == main {
+            true => Ok(String::new()),
+            false => panic!("on purpose"),
+        };
+        assert!(matches!(twice(elsewhere), Verdict::Found(what) if what.contains("another thread")));
+    }
+
+    /// A campaign is worth something only if most of it runs.
+    #[test]
+    fn most_inputs_are_valid() {
+        let valid = |seed| {
+            let text = input("experiment", seed).unwrap();
+            experiment::parse(&String::from_utf8(text).unwrap(), "a").map_err(|d| d[0].to_string())
+        };
+        let refused: Vec<String> = (0..300).filter_map(|seed| valid(seed).err()).collect();
+        assert!(refused.is_empty(), "{} of 300: {}", refused.len(), refused[0]);
+    }
+}

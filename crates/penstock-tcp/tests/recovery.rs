@@ -242,7 +242,7 @@ fn a_local_drop_is_no_loss() {
     let now = p.now;
     assert!(p.a().write(20 * 1448, now) > 0);
     p.apps[A].to_write = 0;
-    let t = p.a().poll_transmit(now).unwrap();
+    p.a().poll_transmit(now).unwrap();
     let cwnd = p.a().cwnd();
     p.a().local_drop(now);
     assert_eq!(p.a().poll_transmit(now), None, "nothing more goes now");

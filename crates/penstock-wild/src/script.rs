@@ -63,7 +63,7 @@ fn block(u: &mut Unstructured<'_>, out: &mut String, depth: usize) -> Result<()>
         5 => {
             let _ = writeln!(
                 out,
-                "echo {word} | {} > /tmp/o 2>&1",
+                "echo {word} | {} > out.txt 2>&1",
                 one(u, &["sort", "wc -l", "awk '{print $1}'", "sed s/a/b/", "tr a b", "grep -c ."])?
             );
         }

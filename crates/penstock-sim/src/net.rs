@@ -354,7 +354,10 @@ impl Net {
             let packet = self.next_frame(n);
             let nic = &mut self.nics[n as usize];
             nic.sending = false;
-            let Some(packet) = packet else { break };
+            let Some(packet) = packet else {
+                self.arm_watchdog(n);
+                break;
+            };
             let framing = self.wires[wire as usize].framing;
             let takes = nic.takes(framing.wire_len(packet.len), now);
             nic.busy_until = now + takes;
@@ -369,16 +372,17 @@ impl Net {
             if takes.as_ns() > 0 {
                 self.fill_ring(n);
                 self.await_wire(n);
-                return self.received(n);
+                break;
             }
         }
-        self.arm_watchdog(n);
-        self.received(n);
+        if self.nics[n as usize].is_virtual() {
+            self.received(n);
+        }
     }
     /// What a cable without a rate has carried has been received: it is nobody's memory here any more.
     #[inline]
     fn received(&mut self, n: u32) {
-        if self.nics[n as usize].is_virtual() && !self.nics[n as usize].sent.is_empty() {
+        if !self.nics[n as usize].sent.is_empty() {
             self.free_sent(n);
         }
     }

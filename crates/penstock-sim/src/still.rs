@@ -40,56 +40,59 @@ impl Toll {
 }
 
 /// Steps that are made at one instant at most, and so many more for each host, socket and program.
-const MOST: u64 = 10_000_000;
-const MOST_EACH: u64 = 1_000;
+const MOST: i64 = 10_000_000;
+const MOST_EACH: i64 = 1_000;
 /// How many of the last steps are told.
-const TOLD: u64 = 12;
+const TOLD: i64 = 12;
 
 /// Counts steps that are made without time going on.
 #[derive(Debug)]
 pub(crate) struct Guard {
     at: Time,
-    steps: u64,
-    most: u64,
+    /// Steps that may still be made at this instant.
+    left: i64,
+    most: i64,
     last: VecDeque<String>,
     stuck: Option<String>,
 }
 
 impl Guard {
     pub(crate) fn new() -> Guard {
-        Guard { at: Time::ZERO, steps: 0, most: MOST, last: VecDeque::new(), stuck: None }
+        Guard { at: Time::ZERO, left: MOST, most: MOST, last: VecDeque::new(), stuck: None }
     }
     /// The network has so many hosts, sockets and programs.
     pub(crate) fn expect(&mut self, parts: usize) {
-        self.most = MOST + MOST_EACH * parts as u64;
+        let made = self.most - self.left;
+        self.most = MOST + MOST_EACH * parts as i64;
+        self.left = self.most - made;
     }
     /// An event happens at `now`.
     #[inline]
     pub(crate) fn event(&mut self, now: Time) {
         if now != self.at {
-            (self.at, self.steps) = (now, 0);
+            (self.at, self.left) = (now, self.most);
         }
-        self.steps += 1;
+        self.left -= 1;
     }
     /// Something is done within an event.
     #[inline]
     pub(crate) fn step(&mut self) {
-        self.steps += 1;
+        self.left -= 1;
     }
     /// Whether the end is near: then the steps are told.
     #[inline]
     pub(crate) fn is_near(&self) -> bool {
-        self.steps + TOLD > self.most
+        self.left < TOLD
     }
     /// Whether no more is to be done.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.steps > self.most
+        self.left < 0
     }
     /// What is done, told where the end is near.
     #[cold]
     pub(crate) fn tell(&mut self, what: String) {
-        if self.last.len() as u64 == TOLD {
+        if self.last.len() as i64 == TOLD {
             self.last.pop_front();
         }
         self.last.push_back(what);
@@ -102,7 +105,7 @@ impl Guard {
             format!(
                 "the simulation stands still at {} s: {} steps without time going on; the last were {}",
                 self.at.as_ns() as f64 / 1e9,
-                self.steps,
+                self.most - self.left,
                 last.join("; ")
             )
         });

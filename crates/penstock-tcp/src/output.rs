@@ -462,23 +462,26 @@ impl Endpoint {
             self.host_given = self.host_given.wrapping_add(1);
             self.trial_in_host = true;
         }
-        let tcp = match self.frozen {
-            Some(frozen) => {
-                let echo = if frozen.flags.has(TcpFlags::ECE) { TcpFlags::ECE } else { TcpFlags(0) };
-                Tcp { seq: seq as u32, flags: flags.with(echo), ..frozen }
-            }
-            None => {
-                let window = self.rx.select_window();
-                let mut tcp = self.header(seq, flags, window);
-                if self.sack_ok && self.rx.has_sacks() {
-                    let room = if self.ts_ok { 3 } else { 4 };
-                    let spare = self.mss.saturating_sub(len).saturating_sub(4) / 8;
-                    tcp.sack_count = self.rx.write_sacks(&mut tcp.sack, room.min(spare as usize));
-                }
-                self.rx.ack_sent();
-                tcp
-            }
-        };
+        if self.frozen.is_some() {
+            return self.frozen_segment(seq, len, flags);
+        }
+        let window = self.rx.select_window();
+        let mut tcp = self.header(seq, flags, window);
+        if self.sack_ok && self.rx.has_sacks() {
+            let room = if self.ts_ok { 3 } else { 4 };
+            let spare = self.mss.saturating_sub(len).saturating_sub(4) / 8;
+            tcp.sack_count = self.rx.write_sacks(&mut tcp.sack, room.min(spare as usize));
+        }
+        self.rx.ack_sent();
+        let ect = self.ecn_ok && self.cc.needs_ecn();
+        Transmit { tcp, payload_len: len, ect, retransmission: false, departs: self.departs() }
+    }
+    /// One that bears the header of those that went before the data at hand were taken in.
+    #[cold]
+    fn frozen_segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
+        let frozen = self.frozen.unwrap_or_default();
+        let echo = if frozen.flags.has(TcpFlags::ECE) { TcpFlags::ECE } else { TcpFlags(0) };
+        let tcp = Tcp { seq: seq as u32, flags: flags.with(echo), ..frozen };
         let ect = self.ecn_ok && self.cc.needs_ecn();
         Transmit { tcp, payload_len: len, ect, retransmission: false, departs: self.departs() }
     }

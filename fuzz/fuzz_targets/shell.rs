@@ -4,14 +4,15 @@
 use libfuzzer_sys::fuzz_target;
 use penstock_host::Host;
 use penstock_model::{Kernel, Time};
-use penstock_shell::{At, Kept, Script, run_for, wants_more};
+use penstock_shell::{At, Kept, Limits, Script, run_within, wants_more};
 
 fn once(text: &str) -> (Result<i32, String>, Kept) {
     let mut host = Host::new("fuzz", Kernel::V6_12, 1);
     host.add_device("eth0");
     let mut kept = Kept::default();
     let script = Script { text: text.to_owned(), name: "fuzz.sh".to_owned(), ..Script::default() };
-    (run_for(300, &script, &mut At { host: &mut host, now: Time::ZERO }, &mut kept), kept)
+    let limits = Limits { steps: 300, commands: 300, work: 200_000, variables: 1 << 20, files: 1 << 20, pipes: 1 << 20, ..Limits::default() };
+    (run_within(&limits, &script, &mut At { host: &mut host, now: Time::ZERO }, &mut kept), kept)
 }
 
 fuzz_target!(|text: &str| {

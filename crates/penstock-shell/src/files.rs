@@ -304,7 +304,12 @@ impl FileSystem for MachineFs {
     }
     async fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
         let path = clean(path);
-        let Some(text) = of_machine(&path) else { return self.own.read_dir(&path).await };
+        let Some(text) = of_machine(&path) else {
+            // The interpreter's own memory has them in an order that changes from run to run.
+            let mut entries = self.own.read_dir(&path).await?;
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            return Ok(entries);
+        };
         let names = self.list(text).ok_or_else(missing)?;
         let entry = |(name, is_folder)| DirEntry {
             name,

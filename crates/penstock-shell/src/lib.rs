@@ -20,6 +20,7 @@ mod limits;
 mod mend;
 mod serve;
 mod tools;
+mod turns;
 
 pub use files::WRITABLE;
 pub use limits::Limits;
@@ -403,9 +404,10 @@ fn interpret(begin: Begin, ask: &Ask, todo: &Receiver<Job>, ended: &Arc<AtomicBo
         .enable_time()
         .start_paused(true)
         .thread_stack_size(limits::PARSER_STACK)
+        .max_blocking_threads(1)
         .build();
     let Ok(runtime) = runtime else { return };
-    runtime.block_on(serve_jobs(begin, ask, todo, ended, guard));
+    runtime.block_on(turns::InTurns::new(serve_jobs(begin, ask, todo, ended, guard)));
 }
 
 async fn serve_jobs(

@@ -111,3 +111,25 @@ fn timeouts_are_of_the_script_s_time() {
     let want = "124 1\n0 2\n124 3\n124 4\n124 5\n0 405\n1\n0\n--- stderr\n--- Ok(0)\n";
     assert_eq!(shown(text, 0, 0), want);
 }
+
+/// Jobs in the background and the script in front of them read scripts at the same time; folders have many files. Each line
+/// runs often: what hangs on threads or on a hash shows in one run of ten or so.
+#[test]
+fn jobs_and_folders_have_one_order() {
+    for text in [
+        "(bash -c 'echo a; bash -c \"echo b\"'; eval 'echo c') & bash -c 'echo d; sh -c \"echo e\"'; eval 'echo f'; wait",
+        "echo 'echo $1; [ $1 -gt 3 ] || . /tmp/x $(($1+1))' > /tmp/x; . /tmp/x 0 & . /tmp/x 1 & bash /tmp/x 2; wait",
+        "for i in 1 2 3; do bash -c \"echo $i; sleep 1; eval 'echo again $i'\" & done; eval 'echo first'; wait",
+        "f() { [ $1 = 0 ] || { eval 'f $(($1-1)) &'; bash -c 'echo -n x'; wait; echo $1; }; }; f 4",
+        "mkdir -p /tmp/d/e; for i in 9 2 7 4 1 8; do echo $i > /tmp/d/$i; echo $i > /tmp/d/e/$i; done; cd /tmp; \
+         find d; ls -U d; ls -f d; ls -R d; grep -r . d; cp -rv d g; du -a g; tar cvf x.tar g; rm -rv g",
+        "declare -A a; for i in z y x w v; do a[$i]=$i; export E$i=$i; alias $i=$i; done; \
+         echo ${!a[@]} ${a[@]}; declare -p a; export -p; alias; set | grep E; env | grep E; declare -F; compgen -v E",
+    ] {
+        let first = shown(text, 0, 0);
+        assert!(first.contains("--- Ok(0)"), "{first}");
+        for n in 0..30 {
+            same(&first, &shown(text, 0, 0), &format!("run {n} of {text}"));
+        }
+    }
+}

@@ -3,9 +3,10 @@
 use crate::contain::GUARD;
 use crate::links;
 use crate::needs::Kinds;
-use crate::plan::{Host, Plan, Script};
+use crate::plan::{Host, Plan};
 use crate::run::{SetupFailure, Trouble};
 use crate::{exec, names, needs};
+use penstock_lang::setup::{self, Setup};
 use std::fs;
 use std::process::{Child, Stdio};
 
@@ -126,28 +127,22 @@ fn devices(plan: &Plan, host: &Host, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A mark on standard error after each command that failed: line, status, command.
-const FAILED: &str = "@penstock failed@";
+/// Lines before the setup's own, in one: who is root already needs no sudo.
+const PRELUDE: &str = "sudo() { \"$@\"; }";
 
-/// Runs the setups of a machine, every line of them, and gathers what failed.
+/// Runs the setup of a machine, one script of all its texts, and gathers what failed and said so.
 fn setup(plan: &Plan, host: &Host, name: &str, failures: &mut Vec<SetupFailure>) -> Result<(), Trouble> {
-    let mut wrong = Vec::new();
-    for script in &host.setup {
-        for failure in interpret(plan, host, name, script)? {
-            if host.setup_may_fail { failures.push(failure) } else { wrong.push(failure) }
-        }
+    if host.setup.is_empty() {
+        return Ok(());
     }
-    if wrong.is_empty() { Ok(()) } else { Err(Trouble::Setup(wrong)) }
-}
-
-fn interpret(plan: &Plan, host: &Host, name: &str, script: &Script) -> Result<Vec<SetupFailure>, Trouble> {
+    let whole = Setup::of(host.setup.iter().map(|s| s.text.as_str()));
     let guard = if plan.exact { "" } else { GUARD };
-    // One line before the text, so that its lines are counted from 2. Who is root already needs no sudo.
-    let prelude = format!(
-        "{guard}sudo() {{ \"$@\"; }}; set -E; trap 'printf \"\\n{FAILED} %s %s %s\\n\" \"$LINENO\" \"$?\" \"$BASH_COMMAND\" >&2' ERR"
-    );
-    let text = format!("{prelude}\n{}\n", script.text);
-    let words = ["bash", "-c", &text];
+    let text = format!("{guard}{PRELUDE}; {}\n{}", setup::TRAP, whole.text());
+    let zero = match host.setup.as_slice() {
+        [one] if one.line == 1 && !one.file.is_empty() => &one.file,
+        _ => "setup",
+    };
+    let words = ["bash", "-c", &text, zero];
     // Into a file: what it leaves running in the background would keep a pipe open, and nobody waits for that.
     let machine = |e: std::io::Error| Trouble::Machine(vec![format!("cannot run bash: {e}")]);
     let errors = names::folder().join("setup.err");
@@ -155,43 +150,34 @@ fn interpret(plan: &Plan, host: &Host, name: &str, script: &Script) -> Result<Ve
     let status =
         exec::command(Some(name), &words).stdout(Stdio::null()).stderr(stderr).status().map_err(machine)?;
     let said = String::from_utf8_lossy(&fs::read(&errors).map_err(machine)?).into_owned();
-    let mut failures = Vec::new();
-    let mut before: Vec<&str> = Vec::new();
-    for line in said.lines() {
-        let Some(rest) = line.strip_prefix(FAILED) else {
-            if !line.trim().is_empty() {
-                before.push(line.trim_end());
-            }
-            continue;
-        };
-        let mut parts = rest.trim_start().splitn(3, ' ');
-        let number: u32 = parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
-        let status = parts.next().unwrap_or_default();
-        let command = parts.next().unwrap_or_default();
-        let command = if command == "\"$@\"" {
-            script.text.lines().nth(number.saturating_sub(2) as usize).unwrap_or(command).trim()
-        } else {
-            command
-        };
-        let message = if before.is_empty() { format!("exit status {status}") } else { before.join("\n") };
-        before.clear();
-        failures.push(SetupFailure {
+    let (failed, rest, last) = setup::failures(&said, 1);
+    let failure = |line: u32, command: &str, message: String| {
+        let (at, line) = whole.place(line);
+        let script = &host.setup[at.min(host.setup.len() - 1)];
+        let source = script.text.lines().nth(line as usize - 1).unwrap_or_default().trim();
+        SetupFailure {
             host: host.name.clone(),
             file: script.file.clone(),
-            line: script.line + number.saturating_sub(2),
-            command: command.to_owned(),
+            line: script.line + line - 1,
+            command: if matches!(command, "" | "\"$@\"") { source } else { command }.to_owned(),
             message,
-        });
+        }
+    };
+    let mut wrong: Vec<SetupFailure> =
+        failed.iter().map(|f| failure(f.line, &f.command, f.said.join("\n"))).collect();
+    if !status.success() && wrong.is_empty() {
+        // A fault of the shell's own (a quote that never closes) raises no trap; a command may fail in silence.
+        let code = status.code().unwrap_or(1);
+        let said = rest.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();
+        let message = format!("the setup ended with status {code}{said}");
+        wrong.push(failure(last.map_or(1, |(line, _)| line), "", message));
+        if host.setup_may_fail {
+            wrong.clear();
+        }
     }
-    // A fault of the shell's own (a quote that never closes) raises no trap.
-    if failures.is_empty() && !status.success() {
-        failures.push(SetupFailure {
-            host: host.name.clone(),
-            file: script.file.clone(),
-            line: script.line,
-            command: script.text.lines().next().unwrap_or_default().to_owned(),
-            message: before.join("\n"),
-        });
+    if host.setup_may_fail {
+        failures.extend(wrong);
+        return Ok(());
     }
-    Ok(failures)
+    if wrong.is_empty() { Ok(()) } else { Err(Trouble::Setup(wrong)) }
 }

@@ -9,6 +9,7 @@ pub mod ipchains;
 pub mod iptables;
 pub mod nft;
 mod services;
+pub mod setup;
 pub mod show;
 pub mod sysctl;
 pub mod tc;

@@ -16,14 +16,17 @@ mod chance;
 mod clock;
 mod dice;
 mod files;
+mod given;
 mod limits;
 mod mend;
+mod running;
 mod serve;
 mod tools;
 mod turns;
 
 pub use files::WRITABLE;
 pub use limits::Limits;
+pub use running::{Progress, Running};
 
 use bashkit::hooks::HookAction;
 use bashkit::parser::Parser;
@@ -31,8 +34,7 @@ use bashkit::{Bash, ExecOptions, FileSystem, SessionLimits, StreamData};
 use chance::Chance;
 use limits::Guard;
 use penstock_host::{Files, Host, Output};
-use penstock_lang::token::Line;
-use penstock_model::{Diagnostic, Time};
+use penstock_model::Time;
 use serve::{Ask, Asked, Reply, Request};
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -184,7 +186,7 @@ impl Shell {
         let end = Arc::clone(&ended);
         let guard = Arc::new(Guard::new(limits.clone()));
         let guards = Arc::clone(&guard);
-        let run = move || interpret(begin, &Ask(asks), &todo, &end, &guards);
+        let run = move || interpret(begin, asks, &todo, &end, &guards);
         let thread = thread::Builder::new().name("script".to_owned()).stack_size(limits::STACK).spawn(run);
         Shell { jobs: Some(jobs), requests, thread: thread.ok(), ended, guard }
     }
@@ -212,24 +214,55 @@ impl Shell {
 
     /// Runs a job, answering what it asks.
     fn run(&mut self, job: Job, machine: &mut dyn Machine, console: &mut dyn Console) -> Result<i32, String> {
-        let dead = || "the interpreter has ended".to_owned();
-        let script = job.script.clone();
-        let sources: Vec<&str> = script.text.lines().collect();
+        let mut course = self.begin(job)?;
+        match self.go_on(&mut course, None, machine, console) {
+            Halt::Ended(done) => done,
+            Halt::Waits(_) | Halt::Body(..) => unreachable!("it goes on without a limit of time"),
+        }
+    }
+
+    /// Hands a job to the interpreter.
+    fn begin(&mut self, job: Job) -> Result<Course, String> {
+        let course = Course { script: job.script.clone(), commands: 0, held: None };
         self.guard.again();
         self.jobs.as_ref().ok_or_else(dead)?.send(job).map_err(|_| dead())?;
-        let mut commands = 0;
+        Ok(course)
+    }
+
+    /// Answers what a job asks, until it is over; with `until`, until it asks for something after that time of its own, and until
+    /// its body has ended.
+    fn go_on(
+        &mut self,
+        course: &mut Course,
+        until: Option<Until>,
+        machine: &mut dyn Machine,
+        console: &mut dyn Console,
+    ) -> Halt {
         loop {
-            let request = match self.requests.recv_timeout(self.guard.limits.quiet) {
-                Ok(request) => request,
-                Err(RecvTimeoutError::Disconnected) => return Err(dead()),
-                Err(RecvTimeoutError::Timeout) => return Err(self.brake()),
+            let request = match course.held.take() {
+                Some(request) => request,
+                None => match self.requests.recv_timeout(self.guard.limits.quiet) {
+                    Ok(request) => request,
+                    Err(RecvTimeoutError::Disconnected) => return Halt::Ended(Err(dead())),
+                    Err(RecvTimeoutError::Timeout) => return Halt::Ended(Err(self.brake())),
+                },
             };
             match request {
                 Request::Print(stdout, stderr) => console.print(&plain(&stdout), &plain(&stderr)),
-                Request::Done(done) => return done,
-                Request::Command { words, stdin, place, reply } => {
-                    commands += usize::from(place.is_some());
-                    if commands > self.guard.limits.commands {
+                Request::Body(at, status) => {
+                    if until == Some(Until::Body) {
+                        return Halt::Body(at, status);
+                    }
+                }
+                Request::Command { at, .. } | Request::Done(at, _) if matches!(until, Some(Until::Time(time)) if at > time) =>
+                {
+                    course.held = Some(request);
+                    return Halt::Waits(at);
+                }
+                Request::Done(_, done) => return Halt::Ended(done),
+                Request::Command { words, stdin, place, reply, .. } => {
+                    course.commands += usize::from(place.is_some());
+                    if course.commands > self.guard.limits.commands {
                         let limit = format!("commands given to the machine: {}", self.guard.limits.commands);
                         self.guard.stop(limit);
                         let _ = reply.send(Reply::Output(serve::gone()));
@@ -247,12 +280,41 @@ impl Shell {
                     };
                     let _ = reply.send(Reply::Output(output.clone()));
                     if let Some(place) = place {
-                        console.given(given(words, output, &place, &script, &sources));
+                        console.given(given::given(words, output, &place, &course.script));
                     }
                 }
             }
         }
     }
+}
+
+fn dead() -> String {
+    "the interpreter has ended".to_owned()
+}
+
+/// A job that the interpreter runs.
+struct Course {
+    script: Script,
+    /// Commands given to the machine.
+    commands: usize,
+    /// What it asks for at a time to come.
+    held: Option<Request>,
+}
+
+/// How far to go.
+#[derive(Clone, Copy, PartialEq)]
+enum Until {
+    Time(Duration),
+    Body,
+}
+
+/// Why an interpreter stopped.
+enum Halt {
+    /// It asks for something at this time of its own.
+    Waits(Duration),
+    /// The script has come to its end at this time, with this status; its jobs may go on.
+    Body(Duration, i32),
+    Ended(Result<i32, String>),
 }
 
 impl Shell {
@@ -262,7 +324,7 @@ impl Shell {
         self.guard.stop(format!("time without a word, by this computer's clock: {} s", quiet.as_secs_f64()));
         loop {
             match self.requests.recv_timeout(Duration::from_secs(5)) {
-                Ok(Request::Done(Err(why))) => return why,
+                Ok(Request::Done(_, Err(why))) => return why,
                 Ok(_) => {}
                 Err(_) => {
                     (self.jobs, self.thread) = (None, None);
@@ -312,6 +374,12 @@ pub fn run_within(
     machine: &mut dyn Machine,
     console: &mut dyn Console,
 ) -> Result<i32, String> {
+    let (mut shell, job) = started(limits, script, "", "")?;
+    shell.run(job, machine, console)
+}
+
+/// An interpreter, and what makes it run a script from a file; `before` and `behind` are commands around it.
+fn started(limits: &Limits, script: &Script, before: &str, behind: &str) -> Result<(Shell, Job), String> {
     if let Some(other) = other_language(&script.text) {
         return Err(format!(
             "{}: its first line says {other}: only shell scripts are run here (sh, bash, dash, ash, ksh)",
@@ -323,7 +391,7 @@ pub fn run_within(
     let zero = called(&script.name);
     let mut files = script.files.clone();
     files.push((file_of(&zero), script.text.clone()));
-    let mut shell = Shell::within(limits, "penstock", &files, script.seed, script.clock);
+    let shell = Shell::within(limits, "penstock", &files, script.seed, script.clock);
     // Read as a file, so that its lines are its own. `set -T` and the trap know the line in functions as well; the trap is
     // made of compound commands, which leave `$?` and `PIPESTATUS` alone. Extended patterns are on from the beginning, because
     // the interpreter would read the script again where it turns them on.
@@ -331,9 +399,9 @@ pub fn run_within(
         "set -T; trap 'for {LINE} in \"$LINENO:${{BASH_SOURCE:-}}\"; do case x in esac; done' DEBUG; "
     );
     let own = files.iter().any(|(_, text)| traps_debug(text));
-    let text = format!("shopt -s extglob; {}. \"$0\"", if own { "" } else { &trap });
+    let text = format!("{before}shopt -s extglob; {}. \"$0\"{behind}", if own { "" } else { &trap });
     let name = if script.name.is_empty() { NAMELESS.to_owned() } else { script.name.clone() };
-    shell.run(Job { text, zero, script: Script { name, ..script.clone() } }, machine, console)
+    Ok((shell, Job { text, zero, script: Script { name, ..script.clone() } }))
 }
 
 /// Whether every word's braces give what the interpreter can expand: it would leave others as they are and say nothing.
@@ -398,7 +466,13 @@ fn traps_debug(text: &str) -> bool {
 }
 
 /// The interpreter's thread.
-fn interpret(begin: Begin, ask: &Ask, todo: &Receiver<Job>, ended: &Arc<AtomicBool>, guard: &Arc<Guard>) {
+fn interpret(
+    begin: Begin,
+    requests: Sender<Request>,
+    todo: &Receiver<Job>,
+    ended: &Arc<AtomicBool>,
+    guard: &Arc<Guard>,
+) {
     // Its clock stands still and jumps to the next timer where everything waits.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -407,16 +481,17 @@ fn interpret(begin: Begin, ask: &Ask, todo: &Receiver<Job>, ended: &Arc<AtomicBo
         .max_blocking_threads(1)
         .build();
     let Ok(runtime) = runtime else { return };
-    runtime.block_on(turns::InTurns::new(serve_jobs(begin, ask, todo, ended, guard)));
+    runtime.block_on(turns::InTurns::new(serve_jobs(begin, requests, todo, ended, guard)));
 }
 
 async fn serve_jobs(
     begin: Begin,
-    ask: &Ask,
+    requests: Sender<Request>,
     todo: &Receiver<Job>,
     ended: &Arc<AtomicBool>,
     guard: &Arc<Guard>,
 ) {
+    let ask = &Ask { requests, began: tokio::time::Instant::now() };
     let chance = Arc::new(Chance::new(begin.seed));
     let is_run = Arc::new(AtomicBool::new(false));
     let fs = Arc::new(files::MachineFs::new(
@@ -448,10 +523,12 @@ async fn serve_jobs(
         builder = builder.builtin(name, builtin);
     }
     let end = Arc::clone(ended);
+    let exits = ask.clone();
     let before = Arc::clone(guard);
     let mut bash = builder
         .on_exit(Box::new(move |event| {
             end.store(true, Ordering::Relaxed);
+            let _ = exits.requests.send(Request::Body(exits.now(), event.code));
             HookAction::Continue(event)
         }))
         .before_tool(Box::new(move |mut event| {
@@ -476,10 +553,10 @@ async fn serve_jobs(
     let _ = bash.exec(&format!("RANDOM={seed}; declare -n SRANDOM=RANDOM")).await;
     while let Ok(job) = todo.recv() {
         if let Some(lost) = &lost {
-            let _ = ask.0.send(Request::Done(Err(lost.clone())));
+            let _ = ask.requests.send(Request::Done(ask.now(), Err(lost.clone())));
             continue;
         }
-        let (printer, hears) = (ask.0.clone(), Arc::clone(guard));
+        let (printer, hears) = (ask.requests.clone(), Arc::clone(guard));
         let print = move |stdout: &StreamData, stderr: &StreamData| {
             let (stdout, stderr) = (stdout.text_lossy(), stderr.text_lossy());
             hears.prints(&stdout, &stderr);
@@ -492,7 +569,7 @@ async fn serve_jobs(
         let state = bash.shell_state_view();
         let line = state.variables.get(LINE).and_then(|place| place.split(':').next()?.parse().ok());
         let done = guard.done(done.map(|result| result.exit_code), line.unwrap_or(0));
-        if ask.0.send(Request::Done(done)).is_err() {
+        if ask.requests.send(Request::Done(ask.now(), done)).is_err() {
             return;
         }
     }
@@ -524,30 +601,6 @@ fn mend_words(name: &str, words: &mut [String]) {
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let mark = |c: char| ('\u{e000}'..='\u{e00f}').contains(&c);
     if text.contains(mark) { Cow::Owned(text.replace(mark, "")) } else { Cow::Borrowed(text) }
-}
-
-/// The command with its place: findings are marked in the script's own line.
-fn given(words: Vec<String>, mut output: Output, place: &str, script: &Script, sources: &[&str]) -> Given {
-    let (line, file) = place.split_once(':').unwrap_or((place, ""));
-    let line: u32 = line.parse().unwrap_or(0);
-    let own = file.is_empty() || file_of(file) == file_of(&called(&script.name));
-    let file = if own { script.name.clone() } else { file.to_owned() };
-    let source = if own { sources.get((line as usize).wrapping_sub(1)).copied() } else { None };
-    let typed = Line::of_words(&words);
-    let placed = |d: Diagnostic| {
-        let word = typed.words.iter().find(|w| d.column > 0 && w.column == d.column).map(|w| w.text.as_str());
-        let (shown, column, len) = match source {
-            // The word as it stands in the script, where it does; a variable's value does not.
-            Some(source) => match word.and_then(|w| Some((source.find(w)?, w))) {
-                Some((at, w)) => (source, source[..at].chars().count() as u32 + 1, w.chars().count() as u32),
-                None => (source, 0, 0),
-            },
-            None => (typed.source.as_str(), d.column, d.len),
-        };
-        Diagnostic { file: file.clone(), line, column, len, source: shown.to_owned(), ..d }
-    };
-    output.diagnostics = output.diagnostics.into_iter().map(placed).collect();
-    Given { line, file, words, output }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use penstock_host::{FileError, Files, Output};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// What the interpreter asks for.
 pub(crate) enum Request {
@@ -12,12 +14,16 @@ pub(crate) enum Request {
         stdin: Option<String>,
         /// Where the script calls it: `line:file`; `None` where the interpreter itself wants to know something.
         place: Option<String>,
+        /// The script's time.
+        at: Duration,
         reply: Sender<Reply>,
     },
     /// Text for standard output and standard error.
     Print(String, String),
-    /// The script is over: its exit status, or why it could not be run.
-    Done(Result<i32, String>),
+    /// The script has come to its end, or to an `exit`, at this time and with this status. Its jobs may go on.
+    Body(Duration, i32),
+    /// The script and its jobs are over, at this time: its exit status, or why it could not be run.
+    Done(Duration, Result<i32, String>),
 }
 
 /// What the machine answers.
@@ -29,9 +35,17 @@ pub(crate) enum Reply {
 
 /// The interpreter's end of the line.
 #[derive(Clone)]
-pub(crate) struct Ask(pub(crate) Sender<Request>);
+pub(crate) struct Ask {
+    pub(crate) requests: Sender<Request>,
+    /// When the script's time began.
+    pub(crate) began: Instant,
+}
 
 impl Ask {
+    /// The script's time.
+    pub(crate) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
     /// Sends a command; answers come one by one from the receiver.
     pub(crate) fn send(
         &self,
@@ -40,10 +54,15 @@ impl Ask {
         place: Option<String>,
     ) -> Receiver<Reply> {
         let (reply, answers) = channel();
-        let request =
-            Request::Command { words: words.to_vec(), stdin: stdin.map(str::to_owned), place, reply };
+        let request = Request::Command {
+            words: words.to_vec(),
+            stdin: stdin.map(str::to_owned),
+            place,
+            at: self.now(),
+            reply,
+        };
         // Where nobody listens any more, no answer comes either.
-        let _ = self.0.send(request);
+        let _ = self.requests.send(request);
         answers
     }
 

@@ -3,7 +3,7 @@
 use crate::chance::READ;
 use crate::files;
 use crate::limits::{Guard, Limits};
-use crate::serve::{Ask, Reply, gone};
+use crate::serve::{Ask, Reply, Request, gone};
 use bashkit::{Bash, Builtin, BuiltinContext, CommandResolver, ExecOptions, ExecResult, Result, async_trait};
 use penstock_host::Output;
 use std::path::Path;
@@ -150,6 +150,20 @@ fn result(output: Output) -> ExecResult {
 
 fn said(stdout: String) -> Result<ExecResult> {
     Ok(ExecResult::ok(stdout))
+}
+
+/// The command that tells that the script has come to its end: its word is the status.
+pub(crate) const BODY: &str = "penstock-body";
+
+struct Body(Ask);
+
+#[async_trait]
+impl Builtin for Body {
+    async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
+        let status = ctx.args.first().and_then(|w| w.parse().ok()).unwrap_or(0);
+        let _ = self.0.requests.send(Request::Body(self.0.now(), status));
+        Ok(ExecResult { exit_code: status, ..ExecResult::default() })
+    }
 }
 
 /// Does nothing, well.
@@ -404,6 +418,7 @@ pub(crate) fn all(ask: &Ask, guard: &Arc<Guard>) -> Vec<(String, Box<dyn Builtin
     for &name in QUIET {
         all.push((name.to_owned(), Box::new(Quiet)));
     }
+    all.push((BODY.to_owned(), Box::new(Body(ask.clone()))));
     all.push(("id".to_owned(), Box::new(Id)));
     all.push(("seq".to_owned(), Box::new(Seq(Arc::clone(guard)))));
     all.push(("mktemp".to_owned(), Box::new(Mktemp(AtomicU64::new(1)))));

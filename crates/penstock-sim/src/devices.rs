@@ -3,6 +3,7 @@
 use crate::event::Timer;
 use crate::link::{Nic, Port};
 use crate::net::Net;
+use penstock_host::{Files, Output};
 use penstock_model::Time;
 use std::collections::VecDeque;
 
@@ -33,6 +34,21 @@ impl Net {
                 watch: None,
             });
         }
+    }
+    /// Executes one command on a machine now, and what follows from it.
+    pub(crate) fn command(&mut self, host: u32, words: &[String], files: &mut dyn Files) -> Output {
+        if words.iter().any(|w| w.starts_with("/proc/net")) {
+            self.tell_sockets(host);
+        }
+        let now = self.queue.now();
+        let output = self.machines[host as usize].host.command(words, files, now);
+        self.after_command(host);
+        output
+    }
+    /// Lets the machine's `/proc/net` show its sockets as they are now.
+    pub(crate) fn tell_sockets(&mut self, host: u32) {
+        let table = self.cwnd_table(host);
+        self.machines[host as usize].host.set_cwnd_table(table);
     }
     /// A command may have changed anything: new devices, queues that may go on.
     pub(crate) fn after_command(&mut self, host: u32) {

@@ -33,6 +33,8 @@ pub(crate) enum Event {
     Command(u32),
     /// A start of a program or flow.
     Start(u32),
+    /// The script of this program goes on.
+    Script(u32),
     /// A packet that waited on this host's `lo` is received.
     Loop(u32),
     /// Take a sample of every series.

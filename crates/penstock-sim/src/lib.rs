@@ -43,4 +43,4 @@ pub use spec::{
     AppId, Bleach, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec,
     Load, SenderClock, Sizes, Stack, TcpSpec, Transport,
 };
-pub use world::World;
+pub use world::{Execute, Script, ScriptState, World};

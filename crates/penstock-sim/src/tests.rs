@@ -173,18 +173,35 @@ fn a_datagram_stream_has_its_rate_and_nothing_is_lost() {
     assert_eq!(flow.jitter, Span::from_ns(0).max(flow.jitter));
 }
 
+/// `true`, a pause of 250 ms, `nonsense`, `exit 3`.
+struct Pauses(u32, String);
+
+impl Script for Pauses {
+    fn go_on(&mut self, since: Span, execute: &mut Execute<'_>) -> ScriptState {
+        let words = [if self.0 == 0 { "true" } else { "nonsense" }.to_owned()];
+        let output = execute(&words, &mut penstock_host::NoFiles);
+        self.1.push_str(&format!("{} {}\n", output.status, since.as_ns() / 1_000_000));
+        self.0 += 1;
+        if self.0 == 1 { ScriptState::Waits(Span::from_ms(250)) } else { ScriptState::Ended(3) }
+    }
+    fn printed(&mut self) -> String {
+        std::mem::take(&mut self.1)
+    }
+}
+
 #[test]
 fn a_program_starts_when_another_has_ended() {
     let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(1));
     let ping = world.add_app(a, "ping -c 2 10.0.0.2", secs(1));
     let shell = world.add_app_after(b, "a script", ping, Span::from_ms(5));
-    world.set_commands(shell, vec!["true".into(), "nonsense".into(), "true".into()]);
+    world.set_script(shell, Box::new(Pauses(0, String::new())));
     let never = world.add_app(b, "ping 10.0.0.1", secs(1));
     world.add_app_after(b, "ping -c 1 10.0.0.1", never, Span::ZERO);
     let results = world.run(secs(10));
     let (first, script, last) = (&results.apps[0], &results.apps[1], &results.apps[3]);
     assert_eq!(Some(script.started), first.ended.map(|t| t + Span::from_ms(5)));
-    assert_eq!((script.exit, script.ended), (Some(127), Some(script.started)));
+    assert_eq!((script.exit, script.ended), (Some(3), Some(script.started + Span::from_ms(250))));
+    assert_eq!(script.output, "0 0\n127 250\n");
     assert_eq!((last.exit, last.started, last.output.as_str()), (None, Time::MAX, ""));
 }
 

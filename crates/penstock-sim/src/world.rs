@@ -31,7 +31,7 @@ use crate::spec::{
     AppId, BuildError, Cost, Duplex, FlowId, FlowSpec, HostId, Iperf, LinkId, LinkSpec, Load, Stack,
     Transport,
 };
-use penstock_host::{Host, Output};
+use penstock_host::{Files, Host, Output};
 use penstock_model::{Kernel, PschedClock, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -42,8 +42,8 @@ pub(crate) struct App {
     pub(crate) run: String,
     pub(crate) at: Time,
     pub(crate) program: Option<Box<dyn Program>>,
-    /// Command lines of the host's own shell, for what is no program of the simulator's.
-    pub(crate) lines: Vec<String>,
+    /// What runs in its place, where it is no program of the simulator's.
+    pub(crate) script: Option<Box<dyn Script>>,
     /// Which programs start when it ends, and how long after.
     pub(crate) followers: Vec<(u32, Span)>,
     pub(crate) result: AppResult,
@@ -53,6 +53,26 @@ struct Command {
     host: u32,
     line: String,
     at: Time,
+}
+
+/// Carries out a command of a machine's: its words as a process gets them, and what lends it files.
+pub type Execute<'a> = dyn FnMut(&[String], &mut dyn Files) -> Output + 'a;
+
+/// A script of a machine's own shell, which may take pauses. The interpreter is the caller's.
+pub trait Script {
+    /// Goes on at `since`, counted from its start, until it takes a pause or ends. `execute` carries out its commands.
+    fn go_on(&mut self, since: Span, execute: &mut Execute<'_>) -> ScriptState;
+    /// What it has printed since it was asked last.
+    fn printed(&mut self) -> String;
+}
+
+/// How a script stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScriptState {
+    /// It goes on so long after its start.
+    Waits(Span),
+    /// Its exit status.
+    Ended(i32),
 }
 
 /// A whole network with its traffic, from its building to its results.
@@ -244,16 +264,17 @@ impl World {
         self.links += 1;
         Ok(LinkId(self.links - 1))
     }
-    /// Executes one command line on a host now, as its shell would.
+    /// Executes one command on a host now: its words as a process gets them; `files` lends what it reads.
+    pub fn command(&mut self, id: HostId, words: &[String], files: &mut dyn Files) -> Output {
+        self.executed += 1;
+        self.net.command(id.0, words, files)
+    }
+    /// Executes command lines on a host now, without an interpreter: words in quotes, `;`, `2>/dev/null` and `|| true`.
     pub fn exec(&mut self, id: HostId, line: &str) -> Output {
         self.executed += 1;
+        self.net.tell_sockets(id.0);
         let now = self.net.now();
-        let table = line.contains("/proc/net").then(|| self.net.cwnd_table(id.0));
-        let host = &mut self.net.machines[id.0 as usize].host;
-        if let Some(table) = table {
-            host.set_cwnd_table(table);
-        }
-        let output = host.exec(line, now);
+        let output = self.net.machines[id.0 as usize].host.exec(line, now);
         self.net.after_command(id.0);
         output
     }
@@ -289,11 +310,19 @@ impl World {
         self.apps[first as usize].followers.push((n, gap));
         self.show_app(n)
     }
-    /// Makes a program of command lines of the host's own shell (`tc`, `ip`, `iptables`, `sysctl`): it executes them at
-    /// once when it starts, one after the other; its exit status is that of the first that fails.
-    pub fn set_commands(&mut self, app: AppId, lines: Vec<String>) {
+    /// Makes the program a script of the host's own shell: it begins when the program starts, and ends it.
+    pub fn set_script(&mut self, app: AppId, script: Box<dyn Script>) {
         let n = self.visible[app.0 as usize];
-        self.apps[n as usize].lines = lines;
+        self.apps[n as usize].script = Some(script);
+    }
+    /// Lets a script begin that is no program of the timetable: what a setup left running in the background.
+    pub fn add_script(&mut self, id: HostId, script: Box<dyn Script>, at: Time) {
+        let n = self.push_app(id.0, "jobs", Some(at), None);
+        self.apps[n as usize].script = Some(script);
+    }
+    /// Whether a command line is a program of the simulator's, alone.
+    pub fn is_program(line: &str) -> bool {
+        app::is_program(line)
     }
     fn show_app(&mut self, n: u32) -> AppId {
         let app = AppId(self.visible.len() as u32);
@@ -367,8 +396,8 @@ impl World {
         let program_name = line.split_whitespace().next().unwrap_or_default();
         let started = if starts { at } else { Time::MAX };
         let result = AppResult::new(AppId(NONE), HostId(host), line, program_name, started);
-        let (lines, followers) = (Vec::new(), Vec::new());
-        self.apps.push(App { host, run: line.to_owned(), at, program, lines, followers, result });
+        let run = line.to_owned();
+        self.apps.push(App { host, run, at, program, script: None, followers: Vec::new(), result });
         if starts {
             self.net.queue.schedule(at, Event::Start(n));
         }
@@ -425,8 +454,9 @@ impl World {
                         self.net.wakes.push_back((t.app, Wake::Timer(t.token)));
                     }
                 }
-                Event::Command(n) => self.command(n),
+                Event::Command(n) => self.timed_command(n),
                 Event::Start(n) => self.start(n),
+                Event::Script(n) => self.script(n),
                 Event::Sample => self.sample(),
             }
             while let Some((app, wake)) = self.net.wakes.pop_front() {
@@ -470,7 +500,7 @@ impl World {
         }
         over
     }
-    fn command(&mut self, n: u32) {
+    fn timed_command(&mut self, n: u32) {
         let Command { host, line, at } = &self.commands[n as usize];
         let (host, line, at) = (HostId(*host), line.clone(), *at);
         let output = self.exec(host, &line);
@@ -487,8 +517,8 @@ impl World {
         let now = self.net.now();
         let app = &mut self.apps[n as usize];
         app.result.started = now;
-        if !app.lines.is_empty() {
-            return self.shell(n);
+        if app.script.is_some() {
+            return self.script(n);
         }
         if app.program.is_none() {
             match app::launch(&app.run, app.host, &self.net) {
@@ -504,23 +534,32 @@ impl World {
         }
         self.call(n, |program, cx| program.start(cx));
     }
-    /// Executes the command lines of program `n`.
-    fn shell(&mut self, n: u32) {
-        let host = HostId(self.apps[n as usize].host);
-        let lines = std::mem::take(&mut self.apps[n as usize].lines);
-        let mut status = 0;
-        for line in &lines {
-            let output = self.exec(host, line);
-            let text = &mut self.apps[n as usize].result.output;
-            text.push_str(&output.stdout);
-            text.push_str(&output.stderr);
-            status = if status == 0 { output.status } else { status };
-        }
+    /// Lets the script of program `n` go on.
+    fn script(&mut self, n: u32) {
+        let now = self.net.now();
         let app = &mut self.apps[n as usize];
-        app.lines = lines;
-        app.result.exit = Some(status);
-        app.result.ended = Some(self.net.now());
-        self.start_followers(n);
+        let Some(mut script) = app.script.take() else { return };
+        let (host, started) = (app.host, app.result.started);
+        let mut executed = 0;
+        let mut execute = |words: &[String], files: &mut dyn Files| {
+            executed += 1;
+            self.net.command(host, words, files)
+        };
+        let state = script.go_on(now - started, &mut execute);
+        self.executed += executed;
+        let app = &mut self.apps[n as usize];
+        app.result.output.push_str(&script.printed());
+        match state {
+            ScriptState::Waits(since) => {
+                app.script = Some(script);
+                self.net.queue.schedule(started.saturating_add(since).max(now), Event::Script(n));
+            }
+            ScriptState::Ended(status) => {
+                app.result.exit = Some(status);
+                app.result.ended = Some(now);
+                self.start_followers(n);
+            }
+        }
     }
     /// Lets those start that waited for program `n`, if it has ended.
     fn start_followers(&mut self, n: u32) {

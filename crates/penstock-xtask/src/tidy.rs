@@ -17,7 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("check", &["model", "packet", "sched", "lang", "host", "shell"]),
     ("sim", &["model", "packet", "sched", "tcp", "lang", "host"]),
     ("files", &[]),
-    ("kernel", &["model", "measure", "files"]),
+    ("kernel", &["model", "lang", "measure", "files"]),
     ("measure", &["model"]),
     (
         "lab",

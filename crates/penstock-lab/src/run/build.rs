@@ -1,13 +1,10 @@
 //! The world that an experiment describes, with its setup done.
 
-use super::shell;
 use crate::experiment::{self as spec, Experiment, Script};
 use penstock_host::{Host, Prefix};
 use penstock_lang::cisco;
-use penstock_lang::token::quoted;
-use penstock_lang::token::{self, Line};
 use penstock_measure::record::SetupFailure;
-use penstock_model::{Diagnostic, Rng, Severity, Time};
+use penstock_model::{Diagnostic, Rng, Time};
 use penstock_sim::{
     AppId, Bleach, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load,
     SenderClock, Sizes, Stack, TcpSpec, Transport, World, pareto,
@@ -35,25 +32,6 @@ const MOST_ARRIVALS: u32 = 20_000;
 /// Most failed commands that are shown at once.
 const MOST: usize = 20;
 
-/// Programs of a machine's own shell; everything else is the simulator's to start.
-const SHELL: [&str; 15] = [
-    "tc",
-    "ip",
-    "iptables",
-    "iptables-save",
-    "iptables-restore",
-    "sysctl",
-    "ifconfig",
-    "route",
-    "arp",
-    "cat",
-    "echo",
-    "modprobe",
-    "true",
-    "false",
-    ":",
-];
-
 /// Builds the world.
 pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Diagnostic>> {
     let mut built = Built {
@@ -72,7 +50,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         built.link(link, experiment, &mut faults);
     }
     for (host, &id) in experiment.hosts.iter().zip(&built.hosts.clone()) {
-        built.setup(host, id, experiment, &mut faults);
+        built.setup(host, id, experiment, dice_of(seed, &host.name), &mut faults);
     }
     // Who waits for another comes after it; the experiment was checked: nobody waits in a circle.
     let mut made: Vec<Option<AppId>> = vec![None; experiment.apps.len()];
@@ -80,8 +58,13 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         for (i, app) in experiment.apps.iter().enumerate() {
             let ready = app.after.is_none_or(|first| made[first].is_some());
             if made[i].is_none() && ready {
-                made[i] =
-                    Some(built.app(app, app.after.and_then(|first| made[first]), experiment, &mut faults));
+                made[i] = Some(built.app(
+                    app,
+                    app.after.and_then(|first| made[first]),
+                    experiment,
+                    seed,
+                    &mut faults,
+                ));
             }
         }
     }
@@ -225,50 +208,12 @@ impl Built {
         }
     }
 
-    /// Executes the setup of a host, line by line, the rest of it even when one fails.
-    fn setup(
-        &mut self,
-        host: &spec::Host,
-        id: HostId,
-        experiment: &Experiment,
-        faults: &mut Vec<Diagnostic>,
-    ) {
-        for script in &host.setup {
-            if shell::wanted(&script.text) {
-                self.interpret(host, id, script, experiment, faults);
-                continue;
-            }
-            let lines = match lines(script, experiment) {
-                Ok(lines) => lines,
-                Err(wrong) => {
-                    faults.extend(wrong);
-                    continue;
-                }
-            };
-            for line in lines {
-                let command = Command::of(&line);
-                let output = self.world.exec(id, &command.text);
-                if output.status == 0 || line.may_fail {
-                    continue;
-                }
-                if host.setup_may_fail {
-                    self.failures.push(SetupFailure {
-                        host: host.name.clone(),
-                        command: command.text,
-                        message: output.stderr.trim_end().to_owned(),
-                    });
-                    continue;
-                }
-                faults.push(refusal(&host.name, script, &line, &command, &output, experiment));
-            }
-        }
-    }
-
     fn app(
         &mut self,
         app: &spec::App,
         after: Option<AppId>,
         experiment: &Experiment,
+        seed: u64,
         faults: &mut Vec<Diagnostic>,
     ) -> AppId {
         let host = self.id(&app.on);
@@ -276,18 +221,18 @@ impl Built {
             Some(first) => self.world.add_app_after(host, &app.run, first, app.at),
             None => self.world.add_app(host, &app.run, Time::from_ns(app.at.as_ns())),
         };
+        // What is no program of the simulator's, alone, is a line of the machine's shell.
         let script = app.script.clone().or_else(|| {
-            let shell = SHELL.contains(&spec::program(&app.run));
-            shell.then(|| Script { text: app.run.clone(), line: 1, ..Script::default() })
+            let place = app.place.clone();
+            (!World::is_program(&app.run)).then(|| Script {
+                text: app.run.clone(),
+                place,
+                ..Script::default()
+            })
         });
         if let Some(script) = script {
-            match lines(&script, experiment) {
-                Ok(lines) => {
-                    let commands = lines.iter().map(|line| Command::of(line).text).collect();
-                    self.world.set_commands(id, commands);
-                }
-                Err(wrong) => faults.extend(wrong),
-            }
+            let seed = dice_of(seed, &format!("{}/{}", app.on, app.name));
+            self.script_of(id, &script, experiment, seed, faults);
         }
         id
     }
@@ -384,6 +329,11 @@ impl Built {
     }
 }
 
+/// What the dice of a script begin at: another number for each machine and program.
+fn dice_of(seed: u64, name: &str) -> u64 {
+    Rng::named(seed, &format!("script:{name}")).next_u64()
+}
+
 pub(super) fn at(experiment: &Experiment, place: &spec::Place, message: String) -> Diagnostic {
     experiment.sources[place.source].fault(place.span.clone(), message, "")
 }
@@ -433,85 +383,4 @@ fn load(load: &spec::Load) -> Load {
         }
         spec::Load::Replay(all) => Load::Replay(all.clone()),
     }
-}
-
-/// The lines of a script, or what in it is no plain command.
-fn lines(script: &Script, experiment: &Experiment) -> Result<Vec<Line>, Vec<Diagnostic>> {
-    token::script(&script.text).map_err(|wrong| {
-        let place = |d: Diagnostic| {
-            if script.file.is_empty() || inline(script, experiment).is_some() {
-                // A line of the experiment itself: its own column is not the file's.
-                let (message, help) = (d.message, d.help);
-                return at(experiment, &script.place, message).help(help);
-            }
-            script.place_fault(d)
-        };
-        wrong.into_iter().map(place).collect()
-    })
-}
-
-/// Where the text of a script stands in the experiment, if it stands there letter by letter.
-fn inline(script: &Script, experiment: &Experiment) -> Option<usize> {
-    let source = &experiment.sources.get(script.place.source)?.text;
-    let begin = script.place.span.start + 1;
-    (source.get(begin..begin + script.text.len())? == script.text).then_some(begin)
-}
-
-/// One command line as it is handed to a host: words in quotes where they need them.
-struct Command {
-    text: String,
-    /// Column (from 1, in characters) of each word in `text`.
-    columns: Vec<u32>,
-}
-
-impl Command {
-    fn of(line: &Line) -> Command {
-        let mut text = String::new();
-        let mut columns = Vec::new();
-        for word in &line.words {
-            if !text.is_empty() {
-                text.push(' ');
-            }
-            columns.push(text.chars().count() as u32 + 1);
-            text.push_str(&quoted(&word.text));
-        }
-        Command { text, columns }
-    }
-}
-
-/// What to say of a command that failed: its own first line, where it stands, our advice.
-fn refusal(
-    host: &str,
-    script: &Script,
-    line: &Line,
-    command: &Command,
-    output: &penstock_host::Output,
-    experiment: &Experiment,
-) -> Diagnostic {
-    let said = output.stderr.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
-    let advice = output.diagnostics.iter().find(|d| d.severity == Severity::Error);
-    let message = match said.is_empty() {
-        true => format!("{host}: the command failed with status {}", output.status),
-        false => format!("{host}: {}", said.trim_end()),
-    };
-    let help = advice.map(|d| d.help.clone()).unwrap_or_default();
-    // The advice counts columns in the command as it was handed over; back to the word of the script.
-    let column = advice.map_or(0, |d| d.column);
-    let at_word = command.columns.iter().rposition(|&c| column >= c);
-    let word = at_word.filter(|_| column > 0).map(|i| &line.words[i]);
-    if let Some(begin) = inline(script, experiment) {
-        let source = &experiment.sources[script.place.source];
-        let span = match word.filter(|w| w.line <= 1) {
-            Some(word) => {
-                let chars = |n: u32| script.text.chars().take(n as usize).map(char::len_utf8).sum::<usize>();
-                begin + chars(word.column - 1)..begin + chars(word.column - 1 + word.len)
-            }
-            None => begin..begin + script.text.len(),
-        };
-        return source.fault(span, message, help);
-    }
-    let source = script.text.lines().nth(word.map_or(line.number, |w| w.line).max(1) as usize - 1);
-    let d = Diagnostic::error(message).help(help).source(source.unwrap_or(&line.source));
-    let number = word.map_or(line.number, |w| w.line).max(1) + script.line - 1;
-    d.at(&script.file, number, word.map_or(0, |w| w.column), word.map_or(1, |w| w.len))
 }

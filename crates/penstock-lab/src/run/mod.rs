@@ -8,7 +8,7 @@ mod groups;
 mod judge;
 mod outcome;
 mod real;
-mod shell;
+mod scripts;
 
 pub use bundle::inside;
 pub use findings::findings;

@@ -106,19 +106,54 @@ impl Failure {
     }
 }
 
+/// The programs that there are.
+const PROGRAMS: [&str; 10] =
+    ["ping", "iperf", "iperf2", "iperf3", "scp", "pscp", "ssh", "putty", "plink", "telnet"];
+
+/// A program's name, without its folder and what Windows adds.
+fn name_of(program: &str) -> String {
+    let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
+    name.trim_end_matches(".exe").to_owned()
+}
+
+/// Words that may stand before a program's name.
+const BEFORE: [&str; 3] = ["sudo", "time", "nohup"];
+
+/// Whether a command line is one of these programs and nothing else: no list, no pipe, no redirection, no variable.
+pub(crate) fn is_program(line: &str) -> bool {
+    let line = line.trim();
+    let line = line.strip_suffix('&').filter(|l| !l.ends_with('&')).unwrap_or(line);
+    let mut quote = None;
+    let mut before = ' ';
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some('"') | None, '$' | '`') => return false,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '#') if before.is_whitespace() => break,
+            (None, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n') => return false,
+            (None, _) => {}
+        }
+        before = c;
+    }
+    let words = split(line).unwrap_or_default();
+    let first = words.iter().find(|w| !BEFORE.contains(&w.as_str()));
+    first.is_some_and(|first| PROGRAMS.contains(&name_of(first).as_str()))
+}
+
 /// Reads a command line and makes the program.
 pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program>, Failure> {
     let words = split(line)?;
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    while matches!(words.first(), Some(&"sudo" | &"time" | &"nohup")) {
+    while words.first().is_some_and(|w| BEFORE.contains(w)) {
         words.remove(0);
     }
     let Some((&program, args)) = words.split_first() else {
         return Err(Failure::new("", 0));
     };
     let machine = &net.machines[host as usize];
-    let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
-    Ok(match name.trim_end_matches(".exe") {
+    Ok(match name_of(program).as_str() {
         "ping" => Box::new(ping::Ping::parse(args, machine.kernel)?),
         "iperf" | "iperf2" => iperf::parse(args, machine.kernel, machine.stack, machine.iperf)?,
         "iperf3" => iperf3::parse(args, machine.iperf)?,
@@ -162,6 +197,38 @@ fn split(line: &str) -> Result<Vec<String>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_a_program_and_what_a_script() {
+        for line in [
+            "ping -c 3 b",
+            "sudo /bin/ping b",
+            "iperf -s &",
+            "'ping' 'a b'",
+            "Iperf.exe -c b",
+            "ping b # ; not",
+        ] {
+            assert!(is_program(line), "{line}");
+        }
+        for line in [
+            "ping b; true",
+            "ping b > log",
+            "ping $B",
+            "ping b | tail -1",
+            "ping b && ping c",
+            "tc qdisc",
+            "",
+            "(ping b)",
+            "sleep 1\nping b",
+            "x=1 ping b",
+            "ping \"$B\"",
+        ] {
+            assert!(!is_program(line), "{line}");
+        }
+        for name in PROGRAMS {
+            assert!(is_program(&format!("{name} x")), "{name}");
+        }
+    }
 
     #[test]
     fn words_are_split_as_in_a_shell() {

@@ -1,0 +1,250 @@
+//! Setups and scripts of programs: all run by the one interpreter, with the world's machine behind it.
+
+use super::build::{Built, at};
+use crate::experiment::{self as spec, Experiment, Script};
+use penstock_host::{Files, Output};
+use penstock_lang::setup::{self, Setup};
+use penstock_measure::record::SetupFailure;
+use penstock_model::{Diagnostic, Severity, Span, Time};
+use penstock_shell::{Console, Given, Kept, Machine, Progress, Running};
+use penstock_sim::{AppId, Execute, HostId, ScriptState, World};
+
+/// A machine of the world.
+struct Of<'a> {
+    world: &'a mut World,
+    id: HostId,
+}
+
+impl Machine for Of<'_> {
+    fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
+        self.world.command(self.id, words, files)
+    }
+}
+
+/// A script that takes its pauses in the world's time.
+struct InTime {
+    running: Running,
+    kept: Kept,
+}
+
+/// What carries out the commands of a script in time.
+struct Executes<'a, 'b>(&'a mut Execute<'b>);
+
+impl Machine for Executes<'_, '_> {
+    fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
+        (self.0)(words, files)
+    }
+}
+
+impl penstock_sim::Script for InTime {
+    fn go_on(&mut self, since: Span, execute: &mut Execute<'_>) -> ScriptState {
+        match self.running.go_on(since, &mut Executes(execute), &mut Spoken(&mut self.kept)) {
+            Progress::Waits(at) => ScriptState::Waits(at),
+            Progress::Ended(Ok(status)) => ScriptState::Ended(status),
+            Progress::Ended(Err(why)) => {
+                self.kept.stdout.push_str(&format!("{why}\n"));
+                ScriptState::Ended(1)
+            }
+        }
+    }
+    fn printed(&mut self) -> String {
+        std::mem::take(&mut self.kept.stdout)
+    }
+}
+
+/// Keeps what is said on both outputs as one text, as a terminal shows it.
+struct Spoken<'a>(&'a mut Kept);
+
+impl Console for Spoken<'_> {
+    fn print(&mut self, stdout: &str, stderr: &str) {
+        self.0.stdout.push_str(stdout);
+        self.0.stdout.push_str(stderr);
+    }
+    fn given(&mut self, _: Given) {}
+}
+
+impl Built {
+    /// Makes a program of the timetable a script.
+    pub(super) fn script_of(
+        &mut self,
+        id: AppId,
+        script: &Script,
+        experiment: &Experiment,
+        seed: u64,
+        faults: &mut Vec<Diagnostic>,
+    ) {
+        if let Some((line, program)) = calls_program(&script.text) {
+            let message = format!("{program} within a script cannot be run by the simulator yet");
+            let help = "write it as an [[app]] of its own: run = \"ping -c 3 b\"; after = \"NAME\" starts it when another ends";
+            faults.push(placed(
+                Diagnostic { line, ..Diagnostic::error(message).help(help) },
+                script,
+                experiment,
+            ));
+            return;
+        }
+        let name = if script.file.is_empty() { "app".to_owned() } else { script.file.clone() };
+        let text = penstock_shell::Script { text: script.text.clone(), name, seed, ..Default::default() };
+        match Running::new(&text) {
+            Ok(running) => self.world.set_script(id, Box::new(InTime { running, kept: Kept::default() })),
+            Err(why) => faults.push(at(experiment, &script.place, why)),
+        }
+    }
+
+    /// Runs a host's setup. A command that fails and is heard of is a fault; one whose failure the script keeps quiet
+    /// (`2>/dev/null`) is the script's own business.
+    pub(super) fn setup(
+        &mut self,
+        host: &spec::Host,
+        id: HostId,
+        experiment: &Experiment,
+        seed: u64,
+        faults: &mut Vec<Diagnostic>,
+    ) {
+        if host.setup.is_empty() {
+            return;
+        }
+        let whole = Setup::of(host.setup.iter().map(|s| s.text.as_str()));
+        // Under a file's name, where there is but one: `$0` and `dirname "$0"` are the script's.
+        let name = match host.setup.as_slice() {
+            [one] if one.line == 1 && !one.file.is_empty() => one.file.clone(),
+            _ => "setup".to_owned(),
+        };
+        let text = penstock_shell::Script { text: whole.text(), name, seed, ..Default::default() };
+        let mut kept = Kept::default();
+        let begun = Running::setup(&text).and_then(|mut running| {
+            let done = running.body(&mut Of { world: &mut self.world, id }, &mut kept)?;
+            Ok((running, done))
+        });
+        let piece = |line: u32| {
+            let (at, line) = whole.place(line);
+            (&host.setup[at.min(host.setup.len() - 1)], line)
+        };
+        let status = match begun {
+            Ok((running, (status, goes_on))) => {
+                if goes_on {
+                    let jobs = InTime { running, kept: Kept::default() };
+                    self.world.add_script(id, Box::new(jobs), Time::ZERO);
+                }
+                status
+            }
+            // What a script has not come to is nothing that it may fail at.
+            Err(why) => {
+                faults.push(at(experiment, &host.setup[0].place, format!("{}: {why}", host.name)));
+                return;
+            }
+        };
+        let before = faults.len();
+        let (failed, rest, last) = setup::failures(&kept.stderr, 0);
+        let mut commands = kept.commands.iter().filter(|c| c.output.status != 0);
+        for failure in failed {
+            let said = failure.said.join("\n");
+            // The network's own commands say where in their words the fault lies.
+            let given = commands.find(|c| {
+                c.line == failure.line
+                    && c.output.stderr.lines().next().is_some_and(|first| said.contains(first.trim_end()))
+            });
+            let (script, line) = piece(failure.line);
+            if host.setup_may_fail {
+                let command = match given {
+                    Some(given) => given.words.join(" "),
+                    None => script.text.lines().nth(line as usize - 1).unwrap_or_default().trim().to_owned(),
+                };
+                self.failures.push(SetupFailure { host: host.name.clone(), command, message: said });
+                continue;
+            }
+            // What commands before it only warned of stands first.
+            let mut lines = failure.said.iter().map(String::as_str);
+            let first = match given.and_then(|g| g.output.stderr.lines().find(|l| !l.trim().is_empty())) {
+                Some(first) => first.trim_end(),
+                None => {
+                    lines.clone().find(|l| !l.starts_with("Warning: ")).or(lines.next()).unwrap_or_default()
+                }
+            };
+            let advice =
+                given.and_then(|g| g.output.diagnostics.iter().find(|d| d.severity == Severity::Error));
+            let fault = match advice {
+                Some(d) => {
+                    let (_, line) = whole.place(d.line);
+                    Diagnostic { message: format!("{}: {first}", host.name), line, ..d.clone() }
+                }
+                None => Diagnostic { line, ..Diagnostic::error(format!("{}: {first}", host.name)) },
+            };
+            faults.push(placed(fault, script, experiment));
+        }
+        if status != 0 && faults.len() == before && !host.setup_may_fail {
+            let said = rest.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();
+            let message = format!("{}: the setup ended with status {status}{said}", host.name);
+            let (script, line) = piece(last.map_or(1, |(line, _)| line));
+            faults.push(placed(Diagnostic { line, ..Diagnostic::error(message) }, script, experiment));
+        }
+    }
+}
+
+/// The first line of a script on which a program of the simulator's is called, and that program.
+fn calls_program(text: &str) -> Option<(u32, &str)> {
+    const BEFORE: [&str; 9] = ["do", "then", "else", "if", "while", "until", "!", "exec", "timeout"];
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split(" #").next().unwrap_or(line);
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        for command in line.split([';', '&', '|', '(', ')', '{', '}', '`']) {
+            let mut words = command.split_whitespace().skip_while(|w| BEFORE.contains(w));
+            let Some(first) = words.next() else { continue };
+            let rest = command.split_once(first).map_or("", |(_, rest)| rest);
+            if World::is_program(&format!("{first} x")) && !rest.trim_start().starts_with('=') {
+                return Some((number, first));
+            }
+        }
+    }
+    None
+}
+
+/// A finding in the text of a script, at its place in the experiment or in the script's file.
+fn placed(fault: Diagnostic, script: &Script, experiment: &Experiment) -> Diagnostic {
+    let Some(begin) = inline(script, experiment) else { return script.place_fault(fault) };
+    // A text in the experiment itself: the place is counted in that file.
+    let source = &experiment.sources[script.place.source];
+    let line = fault.line.max(1) as usize - 1;
+    let ahead: usize = script.text.split_inclusive('\n').take(line).map(str::len).sum();
+    let text = script.text[ahead..].lines().next().unwrap_or_default();
+    let chars = |n: usize| text.chars().take(n).map(char::len_utf8).sum::<usize>();
+    let span = match fault.column {
+        0 => {
+            let indent = text.len() - text.trim_start().len();
+            begin + ahead + indent..begin + ahead + text.trim_end().len().max(indent)
+        }
+        column => {
+            let from = chars(column as usize - 1);
+            begin + ahead + from..begin + ahead + chars((column - 1 + fault.len) as usize).max(from)
+        }
+    };
+    source.fault(span, fault.message, fault.help)
+}
+
+/// Where the text of a script stands in the experiment, if it stands there letter by letter.
+fn inline(script: &Script, experiment: &Experiment) -> Option<usize> {
+    let text = &experiment.sources.get(script.place.source)?.text;
+    let span = text.get(script.place.span.clone())?;
+    let at = span.find(&script.text)?;
+    Some(script.place.span.start + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::calls_program;
+
+    #[test]
+    fn programs_within_scripts() {
+        for (text, want) in [
+            ("tc qdisc\nsleep 1; ping -c 1 b", Some((2, "ping"))),
+            ("for i in 1 2; do iperf -c b; done", Some((1, "iperf"))),
+            ("x=$(ping b)", Some((1, "ping"))),
+            ("# ping b\necho ping b # ping", None),
+            ("tc qdisc show; echo ssh", None),
+        ] {
+            assert_eq!(calls_program(text), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Where in the script a command of its stands.
+
+use crate::{Given, Script, called, file_of};
+use penstock_host::Output;
+use penstock_lang::token::{self, Line, Word};
+use penstock_model::Diagnostic;
+
+/// The command with its place: findings are marked in the script's own line.
+pub(crate) fn given(words: Vec<String>, mut output: Output, place: &str, script: &Script) -> Given {
+    let (line, file) = place.split_once(':').unwrap_or((place, ""));
+    let line: u32 = line.parse().unwrap_or(0);
+    let own = file.is_empty() || file_of(file) == file_of(&called(&script.name));
+    let file = if own { script.name.clone() } else { file.to_owned() };
+    if !output.diagnostics.is_empty() {
+        let typed = Line::of_words(&words);
+        let written = if own { as_written(&script.text, line, &words) } else { None };
+        let source = if own { script.text.lines().nth((line as usize).wrapping_sub(1)) } else { None };
+        let placed = |d: Diagnostic| {
+            let at = typed.words.iter().position(|w| d.column > 0 && w.column == d.column);
+            let (at_line, shown, column, len) = match (&written, at, source) {
+                (Some((first, text, words)), Some(at), _) if at < words.len() => {
+                    let word = &words[at];
+                    let shown = text.lines().nth(word.line as usize - 1).unwrap_or_default();
+                    (first + word.line - 1, shown, word.column, word.len)
+                }
+                // The word as it stands in the script, where it does; a variable's value does not.
+                (_, Some(at), Some(source)) => {
+                    let word = typed.words[at].text.as_str();
+                    match source.find(word) {
+                        Some(at) => (
+                            line,
+                            source,
+                            source[..at].chars().count() as u32 + 1,
+                            word.chars().count() as u32,
+                        ),
+                        None => (line, source, 0, 0),
+                    }
+                }
+                (_, None, Some(source)) => (line, source, 0, 0),
+                (_, _, None) => (line, typed.source.as_str(), d.column, d.len),
+            };
+            Diagnostic { file: file.clone(), line: at_line, column, len, source: shown.to_owned(), ..d }
+        };
+        output.diagnostics = output.diagnostics.into_iter().map(placed).collect();
+    }
+    Given { line, file, words, output }
+}
+
+/// The lines (the first one's number and the text, lines joined by a backslash together) that hold the command of these words, and its
+/// words as they stand there; `None` where it does not stand there word by word.
+fn as_written<'a>(text: &'a str, line: u32, words: &[String]) -> Option<(u32, &'a str, Vec<Word>)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let goes_on = |at: usize| lines.get(at).is_some_and(|l| l.ends_with('\\'));
+    let mut first = (line as usize).checked_sub(1).filter(|&at| at < lines.len())?;
+    while first > 0 && goes_on(first - 1) {
+        first -= 1;
+    }
+    let mut last = first;
+    while goes_on(last) && last + 1 < lines.len() {
+        last += 1;
+    }
+    let begin = lines[first].as_ptr() as usize - text.as_ptr() as usize;
+    let end = lines[last].as_ptr() as usize - text.as_ptr() as usize + lines[last].len();
+    let whole = &text[begin..end];
+    let read = token::script(whole).ok()?;
+    let same = |l: &&Line| l.words.iter().skip(1).map(|w| &w.text).eq(words.iter().skip(1));
+    let found = read.iter().find(same)?;
+    Some((first as u32 + 1, whole, found.words.clone()))
+}

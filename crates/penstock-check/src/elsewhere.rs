@@ -3,22 +3,7 @@
 //! `ip netns exec NAME tc …` is tc's command in the namespace NAME. What stands behind `docker exec`, `nsenter`, `ssh` and
 //! their like is read in the same way; the namespace then has the container's or the machine's name.
 
-/// Programs that a machine carries out.
-pub const NETWORK: [&str; 13] = [
-    "tc",
-    "ip",
-    "iptables",
-    "ip6tables",
-    "nft",
-    "sysctl",
-    "modprobe",
-    "ethtool",
-    "ifconfig",
-    "route",
-    "brctl",
-    "bridge",
-    "arp",
-];
+use penstock_host::Program;
 
 /// What is carried out, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -113,7 +98,7 @@ fn named(place: &str, is_space: bool, prefix: String, inner: &[String]) -> Optio
         [text] if text.contains(' ') => plain(text)?,
         _ => vec![inner.to_vec()],
     };
-    let known = |c: &Vec<String>| c.first().is_some_and(|w| NETWORK.contains(&base(w)));
+    let known = |c: &Vec<String>| c.first().is_some_and(|w| Program::is_of_scripts(base(w)));
     let simple = !place.is_empty() && !place.contains(['/', ' ']);
     (simple && !commands.is_empty() && commands.iter().all(known)).then(|| Elsewhere {
         place: place.to_owned(),

@@ -63,7 +63,9 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     for there in &facts.spaces {
         for mut finding in in_place(there).into_iter().filter(|f| !known.contains(&place(f))) {
             let carried = |line: &str| match line.split_whitespace().next() {
-                Some(first) if elsewhere::NETWORK.contains(&first) => format!("{} {line}", there.prefix),
+                Some(first) if penstock_host::Program::is_of_scripts(first) => {
+                    format!("{} {line}", there.prefix)
+                }
                 _ => line.to_owned(),
             };
             finding.mend = finding.mend.lines().map(carried).collect::<Vec<_>>().join("\n");

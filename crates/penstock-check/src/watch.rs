@@ -4,13 +4,12 @@
 //! makes, or takes away, are not.
 
 use crate::Settings;
-use crate::elsewhere::NETWORK;
 use crate::facts::{Device, Facts, Step};
 use crate::machine::Watched;
 use crate::marks::Netfilter;
 use crate::python::{Python, Runs};
 use crate::source::{Form, Source, without_sudo};
-use penstock_host::{Host, NoFiles};
+use penstock_host::{Host, NoFiles, Program};
 use penstock_model::Time;
 use penstock_shell::{Console, Given, Kept, Machine, Script};
 use std::cell::RefCell;
@@ -257,7 +256,7 @@ impl Runs for FromPython<'_, '_> {
         {
             return self.shell(&text.clone(), line);
         }
-        if !NETWORK.contains(&program.as_str()) {
+        if !Program::is_of_scripts(&program) {
             return (0, String::new());
         }
         let output = self.watched.command(&words, &mut NoFiles);
@@ -287,8 +286,8 @@ impl Runs for FromPython<'_, '_> {
     fn left_out(&mut self, line: u32) {
         // Only what has to do with the network is missed.
         let text = self.keep.source.logical(line);
-        self.partial |=
-            NETWORK.iter().any(|p| text.contains(&format!("{p} ")) || text.contains(&format!("\"{p}\"")));
+        self.partial |= Program::tools()
+            .any(|p| ["{p} ", "\"{p}\""].iter().any(|f| text.contains(&f.replace("{p}", p.name))));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use penstock_lab::machine::dump::Wanted;
-use penstock_lab::machine::{Machine, TOOLS, advice};
+use penstock_lab::machine::{Machine, advice, is_tool};
 use penstock_measure::text::visible;
 use penstock_model::Kernel;
 use std::ffi::OsString;
@@ -16,7 +16,6 @@ pub fn called(args: &[OsString]) -> Option<Vec<String>> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let own = args.first().and_then(|first| Path::new(first).file_name());
     let own = own.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_tool = |name: &str| TOOLS.contains(&name);
     if is_tool(&own) {
         return Some(std::iter::once(own).chain(args.iter().skip(1).map(text)).collect());
     }

@@ -40,7 +40,7 @@ mod timer;
 
 pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, NetDevice};
-pub use exec::{Executed, FileError, Files, NoFiles, ScriptOutput};
+pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::rt_tos2priority;
 pub use route::{Fib, Prefix, Route, RouteKind};

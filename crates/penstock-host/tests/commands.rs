@@ -1,6 +1,6 @@
 //! The virtual lab's own command files, run as they stand on a machine with eth0 and eth1.
 
-use penstock_host::{Host, ScriptOutput};
+use penstock_host::{Host, Output};
 use penstock_model::{Kernel, Time};
 
 fn router(kernel: Kernel) -> Host {
@@ -16,16 +16,16 @@ macro_rules! script {
     };
 }
 
-fn run(host: &mut Host, (name, text): (&str, &str)) -> ScriptOutput {
-    host.exec_script(text, name, Time::ZERO)
+fn run(host: &mut Host, (_, text): (&str, &str)) -> Output {
+    host.exec(text, Time::ZERO)
 }
 
 #[track_caller]
 fn clean(host: &mut Host, script: (&str, &str)) -> String {
     let out = run(host, script);
-    let said: Vec<String> = out.diagnostics().map(|d| d.to_string()).collect();
+    let said: Vec<String> = out.diagnostics.iter().map(ToString::to_string).collect();
     assert!(said.is_empty() && out.status == 0, "{}: {said:#?}", host.kernel());
-    out.stdout()
+    out.stdout
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn forwarding_is_turned_on_and_said() {
 fn the_lost_space_is_found_with_its_line() {
     let mut host = router(Kernel::V2_6_35);
     let out = run(&mut host, script!("07.4-prio.as-printed.sh"));
-    let faults: Vec<_> = out.diagnostics().collect();
+    let faults = out.diagnostics;
     assert_eq!(faults.len(), 1, "{faults:?}");
-    assert_eq!((faults[0].file.as_str(), faults[0].line), ("07.4-prio.as-printed.sh", 5));
+    assert_eq!(faults[0].line, 5);
     assert!(faults[0].message.contains("tbfrate"), "{}", faults[0]);
     // The other lines have run.
     let shown = host.exec("tc qdisc show dev eth0", Time::ZERO).stdout;

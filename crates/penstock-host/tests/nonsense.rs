@@ -11,11 +11,7 @@ fn machine(kernel: Kernel) -> Host {
         let ifindex = host.add_device(dev);
         host.add_address(ifindex, Prefix::parse(addr).unwrap()).unwrap();
     }
-    host.exec_script(
-        include_str!("../../../studies/virtual-lab/commands/10.1-marks.sh"),
-        "10.1-marks.sh",
-        Time::ZERO,
-    );
+    host.exec(include_str!("../../../studies/virtual-lab/commands/10.1-marks.sh"), Time::ZERO);
     host
 }
 

@@ -14,7 +14,7 @@ pub mod complete;
 pub mod dump;
 mod reads;
 
-use penstock_host::{FileError, Files, Host, Output};
+use penstock_host::{FileError, Files, Host, Output, Program};
 use penstock_model::{Diagnostic, Kernel, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,28 +25,10 @@ use std::path::{Path, PathBuf};
 /// The machine's own name, in its random streams.
 const NAME: &str = "penstock";
 
-/// Programs that act on the machine, by the names they are called by.
-pub const TOOLS: &[&str] = &[
-    "arp",
-    "brctl",
-    "bridge",
-    "ethtool",
-    "ifconfig",
-    "ip",
-    "ip6tables",
-    "ip6tables-restore",
-    "ip6tables-save",
-    "iptables",
-    "iptables-restore",
-    "iptables-save",
-    "lsmod",
-    "modprobe",
-    "nft",
-    "rmmod",
-    "route",
-    "sysctl",
-    "tc",
-];
+/// Whether there is a tool of this name.
+pub fn is_tool(name: &str) -> bool {
+    Program::tools().any(|p| p.name == name)
+}
 
 /// A machine with its state in a folder.
 pub struct Machine {
@@ -76,7 +58,7 @@ impl Machine {
         Machine { folder: folder.to_owned(), kernel }
     }
 
-    /// Executes one command, one of [`TOOLS`], and keeps what it changed. Standard input and files that it names are this
+    /// Executes one command, one of the tools ([`is_tool`]), and keeps what it changed. Standard input and files that it names are this
     /// process's own.
     ///
     /// # Errors

@@ -6,12 +6,11 @@
 use crate::chance::{Chance, READ};
 use crate::limits::Guard;
 use crate::serve::Ask;
-use crate::tools;
 use bashkit::{
     DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, InMemoryFs, Metadata, Result,
     async_trait,
 };
-use penstock_host::Output;
+use penstock_host::{Output, Program};
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,7 +51,7 @@ pub(crate) struct MachineFs {
 impl MachineFs {
     pub(crate) fn new(
         ask: Ask,
-        tools: &[&str],
+        tools: impl Iterator<Item = &'static str>,
         files: &[(String, String)],
         chance: Arc<Chance>,
         is_run: Arc<AtomicBool>,
@@ -156,7 +155,7 @@ fn missing() -> bashkit::Error {
 fn tool(path: &Path) -> Option<String> {
     const OTHERS: &[&str] = &["/proc", "/sys", "/etc", "/usr/local", "/tmp", "/var", "/run", "/dev"];
     let name = path.file_name()?.to_str()?;
-    let tool = tools::NETWORK.contains(&name) && !OTHERS.iter().any(|o| path.starts_with(o));
+    let tool = Program::is_of_scripts(name) && !OTHERS.iter().any(|o| path.starts_with(o));
     tool.then(|| format!("#!/bin/sh\n{name} \"$@\"\n"))
 }
 

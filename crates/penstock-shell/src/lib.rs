@@ -496,7 +496,7 @@ async fn serve_jobs(
     let is_run = Arc::new(AtomicBool::new(false));
     let fs = Arc::new(files::MachineFs::new(
         ask.clone(),
-        tools::NETWORK,
+        penstock_host::Program::of_scripts().map(|p| p.name),
         &begin.files,
         Arc::clone(&chance),
         Arc::clone(&is_run),

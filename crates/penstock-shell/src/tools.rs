@@ -5,42 +5,10 @@ use crate::files;
 use crate::limits::{Guard, Limits};
 use crate::serve::{Ask, Reply, Request, gone};
 use bashkit::{Bash, Builtin, BuiltinContext, CommandResolver, ExecOptions, ExecResult, Result, async_trait};
-use penstock_host::Output;
+use penstock_host::{Output, Program};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Programs that act on the machine.
-pub(crate) const NETWORK: &[&str] = &[
-    "arp",
-    "brctl",
-    "bridge",
-    "ethtool",
-    "ifconfig",
-    "ip",
-    "ip6tables",
-    "ip6tables-legacy",
-    "ip6tables-legacy-restore",
-    "ip6tables-legacy-save",
-    "ip6tables-restore",
-    "ip6tables-save",
-    "ipchains",
-    "iptables",
-    "iptables-legacy",
-    "iptables-legacy-restore",
-    "iptables-legacy-save",
-    "iptables-restore",
-    "iptables-save",
-    "lsmod",
-    "modprobe",
-    "netstat",
-    "nft",
-    "rmmod",
-    "route",
-    "sysctl",
-    "tc",
-    "uname",
-];
 
 /// Programs that would do something outside, or by chance, or that are not here.
 pub(crate) const REFUSED: &[&str] = &[
@@ -111,7 +79,7 @@ pub(crate) const WRAPPERS: &[&str] = &[
 const QUIET: &[&str] =
     &["enable", "fc", "flock", "history", "ionice", "logger", "renice", "stty", "sync", "udevadm"];
 
-/// One of [`NETWORK`] or [`WRAPPERS`].
+/// A program of the machine's ([`Program::of_scripts`]) or one of [`WRAPPERS`].
 struct Network {
     name: &'static str,
     ask: Ask,
@@ -120,7 +88,7 @@ struct Network {
 #[async_trait]
 impl Builtin for Network {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
-        let mut words = vec![self.name.replace("-legacy", "")];
+        let mut words = vec![self.name.replace("-legacy", "").replace("tables-nft", "tables")];
         words.extend(ctx.args.iter().map(|w| crate::plain(w).into_owned()));
         let stdin = ctx.stdin.map(|s| crate::plain(&s.text_lossy()).into_owned());
         let place = ctx.variables.get(crate::LINE).cloned().unwrap_or_default();
@@ -400,7 +368,8 @@ pub(crate) struct Elsewhere(pub(crate) Ask);
 impl CommandResolver for Elsewhere {
     fn resolve(&self, name: &str) -> Option<Arc<dyn Builtin>> {
         let base = name.rsplit('/').next().unwrap_or(name);
-        if let Some(&tool) = NETWORK.iter().chain(WRAPPERS).find(|t| **t == base) {
+        let own = Program::of_scripts().map(|p| p.name);
+        if let Some(tool) = own.chain(WRAPPERS.iter().copied()).find(|t| *t == base) {
             return Some(Arc::new(Network { name: tool, ask: self.0.clone() }));
         }
         REFUSED.contains(&base).then(|| Arc::new(Refused(base.to_owned())) as Arc<dyn Builtin>)
@@ -410,7 +379,7 @@ impl CommandResolver for Elsewhere {
 /// Every command of ours, by name.
 pub(crate) fn all(ask: &Ask, guard: &Arc<Guard>) -> Vec<(String, Box<dyn Builtin>)> {
     let mut all: Vec<(String, Box<dyn Builtin>)> = Vec::new();
-    for &name in NETWORK {
+    for Program { name, .. } in Program::of_scripts() {
         for at in ["", "/sbin/", "/usr/sbin/", "/bin/", "/usr/bin/"] {
             all.push((format!("{at}{name}"), Box::new(Network { name, ask: ask.clone() })));
         }

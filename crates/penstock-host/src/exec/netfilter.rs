@@ -7,17 +7,6 @@ use penstock_lang::iptables::{self, Failure, Family};
 use penstock_lang::token::Line;
 use penstock_model::Time;
 
-/// Which of the programs a name is: the family and what follows the family's name. The legacy and the nf_tables variants
-/// are one.
-pub(super) fn program(name: &str) -> Option<(Family, &str)> {
-    let (family, rest) = match name.strip_prefix("ip6tables") {
-        Some(rest) => (Family::Ip6, rest),
-        None => (Family::Ip, name.strip_prefix("iptables")?),
-    };
-    let rest = rest.strip_prefix("-legacy").or(rest.strip_prefix("-nft")).unwrap_or(rest);
-    matches!(rest, "" | "-save" | "-restore").then_some((family, rest))
-}
-
 fn failed(f: &Failure, line: &Line) -> Ran {
     Output::fail(f.stderr.clone(), f.exit, &f.help).at_word(line, f.word)
 }

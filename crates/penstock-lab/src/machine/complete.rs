@@ -1,7 +1,7 @@
 //! What may follow what has been typed, for the prompt: programs, tc's objects and verbs, devices, and the words of a kind with
 //! what they mean.
 
-use super::TOOLS;
+use penstock_host::Program;
 use penstock_lang::tc::kinds::{KINDS, Kind, OptionWord};
 
 /// A word that may stand next.
@@ -54,7 +54,9 @@ pub fn choices(line: &str, devices: &[String]) -> Vec<Choice> {
 }
 
 fn after(words: &[&str], devices: &[String]) -> Vec<Choice> {
-    let Some(&program) = words.first() else { return TOOLS.iter().map(|t| choice(t, "")).collect() };
+    let Some(&program) = words.first() else {
+        return Program::tools().map(|p| choice(p.name, p.about)).collect();
+    };
     if words.last() == Some(&"dev") {
         return devices.iter().map(|d| choice(d, "")).collect();
     }

@@ -1,0 +1,213 @@
+//! The programs of a machine: the only list of them.
+
+use super::Files;
+use crate::{Host, Output};
+use penstock_lang::iptables::Family;
+use penstock_lang::token::Line;
+use penstock_model::{Kernel, Time};
+
+/// A command as a program gets it.
+pub(crate) struct Call<'a> {
+    /// Its words, the program's name first.
+    pub(crate) line: &'a Line,
+    /// What lends it files.
+    pub(crate) files: &'a mut dyn Files,
+    /// The present.
+    pub(crate) now: Time,
+}
+
+/// Who knows a program by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Everybody: it acts on the machine's network or shows it. Scripts give it to the machine, and it is a tool of its own
+    /// (`penstock NAME`).
+    Network,
+    /// The same in scripts and on the machine; no tool of its own.
+    Script,
+    /// Commands on the machine alone: a script's interpreter has its own.
+    Machine,
+}
+
+/// A program of a machine.
+pub struct Program {
+    /// The name it is called by.
+    pub name: &'static str,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// Who knows it.
+    pub reach: Reach,
+    run: fn(&mut Host, Call<'_>) -> Output,
+}
+
+/// Shorthand for a line of the table.
+const fn program(
+    name: &'static str,
+    reach: Reach,
+    about: &'static str,
+    run: fn(&mut Host, Call<'_>) -> Output,
+) -> Program {
+    Program { name, about, reach, run }
+}
+
+use Reach::{Machine, Network, Script};
+
+/// Every program of a machine, by name.
+pub static PROGRAMS: &[Program] = &[
+    program(":", Machine, "nothing, well", |_, _| Output::default()),
+    program("arp", Network, "the neighbours, as net-tools show them", |h, c| h.arp_tool(c.line, c.now)),
+    program("brctl", Network, "bridges", |h, c| h.brctl(c.line, c.now)),
+    program("bridge", Network, "bridges, as iproute2 shows them", |_, _| {
+        let help = "brctl and ip link show what a bridge has";
+        Output::fail("bridge: not here: bridges carry no packets on this machine\n", 127, help)
+    }),
+    program("cat", Machine, "files of /proc and /sys", |h, c| h.cat(c.line)),
+    program("echo", Machine, "its words", |_, c| echo(c.line)),
+    program("ethtool", Network, "a card's settings", |h, c| h.ethtool(c.line)),
+    program("false", Machine, "nothing, badly", |_, _| Output { status: 1, ..Output::default() }),
+    program("hostname", Machine, "the machine's name", |h, c| h.hostname(c.line)),
+    program("ifconfig", Network, "devices and addresses, as net-tools show them", |h, c| {
+        h.ifconfig(c.line, c.now)
+    }),
+    program("ip", Network, "devices, addresses, routes, rules, neighbours, namespaces", |h, c| {
+        h.ip(c.line, c.files, c.now)
+    }),
+    program("ip6tables", Network, "the packet filter of IPv6", |h, c| filter(h, Family::Ip6, "", c)),
+    program("ip6tables-legacy", Script, "ip6tables", |h, c| filter(h, Family::Ip6, "", c)),
+    program("ip6tables-legacy-restore", Script, "ip6tables-restore", |h, c| {
+        filter(h, Family::Ip6, "-restore", c)
+    }),
+    program("ip6tables-legacy-save", Script, "ip6tables-save", |h, c| filter(h, Family::Ip6, "-save", c)),
+    program("ip6tables-nft", Script, "ip6tables", |h, c| filter(h, Family::Ip6, "", c)),
+    program("ip6tables-nft-restore", Script, "ip6tables-restore", |h, c| {
+        filter(h, Family::Ip6, "-restore", c)
+    }),
+    program("ip6tables-nft-save", Script, "ip6tables-save", |h, c| filter(h, Family::Ip6, "-save", c)),
+    program("ip6tables-restore", Network, "the packet filter of IPv6 from a dump", |h, c| {
+        filter(h, Family::Ip6, "-restore", c)
+    }),
+    program("ip6tables-save", Network, "a dump of the packet filter of IPv6", |h, c| {
+        filter(h, Family::Ip6, "-save", c)
+    }),
+    program("ipchains", Script, "the packet filter of Linux 2.2", |h, c| h.ipchains(c.line)),
+    program("ipfwadm", Machine, "the packet filter of Linux 2.0", |_, _| {
+        let said = "ipfwadm: ipfwadm is Linux 2.0's: ipchains (2.2) and iptables took its place\n";
+        Output::fail(said, 1, "")
+    }),
+    program("iptables", Network, "the packet filter", |h, c| filter(h, Family::Ip, "", c)),
+    program("iptables-legacy", Script, "iptables", |h, c| filter(h, Family::Ip, "", c)),
+    program("iptables-legacy-restore", Script, "iptables-restore", |h, c| {
+        filter(h, Family::Ip, "-restore", c)
+    }),
+    program("iptables-legacy-save", Script, "iptables-save", |h, c| filter(h, Family::Ip, "-save", c)),
+    program("iptables-nft", Script, "iptables", |h, c| filter(h, Family::Ip, "", c)),
+    program("iptables-nft-restore", Script, "iptables-restore", |h, c| filter(h, Family::Ip, "-restore", c)),
+    program("iptables-nft-save", Script, "iptables-save", |h, c| filter(h, Family::Ip, "-save", c)),
+    program("iptables-restore", Network, "the packet filter from a dump", |h, c| {
+        filter(h, Family::Ip, "-restore", c)
+    }),
+    program("iptables-save", Network, "a dump of the packet filter", |h, c| {
+        filter(h, Family::Ip, "-save", c)
+    }),
+    program("ls", Machine, "folders of /proc and /sys", |h, c| h.ls(c.line)),
+    program("lsmod", Network, "modules of the kernel", |h, _| h.lsmod()),
+    program("modprobe", Network, "adds a module to the kernel", |h, c| h.modprobe(c.line, c.now)),
+    program("netstat", Script, "the routes, as net-tools show them", |h, c| h.netstat(c.line)),
+    program("nft", Network, "the packet filter nf_tables", |h, c| h.nft(c.line, c.files)),
+    program("rmmod", Network, "takes a module out of the kernel", |h, c| h.rmmod(c.line, c.now)),
+    program("route", Network, "the routes, as net-tools show them", |h, c| h.route_tool(c.line, c.now)),
+    program("sync", Machine, "nothing, well", |_, _| Output::default()),
+    program("sysctl", Network, "settings of the kernel", |h, c| h.sysctl(c.line, c.files)),
+    program("tc", Network, "qdiscs, classes, filters, actions", |h, c| h.tc_in_space(c.line, c.files, c.now)),
+    program("tee", Machine, "writes files of /proc and /sys", |h, c| h.tee(c.line, c.files, c.now)),
+    program("true", Machine, "nothing, well", |_, _| Output::default()),
+    program("uname", Script, "the kernel's name and version", |h, c| h.uname(c.line)),
+];
+
+/// The program of this name; folders where programs are may stand before it.
+pub fn find(path: &str) -> Option<&'static Program> {
+    let name = match path.rsplit_once('/') {
+        Some(("/bin" | "/sbin" | "/usr/bin" | "/usr/sbin", name)) => name,
+        _ => path,
+    };
+    PROGRAMS.binary_search_by(|p| p.name.cmp(name)).ok().map(|at| &PROGRAMS[at])
+}
+
+impl Program {
+    /// Those that a script gives to the machine.
+    pub fn of_scripts() -> impl Iterator<Item = &'static Program> {
+        PROGRAMS.iter().filter(|p| p.reach != Machine)
+    }
+    /// Those that are tools of their own.
+    pub fn tools() -> impl Iterator<Item = &'static Program> {
+        PROGRAMS.iter().filter(|p| p.reach == Network)
+    }
+    /// Whether a name, without folders, is one of a script's for the machine.
+    pub fn is_of_scripts(name: &str) -> bool {
+        find(name).is_some_and(|p| p.reach != Machine && p.name == name)
+    }
+    pub(crate) fn run(&self, host: &mut Host, call: Call<'_>) -> Output {
+        (self.run)(host, call)
+    }
+}
+
+fn filter(host: &mut Host, family: Family, what: &'static str, call: Call<'_>) -> Output {
+    host.packet_filter((family, what), call.line, call.files, call.now)
+}
+
+fn echo(line: &Line) -> Output {
+    let words: Vec<&str> = line.words[1..].iter().map(|w| w.text.as_str()).collect();
+    let (words, end) = match words.split_first() {
+        Some((&"-n", rest)) => (rest.to_vec(), ""),
+        _ => (words, "\n"),
+    };
+    Output::say(words.join(" ") + end)
+}
+
+impl Host {
+    fn hostname(&self, line: &Line) -> Output {
+        match line.words.len() {
+            1 => Output::say(format!("{}\n", self.name)),
+            _ => Output::fail("hostname: the name of a machine stays\n", 1, ""),
+        }
+    }
+
+    fn netstat(&self, line: &Line) -> Output {
+        match line.words.get(1).map(|w| w.text.as_str()) {
+            Some(flags) if flags.starts_with('-') && flags.contains('r') => {
+                Output::say(self.route_table(flags.contains('n'), 1))
+            }
+            _ => Output::fail("netstat: only the routes are here\n", 1, "netstat -r, netstat -rn"),
+        }
+    }
+
+    fn uname(&self, line: &Line) -> Output {
+        let release = match self.kernel {
+            Kernel::V2_6_35 => "2.6.35-22-generic",
+            Kernel::V6_12 => "6.12.0",
+        };
+        match line.words.get(1).map(|w| w.text.as_str()) {
+            Some("-r") => Output::say(format!("{release}\n")),
+            Some("-n") => Output::say(format!("{}\n", self.name)),
+            Some("-a") => Output::say(format!("Linux {} {release} GNU/Linux\n", self.name)),
+            _ => Output::say("Linux\n"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_found_by_its_name() {
+        let names: Vec<&str> = PROGRAMS.iter().map(|p| p.name).collect();
+        assert!(names.is_sorted() && names.windows(2).all(|w| w[0] != w[1]), "{names:?}");
+        for program in PROGRAMS {
+            assert_eq!(find(program.name).map(|p| p.name), Some(program.name));
+            assert!(!program.about.is_empty());
+        }
+        assert_eq!(find("/sbin/tc").map(|p| p.name), Some("tc"));
+        assert!(find("/opt/tc").is_none() && find("t").is_none() && find("").is_none());
+        assert!(Program::is_of_scripts("nft") && !Program::is_of_scripts("/sbin/nft"));
+    }
+}

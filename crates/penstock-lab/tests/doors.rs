@@ -159,7 +159,10 @@ fn what_a_setup_says_of_a_failure() {
             "f() {\n tc qdisc add dev eth0 root nono\n}\nf",
             "6:2+31 r: Error: Specified qdisc kind is unknown.",
         ),
-        ("sudo tc qdisc del dev eth0 root", "5:1+31 r: Error: Cannot delete qdisc with handle of zero."),
+        (
+            "true\n\nsudo tc qdisc del dev eth0 root",
+            "7:1+31 r: Error: Cannot delete qdisc with handle of zero.",
+        ),
     ] {
         let found = refused(setup);
         assert!(found.len() == 1 && found[0].starts_with(want), "{setup}: {found:?}");

@@ -14,6 +14,11 @@ pub const TRAP: &str =
 /// The same where the setup is read as a file by another script (`. FILE`), and the command is not known.
 pub const TRAP_OF_FILE: &str = "set -E; trap 'printf \"\\n@penstock failed@ %s %s %s\\n\" \"$LINENO\" \"$?\" \"${BASH_SOURCE:+file}\" >&2' ERR";
 
+/// The mark behind a command that failed.
+pub fn mark(line: u32, status: i32) -> String {
+    format!("\n{FAILED} {line} {status} file\n")
+}
+
 /// The texts of a setup, joined.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Setup {

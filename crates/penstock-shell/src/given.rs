@@ -10,6 +10,7 @@ pub(crate) fn given(words: Vec<String>, mut output: Output, place: &str, script:
     let (line, file) = place.split_once(':').unwrap_or((place, ""));
     let line: u32 = line.parse().unwrap_or(0);
     let own = file.is_empty() || file_of(file) == file_of(&called(&script.name));
+    let line = if own { behind_sudo(&script.text, line, &words).unwrap_or(line) } else { line };
     let file = if own { script.name.clone() } else { file.to_owned() };
     if !output.diagnostics.is_empty() {
         let typed = Line::of_words(&words);
@@ -44,6 +45,15 @@ pub(crate) fn given(words: Vec<String>, mut output: Output, place: &str, script:
         output.diagnostics = output.diagnostics.into_iter().map(placed).collect();
     }
     Given { line, file, words, output }
+}
+
+/// The line of a command behind `sudo`: the interpreter counts lines anew there, and says 1. The first that has these words.
+fn behind_sudo(text: &str, line: u32, words: &[String]) -> Option<u32> {
+    if line != 1 || text.lines().next()?.contains(words.first()?.as_str()) {
+        return None;
+    }
+    let has = |l: &str| l.contains("sudo") && words.iter().all(|w| l.contains(w.as_str()));
+    text.lines().position(has).map(|at| at as u32 + 1)
 }
 
 /// The lines (the first one's number and the text, lines joined by a backslash together) that hold the command of these words, and its

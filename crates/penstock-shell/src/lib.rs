@@ -19,6 +19,7 @@ mod files;
 mod given;
 mod limits;
 mod mend;
+mod plain;
 mod running;
 mod serve;
 mod tools;

@@ -88,7 +88,7 @@ struct Network {
 #[async_trait]
 impl Builtin for Network {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
-        let mut words = vec![self.name.replace("-legacy", "").replace("tables-nft", "tables")];
+        let mut words = vec![usual_name(self.name)];
         words.extend(ctx.args.iter().map(|w| crate::plain(w).into_owned()));
         let stdin = ctx.stdin.map(|s| crate::plain(&s.text_lossy()).into_owned());
         let place = ctx.variables.get(crate::LINE).cloned().unwrap_or_default();
@@ -105,6 +105,11 @@ impl Builtin for Network {
             }
         }
     }
+}
+
+/// The name a program is known by: the variants of iptables are one.
+pub(crate) fn usual_name(name: &str) -> String {
+    name.replace("-legacy", "").replace("tables-nft", "tables")
 }
 
 fn result(output: Output) -> ExecResult {

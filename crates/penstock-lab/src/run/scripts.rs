@@ -8,6 +8,7 @@ use penstock_measure::record::SetupFailure;
 use penstock_model::{Diagnostic, Severity, Span, Time};
 use penstock_shell::{Console, Given, Kept, Machine, Progress, Running};
 use penstock_sim::{AppId, Execute, HostId, ScriptState, World};
+use std::collections::VecDeque;
 
 /// A machine of the world.
 struct Of<'a> {
@@ -136,15 +137,16 @@ impl Built {
         };
         let before = faults.len();
         let (failed, rest, last) = setup::failures(&kept.stderr, 0);
-        let mut commands = kept.commands.iter().filter(|c| c.output.status != 0);
+        let mut commands = Heard(kept.commands.iter().filter(|c| c.output.status != 0).collect());
         for failure in failed {
             let said = failure.said.join("\n");
-            // The network's own commands say where in their words the fault lies.
+            // The network's own commands know their line and the place of the fault in it; of a command behind `sudo` the
+            // interpreter does not.
             let given = commands.find(|c| {
-                c.line == failure.line
-                    && c.output.stderr.lines().next().is_some_and(|first| said.contains(first.trim_end()))
+                let first = c.output.stderr.lines().next();
+                first.is_some_and(|first| said.contains(first.trim_end()))
             });
-            let (script, line) = piece(failure.line);
+            let (script, line) = piece(given.map_or(failure.line, |g| g.line));
             if host.setup_may_fail {
                 let command = match given {
                     Some(given) => given.words.join(" "),
@@ -178,6 +180,17 @@ impl Built {
             let (script, line) = piece(last.map_or(1, |(line, _)| line));
             faults.push(placed(Diagnostic { line, ..Diagnostic::error(message) }, script, experiment));
         }
+    }
+}
+
+/// Commands that failed, until they are found among what was heard.
+struct Heard<'a>(VecDeque<&'a Given>);
+
+impl<'a> Heard<'a> {
+    /// The next of these, where one fits; those before it were not heard.
+    fn find(&mut self, fits: impl Fn(&Given) -> bool) -> Option<&'a Given> {
+        let at = self.0.iter().position(|c| fits(c))?;
+        self.0.drain(..=at).next_back()
     }
 }
 

@@ -141,7 +141,11 @@ impl Node {
     /// When to ask again although [`Node::dequeue`] gave nothing.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.never_wakes { None } else { self.qdisc.next_wakeup() }
+        if self.never_wakes {
+            debug_assert!(self.qdisc.next_wakeup().is_none(), "{} has a timer", self.qdisc.kind());
+            return None;
+        }
+        self.qdisc.next_wakeup()
     }
     /// Its timers, and those below ([`Qdisc::timers`]).
     pub fn timers(&self, see: &mut dyn FnMut(Time, Time)) {

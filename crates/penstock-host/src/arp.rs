@@ -30,13 +30,17 @@ impl Host {
     /// Gives a packet to the neighbour `next` on `oif`; asks for its hardware address first where need be.
     #[inline(always)]
     pub(crate) fn neigh_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
-        let n = self.neigh.at(at);
-        if n.state.is_connected() {
-            packet.eth = (self.devices[oif].mac, n.mac);
-            self.xmit(oif, packet, cx);
-            return;
+        let n = self.neigh.at_mut(at);
+        if !n.state.is_connected() {
+            if !matches!(n.state, Nud::Delay | Nud::Probe) {
+                self.neigh_resolve_output(packet, oif, at, cx);
+                return;
+            }
+            // Its address is used while it is asked whether it is still there.
+            n.used = timer::jiffies(self.kernel, cx.now);
         }
-        self.neigh_resolve_output(packet, oif, at, cx);
+        packet.eth = (self.devices[oif].mac, n.mac);
+        self.xmit(oif, packet, cx);
     }
 
     /// `neigh_resolve_output`.
@@ -104,11 +108,11 @@ impl Host {
     fn neigh_timer(&mut self, at: u32, fires: Option<Time>) {
         let n = self.neigh.at_mut(at);
         if let Some(old) = n.timer.take() {
-            self.timers.remove(&(old, Timer::Neigh(at)));
+            self.timers.remove(old, Timer::Neigh(at));
         }
         if let Some(new) = fires {
             self.neigh.at_mut(at).timer = Some(new);
-            self.timers.insert((new, Timer::Neigh(at)));
+            self.timers.insert(new, Timer::Neigh(at));
         }
     }
 

@@ -158,7 +158,7 @@ impl Host {
         let queue = Queue { key, total: None, ranges, bytes: 0, memory: 0, pieces, expires };
         self.frags.queues.insert(id, queue);
         self.frags.index.insert(key, id);
-        self.timers.insert((expires, Timer::Fragments(id)));
+        self.timers.insert(expires, Timer::Fragments(id));
         id
     }
 
@@ -219,7 +219,7 @@ impl Host {
             _ => return Outcome::Waiting,
         }
         let Some(mut queue) = self.frags.take(id) else { return Outcome::Waiting };
-        self.timers.remove(&(queue.expires, Timer::Fragments(id)));
+        self.timers.remove(queue.expires, Timer::Fragments(id));
         let whole = self.merge(&mut queue.pieces, cx);
         queue.ranges.clear();
         self.frags.spare.push((queue.ranges, queue.pieces));
@@ -255,7 +255,7 @@ impl Host {
 
     fn drop_fragments(&mut self, id: u32, reason: &'static str, cx: &mut HostCx<'_>) {
         let Some(mut queue) = self.frags.take(id) else { return };
-        self.timers.remove(&(queue.expires, Timer::Fragments(id)));
+        self.timers.remove(queue.expires, Timer::Fragments(id));
         let is_first = |piece: &&Packet| ip_of(piece).is_some_and(|h| h.frag_off & IP_OFFSET == 0);
         if reason == "timeout"
             && let Some(first) = queue.pieces.iter().find(is_first)

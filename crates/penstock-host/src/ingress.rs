@@ -88,9 +88,9 @@ impl Host {
                 self.xmit(from, packet, cx);
             }
         }
-        self.timers.retain(|&(_, timer)| timer != Timer::Ifb(ifindex));
+        self.timers.retain(|timer| timer != Timer::Ifb(ifindex));
         if let Some(at) = self.next_wakeup(ifindex) {
-            self.timers.insert((at.max(cx.now), Timer::Ifb(ifindex)));
+            self.timers.insert(at.max(cx.now), Timer::Ifb(ifindex));
         }
     }
 

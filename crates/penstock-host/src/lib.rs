@@ -189,7 +189,7 @@ pub struct Host {
     pub(crate) netfilter: netfilter::Netfilter,
     pub(crate) sysctl: Settings,
     pub(crate) icmp_buckets: BTreeMap<Ipv4Addr, icmp::Bucket>,
-    pub(crate) timers: BTreeSet<(Time, Timer)>,
+    pub(crate) timers: timer::Timers,
     pub(crate) drops: Ledger,
     /// The actions of all its filters.
     pub(crate) acts: Actions,
@@ -250,7 +250,7 @@ impl Host {
             netfilter: netfilter::Netfilter::new(Rng::named(seed, &format!("host:{name}/netfilter"))),
             sysctl: Settings::default(),
             icmp_buckets: BTreeMap::new(),
-            timers: BTreeSet::new(),
+            timers: timer::Timers::default(),
             drops: Ledger::new(),
             cwnd_table: None,
             acts: Actions::new(),
@@ -395,7 +395,7 @@ impl Host {
     /// When [`Host::handle_timer`] has something to do.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
-        self.timers.first().map(|&(at, _)| at)
+        self.timers.first()
     }
     /// Moves what followed from commands ([`Host::exec`], [`Host::add_address`], …) into `out`: packets a changed
     /// qdisc threw away, and a [`Effect::Kick`] for each device whose qdiscs changed.

@@ -80,12 +80,16 @@ impl Host {
             frame.classid = Handle::UNSPEC;
             frame.tc.travel();
         }
-        self.netif_receive(ifindex, frame, cx);
+        self.netif_receive_core(ifindex, frame, cx);
     }
 
-    /// `__netif_receive_skb_core`: what a device has received, or what an action or an ifb puts into its receiving side.
-    #[inline]
-    pub(crate) fn netif_receive(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
+    /// What a device has received, or what an action or an ifb puts into its receiving side.
+    pub(crate) fn netif_receive(&mut self, ifindex: u32, frame: Packet, cx: &mut HostCx<'_>) {
+        self.netif_receive_core(ifindex, frame, cx);
+    }
+    /// `__netif_receive_skb_core`.
+    #[inline(always)] // One chain with `receive`.
+    fn netif_receive_core(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
         let device = &mut self.devices[ifindex];
         if device.tree.ingress().is_some() || frame.tc.skip_classify {
             let Some(passed) = self.pass_ingress(ifindex, frame, cx) else { return };
@@ -166,7 +170,8 @@ impl Host {
     /// `ip_forward`.
     #[inline]
     fn ip_forward(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
-        let L3::Ipv4(mut h) = packet.l3 else {
+        // As the rules have left it.
+        let L3::Ipv4(h) = packet.l3 else {
             self.discard(packet, "ip_forward", "not-ip", cx);
             return;
         };
@@ -196,8 +201,9 @@ impl Host {
             }
             false => 0,
         };
-        h.ttl -= 1;
-        packet.l3 = L3::Ipv4(h);
+        if let L3::Ipv4(h) = &mut packet.l3 {
+            h.ttl -= 1;
+        }
         packet.priority = rt_tos2priority(self.kernel, h.tos);
         if self.netfilter.busy(Hook::Forward) && !self.hook(Hook::Forward, &mut packet, hop.oif, cx) {
             self.discard(packet, Hook::Forward.chain(), "dropped", cx);
@@ -546,7 +552,7 @@ impl Host {
 
     /// The card asks for the next frame of device `ifindex`. `None`: nothing may go now; ask again after the
     /// next [`Effect::Kick`] or at [`Host::next_wakeup`].
-    #[inline]
+    #[inline(always)] // Of those that call it one counts.
     pub fn dequeue(&mut self, ifindex: u32, cx: &mut HostCx<'_>) -> Option<Packet> {
         let device = self.devices.get_mut(ifindex)?;
         if !device.up {
@@ -608,11 +614,7 @@ impl Host {
 
     /// Runs whatever is due: ARP's requests and expiries, datagrams that never became whole.
     pub fn handle_timer(&mut self, cx: &mut HostCx<'_>) {
-        while let Some(&(at, timer)) = self.timers.first() {
-            if at > cx.now {
-                break;
-            }
-            self.timers.pop_first();
+        while let Some(timer) = self.timers.pop_due(cx.now) {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),

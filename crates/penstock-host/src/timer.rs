@@ -4,9 +4,51 @@
 //! (every timer fires at the tick it names).
 //! Differs: all machines count their ticks from the start of the run.
 
+use crate::Timer;
 use penstock_model::{Kernel, Time};
+use std::collections::BTreeSet;
+
+/// The timers that are set. When the first goes off is asked after every packet, and kept.
+#[derive(Default)]
+pub(crate) struct Timers {
+    set: BTreeSet<(Time, Timer)>,
+    first: Option<Time>,
+}
+
+impl Timers {
+    /// When the first goes off.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<Time> {
+        self.first
+    }
+    pub(crate) fn insert(&mut self, at: Time, timer: Timer) {
+        self.set.insert((at, timer));
+        self.look();
+    }
+    pub(crate) fn remove(&mut self, at: Time, timer: Timer) {
+        self.set.remove(&(at, timer));
+        self.look();
+    }
+    /// Takes the first that is due.
+    pub(crate) fn pop_due(&mut self, now: Time) -> Option<Timer> {
+        if self.first? > now {
+            return None;
+        }
+        let due = self.set.pop_first();
+        self.look();
+        due.map(|(_, timer)| timer)
+    }
+    pub(crate) fn retain(&mut self, keep: impl Fn(Timer) -> bool) {
+        self.set.retain(|&(_, timer)| keep(timer));
+        self.look();
+    }
+    fn look(&mut self) {
+        self.first = self.set.first().map(|&(at, _)| at);
+    }
+}
 
 /// The tick at `now`: jiffies since the start of the run.
+#[inline]
 pub(crate) fn jiffies(kernel: Kernel, now: Time) -> i64 {
     now.as_ns().div_euclid(1_000_000_000 / i64::from(kernel.hz()))
 }
@@ -32,6 +74,21 @@ pub(crate) fn fires(kernel: Kernel, now: Time, expires: i64) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_timer_is_known() {
+        let mut timers = Timers::default();
+        let at = Time::from_ns;
+        timers.insert(at(5), Timer::Neigh(1));
+        timers.insert(at(3), Timer::Ifb(2));
+        timers.insert(at(4), Timer::Fragments(3));
+        assert_eq!((timers.first(), timers.pop_due(at(2))), (Some(at(3)), None));
+        timers.retain(|timer| timer != Timer::Ifb(2));
+        assert_eq!(timers.first(), Some(at(4)));
+        assert_eq!(timers.pop_due(at(9)), Some(Timer::Fragments(3)));
+        timers.remove(at(5), Timer::Neigh(1));
+        assert_eq!((timers.first(), timers.pop_due(at(9))), (None, None));
+    }
 
     #[test]
     fn a_second_is_a_second_or_a_step_more() {

@@ -39,6 +39,8 @@ pub struct Node {
     pub(crate) estimator: Option<Box<Estimator>>,
     /// What [`Qdisc::watches_idle`] says, which does not change: it is asked with each packet.
     watches_idle: bool,
+    /// What [`Qdisc::never_wakes`] says, likewise.
+    never_wakes: bool,
     /// Packets that must lie here and below: those given to it, without those it has given on and those that came on the ledger
     /// meanwhile. Counted at its door, by nothing that the kind counts itself.
     pub(crate) holds: u64,
@@ -57,6 +59,7 @@ impl Node {
             stab: None,
             estimator: None,
             watches_idle: qdisc.watches_idle(),
+            never_wakes: qdisc.never_wakes(),
             holds: 0,
             qdisc,
         }
@@ -71,6 +74,7 @@ impl Node {
             stab: None,
             estimator: None,
             watches_idle: false,
+            never_wakes: true,
             holds: 0,
             qdisc: Box::new(Noop),
         }
@@ -137,6 +141,10 @@ impl Node {
     /// When to ask again although [`Node::dequeue`] gave nothing.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
+        if self.never_wakes {
+            debug_assert!(self.qdisc.next_wakeup().is_none(), "{} has a timer", self.qdisc.kind());
+            return None;
+        }
         self.qdisc.next_wakeup()
     }
     /// Its timers, and those below ([`Qdisc::timers`]).

@@ -150,6 +150,10 @@ pub trait Qdisc: Send {
     fn next_wakeup(&self) -> Option<Time> {
         None
     }
+    /// Whether [`Qdisc::next_wakeup`] never says anything else than `None`; it does not change.
+    fn never_wakes(&self) -> bool {
+        false
+    }
     /// Each timer that is set, here and below: from when on it may go off with another of the machine's, and when it goes off by
     /// itself. The two differ where one is set with slack (fq).
     fn timers(&self, see: &mut dyn FnMut(Time, Time)) {

@@ -121,9 +121,7 @@ impl Queue {
     pub(crate) fn next_until(&mut self, until: Time) -> Option<(Seq, Event)> {
         if std::mem::take(&mut self.hole) {
             let last = self.heap.pop().expect("the place that is empty");
-            if !self.heap.is_empty() {
-                self.sift_down(last);
-            }
+            self.fill_root(last);
         }
         let first = *self.heap.first()?;
         if first.time > until.as_ns() {
@@ -132,6 +130,13 @@ impl Queue {
         self.hole = true;
         self.now = first.time;
         Some((Seq(first.seq), first.event))
+    }
+    /// Puts the last in at the root, when nothing else came there.
+    #[inline(never)]
+    fn fill_root(&mut self, last: Entry) {
+        if !self.heap.is_empty() {
+            self.sift_down(last);
+        }
     }
     /// Moves the present forward although nothing happens.
     pub(crate) fn advance(&mut self, to: Time) {
@@ -153,30 +158,30 @@ impl Queue {
         self.heap[at] = entry;
     }
     /// Puts `entry` in at the root.
+    #[inline(always)] // Into the two that call it.
     fn sift_down(&mut self, entry: Entry) {
         let heap = &mut self.heap[..];
         let mut at = 0;
         loop {
             let first = 4 * at + 1;
-            let least = match heap.get(first..) {
+            let Some(children) = heap.get(first..).filter(|c| !c.is_empty()) else { break };
+            let i = match children.first_chunk::<4>() {
                 // The least of four by two and two.
-                Some([a, b, c, d, ..]) => {
-                    let (low, high) = (usize::from(b.before(a)), usize::from(d.before(c)));
-                    let (left, right) = (first + low, first + 2 + high);
-                    if heap[right].before(&heap[left]) { right } else { left }
+                Some(four) => {
+                    let left = usize::from(four[1].before(&four[0]));
+                    let right = 2 + usize::from(four[3].before(&four[2]));
+                    if four[right].before(&four[left]) { right } else { left }
                 }
-                Some(rest) if !rest.is_empty() => {
-                    let count = rest.len();
-                    (first + 1..first + count)
-                        .fold(first, |l, i| if heap[i].before(&heap[l]) { i } else { l })
+                None => {
+                    (1..children.len()).fold(0, |l, i| if children[i].before(&children[l]) { i } else { l })
                 }
-                _ => break,
             };
-            if !heap[least].before(&entry) {
+            let least = children[i];
+            if !least.before(&entry) {
                 break;
             }
-            heap[at] = heap[least];
-            at = least;
+            heap[at] = least;
+            at = first + i;
         }
         heap[at] = entry;
     }

@@ -23,7 +23,7 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Counts one value.
-    #[inline]
+    #[inline(always)] // Some twenty instructions, with each packet.
     pub fn record(&mut self, value: u64) {
         let bucket = bucket(value);
         match self.counts.get_mut(bucket) {

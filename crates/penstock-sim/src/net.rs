@@ -6,7 +6,7 @@
 use crate::event::{Event, Queue, Timer};
 use crate::flow::{Flow, Part, untag};
 use crate::histogram::Histogram;
-use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire};
+use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire, serialisation};
 use crate::results::{DropCount, DropKey, Sojourn};
 use crate::socket::{Message, Owed, Sock, SocketTable};
 use crate::spec::{HostId, Iperf, Stack};
@@ -184,18 +184,33 @@ impl Net {
     }
 
     /// Does what the calls to this host asked for, until nothing is left to do at this instant.
-    #[inline]
+    #[inline(always)] // After each event; the rest is rare.
     pub(crate) fn settle(&mut self, host: u32) {
+        // What forwarding comes to.
+        if let [Effect::Kick(ifindex)] = self.out[..]
+            && !self.guard.is_near()
+        {
+            self.out.clear();
+            self.kick_device(host, ifindex);
+        }
+        if !self.out.is_empty() || self.guard.is_near() {
+            self.settle_rest(host);
+        }
+        self.arm_host_timer(host);
+    }
+    #[inline(never)]
+    fn settle_rest(&mut self, host: u32) {
         loop {
             if self.guard.is_near() && self.stand_still(host) {
                 break;
             }
             match self.out[..] {
                 [] => break,
-                // What forwarding comes to.
-                [Effect::Kick(ifindex)] => {
-                    self.out.clear();
-                    self.kick_device(host, ifindex);
+                // What a receiver comes to. Not by `effect`: that reads the whole of what was just written in parts.
+                [Effect::Deliver(_)] => {
+                    if let Some(Effect::Deliver(packet)) = self.out.pop() {
+                        self.delivered(host, packet);
+                    }
                 }
                 [_] => {
                     let effect = self.out.pop().expect("there is one");
@@ -209,15 +224,13 @@ impl Net {
                 }
             }
         }
-        self.arm_host_timer(host);
     }
 
     #[inline]
     fn effect(&mut self, host: u32, effect: Effect) {
         match effect {
             Effect::Kick(ifindex) => self.kick_device(host, ifindex),
-            Effect::Deliver(packet) if packet.iif == LOOPBACK => self.deliver_looped(host, packet),
-            Effect::Deliver(packet) => self.deliver(host, packet),
+            Effect::Deliver(packet) => self.delivered(host, packet),
             Effect::Moved(packet) => self.moved(host, packet),
             Effect::Dropped { packet, ifindex, place, reason } => {
                 self.lost_on(host, ifindex, packet, place, reason);
@@ -225,6 +238,13 @@ impl Net {
         }
     }
 
+    #[inline]
+    fn delivered(&mut self, host: u32, packet: Packet) {
+        match packet.iif {
+            LOOPBACK => self.deliver_looped(host, packet),
+            _ => self.deliver(host, packet),
+        }
+    }
     /// A packet that this host has sent to itself. Where it sends more than its processor can do the packet waits, behind others.
     //= linux v6.12 drivers/net/loopback.c loopback_xmit, net/core/dev.c enqueue_to_backlog
     fn deliver_looped(&mut self, host: u32, packet: Packet) {
@@ -273,6 +293,7 @@ impl Net {
         over
     }
 
+    #[inline]
     fn arm_host_timer(&mut self, host: u32) {
         let machine = &mut self.machines[host as usize];
         machine.timer.arm(machine.host.next_timer(), Event::HostTimer(host), &mut self.queue);
@@ -310,7 +331,7 @@ impl Net {
         }
     }
     /// Sees to it that the card is asked again when its wire is free, if there is anything more to send.
-    #[inline]
+    #[inline(always)] // Of those that call it one counts.
     fn await_wire(&mut self, n: u32) {
         let nic = &mut self.nics[n as usize];
         if nic.tx_pending {
@@ -348,6 +369,42 @@ impl Net {
     /// Puts frames on the wire until it is busy or nothing is left.
     #[inline]
     fn transmit(&mut self, n: u32, wire: u32) {
+        if self.nics[n as usize].is_plain() {
+            self.transmit_one(n, wire);
+        } else {
+            self.transmit_all(n, wire);
+        }
+    }
+    /// The same for a card whose frames all come from its discipline and take time: one frame.
+    #[inline(always)] // Into the two that call it.
+    fn transmit_one(&mut self, n: u32, wire: u32) {
+        let now = self.queue.now();
+        if self.guard.is_over() {
+            return;
+        }
+        let nic = &mut self.nics[n as usize];
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        nic.sending = true;
+        let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
+            self.nics[n as usize].sending = false;
+            self.arm_watchdog(n);
+            return;
+        };
+        self.note_departure(n, &mut packet);
+        self.left_host(host, &packet);
+        let (nic, w) = (&mut self.nics[n as usize], &mut self.wires[wire as usize]);
+        nic.sending = false;
+        let end = now + serialisation(w.framing.wire_len(packet.len), nic.rate);
+        nic.busy_until = end;
+        self.hops += 1;
+        if w.way.loses() {
+            self.lost_at(host, packet, "link", "loss");
+        } else {
+            w.carry(wire, packet, end, &mut self.queue);
+        }
+        self.await_wire(n);
+    }
+    fn transmit_all(&mut self, n: u32, wire: u32) {
         let now = self.queue.now();
         while !self.guard.is_over() {
             self.nics[n as usize].sending = true;
@@ -465,7 +522,7 @@ impl Net {
 
     /// Sends a frame whose last bit leaves at `end`.
     #[inline(always)] // As above.
-    fn put_on_wire(&mut self, n: u32, wire: u32, mut packet: Packet, end: Time) {
+    fn put_on_wire(&mut self, n: u32, wire: u32, packet: Packet, end: Time) {
         self.hops += 1;
         let w = &mut self.wires[wire as usize];
         if w.way.loses() {
@@ -473,13 +530,7 @@ impl Net {
             self.lost_at(host, packet, "link", "loss");
             return;
         }
-        w.way.bleaches(&mut packet);
-        let arrival = end + w.way.delay;
-        let seq = self.queue.reserve();
-        if w.in_flight.is_empty() {
-            self.queue.schedule_at(arrival, seq, Event::Arrive(wire));
-        }
-        w.in_flight.push_back((arrival, seq, packet));
+        w.carry(wire, packet, end, &mut self.queue);
     }
     /// The oldest frame on this wire arrives.
     pub(crate) fn arrive(&mut self, wire: u32) {

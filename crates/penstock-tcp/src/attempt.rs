@@ -49,8 +49,14 @@ pub(crate) enum Why {
 }
 
 impl Endpoint {
-    /// The host has taken what was handed over last.
+    /// The host has taken what was handed over last, if anything follows from that.
+    #[inline]
     pub(crate) fn taken(&mut self) {
+        if self.trial != Trial::Nothing {
+            self.trial_taken();
+        }
+    }
+    fn trial_taken(&mut self) {
         match std::mem::take(&mut self.trial) {
             Trial::Nothing => {}
             Trial::New { end, bits, small, why } => self.new_taken(end, bits, small, why),

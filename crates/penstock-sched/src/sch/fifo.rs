@@ -74,6 +74,9 @@ impl<R: Rule> Qdisc for Ruled<R> {
     fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
         R::drop_one(&mut self.0, cx)
     }
+    fn never_wakes(&self) -> bool {
+        true
+    }
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
         self.0.queue.head()
     }

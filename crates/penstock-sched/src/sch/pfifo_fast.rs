@@ -132,6 +132,9 @@ impl Qdisc for PfifoFast {
         }
         Some(packet)
     }
+    fn never_wakes(&self) -> bool {
+        true
+    }
     fn peek(&mut self, _: &mut Cx<'_>) -> Option<&Packet> {
         self.bands.iter().find_map(Queue::head)
     }

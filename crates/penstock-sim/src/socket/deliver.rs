@@ -36,12 +36,7 @@ impl Net {
             return;
         };
         match packet.l4 {
-            L4::Tcp(ref tcp) => {
-                let payload = packet.len.saturating_sub(34 + tcp.header_len());
-                let ecn = EcnField::of_tos(ip.tos);
-                let tcp = *tcp;
-                self.deliver_tcp(host, packet, ip, &tcp, payload, ecn);
-            }
+            L4::Tcp(_) => self.deliver_tcp(host, packet, ip),
             L4::Udp(udp) => self.deliver_udp(host, packet, ip, udp),
             L4::Icmp(icmp) => self.deliver_icmp(host, packet, ip, icmp),
             L4::None => self.no_listener(host, packet),
@@ -54,8 +49,11 @@ impl Net {
     }
 
     #[inline]
-    fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ipv4, tcp: &Tcp, payload: u32, ecn: EcnField) {
+    fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ipv4) {
+        let L4::Tcp(tcp) = &packet.l4 else { return self.no_listener(host, packet) };
         let now = self.queue.now();
+        let payload = packet.len.saturating_sub(34 + tcp.header_len());
+        let ecn = EcnField::of_tos(ip.tos);
         let known = untag(packet.flow).and_then(|(flow, part)| {
             let sock = self.flows[flow as usize].socks[usize::from(part != Part::Back)];
             let s = self.socks.get(sock as usize)?;
@@ -74,13 +72,16 @@ impl Net {
                     let ce = ecn == EcnField::Ce;
                     self.flows[flow as usize].arrived(packet.len, ce, packet.created, now);
                 }
-                self.pool.free(packet);
                 if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
                     t.end.handle_segment(tcp, payload, ecn, now);
-                    self.pump(sock);
                 }
+                self.pool.free(packet);
+                self.pump(sock);
             }
-            None => self.deliver_syn(host, packet, ip, tcp, payload),
+            None => {
+                let tcp = *tcp;
+                self.deliver_syn(host, packet, ip, &tcp, payload);
+            }
         }
     }
     /// A segment for no connection: a listener may make one of it, else it is answered with RST.

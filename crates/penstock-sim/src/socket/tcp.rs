@@ -285,6 +285,7 @@ impl Net {
                 t.end.paced_below();
             }
             match (sent, answer) {
+                (Ok(()), Xmit::Success) => {}
                 (Err(error), _) => {
                     t.end.local_refusal(now);
                     // A rule that drops leaves the connection to its timers.

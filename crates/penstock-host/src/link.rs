@@ -109,6 +109,41 @@ impl Host {
             _ => true,
         }
     }
+    /// What is set up of devices that carry no packet here although Linux would carry some: a sentence each, naming the machine and the
+    /// device. One that is down carries none there either, but a port of a bridge, a bond or a vrf gives its frames to that one all the same.
+    pub fn unsimulated_devices(&self) -> Vec<String> {
+        let each = self.devices.iter().filter_map(|device| {
+            let port = device.master.and_then(|m| self.devices.get(m));
+            let (what, instead) = match (device.class.kind, port) {
+                (_, Some(master)) => {
+                    let kind = master.class.kind;
+                    let what = format!("a port of the {kind} \"{}\"", master.name);
+                    (what, "leave it out of there and give the card an address of its own")
+                }
+                (kind, None) if device.up => {
+                    let what = match kind {
+                        "veth" => "one end of a veth pair".to_owned(),
+                        "vlan" | "vxlan" | "macvlan" | "bridge" | "bond" | "vrf" => format!("a {kind}"),
+                        _ => return None,
+                    };
+                    let instead = match kind {
+                        "bridge" => {
+                            "write the device as a card of the host, and its ports as ends of one [[link]]"
+                        }
+                        "veth" => "write the other end as a host of its own, with a [[link]] between them",
+                        _ => "write the device as a card of the host, with a [[link]] of its own",
+                    };
+                    (what, instead)
+                }
+                _ => return None,
+            };
+            Some(format!(
+                "{} {}: {what} can be set up and shown here, but carries no packets yet: {instead}",
+                self.name, device.name
+            ))
+        });
+        each.collect()
+    }
     /// `operstate`: what `ip` shows behind `state`.
     pub fn operstate(&self, device: &NetDevice) -> &'static str {
         if !device.up {

@@ -68,6 +68,9 @@ pub(crate) fn connect(plan: &Plan, hosts: &[String], kinds: Kinds) -> Result<Vec
     Ok(relays)
 }
 
+/// Index of the first end of a link in its namespace; what else is there has lower ones.
+const FIRST_INDEX: usize = 1_000_000;
+
 /// What comes in at one device goes out of another.
 fn redirect(lines: &mut Vec<String>, from: &str, to: &str) {
     lines.push(format!("qdisc add dev {from} ingress"));
@@ -83,7 +86,13 @@ fn join(plan: &Plan, link: &Link, name: &str, hosts: &[String], kinds: Kinds) ->
     let mut lines = Vec::new();
     let mut devices = Vec::new();
     for (i, end) in link.ends.iter().enumerate() {
-        lines.push(format!("link add w{i} type veth peer name {} netns {}", end.dev, hosts[end.host]));
+        // The kernel heeds the peer's index where the first end has one too.
+        let index = plan.hosts[end.host].index_of(&end.dev).map_or(String::new(), |n| format!(" index {n}"));
+        let (own, host) = (FIRST_INDEX + i, &hosts[end.host]);
+        lines.push(format!(
+            "link add name w{i} index {own} type veth peer name {}{index} netns {host}",
+            end.dev
+        ));
         let mut own = vec![format!("w{i}")];
         if kinds.netem {
             lines.push(format!("link add x{i} type veth peer name y{i}"));
@@ -110,7 +119,7 @@ fn join(plan: &Plan, link: &Link, name: &str, hosts: &[String], kinds: Kinds) ->
 
 /// Switches off what makes several packets one, and checksums that nobody fills in.
 pub(crate) fn single_packets(namespace: &str, dev: &str) -> Result<(), String> {
-    exec::run(Some(namespace), &["ip", "link", "set", dev, "gso_max_segs", "1"])?;
+    exec::run(Some(namespace), &["ip", "link", "set", "dev", dev, "gso_max_segs", "1"])?;
     // A feature that a kernel's veth lacks is off already.
     let words = ["ethtool", "-K", dev, "tso", "off", "gso", "off", "gro", "off", "tx", "off"];
     let _ = exec::run(Some(namespace), &words);

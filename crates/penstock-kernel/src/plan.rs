@@ -2,7 +2,7 @@
 
 use crate::traffic::Load;
 use penstock_model::{Rate, Span};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Everything a run on the kernel needs to know.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,13 @@ pub struct Host {
     pub setup_may_fail: bool,
 }
 
+impl Host {
+    /// The interface index of a device: they are counted from 2 in the order of the plan, as in the simulator.
+    pub fn index_of(&self, dev: &str) -> Option<usize> {
+        self.devices.iter().filter(|d| d.name != "lo").position(|d| d.name == dev).map(|at| at + 2)
+    }
+}
+
 /// Command lines for a shell.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
@@ -64,10 +71,12 @@ pub struct Script {
 /// A device of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Device {
-    /// Its name, at most 15 characters.
+    /// Its name, any that Linux allows. Its index follows from its place: `lo` has 1, the first of a machine 2.
     pub name: String,
     /// Its addresses.
     pub addresses: Vec<(Ipv4Addr, u8)>,
+    /// Its IPv6 addresses.
+    pub addresses6: Vec<(Ipv6Addr, u8)>,
     /// MTU, bytes; `None`: 1500.
     pub mtu: Option<u32>,
     /// txqueuelen, packets; `None`: 1000.

@@ -51,9 +51,9 @@ pub struct Host {
 }
 
 impl Host {
-    /// The interface index of a device: they are counted from 2 in the order of the plan, as in the simulator.
-    pub fn index_of(&self, dev: &str) -> Option<usize> {
-        self.devices.iter().filter(|d| d.name != "lo").position(|d| d.name == dev).map(|at| at + 2)
+    /// The place of a device among those of the machine, from 0; `lo` is not counted. Interface indices follow this order.
+    pub fn place_of(&self, dev: &str) -> Option<usize> {
+        self.devices.iter().filter(|d| d.name != "lo").position(|d| d.name == dev)
     }
 }
 
@@ -71,7 +71,7 @@ pub struct Script {
 /// A device of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Device {
-    /// Its name, any that Linux allows. Its index follows from its place: `lo` has 1, the first of a machine 2.
+    /// Its name, any that Linux allows.
     pub name: String,
     /// Its addresses.
     pub addresses: Vec<(Ipv4Addr, u8)>,

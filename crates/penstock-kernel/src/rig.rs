@@ -70,9 +70,11 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
     let probe = names::part("probe");
     exec::run(None, &["ip", "netns", "add", &probe]).map_err(machine)?;
     rig.kinds = needs::kinds(&probe).map_err(machine)?;
-    rig.relays = links::connect(plan, &rig.hosts, rig.kinds).map_err(machine)?;
-    for (host, name) in plan.hosts.iter().zip(&rig.hosts) {
-        devices(plan, host, name, &probe).map_err(|e| machine(format!("{}: {e}", host.name)))?;
+    let first =
+        rig.hosts.iter().map(|name| first_index(name)).collect::<Result<Vec<_>, _>>().map_err(machine)?;
+    rig.relays = links::connect(plan, &rig.hosts, &first, rig.kinds).map_err(machine)?;
+    for ((host, name), first) in plan.hosts.iter().zip(&rig.hosts).zip(first) {
+        devices(plan, host, name, first, &probe).map_err(|e| machine(format!("{}: {e}", host.name)))?;
     }
     for (host, name) in plan.hosts.iter().zip(rig.hosts.clone()) {
         if stop() {
@@ -94,13 +96,20 @@ fn hosts_file(plan: &Plan) -> String {
     text
 }
 
+/// The first interface index that is free in a namespace: behind `lo` and what modules leave in each (`sit0`).
+fn first_index(name: &str) -> Result<usize, String> {
+    let text = exec::run(Some(name), &["sh", "-c", "cat /sys/class/net/*/ifindex"])?;
+    Ok(text.lines().filter_map(|l| l.trim().parse::<usize>().ok()).max().unwrap_or(1) + 1)
+}
+
 /// Addresses, sizes, routes; devices that no link has made yet get a peer that is down, in the namespace `away`.
-fn devices(plan: &Plan, host: &Host, name: &str, away: &str) -> Result<(), String> {
+fn devices(plan: &Plan, host: &Host, name: &str, first: usize, away: &str) -> Result<(), String> {
     let there = exec::run(Some(name), &["ls", "-A", "/sys/class/net"])?;
     let mut lines = Vec::new();
     for device in &host.devices {
         let dev = &device.name;
-        if let Some(index) = host.index_of(dev).filter(|_| !there.lines().any(|d| d == dev)) {
+        if let Some(place) = host.place_of(dev).filter(|_| !there.lines().any(|d| d == dev)) {
+            let index = first + place;
             // The kernel names the peer.
             lines.push(format!("link add name {dev} index {index} type veth peer netns {away}"));
         }

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// A tc in a machine's namespace that answers.
 pub(crate) struct Asker {
+    namespace: String,
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -37,7 +38,10 @@ impl Asker {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|e| format!("cannot run tc: {e}"))?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(stdin), Some(stdout)) => Ok(Asker { child, stdin, stdout: BufReader::new(stdout) }),
+            (Some(stdin), Some(stdout)) => {
+                let namespace = namespace.to_owned();
+                Ok(Asker { namespace, child, stdin, stdout: BufReader::new(stdout) })
+            }
             _ => Err("tc has no pipes".to_owned()),
         }
     }
@@ -75,7 +79,9 @@ impl Asker {
         // Only a classful qdisc needs a second question.
         for dev in devices.into_iter().filter(|d| found.qdiscs.iter().any(|q| q.dev == *d && q.id != "0:")) {
             // tc finds `if5` by its index.
-            let index = host.index_of(dev).filter(|_| exec::is_odd(dev)).map(|n| format!("if{n}"));
+            let path = format!("/sys/class/net/{dev}/ifindex");
+            let index = exec::is_odd(dev).then(|| exec::run(Some(&self.namespace), &["cat", &path]));
+            let index = index.and_then(Result::ok).map(|n| format!("if{}", n.trim()));
             let called = index.as_deref().unwrap_or(dev);
             let mut classes = stats::parse(&self.ask(&format!("class show dev {called}")));
             classes.iter_mut().for_each(|c| c.dev = dev.to_owned());

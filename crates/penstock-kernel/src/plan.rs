@@ -51,6 +51,12 @@ pub struct Host {
 }
 
 impl Host {
+    /// The address it is spoken to at: its first, of `lo` only where there is no other.
+    pub fn address(&self) -> Option<Ipv4Addr> {
+        let own = |lo: bool| move |d: &&Device| (d.name == "lo") == lo;
+        let mut all = self.devices.iter().filter(own(false)).chain(self.devices.iter().filter(own(true)));
+        all.find_map(|d| d.addresses.first()).map(|a| a.0)
+    }
     /// The place of a device among those of the machine, from 0; `lo` is not counted. Interface indices follow this order.
     pub fn place_of(&self, dev: &str) -> Option<usize> {
         self.devices.iter().filter(|d| d.name != "lo").position(|d| d.name == dev)

@@ -89,7 +89,7 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
 fn hosts_file(plan: &Plan) -> String {
     let mut text = "127.0.0.1 localhost\n".to_owned();
     for host in &plan.hosts {
-        if let Some((address, _)) = host.devices.iter().find_map(|d| d.addresses.first()) {
+        if let Some(address) = host.address() {
             text.push_str(&format!("{address} {}\n", host.name));
         }
     }

@@ -408,7 +408,7 @@ impl<'a> Runner<'a> {
     fn finish(mut self) -> Outcome {
         let mut devices = Vec::new();
         for (n, (host, name)) in self.plan.hosts.iter().zip(&self.rig.hosts).enumerate() {
-            for device in &host.devices {
+            for device in host.devices.iter().filter(|d| d.name != "lo") {
                 devices.push(device_end(n, &device.name, name));
             }
         }

@@ -69,7 +69,8 @@ impl Asker {
 
     /// All counters of the machine.
     pub(crate) fn counters(&mut self, host: &Host) -> Counters {
-        let devices: Vec<&str> = host.devices.iter().map(|d| d.name.as_str()).collect();
+        let devices: Vec<&str> =
+            host.devices.iter().map(|d| d.name.as_str()).filter(|d| *d != "lo").collect();
         let text = std::fs::read_to_string(format!("/proc/{}/net/dev", self.child.id())).unwrap_or_default();
         let mut found = Counters { devices: stats::devices(&text), ..Counters::default() };
         found.devices.retain(|(name, ..)| devices.contains(&name.as_str()));

@@ -219,8 +219,7 @@ fn on_off(sizes: &spec::Sizes, [gap, on, off]: [Dist; 3], life: i64, dice: &mut 
 }
 
 fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
-    let to = &experiment.hosts[at(&flow.to)];
-    let Some(addr) = to.devices.iter().find_map(|d| d.addresses.first()).map(|a| a.0) else { return };
+    let Some(addr) = plan.hosts[at(&flow.to)].address() else { return };
     let mut dice = Rng::named(seed, &format!("flow/{}/start", flow.name));
     let life = (flow.until.unwrap_or(experiment.duration) - flow.at.0).as_ns();
     let load = |dice: &mut Rng| match &flow.load {
@@ -356,6 +355,7 @@ fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {
         devices: host
             .devices
             .iter()
+            .filter(|d| d.name != "lo")
             .map(|d| record::Interface {
                 dev: d.name.clone(),
                 addresses: (d.addresses.iter().map(|(a, len)| format!("{a}/{len}")))

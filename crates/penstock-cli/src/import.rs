@@ -2,7 +2,7 @@
 
 use crate::machine::kernel;
 use anyhow::{Context as _, Result};
-use penstock_lab::import::{Import, Text, fragment, import};
+use penstock_lab::import::{Import, Text, experiment, import};
 use penstock_lab::machine::Machine;
 use penstock_lab::script::{self, Kept, Script};
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use std::process::{Command, ExitCode};
 /// What `penstock import` takes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "FILES hold what `ip -j addr`, `ip -j route`, `ip -j rule`, `tc -j qdisc show`, `tc -j class show dev D`, `tc filter show dev D` \
-                  (JSON or text) and iptables-save printed; what each is, is seen. Without FILES those programs are run here; they change nothing."
+    after_help = "FILES hold what `ip -d addr`, `ip route`, `ip rule`, `tc qdisc show`, `tc class show dev D` (text, or JSON with -j), `tc filter show dev D`, \
+                  iptables-save, `nft list ruleset` and sysctl printed; what each is, is seen. Without FILES those programs are run here; they change nothing."
 )]
 pub struct Args {
     /// FILE, or DEV=FILE for classes and filters of a device
@@ -29,14 +29,21 @@ pub struct Args {
 /// Prints commands, or carries them out. Notes go to standard error; they are no failure.
 pub fn main(args: &Args) -> Result<ExitCode> {
     let texts = if args.files.is_empty() { live()? } else { read(&args.files)? };
+    if let Some(name) = &args.toml {
+        let fragment = experiment(name, &texts, kernel()?).map_err(anyhow::Error::msg)?;
+        for note in &fragment.notes {
+            crate::say(&format!("note: {note}"));
+        }
+        crate::print(&fragment.text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let imported = import(&texts, kernel()?).map_err(anyhow::Error::msg)?;
     for note in &imported.notes {
         crate::say(&format!("note: {note}"));
     }
-    match (&args.state, &args.toml) {
-        (Some(state), _) => return make(&Machine::new(state, kernel()?), &imported),
-        (_, Some(name)) => crate::print(&fragment(name, &imported))?,
-        _ => crate::print(&imported.commands.iter().map(|c| format!("{c}\n")).collect::<String>())?,
+    match &args.state {
+        Some(state) => return make(&Machine::new(state, kernel()?), &imported),
+        None => crate::print(&imported.commands.iter().map(|c| format!("{c}\n")).collect::<String>())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,7 +81,13 @@ fn live() -> Result<Vec<Text>> {
         }
         text.map(|text| Text { name: line.to_owned(), text, dev: dev.map(str::to_owned) })
     };
-    let lines = ["ip -j -d addr show", "ip -j route show", "ip -j rule show", "tc -j qdisc show"];
+    let lines = [
+        "ip -j -d addr show",
+        "ip -j route show",
+        "ip -6 -j route show",
+        "ip -j rule show",
+        "tc -j qdisc show",
+    ];
     let mut texts: Vec<Text> = lines.iter().filter_map(|line| run(line, None)).collect();
     let first = texts.first().context("ip cannot be run here; give files")?;
     let links: Vec<serde_json::Value> = serde_json::from_str(&first.text).context("ip -j gave no JSON")?;
@@ -82,7 +95,12 @@ fn live() -> Result<Vec<Text>> {
         texts.extend(run("tc -j class show dev", Some(name)));
         texts.extend(run("tc filter show dev", Some(name)));
     }
+    let settings =
+        "sysctl net.ipv4.ip_forward net.ipv4.tcp_congestion_control net.ipv4.tcp_ecn net.ipv4.ip_default_ttl";
+    texts.extend(run(settings, None));
     texts.extend(run("iptables-save", None));
+    texts.extend(run("ip6tables-save", None));
+    texts.extend(run("nft list ruleset", None));
     Ok(texts)
 }
 

@@ -109,6 +109,41 @@ impl Host {
             _ => true,
         }
     }
+    /// What is set up of devices that carry no packet here although Linux would carry some: a sentence each, naming the machine and the
+    /// device. One that is down carries none there either, but a port of a bridge, a bond or a vrf gives its frames to that one all the same.
+    pub fn unsimulated_devices(&self) -> Vec<String> {
+        let each = self.devices.iter().filter_map(|device| {
+            let port = device.master.and_then(|m| self.devices.get(m));
+            let (what, instead) = match (device.class.kind, port) {
+                (_, Some(master)) => {
+                    let kind = master.class.kind;
+                    let what = format!("a port of the {kind} \"{}\"", master.name);
+                    (what, "leave it out of there and give the card an address of its own")
+                }
+                (kind, None) if device.up => {
+                    let what = match kind {
+                        "veth" => "one end of a veth pair".to_owned(),
+                        "vlan" | "vxlan" | "macvlan" | "bridge" | "bond" | "vrf" => format!("a {kind}"),
+                        _ => return None,
+                    };
+                    let instead = match kind {
+                        "bridge" => {
+                            "write the device as a card of the host, and its ports as ends of one [[link]]"
+                        }
+                        "veth" => "write the other end as a host of its own, with a [[link]] between them",
+                        _ => "write the device as a card of the host, with a [[link]] of its own",
+                    };
+                    (what, instead)
+                }
+                _ => return None,
+            };
+            Some(format!(
+                "{} {}: {what} can be set up and shown here, but carries no packets yet: {instead}",
+                self.name, device.name
+            ))
+        });
+        each.collect()
+    }
     /// `operstate`: what `ip` shows behind `state`.
     pub fn operstate(&self, device: &NetDevice) -> &'static str {
         if !device.up {
@@ -266,5 +301,61 @@ impl Host {
     pub(crate) fn free_name(&self, kind: &str) -> String {
         let free = (0u32..).map(|n| format!("{kind}{n}")).find(|name| self.ifindex(name).is_none());
         free.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Host;
+    use crate::tests::{routed, udp};
+    use penstock_model::{Kernel, Time};
+
+    #[test]
+    fn what_comes_in_at_a_port_of_a_bridge_is_lost_with_its_line() {
+        let mut net = routed(Kernel::V6_12);
+        for line in ["ip link add br0 type bridge", "ip link set br0 up", "ip link set eth0 master br0"] {
+            assert_eq!(net.hosts[1].exec(line, Time::ZERO).status, 0, "{line}");
+        }
+        let mut other = udp("10.0.1.1", "10.0.1.7", 1000);
+        other.eth.1 = [2, 0, 0, 0, 0, 7];
+        net.receive(1, 2, other);
+        assert_eq!(net.dropped, [(1, "bridge", "unsimulated")]);
+        let said = net.hosts[1].unsimulated_devices();
+        assert!(said[0].starts_with("router eth0: a port of the bridge \"br0\" can be set up"), "{said:?}");
+        assert!(said[1].starts_with("router br0: a bridge can be set up"), "{said:?}");
+    }
+
+    #[test]
+    fn names_are_those_that_linux_takes() {
+        let mut host = Host::new("r", Kernel::V6_12, 1);
+        let mut said = |line: &str| host.exec(line, Time::ZERO).stderr;
+        let invalid = "RTNETLINK answers: Invalid argument\n";
+        for (line, want) in [
+            ("ip link add name br-lan type bridge", ""),
+            ("ip link add name 'wan@if5' type dummy", ""),
+            ("ip link add name a23456789012345 type dummy", ""),
+            ("ip link add name d%d type dummy", ""),
+            ("ip link add name d%d type dummy", ""),
+            ("ip link set dev d1 name e%d", ""),
+            ("ip link set dev e0 name e0", ""),
+            ("ip link add name a:b type dummy", invalid),
+            ("ip link add name . type dummy", invalid),
+            ("ip link add name 100% type dummy", invalid),
+            ("ip link add name %d%d type dummy", invalid),
+            ("ip link set dev d0 name x:1", invalid),
+            ("ip link add v0 type veth peer name v:1", invalid),
+            (
+                "ip link add name a/b type dummy",
+                "Error: argument \"a/b\" is wrong: \"name\" not a valid ifname\n",
+            ),
+            (
+                "ip link add name a234567890123456 type dummy",
+                "Error: argument \"a234567890123456\" is wrong: \"name\" not a valid ifname\n",
+            ),
+        ] {
+            assert_eq!(said(line), want, "{line}");
+        }
+        let names: Vec<&str> = host.devices().iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, ["lo", "br-lan", "wan@if5", "a23456789012345", "d0", "e0"]);
     }
 }

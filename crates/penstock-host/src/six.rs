@@ -4,7 +4,9 @@
 //! Differs: no packet is sent or taken over IPv6; no address is made by itself (`addr_gen_mode` is `none`), none is tentative;
 //! metrics of routes are not kept.
 
+use crate::Host;
 use penstock_lang::ip::Net;
+use penstock_model::KernelError;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// An IPv6 address on a device.
@@ -38,6 +40,35 @@ impl Address6 {
     /// The network it brings.
     pub fn network(&self) -> Net {
         network(self.addr, self.len)
+    }
+}
+
+impl Host {
+    /// Puts an IPv6 address on a device, with the routes that follow from it: `ip -6 addr add ADDR/LEN dev …`.
+    ///
+    /// # Errors
+    /// ENODEV, EEXIST.
+    pub fn add_address6(&mut self, ifindex: u32, addr: Ipv6Addr, len: u8) -> Result<(), KernelError> {
+        let device = self.devices.get(ifindex).ok_or(KernelError::errno(KernelError::ENODEV))?;
+        if device.addresses6.iter().any(|a| a.addr == addr) {
+            return Err(KernelError::new(KernelError::EEXIST, "ipv6: address already assigned"));
+        }
+        let lifetime = (u32::MAX, u32::MAX);
+        self.insert_address6(ifindex, Address6 { addr, len, peer: None, lifetime, no_prefix_route: false });
+        Ok(())
+    }
+    /// Enters an address that is not there. Those of wider scope stand first (`ipv6_link_dev_addr`).
+    pub(crate) fn insert_address6(&mut self, ifindex: u32, new: Address6) {
+        let rank = |a: &Address6| match a.scope() {
+            253 => 0x20,
+            254 => 0x10,
+            200 => 0x40,
+            _ => 0x8000,
+        };
+        let Some(device) = self.devices.get_mut(ifindex) else { return };
+        let at = device.addresses6.iter().take_while(|a| rank(a) >= rank(&new)).count();
+        device.addresses6.insert(at, new);
+        self.six_rebuild(ifindex);
     }
 }
 

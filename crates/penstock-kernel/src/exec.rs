@@ -47,6 +47,13 @@ pub fn batch(namespace: Option<&str>, tool: &str, lines: &[String]) -> Result<()
     if lines.is_empty() {
         return Ok(());
     }
+    if lines.iter().any(|line| is_odd(line)) {
+        for line in lines {
+            let words: Vec<&str> = std::iter::once(tool).chain(line.split(' ')).collect();
+            run(namespace, &words)?;
+        }
+        return Ok(());
+    }
     let mut child = command(namespace, &[tool, "-batch", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -67,6 +74,11 @@ pub fn batch(namespace: Option<&str>, tool: &str, lines: &[String]) -> Result<()
     let line = number.and_then(|n| lines.get(n.wrapping_sub(1)));
     let first = said.lines().find(|l| !l.starts_with("Warning")).unwrap_or(&said).to_owned();
     Err(format!("{tool} {}: {first}", line.map_or("-batch", String::as_str)))
+}
+
+/// Whether the batches of ip and tc would not take a name as it is: a comment, a quote, a continuation (`getcmdline`, `makeargs`).
+pub fn is_odd(text: &str) -> bool {
+    text.contains(['#', '"', '\'', '\\'])
 }
 
 /// Whether a program is on the path.

@@ -26,13 +26,18 @@ const TXQUEUELEN: u32 = 1000;
 /// Preamble, start delimiter, FCS and gap, bytes on the wire that a qdisc does not count.
 const ETHERNET: &str = "overhead 24 mpu 84";
 
-/// Makes the namespaces of all links and the devices of the machines; gives the processes that carry frames.
-pub(crate) fn connect(plan: &Plan, hosts: &[String], kinds: Kinds) -> Result<Vec<Child>, String> {
+/// Makes the namespaces of all links and the devices of the machines, whose indices begin with `first`; gives the processes that carry frames.
+pub(crate) fn connect(
+    plan: &Plan,
+    hosts: &[String],
+    first: &[usize],
+    kinds: Kinds,
+) -> Result<Vec<Child>, String> {
     let mut relays = Vec::new();
     for (number, link) in plan.links.iter().enumerate() {
         let name = names::part(&format!("w{number}"));
         exec::run(None, &["ip", "netns", "add", &name])?;
-        join(plan, link, &name, hosts, kinds)?;
+        join(plan, link, &name, (hosts, first), kinds)?;
         let ways: Vec<Way> = (0..link.ends.len()).map(|end| way(plan, link, end)).collect();
         let mut lines = Vec::new();
         for (end, way) in ways.iter().enumerate() {
@@ -68,6 +73,9 @@ pub(crate) fn connect(plan: &Plan, hosts: &[String], kinds: Kinds) -> Result<Vec
     Ok(relays)
 }
 
+/// Index of the first end of a link in its namespace; what else is there has lower ones.
+const FIRST_INDEX: usize = 1_000_000;
+
 /// What comes in at one device goes out of another.
 fn redirect(lines: &mut Vec<String>, from: &str, to: &str) {
     lines.push(format!("qdisc add dev {from} ingress"));
@@ -77,13 +85,26 @@ fn redirect(lines: &mut Vec<String>, from: &str, to: &str) {
 }
 
 /// The pairs of a link: `w0`, `w1` … here, the machines' devices there; with `netem` a pair `x`-`y` within for each end.
-fn join(plan: &Plan, link: &Link, name: &str, hosts: &[String], kinds: Kinds) -> Result<(), String> {
+fn join(
+    plan: &Plan,
+    link: &Link,
+    name: &str,
+    (hosts, first): (&[String], &[usize]),
+    kinds: Kinds,
+) -> Result<(), String> {
     let quiet = "for f in all default; do echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6; done 2>/dev/null; ip link set lo up";
     exec::run(Some(name), &["sh", "-c", quiet])?;
     let mut lines = Vec::new();
     let mut devices = Vec::new();
     for (i, end) in link.ends.iter().enumerate() {
-        lines.push(format!("link add w{i} type veth peer name {} netns {}", end.dev, hosts[end.host]));
+        // The kernel heeds the peer's index where the first end has one too.
+        let place = plan.hosts[end.host].place_of(&end.dev);
+        let index = place.map_or(String::new(), |n| format!(" index {}", first[end.host] + n));
+        let (own, host) = (FIRST_INDEX + i, &hosts[end.host]);
+        lines.push(format!(
+            "link add name w{i} index {own} type veth peer name {}{index} netns {host}",
+            end.dev
+        ));
         let mut own = vec![format!("w{i}")];
         if kinds.netem {
             lines.push(format!("link add x{i} type veth peer name y{i}"));
@@ -110,7 +131,7 @@ fn join(plan: &Plan, link: &Link, name: &str, hosts: &[String], kinds: Kinds) ->
 
 /// Switches off what makes several packets one, and checksums that nobody fills in.
 pub(crate) fn single_packets(namespace: &str, dev: &str) -> Result<(), String> {
-    exec::run(Some(namespace), &["ip", "link", "set", dev, "gso_max_segs", "1"])?;
+    exec::run(Some(namespace), &["ip", "link", "set", "dev", dev, "gso_max_segs", "1"])?;
     // A feature that a kernel's veth lacks is off already.
     let words = ["ethtool", "-K", dev, "tso", "off", "gso", "off", "gro", "off", "tx", "off"];
     let _ = exec::run(Some(namespace), &words);

@@ -2,7 +2,7 @@
 
 use crate::traffic::Load;
 use penstock_model::{Rate, Span};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Everything a run on the kernel needs to know.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,19 @@ pub struct Host {
     pub setup_may_fail: bool,
 }
 
+impl Host {
+    /// The address it is spoken to at: its first, of `lo` only where there is no other.
+    pub fn address(&self) -> Option<Ipv4Addr> {
+        let own = |lo: bool| move |d: &&Device| (d.name == "lo") == lo;
+        let mut all = self.devices.iter().filter(own(false)).chain(self.devices.iter().filter(own(true)));
+        all.find_map(|d| d.addresses.first()).map(|a| a.0)
+    }
+    /// The place of a device among those of the machine, from 0; `lo` is not counted. Interface indices follow this order.
+    pub fn place_of(&self, dev: &str) -> Option<usize> {
+        self.devices.iter().filter(|d| d.name != "lo").position(|d| d.name == dev)
+    }
+}
+
 /// Command lines for a shell.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
@@ -64,10 +77,12 @@ pub struct Script {
 /// A device of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Device {
-    /// Its name, at most 15 characters.
+    /// Its name, any that Linux allows.
     pub name: String,
     /// Its addresses.
     pub addresses: Vec<(Ipv4Addr, u8)>,
+    /// Its IPv6 addresses.
+    pub addresses6: Vec<(Ipv6Addr, u8)>,
     /// MTU, bytes; `None`: 1500.
     pub mtu: Option<u32>,
     /// txqueuelen, packets; `None`: 1000.

@@ -70,9 +70,11 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
     let probe = names::part("probe");
     exec::run(None, &["ip", "netns", "add", &probe]).map_err(machine)?;
     rig.kinds = needs::kinds(&probe).map_err(machine)?;
-    rig.relays = links::connect(plan, &rig.hosts, rig.kinds).map_err(machine)?;
-    for (host, name) in plan.hosts.iter().zip(&rig.hosts) {
-        devices(plan, host, name).map_err(|e| machine(format!("{}: {e}", host.name)))?;
+    let first =
+        rig.hosts.iter().map(|name| first_index(name)).collect::<Result<Vec<_>, _>>().map_err(machine)?;
+    rig.relays = links::connect(plan, &rig.hosts, &first, rig.kinds).map_err(machine)?;
+    for ((host, name), first) in plan.hosts.iter().zip(&rig.hosts).zip(first) {
+        devices(plan, host, name, first, &probe).map_err(|e| machine(format!("{}: {e}", host.name)))?;
     }
     for (host, name) in plan.hosts.iter().zip(rig.hosts.clone()) {
         if stop() {
@@ -87,32 +89,43 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
 fn hosts_file(plan: &Plan) -> String {
     let mut text = "127.0.0.1 localhost\n".to_owned();
     for host in &plan.hosts {
-        if let Some((address, _)) = host.devices.iter().find_map(|d| d.addresses.first()) {
+        if let Some(address) = host.address() {
             text.push_str(&format!("{address} {}\n", host.name));
         }
     }
     text
 }
 
-/// Addresses, sizes, routes; devices that no link has made yet get a peer that is down.
-fn devices(plan: &Plan, host: &Host, name: &str) -> Result<(), String> {
-    let there = exec::run(Some(name), &["ls", "/sys/class/net"])?;
+/// The first interface index that is free in a namespace: behind `lo` and what modules leave in each (`sit0`).
+fn first_index(name: &str) -> Result<usize, String> {
+    let text = exec::run(Some(name), &["sh", "-c", "cat /sys/class/net/*/ifindex"])?;
+    Ok(text.lines().filter_map(|l| l.trim().parse::<usize>().ok()).max().unwrap_or(1) + 1)
+}
+
+/// Addresses, sizes, routes; devices that no link has made yet get a peer that is down, in the namespace `away`.
+fn devices(plan: &Plan, host: &Host, name: &str, first: usize, away: &str) -> Result<(), String> {
+    let there = exec::run(Some(name), &["ls", "-A", "/sys/class/net"])?;
     let mut lines = Vec::new();
-    for (i, device) in host.devices.iter().enumerate() {
+    for device in &host.devices {
         let dev = &device.name;
-        if !there.split_whitespace().any(|d| d == dev) {
-            lines.push(format!("link add {dev} type veth peer name nowhere{i}"));
+        if let Some(place) = host.place_of(dev).filter(|_| !there.lines().any(|d| d == dev)) {
+            let index = first + place;
+            // The kernel names the peer.
+            lines.push(format!("link add name {dev} index {index} type veth peer netns {away}"));
         }
         if let Some(mtu) = device.mtu {
-            lines.push(format!("link set {dev} mtu {mtu}"));
+            lines.push(format!("link set dev {dev} mtu {mtu}"));
         }
         if let Some(packets) = device.txqueuelen {
-            lines.push(format!("link set {dev} txqueuelen {packets}"));
+            lines.push(format!("link set dev {dev} txqueuelen {packets}"));
         }
         for (address, len) in &device.addresses {
             lines.push(format!("addr add {address}/{len} brd + dev {dev}"));
         }
-        lines.push(format!("link set {dev} up"));
+        for (address, len) in &device.addresses6 {
+            lines.push(format!("addr add {address}/{len} dev {dev} nodad"));
+        }
+        lines.push(format!("link set dev {dev} up"));
     }
     if let Some(via) = host.via {
         lines.push(format!("route add default via {via}"));
@@ -120,7 +133,7 @@ fn devices(plan: &Plan, host: &Host, name: &str) -> Result<(), String> {
     lines.extend(host.routes.iter().map(|r| format!("route {r}")));
     exec::batch(Some(name), "ip", &lines)?;
     if !plan.offloads {
-        for device in &host.devices {
+        for device in host.devices.iter().filter(|d| d.name != "lo") {
             links::single_packets(name, &device.name)?;
         }
     }

@@ -347,9 +347,8 @@ impl<'a> Runner<'a> {
     fn sample(&mut self) {
         let mut now = Vec::new();
         for (host, asker) in self.plan.hosts.iter().zip(&mut self.askers) {
-            let devices: Vec<String> = host.devices.iter().map(|d| d.name.clone()).collect();
             let at = self.begin.elapsed().as_nanos() as f64 / 1e9;
-            now.push((at, asker.counters(&devices)));
+            now.push((at, asker.counters(host)));
         }
         let none = (0.0, Counters::default());
         for (host, (at, counters)) in now.iter().enumerate() {
@@ -409,7 +408,7 @@ impl<'a> Runner<'a> {
     fn finish(mut self) -> Outcome {
         let mut devices = Vec::new();
         for (n, (host, name)) in self.plan.hosts.iter().zip(&self.rig.hosts).enumerate() {
-            for device in &host.devices {
+            for device in host.devices.iter().filter(|d| d.name != "lo") {
                 devices.push(device_end(n, &device.name, name));
             }
         }

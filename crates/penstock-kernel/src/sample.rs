@@ -1,12 +1,14 @@
 //! Counters while the run goes on: one `tc -batch` for each machine stays and is asked again and again.
 
 use crate::exec;
+use crate::plan::Host;
 use crate::stats::{self, Object};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// A tc in a machine's namespace that answers.
 pub(crate) struct Asker {
+    namespace: String,
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -36,7 +38,10 @@ impl Asker {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|e| format!("cannot run tc: {e}"))?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(stdin), Some(stdout)) => Ok(Asker { child, stdin, stdout: BufReader::new(stdout) }),
+            (Some(stdin), Some(stdout)) => {
+                let namespace = namespace.to_owned();
+                Ok(Asker { namespace, child, stdin, stdout: BufReader::new(stdout) })
+            }
             _ => Err("tc has no pipes".to_owned()),
         }
     }
@@ -63,17 +68,24 @@ impl Asker {
     }
 
     /// All counters of the machine.
-    pub(crate) fn counters(&mut self, devices: &[String]) -> Counters {
+    pub(crate) fn counters(&mut self, host: &Host) -> Counters {
+        let devices: Vec<&str> =
+            host.devices.iter().map(|d| d.name.as_str()).filter(|d| *d != "lo").collect();
         let text = std::fs::read_to_string(format!("/proc/{}/net/dev", self.child.id())).unwrap_or_default();
         let mut found = Counters { devices: stats::devices(&text), ..Counters::default() };
-        found.devices.retain(|(name, ..)| devices.contains(name));
+        found.devices.retain(|(name, ..)| devices.contains(&name.as_str()));
         found.devices.sort_by_key(|(name, ..)| devices.iter().position(|d| d == name));
         found.qdiscs = stats::parse(&self.ask("qdisc show"));
-        found.qdiscs.retain(|q| devices.contains(&q.dev));
+        found.qdiscs.retain(|q| devices.contains(&q.dev.as_str()));
         // Only a classful qdisc needs a second question.
-        for dev in devices.iter().filter(|d| found.qdiscs.iter().any(|q| q.dev == **d && q.id != "0:")) {
-            let mut classes = stats::parse(&self.ask(&format!("class show dev {dev}")));
-            classes.iter_mut().for_each(|c| c.dev.clone_from(dev));
+        for dev in devices.into_iter().filter(|d| found.qdiscs.iter().any(|q| q.dev == *d && q.id != "0:")) {
+            // tc finds `if5` by its index.
+            let path = format!("/sys/class/net/{dev}/ifindex");
+            let index = exec::is_odd(dev).then(|| exec::run(Some(&self.namespace), &["cat", &path]));
+            let index = index.and_then(Result::ok).map(|n| format!("if{}", n.trim()));
+            let called = index.as_deref().unwrap_or(dev);
+            let mut classes = stats::parse(&self.ask(&format!("class show dev {called}")));
+            classes.iter_mut().for_each(|c| c.dev = dev.to_owned());
             found.classes.append(&mut classes);
         }
         found

@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod diag;
 pub mod handle;
+pub mod ifname;
 pub mod kernel;
 pub mod options;
 pub mod psched;

@@ -1,6 +1,7 @@
 //! `[host.NAME]`.
 
 use super::Builder;
+use super::device;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
 use super::spec::{Cost, Device, Dist, Host, Os, Script};
@@ -265,18 +266,7 @@ impl Builder<'_> {
         if let Some(value) = table.take("files") {
             files(value, host, faults);
         }
-        let named = |key: &str| {
-            let number = key.trim_start_matches(|c: char| c.is_ascii_lowercase());
-            key.starts_with("eth") && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
-        };
-        for (name, key, value) in table.take_all(|key| named(key) && key.len() < 16) {
-            let mut device = Device { name, place: faults.place(key), ..Device::default() };
-            read_device(&mut device, value, faults);
-            match host.devices.iter_mut().find(|d| d.name == device.name) {
-                Some(have) => *have = device,
-                None => host.devices.push(device),
-            }
-        }
+        device::read(host, &mut table, faults);
         // For the advice when a key is unknown.
         table.take("eth0");
         table.finish(faults);
@@ -291,7 +281,7 @@ impl Builder<'_> {
                 "share them among several runs",
             );
         }
-        let mut taken: BTreeMap<std::net::Ipv4Addr, String> = BTreeMap::new();
+        let mut taken: BTreeMap<std::net::IpAddr, String> = BTreeMap::new();
         for draft in std::mem::take(&mut self.hosts) {
             let mut host = draft.host;
             let (kernel, old) = draft.kernel.or(self.kernel).unwrap_or_default();
@@ -319,7 +309,10 @@ impl Builder<'_> {
                 self.finish_cisco(&mut host, &script);
             }
             for device in &host.devices {
-                for &(address, _) in &device.addresses {
+                let v4 = device.addresses.iter().map(|&(a, _)| std::net::IpAddr::V4(a));
+                let v6 = device.addresses6.iter().map(|&(a, _)| std::net::IpAddr::V6(a));
+                // Those of the link may be the same everywhere.
+                for address in v4.chain(v6.filter(|a| !is_link_local(a))) {
                     let here = format!("{}:{}", host.name, device.name);
                     match taken.get(&address) {
                         Some(other) => {
@@ -385,7 +378,7 @@ impl Builder<'_> {
         }
         let names: Vec<&str> = devices.iter().map(String::as_str).collect();
         let help = match (meant(dev, &names), names.is_empty()) {
-            (_, true) => format!("add {dev} = \"10.0.0.1/24\" to [host.{host}]"),
+            (_, true) => format!("add {} = \"10.0.0.1/24\" to [host.{host}]", read::key(dev)),
             (Some(name), _) => format!("did you mean \"{host}:{name}\"?"),
             (None, _) => format!("it has {}", names.join(", ")),
         };
@@ -394,7 +387,7 @@ impl Builder<'_> {
     }
 
     /// A host by its name.
-    fn known_host(&mut self, name: &str) -> Option<&Host> {
+    pub(super) fn known_host(&mut self, name: &str) -> Option<&Host> {
         for (at, host) in self.experiment.hosts.iter().enumerate().skip(self.known.len()) {
             self.known.entry(host.name.clone()).or_insert(at);
         }
@@ -415,6 +408,10 @@ impl Builder<'_> {
         self.fault(place, format!("there is no host \"{name}\""), help);
         false
     }
+}
+
+fn is_link_local(address: &std::net::IpAddr) -> bool {
+    matches!(address, std::net::IpAddr::V6(a) if a.segments()[0] & 0xffc0 == 0xfe80)
 }
 
 fn same_net(a: std::net::Ipv4Addr, b: std::net::Ipv4Addr, len: u8) -> bool {
@@ -464,28 +461,4 @@ fn files(value: Val<'_>, host: &mut Host, faults: &mut Faults<'_>) {
         }
     }
     table.finish(faults);
-}
-
-/// `"10.0.0.1/24"`, a list of such, or `{ address, mtu, txqueuelen }`.
-fn read_device(device: &mut Device, value: Val<'_>, faults: &mut Faults<'_>) {
-    let name = device.name.clone();
-    if !value.get_ref().is_table() {
-        device.addresses = addresses(&name, value, faults);
-        return;
-    }
-    let Some(mut table) = Table::of(value, name.clone(), faults) else { return };
-    if let Some(value) = table.take("address") {
-        device.addresses = addresses("address", value, faults);
-    }
-    let mut number = |key, range| {
-        let value = table.take(key)?;
-        read::integer(key, value, range, faults).map(|n| n as u32)
-    };
-    device.mtu = number("mtu", 68..65_536);
-    device.txqueuelen = number("txqueuelen", 0..u64::from(u32::MAX));
-    table.finish(faults);
-}
-
-fn addresses(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Vec<(std::net::Ipv4Addr, u8)> {
-    read::list(value).into_iter().filter_map(|v| read::prefix(key, v, faults)).collect()
 }

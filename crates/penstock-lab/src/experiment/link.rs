@@ -84,8 +84,14 @@ impl Builder<'_> {
         let mut links = std::mem::take(&mut self.experiment.links);
         for link in &mut links {
             link.half_duplex |= link.ends.len() > 2;
-            for end in &link.ends {
+            for end in &mut link.ends {
+                end.dev = self.device_meant(&end.host, &end.dev);
                 let place: &Place = &end.place;
+                if end.dev == "lo" {
+                    let message = format!("{}:lo is no end of a link", end.host);
+                    self.fault(place, message, "what goes to lo comes back from it; name another device");
+                    continue;
+                }
                 if !self.has_device(&end.host, &end.dev, place) {
                     continue;
                 }

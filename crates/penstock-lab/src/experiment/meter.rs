@@ -112,7 +112,8 @@ impl Builder<'_> {
     }
 
     pub(super) fn finish_meters(&mut self) {
-        for meter in std::mem::take(&mut self.experiment.meters) {
+        for mut meter in std::mem::take(&mut self.experiment.meters) {
+            meter.dev = self.device_meant(&meter.host, &meter.dev);
             self.has_device(&meter.host, &meter.dev, &meter.place);
             self.experiment.meters.push(meter);
         }

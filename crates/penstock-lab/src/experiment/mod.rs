@@ -5,6 +5,7 @@
 //! write instead, and all of them come at once. Nothing is read but what the file names (`base`, `@file`, `cisco`, `replay`), and of that
 //! only regular files below the experiment's own folder and those that were allowed.
 
+mod device;
 mod expect;
 mod host;
 mod link;
@@ -16,6 +17,7 @@ mod source;
 mod spec;
 mod traffic;
 
+pub use read::{key, quoted};
 pub use source::{Place, Source, meant};
 pub use spec::*;
 pub(crate) use traffic::program;

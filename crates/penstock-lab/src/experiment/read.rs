@@ -3,7 +3,7 @@
 use super::source::{Place, Source, meant};
 use penstock_model::time::split_number;
 use penstock_model::{Diagnostic, Rate, Size, Span};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -88,6 +88,20 @@ impl<'a> Table<'a> {
             }
         }
         found
+    }
+    /// Keys that nobody has asked for so far, with their values, in the order of the file.
+    pub fn rest(&self) -> Vec<(String, Range<usize>, Val<'a>)> {
+        let known = |k: &&str| self.known.contains(k);
+        let rest = self.entries.iter().filter(|(k, _)| !known(&&**k.get_ref()));
+        rest.map(|(k, v)| (k.get_ref().to_string(), k.span(), *v)).collect()
+    }
+    /// Keys that have been asked for, whether they are there or not.
+    pub fn known(&self) -> &[&'static str] {
+        &self.known
+    }
+    /// Takes the key at this place.
+    pub fn took(&mut self, key: Range<usize>) {
+        self.taken.push(key);
     }
     /// Every key that nobody asked for is a fault.
     pub fn finish(self, faults: &mut Faults<'_>) {
@@ -289,16 +303,47 @@ pub fn address(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Ipv
     read
 }
 
-/// An IPv4 address with its prefix length.
-pub fn prefix(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<(Ipv4Addr, u8)> {
+/// An address with its prefix length, IPv4 or IPv6, as it is written; `None` where it is none.
+pub fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
+    let (ip, len) = text.split_once('/')?;
+    let ip: IpAddr = ip.parse().ok()?;
+    let most = if ip.is_ipv4() { 32 } else { 128 };
+    let digits = !len.is_empty() && len.bytes().all(|b| b.is_ascii_digit());
+    Some((ip, len.parse().ok().filter(|&l: &u8| digits && l <= most)?))
+}
+
+/// A key as TOML writes it: in quotes where it holds anything but letters, digits, `-` and `_`.
+pub fn key(name: &str) -> String {
+    let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    match !name.is_empty() && name.bytes().all(bare) {
+        true => name.to_owned(),
+        false => quoted(name),
+    }
+}
+
+/// A text as TOML writes it.
+pub fn quoted(text: &str) -> String {
+    let mut out = "\"".to_owned();
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+/// An address with its prefix length.
+pub fn prefix(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<(IpAddr, u8)> {
     let text = string(key, value, faults)?;
-    let read = text.split_once('/').and_then(|(ip, len)| {
-        let digits = !len.is_empty() && len.bytes().all(|b| b.is_ascii_digit());
-        Some((ip.parse().ok()?, len.parse().ok().filter(|&l: &u8| digits && l <= 32)?))
-    });
+    let read = parse_prefix(&text);
     if read.is_none() {
-        let help = match text.parse::<Ipv4Addr>() {
-            Ok(ip) => format!("add the prefix length: {key} = \"{ip}/24\""),
+        let key = self::key(key);
+        let help = match text.parse::<IpAddr>() {
+            Ok(ip) => {
+                format!("add the prefix length: {key} = \"{ip}/{}\"", if ip.is_ipv4() { 24 } else { 64 })
+            }
             Err(_) => format!("write {key} = \"10.0.0.1/24\""),
         };
         faults.add(value.span(), format!("{key}: \"{text}\" is no address with a prefix length"), help);

@@ -3,7 +3,7 @@
 use super::source::{Place, Source};
 use penstock_model::{Diagnostic, Kernel, Options, PschedClock, Rate, Span};
 use penstock_sched::meter::Conditioner;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Everything an experiment file says.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -134,6 +134,8 @@ pub struct Device {
     pub place: Place,
     /// Its addresses with prefix lengths.
     pub addresses: Vec<(Ipv4Addr, u8)>,
+    /// Its IPv6 addresses with prefix lengths.
+    pub addresses6: Vec<(Ipv6Addr, u8)>,
     /// MTU, bytes, 68..=65535; `None`: 1500.
     pub mtu: Option<u32>,
     /// txqueuelen, packets; `None`: the profile's.

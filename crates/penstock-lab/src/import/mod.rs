@@ -1,14 +1,21 @@
-//! `penstock import`: a machine from what `ip`, `tc` and `iptables-save` print of a real one.
+//! `penstock import`: a machine from what `ip`, `tc`, `iptables-save`, `nft` and `sysctl` print of a real one.
 //!
-//! Each text is known by its form: JSON of `ip -j` and `tc -j`, text of `tc`, `iptables-save`. What comes out is commands. Those of qdiscs and
+//! Each text is known by its form: JSON of `ip -j` and `tc -j`, text of `ip` and `tc`, `iptables-save`, `nft list ruleset`, `sysctl`. What comes out is commands. Those of qdiscs and
 //! classes are found by trying ([`words`]): a scratch machine executes them and must show what was shown. What cannot be said in commands,
 //! or shows otherwise, is noted.
 
+mod experiment;
 mod filters;
+mod firewall;
+mod link;
+mod route;
 mod words;
 
+pub use experiment::{Fragment, experiment};
+use link::Link;
+
 use penstock_host::{Host, NoFiles};
-use penstock_lang::token::{Line, quoted};
+use penstock_lang::token::Line;
 use penstock_model::{Kernel, Time};
 use serde_json::Value;
 
@@ -35,15 +42,18 @@ pub struct Import {
 /// What the texts hold, by kind.
 #[derive(Default)]
 struct Found {
-    links: Vec<Value>,
-    routes: Vec<Value>,
-    rules: Vec<Value>,
+    links: Vec<Link>,
+    /// Commands that make them.
+    routes: Vec<Vec<String>>,
+    rules: Vec<Vec<String>>,
+    settings: Vec<(String, String)>,
     qdiscs: Vec<Shown>,
     classes: Vec<Shown>,
     filters: Vec<(String, String)>,
     chains: Vec<(String, String)>,
     actions: Vec<String>,
     iptables: Vec<String>,
+    nft: Vec<String>,
 }
 
 /// A qdisc or a class as it was shown.
@@ -70,11 +80,16 @@ pub fn import(texts: &[Text], kernel: Kernel) -> Result<Import, String> {
         sort(text, &mut found)?;
     }
     parents_first(&mut found.classes);
-    let mut made = Made { host: Host::new("import", kernel, 1), import: Import::default(), kept: Vec::new() };
+    let mut made = Made::new(Host::new("import", kernel, 1));
     made.host.add_device("eth0");
     made.host.add_device("eth1");
     links(&found.links, &mut made);
-    routes(&found, &mut made);
+    for words in found.routes.iter().chain(&found.rules) {
+        made.run(words);
+    }
+    for (name, value) in &found.settings {
+        made.run(&["sysctl", "-q", "-w", &format!("{name}={value}")].map(str::to_owned));
+    }
     for shown in &found.qdiscs {
         made.device(&shown.dev);
         // A parent's classes come before what hangs on them.
@@ -101,7 +116,11 @@ pub fn import(texts: &[Text], kernel: Kernel) -> Result<Import, String> {
         filters::filters(dev, text, &mut made);
     }
     for text in &found.iptables {
-        made.import.commands.push(format!("iptables-restore <<'END'\n{}\nEND", text.trim_end()));
+        let program = firewall::program(text);
+        made.import.commands.push(format!("{program} <<'END'\n{}\nEND", text.trim_end()));
+    }
+    for text in &found.nft {
+        made.import.commands.push(format!("nft -f - <<'END'\n{}\nEND", text.trim_end()));
     }
     Ok(made.import)
 }
@@ -134,6 +153,13 @@ struct Made {
 }
 
 impl Made {
+    fn new(host: Host) -> Made {
+        Made { host, import: Import::default(), kept: Vec::new() }
+    }
+    /// Carries out words and keeps them; notes when they are refused.
+    fn run(&mut self, words: &[String]) {
+        self.give(&Line::of_words(words).source, words);
+    }
     fn exec(&mut self, words: &[String]) -> i32 {
         self.host.command(words, &mut NoFiles, Time::ZERO).status
     }
@@ -144,11 +170,6 @@ impl Made {
     /// Keeps a command that has been carried out already.
     fn keep(&mut self, words: &[String]) {
         self.import.commands.push(Line::of_words(words).source);
-    }
-    /// Carries a command out and keeps it; notes when it is refused.
-    fn say(&mut self, line: &str) {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        self.give(line, &words);
     }
     fn give(&mut self, line: &str, words: &[String]) {
         let output = self.host.command(words, &mut NoFiles, Time::ZERO);
@@ -166,15 +187,15 @@ impl Made {
     /// A device that tc speaks of and ip did not is there all the same.
     fn device(&mut self, name: &str) {
         if self.host.ifindex(name).is_none() {
-            self.say(&format!("ip link add {} type dummy", quoted(name)));
-            self.say(&format!("ip link set {} up", quoted(name)));
+            self.run(&["ip", "link", "add", "name", name, "type", "dummy"].map(str::to_owned));
+            self.run(&["ip", "link", "set", "dev", name, "up"].map(str::to_owned));
         }
     }
 }
 
 /// Sorts a text by its form.
 fn sort(text: &Text, found: &mut Found) -> Result<(), String> {
-    let unknown = || format!("{}: not what ip, tc or iptables-save print", text.name);
+    let unknown = || format!("{}: not what ip, tc, iptables-save, nft or sysctl print", text.name);
     let plain = text.text.trim();
     if plain.is_empty() || plain == "[]" {
         return Ok(());
@@ -189,11 +210,11 @@ fn sort(text: &Text, found: &mut Found) -> Result<(), String> {
         for object in objects.into_iter().filter(|o| o.as_object().is_some_and(|o| !o.is_empty())) {
             let has = |key: &str| object.get(key).is_some();
             if has("ifname") {
-                found.links.push(object);
-            } else if has("dst") {
-                found.routes.push(object);
+                found.links.push(Link::of_json(&object));
+            } else if has("dst") && !has("priority") {
+                found.routes.extend(route::of_json(&object));
             } else if has("priority") && has("src") {
-                found.rules.push(object);
+                found.rules.extend(rule(&object));
             } else if has("class") {
                 found.classes.push(json("class", &object, text).ok_or_else(unknown)?);
             } else if has("protocol") && has("pref") {
@@ -212,6 +233,16 @@ fn sort(text: &Text, found: &mut Found) -> Result<(), String> {
     let first = plain.lines().find(|l| !l.starts_with('#')).unwrap_or_default();
     if first.starts_with('*') {
         found.iptables.push(plain.to_owned());
+    } else if first.starts_with("table ") && first.ends_with('{') {
+        found.nft.push(plain.to_owned());
+    } else if Link::begins(first) {
+        found.links.extend(Link::of_text(plain));
+    } else if route::is_rule(first) {
+        found.rules.extend(route::rules(plain));
+    } else if route::is_route(first) {
+        found.routes.extend(route::of_text(plain));
+    } else if let Some(settings) = settings(plain) {
+        found.settings.extend(settings);
     } else if first.starts_with("qdisc ") {
         found.qdiscs.extend(objects(plain, "qdisc ").iter().filter_map(|l| words_of(l, text)));
     } else if first.starts_with("class ") {
@@ -259,14 +290,17 @@ fn json(kind: &str, object: &Value, text: &Text) -> Option<Shown> {
 /// The objects of a text, one a line; lines that are indented belong to the one before.
 fn objects(text: &str, start: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
+    // Counters say nothing of how it was made; they stand last.
+    let mut counted = false;
     for line in text.lines() {
-        match all.last_mut() {
-            _ if line.starts_with(start) => all.push(line.trim_end().to_owned()),
-            // Counters say nothing of how it was made.
-            Some(last) if !line.trim_start().starts_with("Sent ") => {
-                last.push_str(&format!(" {}", line.trim()))
-            }
-            _ => {}
+        if line.starts_with(start) {
+            all.push(line.trim_end().to_owned());
+            counted = false;
+            continue;
+        }
+        counted |= line.trim_start().starts_with("Sent ");
+        if let Some(last) = all.last_mut().filter(|_| !counted) {
+            last.push_str(&format!(" {}", line.trim()));
         }
     }
     all
@@ -305,99 +339,79 @@ fn words_of(line: &str, text: &Text) -> Option<Shown> {
     (!shown.dev.is_empty()).then_some(shown)
 }
 
-fn links(links: &[Value], made: &mut Made) {
+fn links(links: &[Link], made: &mut Made) {
+    let word = |words: &[&str]| -> Vec<String> { words.iter().map(|w| (*w).to_owned()).collect() };
     for link in links {
-        let word = |key: &str| link.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let number = |key: &str| link.get(key).and_then(Value::as_u64);
-        let name = word("ifname");
-        let kind =
-            link.get("linkinfo").and_then(|l| l.get("info_kind")).and_then(Value::as_str).unwrap_or_default();
-        if made.host.ifindex(&name).is_none() {
-            match kind {
-                "dummy" | "ifb" | "bridge" | "vlan" | "veth" => {
-                    made.say(&format!("ip link add {name} type {kind}"))
+        let name = link.name.as_str();
+        if made.host.ifindex(name).is_none() {
+            match link.kind.as_str() {
+                kind @ ("dummy" | "ifb" | "bridge" | "vlan" | "veth") => {
+                    made.run(&word(&["ip", "link", "add", "name", name, "type", kind]));
                 }
                 _ => {
-                    made.say(&format!("ip link add {name} type dummy"));
+                    made.run(&word(&["ip", "link", "add", "name", name, "type", "dummy"]));
                     made.note(format!("{name} is a dummy device here: the machine is its own"));
                 }
             }
         }
-        if let Some(mtu) = number("mtu").filter(|_| name != "lo") {
-            made.say(&format!("ip link set {name} mtu {mtu}"));
+        if let Some(mtu) = link.mtu.filter(|_| name != "lo") {
+            made.run(&word(&["ip", "link", "set", "dev", name, "mtu", &mtu.to_string()]));
         }
-        if let Some(len) = number("txqlen").filter(|&len| len != 1000) {
-            made.say(&format!("ip link set {name} txqueuelen {len}"));
+        if let Some(len) = link.qlen.filter(|&len| len != 1000) {
+            made.run(&word(&["ip", "link", "set", "dev", name, "txqueuelen", &len.to_string()]));
         }
-        let flags = link.get("flags").and_then(Value::as_array);
-        let up = flags.is_none_or(|f| f.iter().any(|f| f == "UP"));
-        made.say(&format!("ip link set {name} {}", if up { "up" } else { "down" }));
-        for address in link.get("addr_info").and_then(Value::as_array).into_iter().flatten() {
-            let part = |key: &str| address.get(key).and_then(Value::as_str).unwrap_or_default();
-            let local = part("local");
-            let loopback = name == "lo" && matches!(local, "127.0.0.1" | "::1");
-            if local.is_empty() || loopback || part("scope") == "link" {
-                continue;
-            }
-            let len = address.get("prefixlen").and_then(Value::as_u64).unwrap_or(32);
-            let broadcast = part("broadcast");
-            let broadcast = if broadcast.is_empty() { String::new() } else { format!(" brd {broadcast}") };
-            made.say(&format!("ip addr add {local}/{len}{broadcast} dev {name}"));
+        made.run(&word(&["ip", "link", "set", "dev", name, if link.up() { "up" } else { "down" }]));
+        for address in link.addresses.iter().filter(|a| !a.is_own(link) && a.scope != "link") {
+            let mut words = word(&["ip", "addr", "add"]);
+            words.extend(address.words(name));
+            made.run(&words);
         }
     }
 }
 
-fn routes(found: &Found, made: &mut Made) {
-    for route in &found.routes {
-        let word = |key: &str| route.get(key).and_then(Value::as_str);
-        // The kernel makes those itself when the address is given.
-        if word("protocol") == Some("kernel") {
-            continue;
-        }
-        let mut line = "ip route add".to_owned();
-        if let Some(kind) = word("type").filter(|t| *t != "unicast") {
-            line.push_str(&format!(" {kind}"));
-        }
-        line.push_str(&format!(" {}", word("dst").unwrap_or("default")));
-        for (key, say) in [("gateway", "via"), ("dev", "dev"), ("prefsrc", "src"), ("table", "table")] {
-            if let Some(value) = word(key) {
-                line.push_str(&format!(" {say} {value}"));
-            }
-        }
-        if let Some(metric) = route.get("metric").and_then(Value::as_u64) {
-            line.push_str(&format!(" metric {metric}"));
-        }
-        made.say(&line);
+/// `ip rule add …` for an object of `ip -j rule show`.
+fn rule(rule: &Value) -> Option<Vec<String>> {
+    let priority = rule.get("priority").and_then(Value::as_u64).unwrap_or_default();
+    if matches!(priority, 0 | 32766 | 32767) {
+        return None;
     }
-    for rule in &found.rules {
-        let priority = rule.get("priority").and_then(Value::as_u64).unwrap_or_default();
-        if matches!(priority, 0 | 32766 | 32767) {
-            continue;
+    let word = |key: &str| rule.get(key).and_then(Value::as_str);
+    let mut words = ["ip", "rule", "add", "pref", &priority.to_string()].map(str::to_owned).to_vec();
+    let mut add = |say: &str, value: String| words.extend([say.to_owned(), value]);
+    for (key, len, say) in [("src", "srclen", "from"), ("dst", "dstlen", "to")] {
+        if let Some(value) = word(key) {
+            let len = rule.get(len).and_then(Value::as_u64).map(|l| format!("/{l}")).unwrap_or_default();
+            add(say, format!("{value}{len}"));
         }
-        let word = |key: &str| rule.get(key).and_then(Value::as_str);
-        let mut line = format!("ip rule add pref {priority}");
-        for (key, len, say) in [("src", "srclen", "from"), ("dst", "dstlen", "to")] {
-            if let Some(value) = word(key) {
-                let len = rule.get(len).and_then(Value::as_u64).map(|l| format!("/{l}")).unwrap_or_default();
-                line.push_str(&format!(" {say} {value}{len}"));
-            }
-        }
-        for (key, say) in [("fwmark", "fwmark"), ("iif", "iif"), ("oif", "oif"), ("table", "table")] {
-            if let Some(value) = word(key) {
-                line.push_str(&format!(" {say} {value}"));
-            }
-        }
-        made.say(&line);
     }
+    for (key, say) in [("fwmark", "fwmark"), ("iif", "iif"), ("oif", "oif"), ("table", "table")] {
+        if let Some(value) = word(key) {
+            add(say, value.to_owned());
+        }
+    }
+    Some(words)
 }
 
-/// The commands as a fragment of an experiment file: `[host.NAME]` with its setup.
-pub fn fragment(name: &str, import: &Import) -> String {
-    let text = import.commands.join("\n");
-    let notes: String = import.notes.iter().map(|n| format!("# {n}\n")).collect();
-    let fence = if text.contains("'''") { "\"\"\"" } else { "'''" };
-    format!("{notes}[host.{name}]\nsetup = {fence}\n{text}\n{fence}\n")
+/// What of `sysctl` decides what packets meet; the rest is left where it is. `None` where a line is no setting.
+fn settings(text: &str) -> Option<Vec<(String, String)>> {
+    const HEEDED: [&str; 4] = [
+        "net.ipv4.ip_forward",
+        "net.ipv4.tcp_congestion_control",
+        "net.ipv4.tcp_ecn",
+        "net.ipv4.ip_default_ttl",
+    ];
+    let lines = text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
+    let each = lines.map(|line| {
+        let (name, value) = line.split_once('=')?;
+        let name = name.trim();
+        let plain = name.contains('.') && !name.contains(' ');
+        plain.then(|| (name.to_owned(), value.trim().to_owned()))
+    });
+    let all: Vec<(String, String)> = each.collect::<Option<_>>()?;
+    Some(all.into_iter().filter(|(name, _)| HEEDED.contains(&name.as_str())).collect())
 }
 
+#[cfg(test)]
+mod machines;
 #[cfg(test)]
 mod tests;

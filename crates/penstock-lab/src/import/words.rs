@@ -13,7 +13,7 @@ const TRIES: usize = 400;
 /// Adds a qdisc that was shown.
 pub(super) fn qdisc(shown: &Shown, made: &mut Made) {
     // What every device has by itself: no handle.
-    if shown.handle == "0:" || shown.kind == "noqueue" {
+    if shown.handle == "0:" || matches!(shown.kind.as_str(), "noqueue" | "noop") {
         return;
     }
     let mut start: Vec<String> = ["tc", "qdisc", "add", "dev", &shown.dev].map(str::to_owned).to_vec();

@@ -151,6 +151,9 @@ impl Built {
             for &(address, len) in &device.addresses {
                 done = done.and(machine.add_address(ifindex, Prefix::new(address, len)));
             }
+            for &(address, len) in &device.addresses6 {
+                done = done.and(machine.add_address6(ifindex, address, len));
+            }
             if let Err(e) = done {
                 faults.push(at(experiment, &device.place, format!("{}: {e}", device.name)));
             }

@@ -6,7 +6,8 @@
 use super::Outcome;
 use penstock_files::Roots;
 use penstock_measure::report::{self, Page};
-use penstock_measure::{Record, Series};
+use penstock_measure::{Record, Series, record};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -71,8 +72,11 @@ impl Outcome {
             let file = folder.join("flows").join(flow_file(i, &flow.name));
             fs::write(file, penstock_measure::passage::csv(&super::outcome::passages(flow)))?;
         }
+        let names = tc_names(&self.record);
         for (host, dev, text) in &self.tc {
-            fs::write(folder.join("tc").join(tc_file(host, dev)), text)?;
+            let is = |d: &record::Device| d.host == *host && d.dev == *dev;
+            let Some(at) = self.record.devices.iter().position(is) else { continue };
+            fs::write(folder.join("tc").join(&names[at]), text)?;
         }
         let page = Page { record: &self.record, series: &self.series, outputs: &self.outputs, tc: &self.tc };
         fs::write(folder.join("report.html"), report::html(&page))
@@ -119,7 +123,7 @@ fn written(record: &Record) -> Vec<PathBuf> {
     files.extend(apps.map(|(i, app)| Path::new("apps").join(app_file(i, &app.host))));
     let flows = record.flows.iter().enumerate();
     files.extend(flows.map(|(i, flow)| Path::new("flows").join(flow_file(i, &flow.name))));
-    files.extend(record.devices.iter().map(|d| Path::new("tc").join(tc_file(&d.host, &d.dev))));
+    files.extend(tc_names(record).into_iter().map(|name| Path::new("tc").join(name)));
     files
 }
 
@@ -148,8 +152,19 @@ fn app_file(i: usize, host: &str) -> String {
     format!("{:02}-{host}.txt", i + 1)
 }
 
-fn tc_file(host: &str, dev: &str) -> String {
-    format!("{host}-{}.txt", dev.replace('/', "_"))
+/// The files of a record's devices: `HOST-DEV.txt`. Where two would have the same (`a-b` and `c`, `a` and `b-c`), the later one has a number
+/// behind it.
+fn tc_names(record: &Record) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut name = |device: &record::Device| {
+        let plain = format!("{}-{}", device.host, device.dev.replace('/', "_"));
+        let numbered = (2u32..).map(|n| format!("{plain}-{n}.txt"));
+        let free = std::iter::once(format!("{plain}.txt")).chain(numbered).find(|f| !taken.contains(f));
+        let free = free.unwrap_or_default();
+        taken.insert(free.clone());
+        free
+    };
+    record.devices.iter().map(&mut name).collect()
 }
 
 impl Folder {
@@ -182,8 +197,8 @@ impl Folder {
         let outputs =
             outputs.map(|(i, app)| lossy(format!("apps/{}", app_file(i, &app.host))).unwrap_or_default());
         let outputs = outputs.collect();
-        let tc = record.devices.iter().filter_map(|d| {
-            let text = lossy(format!("tc/{}", tc_file(&d.host, &d.dev))).ok()?;
+        let tc = record.devices.iter().zip(tc_names(&record)).filter_map(|(d, name)| {
+            let text = lossy(format!("tc/{name}")).ok()?;
             Some((d.host.clone(), d.dev.clone(), text))
         });
         let tc = tc.collect();

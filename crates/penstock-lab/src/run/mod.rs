@@ -143,7 +143,10 @@ fn accounted(miscounts: Vec<String>) -> Result<(), Vec<Diagnostic>> {
 /// Refuses what the simulator does not do: better no numbers than wrong ones.
 fn simulated(built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
     let sentences = built.hosts.iter().map(|&id| built.world.host(id));
-    let sentences = sentences.flat_map(|host| host.unsimulated().into_iter().chain(unknown_control(host)));
+    let sentences = sentences.flat_map(|host| {
+        let devices = host.unsimulated_devices();
+        devices.into_iter().chain(host.unsimulated()).chain(unknown_control(host))
+    });
     let help = format!("set up by {by}; take it away, or run the experiment on Linux itself");
     let faults: Vec<Diagnostic> = sentences.map(|s| Diagnostic::error(s).help(help.as_str())).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults) }

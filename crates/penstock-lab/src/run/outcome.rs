@@ -4,6 +4,7 @@ use super::Outcome;
 use super::build::Built;
 use crate::experiment::{self as spec, Experiment, Os};
 use penstock_host::{Conditioned, Host, NetDevice};
+use penstock_lang::token::quoted;
 use penstock_lang::{show, tc};
 use penstock_measure::passage::{Analysis, Passage};
 use penstock_measure::record::{self, FORMAT, Record};
@@ -86,6 +87,7 @@ fn rig(experiment: &Experiment, built: &Built, results: &Results) -> record::Rig
                     .addresses
                     .iter()
                     .map(|a| format!("{}/{}", a.prefix.addr, a.prefix.len))
+                    .chain(d.addresses6.iter().map(|a| format!("{}/{}", a.addr, a.len)))
                     .collect(),
             })
             .collect(),
@@ -370,12 +372,13 @@ fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String
         let devices: Vec<(String, Vec<Handle>)> =
             devices.map(|d| (d.name.clone(), parents_of_filters(d, machine.look(now)))).collect();
         for (dev, parents) in devices {
+            let word = quoted(&dev);
             let mut commands = vec![
-                format!("tc -s -d qdisc show dev {dev}"),
-                format!("tc -s -d class show dev {dev}"),
-                format!("tc -s -d filter show dev {dev}"),
+                format!("tc -s -d qdisc show dev {word}"),
+                format!("tc -s -d class show dev {word}"),
+                format!("tc -s -d filter show dev {word}"),
             ];
-            commands.extend(parents.iter().map(|p| format!("tc -s -d filter show dev {dev} parent {p}")));
+            commands.extend(parents.iter().map(|p| format!("tc -s -d filter show dev {word} parent {p}")));
             let mut text = String::new();
             for command in commands {
                 let output = built.world.exec(id, &command);

@@ -9,15 +9,12 @@ use penstock_kernel::{AppRun, DeviceEnd, FlowRun, SetupFailure, Trouble};
 use penstock_lang::cisco;
 use penstock_measure::record::{self, FORMAT, Record};
 use penstock_measure::{Distribution, Series};
-use penstock_model::{Diagnostic, Rng, Span};
+use penstock_model::{Diagnostic, Rng, Span, ifname};
 use penstock_sim::{Dist, Results};
-
-/// Longest name of a device of Linux, bytes.
-const NAME: usize = 15;
 
 /// A device's name as Linux can have it: a Cisco router's `FastEthernet0/0` holds a stroke.
 fn device(name: &str) -> String {
-    name.replace('/', "_").chars().take(NAME).collect()
+    name.replace('/', "_").chars().take(ifname::MAX).collect()
 }
 
 /// What of an experiment no real kernel of today does, a sentence each.
@@ -137,6 +134,7 @@ fn machine(host: &spec::Host) -> Result<plan::Host, Vec<Diagnostic>> {
     let devices = host.devices.iter().map(|d| plan::Device {
         name: device(&d.name),
         addresses: d.addresses.clone(),
+        addresses6: d.addresses6.clone(),
         mtu: d.mtu,
         txqueuelen: d.txqueuelen,
     });
@@ -221,8 +219,7 @@ fn on_off(sizes: &spec::Sizes, [gap, on, off]: [Dist; 3], life: i64, dice: &mut 
 }
 
 fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
-    let to = &experiment.hosts[at(&flow.to)];
-    let Some(addr) = to.devices.iter().find_map(|d| d.addresses.first()).map(|a| a.0) else { return };
+    let Some(addr) = plan.hosts[at(&flow.to)].address() else { return };
     let mut dice = Rng::named(seed, &format!("flow/{}/start", flow.name));
     let life = (flow.until.unwrap_or(experiment.duration) - flow.at.0).as_ns();
     let load = |dice: &mut Rng| match &flow.load {
@@ -358,9 +355,12 @@ fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {
         devices: host
             .devices
             .iter()
+            .filter(|d| d.name != "lo")
             .map(|d| record::Interface {
                 dev: d.name.clone(),
-                addresses: d.addresses.iter().map(|(a, len)| format!("{a}/{len}")).collect(),
+                addresses: (d.addresses.iter().map(|(a, len)| format!("{a}/{len}")))
+                    .chain(d.addresses6.iter().map(|(a, len)| format!("{a}/{len}")))
+                    .collect(),
             })
             .collect(),
     });

@@ -4,7 +4,7 @@
 
 use super::{Failure, Net};
 use crate::token::Word;
-use penstock_model::Kernel;
+use penstock_model::{Kernel, ifname};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(super) type Parsed<T> = Result<T, Failure>;
@@ -198,12 +198,12 @@ pub(super) fn number(text: &str) -> Option<u32> {
 
 /// `check_ifname`: whether a device may have this name.
 pub(super) fn is_ifname(name: &str) -> bool {
-    !name.is_empty() && name.len() < 16 && is_altifname(name)
+    !name.is_empty() && name.len() <= ifname::MAX && is_altifname(name)
 }
 
 /// `check_altifname`.
 pub(super) fn is_altifname(name: &str) -> bool {
-    !name.is_empty() && name.len() < 128 && !name.contains(|c: char| c == '/' || c.is_whitespace())
+    !name.is_empty() && name.len() < 128 && !name.bytes().any(|b| b == b'/' || ifname::is_space(b))
 }
 
 /// A prefix length, or a mask that is one.

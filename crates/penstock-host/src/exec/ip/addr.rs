@@ -127,17 +127,8 @@ impl Host {
             _ => None,
         };
         let lifetime = spec.lifetime.unwrap_or((u32::MAX, u32::MAX));
-        let new = Address6 { addr, len, peer, lifetime, no_prefix_route: spec.no_prefix_route };
-        // Those of wider scope stand first (ipv6_link_dev_addr).
-        let rank = |a: &Address6| match a.scope() {
-            253 => 0x20,
-            254 => 0x10,
-            200 => 0x40,
-            _ => 0x8000,
-        };
-        let at = device.addresses6.iter().take_while(|a| rank(a) >= rank(&new)).count();
-        device.addresses6.insert(at, new);
-        self.six_rebuild(ifindex);
+        let no_prefix_route = spec.no_prefix_route;
+        self.insert_address6(ifindex, Address6 { addr, len, peer, lifetime, no_prefix_route });
         Ok(String::new())
     }
 

@@ -13,7 +13,7 @@ use crate::link::EADDRNOTAVAIL;
 use penstock_lang::ip::{
     self, Details, Failure, LinkData, LinkRef, LinkRequest, LinkVerb, LinkView, NetnsRef,
 };
-use penstock_model::{Kernel, KernelError, Time};
+use penstock_model::{Kernel, KernelError, Time, ifname};
 
 /// EPERM, EBUSY, ELOOP, ERANGE, EPROTONOSUPPORT.
 const EPERM: i32 = 1;
@@ -114,7 +114,7 @@ impl Host {
         };
         let peer_space = self.space_wanted(&peer_request)?.or(space);
         for name in [&r.name, &peer_request.name].into_iter().flatten() {
-            if name.len() > 15 {
+            if name.len() > ifname::MAX {
                 return Err(self.no(ERANGE, "Attribute failed policy validation"));
             }
         }
@@ -264,7 +264,7 @@ impl Host {
     /// `rtnl_create_link` and `register_netdevice`.
     fn make(&mut self, r: &LinkRequest, kind: &str, lower: Option<Lower>, now: Time) -> Result<u32, Failure> {
         let name = match &r.name {
-            Some(name) => name.clone(),
+            Some(name) => self.name_given(name)?,
             None => self.free_name(kind),
         };
         let mtu = r.mtu.map(|mtu| u32::try_from(mtu).unwrap_or(u32::MAX));
@@ -321,7 +321,7 @@ impl Host {
     /// `do_setlink`.
     fn link_set(&mut self, ifindex: u32, r: &LinkRequest, now: Time) -> Done {
         let master = self.master_of(r)?;
-        if r.name.as_deref().is_some_and(|n| n.len() > 15) {
+        if r.name.as_deref().is_some_and(|n| n.len() > ifname::MAX) {
             return Err(self.no(ERANGE, "Attribute failed policy validation"));
         }
         if let Some(address) = r.address.as_deref().filter(|a| a.len() != 6) {
@@ -392,7 +392,26 @@ impl Host {
         Ok(String::new())
     }
 
+    /// `dev_prep_valid_name`: the name itself, or for `eth%d` the first that is free.
+    fn name_given(&self, name: &str) -> Result<String, Failure> {
+        match ifname::check(name) {
+            Ok(()) => Ok(name.to_owned()),
+            Err(ifname::Fault::Percent) => {
+                let (before, after) = ifname::pattern(name).ok_or(errno(KernelError::EINVAL))?;
+                let made = |n: u32| format!("{before}{n}{after}");
+                let free = (0..).map(made).find(|name| self.ifindex(name).is_none()).unwrap_or_default();
+                if free.len() > ifname::MAX { Err(errno(KernelError::EINVAL)) } else { Ok(free) }
+            }
+            Err(_) => Err(errno(KernelError::EINVAL)),
+        }
+    }
+
     fn rename(&mut self, ifindex: u32, name: &str) -> Result<(), Failure> {
+        let name = match self.devices[ifindex].name == name {
+            true => name.to_owned(),
+            false => self.name_given(name)?,
+        };
+        let name = name.as_str();
         if self.ifindex(name).is_some_and(|other| other != ifindex) {
             return Err(errno(KernelError::EEXIST));
         }

@@ -192,9 +192,14 @@ impl Net {
         }
         if t.close_after && t.pending == 0 && t.open_told {
             t.close_after = false;
+            // The call to close comes when that to write has sent what it may.
+            self.drain(sock, now);
+            let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
             t.end.close(now);
             called = true;
         }
+        let s = &mut self.socks[sock as usize];
+        let Kind::Tcp(t) = &mut s.kind else { return };
         if t.sink && t.end.readable() > 0 {
             let read = t.end.read(u64::MAX, now);
             t.read += read;

@@ -175,7 +175,11 @@ impl Net {
         // A segment is answered in the interrupt; the program that it wakes runs afterwards. (In 2.6.35 a reader that waits
         // takes segments itself, tcp_prequeue, before they are answered.)
         if t.end.answers_first() {
-            self.drain(sock, now);
+            if self.in_call {
+                self.drain(sock, now);
+            } else {
+                self.drain_in_softirq(sock, now);
+            }
         }
         let s = &mut self.socks[sock as usize];
         let Kind::Tcp(t) = &mut s.kind else { return };
@@ -228,6 +232,25 @@ impl Net {
             && let Some(segment) = t.end.poll_transmit(now)
         {
             self.send_segment(sock, &segment);
+        }
+    }
+
+    /// The same from an interrupt: what a card without a rate takes is received, and so frees its memory, when the interrupt is done.
+    fn drain_in_softirq(&mut self, sock: u32, now: Time) {
+        let outermost = !std::mem::replace(&mut self.in_softirq, true);
+        loop {
+            self.drain(sock, now);
+            if !outermost || self.unreceived.is_empty() {
+                break;
+            }
+            let mut cards = std::mem::take(&mut self.unreceived);
+            cards.drain(..).for_each(|n| self.received(n));
+            if self.unreceived.is_empty() {
+                self.unreceived = cards;
+            }
+        }
+        if outermost {
+            self.in_softirq = false;
         }
     }
 

@@ -156,6 +156,8 @@ pub struct Endpoint {
     pub(crate) pushes: VecDeque<u64>,
     /// A write has ended in a short buffer, which may wait (`tcp_autocorking`).
     pub(crate) corking: bool,
+    /// How often the socket has drawn its hash anew.
+    pub(crate) rehashed: u16,
     /// Room has come free that was waited for (`TSQ_QUEUED`).
     pub(crate) tsq: bool,
     /// How often that was heeded at this instant.
@@ -356,6 +358,7 @@ impl Endpoint {
             tsq_rounds: 0,
             tsq_at: Time::ZERO,
             corking: false,
+            rehashed: 0,
             pushes: VecDeque::new(),
             iss,
             snd_una: iss,
@@ -454,6 +457,13 @@ impl Endpoint {
     /// The congestion controller's own variables, for display.
     pub fn cc_info(&self) -> Vec<(&'static str, u64)> {
         self.cc.info()
+    }
+
+    /// How often the flow has been given another hash, modulo 2^16: after each timeout Linux 6.12 tries another path, and another queue.
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_write_timeout
+    #[inline]
+    pub fn rehashed(&self) -> u16 {
+        self.rehashed
     }
 
     /// A snapshot of the variables.

@@ -290,6 +290,10 @@ impl Net {
             // A SYN-ACK is a request's, which is no socket yet.
             connected: !(segment.tcp.flags.has(TcpFlags::SYN) && segment.tcp.flags.has(TcpFlags::ACK)),
             tcp: true,
+            rehashed: match &s.kind {
+                Kind::Tcp(t) => t.end.rehashed(),
+                _ => 0,
+            },
             pacing_rate: None,
             departs: segment.departs,
         };

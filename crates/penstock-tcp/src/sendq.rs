@@ -134,7 +134,8 @@ impl Endpoint {
             // Where nothing has been pushed on the way, a call that ends in a short buffer does not push either.
             if !short || pushed || !self.autocorks() {
                 self.todo.push = true;
-                self.corking = short;
+                // Otherwise it has been looked at once, before anything went.
+                self.corking = short && pushed;
             }
         } else if waited + took > 0 {
             self.send_waits = waited + took;

@@ -174,6 +174,9 @@ impl Endpoint {
         self.touch(now);
         let open = !matches!(self.state, State::Closed | State::SynReceived | State::TimeWait);
         if self.cfg.stack.feels_its_host() && open {
+            if self.push_ones && !self.in_cwnd_reduction() {
+                self.sent_before = self.sent_pkts;
+            }
             self.enter_cwr();
         }
     }

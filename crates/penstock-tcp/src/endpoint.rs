@@ -156,6 +156,10 @@ pub struct Endpoint {
     pub(crate) pushes: VecDeque<u64>,
     /// A write has ended in a short buffer, which may wait (`tcp_autocorking`).
     pub(crate) corking: bool,
+    /// A write's segments go one by one as they are full (`tcp_push_one`), each a push of its own.
+    pub(crate) push_ones: bool,
+    /// Segments of the push that is under way which went before the window began to fall.
+    pub(crate) sent_before: u32,
     /// How often the socket has drawn its hash anew.
     pub(crate) rehashed: u16,
     /// Room has come free that was waited for (`TSQ_QUEUED`).
@@ -358,6 +362,8 @@ impl Endpoint {
             tsq_rounds: 0,
             tsq_at: Time::ZERO,
             corking: false,
+            push_ones: false,
+            sent_before: 0,
             rehashed: 0,
             pushes: VecDeque::new(),
             iss,

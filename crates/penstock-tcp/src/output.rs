@@ -295,12 +295,13 @@ impl Endpoint {
         }
         if sent > 0 {
             if self.in_cwnd_reduction() {
-                self.prr_out += sent;
+                self.prr_out += sent - self.sent_before.min(sent);
             }
             self.schedule_loss_probe(false);
         } else if self.q.packets_out() == 0 && self.has_unsent() {
             self.check_probe_timer();
         }
+        (self.push_ones, self.sent_before) = (false, 0);
         self.pushes.clear();
         if std::mem::take(&mut self.corking) {
             self.autocorks();

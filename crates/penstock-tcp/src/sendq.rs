@@ -96,6 +96,7 @@ impl Endpoint {
             self.check_app_limited();
         }
         let goal = u64::from(self.current_mss());
+        self.push_ones = self.sendq.len() == 0;
         let (mut took, mut pushed) = (0, false);
         while took < bytes {
             let mut room = goal.saturating_sub(self.sendq.tail_len(self.snd_nxt));

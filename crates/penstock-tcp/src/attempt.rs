@@ -234,9 +234,13 @@ impl Endpoint {
                 self.timeout_not_sent();
             }
             Trial::Again { why: Why::Timeout { .. }, .. } | Trial::Syn => self.back_off(),
-            Trial::Again { .. } => {
+            Trial::Again { index, .. } => {
                 self.todo.rexmit = false;
                 self.frozen = None;
+                // tcp_rack_reo_timeout sets its timer behind the try, which has stamped the front segment.
+                if index == 0 && self.reo_at == self.clock.now {
+                    self.set_xmit_timer(Pending::Retrans, self.rto);
+                }
             }
         }
     }

@@ -156,6 +156,8 @@ pub struct Endpoint {
     pub(crate) pushes: VecDeque<u64>,
     /// A write has ended in a short buffer, which may wait (`tcp_autocorking`).
     pub(crate) corking: bool,
+    /// When the reordering window has last run out and let segments be retransmitted.
+    pub(crate) reo_at: Time,
     /// A write's segments go one by one as they are full (`tcp_push_one`), each a push of its own.
     pub(crate) push_ones: bool,
     /// Segments of the push that is under way which went before the window began to fall.
@@ -362,6 +364,7 @@ impl Endpoint {
             tsq_rounds: 0,
             tsq_at: Time::ZERO,
             corking: false,
+            reo_at: Time::ZERO,
             push_ones: false,
             sent_before: 0,
             rehashed: 0,

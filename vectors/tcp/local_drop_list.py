@@ -62,6 +62,16 @@ def chance(seed):
     if r.random() < 0.2: s['writes'] = [[round(i * r.uniform(5, 80)), r.choice((100, 1500, 5000, 20000))] for i in range(10)]
     return s
 
+def recorded(seed):
+    """The same, as local_drops.jsonl has it."""
+    s = chance(seed)
+    # At 2 ms an ACK and the timer of va's tbf are due at one nanosecond, and the recording's clock, which creeps, decides which comes first.
+    if seed == 12: s['delay_ms'] = 2.001
+    return s
+
+# Seeds that showed something new when they were tried.
+FOUND = (1004, 1028, 1071, 1087, 1089, 2012, 2022, 2053, 2061, 2087, 2103, 2117)
+
 if len(sys.argv) > 2: S = [chance(seed) for seed in range(int(sys.argv[1]), int(sys.argv[2]))]
-else: S += [chance(seed) for seed in range(40)]
+else: S += [recorded(seed) for seed in (*range(40), *FOUND)]
 print(json.dumps(S))

@@ -55,6 +55,8 @@ pub struct Sender {
     pub connected: bool,
     /// It is a TCP socket.
     pub tcp: bool,
+    /// How often the socket has drawn the hash anew that stands for its flow (`sk_rethink_txhash`), modulo 2^16.
+    pub rehashed: u16,
     /// Bytes a second that the socket lets itself be paced by (`sk_pacing_rate`); none: all it has.
     pub pacing_rate: Option<NonZeroU64>,
     /// When the packet is to leave (`skb->tstamp`); [`Time::ZERO`]: at once.

@@ -112,6 +112,11 @@ pub(crate) struct Net {
     pub(crate) counted_from: Time,
     pub(crate) out: Vec<Effect>,
     /// Sees to it that time goes on.
+    /// A program is being called: what it sends goes from its own system call, not from an interrupt.
+    pub(crate) in_call: bool,
+    /// An interrupt's segments are being sent; and the cards without a rate whose frames are received when that is over.
+    pub(crate) in_softirq: bool,
+    pub(crate) unreceived: Vec<u32>,
     pub(crate) guard: Guard,
     pub(crate) work: Vec<Effect>,
     drops: Vec<DropSlot>,
@@ -151,6 +156,9 @@ impl Net {
             hops: 0,
             counted_from: Time::ZERO,
             out: Vec::new(),
+            in_call: false,
+            in_softirq: false,
+            unreceived: Vec::new(),
             guard: Guard::new(),
             work: Vec::new(),
             drops: Vec::new(),
@@ -433,12 +441,17 @@ impl Net {
             }
         }
         if self.nics[n as usize].is_virtual() {
-            self.received(n);
+            // The peer's stack has its turn when the interrupt at hand is done (`netif_rx`, `process_backlog`); a system call is interrupted.
+            if self.in_softirq {
+                self.unreceived.push(n);
+            } else {
+                self.received(n);
+            }
         }
     }
     /// What a cable without a rate has carried has been received: it is nobody's memory here any more.
     #[inline]
-    fn received(&mut self, n: u32) {
+    pub(crate) fn received(&mut self, n: u32) {
         if !self.nics[n as usize].sent.is_empty() {
             self.free_sent(n);
         }

@@ -583,7 +583,9 @@ impl World {
         let Some(mut program) = app.program.take() else { return };
         let host = app.host;
         let mut cx = app::Cx { net: &mut self.net, app: n, host, result: &mut app.result };
+        cx.net.in_call = true;
         f(&mut *program, &mut cx);
+        cx.net.in_call = false;
         app.program = Some(program);
         self.net.settle(host);
         while let Some((host, port)) = self.net.wanted_daemons.pop() {

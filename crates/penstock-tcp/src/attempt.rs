@@ -180,6 +180,9 @@ impl Endpoint {
         self.touch(now);
         let open = !matches!(self.state, State::Closed | State::SynReceived | State::TimeWait);
         if self.cfg.stack.feels_its_host() && open {
+            if self.push_ones && !self.in_cwnd_reduction() {
+                self.sent_before = self.sent_pkts;
+            }
             self.enter_cwr();
         }
     }
@@ -237,9 +240,13 @@ impl Endpoint {
                 self.timeout_not_sent();
             }
             Trial::Again { why: Why::Timeout { .. }, .. } | Trial::Syn => self.back_off(),
-            Trial::Again { .. } => {
+            Trial::Again { index, .. } => {
                 self.todo.rexmit = false;
                 self.frozen = None;
+                // tcp_rack_reo_timeout sets its timer behind the try, which has stamped the front segment.
+                if index == 0 && self.reo_at == self.clock.now {
+                    self.set_xmit_timer(Pending::Retrans, self.rto);
+                }
             }
         }
     }

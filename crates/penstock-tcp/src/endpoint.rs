@@ -156,6 +156,14 @@ pub struct Endpoint {
     pub(crate) pushes: VecDeque<u64>,
     /// A write has ended in a short buffer, which may wait (`tcp_autocorking`).
     pub(crate) corking: bool,
+    /// When the reordering window has last run out and let segments be retransmitted.
+    pub(crate) reo_at: Time,
+    /// A write's segments go one by one as they are full (`tcp_push_one`), each a push of its own.
+    pub(crate) push_ones: bool,
+    /// Segments of the push that is under way which went before the window began to fall.
+    pub(crate) sent_before: u32,
+    /// How often the socket has drawn its hash anew.
+    pub(crate) rehashed: u16,
     /// Room has come free that was waited for (`TSQ_QUEUED`).
     pub(crate) tsq: bool,
     /// How often that was heeded at this instant.
@@ -356,6 +364,10 @@ impl Endpoint {
             tsq_rounds: 0,
             tsq_at: Time::ZERO,
             corking: false,
+            reo_at: Time::ZERO,
+            push_ones: false,
+            sent_before: 0,
+            rehashed: 0,
             pushes: VecDeque::new(),
             iss,
             snd_una: iss,
@@ -454,6 +466,13 @@ impl Endpoint {
     /// The congestion controller's own variables, for display.
     pub fn cc_info(&self) -> Vec<(&'static str, u64)> {
         self.cc.info()
+    }
+
+    /// How often the flow has been given another hash, modulo 2^16: after each timeout Linux 6.12 tries another path, and another queue.
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_write_timeout
+    #[inline]
+    pub fn rehashed(&self) -> u16 {
+        self.rehashed
     }
 
     /// A snapshot of the variables.

@@ -15,6 +15,7 @@ mod handshake;
 mod info;
 mod minmax;
 pub mod ns2;
+mod ooo;
 mod output;
 mod params;
 mod rack;

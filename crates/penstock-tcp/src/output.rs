@@ -295,12 +295,13 @@ impl Endpoint {
         }
         if sent > 0 {
             if self.in_cwnd_reduction() {
-                self.prr_out += sent;
+                self.prr_out += sent - self.sent_before.min(sent);
             }
             self.schedule_loss_probe(false);
         } else if self.q.packets_out() == 0 && self.has_unsent() {
             self.check_probe_timer();
         }
+        (self.push_ones, self.sent_before) = (false, 0);
         self.pushes.clear();
         if std::mem::take(&mut self.corking) {
             self.autocorks();
@@ -335,9 +336,14 @@ impl Endpoint {
             return;
         }
         self.cwnd_used = self.cwnd_used.max(out);
-        if self.cfg.slow_start_after_idle && self.clock.jiffies - self.cwnd_stamp >= u64::from(self.rto) {
+        if self.slow_starts_after_idle() && self.clock.jiffies - self.cwnd_stamp >= u64::from(self.rto) {
             self.application_limited();
         }
+    }
+
+    /// Whether idleness lets the window decay: not one that the controller sets by itself (BBR).
+    fn slow_starts_after_idle(&self) -> bool {
+        self.cfg.slow_start_after_idle && !self.cc.takes_over()
     }
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_cwnd_application_limited
@@ -356,7 +362,7 @@ impl Endpoint {
     /// After idleness the window is halved for each timeout that passed, down to the initial window.
     //= linux v6.12 include/net/tcp.h tcp_slow_start_after_idle_check, tcp_cwnd_restart; RFC 5681 section 4.1
     pub(crate) fn idle_check(&mut self) {
-        if !self.cfg.slow_start_after_idle || self.q.packets_out() > 0 {
+        if !self.slow_starts_after_idle() || self.q.packets_out() > 0 {
             return;
         }
         let idle = self.clock.jiffies - self.w.lsndtime;

@@ -143,6 +143,7 @@ impl Endpoint {
                 }
             }
             self.todo.rexmit = true;
+            self.reo_at = self.clock.now;
         }
         if self.timers.pending != Some(Pending::Retrans) {
             self.rearm_rto();

@@ -8,6 +8,7 @@
 use crate::clock::Clock;
 use crate::config::{Buffer, Config, Stack};
 use crate::delack::EarlyAck;
+use crate::ooo::OooQueue;
 use crate::window::HEAD_MEM;
 use penstock_model::Time;
 use std::collections::VecDeque;
@@ -21,7 +22,7 @@ pub(crate) const TCP_MAX_QUICKACKS: u32 = 16;
 /// Pieces of pages one `sk_buff` holds at most (MAX_SKB_FRAGS).
 const MAX_SKB_FRAGS: u32 = 17;
 /// What fits into a received segment's head behind its headers, bytes (`skb_condense`).
-const HEAD_ROOM: u32 = 64;
+pub(crate) const HEAD_ROOM: u32 = 64;
 /// A sender's process writes into pieces of this size, bytes (SKB_FRAG_PAGE_ORDER): a segment across two of them has two fragments.
 const PAGE_FRAG: u64 = 32_768;
 
@@ -35,15 +36,20 @@ pub(crate) struct Held {
     /// Its memory, bytes.
     pub(crate) mem: u32,
     /// Pieces of pages it consists of.
-    frags: u32,
+    pub(crate) frags: u32,
     /// Its bytes lie in its head (`skb_condense`).
-    linear: bool,
+    pub(crate) linear: bool,
 }
 
 impl Held {
+    #[cfg(test)]
+    pub(crate) fn of(start: u64, end: u64) -> Held {
+        Held { start, end, mem: 0, frags: 1, linear: false }
+    }
+
     /// Takes in what comes right behind, whose own head is then free; answers whether it can.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_try_coalesce, net/core/skbuff.c skb_try_coalesce
-    fn coalesce(&mut self, next: &Held) -> bool {
+    pub(crate) fn coalesce(&mut self, next: &Held) -> bool {
         let fits = self.end == next.start && !next.linear && self.frags + next.frags <= MAX_SKB_FRAGS;
         if fits {
             self.end = next.end;
@@ -104,7 +110,7 @@ pub(crate) struct Receiver {
     pub(crate) rmem: u32,
     pub(crate) queue: VecDeque<Held>,
     pub(crate) read_total: u64,
-    pub(crate) ooo: Vec<Held>,
+    pub(crate) ooo: OooQueue,
     /// Where a FIN that came out of order stands.
     pub(crate) fin_at: Option<u64>,
     pub(crate) sacks: [(u64, u64); 4],
@@ -179,7 +185,7 @@ impl Receiver {
             rmem: 0,
             queue: VecDeque::new(),
             read_total: 0,
-            ooo: Vec::new(),
+            ooo: OooQueue::default(),
             fin_at: None,
             sacks: [(0, 0); 4],
             num_sacks: 0,
@@ -338,8 +344,8 @@ impl Receiver {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_ofo_queue
     fn take_ooo(&mut self) {
         let high = self.rcv_nxt;
-        while let Some(&held) = self.ooo.first().filter(|h| h.start <= self.rcv_nxt) {
-            self.ooo.remove(0);
+        while let Some(first) = self.ooo.first().filter(|&h| self.ooo.at(h).start <= self.rcv_nxt) {
+            let held = self.ooo.remove(first);
             if held.start < high {
                 self.dsack_extend(held.start, held.end.min(high));
             }
@@ -375,54 +381,6 @@ impl Receiver {
         } else if self.sack {
             self.sack_new(start, end);
         }
-    }
-
-    /// Puts bytes among those out of order; what is reported ends at `sack_end`, behind a FIN.
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_data_queue_ofo
-    fn store(&mut self, held: Held, len: u32, sack_end: u64) {
-        let Held { start, end, .. } = held;
-        let grows = self.sack && self.today();
-        // Those that begin at or before it stand before `place`.
-        let mut place = self.ooo.partition_point(|h| h.start <= start);
-        if let Some(before) = place.checked_sub(1).map(|n| self.ooo[n]) {
-            if before.end == start && self.today() && self.ooo[place - 1].coalesce(&held) {
-                self.rmem += held.mem - HEAD_MEM;
-                if grows {
-                    self.grow_window(len, true);
-                }
-                return self.sack_new(start, sack_end);
-            }
-            if end <= before.end {
-                self.dsack_set(start, end);
-                return self.sack_new(start, sack_end);
-            }
-            if before.start == start {
-                self.dsack_extend(before.start, before.end);
-                self.rmem -= before.mem;
-                place -= 1;
-                self.ooo.remove(place);
-            } else if start < before.end {
-                self.dsack_set(start, before.end);
-            }
-        }
-        while let Some(&after) = self.ooo.get(place).filter(|h| h.start < end) {
-            self.dsack_extend(after.start, after.end.min(end));
-            if end < after.end {
-                break;
-            }
-            self.rmem -= after.mem;
-            self.ooo.remove(place);
-        }
-        self.sack_new(start, sack_end);
-        if grows {
-            self.grow_window(len, false);
-        }
-        let mut held = held;
-        if self.today() && len <= HEAD_ROOM {
-            (held.mem, held.frags, held.linear) = (HEAD_MEM, 0, true);
-        }
-        self.rmem += held.mem;
-        self.ooo.insert(place, held);
     }
 
     /// Bytes the application may read.
@@ -480,7 +438,7 @@ impl Receiver {
 
     /// Widens the report of a duplicate, or begins one.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_dsack_extend
-    fn dsack_extend(&mut self, start: u64, end: u64) {
+    pub(crate) fn dsack_extend(&mut self, start: u64, end: u64) {
         match &mut self.dsack {
             Some(dsack) => {
                 extend(dsack, (start, end));
@@ -495,7 +453,7 @@ impl Receiver {
     }
 
     //= linux v6.12 net/ipv4/tcp_input.c tcp_sack_new_ofo_skb
-    fn sack_new(&mut self, start: u64, end: u64) {
+    pub(crate) fn sack_new(&mut self, start: u64, end: u64) {
         if !self.sack {
             return;
         }

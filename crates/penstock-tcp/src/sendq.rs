@@ -96,6 +96,7 @@ impl Endpoint {
             self.check_app_limited();
         }
         let goal = u64::from(self.current_mss());
+        self.push_ones = self.sendq.len() == 0;
         let (mut took, mut pushed) = (0, false);
         while took < bytes {
             let mut room = goal.saturating_sub(self.sendq.tail_len(self.snd_nxt));
@@ -134,7 +135,8 @@ impl Endpoint {
             // Where nothing has been pushed on the way, a call that ends in a short buffer does not push either.
             if !short || pushed || !self.autocorks() {
                 self.todo.push = true;
-                self.corking = short;
+                // Otherwise it has been looked at once, before anything went.
+                self.corking = short && pushed;
             }
         } else if waited + took > 0 {
             self.send_waits = waited + took;

@@ -247,6 +247,9 @@ impl Endpoint {
             if self.write_timeout() {
                 return self.done(Some(Error::TimedOut));
             }
+            if self.p.today && self.state != State::SynReceived {
+                self.rehashed = self.rehashed.wrapping_add(1);
+            }
             self.n.timeouts += 1;
             if !opening {
                 if self.use_frto_2_6_35() {

@@ -256,9 +256,10 @@ impl Receiver {
         }
         self.rcv_ssthresh = self.window_clamp.min(2 * self.advmss);
         let mut pruned = false;
-        while self.rmem > self.rcvbuf && self.ooo.last().is_some_and(|o| seq <= o.start) {
-            let gone = self.ooo.pop().expect("just seen");
-            self.rmem -= gone.mem;
+        while let Some(last) =
+            self.ooo.last().filter(|&o| self.rmem > self.rcvbuf && seq <= self.ooo.at(o).start)
+        {
+            self.rmem -= self.ooo.remove(last).mem;
             pruned = true;
         }
         if pruned {

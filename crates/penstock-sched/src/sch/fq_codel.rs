@@ -167,7 +167,7 @@ impl FqCodel {
             return Ok(Some(flow));
         }
         if self.filters.is_empty(Filters::ROOT) {
-            let scaled = (u64::from(self.key.hash(skb)) * u64::from(self.flows_cnt)) >> 32;
+            let scaled = (u64::from(self.key.hash_from_socket(skb)) * u64::from(self.flows_cnt)) >> 32;
             return Ok(Some(scaled as u32));
         }
         match self.filters.classify(Filters::ROOT, skb, cx) {

@@ -175,7 +175,11 @@ impl Net {
         // A segment is answered in the interrupt; the program that it wakes runs afterwards. (In 2.6.35 a reader that waits
         // takes segments itself, tcp_prequeue, before they are answered.)
         if t.end.answers_first() {
-            self.drain(sock, now);
+            if self.in_call {
+                self.drain(sock, now);
+            } else {
+                self.drain_in_softirq(sock, now);
+            }
         }
         let s = &mut self.socks[sock as usize];
         let Kind::Tcp(t) = &mut s.kind else { return };
@@ -192,9 +196,14 @@ impl Net {
         }
         if t.close_after && t.pending == 0 && t.open_told {
             t.close_after = false;
+            // The call to close comes when that to write has sent what it may.
+            self.drain(sock, now);
+            let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
             t.end.close(now);
             called = true;
         }
+        let s = &mut self.socks[sock as usize];
+        let Kind::Tcp(t) = &mut s.kind else { return };
         if t.sink && t.end.readable() > 0 {
             let read = t.end.read(u64::MAX, now);
             t.read += read;
@@ -223,6 +232,25 @@ impl Net {
             && let Some(segment) = t.end.poll_transmit(now)
         {
             self.send_segment(sock, &segment);
+        }
+    }
+
+    /// The same from an interrupt: what a card without a rate takes is received, and so frees its memory, when the interrupt is done.
+    fn drain_in_softirq(&mut self, sock: u32, now: Time) {
+        let outermost = !std::mem::replace(&mut self.in_softirq, true);
+        loop {
+            self.drain(sock, now);
+            if !outermost || self.unreceived.is_empty() {
+                break;
+            }
+            let mut cards = std::mem::take(&mut self.unreceived);
+            cards.drain(..).for_each(|n| self.received(n));
+            if self.unreceived.is_empty() {
+                self.unreceived = cards;
+            }
+        }
+        if outermost {
+            self.in_softirq = false;
         }
     }
 
@@ -262,6 +290,10 @@ impl Net {
             // A SYN-ACK is a request's, which is no socket yet.
             connected: !(segment.tcp.flags.has(TcpFlags::SYN) && segment.tcp.flags.has(TcpFlags::ACK)),
             tcp: true,
+            rehashed: match &s.kind {
+                Kind::Tcp(t) => t.end.rehashed(),
+                _ => 0,
+            },
             pacing_rate: None,
             departs: segment.departs,
         };

@@ -15,7 +15,7 @@ fn fq(options: Option<&Options>, bench: &mut Bench) -> Box<dyn Qdisc> {
 fn of_socket(seq: u64, socket: u32, departs: i64, rate: u64) -> Packet {
     let mut p = packet(seq, 1500);
     let (pacing_rate, departs) = (NonZeroU64::new(rate), Time::from_ns(departs));
-    p.sender = Sender { socket, connected: true, tcp: rate == 0, pacing_rate, departs };
+    p.sender = Sender { socket, connected: true, tcp: rate == 0, pacing_rate, departs, ..Sender::default() };
     p
 }
 

@@ -60,6 +60,17 @@ impl Key {
         if hash == 0 { 1 } else { hash }
     }
 
+    /// `skb_get_hash`: what the socket has drawn, where it has done so again.
+    //= linux v6.12 include/net/sock.h skb_set_hash_from_sk
+    #[inline]
+    pub(crate) fn hash_from_socket(&self, skb: &Skb) -> u32 {
+        let hash = self.hash(skb);
+        match skb.sender.rehashed {
+            0 => hash,
+            times => self.hash_word(hash ^ u32::from(times)),
+        }
+    }
+
     /// `siphash_1u32`: of a number instead of a packet.
     pub(crate) fn hash_word(&self, word: u32) -> u32 {
         (self.mix(self.mix(self.0, word.into()), self.0) >> 32) as u32

@@ -114,7 +114,8 @@ struct End {
     what: String,
 }
 
-/// Departures in their order, then losses in theirs.
+/// Departures in their order, then losses by time and number: of those of one moment the simulator tells in the order in which they are
+/// freed, which is nothing of the queue's.
 type Fates = (Vec<End>, Vec<End>);
 
 fn class_text(class: Handle) -> String {
@@ -141,6 +142,7 @@ fn fates(heard: &[Heard]) -> Fates {
             What::Came(_) | What::Command(_) => {}
         }
     }
+    fates.1.sort_by_key(|end| (end.at, end.i));
     fates
 }
 
@@ -179,7 +181,9 @@ fn replay(machine: &mut Host, ifindex: u32, rate: Rate, heard: &[Heard], end: Ti
             }
         }
     };
-    (played.order.iter().map(end).collect(), played.lost.iter().map(end).collect())
+    let mut losses: Vec<End> = played.lost.iter().map(end).collect();
+    losses.sort_by_key(|end| (end.at, end.i));
+    (played.order.iter().map(end).collect(), losses)
 }
 
 /// The first departure and the first loss in which they differ.

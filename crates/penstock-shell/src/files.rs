@@ -240,7 +240,6 @@ impl FileSystem for MachineFs {
         }
         let Some(text) = of_machine(&path) else {
             may_write(&path)?;
-            self.guard.comes(content.len());
             return self.own.write_file(&path, content).await;
         };
         // A redirection first empties the file; settings are not emptied.

@@ -4,7 +4,6 @@
 //! script goes on with less than it asked for. Both come together here: whatever is met ends as an error that names the limit, its
 //! value and the place. `docs/notes/shell-limits.md` has the table.
 
-use crate::chance::READ;
 use bashkit::{Error, ExecutionBudgetExceeded, ExecutionLimits, FsLimits, LimitExceeded, MemoryLimits};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -175,49 +174,6 @@ fn depth(said: &str) -> Option<String> {
     WORDS.iter().find(|(words, _)| said.contains(words)).map(|(_, limit)| (*limit).to_owned())
 }
 
-/// Commands that hand on what they read: a device behind them is still one.
-const FILTERS: [&str; 34] = [
-    "cat",
-    "tr",
-    "tee",
-    "head",
-    "tail",
-    "tac",
-    "rev",
-    "fold",
-    "base64",
-    "base32",
-    "od",
-    "xxd",
-    "hexdump",
-    "sort",
-    "uniq",
-    "nl",
-    "cut",
-    "paste",
-    "sed",
-    "awk",
-    "gawk",
-    "grep",
-    "strings",
-    "wc",
-    "cksum",
-    "sum",
-    "md5sum",
-    "sha1sum",
-    "sha224sum",
-    "sha256sum",
-    "sha384sum",
-    "sha512sum",
-    "b2sum",
-    "gzip",
-];
-
-/// The limit of a device that is read without an end.
-fn of_device() -> String {
-    format!("bytes of a device read at once: {READ}")
-}
-
 /// Whether a command says that it gives less than it was asked for.
 fn cut(line: &str) -> bool {
     line.contains("exceeded") && line.contains(" limit ") || line.contains("cartesian product too large")
@@ -245,10 +201,8 @@ pub(crate) struct Guard {
     ends: Mutex<Vec<(usize, Instant)>>,
     /// Bytes printed.
     printed: AtomicUsize,
-    /// Whether a device without an end was read, and no command has begun since that reads none.
+    /// Whether a device without an end was read.
     device: AtomicBool,
-    /// Whether it was read by `cat`, to its end.
-    whole: AtomicBool,
 }
 
 impl Guard {
@@ -262,7 +216,6 @@ impl Guard {
             ends: Mutex::new(Vec::new()),
             printed: AtomicUsize::new(0),
             device: AtomicBool::new(false),
-            whole: AtomicBool::new(false),
         }
     }
     /// The interpreter stands, and its stack begins here.
@@ -305,9 +258,6 @@ impl Guard {
     }
     /// A command begins: whether it may.
     pub(crate) fn may_begin(&self, name: &str) -> bool {
-        if !FILTERS.contains(&name) {
-            self.device_done();
-        }
         let (kind, most, what) = match name {
             "eval" => ("eval", self.limits.evals, "eval within eval"),
             "bash" | "sh" => ("sh", SHELLS, "shells within each other"),
@@ -354,30 +304,8 @@ impl Guard {
     pub(crate) fn device_read(&self) -> bool {
         self.device.load(Ordering::Relaxed)
     }
-    /// What follows has nothing of a device in it, or only a part that somebody asked for.
-    pub(crate) fn device_done(&self) {
-        self.device.store(false, Ordering::Relaxed);
-        self.whole.store(false, Ordering::Relaxed);
-    }
-    /// `cat` begins to read a device.
-    pub(crate) fn reads_whole_device(&self) {
-        self.whole.store(true, Ordering::Relaxed);
-    }
-    /// A command begins that gives nothing before its input ends: of a device's it is never told.
-    pub(crate) fn awaits_the_end(&self) {
-        if self.whole.load(Ordering::Relaxed) {
-            self.stop(of_device());
-        }
-    }
-    /// So many bytes come out at once: where they are a device's that is all of it that is here, and no end of it.
-    pub(crate) fn comes(&self, bytes: usize) {
-        if bytes >= READ && self.device_read() {
-            self.stop(of_device());
-        }
-    }
     /// Text goes out: standard output and standard error.
     pub(crate) fn prints(&self, stdout: &str, stderr: &str) {
-        self.comes(stdout.len());
         let more = stdout.len() + stderr.len();
         if self.printed.fetch_add(more, Ordering::Relaxed) + more > self.limits.output {
             self.stop(format!("bytes of output: {}", self.limits.output));

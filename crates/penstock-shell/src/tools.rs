@@ -260,9 +260,6 @@ impl Builtin for Seq {
     }
 }
 
-/// Devices that have no end.
-const DEVICES: [&str; 3] = ["/dev/urandom", "/dev/random", "/dev/zero"];
-
 /// The words a command is given instead, where the interpreter's own would take for ever by a number of them, or throw this
 /// computer's dice.
 pub(crate) fn instead(name: &str, args: &mut [String], guard: &Guard) {
@@ -276,30 +273,18 @@ pub(crate) fn instead(name: &str, args: &mut [String], guard: &Guard) {
                 direct
                     .or_else(|| ["-c", "--bytes"].contains(&w.as_str()).then(|| args.get(at + 1).cloned())?)
             });
-            let Some(count) = given.as_deref().and_then(size).filter(|n| *n >= READ as u64) else {
-                // It takes its part, of which it knows the end.
-                return guard.device_done();
-            };
-            let device = args.iter_mut().find(|w| DEVICES.contains(&w.as_str()));
+            let Some(count) = given.as_deref().and_then(size).filter(|n| *n > READ as u64) else { return };
+            let device =
+                args.iter_mut().find(|w| matches!(w.as_str(), "/dev/urandom" | "/dev/random" | "/dev/zero"));
             match device {
                 Some(device) if count <= files::DEVICE_MOST => {
                     let folder = if device == "/dev/zero" { files::ZERO } else { files::RANDOM };
                     *device = format!("{folder}{count}");
                 }
                 Some(_) => guard.note(format!("bytes of a device read at once: {}", files::DEVICE_MOST)),
-                None if guard.device_read() && count > READ as u64 => {
-                    guard.note(format!("bytes of a device read at once: {READ}"));
-                }
-                None => guard.device_done(),
+                None if guard.device_read() => guard.note(format!("bytes of a device read at once: {READ}")),
+                None => {}
             }
-        }
-        "cat" if args.iter().any(|w| DEVICES.contains(&w.as_str())) => guard.reads_whole_device(),
-        "wc" | "cksum" | "sum" | "md5sum" | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum"
-        | "sha512sum" | "b2sum" | "tail" | "tac" | "sort" => {
-            if args.iter().any(|w| DEVICES.contains(&w.as_str())) {
-                guard.reads_whole_device();
-            }
-            guard.awaits_the_end();
         }
         // Fields and characters are skipped one by one, though the line has ended.
         "uniq" => {

@@ -72,40 +72,6 @@ fn what_has_no_end_is_stopped() {
     stopped("seq 20000000 2> /dev/null | tail -1\n", 1, "seq: line limit (10000000) exceeded");
 }
 
-/// A device has no end: whoever reads it to the end is told, and who takes a part of it gets that.
-#[test]
-fn devices_are_not_cut_in_silence() {
-    let of_device = "bytes of a device read at once: 1048576";
-    let told = |text: &str| {
-        let (status, _) = done(&Limits::default(), text);
-        let said = status.as_ref().is_err_and(|why| why.ends_with(of_device));
-        assert!(said, "{text}: {status:?}");
-    };
-    for text in [
-        "cat /dev/zero\n",
-        "cat /dev/urandom; echo on\n",
-        "cat /dev/zero | tr '\\0' x\n",
-        "cat /dev/zero > /tmp/x\n",
-        "cat /dev/zero | wc -c\n",
-        "wc -c /dev/zero\n",
-        "cat /dev/urandom | md5sum\n",
-        "cat /dev/zero | head -c 2000000 | wc -c\n",
-    ] {
-        told(text);
-    }
-    let text = "tr -dc a-z < /dev/urandom | head -c 8 | wc -c; od -An -N4 -tx1 /dev/urandom | wc -c\n\
-                cat /dev/zero | head -c 1048576 | wc -c; head -c 1048576 /dev/zero | wc -c; head -c 1M /dev/zero > /tmp/a\n\
-                dd if=/dev/zero of=/tmp/b bs=1M count=2 2> /dev/null; wc -c < /tmp/b; wc -c < /tmp/a; cat /tmp/b | wc -c\n\
-                x=$(cat /dev/urandom | tr -dc a-z | head -c 9); echo ${#x}; cat /tmp/b > /tmp/c; seq 1 200000 | tail -1\n\
-                shuf -i 1-9 --random-source=/dev/urandom | wc -l; seq 1 200000\n";
-    let (status, kept) = done(&Limits::default(), text);
-    assert_eq!(status, Ok(0));
-    let lines: Vec<&str> = kept.stdout.lines().take(10).collect();
-    let want = ["8", "13", "1048576", "1048576", "2097152", "1048576", "2097152", "9", "200000", "9"];
-    assert_eq!(lines, want);
-    assert_eq!(kept.stdout.lines().last(), Some("200000"));
-}
-
 #[test]
 fn what_stands_within_itself_is_stopped() {
     stopped("a='eval \"$a\"'; eval \"$a\"; echo on\n", 1, "eval within eval: 100");

@@ -30,6 +30,9 @@ pub struct Args {
     /// The queue management under test, for a study that asks for one: pie, "red limit …"
     #[arg(long, value_name = "KIND")]
     aqm: Option<String>,
+    /// Runs at a time; without it as many as there are processors
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "on")]
+    jobs: Option<u16>,
     /// Write the run folder of each experiment below this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -61,7 +64,8 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         None => {
             let (only, out, seeds) = (args.id.as_deref(), args.out.as_deref(), args.seeds);
             let aqm = args.aqm.as_deref();
-            study.run(&Matrix { only, out, seeds, duration: None, aqm, progress: &progress })
+            let jobs = args.jobs.map(usize::from);
+            study.run(&Matrix { only, out, seeds, duration: None, aqm, jobs, progress: &progress })
         }
     };
     bar.finish_and_clear();

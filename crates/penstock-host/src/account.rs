@@ -26,12 +26,15 @@ impl Host {
         self.packets(&mut |_| held += 1);
         held
     }
-    /// What does not add up of the qdiscs of its devices: what each was given, gave on, dropped and holds. A sentence each, naming device and figures; there is none but by a fault of ours.
+    /// What does not add up of the qdiscs of its devices: what each was given, gave on, dropped and holds, and
+    /// whether classes show the sum of those below them. A sentence each, naming device and figures; there is none but by a fault of ours.
     pub fn miscounts(&self) -> Vec<String> {
         let mut found = Vec::new();
         for device in self.devices.iter() {
             let bad = device.tree.miscounts();
-            found.extend(bad.into_iter().map(|m| format!("{} {}: {m}", self.name, device.name)));
+            let classes = device.tree.class_miscounts();
+            let said = bad.iter().map(ToString::to_string).chain(classes);
+            found.extend(said.map(|m| format!("{} {}: {m}", self.name, device.name)));
         }
         found.extend(self.spaces.hosts.iter().flat_map(Host::miscounts));
         found

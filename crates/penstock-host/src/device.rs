@@ -137,6 +137,8 @@ pub struct NetDevice {
     /// Place among all devices by age.
     pub(crate) sequence: u64,
     pub(crate) rng: Rng,
+    /// What hears the packets that come and go.
+    pub(crate) tap: Option<Box<crate::tap::Tap>>,
 }
 
 /// `IFF_PROMISC`.
@@ -198,6 +200,7 @@ impl NetDevice {
             hz,
             sequence: 0,
             rng: Rng::named(seed, &format!("host:{host}/{name}")),
+            tap: None,
         }
     }
     /// What the qdiscs know of the device.

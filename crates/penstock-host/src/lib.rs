@@ -33,6 +33,7 @@ mod proc;
 pub mod rebuild;
 pub mod route;
 pub mod six;
+mod tap;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::rt_tos2priority;
 pub use route::{Fib, Prefix, Route, RouteKind};
+pub use tap::{Heard, Tap, Turn, What};
 pub use tcp::{TcpRoute, TcpSettings};
 
 use penstock_model::{Diagnostic, Kernel, KernelError, Options, PschedClock, Rng, Time};

@@ -503,6 +503,9 @@ impl Host {
             packet.tc.ct_mark = self.netfilter.connection_mark(&packet, cx.now);
         }
         let device = &mut self.devices[ifindex];
+        if let Some(tap) = &mut device.tap {
+            tap.comes(cx.now, &packet);
+        }
         if !device.up || device.loopback {
             self.xmit_special(ifindex, packet, cx);
             return;
@@ -567,6 +570,9 @@ impl Host {
         if let Some(packet) = &packet {
             device.counters.tx_packets += 1;
             device.counters.tx_bytes += u64::from(packet.len);
+            if let Some(tap) = &mut device.tap {
+                tap.leaves(cx.now, packet);
+            }
         }
         if !self.drops.is_empty() {
             self.report_drops(ifindex, cx);

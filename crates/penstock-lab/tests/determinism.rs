@@ -2,6 +2,8 @@
 
 use penstock_lab::experiment;
 use penstock_lab::run::{Folder, Options, Outcome, run};
+use penstock_lab::study::{Matrix, Study};
+use penstock_model::Span;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -161,5 +163,92 @@ fn what_is_not_simulated_is_refused_by_name() {
             Ok(_) => panic!("{what} is not simulated"),
         };
         assert_eq!(faults[0].message, format!("a eth0: {what} {sentence}"));
+    }
+}
+
+/// However many threads make the runs of a study: the same folders, the same words.
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let folder = scratch("jobs");
+    let studies = [("aqm-domains", Some("table-1"), 2), ("pfifo-fast-tos", None, 1)];
+    for (name, only, seeds) in studies {
+        let study = Study::find(name).unwrap();
+        let made = |jobs: usize| {
+            let out = folder.join(format!("{name}-{jobs}"));
+            let ask = Matrix {
+                only,
+                out: Some(&out),
+                seeds: Some(seeds),
+                duration: Some(Span::from_secs(3)),
+                aqm: None,
+                jobs: Some(jobs),
+                progress: &|_, _| {},
+            };
+            let report = study.run(&ask).unwrap_or_else(|d| panic!("{}", d[0]));
+            (report.text(), files(&out))
+        };
+        let (text, bytes) = made(1);
+        assert!(bytes.len() > 5, "{name}: {}", bytes.len());
+        for jobs in [2, 8] {
+            let (other, others) = made(jobs);
+            assert_eq!(text, other, "{name} with {jobs} threads");
+            assert!(bytes == others, "{name} with {jobs} threads writes other bytes");
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Runs beside each other in as many threads: each gives what it gives alone.
+#[test]
+fn runs_beside_each_other_know_nothing_of_each_other() {
+    let bytes = |seed: u64| {
+        let outcome = small(Some(seed));
+        (outcome.record.to_json(), outcome.series.to_parquet().unwrap(), outcome.outputs, outcome.tc)
+    };
+    let alone: Vec<_> = (1..=8).map(bytes).collect();
+    for jobs in [2, 8] {
+        let seeds: Vec<u64> = (1..=8).collect();
+        let beside: Vec<_> = seeds
+            .chunks(jobs)
+            .flat_map(|some| {
+                std::thread::scope(|scope| {
+                    let all: Vec<_> = some.iter().map(|&seed| scope.spawn(move || bytes(seed))).collect();
+                    all.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        assert!(alone == beside, "{jobs} at a time");
+    }
+}
+
+/// The dice of a setup script are the experiment's seed's; machines throw their own.
+#[test]
+fn scripts_throw_the_experiments_dice() {
+    let setup = "for i in 1; do\n  ip link set dev eth0 alias \"$RANDOM/$SRANDOM/$(shuf -i 1-100000000 -n 1)/$(uuidgen)/$(head -c 8 /dev/urandom | od \
+                 -An -tx1 | tr -d ' \\n')\"\ndone\n";
+    let text = format!(
+        "duration = \"1s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = '''\n{setup}'''\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
+         setup = '''\n{setup}'''\n[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"1mbit\"\n\
+         [[app]]\non = \"a\"\nrun = \"ip link show dev eth0\"\n[[app]]\non = \"b\"\nrun = \"ip link show dev eth0\"\n"
+    );
+    let experiment = experiment::parse(&text, "dice.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+    let thrown = |seed: Option<u64>| -> Vec<Vec<String>> {
+        let outcome = run(&experiment, &mut Options { seed, progress: &mut |_| {} });
+        let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
+        let of = |shown: &String| {
+            let alias = shown.split("alias ").nth(1).unwrap_or_else(|| panic!("no alias: {shown}"));
+            alias.trim().split('/').map(str::to_owned).collect()
+        };
+        outcome.outputs.iter().map(of).collect()
+    };
+    let (first, again, other) = (thrown(None), thrown(None), thrown(Some(99)));
+    assert_eq!(first, again);
+    assert_eq!(thrown(Some(experiment.seed)), first, "--seed is the file's");
+    assert_eq!((first.len(), first[0].len()), (2, 5), "{first:?}");
+    for (n, (a, b)) in first[0].iter().zip(&first[1]).enumerate() {
+        assert!(!a.is_empty() && a != b, "both hosts throw {a} for source {n}");
+    }
+    for (host, (a, b)) in first.iter().zip(&other).enumerate() {
+        assert!(a.iter().zip(b).all(|(a, b)| a != b), "host {host}: {a:?} and {b:?} of another seed");
     }
 }

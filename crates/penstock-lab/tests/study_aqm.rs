@@ -5,7 +5,8 @@ use penstock_model::Span;
 
 fn short(only: Option<&str>, seeds: u64) -> penstock_lab::study::StudyReport {
     let duration = Some(Span::from_secs(6));
-    let ask = Matrix { only, out: None, seeds: Some(seeds), duration, aqm: None, progress: &|_, _| {} };
+    let ask =
+        Matrix { only, out: None, seeds: Some(seeds), duration, aqm: None, jobs: None, progress: &|_, _| {} };
     let study = Study::find("aqm-domains").unwrap();
     study.run(&ask).unwrap_or_else(|d| panic!("{}", d[0]))
 }

@@ -7,6 +7,7 @@
 pub mod act;
 pub mod aqm;
 pub(crate) mod bpf;
+pub mod charge;
 pub mod cls;
 pub mod estimator;
 mod jiffies;

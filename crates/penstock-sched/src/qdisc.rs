@@ -13,6 +13,7 @@
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc_ops`, `struct Qdisc_class_ops`.
 
 use crate::act::Actions;
+use crate::charge::Charged;
 use crate::cls::{BlockId, Blocks, Filters, Gone, SharedBlock};
 use crate::ledger::Ledger;
 use crate::node::Node;
@@ -173,7 +174,7 @@ pub trait Qdisc: Send {
         let _ = cx;
         false
     }
-    /// Whether it takes note of a dequeue that finds it empty (the idle time of RED): then the card asks once more when the
+    /// Whether it, or what it holds and asks, takes note of a dequeue that finds it empty (the idle time of RED, CoDel's end of dropping): then the card asks once more when the
     /// last frame has left. The same for the whole life of the qdisc.
     fn watches_idle(&self) -> bool {
         false
@@ -265,6 +266,10 @@ pub trait Classful {
     ) -> Result<Option<Node>, KernelError> {
         let _ = (classid, new, cx);
         Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
+    /// What its classes show and what was counted beside that, where classes stand above others.
+    fn charged(&self) -> Vec<Charged> {
+        Vec::new()
     }
     /// The qdisc in a class.
     fn leaf(&self, classid: Handle) -> Option<&Node> {

@@ -300,6 +300,7 @@ impl Model {
         }
         assert_eq!(self.rig.qlen() as usize, self.live.len(), "packets queued");
         assert_eq!(self.rig.tree.miscounts(), [], "every qdisc below too");
+        assert_eq!(self.rig.tree.class_miscounts(), Vec::<String>::new(), "inner classes");
         // cbq shows none of the bytes it holds.
         if self.kernel() == Kernel::V6_12 && self.kind != "cbq" {
             let shown = self.rig.tree.root().stats();

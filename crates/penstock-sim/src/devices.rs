@@ -41,6 +41,10 @@ impl Net {
             self.tell_sockets(host);
         }
         let now = self.queue.now();
+        if self.tapped {
+            let quoted: Vec<String> = words.iter().map(|w| penstock_lang::token::quoted(w)).collect();
+            self.tap_command(host, &quoted.join(" "));
+        }
         let output = self.machines[host as usize].host.command(words, files, now);
         self.after_command(host);
         output

@@ -203,6 +203,10 @@ impl Timer {
         }
         self.0 = Some((want, queue.schedule(want, event)));
     }
+    /// When it goes off.
+    pub(crate) fn at(&self) -> Option<Time> {
+        self.0.map(|(at, _)| at)
+    }
     /// Whether the event of this place is the timer's; disarms it then.
     #[inline]
     pub(crate) fn fires(&mut self, seq: Seq) -> bool {

@@ -22,6 +22,7 @@ mod sample;
 mod socket;
 mod spec;
 mod still;
+mod tap;
 mod watch;
 mod world;
 

@@ -123,6 +123,8 @@ pub(crate) struct Net {
     /// Packets made before are of the warm-up.
     pub(crate) since: Time,
     pub(crate) decided: crate::account::Decided,
+    /// Some device has a tap.
+    pub(crate) tapped: bool,
 }
 
 /// A timer of a program.
@@ -164,6 +166,7 @@ impl Net {
             drops: Vec::new(),
             since: Time::ZERO,
             decided: crate::account::Decided::default(),
+            tapped: false,
         }
     }
     /// The present.
@@ -319,6 +322,9 @@ impl Net {
     #[inline]
     pub(crate) fn kick(&mut self, n: u32) {
         let now = self.queue.now();
+        if self.tapped {
+            self.mark_turn(n);
+        }
         let nic = &mut self.nics[n as usize];
         match nic.port {
             // A frame that leaves its host may make TCP send the next: it waits until the card has taken the first.
@@ -679,6 +685,12 @@ impl Net {
         place: &'static str,
         reason: &'static str,
     ) {
+        if ifindex > 0 {
+            let now = self.queue.now();
+            if let Some(tap) = self.machines[host as usize].host.tap(ifindex) {
+                tap.loses(now, &packet, place, reason);
+            }
+        }
         // What a meter drops has not come to the device.
         if ifindex > 0 && place != "meter" {
             self.note_lost(host, ifindex, &packet);

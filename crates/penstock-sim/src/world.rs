@@ -274,6 +274,7 @@ impl World {
         self.executed += 1;
         self.net.tell_sockets(id.0);
         let now = self.net.now();
+        self.net.tap_command(id.0, line);
         let output = self.net.machines[id.0 as usize].host.exec(line, now);
         self.net.after_command(id.0);
         output

@@ -11,9 +11,10 @@ pub struct Args {
     /// Seconds each fuzz target runs; 0 skips fuzzing
     #[arg(long, default_value_t = 20)]
     fuzz_seconds: u32,
-    /// Minutes of wild experiments, scripts and files, fixed seeds; 0 skips them
-    #[arg(long, default_value_t = 2)]
-    overload_minutes: u64,
+    /// Seeds of wild experiments, scripts and files, from 1 on: always the same, so that the same state gets the same verdict; 0
+    /// skips them
+    #[arg(long, default_value_t = overload::GATE_SEEDS)]
+    overload_seeds: u64,
 }
 
 struct Gate {
@@ -69,11 +70,11 @@ pub fn run(args: &Args) -> Result<()> {
         &[("RUSTDOCFLAGS", "-D warnings")],
     )?;
     wasm(&mut gate, cargo)?;
-    if args.overload_minutes > 0 {
+    if args.overload_seeds > 0 {
         println!("\n== overload: wild experiments, scripts, specifications, captures and records");
-        overload::run(&overload::Args::gate(args.overload_minutes))?;
+        overload::run(&overload::Args::gate(args.overload_seeds))?;
     } else {
-        gate.skip("overload", "--overload-minutes 0");
+        gate.skip("overload", "--overload-seeds 0");
     }
     fuzz(&mut gate, cargo, args.fuzz_seconds)?;
     println!("\n== all steps passed");
@@ -177,12 +178,7 @@ fn fuzz(gate: &mut Gate, cargo: &str, seconds: u32) -> Result<()> {
         &["build", "--release", "--manifest-path", manifest, "--target", &host],
         &env,
     )?;
-    let mut names: Vec<String> = std::fs::read_dir(folder.join("fuzz_targets"))?
-        .filter_map(|e| Some(e.ok()?.path().file_stem()?.to_str()?.to_owned()))
-        .collect();
-    names.sort();
-    for name in names {
-        let binary = target_dir.join(&host).join("release").join(&name);
+    for (name, binary) in fuzz_targets()? {
         let seeds = folder.join("corpus").join(&name);
         let found = target_dir.join("corpus").join(&name);
         std::fs::create_dir_all(&found)?;
@@ -202,6 +198,21 @@ fn fuzz(gate: &mut Gate, cargo: &str, seconds: u32) -> Result<()> {
         gate.step(&format!("fuzz {name}"), binary.to_str().context("the path is not UTF-8")?, &args, &[])?;
     }
     Ok(())
+}
+
+/// The fuzz targets that are built: names and programs.
+pub(crate) fn fuzz_targets() -> Result<Vec<(String, std::path::PathBuf)>> {
+    let folder = tidy::root().join("fuzz");
+    let built = folder.join("target").join(host_triple()?).join("release");
+    let mut names: Vec<String> = std::fs::read_dir(folder.join("fuzz_targets"))?
+        .filter_map(|e| Some(e.ok()?.path().file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    let program = |name: String| {
+        let binary = built.join(&name);
+        (name, binary)
+    };
+    Ok(names.into_iter().map(program).filter(|(_, binary)| binary.is_file()).collect())
 }
 
 /// The platform that rustc builds for by itself.

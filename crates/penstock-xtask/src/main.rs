@@ -7,6 +7,7 @@ mod compare;
 mod conformance;
 mod deny;
 mod difftc;
+mod nightly;
 mod overload;
 mod record;
 mod tdc;
@@ -34,8 +35,8 @@ enum Command {
     Conformance(conformance::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
-    /// Hold new random cases against the real kernel for a while; make small what differs, and keep it
-    Nightly(record::nightly::Args),
+    /// Look for faults with seeds nobody has tried, for a while: wild inputs, libFuzzer targets, new cases against the real kernel
+    Nightly(nightly::Args),
     /// Run wild experiments, scripts, specifications, captures and records; keep what hangs, panics or differs
     Overload(overload::Args),
     /// Record vectors from the real kernel in exact virtual time
@@ -54,7 +55,7 @@ fn main() -> Result<()> {
         Command::Ci(args) => ci::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
-        Command::Nightly(args) => record::nightly::run(&args),
+        Command::Nightly(args) => nightly::run(&args),
         Command::Overload(args) => overload::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Vectors(args) => vectors::run(&args),

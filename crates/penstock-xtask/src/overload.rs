@@ -3,13 +3,15 @@
 //! A seed gives an input of each kind (`penstock-wild`). Cases run in a process of their own, which is given one after the other: one that
 //! does not end, eats memory or aborts is reported with its seed and its file, and the campaign goes on in the next process.
 //!
-//! Asked of every case: no panic, an end within the time and the memory, the same bytes when it is run again on another thread. Of
-//! experiments also that the run accounts for every packet: that is the run's own doing, and its complaint is a find.
+//! Asked of every case: no panic, an end within the time and the memory, the same bytes when it is run again on another thread, and
+//! while another case runs beside it. Of experiments also that the run accounts for every packet (that is the run's own doing, and its
+//! complaint is a find), and that the replay engine does the same with what came to each device it can be held against
+//! (`penstock_lab::replay::beside`).
 
 use anyhow::{Context, Result, bail};
-use penstock_lab::check;
-use penstock_lab::experiment;
+use penstock_lab::replay::beside::beside;
 use penstock_lab::run::{Options, Outcome};
+use penstock_lab::{Experiment, check, experiment};
 use penstock_measure::Series;
 use penstock_measure::record::Record;
 use penstock_measure::report::{Page, html};
@@ -58,17 +60,24 @@ pub struct Args {
     worker: bool,
 }
 
+/// Seeds of the gate's campaign: about two minutes of one processor.
+pub const GATE_SEEDS: u64 = 150;
+
 impl Args {
-    /// A campaign of a gate: fixed seeds, as many as the time allows.
-    pub fn gate(minutes: u64) -> Args {
+    /// A campaign of a gate: always the same cases.
+    pub fn gate(seeds: u64) -> Args {
+        Args { seeds: format!("1..{seeds}"), ..Args::fresh(1, 1, &crate::tidy::root().join("target/found")) }
+    }
+    /// A campaign that begins at a seed and has no end of its own.
+    pub fn fresh(first: u64, jobs: usize, keep: &std::path::Path) -> Args {
         Args {
             kinds: Vec::new(),
-            seeds: "1..1000000".to_owned(),
-            minutes: Some(minutes),
+            seeds: format!("{first}..{}", u64::MAX - 1),
+            minutes: None,
             case_seconds: 60,
             memory_mb: 3072,
-            jobs: 1,
-            keep: crate::tidy::root().join("target/found"),
+            jobs,
+            keep: keep.to_owned(),
             print: false,
             worker: false,
         }
@@ -80,13 +89,15 @@ impl Args {
 enum Verdict {
     /// It ran, and nothing was wrong.
     Ran,
+    /// So did an experiment of which so many devices with so many packets were replayed.
+    Replayed(u64, u64),
     /// It was refused, in these words.
     Refused(String),
     /// A fault of ours.
     Found(String),
 }
 
-/// Runs the campaign.
+/// Runs the campaign, and says what came of it.
 ///
 /// # Errors
 /// Something was found, or a process cannot be started.
@@ -94,6 +105,19 @@ pub fn run(args: &Args) -> Result<()> {
     if args.worker {
         return work();
     }
+    let end = args.minutes.map(|m| Instant::now() + Duration::from_secs(m * 60));
+    let text = campaign(args, end)?;
+    if !args.print {
+        println!("overload: {text}");
+    }
+    Ok(())
+}
+
+/// Runs the campaign until `end`, or until its seeds are over; answers what came of it.
+///
+/// # Errors
+/// As [`run`].
+pub fn campaign(args: &Args, end: Option<Instant>) -> Result<String> {
     let kinds = match args.kinds.is_empty() {
         true => KINDS.to_vec(),
         false => args.kinds.iter().map(|k| known(k)).collect::<Result<_>>()?,
@@ -104,10 +128,9 @@ pub fn run(args: &Args) -> Result<()> {
         for kind in kinds {
             std::io::stdout().write_all(&input(kind, first)?)?;
         }
-        return Ok(());
+        return Ok("printed".to_owned());
     }
     let started = Instant::now();
-    let end = args.minutes.map(|m| started + Duration::from_secs(m * 60));
     let cases = (first..=last).flat_map(|seed| kinds.iter().map(move |&kind| (kind, seed)));
     let cases = Mutex::new(cases.take_while(|_| end.is_none_or(|end| Instant::now() < end)));
     let tally = Mutex::new(Tally::default());
@@ -126,14 +149,14 @@ pub fn run(args: &Args) -> Result<()> {
     })?;
     let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seconds = started.elapsed().as_secs_f64();
-    println!("overload: {} in {seconds:.0} s", tally.line());
+    let mut text = format!("{} in {seconds:.0} s", tally.line());
     for (why, n) in tally.refusals() {
-        println!("  refused {n}: {why}");
+        text += &format!("\n  refused {n}: {why}");
     }
     if tally.found > 0 {
-        bail!("{} found; they are in {}", tally.found, args.keep.display());
+        bail!("{text}\n{} found; they are in {}", tally.found, args.keep.display());
     }
-    Ok(())
+    Ok(text)
 }
 
 fn known(kind: &str) -> Result<&'static str> {
@@ -150,6 +173,8 @@ struct Tally {
     words: BTreeMap<String, u64>,
     cases: u64,
     found: u64,
+    /// Experiments of which some device with packets was replayed, these devices, their packets.
+    replayed: (u64, u64, u64),
 }
 
 impl Tally {
@@ -158,6 +183,12 @@ impl Tally {
         self.cases += 1;
         match verdict {
             Verdict::Ran => counts.0 += 1,
+            Verdict::Replayed(devices, packets) => {
+                counts.0 += 1;
+                self.replayed.0 += 1;
+                self.replayed.1 += devices;
+                self.replayed.2 += packets;
+            }
             Verdict::Refused(why) => {
                 counts.1 += 1;
                 *self.words.entry(format!("{kind}: {why}")).or_default() += 1;
@@ -175,7 +206,11 @@ impl Tally {
                 let path = args.keep.join(format!("{kind}-{seed}.{ending}"));
                 std::fs::write(&path, input(kind, seed)?)?;
                 std::fs::write(path.with_extension("txt"), format!("{what}\n"))?;
-                println!("{}\n    {}", path.display(), what.lines().next().unwrap_or_default());
+                println!(
+                    "{} (cargo xtask overload {kind} --seeds {seed}..{seed})\n    {}",
+                    path.display(),
+                    what.lines().next().unwrap_or_default()
+                );
             }
         }
         if self.cases.is_multiple_of(1000) {
@@ -186,7 +221,12 @@ impl Tally {
     fn line(&self) -> String {
         let each =
             self.counts.iter().map(|(kind, (ran, refused))| format!("{kind} {ran} ran, {refused} refused"));
-        format!("{} cases, {} found; {}", self.cases, self.found, each.collect::<Vec<_>>().join("; "))
+        let each = each.collect::<Vec<_>>().join("; ");
+        let (cases, devices, packets) = self.replayed;
+        format!(
+            "{} cases, {} found; {each}; replayed {devices} devices of {cases} experiments, {packets} packets",
+            self.cases, self.found
+        )
     }
     /// The most frequent refusals.
     fn refusals(&self) -> Vec<(&str, u64)> {
@@ -245,6 +285,10 @@ fn ask(worker: &mut Option<Worker>, args: &Args, kind: &str, seed: u64) -> Resul
             let line = line.replace('\u{1}', "\n");
             match line.split_once(' ').unwrap_or((&line, "")) {
                 ("ran", _) => Verdict::Ran,
+                ("replayed", counts) => match counts.split_once(' ').map(|(d, p)| (d.parse(), p.parse())) {
+                    Some((Ok(devices), Ok(packets))) => Verdict::Replayed(devices, packets),
+                    _ => Verdict::Found(line.clone()),
+                },
                 ("refused", why) => Verdict::Refused(why.to_owned()),
                 (_, what) => Verdict::Found(what.to_owned()),
             }
@@ -279,6 +323,7 @@ fn work() -> Result<()> {
         })?;
         let text = match verdict {
             Verdict::Ran => "ran".to_owned(),
+            Verdict::Replayed(devices, packets) => format!("replayed {devices} {packets}"),
             Verdict::Refused(why) => format!("refused {}", why.lines().next().unwrap_or_default()),
             Verdict::Found(what) => format!("found {what}"),
         };
@@ -314,39 +359,57 @@ fn base_record() -> Result<String> {
     Ok(outcome.record.to_json())
 }
 
-fn simulate(parsed: &penstock_lab::Experiment) -> Result<Outcome, Vec<Diagnostic>> {
+fn simulate(parsed: &Experiment) -> Result<Outcome, Vec<Diagnostic>> {
     penstock_lab::run::run(parsed, &mut Options { seed: None, progress: &mut |_| {} })
 }
 
-/// Runs a case.
+/// Runs a case, and another beside it.
 fn case(kind: &'static str, seed: u64) -> Result<Verdict> {
-    let bytes = input(kind, seed)?;
-    let text = || String::from_utf8_lossy(&bytes).into_owned();
+    let (bytes, others) = (input(kind, seed)?, input(kind, seed.wrapping_add(1))?);
     Ok(match kind {
-        "experiment" => run_twice(&text()),
-        "bash" | "python" => twice(|| checked(kind, &text())),
-        "spec" => twice(|| match serde_json::from_str(&text()) {
-            Ok(spec) => penstock_lab::replay::run(&spec).map(|v| v.to_string()).map_err(|d| d.message),
-            Err(e) => Err(e.to_string()),
-        }),
-        "capture" => twice(|| {
-            let read = penstock_lab::replay::capture::read(&bytes, "a");
-            read.map(|t| format!("{t:?}")).map_err(|d| d.message)
-        }),
-        _ => twice(|| {
-            let record = Record::from_json(&text())?;
-            Ok(html(&Page { record: &record, series: &Series::new(), outputs: &[], tc: &[] }))
-        }),
+        "experiment" => experiment_case(&String::from_utf8_lossy(&bytes), &String::from_utf8_lossy(&others)),
+        _ => thrice(|| once(kind, &bytes), || once(kind, &others)),
     })
 }
 
-/// The same twice, the second time on another thread.
-fn twice(once: impl Fn() -> Result<String, String> + Sync) -> Verdict {
-    let first = once();
-    let again = std::thread::scope(|scope| scope.spawn(&once).join());
+/// What one run of a case that is no experiment gives: all of it, or why it is refused.
+fn once(kind: &str, bytes: &[u8]) -> Result<String, String> {
+    let text = || String::from_utf8_lossy(bytes).into_owned();
+    match kind {
+        "bash" | "python" => checked(kind, &text()),
+        "spec" => match serde_json::from_str(&text()) {
+            Ok(spec) => penstock_lab::replay::run(&spec).map(|v| v.to_string()).map_err(|d| d.message),
+            Err(e) => Err(e.to_string()),
+        },
+        "capture" => {
+            let read = penstock_lab::replay::capture::read(bytes, "a");
+            read.map(|t| format!("{t:?}")).map_err(|d| d.message)
+        }
+        _ => {
+            let record = Record::from_json(&text())?;
+            Ok(html(&Page { record: &record, series: &Series::new(), outputs: &[], tc: &[] }))
+        }
+    }
+}
+
+/// The same alone, and on another thread while something else runs beside it.
+fn thrice<T: PartialEq + Send>(
+    one: impl Fn() -> Result<T, String> + Sync,
+    other: impl Fn() -> Result<T, String> + Sync,
+) -> Verdict {
+    let first = one();
+    // What becomes of the other is asked where it is the case itself: a panic of its is not this one's.
+    let again = std::thread::scope(|scope| {
+        let beside = scope.spawn(&other);
+        let again = scope.spawn(&one).join();
+        let _ = beside.join();
+        again
+    });
     match again {
         Err(_) => Verdict::Found("it panics on another thread".to_owned()),
-        Ok(again) if again != first => Verdict::Found("run again it gives something else".to_owned()),
+        Ok(again) if again != first => {
+            Verdict::Found("beside another case it gives something else".to_owned())
+        }
         Ok(_) => first.map_or_else(Verdict::Refused, |_| Verdict::Ran),
     }
 }
@@ -371,30 +434,52 @@ fn told(outcome: &Outcome) -> Result<(String, Vec<u8>, Vec<String>), String> {
     Ok((outcome.record.to_json(), series, texts))
 }
 
-fn run_twice(text: &str) -> Verdict {
-    let parsed = match experiment::parse_with(text, "wild.toml", &|_| Err("no files here".into())) {
+fn read(text: &str) -> Result<Experiment, String> {
+    experiment::parse_with(text, "wild.toml", &|_| Err("no files here".into()))
+        .map_err(|d| d[0].message.clone())
+}
+
+/// A run's bytes; why it was refused; what a fault of ours said.
+type Ran = Result<(String, Vec<u8>, Vec<String>), String>;
+
+/// One run: all it gives, or what it says. A fault of ours begins with a bang.
+fn ran(parsed: &Experiment) -> Ran {
+    let outcome = simulate(parsed).map_err(|faults| {
+        let all = || faults.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("\n");
+        if faults.iter().any(ours) { format!("!{}", all()) } else { faults[0].message.clone() }
+    })?;
+    if let Verdict::Found(what) = sound(&outcome.record) {
+        return Err(format!("!{what}"));
+    }
+    told(&outcome).map_err(|e| format!("!{e}"))
+}
+
+fn experiment_case(text: &str, other: &str) -> Verdict {
+    let parsed = match read(text) {
         Ok(parsed) => parsed,
-        Err(faults) => return Verdict::Refused(faults[0].message.clone()),
+        Err(why) => return Verdict::Refused(why),
     };
-    let first = simulate(&parsed);
-    let again = std::thread::scope(|scope| scope.spawn(|| simulate(&parsed)).join());
-    let Ok(again) = again else { return Verdict::Found("it panics on another thread".to_owned()) };
-    match (first, again) {
-        (Ok(first), Ok(again)) => match (told(&first), told(&again)) {
-            (Ok(a), Ok(b)) if a == b => sound(&first.record),
-            (Ok(_), Ok(_)) => Verdict::Found("run again it gives other bytes".to_owned()),
-            (Err(e), _) | (_, Err(e)) => Verdict::Found(e),
+    let other = read(other);
+    let beside = || other.as_ref().map_err(Clone::clone).and_then(ran);
+    match thrice(|| ran(&parsed), beside) {
+        Verdict::Refused(why) => match why.strip_prefix('!') {
+            Some(fault) => Verdict::Found(fault.to_owned()),
+            None => Verdict::Refused(why),
         },
-        (Err(first), Err(again)) if first == again => {
-            let message = first[0].message.clone();
-            match first.iter().any(ours) {
-                true => {
-                    Verdict::Found(first.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("\n"))
-                }
-                false => Verdict::Refused(message),
-            }
+        Verdict::Ran => replayed(&parsed),
+        verdict => verdict,
+    }
+}
+
+/// The simulator's devices held against the replay's.
+fn replayed(parsed: &Experiment) -> Verdict {
+    match beside(parsed) {
+        Err(faults) => Verdict::Found(format!("with taps it does not run: {}", faults[0].message)),
+        Ok(all) if !all.differences.is_empty() => {
+            Verdict::Found(format!("the replay differs: {}", all.differences.join("\n")))
         }
-        _ => Verdict::Found("run again it is refused otherwise".to_owned()),
+        Ok(all) if all.busy == 0 => Verdict::Ran,
+        Ok(all) => Verdict::Replayed(u64::from(all.busy), all.packets),
     }
 }
 
@@ -422,15 +507,28 @@ mod tests {
     fn what_differs_and_what_panics_is_found() {
         let n = std::sync::atomic::AtomicU32::new(0);
         let count = || Ok(n.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string());
-        assert_eq!(twice(count), Verdict::Found("run again it gives something else".to_owned()));
-        assert_eq!(twice(|| Ok("a".to_owned())), Verdict::Ran);
-        assert_eq!(twice(|| Err("no".to_owned())), Verdict::Refused("no".to_owned()));
+        let quiet = || Ok(String::new());
+        let differs = Verdict::Found("beside another case it gives something else".to_owned());
+        assert_eq!(thrice(count, quiet), differs);
+        assert_eq!(thrice(|| Ok("a".to_owned()), quiet), Verdict::Ran);
+        assert_eq!(thrice(|| Err("no".to_owned()), quiet), Verdict::Refused("no".to_owned()));
+        // What is shared between threads shows where only the other changes it.
+        let shared = std::sync::atomic::AtomicU32::new(0);
+        let read = || {
+            std::thread::sleep(Duration::from_millis(50));
+            Ok(shared.load(std::sync::atomic::Ordering::Relaxed).to_string())
+        };
+        let write = || {
+            shared.store(1, std::sync::atomic::Ordering::Relaxed);
+            Ok(String::new())
+        };
+        assert_eq!(thrice(read, write), differs);
         let main = std::thread::current().id();
         let elsewhere = || match std::thread::current().id() == main {
             true => Ok(String::new()),
             false => panic!("on purpose"),
         };
-        assert!(matches!(twice(elsewhere), Verdict::Found(what) if what.contains("another thread")));
+        assert!(matches!(thrice(elsewhere, quiet), Verdict::Found(what) if what.contains("another thread")));
     }
 
     /// The words are those of `lab::run`: if they change there, a complaint would count as a refusal.

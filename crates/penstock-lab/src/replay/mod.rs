@@ -8,6 +8,7 @@
 //! Differs: what depends on how the interpreter and the programs of the probe were started is one constant here (how
 //! far a `block`ed line's release is from a whole millisecond).
 
+pub mod beside;
 pub mod capture;
 pub mod chance;
 mod clock;

@@ -15,9 +15,11 @@ pub use findings::findings;
 pub use folder::{Folder, write_report};
 
 use crate::experiment::Experiment;
+use penstock_host::{Heard, Host};
 use penstock_measure::{Record, Series};
 use penstock_model::{Diagnostic, Time};
 use penstock_sim::Results;
+use std::collections::BTreeMap;
 
 /// Where an experiment runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -103,7 +105,63 @@ const STEPS: i64 = 100;
 pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
     let seed = options.seed.unwrap_or(experiment.seed);
     let mut built = build::world(experiment, seed)?;
-    simulated(&built, "the setup")?;
+    pass(experiment, &mut built, options.progress)?;
+    accounted(built.world.miscounts())?;
+    let results = built.world.results();
+    let mut outcome = outcome::collect(experiment, seed, built, results);
+    outcome.record.expects = judge::judge(experiment, &outcome);
+    Ok(outcome)
+}
+
+/// A device that was tapped in a run.
+pub(crate) struct Tapped {
+    /// What came to it and became of it.
+    pub(crate) heard: Vec<Heard>,
+    /// What tc shows of its queues at the end.
+    pub(crate) shown: String,
+    /// Its machine, set up anew and as it was before the run.
+    pub(crate) machine: Host,
+}
+
+/// Runs an experiment with taps on devices: places of their hosts, names.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn tapped(
+    experiment: &Experiment,
+    devices: &[(usize, &str)],
+) -> Result<Vec<Tapped>, Vec<Diagnostic>> {
+    let mut built = build::world(experiment, experiment.seed)?;
+    for &(host, dev) in devices {
+        built.world.tap(built.hosts[host], dev);
+    }
+    pass(experiment, &mut built, &mut |_| {})?;
+    accounted(built.world.miscounts())?;
+    let mut heard: BTreeMap<(usize, u32), Vec<Heard>> = BTreeMap::new();
+    for (host, &id) in built.hosts.iter().enumerate() {
+        heard.extend(built.world.take_taps(id).into_iter().map(|(dev, heard)| ((host, dev), heard)));
+    }
+    let now = built.world.now();
+    let mut all = Vec::new();
+    for &(host, dev) in devices {
+        let machine = built.world.host_mut(built.hosts[host]);
+        let ifindex = machine.ifindex(dev).unwrap_or(0);
+        let shown = crate::replay::beside::show(machine, dev, now);
+        let mut fresh = build::world(experiment, experiment.seed)?;
+        let nobody = Host::new("nobody", penstock_model::Kernel::V6_12, 0);
+        let machine = std::mem::replace(fresh.world.host_mut(fresh.hosts[host]), nobody);
+        all.push(Tapped { heard: heard.remove(&(host, ifindex)).unwrap_or_default(), shown, machine });
+    }
+    Ok(all)
+}
+
+/// Lets an experiment's time pass.
+fn pass(
+    experiment: &Experiment,
+    built: &mut build::Built,
+    progress: &mut dyn FnMut(f64),
+) -> Result<(), Vec<Diagnostic>> {
+    simulated(built, "the setup")?;
     let end = experiment.duration.as_ns();
     let mut looked = built.world.executed();
     for step in 1..=STEPS {
@@ -121,15 +179,11 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
         // A command of the run may have set up anything.
         if built.world.executed() > looked {
             looked = built.world.executed();
-            simulated(&built, "a command of the run")?;
+            simulated(built, "a command of the run")?;
         }
-        (options.progress)(step as f64 / STEPS as f64);
+        progress(step as f64 / STEPS as f64);
     }
-    accounted(built.world.miscounts())?;
-    let results = built.world.results();
-    let mut outcome = outcome::collect(experiment, seed, built, results);
-    outcome.record.expects = judge::judge(experiment, &outcome);
-    Ok(outcome)
+    Ok(())
 }
 
 /// Refuses figures that do not add up: a fault of ours, whatever the experiment.
@@ -153,7 +207,7 @@ fn simulated(built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// A congestion control that Linux has and the simulator has not.
-fn unknown_control(host: &penstock_host::Host) -> Option<String> {
+fn unknown_control(host: &Host) -> Option<String> {
     let name = host.tcp_settings().congestion_control;
     let known = congestion_controls();
     let words = || {

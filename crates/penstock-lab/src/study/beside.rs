@@ -1,15 +1,12 @@
 //! The programs of an experiment on two grounds: figure beside figure.
 
+use super::many::{each, processors};
 use super::{GroundRow, Study, StudyReport};
 use crate::run::{self, Ground, Options, Outcome};
 use penstock_kernel::printed;
 use penstock_measure::record::App;
 use penstock_model::Diagnostic;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-type Ran = Result<Outcome, Vec<Diagnostic>>;
 
 impl Study {
     /// Runs its experiments, or the one named, on the simulator and on another ground, and holds the programs' figures side by side.
@@ -44,7 +41,7 @@ impl Study {
         let there = |n: usize| {
             run::run_on(ground, &experiments[n], &mut Options { seed: None, progress: &mut |_| {} })
         };
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let processors = processors();
         let sims = each(names.len(), processors, &|_| {}, &here);
         let width = if ground == Ground::Kernel { 2 * processors } else { processors };
         let told = |done| progress(done, names.len());
@@ -75,34 +72,6 @@ impl Study {
         }
         Ok(report)
     }
-}
-
-/// Does a piece of work for each number below `count`, `width` at a time; the answers in order. `told` hears how many are done.
-fn each(
-    count: usize,
-    width: usize,
-    told: &(dyn Fn(usize) + Sync),
-    work: &(dyn Fn(usize) -> Ran + Sync),
-) -> Vec<Ran> {
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let answers: Mutex<Vec<Option<Ran>>> = Mutex::new((0..count).map(|_| None).collect());
-    let worker = || loop {
-        let n = next.fetch_add(1, Ordering::Relaxed);
-        if n >= count {
-            return;
-        }
-        let answer = work(n);
-        answers.lock().expect("no worker panics while it holds the lock")[n] = Some(answer);
-        told(done.fetch_add(1, Ordering::Relaxed) + 1);
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..width.min(count) {
-            scope.spawn(worker);
-        }
-        worker();
-    });
-    let answers = answers.into_inner().expect("all workers have ended");
-    answers.into_iter().map(|a| a.expect("each number was worked on")).collect()
 }
 
 /// Throughput and mean round trip of each program that measured them on both grounds.

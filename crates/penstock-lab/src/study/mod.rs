@@ -9,6 +9,7 @@ pub mod cbq_router;
 pub mod cbq_tbf_clock;
 pub mod evidence;
 mod figures;
+mod many;
 mod matrix;
 mod page;
 pub mod pfifo_fast_tos;
@@ -26,10 +27,7 @@ use include_dir::{Dir, include_dir};
 use penstock_model::{Diagnostic, Time};
 use penstock_sim::FlowResult;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
 
@@ -95,6 +93,8 @@ pub struct Matrix<'a> {
     pub duration: Option<penstock_model::Span>,
     /// The queue management under test, as tc takes it, for a study that asks for one.
     pub aqm: Option<&'a str>,
+    /// Runs at a time; `None`: as many as there are processors. It changes nothing but the time.
+    pub jobs: Option<usize>,
     /// Is told how many of how many runs are made.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
@@ -291,7 +291,7 @@ impl Study {
     /// # Errors
     /// There is no such part; an experiment that cannot be read or run; a folder that cannot be written.
     pub fn run(&self, ask: &Matrix<'_>) -> Result<StudyReport, Vec<Diagnostic>> {
-        let Matrix { only, out, progress, .. } = *ask;
+        let Matrix { only, out, jobs, progress, .. } = *ask;
         let (judge, draw) = match self.how {
             How::Programs(judge, figures) => (judge, figures),
             How::Seeds { run, parts } => {
@@ -311,7 +311,7 @@ impl Study {
             self.experiment(name)?;
         }
         let wanted = |experiment: &str| only.is_none_or(|o| o == experiment);
-        let evidence = self.evidence(&all, out, progress)?;
+        let evidence = self.evidence(&all, out, jobs.unwrap_or_else(many::processors), progress)?;
         let mut report = StudyReport { study: self.name, source: self.source, ..StudyReport::default() };
         for claim in claims.iter().filter(|c| wanted(&c.experiment)) {
             let judged = judge(&claim.id, &evidence);
@@ -363,37 +363,24 @@ impl Study {
         &self,
         names: &[&str],
         out: Option<&Path>,
+        jobs: usize,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Evidence, Vec<Diagnostic>> {
-        let next = AtomicUsize::new(0);
-        let done = AtomicUsize::new(0);
-        let results: Mutex<BTreeMap<usize, Result<Run, Vec<Diagnostic>>>> = Mutex::default();
-        let work = || {
-            while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let at = names.iter().position(|n| n == name).unwrap_or_default();
-                let run = self.experiment(name).and_then(|e| {
-                    let outcome = run::run(&e, &mut Options { seed: None, progress: &mut |_| {} })?;
-                    if let Some(folder) = out {
-                        std::fs::create_dir_all(folder)
-                            .map_err(|e| e.to_string())
-                            .and_then(|()| outcome.write(&folder.join(name)))
-                            .map_err(|e| vec![Diagnostic::error(e)])?;
-                    }
-                    Ok(summarise(&outcome))
-                });
-                results.lock().expect("no worker panics while it holds the lock").insert(at, run);
-                progress(done.fetch_add(1, Ordering::Relaxed) + 1, names.len());
+        let work = |at: usize| -> Result<Run, Vec<Diagnostic>> {
+            let name = names[at];
+            let e = self.experiment(name)?;
+            let outcome = run::run(&e, &mut Options { seed: None, progress: &mut |_| {} })?;
+            if let Some(folder) = out {
+                std::fs::create_dir_all(folder)
+                    .map_err(|e| e.to_string())
+                    .and_then(|()| outcome.write(&folder.join(name)))
+                    .map_err(|e| vec![Diagnostic::error(e)])?;
             }
+            Ok(summarise(&outcome))
         };
-        let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(names.len());
-        std::thread::scope(|scope| {
-            for _ in 1..workers {
-                scope.spawn(work);
-            }
-            work();
-        });
+        let told = |done| progress(done, names.len());
         let mut evidence = Evidence::default();
-        for (at, run) in results.into_inner().expect("all workers have ended") {
+        for (at, run) in many::each(names.len(), jobs, &told, &work).into_iter().enumerate() {
             evidence.runs.insert(names[at].to_owned(), run?);
         }
         Ok(evidence)
@@ -546,7 +533,7 @@ mod tests {
         for (name, experiments, claims) in samples {
             let study = Study::find(name).unwrap();
             let How::Programs(judge, _) = study.how else { panic!("{name} runs over seeds") };
-            let evidence = study.evidence(experiments, None, &|_, _| {}).unwrap();
+            let evidence = study.evidence(experiments, None, many::processors(), &|_, _| {}).unwrap();
             for claim in claims {
                 let judged = judge(claim, &evidence);
                 assert!(judged.holds(), "{claim}: {} {}: {}", judged.verdict, judged.measured, judged.note);
@@ -565,6 +552,7 @@ mod tests {
             seeds: None,
             duration: None,
             aqm: None,
+            jobs: None,
             progress: &|_, _| {},
         };
         let faults = Study::find("aqm-domains").unwrap().run(&ask).unwrap_err();

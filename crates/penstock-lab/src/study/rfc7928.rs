@@ -276,6 +276,7 @@ mod tests {
             seeds: None,
             duration: Some(penstock_model::Span::from_secs(25)),
             aqm: Some("pfifo"),
+            jobs: None,
             progress: &|_, _| {},
         };
         let study = Study::find("rfc7928").unwrap();

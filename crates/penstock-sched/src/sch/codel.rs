@@ -162,6 +162,10 @@ impl Qdisc for Codel {
             .with("ce_mark", self.counts.ce_mark);
         Some(self.vars.xstats(o, now))
     }
+    /// `codel_dequeue`: found empty it leaves the state in which it drops.
+    fn watches_idle(&self) -> bool {
+        true
+    }
     fn kind(&self) -> &'static str {
         SPEC.id
     }

@@ -158,6 +158,10 @@ impl Qdisc for Dsmark {
         self.inner.qlen()
     }
     fn packets(&self, _: &mut dyn FnMut(&Skb)) {}
+    /// `dsmark_dequeue` asks what it holds, which may note it.
+    fn watches_idle(&self) -> bool {
+        true
+    }
     fn kind(&self) -> &'static str {
         SPEC.id
     }

@@ -379,6 +379,10 @@ impl Qdisc for FqCodel {
         ];
         Some(rows.into_iter().fold(Options::new(), |o, (name, value)| o.with(name, value)))
     }
+    /// `fq_codel_dequeue`: a flow that is found empty leaves its list, and comes as a new one again.
+    fn watches_idle(&self) -> bool {
+        true
+    }
     fn kind(&self) -> &'static str {
         SPEC.id
     }

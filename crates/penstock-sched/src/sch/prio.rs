@@ -209,6 +209,10 @@ impl Qdisc for Prio {
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
         Some(self)
     }
+    /// `prio_dequeue` asks each band, and one that notes it may be among them.
+    fn watches_idle(&self) -> bool {
+        true
+    }
     fn kind(&self) -> &'static str {
         SPEC.id
     }

@@ -419,6 +419,10 @@ impl Qdisc for Tbf {
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
         Some(self)
     }
+    /// `tbf_dequeue` asks what it holds, which may note it.
+    fn watches_idle(&self) -> bool {
+        true
+    }
     fn kind(&self) -> &'static str {
         SPEC.id
     }

@@ -46,6 +46,20 @@ impl Tree {
         check(&self.root, &mut found);
         found
     }
+    /// The classes that do not show the sum of what they and those below them have sent, a sentence each; see
+    /// [`crate::charge`]. There is none but by a fault of ours.
+    pub fn class_miscounts(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        classes(&self.root, &mut found);
+        found
+    }
+}
+
+fn classes(node: &Node, found: &mut Vec<String>) {
+    let Some(own) = node.classes() else { return };
+    let said = crate::charge::miscounts(&own.charged());
+    found.extend(said.into_iter().map(|s| format!("{} {}", node.kind(), s)));
+    own.children(&mut |_, child| classes(child, found));
 }
 
 fn packets(node: &Node, see: &mut dyn FnMut(&Skb)) {

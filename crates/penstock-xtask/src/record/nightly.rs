@@ -1,4 +1,4 @@
-//! `cargo xtask nightly`: new random cases against the real kernel, for as long as one has time.
+//! The part of `cargo xtask nightly` that holds new random cases against the real kernel.
 //!
 //! A case whose answers differ is made small: packets, commands and repetitions go as long as ours and the kernel's still
 //! differ. Both forms are kept.
@@ -8,31 +8,24 @@ use anyhow::{Context, Result, bail};
 use penstock_lab::replay::vectors::judge;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How long, and where what differs goes.
-#[derive(clap::Args)]
 pub struct Args {
-    /// Kinds; all without one
-    kinds: Vec<String>,
-    /// How long
-    #[arg(long, default_value_t = 60)]
-    minutes: u64,
-    /// Number of the first case; without it one that the date gives
-    #[arg(long)]
-    first: Option<u64>,
-    /// Program that runs a command inside the kernel: `RUNNER --engine sim --seed N --share DIR -- COMMAND`
-    #[arg(long, env = "PENSTOCK_RUNNER")]
-    runner: PathBuf,
-    /// The probe: `python3 PROBE SPEC.json OUT.json`
-    #[arg(long, env = "PENSTOCK_PROBE")]
-    probe: PathBuf,
-    /// Folder to work in
-    #[arg(long, default_value = "target/nightly")]
-    scratch: PathBuf,
-    /// Folder for what differs: `KIND-NUMBER.json` with `spec`, `expected`, `differences`, and `whole`, the case as it was
-    #[arg(long, default_value = "target/found")]
-    keep: PathBuf,
+    /// Kinds; all without one.
+    pub kinds: Vec<String>,
+    /// How long.
+    pub time: Duration,
+    /// Number of the first case.
+    pub first: u64,
+    /// Program that runs a command inside the kernel.
+    pub runner: PathBuf,
+    /// The probe.
+    pub probe: PathBuf,
+    /// Folder to work in.
+    pub scratch: PathBuf,
+    /// Folder for what differs: `KIND-NUMBER.json` with `spec`, `expected`, `differences`, and `whole`, the case as it was.
+    pub keep: PathBuf,
 }
 
 /// Cases in one boot.
@@ -46,16 +39,18 @@ const TRIED: usize = 150;
 /// Steps of making a case small.
 const STEPS: usize = 16;
 
-/// Runs until the time is over.
-pub fn run(args: &Args) -> Result<()> {
+/// Runs until the time is over; answers what was done.
+///
+/// # Errors
+/// Some cases differ, or the kernel cannot be asked.
+pub fn run(args: &Args) -> Result<String> {
     let mut kinds: Vec<&str> = args.kinds.iter().map(String::as_str).collect();
     if kinds.is_empty() {
         kinds = kinds::KINDS.iter().filter(|k| !k.ends_with(super::DICE)).copied().collect();
     }
     let kernel = Kernel::new(&args.runner, &args.probe, &args.scratch)?;
-    let days = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() / 86_400);
-    let mut next = args.first.unwrap_or_else(|| days() * 100_000);
-    let end = Instant::now() + Duration::from_secs(args.minutes * 60);
+    let mut next = args.first;
+    let end = Instant::now() + args.time;
     let (mut cases, mut dice, mut found) = (0, 0, 0);
     while Instant::now() < end {
         let mut batch = Vec::new();
@@ -94,7 +89,7 @@ pub fn run(args: &Args) -> Result<()> {
     if found > 0 {
         bail!("{found} of {cases} cases differ; they are in {}", args.keep.display());
     }
-    Ok(())
+    Ok(format!("{cases} cases from number {}, {dice} hang on dice", args.first))
 }
 
 /// Whether the kernel's answers to a case alone in a boot are not the same under every seed.

@@ -14,6 +14,8 @@ mod read;
 mod write;
 
 pub use play::{Fate, Played};
+pub(crate) use play::{Served, Simulated, play};
+pub(crate) use read::Moment;
 pub use read::{Traffic, is_capture, read};
 pub use write::write;
 
@@ -79,12 +81,12 @@ pub fn run(
         host.ifindex(name).ok_or_else(|| vec![Diagnostic::error(format!("the machine has no device {name}"))])
     };
     let from = settings.from.as_deref().map(named).transpose()?;
-    let line =
-        play::Served { ifindex, ingress: settings.ingress, from, rate: settings.rate, drain: settings.drain };
+    let (ingress, rate, drain) = (settings.ingress, settings.rate, settings.drain);
+    let line = Served { ifindex, ingress, from, rate, drain, simulated: None };
     let dev = host.device(ifindex).map_or(String::new(), |d| d.name.clone());
     let notes = notes(&host, ifindex, &traffic);
     let start = now + PAUSE;
-    let played = play::play(&mut host, &line, &traffic.moments, start);
+    let played = play(&mut host, &line, &traffic.moments, start);
     let end = start + Span::from_ns(played.end_ns);
     let mut shown = |words: &[&str]| {
         let words: Vec<String> = words.iter().chain(&["dev", &dev]).map(|&w| w.to_owned()).collect();

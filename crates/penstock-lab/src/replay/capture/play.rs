@@ -1,7 +1,7 @@
 //! The packets' way through the machine's device.
 
 use super::read::{Moment, What};
-use penstock_host::{Effect, Host, HostCx, NoFiles, rt_tos2priority};
+use penstock_host::{Effect, Host, HostCx, NoFiles, Turn, rt_tos2priority};
 use penstock_lang::token::Line;
 use penstock_model::{Handle, Rate, Span, Time};
 use penstock_packet::{Packet, Pool, Skb};
@@ -59,6 +59,16 @@ pub struct Served {
     pub rate: Option<Rate>,
     /// How long the last packets are waited for.
     pub drain: Span,
+    /// The packets are a simulation's.
+    pub simulated: Option<Simulated>,
+}
+
+/// What is known besides of a simulation's packets: they come to the device itself, behind the rules, as they are.
+pub struct Simulated {
+    /// Of each moment: what of the card's own is still to come then, and whether more packets come of the same call.
+    pub turns: Vec<(Turn, bool)>,
+    /// When the simulation ended.
+    pub end: Time,
 }
 
 /// All that came of it.
@@ -68,6 +78,8 @@ pub struct Played {
     pub fates: Vec<Fate>,
     /// Departures in order: number, and whether it is the packet's first.
     pub order: Vec<u32>,
+    /// Losses in order.
+    pub lost: Vec<u32>,
     /// Further departures of packets that were mirrored.
     pub copies: u64,
     /// Packets that the machine made itself (answers of REJECT).
@@ -92,6 +104,12 @@ struct Player<'a> {
     out: Vec<Effect>,
     /// When each device that was asked to send is free.
     busy: BTreeMap<u32, Time>,
+    /// The card's own turn comes when this moment is over.
+    waits: Turn,
+    /// Packets of one call are coming: the card is asked behind them.
+    more: bool,
+    /// How often it was to be asked meanwhile.
+    owed: u32,
     done: Played,
 }
 
@@ -111,17 +129,33 @@ fn class_of(skb: &Skb) -> Option<Handle> {
 pub fn play(host: &mut Host, line: &Served, moments: &[Moment], start: Time) -> Played {
     let done = Played { fates: vec![Fate::Unknown; moments.len()], ..Played::default() };
     let (pool, out) = (Pool::new(), Vec::new());
-    let mut player = Player { host, line, start, now: start, pool, out, busy: BTreeMap::new(), done };
+    let mut player = Player {
+        host,
+        line,
+        start,
+        now: start,
+        pool,
+        out,
+        busy: BTreeMap::new(),
+        waits: Turn::Over,
+        more: false,
+        owed: 0,
+        done,
+    };
     player.host.take_effects(&mut player.out);
     player.settle();
     for (i, moment) in moments.iter().enumerate() {
-        player.until(start + Span::from_ns(moment.t_ns));
+        player.comes(i, start + Span::from_ns(moment.t_ns));
         match &moment.what {
             What::Packet(skb) => player.send(i as u32, skb),
             What::Command(text) => player.command(i, text),
         }
+        player.call_over(i);
     }
-    player.drain();
+    match &line.simulated {
+        Some(simulated) => player.until(simulated.end),
+        None => player.drain(),
+    }
     player.done.held = player.host.held_packets();
     player.done.end_ns = (player.now - start).as_ns();
     player.done
@@ -136,14 +170,18 @@ impl Player<'_> {
 
     fn send(&mut self, i: u32, skb: &Skb) {
         let mut packet = self.pool.alloc(skb.clone());
-        packet.created = self.now;
+        if self.line.simulated.is_none() {
+            packet.created = self.now;
+        }
         (packet.seq, packet.flow) = (u64::from(i), FLOW);
-        if packet.priority == 0 && !self.line.ingress {
+        if packet.priority == 0 && !self.line.ingress && self.line.simulated.is_none() {
             packet.priority = rt_tos2priority(self.host.kernel(), packet.tos());
         }
         let Served { ifindex, from, ingress, .. } = *self.line;
+        let as_it_is = self.line.simulated.is_some();
         self.with(|host, cx| match ingress {
             true => host.arrive_at(ifindex, packet, cx),
+            false if as_it_is => host.comes_to(ifindex, packet, cx),
             false => host.leave_by(ifindex, from, packet, cx),
         });
         self.settle();
@@ -188,9 +226,13 @@ impl Player<'_> {
 
     /// The card takes what it can.
     fn serve(&mut self, ifindex: u32) {
+        if self.more && ifindex == self.line.ifindex {
+            self.owed += 1;
+            return;
+        }
         loop {
             let free = *self.busy.entry(ifindex).or_insert(self.now);
-            if free > self.now {
+            if free > self.now || self.waits == Turn::Wire && ifindex == self.line.ifindex {
                 return;
             }
             let Some(packet) = self.with(|host, cx| host.dequeue(ifindex, cx)) else { return };
@@ -217,8 +259,10 @@ impl Player<'_> {
                 self.done.copies += 1;
             } else {
                 *known = fate((self.now - self.start).as_ns(), &packet);
-                if matches!(known, Fate::Left(_)) {
-                    self.done.order.push(i);
+                match known {
+                    Fate::Left(_) => self.done.order.push(i),
+                    Fate::Dropped(_) => self.done.lost.push(i),
+                    _ => {}
                 }
             }
         }
@@ -234,8 +278,37 @@ impl Player<'_> {
         cards.chain(self.host.next_timer()).min()
     }
 
+    /// The time of moment `i` comes, before or behind what the card does of itself then.
+    fn comes(&mut self, i: usize, at: Time) {
+        let (turn, more) = self.line.simulated.as_ref().map_or((Turn::Over, false), |s| s.turns[i]);
+        if self.more {
+            // Of the same call as the last.
+        } else if turn == Turn::Over {
+            self.until(at);
+        } else {
+            if at > self.now {
+                self.until(at - Span::from_ns(1));
+            }
+            (self.now, self.waits) = (at, turn);
+        }
+        self.more |= more;
+    }
+    /// Moment `i` has been carried out: the card is asked as often as there were packets, if those of the call are all there.
+    fn call_over(&mut self, i: usize) {
+        if self.more && !self.line.simulated.as_ref().is_some_and(|s| s.turns[i].1) {
+            self.more = false;
+            for _ in 0..std::mem::take(&mut self.owed) {
+                self.serve(self.line.ifindex);
+                self.settle();
+            }
+        }
+    }
+
     /// Lets happen what is due until `moment`, and puts the clock there.
     fn until(&mut self, moment: Time) {
+        if std::mem::take(&mut self.waits) != Turn::Over {
+            self.happen();
+        }
         while let Some(at) = self.next().filter(|&at| at <= moment) {
             self.now = self.now.max(at);
             self.happen();

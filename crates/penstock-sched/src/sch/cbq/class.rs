@@ -4,6 +4,7 @@
 
 use super::strategy::Strategy;
 use super::{LINK, MAXPRIO, NIL, PASTPERFECT};
+use crate::charge::Count;
 use crate::psched::Clock;
 use crate::qdisc::Device;
 use crate::rates::RateTable;
@@ -133,6 +134,11 @@ pub(super) struct CbqClass {
     pub(super) overlimits: u32,
     pub(super) borrows: u32,
     pub(super) overactions: u32,
+    /// Counted beside these, for the account: what left its own queue, what classes had sent that shared with it and do not any
+    /// more, and what it had sent before it shared itself.
+    pub(super) sent: Count,
+    pub(super) gone: Count,
+    pub(super) before: Count,
 }
 
 impl CbqClass {
@@ -172,6 +178,9 @@ impl CbqClass {
             overlimits: 0,
             borrows: 0,
             overactions: 0,
+            sent: Count::default(),
+            gone: Count::default(),
+            before: Count::default(),
         }
     }
     /// The link, of a device that sends `mtu` bytes at once.

@@ -367,7 +367,7 @@ impl Qdisc for Cbq {
     /// `cbq_reset`.
     fn reset(&mut self, cx: &mut Cx<'_>) {
         (self.activemask, self.pmask) = (0, 0);
-        (self.tx_class, self.tx_borrowed) = (NIL, NIL);
+        self.forgets_sent();
         (self.watchdog, self.delay_timer) = (None, None);
         self.toplevel = MAXLEVEL;
         self.now = self.clock.read(cx.now);
@@ -409,6 +409,10 @@ impl Qdisc for Cbq {
     }
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
         Some(self)
+    }
+    /// `cbq_dequeue`: the last packet is charged when the next is asked for.
+    fn watches_idle(&self) -> bool {
+        true
     }
     fn kind(&self) -> &'static str {
         SPEC.id

@@ -6,6 +6,7 @@
 
 use super::class::shift_right;
 use super::{Cbq, LINK, NIL, PASTPERFECT};
+use crate::charge::Count;
 use crate::qdisc::Cx;
 use penstock_model::Time;
 
@@ -100,6 +101,37 @@ impl Cbq {
             class = own.share;
         }
         self.update_toplevel(sender);
+    }
+
+    /// What has left a class's own queue and was counted: the last packet is when the next one is asked for.
+    pub(super) fn sent(&self, class: u32) -> Count {
+        let sent = self.classes[class].own.sent;
+        if self.tx_class == class { sent.less(Count::one(self.tx_len)) } else { sent }
+    }
+    /// The same of a class and those that share with it.
+    pub(super) fn total(&self, class: u32) -> Count {
+        let mut all = self.sent(class);
+        all.add(self.classes[class].own.gone);
+        for (child, c) in self.classes.iter().filter(|(_, c)| c.own.share == class) {
+            all.add(self.total(child).less(c.own.before));
+        }
+        all
+    }
+    /// A class goes, or shares no more: what it sent until now has been counted above.
+    pub(super) fn leaves_share(&mut self, class: u32) {
+        let (above, before) = (self.classes[class].own.share, self.classes[class].own.before);
+        if above != NIL {
+            let shared = self.total(class).less(before);
+            self.classes[above].own.gone.add(shared);
+        }
+    }
+    /// The last packet will not be counted.
+    pub(super) fn forgets_sent(&mut self) {
+        if self.tx_class != NIL {
+            let counted = self.sent(self.tx_class);
+            self.classes[self.tx_class].own.sent = counted;
+        }
+        (self.tx_class, self.tx_borrowed) = (NIL, NIL);
     }
 
     /// `cbq_update_toplevel`: the sender has more, so whoever lends may go on lending.

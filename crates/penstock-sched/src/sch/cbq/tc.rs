@@ -4,6 +4,7 @@
 
 use super::class::{BOUNDED, CbqClass, ISOLATED, Rate};
 use super::{Cbq, LINK, MAXPRIO, NIL, PASTPERFECT, SPEC};
+use crate::charge::{Charged, Count};
 use crate::cls::{BlockId, Filters};
 use crate::estimator::Estimator;
 use crate::node::Node;
@@ -144,7 +145,17 @@ impl Cbq {
         if let Some(rate) = rate {
             own.rate = rate;
         }
+        let shared = own.share;
         own.set_lss(options.nested("lss"), self.clock);
+        let share = std::mem::replace(&mut own.share, shared);
+        if share != shared {
+            self.leaves_share(class);
+            self.classes[class].own.share = share;
+            if share != NIL {
+                self.classes[class].own.before = self.total(class);
+            }
+        }
+        let own = &mut self.classes[class].own;
         if let Some(wrr) = options.nested("wrr") {
             let (prio, weight) = (own.priority, own.weight);
             self.remove_prio(prio, weight);
@@ -385,8 +396,9 @@ impl Classful for Cbq {
             self.tx_borrowed = self.tx_class;
         }
         if self.tx_class == class {
-            (self.tx_class, self.tx_borrowed) = (NIL, NIL);
+            self.forgets_sent();
         }
+        self.leaves_share(class);
         let gone = self.classes.remove(class);
         self.lower_levels(gone.own.parent);
         if gone.own.split != NIL {
@@ -399,6 +411,22 @@ impl Classful for Cbq {
             self.filters = filters;
         }
         Ok(())
+    }
+    fn charged(&self) -> Vec<Charged> {
+        let of = |(class, c): (u32, &Class<CbqClass>)| {
+            let sent = self.sent(class);
+            Charged {
+                classid: c.classid,
+                above: (c.own.share != NIL).then(|| self.classes[c.own.share].classid),
+                shown: Count { packets: c.own.packets, bytes: c.own.bytes },
+                own: sent,
+                sent,
+                gone: c.own.gone,
+                before: c.own.before,
+                lent: None,
+            }
+        };
+        self.classes.iter().map(of).collect()
     }
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
         for class in self.classes.walk() {

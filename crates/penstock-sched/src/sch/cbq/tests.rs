@@ -213,3 +213,45 @@ fn classes_change_and_go_under_load() {
         assert!(rig.shown(3, "xstats", "borrows") > 0, "{kernel}");
     }
 }
+
+/// Who shares charges those above; who is told to be isolated, and back, is charged for alone meanwhile.
+#[test]
+fn those_above_show_what_shares_with_them() {
+    const ISOLATED: u32 = 2;
+    for kernel in Kernel::ALL {
+        let mut rig = Rig::new(kernel);
+        let check = |rig: &Rig, what: &str| {
+            let said = crate::charge::miscounts(&rig.q.classes().unwrap().charged());
+            assert_eq!(said, Vec::<String>::new(), "{kernel} {what}");
+        };
+        rig.class(0, 1, &class(500_000, 8, 0));
+        rig.class(1, 2, &class(200_000, 3, 0));
+        rig.class(1, 3, &class(200_000, 3, ISOLATED));
+        let mut end = 1000;
+        let mut packets = [0; 2];
+        for (flags, adds) in [(0, true), (ISOLATED, false), (0, true)] {
+            rig.class(1, 2, &class(200_000, 3, flags));
+            check(&rig, "changed");
+            for minor in [1, 2, 3] {
+                rig.send(classid(minor), 20);
+            }
+            assert_eq!(rig.out(end).len(), 60);
+            check(&rig, "in between");
+            end += 1000;
+            packets[0] += if adds { 40 } else { 20 };
+            packets[1] += 20;
+        }
+        let shown = |rig: &Rig, minor: u32| {
+            let all = rig.q.classes().unwrap().charged();
+            all.iter().find(|c| c.classid == Handle(classid(minor))).unwrap().shown.packets
+        };
+        // The last packet counts when the next is asked for.
+        assert!(
+            shown(&rig, 1).abs_diff(packets[0]) <= 1 && shown(&rig, 2).abs_diff(packets[1]) <= 1,
+            "{kernel}"
+        );
+        let classes = rig.q.classes_mut().unwrap();
+        classes.delete_class(Handle::new(1, 2), &mut rig.bench.cx(rig.now)).unwrap();
+        check(&rig, "without 1:2");
+    }
+}

@@ -4,6 +4,7 @@
 //! `qdisc_class_hash_grow`, include/net/sch_generic.h `qdisc_class_hash`.
 
 use super::row::NIL;
+use crate::charge::Count;
 use crate::cls::BlockId;
 use crate::estimator::Estimator;
 use crate::node::Node;
@@ -105,6 +106,12 @@ pub(super) struct Class {
     pub(super) packets: u64,
     pub(super) lends: u32,
     pub(super) borrows: u32,
+    /// Counted beside these, for the account: what came to its own queue (2.6.35) and what left it, and what classes below it that
+    /// are gone had sent and borrowed.
+    pub(super) came: Count,
+    pub(super) sent: Count,
+    pub(super) gone: Count,
+    pub(super) gone_borrows: u32,
     pub(super) drops: u32,
     pub(super) overlimits: u32,
     pub(super) estimator: Option<Box<Estimator>>,
@@ -142,6 +149,10 @@ impl Class {
             packets: 0,
             lends: 0,
             borrows: 0,
+            came: Count::default(),
+            sent: Count::default(),
+            gone: Count::default(),
+            gone_borrows: 0,
             drops: 0,
             overlimits: 0,
             estimator: None,

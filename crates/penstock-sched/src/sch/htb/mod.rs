@@ -17,6 +17,7 @@ mod tests;
 mod wait;
 
 use super::KindSpec;
+use crate::charge::Count;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
@@ -255,7 +256,9 @@ impl Htb {
             return xmit;
         }
         if old {
-            self.engine.classes[class].count(len, cx.now);
+            let c = &mut self.engine.classes[class];
+            c.count(len, cx.now);
+            c.came.add(Count::one(len));
             self.count(len);
         }
         self.engine.activate(class);
@@ -328,6 +331,7 @@ impl Htb {
         if !old {
             c.count(len, cx.now);
         }
+        c.sent.add(Count::one(len));
         let deficit = &mut c.deficit[level];
         *deficit = deficit.wrapping_sub(len as i32);
         if *deficit < 0 {

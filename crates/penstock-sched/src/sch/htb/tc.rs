@@ -5,6 +5,7 @@
 use super::class::{Class, Cost, MAXDEPTH, Mode, NUMPRIO, Round};
 use super::row::NIL;
 use super::{Htb, SPEC, TableKey};
+use crate::charge::{Charged, Count, Lent};
 use crate::cls::{BlockId, Filters};
 use crate::estimator::Estimator;
 use crate::node::Node;
@@ -350,6 +351,12 @@ impl Classful for Htb {
         self.engine.deactivate(class);
         self.engine.forget(class);
         let gone = self.engine.classes.remove(class);
+        if parent != NIL {
+            let c = &mut self.engine.classes[parent];
+            c.gone.add(gone.sent);
+            c.gone.add(gone.gone);
+            c.gone_borrows = c.gone_borrows.wrapping_add(gone.borrows);
+        }
         if last_child {
             self.parent_to_leaf(parent, cx);
         }
@@ -359,6 +366,22 @@ impl Classful for Htb {
         Ok(())
     }
 
+    fn charged(&self) -> Vec<Charged> {
+        let of = |class: u32| {
+            let c = &self.engine.classes[class];
+            Charged {
+                classid: Handle(c.classid),
+                above: (c.parent != NIL).then(|| Handle(self.engine.classes[c.parent].classid)),
+                shown: Count { packets: c.packets, bytes: c.bytes },
+                own: if self.is_old() { c.came } else { c.sent },
+                sent: c.sent,
+                gone: c.gone,
+                before: Count::default(),
+                lent: Some(Lent { lends: c.lends, borrows: c.borrows, gone: c.gone_borrows }),
+            }
+        };
+        self.engine.classes.walk().map(of).collect()
+    }
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
         for class in self.engine.classes.walk() {
             visit(self.dump_class(class, now));

@@ -239,6 +239,7 @@ fn what_is_lent_is_what_is_borrowed() {
         assert_eq!((a.0 + a.1, b.0 + b.1, parent.1), (100, 100, 0), "{kernel}");
         let (qdisc, class) = (rig.stats(), rig.dump("1:1").stats);
         assert_eq!((qdisc.packets, qdisc.bytes, class.packets), (200, 200_000, 200), "{kernel}");
+        assert_eq!(rig.tree.class_miscounts(), Vec::<String>::new(), "{kernel}");
         // 200,000 bytes at 1 Mbit/s, less a burst of 1600.
         let took = out.last().unwrap().1 as f64 / 1e9;
         assert!((1.57..1.61).contains(&took), "{kernel} {took}");
@@ -422,5 +423,37 @@ fn the_rate_of_a_class_is_estimated_in_2010_and_on_request_today() {
         } else {
             assert_eq!((rate("1:2"), rate("1:1")), (None, None));
         }
+    }
+}
+
+/// Classes that go leave with their parent what they have sent; a leaf that gets children keeps what it had.
+#[test]
+fn inner_classes_show_the_sum_of_those_below() {
+    for kernel in Kernel::ALL {
+        let mut rig = Rig::new(kernel, 0);
+        let (mut seq, mut now) = (0, 0);
+        let mut pass = |rig: &mut Rig, to: &[&str]| {
+            for _ in 0..20 {
+                for class in to {
+                    rig.send(seq, 1000, class, now);
+                    seq += 1;
+                }
+            }
+            now = rig.drain(now).last().map_or(now, |last| last.1);
+            assert_eq!(rig.tree.class_miscounts(), Vec::<String>::new(), "{kernel} after {seq}");
+        };
+        rig.add("1:", "1:1", 1_000_000, 1_000_000);
+        pass(&mut rig, &["1:1"]);
+        rig.add("1:1", "1:10", 300_000, 1_000_000);
+        rig.add("1:1", "1:20", 100_000, 500_000);
+        pass(&mut rig, &["1:10", "1:20"]);
+        rig.add("1:10", "1:11", 200_000, 800_000);
+        pass(&mut rig, &["1:11", "1:20"]);
+        for gone in ["1:20", "1:11"] {
+            rig.class(Verb::Del, "", gone, None).unwrap();
+            assert_eq!(rig.tree.class_miscounts(), Vec::<String>::new(), "{kernel} without {gone}");
+        }
+        pass(&mut rig, &["1:10"]);
+        assert_eq!(rig.dump("1:1").stats.packets, 20 + 40 + 40 + 20, "{kernel}");
     }
 }

@@ -68,11 +68,11 @@ fn lines_of_a_setup() {
         ("tc -b - <<E\nqdisc add dev eth0 root bfifo limit 5000\nE", ROOT, "bfifo\n"),
         ("trap 'tc qdisc add dev eth0 root sfq' EXIT\nexit 0", ROOT, "sfq\n"),
         (
-            "echo 'qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms' > /tmp/b; tc -batch /tmp/b",
+            "echo 'qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms' > /run/b; tc -batch /run/b",
             ROOT,
             "tbf\n",
         ),
-        ("echo 'D=eth0' > /tmp/conf; . /tmp/conf; tc qdisc add dev $D root sfq", ROOT, "sfq\n"),
+        ("echo 'D=eth0' > /run/conf; . /run/conf; tc qdisc add dev $D root sfq", ROOT, "sfq\n"),
         (
             "n=$(tc qdisc show dev eth0 | wc -l)\n[ \"$n\" = 1 ] && tc qdisc add dev eth0 root drr",
             ROOT,

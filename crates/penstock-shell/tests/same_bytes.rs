@@ -118,10 +118,10 @@ fn timeouts_are_of_the_script_s_time() {
 fn jobs_and_folders_have_one_order() {
     for text in [
         "(bash -c 'echo a; bash -c \"echo b\"'; eval 'echo c') & bash -c 'echo d; sh -c \"echo e\"'; eval 'echo f'; wait",
-        "echo 'echo $1; [ $1 -gt 3 ] || . /tmp/x $(($1+1))' > /tmp/x; . /tmp/x 0 & . /tmp/x 1 & bash /tmp/x 2; wait",
+        "echo 'echo $1; [ $1 -gt 3 ] || . /run/x $(($1+1))' > /run/x; . /run/x 0 & . /run/x 1 & bash /run/x 2; wait",
         "for i in 1 2 3; do bash -c \"echo $i; sleep 1; eval 'echo again $i'\" & done; eval 'echo first'; wait",
         "f() { [ $1 = 0 ] || { eval 'f $(($1-1)) &'; bash -c 'echo -n x'; wait; echo $1; }; }; f 4",
-        "mkdir -p /tmp/d/e; for i in 9 2 7 4 1 8; do echo $i > /tmp/d/$i; echo $i > /tmp/d/e/$i; done; cd /tmp; \
+        "mkdir -p /run/d/e; for i in 9 2 7 4 1 8; do echo $i > /run/d/$i; echo $i > /run/d/e/$i; done; cd /run; \
          find d; ls -U d; ls -f d; ls -R d; grep -r . d; cp -rv d g; du -a g; tar cvf x.tar g; rm -rv g",
         "declare -A a; for i in z y x w v; do a[$i]=$i; export E$i=$i; alias $i=$i; done; \
          echo ${!a[@]} ${a[@]}; declare -p a; export -p; alias; set | grep E; env | grep E; declare -F; compgen -v E",

@@ -182,12 +182,14 @@ fn is_idle_tunnel(link: &Link) -> bool {
     tunnel && !link.up() && link.addresses.is_empty()
 }
 
+/// A device: name, MTU, txqueuelen, addresses.
+type Card = (String, Option<u32>, Option<u32>, Vec<(IpAddr, u8)>);
+
 /// The devices that stand as keys of the host.
 #[derive(Default)]
 struct Cards {
     text: String,
-    /// Name, MTU, txqueuelen, addresses.
-    all: Vec<(String, Option<u32>, Option<u32>, Vec<(IpAddr, u8)>)>,
+    all: Vec<Card>,
     taken: BTreeSet<IpAddr>,
     /// Commands that make what a key cannot say.
     after: Vec<Vec<String>>,

@@ -31,7 +31,7 @@ pub(super) fn is_route(line: &str) -> bool {
         || TYPES.contains(&first) && dst == "default"
 }
 
-/// Whether a line is a rule of `ip rule show`: `32766:	from all lookup main`.
+/// Whether a line is a rule of `ip rule show`: `32766: from all lookup main`.
 pub(super) fn is_rule(line: &str) -> bool {
     line.split_once(':').is_some_and(|(pref, rest)| {
         pref.parse::<u32>().is_ok() && rest.trim_start().split(' ').any(|w| w == "from")

@@ -111,12 +111,13 @@ pub(crate) struct Net {
     /// Since when flows and waits are counted.
     pub(crate) counted_from: Time,
     pub(crate) out: Vec<Effect>,
-    /// Sees to it that time goes on.
     /// A program is being called: what it sends goes from its own system call, not from an interrupt.
     pub(crate) in_call: bool,
-    /// An interrupt's segments are being sent; and the cards without a rate whose frames are received when that is over.
+    /// An interrupt's segments are being sent.
     pub(crate) in_softirq: bool,
+    /// The cards without a rate whose frames are received when that is over.
     pub(crate) unreceived: Vec<u32>,
+    /// Sees to it that time goes on.
     pub(crate) guard: Guard,
     pub(crate) work: Vec<Effect>,
     drops: Vec<DropSlot>,

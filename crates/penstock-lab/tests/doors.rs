@@ -106,6 +106,9 @@ fn an_app_takes_its_time() {
     let run = &outcome.record.apps[0];
     assert_eq!((run.start_s, run.end_s, run.exit), (Some(0.0), Some(0.75), Some(3)));
     // What runs on when the run is over has no end.
+    let app = "while sleep 0.75; do tc qdisc show dev eth0 | wc -l; done";
+    let outcome = try_lines("", app).unwrap_or_else(|d| panic!("{}", d[0]));
+    assert_eq!((outcome.outputs[0].as_str(), outcome.record.apps[0].exit), ("1\n1\n", None));
     let outcome = try_lines("", "sleep 30").unwrap_or_else(|d| panic!("{}", d[0]));
     assert_eq!((outcome.record.apps[0].end_s, outcome.record.apps[0].exit), (None, None));
 }

@@ -338,8 +338,11 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // Without jobs the thread ends.
+        // Without jobs the thread ends, when it is done with the one at hand: that is stopped, and whatever it asks is answered by the
+        // machine's being gone.
         self.jobs = None;
+        self.guard.stop("the machine is gone".to_owned());
+        self.requests = channel().1;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -29,9 +29,10 @@ enum Way {
 
 /// What the interpreter runs.
 struct Interpreted {
+    /// Goes first: a question that is held would have the interpreter wait for its answer, and the shell for the interpreter.
+    course: Option<Course>,
     shell: Shell,
     job: Option<Job>,
-    course: Option<Course>,
     /// Its own time when its body ended.
     body: Duration,
 }
@@ -161,6 +162,32 @@ mod tests {
             .exec("tc -s qdisc; tc class show dev eth0; sysctl net.ipv4.ip_forward; ip -d addr", Time::ZERO);
         let (failed, rest, last) = setup::failures(&kept.stderr, 0);
         format!("{done:?}\n{}{rest}{failed:?}{last:?}\n{:?}\n{}", kept.stdout, kept.commands, state.stdout)
+    }
+
+    #[test]
+    fn a_script_that_goes_on_for_ever_is_left_alone() {
+        for text in [
+            "while sleep 0.5; do tc qdisc show dev eth0 | grep -c pfifo; done",
+            "(while :; do sleep 1; tc qdisc; done) & sleep 30; tc qdisc",
+            "sleep 5; while :; do tc qdisc; done",
+            "trap 'tc qdisc' EXIT; sleep 100; tc qdisc",
+            "sleep 1000",
+        ] {
+            let script = Script { text: text.to_owned(), name: "app".to_owned(), ..Script::default() };
+            let mut host = Host::new("penstock", Kernel::V6_12, 1);
+            host.add_device("eth0");
+            let mut running = Running::new(&script).unwrap();
+            let mut kept = Kept::default();
+            let mut now = Span::ZERO;
+            for _ in 0..4 {
+                match running.go_on(now, &mut At { host: &mut host, now: Time::ZERO }, &mut kept) {
+                    Progress::Waits(at) if at <= Span::from_secs(3) => now = at,
+                    Progress::Waits(_) => break,
+                    Progress::Ended(done) => panic!("{text}: it ended: {done:?}"),
+                }
+            }
+            drop(running);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use penstock_check::{Finding, Settings, check, explain, facts, fixed};
 use penstock_model::{Kernel, Rate};
 use penstock_shell::Script;
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::path::Path;
 
 struct Case {
@@ -126,6 +127,14 @@ fn package(name: &str) -> Option<std::path::PathBuf> {
     if unpacked.is_dir() {
         return Some(unpacked);
     }
+    // Past the test harness, which keeps what a passing test prints.
+    let skipped = |why: &str| {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: the Debian package {name} is not fetched: {why}");
+    };
+    if std::env::var_os("PENSTOCK_QUICK").is_some() {
+        skipped("PENSTOCK_QUICK is set");
+        return None;
+    }
     std::fs::create_dir_all(&folder).ok()?;
     let run = |program: &str, args: &[&str]| {
         Command::new(program).args(args).current_dir(&folder).output().is_ok_and(|o| o.status.success())
@@ -139,7 +148,7 @@ fn package(name: &str) -> Option<std::path::PathBuf> {
     if fetched && file.is_some_and(|f| run("dpkg-deb", &["-x", &f.to_string_lossy(), "files"])) {
         return Some(unpacked);
     }
-    eprintln!("SKIPPED: the Debian package {name} cannot be fetched here (apt-get download, dpkg-deb)");
+    skipped("apt-get download or dpkg-deb failed");
     None
 }
 

@@ -2,8 +2,14 @@
 
 use crate::{deny, overload, tidy};
 use anyhow::{Context, Result, bail};
-use std::process::Command;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+/// Set where tests leave out what needs the network or a real kernel.
+const QUICK: &str = "PENSTOCK_QUICK";
 
 /// Options of `cargo xtask ci`.
 #[derive(clap::Args)]
@@ -15,6 +21,9 @@ pub struct Args {
     /// skips them
     #[arg(long, default_value_t = overload::GATE_SEEDS)]
     overload_seeds: u64,
+    /// What one runs while working: no network, no real kernel, no documentation, no campaign, no fuzzing
+    #[arg(long)]
+    quick: bool,
 }
 
 struct Gate {
@@ -34,6 +43,60 @@ impl Gate {
         println!("== {name}: {:.0} s", started.elapsed().as_secs_f64());
         if !status.success() {
             bail!("{name} failed ({status})");
+        }
+        Ok(())
+    }
+    /// The tests. What they say they leave out is told again at the end.
+    fn tests(&mut self, cargo: &str, quick: bool) -> Result<()> {
+        println!("\n== tests: {cargo} test --workspace");
+        let started = Instant::now();
+        let mut command = Command::new(cargo);
+        command.args(["test", "--workspace"]).current_dir(tidy::root());
+        if quick {
+            command.env(QUICK, "1");
+        }
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("tests: cannot run cargo")?;
+        let heard = Mutex::new(BTreeSet::new());
+        let (out, err) =
+            (child.stdout.take().context("its output")?, child.stderr.take().context("its errors")?);
+        let hear = |from: &mut dyn Read, to: &mut dyn Write| -> std::io::Result<()> {
+            let mut from = BufReader::new(from);
+            let mut line = Vec::new();
+            while from.read_until(b'\n', &mut line)? > 0 {
+                to.write_all(&line)?;
+                to.flush()?;
+                let text = String::from_utf8_lossy(&line);
+                if let Some((_, what)) = text.split_once("SKIPPED") {
+                    let what = what.trim_start_matches(':').trim().to_owned();
+                    heard.lock().unwrap_or_else(PoisonError::into_inner).insert(what);
+                }
+                line.clear();
+            }
+            Ok(())
+        };
+        std::thread::scope(|s| {
+            let errors = s.spawn(|| hear(&mut { err }, &mut std::io::stderr()));
+            hear(&mut { out }, &mut std::io::stdout())?;
+            errors.join().map_err(|_| std::io::Error::other("the listener panicked"))?
+        })?;
+        let status = child.wait()?;
+        println!("== tests: {:.0} s", started.elapsed().as_secs_f64());
+        if !status.success() {
+            bail!("tests failed ({status})");
+        }
+        let heard = heard.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.skipped.extend(heard.into_iter().map(|what| format!("tests: {what}")));
+        Ok(())
+    }
+    /// Says that all is well, and what was not asked.
+    fn end(&self) -> Result<()> {
+        println!("\n== all steps passed");
+        for what in &self.skipped {
+            println!("== skipped: {what}");
         }
         Ok(())
     }
@@ -60,8 +123,15 @@ pub fn run(args: &Args) -> Result<()> {
     } else {
         gate.skip("clippy", "clippy is not installed: rustup component add clippy");
     }
+    if args.quick {
+        gate.tests(cargo, true)?;
+        for what in ["supply", "docs", "wasm", "overload", "fuzz"] {
+            gate.skip(what, "--quick");
+        }
+        return gate.end();
+    }
     supply(&mut gate, cargo)?;
-    gate.step("tests", cargo, &["test", "--workspace"], &[])?;
+    gate.tests(cargo, false)?;
     kernels(&mut gate);
     gate.step(
         "docs",
@@ -77,11 +147,7 @@ pub fn run(args: &Args) -> Result<()> {
         gate.skip("overload", "--overload-seeds 0");
     }
     fuzz(&mut gate, cargo, args.fuzz_seconds)?;
-    println!("\n== all steps passed");
-    for what in &gate.skipped {
-        println!("== skipped: {what}");
-    }
-    Ok(())
+    gate.end()
 }
 
 fn component(name: &str) -> bool {

@@ -19,6 +19,10 @@ pub fn fetched(name: &str, commands: &[&[&str]]) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
+    if std::env::var_os("PENSTOCK_QUICK").is_some() {
+        let _ = writeln!(std::io::stdout(), "SKIPPED: {name} is not fetched: PENSTOCK_QUICK is set");
+        return None;
+    }
     let half = folder.with_extension("half");
     let _ = std::fs::remove_dir_all(&half);
     std::fs::create_dir_all(&half).ok()?;

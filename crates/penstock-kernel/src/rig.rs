@@ -178,19 +178,16 @@ fn setup(plan: &Plan, host: &Host, name: &str, failures: &mut Vec<SetupFailure>)
     };
     let mut wrong: Vec<SetupFailure> =
         failed.iter().map(|f| failure(f.line, &f.command, f.said.join("\n"))).collect();
+    if host.setup_may_fail {
+        failures.extend(wrong);
+        return Ok(());
+    }
     if !status.success() && wrong.is_empty() {
-        // A fault of the shell's own (a quote that never closes) raises no trap; a command may fail in silence.
+        // `exit`, `set -e` behind a silent command, or a fault of the shell's own.
         let code = status.code().unwrap_or(1);
         let said = rest.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();
         let message = format!("the setup ended with status {code}{said}");
         wrong.push(failure(last.map_or(1, |(line, _)| line), "", message));
-        if host.setup_may_fail {
-            wrong.clear();
-        }
-    }
-    if host.setup_may_fail {
-        failures.extend(wrong);
-        return Ok(());
     }
     if wrong.is_empty() { Ok(()) } else { Err(Trouble::Setup(wrong)) }
 }

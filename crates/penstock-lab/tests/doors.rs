@@ -153,6 +153,7 @@ fn what_a_setup_says_of_a_failure() {
         ("cat /nope", "5:1+9 r: cat: /nope: No such file or directory"),
         ("true; exit 3", "5:1+12 r: the setup ended with status 3"),
         ("set -e\n\n  false\ntrue", "7:3+5 r: the setup ended with status 1"),
+        ("true\ntc qdisc show\necho \"x\n", "7:1+7 r: the setup ended with status 2 (./setup: line 3: "),
         ("nonsense 5", "5:1+10 r: ./setup: line 1: nonsense: command not found"),
         (
             "tc qdisc add dev eth0 root \\\n   tbf rate 1foo",

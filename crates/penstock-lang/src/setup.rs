@@ -68,7 +68,7 @@ pub struct Failed {
 }
 
 /// What a setup said on standard error: the failures, the text without the marks, and the line and status of the last failure, heard or
-/// not. Lines at or before `prelude` are ours (a function that stands for `sudo`): the command that called it failed.
+/// not, or of the shell's own complaint. Lines at or before `prelude` are ours (a function that stands for `sudo`): the command that called it failed.
 pub fn failures(stderr: &str, prelude: u32) -> (Vec<Failed>, String, Option<(u32, i32)>) {
     let (mut failed, mut rest, mut last) = (Vec::new(), String::new(), None);
     let mut said: Vec<String> = Vec::new();
@@ -95,6 +95,12 @@ pub fn failures(stderr: &str, prelude: u32) -> (Vec<Failed>, String, Option<(u32
             failed.push(Failed { line, status, command, said: std::mem::take(&mut said) });
         }
     }
+    // A fault of the shell's own (a quote that never closes) raises no trap; it says its line.
+    let own = || {
+        let number = said.last()?.split_once("line ")?.1.split_once(':')?.0.parse::<u32>().ok()?;
+        Some((number.saturating_sub(prelude), 2))
+    };
+    last = last.or_else(own);
     (failed, rest, last)
 }
 
@@ -124,5 +130,7 @@ mod tests {
         assert_eq!(rest, "note\nError: no\ncat: x\n");
         assert_eq!(last, Some((6, 1)));
         assert!(TRAP.contains(FAILED));
+        let own = "setup: line 4: unexpected EOF while looking for matching `\"'\n";
+        assert_eq!(failures(own, 1), (Vec::new(), own.to_owned(), Some((3, 2))));
     }
 }

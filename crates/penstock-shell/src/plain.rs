@@ -35,9 +35,13 @@ pub(crate) fn commands(text: &str) -> Option<Vec<Plain>> {
         let mut words = text.split_ascii_whitespace().map(str::to_owned).peekable();
         words.next_if(|w| w == "sudo");
         let words: Vec<String> = words.collect();
-        // What reads standard input would be given the script's.
-        let reads =
-            |w: &String| w == "-" || w.contains("/dev/") || w.starts_with("-b") || w.contains("restore");
+        // What reads files or standard input is given the script's.
+        let loads = |w: &str| match words.first().map(String::as_str) {
+            Some("sysctl") => w.starts_with("-p") || w.starts_with("--load") || w.starts_with("--system"),
+            Some("nft") => w.starts_with("-f") || w.starts_with("--file"),
+            _ => w.starts_with("-b") || w.contains("restore"),
+        };
+        let reads = |w: &String| w == "-" || w.contains("/dev/") || loads(w);
         if !Program::is_of_scripts(words.first()?) || words.iter().any(reads) {
             return None;
         }
@@ -122,6 +126,9 @@ mod tests {
             "/sbin/tc qdisc",
             "tc -batch -",
             "iptables-restore",
+            "sysctl -p",
+            "sysctl -p/etc/sysctl.conf",
+            "nft -f rules",
             "tc qdisc\nif true; then tc qdisc; fi",
             "tc ~",
             "tc *",

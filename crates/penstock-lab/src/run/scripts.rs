@@ -143,7 +143,7 @@ impl Built {
             // The network's own commands know their line and the place of the fault in it; of a command behind `sudo` the
             // interpreter does not.
             let given = commands.find(|c| {
-                let first = c.output.stderr.lines().next();
+                let first = c.output.stderr.lines().find(|l| !l.trim().is_empty());
                 first.is_some_and(|first| said.contains(first.trim_end()))
             });
             let (script, line) = piece(given.map_or(failure.line, |g| g.line));

@@ -5,11 +5,15 @@
 //! Differs: no GRO (each segment is looked at by itself); no collapsing of the receive queue, so that under memory
 //! pressure the out-of-order queue is pruned a little earlier; Windows XP's buffer is counted in payload bytes.
 
+pub(crate) mod delack;
+pub(crate) mod ooo;
+pub(crate) mod window;
+
 use crate::clock::Clock;
 use crate::config::{Buffer, Config, Stack};
-use crate::delack::EarlyAck;
-use crate::ooo::OooQueue;
-use crate::window::HEAD_MEM;
+use crate::recv::delack::EarlyAck;
+use crate::recv::ooo::OooQueue;
+use crate::recv::window::HEAD_MEM;
 use penstock_model::Time;
 use std::collections::VecDeque;
 

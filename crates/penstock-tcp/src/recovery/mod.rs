@@ -4,15 +4,20 @@
 //! `tcp_enter_loss`, `tcp_process_loss` (F-RTO, RFC 5682), `tcp_try_undo_*`; NewReno RFC 6582.
 //! Differs: none known. 2.6.35 is in `recovery_2_6_35`.
 
-use crate::ack::{
+pub(crate) mod frto_2_6_35;
+pub(crate) mod linux_2_6_35;
+pub(crate) mod rack;
+pub(crate) mod sack;
+
+use crate::endpoint::ack::{
     DATA_ACKED, DATA_SACKED, DSACK_TLP, ECE, FORWARD_PROGRESS, LOST_RETRANS, NOT_DUP, ORIG_SACK_ACKED,
     SACK_RENEGING, SET_XMIT_TIMER, SND_UNA_ADVANCED,
 };
 use crate::cc::{INFINITE_SSTHRESH, Window};
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
-use crate::rtx::{EVER_RETRANS, LOST, SACKED};
-use crate::timers::Pending;
+use crate::sender::rtx::{EVER_RETRANS, LOST, SACKED};
+use crate::sender::timers::Pending;
 
 /// What is to be sent after an ACK was dealt with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,14 +9,14 @@
 //! 3 once one is sent). If the next ACK again brings progress, by data sent before the timeout and never again, the
 //! timeout was spurious: the window falls by rate halving. Else everything not sacked is held for lost.
 
-use crate::ack::{
+use crate::endpoint::ack::{
     DATA_ACKED, DATA_SACKED, FORWARD_PROGRESS, NONHEAD_RETRANS_ACKED, NOT_DUP, ONLY_ORIG_SACKED,
     RETRANS_DATA_ACKED, SND_UNA_ADVANCED,
 };
 use crate::config::Stack;
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
-use crate::rtx::{EVER_RETRANS, RETRANS, SACKED};
+use crate::sender::rtx::{EVER_RETRANS, RETRANS, SACKED};
 
 impl Endpoint {
     /// Whether a timeout begins with F-RTO.

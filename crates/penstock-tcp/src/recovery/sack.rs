@@ -4,12 +4,12 @@
 //! `tcp_check_sack_reordering`; v2.6.35 `tcp_update_reordering`; RFC 2018, RFC 2883.
 //! Differs: none known.
 
-use crate::ack::{
+use crate::endpoint::ack::{
     DATA_LOST, DATA_SACKED, DSACK_TLP, DSACKING_ACK, ECE, ONLY_ORIG_SACKED, ORIG_SACK_ACKED, SackState,
 };
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
-use crate::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED, Seg};
+use crate::sender::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED, Seg};
 use crate::seq;
 use penstock_packet::Tcp;
 

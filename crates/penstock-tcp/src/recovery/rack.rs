@@ -5,8 +5,8 @@
 
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
-use crate::rtx::{EVER_RETRANS, LOST, RETRANS};
-use crate::timers::Pending;
+use crate::sender::rtx::{EVER_RETRANS, LOST, RETRANS};
+use crate::sender::timers::Pending;
 
 /// Recoveries for which a widened reordering window is kept.
 const RECOVERY_THRESH: u8 = 16;

@@ -8,7 +8,7 @@
 //! and held twice.
 
 use crate::recv::{HEAD_ROOM, Held, Receiver};
-use crate::window::HEAD_MEM;
+use crate::recv::window::HEAD_MEM;
 
 /// No node.
 const NONE: u32 = u32::MAX;

@@ -5,7 +5,7 @@
 //! Differs: the calls of `tcp_push_one` and `forced_push` in the midst of a long write go when the write has returned; whether they
 //! would have emptied the queue before the call waits is told from both windows.
 
-use crate::attempt::Why;
+use crate::endpoint::attempt::Why;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::info::State;
 use std::collections::VecDeque;

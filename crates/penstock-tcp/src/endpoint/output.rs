@@ -4,11 +4,11 @@
 //! `tcp_established_options`; v2.6.35 likewise; RFC 896 with Minshall's variant (Nagle).
 //! Differs: none known.
 
-use crate::attempt::{Trial, Why};
-use crate::delack::EarlyAck;
+use crate::endpoint::attempt::{Trial, Why};
+use crate::recv::delack::EarlyAck;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::info::State;
-use crate::rtx;
+use crate::sender::rtx;
 use penstock_model::Time;
 use penstock_packet::{Tcp, TcpFlags};
 

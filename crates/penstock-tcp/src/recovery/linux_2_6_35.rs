@@ -6,15 +6,15 @@
 //! Differs: Windows XP is given this machine without forward acknowledgement, with a threshold of two duplicate ACKs
 //! (TcpMaxDupAcks).
 
-use crate::ack::{
+use crate::endpoint::ack::{
     DATA_ACKED, DATA_LOST, DATA_SACKED, DSACKING_ACK, ECE, FORWARD_PROGRESS, NOT_DUP, SACK_RENEGING,
     SND_UNA_ADVANCED,
 };
 use crate::config::Stack;
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
-use crate::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
-use crate::timers::Pending;
+use crate::sender::rtx::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use crate::sender::timers::Pending;
 
 impl Endpoint {
     /// Whether the congestion window is what holds sending back.

@@ -5,9 +5,9 @@
 //! Differs: in the older profiles a retransmission keeps its length where the SACK option would shrink it and then goes
 //! without that option.
 
-use crate::attempt::{Trial, Why};
+use crate::endpoint::attempt::{Trial, Why};
 use crate::endpoint::{Endpoint, Transmit};
-use crate::rtx;
+use crate::sender::rtx;
 use penstock_packet::TcpFlags;
 
 impl Endpoint {

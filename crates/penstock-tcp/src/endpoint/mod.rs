@@ -4,23 +4,30 @@
 //! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`); no urgent data, no Fast Open, no
 //! keepalive, no path MTU discovery; payload has a length and no contents.
 
-use crate::attempt::Trial;
+pub(crate) mod ack;
+pub(crate) mod attempt;
+pub(crate) mod handshake;
+pub(crate) mod output;
+pub(crate) mod retransmit;
+pub(crate) mod socket;
+
+use crate::endpoint::attempt::Trial;
 use crate::cc::{CongestionControl, Window};
 use crate::clock::Clock;
 use crate::config::{Config, Stack};
-use crate::delack::Timing;
+use crate::recv::delack::Timing;
 use crate::info::{CaState, Error, State, TcpInfo};
 use crate::minmax::WindowedMin;
 use crate::ns2::OneWay;
 use crate::params::Params;
-use crate::rack::Rack;
+use crate::recovery::rack::Rack;
 use crate::recv::Receiver;
-use crate::rtt::Rtt;
-use crate::rtx::RtxQueue;
-use crate::sack::SackCache;
-use crate::sendq::SendQueue;
+use crate::sender::rtt::Rtt;
+use crate::sender::rtx::RtxQueue;
+use crate::recovery::sack::SackCache;
+use crate::sender::sendq::SendQueue;
 use crate::seq;
-use crate::timers::Timers;
+use crate::sender::timers::Timers;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
 use std::collections::VecDeque;

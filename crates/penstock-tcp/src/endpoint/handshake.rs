@@ -11,7 +11,7 @@ use crate::endpoint::{EcnField, Endpoint, Transmit};
 use crate::info::{CaState, Error, State};
 use crate::recv::Taken;
 use crate::seq;
-use crate::timers::Pending;
+use crate::sender::timers::Pending;
 use penstock_model::Time;
 use penstock_packet::{Tcp, TcpFlags};
 

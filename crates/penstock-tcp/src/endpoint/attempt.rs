@@ -11,8 +11,8 @@
 
 use crate::endpoint::Endpoint;
 use crate::info::State;
-use crate::rtx;
-use crate::timers::Pending;
+use crate::sender::rtx;
+use crate::sender::timers::Pending;
 use penstock_model::Time;
 
 /// How often softirqs are looked at again before ksoftirqd has them.

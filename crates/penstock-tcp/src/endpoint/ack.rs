@@ -8,7 +8,7 @@ use crate::cc::{AckSample, RateSample};
 use crate::endpoint::Endpoint;
 use crate::info::CaState;
 use crate::recovery::Rexmit;
-use crate::rtx::{EVER_RETRANS, RETRANS, SACKED, Seg};
+use crate::sender::rtx::{EVER_RETRANS, RETRANS, SACKED, Seg};
 use crate::seq;
 use penstock_packet::{Tcp, TcpFlags};
 

@@ -120,7 +120,7 @@ impl RtxQueue {
 
 #[cfg(test)]
 mod tests {
-    use crate::rtx::tests::{queue, sent_order};
+    use crate::sender::rtx::tests::{queue, sent_order};
 
     #[test]
     fn a_segment_is_cut_and_filled_up() {

@@ -1,0 +1,6 @@
+//! The sending half.
+
+pub(crate) mod rtt;
+pub(crate) mod rtx;
+pub(crate) mod sendq;
+pub(crate) mod timers;

@@ -13,9 +13,11 @@ pub mod ns2;
 mod params;
 mod recovery;
 mod recv;
+mod segment;
 mod sender;
 mod seq;
 
 pub use config::{Buffer, Config, Ecn, Stack};
-pub use endpoint::{EcnField, Endpoint, Transmit, reset_for};
+pub use endpoint::Endpoint;
 pub use info::{CaState, Error, State, TcpInfo};
+pub use segment::{EcnField, Transmit, reset_for};

@@ -11,6 +11,8 @@ use penstock_model::{Kernel, Span};
 pub(crate) struct Params {
     /// Today's Linux.
     pub today: bool,
+    /// Windows XP.
+    pub xp: bool,
     pub rto_min: u32,
     pub rto_max: u32,
     pub rto_init: u32,
@@ -28,6 +30,7 @@ impl Params {
         match stack {
             Stack::Linux(Kernel::V2_6_35) => Params {
                 today: false,
+                xp: false,
                 rto_min: s(200),
                 rto_max: s(120_000),
                 rto_init: s(3_000),
@@ -37,6 +40,7 @@ impl Params {
             },
             Stack::Linux(_) | Stack::Ns2 => Params {
                 today: true,
+                xp: false,
                 rto_min: s(200),
                 rto_max: s(120_000),
                 rto_init: s(1_000),
@@ -46,6 +50,7 @@ impl Params {
             },
             Stack::WindowsXp => Params {
                 today: false,
+                xp: true,
                 rto_min: s(300),
                 rto_max: s(240_000),
                 rto_init: s(3_000),

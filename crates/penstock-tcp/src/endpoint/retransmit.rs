@@ -5,8 +5,10 @@
 //! Differs: in the older profiles a retransmission keeps its length where the SACK option would shrink it and then goes
 //! without that option.
 
-use crate::endpoint::attempt::{Trial, Why};
-use crate::endpoint::{Endpoint, Transmit};
+use super::Endpoint;
+use super::attempt::{Trial, Why};
+use crate::info::State;
+use crate::segment::Transmit;
 use crate::sender::rtx;
 use penstock_packet::TcpFlags;
 
@@ -14,19 +16,19 @@ impl Endpoint {
     /// What an acknowledgement lets go again leaves before the data that came with it are taken in: the first is made now, and those behind
     /// it bear its header.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_xmit_recovery
-    pub(crate) fn recover_before_data(&mut self) {
-        if self.p.today && (self.todo.rexmit || self.todo.frto_new) {
+    pub(super) fn recover_before_data(&mut self) {
+        if self.tx.p.today && (self.tx.todo.rexmit || self.tx.todo.frto_new) {
             let t = self.transmit_recovery();
             self.frozen = t.map(|t| t.tcp);
             let trial = std::mem::take(&mut self.trial);
             self.outbox = t.map(|t| (t, trial));
-            self.pushing_mss = 0;
+            self.push.mss = 0;
         }
     }
 
     /// The next segment of those.
     #[cold]
-    pub(crate) fn transmit_before_data(&mut self) -> Option<Transmit> {
+    pub(super) fn transmit_before_data(&mut self) -> Option<Transmit> {
         if let Some((t, trial)) = self.outbox.take() {
             self.trial = trial;
             return Some(t);
@@ -34,95 +36,87 @@ impl Endpoint {
         let t = self.transmit_recovery();
         if t.is_none() {
             self.frozen = None;
-            self.pushing_mss = 0;
+            self.push.mss = 0;
         }
         t
     }
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
-    pub(crate) fn transmit_recovery(&mut self) -> Option<Transmit> {
-        if std::mem::take(&mut self.todo.rexmit_front) && self.q.packets_out() > 0 {
+    pub(super) fn transmit_recovery(&mut self) -> Option<Transmit> {
+        if std::mem::take(&mut self.tx.todo.rexmit_front) && self.tx.q.packets_out() > 0 {
             let why = Why::Timeout { shrunk: std::mem::take(&mut self.shrunk) };
             if let Some(t) = self.retransmit(0, why) {
                 return Some(t);
             }
-            self.back_off();
+            self.tx.back_off(self.state == State::SynSent);
         }
-        if self.todo.frto_new {
+        if self.tx.todo.frto_new {
             // F-RTO: new data shows whether the timeout was spurious.
             if let Some(t) = self.transmit_new() {
                 return Some(t);
             }
-            self.todo.frto_new = false;
-            self.frto_over();
+            self.tx.todo.frto_new = false;
+            self.recovery.frto_over(&mut self.tx);
         }
-        if !self.todo.rexmit {
+        if !self.tx.todo.rexmit {
             return None;
         }
-        if self.q.in_flight() < self.w.cwnd
-            && !self.pacing_holds()
-            && let Some(i) = self.q.next_lost()
-            && !self.small_queue_full(self.q.at(i).payload(), 1)
+        if !self.tx.is_full()
+            && !self.tx.pacing_holds()
+            && let Some(i) = self.tx.q.next_lost()
+            && !self.tx.small_queue_full(self.tx.q.at(i).payload(), 1)
             && self.may_retransmit(i)
             && let Some(t) = self.retransmit(i, Why::Window)
         {
             return Some(t);
         }
-        if self.may_retransmit_forward()
-            && let Some(i) = self.q.next_forward()
+        if !self.tx.p.today
+            && self.recovery.may_retransmit_forward(&self.tx, self.current_mss())
+            && let Some(i) = self.tx.q.next_forward()
             && self.may_retransmit(i)
             && let Some(t) = self.retransmit(i, Why::Window)
         {
             return Some(t);
         }
-        self.todo.rexmit = false;
+        self.tx.todo.rexmit = false;
         None
-    }
-
-    /// F-RTO has sent what new data it could.
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_xmit_recovery
-    pub(crate) fn frto_over(&mut self) {
-        if self.snd_nxt <= self.high_seq {
-            self.frto = false;
-            self.todo.rexmit = true;
-        }
     }
 
     /// A segment beyond a window that shrank waits, unless it is the first.
     fn may_retransmit(&self, index: usize) -> bool {
-        let seg = self.q.at(index);
-        if seg.seq >= self.wnd_end() && seg.seq > self.snd_una {
+        let seg = self.tx.q.at(index);
+        if seg.seq >= self.tx.space.wnd_end() && seg.seq > self.tx.space.una() {
             return false;
         }
-        if self.p.today || !self.cfg.device_accounting {
+        if self.tx.p.today || !self.tx.host.is_accounted() {
             return true;
         }
         // What waits in the host's own queue is not retransmitted on top (sk_wmem_alloc against sk_wmem_queued).
         //= linux v2.6.35 net/ipv4/tcp_output.c tcp_retransmit_skb
-        let queued = self.wmem();
-        self.in_device <= (queued + (queued >> 2)).min(u64::from(self.sndbuf))
+        let queued = self.tx.wmem();
+        self.tx.host.held() <= (queued + (queued >> 2)).min(u64::from(self.tx.unsent.size()))
     }
 
     /// `None`: it is still in the host's own queue.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_retransmit_skb
     fn retransmit(&mut self, index: usize, why: Why) -> Option<Transmit> {
-        if self.still_in_host_queue(index) {
-            self.note_retransmission(self.q.at(index).sent_us);
+        if self.tx.still_in_host_queue(index) {
+            self.recovery.note_retransmission(&self.tx.clock, self.tx.q.at(index).sent_us);
             return None;
         }
         let t = self.send_again(index, why);
-        if self.p.today {
-            self.note_retransmission(self.departs_us());
+        if self.tx.p.today {
+            self.recovery.note_retransmission(&self.tx.clock, self.tx.departs_us());
         }
         Some(t)
     }
 
     //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb
     fn send_again(&mut self, index: usize, why: Why) -> Transmit {
-        if self.p.today {
-            self.resize_for_retransmission(index);
+        if self.tx.p.today {
+            self.tx.q.resize(index, self.current_mss(), self.tx.space.wnd_end());
         }
-        let seg = *self.q.at(index);
+        let seg = *self.tx.q.at(index);
         let fin = seg.has(rtx::FIN);
         let len = seg.payload();
         let mut flags = TcpFlags::ACK;
@@ -132,32 +126,32 @@ impl Endpoint {
         if seg.has(rtx::PSH) {
             flags = flags.with(TcpFlags::PSH);
         }
-        self.n.total_retrans += 1;
-        self.n.bytes_retrans += u64::from(len);
+        self.tx.n.total_retrans += 1;
+        self.tx.n.bytes_retrans += u64::from(len);
         let mut t = self.segment(seg.seq, len, flags);
         self.data_sent(len, true);
         t.retransmission = true;
-        self.n.data_segs_out += u64::from(len > 0);
+        self.tx.n.data_segs_out += u64::from(len > 0);
         // Whatever becomes of it: its time is that of this try, and no round trip is measured by it.
-        self.q.tried_again(index, self.departs_us());
+        self.tx.q.tried_again(index, self.tx.departs_us());
         self.trial = Trial::Again { index: index as u32, why };
         t
     }
 
     //= linux v6.12 net/ipv4/tcp_output.c tcp_send_loss_probe
-    pub(crate) fn transmit_loss_probe(&mut self) -> Option<Transmit> {
-        let new = std::mem::take(&mut self.todo.probe_new);
-        let last = std::mem::take(&mut self.todo.probe_last);
-        if new && self.has_unsent() && self.next_fits() {
+    pub(super) fn transmit_loss_probe(&mut self) -> Option<Transmit> {
+        let new = std::mem::take(&mut self.tx.todo.probe_new);
+        let last = std::mem::take(&mut self.tx.todo.probe_last);
+        if new && self.tx.space.has_unsent() && self.tx.next_fits(self.current_mss()) {
             let t = self.write_xmit(true);
             if t.is_none() {
-                self.rearm_rto();
+                self.tx.rearm_rto();
             }
             return t;
         }
-        let index = (self.q.packets_out() as usize).checked_sub(1).filter(|_| last)?;
-        if self.still_in_host_queue(index) {
-            self.rearm_rto();
+        let index = (self.tx.q.packets_out() as usize).checked_sub(1).filter(|_| last)?;
+        if self.tx.still_in_host_queue(index) {
+            self.tx.rearm_rto();
             return None;
         }
         Some(self.send_again(index, Why::LossProbe))
@@ -165,25 +159,25 @@ impl Endpoint {
 
     /// A probe of a closed window: data where the window has room for some, else an old sequence number.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_write_wakeup
-    pub(crate) fn transmit_probe0(&mut self) -> Transmit {
-        let room = self.wnd_end().saturating_sub(self.snd_nxt);
-        let (len, fin) = self.next_segment();
+    pub(super) fn transmit_probe0(&mut self) -> Transmit {
+        let room = self.tx.space.wnd_end().saturating_sub(self.tx.space.nxt());
+        let (len, fin) = self.tx.next_segment(self.current_mss());
         if room > 0 && (len > 0 || fin) {
             let cut = room.min(u64::from(len)) as u32;
             let fits = u64::from(len) + u64::from(fin) <= room;
-            if self.p.today {
+            if self.tx.p.today {
                 // The rest is marked too where it is cut.
-                self.pushed_seq = self.pushed_seq.max(self.sendq.head().map_or(0, |b| b.end));
-                self.sendq.push_head();
-                self.sendq.cut(self.snd_nxt, cut);
-                self.sendq.push_head();
+                self.tx.space.pushed_to(self.tx.unsent.head().map_or(0, |b| b.end));
+                self.tx.unsent.push_head();
+                self.tx.unsent.cut(self.tx.space.nxt(), cut);
+                self.tx.unsent.push_head();
             }
             let mut t = self.send_new(cut, fin && fits, Why::WindowProbe);
             t.tcp.flags = t.tcp.flags.with(TcpFlags::PSH);
             t
         } else {
             self.trial = Trial::WindowProbe;
-            self.segment(self.snd_una - 1, 0, TcpFlags::ACK)
+            self.segment(self.tx.space.una() - 1, 0, TcpFlags::ACK)
         }
     }
 }

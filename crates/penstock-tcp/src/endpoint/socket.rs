@@ -4,8 +4,7 @@
 //! `tcp_check_space`, net/ipv4/tcp_output.c `tcp_tsq_handler`; v2.6.35 likewise.
 //! Differs: as `endpoint`.
 
-use crate::config::Buffer;
-use crate::endpoint::Endpoint;
+use super::Endpoint;
 use crate::info::{Error, State};
 use penstock_model::Time;
 
@@ -23,63 +22,137 @@ impl Endpoint {
         if let Some(o) = &mut self.one_way {
             return o.write(bytes, now);
         }
-        if self.p.today {
+        if self.tx.p.today {
             return self.sendmsg(bytes);
         }
-        if self.snd_nxt >= self.write_seq {
-            self.skb_room = 0;
-            self.idle_check();
+        self.sendmsg_2_6_35(bytes)
+    }
+
+    /// A call to write, or what a call that waited for room goes on with.
+    //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
+    fn sendmsg(&mut self, bytes: u64) -> u64 {
+        let waited = self.tx.unsent.resume();
+        if waited == 0 {
+            self.check_app_limited();
         }
         let goal = u64::from(self.current_mss());
-        let mut took = 0;
-        if self.skb_room > 0 && self.push_marks.back() == Some(&self.write_seq) {
-            // What follows joins the last segment, which then does not end here.
-            self.push_marks.pop_back();
-        }
+        self.push.ones = self.tx.unsent.is_empty();
+        let (mut took, mut pushed) = (0, false);
         while took < bytes {
-            if self.skb_room == 0 {
-                if self.wmem() >= u64::from(self.sndbuf) {
-                    self.nospace = true;
+            let mut room = goal.saturating_sub(self.tx.unsent.tail_len(self.tx.space.nxt()));
+            if room == 0 || self.tx.unsent.is_empty() {
+                if self.tx.wmem_full() {
+                    self.tx.unsent.waited(true);
                     break;
                 }
-                self.skb_room = goal;
-                if self.p.skb_overhead == 0 {
-                    self.skb_room = u64::from(self.sndbuf) - self.wmem();
+                // Once a full segment has gone (tcp_push_one) the connection is idle no more.
+                if self.tx.unsent.is_empty() || !self.tx.next_fits(self.current_mss()) {
+                    self.tx.idle_check();
                 }
+                self.tx.unsent.entail(self.tx.space.written());
+                room = goal;
             }
-            let n = self.skb_room.min(bytes - took);
-            self.skb_room -= n;
-            self.write_seq += n;
+            let n = room.min(bytes - took);
+            self.tx.space.wrote(n);
+            let tail = self.tx.unsent.tail_mut().expect("there is one");
+            tail.end += n;
+            // Only a new call takes the mark off; one that has waited fills up what it has marked.
+            tail.psh &= waited + took > 0;
             took += n;
-            if self.skb_room == 0 && self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1) {
-                self.mark_push();
+            if n == room && took < bytes {
+                // forced_push, or tcp_push_one of what is the first to go.
+                let forced = self.tx.space.push_is_due();
+                if forced {
+                    self.mark_tail();
+                    self.push.pushes.push_back(self.tx.space.written());
+                }
+                pushed |= forced || self.tx.unsent.len() == 1;
             }
         }
-        if took > 0 {
-            self.mark_push();
-            self.todo.push = true;
+        if took == bytes {
+            self.mark_tail();
+            let short = self.tx.unsent.tail_len(self.tx.space.nxt()) < goal;
+            // Where nothing has been pushed on the way, a call that ends in a short buffer does not push either.
+            if !short || pushed || !self.autocorks() {
+                self.tx.todo.push = true;
+                // Otherwise it has been looked at once, before anything went.
+                self.push.corking = short && pushed;
+            }
+        } else if waited + took > 0 {
+            self.tx.unsent.suspend(waited + took);
+            // Full segments that may go have gone one by one (tcp_push_one), and then nothing is left to be marked.
+            if !self.tx.all_may_go() {
+                self.mark_tail();
+            }
+            self.tx.todo.push = true;
+            self.tx.todo.push_all = true;
         }
         took
     }
 
-    /// The program has let the connection run dry: samples of its rate say little until what comes now is delivered.
-    //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_check_app_limited
-    pub(crate) fn check_app_limited(&mut self) {
-        if self.unsent() < u64::from(self.mss)
-            && self.in_device == 0
-            && self.q.in_flight() < self.w.cwnd
-            && self.q.lost_out <= self.q.retrans_out
-        {
-            self.w.app_limited = (self.n.delivered + u64::from(self.q.in_flight())).max(1);
+    //= linux v6.12 net/ipv4/tcp.c tcp_mark_push
+    fn mark_tail(&mut self) {
+        if let Some(tail) = self.tx.unsent.tail_mut() {
+            tail.psh = true;
+            self.tx.space.pushed_all();
         }
     }
 
-    //= linux v6.12 net/ipv4/tcp.c tcp_mark_push, forced_push
-    fn mark_push(&mut self) {
-        if self.push_marks.back() != Some(&self.write_seq) {
-            self.push_marks.push_back(self.write_seq);
+    //= linux v2.6.35 net/ipv4/tcp.c tcp_sendmsg
+    fn sendmsg_2_6_35(&mut self, bytes: u64) -> u64 {
+        let goal = u64::from(self.current_mss());
+        let tx = &mut self.tx;
+        let mut room = tx.unsent.skb_room();
+        if tx.space.nxt() >= tx.space.written() {
+            room = 0;
+            tx.idle_check();
         }
-        self.pushed_seq = self.write_seq;
+        let mut took = 0;
+        if room > 0 {
+            tx.space.unmark_push();
+        }
+        while took < bytes {
+            if room == 0 {
+                if tx.wmem_full() {
+                    tx.unsent.waited(true);
+                    break;
+                }
+                room = match tx.p.skb_overhead {
+                    0 => u64::from(tx.unsent.size()) - tx.wmem(),
+                    _ => goal,
+                };
+            }
+            let n = room.min(bytes - took);
+            room -= n;
+            tx.space.wrote(n);
+            took += n;
+            if room == 0 && tx.space.push_is_due() {
+                tx.space.mark_push();
+            }
+        }
+        tx.unsent.set_skb_room(room);
+        if took > 0 {
+            tx.space.mark_push();
+            tx.todo.push = true;
+        }
+        took
+    }
+
+    /// Whether the program may write at all.
+    pub(super) fn takes_data(&self) -> bool {
+        !self.tx.space.is_closed() && matches!(self.state, State::Established | State::CloseWait)
+    }
+
+    /// The program has let the connection run dry: samples of its rate say little until what comes now is delivered.
+    //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_check_app_limited
+    fn check_app_limited(&mut self) {
+        if self.tx.space.unsent() < u64::from(self.tx.space.mss())
+            && self.tx.host.held() == 0
+            && !self.tx.is_full()
+            && !self.tx.q.awaits_retransmission()
+        {
+            self.tx.cc.run_dry(self.tx.q.in_flight());
+        }
     }
 
     /// Takes up to `max` bytes that arrived in order; answers how many.
@@ -89,9 +162,8 @@ impl Endpoint {
             return o.read(max);
         }
         let n = self.rx.readable().min(max);
-        if n > 0 && self.rx.read(n, &self.clock) {
-            self.rx.now = true;
-            self.todo.ack_check = true;
+        if n > 0 && self.rx.read(n, &self.tx.clock) {
+            self.ack_at_once();
         }
         n
     }
@@ -129,14 +201,14 @@ impl Endpoint {
         if let Some(o) = &self.one_way {
             return o.writable();
         }
-        let woken = self.data_ready == Some(self.clock.now) && self.wmem() < u64::from(self.sndbuf);
-        woken || self.write_space()
+        let woken = self.data_ready == Some(self.tx.clock.now) && !self.tx.wmem_full();
+        woken || self.tx.write_space()
     }
 
     /// Closes our side: FIN after what was written. Reading goes on (`shutdown(SHUT_WR)`).
     pub fn close(&mut self, now: Time) {
         self.touch(now);
-        if self.fin_queued {
+        if self.tx.space.is_closed() {
             return;
         }
         match self.state {
@@ -147,12 +219,12 @@ impl Endpoint {
             State::CloseWait => self.state = State::LastAck,
             _ => return,
         }
-        self.fin_queued = true;
+        self.tx.space.close();
         if let Some(o) = &mut self.one_way {
             return o.close(now);
         }
-        self.todo.push = true;
-        self.todo.push_all = true;
+        self.tx.todo.push = true;
+        self.tx.todo.push_all = true;
     }
 
     /// Ends the connection at once, with an RST where one is due (`SO_LINGER` of 0).
@@ -160,7 +232,7 @@ impl Endpoint {
         self.touch(now);
         let reset = !matches!(self.state, State::SynSent | State::TimeWait | State::Closed);
         self.done(None);
-        self.todo.reset = reset;
+        self.tx.todo.reset = reset;
     }
 
     /// The host knows that the peer cannot be reached (no route, ARP failed, an ICMP error). Only a connection that is
@@ -175,58 +247,6 @@ impl Endpoint {
     /// Turns Nagle's algorithm off or on (`TCP_NODELAY`).
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.cfg.nodelay = nodelay;
-        self.todo.push = true;
-    }
-
-    // ---- The send buffer ----
-
-    /// Bytes of data and overhead charged to the send buffer.
-    #[inline]
-    pub(crate) fn wmem(&self) -> u64 {
-        let bytes = self.write_seq.saturating_sub(self.snd_una);
-        match self.p.skb_overhead {
-            0 => bytes,
-            _ if self.p.today => self.wmem_queued(),
-            overhead => bytes + u64::from(overhead) * bytes.div_ceil(u64::from(self.mss)),
-        }
-    }
-
-    /// Lets an autotuned send buffer follow the window.
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_sndbuf_expand; v2.6.35 tcp_new_space
-    pub(crate) fn sndbuf_expand(&mut self) {
-        let Buffer::Auto(_, max) = self.cfg.sndbuf else { return };
-        let mss = u32::from(self.cfg.mss).max(self.mss);
-        let (per_mss, segs) = if self.p.today {
-            // MAX_TCP_HEADER 320, struct skb_shared_info 320, struct sk_buff 256.
-            ((mss + 320 + 320).next_power_of_two() + 256, self.w.cwnd.max(10).max(self.reordering + 1))
-        } else {
-            (mss + 160 + 16 + 240, self.w.cwnd.max(self.reordering + 1))
-        };
-        let wanted = u64::from(per_mss) * u64::from(segs) * u64::from(self.cc.sndbuf_windows());
-        if u64::from(self.sndbuf) < wanted {
-            self.sndbuf = wanted.min(u64::from(max)) as u32;
-        }
-    }
-
-    /// Whether there is room enough to wake a writer.
-    fn write_space(&self) -> bool {
-        let (wmem, sndbuf) = (self.wmem(), u64::from(self.sndbuf));
-        wmem < sndbuf && (self.p.skb_overhead == 0 || sndbuf - wmem >= wmem >> 1)
-    }
-
-    /// Room has come free in the send buffer.
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_check_space, tcp_new_space
-    #[inline]
-    pub(crate) fn check_space(&mut self) {
-        if self.nospace {
-            let full = if self.p.today { self.q.in_flight() } else { self.q.packets_out() } >= self.w.cwnd;
-            if !full && (matches!(self.cfg.sndbuf, Buffer::Auto(..)) || !self.p.today) {
-                self.sndbuf_expand();
-                self.cwnd_stamp = self.clock.jiffies;
-            }
-            if self.write_space() {
-                self.nospace = false;
-            }
-        }
+        self.tx.todo.push = true;
     }
 }

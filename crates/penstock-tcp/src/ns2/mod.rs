@@ -11,9 +11,8 @@ mod board;
 mod sack;
 mod sink;
 
-use crate::config::Config;
-use crate::endpoint::Transmit;
 use crate::info::{CaState, Error, State, TcpInfo};
+use crate::segment::Transmit;
 use crate::seq;
 use agent::{Ack, Agent};
 use penstock_model::{Span, Time};
@@ -79,7 +78,7 @@ pub struct Options {
     pub impatient: bool,
     /// SACK: two packets for each partial ACK (`partial_ack_`). Default false.
     pub partial_ack: bool,
-    /// ECN (`ecn_`). Default false; set from [`Config::ecn`].
+    /// ECN (`ecn_`). Default false; set from [`Config::ecn`](crate::Config::ecn).
     pub ecn: bool,
     /// A retransmission may carry CWR (`SetCWRonRetransmit_`). Default true (ns-2 before 2.29: false).
     pub cwr_on_retransmit: bool,
@@ -115,6 +114,23 @@ struct Formed {
     start: u64,
     end: u64,
     fin: bool,
+}
+
+/// What a side is told when it is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    /// What its agent is set to.
+    pub options: Options,
+    /// Data of a packet, bytes.
+    pub mss: u32,
+    /// How long TIME-WAIT lasts.
+    pub time_wait: Span,
+    /// Whether ECN is asked for, and agreed to.
+    pub ecn: (bool, bool),
+    /// Ports here and there.
+    pub ports: (u16, u16),
+    /// First sequence number.
+    pub isn: u32,
 }
 
 /// One side of a connection.
@@ -156,17 +172,18 @@ pub(crate) struct OneWay {
 
 impl OneWay {
     /// A side that connects (`syn` absent) or accepts.
-    pub fn new(cfg: &Config, sport: u16, dport: u16, isn: u32, syn: Option<&Tcp>, now: Time) -> OneWay {
-        let mut o = cfg.ns2;
-        o.ecn = cfg.ecn == crate::config::Ecn::On;
+    pub fn new(opening: &Opening, syn: Option<&Tcp>, now: Time) -> OneWay {
+        let &Opening { options: mut o, mss, time_wait, ecn: (asks, agrees), ports: (sport, dport), isn } =
+            opening;
+        o.ecn = asks;
         let iss = seq::first(isn);
         let mut e = OneWay {
-            mss: u32::from(cfg.mss),
-            room: u64::from(o.window.max(1)) * u64::from(cfg.mss) * 2,
+            mss,
+            room: u64::from(o.window.max(1)) * u64::from(mss) * 2,
             sport,
             dport,
             wants_sack: o.variant == Variant::Sack1,
-            time_wait: cfg.time_wait,
+            time_wait,
             agent: Agent::new(o, isn.wrapping_mul(0x9e37_79b1)),
             sink: Sink::new(o),
             iss,
@@ -191,7 +208,7 @@ impl OneWay {
         match syn {
             None => e.push(now),
             Some(syn) => {
-                e.ecn_ok = cfg.ecn != crate::config::Ecn::Off && syn.flags.has(TcpFlags::ECE);
+                e.ecn_ok = agrees && syn.flags.has(TcpFlags::ECE);
                 e.agent.o.ecn = e.ecn_ok;
                 e.read_syn(syn);
                 e.answer_syn();

@@ -3,8 +3,9 @@
 //! Follows: linux v6.12 net/ipv4/tcp_recovery.c; RFC 8985 sections 5 and 6.
 //! Differs: none known. Only on today's Linux.
 
-use crate::endpoint::Endpoint;
+use super::Recovery;
 use crate::info::CaState;
+use crate::sender::Sender;
 use crate::sender::rtx::{EVER_RETRANS, LOST, RETRANS};
 use crate::sender::timers::Pending;
 
@@ -49,13 +50,13 @@ impl Rack {
     }
 }
 
-impl Endpoint {
+impl Recovery {
     /// A segment with these tags, sent at `sent_us`, arrived.
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_advance; RFC 8985 section 6.2 step 2
     #[inline]
-    pub(crate) fn rack_advance(&mut self, bits: u8, end: u64, sent_us: u64) {
-        let rtt_us = self.clock.us.saturating_sub(sent_us).min(u64::from(u32::MAX)) as u32;
-        if rtt_us < self.min_rtt.value() && bits & (RETRANS | EVER_RETRANS) != 0 {
+    pub(crate) fn rack_advance(&mut self, tx: &Sender, bits: u8, end: u64, sent_us: u64) {
+        let rtt_us = tx.clock.us.saturating_sub(sent_us).min(u64::from(u32::MAX)) as u32;
+        if rtt_us < tx.timers.min_rtt() && bits & (RETRANS | EVER_RETRANS) != 0 {
             // It may have been the first transmission that arrived.
             return;
         }
@@ -69,44 +70,44 @@ impl Endpoint {
     }
 
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_reo_wnd
-    fn rack_reo_wnd(&self) -> u32 {
-        if !self.reord_seen && (self.ca >= CaState::Recovery || self.q.sacked_out >= self.reordering) {
+    fn rack_reo_wnd(&self, tx: &Sender) -> u32 {
+        if !self.reord_seen && (tx.cc.state() >= CaState::Recovery || tx.q.sacked_out() >= self.reordering) {
             return 0;
         }
-        let min_rtt = self.min_rtt.value();
+        let min_rtt = tx.timers.min_rtt();
         let wnd = u64::from(min_rtt >> 2) * u64::from(self.rack.reo_wnd_steps);
-        wnd.min(u64::from(self.rtt.srtt >> 3)) as u32
+        wnd.min(u64::from(tx.timers.srtt8() >> 3)) as u32
     }
 
     /// Microseconds until a segment sent at `sent_us` is held for lost.
     #[inline]
-    fn rack_remaining(&self, sent_us: u64, reo_wnd: u32) -> i64 {
-        i64::from(self.rack.rtt_us) + i64::from(reo_wnd) - self.clock.us.saturating_sub(sent_us) as i64
+    fn rack_remaining(&self, tx: &Sender, sent_us: u64, reo_wnd: u32) -> i64 {
+        i64::from(self.rack.rtt_us) + i64::from(reo_wnd) - tx.clock.us.saturating_sub(sent_us) as i64
     }
 
     /// After a timeout: whether a segment was sent so lately that it is not yet held for lost.
-    pub(crate) fn rack_too_young(&self, sent_us: u64) -> bool {
-        self.rack_remaining(sent_us, 0) > 0
+    pub(crate) fn rack_too_young(&self, tx: &Sender, sent_us: u64) -> bool {
+        self.rack_remaining(tx, sent_us, 0) > 0
     }
 
     /// Marks what is lost; answers the longest wait of those that may yet be, microseconds, 0 for none.
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_detect_loss
-    fn rack_detect_loss(&mut self) -> u64 {
-        let reo_wnd = self.rack_reo_wnd();
+    fn rack_detect_loss(&mut self, tx: &mut Sender) -> u64 {
+        let reo_wnd = self.rack_reo_wnd(tx);
         let mut wait = 0;
-        let mut at = self.q.first_sent();
+        let mut at = tx.q.first_sent();
         while let Some(i) = at {
-            at = self.q.next_sent(i);
-            let seg = *self.q.at(i);
+            at = tx.q.next_sent(i);
+            let seg = *tx.q.at(i);
             if seg.has(LOST) && !seg.has(RETRANS) {
                 continue;
             }
             if !seg.sent_before(self.rack.sent_us, self.rack.end) {
                 break;
             }
-            let remaining = self.rack_remaining(seg.sent_us, reo_wnd);
+            let remaining = self.rack_remaining(tx, seg.sent_us, reo_wnd);
             if remaining <= 0 {
-                self.q.mark_lost_unlist(i);
+                tx.q.mark_lost_unlist(i);
             } else {
                 wait = wait.max(remaining as u64);
             }
@@ -116,47 +117,47 @@ impl Endpoint {
 
     /// Looks for losses after an ACK; answers whether the timer was set for the rest.
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_mark_lost
-    pub(crate) fn rack_mark_lost(&mut self) -> bool {
+    pub(crate) fn rack_mark_lost(&mut self, tx: &mut Sender) -> bool {
         if !self.rack.advanced {
             return false;
         }
         self.rack.advanced = false;
-        let wait = self.rack_detect_loss();
+        let wait = self.rack_detect_loss(tx);
         if wait > 0 {
-            let jiffies = self.clock.us_to_jiffies(wait + TIMEOUT_MIN_US).min(self.rto);
-            self.set_xmit_timer(Pending::Reorder, jiffies);
+            let jiffies = tx.clock.us_to_jiffies(wait + TIMEOUT_MIN_US).min(tx.timers.rto());
+            tx.set_timer(Pending::Reorder, jiffies);
         }
         wait > 0
     }
 
     /// The reordering window has passed.
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_reo_timeout
-    pub(crate) fn rack_reo_timeout(&mut self) {
-        let (in_flight, lost) = (self.q.in_flight(), self.q.lost);
-        self.rack_detect_loss();
-        if in_flight != self.q.in_flight() {
-            if self.ca != CaState::Recovery {
-                self.enter_recovery(false);
-                let newly_lost = self.q.lost - lost;
-                if !self.cc.takes_over() {
-                    self.cwnd_reduction(1, newly_lost, false);
+    pub(crate) fn rack_reo_timeout(&mut self, tx: &mut Sender) {
+        let (in_flight, lost) = (tx.q.in_flight(), tx.q.lost());
+        self.rack_detect_loss(tx);
+        if in_flight != tx.q.in_flight() {
+            if tx.cc.state() != CaState::Recovery {
+                self.enter_recovery(tx, false);
+                let newly_lost = tx.q.lost() - lost;
+                if !tx.cc.takes_over() {
+                    self.cwnd_reduction(tx, 1, newly_lost, false);
                 }
             }
-            self.todo.rexmit = true;
-            self.reo_at = self.clock.now;
+            tx.todo.rexmit = true;
+            self.reo_at = tx.clock.now;
         }
-        if self.timers.pending != Some(Pending::Retrans) {
-            self.rearm_rto();
+        if tx.timers.pending() != Some(Pending::Retrans) {
+            tx.rearm_rto();
         }
     }
 
     /// Widens the reordering window when duplicates show that it was too narrow.
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_update_reo_wnd
-    pub(crate) fn rack_update_reo_wnd(&mut self, prior_delivered: u64) {
+    pub(crate) fn rack_update_reo_wnd(&mut self, tx: &mut Sender, prior_delivered: u64) {
         if prior_delivered == 0 {
             return;
         }
-        let delivered = self.n.delivered;
+        let delivered = tx.cc.delivered();
         let rack = &mut self.rack;
         if prior_delivered < rack.last_delivered {
             rack.dsack_seen = false;

@@ -4,9 +4,9 @@
 //! net/ipv4/tcp_output.c `tcp_send_delayed_ack`, net/ipv4/tcp_timer.c `tcp_delack_timer_handler`; v2.6.35 likewise.
 //! Differs: Windows XP acknowledges every second full segment and otherwise after 200 ms.
 
+use super::{Receiver, TCP_MAX_QUICKACKS, TCP_MIN_MSS, TCP_MSS_DEFAULT};
 use crate::clock::Clock;
 use crate::config::Stack;
-use crate::recv::{Receiver, TCP_MAX_QUICKACKS, TCP_MIN_MSS, TCP_MSS_DEFAULT};
 use penstock_model::{Span, Time};
 
 /// ACKs compressed at most into one (`tcp_comp_sack_nr`).
@@ -263,11 +263,10 @@ impl Receiver {
         self.compressed_at.is_some_and(|t| t <= now)
     }
 
-    /// When [`delack_timeout`](Receiver::delack_timeout) wants to be called.
+    /// When [`delack_timeout`](Receiver::delack_timeout) wants to be called; [`Time::MAX`]: never.
     #[inline]
-    pub(crate) fn timer(&self) -> Option<Time> {
-        let at = self.compressed_at.map_or(self.delack_fires, |c| c.min(self.delack_fires));
-        (at != Time::MAX).then_some(at)
+    pub(crate) fn timer(&self) -> Time {
+        self.compressed_at.map_or(self.delack_fires, |c| c.min(self.delack_fires))
     }
 
     /// The delay has run out: answers whether an ACK is to be sent.

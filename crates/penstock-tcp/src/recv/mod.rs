@@ -5,28 +5,33 @@
 //! Differs: no GRO (each segment is looked at by itself); no collapsing of the receive queue, so that under memory
 //! pressure the out-of-order queue is pruned a little earlier; Windows XP's buffer is counted in payload bytes.
 
-pub(crate) mod delack;
-pub(crate) mod ooo;
-pub(crate) mod window;
+mod delack;
+mod echo;
+mod ooo;
+mod sacks;
+mod window;
 
 use crate::clock::Clock;
 use crate::config::{Buffer, Config, Stack};
-use crate::recv::delack::EarlyAck;
-use crate::recv::ooo::OooQueue;
-use crate::recv::window::HEAD_MEM;
+use crate::params::Params;
+use crate::segment::EcnField;
+pub(crate) use delack::{EarlyAck, Timing};
+use echo::Echo;
+use ooo::OooQueue;
 use penstock_model::Time;
 use std::collections::VecDeque;
+use window::HEAD_MEM;
 
 /// Least MSS guess for the peer's segments, and what is guessed before any was seen.
-pub(crate) const TCP_MIN_MSS: u32 = 88;
-pub(crate) const TCP_MSS_DEFAULT: u32 = 536;
+const TCP_MIN_MSS: u32 = 88;
+const TCP_MSS_DEFAULT: u32 = 536;
 /// Most ACKs sent without delay at the start.
-pub(crate) const TCP_MAX_QUICKACKS: u32 = 16;
+const TCP_MAX_QUICKACKS: u32 = 16;
 
 /// Pieces of pages one `sk_buff` holds at most (MAX_SKB_FRAGS).
 const MAX_SKB_FRAGS: u32 = 17;
 /// What fits into a received segment's head behind its headers, bytes (`skb_condense`).
-pub(crate) const HEAD_ROOM: u32 = 64;
+const HEAD_ROOM: u32 = 64;
 /// A sender's process writes into pieces of this size, bytes (SKB_FRAG_PAGE_ORDER): a segment across two of them has two fragments.
 const PAGE_FRAG: u64 = 32_768;
 
@@ -79,99 +84,102 @@ pub(crate) enum Taken {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     // Parameters
-    pub(crate) stack: Stack,
+    stack: Stack,
     /// Most bytes and segments offered, as the route says.
-    pub(crate) route_window: Option<u32>,
-    pub(crate) initial_rwnd: Option<u32>,
+    route_window: Option<u32>,
+    initial_rwnd: Option<u32>,
     /// Every segment is acknowledged at once.
-    pub(crate) quickack: bool,
+    quickack: bool,
     /// Least timeout of a retransmission, jiffies: an ACK is held back for less.
-    pub(crate) rto_min: u32,
-    pub(crate) buffer: Buffer,
+    rto_min: u32,
+    buffer: Buffer,
     /// MSS we announced, less timestamps where they are used.
-    pub(crate) advmss: u32,
+    advmss: u32,
     /// Header of a segment without SACK blocks, bytes (`tcp_header_len`).
-    pub(crate) header_len: u32,
+    header_len: u32,
     /// Whether SACK was agreed on.
-    pub(crate) sack: bool,
+    sack: bool,
     /// Shift of the windows we offer.
-    pub(crate) wscale: u8,
+    wscale: u8,
     // Variables
     /// Next byte expected.
-    pub(crate) rcv_nxt: u64,
+    rcv_nxt: u64,
     /// `rcv_nxt` at the last ACK sent.
-    pub(crate) rcv_wup: u64,
+    rcv_wup: u64,
     /// Window offered at `rcv_wup`, bytes.
-    pub(crate) rcv_wnd: u32,
+    rcv_wnd: u32,
     /// First byte of the stream.
-    pub(crate) first_seq: u64,
+    first_seq: u64,
     /// First byte not read by the application.
-    pub(crate) copied_seq: u64,
-    pub(crate) rcv_ssthresh: u32,
-    pub(crate) window_clamp: u32,
+    copied_seq: u64,
+    rcv_ssthresh: u32,
+    window_clamp: u32,
     /// `sk_rcvbuf`, bytes of memory.
-    pub(crate) rcvbuf: u32,
-    pub(crate) rmem: u32,
-    pub(crate) queue: VecDeque<Held>,
-    pub(crate) read_total: u64,
-    pub(crate) ooo: OooQueue,
+    rcvbuf: u32,
+    rmem: u32,
+    queue: VecDeque<Held>,
+    read_total: u64,
+    ooo: OooQueue,
     /// Where a FIN that came out of order stands.
-    pub(crate) fin_at: Option<u64>,
-    pub(crate) sacks: [(u64, u64); 4],
-    pub(crate) num_sacks: usize,
-    pub(crate) dsack: Option<(u64, u64)>,
+    fin_at: Option<u64>,
+    sacks: [(u64, u64); 4],
+    num_sacks: usize,
+    dsack: Option<(u64, u64)>,
     /// Share of memory that is payload, in 256ths (6.12).
-    pub(crate) scaling_ratio: u32,
+    scaling_ratio: u32,
     // Acknowledging
+    /// What is echoed of marks.
+    pub(crate) echo: Echo,
     /// Estimate of the peer's segment size.
-    pub(crate) rcv_mss: u32,
-    pub(crate) last_seg_size: u32,
-    pub(crate) quick: u32,
-    pub(crate) pingpong: bool,
+    rcv_mss: u32,
+    last_seg_size: u32,
+    quick: u32,
+    pingpong: bool,
     /// TCP_ATO_MIN, jiffies.
-    pub(crate) ato_min: u32,
+    ato_min: u32,
     /// The mark of the segment at hand asks for two ACKs at once.
-    pub(crate) quick_for_mark: bool,
+    quick_for_mark: bool,
     /// Delayed-ACK timeout, jiffies; 0 before the first data.
-    pub(crate) ato: u32,
-    pub(crate) lrcvtime: u64,
+    ato: u32,
+    lrcvtime: u64,
     /// An ACK is owed.
-    pub(crate) scheduled: bool,
+    scheduled: bool,
     /// An ACK is to be sent at once.
-    pub(crate) now: bool,
-    pub(crate) nomem: bool,
-    pub(crate) pushed: bool,
-    pub(crate) pushed2: bool,
-    pub(crate) delack: Option<u64>,
-    pub(crate) delack_fires: Time,
+    now: bool,
+    nomem: bool,
+    pushed: bool,
+    pushed2: bool,
+    delack: Option<u64>,
+    delack_fires: Time,
     // SACK compression (6.12)
     /// ACKs held back.
-    pub(crate) compressed: u32,
-    pub(crate) compressed_rcv_nxt: u64,
-    pub(crate) dup_acks: u32,
+    compressed: u32,
+    compressed_rcv_nxt: u64,
+    dup_acks: u32,
     /// When they are sent at the latest.
-    pub(crate) compressed_at: Option<Time>,
+    compressed_at: Option<Time>,
     /// What goes before anything else.
-    pub(crate) early: Option<EarlyAck>,
+    early: Option<EarlyAck>,
     /// `Config::deferred_ack`: segments, jiffies.
-    pub(crate) deferred: (u32, u64),
+    deferred: (u32, u64),
     // Receive buffer tuning; times in microseconds (6.12) or jiffies
-    pub(crate) rtt_est8: u64,
-    pub(crate) rtt_seq: u64,
-    pub(crate) rtt_time: Option<u64>,
-    pub(crate) rtt_last_ecr: Option<u32>,
-    pub(crate) space: u32,
-    pub(crate) space_seq: u64,
-    pub(crate) space_time: Option<u64>,
+    rtt_est8: u64,
+    rtt_seq: u64,
+    rtt_time: Option<u64>,
+    rtt_last_ecr: Option<u32>,
+    space: u32,
+    space_seq: u64,
+    space_time: Option<u64>,
 }
 
 impl Receiver {
-    pub fn new(cfg: &Config, hz: u32, rto_min: u32) -> Receiver {
+    pub fn new(cfg: &Config, hz: u32, p: &Params) -> Receiver {
         Receiver {
+            echo: Echo::new(p.today),
             route_window: cfg.window_clamp,
             initial_rwnd: cfg.initial_rwnd,
             quickack: cfg.quickack,
-            rto_min,
+            rto_min: p.rto_min,
             stack: cfg.stack,
             buffer: cfg.rcvbuf,
             advmss: u32::from(cfg.mss.max(88)),
@@ -229,8 +237,77 @@ impl Receiver {
         }
     }
 
-    pub(crate) fn today(&self) -> bool {
+    fn today(&self) -> bool {
         self.stack.is_linux_6_12()
+    }
+
+    // ---- Where things stand ----
+
+    /// Next byte expected.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.rcv_nxt
+    }
+    /// What was next at the last ACK sent.
+    #[inline]
+    pub fn last_acked(&self) -> u64 {
+        self.rcv_wup
+    }
+    /// Window offered then, bytes.
+    #[inline]
+    pub fn offered(&self) -> u32 {
+        self.rcv_wnd
+    }
+    /// Shift of the windows we offer.
+    #[inline]
+    pub fn wscale(&self) -> u8 {
+        self.wscale
+    }
+    /// `sk_rcvbuf`, bytes of memory.
+    pub fn rcvbuf(&self) -> u32 {
+        self.rcvbuf
+    }
+    /// Estimate of the peer's segment size.
+    pub fn rcv_mss(&self) -> u32 {
+        self.rcv_mss
+    }
+    /// Delayed-ACK timeout, jiffies.
+    pub fn ato(&self) -> u32 {
+        self.ato
+    }
+
+    // ---- Acknowledging ----
+
+    /// An ACK is to be sent at once.
+    #[inline]
+    pub fn ack_at_once(&mut self) {
+        self.now = true;
+    }
+    /// Whether one is.
+    #[inline]
+    pub fn acks_at_once(&self) -> bool {
+        self.now
+    }
+    /// An ACK is owed; whether `now`.
+    pub fn owe_ack(&mut self, now: bool) {
+        (self.now, self.scheduled) = (now, true);
+    }
+    /// Whether the timer of a delayed ACK runs.
+    pub fn is_delayed(&self) -> bool {
+        self.delack.is_some()
+    }
+    /// An ACK that goes before anything else.
+    #[inline]
+    pub fn take_early(&mut self) -> Option<EarlyAck> {
+        self.early.take()
+    }
+    /// The session is held for interactive.
+    pub fn turn_interactive(&mut self) {
+        self.pingpong = true;
+    }
+    /// A segment came in a header with this mark.
+    pub fn marked(&mut self, ecn: EcnField) {
+        self.quick_for_mark = self.echo.wants_quick_ack(ecn);
     }
 
     // ---- Data ----
@@ -438,110 +515,8 @@ impl Receiver {
         ack
     }
 
-    // ---- SACK blocks ----
-
-    /// Widens the report of a duplicate, or begins one.
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_dsack_extend
-    pub(crate) fn dsack_extend(&mut self, start: u64, end: u64) {
-        match &mut self.dsack {
-            Some(dsack) => {
-                extend(dsack, (start, end));
-            }
-            None => self.dsack_set(start, end),
-        }
-    }
-    pub(crate) fn dsack_set(&mut self, start: u64, end: u64) {
-        if self.sack {
-            self.dsack = Some((start, end));
-        }
-    }
-
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_sack_new_ofo_skb
-    pub(crate) fn sack_new(&mut self, start: u64, end: u64) {
-        if !self.sack {
-            return;
-        }
-        for i in 0..self.num_sacks {
-            if extend(&mut self.sacks[i], (start, end)) {
-                if i >= 2 {
-                    self.flush_compressed();
-                }
-                self.sacks[..=i].rotate_right(1);
-                let mut k = 1;
-                while k < self.num_sacks {
-                    let other = self.sacks[k];
-                    if extend(&mut self.sacks[0], other) {
-                        self.sacks[k..self.num_sacks].rotate_left(1);
-                        self.num_sacks -= 1;
-                    } else {
-                        k += 1;
-                    }
-                }
-                return;
-            }
-        }
-        if self.num_sacks >= 2 {
-            self.flush_compressed();
-        }
-        self.num_sacks = (self.num_sacks + 1).min(4);
-        self.sacks[..self.num_sacks].rotate_right(1);
-        self.sacks[0] = (start, end);
-    }
-
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_sack_remove
-    fn sack_remove(&mut self) {
-        if self.num_sacks == 0 {
-            return;
-        }
-        if self.ooo.is_empty() && self.fin_at.is_none_or(|f| f < self.rcv_nxt) {
-            self.num_sacks = 0;
-            return;
-        }
-        let mut kept = 0;
-        for i in 0..self.num_sacks {
-            if self.rcv_nxt < self.sacks[i].0 {
-                self.sacks[kept] = self.sacks[i];
-                kept += 1;
-            }
-        }
-        self.num_sacks = kept;
-    }
-
-    /// Writes the SACK blocks for a segment into `out`, at most `max` of them; answers how many. A report of a
-    /// duplicate goes out once, and first.
-    pub fn write_sacks(&mut self, out: &mut [(u32, u32); 4], max: usize) -> u8 {
-        let mut n = 0;
-        let dsack = self.dsack.take();
-        for (l, r) in dsack.into_iter().chain(self.sacks[..self.num_sacks].iter().copied()) {
-            if n == max.min(4) {
-                break;
-            }
-            out[n] = (l as u32, r as u32);
-            n += 1;
-        }
-        n as u8
-    }
-    /// How many SACK blocks the next segment carries, at most `max`.
-    pub fn sack_blocks(&self, max: u32) -> u32 {
-        (self.num_sacks as u32 + u32::from(self.dsack.is_some())).min(max)
-    }
     /// Bytes the application has read.
     pub fn bytes_read(&self) -> u64 {
         self.read_total
     }
-    /// Whether there is a SACK block to report.
-    #[inline]
-    pub fn has_sacks(&self) -> bool {
-        self.num_sacks > 0 || self.dsack.is_some()
-    }
-}
-
-/// Widens `block` by `other` where they overlap or touch.
-//= linux v6.12 net/ipv4/tcp_input.c tcp_sack_extend
-fn extend(block: &mut (u64, u64), other: (u64, u64)) -> bool {
-    if other.0 <= block.1 && block.0 <= other.1 {
-        *block = (block.0.min(other.0), block.1.max(other.1));
-        return true;
-    }
-    false
 }

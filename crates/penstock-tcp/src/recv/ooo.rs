@@ -7,8 +7,8 @@
 //! buffers lie on the way decides whether a duplicate is dropped and reported, or appended to a buffer that ends where it begins
 //! and held twice.
 
-use crate::recv::{HEAD_ROOM, Held, Receiver};
-use crate::recv::window::HEAD_MEM;
+use super::window::HEAD_MEM;
+use super::{HEAD_ROOM, Held, Receiver};
 
 /// No node.
 const NONE: u32 = u32::MAX;

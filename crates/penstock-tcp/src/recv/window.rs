@@ -5,9 +5,9 @@
 //! Differs: the memory a received segment holds depends on the driver in Linux; here it is what a veth's segment
 //! holds on 6.12 (seen: 2408 bytes for 1448), a 2048-byte buffer and its `sk_buff` on 2.6.35. XP counts payload.
 
+use super::{Receiver, TCP_MIN_MSS, TCP_MSS_DEFAULT};
 use crate::clock::Clock;
 use crate::config::{Buffer, Stack};
-use crate::recv::{Receiver, TCP_MIN_MSS, TCP_MSS_DEFAULT};
 use crate::seq;
 use penstock_model::Kernel;
 
@@ -87,7 +87,9 @@ impl Receiver {
     }
 
     /// The peer's SYN was read: where its stream begins.
-    pub fn begin(&mut self, isn: u32) {
+    /// `header_len`: that of segments without SACK blocks.
+    pub fn begin(&mut self, isn: u32, advmss: u32, header_len: u32, sack: bool) {
+        (self.advmss, self.header_len, self.sack) = (advmss, header_len, sack);
         self.rcv_nxt = seq::first(isn) + 1;
         self.rcv_wup = self.rcv_nxt;
         self.copied_seq = self.rcv_nxt;
@@ -97,6 +99,7 @@ impl Receiver {
     /// The connection is open; `mss` is the size of segments we send.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_init_buffer_space, tcp_initialize_rcv_mss
     pub fn established(&mut self, mss: u32, clock: &Clock) {
+        self.lrcvtime = clock.jiffies;
         if self.stack == Stack::Linux(Kernel::V2_6_35)
             && let Buffer::Auto(_, max) = self.buffer
         {

@@ -9,6 +9,7 @@
 //! block that comes again (each ACK repeats them) costs nothing: a segment is tagged once.
 
 mod reshape;
+mod sacked;
 
 use std::collections::VecDeque;
 
@@ -92,15 +93,15 @@ pub(crate) struct RtxQueue {
     /// No segment that is neither sacked nor retransmitted lies below this.
     forward_hint: u64,
     /// Segments tagged SACKED; without SACK, duplicate ACKs counted instead.
-    pub sacked_out: u32,
+    sacked_out: u32,
     /// Segments tagged LOST.
-    pub lost_out: u32,
+    lost_out: u32,
     /// Segments tagged RETRANS.
-    pub retrans_out: u32,
+    retrans_out: u32,
     /// Losses marked in all.
-    pub lost: u64,
+    lost: u64,
     /// Segments tagged JOINED.
-    pub joined: u32,
+    joined: u32,
 }
 
 impl RtxQueue {
@@ -126,6 +127,45 @@ impl RtxQueue {
     pub fn packets_out(&self) -> u32 {
         self.segs.len() as u32
     }
+    /// Segments reported by SACK; without SACK, duplicate ACKs counted instead.
+    #[inline]
+    pub fn sacked_out(&self) -> u32 {
+        self.sacked_out
+    }
+    /// So many duplicate ACKs are counted, for want of SACK.
+    #[inline]
+    pub fn set_dup_acks(&mut self, n: u32) {
+        self.sacked_out = n;
+    }
+    /// Segments held for lost.
+    #[inline]
+    pub fn lost_out(&self) -> u32 {
+        self.lost_out
+    }
+    /// Retransmissions that are out.
+    #[inline]
+    pub fn retrans_out(&self) -> u32 {
+        self.retrans_out
+    }
+    /// Losses marked in all.
+    #[inline]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+    /// Segments that have no head of their own any more.
+    #[inline]
+    pub fn joined(&self) -> u32 {
+        self.joined
+    }
+    /// Whether segments wait that are held for lost.
+    #[inline]
+    pub fn awaits_retransmission(&self) -> bool {
+        self.lost_out > self.retrans_out
+    }
+    /// Whether a retransmission is out or the front segment was one.
+    pub fn any_retrans_done(&self) -> bool {
+        self.retrans_out > 0 || self.front().is_some_and(|f| f.has(EVER_RETRANS))
+    }
     /// Segments reckoned to be in the network.
     //= linux v6.12 include/net/tcp.h tcp_packets_in_flight
     #[inline]
@@ -140,11 +180,9 @@ impl RtxQueue {
     pub fn at(&self, index: usize) -> &Seg {
         &self.segs[index]
     }
-    pub fn get(&self, index: usize) -> Option<&Seg> {
-        self.segs.get(index)
-    }
-    pub fn at_mut(&mut self, index: usize) -> &mut Seg {
-        &mut self.segs[index]
+    /// It counts as never retransmitted.
+    pub fn forget_retransmission(&mut self, index: usize) {
+        self.segs[index].bits &= !EVER_RETRANS;
     }
     /// Index of the first segment that begins at or after `seq`.
     pub fn lower(&self, seq: u64) -> usize {
@@ -371,16 +409,6 @@ impl RtxQueue {
         self.hint = u64::MAX;
     }
 
-    /// Forgets every SACK (the receiver has reneged).
-    pub fn forget_sacks(&mut self) {
-        for seg in &mut self.segs {
-            seg.bits &= !SACKED;
-        }
-        self.ranges.clear();
-        self.sacked_out = 0;
-        self.forward_hint = 0;
-    }
-
     /// The next lost segment that awaits retransmission.
     pub fn next_lost(&mut self) -> Option<usize> {
         if self.lost_out == 0 {
@@ -423,74 +451,6 @@ impl RtxQueue {
     pub fn next_sent(&self, index: usize) -> Option<usize> {
         let next = self.segs[index].next;
         (self.segs[index].has(LISTED) && next != NIL).then(|| self.index(next))
-    }
-
-    /// Calls `each` with the index of every segment that lies wholly within `start..end` and is not tagged SACKED,
-    /// and tags it. `each` sees the segment as it was before.
-    pub fn tag_sacked(&mut self, start: u64, end: u64, mut each: impl FnMut(&mut RtxQueue, usize)) {
-        let mut at = start;
-        while at < end {
-            // Skip what is known: the range that holds `at`.
-            let r = self.ranges.partition_point(|r| r.1 <= at);
-            let gap_end = match self.ranges.get(r) {
-                Some(&(lo, hi)) if lo <= at => {
-                    at = hi;
-                    continue;
-                }
-                Some(&(lo, _)) => lo.min(end),
-                None => end,
-            };
-            let mut i = self.lower(at);
-            let mut tagged: Option<(u64, u64)> = None;
-            while i < self.segs.len() && self.segs[i].end <= gap_end {
-                if self.segs[i].has(SACKED) {
-                    i += 1;
-                    continue;
-                }
-                let before = self.segs[i].bits;
-                each(self, i);
-                self.unlist(i);
-                let seg = &mut self.segs[i];
-                seg.bits |= SACKED;
-                tagged = Some((tagged.map_or(seg.seq, |t| t.0), seg.end));
-                self.sacked_out += 1;
-                // R without L does not become plain S.
-                if before & (LOST | RETRANS) != RETRANS && self.join(i) {
-                    self.join(i + 1);
-                }
-                i += 1;
-            }
-            if let Some((lo, hi)) = tagged {
-                self.remember(lo, hi);
-            }
-            at = gap_end;
-        }
-    }
-
-    fn remember(&mut self, lo: u64, hi: u64) {
-        let r = self.ranges.partition_point(|r| r.1 < lo);
-        match self.ranges.get(r).copied() {
-            Some((a, b)) if a <= hi => {
-                let mut merged = (a.min(lo), b.max(hi));
-                while let Some(&(c, d)) = self.ranges.get(r + 1) {
-                    if c > merged.1 {
-                        break;
-                    }
-                    merged.1 = merged.1.max(d);
-                    self.ranges.remove(r + 1);
-                }
-                self.ranges[r] = merged;
-            }
-            _ => self.ranges.insert(r, (lo, hi)),
-        }
-    }
-
-    /// Takes the LOST tag, and with it RETRANS, off a segment that is about to be tagged SACKED.
-    pub fn unmark_lost(&mut self, index: usize) {
-        if self.segs[index].has(LOST) {
-            self.segs[index].bits &= !LOST;
-            self.lost_out -= 1;
-        }
     }
 }
 

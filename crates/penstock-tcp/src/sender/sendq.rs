@@ -5,9 +5,7 @@
 //! Differs: the calls of `tcp_push_one` and `forced_push` in the midst of a long write go when the write has returned; whether they
 //! would have emptied the queue before the call waits is told from both windows.
 
-use crate::endpoint::attempt::Why;
-use crate::endpoint::{Endpoint, Transmit};
-use crate::info::State;
+use crate::config::Buffer;
 use std::collections::VecDeque;
 
 /// A buffer of unsent data (`sk_buff`); it begins where the one before it ends, the first at `snd_nxt`.
@@ -19,13 +17,86 @@ pub(crate) struct Unsent {
     pub psh: bool,
 }
 
-/// The queue.
-#[derive(Debug, Default)]
+/// The queue, and the send buffer that it is a part of.
+#[derive(Debug)]
 pub(crate) struct SendQueue {
     bufs: VecDeque<Unsent>,
+    /// `sk_sndbuf`, bytes.
+    size: u32,
+    /// A writer waits for room.
+    nospace: bool,
+    /// As configured.
+    buffer: Buffer,
+    /// Bytes left in the buffer written last (2.6.35).
+    skb_room: u64,
+    /// Bytes that a call to write had taken when it began to wait for room; 0: none waits.
+    waits: u64,
 }
 
 impl SendQueue {
+    pub fn new(buffer: Buffer) -> SendQueue {
+        let size = buffer.initial().min(1 << 30);
+        SendQueue { bufs: VecDeque::new(), size, nospace: false, buffer, skb_room: 0, waits: 0 }
+    }
+
+    // ---- The send buffer ----
+
+    /// Its size, bytes.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+    /// Whether it grows by itself.
+    #[inline]
+    pub fn grows(&self) -> bool {
+        matches!(self.buffer, Buffer::Auto(..))
+    }
+    /// It grows to `wanted`, as far as it may.
+    pub fn expand(&mut self, wanted: u64) {
+        if self.grows() && u64::from(self.size) < wanted {
+            self.size = wanted.min(u64::from(self.buffer.max())) as u32;
+        }
+    }
+    /// It begins anew with room for `least` bytes, where it grows by itself (2.6.35).
+    //= linux v2.6.35 net/ipv4/tcp_input.c tcp_fixup_sndbuf
+    pub fn begin(&mut self, least: u32) {
+        if self.grows() {
+            self.size = self.buffer.initial().max(least.min(self.buffer.max()));
+        }
+    }
+    /// Whether a writer waits for room.
+    #[inline]
+    pub fn is_waited_for(&self) -> bool {
+        self.nospace
+    }
+    /// One does, or no more.
+    #[inline]
+    pub fn waited(&mut self, waits: bool) {
+        self.nospace = waits;
+    }
+    /// Bytes that the call which waited for room had taken; 0: this one is new.
+    pub fn resume(&mut self) -> u64 {
+        std::mem::take(&mut self.waits)
+    }
+    /// A call waits that has taken so many bytes.
+    pub fn suspend(&mut self, taken: u64) {
+        self.waits = taken;
+    }
+    /// Bytes left in the buffer written last (2.6.35).
+    pub fn skb_room(&self) -> u64 {
+        self.skb_room
+    }
+    /// Sets that.
+    pub fn set_skb_room(&mut self, bytes: u64) {
+        self.skb_room = bytes;
+    }
+
+    // ---- The buffers ----
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bufs.is_empty()
+    }
     #[inline]
     pub fn len(&self) -> usize {
         self.bufs.len()
@@ -87,152 +158,14 @@ impl SendQueue {
     }
 }
 
-impl Endpoint {
-    /// A call to write, or what a call that waited for room goes on with.
-    //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
-    pub(crate) fn sendmsg(&mut self, bytes: u64) -> u64 {
-        let waited = std::mem::take(&mut self.send_waits);
-        if waited == 0 {
-            self.check_app_limited();
-        }
-        let goal = u64::from(self.current_mss());
-        self.push_ones = self.sendq.len() == 0;
-        let (mut took, mut pushed) = (0, false);
-        while took < bytes {
-            let mut room = goal.saturating_sub(self.sendq.tail_len(self.snd_nxt));
-            if room == 0 || self.sendq.len() == 0 {
-                if self.wmem() >= u64::from(self.sndbuf) {
-                    self.nospace = true;
-                    break;
-                }
-                // Once a full segment has gone (tcp_push_one) the connection is idle no more.
-                if self.sendq.len() == 0 || !self.next_fits() {
-                    self.idle_check();
-                }
-                self.sendq.entail(self.write_seq);
-                room = goal;
-            }
-            let n = room.min(bytes - took);
-            self.write_seq += n;
-            let tail = self.sendq.tail_mut().expect("there is one");
-            tail.end += n;
-            // Only a new call takes the mark off; one that has waited fills up what it has marked.
-            tail.psh &= waited + took > 0;
-            took += n;
-            if n == room && took < bytes {
-                // forced_push, or tcp_push_one of what is the first to go.
-                let forced = self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1);
-                if forced {
-                    self.mark_tail();
-                    self.pushes.push_back(self.write_seq);
-                }
-                pushed |= forced || self.sendq.len() == 1;
-            }
-        }
-        if took == bytes {
-            self.mark_tail();
-            let short = self.sendq.tail_len(self.snd_nxt) < goal;
-            // Where nothing has been pushed on the way, a call that ends in a short buffer does not push either.
-            if !short || pushed || !self.autocorks() {
-                self.todo.push = true;
-                // Otherwise it has been looked at once, before anything went.
-                self.corking = short && pushed;
-            }
-        } else if waited + took > 0 {
-            self.send_waits = waited + took;
-            // Full segments that may go have gone one by one (tcp_push_one), and then nothing is left to be marked.
-            if !self.all_may_go() {
-                self.mark_tail();
-            }
-            self.todo.push = true;
-            self.todo.push_all = true;
-        }
-        took
-    }
-
-    //= linux v6.12 net/ipv4/tcp.c tcp_mark_push
-    fn mark_tail(&mut self) {
-        if let Some(tail) = self.sendq.tail_mut() {
-            tail.psh = true;
-            self.pushed_seq = self.write_seq;
-        }
-    }
-
-    /// Whether both windows let all go that was written.
-    pub(crate) fn all_may_go(&self) -> bool {
-        let segments = u64::from(self.w.cwnd.saturating_sub(self.q.in_flight()));
-        let unsent = self.write_seq.saturating_sub(self.snd_nxt);
-        unsent <= segments * u64::from(self.mss) && self.write_seq <= self.wnd_end()
-    }
-
-    /// Payload of the first segment that waits, and whether FIN is on it, where segments carry `mss` bytes.
-    pub(crate) fn head_segment(&self, mss: u32) -> (u32, bool) {
-        let held = self.sendq.head().map_or(0, |b| b.end - self.snd_nxt);
-        let len = held.min(u64::from(mss)) as u32;
-        (len, self.fin_queued && !self.fin_sent && u64::from(len) == self.unsent())
-    }
-
-    /// What a segment carries in the push that is under way: it is reckoned once, when the push begins.
-    //= linux v6.12 net/ipv4/tcp_output.c __tcp_push_pending_frames
-    pub(crate) fn push_mss(&mut self) -> u32 {
-        if self.pushing_mss == 0 {
-            self.pushing_mss = self.current_mss();
-        }
-        self.pushing_mss
-    }
-
-    /// The next new segment, if it may go; a `probe` goes whatever the congestion window and Nagle say.
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_write_xmit
-    pub(crate) fn write_xmit(&mut self, probe: bool) -> Option<Transmit> {
-        if !self.has_unsent() || self.q.in_flight() >= self.w.cwnd && !probe || self.pacing_holds() {
-            return None;
-        }
-        let mss = self.push_mss();
-        self.sendq.grow(self.snd_nxt, mss);
-        let (len, fin) = self.head_segment(mss);
-        if self.snd_nxt + u64::from(len) + u64::from(fin) > self.wnd_end()
-            || !probe && self.nagle_holds(len, mss, fin)
-        {
-            return None;
-        }
-        if self.corking && self.sendq.len() == 1 && self.autocorks() {
-            return None;
-        }
-        self.sendq.cut(self.snd_nxt, mss);
-        if self.small_queue_full(len, 0) {
-            return None;
-        }
-        Some(self.send_new(len, fin, if probe { Why::LossProbe } else { Why::Window }))
-    }
-
-    /// Whether the last, short buffer of a write waits for what the host still holds of ours; then that lets it go.
-    //= linux v6.12 net/ipv4/tcp.c tcp_should_autocork, tcp_push
-    pub(crate) fn autocorks(&mut self) -> bool {
-        let tail = self.sendq.tail_len(self.snd_nxt) as u32;
-        let corks = tail > 0 && self.q.packets_out() > 0 && self.in_device + 1 > self.truesize(tail);
-        self.throttled |= corks;
-        corks
-    }
-
-    /// Memory charged to the send buffer: what was written and not acknowledged, and each buffer's head.
-    //= linux v6.12 include/net/sock.h sk_wmem_queued_add
-    pub(crate) fn wmem_queued(&self) -> u64 {
-        let heads = u64::from(self.q.packets_out() - self.q.joined) + self.sendq.len() as u64;
-        self.write_seq.saturating_sub(self.snd_una) + u64::from(self.p.skb_overhead) * heads
-    }
-
-    /// Whether the program may write at all.
-    pub(crate) fn takes_data(&self) -> bool {
-        !self.fin_queued && matches!(self.state, State::Established | State::CloseWait)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn queue(ends: &[u64]) -> SendQueue {
-        SendQueue { bufs: ends.iter().map(|&end| Unsent { end, psh: false }).collect() }
+        let mut q = SendQueue::new(Buffer::Fixed(0));
+        q.bufs.extend(ends.iter().map(|&end| Unsent { end, psh: false }));
+        q
     }
     fn ends(q: &SendQueue) -> Vec<u64> {
         q.bufs.iter().map(|b| b.end).collect()

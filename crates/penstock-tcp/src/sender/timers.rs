@@ -1,12 +1,14 @@
-//! The timers of an endpoint and what happens when they run out.
+//! The timers of the sending half, the round trips they are set by, and how often they have run out.
 //!
-//! Follows: linux v6.12 net/ipv4/tcp_timer.c, net/ipv4/tcp_output.c `tcp_send_loss_probe`, `tcp_send_probe0`; RFC 6298
-//! section 5; RFC 9293 section 3.8.6.1 (probes); RFC 8985 section 7 (tail loss probe).
-//! Differs: there are no orphans: a closed socket times out by the same rules as any other, and FIN-WAIT-2 lasts until
-//! the peer closes.
+//! Follows: linux v6.12 net/ipv4/tcp_timer.c, net/ipv4/tcp_input.c `tcp_set_rto`, `tcp_rearm_rto`, include/net/tcp.h
+//! `tcp_probe0_when`; RFC 6298 section 5; RFC 9293 section 3.8.6.1 (probes).
+//! Differs: none known.
 
-use crate::endpoint::Endpoint;
-use crate::info::{CaState, Error, State};
+use super::rtt::Rtt;
+use super::rtx::RtxQueue;
+use crate::clock::Clock;
+use crate::minmax::WindowedMin;
+use crate::params::Params;
 use penstock_model::Time;
 
 /// What the one timer for sending is set for (`icsk_pending`).
@@ -22,319 +24,299 @@ pub(crate) enum Pending {
     Probe0,
 }
 
-/// The timers but those of the receiving half.
+/// The timers but those of the receiving half; jiffies where not said otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timers {
-    pub pending: Option<Pending>,
-    /// The jiffy it is set for.
-    pub expires: u64,
     fires: Time,
     /// End of TIME-WAIT.
-    pub wait: Time,
+    wait: Time,
+    /// When pacing lets the next segment go.
+    pace_at: Option<Time>,
+    pending: Option<Pending>,
+    /// The jiffy it is set for.
+    expires: u64,
+    rto: u32,
+    backoff: u8,
+    retransmits: u32,
+    total_rto: u32,
+    probes_out: u32,
+    /// When an acknowledgement came last.
+    rcv_tstamp: u64,
+    rtt: Rtt,
+    min_rtt: WindowedMin,
+    // Parameters
+    rto_min: u32,
+    rto_max: u32,
 }
 
 impl Timers {
-    pub fn new() -> Timers {
-        Timers { pending: None, expires: 0, fires: Time::MAX, wait: Time::MAX }
+    pub fn new(p: &Params, clock: &Clock) -> Timers {
+        Timers {
+            fires: Time::MAX,
+            wait: Time::MAX,
+            pace_at: None,
+            pending: None,
+            expires: 0,
+            rto: p.rto_init,
+            backoff: 0,
+            retransmits: 0,
+            total_rto: 0,
+            probes_out: 0,
+            rcv_tstamp: clock.jiffies,
+            rtt: Rtt::new(if p.today { p.rto_min.saturating_mul(clock.jiffy_us()) } else { p.rto_min }),
+            min_rtt: WindowedMin::new(),
+            rto_min: p.rto_min,
+            rto_max: p.rto_max,
+        }
     }
-}
 
-impl Endpoint {
-    /// When [`handle_timeout`](Endpoint::handle_timeout) wants to be called.
+    // ---- Setting them ----
+
+    /// What the timer for sending is set for.
     #[inline]
-    pub fn poll_timeout(&self) -> Option<Time> {
-        if let Some(o) = &self.one_way {
-            return o.poll_timeout();
-        }
-        let mut at = self.timers.fires.min(self.timers.wait);
-        if let Some(t) = self.rx.timer() {
-            at = at.min(t);
-        }
-        if let Some(t) = self.pace_at {
-            at = at.min(t);
-        }
-        (at != Time::MAX).then_some(at)
+    pub fn pending(&self) -> Option<Pending> {
+        self.pending
     }
-
-    /// Time has come: retransmission, probe, delayed ACK, end of TIME-WAIT. Does nothing when called early.
-    pub fn handle_timeout(&mut self, now: Time) {
-        self.clock.set(now);
-        // Held-back ACKs carry the time of the segment before (tcp_compressed_ack_kick refreshes no clock).
-        if self.timers.fires <= now || !self.rx.holds_back_until(now) {
-            self.touch(now);
-        }
-        if let Some(o) = &mut self.one_way {
-            if o.handle_timeout(now) {
-                self.done(None);
-            }
-            return;
-        }
-        if self.timers.wait <= now {
-            return self.done(None);
-        }
-        if self.rx.timer().is_some_and(|t| t <= now) && self.rx.delack_timeout(&self.clock, self.rto) {
-            self.rx.now = true;
-            self.todo.ack_check = true;
-        }
-        if self.pace_at.is_some_and(|t| t <= now) {
-            self.pace_at = None;
-            self.todo.push = true;
-            self.todo.rexmit |= self.q.lost_out > self.q.retrans_out;
-        }
-        if self.timers.fires <= now {
-            match self.timers.pending {
-                Some(Pending::Retrans) => {
-                    self.clear_xmit_timer();
-                    self.retransmit_timer();
-                }
-                Some(Pending::Reorder) => self.rack_reo_timeout(),
-                Some(Pending::LossProbe) => self.send_loss_probe(),
-                Some(Pending::Probe0) => {
-                    self.clear_xmit_timer();
-                    self.probe_timer();
-                }
-                None => self.timers.fires = Time::MAX,
-            }
-        }
-    }
-
     /// Sets the timer for sending, `jiffies` from now.
     #[inline]
-    pub(crate) fn set_xmit_timer(&mut self, what: Pending, jiffies: u32) {
-        let expires = self.clock.jiffies + u64::from(jiffies.min(self.p.rto_max));
-        if self.timers.expires != expires
-            || self.timers.fires <= self.clock.now
-            || self.timers.pending.is_none()
-        {
-            self.timers.expires = expires;
-            self.timers.fires = self.clock.fires(expires);
+    pub fn set(&mut self, what: Pending, jiffies: u32, clock: &Clock) {
+        let expires = clock.jiffies + u64::from(jiffies.min(self.rto_max));
+        if self.expires != expires || self.fires <= clock.now || self.pending.is_none() {
+            self.expires = expires;
+            self.fires = clock.fires(expires);
         }
-        self.timers.pending = Some(what);
+        self.pending = Some(what);
     }
+    /// Stops the timer for sending.
     #[inline]
-    pub(crate) fn clear_xmit_timer(&mut self) {
-        self.timers.pending = None;
-        self.timers.fires = Time::MAX;
+    pub fn clear(&mut self) {
+        self.pending = None;
+        self.fires = Time::MAX;
+    }
+    /// Stops all.
+    pub fn stop(&mut self) {
+        (self.pending, self.expires, self.pace_at) = (None, 0, None);
+        (self.fires, self.wait) = (Time::MAX, Time::MAX);
+    }
+    /// TIME-WAIT lasts until then.
+    pub fn wait_until(&mut self, at: Time) {
+        self.wait = at;
+    }
+    /// Pacing lets the next segment go then.
+    pub fn pace_until(&mut self, at: Time) {
+        self.pace_at = Some(at);
+    }
+    /// When the next of them goes off; [`Time::MAX`]: none is set.
+    #[inline]
+    pub fn next(&self) -> Time {
+        let at = self.fires.min(self.wait);
+        self.pace_at.map_or(at, |t| at.min(t))
     }
 
+    // ---- Their ends ----
+
+    /// Whether the timer for sending has run out.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.fires <= now
+    }
+    /// Whether TIME-WAIT is over.
+    pub fn wait_is_over(&self, now: Time) -> bool {
+        self.wait <= now
+    }
+    /// Whether pacing lets the next segment go from now on; asked once.
+    pub fn take_paced(&mut self, now: Time) -> bool {
+        let due = self.pace_at.is_some_and(|t| t <= now);
+        if due {
+            self.pace_at = None;
+        }
+        due
+    }
+    /// What the timer for sending was set for, which has run out; a timeout and a window probe leave it stopped.
+    pub fn take_due(&mut self) -> Option<Pending> {
+        let due = self.pending;
+        match due {
+            None => self.fires = Time::MAX,
+            Some(Pending::Retrans | Pending::Probe0) => self.clear(),
+            Some(Pending::LossProbe | Pending::Reorder) => {}
+        }
+        due
+    }
+
+    // ---- The retransmission timeout ----
+
+    /// The timeout in force, its doublings included.
+    #[inline]
+    pub fn rto(&self) -> u32 {
+        self.rto
+    }
+    /// Its doublings.
+    pub fn backoff(&self) -> u8 {
+        self.backoff
+    }
+    /// Timeouts since progress was made last.
+    #[inline]
+    pub fn retransmits(&self) -> u32 {
+        self.retransmits
+    }
+    /// Progress was made, or trouble is over.
+    #[inline]
+    pub fn forget_retransmits(&mut self) {
+        self.retransmits = 0;
+    }
+    /// A timeout.
+    pub fn count_timeout(&mut self) {
+        self.count_retransmission();
+        self.total_rto += 1;
+    }
+    /// A retransmission that counts as one by timeout.
+    pub fn count_retransmission(&mut self) {
+        self.retransmits += 1;
+    }
+    /// The retransmission of the last timeout was not sent after all.
+    pub fn uncount_retransmission(&mut self) {
+        self.retransmits = (self.retransmits - 1).max(1);
+    }
+    /// Whether timeouts of the SYN come at even intervals still.
+    pub fn is_linear(&self) -> bool {
+        self.total_rto <= 4
+    }
+    /// The connection is open: what its handshake has cost is forgotten.
+    pub fn opened(&mut self) {
+        self.clear();
+        (self.retransmits, self.backoff, self.total_rto) = (0, 0, 0);
+    }
+    /// The timeout is at least so long, but not beyond its bound.
+    pub fn raise_rto(&mut self, least: u32) {
+        self.rto = self.rto.max(least).min(self.rto_max);
+    }
+    /// The timeout after the next is twice as far; or as far, where they come at even intervals.
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_retransmit_timer
+    pub fn back_off(&mut self, linear: bool, clock: &Clock) {
+        if !linear {
+            self.backoff = self.backoff.saturating_add(1);
+            self.rto = self.rto.saturating_mul(2).min(self.rto_max);
+        }
+        self.set(Pending::Retrans, self.rto, clock);
+    }
     /// Microseconds until the retransmission timeout of the front segment would be.
     //= linux v6.12 include/net/tcp.h tcp_rto_delta_us
-    fn rto_delta_us(&self) -> i64 {
-        let rto_us = i64::from(self.rto) * i64::from(self.clock.jiffy_us());
-        self.q.front().map_or(rto_us, |f| f.sent_us as i64 + rto_us - self.clock.us as i64)
+    pub fn rto_delta_us(&self, q: &RtxQueue, clock: &Clock) -> i64 {
+        let rto_us = i64::from(self.rto) * i64::from(clock.jiffy_us());
+        q.front().map_or(rto_us, |f| f.sent_us as i64 + rto_us - clock.us as i64)
     }
-
     /// After progress: the timeout starts anew, or ends where nothing is out.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_rearm_rto; RFC 6298 section 5.2, 5.3
-    pub(crate) fn rearm_rto(&mut self) {
-        if self.q.packets_out() == 0 {
-            if self.timers.pending != Some(Pending::Probe0) {
-                self.clear_xmit_timer();
+    pub fn rearm(&mut self, q: &RtxQueue, clock: &Clock) {
+        if q.packets_out() == 0 {
+            if self.pending != Some(Pending::Probe0) {
+                self.clear();
             }
             return;
         }
         let mut rto = self.rto;
-        if matches!(self.timers.pending, Some(Pending::Reorder | Pending::LossProbe)) {
-            rto = self.clock.us_to_jiffies(self.rto_delta_us().max(1) as u64);
+        if matches!(self.pending, Some(Pending::Reorder | Pending::LossProbe)) {
+            rto = clock.us_to_jiffies(self.rto_delta_us(q, clock).max(1) as u64);
         }
-        self.set_xmit_timer(Pending::Retrans, rto);
+        self.set(Pending::Retrans, rto, clock);
     }
-
-    /// Sets the timer of the tail loss probe where one is useful; answers whether it did.
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_schedule_loss_probe
-    pub(crate) fn schedule_loss_probe(&mut self, advancing_rto: bool) -> bool {
-        if !self.p.today
-            || self.q.packets_out() == 0
-            || !self.sack_ok
-            || !matches!(self.ca, CaState::Open | CaState::Cwr)
-        {
-            return false;
-        }
-        let mut timeout = self.p.rto_init;
-        if self.rtt.srtt > 0 {
-            let us = u64::from(self.rtt.srtt >> 2) + if self.q.packets_out() == 1 { 200_000 } else { 2_000 };
-            timeout = self.clock.us_to_jiffies(us);
-        }
-        if advancing_rto {
-            timeout = timeout.min(self.rto);
-        } else {
-            let delta = self.rto_delta_us();
-            if delta > 0 {
-                timeout = timeout.min(self.clock.us_to_jiffies(delta as u64));
-            }
-        }
-        self.set_xmit_timer(Pending::LossProbe, timeout);
-        true
-    }
-
-    /// The probe timeout has run out: new data if there is some, else the last segment again.
-    //= linux v6.12 net/ipv4/tcp_output.c tcp_send_loss_probe
-    fn send_loss_probe(&mut self) {
-        if self.tlp_high.is_some() {
-            return self.rearm_rto();
-        }
-        self.tlp_retrans = false;
-        if self.q.packets_out() == 0 {
-            return self.clear_xmit_timer();
-        }
-        if self.has_unsent() && self.next_fits() {
-            self.todo.probe_new = true;
-            return;
-        }
-        self.todo.probe_last = true;
-    }
-
-    /// The probe was sent.
-    pub(crate) fn loss_probe_sent(&mut self) {
-        self.tlp_high = Some(self.snd_nxt);
-        self.clear_xmit_timer();
-        self.rearm_rto();
-    }
-
-    /// Whether retransmitting has lasted longer than `boundary` doublings of `base` jiffies would.
+    /// Whether retransmitting, begun at `since_us`, has lasted longer than `boundary` doublings of `base` jiffies would.
     //= linux v6.12 net/ipv4/tcp_timer.c retransmits_timed_out, tcp_model_timeout
-    fn retransmits_timed_out(&self, boundary: u32, base: u32) -> bool {
+    pub fn timed_out(&self, boundary: u32, base: u32, since_us: u64, clock: &Clock) -> bool {
         if self.retransmits == 0 {
             return false;
         }
-        let linear = (self.p.rto_max / base.max(1)).max(1).ilog2();
+        let linear = (self.rto_max / base.max(1)).max(1).ilog2();
         let timeout = if boundary <= linear {
             ((2u64 << boundary) - 1) * u64::from(base)
         } else {
-            ((2u64 << linear) - 1) * u64::from(base)
-                + u64::from(boundary - linear) * u64::from(self.p.rto_max)
+            ((2u64 << linear) - 1) * u64::from(base) + u64::from(boundary - linear) * u64::from(self.rto_max)
         };
-        (self.clock.us - self.retrans_stamp_us) >= timeout * u64::from(self.clock.jiffy_us())
+        (clock.us - since_us) >= timeout * u64::from(clock.jiffy_us())
     }
 
-    /// Whether it is time to give up.
-    //= linux v6.12 net/ipv4/tcp_timer.c tcp_write_timeout
-    fn write_timeout(&self) -> bool {
-        if self.state == State::SynSent {
-            let retries = u32::from(self.cfg.syn_retries);
-            if self.p.today {
-                // The first four go at even intervals (tcp_syn_linear_timeouts).
-                return self.retransmits >= retries + 4
-                    || self.retransmits_timed_out(retries, self.p.rto_init);
-            }
-            return self.retransmits >= retries;
-        }
-        if self.state == State::SynReceived {
-            return self.retransmits >= u32::from(self.cfg.synack_retries);
-        }
-        if self.cfg.stack == crate::config::Stack::WindowsXp {
-            return self.retransmits >= u32::from(self.cfg.retries2);
-        }
-        self.retransmits_timed_out(u32::from(self.cfg.retries2), self.p.rto_min)
+    // ---- Round trips ----
+
+    /// The smoothed round trip times 8, in the estimator's unit; 0 before the first.
+    #[inline]
+    pub fn srtt8(&self) -> u32 {
+        self.rtt.srtt
+    }
+    /// Its mean deviation, in the same unit.
+    pub fn mdev(&self) -> u32 {
+        self.rtt.mdev()
+    }
+    /// The least round trip lately, microseconds; `u32::MAX` before the first.
+    #[inline]
+    pub fn min_rtt(&self) -> u32 {
+        self.min_rtt.value()
+    }
+    /// A round trip of so many microseconds may be the least.
+    pub fn note_min_rtt(&mut self, us: u32, clock: &Clock) {
+        self.min_rtt.update(clock.jiffies, 300 * u64::from(clock.hz()), us);
+    }
+    /// Takes a measured round trip, microseconds (6.12). `una..nxt` is what is out.
+    pub fn take_rtt(&mut self, rtt: u32, una: u64, nxt: u64, clock: &Clock) {
+        self.rtt.sample(rtt, una, nxt);
+        self.rto = clock.us_to_jiffies(u64::from(self.rtt.rto())).min(self.rto_max);
+        self.backoff = 0;
+    }
+    /// Takes a measured round trip, jiffies (2.6.35).
+    pub fn take_rtt_2_6_35(&mut self, jiffies: u32, una: u64, nxt: u64) {
+        self.rtt.sample(jiffies.max(1), una, nxt);
+        self.rto = self.rtt.rto().min(self.rto_max);
+        self.backoff = 0;
     }
 
-    /// The retransmission timeout has run out.
-    //= linux v6.12 net/ipv4/tcp_timer.c tcp_retransmit_timer; RFC 6298 section 5.4 to 5.6
-    fn retransmit_timer(&mut self) {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        if !opening && self.q.packets_out() == 0 {
-            return;
-        }
-        let shrunk = self.snd_wnd == 0 && !opening;
-        if shrunk {
-            // The receiver took its window back: our retransmissions become probes, and do not kill the connection
-            // while it answers.
-            if self.clock.jiffies - self.rcv_tstamp > 2 * u64::from(self.p.rto_max) {
-                return self.done(Some(Error::TimedOut));
-            }
-            self.enter_loss();
-        } else {
-            if self.write_timeout() {
-                return self.done(Some(Error::TimedOut));
-            }
-            if self.p.today && self.state != State::SynReceived {
-                self.rehashed = self.rehashed.wrapping_add(1);
-            }
-            self.n.timeouts += 1;
-            if !opening {
-                if self.use_frto_2_6_35() {
-                    self.enter_frto_2_6_35();
-                } else {
-                    self.enter_loss();
-                }
-            }
-            self.retransmits += 1;
-            self.total_rto += 1;
-        }
-        if opening {
-            self.todo.syn = true;
-            self.todo.syn_again = true;
-        } else {
-            self.todo.rexmit_front = true;
-            self.shrunk = shrunk;
-        }
-        // For the others it is told from what the host says to the retransmission.
-        if self.state == State::SynReceived {
-            self.back_off();
-        }
+    // ---- Probes of a closed window ----
+
+    /// An acknowledgement came.
+    #[inline]
+    pub fn heard(&mut self, clock: &Clock) {
+        self.probes_out = 0;
+        self.rcv_tstamp = clock.jiffies;
     }
-
-    // ---- Zero-window probes ----
-
-    /// The wait before the next probe: the timeout, doubled for each probe so far.
-    //= linux v6.12 include/net/tcp.h tcp_probe0_when
-    fn probe0_when(&self) -> u32 {
-        let backoff = u32::from(self.backoff).min((self.p.rto_max / self.p.rto_min).ilog2() + 1);
-        let when = u64::from(self.rto.max(self.p.rto_min)) << backoff;
-        when.min(u64::from(self.p.rto_max)) as u32
+    /// How long none has come.
+    pub fn silent_for(&self, clock: &Clock) -> u64 {
+        clock.jiffies - self.rcv_tstamp
     }
-
-    /// Data wait, nothing is out and no timer runs: the window is probed.
-    //= linux v6.12 include/net/tcp.h tcp_check_probe_timer
-    pub(crate) fn check_probe_timer(&mut self) {
-        if self.q.packets_out() == 0 && self.timers.pending.is_none() {
-            let when = self.rto.max(self.p.rto_min);
-            self.set_xmit_timer(Pending::Probe0, when);
-        }
+    /// Probes since then.
+    pub fn probes_out(&self) -> u32 {
+        self.probes_out
     }
-
-    /// An ACK came while nothing was out.
-    //= linux v6.12 net/ipv4/tcp_input.c tcp_ack_probe
-    pub(crate) fn ack_probe(&mut self) {
-        if !self.has_unsent() {
-            return;
-        }
-        if self.next_fits() {
-            self.backoff = 0;
-            if self.timers.pending == Some(Pending::Probe0) {
-                self.clear_xmit_timer();
-            }
-        } else {
-            let when = self.probe0_when();
-            self.set_xmit_timer(Pending::Probe0, when);
-        }
+    /// Nothing is to be probed.
+    pub fn forget_probes(&mut self) {
+        self.probes_out = 0;
     }
-
-    //= linux v6.12 net/ipv4/tcp_timer.c tcp_probe_timer
-    fn probe_timer(&mut self) {
-        if self.q.packets_out() > 0 || !self.has_unsent() {
-            self.probes_out = 0;
-            return;
-        }
-        if self.probes_out >= u32::from(self.cfg.retries2) {
-            return self.done(Some(Error::TimedOut));
-        }
-        self.todo.probe0 = true;
+    /// Timeouts are as long as measured again.
+    pub fn forget_backoff(&mut self) {
+        self.backoff = 0;
     }
-
-    /// A probe was sent.
+    /// A probe was sent; doublings end at `most`.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_send_probe0
-    pub(crate) fn probe0_sent(&mut self) {
-        if self.q.packets_out() > 0 {
-            self.probes_out = 0;
-            self.backoff = 0;
-            return;
-        }
+    pub fn probe_sent(&mut self, most: u8, clock: &Clock) {
         self.probes_out += 1;
-        if self.backoff < self.cfg.retries2 {
+        if self.backoff < most {
             self.backoff += 1;
         }
-        let when = self.probe0_when();
-        self.set_xmit_timer(Pending::Probe0, when);
+        self.set_probe(clock);
+    }
+    /// A probe could not be sent: the next after `jiffies`; it counts as one (6.12), or as the first (2.6.35).
+    pub fn probe_not_sent(&mut self, counts: bool, jiffies: u32, clock: &Clock) {
+        self.probes_out = if counts { self.probes_out + 1 } else { self.probes_out.max(1) };
+        self.set(Pending::Probe0, jiffies, clock);
+    }
+    /// Sets the timer of the next probe: the timeout, doubled for each probe so far.
+    //= linux v6.12 include/net/tcp.h tcp_probe0_when
+    pub fn set_probe(&mut self, clock: &Clock) {
+        let backoff = u32::from(self.backoff).min((self.rto_max / self.rto_min).ilog2() + 1);
+        let when = u64::from(self.rto.max(self.rto_min)) << backoff;
+        self.set(Pending::Probe0, when.min(u64::from(self.rto_max)) as u32, clock);
+    }
+    /// Sets the timer of the first probe where none runs.
+    //= linux v6.12 include/net/tcp.h tcp_check_probe_timer
+    pub fn begin_probing(&mut self, clock: &Clock) {
+        if self.pending.is_none() {
+            self.set(Pending::Probe0, self.rto.max(self.rto_min), clock);
+        }
     }
 }

@@ -5,29 +5,6 @@
 //! Differs: sacked segments stay apart here and only their memory is counted as joined.
 
 use super::{EVER_RETRANS, FIN, JOINED, LISTED, LOST, NIL, PSH, RETRANS, RtxQueue, SACKED, Seg};
-use crate::endpoint::Endpoint;
-
-impl Endpoint {
-    /// Cuts a segment that has become too long (SACK blocks take room), or fills a short one from those behind it.
-    //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb, tcp_retrans_try_collapse
-    pub(crate) fn resize_for_retransmission(&mut self, index: usize) {
-        let mss = self.current_mss();
-        let seg = *self.q.at(index);
-        let len = seg.payload();
-        if len > mss {
-            return self.q.split(index, mss);
-        }
-        let room = self.wnd_end().saturating_sub(seg.seq).min(u64::from(mss)) as u32;
-        let Some(mut space) = room.checked_sub(len).filter(|&s| s > 0 && !seg.has(SACKED)) else { return };
-        while let Some(next) = self.q.get(index + 1).copied() {
-            if next.has(SACKED) || next.payload() > space || next.end > self.wnd_end() {
-                break;
-            }
-            space -= next.payload();
-            self.q.merge(index);
-        }
-    }
-}
 
 impl RtxQueue {
     /// Numbers in the order of sending that lie behind `index` go on by one, or back.
@@ -74,6 +51,26 @@ impl RtxQueue {
             [(LOST, &mut self.lost_out), (RETRANS, &mut self.retrans_out), (JOINED, &mut self.joined)]
         {
             *count += u32::from(rest.has(tag));
+        }
+    }
+
+    /// Cuts the segment at `index` to `mss` bytes where it has become too long (SACK blocks take room), or fills it from those behind it,
+    /// as far as the peer's window goes.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_retransmit_skb, tcp_retrans_try_collapse
+    pub fn resize(&mut self, index: usize, mss: u32, wnd_end: u64) {
+        let seg = self.segs[index];
+        let len = seg.payload();
+        if len > mss {
+            return self.split(index, mss);
+        }
+        let room = wnd_end.saturating_sub(seg.seq).min(u64::from(mss)) as u32;
+        let Some(mut space) = room.checked_sub(len).filter(|&s| s > 0 && !seg.has(SACKED)) else { return };
+        while let Some(next) = self.segs.get(index + 1).copied() {
+            if next.has(SACKED) || next.payload() > space || next.end > wnd_end {
+                break;
+            }
+            space -= next.payload();
+            self.merge(index);
         }
     }
 

@@ -1,0 +1,167 @@
+//! What happens when the timers of an endpoint run out.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp_timer.c, net/ipv4/tcp_output.c `tcp_send_loss_probe`, `tcp_send_probe0`; RFC 6298
+//! section 5; RFC 9293 section 3.8.6.1 (probes); RFC 8985 section 7 (tail loss probe).
+//! Differs: there are no orphans: a closed socket times out by the same rules as any other, and FIN-WAIT-2 lasts until
+//! the peer closes.
+
+use super::Endpoint;
+use crate::info::{Error, State};
+use crate::sender::timers::Pending;
+use penstock_model::Time;
+
+impl Endpoint {
+    /// When [`handle_timeout`](Endpoint::handle_timeout) wants to be called.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if let Some(o) = &self.one_way {
+            return o.poll_timeout();
+        }
+        let at = self.tx.timers.next().min(self.rx.timer());
+        (at != Time::MAX).then_some(at)
+    }
+
+    /// Time has come: retransmission, probe, delayed ACK, end of TIME-WAIT. Does nothing when called early.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.tx.clock.set(now);
+        // Held-back ACKs carry the time of the segment before (tcp_compressed_ack_kick refreshes no clock).
+        if self.tx.timers.is_due(now) || !self.rx.holds_back_until(now) {
+            self.touch(now);
+        }
+        if let Some(o) = &mut self.one_way {
+            if o.handle_timeout(now) {
+                self.done(None);
+            }
+            return;
+        }
+        if self.tx.timers.wait_is_over(now) {
+            return self.done(None);
+        }
+        if self.rx.timer() <= now && self.rx.delack_timeout(&self.tx.clock, self.tx.timers.rto()) {
+            self.ack_at_once();
+        }
+        if self.tx.timers.take_paced(now) {
+            self.tx.todo.push = true;
+            self.tx.todo.rexmit |= self.tx.q.awaits_retransmission();
+        }
+        if self.tx.timers.is_due(now) {
+            match self.tx.timers.take_due() {
+                Some(Pending::Retrans) => self.retransmit_timer(),
+                Some(Pending::Reorder) => self.recovery.rack_reo_timeout(&mut self.tx),
+                Some(Pending::LossProbe) => self.send_loss_probe(),
+                Some(Pending::Probe0) => self.probe_timer(),
+                None => {}
+            }
+        }
+    }
+
+    /// The probe timeout has run out: new data if there is some, else the last segment again.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_send_loss_probe
+    fn send_loss_probe(&mut self) {
+        if self.recovery.probe_is_out() {
+            return self.tx.rearm_rto();
+        }
+        self.recovery.probe_begins();
+        if self.tx.q.packets_out() == 0 {
+            return self.tx.timers.clear();
+        }
+        if self.tx.space.has_unsent() && self.tx.next_fits(self.current_mss()) {
+            self.tx.todo.probe_new = true;
+            return;
+        }
+        self.tx.todo.probe_last = true;
+    }
+
+    /// Whether it is time to give up.
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_write_timeout
+    fn write_timeout(&self) -> bool {
+        if self.state == State::SynSent {
+            let retries = u32::from(self.cfg.syn_retries);
+            if self.tx.p.today {
+                // The first four go at even intervals (tcp_syn_linear_timeouts).
+                return self.tx.timers.retransmits() >= retries + 4
+                    || self.timed_out(retries, self.tx.p.rto_init);
+            }
+            return self.tx.timers.retransmits() >= retries;
+        }
+        if self.state == State::SynReceived {
+            return self.tx.timers.retransmits() >= u32::from(self.cfg.synack_retries);
+        }
+        if self.tx.p.xp {
+            return self.tx.timers.retransmits() >= u32::from(self.cfg.retries2);
+        }
+        self.timed_out(u32::from(self.cfg.retries2), self.tx.p.rto_min)
+    }
+    fn timed_out(&self, boundary: u32, base: u32) -> bool {
+        let since = self.recovery.retrans_stamp_us();
+        self.tx.timers.timed_out(boundary, base, since, &self.tx.clock)
+    }
+
+    /// The retransmission timeout has run out.
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_retransmit_timer; RFC 6298 section 5.4 to 5.6
+    fn retransmit_timer(&mut self) {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        if !opening && self.tx.q.packets_out() == 0 {
+            return;
+        }
+        let shrunk = self.tx.space.wnd() == 0 && !opening;
+        if shrunk {
+            // The receiver took its window back: our retransmissions become probes, and do not kill the connection
+            // while it answers.
+            if self.tx.timers.silent_for(&self.tx.clock) > 2 * u64::from(self.tx.p.rto_max) {
+                return self.done(Some(Error::TimedOut));
+            }
+            self.recovery.enter_loss(&mut self.tx);
+        } else {
+            if self.write_timeout() {
+                return self.done(Some(Error::TimedOut));
+            }
+            if self.tx.p.today && self.state != State::SynReceived {
+                self.rehashed = self.rehashed.wrapping_add(1);
+            }
+            self.tx.n.timeouts += 1;
+            if !opening {
+                if self.recovery.use_frto_2_6_35(&self.tx) {
+                    self.recovery.enter_frto_2_6_35(&mut self.tx);
+                } else {
+                    self.recovery.enter_loss(&mut self.tx);
+                }
+            }
+            self.tx.timers.count_timeout();
+        }
+        if opening {
+            self.tx.todo.syn = true;
+            self.tx.todo.syn_again = true;
+        } else {
+            self.tx.todo.rexmit_front = true;
+            self.shrunk = shrunk;
+        }
+        // For the others it is told from what the host says to the retransmission.
+        if self.state == State::SynReceived {
+            self.tx.back_off(self.state == State::SynSent);
+        }
+    }
+
+    // ---- Zero-window probes ----
+
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_probe_timer
+    fn probe_timer(&mut self) {
+        if self.tx.q.packets_out() > 0 || !self.tx.space.has_unsent() {
+            return self.tx.timers.forget_probes();
+        }
+        if self.tx.timers.probes_out() >= u32::from(self.cfg.retries2) {
+            return self.done(Some(Error::TimedOut));
+        }
+        self.tx.todo.probe0 = true;
+    }
+
+    /// A probe was sent.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_send_probe0
+    pub(super) fn probe0_sent(&mut self) {
+        if self.tx.q.packets_out() > 0 {
+            self.tx.timers.forget_probes();
+            return self.tx.timers.forget_backoff();
+        }
+        self.tx.timers.probe_sent(self.cfg.retries2, &self.tx.clock);
+    }
+}

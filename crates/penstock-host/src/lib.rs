@@ -43,7 +43,7 @@ pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, NetDevice};
 pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach};
 pub use neigh::{Neigh, NeighTable, Nud};
-pub use path::rt_tos2priority;
+pub use path::{Transmitted, rt_tos2priority};
 pub use route::{Fib, Prefix, Route, RouteKind};
 pub use tap::{Heard, Tap, Turn, What};
 pub use tcp::{TcpRoute, TcpSettings};

@@ -42,6 +42,16 @@ fn for_us(frame: &mut Skb) -> bool {
 /// Where a frame ends that a bridge would send on: bridges are set up and shown here, but carry no frames.
 pub(crate) const BRIDGED: (&str, &str) = ("bridge", "unsimulated");
 
+/// What became of a packet that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmitted {
+    /// What the queueing discipline answered (of a packet cut into fragments: to the last of them). [`Xmit::Success`] where none was asked:
+    /// the packet waits for ARP.
+    pub answer: Xmit,
+    /// A queue has taken over the pacing of the packet's socket (`SK_PACING_FQ`).
+    pub paced: bool,
+}
+
 impl Host {
     /// Whether a device is a port of a bridge.
     #[cold]
@@ -258,7 +268,22 @@ impl Host {
     /// What the socket call would return: ENETUNREACH (101), EHOSTUNREACH (113), EACCES (13), EINVAL (22),
     /// EMSGSIZE (90, DF and larger than the MTU), EPERM (1, dropped by a rule). The packet is gone then, with an
     /// [`Effect::Dropped`].
-    pub fn send(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) -> Result<(), KernelError> {
+    pub fn send(&mut self, packet: Packet, cx: &mut HostCx<'_>) -> Result<(), KernelError> {
+        self.output(packet, cx)
+    }
+
+    /// As [`send`](Host::send), and tells what became of the packet.
+    ///
+    /// # Errors
+    /// As [`send`](Host::send).
+    pub fn transmit(&mut self, packet: Packet, cx: &mut HostCx<'_>) -> Result<Transmitted, KernelError> {
+        self.drops.paced = false;
+        self.output(packet, cx)?;
+        Ok(Transmitted { answer: self.answer, paced: self.drops.paced })
+    }
+
+    #[inline]
+    fn output(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) -> Result<(), KernelError> {
         self.answer = Xmit::Success;
         let L3::Ipv4(mut h) = packet.l3 else {
             self.discard(packet, "ip_output", "not-ip", cx);
@@ -300,13 +325,6 @@ impl Host {
         }
         self.ip_output(packet, hop, cx);
         Ok(())
-    }
-
-    /// What the queueing discipline answered to the packet last handed to [`send`](Host::send) (of a packet cut into
-    /// fragments: to the last of them). [`Xmit::Success`] where none was asked: the packet waits for ARP, or `send`
-    /// gave an error.
-    pub fn send_answer(&self) -> Xmit {
-        self.answer
     }
 
     /// OUTPUT, and the route again where a rule has changed what a route may hang on (`ip_route_me_harder`).
@@ -578,12 +596,6 @@ impl Host {
             self.report_drops(ifindex, cx);
         }
         packet
-    }
-
-    /// Whether a queue has taken over the pacing of a packet's socket (`SK_PACING_FQ`) since this was asked last.
-    #[inline]
-    pub fn take_paced(&mut self) -> bool {
-        std::mem::take(&mut self.drops.paced)
     }
 
     #[cold]

@@ -298,10 +298,7 @@ impl Net {
             departs: segment.departs,
         };
         let host = s.host;
-        let (sent, answer, paced) = self.on_host(host, |h, cx| {
-            h.take_paced();
-            (h.send(packet, cx), h.send_answer(), h.take_paced())
-        });
+        let sent = self.on_host(host, |h, cx| h.transmit(packet, cx));
         // The discipline is run after each packet (`__qdisc_run`), not after the last; then what was dropped on the way frees its memory
         // (`kfree_skb_list` in `__dev_xmit_skb`), and only then the call returns.
         match self.out[..] {
@@ -313,21 +310,20 @@ impl Net {
             _ => self.own_effects(host, sock),
         }
         if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
-            if paced {
+            if sent.as_ref().is_ok_and(|s| s.paced) {
                 t.end.paced_below();
             }
-            match (sent, answer) {
-                (Ok(()), Xmit::Success) => {}
-                (Err(error), _) => {
+            match sent.map(|s| s.answer) {
+                Ok(Xmit::Drop) => t.end.local_drop(now),
+                Ok(Xmit::Cn) => t.end.local_congestion(now),
+                Ok(_) => {}
+                Err(error) => {
                     t.end.local_refusal(now);
                     // A rule that drops leaves the connection to its timers.
                     if error.errno != KernelError::EPERM {
                         t.end.unreachable(now);
                     }
                 }
-                (Ok(()), Xmit::Drop) => t.end.local_drop(now),
-                (Ok(()), Xmit::Cn) => t.end.local_congestion(now),
-                (Ok(()), _) => {}
             }
         }
     }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod ci;
+mod circles;
 mod compare;
 mod conformance;
 mod deny;

@@ -4,6 +4,7 @@
 //! Differs: one segment at a time leaves (no TSO: `bbr_tso_segs_goal` is what Linux would make of the rate); the dice of the gain cycle are drawn from the
 //! connection's own number.
 
+use super::path::{self, BW_SCALE, BW_UNIT, Dice, EXTRA_ROUNDS, Pace, UNIT};
 use super::{Algorithm, CongestionControl, INFINITE_SSTHRESH, RateSample, Window};
 use crate::info::CaState;
 use crate::minmax::WindowedMax;
@@ -16,11 +17,6 @@ pub static ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// Rates are segments a microsecond in 2^-24ths.
-pub(super) const BW_SCALE: u32 = 24;
-pub(super) const BW_UNIT: u64 = 1 << BW_SCALE;
-/// Gains are in 256ths.
-pub(super) const UNIT: u32 = 256;
 /// 2/ln 2: the least gain that doubles the rate each round trip.
 const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
@@ -42,10 +38,6 @@ const LT_LOSS: u64 = 50;
 const LT_RATIO: u64 = UNIT as u64 / 8;
 const LT_DIFF_BYTES_S: u64 = 4_000 / 8;
 const LT_MAX_RTTS: u32 = 48;
-/// Rounds of a half of the window over which the excess of ACKs is remembered, and what it may add, microseconds.
-const EXTRA_RTTS: u32 = 5;
-const EXTRA_MAX_US: u64 = 100_000;
-
 fn build(_: Kernel) -> Box<dyn CongestionControl> {
     Box::new(Bbr::default())
 }
@@ -89,69 +81,34 @@ pub struct Bbr {
     full_bw_reached: bool,
     full_bw_cnt: u32,
     full_bw: u64,
-    has_seen_rtt: bool,
+    pace: Pace,
     prior_cwnd: u32,
     ack_epoch_us: u64,
     ack_epoch_acked: u64,
     extra_acked: [u32; 2],
     extra_rtts: u32,
     extra_idx: usize,
-    dice: u32,
+    dice: Dice,
 }
 
 impl Bbr {
     fn bw(&self) -> u64 {
         if self.lt_use_bw { self.lt_bw } else { self.bw.value() }
     }
-    //= linux v6.12 net/ipv4/tcp_bbr.c bbr_rate_bytes_per_sec
-    pub(super) fn rate_bytes_s(w: &Window, bw: u64, gain: u32) -> u64 {
-        // One per cent below what was measured, so as not to build a queue.
-        let rate = (u128::from(bw) * u128::from(w.mss) * u128::from(gain)) >> 8;
-        ((rate * (1_000_000 / 100 * 99)) >> BW_SCALE) as u64
-    }
-    //= linux v6.12 net/ipv4/tcp_bbr.c bbr_init_pacing_rate_from_rtt
-    fn init_pacing(&mut self, w: &mut Window) {
-        let rtt_us = if w.srtt_us8 > 0 {
-            self.has_seen_rtt = true;
-            u64::from((w.srtt_us8 >> 3).max(1))
-        } else {
-            1_000
-        };
-        w.pacing_rate = Some(Bbr::rate_bytes_s(w, u64::from(w.cwnd) * BW_UNIT / rtt_us, HIGH_GAIN));
-    }
     fn set_pacing_rate(&mut self, w: &mut Window, bw: u64, gain: u32) {
-        let rate = Bbr::rate_bytes_s(w, bw, gain);
-        if !self.has_seen_rtt && w.srtt_us8 > 0 {
-            self.init_pacing(w);
-        }
-        if self.full_bw_reached || rate > w.pacing_rate.unwrap_or(0) {
-            w.pacing_rate = Some(rate);
-        }
-    }
-    //= linux v6.12 net/ipv4/tcp_bbr.c bbr_tso_segs_goal
-    pub(super) fn tso_segs_goal(w: &Window) -> u32 {
-        let rate = w.pacing_rate.unwrap_or(0);
-        let least = if rate < 1_200_000 >> 3 { 1 } else { 2 };
-        let bytes = (rate >> 10).min(65_536 - 1 - 320);
-        ((bytes / u64::from(w.mss.max(1))) as u32).max(least).min(0x7f)
+        self.pace.set(w, bw, gain, self.full_bw_reached, HIGH_GAIN);
     }
     fn save_cwnd(&mut self, w: &Window) {
-        let good = self.prev_state.is_none_or(|s| s < CaState::Recovery) && self.mode != Mode::ProbeRtt;
-        self.prior_cwnd = if good { w.cwnd } else { self.prior_cwnd.max(w.cwnd) };
+        self.prior_cwnd = path::saved(w, self.prior_cwnd, self.prev_state, self.mode == Mode::ProbeRtt);
     }
 
     // ---- What fits ----
 
-    //= linux v6.12 net/ipv4/tcp_bbr.c bbr_bdp
     fn bdp(&self, bw: u64, gain: u32) -> u32 {
-        if self.min_rtt_us == u32::MAX {
-            return 10;
-        }
-        let x = u128::from(bw) * u128::from(self.min_rtt_us) * u128::from(gain);
-        (x >> 8).div_ceil(u128::from(BW_UNIT)).min(u128::from(u32::MAX / 4)) as u32
+        path::bdp(self.min_rtt_us, bw, gain)
     }
     fn quantization_budget(&self, w: &Window, cwnd: u32) -> u32 {
-        let mut cwnd = cwnd + 3 * Bbr::tso_segs_goal(w);
+        let mut cwnd = cwnd + 3 * path::tso_segs_goal(w);
         cwnd = (cwnd + 1) & !1;
         if self.mode == Mode::ProbeBw && self.cycle_idx == 0 {
             cwnd += 2;
@@ -167,7 +124,7 @@ impl Bbr {
         let delivered = (self.bw() * wait_us) >> BW_SCALE;
         let mut at = u64::from(now);
         if self.pacing_gain > UNIT {
-            at += u64::from(Bbr::tso_segs_goal(w));
+            at += u64::from(path::tso_segs_goal(w));
         }
         at.saturating_sub(delivered) as u32
     }
@@ -247,7 +204,7 @@ impl Bbr {
         if self.lt_bw > 0 {
             let diff = bw.abs_diff(self.lt_bw);
             if diff * u64::from(UNIT) <= LT_RATIO * self.lt_bw
-                || Bbr::rate_bytes_s(w, diff, UNIT) <= LT_DIFF_BYTES_S
+                || path::rate_bytes_s(w, diff, UNIT) <= LT_DIFF_BYTES_S
             {
                 self.lt_bw = (bw + self.lt_bw) >> 1;
                 self.lt_use_bw = true;
@@ -268,7 +225,7 @@ impl Bbr {
         }
         if self.round_start {
             self.extra_rtts = (self.extra_rtts + 1).min(0x1f);
-            if self.extra_rtts >= EXTRA_RTTS {
+            if self.extra_rtts >= EXTRA_ROUNDS {
                 self.extra_rtts = 0;
                 self.extra_idx ^= 1;
                 self.extra_acked[self.extra_idx] = 0;
@@ -315,8 +272,7 @@ impl Bbr {
     }
     fn reset_probe_bw(&mut self, w: &Window) {
         self.mode = Mode::ProbeBw;
-        self.dice = self.dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        self.cycle_idx = CYCLE.len() - 1 - ((u64::from(self.dice) * 7) >> 32) as usize;
+        self.cycle_idx = CYCLE.len() - 1 - self.dice.draw(7) as usize;
         self.advance_cycle(w);
     }
     fn reset_mode(&mut self, w: &Window) {
@@ -430,15 +386,10 @@ impl Bbr {
         if rs.acked_sacked > 0 && !self.recover_or_restore(w, rs, &mut cwnd) {
             let mut target = self.bdp(self.bw(), self.cwnd_gain);
             if self.full_bw_reached {
-                let most = ((self.bw() * EXTRA_MAX_US) >> BW_SCALE) as u32;
-                target += self.extra_acked[0].max(self.extra_acked[1]).min(most);
+                target += path::extra(self.bw(), self.extra_acked);
             }
             target = self.quantization_budget(w, target);
-            if self.full_bw_reached {
-                cwnd = (cwnd + rs.acked_sacked).min(target);
-            } else if cwnd < target || w.delivered < 10 {
-                cwnd += rs.acked_sacked;
-            }
+            cwnd = path::grown(w, rs, cwnd, target, self.full_bw_reached);
             cwnd = cwnd.max(MIN_CWND);
         }
         w.cwnd = cwnd.min(w.cwnd_clamp);
@@ -457,11 +408,11 @@ impl CongestionControl for Bbr {
             ack_epoch_us: w.now_us,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
-            dice: w.seed,
+            dice: Dice::new(w.seed),
             ..Bbr::default()
         };
         w.ssthresh = INFINITE_SSTHRESH;
-        self.init_pacing(w);
+        self.pace.init(w, HIGH_GAIN);
         self.reset_lt(w);
     }
     fn takes_over(&self) -> bool {

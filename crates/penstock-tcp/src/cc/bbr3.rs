@@ -7,7 +7,7 @@
 
 mod probe;
 
-use super::bbr::{BW_SCALE, BW_UNIT, Bbr, UNIT};
+use super::path::{self, BW_SCALE, BW_UNIT, Dice, EXTRA_ROUNDS, Pace, UNIT};
 use super::{Algorithm, CongestionControl, INFINITE_SSTHRESH, RateSample, Window};
 use crate::info::CaState;
 use penstock_model::Kernel;
@@ -42,9 +42,6 @@ const FULL_BW_ROUNDS: u32 = 3;
 const FULL_LOSS_COUNT: u32 = 6;
 /// Longest distance of two probes in rounds, for fairness with Reno.
 const RENO_ROUNDS: u32 = 63;
-/// Rounds of a half of the window over which the excess of ACKs is remembered, and what it may add, microseconds.
-const EXTRA_ROUNDS: u32 = 5;
-const EXTRA_MAX_US: u64 = 100_000;
 /// No bound.
 const INFINITE: u32 = u32::MAX;
 
@@ -118,12 +115,12 @@ pub struct Bbr3 {
     idle_restart: bool,
     prior_cwnd: u32,
     before: Option<CaState>,
-    has_seen_rtt: bool,
+    pace: Pace,
     ack_epoch_us: u64,
     ack_epoch_acked: u64,
     extra_acked: [u32; 2],
     extra_rounds: u32,
-    dice: u32,
+    dice: Dice,
 }
 
 /// The rate a sample tells, and the segments delivered in it.
@@ -136,10 +133,6 @@ impl Bbr3 {
     fn max_bw(&self) -> u64 {
         self.max_bw[0].max(self.max_bw[1])
     }
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.dice = self.dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (u64::from(self.dice) * bound) >> 32
-    }
     fn is_probing_bw(&self) -> bool {
         matches!(self.state, State::Startup | State::Refill | State::Up)
     }
@@ -148,15 +141,11 @@ impl Bbr3 {
     }
     /// `BBRBDPMultiple`.
     fn bdp(&self, bw: u64, gain: u32) -> u32 {
-        if self.min_rtt_us == u32::MAX {
-            return 10;
-        }
-        let x = u128::from(bw) * u128::from(self.min_rtt_us) * u128::from(gain);
-        (x >> 8).div_ceil(u128::from(BW_UNIT)).min(u128::from(u32::MAX / 4)) as u32
+        path::bdp(self.min_rtt_us, bw, gain)
     }
     /// `BBRQuantizationBudget`.
     fn budget(&self, w: &Window, inflight: u32) -> u32 {
-        let least = inflight.max(3 * Bbr::tso_segs_goal(w)).max(MIN_PIPE);
+        let least = inflight.max(3 * path::tso_segs_goal(w)).max(MIN_PIPE);
         if self.state == State::Up { least + 2 } else { least }
     }
     /// `BBRInflight`.
@@ -176,24 +165,11 @@ impl Bbr3 {
         self.bdp(self.bw, UNIT).min(w.cwnd)
     }
     fn set_pacing_rate(&mut self, w: &mut Window, gain: u32) {
-        let rate = Bbr::rate_bytes_s(w, self.bw, gain);
-        if !self.has_seen_rtt && w.srtt_us8 > 0 {
-            self.init_pacing(w);
-        }
-        if self.full_bw_reached || rate > w.pacing_rate.unwrap_or(0) {
-            w.pacing_rate = Some(rate);
-        }
-    }
-    /// `BBRInitPacingRate`.
-    fn init_pacing(&mut self, w: &mut Window) {
-        self.has_seen_rtt |= w.srtt_us8 > 0;
-        let rtt_us = if w.srtt_us8 > 0 { u64::from((w.srtt_us8 >> 3).max(1)) } else { 1_000 };
-        w.pacing_rate = Some(Bbr::rate_bytes_s(w, u64::from(w.cwnd) * BW_UNIT / rtt_us, STARTUP_PACING));
+        self.pace.set(w, self.bw, gain, self.full_bw_reached, STARTUP_PACING);
     }
     /// `BBRSaveCwnd`.
     fn save_cwnd(&mut self, w: &Window) {
-        let good = self.before.is_none_or(|s| s < CaState::Recovery) && self.state != State::ProbeRtt;
-        self.prior_cwnd = if good { w.cwnd } else { self.prior_cwnd.max(w.cwnd) };
+        self.prior_cwnd = path::saved(w, self.prior_cwnd, self.before, self.state == State::ProbeRtt);
     }
 
     // ---- The model ----
@@ -376,14 +352,9 @@ impl Bbr3 {
             cwnd = cwnd.saturating_sub(rs.losses).max(1);
         }
         if rs.acked_sacked > 0 {
-            let most = ((self.bw * EXTRA_MAX_US) >> BW_SCALE) as u32;
-            let extra = self.extra_acked[0].max(self.extra_acked[1]).min(most);
+            let extra = path::extra(self.bw, self.extra_acked);
             let target = self.budget(w, self.bdp(self.bw, self.cwnd_gain).saturating_add(extra));
-            if self.full_bw_reached {
-                cwnd = (cwnd + rs.acked_sacked).min(target);
-            } else if cwnd < target || w.delivered < 10 {
-                cwnd += rs.acked_sacked;
-            }
+            cwnd = path::grown(w, rs, cwnd, target, self.full_bw_reached);
         }
         cwnd = cwnd.max(MIN_PIPE);
         if self.state == State::ProbeRtt {
@@ -414,11 +385,11 @@ impl CongestionControl for Bbr3 {
             ack_epoch_us: w.now_us,
             pacing_gain: STARTUP_PACING,
             cwnd_gain: CWND_GAIN,
-            dice: w.seed,
+            dice: Dice::new(w.seed),
             ..Bbr3::default()
         };
         w.ssthresh = INFINITE_SSTHRESH;
-        self.init_pacing(w);
+        self.pace.init(w, STARTUP_PACING);
     }
     fn takes_over(&self) -> bool {
         true

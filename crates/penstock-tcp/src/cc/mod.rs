@@ -11,6 +11,7 @@ pub mod cubic;
 mod cubic_2_6_35;
 pub mod dctcp;
 pub mod ledbat;
+mod path;
 pub mod reno;
 pub mod vegas;
 pub mod westwood;

@@ -7,8 +7,8 @@ impl Bbr3 {
     pub(super) fn start_down(&mut self, w: &Window) {
         (self.loss_in_round, self.bw_latest, self.inflight_latest) = (false, 0, 0);
         self.probe_up_cnt = INFINITE;
-        self.rounds_since_bw_probe = self.draw(2) as u32;
-        self.bw_probe_wait_us = 2_000_000 + self.draw(1_000_000);
+        self.rounds_since_bw_probe = self.dice.draw(2) as u32;
+        self.bw_probe_wait_us = 2_000_000 + self.dice.draw(1_000_000);
         self.cycle_stamp = w.now_us;
         self.ack_phase = AckPhase::ProbeStopping;
         self.start_round(w);

@@ -49,6 +49,9 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
+    fn hears_acks(&self) -> bool {
+        true
+    }
     fn init(&mut self, w: &mut Window) {
         self.reno = !w.ecn_ok;
         self.alpha = MAX_ALPHA;

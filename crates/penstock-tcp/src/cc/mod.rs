@@ -269,7 +269,11 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn on_tx_start(&mut self, _w: &mut Window) {}
     /// The congestion window was restarted after idleness (`CA_EVENT_CWND_RESTART`).
     fn on_cwnd_restart(&mut self, _w: &mut Window) {}
-    /// Every ACK, before what it acknowledges is taken off (`in_ack_event`).
+    /// Whether [`in_ack_event`](CongestionControl::in_ack_event) does anything. The same all along.
+    fn hears_acks(&self) -> bool {
+        false
+    }
+    /// Every ACK, before what it acknowledges is taken off (`in_ack_event`), where [`hears_acks`](CongestionControl::hears_acks).
     fn in_ack_event(&mut self, _w: &mut Window) {}
     /// The state of recovery is about to be this one (`set_state`).
     fn on_state(&mut self, _w: &mut Window, _state: CaState) {}
@@ -277,7 +281,7 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn on_loss(&mut self, _w: &mut Window) {}
     /// A reduction of the window is over (`CA_EVENT_COMPLETE_CWR`).
     fn on_complete_cwr(&mut self, _w: &mut Window) {}
-    /// Whether it decides the window and the rate itself, ACK by ACK (`cong_control`).
+    /// Whether it decides the window and the rate itself, ACK by ACK (`cong_control`). The same all along.
     fn takes_over(&self) -> bool {
         false
     }
@@ -287,7 +291,7 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn needs_ecn(&self) -> bool {
         false
     }
-    /// Windows the send buffer has room for (`sndbuf_expand`).
+    /// Windows the send buffer has room for (`sndbuf_expand`). The same all along.
     fn sndbuf_windows(&self) -> u32 {
         2
     }

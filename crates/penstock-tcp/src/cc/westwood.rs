@@ -86,6 +86,9 @@ impl Westwood {
 }
 
 impl CongestionControl for Westwood {
+    fn hears_acks(&self) -> bool {
+        true
+    }
     fn init(&mut self, w: &mut Window) {
         *self = Westwood {
             reset_rtt_min: true,

@@ -74,8 +74,10 @@ impl Endpoint {
             return true;
         }
 
-        self.tx.show_window();
-        self.tx.cc.in_ack_event();
+        if self.tx.cc.hears_acks() || !self.tx.p.today {
+            self.tx.show_window();
+            self.tx.cc.in_ack_event();
+        }
         let prior = Prior { fack: prior_fack, una: prior_una, fackets: prior_fackets };
         let pkts_acked = self.recovery.clean_rtx(&mut self.tx, prior, &mut s, &mut flag);
         if self.tx.p.today {

@@ -92,7 +92,7 @@ impl Endpoint {
         self.tx.show_window();
         if self.tx.p.today {
             self.tx.cc.syn_delivered();
-            self.tx.cc.update_rate();
+            self.tx.set_rate();
         }
         if self.tx.cc.state() == CaState::Cwr {
             // A SYN that was dropped here has reduced the window; with the SYN-ACK that is over, and the threshold stays.

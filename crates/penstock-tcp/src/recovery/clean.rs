@@ -40,11 +40,7 @@ impl Recovery {
         let mut last_acked = 0;
         let mut pkts = 0;
         let mut reord_index = None;
-        while let Some(seg) = tx.q.front().copied() {
-            if seg.end > tx.space.una() {
-                break;
-            }
-            tx.q.pop();
+        while let Some(seg) = tx.q.pop_acked(tx.space.una()) {
             if seg.has(RETRANS | EVER_RETRANS) {
                 *flag |= RETRANS_DATA_ACKED;
                 if *flag & DATA_ACKED != 0 {

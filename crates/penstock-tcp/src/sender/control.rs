@@ -31,6 +31,10 @@ pub(crate) struct Control {
     stack: Stack,
     /// As configured; 0: the stack's own rule.
     initial_window: u32,
+    // What the controller is, asked once.
+    takes_over: bool,
+    hears_acks: bool,
+    sndbuf_windows: u32,
 }
 
 impl Control {
@@ -50,6 +54,9 @@ impl Control {
             decays: cfg.slow_start_after_idle && !cc.takes_over(),
             stack: cfg.stack,
             initial_window: cfg.initial_window,
+            takes_over: cc.takes_over(),
+            hears_acks: cc.hears_acks(),
+            sndbuf_windows: cc.sndbuf_windows(),
             cc,
         }
     }
@@ -169,11 +176,11 @@ impl Control {
     /// Whether the controller decides the window and the rate itself.
     #[inline]
     pub fn takes_over(&self) -> bool {
-        self.cc.takes_over()
+        self.takes_over
     }
     /// Windows the send buffer has room for.
     pub fn sndbuf_windows(&self) -> u32 {
-        self.cc.sndbuf_windows()
+        self.sndbuf_windows
     }
     /// The controller's own variables, for display.
     pub fn info(&self) -> Vec<(&'static str, u64)> {
@@ -215,6 +222,11 @@ impl Control {
     /// Sending starts again with nothing in flight.
     pub fn tx_start(&mut self) {
         self.cc.on_tx_start(&mut self.w);
+    }
+    /// Whether the controller hears of every ACK before what it acknowledges is taken off.
+    #[inline]
+    pub fn hears_acks(&self) -> bool {
+        self.hears_acks
     }
     /// An ACK, before what it acknowledges is taken off.
     #[inline]
@@ -410,7 +422,9 @@ impl Control {
     /// What Linux would pace by, from now to the next ACK, where the controller names no rate.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_update_pacing_rate
     #[inline]
-    pub fn update_rate(&mut self) {
+    pub fn update_rate(&mut self, mss: u32, packets_out: u32, timers: &Timers) {
+        // All of the window that the rate goes by. Only of stacks whose round trips count microseconds.
+        (self.w.mss, self.w.packets_out, self.w.srtt_us8) = (mss, packets_out, timers.srtt8());
         self.w.linux_rate = self.w.rate_of_window();
     }
     /// Whether the controller names a rate.

@@ -145,9 +145,13 @@ impl Sender {
     #[inline]
     pub fn update_pacing_rate(&mut self) {
         if self.p.today && !self.cc.names_rate() {
-            self.show_window();
-            self.cc.update_rate();
+            self.set_rate();
         }
+    }
+    /// The rate of the window as it stands.
+    #[inline]
+    pub fn set_rate(&mut self) {
+        self.cc.update_rate(self.space.mss(), self.q.packets_out(), &self.timers);
     }
     /// Sending starts again with nothing in flight.
     pub fn tx_start(&mut self) {

@@ -274,10 +274,10 @@ impl RtxQueue {
         self.list_last(self.segs.len() - 1);
     }
 
-    /// Takes the front segment off; its tags are no longer counted.
+    /// Takes the front segment off where it ends at or before `una`; its tags are no longer counted.
     #[inline]
-    pub fn pop(&mut self) -> Option<Seg> {
-        if self.segs.is_empty() {
+    pub fn pop_acked(&mut self, una: u64) -> Option<Seg> {
+        if self.segs.front()?.end > una {
             return None;
         }
         self.unlist(0);
@@ -490,7 +490,7 @@ mod tests {
         assert_eq!((q.sacked_out, q.highest_sack(0), q.fackets_out()), (6, 80, 8));
         assert_eq!(q.ranges, [(20, 80)]);
         for _ in 0..3 {
-            q.pop();
+            q.pop_acked(u64::MAX);
         }
         assert_eq!((q.sacked_out, q.packets_out(), q.in_flight()), (5, 7, 2));
     }
@@ -533,7 +533,7 @@ mod tests {
         assert_eq!(sent_order(&q), [0, 20, 30, 10]);
         sack(&mut q, 20, 30);
         assert_eq!(sent_order(&q), [0, 30, 10]);
-        q.pop();
+        q.pop_acked(u64::MAX);
         q.mark_lost_unlist(0);
         assert_eq!(sent_order(&q), [30]);
     }
@@ -544,7 +544,7 @@ mod tests {
         q.front_id = (1 << 31) - 2;
         for i in 0..4 {
             q.push(i * 10, i * 10 + 10, i, 0, 0, 0);
-            q.pop();
+            q.pop_acked(u64::MAX);
         }
         q.push(40, 50, 5, 0, 0, 0);
         q.push(50, 60, 6, 0, 0, 0);

@@ -137,7 +137,7 @@ mod tests {
         q.merge(1);
         assert_eq!(sent_order(&q), [10, 20, 30, 0]);
         assert_eq!((q.packets_out(), q.lost_out, q.at(1).end), (4, 1, 20));
-        q.pop();
+        q.pop_acked(u64::MAX);
         q.merge(1);
         assert_eq!(sent_order(&q), [10, 20]);
     }

@@ -1,8 +1,8 @@
-//! What the program and the host call: write, read, close, and what becomes of segments in this host's own queues.
+//! What the program and the host call: write, read, close.
 //!
-//! Follows: linux v6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_recvmsg`, `tcp_close`, net/ipv4/tcp_input.c
-//! `tcp_check_space`, net/ipv4/tcp_output.c `tcp_tsq_handler`; v2.6.35 likewise.
-//! Differs: as `endpoint`.
+//! Follows: linux v6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_push`, `tcp_recvmsg`, `tcp_close`; v2.6.35 likewise.
+//! Differs: the calls of `tcp_push_one` and `forced_push` in the midst of a long write go when the write has returned; whether they
+//! would have emptied the queue before the call waits is told from both windows.
 
 use super::Endpoint;
 use crate::info::{Error, State};

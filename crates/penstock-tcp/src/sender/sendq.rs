@@ -1,9 +1,9 @@
-//! What the program has written and the connection has not sent: the write queue of Linux 6.12, buffer by buffer.
+//! What the program has written and the connection has not sent: the write queue of Linux 6.12, buffer by buffer, and the size of the
+//! send buffer.
 //!
-//! Follows: linux v6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_push`, net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_grow_skb`,
-//! `tso_fragment`.
-//! Differs: the calls of `tcp_push_one` and `forced_push` in the midst of a long write go when the write has returned; whether they
-//! would have emptied the queue before the call waits is told from both windows.
+//! Follows: linux v6.12 net/ipv4/tcp_output.c `tcp_write_xmit`, `tcp_grow_skb`, `tso_fragment`, net/ipv4/tcp_input.c `tcp_sndbuf_expand`;
+//! v2.6.35 `tcp_fixup_sndbuf`.
+//! Differs: none known.
 
 use crate::config::Buffer;
 use std::collections::VecDeque;

@@ -38,10 +38,12 @@ impl Endpoint {
         let goal = u64::from(self.current_mss());
         self.push.ones = self.tx.unsent.is_empty();
         let (mut took, mut pushed) = (0, false);
+        let (size, overhead) = (u64::from(self.tx.unsent.size()), u64::from(self.tx.p.skb_overhead));
+        let mut room = goal.saturating_sub(self.tx.unsent.tail_len(self.tx.space.nxt()));
+        let mut wmem = self.tx.wmem();
         while took < bytes {
-            let mut room = goal.saturating_sub(self.tx.unsent.tail_len(self.tx.space.nxt()));
             if room == 0 || self.tx.unsent.is_empty() {
-                if self.tx.wmem_full() {
+                if wmem >= size {
                     self.tx.unsent.waited(true);
                     break;
                 }
@@ -50,6 +52,7 @@ impl Endpoint {
                     self.tx.idle_check();
                 }
                 self.tx.unsent.entail(self.tx.space.written());
+                wmem += overhead;
                 room = goal;
             }
             let n = room.min(bytes - took);
@@ -59,7 +62,9 @@ impl Endpoint {
             // Only a new call takes the mark off; one that has waited fills up what it has marked.
             tail.psh &= waited + took > 0;
             took += n;
-            if n == room && took < bytes {
+            wmem += n;
+            room -= n;
+            if room == 0 && took < bytes {
                 // forced_push, or tcp_push_one of what is the first to go.
                 let forced = self.tx.space.push_is_due();
                 if forced {

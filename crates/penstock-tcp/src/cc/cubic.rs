@@ -1,13 +1,15 @@
 //! `cubic`: the window grows as a cubic function of the time since the last loss.
 //!
 //! Follows: linux v6.12 net/ipv4/tcp_cubic.c with HyStart by ACK trains and by delay (Ha & Rhee 2011); RFC 9438 with
-//! Linux's constants beta 717/1024, C 41 × 10/1024. On the 2.6.35 profile `cubic_2_6_35.rs` stands in.
+//! Linux's constants beta 717/1024, C 41 × 10/1024. On the 2.6.35 profile `cubic/linux_2_6_35.rs` stands in.
 //! Differs: the cube root is exact where Linux's (a table and one Newton step) is off by 0.2 % on average: K may
 //! differ by some milliseconds.
 //!
 //! Time counts in 1/1024 s, windows in segments; all is integer.
 
-use super::{AckSample, Algorithm, CongestionControl, Window, cubic_2_6_35};
+mod linux_2_6_35;
+
+use super::{AckSample, Algorithm, CongestionControl, Window};
 use penstock_model::Kernel;
 
 /// Registration.
@@ -35,7 +37,7 @@ const HYSTART_ACK_DELTA_US: u64 = 2_000;
 pub(super) const HYSTART_MIN_SAMPLES: u8 = 8;
 
 fn build(kernel: Kernel) -> Box<dyn CongestionControl> {
-    if kernel < Kernel::V6_12 { Box::new(cubic_2_6_35::Cubic::default()) } else { Box::new(Cubic::default()) }
+    if kernel < Kernel::V6_12 { Box::new(linux_2_6_35::Cubic::default()) } else { Box::new(Cubic::default()) }
 }
 
 /// The controller of one connection.

@@ -8,7 +8,6 @@
 pub mod bbr;
 pub mod bbr3;
 pub mod cubic;
-mod cubic_2_6_35;
 pub mod dctcp;
 pub mod ledbat;
 mod path;

@@ -3,11 +3,11 @@
 //! Follows: linux v2.6.35 net/ipv4/tcp_cubic.c (version 2.3), HyStart by ACK trains and by delay.
 //! Differs: none known.
 
-use super::cubic::{
+use super::{
     BETA, BETA_SCALE, CUBE_FACTOR, CUBE_RTT_SCALE, HYSTART_LOW_WINDOW, HYSTART_MIN_SAMPLES, HZ_SHIFT, SCALE,
     cubic_root,
 };
-use super::{AckSample, CongestionControl, Window};
+use crate::cc::{AckSample, CongestionControl, Window};
 
 /// log2 of the fixed point of the delayed-ACK ratio.
 const ACK_RATIO_SHIFT: u32 = 4;

@@ -117,6 +117,7 @@ impl Recovery {
     fn spurious_retrans(&self, tx: &Sender, seg: &Seg) -> bool {
         seg.has(RETRANS | EVER_RETRANS) && tx.stamps.ecr_before(tx.clock.ts_of(seg.sent_us))
     }
+
     /// The round trip by the times of sending, else by SACK, else by timestamp; and what the controller hears.
     //= linux v6.12 net/ipv4/tcp_input.c tcp_ack_update_rtt; RFC 6298 section 3 (Karn)
     #[allow(clippy::too_many_arguments)]

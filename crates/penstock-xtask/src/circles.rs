@@ -46,7 +46,10 @@ fn read(folder: &Path, path: &[String], into: &mut Vec<Source>) -> Result<()> {
             if !matches!(stem.as_str(), "lib" | "main" | "mod") {
                 module.push(stem);
             }
-            into.push((module, std::fs::read_to_string(&entry).with_context(|| entry.display().to_string())?));
+            into.push((
+                module,
+                std::fs::read_to_string(&entry).with_context(|| entry.display().to_string())?,
+            ));
         }
     }
     Ok(())
@@ -138,10 +141,12 @@ fn imports(code: &str) -> Vec<Import> {
             let public = before.lines().next_back().is_some_and(|l| l.trim_start().starts_with("pub"));
             expand(&from[4..end], &[], public, &mut found);
             rest = &from[end..];
-        } else if from.starts_with("use ") || before.chars().next_back().is_some_and(|c| word(c) && c != '(') {
+        } else if from.starts_with("use ") || before.chars().next_back().is_some_and(|c| word(c) && c != '(')
+        {
             rest = &from[4..];
         } else {
-            let end = from.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(from.len());
+            let end =
+                from.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(from.len());
             expand(&from[..end], &[], false, &mut found);
             rest = &from[end..];
         }
@@ -155,7 +160,12 @@ fn expand(text: &str, prefix: &[String], public: bool, into: &mut Vec<Import>) {
     let Some(open) = text.find('{') else {
         let text = text.split(" as ").next().unwrap_or(text);
         let mut path = prefix.to_vec();
-        path.extend(text.split("::").map(str::trim).filter(|p| !p.is_empty() && *p != "self" && *p != "*").map(str::to_owned));
+        path.extend(
+            text.split("::")
+                .map(str::trim)
+                .filter(|p| !p.is_empty() && *p != "self" && *p != "*")
+                .map(str::to_owned),
+        );
         into.push(Import { path, public });
         return;
     };
@@ -203,7 +213,12 @@ mod tests {
 
     #[test]
     fn a_circle_is_found() {
-        let files = [("a", "use crate::b::{B, C};"), ("b", "use crate::c::x::D;"), ("c::x", "fn f() { crate::a::g() }"), ("c", "")];
+        let files = [
+            ("a", "use crate::b::{B, C};"),
+            ("b", "use crate::c::x::D;"),
+            ("c::x", "fn f() { crate::a::g() }"),
+            ("c", ""),
+        ];
         assert_eq!(found(&files), [(vec![], vec!["a".to_owned(), "b".to_owned(), "c".to_owned()])]);
     }
 

@@ -151,7 +151,7 @@ impl Endpoint {
         }
         let mss = self.current_mss();
         let (len, fin) = self.tx.next_segment(mss);
-        if len == 0 && !fin || self.tx.is_full() && !fin || !self.tx.fits((len, fin)) {
+        if !fin && (len == 0 || self.tx.is_full()) || !self.tx.fits((len, fin)) {
             return None;
         }
         if self.nagle_holds(len, mss, fin) {

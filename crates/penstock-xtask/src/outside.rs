@@ -18,6 +18,7 @@ pub fn faults(metadata: &Value) -> Result<Vec<String>> {
     for package in metadata["packages"].as_array().into_iter().flatten() {
         faults.extend(introduces_itself(package)?);
     }
+    faults.extend(twice(&examples(metadata)));
     Ok(faults)
 }
 
@@ -141,6 +142,15 @@ pub fn examples(metadata: &Value) -> Vec<(String, String)> {
     found
 }
 
+/// Examples of several crates that have one name: the build keeps one of them.
+fn twice(examples: &[(String, String)]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let again = examples.iter().filter(|(_, example)| !seen.insert(example));
+    again
+        .map(|(package, example)| format!("{package}'s example {example} has the name of another crate's"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,6 +185,13 @@ mod tests {
         let of =
             |name| profiles(&format!("[profile.x.package.{name}]\nopt-level = 1"), &metadata).unwrap().len();
         assert_eq!((of("penstock-a"), of("penstock-b"), of("other")), (0, 1, 0));
+    }
+
+    #[test]
+    fn examples_have_names_of_their_own() {
+        let of = |package: &str, example: &str| (package.to_owned(), example.to_owned());
+        assert_eq!(twice(&[of("a", "x"), of("a", "y"), of("b", "z")]), [""; 0]);
+        assert_eq!(twice(&[of("a", "x"), of("b", "x")]), ["b's example x has the name of another crate's"]);
     }
 
     #[test]

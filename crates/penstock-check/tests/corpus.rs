@@ -135,13 +135,13 @@ fn package(name: &str) -> Option<std::path::PathBuf> {
         skipped("PENSTOCK_QUICK is set");
         return None;
     }
-    std::fs::create_dir_all(&folder).ok()?;
+    std::fs::create_dir_all(&folder).expect("a folder in the build's own place");
     let run = |program: &str, args: &[&str]| {
         Command::new(program).args(args).current_dir(&folder).output().is_ok_and(|o| o.status.success())
     };
     let fetched = run("apt-get", &["download", "-q", name]);
     let file = std::fs::read_dir(&folder)
-        .ok()?
+        .expect("the folder that was just made")
         .flatten()
         .map(|e| e.path())
         .find(|p| p.extension().is_some_and(|e| e == "deb"));

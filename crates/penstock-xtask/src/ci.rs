@@ -1,6 +1,6 @@
 //! The whole gate, step by step, with what is skipped and why.
 
-use crate::{deny, overload, tidy};
+use crate::{deny, outside, overload, tidy};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -70,8 +70,7 @@ impl Gate {
                 to.write_all(&line)?;
                 to.flush()?;
                 let text = String::from_utf8_lossy(&line);
-                if let Some((_, what)) = text.split_once("SKIPPED") {
-                    let what = what.trim_start_matches(':').trim().to_owned();
+                if let Some(what) = left_out(&text) {
                     heard.lock().unwrap_or_else(PoisonError::into_inner).insert(what);
                 }
                 line.clear();
@@ -106,6 +105,16 @@ impl Gate {
     }
 }
 
+/// What a line of the tests' output says was not run: a test's own words, or those of the harness about one that is ignored.
+fn left_out(line: &str) -> Option<String> {
+    if let Some((_, what)) = line.split_once("SKIPPED") {
+        return Some(what.trim_start_matches(':').trim().to_owned());
+    }
+    let (name, why) = line.strip_prefix("test ")?.split_once(" ... ignored")?;
+    let why = why.trim_start_matches(',').trim();
+    Some(if why.is_empty() { format!("{name} is ignored") } else { format!("{name} is ignored: {why}") })
+}
+
 /// Runs every step; stops at the first that fails.
 pub fn run(args: &Args) -> Result<()> {
     let cargo = env!("CARGO");
@@ -125,6 +134,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     if args.quick {
         gate.tests(cargo, true)?;
+        examples(&mut gate)?;
         for what in ["supply", "docs", "wasm", "overload", "fuzz"] {
             gate.skip(what, "--quick");
         }
@@ -132,6 +142,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     supply(&mut gate, cargo)?;
     gate.tests(cargo, false)?;
+    examples(&mut gate)?;
     kernels(&mut gate);
     gate.step(
         "docs",
@@ -153,6 +164,18 @@ pub fn run(args: &Args) -> Result<()> {
 fn component(name: &str) -> bool {
     let args: &[&str] = if name == "rustfmt" { &["fmt", "--version"] } else { &["clippy", "--version"] };
     Command::new(env!("CARGO")).args(args).output().is_ok_and(|o| o.status.success())
+}
+
+/// Every example of a crate, once: each asserts what it shows. The tests have built them; `cargo run -p` would build other people's crates
+/// anew, with the features that this one package needs.
+fn examples(gate: &mut Gate) -> Result<()> {
+    let metadata = tidy::metadata()?;
+    let target = metadata["target_directory"].as_str().context("no target_directory in cargo metadata")?;
+    for (package, example) in outside::examples(&metadata) {
+        let program = format!("{target}/debug/examples/{example}{}", std::env::consts::EXE_SUFFIX);
+        gate.step(&format!("example of {package}"), &program, &[], &[])?;
+    }
+    Ok(())
 }
 
 /// What may come into the build. Advisories need a database, which needs a network once; a machine without both is told so.
@@ -286,4 +309,26 @@ pub(crate) fn host_triple() -> Result<String> {
     let out = Command::new("rustc").arg("-vV").output().context("rustc -vV")?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     text.lines().find_map(|l| l.strip_prefix("host: ")).map(str::to_owned).context("rustc -vV names no host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left_out;
+
+    #[test]
+    fn what_tests_leave_out_is_heard() {
+        let said = |line| left_out(line).unwrap_or_default();
+        assert_eq!(said("SKIPPED: x cannot be had here: no network\n"), "x cannot be had here: no network");
+        assert_eq!(
+            said("test a::b ... SKIPPED the ground virtual: no kernel\n"),
+            "the ground virtual: no kernel"
+        );
+        assert_eq!(
+            said("test many ... ignored, as long as one has time\n"),
+            "many is ignored: as long as one has time"
+        );
+        assert_eq!(said("test many ... ignored\n"), "many is ignored");
+        assert_eq!(left_out("test a ... ok\n"), None);
+        assert_eq!(left_out("test result: ok. 1 passed; 0 failed; 1 ignored\n"), None);
+    }
 }

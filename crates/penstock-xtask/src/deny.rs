@@ -1,6 +1,6 @@
 //! What may come into the build: `deny.toml`, read by `cargo deny` where it is installed, and by this file where it is not.
 
-use crate::tidy;
+use crate::{outside, tidy};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,8 @@ fn faults(rules: &Table, metadata: &Value, whole: bool) -> Result<Vec<String>> {
             continue;
         }
         for needs in package["dependencies"].as_array().into_iter().flatten() {
-            if needs["req"] == "*" && needs["path"].is_null() {
+            // A registry takes no crate whose needs have only a path.
+            if needs["req"] == "*" && (needs["path"].is_null() || outside::is_published(package)) {
                 faults.push(format!("{it}: takes any version of {}", needs["name"]));
             }
         }
@@ -202,9 +203,11 @@ mod tests {
             found(|p| p[1]["source"] = json!("git+https://elsewhere"), ""),
             ["b 0.2.1: comes from git+https://elsewhere"]
         );
-        let ours = json!({"name": "o", "version": "1.0.0", "license": "MIT", "source": null,
-                          "dependencies": [{"name": "a", "req": "*"}, {"name": "p", "req": "*", "path": "/p"}]});
-        assert_eq!(found(|p| p.push(ours), ""), ["o 1.0.0: takes any version of \"a\""]);
+        let mut ours = json!({"name": "o", "version": "1.0.0", "license": "MIT", "source": null, "publish": [],
+                              "dependencies": [{"name": "a", "req": "*"}, {"name": "p", "req": "*", "path": "/p"}]});
+        assert_eq!(found(|p| p.push(ours.clone()), ""), ["o 1.0.0: takes any version of \"a\""]);
+        ours["publish"] = Value::Null;
+        assert_eq!(found(|p| p.push(ours), "").len(), 2);
         let twice = |p: &mut Vec<Value>| {
             let mut older = p[0].clone();
             older["version"] = json!("0.9.1");

@@ -9,6 +9,7 @@ mod conformance;
 mod deny;
 mod difftc;
 mod nightly;
+mod outside;
 mod overload;
 mod record;
 mod tdc;

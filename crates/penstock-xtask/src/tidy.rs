@@ -1,5 +1,6 @@
 //! Rules that the compiler does not check.
 
+use crate::outside;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,7 @@ pub fn root() -> PathBuf {
 /// All rules; prints what breaks them.
 pub fn run() -> Result<()> {
     let mut faults = edges()?;
+    faults.extend(outside::faults(&metadata()?)?);
     faults.extend(kinds()?);
     faults.extend(texts()?);
     faults.extend(crate::circles::faults(&root())?);
@@ -56,7 +58,10 @@ pub fn run() -> Result<()> {
         eprintln!("tidy: {fault}");
     }
     if faults.is_empty() {
-        println!("tidy: {} crates keep to their edges; kinds, docs and texts are in order", EDGES.len());
+        println!(
+            "tidy: {} crates keep to their edges; kinds, docs, variables and texts are in order",
+            EDGES.len()
+        );
         return Ok(());
     }
     bail!("{} faults", faults.len())
@@ -66,8 +71,8 @@ fn short(name: &str) -> &str {
     name.strip_prefix("penstock-").unwrap_or(name)
 }
 
-/// Every dependency between our crates (tests' own included) against [`EDGES`], from `cargo metadata`.
-fn edges() -> Result<Vec<String>> {
+/// Our packages, as cargo knows them.
+pub fn metadata() -> Result<serde_json::Value> {
     let out = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
         .current_dir(root())
@@ -76,7 +81,12 @@ fn edges() -> Result<Vec<String>> {
     if !out.status.success() {
         bail!("cargo metadata: {}", String::from_utf8_lossy(&out.stderr));
     }
-    let metadata: serde_json::Value = serde_json::from_slice(&out.stdout)?;
+    Ok(serde_json::from_slice(&out.stdout)?)
+}
+
+/// Every dependency between our crates (tests' own included) against [`EDGES`], from `cargo metadata`.
+fn edges() -> Result<Vec<String>> {
+    let metadata = metadata()?;
     let packages = metadata["packages"].as_array().context("no packages in cargo metadata")?;
     let ours: BTreeMap<&str, &serde_json::Value> =
         packages.iter().filter_map(|p| Some((short(p["name"].as_str()?), p))).collect();
@@ -154,6 +164,11 @@ mod tests {
     #[test]
     fn crates_keep_to_their_edges() {
         assert_eq!(super::edges().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_comes_from_outside_finds_what_is_needed() {
+        assert_eq!(super::outside::faults(&super::metadata().unwrap()).unwrap(), Vec::<String>::new());
     }
 
     #[test]

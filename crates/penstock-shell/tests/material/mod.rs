@@ -25,7 +25,7 @@ pub fn fetched(name: &str, commands: &[&[&str]]) -> Option<PathBuf> {
     }
     let half = folder.with_extension("half");
     let _ = std::fs::remove_dir_all(&half);
-    std::fs::create_dir_all(&half).ok()?;
+    std::fs::create_dir_all(&half).expect("a folder in the build's own place");
     let failed = commands.iter().find_map(|words| run(words, &half).err());
     let why = failed.or_else(|| std::fs::rename(&half, &folder).err().map(|e| e.to_string()));
     let Some(why) = why else { return Some(folder) };

@@ -9,6 +9,7 @@ mod rig;
 
 use penstock_lang::tc::Command;
 use penstock_model::{Handle, Kernel, Rng, Time};
+use penstock_sched::traits::{Classes, Limit, LimitsRate};
 use penstock_sched::{Actions, Cx, Init, Ledger, Qdisc, Xmit, sch};
 use proptest::prelude::*;
 use rig::{Rig, device, udp};
@@ -444,5 +445,40 @@ fn peek_tells_the_truth() {
             }
         }
         assert_eq!(given, 4, "{kernel} {}", spec.id);
+    }
+}
+
+/// What the registry says of a kind is what one of it does.
+#[test]
+fn traits_are_what_the_kinds_do() {
+    for kernel in Kernel::ALL {
+        for kind in sch::KINDS.iter().filter(|k| k.kernels.contains(&kernel)) {
+            for words in options(kind.id, kernel) {
+                let mut rig = Rig::new(kernel);
+                let line = format!("qdisc add dev eth0 root handle 1: {} {words}", kind.id);
+                if rig.tc(&line).is_err() {
+                    continue;
+                }
+                let (traits, at) = (&kind.traits, format!("{kernel} {line}"));
+                let options = rig.tree.options_of(Handle::new(1, 0)).unwrap_or_default();
+                assert_eq!(traits.limit != Limit::None, options.has("limit"), "{at}: {options:?}");
+                if let LimitsRate::Qdisc(name) = traits.limits_rate {
+                    assert!(options.has(name), "{at}: {options:?}");
+                }
+                let root = rig.tree.root();
+                let classes = root.classes();
+                assert_eq!(traits.takes_filters, classes.is_some_and(|c| c.filters().is_some()), "{at}");
+                let mut below = 0;
+                classes.inspect(|c| c.children(&mut |_, _| below += 1));
+                match traits.classes {
+                    Classes::None => assert!(classes.is_none(), "{at}"),
+                    Classes::Inner => assert!(below <= 1, "{at}"),
+                    Classes::Fixed | Classes::Queues => assert!(below >= 1, "{at}"),
+                    Classes::Made | Classes::Hooks => assert!(classes.is_some(), "{at}"),
+                    Classes::Flows => assert!(classes.is_some() && below == 0, "{at}"),
+                    Classes::Table => assert_eq!(below, 1, "{at}"),
+                }
+            }
+        }
     }
 }

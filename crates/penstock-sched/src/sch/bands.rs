@@ -4,7 +4,7 @@
 use crate::cls::{BlockId, Filters};
 use crate::node::{Node, Shown};
 use crate::qdisc::{Classful, Cx, Device, Init};
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, KernelError, Options, Stats, Time};
 
 /// The classes: each a qdisc.
@@ -81,6 +81,10 @@ pub trait Banded: Send {
     fn change_class(&mut self, classid: Handle, options: Option<&Options>) -> Result<Handle, KernelError> {
         let _ = (classid, options);
         Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
+    /// Which counters of a band the kernel gives.
+    fn counters(&self) -> Counters {
+        Counters::All
     }
     /// Parent and options of a band.
     fn dump_band(&self, band: usize) -> (Handle, Options);
@@ -160,6 +164,7 @@ impl<T: Banded> Classful for T {
                 parent,
                 leaf: Some(node.handle).filter(|&h| h != Handle::UNSPEC),
                 options,
+                counters: self.counters(),
                 stats: Stats { rate: None, ..node.stats() },
                 xstats: None,
             });

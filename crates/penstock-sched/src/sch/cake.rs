@@ -7,6 +7,7 @@ use super::KindSpec;
 use super::no_class::NoClass;
 use super::unsimulated::{Params, Unsimulated};
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options, Time, Value};
 
 /// The kind.
@@ -16,6 +17,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Flows,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::Qdisc("bandwidth"),
+        queue: Holds::Managed,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 /// `CAKE_DIFFSERV_*`.

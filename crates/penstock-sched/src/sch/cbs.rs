@@ -8,6 +8,8 @@ use super::bands::{Banded, Bands};
 use super::unsimulated::{Params, Unsimulated};
 use crate::node::{Node, Shown};
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
+use penstock_model::rtnetlink::Counters;
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
 /// The kind.
@@ -17,6 +19,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Inner,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::Otherwise,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
@@ -84,6 +95,9 @@ impl Banded for Cbs {
     }
     fn vacant(&self, _: usize) -> Node {
         Node::default_pfifo(&self.bands.device, self.bands.handle).unlisted()
+    }
+    fn counters(&self) -> Counters {
+        Counters::None
     }
     fn dump_band(&self, _: usize) -> (Handle, Options) {
         (self.bands.handle, Options::new())

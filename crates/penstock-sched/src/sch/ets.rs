@@ -8,6 +8,7 @@ use super::bands::{Banded, Bands};
 use super::unsimulated::{Params, Unsimulated};
 use crate::cls::Filters;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
 /// The kind.
@@ -17,6 +18,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Fixed,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// `TCQ_ETS_MAX_BANDS`.

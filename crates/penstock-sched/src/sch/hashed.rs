@@ -9,7 +9,7 @@ use crate::cls::{BlockId, Filters};
 use crate::estimator::Estimator;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init};
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, KernelError, Options, Stats, Time};
 
 /// A class: what every kind has of it, and the kind's own.
@@ -381,6 +381,7 @@ impl<K: HashedKind> Classful for Hashed<K> {
                 parent,
                 leaf: leaf.filter(|_| !K::is_inner(self, number)),
                 options,
+                counters: Counters::All,
                 stats: Stats { rate, ..stats },
                 xstats,
             });

@@ -9,7 +9,8 @@ use super::mq;
 use super::unsimulated::{Params, Unsimulated};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
-use penstock_model::rtnetlink::ClassDump;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
 
 /// The kind.
@@ -19,6 +20,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Queues,
+        sorting: Sorting::Own,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// `TC_MAX_QUEUE`.
@@ -211,6 +221,7 @@ impl Banded for Mqprio {
                 parent: Handle::ROOT,
                 leaf: None,
                 options: Options::new(),
+                counters: Counters::All,
                 stats: Stats::default(),
                 xstats: None,
             });

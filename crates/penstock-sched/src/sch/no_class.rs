@@ -5,7 +5,7 @@
 
 use crate::cls::{BlockId, Filters};
 use crate::qdisc::Classful;
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Options, Stats, Time};
 
 /// Classes that cannot be touched.
@@ -40,6 +40,7 @@ impl Classful for NoClass {
                 parent: self.handle,
                 leaf: None,
                 options: Options::new(),
+                counters: Counters::Queue,
                 stats: Stats::default(),
                 xstats: None,
             });

@@ -10,7 +10,7 @@ use crate::estimator::Estimator;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx};
 use crate::sch::hashed::Class;
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, KernelError, Options, Stats, Time};
 
 /// ENOSR: out of streams.
@@ -287,6 +287,7 @@ impl Cbq {
             parent: if own.parent == NIL { Handle::ROOT } else { self.classes[own.parent].classid },
             leaf: Some(class.leaf.handle).filter(|&handle| handle != Handle::UNSPEC),
             options: self.dump_options(number),
+            counters: Counters::All,
             stats,
             xstats: Some(own.xstats(undertime)),
         }

@@ -1,6 +1,6 @@
 //! PS15x: RED by Floyd's rules, CoDel's target, CAKE's place.
 
-use crate::facts::{Device, Facts, Qdisc, lasts, rate};
+use crate::facts::{Facts, Qdisc, lasts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::num;
 use penstock_model::Handle;

@@ -2,6 +2,7 @@
 
 use crate::facts::{Device, Facts, Qdisc, rate};
 use crate::finding::{Found, Rule, Say};
+use penstock_lang::tc::kinds;
 use penstock_model::Handle;
 use penstock_sched::traits::Holds;
 

@@ -1,6 +1,6 @@
 //! PS13x: HFSC, DRR, QFQ and prio: what is dropped, what is promised twice, what starves.
 
-use crate::facts::{Class, Device, Facts, Qdisc, rate};
+use crate::facts::{Class, Facts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_model::Handle;
 use penstock_sched::traits::Sorting;

@@ -56,7 +56,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
     for (name, default) in NUMBERS.into_iter().chain(FLAGS) {
         params = params.with(name, default);
     }
-    let classes = NoClass::with_filters(SPEC.id, init.handle);
+    let classes = NoClass::new(init.handle);
     let mut cake =
         Cake { device: init.device, params, tins: Vec::new(), buffer_limit: 0, capacity: 0, classes };
     cake.change(options, cx)?;

@@ -53,6 +53,38 @@ impl Bands {
     }
 }
 
+/// The part of [`Params`](super::unsimulated::Params) that is the same of all kinds with a field `bands`.
+macro_rules! stands_on_bands {
+    () => {
+        fn set_device(&mut self, device: &crate::qdisc::Device, _: &mut Cx<'_>) {
+            self.bands.device = *device;
+        }
+        fn classes(&self) -> Option<&dyn crate::qdisc::Classful> {
+            Some(self)
+        }
+        fn classes_mut(&mut self) -> Option<&mut dyn crate::qdisc::Classful> {
+            Some(self)
+        }
+    };
+}
+pub(super) use stands_on_bands;
+
+/// The same part of [`Banded`].
+macro_rules! has_bands {
+    () => {
+        fn id(&self) -> &'static str {
+            SPEC.id
+        }
+        fn bands(&self) -> &Bands {
+            &self.bands
+        }
+        fn bands_mut(&mut self) -> &mut Bands {
+            &mut self.bands
+        }
+    };
+}
+pub(super) use has_bands;
+
 /// A kind with such classes.
 pub trait Banded: Send {
     /// Its name.

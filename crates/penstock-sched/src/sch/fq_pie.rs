@@ -19,9 +19,9 @@ pub static SPEC: KindSpec = KindSpec {
     build,
     simulated: false,
     traits: Traits {
-        classes: Classes::Flows,
-        sorting: Sorting::Own,
-        takes_filters: true,
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
         limits_rate: LimitsRate::No,
         queue: Holds::Managed,
         limit: Limit::Packets,

@@ -192,15 +192,7 @@ impl Params for Mqprio {
 }
 
 impl Banded for Mqprio {
-    fn id(&self) -> &'static str {
-        SPEC.id
-    }
-    fn bands(&self) -> &Bands {
-        &self.bands
-    }
-    fn bands_mut(&mut self) -> &mut Bands {
-        &mut self.bands
-    }
+    super::bands::has_bands!();
     fn has_more(&self, classid: Handle) -> bool {
         let class = classid.minor().checked_sub(MIN_PRIORITY);
         class.is_some_and(|class| usize::from(class) < self.classes.queues.len())

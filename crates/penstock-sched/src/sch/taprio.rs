@@ -269,15 +269,7 @@ impl Params for Taprio {
 }
 
 impl Banded for Taprio {
-    fn id(&self) -> &'static str {
-        SPEC.id
-    }
-    fn bands(&self) -> &Bands {
-        &self.bands
-    }
-    fn bands_mut(&mut self) -> &mut Bands {
-        &mut self.bands
-    }
+    super::bands::has_bands!();
     fn vacant(&self, _: usize) -> Node {
         Node::noop()
     }

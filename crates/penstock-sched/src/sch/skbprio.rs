@@ -1,7 +1,7 @@
 //! `skbprio`: a queue for each of 64 priorities; when all is full the lowest loses a packet.
 //!
 //! Follows: linux v6.12 `net/sched/sch_skbprio.c`.
-//! Differs: with `limit 2` below a qdisc that peeks, Linux stops with a BUG where one packet waits and another takes its place; here the
+//! Differs: not simulated: Linux tells no parent that a packet has taken the place of one of another size, so that the backlog HTB shows drifts; here it does not. With `limit 2` below a qdisc that peeks, Linux stops with a BUG where one packet waits and another takes its place; here the
 //! packets are exchanged.
 
 use super::KindSpec;
@@ -19,7 +19,8 @@ pub static SPEC: KindSpec = KindSpec {
     about: "64 priorities in strict order; the lowest loses when all is full",
     kernels: &[Kernel::V6_12],
     build,
-    simulated: true,
+    // Packets leave and are dropped as in the kernel; the backlog that parents show is not the same.
+    simulated: false,
     traits: Traits {
         classes: Classes::Flows,
         sorting: Sorting::Own,

@@ -16,7 +16,7 @@ pub struct Traits {
     pub limits_rate: LimitsRate,
     /// What holds the packets, and how.
     pub queue: Holds,
-    /// Unit of its option `limit`.
+    /// Unit of the `limit` that a dump of it shows.
     pub limit: Limit,
     /// Whether it gives a packet whenever it is asked and holds one.
     pub work_conserving: bool,
@@ -95,10 +95,10 @@ pub enum Holds {
     Delayed,
 }
 
-/// Unit of the option `limit`.
+/// Unit of the `limit` in a dump.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// There is no such option.
+    /// A dump shows none.
     None,
     /// Packets.
     Packets,

@@ -22,7 +22,7 @@ pub static SPEC: KindSpec = KindSpec {
         takes_filters: false,
         limits_rate: LimitsRate::No,
         queue: Holds::Delayed,
-        limit: Limit::Bytes,
+        limit: Limit::None,
         work_conserving: false,
     },
 };

@@ -7,6 +7,8 @@ use penstock_host::Output;
 use penstock_lang::iptables;
 use penstock_lang::tc;
 use penstock_model::{Handle, Kernel, Options};
+use penstock_sched::sch;
+use penstock_sched::traits::{LimitsRate, Traits};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One network command of the script.
@@ -118,7 +120,43 @@ pub struct Class {
     pub children: Vec<Handle>,
 }
 
+impl Facts {
+    /// Qdiscs that commands made: device, qdisc, step.
+    pub fn made(&self) -> impl Iterator<Item = (&Device, &Qdisc, usize)> {
+        self.devices.iter().flat_map(|d| d.qdiscs.iter().filter_map(move |q| Some((d, q, q.step?))))
+    }
+    /// Those of these kinds.
+    pub fn made_of<'a>(
+        &'a self,
+        kinds: &'a [&'a str],
+    ) -> impl Iterator<Item = (&'a Device, &'a Qdisc, usize)> {
+        self.made().filter(|(_, q, _)| kinds.contains(&q.kind))
+    }
+}
+
+impl Qdisc {
+    /// What holds of every qdisc of its kind.
+    pub fn traits(&self) -> &'static Traits {
+        sch::traits(self.kind)
+    }
+    /// The rate that it does not exceed, bytes per second, where its own options say one.
+    pub fn most(&self) -> Option<u64> {
+        match self.traits().limits_rate {
+            LimitsRate::Qdisc(name) => self.options.u64(name).filter(|&rate| rate > 0),
+            LimitsRate::No | LimitsRate::Classes(_) | LimitsRate::Emulates | LimitsRate::Otherwise => None,
+        }
+    }
+}
+
 impl Class {
+    /// The most that it may send, bytes per second, where its own options say that.
+    pub fn most(&self) -> Option<u64> {
+        let LimitsRate::Classes(Some(path)) = sch::traits(self.kind).limits_rate else { return None };
+        let (within, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let inner = within.split('/').filter(|name| !name.is_empty());
+        let options = inner.into_iter().try_fold(&self.options, |options, name| options.nested(name))?;
+        options.u64(name).filter(|&rate| rate > 0)
+    }
     /// `rate`, bytes per second (HTB).
     pub fn rate(&self) -> u64 {
         self.options.u64("rate").unwrap_or(0)
@@ -197,16 +235,8 @@ impl Device {
             }
             let owner = self.qdisc(at.qdisc());
             if let Some(class) = self.class(at) {
-                match class.kind {
-                    "htb" => lower(class.ceil()),
-                    "hfsc" => {
-                        if let Some(ul) =
-                            class.options.nested("ul").and_then(|c| c.u64("m2")).filter(|&m| m > 0)
-                        {
-                            lower(ul);
-                        }
-                    }
-                    _ => {}
+                if let Some(most) = class.most() {
+                    lower(most);
                 }
                 if self.class(class.parent).is_some() {
                     at = class.parent;
@@ -214,11 +244,8 @@ impl Device {
                 }
             }
             let Some(owner) = owner else { break };
-            if let "tbf" | "cake" = owner.kind {
-                let rate = owner.options.u64("rate").or(owner.options.u64("bandwidth")).unwrap_or(0);
-                if rate > 0 {
-                    lower(rate);
-                }
+            if let Some(rate) = owner.most() {
+                lower(rate);
             }
             at = owner.parent;
         }

@@ -279,7 +279,7 @@ impl Watched<'_> {
                         self.prune(dev);
                     }
                     let parent = match req.kind.as_deref() {
-                        Some("ingress" | "clsact") => Handle::INGRESS,
+                        Some(kind) if penstock_sched::sch::ingress::is(kind) => Handle::INGRESS,
                         _ => req.parent,
                     };
                     self.makers.insert((dev.clone(), Part::Qdisc(parent)), at);

@@ -3,7 +3,7 @@
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Show};
 use penstock_lang::token::{self, Word};
-use penstock_model::rtnetlink::{ClassDump, FilterDump, QdiscDump, Stats};
+use penstock_model::rtnetlink::{ClassDump, Counters, FilterDump, QdiscDump, Stats};
 use penstock_model::{Handle, Kernel};
 use proptest::prelude::*;
 
@@ -200,6 +200,7 @@ fn print(command: &Command, kernel: Kernel) -> Vec<String> {
                 parent,
                 leaf: None,
                 options,
+                counters: Counters::All,
                 stats,
                 xstats: None,
             };
@@ -273,7 +274,7 @@ proptest! {
         let options = req.options.clone().unwrap();
         let dump = ClassDump {
             kind: "htb", classid: req.classid, parent: Handle::new(1, 0), leaf: None, options: options.clone(),
-            stats: Stats::default(), xstats: None,
+            counters: Counters::All, stats: Stats::default(), xstats: None,
         };
         let show = Show { dev: Some("eth0".to_owned()), ..Show::default() };
         let text = show::classes(&[("eth0".to_owned(), dump)], &show, kernel);

@@ -6,7 +6,7 @@ mod wire;
 
 use penstock_lang::tc::{self, Command};
 use penstock_lang::{show, token};
-use penstock_model::rtnetlink::{ClassDump, FilterDump, QdiscDump, Stats};
+use penstock_model::rtnetlink::{ClassDump, Counters, FilterDump, QdiscDump, Stats};
 use penstock_model::{Handle, Kernel, Options};
 
 #[derive(Default)]
@@ -61,8 +61,15 @@ impl Scene {
             }
             "class" => {
                 let leaf = (info != 0).then_some(Handle(info));
-                self.classes
-                    .push((dev, ClassDump { kind, classid: handle, parent, leaf, options, stats, xstats }));
+                // As the kinds' `dump_stats` have it.
+                let counters = match kind {
+                    "cbs" | "dsmark" | "netem" | "red" | "tbf" => Counters::None,
+                    "fq_codel" | "sfq" | "skbprio" => Counters::Queue,
+                    _ => Counters::All,
+                };
+                let dump =
+                    ClassDump { kind, classid: handle, parent, leaf, options, counters, stats, xstats };
+                self.classes.push((dev, dump));
             }
             _ => self.filters.push((
                 dev,

@@ -6,7 +6,7 @@
 use penstock_lang::tc::{self, Command, Show};
 use penstock_lang::token::{self, Line};
 use penstock_lang::{show, token::Word};
-use penstock_model::rtnetlink::{ClassDump, FilterDump, QdiscDump, Stats};
+use penstock_model::rtnetlink::{ClassDump, Counters, FilterDump, QdiscDump, Stats};
 use penstock_model::{Handle, Kernel, Options};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -113,6 +113,7 @@ fn world(script: &str) -> World {
                     parent: req.parent,
                     leaf: None,
                     options: o,
+                    counters: Counters::All,
                     stats: Stats::default(),
                     xstats: None,
                 });

@@ -195,6 +195,17 @@ pub struct QdiscDump {
     pub xstats: Option<Options>,
 }
 
+/// Which counters the kernel gives of a class: what its kind's `dump_stats` copies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Counters {
+    /// `gnet_stats_copy_basic` and `gnet_stats_copy_queue`.
+    All,
+    /// `gnet_stats_copy_queue` alone.
+    Queue,
+    /// None: there is no `dump_stats`.
+    None,
+}
+
 /// One class, as RTM_GETTCLASS gives it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClassDump {
@@ -208,6 +219,8 @@ pub struct ClassDump {
     pub leaf: Option<Handle>,
     /// Options.
     pub options: Options,
+    /// Which of `stats` there are.
+    pub counters: Counters,
     /// Counters.
     pub stats: Stats,
     /// The kind's own counters.

@@ -23,6 +23,7 @@ pub mod sch;
 pub mod stab;
 #[cfg(test)]
 mod testing;
+pub mod traits;
 pub mod tree;
 
 pub use act::{Actions, Look};

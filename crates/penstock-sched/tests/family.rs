@@ -9,6 +9,7 @@ mod rig;
 
 use penstock_lang::tc::Command;
 use penstock_model::{Handle, Kernel, Rng, Time};
+use penstock_sched::traits::{Classes, Holds, Limit, LimitsRate, Sorting};
 use penstock_sched::{Actions, Cx, Init, Ledger, Qdisc, Xmit, sch};
 use proptest::prelude::*;
 use rig::{Rig, device, udp};
@@ -342,7 +343,7 @@ fn check(kind: &'static str, kernel: Kernel) {
 
 /// The kinds that hold packets: all but those of the ingress hook.
 fn queues() -> impl Iterator<Item = &'static sch::KindSpec> {
-    sch::KINDS.iter().copied().filter(|s| s.simulated && !matches!(s.id, "clsact" | "ingress"))
+    sch::KINDS.iter().copied().filter(|s| s.simulated && s.traits.classes != Classes::Hooks)
 }
 
 /// Every kind that carries packets, in every kernel that has it.
@@ -350,22 +351,23 @@ fn places() -> impl Iterator<Item = (&'static sch::KindSpec, Kernel)> {
     queues().flat_map(|s| s.kernels.iter().map(move |&k| (s, k)))
 }
 
-macro_rules! kinds {
-    ($($kind:ident)*) => {
-        $(#[test]
-        fn $kind() {
-            places().filter(|(s, _)| s.id == stringify!($kind)).for_each(|(s, kernel)| check(s.id, kernel));
-        })*
-
-        #[test]
-        fn all_kinds_are_here() {
-            let here = [$(stringify!($kind)),*];
-            let all: Vec<&str> = queues().map(|k| k.id).collect();
-            assert_eq!(here[..], all[..]);
+#[test]
+fn every_kind_keeps_the_contract() {
+    let all: Vec<_> = places().collect();
+    assert!(all.len() > 30, "{}", all.len());
+    // Two at a time, each with a name to look for where it fails.
+    std::thread::scope(|scope| {
+        let (even, odd): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(|(n, _)| n.is_multiple_of(2));
+        for half in [even, odd] {
+            scope.spawn(move || {
+                for (_, (spec, kernel)) in half {
+                    let held = std::panic::catch_unwind(|| check(spec.id, *kernel));
+                    held.unwrap_or_else(|_| panic!("{} of {kernel} breaks the contract", spec.id));
+                }
+            });
         }
-    };
+    });
 }
-kinds!(bfifo cbq choke codel drr dsmark fq fq_codel gred htb noqueue pfifo pfifo_fast pfifo_head_drop pie prio red sfb sfq tbf);
 
 /// A qdisc of a kind with the first of its options, by itself.
 fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc> {
@@ -380,15 +382,15 @@ fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc
     (spec.build)(&init, req.options.as_ref(), cx).unwrap()
 }
 
-/// Whether a qdisc of the kind takes packets before it has any class.
-fn takes_packets_at_once(kind: &str) -> bool {
-    kind != "drr"
+/// Whether a qdisc of the kind queues packets before it has any class.
+fn queues_at_once(spec: &sch::KindSpec) -> bool {
+    spec.traits.sorting != Sorting::Flat && (spec.traits.queue != Holds::Nothing || spec.id == "noqueue")
 }
 
 /// A reset qdisc is empty, has put everything on the ledger, and works as before.
 #[test]
 fn reset_empties_and_no_more() {
-    for (spec, kernel) in places().filter(|(spec, _)| takes_packets_at_once(spec.id)) {
+    for (spec, kernel) in places().filter(|(spec, _)| queues_at_once(spec)) {
         let (mut rng, mut drops, mut acts) = (Rng::named(1, "reset"), Ledger::new(), Actions::new());
         let mut cx = Cx { now: Time::from_ns(1_000_000), rng: &mut rng, drops: &mut drops, acts: &mut acts };
         let mut qdisc = build(spec, kernel, &mut cx);
@@ -420,7 +422,7 @@ fn reset_empties_and_no_more() {
 /// What `peek` shows is what the next `dequeue` gives.
 #[test]
 fn peek_tells_the_truth() {
-    for (spec, kernel) in places().filter(|(spec, _)| takes_packets_at_once(spec.id)) {
+    for (spec, kernel) in places().filter(|(spec, _)| queues_at_once(spec)) {
         let mut rng = Rng::named(1, "peek");
         let (mut drops, mut acts) = (Ledger::new(), Actions::new());
         let mut cx = Cx { now: Time::from_ns(1_000_000), rng: &mut rng, drops: &mut drops, acts: &mut acts };
@@ -444,5 +446,40 @@ fn peek_tells_the_truth() {
             }
         }
         assert_eq!(given, 4, "{kernel} {}", spec.id);
+    }
+}
+
+/// What the registry says of a kind is what one of it does.
+#[test]
+fn traits_are_what_the_kinds_do() {
+    for kernel in Kernel::ALL {
+        for kind in sch::KINDS.iter().filter(|k| k.kernels.contains(&kernel)) {
+            for words in options(kind.id, kernel) {
+                let mut rig = Rig::new(kernel);
+                let line = format!("qdisc add dev eth0 root handle 1: {} {words}", kind.id);
+                if rig.tc(&line).is_err() {
+                    continue;
+                }
+                let (traits, at) = (&kind.traits, format!("{kernel} {line}"));
+                let options = rig.tree.options_of(Handle::new(1, 0)).unwrap_or_default();
+                assert_eq!(traits.limit != Limit::None, options.has("limit"), "{at}: {options:?}");
+                if let LimitsRate::Qdisc(name) = traits.limits_rate {
+                    assert!(options.has(name), "{at}: {options:?}");
+                }
+                let root = rig.tree.root();
+                let classes = root.classes();
+                assert_eq!(traits.takes_filters, classes.is_some_and(|c| c.filters().is_some()), "{at}");
+                let mut below = 0;
+                classes.inspect(|c| c.children(&mut |_, _| below += 1));
+                match traits.classes {
+                    Classes::None => assert!(classes.is_none(), "{at}"),
+                    Classes::Inner => assert!(below <= 1, "{at}"),
+                    Classes::Fixed | Classes::Queues => assert!(below >= 1, "{at}"),
+                    Classes::Made | Classes::Hooks => assert!(classes.is_some(), "{at}"),
+                    Classes::Flows => assert!(classes.is_some() && below == 0, "{at}"),
+                    Classes::Table => assert_eq!(below, 1, "{at}"),
+                }
+            }
+        }
     }
 }

@@ -3,6 +3,8 @@
 use crate::tidy;
 use anyhow::{Context, Result, bail};
 use penstock_lab::replay::{chance, vectors};
+use penstock_model::Kernel;
+use penstock_sched::sch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -149,44 +151,27 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
 }
 
 /// Qdiscs, classifiers and actions that carry packets, as commands name them.
-const NAMED: [(&str, &[&str]); 3] = [
-    (
-        "Qdiscs",
-        &[
-            "bfifo",
-            "choke",
-            "clsact",
-            "codel",
-            "drr",
-            "fq_codel",
-            "gred",
-            "htb",
-            "ingress",
-            "pfifo",
-            "pfifo_fast",
-            "pfifo_head_drop",
-            "pie",
-            "prio",
-            "red",
-            "sfb",
-            "sfq",
-            "tbf",
-        ],
-    ),
-    ("Classifiers", &["basic", "bpf", "flow", "flower", "fw", "matchall", "u32"]),
-    (
-        "Actions",
-        &[
-            "bpf", "connmark", "csum", "ctinfo", "gact", "mirred", "nat", "pedit", "police", "sample",
-            "simple", "skbedit", "skbmod", "vlan",
-        ],
-    ),
-];
+fn named() -> [(&'static str, Vec<&'static str>); 3] {
+    let exact = |kernels: &[Kernel]| kernels.contains(&Kernel::V6_12);
+    let qdiscs = sch::KINDS.iter().filter(|k| k.simulated && exact(k.kernels)).map(|k| k.id);
+    [
+        ("Qdiscs", qdiscs.collect()),
+        ("Classifiers", vec!["basic", "bpf", "flow", "flower", "fw", "matchall", "u32"]),
+        (
+            "Actions",
+            vec![
+                "bpf", "connmark", "csum", "ctinfo", "gact", "mirred", "nat", "pedit", "police", "sample",
+                "simple", "skbedit", "skbmod", "vlan",
+            ],
+        ),
+    ]
+}
 /// Actions that `gact` is.
 const CONTROLS: [&str; 9] = ["ok", "pass", "drop", "shot", "continue", "pipe", "reclassify", "trap", "goto"];
 
 /// In how many vectors each kind occurs.
 fn occurrences(all: &[vectors::Vector], out: &mut String) -> Result<()> {
+    let named = named();
     let mut tally: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for vector in all {
         let spec = &vector.value["spec"];
@@ -205,8 +190,8 @@ fn occurrences(all: &[vectors::Vector], out: &mut String) -> Result<()> {
                 let control = before == "action" && (CONTROLS.contains(&word) || word == "jump");
                 let class = if before == "action" { "Actions" } else { object };
                 let word = if control { "gact" } else { word };
-                for (names, known) in NAMED {
-                    let old = names == "Actions" && word == "police";
+                for (names, known) in &named {
+                    let (names, old) = (*names, *names == "Actions" && word == "police");
                     if let Some(name) = known.iter().find(|k| **k == word).filter(|_| names == class || old) {
                         found.insert((names, *name));
                     }
@@ -216,8 +201,8 @@ fn occurrences(all: &[vectors::Vector], out: &mut String) -> Result<()> {
         found.into_iter().for_each(|key| *tally.entry(key).or_default() += 1);
     }
     out.push_str("\n### In how many vectors each kind occurs\n\n");
-    for (names, known) in NAMED {
-        let listed = known.iter().map(|k| format!("`{k}` {}", tally.get(&(names, *k)).unwrap_or(&0)));
+    for (names, known) in &named {
+        let listed = known.iter().map(|k| format!("`{k}` {}", tally.get(&(*names, *k)).unwrap_or(&0)));
         writeln!(out, "- {names}: {}", listed.collect::<Vec<_>>().join(", "))?;
     }
     Ok(())

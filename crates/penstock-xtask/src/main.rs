@@ -8,6 +8,7 @@ mod compare;
 mod conformance;
 mod deny;
 mod difftc;
+mod kinds;
 mod nightly;
 mod outside;
 mod overload;
@@ -37,6 +38,8 @@ enum Command {
     Conformance(conformance::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
+    /// Write the skeleton of a new kind of qdisc, registered in all its places
+    NewKind(kinds::Args),
     /// Look for faults with seeds nobody has tried, for a while: wild inputs, libFuzzer targets, new cases against the real kernel
     Nightly(nightly::Args),
     /// Run wild experiments, scripts, specifications, captures and records; keep what hangs, panics or differs
@@ -57,6 +60,7 @@ fn main() -> Result<()> {
         Command::Ci(args) => ci::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
+        Command::NewKind(args) => kinds::new(&args),
         Command::Nightly(args) => nightly::run(&args),
         Command::Overload(args) => overload::run(&args),
         Command::Record(args) => record::run(&args),

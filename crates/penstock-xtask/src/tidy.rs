@@ -107,10 +107,10 @@ fn edges() -> Result<Vec<String>> {
     Ok(faults)
 }
 
-/// Every kind's file has its page, names what it follows, and the registry is alphabetical.
+/// Every kind's file names what it follows and, if it is a classifier's, has its page; what else a qdisc's kind needs: [`crate::kinds`].
 fn kinds() -> Result<Vec<String>> {
-    let mut faults = Vec::new();
-    for (folder, pages) in [("sch", "docs/kinds"), ("cls", "docs/kinds")] {
+    let mut faults = crate::kinds::missing()?;
+    for folder in ["sch", "cls"] {
         let path = root().join("crates/penstock-sched/src").join(folder);
         let Ok(entries) = std::fs::read_dir(&path) else { continue };
         let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
@@ -128,9 +128,12 @@ fn kinds() -> Result<Vec<String>> {
             if !text.contains("Follows:") {
                 faults.push(format!("{} does not say what it follows", source.display()));
             }
-            let page = root().join(pages).join(format!("{stem}.md"));
-            if !page.exists() {
-                faults.push(format!("kind {stem} has no page {pages}/{stem}.md"));
+            let (registry, name) = (path.join("mod.rs"), format!("&{stem}::"));
+            if folder == "sch" && !std::fs::read_to_string(&registry)?.contains(&name) {
+                faults.push(format!("kind {stem} is not registered in {}", registry.display()));
+            }
+            if folder == "cls" && !root().join("docs/kinds").join(format!("{stem}.md")).exists() {
+                faults.push(format!("classifier {stem} has no page docs/kinds/{stem}.md"));
             }
         }
     }

@@ -9,6 +9,7 @@
 
 use crate::facts::{Class, Device, Qdisc, lasts, rate};
 use penstock_model::Handle;
+use penstock_sched::traits::{Holds, Limit};
 
 /// The longest wait of a packet from when it is queued until its last bit has left, and how it was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,13 +39,15 @@ fn longest(device: &Device, queue: Option<&Qdisc>) -> Option<(u64, String)> {
         None => packets("pfifo", device.txqueuelen.max(1)),
         Some(q) => {
             let limit = q.options.u32("limit");
-            match q.kind {
-                "pfifo" | "sfq" | "fq_codel" | "codel" | "red" | "pie" if q.kind != "red" => {
-                    packets(q.kind, limit?)
+            let traits = q.traits();
+            match (traits.queue, traits.limit) {
+                // What holds packets back by itself makes them wait longer than its queue.
+                _ if !traits.work_conserving => return None,
+                (Holds::Nothing | Holds::Classes | Holds::Delayed, _) | (_, Limit::None) => return None,
+                (Holds::Fifo | Holds::Managed | Holds::Bands, Limit::Packets) => packets(q.kind, limit?),
+                (Holds::Fifo | Holds::Managed | Holds::Bands, Limit::Bytes) => {
+                    (u64::from(limit?), format!("{} bytes in {}", limit?, q.kind))
                 }
-                "pfifo_head_drop" => packets(q.kind, limit?),
-                "bfifo" | "red" => (u64::from(limit?), format!("{} bytes in {}", limit?, q.kind)),
-                _ => return None,
             }
         }
     })
@@ -150,7 +153,7 @@ pub fn root(device: &Device, link: Option<u64>) -> Option<Wait> {
             );
             Some(Wait { ns: wait, queue, holds, formula })
         }
-        "pfifo" | "bfifo" | "pfifo_head_drop" => {
+        _ if root.traits().queue == Holds::Fifo => {
             let link = link?;
             let (queue, holds) = longest(device, Some(root))?;
             let formula = format!("(queue + frame) / link = ({queue} + {frame}) / {link}");

@@ -9,6 +9,7 @@ use super::diagram::{List, expand, tidy};
 use crate::facts::{Device, Qdisc};
 use crate::filters::{Filter, IP, IP6};
 use penstock_model::{Handle, Kernel};
+use penstock_sched::traits::Sorting;
 
 /// Where packets go.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -122,11 +123,11 @@ impl<'a> Space<'a> {
     }
 
     fn qdisc(&mut self, qdisc: &'a Qdisc, state: &State, depth: u32) -> Vec<Entry> {
-        match qdisc.kind {
-            "htb" | "hfsc" => self.tree(qdisc, qdisc.handle, state, depth),
-            "prio" => self.prio(qdisc, state, depth),
-            "drr" | "qfq" => self.flat(qdisc, state, depth),
-            kind => Entry::all(To::None(kind), None),
+        match qdisc.traits().sorting {
+            Sorting::Tree { .. } => self.tree(qdisc, qdisc.handle, state, depth),
+            Sorting::Priority => self.prio(qdisc, state, depth),
+            Sorting::Flat => self.flat(qdisc, state, depth),
+            Sorting::Nothing | Sorting::Own => Entry::all(To::None(qdisc.kind), None),
         }
     }
     pub(super) fn limit(&mut self, len: usize) -> bool {
@@ -149,10 +150,7 @@ impl<'a> Space<'a> {
 
     /// A leaf class, or what a qdisc with classes in it makes of its packets.
     fn leaf(&mut self, id: Handle, by: Option<usize>, state: &State, depth: u32) -> Vec<Entry> {
-        let inner = self
-            .device
-            .leaf(id)
-            .filter(|q| depth < 6 && matches!(q.kind, "htb" | "hfsc" | "prio" | "drr" | "qfq"));
+        let inner = self.device.leaf(id).filter(|q| depth < 6 && q.traits().sorting.is_followed());
         match inner {
             Some(inner) => self.qdisc(inner, state, depth + 1),
             None => Entry::all(To::Class(id), by),
@@ -175,6 +173,7 @@ impl<'a> Space<'a> {
 
     /// `htb_classify`, from the qdisc or an inner class on.
     fn tree(&mut self, qdisc: &'a Qdisc, at: Handle, state: &State, depth: u32) -> Vec<Entry> {
+        let direct = sends_directly(qdisc);
         let class = |s: &Self, id: Handle| {
             s.device
                 .class(id)
@@ -182,7 +181,7 @@ impl<'a> Space<'a> {
                 .map(|c| c.children.is_empty())
         };
         if let (Priority::Set(priority), true) = (state.priority, at == qdisc.handle) {
-            if priority == qdisc.handle.0 && qdisc.kind == "htb" {
+            if priority == qdisc.handle.0 && direct {
                 return Entry::all(To::None("direct"), None);
             }
             match class(self, Handle(priority)) {
@@ -194,7 +193,7 @@ impl<'a> Space<'a> {
         let rest = self.rest(qdisc, state, depth);
         let hits = self.filters(at, 0, state, 0, None);
         self.spread(&hits, rest, &|s, hit| match hit {
-            Hit::To(id, by, _) if *id == qdisc.handle && qdisc.kind == "htb" => {
+            Hit::To(id, by, _) if *id == qdisc.handle && direct => {
                 Some(Entry::all(To::None("direct"), Some(*by)))
             }
             Hit::To(id, by, set) => {
@@ -217,7 +216,7 @@ impl<'a> Space<'a> {
         if leaf {
             return self.leaf(default, None, state, depth);
         }
-        let what = if qdisc.kind == "hfsc" { "dropped" } else { "direct" };
+        let what = if sends_directly(qdisc) { "direct" } else { "dropped" };
         Entry::all(To::None(what), None)
     }
 
@@ -445,4 +444,9 @@ pub fn in_order<'f>(group: &[&'f Filter]) -> Vec<&'f Filter> {
         _ => {}
     }
     all
+}
+
+/// Whether a tree sends at once what it finds no class for.
+fn sends_directly(qdisc: &Qdisc) -> bool {
+    qdisc.traits().sorting == Sorting::Tree { direct: true }
 }

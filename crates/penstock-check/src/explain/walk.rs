@@ -10,6 +10,7 @@ use super::space::{in_order, node};
 use crate::facts::{Device, Facts, Qdisc};
 use crate::filters::{ALL, Filter};
 use penstock_model::Handle;
+use penstock_sched::traits::Sorting;
 use std::collections::BTreeMap;
 
 /// Where a packet ends, and how it came there.
@@ -121,11 +122,11 @@ impl<'a> Sorter<'a> {
         };
         let mut walk = Walk { own: self, probe: probe.clone(), said: Vec::new(), missed: 0, deep: 0 };
         for _ in 0..8 {
-            let (class, by) = match at.kind {
-                "htb" | "hfsc" => walk.tree(at),
-                "prio" => walk.prio(at),
-                "drr" | "qfq" => walk.flat(at),
-                _ => {
+            let (class, by) = match at.traits().sorting {
+                Sorting::Tree { direct } => walk.tree(at, direct),
+                Sorting::Priority => walk.prio(at),
+                Sorting::Flat => walk.flat(at),
+                Sorting::Nothing | Sorting::Own => {
                     sorted.leaf = Some((at.kind, at.handle));
                     break;
                 }
@@ -171,12 +172,12 @@ impl<'a> Walk<'a> {
     }
 
     /// `htb_classify`: filters of the qdisc, then of each inner class they lead to.
-    fn tree(&mut self, qdisc: &Qdisc) -> (Option<Handle>, String) {
+    fn tree(&mut self, qdisc: &Qdisc, direct: bool) -> (Option<Handle>, String) {
         let device = self.own.device;
         let leaf =
             |id: Handle| device.class(id).filter(|c| id.qdisc() == qdisc.handle && c.id != qdisc.handle);
         let mut at = qdisc.handle;
-        if self.probe.priority == qdisc.handle.0 && qdisc.kind == "htb" {
+        if self.probe.priority == qdisc.handle.0 && direct {
             return (None, "direct: its priority is the qdisc's handle".to_owned());
         }
         if let Some(class) = leaf(Handle(self.probe.priority)) {
@@ -191,7 +192,7 @@ impl<'a> Walk<'a> {
                 return (None, gone);
             }
             let Hit::Class(id, step) = hit else { break };
-            if id == qdisc.handle && qdisc.kind == "htb" {
+            if id == qdisc.handle && direct {
                 return (None, format!("direct: {} names the qdisc", self.line(step)));
             }
             match leaf(id) {
@@ -208,9 +209,7 @@ impl<'a> Walk<'a> {
         let default = Handle::new(qdisc.handle.major(), qdisc.options.u32("default").unwrap_or(0) as u16);
         match device.class(default).filter(|c| c.children.is_empty() && default.minor() != 0) {
             Some(class) => (Some(class.id), "default".to_owned()),
-            None if qdisc.kind == "hfsc" => {
-                (None, "dropped: no filter fits and there is no default".to_owned())
-            }
+            None if !direct => (None, "dropped: no filter fits and there is no default".to_owned()),
             None => (None, "direct: no filter fits and there is no default".to_owned()),
         }
     }

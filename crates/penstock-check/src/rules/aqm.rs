@@ -1,9 +1,10 @@
 //! PS15x: RED by Floyd's rules, CoDel's target, CAKE's place.
 
-use crate::facts::{Device, Facts, Qdisc, lasts, rate};
+use crate::facts::{Facts, Qdisc, lasts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::num;
 use penstock_model::Handle;
+use penstock_sched::traits::Classes;
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
@@ -69,18 +70,12 @@ pub const RULES: &[Rule] = &[
     ),
 ];
 
-fn made<'a>(facts: &'a Facts, kinds: &'a [&'a str]) -> impl Iterator<Item = (&'a Device, &'a Qdisc, usize)> {
-    facts.devices.iter().flat_map(move |d| {
-        d.qdiscs.iter().filter(|q| kinds.contains(&q.kind)).filter_map(move |q| Some((d, q, q.step?)))
-    })
-}
-
 fn n(qdisc: &Qdisc, name: &str) -> u64 {
     u64::from(qdisc.options.u32(name).unwrap_or(0))
 }
 
 fn red_max(facts: &Facts, found: &mut Found) {
-    for (_, qdisc, at) in made(facts, &["red"]) {
+    for (_, qdisc, at) in facts.made_of(&["red"]) {
         let (min, max) = (n(qdisc, "min"), n(qdisc, "max"));
         let step = &facts.steps[at];
         if let Some(word) = step.value(&["max"]).filter(|_| max < 2 * min) {
@@ -103,7 +98,7 @@ fn red_max(facts: &Facts, found: &mut Found) {
 }
 
 fn red_limit(facts: &Facts, found: &mut Found) {
-    for (_, qdisc, at) in made(facts, &["red"]) {
+    for (_, qdisc, at) in facts.made_of(&["red"]) {
         let (max, limit) = (n(qdisc, "max"), n(qdisc, "limit"));
         let step = &facts.steps[at];
         if limit > 0 && limit * 10 < max * 13 {
@@ -122,7 +117,7 @@ fn red_limit(facts: &Facts, found: &mut Found) {
 }
 
 fn red_probability(facts: &Facts, found: &mut Found) {
-    for (_, _, at) in made(facts, &["red"]) {
+    for (_, _, at) in facts.made_of(&["red"]) {
         let step = &facts.steps[at];
         let Some(word) = step.value(&["probability"]) else { continue };
         // Thousandths, so that nothing is decided by floating point.
@@ -141,7 +136,7 @@ fn red_probability(facts: &Facts, found: &mut Found) {
 }
 
 fn red_avpkt(facts: &Facts, found: &mut Found) {
-    for (device, _, at) in made(facts, &["red"]) {
+    for (device, _, at) in facts.made_of(&["red"]) {
         let step = &facts.steps[at];
         let Some(word) = step.value(&["avpkt"]) else { continue };
         let bytes = num::size(word, facts.kernel).map_or(0, u64::from);
@@ -157,7 +152,7 @@ fn red_avpkt(facts: &Facts, found: &mut Found) {
 }
 
 pub fn red_burst(facts: &Facts, found: &mut Found) {
-    for (_, qdisc, at) in made(facts, &["red"]) {
+    for (_, qdisc, at) in facts.made_of(&["red"]) {
         let step = &facts.steps[at];
         let (Some(word), avpkt) = (step.value(&["burst"]), step.value(&["avpkt"])) else { continue };
         let avpkt = avpkt.and_then(|w| num::size(w, facts.kernel)).map_or(1000, u64::from).max(1);
@@ -174,7 +169,7 @@ pub fn red_burst(facts: &Facts, found: &mut Found) {
 }
 
 fn red_min(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["red"]) {
+    for (device, qdisc, at) in facts.made_of(&["red"]) {
         let step = &facts.steps[at];
         let said = step.value(&["bandwidth"]).and_then(|b| num::rate(b, facts.kernel));
         let Some(drain) = device.drain(qdisc.parent, facts.link_of(&device.name)).or(said) else { continue };
@@ -193,7 +188,7 @@ fn red_min(facts: &Facts, found: &mut Found) {
 }
 
 fn red_bandwidth(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["red"]) {
+    for (device, qdisc, at) in facts.made_of(&["red"]) {
         let step = &facts.steps[at];
         let Some(drain) = device.drain(qdisc.parent, facts.link_of(&device.name)) else { continue };
         let word = step.value(&["bandwidth"]);
@@ -219,7 +214,7 @@ fn red_bandwidth(facts: &Facts, found: &mut Found) {
 }
 
 fn codel_target(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["fq_codel", "codel"]) {
+    for (device, qdisc, at) in facts.made_of(&["fq_codel", "codel"]) {
         let Some(drain) = device.drain(qdisc.parent, facts.link_of(&device.name)) else { continue };
         let target = n(qdisc, "target").max(1);
         let packet = device.frame() * 1_000_000 / drain.max(1);
@@ -246,7 +241,7 @@ fn codel_target(facts: &Facts, found: &mut Found) {
 }
 
 fn codel_interval(facts: &Facts, found: &mut Found) {
-    for (_, qdisc, at) in made(facts, &["fq_codel", "codel"]) {
+    for (_, qdisc, at) in facts.made_of(&["fq_codel", "codel"]) {
         let (target, interval) = (n(qdisc, "target"), n(qdisc, "interval"));
         if interval > 0 && target * 2 >= interval {
             let step = &facts.steps[at];
@@ -266,10 +261,12 @@ fn codel_interval(facts: &Facts, found: &mut Found) {
 }
 
 fn cake_leaf(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["cake"]) {
+    for (device, qdisc, at) in facts.made_of(&["cake"]) {
         let inside = !matches!(qdisc.parent, Handle::ROOT | Handle::INGRESS);
         let Some(above) = device.qdisc(qdisc.parent.qdisc()).filter(|_| inside) else { continue };
-        if matches!(above.kind, "htb" | "hfsc" | "prio" | "drr" | "qfq" | "tbf" | "ets") {
+        let traits = above.traits();
+        // Where each transmit queue has its own, that is how it is meant.
+        if traits.is_shaper() || traits.is_classful() && traits.classes != Classes::Queues {
             let step = &facts.steps[at];
             let mend = format!("{} fq_codel", step.text().split(" cake").next().unwrap_or(""));
             let reason = format!(
@@ -282,7 +279,7 @@ fn cake_leaf(facts: &Facts, found: &mut Found) {
 }
 
 fn cake_unlimited(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["cake"]) {
+    for (device, qdisc, at) in facts.made_of(&["cake"]) {
         let outer =
             device.name.starts_with("ppp") || device.kind == "ifb" || facts.link_of(&device.name).is_some();
         let step = &facts.steps[at];

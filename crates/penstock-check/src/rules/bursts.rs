@@ -146,14 +146,13 @@ fn overhead(facts: &Facts, found: &mut Found) {
                 || o.u32("atm").unwrap_or(0) != 0
                 || o.has("stab")
         };
-        let top = match root.kind {
-            "htb" => device.classes.iter().find(|c| c.kind == "htb" && device.class(c.parent).is_none()),
-            "tbf" | "cake" => None,
-            _ => continue,
-        };
-        let (place, speed) = match top {
-            Some(class) => (class.step.unwrap_or(at), class.rate()),
-            None => (at, root.options.u64("rate").or(root.options.u64("bandwidth")).unwrap_or(0)),
+        let (place, speed) = match (root.kind, root.most()) {
+            ("htb", _) => {
+                let mut top = device.classes.iter().filter(|c| device.class(c.parent).is_none());
+                top.find(|c| c.kind == "htb").map_or((at, 0), |c| (c.step.unwrap_or(at), c.rate()))
+            }
+            (_, Some(rate)) => (at, rate),
+            (_, None) => continue,
         };
         let any = counted(&root.options)
             || device.classes.iter().any(|c| counted(&c.options))

@@ -159,9 +159,7 @@ fn classify(facts: &Facts, found: &mut Found) {
         let owners: Vec<&Device> = facts
             .devices
             .iter()
-            .filter(|d| {
-                d.qdisc(id.qdisc()).is_some_and(|q| matches!(q.kind, "htb" | "hfsc" | "prio" | "drr"))
-            })
+            .filter(|d| d.qdisc(id.qdisc()).is_some_and(|q| q.traits().sorting.is_followed()))
             .collect();
         if !there && let Some(device) = owners.first() {
             let step = &facts.steps[ruled.step];

@@ -6,6 +6,7 @@ use crate::finding::{Found, Rule, Say};
 use penstock_lang::iptables::Target;
 use penstock_lang::tc::Command;
 use penstock_model::Handle;
+use penstock_sched::traits::Classes;
 use std::collections::BTreeSet;
 
 pub const RULES: &[Rule] = &[
@@ -71,9 +72,7 @@ fn shapers(facts: &Facts) -> impl Iterator<Item = (&Device, &Filter)> {
 
 /// The classful qdisc a filter sorts for, where its classes are the script's.
 fn owner<'a>(device: &'a Device, filter: &Filter) -> Option<&'a crate::facts::Qdisc> {
-    device
-        .qdisc(filter.parent.qdisc())
-        .filter(|q| matches!(q.kind, "htb" | "hfsc" | "prio" | "drr" | "qfq" | "ets" | "cbq" | "multiq"))
+    device.qdisc(filter.parent.qdisc()).filter(|q| q.traits().is_classful() && q.traits().takes_filters)
 }
 
 fn word<'a>(facts: &'a Facts, filter: &Filter) -> &'a str {
@@ -254,7 +253,11 @@ fn unused_class(facts: &Facts, found: &mut Found) {
     let named = Named::of(facts);
     let by_priority = facts.steps.iter().any(|s| s.has("skbedit"));
     for device in &facts.devices {
-        for qdisc in device.qdiscs.iter().filter(|q| matches!(q.kind, "htb" | "hfsc" | "drr" | "qfq")) {
+        for qdisc in device
+            .qdiscs
+            .iter()
+            .filter(|q| q.traits().sorting.is_followed() && q.traits().classes == Classes::Made)
+        {
             let filters: Vec<&Filter> =
                 device.filters.iter().filter(|f| f.parent.qdisc() == qdisc.handle).collect();
             let opaque = |f: &&Filter| {

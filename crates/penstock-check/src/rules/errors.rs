@@ -6,6 +6,7 @@ use penstock_lang::tc::Command;
 use penstock_lang::token::Line;
 use penstock_model::Severity;
 use penstock_model::rtnetlink::Verb;
+use penstock_sched::{sch, traits::Classes};
 
 pub const RULES: &[Rule] = &[
     Rule {
@@ -127,7 +128,7 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
         // A real card has more queues than the one that stands for it here.
         let queues = match step.tc() {
             Some(Command::Qdisc { dev: Some(dev), req }) => {
-                matches!(req.kind.as_deref(), Some("mq" | "mqprio" | "taprio"))
+                req.kind.as_deref().is_some_and(|kind| sch::traits(kind).classes == Classes::Queues)
                     && facts.foreign.contains(dev)
                     && step.output.stderr.contains("not supported")
             }

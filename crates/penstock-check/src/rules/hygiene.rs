@@ -5,6 +5,7 @@ use crate::finding::{Edit, Found, Rule, Say};
 use penstock_lang::tc::Command;
 use penstock_model::Handle;
 use penstock_model::rtnetlink::Verb;
+use penstock_sched::sch;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const RULES: &[Rule] = &[
@@ -46,8 +47,7 @@ pub const RULES: &[Rule] = &[
 fn tops(facts: &Facts) -> Vec<(usize, &str, Verb, Handle)> {
     let top = |(at, step): (usize, &'_ crate::facts::Step)| match step.tc() {
         Some(Command::Qdisc { dev: Some(_), req }) => {
-            let ingress =
-                matches!(req.kind.as_deref(), Some("ingress" | "clsact")) || req.parent == Handle::INGRESS;
+            let ingress = req.kind.as_deref().is_some_and(sch::ingress::is) || req.parent == Handle::INGRESS;
             let parent = if ingress { Handle::INGRESS } else { req.parent };
             matches!(parent, Handle::ROOT | Handle::INGRESS).then_some((at, req.verb, parent))
         }
@@ -142,7 +142,7 @@ fn pushed_out(facts: &Facts, found: &mut Found) {
 
 /// Two qdiscs one below the other, where one of them holds another without classes to be made first.
 fn both(step: &crate::facts::Step, first: &crate::facts::Step, (kind, first_kind): (&str, &str)) -> String {
-    let holds = |kind: &str| matches!(kind, "netem" | "tbf" | "prio" | "red" | "sfb" | "ets" | "multiq");
+    let holds = |kind: &str| sch::traits(kind).holds_another();
     let (above, below) = match (holds(first_kind), holds(kind)) {
         (true, _) => (first, step),
         (_, true) => (step, first),

@@ -7,6 +7,7 @@ use penstock_lang::iptables::Iface;
 use penstock_lang::tc::num;
 use penstock_model::Handle;
 use penstock_sched::act;
+use penstock_sched::traits::Holds;
 use std::collections::BTreeSet;
 
 pub const RULES: &[Rule] = &[
@@ -315,11 +316,11 @@ fn police_idle(facts: &Facts, found: &mut Found) {
 
 fn on_lo(facts: &Facts, found: &mut Found) {
     for device in facts.devices.iter().filter(|d| d.name == "lo") {
-        let Some(root) = device.root().filter(|r| {
-            matches!(r.kind, "htb" | "tbf" | "hfsc" | "prio" | "cake" | "drr" | "fq_codel" | "sfq")
-        }) else {
-            continue;
+        let shapes = |r: &&crate::facts::Qdisc| {
+            let traits = r.traits();
+            traits.is_shaper() || traits.is_classful() || traits.queue == Holds::Managed
         };
+        let Some(root) = device.root().filter(shapes) else { continue };
         let Some(at) = root.step else { continue };
         let mend = facts.steps[at].with("dev", "eth0");
         found.at(

@@ -2,7 +2,9 @@
 
 use crate::facts::{Device, Facts, Qdisc, rate};
 use crate::finding::{Found, Rule, Say};
+use penstock_lang::tc::kinds;
 use penstock_model::Handle;
+use penstock_sched::traits::Holds;
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
@@ -34,9 +36,7 @@ pub const RULES: &[Rule] = &[
 ];
 
 fn made(facts: &Facts) -> impl Iterator<Item = (&Device, &Qdisc, usize)> {
-    facts.devices.iter().flat_map(|d| {
-        d.qdiscs.iter().filter(|q| q.kind == "netem").filter_map(move |q| Some((d, q, q.step?)))
-    })
+    facts.made_of(&["netem"])
 }
 
 fn delay_us(qdisc: &Qdisc) -> u64 {
@@ -91,21 +91,7 @@ fn same_tree(facts: &Facts, found: &mut Found) {
         });
         let rival = device.qdiscs.iter().find(|q| {
             q.step.is_some() && q.parent != Handle::INGRESS && (q.kind == "htb" && shapes)
-                || q.step.is_some()
-                    && matches!(
-                        q.kind,
-                        "hfsc"
-                            | "cake"
-                            | "fq_codel"
-                            | "codel"
-                            | "red"
-                            | "pie"
-                            | "fq_pie"
-                            | "sfq"
-                            | "fq"
-                            | "choke"
-                            | "sfb"
-                    )
+                || q.step.is_some() && (q.traits().queue == Holds::Managed || q.kind == "hfsc")
         });
         let Some(rival) = rival else { continue };
         let reason = format!(
@@ -125,26 +111,26 @@ fn same_tree(facts: &Facts, found: &mut Found) {
 }
 
 fn bare_time(facts: &Facts, found: &mut Found) {
-    let kinds = ["netem", "tbf", "codel", "fq_codel", "pie", "fq_pie"];
-    for device in &facts.devices {
-        for (qdisc, at) in
-            device.qdiscs.iter().filter(|q| kinds.contains(&q.kind)).filter_map(|q| Some((q, q.step?)))
-        {
-            let step = &facts.steps[at];
-            for name in ["delay", "latency", "target", "interval"] {
-                let Some(word) = step.value(&[name]) else { continue };
-                if word.parse::<u32>().is_ok_and(|v| v > 0 && v < 10_000) {
-                    let reason = format!("`{name} {word}` is {word} microseconds.");
-                    found.at(
-                        at,
-                        word,
-                        Say::new(
-                            format!("{name} {word} of {} has no unit", qdisc.kind),
-                            reason,
-                            step.with(name, &format!("{word}ms")),
-                        ),
-                    );
-                }
+    const NAMES: [&str; 4] = ["delay", "latency", "target", "interval"];
+    let times = |q: &Qdisc| {
+        let is = |w: &kinds::OptionWord| NAMES.contains(&w.word) && w.value.starts_with("TIME");
+        kinds::find(q.kind).is_some_and(|kind| kind.words().iter().any(is))
+    };
+    for (_, qdisc, at) in facts.made().filter(|(_, q, _)| times(q)) {
+        let step = &facts.steps[at];
+        for name in NAMES {
+            let Some(word) = step.value(&[name]) else { continue };
+            if word.parse::<u32>().is_ok_and(|v| v > 0 && v < 10_000) {
+                let reason = format!("`{name} {word}` is {word} microseconds.");
+                found.at(
+                    at,
+                    word,
+                    Say::new(
+                        format!("{name} {word} of {} has no unit", qdisc.kind),
+                        reason,
+                        step.with(name, &format!("{word}ms")),
+                    ),
+                );
             }
         }
     }

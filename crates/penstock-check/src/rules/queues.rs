@@ -4,6 +4,7 @@ use crate::facts::{Device, Facts, Qdisc, lasts, ms, rate};
 use crate::finding::{Edit, Found, Rule, Say};
 use penstock_lang::tc::num;
 use penstock_model::Handle;
+use penstock_sched::traits::{Holds, Limit};
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
@@ -72,24 +73,28 @@ pub const RULES: &[Rule] = &[
 /// Longest wait of a queue that nobody complains of, ms.
 const PATIENCE: u64 = 1000;
 
-fn made<'a>(facts: &'a Facts, kinds: &'a [&'a str]) -> impl Iterator<Item = (&'a Device, &'a Qdisc, usize)> {
-    facts.devices.iter().flat_map(move |d| {
-        d.qdiscs.iter().filter(|q| kinds.contains(&q.kind)).filter_map(move |q| Some((d, q, q.step?)))
-    })
+/// FIFOs that a command made, with its place.
+fn fifos(facts: &Facts) -> impl Iterator<Item = (&Device, &Qdisc, usize)> {
+    facts.made().filter(|(_, qdisc, _)| qdisc.traits().queue == Holds::Fifo)
+}
+
+/// Whether `limit` is bytes and not packets.
+fn counts_bytes(qdisc: &Qdisc) -> bool {
+    qdisc.traits().limit == Limit::Bytes
 }
 
 fn fifo_long(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["pfifo", "bfifo", "pfifo_head_drop"]) {
+    for (device, qdisc, at) in fifos(facts) {
         let step = &facts.steps[at];
         let Some(drain) = device.drain(qdisc.parent, facts.link_of(&device.name)) else { continue };
         let limit = u64::from(qdisc.options.u32("limit").unwrap_or(0));
-        let bytes = if qdisc.kind == "bfifo" { limit } else { limit * device.frame() };
+        let bytes = if counts_bytes(qdisc) { limit } else { limit * device.frame() };
         let Some(word) = step.value(&["limit"]) else { continue };
         if ms(bytes, drain) > PATIENCE {
-            let least = if qdisc.kind == "bfifo" { drain / 10 } else { (drain / 10 / device.frame()).max(5) };
+            let least = if counts_bytes(qdisc) { drain / 10 } else { (drain / 10 / device.frame()).max(5) };
             let reason = format!(
                 "{limit} {} are {} at {}.",
-                if qdisc.kind == "bfifo" { "bytes" } else { "packets" },
+                if counts_bytes(qdisc) { "bytes" } else { "packets" },
                 lasts(bytes, drain),
                 rate(drain)
             );
@@ -107,7 +112,7 @@ fn fifo_long(facts: &Facts, found: &mut Found) {
 }
 
 fn tbf_long(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["tbf"]) {
+    for (device, qdisc, at) in facts.made_of(&["tbf"]) {
         let step = &facts.steps[at];
         let speed = qdisc.options.u64("rate").unwrap_or(0);
         let limit = u64::from(qdisc.options.u32("limit").unwrap_or(0));
@@ -139,7 +144,7 @@ fn tbf_long(facts: &Facts, found: &mut Found) {
 }
 
 fn tbf_limit(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["tbf"]) {
+    for (device, qdisc, at) in facts.made_of(&["tbf"]) {
         let step = &facts.steps[at];
         let limit = u64::from(qdisc.options.u32("limit").unwrap_or(0));
         if let Some(word) = step.value(&["limit", "latency"]).filter(|_| limit < device.frame()) {
@@ -233,12 +238,12 @@ fn no_txqueuelen(facts: &Facts, found: &mut Found) {
 }
 
 fn fifo_short(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["pfifo", "bfifo"]) {
+    for (device, qdisc, at) in fifos(facts) {
         let limit = u64::from(qdisc.options.u32("limit").unwrap_or(0));
-        let short = if qdisc.kind == "bfifo" { limit < 2 * device.frame() } else { limit < 2 };
+        let short = if counts_bytes(qdisc) { limit < 2 * device.frame() } else { limit < 2 };
         let step = &facts.steps[at];
         if let Some(word) = step.value(&["limit"]).filter(|_| short) {
-            let (unit, mend) = if qdisc.kind == "bfifo" { ("bytes", "15000") } else { ("packets", "10") };
+            let (unit, mend) = if counts_bytes(qdisc) { ("bytes", "15000") } else { ("packets", "10") };
             found.at(
                 at,
                 word,
@@ -253,12 +258,13 @@ fn fifo_short(facts: &Facts, found: &mut Found) {
 }
 
 fn no_perturb(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["sfq"]) {
+    for (device, qdisc, at) in facts.made_of(&["sfq"]) {
         if qdisc.options.i64("perturb").unwrap_or(0) == 0 {
             let step = &facts.steps[at];
             // Typed commands that sort nothing, or that try sfq with and without, are an experiment.
             let sorted = device.filters.iter().any(|f| f.parent.major() != 0xffff);
-            let compares = made(facts, &["sfq"]).any(|(_, q, _)| q.options.i64("perturb").unwrap_or(0) != 0);
+            let compares =
+                facts.made_of(&["sfq"]).any(|(_, q, _)| q.options.i64("perturb").unwrap_or(0) != 0);
             if !facts.installed() && qdisc.parent != Handle::ROOT && (!sorted || compares) {
                 continue;
             }
@@ -285,7 +291,7 @@ fn no_perturb(facts: &Facts, found: &mut Found) {
 }
 
 fn perturb_short(facts: &Facts, found: &mut Found) {
-    for (_, qdisc, at) in made(facts, &["sfq"]) {
+    for (_, qdisc, at) in facts.made_of(&["sfq"]) {
         let seconds = qdisc.options.i64("perturb").unwrap_or(0);
         if (1..3).contains(&seconds) {
             let step = &facts.steps[at];
@@ -304,7 +310,7 @@ fn perturb_short(facts: &Facts, found: &mut Found) {
 }
 
 fn sfq_long(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["sfq"]) {
+    for (device, qdisc, at) in facts.made_of(&["sfq"]) {
         let step = &facts.steps[at];
         let (Some(word), Some(drain)) =
             (step.value(&["limit"]), device.drain(qdisc.parent, facts.link_of(&device.name)))
@@ -329,7 +335,7 @@ fn sfq_long(facts: &Facts, found: &mut Found) {
 }
 
 fn sfq_quantum(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["sfq"]) {
+    for (device, qdisc, at) in facts.made_of(&["sfq"]) {
         let step = &facts.steps[at];
         let quantum = u64::from(qdisc.options.u32("quantum").unwrap_or(0));
         if let Some(word) = step.value(&["quantum"]).filter(|_| quantum < super::rates::least_quantum(device))

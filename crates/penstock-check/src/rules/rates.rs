@@ -4,6 +4,7 @@ use crate::facts::{Class, Device, Facts, lasts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::Command;
 use penstock_model::Handle;
+use penstock_sched::traits::{LimitsRate, Sorting};
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
@@ -216,9 +217,9 @@ fn above_link(facts: &Facts, found: &mut Found) {
                 );
             }
         }
-        for qdisc in device.qdiscs.iter().filter(|q| matches!(q.kind, "tbf" | "cake")) {
-            let name = if qdisc.kind == "tbf" { "rate" } else { "bandwidth" };
-            let has = qdisc.options.u64(name).unwrap_or(0);
+        for qdisc in &device.qdiscs {
+            let LimitsRate::Qdisc(name) = qdisc.traits().limits_rate else { continue };
+            let has = qdisc.most().unwrap_or(0);
             if let (Some(at), true) = (qdisc.step, has > link) {
                 let step = &facts.steps[at];
                 let reason =
@@ -256,16 +257,6 @@ fn root_borrows(facts: &Facts, found: &mut Found) {
     }
 }
 
-/// HTB's qdiscs that a command made, with its place.
-fn qdiscs<'a>(
-    facts: &'a Facts,
-    kind: &'a str,
-) -> impl Iterator<Item = (&'a Device, &'a crate::facts::Qdisc, usize)> {
-    facts.devices.iter().flat_map(move |d| {
-        d.qdiscs.iter().filter(move |q| q.kind == kind).filter_map(move |q| Some((d, q, q.step?)))
-    })
-}
-
 /// Whether every packet, or every one of IPv4, is sorted by some filter.
 pub fn sorts_all(device: &Device, qdisc: Handle) -> bool {
     device.filters.iter().filter(|f| f.parent == qdisc).any(|f| {
@@ -277,7 +268,7 @@ pub fn sorts_all(device: &Device, qdisc: Handle) -> bool {
 }
 
 fn no_default(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in qdiscs(facts, "htb") {
+    for (device, qdisc, at) in facts.made_of(&["htb"]) {
         let any = device.classes_of(qdisc.handle).next().is_some();
         if any && qdisc.options.u32("default").unwrap_or(0) == 0 && !sorts_all(device, qdisc.handle) {
             let leaf = device.classes_of(qdisc.handle).filter(|c| c.children.is_empty()).last();
@@ -290,8 +281,8 @@ fn no_default(facts: &Facts, found: &mut Found) {
 }
 
 fn default_missing(facts: &Facts, found: &mut Found) {
-    for kind in ["htb", "hfsc"] {
-        for (device, qdisc, at) in qdiscs(facts, kind) {
+    for (device, qdisc, at) in facts.made() {
+        if let Sorting::Tree { direct } = qdisc.traits().sorting {
             let default = qdisc.options.u32("default").unwrap_or(0);
             let id = Handle::new(qdisc.handle.major(), default as u16);
             if default == 0
@@ -320,7 +311,7 @@ fn default_missing(facts: &Facts, found: &mut Found) {
             });
             let mend =
                 twin.or(leaf).map_or(String::new(), |t| step.with("default", &format!("{:x}", t.minor())));
-            let what = if kind == "hfsc" { "thrown away" } else { "sent unshaped, before all classes" };
+            let what = if direct { "sent unshaped, before all classes" } else { "thrown away" };
             let reason = format!("`default {word}` is class {id}; what no filter sorts is {what}.{hint}");
             found.at(at, word, Say::new(format!("the default class {id} does not exist"), reason, mend));
         }
@@ -336,7 +327,7 @@ pub fn was_refused(facts: &Facts, device: &str, id: Handle) -> bool {
 }
 
 fn default_inner(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in qdiscs(facts, "htb") {
+    for (device, qdisc, at) in facts.made_of(&["htb"]) {
         let id = Handle::new(qdisc.handle.major(), qdisc.options.u32("default").unwrap_or(0) as u16);
         let Some(class) = device.class(id).filter(|c| !c.children.is_empty()) else { continue };
         let step = &facts.steps[at];
@@ -480,9 +471,7 @@ fn quantum_small(facts: &Facts, found: &mut Found) {
     for (device, class) in facts.devices.iter().flat_map(|d| d.classes.iter().map(move |c| (d, c))) {
         let Some(at) = class.step else { continue };
         let step = &facts.steps[at];
-        let Some(word) = step.value(&["quantum"]).filter(|_| matches!(class.kind, "htb" | "drr")) else {
-            continue;
-        };
+        let Some(word) = step.value(&["quantum"]) else { continue };
         let quantum = u64::from(class.options.u32("quantum").unwrap_or(0));
         if class.children.is_empty() && quantum > 0 && quantum < least_quantum(device) {
             let reason = format!("{quantum} bytes a turn; a full frame has {}.", device.frame());

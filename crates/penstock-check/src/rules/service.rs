@@ -1,8 +1,9 @@
 //! PS13x: HFSC, DRR, QFQ and prio: what is dropped, what is promised twice, what starves.
 
-use crate::facts::{Class, Device, Facts, Qdisc, rate};
+use crate::facts::{Class, Facts, rate};
 use crate::finding::{Found, Rule, Say};
 use penstock_model::Handle;
+use penstock_sched::traits::Sorting;
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
@@ -49,18 +50,12 @@ pub const RULES: &[Rule] = &[
     ),
 ];
 
-fn made<'a>(facts: &'a Facts, kinds: &'a [&'a str]) -> impl Iterator<Item = (&'a Device, &'a Qdisc, usize)> {
-    facts.devices.iter().flat_map(move |d| {
-        d.qdiscs.iter().filter(|q| kinds.contains(&q.kind)).filter_map(move |q| Some((d, q, q.step?)))
-    })
-}
-
 fn curve(class: &Class, name: &str) -> Option<u64> {
     class.options.nested(name)?.u64("m2")
 }
 
 fn hfsc_default(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["hfsc"]) {
+    for (device, qdisc, at) in facts.made_of(&["hfsc"]) {
         let any = device.classes_of(qdisc.handle).any(|c| c.id != qdisc.handle);
         if any && qdisc.options.u32("default").unwrap_or(0) == 0 {
             let leaf = device.classes_of(qdisc.handle).filter(|c| c.children.is_empty()).last();
@@ -77,7 +72,7 @@ fn hfsc_default(facts: &Facts, found: &mut Found) {
 }
 
 fn hfsc_sum(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, _) in made(facts, &["hfsc"]) {
+    for (device, qdisc, _) in facts.made_of(&["hfsc"]) {
         let mut leaves: Vec<&Class> = device
             .classes_of(qdisc.handle)
             .filter(|c| c.children.is_empty() && curve(c, "rt").is_some())
@@ -144,7 +139,7 @@ fn hfsc_limit(facts: &Facts, found: &mut Found) {
 }
 
 fn drr_default(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["drr", "qfq"]) {
+    for (device, qdisc, at) in facts.made().filter(|(_, q, _)| q.traits().sorting == Sorting::Flat) {
         let any = device.classes_of(qdisc.handle).next().is_some();
         let open = |f: &&crate::filters::Filter| {
             f.parent == qdisc.handle
@@ -169,10 +164,10 @@ fn drr_default(facts: &Facts, found: &mut Found) {
 }
 
 fn starvation(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, _) in made(facts, &["prio"]) {
+    for (device, qdisc, _) in facts.made_of(&["prio"]) {
         let first = Handle::new(qdisc.handle.major(), 1);
         // A band that is limited by itself starves nobody.
-        if device.leaf(first).is_some_and(|l| matches!(l.kind, "tbf" | "htb" | "hfsc" | "cake")) {
+        if device.leaf(first).is_some_and(|l| l.traits().is_shaper()) {
             continue;
         }
         for filter in device
@@ -217,7 +212,7 @@ fn starvation(facts: &Facts, found: &mut Found) {
 }
 
 fn one_band(facts: &Facts, found: &mut Found) {
-    for (device, qdisc, at) in made(facts, &["prio"]) {
+    for (device, qdisc, at) in facts.made_of(&["prio"]) {
         let Some(map) = qdisc.options.bytes("priomap") else { continue };
         let bands = qdisc.options.u32("bands").unwrap_or(3);
         let one = map.iter().all(|b| *b == map[0]);

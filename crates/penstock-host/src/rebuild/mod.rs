@@ -12,6 +12,8 @@ use crate::{Host, NoFiles};
 use penstock_lang::tc::say::{self, Part, Said};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, Options, Time};
+use penstock_sched::sch;
+use penstock_sched::traits::Classes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Times a number may be moved.
@@ -261,16 +263,20 @@ impl Work<'_> {
             Handle::ROOT | Handle::UNSPEC => q.handle,
             parent => parent,
         };
-        let verb = match c.kind {
-            "htb" | "hfsc" | "drr" | "qfq" => "add",
-            "cbq" if c.classid.minor() != 0 => "add",
-            "cbq" if c.classid == q.handle => return,
-            "dsmark" => "change",
-            _ => return,
-        };
-        // hfsc has a class of its own, the qdisc's, which may be changed.
         let numberless = c.classid.minor() == 0;
-        let verb = if c.kind == "hfsc" && numberless { "change" } else { verb };
+        let verb = match sch::traits(c.kind).classes {
+            // The qdisc's own class is there without a command; hfsc's may be changed.
+            Classes::Made if c.kind == "hfsc" && numberless => "change",
+            Classes::Made if c.kind == "cbq" && numberless => return,
+            Classes::Made => "add",
+            Classes::Table => "change",
+            Classes::None
+            | Classes::Inner
+            | Classes::Fixed
+            | Classes::Queues
+            | Classes::Flows
+            | Classes::Hooks => return,
+        };
         if verb == "change" && !["mask", "rt", "ls", "ul"].iter().any(|name| c.options.has(name)) {
             return;
         }

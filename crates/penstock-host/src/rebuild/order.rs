@@ -27,7 +27,7 @@ pub fn parents_first<'a>(classes: &[&'a ClassDump]) -> Vec<&'a ClassDump> {
 mod tests {
     use super::*;
     use penstock_model::Options;
-    use penstock_model::rtnetlink::Stats;
+    use penstock_model::rtnetlink::{Counters, Stats};
 
     #[test]
     fn a_parent_stands_before_its_children() {
@@ -37,6 +37,7 @@ mod tests {
             parent: if parent == 0 { Handle::ROOT } else { Handle(0x1_0000 | parent) },
             leaf: None,
             options: Options::new(),
+            counters: Counters::All,
             stats: Stats::default(),
             xstats: None,
         };

@@ -2,7 +2,7 @@
 
 use super::{Out, graph, queue_stats, stats};
 use crate::tc::{Show, kinds};
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel};
 
 pub fn print(dumps: &[(String, ClassDump)], show: &Show, kernel: Kernel) -> String {
@@ -39,11 +39,11 @@ fn one(dev: &str, dump: &ClassDump, show: &Show, out: &mut Out) {
     kinds::print_class(dump.kind, &dump.options, out);
     out.text_only(format_args!("\n"));
     if out.form.stats {
-        match dump.kind {
-            // These have no counters for their classes; tc ends the empty line.
-            "cbs" | "dsmark" | "netem" | "red" | "tbf" => {}
-            "fq_codel" | "sfq" | "skbprio" => queue_stats(&dump.stats, " ", out),
-            _ => stats(&dump.stats, " ", out),
+        match dump.counters {
+            Counters::All => stats(&dump.stats, " ", out),
+            Counters::Queue => queue_stats(&dump.stats, " ", out),
+            // tc ends the empty line.
+            Counters::None => {}
         }
         out.text_only(format_args!("\n"));
         if let Some(xstats) = &dump.xstats

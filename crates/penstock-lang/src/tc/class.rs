@@ -3,36 +3,23 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/tc_class.c`.
 
 use super::args::{Args, matches};
-use super::qdisc::{CLASSID_HELP, HANDLE_HELP, device_name, kind_name};
+use super::qdisc::{CLASSID_HELP, HANDLE_HELP, Object, class_id, device, kind_name, verb};
 use super::{Command, Failure, Show, estimator, kinds, num, usage};
 use crate::show::Form;
 use penstock_model::Handle;
 use penstock_model::rtnetlink::{ClassRequest, Verb};
 
 pub fn command(args: &mut Args, form: Form) -> Result<Command, Failure> {
-    let Some(word) = args.next_word() else {
-        return Ok(Command::ShowClass(Show { form, ..Show::default() }));
+    let class = Object {
+        name: "class",
+        commands: "add, change, replace, del, show",
+        usage: usage::CLASS,
+        links: false,
+        show: Command::ShowClass,
+        modify,
+        list,
     };
-    let is = |full: &str| matches(&word.text, full);
-    if is("add") {
-        modify(args, Verb::Add)
-    } else if is("change") {
-        modify(args, Verb::Change)
-    } else if is("replace") {
-        modify(args, Verb::Replace)
-    } else if is("delete") {
-        modify(args, Verb::Del)
-    } else if is("list") || is("show") || is("lst") {
-        list(args, form)
-    } else if is("help") {
-        Ok(Command::Help(usage::CLASS.to_owned()))
-    } else {
-        Err(args.fail(
-            format!("Command \"{}\" is unknown, try \"tc class help\".", word.text),
-            255,
-            "commands: add, change, replace, del, show",
-        ))
-    }
+    verb(args, form, &class)
 }
 
 fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
@@ -48,21 +35,8 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         match word.text.as_str() {
-            "dev" => {
-                let v = args.value()?;
-                if dev.is_some() {
-                    return Err(args.duparg("dev", &v.text));
-                }
-                dev = Some(device_name(&v.text));
-            }
-            "classid" => {
-                let v = args.value()?;
-                if req.classid != Handle::UNSPEC {
-                    return Err(args.duparg("classid", &v.text));
-                }
-                req.classid = num::classid(&v.text, args.kernel())
-                    .ok_or_else(|| args.invarg_tc("invalid class ID", &v.text, CLASSID_HELP))?;
-            }
+            "dev" => device(args, &mut dev)?,
+            "classid" => class_id(args, "classid", "invalid class ID", &mut req.classid)?,
             "handle" => {
                 let line = "Error: try \"classid\" instead of \"handle\"";
                 return Err(args.fail(line, 255, "a class has a classid"));
@@ -74,14 +48,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
                 }
                 req.parent = Handle::ROOT;
             }
-            "parent" => {
-                let v = args.value()?;
-                if req.parent != Handle::UNSPEC {
-                    return Err(args.duparg("parent", &v.text));
-                }
-                req.parent = num::classid(&v.text, args.kernel())
-                    .ok_or_else(|| args.invarg_tc("invalid parent ID", &v.text, CLASSID_HELP))?;
-            }
+            "parent" => class_id(args, "parent", "invalid parent ID", &mut req.parent)?,
             _ if is("estimator") => estimator::estimator(args, &mut req.estimator)?,
             _ if is("help") => args.said.push(Command::Help(usage::CLASS.to_owned())),
             _ => {
@@ -101,13 +68,7 @@ fn list(args: &mut Args, form: Form) -> Result<Command, Failure> {
     let mut show = Show { form, ..Show::default() };
     while let Some(word) = args.next_word() {
         match word.text.as_str() {
-            "dev" => {
-                let v = args.value()?;
-                if show.dev.is_some() {
-                    return Err(args.duparg("dev", &v.text));
-                }
-                show.dev = Some(device_name(&v.text));
-            }
+            "dev" => device(args, &mut show.dev)?,
             "qdisc" => {
                 let v = args.value()?;
                 if show.qdisc != Handle::UNSPEC {
@@ -116,14 +77,7 @@ fn list(args: &mut Args, form: Form) -> Result<Command, Failure> {
                 show.qdisc = num::qdisc_handle(&v.text, args.kernel())
                     .ok_or_else(|| args.invarg_tc("invalid qdisc ID", &v.text, HANDLE_HELP))?;
             }
-            "classid" => {
-                let v = args.value()?;
-                if show.classid != Handle::UNSPEC {
-                    return Err(args.duparg("classid", &v.text));
-                }
-                show.classid = num::classid(&v.text, args.kernel())
-                    .ok_or_else(|| args.invarg_tc("invalid class ID", &v.text, CLASSID_HELP))?;
-            }
+            "classid" => class_id(args, "classid", "invalid class ID", &mut show.classid)?,
             "root" => {
                 if show.parent != Handle::UNSPEC {
                     let line = "Error: \"root\" is duplicate parent ID";

@@ -11,32 +11,76 @@ use penstock_model::rtnetlink::{QdiscRequest, Verb};
 pub(super) const HANDLE_HELP: &str = "a handle is a hexadecimal number and a colon, e.g. 1:";
 pub(super) const CLASSID_HELP: &str = "a classid is two hexadecimal numbers, e.g. 1:10";
 
-pub fn command(args: &mut Args, form: Form) -> Result<Command, Failure> {
+/// What `tc` speaks of, and what each command does with it.
+pub(super) struct Object {
+    pub name: &'static str,
+    /// For whoever names another.
+    pub commands: &'static str,
+    pub usage: &'static str,
+    /// Whether there is `link`.
+    pub links: bool,
+    pub show: fn(Show) -> Command,
+    pub modify: fn(&mut Args, Verb) -> Result<Command, Failure>,
+    pub list: fn(&mut Args, Form) -> Result<Command, Failure>,
+}
+
+/// Reads the command and what follows it; words may be cut short.
+pub(super) fn verb(args: &mut Args, form: Form, object: &Object) -> Result<Command, Failure> {
     let Some(word) = args.next_word() else {
-        return Ok(Command::ShowQdisc(Show { form, ..Show::default() }));
+        return Ok((object.show)(Show { form, ..Show::default() }));
     };
     let is = |full: &str| matches(&word.text, full);
     if is("add") {
-        modify(args, Verb::Add)
+        (object.modify)(args, Verb::Add)
     } else if is("change") {
-        modify(args, Verb::Change)
+        (object.modify)(args, Verb::Change)
     } else if is("replace") {
-        modify(args, Verb::Replace)
-    } else if is("link") {
-        modify(args, Verb::Link)
+        (object.modify)(args, Verb::Replace)
+    } else if object.links && is("link") {
+        (object.modify)(args, Verb::Link)
     } else if is("delete") {
-        modify(args, Verb::Del)
+        (object.modify)(args, Verb::Del)
     } else if is("list") || is("show") || is("lst") {
-        list(args, form)
+        (object.list)(args, form)
     } else if is("help") {
-        Ok(Command::Help(usage::QDISC.to_owned()))
+        Ok(Command::Help(object.usage.to_owned()))
     } else {
-        Err(args.fail(
-            format!("Command \"{}\" is unknown, try \"tc qdisc help\".", word.text),
-            255,
-            "commands: add, change, replace, link, del, show",
-        ))
+        let line = format!("Command \"{}\" is unknown, try \"tc {} help\".", word.text, object.name);
+        Err(args.fail(line, 255, format!("commands: {}", object.commands)))
     }
+}
+
+/// `dev DEV`, which may be said once.
+pub(super) fn device(args: &mut Args, dev: &mut Option<String>) -> Result<(), Failure> {
+    let v = args.value()?;
+    if dev.is_some() {
+        return Err(args.duparg("dev", &v.text));
+    }
+    *dev = Some(device_name(&v.text));
+    Ok(())
+}
+
+/// A class's id behind `word`, which may be said once; `wrong` where it is none.
+pub(super) fn class_id(args: &mut Args, word: &str, wrong: &str, id: &mut Handle) -> Result<(), Failure> {
+    let v = args.value()?;
+    if *id != Handle::UNSPEC {
+        return Err(args.duparg(word, &v.text));
+    }
+    *id = num::classid(&v.text, args.kernel()).ok_or_else(|| args.invarg_tc(wrong, &v.text, CLASSID_HELP))?;
+    Ok(())
+}
+
+pub fn command(args: &mut Args, form: Form) -> Result<Command, Failure> {
+    let qdisc = Object {
+        name: "qdisc",
+        commands: "add, change, replace, link, del, show",
+        usage: usage::QDISC,
+        links: true,
+        show: Command::ShowQdisc,
+        modify,
+        list,
+    };
+    verb(args, form, &qdisc)
 }
 
 fn duplicate_parent(args: &Args, word: &str) -> Failure {
@@ -60,13 +104,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         match word.text.as_str() {
-            "dev" => {
-                let v = args.value()?;
-                if dev.is_some() {
-                    return Err(args.duparg("dev", &v.text));
-                }
-                dev = Some(device_name(&v.text));
-            }
+            "dev" => device(args, &mut dev)?,
             "handle" => {
                 if req.handle != Handle::UNSPEC {
                     return Err(args.duparg("handle", &word.text));
@@ -98,14 +136,7 @@ fn modify(args: &mut Args, verb: Verb) -> Result<Command, Failure> {
                 req.kind = Some("ingress".to_owned());
                 break;
             }
-            "parent" => {
-                let v = args.value()?;
-                if req.parent != Handle::UNSPEC {
-                    return Err(args.duparg("parent", &v.text));
-                }
-                req.parent = num::classid(&v.text, args.kernel())
-                    .ok_or_else(|| args.invarg_tc("invalid parent ID", &v.text, CLASSID_HELP))?;
-            }
+            "parent" => class_id(args, "parent", "invalid parent ID", &mut req.parent)?,
             _ if is("estimator") => estimator::estimator(args, &mut req.estimator)?,
             _ if is("stab") => req.stab = Some(estimator::stab(args)?),
             _ if !args.old() && is("ingress_block") => req.ingress_block = block(args, "ingress")?,

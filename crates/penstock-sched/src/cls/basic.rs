@@ -106,9 +106,6 @@ impl Classifier for Basic {
         }
         Ok(self.filters.is_empty())
     }
-    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
-        self.filters.take().for_each(|mut gone| gone.target.unbind(classes));
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         for (handle, filter) in self.filters.iter().rev() {
             let mut o = Options::new();

@@ -109,9 +109,6 @@ impl Classifier for Bpf {
         }
         Ok(self.programs.is_empty())
     }
-    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
-        self.programs.take().for_each(|mut gone| gone.target.unbind(classes));
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         for (handle, p) in self.programs.iter().rev() {
             let mut o = Options::new();

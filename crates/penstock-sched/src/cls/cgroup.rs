@@ -78,9 +78,6 @@ impl Classifier for Cgroup {
     ) -> Result<bool, KernelError> {
         Err(KernelError::errno(KernelError::EOPNOTSUPP))
     }
-    fn destroy(&mut self, _: &mut Shared, _: &mut dyn Classful) {
-        self.head = None;
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         if let Some(head) = &self.head {
             visit(head.handle, Some(head.dump(look)));

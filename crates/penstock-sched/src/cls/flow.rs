@@ -373,9 +373,6 @@ impl Classifier for Flow {
         self.filters.remove(handle);
         Ok(self.filters.is_empty())
     }
-    fn destroy(&mut self, _: &mut Shared, _: &mut dyn Classful) {
-        self.filters.take().for_each(drop);
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         for (handle, f) in self.filters.iter() {
             let p = &f.params;

@@ -165,13 +165,6 @@ impl Classifier for Fw {
         head.buckets[bucket].remove(at).target.unbind(classes);
         Ok(head.buckets.iter().all(Vec::is_empty))
     }
-    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
-        if let Some(head) = self.head.take() {
-            for mut filter in head.buckets.into_iter().flatten() {
-                filter.target.unbind(classes);
-            }
-        }
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         let Some(head) = &self.head else { return };
         for filter in head.buckets.iter().flat_map(|b| b.iter().rev()) {

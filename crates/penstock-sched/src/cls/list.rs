@@ -64,10 +64,6 @@ impl<F> List<F> {
     pub fn by_handle(&self) -> impl Iterator<Item = (u32, &F)> {
         self.places.iter().filter_map(|(handle, place)| Some((*handle, &self.filters.get(place)?.1)))
     }
-    /// Takes all out.
-    pub fn take(&mut self) -> impl Iterator<Item = F> + use<F> {
-        std::mem::replace(self, List::new()).filters.into_values().map(|(_, f)| f)
-    }
 }
 
 #[cfg(test)]

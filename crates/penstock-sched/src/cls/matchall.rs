@@ -70,11 +70,6 @@ impl Classifier for Matchall {
     ) -> Result<bool, KernelError> {
         Ok(true)
     }
-    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
-        if let Some(mut head) = self.head.take() {
-            head.target.unbind(classes);
-        }
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         let Some(head) = &self.head else { return };
         let mut o = Options::new();

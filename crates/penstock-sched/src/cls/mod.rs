@@ -168,8 +168,10 @@ pub trait Classifier: Send {
         device: &Device,
         classes: &mut dyn Classful,
     ) -> Result<bool, KernelError>;
-    /// Deletes all filters.
-    fn destroy(&mut self, shared: &mut Shared, classes: &mut dyn Classful);
+    /// Lets go of what its filters point at and share; it is dropped after that.
+    fn destroy(&mut self, shared: &mut Shared, classes: &mut dyn Classful) {
+        self.targets(shared, &mut |target| target.unbind(classes));
+    }
     /// All filters in the order the kernel walks them: handle, and options where it sends any.
     fn walk(&self, shared: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>));
     /// The filter that answers to a handle: its own handle and its options.

@@ -233,11 +233,6 @@ impl Classifier for Route {
         }
         Ok(self.filters.is_empty())
     }
-    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
-        for mut gone in std::mem::take(&mut self.filters).into_values() {
-            gone.target.unbind(classes);
-        }
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         for ((.., handle), f) in &self.filters {
             let mut o = Options::new();

@@ -243,10 +243,6 @@ impl Classifier for Rsvp {
         }
         Ok(self.kernel == Kernel::V6_12 && self.sessions.is_empty())
     }
-    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
-        self.filters_mut().for_each(|f| f.target.unbind(classes));
-        self.sessions.clear();
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         for (s, f) in self.filters() {
             let pinfo = Options::new()

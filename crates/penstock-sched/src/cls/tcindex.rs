@@ -184,11 +184,6 @@ impl Classifier for Tcindex {
         }
         Ok(false)
     }
-    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
-        for mut gone in std::mem::take(&mut self.filters).into_values().flatten() {
-            gone.target.unbind(classes);
-        }
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         let perfect = self.params.table.is_some_and(|t| t.1);
         for f in self.filters.values().flatten() {

@@ -8,6 +8,7 @@ use super::{Kind, Word, flag, refuse, whole, word};
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::sch::KindSpec;
+use crate::traits::{Holds, NOTHING, Traits};
 use penstock_model::{Kernel, KernelError, Options, Stats};
 use penstock_packet::{Packet, Skb};
 
@@ -18,6 +19,7 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits { queue: Holds::Fifo, ..NOTHING },
 };
 
 /// What sets it.

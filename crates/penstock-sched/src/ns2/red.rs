@@ -10,6 +10,7 @@ use crate::aqm::floyd::{Action, Floyd, Params, unit};
 use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::sch::KindSpec;
+use crate::traits::{Holds, NOTHING, Traits};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 
@@ -20,6 +21,7 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits { queue: Holds::Managed, ..NOTHING },
 };
 
 /// What sets it.

@@ -13,6 +13,7 @@ use crate::aqm::floyd::unit;
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::sch::KindSpec;
+use crate::traits::{Holds, NOTHING, Traits};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 
@@ -23,6 +24,7 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits { queue: Holds::Managed, ..NOTHING },
 };
 
 /// Its own words.

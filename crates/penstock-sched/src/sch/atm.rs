@@ -11,7 +11,8 @@ use super::unsimulated::{Params, Unsimulated};
 use crate::cls::{BlockId, Filters};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
-use penstock_model::rtnetlink::ClassDump;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 
 /// The kind.
@@ -21,6 +22,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Table,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::Otherwise,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
@@ -105,6 +115,7 @@ impl Classful for Atm {
             parent: self.handle,
             leaf: Some(self.link.handle).filter(|&h| h != Handle::UNSPEC),
             options: Options::new().with("hdr", Vec::<u8>::new()).with("excess", 0u32),
+            counters: Counters::All,
             stats: Stats::default(),
             xstats: None,
         });

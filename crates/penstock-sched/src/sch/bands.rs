@@ -4,7 +4,7 @@
 use crate::cls::{BlockId, Filters};
 use crate::node::{Node, Shown};
 use crate::qdisc::{Classful, Cx, Device, Init};
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, KernelError, Options, Stats, Time};
 
 /// The classes: each a qdisc.
@@ -53,6 +53,38 @@ impl Bands {
     }
 }
 
+/// The part of [`Params`](super::unsimulated::Params) that is the same of all kinds with a field `bands`.
+macro_rules! stands_on_bands {
+    () => {
+        fn set_device(&mut self, device: &crate::qdisc::Device, _: &mut Cx<'_>) {
+            self.bands.device = *device;
+        }
+        fn classes(&self) -> Option<&dyn crate::qdisc::Classful> {
+            Some(self)
+        }
+        fn classes_mut(&mut self) -> Option<&mut dyn crate::qdisc::Classful> {
+            Some(self)
+        }
+    };
+}
+pub(super) use stands_on_bands;
+
+/// The same part of [`Banded`].
+macro_rules! has_bands {
+    () => {
+        fn id(&self) -> &'static str {
+            SPEC.id
+        }
+        fn bands(&self) -> &Bands {
+            &self.bands
+        }
+        fn bands_mut(&mut self) -> &mut Bands {
+            &mut self.bands
+        }
+    };
+}
+pub(super) use has_bands;
+
 /// A kind with such classes.
 pub trait Banded: Send {
     /// Its name.
@@ -81,6 +113,10 @@ pub trait Banded: Send {
     fn change_class(&mut self, classid: Handle, options: Option<&Options>) -> Result<Handle, KernelError> {
         let _ = (classid, options);
         Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
+    /// Which counters of a band the kernel gives.
+    fn counters(&self) -> Counters {
+        Counters::All
     }
     /// Parent and options of a band.
     fn dump_band(&self, band: usize) -> (Handle, Options);
@@ -160,6 +196,7 @@ impl<T: Banded> Classful for T {
                 parent,
                 leaf: Some(node.handle).filter(|&h| h != Handle::UNSPEC),
                 options,
+                counters: self.counters(),
                 stats: Stats { rate: None, ..node.stats() },
                 xstats: None,
             });

@@ -6,6 +6,7 @@
 use super::KindSpec;
 use super::fifo::{Fifo, Rule, Ruled};
 use crate::qdisc::{Cx, Device, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::Kernel;
 use penstock_packet::Packet;
 
@@ -16,6 +17,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build: Bfifo::build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Fifo,
+        limit: Limit::Bytes,
+        work_conserving: true,
+    },
 };
 
 /// A fifo that counts bytes.

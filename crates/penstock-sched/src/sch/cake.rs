@@ -7,6 +7,7 @@ use super::KindSpec;
 use super::no_class::NoClass;
 use super::unsimulated::{Params, Unsimulated};
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options, Time, Value};
 
 /// The kind.
@@ -16,6 +17,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Flows,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::Qdisc("bandwidth"),
+        queue: Holds::Managed,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 /// `CAKE_DIFFSERV_*`.
@@ -46,7 +56,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
     for (name, default) in NUMBERS.into_iter().chain(FLAGS) {
         params = params.with(name, default);
     }
-    let classes = NoClass::with_filters(SPEC.id, init.handle);
+    let classes = NoClass::new(init.handle);
     let mut cake =
         Cake { device: init.device, params, tins: Vec::new(), buffer_limit: 0, capacity: 0, classes };
     cake.change(options, cx)?;

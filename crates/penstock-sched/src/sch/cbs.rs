@@ -7,7 +7,9 @@ use super::KindSpec;
 use super::bands::{Banded, Bands};
 use super::unsimulated::{Params, Unsimulated};
 use crate::node::{Node, Shown};
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
+use penstock_model::rtnetlink::Counters;
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
 /// The kind.
@@ -17,6 +19,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Inner,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::Otherwise,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
@@ -57,33 +68,20 @@ impl Params for Cbs {
     fn dump(&self) -> Options {
         self.given.clone()
     }
-    fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
-        self.bands.device = *device;
-    }
-    fn classes(&self) -> Option<&dyn Classful> {
-        Some(self)
-    }
-    fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
-        Some(self)
-    }
+    super::bands::stands_on_bands!();
 }
 
 /// One class. Whatever its id is said to be, it is found.
 impl Banded for Cbs {
-    fn id(&self) -> &'static str {
-        SPEC.id
-    }
-    fn bands(&self) -> &Bands {
-        &self.bands
-    }
-    fn bands_mut(&mut self) -> &mut Bands {
-        &mut self.bands
-    }
+    super::bands::has_bands!();
     fn band(&self, _: Handle) -> Option<usize> {
         Some(0)
     }
     fn vacant(&self, _: usize) -> Node {
         Node::default_pfifo(&self.bands.device, self.bands.handle).unlisted()
+    }
+    fn counters(&self) -> Counters {
+        Counters::None
     }
     fn dump_band(&self, _: usize) -> (Handle, Options) {
         (self.bands.handle, Options::new())

@@ -8,6 +8,7 @@ use super::red::{Counts, Fate, NUMBERS, mark, parms, random};
 use crate::aqm::red::{self, Action, Zone};
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options, Rng, Stats, Time};
 use penstock_packet::{L3, L4, Packet, Skb};
 
@@ -18,6 +19,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Packets,
+        work_conserving: true,
+    },
 };
 
 /// `CHOKE_MAX_QUEUE`.

@@ -9,6 +9,7 @@ use super::unsimulated::Params;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 use std::collections::VecDeque;
@@ -20,6 +21,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Made,
+        sorting: Sorting::Flat,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// What 6.12 keeps a quantum within, bytes.

@@ -8,7 +8,8 @@ use crate::act;
 use crate::cls::{BlockId, Filters, Gone, Verdict};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
-use penstock_model::rtnetlink::ClassDump;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time, Value};
 use penstock_packet::{L3, Packet, Skb};
 
@@ -19,6 +20,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Table,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// What a table entry is before it is set: the field stays as it is.
@@ -243,6 +253,7 @@ impl Classful for Dsmark {
                 parent: self.handle,
                 leaf: Some(self.inner.handle).filter(|&h| h != Handle::UNSPEC),
                 options: Options::new().with("mask", entry.0).with("value", entry.1),
+                counters: Counters::None,
                 stats: Stats::default(),
                 xstats: None,
             });

@@ -6,6 +6,7 @@
 use super::KindSpec;
 use super::unsimulated::{Params, Unsimulated};
 use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options};
 
 /// The kind.
@@ -15,6 +16,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Delayed,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 /// `CLOCK_TAI`.

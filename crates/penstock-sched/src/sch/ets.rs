@@ -7,7 +7,8 @@ use super::KindSpec;
 use super::bands::{Banded, Bands};
 use super::unsimulated::{Params, Unsimulated};
 use crate::cls::Filters;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
 /// The kind.
@@ -17,6 +18,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Fixed,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// `TCQ_ETS_MAX_BANDS`.
@@ -102,27 +112,11 @@ impl Params for Ets {
         }
         options.with("priomap", self.priomap.to_vec())
     }
-    fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
-        self.bands.device = *device;
-    }
-    fn classes(&self) -> Option<&dyn Classful> {
-        Some(self)
-    }
-    fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
-        Some(self)
-    }
+    super::bands::stands_on_bands!();
 }
 
 impl Banded for Ets {
-    fn id(&self) -> &'static str {
-        SPEC.id
-    }
-    fn bands(&self) -> &Bands {
-        &self.bands
-    }
-    fn bands_mut(&mut self) -> &mut Bands {
-        &mut self.bands
-    }
+    super::bands::has_bands!();
     /// A class's quantum can be changed; classes come and go with the qdisc's bands.
     fn change_class(&mut self, classid: Handle, options: Option<&Options>) -> Result<Handle, KernelError> {
         let Some(band) = self.bands.band(classid) else {

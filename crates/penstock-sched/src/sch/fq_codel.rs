@@ -11,7 +11,8 @@ use crate::aqm::codel;
 use crate::cls::{BlockId, Filters, Gone, Verdict};
 use crate::ledger::{DropReason, Ledger};
 use crate::qdisc::{Classful, Cx, Init, Qdisc, Xmit};
-use penstock_model::rtnetlink::ClassDump;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 use std::collections::VecDeque;
@@ -23,6 +24,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Flows,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Packets,
+        work_conserving: true,
+    },
 };
 
 /// `FQ_CODEL_QUANTUM_MAX`.
@@ -408,6 +418,7 @@ impl Classful for FqCodel {
                 parent: self.handle,
                 leaf: None,
                 options: Options::new(),
+                counters: Counters::Queue,
                 stats: Stats { qlen: flow.qlen, backlog: flow.backlog, ..Stats::default() },
                 xstats: Some(flow.vars.xstats(o, now)),
             });

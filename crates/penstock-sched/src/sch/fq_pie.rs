@@ -8,6 +8,7 @@ use super::KindSpec;
 use super::unsimulated::{Params, Unsimulated, range};
 use crate::aqm::pie;
 use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options, Time};
 
 /// The kind.
@@ -17,6 +18,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Packets,
+        work_conserving: true,
+    },
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {

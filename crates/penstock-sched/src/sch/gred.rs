@@ -10,6 +10,7 @@ use crate::aqm::red::{Action, Red};
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use crate::queue::Queue;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 
@@ -20,6 +21,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Bytes,
+        work_conserving: true,
+    },
 };
 
 /// `MAX_DPs`.

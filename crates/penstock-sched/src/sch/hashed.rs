@@ -9,7 +9,7 @@ use crate::cls::{BlockId, Filters};
 use crate::estimator::Estimator;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init};
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, KernelError, Options, Stats, Time};
 
 /// A class: what every kind has of it, and the kind's own.
@@ -71,6 +71,32 @@ impl<C> ClassTable<C> {
     fn bucket(&self, classid: Handle) -> usize {
         let id = classid.0 ^ classid.0 >> 8;
         (id ^ id >> 4) as usize & (self.buckets.len() - 1)
+    }
+    /// Shows the qdisc in each class, in the order of a walk.
+    pub fn leaves(&self, visit: &mut dyn FnMut(Handle, &Node)) {
+        for class in self.walk() {
+            visit(self[class].classid, &self[class].leaf);
+        }
+    }
+    /// The same, to change them.
+    pub fn leaves_mut(&mut self, visit: &mut dyn FnMut(Handle, &mut Node)) {
+        let order: Vec<u32> = self.walk().collect();
+        for class in order {
+            let class = &mut self[class];
+            visit(class.classid, &mut class.leaf);
+        }
+    }
+    /// The filters of a class, or of the qdisc itself ([`Handle::UNSPEC`]).
+    pub fn block(&self, classid: Handle) -> Option<BlockId> {
+        if classid == Handle::UNSPEC {
+            return Some(Filters::ROOT);
+        }
+        self[self.find(classid)?].block
+    }
+    /// A filter lets go of the class that [`Classful::bind`] gave this number.
+    pub fn unbind(&mut self, class: u32) {
+        let class = &mut self[class - 1];
+        class.bound = class.bound.saturating_sub(1);
     }
     /// The class with this id.
     pub fn find(&self, classid: Handle) -> Option<u32> {
@@ -308,16 +334,10 @@ impl<K: HashedKind> Classful for Hashed<K> {
         Some(&mut self.classes[class].leaf)
     }
     fn children(&self, visit: &mut dyn FnMut(Handle, &Node)) {
-        for class in self.classes.walk() {
-            visit(self.classes[class].classid, &self.classes[class].leaf);
-        }
+        self.classes.leaves(visit);
     }
     fn children_mut(&mut self, visit: &mut dyn FnMut(Handle, &mut Node)) {
-        let order: Vec<u32> = self.classes.walk().collect();
-        for class in order {
-            let class = &mut self.classes[class];
-            visit(class.classid, &mut class.leaf);
-        }
+        self.classes.leaves_mut(visit);
     }
     fn reduced(&mut self, classid: Handle, packets: u32, bytes: u32) {
         if let Some(class) = self.classes.find(classid) {
@@ -381,6 +401,7 @@ impl<K: HashedKind> Classful for Hashed<K> {
                 parent,
                 leaf: leaf.filter(|_| !K::is_inner(self, number)),
                 options,
+                counters: Counters::All,
                 stats: Stats { rate, ..stats },
                 xstats,
             });
@@ -393,10 +414,7 @@ impl<K: HashedKind> Classful for Hashed<K> {
         Some(&mut self.filters)
     }
     fn block(&self, classid: Handle) -> Option<BlockId> {
-        if classid == Handle::UNSPEC {
-            return Some(Filters::ROOT);
-        }
-        self.classes[self.classes.find(classid)?].block
+        self.classes.block(classid)
     }
     fn no_block(&self) -> &'static str {
         K::NO_BLOCK
@@ -412,8 +430,7 @@ impl<K: HashedKind> Classful for Hashed<K> {
         }
     }
     fn unbind(&mut self, class: u32) {
-        let class = &mut self.classes[class - 1];
-        class.bound = class.bound.saturating_sub(1);
+        self.classes.unbind(class);
     }
 }
 

@@ -7,6 +7,7 @@ use super::KindSpec;
 use super::hashed::{ClassChange, Hashed, HashedKind};
 use super::unsimulated::Unsimulated;
 use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::psched::TICK_NS;
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
@@ -17,6 +18,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Made,
+        sorting: Sorting::Tree { direct: false },
+        takes_filters: true,
+        limits_rate: LimitsRate::Classes(Some("ul/m2")),
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 /// `PSCHED_TICKS_PER_SEC`.

@@ -10,6 +10,7 @@ use crate::act;
 use crate::cls::{BlockId, Blocks, Filters, Gone, SharedBlock, Verdict};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Init, Qdisc, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::rtnetlink::QdiscRequest;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
 use penstock_packet::{Packet, Skb};
@@ -21,6 +22,15 @@ pub static INGRESS: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build: |_, _, _| Err(KernelError::errno(KernelError::EOPNOTSUPP)),
     simulated: true,
+    traits: Traits {
+        classes: Classes::Hooks,
+        sorting: Sorting::Nothing,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Nothing,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// `clsact`.
@@ -30,10 +40,19 @@ pub static CLSACT: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build: |_, _, _| Err(KernelError::errno(KernelError::EOPNOTSUPP)),
     simulated: true,
+    traits: Traits {
+        classes: Classes::Hooks,
+        sorting: Sorting::Nothing,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Nothing,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// Whether it is one of the two.
-pub(crate) fn is(kind: &str) -> bool {
+pub fn is(kind: &str) -> bool {
     kind == INGRESS.id || kind == CLSACT.id
 }
 

@@ -50,6 +50,7 @@ pub mod teql;
 pub mod unsimulated;
 
 use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{self, Traits};
 use penstock_model::{Kernel, KernelError, Options};
 
 /// Makes a qdisc of one kind: `Qdisc_ops.init`. `None` for the options where no option word was given.
@@ -69,6 +70,8 @@ pub struct KindSpec {
     /// Whether packets are carried as the kernel carries them. Where not, the kind can be set up, checked and shown,
     /// and what would send packets through it refuses to.
     pub simulated: bool,
+    /// What holds of every qdisc of this kind.
+    pub traits: Traits,
 }
 
 /// All kinds by name.
@@ -118,6 +121,11 @@ pub static KINDS: &[&KindSpec] = &[
 /// The kind called `id` in this kernel.
 pub fn find(id: &str, kernel: Kernel) -> Option<&'static KindSpec> {
     KINDS.iter().find(|k| k.id == id && k.kernels.contains(&kernel)).copied()
+}
+
+/// The properties of the kind called `id`, which is the same in every kernel.
+pub fn traits(id: &str) -> &'static Traits {
+    KINDS.iter().find(|k| k.id == id).map_or(&traits::NOTHING, |k| &k.traits)
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use super::KindSpec;
 use super::bands::{Banded, Bands};
 use super::unsimulated::{Params, Unsimulated};
 use crate::node::Node;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
 
 /// The kind.
@@ -17,6 +18,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Queues,
+        sorting: Sorting::Own,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
@@ -68,27 +78,11 @@ impl Params for Mq {
     fn stats(&self, _: Stats) -> Stats {
         sum(&self.bands)
     }
-    fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
-        self.bands.device = *device;
-    }
-    fn classes(&self) -> Option<&dyn Classful> {
-        Some(self)
-    }
-    fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
-        Some(self)
-    }
+    super::bands::stands_on_bands!();
 }
 
 impl Banded for Mq {
-    fn id(&self) -> &'static str {
-        SPEC.id
-    }
-    fn bands(&self) -> &Bands {
-        &self.bands
-    }
-    fn bands_mut(&mut self) -> &mut Bands {
-        &mut self.bands
-    }
+    super::bands::has_bands!();
     fn vacant(&self, _: usize) -> Node {
         Node::noop()
     }

@@ -9,7 +9,8 @@ use super::mq;
 use super::unsimulated::{Params, Unsimulated};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
-use penstock_model::rtnetlink::ClassDump;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
 
 /// The kind.
@@ -19,6 +20,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Queues,
+        sorting: Sorting::Own,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// `TC_MAX_QUEUE`.
@@ -182,15 +192,7 @@ impl Params for Mqprio {
 }
 
 impl Banded for Mqprio {
-    fn id(&self) -> &'static str {
-        SPEC.id
-    }
-    fn bands(&self) -> &Bands {
-        &self.bands
-    }
-    fn bands_mut(&mut self) -> &mut Bands {
-        &mut self.bands
-    }
+    super::bands::has_bands!();
     fn has_more(&self, classid: Handle) -> bool {
         let class = classid.minor().checked_sub(MIN_PRIORITY);
         class.is_some_and(|class| usize::from(class) < self.classes.queues.len())
@@ -211,6 +213,7 @@ impl Banded for Mqprio {
                 parent: Handle::ROOT,
                 leaf: None,
                 options: Options::new(),
+                counters: Counters::All,
                 stats: Stats::default(),
                 xstats: None,
             });

@@ -8,7 +8,8 @@ use super::bands::{Banded, Bands};
 use super::unsimulated::{Params, Unsimulated};
 use crate::cls::Filters;
 use crate::node::Node;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
 /// The kind.
@@ -18,6 +19,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Fixed,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
@@ -57,27 +67,11 @@ impl Params for Multiq {
             .with("bands", self.bands.nodes.len() as u32)
             .with("max_bands", self.bands.device.tx_queues)
     }
-    fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
-        self.bands.device = *device;
-    }
-    fn classes(&self) -> Option<&dyn Classful> {
-        Some(self)
-    }
-    fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
-        Some(self)
-    }
+    super::bands::stands_on_bands!();
 }
 
 impl Banded for Multiq {
-    fn id(&self) -> &'static str {
-        SPEC.id
-    }
-    fn bands(&self) -> &Bands {
-        &self.bands
-    }
-    fn bands_mut(&mut self) -> &mut Bands {
-        &mut self.bands
-    }
+    super::bands::has_bands!();
     /// Nothing, until a change fills it.
     fn vacant(&self, _: usize) -> Node {
         Node::noop()

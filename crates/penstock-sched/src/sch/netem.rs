@@ -9,6 +9,7 @@ use super::pfifo::Pfifo;
 use super::unsimulated::{Params, Unsimulated};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::psched::TICK_NS;
 use penstock_model::{Handle, Kernel, KernelError, Options, Value};
 
@@ -19,6 +20,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Inner,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::Emulates,
+        queue: Holds::Delayed,
+        limit: Limit::Packets,
+        work_conserving: false,
+    },
 };
 
 /// `struct tc_netem_qopt`: a change sets all of them.

@@ -9,6 +9,7 @@
 use super::KindSpec;
 use crate::qdisc::{Cx, Init, Qdisc, Xmit};
 use crate::queue::Queue;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
 use penstock_packet::{Packet, Skb};
 
@@ -19,6 +20,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Nothing,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {

@@ -6,7 +6,7 @@
 use crate::cls::{BlockId, Filters};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device};
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 
 /// One class, `:1`, with a qdisc in it.
@@ -116,6 +116,7 @@ impl Classful for OneClass {
             parent: self.handle,
             leaf: Some(child.handle).filter(|&h| h != Handle::UNSPEC),
             options: Options::new(),
+            counters: Counters::None,
             stats: Stats::default(),
             xstats: None,
         });

@@ -8,6 +8,7 @@ use super::KindSpec;
 use super::fifo::{Fifo, Rule, Ruled};
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::Kernel;
 use penstock_packet::Packet;
 
@@ -18,6 +19,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build: PfifoHeadDrop::build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Fifo,
+        limit: Limit::Packets,
+        work_conserving: true,
+    },
 };
 
 /// A fifo that counts packets and drops at its head.

@@ -11,6 +11,7 @@ use crate::jiffies;
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Init, Qdisc, Xmit};
 use crate::queue::Queue;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 
@@ -21,6 +22,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Packets,
+        work_conserving: true,
+    },
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {

@@ -7,7 +7,8 @@ use super::KindSpec;
 use crate::cls::{BlockId, Filters, Gone, Verdict};
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
-use penstock_model::rtnetlink::ClassDump;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 
@@ -18,6 +19,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Fixed,
+        sorting: Sorting::Priority,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// Most bands (`TCQ_PRIO_BANDS`).
@@ -264,6 +274,7 @@ impl Classful for Prio {
                 parent: self.handle,
                 leaf: Some(node.handle).filter(|&h| h != Handle::UNSPEC),
                 options: Options::new(),
+                counters: Counters::All,
                 stats: node.stats(),
                 xstats: None,
             });

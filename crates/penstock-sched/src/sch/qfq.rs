@@ -7,6 +7,7 @@ use super::KindSpec;
 use super::hashed::{ClassChange, Hashed, HashedKind};
 use super::unsimulated::Unsimulated;
 use crate::qdisc::{Cx, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
 /// The kind.
@@ -16,6 +17,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Made,
+        sorting: Sorting::Flat,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 /// `QFQ_MAX_WEIGHT`.

@@ -12,6 +12,7 @@ use crate::cls::{Blocks, Filters, Gone, SharedBlock, Verdict};
 use crate::ledger::DropReason;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::psched::TICK_NS;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
@@ -23,6 +24,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Inner,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Bytes,
+        work_conserving: true,
+    },
 };
 
 /// `TC_RED_ECN`: marks instead of dropping.

@@ -15,6 +15,7 @@ use crate::jiffies;
 use crate::ledger::DropReason;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Rng, Stats, Time};
 use penstock_packet::{Packet, Skb};
 
@@ -25,6 +26,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Inner,
+        sorting: Sorting::Nothing,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Packets,
+        work_conserving: true,
+    },
 };
 
 /// `SFB_LEVELS`.

@@ -11,6 +11,7 @@ use super::mqprio::TrafficClasses;
 use super::unsimulated::{Params, Unsimulated};
 use crate::node::{Node, Shown};
 use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Time};
 
 /// The kind.
@@ -20,6 +21,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::Queues,
+        sorting: Sorting::Own,
+        takes_filters: false,
+        limits_rate: LimitsRate::Otherwise,
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 /// `TCA_TAPRIO_ATTR_FLAG_TXTIME_ASSIST`.
@@ -259,15 +269,7 @@ impl Params for Taprio {
 }
 
 impl Banded for Taprio {
-    fn id(&self) -> &'static str {
-        SPEC.id
-    }
-    fn bands(&self) -> &Bands {
-        &self.bands
-    }
-    fn bands_mut(&mut self) -> &mut Bands {
-        &mut self.bands
-    }
+    super::bands::has_bands!();
     fn vacant(&self, _: usize) -> Node {
         Node::noop()
     }

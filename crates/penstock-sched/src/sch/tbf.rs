@@ -14,8 +14,9 @@ use crate::node::Node;
 use crate::psched::Clock;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::rates::{RateCfg, RateTable};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::psched::TICK_NS;
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 
@@ -26,6 +27,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Inner,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::Qdisc("rate"),
+        queue: Holds::Classes,
+        limit: Limit::Bytes,
+        work_conserving: false,
+    },
 };
 
 /// `cell_log` of a rate table for packets of up to 2047 bytes, as tc chooses it.
@@ -458,6 +468,7 @@ impl Classful for Tbf {
             parent: self.handle,
             leaf: Some(self.inner.handle).filter(|&h| h != Handle::UNSPEC),
             options: Options::new(),
+            counters: Counters::None,
             stats: Stats::default(),
             xstats: None,
         });

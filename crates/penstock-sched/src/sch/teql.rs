@@ -6,6 +6,7 @@
 use super::KindSpec;
 use super::unsimulated::{Params, Unsimulated};
 use crate::qdisc::{Cx, Device, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options};
 
 /// The kind: the module makes one equalizer unless it is asked for more.
@@ -15,6 +16,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: false,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Fifo,
+        limit: Limit::None,
+        work_conserving: true,
+    },
 };
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {

@@ -10,7 +10,7 @@
 //! `|` separates alternatives of equal chance, `( )` groups, `[ ]` is there half of the time, `{m..n …}` repeats, `<rule>`
 //! refers, `%name` and `%name(…)` are values ([`super::values`]), `;` ends a command, everything else is a word. `~` joins
 //! what stands on its two sides to one word: `dev ~ %num(0,3)`. Between single quotes brackets are words, as any
-//! character behind a backslash is. The first rule is where a sequence begins. Words of the form
+//! character behind a backslash is. The first rule is where a sequence begins; a rule `record` makes a kind with legal options for `cargo xtask record`. Words of the form
 //! `key: value` before the first rule set: `count` (sequences recorded), `final` (commands added to each sequence, instead of
 //! the usual shows; `;` between them).
 
@@ -129,6 +129,36 @@ impl Grammar {
         }
         let commands = commands.into_iter().map(|c| c.join(" "));
         Ok(commands.chain(self.finals.iter().cloned()).collect())
+    }
+
+    /// Whether it has a rule of this name.
+    pub fn has(&self, rule: &str) -> bool {
+        self.rules.contains_key(rule)
+    }
+    /// The `n`th line that a rule makes, without slips of the hand.
+    ///
+    /// # Errors
+    /// No such rule, or one that never ends.
+    pub fn words(&self, rule: &str, n: u64) -> Result<String> {
+        let mut rng = Rng::named(n, &format!("difftc/{}/{rule}", self.name));
+        let rule = self.rules.get(rule).with_context(|| format!("{}: no rule <{rule}>", self.name))?;
+        let mut words = Vec::new();
+        self.expand(rule, &mut rng, &mut words, 0)?;
+        let mut line = String::new();
+        let mut joins = true;
+        for word in words {
+            match word {
+                Out::Join => joins = true,
+                Out::End => bail!("{}: a line, not a sequence of commands", self.name),
+                Out::Word(word) => {
+                    if !std::mem::take(&mut joins) {
+                        line.push(' ');
+                    }
+                    line.push_str(&word);
+                }
+            }
+        }
+        Ok(line)
     }
 
     fn expand(&self, any: &[Vec<Item>], rng: &mut Rng, out: &mut Vec<Out>, depth: u32) -> Result<()> {

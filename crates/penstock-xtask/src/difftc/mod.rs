@@ -12,7 +12,7 @@ mod grammar;
 mod values;
 
 use anyhow::{Context, Result, bail};
-use grammar::Grammar;
+pub use grammar::Grammar;
 use penstock_host::Host;
 use penstock_model::{Kernel, Time};
 use serde_json::{Value, json};

@@ -2,50 +2,70 @@
 
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
-use super::{actions, aqm, arrive, chance, classify, edits, htb, matches, midway, mixed, paced, seldom};
+use super::{
+    actions, aqm, arrive, by_grammar, chance, classify, edits, htb, matches, midway, mixed, paced, seldom,
+};
+use penstock_sched::sch;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
-/// The kinds there are generators for.
-pub const KINDS: &[&str] = &[
-    "actions",
-    "actions_dice",
-    "arrive",
-    "basic",
-    "bfifo",
-    "bpf",
-    "choke",
-    "choke_dice",
-    "codel",
-    "drr",
-    "edits",
-    "flow",
-    "flow_dice",
-    "flower",
-    "fq",
-    "fq_codel",
-    "fw",
-    "gred",
-    "gred_dice",
-    "htb",
-    "matches",
-    "mixed",
-    "pfifo",
-    "pfifo_fast",
-    "pfifo_head_drop",
-    "pie",
-    "pie_dice",
-    "police",
-    "prio",
-    "red",
-    "red_dice",
-    "seldom",
-    "sfb",
-    "sfb_dice",
-    "sfq",
-    "sfq_dice",
-    "tbf",
-    "u32",
+/// Makes the specification of a case.
+type Generator = fn(&mut Dice, u64) -> Value;
+
+/// What there is a generator for. A qdisc without classes and filters needs none: see [`by_grammar`].
+const GENERATORS: &[(&str, Generator)] = &[
+    ("actions", |d, _| actions::case(d, false)),
+    ("actions_dice", |d, _| chance::actions(d)),
+    ("arrive", |d, _| arrive::case(d)),
+    ("basic", |d, _| matches::case(d, Some("basic"))),
+    ("bfifo", |d, _| fifo(d, "bfifo")),
+    ("bpf", |d, _| matches::case(d, Some("bpf"))),
+    ("choke", |d, _| aqm::choke(d)),
+    ("choke_dice", |d, _| chance::choke(d)),
+    ("codel", |d, _| aqm::case(d, aqm::codel_words)),
+    ("drr", |d, _| aqm::drr(d)),
+    ("edits", |d, _| edits::case(d)),
+    ("flow", |d, _| matches::case(d, Some("flow"))),
+    ("flow_dice", |d, _| chance::flow(d)),
+    ("flower", |d, _| matches::case(d, Some("flower"))),
+    ("fq", |d, _| paced::fq(d)),
+    ("fq_codel", |d, _| aqm::fq_codel(d)),
+    ("fw", |d, _| classify::case(d, false)),
+    ("gred", |d, _| aqm::gred(d)),
+    ("gred_dice", |d, _| chance::gred(d)),
+    ("htb", |d, _| htb::case(d)),
+    ("matches", |d, _| matches::case(d, None)),
+    ("mixed", |d, _| mixed::case(d, 110)),
+    ("pfifo", |d, _| fifo(d, "pfifo")),
+    ("pfifo_fast", |d, _| pfifo_fast(d)),
+    ("pfifo_head_drop", |d, _| fifo(d, "pfifo_head_drop")),
+    // Whether the drain's rate is estimated is the same in a case and in what is woven into it.
+    ("pie", |d, seed| aqm::pie(d, seed.is_multiple_of(4))),
+    ("pie_dice", |d, _| chance::pie(d)),
+    ("police", |d, _| actions::case(d, true)),
+    ("prio", |d, _| prio(d)),
+    ("red", |d, _| aqm::case(d, aqm::red_words)),
+    ("red_dice", |d, _| chance::red(d)),
+    ("seldom", |d, _| seldom::case(d)),
+    ("sfb", |d, _| aqm::sfb(d)),
+    ("sfb_dice", |d, _| chance::sfb(d)),
+    ("sfq", |d, _| sfq(d)),
+    ("sfq_dice", |d, _| sfq_dice(d)),
+    ("tbf", |d, _| tbf(d)),
+    ("u32", |d, _| classify::case(d, true)),
 ];
+
+/// Trees of every kind under much traffic; takes long, so not among all.
+const HEAVY: (&str, Generator) = ("heavy", |d, _| mixed::case(d, 3000));
+
+/// What `all` records: what has a generator, and the kinds that carry packets and whose grammar has a rule `record`.
+pub fn all() -> Vec<&'static str> {
+    let own = GENERATORS.iter().map(|(name, _)| *name);
+    let simulated = sch::KINDS.iter().filter(|k| k.simulated).map(|k| k.id);
+    let by_grammar = simulated.filter(|id| by_grammar::grammar(id).is_some());
+    let names: BTreeSet<&str> = own.chain(by_grammar).collect();
+    names.into_iter().collect()
+}
 
 /// Every second case from here on has commands in the midst of the traffic.
 const MIDWAY: u64 = 101;
@@ -63,45 +83,11 @@ pub fn generate(kind: &str, seed: u64) -> Option<Value> {
 /// A specification whose commands all come first.
 fn before_traffic(kind: &str, seed: u64) -> Option<Value> {
     let mut dice = Dice::new(kind, seed);
-    let d = &mut dice;
-    Some(match kind {
-        "pfifo" | "bfifo" | "pfifo_head_drop" => fifo(d, kind),
-        "pfifo_fast" => pfifo_fast(d),
-        "prio" => prio(d),
-        "tbf" => tbf(d),
-        "sfq" => sfq(d),
-        "sfq_dice" => sfq_dice(d),
-        "htb" => htb::case(d),
-        "u32" => classify::case(d, true),
-        "fw" => classify::case(d, false),
-        "basic" | "bpf" | "flow" | "flower" => matches::case(d, Some(kind)),
-        "matches" => matches::case(d, None),
-        "edits" => edits::case(d),
-        "seldom" => seldom::case(d),
-        "actions" => actions::case(d, false),
-        "police" => actions::case(d, true),
-        "actions_dice" => chance::actions(d),
-        "arrive" => arrive::case(d),
-        "flow_dice" => chance::flow(d),
-        "gred_dice" => chance::gred(d),
-        "red_dice" => chance::red(d),
-        "codel" => aqm::case(d, aqm::codel_words),
-        // Whether the drain's rate is estimated is the same in a case and in what is woven into it.
-        "pie" => aqm::pie(d, seed.is_multiple_of(4)),
-        "pie_dice" => chance::pie(d),
-        "red" => aqm::case(d, aqm::red_words),
-        "choke" => aqm::choke(d),
-        "choke_dice" => chance::choke(d),
-        "fq" => paced::fq(d),
-        "fq_codel" => aqm::fq_codel(d),
-        "sfb" => aqm::sfb(d),
-        "sfb_dice" => chance::sfb(d),
-        "gred" => aqm::gred(d),
-        "drr" => aqm::drr(d),
-        "mixed" => mixed::case(d, 110),
-        "heavy" => mixed::case(d, 3000),
-        _ => return None,
-    })
+    let known = GENERATORS.iter().chain([&HEAVY]).find(|(name, _)| *name == kind);
+    match known {
+        Some((_, generator)) => Some(generator(&mut dice, seed)),
+        None => by_grammar::case(&mut dice, kind, seed),
+    }
 }
 
 /// How the queue under test is served.

@@ -8,6 +8,7 @@
 mod actions;
 mod aqm;
 mod arrive;
+mod by_grammar;
 mod chance;
 mod classify;
 mod dice;
@@ -72,7 +73,7 @@ pub struct Args {
 /// Records.
 pub fn run(args: &Args) -> Result<()> {
     let kinds: Vec<&str> = if args.kinds.iter().any(|k| k == "all") {
-        kinds::KINDS.to_vec()
+        kinds::all()
     } else {
         args.kinds.iter().map(String::as_str).collect()
     };

@@ -4,7 +4,7 @@
 //! Differs: `pvc`, `svc`, `qos` and `sap` take any word, for what they name is read by a library for ATM; a class always
 //! fails where tc opens its socket, as it does on a machine without ATM.
 
-use super::{Kind, OptionWord, helped, word};
+use super::{Kind, OptionWord, Side, helped, word};
 use crate::show::Out;
 use crate::tc::args::Args;
 use crate::tc::{Failure, num};
@@ -32,11 +32,9 @@ const HDR_MAX: usize = 64;
 
 pub static KIND: Kind = Kind {
     id: "atm",
-    parse: Some(parse),
-    parse_class: Some(parse_class),
+    qdisc: Some(Side { parse, say: |_| (), words: &[] }),
+    class: Some(Side { parse: parse_class, say: |_| (), words: CLASS_WORDS }),
     print,
-    prints_classes: true,
-    class_words: CLASS_WORDS,
     ..Kind::BARE
 };
 

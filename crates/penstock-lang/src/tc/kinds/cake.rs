@@ -3,9 +3,10 @@
 //! Follows: iproute2 6.1.0 `tc/q_cake.c`.
 
 use super::plain::{self, Read, illegal, plain};
-use super::{Kind, OptionWord, helped, what_is, word};
+use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::{Out, size_text, time_text};
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Rate, Value};
 
@@ -77,10 +78,9 @@ const WORDS: &[OptionWord] = &[
 pub static KIND: Kind = Kind {
     id: "cake",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -445,4 +445,60 @@ fn text_tins(tins: &[Options], out: &mut Out) {
     row("un_flows", "unresponsive_flows", &number);
     row("max_len", "max_pkt_len", &number);
     row("quantum", "flow_quantum", &number);
+}
+
+fn say_qdisc(say: &mut Say) {
+    const DIFFSERV: [&str; 5] = ["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"];
+    const FLOWS: [&str; 8] = [
+        "flowblind",
+        "srchost",
+        "dsthost",
+        "hosts",
+        "flows",
+        "dual-srchost",
+        "dual-dsthost",
+        "triple-isolate",
+    ];
+    const ACKS: [&str; 3] = ["no-ack-filter", "ack-filter", "ack-filter-aggressive"];
+    let o = say.o;
+    match o.u64("bandwidth").unwrap_or(0) {
+        0 => say.word("unlimited"),
+        rate => say.word("bandwidth").value("bandwidth", rate, Unit::Rate),
+    };
+    // Behind the bandwidth, which turns it off.
+    if say.n("autorate") != 0 {
+        say.word("autorate-ingress");
+    }
+    for (name, words) in [("diffserv", &DIFFSERV[..]), ("flowmode", &FLOWS), ("ack_filter", &ACKS)] {
+        if let Some(word) = words.get(say.n(name) as usize).filter(|_| o.has(name)) {
+            say.word(*word);
+        }
+    }
+    say.either("nat", "nat", "nonat").either("wash", "wash", "nowash").either("ingress", "ingress", "egress");
+    say.either("split_gso", "split-gso", "no-split-gso");
+    if let Some(rtt) = o.u64("rtt").filter(|&rtt| rtt != 0) {
+        say.word("rtt").value("rtt", rtt, Unit::Us);
+    }
+    // raw takes ATM back: what is said of it comes behind.
+    if o.has("raw") {
+        say.word("raw");
+    }
+    match say.n("atm") {
+        1 => {
+            say.word("atm");
+        }
+        2 => {
+            say.word("ptm");
+        }
+        _ if !o.has("raw") => {
+            say.word("noatm");
+        }
+        _ => {}
+    }
+    if !o.has("raw") || o.i64("overhead").is_some_and(|n| n != 0) {
+        say.signed("overhead");
+    }
+    for name in ["mpu", "memlimit", "fwmark"] {
+        say.unless_zero(name, Unit::Plain);
+    }
 }

@@ -3,9 +3,10 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_cbq.c`, `tc/tc_cbq.c`.
 //! Differs: `-r` does not print the rate table. `-j` is valid JSON, which tc's is not.
 
-use super::{Kind, OptionWord, cell_log, helped, linklayer, linklayer_name, rate32, what_is, word};
+use super::{Kind, OptionWord, Side, cell_log, helped, linklayer, linklayer_name, rate32, what_is, word};
 use crate::show::{Out, time_text};
 use crate::tc::args::{Args, matches};
+use crate::tc::say::{Say, Unit, rate};
 use crate::tc::{Failure, num};
 use penstock_model::time::general;
 use penstock_model::{Handle, Options, psched};
@@ -72,14 +73,11 @@ mod lss {
 
 pub static KIND: Kind = Kind {
     id: "cbq",
-    in_2_6_35: true,
-    parse: Some(parse),
-    parse_class: Some(parse_class),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,
-    prints_classes: true,
     print_xstats: Some(print_xstats),
-    words: WORDS,
-    class_words: CLASS_WORDS,
+    ..Kind::BARE
 };
 
 fn illegal(args: &Args, name: &str) -> Failure {
@@ -478,4 +476,53 @@ fn print_xstats(o: &Options, out: &mut Out) {
         idle("avgidle"),
         idle("undertime")
     ));
+}
+
+fn say_qdisc(say: &mut Say) {
+    let o = say.o;
+    if let Some(rate) = o.u64("rate") {
+        say.word("bandwidth").value("rate", rate, Unit::Rate);
+    }
+    let cell = 1u64 << (say.n("cell_log") & 31);
+    say.pair("cell", cell);
+    if let Some(lss) = o.nested("lss") {
+        say.pair("avpkt", lss.u32("avpkt").unwrap_or(0)).pair("ewma", lss.u32("ewma").unwrap_or(0));
+    }
+    say.unless_zero("mpu", Unit::Plain).overhead();
+    if let Some(allot) = o.nested("wrr").and_then(|w| w.u32("allot")).filter(|&a| a != 0) {
+        say.pair("allot", allot);
+    }
+}
+
+fn say_class(say: &mut Say) {
+    let o = say.o;
+    let none = Options::new();
+    let (lss, wrr) = (o.nested("lss").unwrap_or(&none), o.nested("wrr").unwrap_or(&none));
+    let n = |of: &Options, name: &str| of.u32(name).unwrap_or(0);
+    say.pair("bandwidth", rate(u64::from(say.bandwidth)));
+    say.given("rate", Unit::Rate);
+    say.pair("cell", 1u64 << (say.n("cell_log") & 31));
+    say.pair("avpkt", n(lss, "avpkt")).pair("ewma", n(lss, "ewma"));
+    say.pair("allot", n(wrr, "allot").max(1))
+        .pair("prio", n(wrr, "priority"))
+        .pair("weight", n(wrr, "weight").max(1));
+    let flags = n(lss, "flags");
+    say.word(if flags & 1 != 0 { "bounded" } else { "borrow" });
+    say.word(if flags & 2 != 0 { "isolated" } else { "sharing" });
+    let mut lacking = None;
+    if n(lss, "maxidle") != 0 {
+        // How many packets may come at once: the number whose idle time tc makes so.
+        say.word("maxburst").value("lss/maxidle", 20, Unit::Plain);
+        lacking = Some("maxburst");
+    }
+    if n(lss, "offtime") != 0 {
+        say.word("minburst").value("lss/offtime", 2, Unit::Plain);
+        lacking = Some("minburst");
+    }
+    say.unless_zero("mpu", Unit::Plain).overhead();
+    if let Some(fopt) = o.nested("fopt") {
+        say.pair("split", Handle(n(fopt, "split")));
+        say.pair("defmap", format!("{:x}", n(fopt, "defmap")));
+    }
+    say.lacks(lacking);
 }

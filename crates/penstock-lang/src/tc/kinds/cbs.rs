@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/q_cbs.c`. The tc of 2010 had none.
 
-use super::{Kind, OptionWord, helped, word};
+use super::{Kind, OptionWord, Side, helped, word};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
+use crate::tc::say::Say;
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
@@ -24,8 +25,13 @@ const WORDS: &[OptionWord] = &[
 /// As tc reads and prints them; the first is read as one byte.
 const NAMES: [&str; 5] = ["offload", "hicredit", "locredit", "sendslope", "idleslope"];
 
-pub static KIND: Kind =
-    Kind { id: "cbs", in_2_6_35: false, parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind = Kind {
+    id: "cbs",
+    in_2_6_35: false,
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    print,
+    ..Kind::BARE
+};
 
 fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let mut values = [0i32; 5];
@@ -63,5 +69,11 @@ fn print(o: &Options, out: &mut Out) {
     for name in ["hicredit", "locredit", "sendslope", "idleslope", "offload"] {
         let value = o.i64(name).unwrap_or(0);
         out.num(name, value, format_args!("{name} {value} "));
+    }
+}
+
+fn say_qdisc(say: &mut Say) {
+    for name in ["hicredit", "locredit", "sendslope", "idleslope", "offload"] {
+        say.signed(name);
     }
 }

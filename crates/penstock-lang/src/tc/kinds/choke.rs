@@ -4,10 +4,11 @@
 
 use super::plain::{self, NUMBER, Read, Shown, plain};
 use super::red_parms::{Given, evaluate, print_details, print_flags, probability};
-use super::{Kind, OptionWord, helped, what_is, word};
+use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit, red};
 use penstock_model::Options;
 
 const USAGE: &str = "\
@@ -30,10 +31,9 @@ const WORDS: &[OptionWord] = &[
 pub static KIND: Kind = Kind {
     id: "choke",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -88,4 +88,23 @@ fn print(o: &Options, out: &mut Out) {
 
 fn print_xstats(o: &Options, out: &mut Out) {
     plain::counters(o, &["marked", "early", "pdrop", "other", "matched"], out);
+}
+
+fn say_qdisc(say: &mut Say) {
+    let flags = say.n("flags");
+    say.given("limit", Unit::Plain).given("min", Unit::Plain).given("max", Unit::Plain);
+    // Its thresholds are packets; any size of them does.
+    let sizes = [1000, 1500, 500, 256, 100, 64, 10, 1];
+    let mut lacking = Some("burst");
+    for size in sizes {
+        let before = say.len();
+        lacking = red::evaluated(say, size);
+        if lacking.is_none() {
+            break;
+        }
+        if size != 1 {
+            say.truncate(before);
+        }
+    }
+    say.lacks(lacking).flag(flags, 1, "ecn");
 }

@@ -3,10 +3,11 @@
 //! Follows: iproute2 6.1.0 `tc/q_codel.c`.
 
 use super::plain::{self, NUMBER, Plain, Read, Shown, flag, plain};
-use super::{Kind, OptionWord, word};
+use super::{Kind, OptionWord, Side, word};
 use crate::show::{Out, time_text};
 use crate::tc::Failure;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use penstock_model::Options;
 
 const USAGE: &str = "\
@@ -35,10 +36,9 @@ const TABLE: &[Plain] = &[
 pub static KIND: Kind = Kind {
     id: "codel",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -71,4 +71,9 @@ fn print_xstats(o: &Options, out: &mut Out) {
     out.nl();
     plain::counters(o, &["maxpacket", "ecn_mark", "drop_overlimit"], out);
     plain::counters_of_some(o, &["ce_mark"], out);
+}
+
+fn say_qdisc(say: &mut Say) {
+    say.given("limit", Unit::Plain).all(&["target", "interval", "ce_threshold"], Unit::Us);
+    say.either("ecn", "ecn", "noecn");
 }

@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_drr.c`.
 
-use super::{Kind, OptionWord, helped, what_is, word};
+use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::{Out, size_text};
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
@@ -16,12 +17,10 @@ const CLASS_WORDS: &[OptionWord] =
 
 pub static KIND: Kind = Kind {
     id: "drr",
-    parse: Some(parse),
-    parse_class: Some(parse_class),
+    qdisc: Some(Side { parse, say: |_| (), words: &[] }),
+    class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,
-    prints_classes: true,
     print_xstats: Some(print_xstats),
-    class_words: CLASS_WORDS,
     ..Kind::BARE
 };
 
@@ -58,4 +57,8 @@ fn print(o: &Options, out: &mut Out) {
 
 fn print_xstats(o: &Options, out: &mut Out) {
     out.text_only(format_args!(" deficit {} ", size_text(o.u32("deficit").unwrap_or(0))));
+}
+
+fn say_class(say: &mut Say) {
+    say.all(&["quantum"], Unit::Plain);
 }

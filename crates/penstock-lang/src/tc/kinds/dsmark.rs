@@ -3,9 +3,10 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_dsmark.c`.
 //! Differs: `-j` is valid JSON, which tc's is not.
 
-use super::{Kind, OptionWord, helped, word};
+use super::{Kind, OptionWord, Side, helped, word};
 use crate::show::Out;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
@@ -24,12 +25,9 @@ const CLASS_WORDS: &[OptionWord] = &[
 
 pub static KIND: Kind = Kind {
     id: "dsmark",
-    parse: Some(parse),
-    parse_class: Some(parse_class),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,
-    prints_classes: true,
-    words: WORDS,
-    class_words: CLASS_WORDS,
     ..Kind::BARE
 };
 
@@ -86,4 +84,19 @@ fn print(o: &Options, out: &mut Out) {
     if o.has("set_tc_index") {
         out.flag("set_tc_index", format_args!("set_tc_index "));
     }
+}
+
+fn say_qdisc(say: &mut Say) {
+    let o = say.o;
+    say.given("indices", Unit::Plain);
+    if let Some(default) = o.u32("default_index").filter(|&d| d != 0xffff) {
+        say.pair("default_index", default);
+    }
+    if o.has("set_tc_index") {
+        say.word("set_tc_index");
+    }
+}
+
+fn say_class(say: &mut Say) {
+    say.all(&["mask", "value"], Unit::Plain);
 }

@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/q_etf.c`. The tc of 2010 had none.
 
-use super::{Kind, OptionWord, clock, helped, word};
+use super::{Kind, OptionWord, Side, clock, helped, word};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
+use crate::tc::say::Say;
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
@@ -22,8 +23,13 @@ const WORDS: &[OptionWord] = &[
 /// `TC_ETF_DEADLINE_MODE_ON`, `TC_ETF_OFFLOAD_ON`, `TC_ETF_SKIP_SOCK_CHECK`.
 const FLAGS: [(&str, u32); 3] = [("offload", 2), ("deadline_mode", 1), ("skip_sock_check", 4)];
 
-pub static KIND: Kind =
-    Kind { id: "etf", in_2_6_35: false, parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind = Kind {
+    id: "etf",
+    in_2_6_35: false,
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    print,
+    ..Kind::BARE
+};
 
 fn duplicate(args: &Args, name: &str) -> Failure {
     args.fail(format!("etf: duplicate \"{name}\" specification"), 1, format!("give {name} once"))
@@ -83,4 +89,13 @@ fn print(o: &Options, out: &mut Out) {
         let end = if name == "skip_sock_check" { "" } else { " " };
         out.string(name, state, format_args!("{name} {state}{end}"));
     }
+}
+
+fn say_qdisc(say: &mut Say) {
+    let (clock, flags) = (say.o.i64("clockid").unwrap_or(-1), say.n("flags"));
+    say.pair("clockid", format!("CLOCK_{}", clock::name(clock)));
+    if say.o.i64("delta").is_some_and(|n| n != 0) {
+        say.signed("delta");
+    }
+    say.flag(flags, 1, "deadline_mode").flag(flags, 2, "offload").flag(flags, 4, "skip_sock_check");
 }

@@ -3,9 +3,10 @@
 //! Follows: iproute2 6.1.0 `tc/q_ets.c`. The tc of 2010 had none.
 //! Differs: more than 16 quanta, which tc writes over its stack, go to the kernel, which refuses them.
 
-use super::{Kind, OptionWord, helped, what_is, word};
+use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
@@ -29,12 +30,9 @@ const CLASS_WORDS: &[OptionWord] =
 pub static KIND: Kind = Kind {
     id: "ets",
     in_2_6_35: false,
-    parse: Some(parse),
-    parse_class: Some(parse_class),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,
-    prints_classes: true,
-    words: WORDS,
-    class_words: CLASS_WORDS,
     ..Kind::BARE
 };
 
@@ -194,4 +192,16 @@ fn print(o: &Options, out: &mut Out) {
     }
     out.close_array();
     out.text_only(format_args!(" "));
+}
+
+fn say_qdisc(say: &mut Say) {
+    let o = say.o;
+    say.given("bands", Unit::Plain).unless_zero("strict", Unit::Plain);
+    let quanta: Vec<u32> = o.list("quanta").iter().filter_map(|q| q.u32("quantum")).collect();
+    say.list("quanta", Some(quanta).filter(|q| !q.is_empty()));
+    say.list("priomap", o.bytes("priomap").filter(|map| !map.is_empty()));
+}
+
+fn say_class(say: &mut Say) {
+    say.all(&["quantum"], Unit::Plain);
 }

@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_fifo.c`.
 
-use super::{Kind, OptionWord, helped, prio, what_is, word};
+use super::{Kind, OptionWord, Side, helped, prio, what_is, word};
 use crate::show::Out;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
@@ -37,7 +38,11 @@ const fn fifo(
     parse: super::Parse,
     print: super::Print,
 ) -> Kind {
-    Kind { id, parse: Some(parse), print, words, ..Kind::BARE }
+    Kind { id, qdisc: Some(Side { parse, say: say_qdisc, words }), print, ..Kind::BARE }
+}
+
+fn say_qdisc(say: &mut Say) {
+    say.given("limit", Unit::Plain);
 }
 
 fn parse(id: &str, args: &mut Args) -> Result<Option<Options>, Failure> {

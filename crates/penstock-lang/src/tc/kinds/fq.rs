@@ -5,9 +5,10 @@
 //! weights that tc skips the first and wants a fourth; here three are read, as its manual has them.
 
 use super::plain::{self, NUMBER, Plain, Read, Shown, always, flag, plain};
-use super::{Kind, OptionWord, word};
+use super::{Kind, OptionWord, Side, word};
 use crate::show::Out;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Span, Value};
 
@@ -70,10 +71,9 @@ const TABLE: &[Plain] = &[
 pub static KIND: Kind = Kind {
     id: "fq",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -233,4 +233,31 @@ fn print_xstats(o: &Options, out: &mut Out) {
             plain::counter(o, "horizon_caps", "  ", out);
         }
     }
+}
+
+fn say_qdisc(say: &mut Say) {
+    let o = say.o;
+    say.given("limit", Unit::Plain).given("flow_limit", Unit::Plain);
+    if let Some(log) = o.u32("buckets") {
+        say.pair("buckets", 1u64 << (log & 31));
+    }
+    say.given("orphan_mask", Unit::Plain).either("pacing", "pacing", "nopacing");
+    if let Some(map) = o.bytes("priomap") {
+        say.pair("bands", 3);
+        say.list("priomap", Some(map));
+    }
+    if let Some(weights) = o.nested("weights") {
+        let three = ["weight0", "weight1", "weight2"].map(|name| weights.i64(name).unwrap_or(0));
+        say.list("weights", Some(three));
+    }
+    say.given("quantum", Unit::Plain).given("initial_quantum", Unit::Plain);
+    if o.u32("maxrate") != Some(u32::MAX) {
+        say.given("maxrate", Unit::Rate);
+    }
+    say.given("low_rate_threshold", Unit::Rate).given("refill_delay", Unit::Us);
+    if o.u32("ce_threshold") != Some(u32::MAX) {
+        say.given("ce_threshold", Unit::Us);
+    }
+    say.given("timer_slack", Unit::Ns).given("horizon", Unit::Us);
+    say.either("horizon_drop", "horizon_drop", "horizon_cap");
 }

@@ -3,9 +3,10 @@
 //! Follows: iproute2 6.1.0 `tc/q_fq_codel.c`.
 
 use super::plain::{self, NUMBER, Plain, Read, Shown, flag, plain};
-use super::{Kind, OptionWord, word};
+use super::{Kind, OptionWord, Side, word};
 use crate::show::{Out, time_text};
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
@@ -50,10 +51,9 @@ const TABLE: &[Plain] = &[
 pub static KIND: Kind = Kind {
     id: "fq_codel",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -135,4 +135,15 @@ fn print_xstats(o: &Options, out: &mut Out) {
     plain::counters_of_some(o, &["ce_mark", "memory_used", "drop_overmemory"], out);
     out.nl();
     plain::counters(o, &["new_flows_len", "old_flows_len"], out);
+}
+
+fn say_qdisc(say: &mut Say) {
+    say.all(&["limit", "flows", "quantum", "memory_limit"], Unit::Plain)
+        .unless_zero("drop_batch", Unit::Plain);
+    say.all(&["target", "interval", "ce_threshold"], Unit::Us);
+    let (selector, mask) = (say.n("ce_threshold_selector"), say.n("ce_threshold_mask"));
+    if selector != 0 || mask != 0 {
+        say.pair("ce_threshold_selector", format!("{selector:#x}/{mask:#x}"));
+    }
+    say.either("ecn", "ecn", "noecn");
 }

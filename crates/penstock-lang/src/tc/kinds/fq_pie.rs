@@ -3,10 +3,11 @@
 //! Follows: iproute2 6.1.0 `tc/q_fq_pie.c`.
 
 use super::plain::{self, NUMBER, Plain, Read, Shown, flag, plain};
-use super::{Kind, OptionWord, word};
+use super::{Kind, OptionWord, Side, word};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use penstock_model::Options;
 
 const USAGE: &str = "\
@@ -55,10 +56,9 @@ const TABLE: &[Plain] = &[
 pub static KIND: Kind = Kind {
     id: "fq_pie",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -88,4 +88,11 @@ fn print_xstats(o: &Options, out: &mut Out) {
     plain::counters(o, &["pkts_in", "overlimit", "overmemory", "dropped", "ecn_mark"], out);
     out.nl();
     plain::counters(o, &["new_flow_count", "new_flows_len", "old_flows_len", "memory_used"], out);
+}
+
+fn say_qdisc(say: &mut Say) {
+    let numbers = ["limit", "flows", "quantum", "alpha", "beta", "memory_limit", "ecn_prob"];
+    say.all(&numbers, Unit::Plain).all(&["target", "tupdate"], Unit::Us);
+    say.either("ecn", "ecn", "noecn").either("bytemode", "bytemode", "nobytemode");
+    say.either("dq_rate_estimator", "dq_rate_estimator", "no_dq_rate_estimator");
 }

@@ -5,9 +5,10 @@
 
 use super::plain::{self, NUMBER, Plain, Read, illegal, plain};
 use super::red_parms::{Given, evaluate, print_details, print_flags, probability, say};
-use super::{CREATES, Kind, OptionWord, helped, what_is, word};
+use super::{CREATES, Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::{Out, size_text};
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit, red};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
@@ -47,7 +48,8 @@ const WORDS: &[OptionWord] = &[
     word("harddrop", "", "drop above max even what could be marked"),
 ];
 
-pub static KIND: Kind = Kind { id: "gred", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind =
+    Kind { id: "gred", qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }), print, ..Kind::BARE };
 
 fn only_16(args: &Args, line: &str) -> Failure {
     args.fail(line, 1, "16 at most, numbered from 0")
@@ -326,4 +328,30 @@ fn old_print_vq(o: &Options, out: &mut Out) {
     }
     let (ewma, plog, scell_log) = (n("ewma"), n("plog"), n("scell_log"));
     out.text_only(format_args!("ewma {ewma} Plog {plog} Scell_log {scell_log}"));
+}
+
+fn say_qdisc(say: &mut Say) {
+    let (o, old) = (say.o, say.old);
+    let flags = say.n("flags");
+    say.word("setup")
+        .pair(if old { "DPs" } else { "vqs" }, o.u32("vqs").unwrap_or(0))
+        .given("default", Unit::Plain);
+    if say.n("grio") != 0 {
+        say.word("grio");
+    }
+    if !old {
+        say.unless_zero("limit", Unit::Plain).flag(flags, 1, "ecn").flag(flags, 2, "harddrop");
+    }
+    for vq in o.list("list") {
+        let mut change = Say::new(vq, old);
+        let flags = change.n("flags");
+        change.pair(if old { "DP" } else { "vq" }, vq.u32("vq").unwrap_or(0));
+        change.given("limit", Unit::Plain).given("min", Unit::Plain).given("max", Unit::Plain);
+        let lacking = red::evaluated(&mut change, 0);
+        change.lacks(lacking).given("prio", Unit::Plain);
+        if !old {
+            change.flag(flags, 1, "ecn").flag(flags, 2, "harddrop");
+        }
+        say.then(change);
+    }
 }

@@ -4,9 +4,10 @@
 //! Differs: a rate of 0 beside neither umax nor dmax ends tc with a division by zero; here the curve has two zero slopes.
 //! `-j` of the qdisc is valid JSON, which tc's is not.
 
-use super::{Kind, OptionWord, helped, rate32, what_is_spaced, word};
+use super::{Kind, OptionWord, Side, helped, rate32, what_is_spaced, word};
 use crate::show::{Out, time_text};
 use crate::tc::args::{Args, matches};
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
@@ -41,14 +42,11 @@ const CLASS_WORDS: &[OptionWord] = &[
 
 pub static KIND: Kind = Kind {
     id: "hfsc",
-    in_2_6_35: true,
-    parse: Some(parse),
-    parse_class: Some(parse_class),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,
-    prints_classes: true,
     print_xstats: Some(print_xstats),
-    words: WORDS,
-    class_words: CLASS_WORDS,
+    ..Kind::BARE
 };
 
 fn illegal(args: &Args, name: &str, help: &str) -> Failure {
@@ -266,4 +264,22 @@ fn print_xstats(o: &Options, out: &mut Out) {
         }
     }
     out.text_only(format_args!("level {} \n", o.u32("level").unwrap_or(0)));
+}
+
+fn say_class(say: &mut Say) {
+    for name in ["rt", "ls", "ul"] {
+        let Some(curve) = say.o.nested(name) else { continue };
+        let n = |part| curve.u64(part).unwrap_or(0);
+        say.word(name);
+        say.word("m1").value(&format!("{name}/m1"), n("m1"), Unit::Rate);
+        say.word("d").value(&format!("{name}/d"), n("d"), Unit::Us);
+        say.word("m2").value(&format!("{name}/m2"), n("m2"), Unit::Rate);
+    }
+}
+
+fn say_qdisc(say: &mut Say) {
+    let default = say.n("default");
+    if default != 0 {
+        say.pair("default", format!("{default:x}"));
+    }
 }

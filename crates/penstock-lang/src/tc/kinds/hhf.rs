@@ -3,10 +3,11 @@
 //! Follows: iproute2 6.1.0 `tc/q_hhf.c`.
 
 use super::plain::{self, NUMBER, Plain, Read, Shown, plain};
-use super::{Kind, OptionWord, word};
+use super::{Kind, OptionWord, Side, word};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use penstock_model::Options;
 
 const USAGE: &str = "\
@@ -38,10 +39,9 @@ const TABLE: &[Plain] = &[
 pub static KIND: Kind = Kind {
     id: "hhf",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -64,4 +64,9 @@ fn print(o: &Options, out: &mut Out) {
 
 fn print_xstats(o: &Options, out: &mut Out) {
     plain::counters(o, &["drop_overlimit", "hh_overlimit", "tot_hh", "cur_hh"], out);
+}
+
+fn say_qdisc(say: &mut Say) {
+    let numbers = ["limit", "quantum", "hh_limit", "admit_bytes", "non_hh_weight"];
+    say.all(&numbers, Unit::Plain).all(&["reset_timeout", "evict_timeout"], Unit::Us);
 }

@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_htb.c`.
 
-use super::{Kind, OptionWord, cell_log, helped, linklayer, linklayer_name, rate, what_is, word};
+use super::{Kind, OptionWord, Side, cell_log, helped, linklayer, linklayer_name, rate, what_is, word};
 use crate::show::{Out, size_text};
 use crate::tc::args::{Args, matches};
+use crate::tc::say::{Say, Unit, burst};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value, psched};
 
@@ -46,14 +47,11 @@ const CLASS_WORDS: &[OptionWord] = &[
 
 pub static KIND: Kind = Kind {
     id: "htb",
-    in_2_6_35: true,
-    parse: Some(parse),
-    parse_class: Some(parse_class),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,
-    prints_classes: true,
     print_xstats: Some(print_xstats),
-    words: WORDS,
-    class_words: CLASS_WORDS,
+    ..Kind::BARE
 };
 
 fn illegal(args: &Args, name: &str, help: &str) -> Failure {
@@ -344,4 +342,30 @@ fn print_xstats(o: &Options, out: &mut Out) {
         i64("tokens"),
         i64("ctokens")
     ));
+}
+
+fn say_qdisc(say: &mut Say) {
+    let default = say.n("default");
+    say.pair("default", format!("{default:x}")).given("r2q", Unit::Plain);
+    if !say.old {
+        say.given("direct_qlen", Unit::Plain);
+        if say.o.has("offload") {
+            say.word("offload");
+        }
+    }
+}
+
+fn say_class(say: &mut Say) {
+    let o = say.o;
+    let rate = |name| o.u64(name).unwrap_or(0);
+    say.given("rate", Unit::Rate).given("ceil", Unit::Rate);
+    for (word, of, ticks) in [("burst", "rate", "buffer"), ("cburst", "ceil", "cbuffer")] {
+        let size = burst(rate(of), say.n(ticks));
+        // Without a burst tc computes one.
+        let cell = 1u64 << (say.n(if word == "burst" { "cell_log" } else { "ccell_log" }) & 31);
+        let text = if cell > 1 { format!("{}/{cell}", size.max(1)) } else { size.max(1).to_string() };
+        say.pair(word, text);
+    }
+    say.given("prio", Unit::Plain);
+    say.unless_zero("quantum", Unit::Plain).unless_zero("mpu", Unit::Plain).overhead();
 }

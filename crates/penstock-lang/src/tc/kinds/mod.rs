@@ -37,6 +37,7 @@ mod taprio;
 mod tbf;
 
 use super::args::{Args, matches};
+use super::say::Say;
 use super::{Failure, num};
 use crate::show::Out;
 use penstock_model::Options;
@@ -46,6 +47,17 @@ type Parse = fn(&mut Args, Option<&str>) -> Result<Option<Options>, Failure>;
 /// Prints what a dump holds.
 type Print = fn(&Options, &mut Out);
 
+/// Says options again: puts the words that make them into [`Say`].
+type Speak = fn(&mut Say);
+
+/// The options of a kind's qdiscs, or of its classes: how they are read, said again and explained. One cannot be there without the others.
+struct Side {
+    parse: Parse,
+    say: Speak,
+    /// For help and completion.
+    words: &'static [OptionWord],
+}
+
 /// tc's half of one kind (`struct qdisc_util`).
 pub struct Kind {
     /// The word.
@@ -53,19 +65,13 @@ pub struct Kind {
     /// Whether the tc of 2010 knows it.
     in_2_6_35: bool,
     /// Options of the qdisc; `None`: the kind takes none.
-    parse: Option<Parse>,
-    /// Options of its classes; `None`: tc calls it classless.
-    parse_class: Option<Parse>,
+    qdisc: Option<Side>,
+    /// Options of its classes, which `print` prints too; `None`: tc calls it classless.
+    class: Option<Side>,
     /// Prints a qdisc's or a class's options.
     print: Print,
-    /// Whether it prints options of classes.
-    prints_classes: bool,
     /// Prints the kind's own counters; ends with a newline where tc's does.
     print_xstats: Option<Print>,
-    /// The words of a qdisc's options, for help and completion.
-    words: &'static [OptionWord],
-    /// The words of a class's options.
-    class_words: &'static [OptionWord],
 }
 
 /// One word among a kind's options, as help and completion show it.
@@ -86,25 +92,33 @@ pub const fn word(word: &'static str, value: &'static str, about: &'static str) 
 
 impl Kind {
     /// A kind that takes no options and prints none, to be filled in: `Kind { id: "codel", …, ..Kind::BARE }`.
-    const BARE: Kind = Kind {
-        id: "",
-        in_2_6_35: true,
-        parse: None,
-        parse_class: None,
-        print: |_, _| (),
-        prints_classes: false,
-        print_xstats: None,
-        words: &[],
-        class_words: &[],
-    };
+    const BARE: Kind =
+        Kind { id: "", in_2_6_35: true, qdisc: None, class: None, print: |_, _| (), print_xstats: None };
     /// The words of its qdisc's options.
     pub fn words(&self) -> &'static [OptionWord] {
-        self.words
+        self.qdisc.as_ref().map_or(&[], |side| side.words)
     }
     /// The words of its classes' options.
     pub fn class_words(&self) -> &'static [OptionWord] {
-        self.class_words
+        self.class.as_ref().map_or(&[], |side| side.words)
     }
+    /// Says a qdisc's options again.
+    pub(super) fn say(&self, say: &mut Say) {
+        if let Some(side) = &self.qdisc {
+            (side.say)(say);
+        }
+    }
+    /// Says a class's options again.
+    pub(super) fn say_class(&self, say: &mut Say) {
+        if let Some(side) = &self.class {
+            (side.say)(say);
+        }
+    }
+}
+
+/// The kind called `id`.
+pub fn find(id: &str) -> Option<&'static Kind> {
+    KINDS.iter().copied().find(|k| k.id == id)
 }
 
 /// Option of a request that has NLM_F_CREATE set by its kind, whatever the verb (gred's `setup`). Taken out again before
@@ -153,14 +167,19 @@ pub static KINDS: &[&Kind] = &[
 
 static INGRESS: Kind = Kind {
     id: "ingress",
-    parse: Some(|args, _| {
-        while let Some(word) = args.next_word() {
-            if word.text != "handle" {
-                return Err(what_is(args, &word.text, "Usage: ... ingress\n", "ingress takes no options"));
+    qdisc: Some(Side {
+        parse: |args, _| {
+            while let Some(word) = args.next_word() {
+                if word.text != "handle" {
+                    let help = "ingress takes no options";
+                    return Err(what_is(args, &word.text, "Usage: ... ingress\n", help));
+                }
+                args.value()?;
             }
-            args.value()?;
-        }
-        Ok(None)
+            Ok(None)
+        },
+        say: |_| (),
+        words: &[],
     }),
     print: |_, out| out.text_only(format_args!("---------------- ")),
     ..Kind::BARE
@@ -169,9 +188,13 @@ static INGRESS: Kind = Kind {
 static CLSACT: Kind = Kind {
     id: "clsact",
     in_2_6_35: false,
-    parse: Some(|args, _| match args.next_word() {
-        Some(word) => Err(what_is(args, &word.text, "Usage: ... clsact\n", "clsact takes no options")),
-        None => Ok(None),
+    qdisc: Some(Side {
+        parse: |args, _| match args.next_word() {
+            Some(word) => Err(what_is(args, &word.text, "Usage: ... clsact\n", "clsact takes no options")),
+            None => Ok(None),
+        },
+        say: |_| (),
+        words: &[],
     }),
     ..Kind::BARE
 };
@@ -189,8 +212,8 @@ pub fn parse_qdisc(id: &str, args: &mut Args, dev: Option<&str>) -> Result<Optio
         let Some(word) = args.next_word() else { return Ok(None) };
         return Err(unknown(id, args, &word.text));
     };
-    match kind.parse {
-        Some(parse) => parse(args, dev),
+    match &kind.qdisc {
+        Some(side) => (side.parse)(args, dev),
         None if args.left() == 0 && !args.old() => Ok(None),
         None => {
             args.next_word();
@@ -205,7 +228,7 @@ pub fn parse_qdisc(id: &str, args: &mut Args, dev: Option<&str>) -> Result<Optio
 /// # Errors
 /// tc's refusal.
 pub fn parse_class(id: &str, args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let Some(parse) = kind(id, args).and_then(|k| k.parse_class) else {
+    let Some(side) = kind(id, args).and_then(|k| k.class.as_ref()) else {
         let help = match id {
             "prio" => {
                 "prio's classes exist by themselves, one a band; give them qdiscs with parent 1:1, 1:2, …"
@@ -214,19 +237,19 @@ pub fn parse_class(id: &str, args: &mut Args, dev: Option<&str>) -> Result<Optio
         };
         return Err(args.fail(format!("Error: Qdisc \"{id}\" is classless."), 1, help));
     };
-    parse(args, dev)
+    (side.parse)(args, dev)
 }
 
 /// Prints the options of a qdisc; pfifo_fast is printed as prio.
 pub fn print_qdisc(id: &str, options: &Options, out: &mut Out) {
-    if let Some(kind) = KINDS.iter().find(|k| k.id == id) {
+    if let Some(kind) = find(id) {
         (kind.print)(options, out);
     }
 }
 
 /// Prints the options of a class. `false`: tc has no words for them.
 pub fn print_class(id: &str, options: &Options, out: &mut Out) -> bool {
-    match KINDS.iter().find(|k| k.id == id && k.prints_classes) {
+    match find(id).filter(|k| k.class.is_some()) {
         Some(kind) => {
             (kind.print)(options, out);
             true
@@ -237,7 +260,7 @@ pub fn print_class(id: &str, options: &Options, out: &mut Out) -> bool {
 
 /// Prints the kind's own counters. `false`: it has none.
 pub fn print_xstats(id: &str, xstats: &Options, out: &mut Out) -> bool {
-    match KINDS.iter().find(|k| k.id == id).and_then(|k| k.print_xstats) {
+    match find(id).and_then(|k| k.print_xstats) {
         Some(print) => {
             print(xstats, out);
             true
@@ -250,7 +273,7 @@ fn unknown(id: &str, args: &Args, word: &str) -> Failure {
     let mut help = "kinds with options: ".to_owned();
     // tc knows these two words, but no kernel here has the kinds.
     let here = |id: &str| id != "ingress" && id != "clsact";
-    let kinds = KINDS.iter().filter(|k| k.parse.is_some() && here(k.id));
+    let kinds = KINDS.iter().filter(|k| k.qdisc.is_some() && here(k.id));
     let names: Vec<&str> = kinds.map(|k| k.id).collect();
     help.push_str(&names.join(", "));
     if let Some(kind) = names.iter().find(|k| id.len() > k.len() && id.starts_with(**k)) {

@@ -4,9 +4,10 @@
 //! Differs: what only hardware offload can set (`mode`, `shaper`, rates, `fp`) is never shown: no device has it.
 
 use super::queues::{self, Queues};
-use super::{Kind, OptionWord, helped, word};
+use super::{Kind, OptionWord, Side, helped, word};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
+use crate::tc::say::Say;
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
@@ -36,8 +37,13 @@ const WORDS: &[OptionWord] = &[
 /// Classes by priority where no map is given.
 const MAP: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 1, 1, 3, 3, 3, 3];
 
-pub static KIND: Kind =
-    Kind { id: "mqprio", in_2_6_35: false, parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind = Kind {
+    id: "mqprio",
+    in_2_6_35: false,
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    print,
+    ..Kind::BARE
+};
 
 fn byte(args: &mut Args, name: &str) -> Result<u8, Failure> {
     let v = args.value()?;
@@ -137,4 +143,8 @@ fn print(o: &Options, out: &mut Out) {
     for name in ["mode", "shaper"] {
         out.string(name, "dcb", format_args!("\n             {name}:dcb"));
     }
+}
+
+fn say_qdisc(say: &mut Say) {
+    queues::say(say).pair("hw", 0);
 }

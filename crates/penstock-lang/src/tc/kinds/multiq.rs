@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_multiq.c`.
 //! Differs: `-j` is valid JSON, which tc's is not.
 
-use super::{Kind, helped, what_is};
+use super::{Kind, Side, helped, what_is};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::Args;
@@ -11,7 +11,8 @@ use penstock_model::Options;
 
 const USAGE: &str = "Usage: ... multiq [help]\n";
 
-pub static KIND: Kind = Kind { id: "multiq", parse: Some(parse), print, ..Kind::BARE };
+pub static KIND: Kind =
+    Kind { id: "multiq", qdisc: Some(Side { parse, say: |_| (), words: &[] }), print, ..Kind::BARE };
 
 fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure> {
     match args.next_word() {

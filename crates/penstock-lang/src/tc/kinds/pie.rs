@@ -3,10 +3,11 @@
 //! Follows: iproute2 6.1.0 `tc/q_pie.c`.
 
 use super::plain::{self, NUMBER, Plain, Read, Shown, flag, plain};
-use super::{Kind, OptionWord, word};
+use super::{Kind, OptionWord, Side, word};
 use crate::show::{Out, time_text};
 use crate::tc::Failure;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use penstock_model::{Options, time::general};
 
 const USAGE: &str = "\
@@ -46,10 +47,9 @@ const TABLE: &[Plain] = &[
 pub static KIND: Kind = Kind {
     id: "pie",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -81,4 +81,10 @@ fn print_xstats(o: &Options, out: &mut Out) {
     }
     out.nl();
     plain::counters(o, &["pkts_in", "overlimit", "dropped", "maxq", "ecn_mark"], out);
+}
+
+fn say_qdisc(say: &mut Say) {
+    say.all(&["limit", "alpha", "beta"], Unit::Plain).all(&["target", "tupdate"], Unit::Us);
+    say.either("ecn", "ecn", "noecn").either("bytemode", "bytemode", "nobytemode");
+    say.either("dq_rate_estimator", "dq_rate_estimator", "no_dq_rate_estimator");
 }

@@ -2,8 +2,9 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/q_plug.c`.
 
-use super::{Kind, OptionWord, helped, word};
+use super::{Kind, OptionWord, Side, helped, word};
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
@@ -17,7 +18,12 @@ const WORDS: &[OptionWord] = &[
     word("limit", "BYTES", "most bytes held; default txqueuelen times MTU with header"),
 ];
 
-pub static KIND: Kind = Kind { id: "plug", in_2_6_35: false, parse: Some(parse), words: WORDS, ..Kind::BARE };
+pub static KIND: Kind = Kind {
+    id: "plug",
+    in_2_6_35: false,
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    ..Kind::BARE
+};
 
 fn parse(args: &mut Args, _: Option<&str>) -> Result<Option<Options>, Failure> {
     let mut o = Options::new();
@@ -44,4 +50,10 @@ fn parse(args: &mut Args, _: Option<&str>) -> Result<Option<Options>, Failure> {
         o.set("action", action.into());
     }
     Ok((!o.is_empty()).then_some(o))
+}
+
+fn say_qdisc(say: &mut Say) {
+    if say.o.u32("limit").is_some() {
+        say.given("limit", Unit::Plain);
+    }
 }

@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_prio.c`.
 
-use super::{Kind, OptionWord, helped, what_is, word};
+use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::args::Args;
+use crate::tc::say::Say;
 use crate::tc::{Command, Failure, num};
 use penstock_model::Options;
 
@@ -23,7 +24,8 @@ const WORDS: &[OptionWord] = &[
     ),
 ];
 
-pub static KIND: Kind = Kind { id: "prio", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind =
+    Kind { id: "prio", qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }), print, ..Kind::BARE };
 
 fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let (mut bands, mut priomap) = (3i32, PRIOMAP);
@@ -84,4 +86,9 @@ pub fn print(options: &Options, out: &mut Out) {
     if !out.old() {
         out.json_bool("multiqueue", false);
     }
+}
+
+fn say_qdisc(say: &mut Say) {
+    let o = say.o;
+    say.pair("bands", o.u32("bands").unwrap_or(3)).list("priomap", o.bytes("priomap"));
 }

@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/q_qfq.c`. The tc of 2010 had none.
 
-use super::{Kind, OptionWord, helped, what_is, word};
+use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
@@ -19,11 +20,9 @@ const CLASS_WORDS: &[OptionWord] = &[
 pub static KIND: Kind = Kind {
     id: "qfq",
     in_2_6_35: false,
-    parse: Some(parse),
-    parse_class: Some(parse_class),
+    qdisc: Some(Side { parse, say: |_| (), words: &[] }),
+    class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,
-    prints_classes: true,
-    class_words: CLASS_WORDS,
     ..Kind::BARE
 };
 
@@ -58,4 +57,8 @@ fn print(o: &Options, out: &mut Out) {
             out.text_only(format_args!("{name} {number} "));
         }
     }
+}
+
+fn say_class(say: &mut Say) {
+    say.all(&["weight", "maxpkt"], Unit::Plain);
 }

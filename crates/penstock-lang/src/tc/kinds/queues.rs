@@ -4,6 +4,7 @@
 
 use crate::tc::args::Args;
 use crate::tc::num;
+use crate::tc::say::{Say, Unit};
 use penstock_model::Options;
 
 /// `TC_QOPT_MAX_QUEUE`.
@@ -65,4 +66,14 @@ pub fn preemption(args: &mut Args) -> Vec<u8> {
         "P" => Some(2),
         _ => None,
     })
+}
+
+/// Says `num_tc`, `map` and `queues`.
+pub fn say<'a, 's>(say: &'s mut Say<'a>) -> &'s mut Say<'a> {
+    let o = say.o;
+    let number = say.n("num_tc") as usize;
+    say.given("num_tc", Unit::Plain).list("map", o.bytes("map"));
+    let range = |r: &Options| format!("{}@{}", r.u32("count").unwrap_or(0), r.u32("offset").unwrap_or(0));
+    let ranges: Vec<String> = o.list("queues").iter().take(number).map(range).collect();
+    say.list("queues", Some(ranges).filter(|ranges| !ranges.is_empty()))
 }

@@ -4,9 +4,10 @@
 
 use super::plain::{self, NUMBER, Read, plain};
 use super::red_parms::{Given, evaluate, print_details, print_flags, probability, say};
-use super::{Kind, OptionWord, helped, what_is, word};
+use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::{Out, size_text};
 use crate::tc::args::{Args, matches};
+use crate::tc::say::{Say, Unit, red};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
@@ -43,10 +44,9 @@ const WORDS: &[OptionWord] = &[
 
 pub static KIND: Kind = Kind {
     id: "red",
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -175,4 +175,21 @@ fn print_xstats(o: &Options, out: &mut Out) {
     if !out.old() {
         out.text_only(format_args!(" "));
     }
+}
+
+fn say_qdisc(say: &mut Say) {
+    let flags = say.n("flags");
+    say.given("limit", Unit::Plain).given("min", Unit::Plain).given("max", Unit::Plain);
+    let lacking = red::evaluated(say, 0);
+    say.flag(flags, 1, "ecn");
+    if !say.old {
+        say.flag(flags, 2, "harddrop").flag(flags, 4, "adaptive").flag(flags, 8, "nodrop");
+    }
+    for name in ["early_drop", "mark"] {
+        if say.n(name) != 0 {
+            let block = say.n(name);
+            say.pair("qevent", name).pair("block", block);
+        }
+    }
+    say.lacks(lacking);
 }

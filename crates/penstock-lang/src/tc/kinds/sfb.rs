@@ -3,9 +3,10 @@
 //! Follows: iproute2 6.1.0 `tc/q_sfb.c`.
 
 use super::plain::{self, NUMBER, Shown, illegal, plain};
-use super::{Kind, OptionWord, what_is, word};
+use super::{Kind, OptionWord, Side, what_is, word};
 use crate::show::{Out, time_text};
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value, time::general};
 
@@ -33,10 +34,9 @@ const WORDS: &[OptionWord] = &[
 pub static KIND: Kind = Kind {
     id: "sfb",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -99,4 +99,14 @@ fn print_xstats(o: &Options, out: &mut Out) {
     plain::counters(o, &["maxqlen"], out);
     share(o, "maxprob", " ", "", out);
     share(o, "avgprob", " ", "", out);
+}
+
+fn say_qdisc(say: &mut Say) {
+    for name in ["rehash", "db", "limit", "max", "target", "penalty_rate", "penalty_burst"] {
+        say.given(name, Unit::Plain);
+    }
+    for name in ["increment", "decrement"] {
+        let share = f64::from(say.n(name)) / 65535.0;
+        say.pair(name, share);
+    }
 }

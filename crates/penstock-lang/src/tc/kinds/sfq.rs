@@ -3,9 +3,10 @@
 //! Follows: iproute2 6.1.0 `tc/q_sfq.c`, `tc/tc_red.c`; 2.6.35 `tc/q_sfq.c`.
 
 use super::red_parms::{eval_ewma, eval_p, print_flags};
-use super::{Kind, OptionWord, helped, what_is, word};
+use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit, red};
 use crate::tc::{Command, Failure, num};
 use penstock_model::{Options, Value, time::general};
 
@@ -40,10 +41,9 @@ const WORDS: &[OptionWord] = &[
 
 pub static KIND: Kind = Kind {
     id: "sfq",
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -256,5 +256,45 @@ fn print_xstats(o: &Options, out: &mut Out) {
         out.text_only(format_args!(" allot {allot} \n"));
     } else {
         out.num("allot", allot, format_args!("  allot {allot}"));
+    }
+}
+
+fn say_qdisc(say: &mut Say) {
+    let (o, old) = (say.o, say.old);
+    // With a limit the kernel takes no more flows than packets; more of them are its own number.
+    if say.n("flows") <= say.n("limit") || old {
+        say.pair("limit", o.u32("limit").unwrap_or(0));
+        if !old {
+            say.pair("flows", o.u32("flows").unwrap_or(0));
+        }
+    }
+    say.pair("quantum", o.u32("quantum").unwrap_or(0));
+    if o.i64("perturb").is_some_and(|n| n != 0) {
+        say.signed("perturb");
+    }
+    if old {
+        return;
+    }
+    for name in ["depth", "divisor"] {
+        say.pair(name, o.u32(name).unwrap_or(0));
+    }
+    if o.has("headdrop") {
+        say.word("headdrop");
+    }
+    let (min, flags) = (say.n("min"), say.n("redflags"));
+    if min == 0 {
+        return;
+    }
+    // tc wants a limit; the kernel neither keeps nor dumps it.
+    say.pair("redflowlimit", o.u32("max").unwrap_or(0)).given("min", Unit::Plain).given("max", Unit::Plain);
+    red::probability(say);
+    say.flag(flags, 1, "ecn").flag(flags, 2, "harddrop");
+    match red::burst(min, say.n("ewma")) {
+        Some((burst, avpkt)) => {
+            say.pair("burst", burst).pair("avpkt", avpkt);
+        }
+        None => {
+            say.lacks(Some("burst"));
+        }
     }
 }

@@ -3,8 +3,9 @@
 //! Follows: iproute2 6.1.0 `tc/q_skbprio.c`.
 
 use super::plain::{self, Shown};
-use super::{Kind, OptionWord, helped, word};
+use super::{Kind, OptionWord, Side, helped, word};
 use crate::tc::args::Args;
+use crate::tc::say::{Say, Unit};
 use crate::tc::{Failure, num};
 use penstock_model::Options;
 
@@ -15,9 +16,8 @@ const WORDS: &[OptionWord] = &[word("limit", "PACKETS", "most packets queued; de
 pub static KIND: Kind = Kind {
     id: "skbprio",
     in_2_6_35: false,
-    parse: Some(parse),
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print: |o, out| plain::print(o, &[("limit", Shown::Number)], out),
-    words: WORDS,
     ..Kind::BARE
 };
 
@@ -41,4 +41,8 @@ fn parse(args: &mut Args, _: Option<&str>) -> Result<Option<Options>, Failure> {
         }
     }
     Ok(o)
+}
+
+fn say_qdisc(say: &mut Say) {
+    say.given("limit", Unit::Plain);
 }

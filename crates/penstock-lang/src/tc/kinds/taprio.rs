@@ -4,9 +4,10 @@
 //! Differs: a schedule that has not begun stands in JSON under `admin`, where tc writes an object without a name.
 
 use super::queues::{self, Queues};
-use super::{Kind, OptionWord, clock, helped, word};
+use super::{Kind, OptionWord, Side, clock, helped, word};
 use crate::show::Out;
 use crate::tc::args::Args;
+use crate::tc::say::Say;
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
 
@@ -37,8 +38,13 @@ const WORDS: &[OptionWord] = &[
     word("fp", "E|P…", "express or preemptible, by traffic class"),
 ];
 
-pub static KIND: Kind =
-    Kind { id: "taprio", in_2_6_35: false, parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind = Kind {
+    id: "taprio",
+    in_2_6_35: false,
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    print,
+    ..Kind::BARE
+};
 
 fn duplicate(args: &Args, name: &str) -> Failure {
     args.fail(format!("taprio: duplicate \"{name}\" specification"), 1, format!("give {name} once"))
@@ -232,4 +238,33 @@ fn print_schedule(o: &Options, out: &mut Out) {
         out.nl();
     }
     out.close_array();
+}
+
+fn say_qdisc(say: &mut Say) {
+    let o = say.o;
+    queues::say(say);
+    // What runs, or what waits to.
+    if let Some(schedule) = o.nested("admin").or(o.nested("oper")) {
+        for name in ["base-time", "cycle-time", "cycle-time-extension"] {
+            if let Some(time) = schedule.i64(name).filter(|&t| t != 0) {
+                say.pair(name, time);
+            }
+        }
+        for entry in schedule.list("sched-entry") {
+            let n = |name| entry.u32(name).unwrap_or(0);
+            say.word("sched-entry")
+                .word("S")
+                .word(format!("{:x}", n("gate-mask")))
+                .word(n("interval").to_string());
+        }
+    }
+    if let Some(flags) = o.u32("flags").filter(|&f| f != 0) {
+        say.pair("flags", format!("{flags:#x}"));
+    }
+    if let Some(delay) = o.u32("txtime-delay").filter(|&d| d != 0) {
+        say.pair("txtime-delay", delay);
+    }
+    if let Some(clock) = o.i64("clockid").filter(|&c| c >= 0) {
+        say.pair("clockid", format!("CLOCK_{}", clock::name(clock)));
+    }
 }

@@ -2,9 +2,10 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/q_tbf.c`.
 
-use super::{Kind, OptionWord, cell_log, helped, linklayer, linklayer_name, rate, what_is, word};
+use super::{Kind, OptionWord, Side, cell_log, helped, linklayer, linklayer_name, rate, what_is, word};
 use crate::show::{Out, size_text, time_text};
 use crate::tc::args::{Args, matches};
+use crate::tc::say::{Say, Unit, burst};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, psched};
 
@@ -29,7 +30,8 @@ const WORDS: &[OptionWord] = &[
     word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
 ];
 
-pub static KIND: Kind = Kind { id: "tbf", parse: Some(parse), print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind =
+    Kind { id: "tbf", qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }), print, ..Kind::BARE };
 
 /// What the words said.
 #[derive(Default)]
@@ -322,4 +324,21 @@ fn print(o: &Options, out: &mut Out) {
         let name = linklayer_name(layer);
         out.string("linklayer", name, format_args!("linklayer {name} "));
     }
+}
+
+fn say_qdisc(say: &mut Say) {
+    let (o, old) = (say.o, say.old);
+    let narrow = |name| o.u64(name).unwrap_or(0).min(u64::from(u32::MAX));
+    let sized = |say: &mut Say, word: &str, rate: u64, ticks: u32, path: &str| {
+        let size = if old { burst(rate, ticks) } else { psched::xmitsize(rate, ticks) };
+        say.word(word).value(path, u64::from(size.max(1)), Unit::Plain);
+    };
+    say.given("rate", Unit::Rate);
+    sized(say, "burst", narrow("rate"), say.n("buffer"), "buffer");
+    if o.u64("peakrate").unwrap_or(0) != 0 {
+        say.given("peakrate", Unit::Rate);
+        sized(say, "mtu", narrow("peakrate"), say.n("mtu"), "mtu");
+    }
+    say.given("limit", Unit::Plain);
+    say.unless_zero("mpu", Unit::Plain).overhead();
 }

@@ -1,5 +1,7 @@
 //! Objects back to words: what one would type to make a qdisc, a class, a filter or an action that is there.
 //!
+//! What a kind of qdisc says stands in its own file (`tc/kinds`).
+//!
 //! Qdiscs and classes are said from the options of a dump, which hold every number as it is. Filters and actions are said from
 //! the text tc prints of them, whose numbers are exact but for those of `police` and `gate`; where the options are at hand as
 //! well, these are taken from there. A value that is counted otherwise in the kernel than on the command line ([`Value`]) may
@@ -8,18 +10,14 @@
 //! Follows the forms that `tc/kinds`, `tc/filters` and `tc/actions` read and print.
 
 mod action;
-mod class;
 mod ematch;
 mod filter;
-mod netem;
-mod qdisc;
-mod red;
+pub(super) mod red;
 
 pub use action::{actions, standalone};
-pub use class::class;
 pub use filter::{Shown, Template, filter, template};
-pub use qdisc::{qdisc, stab};
 
+use super::kinds::{self, linklayer_name};
 use penstock_model::{Options, psched};
 
 /// How a number is written.
@@ -113,7 +111,7 @@ impl Value {
 }
 
 /// A rate in bytes per second, in bits and as short as it goes without loss.
-fn rate(bytes: u64) -> String {
+pub fn rate(bytes: u64) -> String {
     let bits = u128::from(bytes) * 8;
     for (unit, name) in [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")] {
         if bits != 0 && bits.is_multiple_of(unit) {
@@ -124,7 +122,7 @@ fn rate(bytes: u64) -> String {
 }
 
 /// Bytes (packets) of which tc makes these ticks at this rate; the nearest below where none do.
-fn burst(rate: u64, ticks: u32) -> u32 {
+pub fn burst(rate: u64, ticks: u32) -> u32 {
     // Ticks are 32 bits and turn over: at a low rate the size may be some turns further.
     let makes = |size: &u32| psched::xmittime(rate, *size) == ticks;
     let of_turn = |turn: u64| {
@@ -156,55 +154,154 @@ pub fn estimator(interval: i8, ewma: u8) -> Option<[String; 2]> {
     Some([us, constant].map(|us| format!("{us}us")))
 }
 
-/// Gathers the parts of one command.
-struct Say<'a> {
-    o: &'a Options,
+/// Gathers what a kind says of its options.
+pub struct Say<'a> {
+    /// The options, as a dump has them.
+    pub o: &'a Options,
+    /// For the tc of 2010.
+    pub old: bool,
+    /// Of a class of cbq: bandwidth of the qdisc's link, bytes per second.
+    pub bandwidth: u32,
     parts: Vec<Part>,
+    then: Vec<Vec<Part>>,
+    lacking: Vec<&'static str>,
 }
 
 impl<'a> Say<'a> {
-    fn new(o: &'a Options) -> Say<'a> {
-        Say { o, parts: Vec::new() }
+    pub(super) fn new(o: &'a Options, old: bool) -> Say<'a> {
+        Say { o, old, bandwidth: 0, parts: Vec::new(), then: Vec::new(), lacking: Vec::new() }
     }
     fn done(self) -> Said {
-        Said { add: self.parts, ..Said::default() }
+        Said { add: self.parts, then: self.then, lacking: self.lacking }
     }
-    fn n(&self, name: &str) -> u32 {
+    /// A number of the options, 0 where it is not there.
+    pub fn n(&self, name: &str) -> u32 {
         self.o.u32(name).unwrap_or(0)
     }
-    fn word(&mut self, word: impl Into<String>) -> &mut Self {
+    /// A word.
+    pub fn word(&mut self, word: impl Into<String>) -> &mut Self {
         self.parts.push(Part::Word(word.into()));
         self
     }
     /// Two words.
-    fn pair(&mut self, word: &str, value: impl std::fmt::Display) -> &mut Self {
+    pub fn pair(&mut self, word: &str, value: impl std::fmt::Display) -> &mut Self {
         self.word(word).word(value.to_string())
     }
-    fn value(&mut self, path: &str, number: u64, unit: Unit) -> &mut Self {
+    /// A number that the options hold at `path`.
+    pub fn value(&mut self, path: &str, number: u64, unit: Unit) -> &mut Self {
         self.parts.push(Part::Value(Value { path: path.to_owned(), number, unit }));
         self
     }
     /// A word whose value stands in the option of the same name, where it does.
-    fn given(&mut self, name: &str, unit: Unit) -> &mut Self {
+    pub fn given(&mut self, name: &str, unit: Unit) -> &mut Self {
         if let Some(number) = self.o.u64(name) {
             self.word(name).value(name, number, unit);
         }
         self
     }
+    /// [`Say::given`] of each.
+    pub fn all(&mut self, names: &[&str], unit: Unit) -> &mut Self {
+        names.iter().fold(self, |say, name| say.given(name, unit))
+    }
+    /// [`Say::given`] where it is not 0.
+    pub fn unless_zero(&mut self, name: &str, unit: Unit) -> &mut Self {
+        if self.n(name) == 0 { self } else { self.given(name, unit) }
+    }
+    /// The same of a number that may be negative.
+    pub fn signed(&mut self, name: &str) -> &mut Self {
+        match self.o.i64(name) {
+            Some(n) => self.pair(name, n),
+            None => self,
+        }
+    }
+    /// A word and its numbers, where there are any to speak of.
+    pub fn list<T: std::fmt::Display>(
+        &mut self,
+        word: &str,
+        items: Option<impl IntoIterator<Item = T>>,
+    ) -> &mut Self {
+        let Some(items) = items else { return self };
+        items.into_iter().fold(self.word(word), |say, item| say.word(item.to_string()))
+    }
     /// One of two words, by an option that is 0 or not, where it is there.
-    fn either(&mut self, name: &str, yes: &str, no: &str) -> &mut Self {
+    pub fn either(&mut self, name: &str, yes: &str, no: &str) -> &mut Self {
         if let Some(n) = self.o.u32(name) {
             self.word(if n != 0 { yes } else { no });
         }
         self
     }
     /// `word` where the bit is set.
-    fn flag(&mut self, flags: u32, bit: u32, word: &str) -> &mut Self {
+    pub fn flag(&mut self, flags: u32, bit: u32, word: &str) -> &mut Self {
         if flags & bit != 0 {
             self.word(word);
         }
         self
     }
+    /// `overhead` and `linklayer`, where they are not what tc takes by itself.
+    pub fn overhead(&mut self) -> &mut Self {
+        if let Some(n) = self.o.i64("overhead").filter(|&n| n != 0) {
+            self.pair("overhead", n);
+        }
+        let layer = self.n("linklayer");
+        if layer > 1 { self.pair("linklayer", linklayer_name(layer)) } else { self }
+    }
+    /// What the dump does not tell and words could say.
+    pub fn lacks(&mut self, what: Option<&'static str>) -> &mut Self {
+        self.lacking.extend(what);
+        self
+    }
+    /// How many parts there are.
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+    /// Takes back all but the first `len` parts.
+    pub fn truncate(&mut self, len: usize) {
+        self.parts.truncate(len);
+    }
+    /// What a change says that follows.
+    pub fn then(&mut self, change: Say) {
+        self.lacking.extend(change.lacking);
+        self.then.push(change.parts);
+    }
+    /// Puts `first` in the place of all that is said so far, which becomes a change that follows.
+    pub fn first(&mut self, first: &[&str]) {
+        let first = first.iter().map(|word| Part::Word((*word).to_owned())).collect();
+        let whole = std::mem::replace(&mut self.parts, first);
+        self.then.push(whole);
+    }
+}
+
+/// The words that make a qdisc of this kind with these options, as a dump has them. `old`: for the tc of 2010.
+pub fn qdisc(kind: &str, o: &Options, old: bool) -> Said {
+    let mut say = Say::new(o, old);
+    if let Some(kind) = kinds::find(kind) {
+        kind.say(&mut say);
+    }
+    say.done()
+}
+
+/// The words that make a class of this kind with these options, as a dump has them. `bandwidth` is that of a cbq's link, bytes per
+/// second.
+pub fn class(kind: &str, o: &Options, bandwidth: u32) -> Said {
+    let mut say = Say { bandwidth, ..Say::new(o, false) };
+    if let Some(kind) = kinds::find(kind) {
+        kind.say_class(&mut say);
+    }
+    say.done()
+}
+
+/// The words of a size table (`stab`), which stand before the kind.
+pub fn stab(o: &Options) -> Vec<Part> {
+    let mut say = Say::new(o, false);
+    say.word("stab");
+    for name in ["mtu", "tsize", "mpu"] {
+        say.unless_zero(name, Unit::Plain);
+    }
+    say.overhead();
+    if say.n("linklayer") == 1 {
+        say.pair("linklayer", linklayer_name(1));
+    }
+    say.parts
 }
 
 #[cfg(test)]
@@ -249,5 +346,74 @@ mod tests {
         let mut ticks = Value { path: "target".to_owned(), number: 1000, unit: Unit::Plain };
         assert!(ticks.nudge(&o(50_000), &o(25_000)));
         assert_eq!(ticks.number, 2000);
+    }
+
+    #[track_caller]
+    fn check(kind: &str, o: Options, text: &str) {
+        assert_eq!(words(&qdisc(kind, &o, false).add).join(" "), text);
+    }
+
+    #[test]
+    fn words_of_some_kinds() {
+        check("pfifo", Options::new().with("limit", 7u32), "limit 7");
+        check(
+            "netem",
+            Options::new()
+                .with("limit", 1000u32)
+                .with("latency", psched::time2tick(10_000.0))
+                .with("loss", u32::MAX / 4),
+            "limit 1000 delay 10ms loss random 24.9999999825377%",
+        );
+        check(
+            "prio",
+            Options::new().with("bands", 2u32).with("priomap", vec![1u8, 0]),
+            "bands 2 priomap 1 0",
+        );
+        check(
+            "cake",
+            Options::new()
+                .with("bandwidth", 1_250_000u64)
+                .with("diffserv", 3u32)
+                .with("overhead", -4i64)
+                .with("atm", 1u32),
+            "bandwidth 10mbit besteffort atm overhead -4",
+        );
+    }
+
+    #[test]
+    fn a_queue_of_gred_is_a_change() {
+        let vq = Options::new()
+            .with("vq", 1u32)
+            .with("limit", 60_000u32)
+            .with("min", 15_000u32)
+            .with("max", 25_000u32);
+        let vq = vq.with("ewma", 4u32).with("scell_log", 10u32).with("max_p", 1u32 << 30);
+        let o = Options::new().with("vqs", 2u32).with("default", 1u32).with("list", vec![vq]);
+        let said = qdisc("gred", &o, false);
+        assert_eq!(words(&said.add).join(" "), "setup vqs 2 default 1");
+        assert!(
+            words(&said.then[0])
+                .join(" ")
+                .starts_with("vq 1 limit 60000 min 15000 max 25000 probability 0.25")
+        );
+    }
+
+    #[test]
+    fn a_class_of_htb() {
+        let (rate, ceil) = (125_000u64, 250_000u64);
+        let o =
+            Options::new().with("rate", rate).with("ceil", ceil).with("buffer", psched::xmittime(rate, 1599));
+        let o = o.with("cbuffer", psched::xmittime(ceil, 1598)).with("prio", 2u32).with("quantum", 12_500u32);
+        assert_eq!(
+            words(&class("htb", &o, 0).add).join(" "),
+            "rate 1mbit ceil 2mbit burst 1599 cburst 1598 prio 2 quantum 12500"
+        );
+    }
+
+    #[test]
+    fn a_curve_of_hfsc() {
+        let curve = Options::new().with("m1", 0u32).with("d", 10_000u32).with("m2", 125_000u32);
+        let o = Options::new().with("ls", curve);
+        assert_eq!(words(&class("hfsc", &o, 0).add).join(" "), "ls m1 0bit d 10ms m2 1mbit");
     }
 }

@@ -57,7 +57,8 @@ pub fn bandwidth(o: &Options, ewma: u32, avpkt: u32) -> Option<u32> {
 }
 
 /// The chance of a mark at `max`, of 2^32.
-pub fn probability(say: &mut Say, o: &Options) {
+pub fn probability(say: &mut Say) {
+    let o = say.o;
     let p = o.u32("max_p").unwrap_or(0);
     if p != 0 {
         say.pair("probability", f64::from(p) / 4_294_967_296.0);
@@ -72,7 +73,8 @@ pub fn probability(say: &mut Say, o: &Options) {
 }
 
 /// `burst N avpkt N bandwidth RATE probability P`; what cannot be found is named.
-pub fn evaluated(say: &mut Say, o: &Options, unit: u32) -> Option<&'static str> {
+pub fn evaluated(say: &mut Say, unit: u32) -> Option<&'static str> {
+    let o = say.o;
     let n = |name| o.u32(name).unwrap_or(0);
     let (min, ewma) = (n("min"), n("ewma"));
     let found = match unit {
@@ -80,7 +82,7 @@ pub fn evaluated(say: &mut Say, o: &Options, unit: u32) -> Option<&'static str> 
         // choke counts packets, of one size.
         avpkt => burst(min.wrapping_mul(avpkt), ewma).filter(|b| b.1 == avpkt),
     };
-    probability(say, o);
+    probability(say);
     let Some((burst, avpkt)) = found else { return Some("burst") };
     say.pair("burst", burst).pair("avpkt", avpkt);
     match bandwidth(o, ewma, avpkt) {

@@ -116,10 +116,6 @@ impl Classifier for Flower {
         }
         Ok(self.filters.is_empty())
     }
-    fn destroy(&mut self, _: &mut Shared, classes: &mut dyn Classful) {
-        self.filters.take().for_each(|mut gone| gone.target.unbind(classes));
-        self.masks = Masks::default();
-    }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         for (handle, f) in self.filters.by_handle() {
             let mut o = Options::new();

@@ -30,6 +30,7 @@ use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::psched::Clock;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use class::{CbqClass, Rate};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
@@ -42,6 +43,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Made,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::Classes(None),
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 /// `TC_CBQ_MAXPRIO`: priorities, counted from 0, that send; one more holds the classes that are delayed.

@@ -10,7 +10,7 @@ use crate::estimator::Estimator;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx};
 use crate::sch::hashed::Class;
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, KernelError, Options, Stats, Time};
 
 /// ENOSR: out of streams.
@@ -287,6 +287,7 @@ impl Cbq {
             parent: if own.parent == NIL { Handle::ROOT } else { self.classes[own.parent].classid },
             leaf: Some(class.leaf.handle).filter(|&handle| handle != Handle::UNSPEC),
             options: self.dump_options(number),
+            counters: Counters::All,
             stats,
             xstats: Some(own.xstats(undertime)),
         }
@@ -320,16 +321,10 @@ impl Classful for Cbq {
         Some(&mut self.classes[class].leaf)
     }
     fn children(&self, visit: &mut dyn FnMut(Handle, &Node)) {
-        for class in self.classes.walk() {
-            visit(self.classes[class].classid, &self.classes[class].leaf);
-        }
+        self.classes.leaves(visit);
     }
     fn children_mut(&mut self, visit: &mut dyn FnMut(Handle, &mut Node)) {
-        let order: Vec<u32> = self.classes.walk().collect();
-        for class in order {
-            let class = &mut self.classes[class];
-            visit(class.classid, &mut class.leaf);
-        }
+        self.classes.leaves_mut(visit);
     }
     /// `cbq_qlen_notify`.
     fn reduced(&mut self, classid: Handle, packets: u32, bytes: u32) {
@@ -440,10 +435,7 @@ impl Classful for Cbq {
         Some(&mut self.filters)
     }
     fn block(&self, classid: Handle) -> Option<BlockId> {
-        if classid == Handle::UNSPEC {
-            return Some(Filters::ROOT);
-        }
-        self.classes[self.classes.find(classid)?].block
+        self.classes.block(classid)
     }
     /// `cbq_bind_filter`: a filter of a class names classes of lower levels only.
     fn bind(&mut self, parent: Handle, classid: Handle) -> u32 {
@@ -457,7 +449,6 @@ impl Classful for Cbq {
         class + 1
     }
     fn unbind(&mut self, class: u32) {
-        let class = &mut self.classes[class - 1];
-        class.bound = class.bound.saturating_sub(1);
+        self.classes.unbind(class);
     }
 }

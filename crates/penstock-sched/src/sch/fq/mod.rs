@@ -18,6 +18,7 @@ use crate::aqm::ecn::set_ce;
 use crate::jiffies;
 use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Due, Init, Qdisc, Xmit};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use flows::{Flow, Flows};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
@@ -32,6 +33,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::None,
+        sorting: Sorting::Nothing,
+        takes_filters: false,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Packets,
+        work_conserving: false,
+    },
 };
 
 /// `FQ_BANDS`.

@@ -22,6 +22,7 @@ use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::rates::RateTable;
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use class::MAXDEPTH;
 use engine::Engine;
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
@@ -36,6 +37,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Made,
+        sorting: Sorting::Tree { direct: true },
+        takes_filters: true,
+        limits_rate: LimitsRate::Classes(Some("ceil")),
+        queue: Holds::Classes,
+        limit: Limit::None,
+        work_conserving: false,
+    },
 };
 
 /// `TC_HTB_PROTOVER`: the version tc must speak.

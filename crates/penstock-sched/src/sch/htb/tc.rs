@@ -11,7 +11,7 @@ use crate::estimator::Estimator;
 use crate::node::Node;
 use crate::qdisc::{Classful, Cx};
 use crate::rates::{RateCfg, RateTable};
-use penstock_model::rtnetlink::ClassDump;
+use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use std::sync::Arc;
 
@@ -192,6 +192,7 @@ impl Htb {
             },
             leaf: c.leaf.as_ref().map(|leaf| leaf.handle).filter(|&handle| handle != Handle::UNSPEC),
             options,
+            counters: Counters::All,
             stats,
             xstats: Some(xstats),
         }

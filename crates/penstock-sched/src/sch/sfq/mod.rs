@@ -16,6 +16,7 @@ mod present;
 use super::KindSpec;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::qdisc::{Cx, Device, Init, Qdisc};
+use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Span, Time};
 use penstock_packet::Skb;
 
@@ -26,6 +27,15 @@ pub static SPEC: KindSpec = KindSpec {
     kernels: &Kernel::ALL,
     build,
     simulated: true,
+    traits: Traits {
+        classes: Classes::Flows,
+        sorting: Sorting::Own,
+        takes_filters: true,
+        limits_rate: LimitsRate::No,
+        queue: Holds::Managed,
+        limit: Limit::Packets,
+        work_conserving: true,
+    },
 };
 
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
@@ -123,6 +133,7 @@ macro_rules! buckets_are_classes {
                         parent: self.handle,
                         leaf: None,
                         options: Options::new(),
+                        counters: penstock_model::rtnetlink::Counters::Queue,
                         stats,
                         xstats: Some(Options::new().with("allot", allot)),
                     });

@@ -6,8 +6,9 @@
 
 mod old;
 mod print;
+mod say;
 
-use super::{Kind, OptionWord, rate, what_is, word};
+use super::{Kind, OptionWord, Side, rate, what_is, word};
 use crate::tc::args::{Args, matches};
 use crate::tc::{Failure, num};
 use penstock_model::psched::{TICK_IN_USEC, time2tick};
@@ -53,8 +54,12 @@ const WORDS: &[OptionWord] = &[
     word("seed", "SEED", "where the dice begin"),
 ];
 
-pub static KIND: Kind =
-    Kind { id: "netem", parse: Some(parse), print: print::print, words: WORDS, ..Kind::BARE };
+pub static KIND: Kind = Kind {
+    id: "netem",
+    qdisc: Some(Side { parse, say: say::say_qdisc, words: WORDS }),
+    print: print::print,
+    ..Kind::BARE
+};
 
 /// `struct tc_netem_qopt` and the rest, as the words say it.
 struct Given {

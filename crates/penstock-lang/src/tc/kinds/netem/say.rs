@@ -1,7 +1,7 @@
-//! `netem`.
+//! What makes a netem again.
 
-use super::{Part, Said, Say, Unit};
-use penstock_model::{Options, psched};
+use crate::tc::say::{Say, Unit};
+use penstock_model::psched;
 
 /// A share of 2^32 - 1, in percent.
 fn percent(share: u32) -> String {
@@ -9,7 +9,7 @@ fn percent(share: u32) -> String {
 }
 
 /// All words; what cannot be said is named.
-pub fn words(say: &mut Say) -> Option<&'static str> {
+pub fn say_qdisc(say: &mut Say) {
     let o = say.o;
     let corr = |name: &str| o.nested("corr").and_then(|c| c.u32(name)).unwrap_or(0);
     let pair =
@@ -66,19 +66,18 @@ pub fn words(say: &mut Say) -> Option<&'static str> {
             }
         }
     }
-    if say.n("gap") != 0 {
-        say.given("gap", Unit::Plain);
-    }
+    say.unless_zero("gap", Unit::Plain);
     if let Some(rate) = o.nested("rate").filter(|r| r.u64("rate").unwrap_or(0) != 0) {
         say.word("rate").value("rate/rate", rate.u64("rate").unwrap_or(0), Unit::Rate);
         for name in ["packetoverhead", "cellsize", "celloverhead"] {
             say.word(rate.i64(name).unwrap_or(0).to_string());
         }
     }
-    rest(say)
+    rest(say);
+    late(say);
 }
 
-fn rest(say: &mut Say) -> Option<&'static str> {
+fn rest(say: &mut Say) {
     let o = say.o;
     if let Some(slot) = o.nested("slot") {
         let n = |name| slot.i64(name).unwrap_or(0);
@@ -103,21 +102,20 @@ fn rest(say: &mut Say) -> Option<&'static str> {
     match o.str("distribution") {
         Some(name) if say.n("latency") != 0 && say.n("jitter") != 0 => {
             say.pair("distribution", name);
-            None
         }
-        Some(_) => Some("distribution"),
-        None => None,
+        Some(_) => {
+            say.lacks(Some("distribution"));
+        }
+        None => {}
     }
 }
 
 /// A change keeps what it does not speak of: what was given with a delay that is gone is said first, with one.
-pub fn late(o: &Options, said: &mut Said) {
+fn late(say: &mut Say) {
+    let o = say.o;
     let n = |name: &str| o.nested("reorder").and_then(|r| r.u32(name)).unwrap_or(0);
     if o.u32("latency").unwrap_or(0) != 0 || (n("probability"), n("correlation")) == (0, 0) {
         return;
     }
-    let whole = std::mem::take(&mut said.add);
-    let first = ["delay", "1us", "reorder", &percent(n("probability")), &percent(n("correlation"))];
-    said.add = first.map(|word| Part::Word(word.to_owned())).to_vec();
-    said.then.push(whole);
+    say.first(&["delay", "1us", "reorder", &percent(n("probability")), &percent(n("correlation"))]);
 }

@@ -2,7 +2,7 @@
 
 use penstock_lab::experiment;
 use penstock_lab::run::{Folder, Options, Outcome, run};
-use penstock_lab::study::{Matrix, Study};
+use penstock_study::{Matrix, Study};
 use penstock_model::Span;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

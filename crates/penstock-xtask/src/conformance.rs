@@ -2,7 +2,7 @@
 
 use crate::tidy;
 use anyhow::{Context, Result, bail};
-use penstock_lab::replay::{chance, vectors};
+use penstock_replay::{chance, vectors};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;

@@ -378,7 +378,7 @@ impl Builder<'_> {
         }
         let names: Vec<&str> = devices.iter().map(String::as_str).collect();
         let help = match (meant(dev, &names), names.is_empty()) {
-            (_, true) => format!("add {} = \"10.0.0.1/24\" to [host.{host}]", read::key(dev)),
+            (_, true) => format!("add {} = \"10.0.0.1/24\" to [host.{host}]", penstock_lang::toml::key(dev)),
             (Some(name), _) => format!("did you mean \"{host}:{name}\"?"),
             (None, _) => format!("it has {}", names.join(", ")),
         };

@@ -5,7 +5,7 @@ use super::host::{dist, drawn};
 use super::read::{self, Faults, Table, Val};
 use super::source::meant;
 use super::spec::{Arrivals, Dist, Load, Sizes};
-use crate::replay::capture::{self, What};
+use penstock_replay::capture::{self, What};
 use penstock_model::Span;
 use penstock_model::time::split_number;
 use penstock_packet::{L3, L4};

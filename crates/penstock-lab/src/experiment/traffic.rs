@@ -324,7 +324,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
         let name = read::string("cc", v, faults)?;
         let known = match ns2 {
             Some(_) => penstock_tcp::ns2::Variant::ALL.map(|v| v.0).to_vec(),
-            None => crate::run::congestion_controls(),
+            None => penstock_tcp::cc::names(),
         };
         if known.contains(&name.as_str()) {
             return Some(name);

@@ -146,7 +146,7 @@ pub(crate) fn tapped(
     for &(host, dev) in devices {
         let machine = built.world.host_mut(built.hosts[host]);
         let ifindex = machine.ifindex(dev).unwrap_or(0);
-        let shown = crate::replay::beside::show(machine, dev, now);
+        let shown = crate::beside::show(machine, dev, now);
         let mut fresh = build::world(experiment, experiment.seed)?;
         let nobody = Host::new("nobody", penstock_model::Kernel::V6_12, 0);
         let machine = std::mem::replace(fresh.world.host_mut(fresh.hosts[host]), nobody);
@@ -209,19 +209,12 @@ fn simulated(built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
 /// A congestion control that Linux has and the simulator has not.
 fn unknown_control(host: &Host) -> Option<String> {
     let name = host.tcp_settings().congestion_control;
-    let known = congestion_controls();
+    let known = penstock_tcp::cc::names();
     let words = || {
         let known = known.join(", ");
         format!("{}: tcp_congestion_control {name}: not simulated; there are {known}", host.name())
     };
     (!known.contains(&name.as_str())).then(words)
-}
-
-/// Names of the congestion controls a flow may ask for.
-pub fn congestion_controls() -> Vec<&'static str> {
-    // RFC 6582's NewReno is what Linux calls reno.
-    let known = penstock_tcp::cc::ALGORITHMS.iter().map(|a| a.name);
-    known.chain(["newreno"]).collect()
 }
 
 #[cfg(test)]

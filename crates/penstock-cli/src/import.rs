@@ -2,8 +2,8 @@
 
 use crate::machine::kernel;
 use anyhow::{Context as _, Result};
-use penstock_machine::import::{Import, Text, experiment, import};
 use penstock_machine::Machine;
+use penstock_machine::import::{Import, Text, experiment, import};
 use penstock_machine::script::{self, Kept, Script};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

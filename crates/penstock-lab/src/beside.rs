@@ -5,11 +5,11 @@
 //! Applies to each Linux device with a card of its own on a full-duplex link of two ends with a rate, counted as Ethernet, without a
 //! ring behind the qdisc ([`applies`]). Commands given to the machine amid traffic are given to the replay at their moments.
 
-use penstock_replay::capture::{Fate, Moment, Served, Simulated, What as Replayed, play};
 use crate::experiment::{End as LinkEnd, Experiment, Host as HostSpec, Os};
 use crate::run;
 use penstock_host::{Heard, Host, What};
 use penstock_model::{Diagnostic, Handle, Rate, Span, Time};
+use penstock_replay::capture::{Fate, Moment, Served, Simulated, What as Replayed, play};
 
 /// What came of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,11 +2,11 @@
 
 use penstock_check::{Settings, explain};
 use penstock_lab::experiment::parse;
-use penstock_machine::import::{Text, experiment};
 use penstock_lab::run::{self, Folder, Options, Outcome};
-use penstock_machine::script::Script;
 use penstock_lang::token::quoted as shell;
 use penstock_lang::toml::{key, quoted as toml};
+use penstock_machine::import::{Text, experiment};
+use penstock_machine::script::Script;
 use penstock_model::{Kernel, ifname};
 use proptest::prelude::*;
 use std::path::PathBuf;

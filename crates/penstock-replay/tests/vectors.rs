@@ -1,8 +1,8 @@
 //! Every recorded vector, replayed: order, drops, times to the nanosecond, counters as printed.
 
-use penstock_replay::vectors::Vector;
-use penstock_replay::{self, chance, vectors};
 use penstock_model::Rng;
+use penstock_replay::vectors::Vector;
+use penstock_replay::{self as replay, chance, vectors};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use super::many::{each, processors};
 use super::{GroundRow, Study, StudyReport};
-use penstock_lab::run::{self, Ground, Options, Outcome};
 use penstock_kernel::printed;
+use penstock_lab::run::{self, Ground, Options, Outcome};
 use penstock_measure::record::App;
 use penstock_model::Diagnostic;
 use std::path::Path;

@@ -20,10 +20,10 @@ pub mod virtual_lab;
 pub use figures::Figure;
 pub use report::{ClaimRow, GroundRow, NumberRow, StudyReport};
 
-use penstock_lab::experiment::{self, Experiment};
-use penstock_lab::run::{self, Options, Outcome};
 use evidence::{AppRun, Evidence, FlowRun, Run};
 use include_dir::{Dir, include_dir};
+use penstock_lab::experiment::{self, Experiment};
+use penstock_lab::run::{self, Options, Outcome};
 use penstock_model::{Diagnostic, Time};
 use penstock_sim::FlowResult;
 use serde::Deserialize;

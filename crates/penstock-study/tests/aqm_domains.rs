@@ -1,7 +1,7 @@
 //! The study of DropTail and RED domains, cut short: every cell is measured, every claim has its judge, and the same runs give the same.
 
-use penstock_study::{Matrix, Study};
 use penstock_model::Span;
+use penstock_study::{Matrix, Study};
 
 fn short(only: Option<&str>, seeds: u64) -> penstock_study::StudyReport {
     let duration = Some(Span::from_secs(6));

@@ -9,9 +9,9 @@
 //! (`penstock_lab::beside`).
 
 use anyhow::{Context, Result, bail};
+use penstock_check as check;
 use penstock_lab::beside::beside;
 use penstock_lab::run::{Options, Outcome};
-use penstock_check as check;
 use penstock_lab::{Experiment, experiment};
 use penstock_measure::Series;
 use penstock_measure::record::Record;

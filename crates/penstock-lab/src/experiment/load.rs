@@ -5,10 +5,10 @@ use super::host::{dist, drawn};
 use super::read::{self, Faults, Table, Val};
 use super::source::meant;
 use super::spec::{Arrivals, Dist, Load, Sizes};
-use penstock_replay::capture::{self, What};
 use penstock_model::Span;
 use penstock_model::time::split_number;
 use penstock_packet::{L3, L4};
+use penstock_replay::capture::{self, What};
 use std::fmt::Write;
 use toml::de::DeValue;
 

@@ -2,9 +2,9 @@
 
 use super::link::Link;
 use super::{Found, Made, Text, filters, firewall, route, sort, words};
-use penstock_lang::toml::{key, quoted as toml};
 use penstock_host::{Host, NoFiles, Prefix};
 use penstock_lang::token::Line;
+use penstock_lang::toml::{key, quoted as toml};
 use penstock_model::{Kernel, Time, ifname};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -345,9 +345,7 @@ fn others(link: &Link, cards: &Cards, made: &mut Made) {
 /// `sysctl` of what packets depend on.
 fn settings(found: &Found, made: &mut Made) {
     for (name, value) in &found.settings {
-        if name == "net.ipv4.tcp_congestion_control"
-            && !penstock_tcp::cc::names().contains(&value.as_str())
-        {
+        if name == "net.ipv4.tcp_congestion_control" && !penstock_tcp::cc::names().contains(&value.as_str()) {
             made.note(format!("{name} = {value}: not simulated; the profile's own here"));
             continue;
         }

@@ -185,9 +185,7 @@ fn setup(plan: &Plan, host: &Host, name: &str, failures: &mut Vec<SetupFailure>)
     if !status.success() && wrong.is_empty() {
         // `exit`, `set -e` behind a silent command, or a fault of the shell's own.
         let code = status.code().unwrap_or(1);
-        let said = rest.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();
-        let message = format!("the setup ended with status {code}{said}");
-        wrong.push(failure(last.map_or(1, |(line, _)| line), "", message));
+        wrong.push(failure(last.map_or(1, |(line, _)| line), "", setup::ended(code, &rest)));
     }
     if wrong.is_empty() { Ok(()) } else { Err(Trouble::Setup(wrong)) }
 }

@@ -24,8 +24,8 @@ use evidence::{AppRun, Evidence, FlowRun, Run};
 use include_dir::{Dir, include_dir};
 use penstock_lab::experiment::{self, Experiment};
 use penstock_lab::run::{self, Options, Outcome};
-use penstock_model::{Diagnostic, Time};
-use penstock_sim::FlowResult;
+use penstock_measure::record;
+use penstock_model::Diagnostic;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -414,11 +414,11 @@ fn summarise(outcome: &Outcome) -> Run {
         rtts: outcome.series.points(&app.host, &app.name, "rtt_ms").to_vec(),
     });
     let mut run = Run { apps: apps.collect(), duration: record.duration_s, ..Run::default() };
-    run.flows = outcome.results.flows.iter().zip(&record.flows).map(|(f, r)| flow(f, r, outcome)).collect();
-    for (key, count) in &outcome.results.drops {
-        let host = record.rig.hosts.get(key.host.0 as usize).map_or(String::new(), |h| h.name.clone());
-        let place = (host, key.device.clone(), key.place.to_owned(), key.reason.to_owned());
-        *run.drops.entry(place).or_default() += count.packets;
+    run.flows = record.flows.iter().enumerate().map(|(i, f)| flow(i, f, outcome)).collect();
+    for lost in &record.drops {
+        let dev = lost.dev.clone().unwrap_or_default();
+        let place = (lost.host.clone(), dev, lost.place.clone(), lost.reason.clone());
+        *run.drops.entry(place).or_default() += lost.packets;
     }
     for host in &record.rig.hosts {
         run.processor.extend(host.processor_share.map(|share| (host.name.clone(), share)));
@@ -454,26 +454,22 @@ fn summarise(outcome: &Outcome) -> Run {
     run
 }
 
-/// What the judges need of a flow.
-fn flow(flow: &FlowResult, row: &penstock_measure::record::Flow, outcome: &Outcome) -> FlowRun {
+/// What the judges need of the flow at a place of the record.
+fn flow(at: usize, flow: &record::Flow, outcome: &Outcome) -> FlowRun {
     let object = format!("flow {}", flow.name);
     let points = |metric| outcome.series.points("", &object, metric).to_vec();
-    let end = outcome.results.ended.as_secs_f64();
-    let begin = flow.started.map_or(0.0, Time::as_secs_f64);
-    let passages = flow.passages.iter();
+    let passages = outcome.passages.iter().filter(|(i, _)| *i == at).flat_map(|(_, all)| all);
     FlowRun {
         name: flow.name.clone(),
         packets: (flow.sent_packets, flow.received_packets, flow.lost_packets),
-        frame_bytes: (flow.sent_bytes, flow.received_bytes),
-        life: (begin, flow.completed.map_or(end, Time::as_secs_f64)),
-        owd_ms: row.owd_ms.as_ref().map(|d| (d.mean, d.max)),
+        frame_bytes: (flow.sent_bytes.unwrap_or(0), flow.received_bytes.unwrap_or(0)),
+        life: (flow.start_s.unwrap_or(0.0), flow.end_s.unwrap_or(outcome.record.duration_s)),
+        owd_ms: flow.owd_ms.as_ref().map(|d| (d.mean, d.max)),
         goodput: points("goodput_bit_s"),
-        payload_bytes: flow.goodput_bytes,
+        payload_bytes: flow.payload_bytes.unwrap_or(0),
         rtts: points("rtt_ms"),
         cwnd: points("cwnd_packets"),
-        passages: passages
-            .map(|p| (p.bytes, p.sent.as_secs_f64(), p.received.map(Time::as_secs_f64)))
-            .collect(),
+        passages: passages.map(|p| (p.bytes, p.sent_s, p.received_s)).collect(),
     }
 }
 

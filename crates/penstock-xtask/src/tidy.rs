@@ -28,7 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "files", "replay",
         ],
     ),
-    ("study", &["model", "sched", "sim", "kernel", "measure", "files", "lab"]),
+    ("study", &["model", "sched", "kernel", "measure", "files", "lab"]),
     ("wild", &[]),
     ("cli", &["model", "check", "kernel", "measure", "files", "replay", "machine", "lab", "study"]),
     (

@@ -155,13 +155,9 @@ impl Built {
                 self.failures.push(SetupFailure { host: host.name.clone(), command, message: said });
                 continue;
             }
-            // What commands before it only warned of stands first.
-            let mut lines = failure.said.iter().map(String::as_str);
             let first = match given.and_then(|g| g.output.stderr.lines().find(|l| !l.trim().is_empty())) {
                 Some(first) => first.trim_end(),
-                None => {
-                    lines.clone().find(|l| !l.starts_with("Warning: ")).or(lines.next()).unwrap_or_default()
-                }
+                None => setup::told(failure.said.iter().map(String::as_str)),
             };
             let advice =
                 given.and_then(|g| g.output.diagnostics.iter().find(|d| d.severity == Severity::Error));
@@ -175,8 +171,7 @@ impl Built {
             faults.push(placed(fault, script, experiment));
         }
         if status != 0 && faults.len() == before && !host.setup_may_fail {
-            let said = rest.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();
-            let message = format!("{}: the setup ended with status {status}{said}", host.name);
+            let message = format!("{}: {}", host.name, setup::ended(status, &rest));
             let (script, line) = piece(last.map_or(1, |(line, _)| line));
             faults.push(placed(Diagnostic { line, ..Diagnostic::error(message) }, script, experiment));
         }

@@ -51,8 +51,8 @@ pub(super) fn cell(outcome: &Outcome) -> Cell {
     let record = &outcome.record;
     // As the document has it: what arrived in the whole run, over its length.
     let goodputs = |group: &str| -> Vec<f64> {
-        let flows = outcome.results.flows.iter().filter(|f| f.group == group);
-        flows.map(|f| f.goodput_bytes as f64 * 8.0 / record.duration_s / 1e6).collect()
+        let flows = record.flows.iter().filter(|f| f.group.as_deref() == Some(group));
+        flows.map(|f| f.payload_bytes.unwrap_or(0) as f64 * 8.0 / record.duration_s / 1e6).collect()
     };
     let drops = |group: &str, host: &str| -> f64 {
         let groups = record.groups.iter().filter(|g| g.name == group);

@@ -45,6 +45,9 @@ echo 4096 131072 6291456 >tcp_rmem
 echo 4096 16384 4194304 >tcp_wmem
 true";
 
+/// Time for the devices to settle before the setups: carrier events, and in the virtual kernel the first timer tick.
+const SETTLE: std::time::Duration = std::time::Duration::from_millis(200);
+
 /// Builds everything up to and with the setups. `stop` is asked between the steps.
 pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, Trouble> {
     let hosts: Vec<String> = (0..plan.hosts.len()).map(|n| names::part(&n.to_string())).collect();
@@ -76,6 +79,7 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
     for ((host, name), first) in plan.hosts.iter().zip(&rig.hosts).zip(first) {
         devices(plan, host, name, first, &probe).map_err(|e| machine(format!("{}: {e}", host.name)))?;
     }
+    std::thread::sleep(SETTLE);
     for (host, name) in plan.hosts.iter().zip(rig.hosts.clone()) {
         if stop() {
             return Err(Trouble::Stopped);

@@ -4,7 +4,7 @@ use crate::experiment::{self as spec, Experiment, Script};
 use penstock_host::{Host, Prefix};
 use penstock_lang::cisco;
 use penstock_measure::record::SetupFailure;
-use penstock_model::{Diagnostic, Rng, Time};
+use penstock_model::{Diagnostic, Rng, Span, Time};
 use penstock_sim::{
     AppId, Bleach, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load,
     SenderClock, Sizes, Stack, TcpSpec, Transport, World, pareto,
@@ -25,6 +25,10 @@ pub(super) struct Built {
     pub(super) flows: Vec<Vec<FlowId>>,
     /// Commands that failed where that is allowed.
     pub(super) failures: Vec<SetupFailure>,
+    /// How long the setups took, one after another.
+    pub(super) setups: Span,
+    /// What they have left in the background.
+    pub(super) jobs: Vec<super::scripts::Jobs>,
 }
 
 /// Most connections of one `arrivals`.
@@ -41,6 +45,8 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         apps: Vec::new(),
         flows: Vec::new(),
         failures: Vec::new(),
+        setups: Span::ZERO,
+        jobs: Vec::new(),
     };
     let mut faults = Vec::new();
     for host in &experiment.hosts {
@@ -52,6 +58,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     for (host, &id) in experiment.hosts.iter().zip(&built.hosts.clone()) {
         built.setup(host, id, experiment, dice_of(seed, &host.name), &mut faults);
     }
+    built.start_jobs();
     // Who waits for another comes after it; the experiment was checked: nobody waits in a circle.
     let mut made: Vec<Option<AppId>> = vec![None; experiment.apps.len()];
     while made.contains(&None) {

@@ -26,6 +26,16 @@ impl Machine for Of<'_> {
 struct InTime {
     running: Running,
     kept: Kept,
+    /// How long its jobs have waited when the world's time begins.
+    ahead: Span,
+}
+
+/// What a setup has left in the background.
+pub(super) struct Jobs {
+    host: HostId,
+    running: Running,
+    /// When its setup had ended, in the time of all setups, one after another.
+    since: Span,
 }
 
 /// What carries out the commands of a script in time.
@@ -39,8 +49,9 @@ impl Machine for Executes<'_, '_> {
 
 impl penstock_sim::Script for InTime {
     fn go_on(&mut self, since: Span, execute: &mut Execute<'_>) -> ScriptState {
-        match self.running.go_on(since, &mut Executes(execute), &mut Spoken(&mut self.kept)) {
-            Progress::Waits(at) => ScriptState::Waits(at),
+        let time = since + self.ahead;
+        match self.running.go_on(time, &mut Executes(execute), &mut Spoken(&mut self.kept)) {
+            Progress::Waits(at) => ScriptState::Waits(at - self.ahead),
             Progress::Ended(Ok(status)) => ScriptState::Ended(status),
             Progress::Ended(Err(why)) => {
                 self.kept.stdout.push_str(&format!("{why}\n"));
@@ -87,8 +98,17 @@ impl Built {
         let name = if script.file.is_empty() { "app".to_owned() } else { script.file.clone() };
         let text = penstock_shell::Script { text: script.text.clone(), name, seed, ..Default::default() };
         match Running::new(&text) {
-            Ok(running) => self.world.set_script(id, Box::new(InTime { running, kept: Kept::default() })),
+            Ok(running) => self.world.set_script(id, Box::new(InTime { running, kept: Kept::default(), ahead: Span::ZERO })),
             Err(why) => faults.push(at(experiment, &script.place, why)),
+        }
+    }
+
+    /// Lets what the setups have left in the background go on in the run, which begins when the last of them has ended: what a job
+    /// waits is counted from when it began to.
+    pub(super) fn start_jobs(&mut self) {
+        for Jobs { host, running, since } in std::mem::take(&mut self.jobs) {
+            let jobs = InTime { running, kept: Kept::default(), ahead: self.setups - since };
+            self.world.add_script(host, Box::new(jobs), Time::ZERO);
         }
     }
 
@@ -123,9 +143,9 @@ impl Built {
         };
         let status = match begun {
             Ok((running, (status, goes_on))) => {
+                self.setups = self.setups + running.took();
                 if goes_on {
-                    let jobs = InTime { running, kept: Kept::default() };
-                    self.world.add_script(id, Box::new(jobs), Time::ZERO);
+                    self.jobs.push(Jobs { host: id, running, since: self.setups });
                 }
                 status
             }

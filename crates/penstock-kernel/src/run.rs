@@ -7,7 +7,7 @@ use crate::reasons::Reasons;
 use crate::rig::{self, Rig};
 use crate::sample::{Asker, Counters};
 use crate::stats::{self, Object};
-use crate::traffic::{RecvReport, SendReport, arguments};
+use crate::traffic::{RecvReport, SendReport, arguments, draw, trace_file};
 use crate::{exec, names, needs};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -15,6 +15,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_getres, clock_gettime};
+use penstock_model::traffic::Load;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -326,6 +327,11 @@ impl<'a> Runner<'a> {
     /// One end of a flow.
     fn flow(&self, n: usize, sends: bool) -> Result<Child, String> {
         let flow = &self.plan.flows[n];
+        if let Load::Replay(packets) = &flow.load {
+            let file = trace_file(n);
+            std::fs::write(&file, draw::trace_text(packets))
+                .map_err(|e| format!("{}: {e}", file.display()))?;
+        }
         let words = arguments(self.plan, n, sends, self.epoch_ns);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let name = &self.rig.hosts[if sends { flow.from } else { flow.to }];

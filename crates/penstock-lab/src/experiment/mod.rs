@@ -17,6 +17,7 @@ mod source;
 mod spec;
 mod traffic;
 
+pub use penstock_model::traffic::{Arrivals, Dist, Load, Sizes, TcpWishes};
 pub use source::{Place, Source, meant};
 pub use spec::*;
 pub(crate) use traffic::program;

@@ -21,8 +21,7 @@ fn round_trips<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Option<Di
 pub(super) fn together(experiment: &Experiment, built: &Built, results: &Results) -> Vec<Together> {
     let several = experiment.flows.iter().zip(&built.flows).filter(|(_, ids)| ids.len() > 1);
     let one = several.map(|(flow, ids)| {
-        let own: Vec<&FlowResult> =
-            ids.iter().filter_map(|id| results.flows.get(id.0 as usize)).collect();
+        let own: Vec<&FlowResult> = ids.iter().filter_map(|id| results.flows.get(id.0 as usize)).collect();
         let mut owd = Histogram::default();
         own.iter().for_each(|f| owd.merge(&f.owd));
         Together {

@@ -5,13 +5,12 @@ use super::{Ground, Options, Outcome, build};
 use crate::experiment::{self as spec, Experiment, Os, Script, program};
 use penstock_kernel::plan::{self, Plan};
 use penstock_kernel::printed::{self, Printed};
-use penstock_kernel::traffic::{Gap, Load, Sizes};
 use penstock_kernel::{AppRun, DeviceEnd, FlowRun, SetupFailure, Trouble};
 use penstock_lang::{cisco, setup};
 use penstock_measure::record;
 use penstock_measure::{Distribution, Series};
+use penstock_model::traffic::Load;
 use penstock_model::{Diagnostic, Rng, Span, ifname};
-use penstock_sim::Dist;
 
 /// A device's name as Linux can have it: a Cisco router's `FastEthernet0/0` holds a stroke.
 fn device(name: &str) -> String {
@@ -75,10 +74,10 @@ fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
     }
     for flow in &experiment.flows {
         match flow.load {
-            spec::Load::Pages(..) | spec::Load::Arrivals(_) => {
+            Load::Pages { .. } | Load::Arrivals(_) => {
                 faults.push(fault(&flow.place, "pages and arrivals"));
             }
-            spec::Load::Echo(..) => faults.push(fault(&flow.place, "load = { echo }")),
+            Load::Echo { .. } => faults.push(fault(&flow.place, "load = { echo }")),
             _ => {}
         }
     }
@@ -126,7 +125,7 @@ fn plan_of(experiment: &Experiment, seed: u64, exact: bool) -> Result<Plan, Vec<
         plan.apps.push(plan::App { host: at(&app.on), run, at: app.at, after: app.after });
     }
     for flow in &experiment.flows {
-        flows(flow, experiment, seed, &at, &mut plan);
+        flows(flow, seed, &at, &mut plan);
     }
     if faults.is_empty() { Ok(plan) } else { Err(faults) }
 }
@@ -165,77 +164,9 @@ fn machine(host: &spec::Host) -> Result<plan::Host, Vec<Diagnostic>> {
     Ok(made)
 }
 
-/// Draws that stand for a distribution that the real sender does not know.
-const DRAWS: usize = 4096;
-
-fn real_gap(dist: &spec::Dist, dice: &mut Rng) -> Gap {
-    match dist {
-        spec::Dist::Constant(span) => Gap::Constant(*span),
-        spec::Dist::Uniform(from, to) => Gap::Uniform(*from, *to),
-        spec::Dist::Exponential(mean) => Gap::Exponential(*mean),
-        spec::Dist::Table(all) => Gap::Table(all.clone()),
-        other => {
-            let dist = build::dist(other);
-            Gap::Table((0..DRAWS).map(|_| dist.draw(dice)).collect())
-        }
-    }
-}
-
-fn real_sizes(sizes: &spec::Sizes, dice: &mut Rng) -> Sizes {
-    match sizes {
-        spec::Sizes::Constant(n) => Sizes::Constant(*n),
-        spec::Sizes::Uniform(from, to) => Sizes::Uniform(*from, *to),
-        spec::Sizes::Table(all) => Sizes::Table(all.clone()),
-        spec::Sizes::Drawn(dist, most) => {
-            let dist = build::dist(dist);
-            let draw = |dice: &mut Rng| dist.draw(dice).as_ns().clamp(1, i64::from(*most)) as u32;
-            Sizes::Table((0..DRAWS).map(|_| draw(dice)).collect())
-        }
-    }
-}
-
-/// What an on-off source sends in so many nanoseconds.
-fn on_off(sizes: &spec::Sizes, [gap, on, off]: [Dist; 3], life: i64, dice: &mut Rng) -> Vec<(Span, u32)> {
-    let Sizes::Table(sizes) = (match real_sizes(sizes, dice) {
-        Sizes::Constant(n) => Sizes::Table(vec![n]),
-        Sizes::Uniform(from, to) => {
-            Sizes::Table((0..DRAWS).map(|_| from + dice.below(to - from + 1)).collect())
-        }
-        table => table,
-    }) else {
-        return Vec::new();
-    };
-    let (mut sent, mut last, mut now) = (Vec::new(), 0, off.draw(dice).as_ns() / 2);
-    while now < life {
-        let until = now + on.draw(dice).as_ns();
-        while now < until.min(life) {
-            let size = sizes[dice.below(sizes.len() as u32) as usize];
-            sent.push((Span::from_ns(now - last), size));
-            last = now;
-            now += gap.draw(dice).as_ns().max(1);
-        }
-        now = until + off.draw(dice).as_ns().max(1);
-    }
-    sent
-}
-
-fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
+fn flows(flow: &spec::Flow, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
     let Some(addr) = plan.hosts[at(&flow.to)].address() else { return };
     let mut dice = Rng::named(seed, &format!("flow/{}/start", flow.name));
-    let life = (flow.until.unwrap_or(experiment.duration) - flow.at.0).as_ns();
-    let load = |dice: &mut Rng| match &flow.load {
-        spec::Load::Greedy => Load::Greedy,
-        spec::Load::Bytes(n) => Load::Bytes(*n),
-        spec::Load::Rate(rate, size) => Load::Rate(*rate, *size),
-        spec::Load::Packets(sizes, gaps) => Load::Packets(real_sizes(sizes, dice), real_gap(gaps, dice)),
-        spec::Load::OnOff(sizes, gaps, on, off) => {
-            Load::Trace(on_off(sizes, [gaps, on, off].map(build::dist), life, dice))
-        }
-        spec::Load::Replay(all) => Load::Trace(all.clone()),
-        // Refused before.
-        spec::Load::Pages(..) | spec::Load::Arrivals(_) | spec::Load::Echo(..) => Load::Greedy,
-    };
-    let mut draws = Rng::named(seed, &format!("flow/{}/draws", flow.name));
     for n in 0..flow.count {
         let name = if flow.count == 1 { flow.name.clone() } else { format!("{}-{}", flow.name, n + 1) };
         let width = (flow.at.1 - flow.at.0).as_ns().max(0) as u64 + 1;
@@ -244,13 +175,8 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
             from: at(&flow.from),
             to: at(&flow.to),
             addr,
-            tcp: flow.tcp.as_ref().map(|t| plan::Tcp {
-                cc: t.cc.clone().filter(|_| t.ns2.is_none()),
-                mss: t.mss,
-                sndbuf: t.sndbuf,
-                rcvbuf: t.rcvbuf,
-            }),
-            load: load(&mut draws),
+            tcp: flow.tcp.clone(),
+            load: flow.load.clone(),
             at: Span::from_ns(start),
             until: flow.until,
             tos: flow.tos,

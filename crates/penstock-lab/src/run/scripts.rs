@@ -98,7 +98,9 @@ impl Built {
         let name = if script.file.is_empty() { "app".to_owned() } else { script.file.clone() };
         let text = penstock_shell::Script { text: script.text.clone(), name, seed, ..Default::default() };
         match Running::new(&text) {
-            Ok(running) => self.world.set_script(id, Box::new(InTime { running, kept: Kept::default(), ahead: Span::ZERO })),
+            Ok(running) => self
+                .world
+                .set_script(id, Box::new(InTime { running, kept: Kept::default(), ahead: Span::ZERO })),
             Err(why) => faults.push(at(experiment, &script.place, why)),
         }
     }

@@ -1,6 +1,6 @@
 //! Traffic: what a flow sends, how it is drawn, what it asks of TCP. Experiments, the simulator and real senders mean the same by it.
 
-use crate::{Rate, Rng, Span};
+use crate::{Rate, Rng, Span, Time};
 
 /// How a random length of time is drawn.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -156,9 +156,10 @@ fn pareto_of(least: u64, shape_milli: u32, random: u64) -> i64 {
 }
 
 /// What a flow sends.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Load {
     /// As much as the transport takes (TCP only).
+    #[default]
     Greedy,
     /// So many bytes, then the end (TCP).
     Bytes(u64),
@@ -332,7 +333,7 @@ impl Load {
             Load::OnOff { size, gap, on, off } => {
                 // Begins somewhere in an off time: many such sources do not begin together.
                 let into = Dist::Uniform { from: Span::ZERO, to: off.draw(&mut rng) };
-                let mut at = into.draw(&mut rng);
+                let mut at = Time::ZERO + into.draw(&mut rng);
                 let mut on_until = at.saturating_add(on.draw(&mut rng));
                 Box::new(std::iter::from_fn(move || {
                     let packet = (at.as_ns(), size.draw(&mut rng));

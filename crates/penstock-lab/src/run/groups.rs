@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// Length of the Ethernet header, which no rate counts.
 const ETHERNET: u64 = 14;
+
 /// Round trips of the echo probes of flows, all of them together.
 fn round_trips<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Option<Distribution> {
     let all = flows.into_iter().flat_map(|f| &f.rtts);

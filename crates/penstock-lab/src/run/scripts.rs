@@ -145,7 +145,7 @@ impl Built {
         };
         let status = match begun {
             Ok((running, (status, goes_on))) => {
-                self.setups = self.setups + running.took();
+                self.setups += running.took();
                 if goes_on {
                     self.jobs.push(Jobs { host: id, running, since: self.setups });
                 }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use penstock_lab::replay::capture::read;
+use penstock_replay::capture::read;
 use penstock_wild::{Unstructured, capture};
 
 fuzz_target!(|data: &[u8]| {
@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     for bytes in [&made[..], data] {
         let once = || read(bytes, "fuzz.pcap");
         if let Ok(traffic) = once()
-            && penstock_lab::replay::capture::is_capture(bytes)
+            && penstock_replay::capture::is_capture(bytes)
         {
             let held: usize = traffic.moments.iter().map(|m| m.bytes.len()).sum();
             assert!(held <= 2 * bytes.len());

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use penstock_host::Host;
-use penstock_lab::import::{Text, import};
+use penstock_machine::import::{Text, import};
 use penstock_model::{Kernel, Time};
 
 fuzz_target!(|text: &str| {

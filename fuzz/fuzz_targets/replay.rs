@@ -14,5 +14,5 @@ fuzz_target!(|text: &str| {
             }
         }
     }
-    let _ = penstock_lab::replay::run(&spec);
+    let _ = penstock_replay::run(&spec);
 });

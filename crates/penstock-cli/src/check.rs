@@ -3,8 +3,8 @@
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use penstock_lab::check::{Baseline, Settings, check, exit_status, fixed, form};
-use penstock_lab::script::Script;
+use penstock_check::{Baseline, Settings, check, exit_status, fixed, form};
+use penstock_machine::script::Script;
 use penstock_model::{Kernel, Rate};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -3,8 +3,8 @@
 use crate::check::{script, settings};
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
-use penstock_lab::check::explain::{self, Probe};
-use penstock_lab::check::{Facts, facts};
+use penstock_check::explain::{self, Probe};
+use penstock_check::{Facts, facts};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 
 use crate::machine::kernel;
 use anyhow::{Context as _, Result};
-use penstock_lab::import::{Import, Text, experiment, import};
-use penstock_lab::machine::Machine;
-use penstock_lab::script::{self, Kept, Script};
+use penstock_machine::Machine;
+use penstock_machine::import::{Import, Text, experiment, import};
+use penstock_machine::script::{self, Kept, Script};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 

@@ -1,8 +1,8 @@
 //! `penstock tc|ip|iptables|…`, and the program called by those names: the tools themselves, on a virtual machine.
 
 use anyhow::Result;
-use penstock_lab::machine::dump::Wanted;
-use penstock_lab::machine::{Machine, advice, is_tool};
+use penstock_machine::dump::Wanted;
+use penstock_machine::{Machine, advice, is_tool};
 use penstock_measure::text::visible;
 use penstock_model::Kernel;
 use std::ffi::OsString;

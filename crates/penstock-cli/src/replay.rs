@@ -3,10 +3,10 @@
 use crate::machine::{folder, kernel};
 use crate::shell::Lent;
 use anyhow::{Context, Result};
-use penstock_lab::machine::Machine;
-use penstock_lab::replay::capture::{self, Settings};
-use penstock_lab::script::{self, Console, Given};
+use penstock_machine::Machine;
+use penstock_machine::script::{self, Console, Given};
 use penstock_model::{Kernel, Rate, Span};
+use penstock_replay::capture::{self, Settings};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -78,7 +78,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let spec = serde_json::from_slice(&bytes).with_context(|| {
         format!("{name} is not JSON (packets as JSON lines go with --through SCRIPT or --dev D)")
     })?;
-    let answer = match penstock_lab::replay::run(&spec) {
+    let answer = match penstock_replay::run(&spec) {
         Ok(answer) => answer,
         Err(fault) => return Ok(crate::run::refuse(&[fault])),
     };

@@ -11,6 +11,7 @@ use penstock_measure::report::expect_unit;
 use penstock_measure::table::{Align, Table};
 use penstock_measure::text::visible;
 use penstock_model::Diagnostic;
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -326,5 +327,7 @@ fn expects(r: &Record) -> String {
             e.measured.map_or("nothing".to_owned(), |x| expect_unit(&e.what).show(x)),
         ]);
     }
-    if table.is_empty() { String::new() } else { table.text(2) }
+    let whys: BTreeSet<&str> = r.expects.iter().filter_map(|e| e.why.as_deref()).collect();
+    let whys: String = whys.into_iter().map(|why| format!("  not measured: {why}\n")).collect();
+    if table.is_empty() { String::new() } else { table.text(2) + &whys }
 }

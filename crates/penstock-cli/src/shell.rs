@@ -4,9 +4,9 @@ use crate::check::{read, text};
 use crate::machine::{advises, folder, kernel};
 use anyhow::{Context as _, Result};
 use penstock_files::{Roots, TEXT};
-use penstock_lab::machine::complete::choices;
-use penstock_lab::machine::{Machine, advice};
-use penstock_lab::script::{self, Console, Given, Prompt, Script};
+use penstock_machine::complete::choices;
+use penstock_machine::script::{self, Console, Given, Prompt, Script};
+use penstock_machine::{Machine, advice};
 use penstock_measure::text::visible;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
@@ -234,7 +234,7 @@ impl Completer for Words {
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = &line[..at];
         let start = typed.rfind(char::is_whitespace).map_or(0, |i| i + 1);
-        let pair = |c: penstock_lab::machine::complete::Choice| Pair {
+        let pair = |c: penstock_machine::complete::Choice| Pair {
             display: if c.about.is_empty() { c.word.clone() } else { format!("{:14} {}", c.word, c.about) },
             replacement: c.word + " ",
         };

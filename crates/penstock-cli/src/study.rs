@@ -3,7 +3,7 @@
 use crate::run::{bar, refuse};
 use anyhow::Result;
 use penstock_lab::run::Ground;
-use penstock_lab::study::{LIST, Matrix, Study};
+use penstock_study::{LIST, Matrix, Study};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,12 +1,11 @@
 //! `penstock send`, `recv`, `echo`: traffic from real sockets.
 
 use anyhow::{Result, bail};
-use penstock_kernel::traffic::{
-    self, Gap, Goal, Load, RecvOptions, RecvReport, SendOptions, SendReport, Sizes,
-};
+use penstock_kernel::traffic::{self, Goal, RecvOptions, RecvReport, SendOptions, SendReport, draw};
 use penstock_kernel::wire::Port;
 use penstock_measure::Distribution;
 use penstock_measure::number::Unit;
+use penstock_model::traffic::{Dist, Load, Sizes};
 use penstock_model::{Rate, Size, Span};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,12 +36,18 @@ pub struct SendArgs {
     /// So many bytes, e.g. 10m
     #[arg(long, value_parser = Size::parse, conflicts_with_all = ["rate", "gap", "trace"])]
     bytes: Option<Size>,
-    /// Payload bytes: 160, 64..1200, or 64,512,1500 [default: 1200]
-    #[arg(long, value_parser = Sizes::parse)]
+    /// Payload bytes: 160, 64..1200, 64,512,1500, exp:500<=1400, pareto:100:1.2, or normal:800:100 [default: 1200]
+    #[arg(long, value_parser = draw::parse_sizes)]
     size: Option<Sizes>,
-    /// Distance of packets: 20ms, 10ms..30ms, exp:20ms, or 10ms,20ms
-    #[arg(long, value_parser = Gap::parse, conflicts_with = "rate")]
-    gap: Option<Gap>,
+    /// Distance of packets: 20ms, 10ms..30ms, 10ms,20ms, exp:20ms, pareto:10ms:1.5, or normal:20ms:5ms
+    #[arg(long, value_parser = draw::parse_gap, conflicts_with = "rate")]
+    gap: Option<Dist>,
+    /// Send by turns: how long on, as --gap is written
+    #[arg(long, value_parser = draw::parse_gap, requires = "off", requires = "gap")]
+    on: Option<Dist>,
+    /// How long off
+    #[arg(long, value_parser = draw::parse_gap, requires = "on")]
+    off: Option<Dist>,
     /// File with a line for each packet: gap and size
     #[arg(long, conflicts_with_all = ["rate", "gap", "size"])]
     trace: Option<PathBuf>,
@@ -92,8 +97,8 @@ impl SendArgs {
         let size = || self.size.clone().unwrap_or(Sizes::Constant(1200));
         if let Some(path) = &self.trace {
             let text = crate::check::text(path, &crate::check::read(path)?)?;
-            return traffic::draw::trace(&text)
-                .map(Load::Trace)
+            return draw::trace(&text)
+                .map(Load::Replay)
                 .map_err(|e| anyhow::anyhow!("{}: {e}", path.display()));
         }
         Ok(match (self.bytes, self.rate, &self.gap) {
@@ -102,7 +107,10 @@ impl SendArgs {
                 Sizes::Constant(size) => Load::Rate(rate, size),
                 _ => bail!("a steady rate has packets of one size: write --size 160, or --gap for --rate"),
             },
-            (_, _, Some(gap)) => Load::Packets(size(), gap.clone()),
+            (_, _, Some(gap)) => match self.on.clone().zip(self.off.clone()) {
+                Some((on, off)) => Load::OnOff { size: size(), gap: gap.clone(), on, off },
+                None => Load::Packets { size: size(), gap: gap.clone() },
+            },
             _ if self.udp => bail!("datagrams need a pace: write --rate 1mbit, --gap 20ms or --trace FILE"),
             _ => Load::Greedy,
         })
@@ -125,7 +133,7 @@ pub fn send(args: &SendArgs) -> Result<ExitCode> {
         sndbuf: args.sndbuf,
         echo: args.echo,
     };
-    if options.until.is_none() && matches!(options.load, Load::Greedy | Load::Rate(..) | Load::Packets(..)) {
+    if options.until.is_none() && !matches!(options.load, Load::Bytes(_) | Load::Replay(_)) {
         bail!("this flow has no end: write --for 10s");
     }
     let goal = Goal { host: args.host.clone(), port: args.port, udp: args.udp };

@@ -482,3 +482,59 @@ fn a_virtual_run_gives_the_same_bytes_each_time() {
     check(&record);
     check_series(&folder.0.join("out0"));
 }
+
+/// What a job of a setup waits counts from when it began to; on the real kernel the run begins with the next tick (10 ms).
+#[test]
+fn jobs_of_setups_keep_their_time_on_every_exact_ground() {
+    let text = r#"
+duration = "1s"
+[host.a]
+eth0 = "10.0.0.1/24"
+setup = "(sleep 0.7; tc qdisc add dev eth0 root pfifo limit 7) &"
+[host.b]
+eth0 = "10.0.0.2/24"
+setup = "sleep 0.2"
+[[link]]
+ends = ["a:eth0", "b:eth0"]
+rate = "10mbit"
+[[app]]
+on  = "a"
+run = "tc qdisc show dev eth0"
+at  = "485ms"
+[[app]]
+on  = "a"
+run = "tc qdisc show dev eth0"
+at  = "505ms"
+[[flow]]
+from = "a"
+to   = "b"
+udp  = true
+load = { size = 100, gap = { mean = "20ms", shape = 1.5 }, on = "100ms", off = { mean = "50ms" } }
+"#;
+    let quick = std::env::var_os("PENSTOCK_QUICK").map(|_| "PENSTOCK_QUICK is set".to_owned());
+    let mut grounds = vec!["sim"];
+    match quick.or(boot::find().err()) {
+        Some(why) => aloud(&format!("SKIPPED jobs of setups on the ground virtual: {why}")),
+        None => grounds.push("virtual"),
+    }
+    let _alone = ALONE.lock();
+    let folder = Folder::new("jobs");
+    fs::write(folder.0.join("jobs.toml"), text).unwrap();
+    for ground in grounds {
+        let out =
+            penstock(&folder.0, &["run", "--on", ground, "jobs.toml", "--out", ground]).output().unwrap();
+        assert!(out.status.success(), "{ground}: {}", String::from_utf8_lossy(&out.stderr));
+        let shown = |file: &str| fs::read_to_string(folder.0.join(ground).join("apps").join(file)).unwrap();
+        let (before, behind) = (shown("01-a.txt"), shown("02-a.txt"));
+        assert!(!before.contains("limit 7p"), "{ground}: {before}");
+        assert!(behind.contains("qdisc pfifo ") && behind.contains("limit 7p"), "{ground}: {behind}");
+        let record = fs::read_to_string(folder.0.join(ground).join("record.json")).unwrap();
+        let record = Record::from_json(&record).unwrap();
+        // Drawn gaps and times of being on: real senders draw them by themselves.
+        let flow = &record.flows[0];
+        assert!(
+            flow.received_packets > 10 && flow.payload_bytes == Some(100 * flow.received_packets),
+            "{flow:?}"
+        );
+    }
+}

@@ -67,8 +67,8 @@ mod tests {
     #[test]
     fn the_virtual_lab_s_routers_route() {
         let router = |text| Host::from_cisco("r", &parse(text).unwrap(), 1).unwrap();
-        let r1 = router(include_str!("../../../studies/virtual-lab/commands/05-R1-134.cfg"));
-        let r2 = router(include_str!("../../../studies/virtual-lab/commands/05-R2-114.cfg"));
+        let r1 = router(include_str!("../../penstock-study/studies/virtual-lab/commands/05-R1-134.cfg"));
+        let r2 = router(include_str!("../../penstock-study/studies/virtual-lab/commands/05-R2-114.cfg"));
         let dev = |h: &Host, n: &str| h.ifindex(n).unwrap();
         let end = |name: &str, addr: &str, via: &str| {
             let mut h = Host::new(name, Kernel::V6_12, 1);

@@ -12,7 +12,7 @@ fn router(kernel: Kernel) -> Host {
 
 macro_rules! script {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../../studies/virtual-lab/commands/", $name)))
+        ($name, include_str!(concat!("../../penstock-study/studies/virtual-lab/commands/", $name)))
     };
 }
 

@@ -1,6 +1,6 @@
 //! What to build and to run, as plain data.
 
-use crate::traffic::Load;
+use penstock_model::traffic::{Load, TcpWishes};
 use penstock_model::{Rate, Span};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -142,7 +142,7 @@ pub struct Flow {
     /// Address it sends to.
     pub addr: Ipv4Addr,
     /// TCP with these wishes, or datagrams.
-    pub tcp: Option<Tcp>,
+    pub tcp: Option<TcpWishes>,
     /// What it sends.
     pub load: Load,
     /// Start.
@@ -157,17 +157,4 @@ pub struct Flow {
     pub port: u16,
     /// Name of its stream of chance.
     pub name: String,
-}
-
-/// What a flow asks of TCP.
-#[derive(Clone, Debug, Default)]
-pub struct Tcp {
-    /// Congestion control; `None`: the kernel's.
-    pub cc: Option<String>,
-    /// Maximum segment size, bytes.
-    pub mss: Option<u16>,
-    /// Send buffer, bytes.
-    pub sndbuf: Option<u32>,
-    /// Receive buffer, bytes.
-    pub rcvbuf: Option<u32>,
 }

@@ -45,6 +45,9 @@ echo 4096 131072 6291456 >tcp_rmem
 echo 4096 16384 4194304 >tcp_wmem
 true";
 
+/// Time for the devices to settle before the setups: carrier events, and in the virtual kernel the first timer tick.
+const SETTLE: std::time::Duration = std::time::Duration::from_millis(200);
+
 /// Builds everything up to and with the setups. `stop` is asked between the steps.
 pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, Trouble> {
     let hosts: Vec<String> = (0..plan.hosts.len()).map(|n| names::part(&n.to_string())).collect();
@@ -76,6 +79,7 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
     for ((host, name), first) in plan.hosts.iter().zip(&rig.hosts).zip(first) {
         devices(plan, host, name, first, &probe).map_err(|e| machine(format!("{}: {e}", host.name)))?;
     }
+    std::thread::sleep(SETTLE);
     for (host, name) in plan.hosts.iter().zip(rig.hosts.clone()) {
         if stop() {
             return Err(Trouble::Stopped);
@@ -185,9 +189,7 @@ fn setup(plan: &Plan, host: &Host, name: &str, failures: &mut Vec<SetupFailure>)
     if !status.success() && wrong.is_empty() {
         // `exit`, `set -e` behind a silent command, or a fault of the shell's own.
         let code = status.code().unwrap_or(1);
-        let said = rest.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();
-        let message = format!("the setup ended with status {code}{said}");
-        wrong.push(failure(last.map_or(1, |(line, _)| line), "", message));
+        wrong.push(failure(last.map_or(1, |(line, _)| line), "", setup::ended(code, &rest)));
     }
     if wrong.is_empty() { Ok(()) } else { Err(Trouble::Setup(wrong)) }
 }

@@ -7,7 +7,7 @@ use crate::reasons::Reasons;
 use crate::rig::{self, Rig};
 use crate::sample::{Asker, Counters};
 use crate::stats::{self, Object};
-use crate::traffic::{RecvReport, SendReport, arguments};
+use crate::traffic::{RecvReport, SendReport, arguments, draw, trace_file};
 use crate::{exec, names, needs};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -15,6 +15,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::sys::timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_getres, clock_gettime};
+use penstock_model::traffic::Load;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -107,8 +108,6 @@ pub struct Outcome {
     pub forwards: Vec<bool>,
 }
 
-/// Time for the devices to settle before the run begins: carrier events, and in the virtual kernel the first timer tick.
-const SETTLE: std::time::Duration = std::time::Duration::from_millis(200);
 /// Most flows: each has two processes.
 const FLOWS: usize = 256;
 
@@ -222,12 +221,12 @@ impl<'a> Runner<'a> {
             series: Vec::new(),
             last: Vec::new(),
         };
-        std::thread::sleep(SETTLE);
         runner.reasons = Reasons::start(&plan.token);
         let _ = nix::sys::prctl::set_timerslack(1);
         let start = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |t| t.num_nanoseconds());
-        // Receivers listen before the first packet: they get a moment ahead of time zero.
-        let ahead = if plan.flows.is_empty() { 0 } else { 100_000_000 };
+        // Receivers listen before the first packet: they get a moment ahead of time zero. In exact time starting them takes none, and
+        // the run begins with the tick behind the setups: what these left in the background has the same clock as the run.
+        let ahead = if plan.exact || plan.flows.is_empty() { 0 } else { 100_000_000 };
         runner.epoch_ns = if plan.exact { tick_after(start + ahead) } else { start + ahead };
         for n in 0..plan.flows.len() {
             let child = runner.flow(n, false).map_err(|e| Trouble::Machine(vec![e]))?;
@@ -328,6 +327,11 @@ impl<'a> Runner<'a> {
     /// One end of a flow.
     fn flow(&self, n: usize, sends: bool) -> Result<Child, String> {
         let flow = &self.plan.flows[n];
+        if let Load::Replay(packets) = &flow.load {
+            let file = trace_file(n);
+            std::fs::write(&file, draw::trace_text(packets))
+                .map_err(|e| format!("{}: {e}", file.display()))?;
+        }
         let words = arguments(self.plan, n, sends, self.epoch_ns);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let name = &self.rig.hosts[if sends { flow.from } else { flow.to }];

@@ -2,8 +2,6 @@
 
 use penstock_lab::experiment;
 use penstock_lab::run::{Folder, Options, Outcome, run};
-use penstock_lab::study::{Matrix, Study};
-use penstock_model::Span;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -164,38 +162,6 @@ fn what_is_not_simulated_is_refused_by_name() {
         };
         assert_eq!(faults[0].message, format!("a eth0: {what} {sentence}"));
     }
-}
-
-/// However many threads make the runs of a study: the same folders, the same words.
-#[test]
-fn the_number_of_threads_changes_no_byte() {
-    let folder = scratch("jobs");
-    let studies = [("aqm-domains", Some("table-1"), 2), ("pfifo-fast-tos", None, 1)];
-    for (name, only, seeds) in studies {
-        let study = Study::find(name).unwrap();
-        let made = |jobs: usize| {
-            let out = folder.join(format!("{name}-{jobs}"));
-            let ask = Matrix {
-                only,
-                out: Some(&out),
-                seeds: Some(seeds),
-                duration: Some(Span::from_secs(3)),
-                aqm: None,
-                jobs: Some(jobs),
-                progress: &|_, _| {},
-            };
-            let report = study.run(&ask).unwrap_or_else(|d| panic!("{}", d[0]));
-            (report.text(), files(&out))
-        };
-        let (text, bytes) = made(1);
-        assert!(bytes.len() > 5, "{name}: {}", bytes.len());
-        for jobs in [2, 8] {
-            let (other, others) = made(jobs);
-            assert_eq!(text, other, "{name} with {jobs} threads");
-            assert!(bytes == others, "{name} with {jobs} threads writes other bytes");
-        }
-    }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// Runs beside each other in as many threads: each gives what it gives alone.

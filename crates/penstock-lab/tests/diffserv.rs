@@ -107,9 +107,9 @@ fn a_capture_is_sent_again_by_its_times_and_sizes() {
         parse_with(&text, &file.to_string_lossy(), &read_file).unwrap_or_else(|f| panic!("{}", f[0]));
     std::fs::remove_dir_all(&folder).unwrap();
     let outcome = made(&experiment);
-    let flow = &outcome.results.flows[0];
-    let sent: Vec<(u32, i64)> = flow.passages.iter().map(|p| (p.bytes, p.sent.as_ns())).collect();
-    assert_eq!(sent, [(160, 0), (200, 20_000_000), (100, 40_500_000)]);
+    let (0, passages) = &outcome.passages[0] else { panic!("the only flow is traced") };
+    let sent: Vec<(u32, f64)> = passages.iter().map(|p| (p.bytes, p.sent_s)).collect();
+    assert_eq!(sent, [(160, 0.0), (200, 0.02), (100, 0.0405)]);
 }
 
 /// Pings through a router whose routes have realms, in the order in which a real kernel (6.12, its last device a dummy) was given

@@ -38,6 +38,50 @@ const FORWARDS: &str = "cat /proc/sys/net/ipv4/ip_forward";
 const TTL: &str = "cat /proc/sys/net/ipv4/ip_default_ttl";
 const ROOT: &str = "tc qdisc show dev eth0 root | cut -d' ' -f2";
 
+/// What a job of a setup waits counts from when it began to: the setups behind it take their time.
+#[test]
+fn jobs_of_setups_keep_their_time() {
+    let text = r#"
+duration = "400ms"
+[host.a]
+eth0 = "10.0.0.1/24"
+setup = "(sleep 0.3; tc qdisc add dev eth0 root pfifo limit 7) & (sleep 0.05; tc qdisc add dev eth0 ingress) & sleep 0.02"
+[host.b]
+eth0 = "10.0.0.2/24"
+setup = "(sleep 0.3; tc qdisc add dev eth0 root pfifo limit 7) & sleep 0.2"
+[[link]]
+ends = ["a:eth0", "b:eth0"]
+rate = "1mbit"
+[[app]]
+on  = "a"
+run = "tc qdisc show dev eth0"
+at  = "1ms"
+[[app]]
+on  = "a"
+run = "tc qdisc show dev eth0"
+at  = "79ms"
+[[app]]
+on  = "a"
+run = "tc qdisc show dev eth0"
+at  = "81ms"
+[[app]]
+on  = "b"
+run = "tc qdisc show dev eth0"
+at  = "99ms"
+[[app]]
+on  = "b"
+run = "tc qdisc show dev eth0"
+at  = "101ms"
+"#;
+    let experiment = experiment::parse(text, "jobs.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} });
+    let outputs = outcome.unwrap_or_else(|d| panic!("{}", d[0])).outputs;
+    let has = |what: &str| outputs.iter().map(|o| o.contains(what)).collect::<Vec<_>>();
+    assert_eq!(has("qdisc pfifo 8001: root"), [false, false, true, false, true], "{outputs:?}");
+    // Due while the other setup slept: done at the run's start.
+    assert_eq!(has("ingress"), [true, true, true, false, false], "{outputs:?}");
+}
+
 #[test]
 fn lines_of_a_setup() {
     for (setup, app, want) in [

@@ -187,7 +187,7 @@ fn fq_paces_what_it_carries() {
 }
 
 /// ns-2's agents and queues in an experiment's file, against what ns-2 2.35 itself gave for the same (means over twelve seeds
-/// and their range, Mbit/s; the program and all its tables: studies/aqm-domains).
+/// and their range, Mbit/s; the program and all its tables: the study aqm-domains).
 #[test]
 fn ns2_gives_the_same_shares() {
     let cells = [
@@ -195,7 +195,7 @@ fn ns2_gives_the_same_shares() {
         ("DT-RED-gentle-72", [0.8698, 0.8989], [0.4683, 0.5]),
         ("RED-DT-gentle-300", [1.1556, 1.1886], [0.1943, 0.2276]),
     ];
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/aqm-domains");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../penstock-study/studies/aqm-domains");
     for (file, end, inter) in cells {
         let read =
             |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).map_err(|e| e.to_string());

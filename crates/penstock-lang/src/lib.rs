@@ -14,3 +14,4 @@ pub mod show;
 pub mod sysctl;
 pub mod tc;
 pub mod token;
+pub mod toml;

@@ -104,6 +104,19 @@ pub fn failures(stderr: &str, prelude: u32) -> (Vec<Failed>, String, Option<(u32
     (failed, rest, last)
 }
 
+/// The line that tells why a command failed: the first it said, but for what commands before it only warned of.
+pub fn told<'a>(said: impl Iterator<Item = &'a str> + Clone) -> &'a str {
+    let mut all = said.clone();
+    said.into_iter().find(|l| !l.starts_with("Warning: ")).or_else(|| all.next()).unwrap_or_default()
+}
+
+/// What is said of a setup that ended with a status although no command was heard to fail: `exit`, `set -e` behind a silent
+/// command, or a fault of the shell's own. `rest`: all it said.
+pub fn ended(status: i32, rest: &str) -> String {
+    let said = rest.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();
+    format!("the setup ended with status {status}{said}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +143,11 @@ mod tests {
         assert_eq!(rest, "note\nError: no\ncat: x\n");
         assert_eq!(last, Some((6, 1)));
         assert!(TRAP.contains(FAILED));
+        assert_eq!(told(["Warning: sch_x", "Error: no", "more"].into_iter()), "Error: no");
+        assert_eq!(told(["Warning: sch_x"].into_iter()), "Warning: sch_x");
+        assert_eq!(told([].into_iter()), "");
+        assert_eq!(ended(3, "a\nb\n"), "the setup ended with status 3 (b)");
+        assert_eq!(ended(1, ""), "the setup ended with status 1");
         let own = "setup: line 4: unexpected EOF while looking for matching `\"'\n";
         assert_eq!(failures(own, 1), (Vec::new(), own.to_owned(), Some((3, 2))));
     }

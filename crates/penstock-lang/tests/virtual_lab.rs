@@ -20,7 +20,7 @@ fn folder() -> PathBuf {
 
 /// What was typed: the study's own files.
 fn scripts() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../studies/virtual-lab/commands")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../penstock-study/studies/virtual-lab/commands")
 }
 
 fn file(name: &str) -> String {

@@ -1,13 +1,15 @@
 //! The run record: what `record.json` holds.
 //!
-//! Follows: the record format 1 of the design. A field that does not apply is absent, never null or zero; units are
+//! A field that does not apply is absent, never null or zero; units are
 //! SI and stand in the name (`throughput_bit_s`, `rtt_ms`). Same file, seed and version give the same bytes.
 
 use crate::quantile::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// The format this version writes.
-pub const FORMAT: u32 = 1;
+///
+/// 2: `payload_bytes`, `sent_bytes` and `received_bytes` of flows, `together`, `per_hop`, `rtt_ms` of groups, `why` of expectations.
+pub const FORMAT: u32 = 2;
 
 /// One run: what was asked, what was measured, how it was judged.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -40,9 +42,15 @@ pub struct Record {
     /// The groups of flows, by name.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub groups: Vec<Group>,
+    /// What a `[[flow]]` that makes several measured of all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub together: Vec<Together>,
     /// The devices with their qdiscs and classes at the end.
     #[serde(default)]
     pub devices: Vec<Device>,
+    /// What became of the packets of some code points at a device, for the expectations that ask.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub per_hop: Vec<PerHop>,
     /// Packets lost, by machine, device, place and reason.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub drops: Vec<Drop>,
@@ -266,6 +274,15 @@ pub struct Flow {
     /// Segments that TCP sent again.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted_packets: Option<u64>,
+    /// New payload delivered, bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub payload_bytes: Option<u64>,
+    /// Bytes of the packets sent, as frames (Ethernet header, no FCS).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sent_bytes: Option<u64>,
+    /// Bytes of the packets received, as frames.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub received_bytes: Option<u64>,
     /// New payload delivered, bits per second over the flow's life.
     pub goodput_bit_s: f64,
     /// Everything received with IP headers, bits per second over the flow's life.
@@ -285,6 +302,60 @@ pub struct Flow {
     /// What became of its datagrams one by one; only where the experiment has the flow traced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub analysis: Option<crate::passage::Analysis>,
+}
+
+/// All flows of a `[[flow]]` that makes several (`count`, `arrivals`).
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Together {
+    /// Its name; each flow's is this with a number behind.
+    pub name: String,
+    /// How many flows.
+    pub flows: u64,
+    /// One-way delays of all their packets.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub owd_ms: Option<Distribution>,
+    /// Round trips of echo probes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rtt_ms: Option<Distribution>,
+}
+
+/// The packets of some code points at a device: what per-hop behaviours promise of them.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PerHop {
+    /// Machine.
+    pub host: String,
+    /// The device they left by.
+    pub dev: String,
+    /// The code points, 0..=63, in the order of drop precedence.
+    pub codes: Vec<u8>,
+    /// The rate configured for them, bits per second, where the experiment says it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bit_s: Option<f64>,
+    /// Packets that left.
+    pub packets: u64,
+    /// Packets lost.
+    pub lost_packets: u64,
+    /// Least and greatest time from the packet's arrival to its last bit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delay_ms: Option<(f64, f64)>,
+    /// Difference of the two.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jitter_ms: Option<f64>,
+    /// Error terms of expedited forwarding (RFC 3246), of the aggregate and of the packet; where a rate is configured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ea_ms: Option<f64>,
+    /// As `ea_ms`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ep_ms: Option<f64>,
+    /// Packets that left behind one of their own flow that had come later.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reordered_packets: Option<u64>,
+    /// Of three code points: by how much a lower drop precedence lost more than a higher one, as shares.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub precedence: Option<f64>,
+    /// Share of the packets with the first code point that were put on the wire while one of another waited.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ahead: Option<f64>,
 }
 
 /// Flows that are counted together. Rates are over the time that is counted (RFC 5166).
@@ -318,6 +389,9 @@ pub struct Group {
     /// One-way delays of all its packets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub owd_ms: Option<Distribution>,
+    /// Round trips of its echo probes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rtt_ms: Option<Distribution>,
     /// How long transfers that came to an end took, from the opening of the connection to its end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub completion_ms: Option<Distribution>,
@@ -496,6 +570,9 @@ pub struct Expect {
     pub measured: Option<f64>,
     /// Whether it was.
     pub ok: bool,
+    /// Why there is nothing measured, where the run's ground cannot measure it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub why: Option<String>,
 }
 
 /// A command of the setup that was refused.
@@ -597,7 +674,9 @@ mod tests {
             }],
             flows: Vec::new(),
             groups: Vec::new(),
+            together: Vec::new(),
             devices: Vec::new(),
+            per_hop: Vec::new(),
             drops: vec![Drop {
                 host: "r".into(),
                 dev: None,
@@ -611,6 +690,7 @@ mod tests {
                 value: "5.5mbit..6.0mbit".into(),
                 measured: Some(5_850_000.0),
                 ok: true,
+                why: None,
             }],
             setup_failures: Vec::new(),
             findings: Vec::new(),
@@ -633,10 +713,19 @@ mod tests {
         assert!(text.contains("\"throughput_bit_s\": 5850000.0"), "{text}");
     }
 
+    /// A record that format 1 wrote.
+    #[test]
+    fn an_old_record_still_opens() {
+        let old = Record::from_json(include_str!("../tests/data/record-1.json")).unwrap();
+        assert_eq!((old.format, old.apps.len(), old.flows.len()), (1, 5, 6));
+        assert!(old.flows.iter().all(|f| f.payload_bytes.is_none()) && old.per_hop.is_empty());
+        assert!(old.together.is_empty() && old.expects.iter().all(|e| e.why.is_none()));
+    }
+
     #[test]
     fn strangers_are_refused_in_words() {
         assert!(Record::from_json("{}").unwrap_err().starts_with("this is no run record"));
-        assert!(Record::from_json("{\"format\": 2}").unwrap_err().contains("up to 1"));
+        assert!(Record::from_json("{\"format\": 3}").unwrap_err().contains("up to 2"));
         assert!(Record::from_json("nonsense").is_err());
     }
 }

@@ -14,11 +14,19 @@ const FIGURES: [Figure; 9] = [
     ("Jain's index", |g| g.fairness),
     ("least over greatest", |g| g.min_over_max),
     ("sent again, %", |g| g.retransmission_rate.map(|r| r * 100.0)),
-    ("lost, kbit/s", |g| Some(g.links.iter().fold(0.0, |sum, l| sum + l.lost_bit_s / 1e3))),
-    ("marked, kbit/s", |g| Some(g.links.iter().fold(0.0, |sum, l| sum + l.marked_bit_s / 1e3))),
+    (LOST, |g| Some(g.links.iter().fold(0.0, |sum, l| sum + l.lost_bit_s / 1e3))),
+    (MARKED, |g| Some(g.links.iter().fold(0.0, |sum, l| sum + l.marked_bit_s / 1e3))),
     ("one-way delay, mean, ms", |g| g.owd_ms.map(|d| d.mean)),
     ("completion, median, ms", |g| g.completion_ms.map(|d| d.p50)),
 ];
+
+const LOST: &str = "lost, kbit/s";
+const MARKED: &str = "marked, kbit/s";
+
+/// Whether the ground of a run tells a figure: where the packets of a group were lost or marked only the simulator knows.
+fn told(what: &str, record: &Record) -> bool {
+    record.ground == "sim" || ![LOST, MARKED].contains(&what)
+}
 
 /// A table of the groups: one run's figures, or the mean of several with half the width of its 95 % confidence interval and the
 /// range. Empty without groups.
@@ -32,10 +40,10 @@ pub fn groups(records: &[&Record]) -> String {
     });
     let mut table = Table::new(&heads);
     for name in first.groups.iter().map(|g| g.name.as_str()) {
-        let found: Vec<&Group> =
-            records.iter().filter_map(|r| r.groups.iter().find(|g| g.name == name)).collect();
         for (what, figure) in FIGURES {
-            let values: Vec<f64> = found.iter().filter_map(|g| figure(g)).collect();
+            let known = records.iter().filter(|r| told(what, r));
+            let found = known.filter_map(|r| r.groups.iter().find(|g| g.name == name));
+            let values: Vec<f64> = found.filter_map(figure).collect();
             let Some((mean, half)) = confidence(&values) else { continue };
             let mut cells = vec![name.to_owned(), what.to_owned(), format!("{mean:.3}")];
             if several {
@@ -75,5 +83,9 @@ mod tests {
         let one = groups(&[&runs[0]]);
         assert!(one.contains("goodput, Mbit/s") && !one.contains("95 %"), "{one}");
         assert_eq!(groups(&[]), "");
+        // What a ground does not tell is no zero.
+        let real = Record { ground: "virtual".to_owned(), ..runs[0].clone() };
+        let text = groups(&[&real]);
+        assert!(one.contains(LOST) && text.contains("goodput") && !text.contains(LOST), "{text}");
     }
 }

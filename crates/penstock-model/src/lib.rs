@@ -9,6 +9,7 @@ pub mod diag;
 pub mod handle;
 pub mod ifname;
 pub mod kernel;
+pub mod ns2;
 pub mod options;
 pub mod psched;
 pub mod rate;
@@ -16,6 +17,7 @@ pub mod rng;
 pub mod rtnetlink;
 pub mod size;
 pub mod time;
+pub mod traffic;
 
 pub use clock::{ClockSource, OldClock, OldRelease, PschedClock};
 pub use diag::{Diagnostic, KernelError, Severity};

@@ -85,6 +85,14 @@ impl Running {
         }
     }
 
+    /// Its own time at the end of its body.
+    pub fn took(&self) -> Span {
+        match &self.0 {
+            Way::Plain { .. } => Span::ZERO,
+            Way::Interpreted(running) => span(running.body),
+        }
+    }
+
     /// Lets the script go on while its own time is not after `time`.
     pub fn go_on(&mut self, time: Span, machine: &mut dyn Machine, console: &mut dyn Console) -> Progress {
         match &mut self.0 {

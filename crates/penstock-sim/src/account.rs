@@ -342,7 +342,7 @@ mod tests {
         for ring in [1, 2, 5] {
             let mut world = line("pfifo limit 1000", 100, ring);
             let (a, b) = (HostId(0), HostId(1));
-            let tcp = Transport::Tcp(TcpSpec { sndbuf: Some(60_000), ..TcpSpec::default() });
+            let tcp = Transport::Tcp(TcpWishes { sndbuf: Some(60_000), ..TcpWishes::default() });
             for _ in 0..3 {
                 world.add_flow(flow(a, b, tcp.clone(), Load::Greedy)).unwrap();
             }

@@ -1,8 +1,9 @@
 //! The scenario that speed is measured on.
 
-use crate::spec::{End, FlowSpec, Load, TcpSpec, Transport};
+use crate::spec::{End, FlowSpec, Transport};
 use crate::{HostId, LinkSpec, World};
 use penstock_host::Prefix;
+use penstock_model::traffic::{Load, TcpWishes};
 use penstock_model::{Kernel, Rate, Span, Time};
 
 /// A dumbbell: `flows` greedy SACK connections, each between hosts of its own, over edges of 1 Gbit/s and one
@@ -69,7 +70,7 @@ pub(crate) fn greedy(from: HostId, to: HostId) -> FlowSpec {
         to,
         to_addr: None,
         count: 1,
-        transport: Transport::Tcp(TcpSpec::default()),
+        transport: Transport::Tcp(TcpWishes::default()),
         load: Load::Greedy,
         start: Time::ZERO,
         start_to: Time::ZERO,

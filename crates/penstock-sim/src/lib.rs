@@ -11,7 +11,6 @@ mod account;
 mod app;
 mod bench;
 mod devices;
-mod dist;
 mod event;
 mod flow;
 mod histogram;
@@ -34,14 +33,14 @@ mod scenarios;
 mod tests;
 
 pub use bench::bench_dumbbell;
-pub use dist::{Dist, pareto};
 pub use histogram::Histogram;
+pub use penstock_model::traffic::{Dist, Load, Sizes, TcpWishes};
 pub use results::{
     AppResult, Carried, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Passage, Place,
     PlaceCount, Results, Series, SeriesSet, Sojourn, TcpResult, Watched,
 };
 pub use spec::{
     AppId, Bleach, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec,
-    Load, SenderClock, Sizes, Stack, TcpSpec, Transport,
+    SenderClock, Stack, Transport,
 };
 pub use world::{Execute, Script, ScriptState, World};

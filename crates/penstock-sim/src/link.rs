@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     fn cpu(packet_us: i64, hz: u32) -> Cpu {
-        let packet = crate::dist::Dist::Constant(Span::from_us(packet_us));
+        let packet = penstock_model::traffic::Dist::Constant(Span::from_us(packet_us));
         // 11.9 us an interrupt: a Pentium III of 550 MHz, by the study of 2001.
         let cost = crate::spec::Cost { packet, tick: Span::from_ns(11_900), ..crate::spec::Cost::ZERO };
         Cpu::new(cost, Rng::named(1, "cpu"), hz)

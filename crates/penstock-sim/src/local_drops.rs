@@ -1,12 +1,13 @@
 //! Linux's own TCP above a queue of its own host that drops, segment by segment: `vectors/tcp/local_drops.jsonl`, recorded by
 //! `vectors/tcp/tcp_scenarios.py` from what `vectors/tcp/local_drop_list.py` lists. The whole way is ours here: socket, discipline, card.
 
+use crate::World;
 use crate::app::{Cx, Program};
 use crate::net::{NONE, Wake};
 use crate::socket::SockOpts;
-use crate::spec::{End, FlowSpec, HostId, LinkSpec, Load, Sizes, TcpSpec, Transport};
-use crate::{Dist, World};
+use crate::spec::{End, FlowSpec, HostId, LinkSpec, Transport};
 use penstock_host::Prefix;
+use penstock_model::traffic::{Dist, Load, Sizes, TcpWishes};
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{L3, L4};
 use serde_json::Value;
@@ -150,7 +151,7 @@ fn run(s: &Value, isn: u32) -> [Side; 2] {
         })
         .unwrap();
     }
-    let cfg = crate::app::flow::configure(w.net.tcp_config(b.0), &TcpSpec::default());
+    let cfg = crate::app::flow::configure(w.net.tcp_config(b.0), &TcpWishes::default());
     let listener = crate::socket::Listener { cfg, sink: true };
     w.net.tcp_listen(b.0, NONE, 5001, SockOpts::default(), listener).unwrap();
     let writes = match s["writes"].as_array() {

@@ -238,7 +238,7 @@ fn links_that_make_no_sense_are_refused() {
     assert_eq!(refused(one), "a link has two ends or more, not 1");
     world.add_link(link(End::new(a, "eth0"), End::new(b, "eth0"))).unwrap();
     assert!(world.add_flow(FlowSpec { transport: Transport::Udp, ..greedy(a, b) }).is_err());
-    let spec = TcpSpec { cc: Some("nonsense".into()), ..TcpSpec::default() };
+    let spec = TcpWishes { cc: Some("nonsense".into()), ..TcpWishes::default() };
     assert!(world.add_flow(FlowSpec { transport: Transport::Tcp(spec), ..greedy(a, b) }).is_err());
 }
 

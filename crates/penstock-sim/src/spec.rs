@@ -1,6 +1,6 @@
 //! What a world is built from: links, processing costs, flows. Plain data.
 
-use crate::dist::Dist;
+use penstock_model::traffic::{Dist, Load, TcpWishes};
 use penstock_model::{Rate, Span, Time};
 use std::fmt;
 
@@ -254,111 +254,9 @@ pub struct SenderClock {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Transport {
     /// A TCP connection.
-    Tcp(TcpSpec),
+    Tcp(TcpWishes),
     /// UDP datagrams.
     Udp,
-}
-
-/// What a flow asks of TCP. `None`: as the sender's profile has it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct TcpSpec {
-    /// Congestion control, e.g. `reno`, `cubic`.
-    pub cc: Option<String>,
-    /// Maximum segment size, bytes.
-    pub mss: Option<u16>,
-    /// ECN.
-    pub ecn: Option<bool>,
-    /// Selective acknowledgements.
-    pub sack: Option<bool>,
-    /// Send buffer, bytes (fixed instead of autotuned).
-    pub sndbuf: Option<u32>,
-    /// Receive buffer, bytes (fixed instead of autotuned).
-    pub rcvbuf: Option<u32>,
-    /// Initial window, segments.
-    pub initial_window: Option<u32>,
-    /// Least retransmission timeout.
-    pub min_rto: Option<Span>,
-    /// Every segment is acknowledged at once (`ip route … quickack 1`).
-    pub quickack: bool,
-    /// Timer interrupts per second at both ends (CONFIG_HZ), 10 to 10000: what timeouts are counted in.
-    pub hz: Option<u32>,
-    /// ns-2's one-way TCP in place of the hosts' own, at both ends.
-    pub ns2: Option<penstock_tcp::ns2::Options>,
-}
-
-/// What a flow sends.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Load {
-    /// As much as the transport takes (TCP only).
-    Greedy,
-    /// So many bytes, then the end (TCP).
-    Bytes(u64),
-    /// Pages: one connection after another, each carries a page of drawn size and closes; then the reader thinks (TCP).
-    Pages {
-        /// Payload of each, bytes.
-        size: Sizes,
-        /// From the end of a page to the next connection.
-        think: Dist,
-    },
-    /// Packets of drawn sizes with drawn gaps between their starts (UDP; over TCP they are written to the stream).
-    Packets {
-        /// Payload of each, bytes, 1..=65507.
-        size: Sizes,
-        /// Gap from one to the next.
-        gap: Dist,
-    },
-    /// Packets that the receiver sends back (RFC 862); how long that takes is measured (UDP only).
-    Echo {
-        /// Payload of each, bytes, 1..=65507.
-        size: Sizes,
-        /// Gap from one to the next.
-        gap: Dist,
-    },
-    /// The same while it is on, nothing while it is off.
-    OnOff {
-        /// Payload of each, bytes.
-        size: Sizes,
-        /// Gap from one to the next.
-        gap: Dist,
-        /// How long it is on.
-        on: Dist,
-        /// How long it is off.
-        off: Dist,
-    },
-    /// Packets as they were seen: so long after the one before, so many bytes of payload. Then the end.
-    Replay(Vec<(Span, u32)>),
-}
-
-/// Payload sizes of packets, bytes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Sizes {
-    /// Always the same.
-    Constant(u32),
-    /// Any of `from..=to` with equal chance.
-    Uniform {
-        /// Least.
-        from: u32,
-        /// Greatest.
-        to: u32,
-    },
-    /// One of these with equal chance.
-    Table(Vec<u32>),
-    /// Drawn as a time is, a nanosecond a byte; at least 1.
-    Drawn {
-        /// How.
-        dist: Dist,
-        /// Draws above this count as this.
-        most: u32,
-    },
-}
-
-impl Load {
-    /// A steady stream: datagrams of `size` bytes of payload at `rate` of payload.
-    pub fn steady(rate: Rate, size: u32) -> Load {
-        let bytes_per_s = rate.bytes_per_s().max(1);
-        let gap = (u128::from(size) * 1_000_000_000 / u128::from(bytes_per_s)).min(i64::MAX as u128) as i64;
-        Load::Packets { size: Sizes::Constant(size), gap: Dist::Constant(Span::from_ns(gap)) }
-    }
 }
 
 #[cfg(test)]
@@ -371,11 +269,5 @@ mod tests {
         assert_eq!(Framing::Ethernet.wire_len(42), 84);
         assert_eq!(Framing::None.wire_len(42), 42);
         assert_eq!(Framing::Ip.wire_len(1514), 1500);
-    }
-
-    #[test]
-    fn steady_loads_have_their_gap() {
-        let Load::Packets { gap, .. } = Load::steady(Rate::from_bit_per_s(1_000_000), 1250) else { panic!() };
-        assert_eq!(gap, Dist::Constant(Span::from_ms(10)));
     }
 }

@@ -34,7 +34,7 @@ fn greedy(from: HostId, to: HostId) -> FlowSpec {
         to,
         to_addr: None,
         count: 1,
-        transport: Transport::Tcp(TcpSpec::default()),
+        transport: Transport::Tcp(TcpWishes::default()),
         load: Load::Greedy,
         start: Time::ZERO,
         start_to: Time::ZERO,

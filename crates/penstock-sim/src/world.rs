@@ -20,7 +20,6 @@
 //! ```
 
 use crate::app::{self, Program};
-use crate::dist::Dist;
 use crate::event::{Event, Timer};
 use crate::link::{Cpu, Port, Segment, Way, Wire};
 use crate::net::{Machine, NONE, Net, Wake};
@@ -28,10 +27,10 @@ use crate::results::{AppResult, CommandResult, Results};
 use crate::sample::Sampler;
 use crate::socket::SocketTable;
 use crate::spec::{
-    AppId, BuildError, Cost, Duplex, FlowId, FlowSpec, HostId, Iperf, LinkId, LinkSpec, Load, Stack,
-    Transport,
+    AppId, BuildError, Cost, Duplex, FlowId, FlowSpec, HostId, Iperf, LinkId, LinkSpec, Stack, Transport,
 };
 use penstock_host::{Files, Host, Output};
+use penstock_model::traffic::{Dist, Load};
 use penstock_model::{Kernel, PschedClock, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -335,7 +334,11 @@ impl World {
     ///
     /// # Errors
     /// An unknown host, a receiver without an address, `Greedy` or `Bytes` over UDP, a congestion control there is not.
-    pub fn add_flow(&mut self, spec: FlowSpec) -> Result<Vec<FlowId>, BuildError> {
+    pub fn add_flow(&mut self, mut spec: FlowSpec) -> Result<Vec<FlowId>, BuildError> {
+        spec.load = spec.load.paced();
+        if matches!(spec.load, Load::Arrivals(_)) {
+            return Err(BuildError("connections that arrive are a flow each".to_owned()));
+        }
         let hosts = self.net.machines.len() as u32;
         if spec.from.0 >= hosts || spec.to.0 >= hosts {
             return Err(BuildError("a flow runs between two hosts of this world".to_owned()));

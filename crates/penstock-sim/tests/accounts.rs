@@ -347,7 +347,7 @@ impl Case {
             if from == to {
                 continue;
             }
-            let tcp = || Transport::Tcp(TcpSpec::default());
+            let tcp = || Transport::Tcp(TcpWishes::default());
             let packets = |size, gap_us| (Sizes::Constant(size), Dist::Constant(Span::from_us(gap_us)));
             let (transport, load) = match what {
                 What::Udp { size, gap_us } => {

@@ -128,7 +128,7 @@ fn ours(flows: u32, mbit: u32, queue: &str, seconds: u32) -> Result<Speed> {
     let ran = run_experiment(&experiment, &mut Options { seed: Some(1), progress: &mut |_| {} });
     let cpu_s = start.elapsed().as_secs_f64();
     match ran {
-        Ok(outcome) => Ok(Speed { hops: outcome.results.packet_hops, cpu_s }),
+        Ok(outcome) => Ok(Speed { hops: outcome.packet_hops, cpu_s }),
         Err(faults) => bail!("the scenario does not run: {}", faults[0]),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::tidy;
 use anyhow::{Context, Result, bail};
-use penstock_lab::replay::{chance, vectors};
+use penstock_replay::{chance, vectors};
 use penstock_model::Kernel;
 use penstock_sched::sch;
 use std::collections::{BTreeMap, BTreeSet};

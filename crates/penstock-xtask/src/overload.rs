@@ -6,12 +6,13 @@
 //! Asked of every case: no panic, an end within the time and the memory, the same bytes when it is run again on another thread, and
 //! while another case runs beside it. Of experiments also that the run accounts for every packet (that is the run's own doing, and its
 //! complaint is a find), and that the replay engine does the same with what came to each device it can be held against
-//! (`penstock_lab::replay::beside`).
+//! (`penstock_lab::beside`).
 
 use anyhow::{Context, Result, bail};
-use penstock_lab::replay::beside::beside;
+use penstock_check as check;
+use penstock_lab::beside::beside;
 use penstock_lab::run::{Options, Outcome};
-use penstock_lab::{Experiment, check, experiment};
+use penstock_lab::{Experiment, experiment};
 use penstock_measure::Series;
 use penstock_measure::record::Record;
 use penstock_measure::report::{Page, html};
@@ -378,11 +379,11 @@ fn once(kind: &str, bytes: &[u8]) -> Result<String, String> {
     match kind {
         "bash" | "python" => checked(kind, &text()),
         "spec" => match serde_json::from_str(&text()) {
-            Ok(spec) => penstock_lab::replay::run(&spec).map(|v| v.to_string()).map_err(|d| d.message),
+            Ok(spec) => penstock_replay::run(&spec).map(|v| v.to_string()).map_err(|d| d.message),
             Err(e) => Err(e.to_string()),
         },
         "capture" => {
-            let read = penstock_lab::replay::capture::read(bytes, "a");
+            let read = penstock_replay::capture::read(bytes, "a");
             read.map(|t| format!("{t:?}")).map_err(|d| d.message)
         }
         _ => {

@@ -20,20 +20,23 @@ const EDGES: &[(&str, &[&str])] = &[
     ("files", &[]),
     ("kernel", &["model", "lang", "measure", "files"]),
     ("measure", &["model"]),
+    ("replay", &["model", "packet", "sched", "lang", "host", "shell", "measure", "files"]),
+    ("machine", &["model", "tcp", "lang", "host", "shell", "files"]),
     (
         "lab",
         &[
             "model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "kernel", "measure",
-            "files",
+            "files", "replay",
         ],
     ),
+    ("study", &["model", "sched", "kernel", "measure", "files", "lab"]),
     ("wild", &[]),
-    ("cli", &["model", "kernel", "measure", "files", "lab"]),
+    ("cli", &["model", "check", "kernel", "measure", "files", "replay", "machine", "lab", "study"]),
     (
         "xtask",
         &[
             "model", "packet", "sched", "tcp", "lang", "host", "shell", "check", "sim", "measure", "kernel",
-            "lab", "wild",
+            "replay", "lab", "wild",
         ],
     ),
 ];

@@ -1,7 +1,7 @@
 //! `cargo xtask vectors`: replays recorded vectors and prints where the answers differ.
 
 use anyhow::{Result, bail};
-use penstock_lab::replay::{self, chance};
+use penstock_replay::{self as replay, chance};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

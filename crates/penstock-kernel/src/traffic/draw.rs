@@ -1,144 +1,116 @@
-//! What a flow sends: sizes and gaps, constant, drawn or from a trace.
+//! What a flow sends, in the words of `penstock send`: sizes and gaps, constant, drawn or from a trace.
 
-use penstock_model::{Rate, Rng, Size, Span};
-
-/// What a flow sends.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Load {
-    /// As much as TCP takes.
-    #[default]
-    Greedy,
-    /// So many bytes of TCP.
-    Bytes(u64),
-    /// A steady stream: rate of payload, bytes of each packet.
-    Rate(Rate, u32),
-    /// Packets of drawn sizes at drawn distances.
-    Packets(Sizes, Gap),
-    /// Packets one by one: distance to the one before, payload bytes.
-    Trace(Vec<(Span, u32)>),
-}
-
-/// Payload sizes, bytes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Sizes {
-    /// Always the same.
-    Constant(u32),
-    /// Any of `from..=to` with equal chance.
-    Uniform(u32, u32),
-    /// One of these with equal chance.
-    Table(Vec<u32>),
-}
-
-/// Distances.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Gap {
-    /// Always the same.
-    Constant(Span),
-    /// Any of `from..=to` with equal chance.
-    Uniform(Span, Span),
-    /// Exponential with this mean.
-    Exponential(Span),
-    /// One of these with equal chance.
-    Table(Vec<Span>),
-}
+use penstock_model::traffic::{Dist, Load, Sizes};
+use penstock_model::{Size, Span};
 
 fn joined<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
     items.iter().map(show).collect::<Vec<_>>().join(",")
 }
 
-fn ns(span: &Span) -> String {
-    format!("{}ns", span.as_ns())
+/// Reads a gap: `20ms`, `10ms..30ms`, `10ms,20ms,20ms`, `exp:20ms` (mean), `pareto:10ms:1.5` (least, shape; `:2s` is the most),
+/// `normal:20ms:5ms` (mean, standard deviation).
+///
+/// # Errors
+/// A sentence when it is none of these.
+pub fn parse_gap(text: &str) -> Result<Dist, String> {
+    distribution(text, "gap", &|t| match Span::parse(t) {
+        Ok(span) if span >= Span::ZERO => Ok(span),
+        _ => Err(format!("gap \"{t}\" is not a duration, e.g. 20ms")),
+    })
 }
 
-impl Sizes {
-    /// Reads `160`, `64..1200`, `64,512,1500`.
-    ///
-    /// # Errors
-    /// A sentence when it is none of these, or a size is not 1 to 65507 bytes.
-    pub fn parse(text: &str) -> Result<Sizes, String> {
-        let one = |t: &str| match Size::parse(t).map(Size::bytes) {
-            Ok(n @ 1..=65_507) => Ok(n as u32),
-            _ => Err(format!("size \"{t}\" is not 1 to 65507 bytes")),
+/// As [`parse_gap`] reads it.
+pub fn gap_text(gap: &Dist) -> String {
+    dist_text(gap, &|span| format!("{}ns", span.as_ns()))
+}
+
+/// Reads payload sizes: `160`, `64..1200`, `64,512,1500`, `exp:500<=1400`, `pareto:100:1.2<=65507`, `normal:800:100<=1400`; what is
+/// drawn above the number behind `<=` counts as that.
+///
+/// # Errors
+/// A sentence when it is none of these, or a size is not 1 to 65507 bytes.
+pub fn parse_sizes(text: &str) -> Result<Sizes, String> {
+    let one = |t: &str| match Size::parse(t).map(Size::bytes) {
+        Ok(n @ 1..=65_507) => Ok(n as u32),
+        _ => Err(format!("size \"{t}\" is not 1 to 65507 bytes")),
+    };
+    let (drawn, most) = text.split_once("<=").map_or((text, "65507"), |(drawn, most)| (drawn, most));
+    if drawn.contains(':') {
+        // A byte for a nanosecond.
+        let byte = |t: &str| one(t).map(|n| Span::from_ns(i64::from(n)));
+        return Ok(Sizes::Drawn { dist: distribution(drawn, "size", &byte)?, most: one(most)? });
+    }
+    if let Some((from, to)) = text.split_once("..") {
+        let (from, to) = (one(from)?, one(to)?);
+        return match from <= to {
+            true => Ok(Sizes::Uniform { from, to }),
+            false => Err(format!("size \"{text}\": write the lesser one first")),
         };
-        if let Some((from, to)) = text.split_once("..") {
-            let (from, to) = (one(from)?, one(to)?);
-            return if from <= to {
-                Ok(Sizes::Uniform(from, to))
-            } else {
-                Err(format!("size \"{text}\": write the lesser one first"))
-            };
-        }
-        let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
-        Ok(if let [only] = all[..] { Sizes::Constant(only) } else { Sizes::Table(all) })
     }
+    let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
+    Ok(if let [only] = all[..] { Sizes::Constant(only) } else { Sizes::Table(all) })
+}
 
-    /// As [`Sizes::parse`] reads it.
-    pub fn text(&self) -> String {
-        match self {
-            Sizes::Constant(n) => n.to_string(),
-            Sizes::Uniform(from, to) => format!("{from}..{to}"),
-            Sizes::Table(all) => joined(all, u32::to_string),
-        }
-    }
-
-    fn draw(&self, rng: &mut Rng) -> u32 {
-        match self {
-            Sizes::Constant(n) => *n,
-            Sizes::Uniform(from, to) => from + rng.below(to - from + 1),
-            Sizes::Table(all) => all[rng.below(all.len() as u32) as usize],
+/// As [`parse_sizes`] reads it.
+pub fn sizes_text(sizes: &Sizes) -> String {
+    match sizes {
+        Sizes::Constant(n) => n.to_string(),
+        Sizes::Uniform { from, to } => format!("{from}..{to}"),
+        Sizes::Table(all) => joined(all, u32::to_string),
+        Sizes::Drawn { dist, most } => {
+            format!("{}<={most}", dist_text(dist, &|span| span.as_ns().clamp(1, 65_507).to_string()))
         }
     }
 }
 
-impl Gap {
-    /// Reads `20ms`, `10ms..30ms`, `exp:20ms`, `10ms,20ms,20ms`.
-    ///
-    /// # Errors
-    /// A sentence when it is none of these.
-    pub fn parse(text: &str) -> Result<Gap, String> {
-        let one = |t: &str| match Span::parse(t) {
-            Ok(span) if span >= Span::ZERO => Ok(span),
-            _ => Err(format!("gap \"{t}\" is no time, e.g. 20ms")),
+fn distribution(text: &str, what: &str, one: &dyn Fn(&str) -> Result<Span, String>) -> Result<Dist, String> {
+    if let Some(mean) = text.strip_prefix("exp:") {
+        return Ok(Dist::Exponential { mean: one(mean)? });
+    }
+    if let Some(rest) = text.strip_prefix("pareto:") {
+        let parts: Vec<&str> = rest.split(':').collect();
+        let (least, shape, most) = match parts[..] {
+            [least, shape] => (one(least)?, shape, None),
+            [least, shape, most] => (one(least)?, shape, Some(one(most)?)),
+            _ => {
+                return Err(format!(
+                    "{what} \"{text}\": write pareto:LEAST:SHAPE or pareto:LEAST:SHAPE:MOST"
+                ));
+            }
         };
-        if let Some(mean) = text.strip_prefix("exp:") {
-            return one(mean).map(Gap::Exponential);
+        let milli = shape.parse::<f64>().map_or(0.0, |s| (s * 1000.0).round());
+        if !(1.0..=100_000.0).contains(&milli) {
+            return Err(format!("{what} \"{text}\": the shape \"{shape}\" is not 0.001 to 100"));
         }
-        if let Some((from, to)) = text.split_once("..") {
-            let (from, to) = (one(from)?, one(to)?);
-            return if from <= to {
-                Ok(Gap::Uniform(from, to))
-            } else {
-                Err(format!("gap \"{text}\": write the lesser one first"))
-            };
-        }
-        let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
-        Ok(if let [only] = all[..] { Gap::Constant(only) } else { Gap::Table(all) })
+        return Ok(Dist::Pareto { least, shape_milli: milli as u32, most });
     }
-
-    /// As [`Gap::parse`] reads it.
-    pub fn text(&self) -> String {
-        match self {
-            Gap::Constant(span) => ns(span),
-            Gap::Uniform(from, to) => format!("{}..{}", ns(from), ns(to)),
-            Gap::Exponential(mean) => format!("exp:{}", ns(mean)),
-            Gap::Table(all) => joined(all, ns),
-        }
+    if let Some(rest) = text.strip_prefix("normal:") {
+        let (mean, deviation) =
+            rest.split_once(':').ok_or_else(|| format!("{what} \"{text}\": write normal:MEAN:DEVIATION"))?;
+        return Ok(Dist::Normal { mean: one(mean)?, deviation: one(deviation)? });
     }
+    if let Some((from, to)) = text.split_once("..") {
+        let (from, to) = (one(from)?, one(to)?);
+        return match from <= to {
+            true => Ok(Dist::Uniform { from, to }),
+            false => Err(format!("{what} \"{text}\": write the lesser one first")),
+        };
+    }
+    let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
+    Ok(if let [only] = all[..] { Dist::Constant(only) } else { Dist::Table(all) })
+}
 
-    fn draw(&self, rng: &mut Rng) -> i64 {
-        match self {
-            Gap::Constant(span) => span.as_ns(),
-            Gap::Uniform(from, to) => {
-                let width = (to.as_ns() - from.as_ns()) as u64 + 1;
-                from.as_ns() + ((u128::from(rng.next_u64()) * u128::from(width)) >> 64) as i64
-            }
-            Gap::Exponential(mean) => {
-                // 53 random bits in (0, 1].
-                let u = ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-                (-u.ln() * mean.as_ns() as f64) as i64
-            }
-            Gap::Table(all) => all[rng.below(all.len() as u32) as usize].as_ns(),
+fn dist_text(dist: &Dist, one: &dyn Fn(&Span) -> String) -> String {
+    match dist {
+        Dist::Constant(span) => one(span),
+        Dist::Uniform { from, to } => format!("{}..{}", one(from), one(to)),
+        Dist::Exponential { mean } => format!("exp:{}", one(mean)),
+        Dist::Table(all) => joined(all, one),
+        Dist::Pareto { least, shape_milli, most } => {
+            let most = most.map(|most| format!(":{}", one(&most))).unwrap_or_default();
+            format!("pareto:{}:{}.{:03}{most}", one(least), shape_milli / 1000, shape_milli % 1000)
         }
+        Dist::Normal { mean, deviation } => format!("normal:{}:{}", one(mean), one(deviation)),
     }
 }
 
@@ -157,9 +129,9 @@ pub fn trace(text: &str) -> Result<Vec<(Span, u32)>, String> {
         let (Some(gap), Some(size), None) = (words.next(), words.next(), words.next()) else {
             return Err(format!("line {}: \"{line}\" is not a gap and a size, e.g. 20ms 160", n + 1));
         };
-        let gap = Gap::parse(gap).map_err(|e| format!("line {}: {e}", n + 1))?;
-        let size = Sizes::parse(size).map_err(|e| format!("line {}: {e}", n + 1))?;
-        let (Gap::Constant(gap), Sizes::Constant(size)) = (gap, size) else {
+        let gap = parse_gap(gap).map_err(|e| format!("line {}: {e}", n + 1))?;
+        let size = parse_sizes(size).map_err(|e| format!("line {}: {e}", n + 1))?;
+        let (Dist::Constant(gap), Sizes::Constant(size)) = (gap, size) else {
             return Err(format!("line {}: a packet has one gap and one size", n + 1));
         };
         packets.push((gap, size));
@@ -167,90 +139,74 @@ pub fn trace(text: &str) -> Result<Vec<(Span, u32)>, String> {
     if packets.is_empty() { Err("the trace has no packets".to_owned()) } else { Ok(packets) }
 }
 
-impl Load {
-    /// The words of `penstock send` that ask for it.
-    pub fn words(&self) -> Vec<(&'static str, String)> {
-        match self {
-            Load::Greedy => Vec::new(),
-            Load::Bytes(n) => vec![("--bytes", n.to_string())],
-            Load::Rate(rate, size) => {
-                vec![("--rate", format!("{}bit", rate.bit_per_s())), ("--size", size.to_string())]
-            }
-            Load::Packets(sizes, gap) => vec![("--size", sizes.text()), ("--gap", gap.text())],
-            // A plan has none: its files are read where the tool runs.
-            Load::Trace(_) => Vec::new(),
-        }
-    }
+/// A recording as [`trace`] reads it.
+pub fn trace_text(packets: &[(Span, u32)]) -> String {
+    packets.iter().map(|(gap, size)| format!("{}ns {size}\n", gap.as_ns())).collect()
+}
 
-    /// Packets in order: offset from the start in ns, payload bytes. Empty for what has no pace.
-    pub fn packets(&self, mut rng: Rng) -> Box<dyn Iterator<Item = (i64, u32)> + '_> {
-        match self {
-            Load::Greedy | Load::Bytes(_) => Box::new(std::iter::empty()),
-            Load::Rate(rate, size) => {
-                let (size, bits) = (*size, rate.bit_per_s().max(1));
-                let at = move |n: u64| {
-                    (u128::from(n) * u128::from(size) * 8_000_000_000 / u128::from(bits)) as i64
-                };
-                Box::new((0u64..).map(move |n| (at(n), size)))
-            }
-            Load::Packets(sizes, gap) => {
-                let mut at = 0i64;
-                Box::new(std::iter::from_fn(move || {
-                    let packet = (at, sizes.draw(&mut rng));
-                    at += gap.draw(&mut rng);
-                    Some(packet)
-                }))
-            }
-            Load::Trace(all) => {
-                let mut at = 0i64;
-                Box::new(all.iter().map(move |(gap, size)| {
-                    at += gap.as_ns();
-                    (at, *size)
-                }))
-            }
+/// The words of `penstock send` that ask for a load. Of a recording there are none: it is read from a file.
+pub fn words(load: &Load) -> Vec<(&'static str, String)> {
+    match load {
+        Load::Greedy | Load::Replay(_) => Vec::new(),
+        Load::Bytes(n) => vec![("--bytes", n.to_string())],
+        Load::Rate(rate, size) => {
+            vec![("--rate", format!("{}bit", rate.bit_per_s())), ("--size", size.to_string())]
         }
+        Load::Packets { size, gap } | Load::Echo { size, gap } => {
+            vec![("--size", sizes_text(size)), ("--gap", gap_text(gap))]
+        }
+        Load::OnOff { size, gap, on, off } => vec![
+            ("--size", sizes_text(size)),
+            ("--gap", gap_text(gap)),
+            ("--on", gap_text(on)),
+            ("--off", gap_text(off)),
+        ],
+        // Several connections: refused before a plan is made.
+        Load::Pages { .. } | Load::Arrivals(_) => Vec::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use penstock_model::Rng;
 
     #[test]
     fn words_come_back() {
-        for text in ["160", "64..1200", "64,512,1500"] {
-            assert_eq!(Sizes::parse(text).unwrap().text(), text);
+        for text in [
+            "160",
+            "64..1200",
+            "64,512,1500",
+            "exp:500<=1400",
+            "pareto:100:1.200<=65507",
+            "normal:800:100<=1400",
+        ] {
+            assert_eq!(sizes_text(&parse_sizes(text).unwrap()), text);
         }
-        for text in ["20000000ns", "10ns..30ns", "exp:5000ns", "10ns,20ns"] {
-            assert_eq!(Gap::parse(text).unwrap().text(), text);
+        let gaps = [
+            "20000000ns",
+            "10ns..30ns",
+            "exp:5000ns",
+            "10ns,20ns",
+            "pareto:10ns:1.500",
+            "pareto:10ns:1.050:90ns",
+        ];
+        for text in gaps.into_iter().chain(["normal:20ns:5ns"]) {
+            assert_eq!(gap_text(&parse_gap(text).unwrap()), text);
         }
-        assert_eq!(Gap::parse("20ms"), Ok(Gap::Constant(Span::from_ms(20))));
-        assert!(Sizes::parse("0").is_err() && Sizes::parse("9..5").is_err() && Gap::parse("soon").is_err());
-        assert!(Sizes::parse("70000").unwrap_err().contains("65507"));
-    }
-
-    #[test]
-    fn a_rate_has_no_drift() {
-        let load = Load::Rate(Rate::from_bit_per_s(3_000_000), 1000);
-        let at = load.packets(Rng::named(1, "x")).nth(3_000).unwrap().0;
-        assert_eq!(at, 8_000_000_000);
-    }
-
-    #[test]
-    fn drawn_packets_keep_their_mean_and_repeat() {
-        let load = Load::Packets(Sizes::Uniform(100, 300), Gap::Exponential(Span::from_ms(10)));
-        let draw = || load.packets(Rng::named(7, "x")).take(5001).collect::<Vec<_>>();
-        let (a, b) = (draw(), draw());
-        assert_eq!(a, b);
-        let mean = a[5000].0 as f64 / 5000.0;
-        assert!((9.6e6..10.4e6).contains(&mean), "{mean}");
-        let sizes = a.iter().map(|p| f64::from(p.1)).sum::<f64>() / a.len() as f64;
-        assert!((196.0..204.0).contains(&sizes), "{sizes}");
+        assert_eq!(parse_gap("20ms"), Ok(Dist::Constant(Span::from_ms(20))));
+        assert!(parse_sizes("0").is_err() && parse_sizes("9..5").is_err() && parse_gap("soon").is_err());
+        assert!(parse_sizes("70000").unwrap_err().contains("65507"));
+        assert!(parse_gap("pareto:1ms").unwrap_err().contains("LEAST:SHAPE"));
+        assert!(parse_gap("pareto:1ms:0").unwrap_err().contains("shape"));
+        assert!(parse_gap("normal:1ms").unwrap_err().contains("MEAN:DEVIATION"));
     }
 
     #[test]
     fn traces_are_read_strictly() {
-        let load = Load::Trace(trace("# call\n20ms 160\n\n5ms 40 # last\n").unwrap());
+        let packets = trace("# call\n20ms 160\n\n5ms 40 # last\n").unwrap();
+        assert_eq!(trace(&trace_text(&packets)), Ok(packets.clone()));
+        let load = Load::Replay(packets);
         assert_eq!(
             load.packets(Rng::named(1, "x")).collect::<Vec<_>>(),
             [(20_000_000, 160), (25_000_000, 40)]

@@ -38,14 +38,15 @@ pub fn echo(port: u16, long: Option<Span>) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::{Gap, Goal, Load, SendOptions, Sizes, send};
+    use crate::traffic::{Goal, SendOptions, send};
+    use penstock_model::traffic::{Dist, Load, Sizes};
 
     #[test]
     fn round_trips_are_measured() {
         let port = 30_001 + (std::process::id() % 10_000) as u16;
         let server = std::thread::spawn(move || echo(port, Some(Span::from_ms(250))));
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let load = Load::Packets(Sizes::Constant(64), Gap::Constant(Span::from_ms(10)));
+        let load = Load::Packets { size: Sizes::Constant(64), gap: Dist::Constant(Span::from_ms(10)) };
         let options =
             SendOptions { load, until: Some(Span::from_ms(100)), echo: true, ..SendOptions::default() };
         let report = send(&Goal { host: "127.0.0.1".into(), port, udp: true }, &options).unwrap();

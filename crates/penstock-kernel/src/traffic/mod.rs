@@ -9,7 +9,6 @@ mod recv;
 mod send;
 mod ss;
 
-pub use draw::{Gap, Load, Sizes};
 pub use echo::echo;
 pub use recv::{RecvOptions, RecvReport, RecvSample, recv};
 pub use send::{Goal, SendOptions, SendReport, SendSample, send};
@@ -17,6 +16,7 @@ pub use send::{Goal, SendOptions, SendReport, SendSample, send};
 use crate::plan::Plan;
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
+use penstock_model::traffic::{Load, TcpWishes};
 
 /// Port of a flow that names none: this and its number.
 pub const PORT: u16 = 20_000;
@@ -82,6 +82,11 @@ pub(crate) fn wait_until(moment_ns: i64) {
     }
 }
 
+/// Where the sender of a flow finds the recording it is to send.
+pub(crate) fn trace_file(n: usize) -> std::path::PathBuf {
+    crate::names::folder().join(format!("flow{n}.trace"))
+}
+
 /// The command line of one end of a flow of a plan.
 pub(crate) fn arguments(plan: &Plan, n: usize, sends: bool, epoch_ns: i64) -> Vec<String> {
     let flow = &plan.flows[n];
@@ -104,13 +109,17 @@ pub(crate) fn arguments(plan: &Plan, n: usize, sends: bool, epoch_ns: i64) -> Ve
         put("--stream", flow.name.clone());
         put("--tos", flow.tos.to_string());
         put("--mark", flow.mark.to_string());
-        for (word, value) in flow.load.words() {
+        if let Load::Replay(_) = flow.load {
+            put("--trace", trace_file(n).to_string_lossy().into_owned());
+        }
+        for (word, value) in draw::words(&flow.load) {
             put(word, value);
         }
     }
-    if let Some(tcp) = &flow.tcp {
-        if let Some(cc) = tcp.cc.as_ref().filter(|_| sends) {
-            put("--cc", if cc == "newreno" { "reno".to_owned() } else { cc.clone() });
+    if let Some(tcp) = flow.tcp.as_ref().map(TcpWishes::resolved) {
+        // Linux's own TCP stands in for ns-2's.
+        if let Some(cc) = tcp.cc.filter(|_| sends && tcp.ns2.is_none()) {
+            put("--cc", cc);
         }
         if let Some(mss) = tcp.mss {
             put("--mss", mss.to_string());
@@ -131,6 +140,7 @@ pub(crate) fn arguments(plan: &Plan, n: usize, sends: bool, epoch_ns: i64) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use penstock_model::traffic::{Dist, Sizes};
 
     #[test]
     fn headers_come_back() {
@@ -163,7 +173,7 @@ mod tests {
             })
         });
         std::thread::sleep(std::time::Duration::from_millis(10));
-        let load = Load::Packets(Sizes::Constant(200), Gap::Constant(ms(5)));
+        let load = Load::Packets { size: Sizes::Constant(200), gap: Dist::Constant(ms(5)) };
         let goal = Goal { host: "127.0.0.1".into(), port, udp: true };
         let options =
             SendOptions { epoch_ns, until: Some(ms(100)), interval: ms(50), load, ..SendOptions::default() };

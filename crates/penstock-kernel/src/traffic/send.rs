@@ -1,12 +1,12 @@
 //! `penstock send`: a flow from a real socket.
 
-use super::draw::Load;
 use super::ss::{self, Info};
 use super::{Header, clock, wait_until};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use penstock_measure::Distribution;
+use penstock_model::traffic::Load;
 use penstock_model::{Rng, Span};
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};

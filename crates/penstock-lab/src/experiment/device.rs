@@ -47,7 +47,7 @@ pub(super) fn read(host: &mut Host, table: &mut Table<'_>, faults: &mut Faults<'
                 let help = format!(
                     "there are {}; a device stands with its addresses: {} = \"10.0.0.1/24\"",
                     known.join(", "),
-                    read::key(&name)
+                    penstock_lang::toml::key(&name)
                 );
                 faults.add(key, format!("[host.{}] has no key \"{name}\"", host.name), help);
             }
@@ -109,7 +109,7 @@ fn called(
             );
             let help = format!(
                 "write {} = … for a card of that name; a name that holds \"@\" stands below [host.{}.device]",
-                read::key(dev),
+                penstock_lang::toml::key(dev),
                 host.name
             );
             faults.add(key.clone(), message, help);
@@ -152,7 +152,7 @@ fn read_device(device: &mut Device, value: Val<'_>, faults: &mut Faults<'_>) {
         // `eth0.100 = …` is a table of TOML.
         if meant(&part, &KEYS).is_none() && likely(&part, value, false) {
             table.took(key.clone());
-            let whole = read::key(&format!("{name}.{part}"));
+            let whole = penstock_lang::toml::key(&format!("{name}.{part}"));
             let message = format!("{name} has no key \"{part}\"");
             faults.add(
                 key,

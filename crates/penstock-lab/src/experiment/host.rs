@@ -4,9 +4,10 @@ use super::Builder;
 use super::device;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
-use super::spec::{Cost, Device, Dist, Host, Os, Script};
+use super::spec::{Cost, Device, Host, Os, Script};
 use penstock_lang::cisco;
 use penstock_model::time::split_number;
+use penstock_model::traffic::Dist;
 use penstock_model::{ClockSource, Kernel, OldClock, OldRelease, PschedClock, Span};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
@@ -82,7 +83,7 @@ fn span_of(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<Dist> {
         faults.add(to.span(), "to lies before from", "write the lesser one first");
         return None;
     }
-    Some(Dist::Uniform(from, to_span))
+    Some(Dist::Uniform { from, to: to_span })
 }
 
 /// How a key of a quantity is read, as a length of time.
@@ -104,15 +105,16 @@ pub(super) fn drawn(
         }
         // A Pareto distribution's mean is least * shape / (shape - 1).
         let least = Span::from_ns((mean?.as_ns() as f64 * (shape - 1.0) / shape).round() as i64);
-        return Some(Dist::Pareto(least, (shape * 1000.0).round() as u32, most.unwrap_or_default()));
+        let shape_milli = (shape * 1000.0).round() as u32;
+        return Some(Dist::Pareto { least, shape_milli, most: most.unwrap_or_default() });
     }
     if most.is_some() {
         faults.add(table.span(), "most goes with shape", "add e.g. shape = 1.5");
         return None;
     }
     match table.take("deviation") {
-        Some(value) => Some(Dist::Normal(mean?, read_span("deviation", value, faults)?)),
-        None => mean.map(Dist::Exponential),
+        Some(value) => Some(Dist::Normal { mean: mean?, deviation: read_span("deviation", value, faults)? }),
+        None => mean.map(|mean| Dist::Exponential { mean }),
     }
 }
 
@@ -149,7 +151,7 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
         (Some((v, packet)), Some((_, spread))) => match (packet?, spread?) {
             (Dist::Constant(middle), spread) => {
                 let low = Span::from_ns((middle - spread).as_ns().max(0));
-                Dist::Uniform(low, middle + spread)
+                Dist::Uniform { from: low, to: middle + spread }
             }
             _ => {
                 faults.add(v.span(), "spread goes with a single time", "write packet = \"20us\"");
@@ -378,7 +380,7 @@ impl Builder<'_> {
         }
         let names: Vec<&str> = devices.iter().map(String::as_str).collect();
         let help = match (meant(dev, &names), names.is_empty()) {
-            (_, true) => format!("add {} = \"10.0.0.1/24\" to [host.{host}]", read::key(dev)),
+            (_, true) => format!("add {} = \"10.0.0.1/24\" to [host.{host}]", penstock_lang::toml::key(dev)),
             (Some(name), _) => format!("did you mean \"{host}:{name}\"?"),
             (None, _) => format!("it has {}", names.join(", ")),
         };

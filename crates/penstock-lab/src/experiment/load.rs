@@ -4,11 +4,11 @@ use super::Builder;
 use super::host::{dist, drawn};
 use super::read::{self, Faults, Table, Val};
 use super::source::meant;
-use super::spec::{Arrivals, Dist, Load, Sizes};
-use crate::replay::capture::{self, What};
 use penstock_model::Span;
 use penstock_model::time::split_number;
+use penstock_model::traffic::{Arrivals, Dist, Load, Sizes};
 use penstock_packet::{L3, L4};
+use penstock_replay::capture::{self, What};
 use std::fmt::Write;
 use toml::de::DeValue;
 
@@ -32,20 +32,21 @@ const PROFILES: [Profile; 4] =
 
 /// A voice call: so many bytes of speech every 20 ms (RFC 3551 section 4.5) behind an RTP header of 12 bytes.
 fn voice(bytes: u32) -> Load {
-    Load::Packets(Sizes::Constant(bytes + 12), Dist::Constant(Span::from_ms(20)))
+    Load::Packets { size: Sizes::Constant(bytes + 12), gap: Dist::Constant(Span::from_ms(20)) }
 }
 
 /// MPEG audio of 128 kbit/s at 44.1 kHz: a frame of 1152 samples is 418 bytes, behind 4 bytes of RFC 2250 and an RTP header.
 fn audio() -> Load {
-    Load::Packets(Sizes::Constant(418 + 4 + 12), Dist::Constant(Span::from_ns(26_122_449)))
+    Load::Packets { size: Sizes::Constant(418 + 4 + 12), gap: Dist::Constant(Span::from_ns(26_122_449)) }
 }
 
 /// Video: every 40 ms or so a picture of drawn length, sent as packets of seven MPEG transport packets (RFC 2250) behind an RTP
 /// header, one a millisecond: 2.1 Mbit/s on average.
 fn video() -> Load {
     let ms = Span::from_ms;
-    let (on, off) = (Dist::Normal(ms(8), ms(3)), Dist::Normal(ms(32), ms(3)));
-    Load::OnOff(Sizes::Constant(7 * 188 + 12), Dist::Constant(ms(1)), on, off)
+    let normal = |mean, deviation| Dist::Normal { mean: ms(mean), deviation: ms(deviation) };
+    let (on, off) = (normal(8, 3), normal(32, 3));
+    Load::OnOff { size: Sizes::Constant(7 * 188 + 12), gap: Dist::Constant(ms(1)), on, off }
 }
 
 impl Builder<'_> {
@@ -82,7 +83,7 @@ impl Builder<'_> {
             let gap = dist("echo", gap, faults);
             let size = table.take("size").map_or(Some(Sizes::Constant(ECHO_SIZE)), |v| sizes(v, faults));
             table.finish(faults);
-            return Some(Load::Echo(size?, gap?));
+            return Some(Load::Echo { size: size?, gap: gap? });
         }
         if let Some(frames) = table.take("frames") {
             let load = generator(&mut table, frames, faults);
@@ -98,7 +99,7 @@ impl Builder<'_> {
                 return None;
             }
             table.finish(faults);
-            return Some(Load::Pages(size?, think?));
+            return Some(Load::Pages { size: size?, think: think? });
         }
         if let Some(mean) = table.take("arrivals") {
             let load = arrivals(&mut table, mean, value, faults);
@@ -135,8 +136,10 @@ impl Builder<'_> {
                     return None;
                 }
             },
-            (None, None, Some(size), Some(gap), None, None) => Load::Packets(size?, gap?),
-            (None, None, Some(size), Some(gap), Some(on), Some(off)) => Load::OnOff(size?, gap?, on?, off?),
+            (None, None, Some(size), Some(gap), None, None) => Load::Packets { size: size?, gap: gap? },
+            (None, None, Some(size), Some(gap), Some(on), Some(off)) => {
+                Load::OnOff { size: size?, gap: gap?, on: on?, off: off? }
+            }
             _ => {
                 faults.add(value.span(), "load is none of the forms there are", FORMS);
                 return None;
@@ -275,7 +278,7 @@ fn generator(table: &mut Table<'_>, frames: Val<'_>, faults: &mut Faults<'_>) ->
         return None;
     }
     let gap = Span::from_ns((1_000_000_000 / per_second) as i64);
-    Some(Load::Packets(Sizes::Constant((size - beside) as u32), Dist::Constant(gap)))
+    Some(Load::Packets { size: Sizes::Constant((size - beside) as u32), gap: Dist::Constant(gap) })
 }
 
 /// `160`, `[160, 1200]`, `{ from, to }`, `{ mean, shape, most }`, `{ mean, deviation }`.
@@ -299,8 +302,8 @@ fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
                 let dist = drawn(&mut table, mean, &span, faults);
                 table.finish(faults);
                 return dist.map(|dist| match dist {
-                    Dist::Pareto(_, _, Some(most)) => Sizes::Drawn(dist, most.as_ns() as u32),
-                    other => Sizes::Drawn(other, UNCUT),
+                    Dist::Pareto { most: Some(most), .. } => Sizes::Drawn { dist, most: most.as_ns() as u32 },
+                    other => Sizes::Drawn { dist: other, most: UNCUT },
                 });
             }
             let from = table.need("from", "from = 64", faults).and_then(|v| one("from", v, faults));
@@ -311,7 +314,7 @@ fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
                 faults.add(value.span(), "to is less than from", "write the lesser one first");
                 return None;
             }
-            Some(Sizes::Uniform(from, to))
+            Some(Sizes::Uniform { from, to })
         }
         DeValue::Array(items) if items.is_empty() => {
             faults.add(value.span(), "size is an empty list", "write at least one size");
@@ -341,7 +344,7 @@ mod tests {
     #[test]
     fn calls_have_the_rates_of_their_codecs() {
         let rate = |load: Load| match load {
-            Load::Packets(Sizes::Constant(bytes), Dist::Constant(gap)) => {
+            Load::Packets { size: Sizes::Constant(bytes), gap: Dist::Constant(gap) } => {
                 (f64::from(bytes) - 12.0) * 8.0 / gap.as_secs_f64()
             }
             other => panic!("{other:?}"),

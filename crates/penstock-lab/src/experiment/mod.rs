@@ -17,7 +17,7 @@ mod source;
 mod spec;
 mod traffic;
 
-pub use read::{key, quoted};
+pub use penstock_model::traffic::{Arrivals, Dist, Load, Sizes, TcpWishes};
 pub use source::{Place, Source, meant};
 pub use spec::*;
 pub(crate) use traffic::program;
@@ -74,7 +74,7 @@ fn read_below(roots: &Roots, path: &str) -> Result<String, String> {
 }
 
 fn text_of(bytes: Vec<u8>, path: &str) -> Result<String, String> {
-    if crate::replay::capture::is_capture(&bytes) {
+    if penstock_replay::capture::is_capture(&bytes) {
         return load::of_capture(&bytes, path);
     }
     if bytes.len() as u64 > penstock_files::TEXT {

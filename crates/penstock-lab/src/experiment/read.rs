@@ -312,34 +312,12 @@ pub fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
     Some((ip, len.parse().ok().filter(|&l: &u8| digits && l <= most)?))
 }
 
-/// A key as TOML writes it: in quotes where it holds anything but letters, digits, `-` and `_`.
-pub fn key(name: &str) -> String {
-    let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-    match !name.is_empty() && name.bytes().all(bare) {
-        true => name.to_owned(),
-        false => quoted(name),
-    }
-}
-
-/// A text as TOML writes it.
-pub fn quoted(text: &str) -> String {
-    let mut out = "\"".to_owned();
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out + "\""
-}
-
 /// An address with its prefix length.
 pub fn prefix(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<(IpAddr, u8)> {
     let text = string(key, value, faults)?;
     let read = parse_prefix(&text);
     if read.is_none() {
-        let key = self::key(key);
+        let key = penstock_lang::toml::key(key);
         let help = match text.parse::<IpAddr>() {
             Ok(ip) => {
                 format!("add the prefix length: {key} = \"{ip}/{}\"", if ip.is_ipv4() { 24 } else { 64 })

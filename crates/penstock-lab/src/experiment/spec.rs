@@ -1,6 +1,7 @@
 //! An experiment as plain data.
 
 use super::source::{Place, Source};
+use penstock_model::traffic::{Dist, Load, TcpWishes};
 use penstock_model::{Diagnostic, Kernel, Options, PschedClock, Rate, Span};
 use penstock_sched::meter::Conditioner;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -168,23 +169,6 @@ impl Script {
     }
 }
 
-/// A random length of time.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Dist {
-    /// Always the same.
-    Constant(Span),
-    /// Any of `from..=to` with equal chance.
-    Uniform(Span, Span),
-    /// Exponential with this mean.
-    Exponential(Span),
-    /// One of these with equal chance.
-    Table(Vec<Span>),
-    /// Pareto: least, shape in thousandths, greatest.
-    Pareto(Span, u32, Option<Span>),
-    /// Normal: mean, standard deviation.
-    Normal(Span, Span),
-}
-
 /// What a processor spends on a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cost {
@@ -318,7 +302,7 @@ pub struct Flow {
     /// How many alike.
     pub count: u32,
     /// TCP, or datagrams.
-    pub tcp: Option<Tcp>,
+    pub tcp: Option<TcpWishes>,
     /// What it sends.
     pub load: Load,
     /// Earliest and latest start.
@@ -337,80 +321,6 @@ pub struct Flow {
     pub jitter: Span,
     /// Whether each datagram is recorded. Default false.
     pub trace: bool,
-}
-
-/// What a flow asks of TCP; `None`: as the sender's profile has it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Tcp {
-    /// Congestion control.
-    pub cc: Option<String>,
-    /// Maximum segment size, bytes.
-    pub mss: Option<u16>,
-    /// ECN.
-    pub ecn: Option<bool>,
-    /// Selective acknowledgements.
-    pub sack: Option<bool>,
-    /// Send buffer, bytes.
-    pub sndbuf: Option<u32>,
-    /// Receive buffer, bytes.
-    pub rcvbuf: Option<u32>,
-    /// Initial window, segments.
-    pub initial_window: Option<u32>,
-    /// Least retransmission timeout.
-    pub min_rto: Option<Span>,
-    /// Every segment is acknowledged at once.
-    pub quickack: bool,
-    /// Timer interrupts per second at both ends.
-    pub hz: Option<u32>,
-    /// ns-2's one-way TCP in place of the hosts' own.
-    pub ns2: Option<penstock_tcp::ns2::Options>,
-}
-
-/// What a flow sends.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Load {
-    /// As much as TCP takes.
-    Greedy,
-    /// So many bytes.
-    Bytes(u64),
-    /// A steady stream: payload rate, payload bytes of each packet.
-    Rate(Rate, u32),
-    /// Packets of drawn sizes and gaps.
-    Packets(Sizes, Dist),
-    /// Datagrams that the receiver sends back: payload, and the gap from one to the next.
-    Echo(Sizes, Dist),
-    /// Pages of drawn sizes, one after another with pauses between, each on a connection of its own.
-    Pages(Sizes, Dist),
-    /// Connections that come as a Poisson process.
-    Arrivals(Arrivals),
-    /// The same by turns: how long it is on, how long off.
-    OnOff(Sizes, Dist, Dist, Dist),
-    /// As recorded: gap from the one before, payload bytes.
-    Replay(Vec<(Span, u32)>),
-}
-
-/// Connections that come as a Poisson process, each with so much to carry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrivals {
-    /// Mean time from one to the next.
-    pub gap: Span,
-    /// Mean size, bytes.
-    pub bytes: u64,
-    /// Shape of the sizes' Pareto distribution, thousandths, above 1000; `None`: all alike.
-    pub shape_milli: Option<u32>,
-}
-
-/// Payload sizes of packets, bytes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Sizes {
-    /// Always the same.
-    Constant(u32),
-    /// Any of `from..=to` with equal chance.
-    Uniform(u32, u32),
-    /// One of these with equal chance.
-    Table(Vec<u32>),
-    /// Drawn, a byte for a nanosecond, and at most this.
-    Drawn(Dist, u32),
 }
 
 /// Something to be judged when the run is over.

@@ -128,7 +128,10 @@ fn the_designs_example_reads() {
     );
     assert_eq!((u4.setup[0].line, u4.setup[1].file.as_str()), (14, "lab/shaper.sh"));
     let cost = u4.cost.as_ref().unwrap();
-    assert_eq!((&cost.packet, cost.byte_ps), (&Dist::Uniform(Span::from_us(15), Span::from_us(25)), 800));
+    assert_eq!(
+        (&cost.packet, cost.byte_ps),
+        (&Dist::Uniform { from: Span::from_us(15), to: Span::from_us(25) }, 800)
+    );
     assert_eq!((e.hosts[2].os, e.hosts[2].files[0].1), (Os::WindowsXp, 30 << 20));
     let link = &e.links[0];
     assert_eq!((link.rate, link.ends[1].rate), (Some(rate("100mbit")), Some(rate("10mbit"))));
@@ -310,7 +313,7 @@ fn queues_stand_before_links() {
 fn pages_and_arrivals_are_read() {
     let flow = |load: &str| link_with(&format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = {load}"));
     let load = |text: &str| read(&flow(text)).unwrap_or_else(|d| panic!("{}", d[0])).flows[0].load.clone();
-    let pages = Load::Pages(Sizes::Constant(12_288), Dist::Constant(Span::from_secs(1)));
+    let pages = Load::Pages { size: Sizes::Constant(12_288), think: Dist::Constant(Span::from_secs(1)) };
     assert_eq!(load("{ pages = \"12k\", think = \"1s\" }"), pages);
     let arrivals = Arrivals { gap: Span::from_ms(100), bytes: 1000, shape_milli: Some(1200) };
     assert_eq!(load("{ arrivals = \"100ms\", bytes = 1000, shape = 1.2 }"), Load::Arrivals(arrivals));

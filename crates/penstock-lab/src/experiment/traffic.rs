@@ -6,8 +6,9 @@ use super::link::tables;
 use super::meter::code_point;
 use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
-use super::spec::{App, Flow, Load, Tcp};
+use super::spec::{App, Flow};
 use penstock_model::Span;
+use penstock_model::traffic::{Dist, Load, TcpWishes};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -178,7 +179,7 @@ impl Builder<'_> {
             .and_then(|v| Some((v.span(), self.load(v, faults)?)));
         if let Some((span, load)) = &load
             && datagrams
-            && matches!(load, Load::Greedy | Load::Bytes(_) | Load::Pages(..) | Load::Arrivals(_))
+            && matches!(load, Load::Greedy | Load::Bytes(_) | Load::Pages { .. } | Load::Arrivals(_))
         {
             faults.add(
                 span.clone(),
@@ -186,15 +187,15 @@ impl Builder<'_> {
                 "write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
             );
         }
-        if let Some((span, Load::Echo(..))) = &load
+        if let Some((span, Load::Echo { .. })) = &load
             && !datagrams
         {
             faults.add(span.clone(), "an echo probe sends datagrams", "write udp = true");
         }
         let at = match table.take("at").map(|v| dist("at", v, faults)) {
             None => (Span::ZERO, Span::ZERO),
-            Some(Some(super::Dist::Constant(at))) => (at, at),
-            Some(Some(super::Dist::Uniform(from, to))) => (from, to),
+            Some(Some(Dist::Constant(at))) => (at, at),
+            Some(Some(Dist::Uniform { from, to })) => (from, to),
             Some(None) => (Span::ZERO, Span::ZERO),
             Some(Some(_)) => {
                 let help = "write at = \"1s\" or at = { from = \"0s\", to = \"1s\" }";
@@ -312,9 +313,9 @@ pub(crate) fn program(run: &str) -> &str {
 }
 
 /// `tcp = { profile, cc, mss, ecn, sack, sndbuf, rcvbuf, initial_window, min_rto, quickack, hz, … }` or `tcp = true`.
-fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
+fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<TcpWishes> {
     if value.get_ref().as_bool() == Some(true) {
-        return Some(Tcp::default());
+        return Some(TcpWishes::default());
     }
     let mut table = Table::of(value, "tcp", faults)?;
     let mut flag = |key| table.take(key).and_then(|v| read::boolean(key, v, faults));
@@ -324,7 +325,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
         let name = read::string("cc", v, faults)?;
         let known = match ns2 {
             Some(_) => penstock_tcp::ns2::Variant::ALL.map(|v| v.0).to_vec(),
-            None => crate::run::congestion_controls(),
+            None => penstock_tcp::cc::names(),
         };
         if known.contains(&name.as_str()) {
             return Some(name);
@@ -357,7 +358,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
         Some(span)
     });
     table.finish(faults);
-    Some(Tcp {
+    Some(TcpWishes {
         cc,
         mss,
         ecn,

@@ -4,10 +4,11 @@ use crate::experiment::{self as spec, Experiment, Script};
 use penstock_host::{Host, Prefix};
 use penstock_lang::cisco;
 use penstock_measure::record::SetupFailure;
-use penstock_model::{Diagnostic, Rng, Time};
+use penstock_model::traffic::{Dist, Load, pareto};
+use penstock_model::{Diagnostic, Rng, Span, Time};
 use penstock_sim::{
-    AppId, Bleach, Cost, Dist, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, Load,
-    SenderClock, Sizes, Stack, TcpSpec, Transport, World, pareto,
+    AppId, Bleach, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, SenderClock, Stack,
+    Transport, World,
 };
 use std::collections::BTreeMap;
 
@@ -25,6 +26,10 @@ pub(super) struct Built {
     pub(super) flows: Vec<Vec<FlowId>>,
     /// Commands that failed where that is allowed.
     pub(super) failures: Vec<SetupFailure>,
+    /// How long the setups took, one after another.
+    pub(super) setups: Span,
+    /// What they have left in the background.
+    pub(super) jobs: Vec<super::scripts::Jobs>,
 }
 
 /// Most connections of one `arrivals`.
@@ -41,6 +46,8 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         apps: Vec::new(),
         flows: Vec::new(),
         failures: Vec::new(),
+        setups: Span::ZERO,
+        jobs: Vec::new(),
     };
     let mut faults = Vec::new();
     for host in &experiment.hosts {
@@ -52,6 +59,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     for (host, &id) in experiment.hosts.iter().zip(&built.hosts.clone()) {
         built.setup(host, id, experiment, dice_of(seed, &host.name), &mut faults);
     }
+    built.start_jobs();
     // Who waits for another comes after it; the experiment was checked: nobody waits in a circle.
     let mut made: Vec<Option<AppId>> = vec![None; experiment.apps.len()];
     while made.contains(&None) {
@@ -120,7 +128,7 @@ impl Built {
             world.set_iperf(id, Iperf::V2_1);
         }
         if let Some(cost) = &host.cost {
-            let packet = dist(&cost.packet);
+            let packet = cost.packet.clone();
             let spec::Cost { byte_ps, tick, send, classify, clock, .. } = *cost;
             world.set_cost(id, Cost { packet, byte_ps, tick, send, classify, clock });
         }
@@ -241,7 +249,7 @@ impl Built {
     }
 
     fn flow(&mut self, flow: &spec::Flow, experiment: &Experiment, seed: u64, faults: &mut Vec<Diagnostic>) {
-        if let spec::Load::Arrivals(arrivals) = &flow.load {
+        if let Load::Arrivals(arrivals) = &flow.load {
             self.flows.push(Vec::new());
             let mut dice = Rng::named(seed, &format!("flow:{}/arrivals", flow.name));
             let end = flow.until.unwrap_or(experiment.duration).min(experiment.duration);
@@ -268,7 +276,7 @@ impl Built {
                 let one = spec::Flow {
                     name: format!("{}-{n}", flow.name),
                     count: 1,
-                    load: spec::Load::Bytes(bytes),
+                    load: Load::Bytes(bytes),
                     at: (start, start),
                     until: None,
                     ..flow.clone()
@@ -290,22 +298,7 @@ impl Built {
     ) -> Vec<FlowId> {
         let transport = match &flow.tcp {
             None => Transport::Udp,
-            Some(tcp) => Transport::Tcp(TcpSpec {
-                cc: tcp.cc.as_ref().map(|cc| match cc.as_str() {
-                    "newreno" if tcp.ns2.is_none() => "reno".to_owned(),
-                    cc => cc.to_owned(),
-                }),
-                mss: tcp.mss,
-                ecn: tcp.ecn,
-                sack: tcp.sack,
-                sndbuf: tcp.sndbuf,
-                rcvbuf: tcp.rcvbuf,
-                initial_window: tcp.initial_window,
-                min_rto: tcp.min_rto,
-                quickack: tcp.quickack,
-                hz: tcp.hz,
-                ns2: tcp.ns2,
-            }),
+            Some(tcp) => Transport::Tcp(tcp.resolved()),
         };
         let made = self.world.add_flow(FlowSpec {
             name: flow.name.clone(),
@@ -315,7 +308,7 @@ impl Built {
             to_addr: None,
             count: flow.count,
             transport,
-            load: load(&flow.load),
+            load: flow.load.clone(),
             start: Time::from_ns(flow.at.0.as_ns()),
             start_to: Time::from_ns(flow.at.1.as_ns()),
             stop: flow.until.map(|t| Time::from_ns(t.as_ns())),
@@ -341,49 +334,10 @@ pub(super) fn at(experiment: &Experiment, place: &spec::Place, message: String) 
     experiment.sources[place.source].fault(place.span.clone(), message, "")
 }
 
-pub(super) fn dist(dist: &spec::Dist) -> Dist {
-    match dist {
-        spec::Dist::Constant(span) => Dist::Constant(*span),
-        spec::Dist::Uniform(from, to) => Dist::Uniform { from: *from, to: *to },
-        spec::Dist::Exponential(mean) => Dist::Exponential { mean: *mean },
-        spec::Dist::Table(spans) => Dist::Table(spans.clone()),
-        spec::Dist::Pareto(least, shape_milli, most) => {
-            Dist::Pareto { least: *least, shape_milli: *shape_milli, most: *most }
-        }
-        spec::Dist::Normal(mean, deviation) => Dist::Normal { mean: *mean, deviation: *deviation },
-    }
-}
-
 fn bleach(ecn: spec::Ecn) -> Bleach {
     match ecn {
         spec::Ecn::Pass => Bleach::No,
         spec::Ecn::Bleach => Bleach::Ect,
         spec::Ecn::Unmark => Bleach::Ce,
-    }
-}
-
-fn sizes(sizes: &spec::Sizes) -> Sizes {
-    match sizes {
-        spec::Sizes::Constant(size) => Sizes::Constant(*size),
-        spec::Sizes::Uniform(from, to) => Sizes::Uniform { from: *from, to: *to },
-        spec::Sizes::Table(sizes) => Sizes::Table(sizes.clone()),
-        spec::Sizes::Drawn(of, most) => Sizes::Drawn { dist: dist(of), most: *most },
-    }
-}
-
-fn load(load: &spec::Load) -> Load {
-    match load {
-        spec::Load::Greedy => Load::Greedy,
-        spec::Load::Bytes(bytes) => Load::Bytes(*bytes),
-        spec::Load::Rate(rate, size) => Load::steady(*rate, *size),
-        spec::Load::Packets(size, gap) => Load::Packets { size: sizes(size), gap: dist(gap) },
-        spec::Load::Echo(size, gap) => Load::Echo { size: sizes(size), gap: dist(gap) },
-        spec::Load::Pages(size, think) => Load::Pages { size: sizes(size), think: dist(think) },
-        // Its connections were made one by one.
-        spec::Load::Arrivals(arrivals) => Load::Bytes(arrivals.bytes),
-        spec::Load::OnOff(size, gap, on, off) => {
-            Load::OnOff { size: sizes(size), gap: dist(gap), on: dist(on), off: dist(off) }
-        }
-        spec::Load::Replay(all) => Load::Replay(all.clone()),
     }
 }

@@ -5,7 +5,6 @@ use crate::experiment::{self, Experiment};
 use penstock_kernel::boot;
 use penstock_kernel::contain::{self, Ended};
 use penstock_model::Diagnostic;
-use penstock_sim::Results;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -105,7 +104,8 @@ fn gather(job: &boot::Job) -> Result<Outcome, Vec<Diagnostic>> {
         series: folder.series,
         outputs: folder.outputs,
         tc: folder.tc,
-        results: Results::default(),
+        passages: Vec::new(),
+        packet_hops: 0,
     })
 }
 

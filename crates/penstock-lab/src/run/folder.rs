@@ -66,11 +66,10 @@ impl Outcome {
         for (i, (app, text)) in self.record.apps.iter().zip(&self.outputs).enumerate() {
             fs::write(folder.join("apps").join(app_file(i, &app.host)), text)?;
         }
-        let traced = self.results.flows.iter().enumerate().filter(|(_, f)| !f.passages.is_empty());
-        for (i, flow) in traced {
+        for (i, passages) in &self.passages {
             fs::create_dir_all(folder.join("flows"))?;
-            let file = folder.join("flows").join(flow_file(i, &flow.name));
-            fs::write(file, penstock_measure::passage::csv(&super::outcome::passages(flow)))?;
+            let file = folder.join("flows").join(flow_file(*i, &self.record.flows[*i].name));
+            fs::write(file, penstock_measure::passage::csv(passages))?;
         }
         let names = tc_names(&self.record);
         for (host, dev, text) in &self.tc {

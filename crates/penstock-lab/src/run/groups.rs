@@ -2,15 +2,38 @@
 
 use super::build::Built;
 use super::outcome::distribution;
-use penstock_measure::record::{Group, GroupAtLink};
-use penstock_measure::{Series, fairness};
+use super::record::EVEN;
+use crate::experiment::Experiment;
+use penstock_measure::record::{Group, GroupAtLink, Together};
+use penstock_measure::{Distribution, Series, fairness};
 use penstock_sim::{FlowResult, Histogram, Results};
 use std::collections::BTreeMap;
 
 /// Length of the Ethernet header, which no rate counts.
 const ETHERNET: u64 = 14;
-/// Jain's index that counts as sharing evenly, and over how many samples.
-const EVEN: (f64, usize) = (0.9, 10);
+
+/// Round trips of the echo probes of flows, all of them together.
+fn round_trips<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Option<Distribution> {
+    let all = flows.into_iter().flat_map(|f| &f.rtts);
+    Distribution::of(&mut all.map(|r| r.1.as_ns() as f64 / 1e6).collect::<Vec<f64>>())
+}
+
+/// What the flows of each `[[flow]]` that makes several measured together.
+pub(super) fn together(experiment: &Experiment, built: &Built, results: &Results) -> Vec<Together> {
+    let several = experiment.flows.iter().zip(&built.flows).filter(|(_, ids)| ids.len() > 1);
+    let one = several.map(|(flow, ids)| {
+        let own: Vec<&FlowResult> = ids.iter().filter_map(|id| results.flows.get(id.0 as usize)).collect();
+        let mut owd = Histogram::default();
+        own.iter().for_each(|f| owd.merge(&f.owd));
+        Together {
+            name: flow.name.clone(),
+            flows: own.len() as u64,
+            owd_ms: distribution(&owd),
+            rtt_ms: round_trips(own.iter().copied()),
+        }
+    });
+    one.collect()
+}
 
 /// The groups of a run, by name.
 pub(super) fn groups(built: &Built, results: &Results, series: &Series) -> Vec<Group> {
@@ -71,6 +94,7 @@ fn group(name: &str, flows: &[&FlowResult], built: &Built, results: &Results, se
         convergence_s: fairness::convergence(&times, &rates, EVEN.1, EVEN.0),
         loss_synchronisation: several.then(|| fairness::loss_synchronisation(&losses)).flatten(),
         owd_ms: distribution(&owd),
+        rtt_ms: round_trips(flows.iter().copied()),
         completion_ms: distribution(&completion),
         completed: (completion.count() > 0).then(|| completion.count()),
         links: links(flows, built, &rate),

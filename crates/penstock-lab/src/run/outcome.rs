@@ -1,13 +1,15 @@
 //! What a run gave, in the form of the record.
 
-use super::Outcome;
 use super::build::Built;
+use super::record::{Hop, Measured, assemble};
+use super::{Ground, Outcome};
 use crate::experiment::{self as spec, Experiment, Os};
 use penstock_host::{Conditioned, Host, NetDevice};
+use penstock_lang::show;
 use penstock_lang::token::quoted;
-use penstock_lang::{show, tc};
 use penstock_measure::passage::{Analysis, Passage};
-use penstock_measure::record::{self, FORMAT, Record};
+use penstock_measure::phb::Carried;
+use penstock_measure::record;
 use penstock_measure::{Distribution, Series};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, OldRelease, Span, Time};
@@ -20,26 +22,36 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
     let series = series(experiment, &built, &results);
     let (apps, outputs) = apps(experiment, &built, &results);
     let tc = tc_outputs(experiment, &mut built);
-    let record = Record {
-        format: FORMAT,
-        penstock: env!("CARGO_PKG_VERSION").to_owned(),
-        title: experiment.title.clone(),
-        about: experiment.about.clone(),
-        ground: "sim".to_owned(),
-        seed,
-        duration_s: experiment.duration.as_secs_f64(),
+    let measured = Measured {
         rig: rig(experiment, &built, &results),
-        experiment: experiment.sources[0].text.clone(),
         apps,
         flows: flows(experiment, &built, &results),
         groups: super::groups::groups(&built, &results, &series),
+        together: super::groups::together(experiment, &built, &results),
         devices: devices(experiment, &built, &results),
+        per_hop: super::record::per_hop(experiment, |host, dev| hop(experiment, &built, &results, host, dev)),
         drops: drops(experiment, &built, &results),
-        expects: Vec::new(),
         setup_failures: std::mem::take(&mut built.failures),
-        findings: super::findings(experiment),
     };
-    Outcome { record, series, outputs, tc, results }
+    let record = assemble(experiment, Ground::Sim, seed, measured);
+    let traced = results.flows.iter().enumerate().filter(|(_, f)| !f.passages.is_empty());
+    let passages = traced.map(|(i, flow)| (i, passages(flow))).collect();
+    Outcome { record, series, outputs, tc, passages, packet_hops: results.packet_hops }
+}
+
+/// What a watched device sent and lost.
+fn hop(experiment: &Experiment, built: &Built, results: &Results, host: &str, dev: &str) -> Option<Hop> {
+    let at = experiment.hosts.iter().position(|h| h.name == host)?;
+    let watched = results.watched.iter().find(|w| w.host == built.hosts[at] && w.device == dev)?;
+    let carried = |c: &penstock_sim::Carried| Carried {
+        code: c.code,
+        flow: c.flow,
+        bytes: c.bytes,
+        arrived_ns: c.arrived.as_ns(),
+        begun_ns: c.begun.as_ns(),
+        left_ns: c.left.as_ns(),
+    };
+    Some(Hop { sent: watched.sent.iter().map(carried).collect(), lost: watched.lost.clone() })
 }
 
 /// What was lost, by cause.
@@ -237,6 +249,9 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
                     .collect(),
                 marked_packets: flow.marked_packets,
                 retransmitted_packets: (flow.proto == "tcp").then_some(flow.retransmitted_packets),
+                payload_bytes: Some(flow.goodput_bytes),
+                sent_bytes: Some(flow.sent_bytes),
+                received_bytes: Some(flow.received_bytes),
                 goodput_bit_s: rate(flow.goodput_bytes),
                 throughput_bit_s: rate(flow.received_bytes.saturating_sub(14 * flow.arrived_packets)),
                 owd_ms: distribution(&flow.owd),
@@ -252,7 +267,7 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
 }
 
 /// The datagrams of a traced flow.
-pub(super) fn passages(flow: &FlowResult) -> Vec<Passage> {
+fn passages(flow: &FlowResult) -> Vec<Passage> {
     let passage = |p: &penstock_sim::Passage| Passage {
         bytes: p.bytes,
         sent_s: p.sent.as_secs_f64(),
@@ -312,17 +327,7 @@ fn handle(handle: Handle) -> String {
 }
 
 fn qdisc(dump: &QdiscDump, kernel: Kernel) -> record::Qdisc {
-    // What tc prints after the parent and the references: the parameters.
-    let show = tc::Show { invisible: true, ..tc::Show::default() };
-    let line = show::qdiscs(&[("dev".to_owned(), dump.clone())], &show, kernel);
-    let line = line.lines().next().unwrap_or_default();
-    let mut words: Vec<&str> = line.split_whitespace().collect();
-    for (word, more) in [("qdisc", 2), ("dev", 1), ("root", 0), ("parent", 1), ("refcnt", 1)] {
-        if let Some(at) = words.iter().take(6).position(|w| *w == word) {
-            words.drain(at..(at + more + 1).min(words.len()));
-        }
-    }
-    let options = words.join(" ");
+    let options = show::options(dump, kernel);
     record::Qdisc {
         kind: dump.kind.to_owned(),
         handle: handle(dump.handle),

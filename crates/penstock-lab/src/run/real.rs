@@ -1,16 +1,16 @@
 //! The grounds with a real Linux: this machine's kernel, or a virtual one in exact time.
 
-use super::{Ground, Options, Outcome, build, judge};
+use super::record::{Measured, assemble};
+use super::{Ground, Options, Outcome, build};
 use crate::experiment::{self as spec, Experiment, Os, Script, program};
 use penstock_kernel::plan::{self, Plan};
 use penstock_kernel::printed::{self, Printed};
-use penstock_kernel::traffic::{Gap, Load, Sizes};
 use penstock_kernel::{AppRun, DeviceEnd, FlowRun, SetupFailure, Trouble};
-use penstock_lang::cisco;
-use penstock_measure::record::{self, FORMAT, Record};
+use penstock_lang::{cisco, setup};
+use penstock_measure::record;
 use penstock_measure::{Distribution, Series};
+use penstock_model::traffic::Load;
 use penstock_model::{Diagnostic, Rng, Span, ifname};
-use penstock_sim::{Dist, Results};
 
 /// A device's name as Linux can have it: a Cisco router's `FastEthernet0/0` holds a stroke.
 fn device(name: &str) -> String {
@@ -74,10 +74,10 @@ fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
     }
     for flow in &experiment.flows {
         match flow.load {
-            spec::Load::Pages(..) | spec::Load::Arrivals(_) => {
+            Load::Pages { .. } | Load::Arrivals(_) => {
                 faults.push(fault(&flow.place, "pages and arrivals"));
             }
-            spec::Load::Echo(..) => faults.push(fault(&flow.place, "load = { echo }")),
+            Load::Echo { .. } => faults.push(fault(&flow.place, "load = { echo }")),
             _ => {}
         }
     }
@@ -125,7 +125,7 @@ fn plan_of(experiment: &Experiment, seed: u64, exact: bool) -> Result<Plan, Vec<
         plan.apps.push(plan::App { host: at(&app.on), run, at: app.at, after: app.after });
     }
     for flow in &experiment.flows {
-        flows(flow, experiment, seed, &at, &mut plan);
+        flows(flow, seed, &at, &mut plan);
     }
     if faults.is_empty() { Ok(plan) } else { Err(faults) }
 }
@@ -164,77 +164,9 @@ fn machine(host: &spec::Host) -> Result<plan::Host, Vec<Diagnostic>> {
     Ok(made)
 }
 
-/// Draws that stand for a distribution that the real sender does not know.
-const DRAWS: usize = 4096;
-
-fn real_gap(dist: &spec::Dist, dice: &mut Rng) -> Gap {
-    match dist {
-        spec::Dist::Constant(span) => Gap::Constant(*span),
-        spec::Dist::Uniform(from, to) => Gap::Uniform(*from, *to),
-        spec::Dist::Exponential(mean) => Gap::Exponential(*mean),
-        spec::Dist::Table(all) => Gap::Table(all.clone()),
-        other => {
-            let dist = build::dist(other);
-            Gap::Table((0..DRAWS).map(|_| dist.draw(dice)).collect())
-        }
-    }
-}
-
-fn real_sizes(sizes: &spec::Sizes, dice: &mut Rng) -> Sizes {
-    match sizes {
-        spec::Sizes::Constant(n) => Sizes::Constant(*n),
-        spec::Sizes::Uniform(from, to) => Sizes::Uniform(*from, *to),
-        spec::Sizes::Table(all) => Sizes::Table(all.clone()),
-        spec::Sizes::Drawn(dist, most) => {
-            let dist = build::dist(dist);
-            let draw = |dice: &mut Rng| dist.draw(dice).as_ns().clamp(1, i64::from(*most)) as u32;
-            Sizes::Table((0..DRAWS).map(|_| draw(dice)).collect())
-        }
-    }
-}
-
-/// What an on-off source sends in so many nanoseconds.
-fn on_off(sizes: &spec::Sizes, [gap, on, off]: [Dist; 3], life: i64, dice: &mut Rng) -> Vec<(Span, u32)> {
-    let Sizes::Table(sizes) = (match real_sizes(sizes, dice) {
-        Sizes::Constant(n) => Sizes::Table(vec![n]),
-        Sizes::Uniform(from, to) => {
-            Sizes::Table((0..DRAWS).map(|_| from + dice.below(to - from + 1)).collect())
-        }
-        table => table,
-    }) else {
-        return Vec::new();
-    };
-    let (mut sent, mut last, mut now) = (Vec::new(), 0, off.draw(dice).as_ns() / 2);
-    while now < life {
-        let until = now + on.draw(dice).as_ns();
-        while now < until.min(life) {
-            let size = sizes[dice.below(sizes.len() as u32) as usize];
-            sent.push((Span::from_ns(now - last), size));
-            last = now;
-            now += gap.draw(dice).as_ns().max(1);
-        }
-        now = until + off.draw(dice).as_ns().max(1);
-    }
-    sent
-}
-
-fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
+fn flows(flow: &spec::Flow, seed: u64, at: &dyn Fn(&str) -> usize, plan: &mut Plan) {
     let Some(addr) = plan.hosts[at(&flow.to)].address() else { return };
     let mut dice = Rng::named(seed, &format!("flow/{}/start", flow.name));
-    let life = (flow.until.unwrap_or(experiment.duration) - flow.at.0).as_ns();
-    let load = |dice: &mut Rng| match &flow.load {
-        spec::Load::Greedy => Load::Greedy,
-        spec::Load::Bytes(n) => Load::Bytes(*n),
-        spec::Load::Rate(rate, size) => Load::Rate(*rate, *size),
-        spec::Load::Packets(sizes, gaps) => Load::Packets(real_sizes(sizes, dice), real_gap(gaps, dice)),
-        spec::Load::OnOff(sizes, gaps, on, off) => {
-            Load::Trace(on_off(sizes, [gaps, on, off].map(build::dist), life, dice))
-        }
-        spec::Load::Replay(all) => Load::Trace(all.clone()),
-        // Refused before.
-        spec::Load::Pages(..) | spec::Load::Arrivals(_) | spec::Load::Echo(..) => Load::Greedy,
-    };
-    let mut draws = Rng::named(seed, &format!("flow/{}/draws", flow.name));
     for n in 0..flow.count {
         let name = if flow.count == 1 { flow.name.clone() } else { format!("{}-{}", flow.name, n + 1) };
         let width = (flow.at.1 - flow.at.0).as_ns().max(0) as u64 + 1;
@@ -243,13 +175,8 @@ fn flows(flow: &spec::Flow, experiment: &Experiment, seed: u64, at: &dyn Fn(&str
             from: at(&flow.from),
             to: at(&flow.to),
             addr,
-            tcp: flow.tcp.as_ref().map(|t| plan::Tcp {
-                cc: t.cc.clone().filter(|_| t.ns2.is_none()),
-                mss: t.mss,
-                sndbuf: t.sndbuf,
-                rcvbuf: t.rcvbuf,
-            }),
-            load: load(&mut draws),
+            tcp: flow.tcp.clone(),
+            load: flow.load.clone(),
             at: Span::from_ns(start),
             until: flow.until,
             tos: flow.tos,
@@ -280,43 +207,6 @@ pub(super) fn run(
         Trouble::Stopped => vec![Diagnostic::error("stopped by a signal; nothing is left of the run")],
     })?;
     let series = series(experiment, &plan, &ran);
-    let record = Record {
-        format: FORMAT,
-        penstock: env!("CARGO_PKG_VERSION").to_owned(),
-        title: experiment.title.clone(),
-        about: experiment.about.clone(),
-        ground: ground.name().to_owned(),
-        seed,
-        duration_s: experiment.duration.as_secs_f64(),
-        rig: rig(experiment, &ran),
-        experiment: experiment.sources[0].text.clone(),
-        apps: experiment.apps.iter().zip(&ran.apps).map(|(app, run)| app_record(app, run)).collect(),
-        flows: plan
-            .flows
-            .iter()
-            .zip(&ran.flows)
-            .map(|(f, run)| flow_record(experiment, &plan, f, run))
-            .collect(),
-        groups: Vec::new(),
-        devices: ran
-            .devices
-            .iter()
-            .filter(|d| experiment.hosts[d.host].cisco.is_none())
-            .map(|d| device_record(experiment, d))
-            .collect(),
-        drops: ran.drops.iter().map(|(host, lost)| drop_record(experiment, *host, lost)).collect(),
-        expects: Vec::new(),
-        setup_failures: ran
-            .failures
-            .iter()
-            .map(|f| record::SetupFailure {
-                host: f.host.clone(),
-                command: f.command.clone(),
-                message: f.message.clone(),
-            })
-            .collect(),
-        findings: super::findings(experiment),
-    };
     let complaint = |f: &FlowRun| if f.sent.is_none() { Some(f.complaint.trim().to_owned()) } else { None };
     if let Some(said) = ran.flows.iter().filter_map(complaint).find(|said| !said.is_empty()) {
         return Err(said.lines().map(Diagnostic::error).collect());
@@ -324,15 +214,32 @@ pub(super) fn run(
     let tc = ran.devices.iter().filter(|d| experiment.hosts[d.host].cisco.is_none());
     let tc = tc.map(|d| (experiment.hosts[d.host].name.clone(), d.dev.clone(), d.text.clone())).collect();
     let outputs = ran.apps.iter().map(|a| a.output.clone()).collect();
-    let mut outcome = Outcome { record, series, outputs, tc, results: Results::default() };
-    outcome.record.expects = judge::judge(experiment, &outcome);
-    Ok(outcome)
+    let flows: Vec<record::Flow> =
+        plan.flows.iter().zip(&ran.flows).map(|(f, run)| flow_record(experiment, &plan, f, run)).collect();
+    let devices = ran.devices.iter().filter(|d| experiment.hosts[d.host].cisco.is_none());
+    let failure = |f: &SetupFailure| record::SetupFailure {
+        host: f.host.clone(),
+        command: f.command.clone(),
+        message: f.message.clone(),
+    };
+    let measured = Measured {
+        rig: rig(experiment, &ran),
+        apps: experiment.apps.iter().zip(&ran.apps).map(|(app, run)| app_record(app, run)).collect(),
+        groups: super::record::groups(&flows, &series, experiment.duration.as_secs_f64()),
+        together: super::record::together(experiment, &flows),
+        flows,
+        devices: devices.map(|d| device_record(experiment, d)).collect(),
+        // No kernel tells of the packets of a device one by one.
+        per_hop: Vec::new(),
+        drops: ran.drops.iter().map(|(host, lost)| drop_record(experiment, *host, lost)).collect(),
+        setup_failures: ran.failures.iter().map(failure).collect(),
+    };
+    let record = assemble(experiment, ground, seed, measured);
+    Ok(Outcome { record, series, outputs, tc, passages: Vec::new(), packet_hops: 0 })
 }
 
 fn refusal(failure: &SetupFailure) -> Diagnostic {
-    // What commands before it only warned of stands first.
-    let mut lines = failure.message.lines();
-    let first = lines.clone().find(|l| !l.starts_with("Warning: ")).or(lines.next()).unwrap_or_default();
+    let first = setup::told(failure.message.lines());
     let said = Diagnostic::error(format!("{}: {first}", failure.host))
         .at(&failure.file, failure.line, 1, failure.command.chars().count() as u32)
         .source(&failure.command);
@@ -414,6 +321,8 @@ fn app_record(app: &spec::App, run: &AppRun) -> record::App {
 
 /// Bytes of headers of a datagram, and of a segment with timestamps.
 const HEADERS: [u64; 2] = [28, 52];
+/// Those of the frame around it.
+const ETHERNET: u64 = 14;
 
 fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &FlowRun) -> record::Flow {
     let sent = run.sent.clone().unwrap_or_default();
@@ -427,6 +336,7 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
     let end = if ended { end } else { received.last_s.unwrap_or(end).max(end) };
     let life = start.map_or(0.0, |s| end - s);
     let rate = |bytes: u64| if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 };
+    let frame = HEADERS[usize::from(tcp)] + ETHERNET;
     let group = experiment
         .flows
         .iter()
@@ -455,6 +365,9 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
         losses: Vec::new(),
         marked_packets: received.marked_packets,
         retransmitted_packets: sent.retransmitted_packets,
+        payload_bytes: Some(received.bytes),
+        sent_bytes: Some(sent.sent_bytes + sent.sent_packets * frame),
+        received_bytes: Some(received.bytes + received.received_packets * frame),
         goodput_bit_s: rate(received.bytes),
         throughput_bit_s: rate(received.bytes + received.received_packets * HEADERS[usize::from(tcp)]),
         owd_ms: received.owd_ms,

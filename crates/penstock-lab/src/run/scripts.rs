@@ -26,6 +26,16 @@ impl Machine for Of<'_> {
 struct InTime {
     running: Running,
     kept: Kept,
+    /// How long its jobs have waited when the world's time begins.
+    ahead: Span,
+}
+
+/// What a setup has left in the background.
+pub(super) struct Jobs {
+    host: HostId,
+    running: Running,
+    /// When its setup had ended, in the time of all setups, one after another.
+    since: Span,
 }
 
 /// What carries out the commands of a script in time.
@@ -39,8 +49,9 @@ impl Machine for Executes<'_, '_> {
 
 impl penstock_sim::Script for InTime {
     fn go_on(&mut self, since: Span, execute: &mut Execute<'_>) -> ScriptState {
-        match self.running.go_on(since, &mut Executes(execute), &mut Spoken(&mut self.kept)) {
-            Progress::Waits(at) => ScriptState::Waits(at),
+        let time = since + self.ahead;
+        match self.running.go_on(time, &mut Executes(execute), &mut Spoken(&mut self.kept)) {
+            Progress::Waits(at) => ScriptState::Waits(at - self.ahead),
             Progress::Ended(Ok(status)) => ScriptState::Ended(status),
             Progress::Ended(Err(why)) => {
                 self.kept.stdout.push_str(&format!("{why}\n"));
@@ -87,8 +98,19 @@ impl Built {
         let name = if script.file.is_empty() { "app".to_owned() } else { script.file.clone() };
         let text = penstock_shell::Script { text: script.text.clone(), name, seed, ..Default::default() };
         match Running::new(&text) {
-            Ok(running) => self.world.set_script(id, Box::new(InTime { running, kept: Kept::default() })),
+            Ok(running) => self
+                .world
+                .set_script(id, Box::new(InTime { running, kept: Kept::default(), ahead: Span::ZERO })),
             Err(why) => faults.push(at(experiment, &script.place, why)),
+        }
+    }
+
+    /// Lets what the setups have left in the background go on in the run, which begins when the last of them has ended: what a job
+    /// waits is counted from when it began to.
+    pub(super) fn start_jobs(&mut self) {
+        for Jobs { host, running, since } in std::mem::take(&mut self.jobs) {
+            let jobs = InTime { running, kept: Kept::default(), ahead: self.setups - since };
+            self.world.add_script(host, Box::new(jobs), Time::ZERO);
         }
     }
 
@@ -123,9 +145,9 @@ impl Built {
         };
         let status = match begun {
             Ok((running, (status, goes_on))) => {
+                self.setups += running.took();
                 if goes_on {
-                    let jobs = InTime { running, kept: Kept::default() };
-                    self.world.add_script(id, Box::new(jobs), Time::ZERO);
+                    self.jobs.push(Jobs { host: id, running, since: self.setups });
                 }
                 status
             }
@@ -155,13 +177,9 @@ impl Built {
                 self.failures.push(SetupFailure { host: host.name.clone(), command, message: said });
                 continue;
             }
-            // What commands before it only warned of stands first.
-            let mut lines = failure.said.iter().map(String::as_str);
             let first = match given.and_then(|g| g.output.stderr.lines().find(|l| !l.trim().is_empty())) {
                 Some(first) => first.trim_end(),
-                None => {
-                    lines.clone().find(|l| !l.starts_with("Warning: ")).or(lines.next()).unwrap_or_default()
-                }
+                None => setup::told(failure.said.iter().map(String::as_str)),
             };
             let advice =
                 given.and_then(|g| g.output.diagnostics.iter().find(|d| d.severity == Severity::Error));
@@ -175,8 +193,7 @@ impl Built {
             faults.push(placed(fault, script, experiment));
         }
         if status != 0 && faults.len() == before && !host.setup_may_fail {
-            let said = rest.lines().last().map(|l| format!(" ({l})")).unwrap_or_default();
-            let message = format!("{}: the setup ended with status {status}{said}", host.name);
+            let message = format!("{}: {}", host.name, setup::ended(status, &rest));
             let (script, line) = piece(last.map_or(1, |(line, _)| line));
             faults.push(placed(Diagnostic { line, ..Diagnostic::error(message) }, script, experiment));
         }

@@ -52,6 +52,11 @@ pub fn qdiscs(dumps: &[(String, QdiscDump)], show: &Show, kernel: Kernel) -> Str
     qdisc::print(dumps, show, kernel)
 }
 
+/// The parameters of a qdisc in one line: what tc prints of it behind its parent.
+pub fn options(dump: &QdiscDump, kernel: Kernel) -> String {
+    qdisc::options(dump, kernel)
+}
+
 /// `tc class show`. Below which parent the kernel looks is the caller's to choose (`show.parent`).
 pub fn classes(dumps: &[(String, ClassDump)], show: &Show, kernel: Kernel) -> String {
     class::print(dumps, show, kernel)

@@ -18,6 +18,27 @@ pub fn print(dumps: &[(String, QdiscDump)], show: &Show, kernel: Kernel) -> Stri
     out.finish()
 }
 
+/// The parameters alone, in one line with single blanks.
+pub fn options(dump: &QdiscDump, kernel: Kernel) -> String {
+    let show = Show::default();
+    let mut out = Out::new(&show.form, kernel, true);
+    parameters(dump, &mut out);
+    let text = out.finish();
+    text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The shared blocks of filters, then what is the kind's own.
+fn parameters(dump: &QdiscDump, out: &mut Out) {
+    for name in ["ingress_block", "egress_block"] {
+        if let Some(block) = dump.options.u32(name) {
+            out.num(name, block, format_args!("{name} {block} "));
+        }
+    }
+    out.open_object(Some("options"));
+    kinds::print_qdisc(dump.kind, &dump.options, out);
+    out.close_object();
+}
+
 fn one(dev: &str, dump: &QdiscDump, show: &Show, out: &mut Out) {
     out.open_object(None);
     out.string("kind", dump.kind, format_args!("qdisc {}", dump.kind));
@@ -38,14 +59,7 @@ fn one(dev: &str, dump: &QdiscDump, show: &Show, out: &mut Out) {
     if dump.refcnt != 1 {
         out.num("refcnt", dump.refcnt, format_args!("refcnt {} ", dump.refcnt));
     }
-    for name in ["ingress_block", "egress_block"] {
-        if let Some(block) = dump.options.u32(name) {
-            out.num(name, block, format_args!("{name} {block} "));
-        }
-    }
-    out.open_object(Some("options"));
-    kinds::print_qdisc(dump.kind, &dump.options, out);
-    out.close_object();
+    parameters(dump, out);
     out.nl();
     if out.form.details
         && let Some(stab) = dump.options.nested("stab")

@@ -112,7 +112,9 @@ fn verdicts(out: &mut String, r: &Record) {
                   <th>expected</th><th class=\"n\">measured</th></tr></thead><tbody>",
     );
     for e in &r.expects {
-        let measured = e.measured.map_or("nothing".to_owned(), |x| expect_unit(&e.what).show(x));
+        let nothing =
+            || e.why.as_deref().map_or("nothing".to_owned(), |why| format!("nothing: {}", escape(why)));
+        let measured = e.measured.map_or_else(nothing, |x| expect_unit(&e.what).show(x));
         let (class, mark) = if e.ok { ("ok", "✓ met") } else { ("bad", "✗ not met") };
         let _ = write!(
             out,

@@ -4,10 +4,10 @@
 //! Each flow has a port of its own at the receiver.
 
 use crate::app::{Cx, Program, first_address};
-use crate::dist::Dist;
 use crate::net::{NONE, Net, Wake};
 use crate::socket::{Addr, Listener, SockOpts};
-use crate::spec::{FlowSpec, Load, Sizes, TcpSpec, Transport};
+use crate::spec::{FlowSpec, Transport};
+use penstock_model::traffic::{Dist, Load, TcpWishes};
 use penstock_model::{Rng, Span, Time};
 use penstock_tcp::Config;
 use std::collections::VecDeque;
@@ -146,16 +146,10 @@ impl Source {
             | Load::OnOff { size, .. }
             | Load::Pages { size, .. } => size,
             Load::Replay(all) => return all.get(self.next as usize).map_or(0, |p| p.1).clamp(1, 65_507),
-            Load::Greedy | Load::Bytes(_) => return 0,
+            // A rate has come as packets, arrivals as flows of their own.
+            Load::Greedy | Load::Bytes(_) | Load::Rate(..) | Load::Arrivals(_) => return 0,
         };
-        let n = match size {
-            Sizes::Constant(n) => *n,
-            Sizes::Uniform { from, to } => from + self.rng.below(to.saturating_sub(*from).saturating_add(1)),
-            Sizes::Table(table) if table.is_empty() => 1,
-            Sizes::Table(table) => table[self.rng.below(table.len() as u32) as usize],
-            Sizes::Drawn { dist, most } => dist.draw(&mut self.rng).as_ns().min(i64::from(*most)) as u32,
-        };
-        n.clamp(1, 65_507)
+        size.draw(&mut self.rng)
     }
     /// Opens a connection for the next page.
     fn next_page(&mut self, cx: &mut Cx<'_>) {
@@ -222,7 +216,7 @@ impl Source {
                 Some(packet) => packet.0,
                 None => return self.stop(cx),
             },
-            Load::Greedy | Load::Bytes(_) | Load::Pages { .. } => return,
+            Load::Greedy | Load::Bytes(_) | Load::Rate(..) | Load::Arrivals(_) | Load::Pages { .. } => return,
         };
         let off = i128::from(gap.as_ns()) * i128::from(self.drift_ppb) / 1_000_000_000;
         self.due = self.due.saturating_add(gap).saturating_add(Span::from_ns(off as i64));
@@ -280,7 +274,7 @@ impl Source {
 }
 
 /// A host's TCP as a flow wants it.
-pub(crate) fn configure(mut cfg: Config, spec: &TcpSpec) -> Config {
+pub(crate) fn configure(mut cfg: Config, spec: &TcpWishes) -> Config {
     if let Some(options) = spec.ns2 {
         cfg = Config { ns2: options, ..Config::ns2() };
     }

@@ -8,9 +8,9 @@
 
 use crate::app::options::{self, Known, c_number, o, seconds};
 use crate::app::{Cx, Failure, Program};
-use crate::dist::Dist;
 use crate::histogram::Histogram;
 use crate::net::Wake;
+use penstock_model::traffic::Dist;
 use penstock_model::{Kernel, Rng, Span, Time};
 use std::fmt::Write;
 use std::net::Ipv4Addr;

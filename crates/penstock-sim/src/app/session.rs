@@ -8,10 +8,10 @@
 use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
-use crate::dist::Dist;
 use crate::histogram::Histogram;
 use crate::net::{NONE, Wake};
 use crate::socket::{Message, SockOpts};
+use penstock_model::traffic::Dist;
 use penstock_model::{Rng, Span, Time};
 
 const SSH: &[Known] = &[

@@ -323,6 +323,13 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &westwood::ALGORITHM,
 ];
 
+/// Names a flow may ask for: those of [`ALGORITHMS`], and `newreno`.
+pub fn names() -> Vec<&'static str> {
+    // RFC 6582's NewReno is what Linux calls reno.
+    let known = ALGORITHMS.iter().map(|a| a.name);
+    known.chain(["newreno"]).collect()
+}
+
 /// The controller of this name.
 pub fn find(name: &str) -> Option<&'static Algorithm> {
     ALGORITHMS.iter().copied().find(|a| a.name == name)

@@ -24,7 +24,7 @@ mod packets;
 mod seldom;
 
 use anyhow::{Context, Result, bail};
-use penstock_lab::replay;
+use penstock_replay as replay;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

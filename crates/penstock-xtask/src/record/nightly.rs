@@ -5,7 +5,7 @@
 
 use super::{Kernel, kinds};
 use anyhow::{Context, Result, bail};
-use penstock_lab::replay::vectors::judge;
+use penstock_replay::vectors::judge;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,0 +1,352 @@
+//! `penstock replay`: exact packets through a configured device.
+//!
+//! A specification names commands, a line, and packets; the answer tells when each packet left to the nanosecond,
+//! which were dropped, and the counters as tc prints them. Both have the form of the probe that asks a real kernel
+//! the same (`qdisc_order.py`), and the steps here are the probe's, one by one, its own clock readings included: an
+//! answer differs from the real kernel's in nothing.
+//!
+//! Differs: what depends on how the interpreter and the programs of the probe were started is one constant here (how
+//! far a `block`ed line's release is from a whole millisecond).
+
+pub mod capture;
+pub mod chance;
+mod clock;
+mod compare;
+mod setup;
+mod spec;
+mod ticks;
+pub mod vectors;
+
+pub use compare::differences;
+pub use spec::{Release, Spec, What, strangers};
+
+use clock::{Machine, probe_frame};
+use penstock_lang::show::{self, Form};
+use penstock_lang::tc::{self, Command, Show};
+use penstock_lang::token;
+use penstock_model::rtnetlink::{ClassRequest, Verb};
+use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, PschedClock};
+use penstock_sched::Device;
+use penstock_sched::cls::Select;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// The device's name; packets leave through it.
+pub const DEV: &str = "v0";
+/// The release the answers name.
+const KERNEL_RELEASE: &str = "6.12.117";
+const PROFILE: Kernel = Kernel::V6_12;
+
+/// Ticks of that kernel per second.
+const HZ: u32 = 100;
+/// How much later than asked a frame goes out, which the probe measures and sends the earlier by.
+const EARLY_NS: i64 = 2;
+/// Throws among which the most frequent answer is looked for.
+const THROWS: u64 = 9;
+/// Kinds whose options tc prints as bare text among its JSON.
+const TEXT_KINDS: [&str; 1] = ["cbq"];
+/// How often the probe looks for packets while the queue drains.
+const POLL_NS: i64 = 50_000_000;
+/// The clock when the probe makes the line, in a fresh boot: 4.8 ms after a tick.
+const START_NS: i64 = 1_004_825_783;
+
+/// Runs a specification. Where a queue throws dice (sfq's hash key) the answer is the most frequent of several throws:
+/// with few flows the one in which none share a bucket.
+///
+/// # Errors
+/// The field that is wrong, or the command of `setup` that is refused, in tc's words.
+pub fn run(value: &Value) -> Result<Value, Diagnostic> {
+    let (first, thrown) = run_with(value, 1)?;
+    if !thrown {
+        return Ok(first);
+    }
+    let mut answers = vec![(first, 1)];
+    for seed in 2..=THROWS {
+        let (answer, _) = run_with(value, seed)?;
+        match answers.iter_mut().find(|(known, _)| *known == answer) {
+            Some((_, times)) => *times += 1,
+            None => answers.push((answer, 1)),
+        }
+    }
+    let most = answers.iter().map(|a| a.1).max();
+    answers.into_iter().find(|a| Some(a.1) == most).map(|a| a.0).ok_or_else(|| Diagnostic::error("no answer"))
+}
+
+/// Runs a specification with these dice.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_seeded(value: &Value, seed: u64) -> Result<Value, Diagnostic> {
+    run_with(value, seed).map(|(answer, _)| answer)
+}
+
+/// The answer, and whether dice were thrown for it.
+fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
+    let spec = Spec::read(value)?;
+    let device = Device {
+        ifindex: 3,
+        mtu: 1500,
+        hard_header_len: 14,
+        tx_queue_len: 1000,
+        tx_queues: 1,
+        kernel: PROFILE,
+        clock: PschedClock::default(),
+        hz: HZ,
+    };
+    let mut machine = Machine::new(device, START_NS, seed);
+    let release = start_line(&mut machine, &spec)?;
+    setup::run(&mut machine, &spec)?;
+    let most = machine.tree.device().psched_mtu();
+    let long = spec.packets.iter().find_map(|p| match &p.what {
+        What::Packet(skb) if skb.len > most => Some((p.i, skb.len)),
+        _ => None,
+    });
+    if let Some((i, len)) = long {
+        let message = format!("packet {i}: len {len} is more than the device takes: Message too long");
+        let help = format!("at most {most}: the MTU and the 14 bytes of the Ethernet header");
+        return Err(Diagnostic::error(message).help(help));
+    }
+
+    let t0 = (machine.read_clock() / 1_000_000 + 2) * 1_000_000;
+    let Outcome { refused, commands, refusals } = send(&mut machine, &spec, t0);
+    if release.is_some_and(|release| machine.read_clock() > release) {
+        let hold = spec.hold_s;
+        let message = format!("the packets were not all in before the release; raise hold_s ({hold:.3})");
+        return Err(Diagnostic::error(message));
+    }
+    let seen = drain(&mut machine, &spec, release);
+    let left = show_qdiscs_runs(&mut machine, Machine::backlog);
+
+    let mut got: Vec<(u32, i64)> =
+        machine.arrivals[..seen].iter().filter_map(|a| Some((a.i?, a.at - t0))).collect();
+    if spec.release == Release::Arrive {
+        got.sort_by_key(|&(i, t)| (t, i));
+    }
+    let out: BTreeSet<u32> = got.iter().map(|&(i, _)| i).collect();
+    let lost = (0..spec.packets.len() as u32).filter(|i| !out.contains(i) && !commands.contains(i));
+    let how = |i: u32| if refused.contains(&i) { "enqueue" } else { "inside" };
+    let mut answer = Map::new();
+    answer.insert("kernel".into(), json!(KERNEL_RELEASE));
+    answer.insert("release".into(), json!(spec.release.as_str()));
+    answer.insert("rate".into(), if !spec.release.has_line() { Value::Null } else { json!(spec.rate_text) });
+    answer.insert("release_ns".into(), json!(release.map(|r| r - t0)));
+    answer.insert("packets".into(), json!(spec.packets.len()));
+    answer.insert("late_ns".into(), json!(0));
+    let departures: Vec<Value> = got.iter().map(|(i, t)| json!({"i": i, "t_ns": t})).collect();
+    answer.insert("departures".into(), Value::Array(departures));
+    answer.insert("drops".into(), Value::Array(lost.map(|i| json!({"i": i, "how": how(i)})).collect()));
+    answer.insert("left_in_queue".into(), json!(left));
+    if !commands.is_empty() {
+        let rows = refusals.into_iter().map(|(i, error)| json!({"i": i, "error": error}));
+        answer.insert("refused".into(), rows.collect());
+    }
+    let mut shown = show_qdiscs_runs(&mut machine, show_qdiscs);
+    if !speaks_json(&machine) {
+        shown = show_qdiscs_runs(&mut machine, show_qdiscs);
+    }
+    answer.insert("qdiscs".into(), shown);
+    // The probe asks for classes with `-j` first.
+    show_classes_runs(&mut machine);
+    show_classes_runs(&mut machine);
+    answer.insert("classes".into(), show_classes(&machine));
+    if !spec.filters.is_empty() {
+        let shown: Result<Vec<Value>, Diagnostic> =
+            spec.filters.iter().map(|place| show_filters(&machine, place)).collect();
+        answer.insert("filters".into(), Value::Array(shown?));
+    }
+    Ok((Value::Object(answer), machine.threw_dice()))
+}
+
+/// Makes the line: an HTB class without any burst. Answers when a blocked one is released.
+fn start_line(machine: &mut Machine, spec: &Spec) -> Result<Option<i64>, Diagnostic> {
+    if !spec.release.has_line() {
+        return Ok(None);
+    }
+    setup::line(machine, "tc qdisc add dev v0 root handle 7fff: htb default 1")?;
+    if spec.release == Release::Link {
+        line(machine, Verb::Add, spec.rate)?;
+        return Ok(None);
+    }
+    let slow = ((1514.0 / spec.hold_s).round_ties_even() as i64).max(26);
+    line(machine, Verb::Add, slow as u32)?;
+    let sent = machine.now();
+    machine.send(&probe_frame());
+    line(machine, Verb::Change, spec.rate)?;
+    Ok(Some(sent + 1514 * 1_000_000_000 / slow))
+}
+
+/// Adds or changes the class that is the line, as no tc can say it: no burst at all.
+fn line(machine: &mut Machine, verb: Verb, rate: u32) -> Result<(), Diagnostic> {
+    let options = Options::new()
+        .with("rate", u64::from(rate))
+        .with("ceil", u64::from(rate))
+        .with("buffer", 0u32)
+        .with("cbuffer", 0u32)
+        .with("quantum", 60_000u32)
+        .with("prio", 0u32)
+        .with("mpu", 0u32)
+        .with("overhead", 0i64)
+        .with("linklayer", 1u32);
+    let req = ClassRequest {
+        verb,
+        classid: Handle::new(0x7fff, 1),
+        parent: Handle::new(0x7fff, 0),
+        kind: Some("htb".to_owned()),
+        options: Some(options),
+        estimator: None,
+    };
+    let refused =
+        |e: KernelError| Diagnostic::error(format!("cannot make the line (HTB class): {}", e.strerror()));
+    machine.with_tree(|tree, cx| tree.class(&req, cx)).map_err(refused)
+}
+
+/// What came of the sequence.
+#[derive(Default)]
+struct Outcome {
+    /// Packets whose `send` failed.
+    refused: BTreeSet<u32>,
+    /// What were commands.
+    commands: BTreeSet<u32>,
+    /// Commands that were refused, in whose words.
+    refusals: Vec<(u32, String)>,
+}
+
+/// Sends all packets and gives the commands among them.
+fn send(machine: &mut Machine, spec: &Spec, t0: i64) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut last = None;
+    for packet in &spec.packets {
+        let due = t0 + packet.t_ns;
+        if last != Some(due) {
+            if machine.read_clock() < due - EARLY_NS {
+                machine.sleep_until(due - EARLY_NS);
+            }
+            last = Some(due);
+        }
+        match &packet.what {
+            What::Packet(skb) if spec.release == Release::Arrive => machine.receive(skb),
+            What::Packet(skb) => {
+                if !machine.send(skb) {
+                    outcome.refused.insert(packet.i);
+                }
+            }
+            What::Command(line) => {
+                outcome.commands.insert(packet.i);
+                if let Err(refusal) = setup::line(machine, &setup::named(spec, line)) {
+                    outcome.refusals.push((packet.i, refusal.message));
+                }
+            }
+        }
+    }
+    outcome
+}
+
+/// Waits until nothing more comes; answers how many arrivals were read.
+fn drain(machine: &mut Machine, spec: &Spec, release: Option<i64>) -> usize {
+    let mut end = machine.read_clock() + spec.drain_ns;
+    end += (release.unwrap_or(0) - machine.read_clock()).max(0);
+    let (mut seen, mut quiet) = (0, 0);
+    while machine.read_clock() < end && quiet < 3 {
+        let numbered = |a: &&clock::Arrival| a.i.is_some();
+        let news = machine.arrivals[seen..].iter().filter(numbered).count();
+        seen = machine.arrivals.len();
+        machine.fail_call();
+        let still = news == 0 && { show_qdiscs_runs(machine, Machine::backlog) == 0 };
+        quiet = if still { quiet + 1 } else { 0 };
+        let until = machine.read_clock() + POLL_NS;
+        machine.sleep_until(until);
+    }
+    seen
+}
+
+/// `tc -s qdisc show` runs, and with it the clock. For pfifo_fast tc looks for prio.
+//= iproute2 6.1 tc/tc_qdisc.c print_qdisc
+fn show_qdiscs_runs<T>(machine: &mut Machine, look: impl FnOnce(&Machine) -> T) -> T {
+    let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
+    let kinds: BTreeSet<&str> =
+        dumps.iter().map(|d| if d.kind == "pfifo_fast" { "prio" } else { d.kind }).collect();
+    machine.program_starts(0);
+    let shown = look(machine);
+    machine.kernel_looks(machine.tree.dump_looks());
+    // It looks for their libraries when it has the answer.
+    kinds.iter().for_each(|_| machine.fail_call());
+    machine.program_ends();
+    shown
+}
+
+/// `tc -s class show` runs.
+fn show_classes_runs(machine: &mut Machine) {
+    let dumps = machine.tree.dump_classes(machine.kernel_time());
+    let kinds: BTreeSet<&str> = dumps.iter().map(|d| d.kind).collect();
+    machine.program_starts(kinds.len() as u32);
+    machine.program_ends();
+}
+
+fn form(json: bool) -> Show {
+    Show { dev: Some(DEV.to_owned()), form: Form { stats: true, json, ..Form::default() }, ..Show::default() }
+}
+
+/// Whether `tc -j qdisc show` prints JSON, which it does not where there is one of [`TEXT_KINDS`].
+fn speaks_json(machine: &Machine) -> bool {
+    let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
+    !dumps.iter().any(|d| TEXT_KINDS.contains(&d.kind))
+}
+
+/// `tc -s -j qdisc show dev v0`, and without `-j` where that is no JSON.
+fn show_qdiscs(machine: &Machine) -> Value {
+    let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
+    let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
+    if speaks_json(machine)
+        && let Ok(json) = serde_json::from_str(&show::qdiscs(&dumps, &form(true), PROFILE))
+    {
+        return json;
+    }
+    lines(&show::qdiscs(&dumps, &form(false), PROFILE))
+}
+
+/// `tc -s class show dev v0`, which has no JSON in iproute2 6.1.
+fn show_classes(machine: &Machine) -> Value {
+    let dumps = machine.tree.dump_classes(machine.kernel_time());
+    let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
+    lines(&show::classes(&dumps, &form(false), PROFILE))
+}
+
+/// `tc -s filter show dev v0 PLACE`, without the seconds that actions have been there and unused.
+fn show_filters(machine: &Machine, place: &str) -> Result<Value, Diagnostic> {
+    let line = format!("-s filter show dev {DEV} {place}");
+    let refused = |d: &str| Diagnostic::error(format!("filters: {place}: {d}"));
+    let words = token::words(&line).map_err(|d| refused(&d.message))?;
+    let commands = tc::parse(&words, PROFILE).map_err(|f| refused(f.stderr.trim()))?;
+    let [Command::ShowFilter(show)] = commands.as_slice() else {
+        return Err(refused("say parent CLASSID, ingress, egress or nothing"));
+    };
+    let look = machine.look();
+    let select = Select { prio: show.prio as u16, protocol: show.protocol, chain: show.chain, terse: false };
+    let (dumps, _) = machine.tree.show_filters(show.parent, select, look);
+    let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
+    let text = show::filters(&dumps, show, PROFILE);
+    Ok(Value::Array(text.lines().map(|l| json!(without_seconds(l))).collect()))
+}
+
+/// Takes ` used 3 sec` and the like out of a line: they hang on when the probe's programs ran.
+fn without_seconds(line: &str) -> String {
+    let mut words = line.split(' ').peekable();
+    let mut kept: Vec<&str> = Vec::new();
+    while let Some(word) = words.next() {
+        let timed = matches!(word, "installed" | "used" | "firstused" | "expires");
+        if timed && words.peek().is_some_and(|w| w.parse::<u64>().is_ok()) {
+            if word == "used" && kept.last() == Some(&"first") {
+                kept.pop();
+            }
+            words.next();
+            words.next_if(|&w| w == "sec");
+            continue;
+        }
+        kept.push(word);
+    }
+    kept.join(" ")
+}
+
+fn lines(text: &str) -> Value {
+    Value::Array(text.lines().map(|l| json!(l)).collect())
+}

@@ -1,0 +1,64 @@
+//! A study writes the same bytes however it is run.
+
+use penstock_model::Span;
+use penstock_study::{Matrix, Study};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// All files below a folder with their bytes.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_owned();
+                found.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// A fresh folder for one test.
+fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("penstock-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// However many threads make the runs of a study: the same folders, the same words.
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let folder = scratch("jobs");
+    let studies = [("aqm-domains", Some("table-1"), 2), ("pfifo-fast-tos", None, 1)];
+    for (name, only, seeds) in studies {
+        let study = Study::find(name).unwrap();
+        let made = |jobs: usize| {
+            let out = folder.join(format!("{name}-{jobs}"));
+            let ask = Matrix {
+                only,
+                out: Some(&out),
+                seeds: Some(seeds),
+                duration: Some(Span::from_secs(3)),
+                aqm: None,
+                jobs: Some(jobs),
+                progress: &|_, _| {},
+            };
+            let report = study.run(&ask).unwrap_or_else(|d| panic!("{}", d[0]));
+            (report.text(), files(&out))
+        };
+        let (text, bytes) = made(1);
+        assert!(bytes.len() > 5, "{name}: {}", bytes.len());
+        for jobs in [2, 8] {
+            let (other, others) = made(jobs);
+            assert_eq!(text, other, "{name} with {jobs} threads");
+            assert!(bytes == others, "{name} with {jobs} threads writes other bytes");
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

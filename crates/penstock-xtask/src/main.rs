@@ -7,6 +7,7 @@ mod compare;
 mod conformance;
 mod deny;
 mod difftc;
+mod grounds;
 mod nightly;
 mod overload;
 mod record;
@@ -35,6 +36,11 @@ enum Command {
     Conformance(conformance::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
+    /// Record what real bash and the real tools make of setups and scripts, in the virtual machine
+    Grounds(grounds::Args),
+    /// What the virtual machine's first process starts
+    #[command(hide = true)]
+    Inside(grounds::InsideArgs),
     /// Look for faults with seeds nobody has tried, for a while: wild inputs, libFuzzer targets, new cases against the real kernel
     Nightly(nightly::Args),
     /// Run wild experiments, scripts, specifications, captures and records; keep what hangs, panics or differs
@@ -50,11 +56,16 @@ enum Command {
 }
 
 fn main() -> Result<()> {
+    if let Some(job) = penstock_kernel::boot::is_init() {
+        penstock_kernel::boot::init(&job);
+    }
     match Args::parse().command {
         Command::Bench(what) => bench::run(&what),
         Command::Ci(args) => ci::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
+        Command::Grounds(args) => grounds::run(&args),
+        Command::Inside(args) => grounds::inside(&args),
         Command::Nightly(args) => nightly::run(&args),
         Command::Overload(args) => overload::run(&args),
         Command::Record(args) => record::run(&args),

@@ -8,7 +8,6 @@
 //! | `${x:-$(cmd "$y")}` | `${x:-$(cmd $y)}` |
 //! | `$SRANDOM`, `${SRANDOM:0:4}` | the same of `$RANDOM`, which begins at a number of ours, or of [`crate::dice`] |
 //! | `$EPOCHSECONDS`, `$EPOCHREALTIME` | what [`crate::clock`] says |
-//! | `PS4='+ '` | the same behind a mark of ours ([`crate::TRACE`]) |
 //! | `$((M + 1))`, where some variable may begin with `0` | `$(((${M:-0}) + 1))`: the interpreter reads such a value as decimal |
 //! | `{1..20000}` | `{1..10000} {10001..20000}`: the interpreter leaves longer ranges as they are |
 //!
@@ -227,10 +226,6 @@ impl Reader<'_> {
         match name.as_str() {
             "SRANDOM" if arithmetic => self.put(&format!("({DICE})"), 7),
             "EPOCHSECONDS" if arithmetic => self.put(&format!("$({NOW})"), 12),
-            "PS4" if matches!(inside, In::Commands(_)) && self.peek(3) == Some('=') => {
-                self.copy(4);
-                self.put(&format!("'{}'", crate::TRACE), 0);
-            }
             _ if arithmetic && self.octal && self.is_read(name.len()) => {
                 self.put(&format!("(${{{name}:-0}})"), name.len());
             }

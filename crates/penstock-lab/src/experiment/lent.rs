@@ -35,6 +35,9 @@ pub(super) fn of(experiment: &Experiment, loader: Loader<'_>) -> Vec<Lent> {
     for Script { file, text, .. } in scripts {
         texts.push((below(&folder, &folder_of(file)), text.clone()));
     }
+    for app in experiment.apps.iter().filter(|a| a.script.is_none()) {
+        texts.push((String::new(), app.run.clone()));
+    }
     for _ in 0..DEEP {
         let mut next = Vec::new();
         for (own, text) in std::mem::take(&mut texts) {

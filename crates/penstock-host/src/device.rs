@@ -130,6 +130,8 @@ pub struct NetDevice {
     pub features: BTreeMap<String, bool>,
     /// Whether a bridge that is up has ever had a port.
     pub(crate) had_ports: bool,
+    /// `net.ipv4.conf.NAME.forwarding`, where it is not the machine's.
+    pub(crate) forwarding: Option<bool>,
     /// What the packet scheduler measures time with.
     pub(crate) clock: PschedClock,
     /// Timer interrupts per second of its machine.
@@ -196,6 +198,7 @@ impl NetDevice {
             speed_mbit: None,
             features: BTreeMap::new(),
             had_ports: false,
+            forwarding: None,
             clock,
             hz,
             sequence: 0,

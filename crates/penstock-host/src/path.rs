@@ -171,10 +171,16 @@ impl Host {
     /// `ip_error`: only routers tell.
     #[cold]
     fn ip_error(&mut self, packet: Packet, code: u8, reason: &'static str, cx: &mut HostCx<'_>) {
-        if self.sysctl.ip_forward {
+        if self.forwards_from(packet.iif) {
             self.icmp_send(&packet, icmp::DEST_UNREACH, code, 0, cx);
         }
         self.discard(packet, "ip_forward", reason, cx);
+    }
+
+    /// `IN_DEV_FORWARD` of the device a packet came in by.
+    #[inline]
+    fn forwards_from(&self, iif: u32) -> bool {
+        self.devices.get(iif).and_then(|d| d.forwarding).unwrap_or(self.sysctl.ip_forward)
     }
 
     /// `ip_forward`.
@@ -185,7 +191,7 @@ impl Host {
             self.discard(packet, "ip_forward", "not-ip", cx);
             return;
         };
-        if !self.sysctl.ip_forward || packet.eth.1[0] & 1 == 1 {
+        if !self.forwards_from(packet.iif) || packet.eth.1[0] & 1 == 1 {
             self.discard(packet, "ip_forward", "not-forwarding", cx);
             return;
         }

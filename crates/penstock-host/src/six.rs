@@ -112,9 +112,10 @@ impl Six {
             IpAddr::V6(a) => u128::from(a),
             IpAddr::V4(_) => 0,
         };
-        // The kernel's tree is walked longest prefix first where one holds the other; `default` comes last.
-        let bits = if r.dst.len == 0 { u128::MAX } else { bits };
-        (r.table, bits, 128 - r.dst.len, r.metric)
+        // The kernel's tree is walked from its leaves: a prefix comes behind all that it holds.
+        //= linux v6.12 net/ipv6/ip6_fib.c fib6_walk_continue
+        let last = bits | u128::MAX.checked_shr(u32::from(r.dst.len)).unwrap_or(0);
+        (r.table, last, 128 - r.dst.len, r.metric)
     }
     /// Enters a route; `false` where the same is there.
     pub(crate) fn insert(&mut self, route: Route6) -> bool {

@@ -22,6 +22,19 @@ pub(crate) fn folder() -> &'static Path {
     Path::new(RUN)
 }
 
+/// The folder in which scripts run that find files.
+pub(crate) fn lending() -> PathBuf {
+    folder().join("files")
+}
+
+/// Where a file lies that scripts find by this relative path; `None` where the path leads elsewhere.
+pub(crate) fn lent(path: &str) -> Option<PathBuf> {
+    let inside = Path::new(path)
+        .components()
+        .all(|c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir));
+    inside.then(|| lending().join(path))
+}
+
 /// The `/etc/hosts` of a namespace.
 pub(crate) fn hosts_file(name: &str) -> PathBuf {
     Path::new(ETC).join(name).join("hosts")

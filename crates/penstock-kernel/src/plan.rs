@@ -23,6 +23,8 @@ pub struct Plan {
     pub apps: Vec<App>,
     /// Flows of our own tools.
     pub flows: Vec<Flow>,
+    /// Files that setups and apps find where they run: relative paths and texts. Without any they run where this process stands.
+    pub files: Vec<(String, String)>,
     /// Whether time is exact (the virtual ground): a link then keeps its rate frame by frame instead of within a millisecond.
     pub exact: bool,
     /// The token of the job, for what lies outside the run's namespaces.

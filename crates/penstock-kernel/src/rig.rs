@@ -55,6 +55,7 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
     let machine = |e: String| Trouble::Machine(vec![e]);
     fs::create_dir_all(names::folder())
         .map_err(|e| machine(format!("cannot make {}: {e}", names::folder().display())))?;
+    lend(plan).map_err(machine)?;
     let known = hosts_file(plan);
     for (host, name) in plan.hosts.iter().zip(&rig.hosts) {
         if stop() {
@@ -87,6 +88,17 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
         setup(plan, host, &name, &mut rig.failures)?;
     }
     Ok(rig)
+}
+
+/// The files that scripts find, in the folder they run in.
+fn lend(plan: &Plan) -> Result<(), String> {
+    for (path, text) in &plan.files {
+        // What lies elsewhere on this machine stays as it is.
+        let Some(path) = names::lent(path) else { continue };
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+        written.map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// `/etc/hosts` of all machines: each name its first address.
@@ -164,8 +176,11 @@ fn setup(plan: &Plan, host: &Host, name: &str, failures: &mut Vec<SetupFailure>)
     let machine = |e: std::io::Error| Trouble::Machine(vec![format!("cannot run bash: {e}")]);
     let errors = names::folder().join("setup.err");
     let stderr = fs::File::create(&errors).map_err(machine)?;
-    let status =
-        exec::command(Some(name), &words).stdout(Stdio::null()).stderr(stderr).status().map_err(machine)?;
+    let mut command = exec::command(Some(name), &words);
+    if !plan.files.is_empty() {
+        command.current_dir(names::lending());
+    }
+    let status = command.stdout(Stdio::null()).stderr(stderr).status().map_err(machine)?;
     let said = String::from_utf8_lossy(&fs::read(&errors).map_err(machine)?).into_owned();
     let (failed, rest, last) = setup::failures(&said, 1);
     let failure = |line: u32, command: &str, message: String| {

@@ -4,6 +4,7 @@
 //! own words; [`show`] prints dumps as tc prints them. No state machines here: what a command does is `host`'s and `sched`'s.
 
 pub mod cisco;
+pub mod ere;
 pub mod ip;
 pub mod ipchains;
 pub mod iptables;

@@ -25,6 +25,8 @@ pub struct Setup {
     text: String,
     /// The first line of each text, from 1.
     begins: Vec<u32>,
+    /// How many lines each has, one at least.
+    lengths: Vec<u32>,
 }
 
 impl Setup {
@@ -34,6 +36,7 @@ impl Setup {
         let mut line = 1;
         for text in texts {
             setup.begins.push(line);
+            setup.lengths.push((text.lines().count() as u32).max(1));
             let end = if text.ends_with('\n') { "" } else { "\n" };
             setup.text.extend([text, end]);
             line += (text.matches('\n').count() + end.len()) as u32;
@@ -46,10 +49,11 @@ impl Setup {
         format!("{}\n:\n", self.text)
     }
     /// The text that a line of the script belongs to, and the line's number there, from 1. A line of 0, which is not known, is
-    /// the first one's.
+    /// the first one's; one behind the last, where a shell has missed something, is the last one's.
     pub fn place(&self, line: u32) -> (usize, u32) {
         let at = self.begins.partition_point(|&begin| begin <= line.max(1)).max(1) - 1;
-        (at, line.max(1) - self.begins.get(at).copied().unwrap_or(1) + 1)
+        let line = line.max(1) - self.begins.get(at).copied().unwrap_or(1) + 1;
+        (at, self.lengths.get(at).map_or(line, |&most| line.min(most)))
     }
 }
 
@@ -126,7 +130,7 @@ mod tests {
         let setup = Setup::of(["a", "b\nc\n", "d\n\n", "e"]);
         assert_eq!(setup.text(), "a\nb\nc\nd\n\ne\n\n:\n");
         let places: Vec<_> = (0..=7).map(|line| setup.place(line)).collect();
-        assert_eq!(places, [(0, 1), (0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]);
+        assert_eq!(places, [(0, 1), (0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 1)]);
         assert_eq!(Setup::of([]).place(3), (0, 3));
         assert_eq!(Setup::of(["", "x"]).place(2), (1, 1));
     }

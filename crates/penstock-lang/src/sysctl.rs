@@ -1,7 +1,7 @@
 //! `sysctl`: names and values of `/proc/sys`, as commands and as `echo … > /proc/sys/…` write them.
 //!
 //! Follows: procps-ng 4.0 `sysctl.c`; linux v6.12 `Documentation/networking/ip-sysctl.rst` for the names.
-//! Differs: no patterns; there are no files for `--system`.
+//! Differs: there are no files for `--system`.
 
 use crate::token::Word;
 
@@ -40,6 +40,8 @@ pub struct Command {
     pub quiet: bool,
     /// `-e`: unknown keys are passed over.
     pub ignore_unknown: bool,
+    /// `-r`: only keys in which this is found.
+    pub pattern: Option<crate::ere::Pattern>,
 }
 
 /// A refused line: what goes to standard error and standard output, and the exit status.
@@ -53,7 +55,36 @@ pub struct Failure {
     pub exit: i32,
 }
 
-const USAGE: &str = "\nUsage:\n sysctl [options] [variable[=value] ...]\n\nOptions:\n  -a, --all            display all variables\n  -b, --binary         print value without new line\n  -e, --ignore         ignore unknown variables errors\n  -N, --names          print variable names without values\n  -n, --values         print only values of the given variable(s)\n  -p, --load[=<file>]  read values from file\n  -q, --quiet          do not echo variable set\n  -w, --write          enable writing a value to variable\n\nFor more details see sysctl(8).\n";
+const USAGE: &str = "
+Usage:
+ sysctl [options] [variable[=value] ...]
+
+Options:
+  -a, --all            display all variables
+  -A                   alias of -a
+  -X                   alias of -a
+      --deprecated     include deprecated parameters to listing
+      --dry-run        Print the key and values but do not write
+  -b, --binary         print value without new line
+  -e, --ignore         ignore unknown variables errors
+  -N, --names          print variable names without values
+  -n, --values         print only values of the given variable(s)
+  -p, --load[=<file>]  read values from file
+  -f                   alias of -p
+      --system         read values from all system directories
+  -r, --pattern <expression>
+                       select setting that match expression
+  -q, --quiet          do not echo variable set
+  -w, --write          enable writing a value to variable
+  -o                   does nothing
+  -x                   does nothing
+  -d                   alias of -h
+
+ -h, --help     display this help and exit
+ -V, --version  output version information and exit
+
+For more details see sysctl(8).
+";
 
 /// Reads the words of a line, `sysctl` first.
 ///
@@ -64,7 +95,12 @@ pub fn parse(words: &[Word]) -> Result<Command, Failure> {
     let (mut all, mut write, mut load, mut system) = (false, false, None, false);
     let mut rest = Vec::new();
     let said = |text: &str| Failure { stdout: text.to_owned(), ..Failure::default() };
-    for word in words.iter().skip(1) {
+    let pattern = |text: &str| {
+        let wrong = format!("sysctl: Invalid pattern: {text}\n");
+        crate::ere::Pattern::new(text).ok_or(Failure { stderr: wrong, exit: 1, ..Failure::default() })
+    };
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
         let text = word.text.as_str();
         if let Some(long) = text.strip_prefix("--").filter(|l| !l.is_empty()) {
             match long.split_once('=').unwrap_or((long, "")) {
@@ -75,6 +111,10 @@ pub fn parse(words: &[Word]) -> Result<Command, Failure> {
                 ("values", _) => command.values_only = true,
                 ("quiet", _) => command.quiet = true,
                 ("write", _) => write = true,
+                ("pattern", "") => {
+                    command.pattern = Some(pattern(words.next().map_or("", |w| w.text.as_str()))?);
+                }
+                ("pattern", given) => command.pattern = Some(pattern(given)?),
                 ("load", file) => load = Some(file.to_owned()),
                 ("system", _) => system = true,
                 ("deprecated" | "dry-run", _) => {}
@@ -91,8 +131,16 @@ pub fn parse(words: &[Word]) -> Result<Command, Failure> {
             rest.push(text);
             continue;
         };
-        for letter in letters.chars() {
+        for (at, letter) in letters.char_indices() {
             match letter {
+                'r' => {
+                    let given = match &letters[at + 1..] {
+                        "" => words.next().map_or("", |w| w.text.as_str()),
+                        given => given,
+                    };
+                    command.pattern = Some(pattern(given)?);
+                    break;
+                }
                 'a' | 'A' | 'X' => all = true,
                 'b' => command.binary = true,
                 'e' => command.ignore_unknown = true,
@@ -144,18 +192,27 @@ pub fn parse(words: &[Word]) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// The keys and values of a file: `KEY = VALUE` lines, with `#` and `;` before comments, `-` before keys that may fail.
-pub fn lines(text: &str) -> Vec<(String, String, bool)> {
-    let mut found = Vec::new();
-    for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with(['#', ';'])) {
-        let Some((key, value)) = line.split_once('=') else { continue };
+/// The keys and values of a file: `KEY = VALUE` lines, with `#` and `;` before comments, `-` before keys whose values may be refused; and the
+/// numbers of the lines that are none.
+pub fn lines(text: &str) -> (Vec<(String, String, bool)>, Vec<usize>) {
+    let (mut found, mut wrong) = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        let Some((key, value)) = line.split_once('=') else {
+            if !line.starts_with('-') {
+                wrong.push(number);
+            }
+            continue;
+        };
         let (key, lenient) = match key.trim().strip_prefix('-') {
             Some(key) => (key, true),
             None => (key.trim(), false),
         };
         found.push((canonical(key), value.trim().to_owned(), lenient));
     }
-    found
+    (found, wrong)
 }
 
 /// A key with dots: `net/ipv4/ip_forward` and `net.ipv4.ip_forward` are the same.
@@ -201,7 +258,8 @@ mod tests {
         assert_eq!((f.stderr.as_str(), f.exit), ("sysctl: invalid option -- 'z'\n", 0));
         assert!(parse(&words("sysctl")).unwrap_err().stderr.starts_with("\nUsage:"));
         assert_eq!(parse(&words("sysctl -p a b")).unwrap().requests.len(), 2);
-        assert_eq!(lines("# x\na.b = 1\n-c/d=2\n").len(), 2);
+        let (found, wrong) = lines("# x\na.b = 1\n-c/d=2\nno setting\n-nor this\n");
+        assert_eq!((found.len(), wrong), (2, vec![4]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The files a script sees: its own in memory, and those of the machine under `/proc` and `/sys`.
 //!
-//! A script may write below [`WRITABLE`]; elsewhere it is told that nothing outside the virtual machine is written. What it
-//! writes below `/proc/sys` the machine takes as a setting.
+//! A script may write everywhere but below `/proc` and `/sys`: nothing of it outlasts the script. What it writes below `/proc/sys`
+//! the machine takes as a setting.
 
 use crate::chance::{Chance, READ};
 use crate::limits::Guard;
@@ -13,12 +13,50 @@ use bashkit::{
 use penstock_host::{Output, Program};
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Folders a script may write in.
-pub const WRITABLE: &[&str] = &["/tmp", "/var", "/run", "/root", "/home", "/dev"];
+/// Folders there are from the beginning.
+const FOLDERS: &[&str] = &[
+    "/tmp",
+    "/var",
+    "/run",
+    "/root",
+    "/home",
+    "/dev",
+    "/opt",
+    "/mnt",
+    "/srv",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/var/run",
+    "/var/lock",
+    "/var/lib",
+    "/var/cache",
+    "/var/log",
+    "/var/tmp",
+    "/var/spool",
+    "/run/lock",
+    "/proc",
+    "/proc/net",
+    "/proc/sys",
+    "/sys",
+    "/sys/class",
+    "/sys/class/net",
+    "/sbin",
+    "/usr/sbin",
+    "/etc",
+    "/etc/cron.d",
+    "/etc/default",
+    "/etc/init.d",
+    "/etc/iproute2",
+    "/etc/network",
+    "/etc/sysctl.d",
+];
+
+/// A folder whose name ends with a file mode mask: who lists it tells which mask the script has (`umask`).
+pub(crate) const UMASK: &str = "/dev/.umask/";
 
 /// The kernel's own sources of ids.
 const UUID: &str = "/proc/sys/kernel/random/uuid";
@@ -46,6 +84,9 @@ pub(crate) struct MachineFs {
     /// The file that is read next is run: its text is mended.
     is_run: Arc<AtomicBool>,
     guard: Arc<Guard>,
+    umask: AtomicU32,
+    /// What a file is when it is read for the first time.
+    at_first: Mutex<Option<(PathBuf, Vec<u8>)>>,
 }
 
 impl MachineFs {
@@ -58,25 +99,7 @@ impl MachineFs {
         guard: Arc<Guard>,
     ) -> MachineFs {
         let own = InMemoryFs::with_limits(guard.limits.of_files());
-        for folder in WRITABLE.iter().copied().chain([
-            "/var/run",
-            "/var/lock",
-            "/var/lib",
-            "/var/cache",
-            "/var/log",
-            "/var/tmp",
-            "/var/spool",
-            "/run/lock",
-            "/proc",
-            "/proc/net",
-            "/proc/sys",
-            "/sys",
-            "/sys/class",
-            "/sys/class/net",
-            "/sbin",
-            "/usr/sbin",
-            "/etc",
-        ]) {
+        for folder in FOLDERS {
             own.add_dir(folder, 0o755);
         }
         for tool in tools {
@@ -87,6 +110,11 @@ impl MachineFs {
         own.add_file("/etc/hosts", "127.0.0.1 localhost\n", 0o644);
         own.add_file("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\n", 0o644);
         own.add_file("/etc/group", "root:x:0:\n", 0o644);
+        own.add_file(
+            "/etc/iproute2/rt_tables",
+            "#\n# reserved values\n#\n255\tlocal\n254\tmain\n253\tdefault\n0\tunspec\n#\n# local\n#\n#1\tinr.ruhep\n",
+            0o644,
+        );
         own.add_file("/proc/uptime", "0.00 0.00\n", 0o444);
         own.add_file(
             "/etc/os-release",
@@ -97,7 +125,21 @@ impl MachineFs {
         for (path, text) in files {
             own.add_file(path, text, 0o755);
         }
-        MachineFs { own, ask, chance, is_run, guard }
+        MachineFs {
+            own,
+            ask,
+            chance,
+            is_run,
+            guard,
+            umask: AtomicU32::new(0o022),
+            at_first: Mutex::new(None),
+        }
+    }
+
+    /// What a file is when it is read for the first time, and not again.
+    pub(crate) fn at_first(&self, path: &str, text: &str) {
+        let first = (PathBuf::from(path), text.as_bytes().to_vec());
+        *self.at_first.lock().unwrap_or_else(PoisonError::into_inner) = Some(first);
     }
 
     fn cat(&self, path: &str) -> Option<Output> {
@@ -159,13 +201,26 @@ fn tool(path: &Path) -> Option<String> {
     tool.then(|| format!("#!/bin/sh\n{name} \"$@\"\n"))
 }
 
-/// Refuses to change what lies elsewhere.
+/// Refuses to change what is the kernel's.
 fn may_write(path: &Path) -> Result<()> {
-    if WRITABLE.iter().any(|folder| path.starts_with(folder)) {
-        return Ok(());
+    if path.starts_with("/proc") || path.starts_with("/sys") {
+        return Err(Error::new(ErrorKind::PermissionDenied, "Permission denied").into());
     }
-    let why = "Read-only file system (nothing outside the virtual machine is written; its own folders are /tmp, /var, /run, /root)";
-    Err(Error::new(ErrorKind::ReadOnlyFilesystem, why).into())
+    Ok(())
+}
+
+impl MachineFs {
+    /// The mode of what is new.
+    fn masked(&self, mode: u32) -> u32 {
+        mode & !self.umask.load(Ordering::Relaxed)
+    }
+    /// Gives what is new its mode, where that is not what the memory gives.
+    async fn begins_with(&self, path: &Path, mode: u32) -> Result<()> {
+        if self.umask.load(Ordering::Relaxed) == 0o022 {
+            return Ok(());
+        }
+        self.own.chmod(path, self.masked(mode)).await
+    }
 }
 
 #[async_trait]
@@ -217,6 +272,14 @@ impl FileSystem for MachineFs {
             let release = self.ask.command(&["uname", "-r"].map(str::to_owned), None, None).stdout;
             return Ok(format!("Linux version {} (penstock) #1 SMP\n", release.trim_end()).into_bytes());
         }
+        let first = {
+            let mut first = self.at_first.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_some_and(|(of, _)| *of == path) { first.take() } else { None }
+        };
+        if let Some((_, text)) = first {
+            self.is_run.store(false, Ordering::Relaxed);
+            return Ok(text);
+        }
         match of_machine(&path) {
             Some(text) => Ok(self.cat(text).ok_or_else(missing)?.stdout.into_bytes()),
             None => match self.own.read_file(&path).await {
@@ -240,7 +303,10 @@ impl FileSystem for MachineFs {
         }
         let Some(text) = of_machine(&path) else {
             may_write(&path)?;
-            return self.own.write_file(&path, content).await;
+            let content = crate::traced_bytes(content);
+            let is_new = !self.own.exists(&path).await?;
+            self.own.write_file(&path, &content).await?;
+            return if is_new { self.begins_with(&path, 0o666).await } else { Ok(()) };
         };
         // A redirection first empties the file; settings are not emptied.
         if content.is_empty() {
@@ -252,6 +318,7 @@ impl FileSystem for MachineFs {
             return Ok(());
         }
         let said = output.stderr.trim().rsplit(": ").next().unwrap_or_default().to_owned();
+        self.guard.refused(text, &said);
         Err(Error::other(said).into())
     }
     async fn append_file(&self, path: &Path, content: &[u8]) -> Result<()> {
@@ -260,7 +327,10 @@ impl FileSystem for MachineFs {
             return self.write_file(&path, content).await;
         }
         may_write(&path)?;
-        self.own.append_file(&path, content).await
+        let content = crate::traced_bytes(content);
+        let is_new = !self.own.exists(&path).await?;
+        self.own.append_file(&path, &content).await?;
+        if is_new { self.begins_with(&path, 0o666).await } else { Ok(()) }
     }
     async fn mkdir(&self, path: &Path, recursive: bool) -> Result<()> {
         let path = clean(path);
@@ -268,7 +338,22 @@ impl FileSystem for MachineFs {
             return Ok(());
         }
         may_write(&path)?;
-        self.own.mkdir(&path, recursive).await
+        let mut new = Vec::new();
+        for folder in path.ancestors() {
+            if self.own.exists(folder).await? {
+                break;
+            }
+            new.push(folder);
+        }
+        self.own.mkdir(&path, recursive).await?;
+        for (n, folder) in new.into_iter().enumerate() {
+            // Who makes the folders above has to get through them.
+            self.begins_with(folder, 0o777).await?;
+            if n > 0 && self.masked(0o700) != 0o700 {
+                self.own.chmod(folder, self.masked(0o777) | 0o300).await?;
+            }
+        }
+        Ok(())
     }
     async fn remove(&self, path: &Path, recursive: bool) -> Result<()> {
         let path = clean(path);
@@ -290,8 +375,10 @@ impl FileSystem for MachineFs {
         if let Some(text) = of_machine(&path)
             && !OF_MACHINE.contains(&text)
         {
-            if let Some(output) = self.cat(text) {
-                return Ok(file(output.stdout.len(), 0o644));
+            let shown = self.ask.command(&["cat".to_owned(), text.to_owned()], None, None);
+            // What cannot be read at the moment (the speed of a card that says none) is there all the same.
+            if shown.status == 0 || shown.stderr.trim_end().ends_with(": Invalid argument") {
+                return Ok(file(shown.stdout.len(), 0o644));
             }
             return self.list(text).map(|_| folder()).ok_or_else(missing);
         }
@@ -303,6 +390,10 @@ impl FileSystem for MachineFs {
     }
     async fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>> {
         let path = clean(path);
+        if let Some(mask) = path.to_str().and_then(|p| p.strip_prefix(UMASK)) {
+            self.umask.store(u32::from_str_radix(mask, 8).unwrap_or(0o022), Ordering::Relaxed);
+            return Ok(Vec::new());
+        }
         let Some(text) = of_machine(&path) else {
             // The interpreter's own memory has them in an order that changes from run to run.
             let mut entries = self.own.read_dir(&path).await?;

@@ -20,12 +20,12 @@ mod given;
 mod limits;
 mod mend;
 mod plain;
+mod programs;
 mod running;
 mod serve;
 mod tools;
 mod turns;
 
-pub use files::WRITABLE;
 pub use limits::Limits;
 pub use running::{Progress, Running};
 
@@ -168,21 +168,29 @@ struct Begin {
     clock: i64,
     /// Bytes of text that it is to read.
     text: usize,
+    /// The file that is the script, where one is.
+    main: Option<String>,
 }
 
 impl Shell {
     /// An interpreter that finds these files.
     pub fn new(hostname: &str, files: &[(String, String)]) -> Shell {
-        Shell::within(&Limits::default(), hostname, files, 0, 0)
+        Shell::within(&Limits::default(), hostname, files, None, (0, 0))
     }
 
-    fn within(limits: &Limits, hostname: &str, files: &[(String, String)], seed: u64, clock: i64) -> Shell {
+    fn within(
+        limits: &Limits,
+        hostname: &str,
+        files: &[(String, String)],
+        main: Option<String>,
+        (seed, clock): (u64, i64),
+    ) -> Shell {
         let (jobs, todo) = channel::<Job>();
         let (asks, requests) = channel();
         let hostname = hostname.to_owned();
         let files: Vec<_> = files.iter().map(|(path, text)| (path.clone(), mend::mend(text))).collect();
         let text = files.iter().map(|(_, text)| text.len()).sum();
-        let begin = Begin { hostname, files, seed, clock, text };
+        let begin = Begin { hostname, files, seed, clock, text, main };
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let guard = Arc::new(Guard::new(limits.clone()));
@@ -249,7 +257,9 @@ impl Shell {
                 },
             };
             match request {
-                Request::Print(stdout, stderr) => console.print(&plain(&stdout), &plain(&stderr)),
+                Request::Print(stdout, stderr) => {
+                    console.print(&plain(&stdout), &plain(&traced(&self.guard.as_bash_says(stderr))));
+                }
                 Request::Body(at, status) => {
                     if until == Some(Until::Body) {
                         return Halt::Body(at, status);
@@ -395,12 +405,18 @@ fn started(limits: &Limits, script: &Script, before: &str, behind: &str) -> Resu
     let zero = called(&script.name);
     let mut files = script.files.clone();
     files.push((file_of(&zero), script.text.clone()));
-    let shell = Shell::within(limits, "penstock", &files, script.seed, script.clock);
+    let main = Some(file_of(&zero));
+    let shell = Shell::within(limits, "penstock", &files, main, (script.seed, script.clock));
     // Read as a file, so that its lines are its own. `set -T` and the trap know the line in functions as well; the trap is
     // made of compound commands, which leave `$?` and `PIPESTATUS` alone. Extended patterns are on from the beginning, because
     // the interpreter would read the script again where it turns them on.
+    let umask = if files.iter().any(|(_, text)| text.contains("umask")) {
+        format!("{}${{_UMASK:-022}}/* ", files::UMASK)
+    } else {
+        String::new()
+    };
     let trap = format!(
-        "set -T; trap 'for {LINE} in \"$LINENO:${{BASH_SOURCE:-}}\"; do case x in esac; done' DEBUG; "
+        "set -T; trap 'for {LINE} in {umask}\"$LINENO:${{BASH_SOURCE:-}}\"; do case x in esac; done' DEBUG; "
     );
     let own = files.iter().any(|(_, text)| traps_debug(text));
     let text = format!("{before}shopt -s extglob; {}. \"$0\"{behind}", if own { "" } else { &trap });
@@ -522,8 +538,8 @@ async fn serve_jobs(
         .builtin_filter(|name| !tools::REFUSED.contains(&name))
         .command_resolver(Arc::new(tools::Elsewhere(ask.clone())));
     let clock = clock::Clock::new(begin.clock, guard);
-    for (name, builtin) in tools::all(ask, guard).into_iter().chain(clock.tools()).chain(dice::tools(&chance))
-    {
+    let ours = tools::all(ask, guard).into_iter().chain(clock.tools()).chain(dice::tools(&chance));
+    for (name, builtin) in ours.chain(programs::tools()) {
         builder = builder.builtin(name, builtin);
     }
     let end = Arc::clone(ended);
@@ -553,8 +569,21 @@ async fn serve_jobs(
             lost = Some(format!("{path}: its name cannot be held by the virtual machine"));
         }
     }
+    // Bash runs what stands before a fault of syntax: the file is read twice then, the second time for the fault alone.
+    let is_main = |(path, _): &&(String, String)| begin.main.as_ref() == Some(path);
+    let mut twice = false;
+    if let Some((path, text)) = begin.files.iter().rev().find(is_main)
+        && let Some(before) = before_fault(text)
+    {
+        twice = true;
+        fs.at_first(path, before);
+    }
     let seed = if begin.seed == 0 { 1 } else { chance::mix(begin.seed) as u32 >> 1 };
-    let _ = bash.exec(&format!("RANDOM={seed}; declare -n SRANDOM=RANDOM")).await;
+    let _ = bash
+        .exec(&format!(
+            "RANDOM={seed}; declare -n SRANDOM=RANDOM; unset OLDPWD; export -n UID EUID; PS4='{TRACE}+ '"
+        ))
+        .await;
     while let Ok(job) = todo.recv() {
         if let Some(lost) = &lost {
             let _ = ask.requests.send(Request::Done(ask.now(), Err(lost.clone())));
@@ -569,7 +598,8 @@ async fn serve_jobs(
         let options =
             ExecOptions::new().arg0(job.zero).positional(job.script.args).streaming(Box::new(print));
         let options = if job.script.stdin.is_empty() { options } else { options.stdin(job.script.stdin) };
-        let done = bash.exec_with_options(&job.text, options).await;
+        let text = if twice { job.text.replacen(". \"$0\"", ". \"$0\"; . \"$0\"", 1) } else { job.text };
+        let done = bash.exec_with_options(&text, options).await;
         let state = bash.shell_state_view();
         let line = state.variables.get(LINE).and_then(|place| place.split(':').next()?.parse().ok());
         let done = guard.done(done.map(|result| result.exit_code), line.unwrap_or(0));
@@ -577,6 +607,30 @@ async fn serve_jobs(
             return;
         }
     }
+}
+
+/// The lines of a script that bash runs before it meets a fault of syntax; `None` where there is none, or nothing before it.
+fn before_fault(text: &str) -> Option<&str> {
+    let parsed = |text: &str| {
+        let fuel = text.len().saturating_mul(50).saturating_add(1_000_000);
+        Parser::with_limits(text, limits::CONSTRUCTS, fuel).parse()
+    };
+    if text.len() > limits::TRIED || !matches!(parsed(text), Err(bashkit::Error::Parse { .. })) {
+        return None;
+    }
+    let ends = text.match_indices('\n').map(|(at, _)| at + 1).filter(|&end| end < text.len());
+    let ends: Vec<usize> = ends.collect();
+    // What opens a construct that never closes may stand far above.
+    let mut read = 0;
+    let end = ends
+        .into_iter()
+        .rev()
+        .take_while(|&end| {
+            read += end;
+            read <= limits::TRIED * 64
+        })
+        .find(|&end| !mend::here_document_is_open(&text[..end]) && parsed(&text[..end]).is_ok())?;
+    Some(&text[..end])
 }
 
 /// Text that a command runs as a script, written as the interpreter reads it rightly.
@@ -601,6 +655,38 @@ fn mend_words(name: &str, words: &mut [String]) {
     }
 }
 
+/// A mark of ours before what a traced command begins with (`PS4`): the interpreter repeats it for each script within another, and
+/// counts the file that it reads a script from.
+pub(crate) const TRACE: char = '\u{e00f}';
+
+/// What was traced (`set -x`), as deep as bash has it.
+pub(crate) fn traced(text: &str) -> Cow<'_, str> {
+    if !text.contains(TRACE) {
+        return Cow::Borrowed(text);
+    }
+    let line = |line: &str| {
+        let rest = line.trim_start_matches(TRACE);
+        let marks = (line.len() - rest.len()) / TRACE.len_utf8();
+        // What tells of a script's end is no command of the script's.
+        if marks > 0 && rest.contains(tools::BODY) {
+            return None;
+        }
+        Some(match rest.chars().next() {
+            Some(first) if marks > 2 => first.to_string().repeat(marks - 2) + rest,
+            _ => rest.to_owned(),
+        })
+    };
+    Cow::Owned(text.split('\n').filter_map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// The same of what goes into a file.
+pub(crate) fn traced_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.contains(TRACE) => Cow::Owned(traced(text).into_owned().into_bytes()),
+        _ => Cow::Borrowed(bytes),
+    }
+}
+
 /// Text without the marks that the interpreter keeps for itself and sometimes leaves in words.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let mark = |c: char| ('\u{e000}'..='\u{e00f}').contains(&c);
@@ -617,7 +703,8 @@ mod tests {
         let mut host = Host::new("penstock", Kernel::V6_12, 1);
         host.add_device("eth0");
         let mut machine = At { host: &mut host, now: Time::ZERO };
-        let mut shell = Shell::within(&Limits { steps: 1000, ..Limits::default() }, "penstock", &[], 0, 0);
+        let limits = Limits { steps: 1000, ..Limits::default() };
+        let mut shell = Shell::within(&limits, "penstock", &[], None, (0, 0));
         let mut line = |text: &str| {
             let mut kept = Kept::default();
             let status = shell.line(text, &mut machine, &mut kept);

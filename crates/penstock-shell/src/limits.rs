@@ -21,7 +21,10 @@ const STACK_USED: usize = 128 << 20;
 pub(crate) const PARSER_STACK: usize = 128 << 20;
 
 /// `if`, loops, `{ }`, `( )` within each other.
-const CONSTRUCTS: usize = 100;
+pub(crate) const CONSTRUCTS: usize = 100;
+
+/// Bytes of a script with a fault of syntax whose lines before the fault are looked for.
+pub(crate) const TRIED: usize = 1 << 20;
 
 /// `bash` and `sh` within each other: the interpreter's own limit.
 const SHELLS: usize = 8;
@@ -203,6 +206,10 @@ pub(crate) struct Guard {
     printed: AtomicUsize,
     /// Whether a device without an end was read.
     device: AtomicBool,
+    /// The command of the interpreter's that began last.
+    command: Mutex<String>,
+    /// Settings that were refused: file, why, and the command that wrote.
+    refusals: Mutex<Vec<(String, String, String)>>,
 }
 
 impl Guard {
@@ -216,6 +223,8 @@ impl Guard {
             ends: Mutex::new(Vec::new()),
             printed: AtomicUsize::new(0),
             device: AtomicBool::new(false),
+            command: Mutex::new(String::new()),
+            refusals: Mutex::new(Vec::new()),
         }
     }
     /// The interpreter stands, and its stack begins here.
@@ -258,6 +267,7 @@ impl Guard {
     }
     /// A command begins: whether it may.
     pub(crate) fn may_begin(&self, name: &str) -> bool {
+        name.clone_into(&mut self.command.lock().unwrap_or_else(PoisonError::into_inner));
         let (kind, most, what) = match name {
             "eval" => ("eval", self.limits.evals, "eval within eval"),
             "bash" | "sh" => ("sh", SHELLS, "shells within each other"),
@@ -295,6 +305,47 @@ impl Guard {
     pub(crate) fn end(&self) -> Option<Instant> {
         let here = here();
         self.ends().iter().filter(|(place, _)| *place > here).map(|(_, end)| *end).min()
+    }
+    /// A setting is refused.
+    pub(crate) fn refused(&self, path: &str, why: &str) {
+        let command = self.command.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if matches!(command.as_str(), "echo" | "printf")
+            && !why.starts_with("No such file")
+            && why != "Permission denied"
+        {
+            let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+            refusals.push((path.to_owned(), why.to_owned(), command));
+        }
+    }
+    /// What goes to standard error, as bash says it: where a setting is refused, by the command that writes; of options without the line.
+    pub(crate) fn as_bash_says(&self, stderr: String) -> String {
+        let mut stderr = stderr;
+        for (path, why, command) in self.refusals.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            stderr =
+                stderr.replace(&format!(": {path}: {why}\n"), &format!(": {command}: write error: {why}\n"));
+        }
+        // Of a variable's value, which stands in arithmetic of ours.
+        if let Some((_, behind)) = stderr.split_once(":-0})")
+            && let Some((_, token)) = behind.split_once("value too great for base (error token is \"")
+            && let (Some((token, _)), Some(at)) = (token.split_once('"'), stderr.find(": ("))
+            && let Some(end) = stderr[at..].find(": value too great")
+        {
+            stderr = format!("{}: {token}{}", &stderr[..at], &stderr[at + end..]);
+        }
+        if stderr.contains(": getopts: ") {
+            let line = |line: &str| -> Option<String> {
+                let (place, said) = line.split_once(": getopts: ")?;
+                let (who, _) = place.rsplit_once(": line ")?;
+                let (what, letter) = said.split_once(" -- '")?;
+                Some(format!("{who}: {what} -- {}", letter.strip_suffix('\'')?))
+            };
+            stderr = stderr
+                .split('\n')
+                .map(|l| line(l).unwrap_or_else(|| l.to_owned()))
+                .collect::<Vec<_>>()
+                .join("\n");
+        }
+        stderr
     }
     /// A device without an end is read.
     pub(crate) fn reads_device(&self) {

@@ -8,6 +8,7 @@
 //! | `${x:-$(cmd "$y")}` | `${x:-$(cmd $y)}` |
 //! | `$SRANDOM`, `${SRANDOM:0:4}` | the same of `$RANDOM`, which begins at a number of ours, or of [`crate::dice`] |
 //! | `$EPOCHSECONDS`, `$EPOCHREALTIME` | what [`crate::clock`] says |
+//! | `$((M + 1))`, where some variable may begin with `0` | `$(((${M:-0}) + 1))`: the interpreter reads such a value as decimal |
 //! | `{1..20000}` | `{1..10000} {10001..20000}`: the interpreter leaves longer ranges as they are |
 //!
 //! Lines stay where they are. Text that is not understood to its end (quotes that never close) is left alone.
@@ -43,6 +44,7 @@ pub(crate) fn mend(text: &str) -> String {
         heredocs: Vec::new(),
         closed: true,
         most: None,
+        octal: has_octal(text),
     };
     match reader.read() {
         Some(()) => reader.out,
@@ -57,8 +59,15 @@ pub(crate) fn too_many_words(text: &str) -> Option<(u32, u128)> {
         return None;
     }
     let chars: Vec<char> = text.chars().collect();
-    let mut reader =
-        Reader { chars: &chars, at: 0, out: String::new(), heredocs: Vec::new(), closed: true, most: None };
+    let mut reader = Reader {
+        chars: &chars,
+        at: 0,
+        out: String::new(),
+        heredocs: Vec::new(),
+        closed: true,
+        most: None,
+        octal: false,
+    };
     reader.read();
     reader.most
 }
@@ -66,8 +75,15 @@ pub(crate) fn too_many_words(text: &str) -> Option<(u32, u128)> {
 /// Whether a here-document begins here and does not end.
 pub(crate) fn here_document_is_open(text: &str) -> bool {
     let chars: Vec<char> = text.chars().collect();
-    let mut reader =
-        Reader { chars: &chars, at: 0, out: String::new(), heredocs: Vec::new(), closed: true, most: None };
+    let mut reader = Reader {
+        chars: &chars,
+        at: 0,
+        out: String::new(),
+        heredocs: Vec::new(),
+        closed: true,
+        most: None,
+        octal: false,
+    };
     // A newline asks for the bodies of those begun on the last line.
     reader.read().is_some() && !(reader.heredocs.is_empty() && reader.closed)
 }
@@ -82,6 +98,18 @@ struct Reader<'a> {
     closed: bool,
     /// See [`too_many_words`].
     most: Option<(u32, u128)>,
+    /// Whether a variable may begin with `0` and another digit.
+    octal: bool,
+}
+
+/// Whether a script gives a variable digits behind a `0`, or may get some from a format.
+fn has_octal(text: &str) -> bool {
+    text.contains("date +")
+        || text.contains("%0")
+        || text.match_indices('=').any(|(at, _)| {
+            let value = text[at + 1..].trim_start_matches(['"', '\'']).as_bytes();
+            matches!(value, [b'0', b'0'..=b'9', ..])
+        })
 }
 
 impl Reader<'_> {
@@ -198,8 +226,29 @@ impl Reader<'_> {
         match name.as_str() {
             "SRANDOM" if arithmetic => self.put(&format!("({DICE})"), 7),
             "EPOCHSECONDS" if arithmetic => self.put(&format!("$({NOW})"), 12),
+            _ if arithmetic && self.octal && self.is_read(name.len()) => {
+                self.put(&format!("(${{{name}:-0}})"), name.len());
+            }
             _ => self.copy(name.len()),
         }
+    }
+
+    /// Whether the name of this length that stands here in arithmetic is read and not written, and is no place in an array, no function's
+    /// and no digits of a number's.
+    fn is_read(&self, len: usize) -> bool {
+        let before = self.chars[..self.at].iter().rev().copied();
+        let near = before.clone().next();
+        let steps: Vec<char> = before.filter(|c| !c.is_whitespace()).take(2).collect();
+        let behind: String = self.chars[self.at + len..].iter().skip_while(|c| **c == ' ').take(3).collect();
+        let is_set = behind.starts_with('=') && !behind.starts_with("==")
+            || behind.starts_with("++")
+            || behind.starts_with("--")
+            || ["<<=", ">>="].contains(&behind.as_str())
+            || behind.get(1..2) == Some("=") && behind.starts_with(['+', '-', '*', '/', '%', '&', '|', '^']);
+        !is_set
+            && !behind.starts_with(['[', '}', '#'])
+            && !near.is_some_and(|c| c.is_ascii_alphanumeric() || "_$#{[!".contains(c))
+            && !matches!(steps.as_slice(), ['+', '+'] | ['-', '-'])
     }
 
     /// A word with braces: a long range alone is split; what the interpreter would not expand is remembered.

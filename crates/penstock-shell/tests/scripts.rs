@@ -67,14 +67,15 @@ fn a_refusal_has_its_place_in_the_script() {
 fn nothing_outside_the_machine_is_touched() {
     let outside = std::env::temp_dir().join(format!("penstock-outside-{}", std::process::id()));
     let text = format!(
-        "cd /tmp; echo x > mine; cat mine; echo y > {0}; echo z > /etc/motd; curl http://x; apt-get update",
+        "cd /tmp; echo x > mine; cat mine; echo y > {0}; echo z > /etc/motd; cat /etc/motd; curl http://x; apt-get update",
         outside.display()
     );
     let (status, kept, _) = exec(&text, &[]);
     assert_eq!(status, 126);
-    assert_eq!(kept.stdout, "x\n");
+    // What it writes is the machine's own, wherever it lies.
+    assert_eq!(kept.stdout, "x\nz\n");
     assert!(!outside.exists());
-    assert!(kept.stderr.contains("nothing outside the virtual machine is written"), "{}", kept.stderr);
+    assert!(std::fs::read("/etc/motd").map_or(true, |found| found != b"z\n"));
     assert!(
         kept.stderr.contains("curl: not started: a script here acts on the virtual machine only"),
         "{}",

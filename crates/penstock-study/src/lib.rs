@@ -349,8 +349,11 @@ impl Study {
     }
     /// A text file of the study. They are part of the program and a test reads them all.
     fn text(&self, name: &str) -> &'static str {
-        let file = STUDIES.get_file(format!("{}/{name}", self.name));
-        file.and_then(include_dir::File::contents_utf8).expect("every study has its tables")
+        self.find_text(name).expect("every study has its tables")
+    }
+    /// The same of a file that may not be there.
+    fn find_text(&self, name: &str) -> Option<&'static str> {
+        STUDIES.get_file(format!("{}/{name}", self.name)).and_then(include_dir::File::contents_utf8)
     }
     /// A data file of the study. They are part of the program and a test reads them all.
     fn table<T: serde::de::DeserializeOwned>(&self, name: &str) -> T {

@@ -97,7 +97,7 @@ fn read(study: &Study, part: &str, words: &str, marks: &str) -> Result<Experimen
     let text = study.text(&format!("{part}.toml")).replace("AQM ECN", &format!("{words} {marks}"));
     experiment::parse_with(&text.replace("AQM", words), &path, &|path| {
         let name = path.rsplit('/').next().unwrap_or(path);
-        Ok(study.text(name).to_owned())
+        study.find_text(name).map(str::to_owned).ok_or_else(|| "there is no such file".to_owned())
     })
 }
 

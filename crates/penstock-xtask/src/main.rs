@@ -8,6 +8,7 @@ mod compare;
 mod conformance;
 mod deny;
 mod difftc;
+mod grounds;
 mod kinds;
 mod nightly;
 mod outside;
@@ -38,6 +39,11 @@ enum Command {
     Conformance(conformance::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
+    /// Record what real bash and the real tools make of setups and scripts, in the virtual machine
+    Grounds(grounds::Args),
+    /// What the virtual machine's first process starts
+    #[command(hide = true)]
+    Inside(grounds::InsideArgs),
     /// Write the skeleton of a new kind of qdisc, registered in all its places
     NewKind(kinds::Args),
     /// Look for faults with seeds nobody has tried, for a while: wild inputs, libFuzzer targets, new cases against the real kernel
@@ -55,11 +61,16 @@ enum Command {
 }
 
 fn main() -> Result<()> {
+    if let Some(job) = penstock_kernel::boot::is_init() {
+        penstock_kernel::boot::init(&job);
+    }
     match Args::parse().command {
         Command::Bench(what) => bench::run(&what),
         Command::Ci(args) => ci::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
+        Command::Grounds(args) => grounds::run(&args),
+        Command::Inside(args) => grounds::inside(&args),
         Command::NewKind(args) => kinds::new(&args),
         Command::Nightly(args) => nightly::run(&args),
         Command::Overload(args) => overload::run(&args),

@@ -25,6 +25,15 @@ const FEATURES: [(&str, &str, bool); 13] = [
     ("udp-fragmentation-offload", "ufo", false),
 ];
 
+/// What is said of each of the five questions about a card that is not there.
+const NO_DEVICE: &str = concat!(
+    "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n",
+    "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n",
+    "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n",
+    "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n",
+    "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n",
+);
+
 impl Host {
     pub(super) fn ethtool(&mut self, line: &Line) -> Ran {
         let words: Vec<&str> = line.words[1..].iter().map(|w| w.text.as_str()).collect();
@@ -74,7 +83,7 @@ impl Host {
         let (Some((name, rest)), true) = (rest.split_first(), known.contains(&option)) else { return bad() };
         let Some(ifindex) = self.ifindex(name) else {
             let (text, exit) = match option {
-                "" => ("netlink error: no device matches name (offset 24)\n", 75),
+                "" => (NO_DEVICE, 75),
                 "-i" | "--driver" => ("Cannot get driver information: No such device\n", 71),
                 _ => ("netlink error: no device matches name (offset 24)\n", 1),
             };

@@ -3,12 +3,20 @@
 use super::{Files, Ran};
 use crate::{Host, Output};
 use penstock_lang::iptables::restore::{restore_options, save_options};
-use penstock_lang::iptables::{self, Failure, Family};
+use penstock_lang::iptables::{self, Failure, Family, Table};
 use penstock_lang::token::Line;
 use penstock_model::Time;
 
 fn failed(f: &Failure, line: &Line) -> Ran {
     Output::fail(f.stderr.clone(), f.exit, &f.help).at_word(line, f.word)
+}
+
+/// The table that a line of `iptables` names.
+fn table_named(line: &Line) -> Table {
+    let words: Vec<&str> = line.words.iter().map(|w| w.text.as_str()).collect();
+    let behind = |option: &str| words.iter().position(|w| *w == option).and_then(|at| words.get(at + 1));
+    let name = behind("-t").or(behind("--table")).copied().unwrap_or("filter");
+    Table::ALL.into_iter().find(|t| t.name() == name).unwrap_or(Table::Filter)
 }
 
 impl Host {
@@ -35,11 +43,21 @@ impl Host {
             _ => {
                 let command = match iptables::parse(&line.words, self.kernel) {
                     Ok(command) => command,
-                    Err(f) => return failed(&f, line),
+                    Err(f) => {
+                        // The target is looked for when the table is there.
+                        if f.stderr.contains("Couldn't load target") {
+                            self.netfilter.load(family, table_named(line));
+                        }
+                        return failed(&f, line);
+                    }
                 };
                 let mut out = match self.netfilter.execute(&command) {
                     Ok(stdout) => Output::say(stdout),
-                    Err(f) => failed(&f, line),
+                    Err(f) => {
+                        // Whatever becomes of a command, its table has been loaded.
+                        self.netfilter.load(family, table_named(line));
+                        failed(&f, line)
+                    }
                 };
                 out.stderr.insert_str(0, &command.warnings);
                 out

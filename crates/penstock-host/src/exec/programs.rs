@@ -185,18 +185,74 @@ impl Host {
             Kernel::V2_6_35 => "2.6.35-22-generic",
             Kernel::V6_12 => "6.12.0",
         };
-        match line.words.get(1).map(|w| w.text.as_str()) {
-            Some("-r") => Output::say(format!("{release}\n")),
-            Some("-n") => Output::say(format!("{}\n", self.name)),
-            Some("-a") => Output::say(format!("Linux {} {release} GNU/Linux\n", self.name)),
-            _ => Output::say("Linux\n"),
+        let parts = [
+            ('s', "--kernel-name", "Linux"),
+            ('n', "--nodename", self.name.as_str()),
+            ('r', "--kernel-release", release),
+            ('v', "--kernel-version", "#1 SMP"),
+            ('m', "--machine", "x86_64"),
+            ('p', "--processor", "unknown"),
+            ('i', "--hardware-platform", "unknown"),
+            ('o', "--operating-system", "GNU/Linux"),
+        ];
+        let mut wanted = String::new();
+        for word in line.words[1..].iter().map(|w| w.text.as_str()) {
+            let long = parts.iter().find(|p| p.1 == word).map(|p| p.0);
+            let letters = word.strip_prefix('-').filter(|l| !l.starts_with('-') && !l.is_empty());
+            let known = |l: &&str| l.chars().all(|c| c == 'a' || parts.iter().any(|p| p.0 == c));
+            match (long, letters) {
+                (Some(letter), _) => wanted.push(letter),
+                (None, _) if word == "--all" => wanted.push('a'),
+                (None, Some(letters)) if known(&letters) => wanted.push_str(letters),
+                (None, Some(letters)) => {
+                    let letter = letters.chars().find(|c| !known(&c.to_string().as_str())).unwrap_or('-');
+                    let said = format!(
+                        "uname: invalid option -- '{letter}'\nTry 'uname --help' for more information.\n"
+                    );
+                    return Output::fail(said, 1, "uname -r");
+                }
+                (None, None) => {
+                    let said =
+                        format!("uname: extra operand '{word}'\nTry 'uname --help' for more information.\n");
+                    return Output::fail(said, 1, "uname -r");
+                }
+            }
         }
+        if wanted.is_empty() {
+            wanted.push('s');
+        }
+        // All of them, but what nobody knows.
+        let all = wanted.contains('a');
+        let shown = |letter: char, text: &str| wanted.contains(letter) || all && text != "unknown";
+        let words: Vec<&str> = parts.iter().filter(|p| shown(p.0, p.2)).map(|p| p.2).collect();
+        Output::say(words.join(" ") + "\n")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parts_of_uname() {
+        let mut host = Host::new("gw", Kernel::V6_12, 1);
+        let mut said = |line: &str| {
+            let out = host.exec(line, Time::ZERO);
+            (out.status, out.stdout + &out.stderr)
+        };
+        for (line, want) in [
+            ("uname", "Linux\n"),
+            ("uname -rm", "6.12.0 x86_64\n"),
+            ("uname -ms", "Linux x86_64\n"),
+            ("uname --nodename", "gw\n"),
+            ("uname -a", "Linux gw 6.12.0 #1 SMP x86_64 GNU/Linux\n"),
+        ] {
+            assert_eq!(said(line), (0, want.to_owned()), "{line}");
+        }
+        assert_eq!(said("uname -mx").0, 1);
+        assert!(said("uname -mx").1.starts_with("uname: invalid option -- 'x'\n"));
+        assert!(said("uname x").1.starts_with("uname: extra operand 'x'\n"));
+    }
 
     #[test]
     fn each_is_found_by_its_name() {

@@ -3,7 +3,7 @@
 //! Follows: procps-ng 4.0 `sysctl.c`; linux v6.12 `net/ipv4/devinet.c` (`ip_forward` writes every device's
 //! `forwarding`), `sysctl_net_ipv4.c`.
 //! Differs: the keys in [`KEYS`] and [`CONF`] and no others; of those with a value kept as text (`rp_filter` among them)
-//! nothing follows; `forwarding` of a device is the machine's.
+//! nothing follows; `default.forwarding` is the machine's.
 
 use super::{Files, Ran};
 use crate::{Host, Output};
@@ -62,10 +62,6 @@ const KEYS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_tw_reuse", "2"),
     ("net.ipv4.tcp_window_scaling", ""),
     ("net.ipv4.tcp_wmem", "4096\t16384\t4194304"),
-    ("net.ipv6.conf.all.disable_ipv6", "0"),
-    ("net.ipv6.conf.all.forwarding", "0"),
-    ("net.ipv6.conf.default.disable_ipv6", "0"),
-    ("net.ipv6.conf.default.forwarding", "0"),
     ("net.netfilter.nf_conntrack_max", "65536"),
 ];
 
@@ -90,6 +86,20 @@ const CONF: &[(&str, &str)] = &[
     ("shared_media", "1"),
 ];
 
+/// The same below `net.ipv6.conf.NAME`.
+const CONF6: &[(&str, &str)] = &[
+    ("accept_ra", "1"),
+    ("accept_redirects", "1"),
+    ("autoconf", "1"),
+    ("dad_transmits", "1"),
+    ("disable_ipv6", "0"),
+    ("forwarding", "0"),
+    ("hop_limit", "64"),
+    ("mtu", "1280"),
+    ("proxy_ndp", "0"),
+    ("use_tempaddr", "0"),
+];
+
 /// Congestion controls of Linux 2.6.35 (`net/ipv4/tcp_*.c`), those it has as modules among them.
 const CONTROLS: &[&str] = &[
     "bic",
@@ -109,6 +119,11 @@ const CONTROLS: &[&str] = &[
 /// What has come since; `bbr3` and `ledbat` are modules of others.
 const LATER_CONTROLS: &[&str] = &["bbr", "bbr3", "cdg", "dctcp", "ledbat", "nv"];
 
+/// The device, or `default`, whose `forwarding` a key is.
+fn forwarding_of(key: &str) -> Option<&str> {
+    key.strip_prefix("net.ipv4.conf.")?.strip_suffix(".forwarding")
+}
+
 /// Why a value was not taken: errno's text.
 type Refusal = &'static str;
 const INVALID: Refusal = "Invalid argument";
@@ -117,7 +132,10 @@ impl Host {
     /// All keys of `/proc/sys` in order.
     pub(crate) fn setting_keys(&self) -> Vec<String> {
         let names = ["all", "default"].into_iter().chain(self.devices.iter().map(|d| d.name.as_str()));
-        let conf = names.flat_map(|name| CONF.iter().map(move |(k, _)| format!("net.ipv4.conf.{name}.{k}")));
+        let conf = names.flat_map(|name| {
+            let four = CONF.iter().map(move |(k, _)| format!("net.ipv4.conf.{name}.{k}"));
+            four.chain(CONF6.iter().map(move |(k, _)| format!("net.ipv6.conf.{name}.{k}")))
+        });
         let mut keys: Vec<String> = KEYS.iter().map(|(key, _)| (*key).to_owned()).chain(conf).collect();
         keys.retain(|key| self.setting(key).is_some());
         keys.sort();
@@ -142,8 +160,15 @@ impl Host {
             "net.ipv4.tcp_ecn" => Some(self.sysctl.tcp_ecn.to_string()),
             _ => {
                 let begins = self.begins(key)?;
-                if key.ends_with(".forwarding") && key.starts_with("net.ipv4.conf.") {
-                    return flag(self.sysctl.ip_forward);
+                if let Some(name) = forwarding_of(key) {
+                    let own = self.devices.iter().find(|d| d.name == name).and_then(|d| d.forwarding);
+                    return flag(own.unwrap_or(self.sysctl.ip_forward));
+                }
+                if let Some(name) = key.strip_prefix("net.ipv6.conf.").and_then(|k| k.strip_suffix(".mtu"))
+                    && let (false, Some(device)) =
+                        (self.sysctl.kept.contains_key(key), self.devices.iter().find(|d| d.name == name))
+                {
+                    return Some(device.mtu.to_string());
                 }
                 Some(self.sysctl.kept.get(key).cloned().unwrap_or_else(|| begins.to_owned()))
             }
@@ -151,11 +176,11 @@ impl Host {
     }
     /// What a key that is kept as text begins with; `None` for a key there is not.
     fn begins(&self, key: &str) -> Option<&'static str> {
-        if let Some((name, attribute)) =
-            key.strip_prefix("net.ipv4.conf.").and_then(|rest| rest.rsplit_once('.'))
-        {
-            let known = matches!(name, "all" | "default") || self.devices.iter().any(|d| d.name == name);
-            return CONF.iter().find(|c| known && c.0 == attribute).map(|c| c.1);
+        for (folder, conf) in [("net.ipv4.conf.", CONF), ("net.ipv6.conf.", CONF6)] {
+            if let Some((name, attribute)) = key.strip_prefix(folder).and_then(|rest| rest.rsplit_once('.')) {
+                let known = matches!(name, "all" | "default") || self.devices.iter().any(|d| d.name == name);
+                return conf.iter().find(|c| known && c.0 == attribute).map(|c| c.1);
+            }
         }
         if key == "net.ipv4.tcp_rto_min_us" && self.kernel == Kernel::V2_6_35 {
             return None;
@@ -168,7 +193,23 @@ impl Host {
         let number = || value.split_whitespace().next().and_then(|v| v.parse::<i64>().ok()).ok_or(INVALID);
         match key {
             "net.ipv4.ip_forward" | "net.ipv4.conf.all.forwarding" => {
-                self.sysctl.ip_forward = number()? != 0;
+                let on = number()? != 0;
+                if self.sysctl.ip_forward != on {
+                    //= linux v6.12 net/ipv4/devinet.c inet_forward_change
+                    self.sysctl.ip_forward = on;
+                    let redirects = u8::from(!on).to_string();
+                    self.sysctl.kept.insert("net.ipv4.conf.all.accept_redirects".to_owned(), redirects);
+                    for device in self.devices.iter_mut() {
+                        device.forwarding = None;
+                    }
+                }
+            }
+            _ if forwarding_of(key).is_some_and(|name| self.devices.iter().any(|d| d.name == name)) => {
+                let on = number()? != 0;
+                let name = forwarding_of(key);
+                for device in self.devices.iter_mut().filter(|d| Some(d.name.as_str()) == name) {
+                    device.forwarding = Some(on);
+                }
             }
             "net.ipv4.ip_default_ttl" => {
                 let ttl = u8::try_from(number()?).ok().filter(|&t| t > 0).ok_or(INVALID)?;
@@ -206,7 +247,17 @@ impl Host {
                 if parts.is_empty() || !numbers || parts.len() > begins.split('\t').count().max(1) {
                     return Err(INVALID);
                 }
-                self.sysctl.kept.insert(key.to_owned(), parts.join("\t"));
+                let kept = parts.join("\t");
+                // What is said of all is said of each, and of those to come.
+                //= linux v6.12 net/ipv6/addrconf.c addrconf_forward_change, addrconf_disable_ipv6
+                if let Some(of) = key.strip_prefix("net.ipv6.conf.all.")
+                    && matches!(of, "disable_ipv6" | "forwarding")
+                {
+                    let names = self.devices.iter().map(|d| d.name.as_str()).chain(["default"]);
+                    let keys: Vec<String> = names.map(|name| format!("net.ipv6.conf.{name}.{of}")).collect();
+                    self.sysctl.kept.extend(keys.into_iter().map(|key| (key, kept.clone())));
+                }
+                self.sysctl.kept.insert(key.to_owned(), kept);
             }
         }
         Ok(())
@@ -231,6 +282,9 @@ impl Host {
             out.stderr.push_str(&one.stderr);
             out.diagnostics.extend(one.diagnostics);
             out.status = out.status.max(one.status);
+            if *request == Request::NoValue {
+                break;
+            }
         }
         out
     }
@@ -244,6 +298,7 @@ impl Host {
             c if c.values_only => format!("{value}\n"),
             _ => format!("{key} = {value}\n"),
         };
+        let meant = |key: &str| command.pattern.as_ref().is_none_or(|p| p.is_in(key));
         let unknown = |key: &str| {
             if command.ignore_unknown {
                 return Output::default();
@@ -256,9 +311,13 @@ impl Host {
         match request {
             Request::All => {
                 let keys = self.setting_keys();
-                let lines = keys.iter().filter_map(|key| Some(show(key, &self.setting(key)?)));
+                let lines = keys
+                    .iter()
+                    .filter(|key| meant(key))
+                    .filter_map(|key| Some(show(key, &self.setting(key)?)));
                 Output::say(lines.collect::<String>())
             }
+            Request::Read(key) | Request::Write { key, .. } if !meant(key) => Output::default(),
             Request::Read(key) => match self.setting(key) {
                 Some(value) => Output::say(show(key, &value)),
                 None => {
@@ -294,10 +353,16 @@ impl Host {
                     }
                 };
                 let mut all = Output::default();
-                for (key, value, lenient) in sysctl::lines(&text) {
+                let (settings, wrong) = sysctl::lines(&text);
+                for number in wrong {
+                    let said = format!("sysctl: {file}({number}): invalid syntax, continuing...\n");
+                    all.stderr.push_str(&said);
+                }
+                for (key, value, lenient) in settings {
+                    let known = self.setting(&key).is_some();
                     let one = self.sysctl_request(&Request::Write { key, value }, command, files);
                     all.stdout.push_str(&one.stdout);
-                    if !lenient {
+                    if !lenient || !known {
                         all.stderr.push_str(&one.stderr);
                         all.diagnostics.extend(one.diagnostics);
                         all.status = all.status.max(one.status);

@@ -214,7 +214,7 @@ impl Netfilter {
         self.busy & hook.bit() != 0
     }
     /// A command has used `table`: its hooks are registered from now on.
-    fn load(&mut self, family: Family, table: Table) {
+    pub(crate) fn load(&mut self, family: Family, table: Table) {
         if !self.loaded(family).contains(&table) {
             self.loaded[family as usize].insert(0, table);
             self.arrange();

@@ -8,6 +8,7 @@
 mod device;
 mod expect;
 mod host;
+mod lent;
 mod link;
 mod load;
 mod meter;
@@ -17,6 +18,7 @@ mod source;
 mod spec;
 mod traffic;
 
+pub use lent::Lent;
 pub use penstock_model::traffic::{Arrivals, Dist, Load, Sizes, TcpWishes};
 pub use source::{Place, Source, meant};
 pub use spec::*;
@@ -283,6 +285,7 @@ impl<'l> Builder<'l> {
         if self.faults.is_empty() {
             self.finish_expects();
         }
+        self.experiment.lent = lent::of(&self.experiment, self.loader);
         if self.experiment.hosts.is_empty() && self.faults.is_empty() {
             let place = Place::default();
             self.fault(&place, "there is no host", "add e.g. [host.u1] with eth0 = \"10.0.0.1/24\"");

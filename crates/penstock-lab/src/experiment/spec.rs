@@ -11,6 +11,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct Experiment {
     /// The texts it was read from: the file itself first, then `base`, scripts, configurations.
     pub sources: Vec<Source>,
+    /// Files beside it that scripts find where they run.
+    pub lent: Vec<super::Lent>,
     /// What it is called; the file's name where it does not say.
     pub title: String,
     /// What it is about.

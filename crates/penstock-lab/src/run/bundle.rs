@@ -76,7 +76,12 @@ fn prepare(experiment: &Experiment, options: &Options<'_>, here: bool) -> Result
     let job = boot::Job::new()?;
     let bundle = Bundle {
         main: experiment.sources[0].name.clone(),
-        texts: experiment.sources.iter().map(|s| (s.name.clone(), s.text.clone())).collect(),
+        texts: experiment
+            .sources
+            .iter()
+            .map(|s| (s.name.clone(), s.text.clone()))
+            .chain(experiment.lent.iter().map(|l| (l.name.clone(), l.text.clone())))
+            .collect(),
         seed,
         modern: experiment.modern,
         here,

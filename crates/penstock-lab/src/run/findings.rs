@@ -33,7 +33,8 @@ fn of(experiment: &Experiment, host: &Host) -> Vec<record::Finding> {
         lines.extend(ends.then_some((")", script.file.as_str(), script.line)));
     }
     let text = lines.iter().map(|l| format!("{}\n", l.0)).collect();
-    let script = penstock_shell::Script { text, name: "setup".to_owned(), ..Default::default() };
+    let files = super::scripts::lent(experiment);
+    let script = penstock_shell::Script { text, name: "setup".to_owned(), files, ..Default::default() };
     let settings = Settings { kernel: host.kernel, dev: None, rate: rate(experiment, host) };
     let one = |f: penstock_check::Finding| {
         let at = (f.line as usize).checked_sub(1).and_then(|n| lines.get(n)).filter(|_| f.file == "setup");

@@ -96,6 +96,11 @@ fn plan_of(experiment: &Experiment, seed: u64, exact: bool) -> Result<Plan, Vec<
         offloads: experiment.offloads,
         exact,
         penstock: program,
+        files: experiment
+            .lent
+            .iter()
+            .flat_map(|l| [(l.path.clone(), l.text.clone()), (l.name.clone(), l.text.clone())])
+            .collect(),
         ..Plan::default()
     };
     for host in &experiment.hosts {

@@ -96,7 +96,9 @@ impl Built {
             return;
         }
         let name = if script.file.is_empty() { "app".to_owned() } else { script.file.clone() };
-        let text = penstock_shell::Script { text: script.text.clone(), name, seed, ..Default::default() };
+        let files = lent(experiment);
+        let text =
+            penstock_shell::Script { text: script.text.clone(), name, seed, files, ..Default::default() };
         match Running::new(&text) {
             Ok(running) => self
                 .world
@@ -133,7 +135,8 @@ impl Built {
             [one] if one.line == 1 && !one.file.is_empty() => one.file.clone(),
             _ => "setup".to_owned(),
         };
-        let text = penstock_shell::Script { text: whole.text(), name, seed, ..Default::default() };
+        let files = lent(experiment);
+        let text = penstock_shell::Script { text: whole.text(), name, seed, files, ..Default::default() };
         let mut kept = Kept::default();
         let begun = Running::setup(&text).and_then(|mut running| {
             let done = running.body(&mut Of { world: &mut self.world, id }, &mut kept)?;
@@ -198,6 +201,17 @@ impl Built {
             faults.push(placed(Diagnostic { line, ..Diagnostic::error(message) }, script, experiment));
         }
     }
+}
+
+/// The files that scripts find where they run: by their paths from the experiment's folder, and as its own path was given.
+pub(super) fn lent(experiment: &Experiment) -> Vec<(String, String)> {
+    let home = |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("/root/{path}") };
+    let both = |l: &spec::Lent| {
+        let mut names = vec![home(&l.path), home(&l.name)];
+        names.dedup();
+        names.into_iter().map(|name| (name, l.text.clone())).collect::<Vec<_>>()
+    };
+    experiment.lent.iter().flat_map(both).collect()
 }
 
 /// Commands that failed, until they are found among what was heard.

@@ -9,6 +9,7 @@ mod neigh;
 mod netns;
 mod route;
 mod rule;
+mod tables;
 
 use super::{Files, Ran};
 use crate::{Host, Output};
@@ -45,6 +46,8 @@ impl Host {
     }
 
     fn ip_here(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Ran {
+        let tables = tables::Tables::of(line, files);
+        let line = &tables.numbered(line);
         let command = match ip::parse(&line.words, self.kernel) {
             Ok(Command::Netns(command, form)) => return self.ip_netns(command, form, line, files, now),
             Ok(Command::Batch(file, force)) => return self.ip_batch(&file, force, line, files, now),
@@ -56,7 +59,7 @@ impl Host {
             _ => String::new(),
         };
         let mut out = match self.ip_command(command, now) {
-            Ok(stdout) => Output::say(stdout),
+            Ok(stdout) => Output::say(tables.named(stdout)),
             Err(f) => Output::fail(f.stderr, f.exit, &f.help).at_word(line, f.word),
         };
         out.stderr.insert_str(0, &warning);

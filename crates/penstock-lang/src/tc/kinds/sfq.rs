@@ -12,9 +12,11 @@ use penstock_model::{Options, Value, time::general};
 
 const USAGE: &str = "\
 Usage: ... sfq\t[ limit NUMBER ] [ perturb SECS ] [ quantum BYTES ]
-       ... sfq [ limit PACKETS ] [ perturb SECS ] [ quantum BYTES ] [ divisor NUMBER ] [ flows NUMBER ]
-          [ depth NUMBER ] [ headdrop ] [ redflowlimit BYTES ] [ min BYTES ] [ max BYTES ]
-          [ avpkt BYTES ] [ burst PACKETS ] [ probability P ] [ ecn ] [ harddrop ]
+\t\t[ divisor NUMBER ] [ flows NUMBER] [ depth NUMBER ]
+\t\t[ headdrop ]
+\t\t[ redflowlimit BYTES ] [ min BYTES ] [ max BYTES ]
+\t\t[ avpkt BYTES ] [ burst PACKETS ] [ probability P ]
+\t\t[ ecn ] [ harddrop ]
 ";
 const OLD_USAGE: &str = "Usage: ... sfq [ limit PACKETS ] [ perturb SECS ] [ quantum BYTES ]\n";
 

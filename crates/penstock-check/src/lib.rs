@@ -68,7 +68,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
                 }
                 _ => line.to_owned(),
             };
-            finding.mend = finding.mend.lines().map(carried).collect::<Vec<_>>().join("\n");
+            finding.fix = finding.fix.lines().map(carried).collect::<Vec<_>>().join("\n");
             all.push(finding);
         }
         known.extend(all.iter().map(place));

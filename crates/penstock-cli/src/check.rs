@@ -1,4 +1,4 @@
-//! `penstock check`: what is wrong in a shaping script, where, and how to mend it.
+//! `penstock check`: what is wrong in a shaping script, where, and how to fix it.
 
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
@@ -34,7 +34,7 @@ pub struct Args {
     /// Write the baseline file with what is found now
     #[arg(long, requires = "baseline")]
     write_baseline: bool,
-    /// Print the script with the safe mends made
+    /// Print the script with the safe fixes applied
     #[arg(long)]
     fix: bool,
     /// With --fix: write it into the script's file
@@ -58,7 +58,7 @@ enum Format {
     Github,
 }
 
-/// Checks, prints, mends.
+/// Checks, prints, fixes.
 pub fn main(args: &Args) -> Result<ExitCode> {
     anyhow::ensure!(
         !args.write || args.script.as_os_str() != "-",
@@ -84,14 +84,14 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         findings = Baseline::parse(&known).new_ones(findings);
     }
     if args.fix {
-        let (text, mended) = fixed(&script.text, &findings);
+        let (text, count) = fixed(&script.text, &findings);
         if args.write {
             penstock_files::replace(&args.script, &text)
                 .with_context(|| format!("cannot write {}", args.script.display()))?;
         } else {
             crate::print(&text)?;
         }
-        crate::say(&format!("penstock: {mended} of {} findings mended", findings.len()));
+        crate::say(&format!("penstock: {count} of {} findings fixed", findings.len()));
         let left = check(&Script { text, ..script }, &settings);
         return Ok(ExitCode::from(exit_status(&left)));
     }

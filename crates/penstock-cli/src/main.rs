@@ -53,7 +53,7 @@ enum Verb {
     Report(report::Args),
     /// Hold runs against each other: which figures differ by more than repeated runs do
     Compare(compare::Args),
-    /// Read a shaping script: what would be refused, what is surely not meant, and a mend for each
+    /// Check a shaping script: refused commands and likely mistakes, each with a suggested fix
     Check(check::Args),
     /// Where a packet goes, why, and what its class is promised; or the classes of all packets
     Explain(explain::Args),

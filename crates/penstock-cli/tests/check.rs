@@ -52,10 +52,10 @@ fn statuses_and_forms() {
 
     let (status, text) = said(&folder, &["check", "--format", "json", "s.sh"]);
     let found: Value = serde_json::from_str(&text).unwrap();
-    let one = json!({ "findings": [{
+    let one = json!({ "format": 2, "findings": [{
         "code": "PS146", "level": "warning", "file": "s.sh", "line": 7, "column": 46, "message": "sfq 10: never mixes its hash",
         "reason": "perturb is 0: flows that fall into one of the 1024 slots together stay together.",
-        "mend": "tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10",
+        "fix": "tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10",
     }] });
     assert_eq!((status, found), (1, one));
 

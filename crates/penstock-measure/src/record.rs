@@ -1,13 +1,13 @@
 //! The run record: what `record.json` holds.
 //!
-//! Follows: the record format 1 of the design. A field that does not apply is absent, never null or zero; units are
+//! Follows: the record format 2. A field that does not apply is absent, never null or zero; units are
 //! SI and stand in the name (`throughput_bit_s`, `rtt_ms`). Same file, seed and version give the same bytes.
 
 use crate::quantile::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// The format this version writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// One run: what was asked, what was measured, how it was judged.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -528,8 +528,9 @@ pub struct Finding {
     pub message: String,
     /// Why, with the number that shows it.
     pub reason: String,
-    /// What to write instead; empty where nothing can be.
-    pub mend: String,
+    /// What to write instead; empty where nothing can be. Format 1 called it `mend`.
+    #[serde(alias = "mend")]
+    pub fix: String,
 }
 
 impl Record {
@@ -634,9 +635,17 @@ mod tests {
     }
 
     #[test]
+    fn a_record_of_format_1_still_opens() {
+        let old = Record::from_json(include_str!("../tests/golden/record-format-1.json")).unwrap();
+        assert_eq!((old.format, old.title.as_str()), (1, "A small house"));
+        assert_eq!(old.findings[0].fix, "tc qdisc add dev eth0 parent 1:20 handle 20: sfq perturb 10");
+        assert!(old.to_json().contains("\"fix\"") && !old.to_json().contains("\"mend\""));
+    }
+
+    #[test]
     fn strangers_are_refused_in_words() {
         assert!(Record::from_json("{}").unwrap_err().starts_with("this is no run record"));
-        assert!(Record::from_json("{\"format\": 2}").unwrap_err().contains("up to 1"));
+        assert!(Record::from_json("{\"format\": 3}").unwrap_err().contains("up to 2"));
         assert!(Record::from_json("nonsense").is_err());
     }
 }

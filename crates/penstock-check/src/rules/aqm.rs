@@ -167,8 +167,8 @@ pub fn red_burst(facts: &Facts, found: &mut Found) {
             && burst * 10 < need * 7
         {
             let reason = format!("burst is {burst} packets; (2 x {min} + {max}) / (3 x {avpkt}) is {need}.");
-            let mend = step.with("burst", &(need + 1).to_string());
-            found.at(at, word, Say::new("red's burst is too small", reason, mend));
+            let fix = step.with("burst", &(need + 1).to_string());
+            found.at(at, word, Say::new("red's burst is too small", reason, fix));
         }
     }
 }
@@ -182,11 +182,11 @@ fn red_min(facts: &Facts, found: &mut Found) {
         if drain > 0 && min * 1000 / drain >= 1000 {
             let reason = format!("min is {min} bytes: {} at {}.", lasts(min, drain), rate(drain));
             let fine = (drain / 50).max(5 * device.frame());
-            let mend = step.with("min", &fine.to_string());
+            let fix = step.with("min", &fine.to_string());
             found.at(
                 at,
                 step.value(&["min"]).unwrap_or(""),
-                Say::new("red lets the queue stand at a second and more", reason, mend),
+                Say::new("red lets the queue stand at a second and more", reason, fix),
             );
         }
     }
@@ -231,15 +231,11 @@ fn codel_target(facts: &Facts, found: &mut Found) {
                 rate(drain),
                 target.div_ceil(1000)
             );
-            let mend = step.with("target", &format!("{}ms", (packet * 3 / 2).div_ceil(1000)));
+            let fix = step.with("target", &format!("{}ms", (packet * 3 / 2).div_ceil(1000)));
             found.at(
                 at,
                 step.value(&["target"]).unwrap_or(qdisc.kind),
-                Say::new(
-                    format!("the target of {} is less than one packet's time", qdisc.kind),
-                    reason,
-                    mend,
-                ),
+                Say::new(format!("the target of {} is less than one packet's time", qdisc.kind), reason, fix),
             );
         }
     }
@@ -271,12 +267,12 @@ fn cake_leaf(facts: &Facts, found: &mut Found) {
         let Some(above) = device.qdisc(qdisc.parent.qdisc()).filter(|_| inside) else { continue };
         if matches!(above.kind, "htb" | "hfsc" | "prio" | "drr" | "qfq" | "tbf" | "ets") {
             let step = &facts.steps[at];
-            let mend = format!("{} fq_codel", step.text().split(" cake").next().unwrap_or(""));
+            let fix = format!("{} fq_codel", step.text().split(" cake").next().unwrap_or(""));
             let reason = format!(
                 "cake is a leaf of {} {}; it sees the packets of {} only.",
                 above.kind, above.handle, qdisc.parent
             );
-            found.at(at, "cake", Say::new(format!("cake below {}", above.kind), reason, mend));
+            found.at(at, "cake", Say::new(format!("cake below {}", above.kind), reason, fix));
         }
     }
 }
@@ -291,13 +287,13 @@ fn cake_unlimited(facts: &Facts, found: &mut Found) {
             && qdisc.options.u64("bandwidth").unwrap_or(0) == 0
             && !step.has("autorate-ingress")
         {
-            let mend = facts
+            let fix = facts
                 .link_of(&device.name)
                 .map_or(String::new(), |l| step.with("bandwidth", &rate(l / 100 * 95)));
             found.at(
                 at,
                 "cake",
-                Say::new("cake shapes nothing", format!("No bandwidth is given on {}.", device.name), mend),
+                Say::new("cake shapes nothing", format!("No bandwidth is given on {}.", device.name), fix),
             );
         }
     }

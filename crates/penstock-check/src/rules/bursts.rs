@@ -83,11 +83,11 @@ fn small(facts: &Facts, found: &mut Found) {
                 lasts(bytes, speed),
                 rate(speed)
             );
-            let mend = facts.steps[at].with(&option, &format!("{}k", (need + frame).div_ceil(1024)));
+            let fix = facts.steps[at].with(&option, &format!("{}k", (need + frame).div_ceil(1024)));
             found.at(
                 at,
                 &word,
-                Say::new(format!("the {option} of {name} is too small for {}", rate(speed)), reason, mend),
+                Say::new(format!("the {option} of {name} is too small for {}", rate(speed)), reason, fix),
             );
         }
     }
@@ -98,11 +98,11 @@ fn below_packet(facts: &Facts, found: &mut Found) {
         if bytes < frame {
             let option = name_of(facts, at, &word);
             let reason = format!("{option} {word} is {bytes} bytes, a full frame has {frame}.");
-            let mend = facts.steps[at].with(&option, &format!("{}k", (speed / HZ + frame).div_ceil(1024)));
+            let fix = facts.steps[at].with(&option, &format!("{}k", (speed / HZ + frame).div_ceil(1024)));
             found.at(
                 at,
                 &word,
-                Say::new(format!("the {option} of {name} is less than one packet"), reason, mend),
+                Say::new(format!("the {option} of {name} is less than one packet"), reason, fix),
             );
         }
     }
@@ -117,7 +117,7 @@ fn big(facts: &Facts, found: &mut Found) {
                 lasts(bytes, speed),
                 rate(speed)
             );
-            let mend =
+            let fix =
                 facts.steps[at].with(&option, &format!("{}k", (speed / HZ + frame).div_ceil(1024).max(15)));
             found.at(
                 at,
@@ -125,7 +125,7 @@ fn big(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("the {option} of {name} is {} of traffic", lasts(bytes, speed)),
                     reason,
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -167,7 +167,7 @@ fn overhead(facts: &Facts, found: &mut Found) {
         if any || cake_knows || speed == 0 || speed > 3_125_000 {
             continue;
         }
-        let (mend, cells) = match root.kind {
+        let (fix, cells) = match root.kind {
             "cake" => (format!("{} pppoe-ptm", facts.steps[at].text()), 64),
             _ => (facts.steps[at].text().replacen("root", "root stab overhead 40 linklayer atm", 1), 106),
         };
@@ -178,7 +178,7 @@ fn overhead(facts: &Facts, found: &mut Found) {
         found.at(
             place,
             facts.steps[place].value(&["rate", "bandwidth"]).unwrap_or(""),
-            Say::new(format!("the overhead of the DSL line is not counted on {}", device.name), reason, mend),
+            Say::new(format!("the overhead of the DSL line is not counted on {}", device.name), reason, fix),
         );
     }
 }

@@ -62,12 +62,12 @@ fn overwritten(facts: &Facts, found: &mut Found) {
                         b.line, a.line
                     );
                     let at = b.words.iter().position(|w| w == "-j").unwrap_or(b.words.len());
-                    let mend =
+                    let fix =
                         format!("{} -m mark --mark 0 {}", b.words[..at].join(" "), b.words[at..].join(" "));
                     found.at(
                         later.step,
                         b.value(&["--set-mark", "--set-xmark"]).unwrap_or(""),
-                        Say::new(format!("this overwrites mark {v}"), reason, mend),
+                        Say::new(format!("this overwrites mark {v}"), reason, fix),
                     );
                 }
                 // What was marked and then taken out of the chain stays.
@@ -111,11 +111,11 @@ fn unreachable(facts: &Facts, found: &mut Found) {
                     "Line {line} fits all of its packets and ends their way with {}.",
                     a.rule.target.name(a.family)
                 );
-                let mend = facts.steps[b.step].text().replacen(" -A ", " -I ", 1);
+                let fix = facts.steps[b.step].text().replacen(" -A ", " -I ", 1);
                 found.at(
                     b.step,
                     "-j",
-                    Say::new(format!("no packet comes to this rule: line {line} takes them"), reason, mend),
+                    Say::new(format!("no packet comes to this rule: line {line} takes them"), reason, fix),
                 );
             }
         }
@@ -145,9 +145,9 @@ fn unjumped(facts: &Facts, found: &mut Found) {
         });
         let rules = facts.netfilter.rules.iter().filter(|r| r.chain == *name && r.table == *table).count();
         if !jumped && rules > 0 {
-            let mend = format!("{} -t {} -A POSTROUTING -j {name}", family.program(), table.name());
+            let fix = format!("{} -t {} -A POSTROUTING -j {name}", family.program(), table.name());
             let reason = format!("{rules} rules stand in it; no rule jumps to it.");
-            found.at(*step, name, Say::new(format!("nobody jumps to the chain {name}"), reason, mend));
+            found.at(*step, name, Say::new(format!("nobody jumps to the chain {name}"), reason, fix));
         }
     }
 }
@@ -187,14 +187,14 @@ fn unsaved(facts: &Facts, found: &mut Found) {
         || n.texts
         || facts.source.mentions(&["connmark --save-mark", "--save-mark"]);
     if let Some(restore) = n.rules.iter().find(is(Connmark::Restore)).filter(|_| !kept) {
-        let mend = "iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark".to_owned();
+        let fix = "iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark".to_owned();
         found.at(
             restore.step,
             "--restore-mark",
             Say::new(
                 "no rule ever saves a mark to the connection",
                 "The connection's mark stays 0, and that is what is copied to each packet.".to_owned(),
-                mend,
+                fix,
             ),
         );
     }

@@ -119,11 +119,11 @@ fn no_class(facts: &Facts, found: &mut Found) {
         };
         let have: Vec<String> = device.classes_of(qdisc.handle).take(8).map(|c| c.id.to_string()).collect();
         let reason = format!("{} has the classes {}.{hint}", qdisc.handle, have.join(", "));
-        let mend = near.map_or(String::new(), |h| retarget(facts, filter, h));
+        let fix = near.map_or(String::new(), |h| retarget(facts, filter, h));
         found.at(
             filter.step,
             word(facts, filter),
-            Say::new(format!("the filter leads to {id}, which does not exist"), reason, mend),
+            Say::new(format!("the filter leads to {id}, which does not exist"), reason, fix),
         );
     }
 }
@@ -163,13 +163,13 @@ fn on_leaf(facts: &Facts, found: &mut Found) {
             continue;
         };
         let step = &facts.steps[filter.step];
-        let mend = step.with("parent", &class.id.qdisc().to_string());
+        let fix = step.with("parent", &class.id.qdisc().to_string());
         let reason =
             format!("{} is a leaf; filters belong on {} or on an inner class.", class.id, class.id.qdisc());
         found.at(
             filter.step,
             step.value(&["parent"]).unwrap_or(""),
-            Say::new(format!("the filter on the leaf {} is never asked", class.id), reason, mend),
+            Say::new(format!("the filter on the leaf {} is never asked", class.id), reason, fix),
         );
     }
 }
@@ -281,7 +281,7 @@ fn unused_class(facts: &Facts, found: &mut Found) {
                     && !named.has(class.id)
                 {
                     let step = &facts.steps[at];
-                    let mend = format!(
+                    let fix = format!(
                         "tc filter add dev {} parent {} protocol ip prio 10 u32 match ip dst 192.0.2.1 flowid {}",
                         device.name, qdisc.handle, class.id
                     );
@@ -292,7 +292,7 @@ fn unused_class(facts: &Facts, found: &mut Found) {
                     found.at(
                         at,
                         step.value(&["classid"]).unwrap_or(""),
-                        Say::new(format!("nothing comes to class {}", class.id), reason, mend),
+                        Say::new(format!("nothing comes to class {}", class.id), reason, fix),
                     );
                 }
             }
@@ -361,14 +361,14 @@ fn unlinked(facts: &Facts, found: &mut Found) {
         if !linked {
             let step = &facts.steps[filter.step];
             let reason = format!("No filter has `link {table:x}:`.");
-            let mend = format!(
+            let fix = format!(
                 "tc filter add dev {} parent {} protocol ip prio {} u32 ht 800:: match u32 0 0 link {table:x}:",
                 device.name, filter.parent, filter.prio
             );
             found.at(
                 filter.step,
                 step.value(&["ht"]).unwrap_or(""),
-                Say::new(format!("nothing links to the hash table {table:x}:"), reason, mend),
+                Say::new(format!("nothing links to the hash table {table:x}:"), reason, fix),
             );
         }
     }

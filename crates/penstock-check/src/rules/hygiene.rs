@@ -95,10 +95,10 @@ fn no_del(facts: &Facts, found: &mut Found) {
         // As the script writes the device.
         let logical = facts.source.logical(step.line);
         let written = logical.split_whitespace().skip_while(|w| *w != "dev").nth(1).unwrap_or(dev).to_owned();
-        let mend = format!("tc qdisc del dev {written} {place} 2>/dev/null");
+        let fix = format!("tc qdisc del dev {written} {place} 2>/dev/null");
         let plain = facts.source.line(step.line).trim_start().starts_with("tc ");
         let tail = if facts.source.errexit { " || true" } else { "" };
-        let edit = plain.then(|| Edit::Before(step.line, format!("{mend}{tail}")));
+        let edit = plain.then(|| Edit::Before(step.line, format!("{fix}{tail}")));
         let reason = format!(
             "When the script runs again {place} is taken: Error: Exclusivity flag on, cannot modify."
         );
@@ -108,7 +108,7 @@ fn no_del(facts: &Facts, found: &mut Found) {
             Say::new(
                 format!("nothing deletes the {place} qdisc of {dev} before it is added"),
                 reason,
-                format!("{mend}{tail}"),
+                format!("{fix}{tail}"),
             )
             .edit(edit),
         );
@@ -174,7 +174,7 @@ fn hidden(facts: &Facts, found: &mut Found) {
         if deletes || !facts.source.is_hushed(step.line) || facts.source.is_tested(step.line) {
             continue;
         }
-        let mend = facts
+        let fix = facts
             .source
             .logical(step.line)
             .replace("2>/dev/null", "")
@@ -191,7 +191,7 @@ fn hidden(facts: &Facts, found: &mut Found) {
         found.at(
             at,
             "2>/dev/null",
-            Say::new("the errors of this command are hidden", outcome.to_owned(), mend),
+            Say::new("the errors of this command are hidden", outcome.to_owned(), fix),
         );
     }
 }

@@ -118,7 +118,7 @@ fn unfed(facts: &Facts, found: &mut Found) {
         let Some(at) = device.root().and_then(|r| r.step) else { continue };
         if !fed.contains(device.name.as_str()) {
             let outer = facts.foreign.iter().find(|n| !n.starts_with("ifb")).map_or("eth0", String::as_str);
-            let mend = format!(
+            let fix = format!(
                 "tc qdisc add dev {outer} handle ffff: ingress\ntc filter add dev {outer} parent ffff: protocol all prio 1 matchall action mirred egress redirect dev {}",
                 device.name
             );
@@ -128,7 +128,7 @@ fn unfed(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("no packet comes to {}", device.name),
                     format!("No command redirects packets to {}.", device.name),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -169,7 +169,7 @@ fn no_filters(facts: &Facts, found: &mut Found) {
         let any =
             device.filters.iter().any(|f| f.parent.major() == 0xffff) || step.has("ingress_block") || refused;
         if !any {
-            let mend = format!(
+            let fix = format!(
                 "tc filter add dev {} parent ffff: protocol all prio 1 matchall action police rate 10mbit burst 100k drop",
                 device.name
             );
@@ -179,7 +179,7 @@ fn no_filters(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("the ingress qdisc of {} does nothing", device.name),
                     "It has no filters.".to_owned(),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -200,7 +200,7 @@ fn class_at_ingress(facts: &Facts, found: &mut Found) {
             if sorts && filter.actions().next().is_none() && !filter.options.has("link") {
                 let reason = format!("{class} is a class of no qdisc here; nothing is limited.");
                 let before = step.text();
-                let mend = before
+                let fix = before
                     .split(" flowid ")
                     .next()
                     .and_then(|t| t.split(" classid ").next())
@@ -208,7 +208,7 @@ fn class_at_ingress(facts: &Facts, found: &mut Found) {
                 found.at(
                     filter.step,
                     step.value(&["flowid", "classid"]).unwrap_or(""),
-                    Say::new(format!("the filter at ingress names {class} and does nothing"), reason, mend),
+                    Say::new(format!("the filter at ingress names {class} and does nothing"), reason, fix),
                 );
             }
         }
@@ -265,11 +265,11 @@ fn police_short(facts: &Facts, found: &mut Found) {
         let Some((speed, bytes, word)) = bucket(facts, filter, o) else { continue };
         if bytes >= device.frame() - 14 && bytes < speed / 250 {
             let reason = format!("{bytes} bytes are {} at {}.", lasts(bytes, speed), rate(speed));
-            let mend = facts.steps[filter.step].with("burst", &format!("{}k", (speed / 50).div_ceil(1024)));
+            let fix = facts.steps[filter.step].with("burst", &format!("{}k", (speed / 50).div_ceil(1024)));
             found.at(
                 filter.step,
                 word,
-                Say::new(format!("the policer's burst is too small for {}", rate(speed)), reason, mend),
+                Say::new(format!("the policer's burst is too small for {}", rate(speed)), reason, fix),
             );
         }
     }
@@ -299,14 +299,14 @@ fn police_idle(facts: &Facts, found: &mut Found) {
                 .iter()
                 .position(|w| matches!(w.as_str(), "flowid" | "classid"))
                 .unwrap_or(step.words.len());
-            let mend = [&step.words[..at], &["drop".to_owned()], &step.words[at..]].concat().join(" ");
+            let fix = [&step.words[..at], &["drop".to_owned()], &step.words[at..]].concat().join(" ");
             found.at(
                 filter.step,
                 "police",
                 Say::new(
                     "the policer drops nothing",
                     "What exceeds its rate is reclassified and goes through.".to_owned(),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -321,14 +321,14 @@ fn on_lo(facts: &Facts, found: &mut Found) {
             continue;
         };
         let Some(at) = root.step else { continue };
-        let mend = facts.steps[at].with("dev", "eth0");
+        let fix = facts.steps[at].with("dev", "eth0");
         found.at(
             at,
             "lo",
             Say::new(
                 "lo carries nothing from or for outside",
                 "Only this machine's talk with itself passes it.".to_owned(),
-                mend,
+                fix,
             ),
         );
     }
@@ -361,14 +361,14 @@ fn misspelled(facts: &Facts, found: &mut Found) {
             .find(|n| *n != name && near(n, name) && uses(n).len() > 1);
         if let Some(twin) = twin {
             let step = &facts.steps[*at];
-            let mend = step.text().replace(name.as_str(), twin);
+            let fix = step.text().replace(name.as_str(), twin);
             found.at(
                 *at,
                 name,
                 Say::new(
                     format!("{name} is named once only; {twin} may be meant"),
                     format!("{} commands name {twin}.", uses(twin).len()),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -446,14 +446,14 @@ fn no_ifb(facts: &Facts, found: &mut Found) {
             continue;
         }
         if let Some(at) = facts.steps.iter().position(|s| s.has(name)) {
-            let mend = format!("ip link add {name} type ifb\nip link set dev {name} up");
+            let fix = format!("ip link add {name} type ifb\nip link set dev {name} up");
             found.at(
                 at,
                 name,
                 Say::new(
                     format!("nobody makes {name}"),
                     "Neither modprobe ifb nor ip link add stands before this.".to_owned(),
-                    mend,
+                    fix,
                 ),
             );
         }

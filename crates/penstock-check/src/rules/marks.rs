@@ -147,14 +147,14 @@ fn unset(facts: &Facts, found: &mut Found) {
                 marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
             ),
         };
-        let mend = format!(
+        let fix = format!(
             "iptables -t mangle -A POSTROUTING -o {} -p tcp --dport 22 -j MARK --set-mark {value}",
             step.value(&["dev"]).unwrap_or("eth0")
         );
         found.at(
             filter.step,
             step.value(&["handle"]).unwrap_or("mark"),
-            Say::new(format!("nothing sets mark {value}"), have, mend),
+            Say::new(format!("nothing sets mark {value}"), have, fix),
         );
     }
 }
@@ -255,7 +255,7 @@ fn unread(facts: &Facts, found: &mut Found) {
         if value != 0 && mask == u32::MAX && !readers.sees(value) {
             let step = &facts.steps[ruled.step];
             let read: Vec<String> = fw(facts).map(|(_, f)| wanted(f).0.to_string()).take(8).collect();
-            let mend = fw(facts).next().map_or(String::new(), |(d, f)| {
+            let fix = fw(facts).next().map_or(String::new(), |(d, f)| {
                 format!(
                     "tc filter add dev {} parent {} protocol ip prio {} handle {value} fw flowid {}",
                     d.name,
@@ -271,7 +271,7 @@ fn unread(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("nobody reads mark {value}"),
                     format!("Filters look for {}.", read.join(", ")),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -360,14 +360,14 @@ fn at_ingress(facts: &Facts, found: &mut Found) {
             } else {
                 format!("{}, which is fed from ingress", device.name)
             };
-            let mend = facts.steps.iter().find(|s| s.has("redirect")).map_or(String::new(), |s| {
+            let fix = facts.steps.iter().find(|s| s.has("redirect")).map_or(String::new(), |s| {
                 s.text().replacen("action mirred", "action connmark action mirred", 1)
             });
             let reason = format!("The filter stands at {place}; netfilter's rules run after it.");
             found.at(
                 filter.step,
                 step.value(&["handle"]).unwrap_or("fw"),
-                Say::new("no packet has a mark yet here", reason, mend),
+                Say::new("no packet has a mark yet here", reason, fix),
             );
         }
     }
@@ -415,14 +415,14 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
             let reason = format!(
                 "The rule marks what comes in by {dev}; the filter for mark {value} stands on the way out of {dev}."
             );
-            let mend = match step.has("-i") {
+            let fix = match step.has("-i") {
                 true => step.text().replace("PREROUTING", "POSTROUTING").replace(" -i ", " -o "),
                 false => String::new(),
             };
             found.at(
                 ruled.step,
                 "-i",
-                Say::new(format!("mark {value} is set on packets that do not leave by {dev}"), reason, mend),
+                Say::new(format!("mark {value} is set on packets that do not leave by {dev}"), reason, fix),
             );
         }
     }

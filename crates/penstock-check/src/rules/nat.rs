@@ -85,7 +85,7 @@ fn source(facts: &Facts, found: &mut Found) {
             let word = facts.steps[filter.step].value(&["src", "src_ip"]).unwrap_or_default();
             let class = filter.classid.map_or("1:10".to_owned(), |c| c.to_string());
             let mark = filter.classid.map_or(10, |c| u32::from(c.minor()));
-            let mend = format!(
+            let fix = format!(
                 "iptables -t mangle -A FORWARD -s {} -o {} -j MARK --set-mark {mark}\ntc filter add dev {} parent {} protocol ip prio {} handle {mark} fw flowid {class}",
                 if word.is_empty() { addr.to_string() } else { word.to_owned() },
                 device.name,
@@ -97,7 +97,7 @@ fn source(facts: &Facts, found: &mut Found) {
                 "What leaves by {} has been given the outside address; {addr} is a private one.",
                 device.name
             );
-            found.at(filter.step, word, Say::new("no packet has this source any more", reason, mend));
+            found.at(filter.step, word, Say::new("no packet has this source any more", reason, fix));
         }
     }
 }
@@ -155,8 +155,8 @@ fn wrong_way(facts: &Facts, found: &mut Found) {
             device.name
         );
         let inside = facts.foreign.iter().find(|d| **d != device.name && !d.starts_with("ifb"));
-        let mend = inside.map_or(String::new(), |i| step.with("dev", i));
-        found.at(filter.step, word, Say::new("no packet on this way has this destination", reason, mend));
+        let fix = inside.map_or(String::new(), |i| step.with("dev", i));
+        found.at(filter.step, word, Say::new("no packet on this way has this destination", reason, fix));
     }
 }
 

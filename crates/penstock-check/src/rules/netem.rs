@@ -70,11 +70,11 @@ fn limit(facts: &Facts, found: &mut Found) {
                 delay_us(qdisc) / 1000,
                 device.frame()
             );
-            let mend = step.with("limit", &(flying * 3 / 2).to_string());
+            let fix = step.with("limit", &(flying * 3 / 2).to_string());
             found.at(
                 at,
                 step.value(&["limit", "delay"]).unwrap_or("netem"),
-                Say::new("netem's limit is too small for its delay", reason, mend),
+                Say::new("netem's limit is too small for its delay", reason, fix),
             );
         }
     }
@@ -112,14 +112,14 @@ fn same_tree(facts: &Facts, found: &mut Found) {
             "{} {} and netem {} stand in one tree on {}.",
             rival.kind, rival.handle, qdisc.handle, device.name
         );
-        let mend = format!(
+        let fix = format!(
             "ip link add ifb0 type ifb && ip link set ifb0 up && tc qdisc add dev ifb0 root {}",
             facts.steps[at].words.iter().skip_while(|w| *w != "netem").cloned().collect::<Vec<_>>().join(" ")
         );
         found.at(
             at,
             "netem",
-            Say::new(format!("netem emulates on the device that {} works on", rival.kind), reason, mend),
+            Say::new(format!("netem emulates on the device that {} works on", rival.kind), reason, fix),
         );
     }
 }

@@ -122,7 +122,7 @@ fn tbf_long(facts: &Facts, found: &mut Found) {
             limit
         };
         if speed > 0 && ms(queued, speed) > PATIENCE {
-            let mend =
+            let fix =
                 if name == "latency" { "50ms".to_owned() } else { (speed / 20 + device.frame()).to_string() };
             let reason = format!("{queued} bytes are {} at {}.", lasts(queued, speed), rate(speed));
             found.at(
@@ -131,7 +131,7 @@ fn tbf_long(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("tbf keeps packets up to {}", lasts(queued, speed)),
                     reason,
-                    step.with(name, &mend),
+                    step.with(name, &fix),
                 ),
             );
         }
@@ -145,8 +145,8 @@ fn tbf_limit(facts: &Facts, found: &mut Found) {
         if let Some(word) = step.value(&["limit", "latency"]).filter(|_| limit < device.frame()) {
             let name = if step.has("latency") { "latency" } else { "limit" };
             let reason = format!("The queue takes {limit} bytes, a full frame has {}.", device.frame());
-            let mend = step.with(name, if name == "latency" { "50ms" } else { "15kb" });
-            found.at(at, word, Say::new("tbf has no room for a full packet", reason, mend));
+            let fix = step.with(name, if name == "latency" { "50ms" } else { "15kb" });
+            found.at(at, word, Say::new("tbf has no room for a full packet", reason, fix));
         }
     }
 }
@@ -238,14 +238,14 @@ fn fifo_short(facts: &Facts, found: &mut Found) {
         let short = if qdisc.kind == "bfifo" { limit < 2 * device.frame() } else { limit < 2 };
         let step = &facts.steps[at];
         if let Some(word) = step.value(&["limit"]).filter(|_| short) {
-            let (unit, mend) = if qdisc.kind == "bfifo" { ("bytes", "15000") } else { ("packets", "10") };
+            let (unit, fix) = if qdisc.kind == "bfifo" { ("bytes", "15000") } else { ("packets", "10") };
             found.at(
                 at,
                 word,
                 Say::new(
                     format!("the {} holds one packet", qdisc.kind),
                     format!("limit {word} is {limit} {unit}."),
-                    step.with("limit", mend),
+                    step.with("limit", fix),
                 ),
             );
         }
@@ -314,14 +314,14 @@ fn sfq_long(facts: &Facts, found: &mut Found) {
         let bytes = u64::from(qdisc.options.u32("limit").unwrap_or(0)) * device.frame();
         if ms(bytes, drain) > 2 * PATIENCE {
             let reason = format!("{word} packets are {} at {}.", lasts(bytes, drain), rate(drain));
-            let mend = (drain / 5 / device.frame()).clamp(16, 127).to_string();
+            let fix = (drain / 5 / device.frame()).clamp(16, 127).to_string();
             found.at(
                 at,
                 word,
                 Say::new(
                     format!("sfq in {} can hold {}", qdisc.parent, lasts(bytes, drain)),
                     reason,
-                    step.with("limit", &mend),
+                    step.with("limit", &fix),
                 ),
             );
         }

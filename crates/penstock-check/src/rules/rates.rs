@@ -133,14 +133,14 @@ fn children_above_parent(facts: &Facts, found: &mut Found) {
                     .join(", "),
                 rate(parent.rate()),
             );
-            let mend = if left > 0 { step.with("rate", &rate(left)) } else { String::new() };
+            let fix = if left > 0 { step.with("rate", &rate(left)) } else { String::new() };
             found.at(
                 at,
                 word,
                 Say::new(
                     format!("class {} is promised more than its parent {} has left", child.id, parent.id),
                     reason,
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -205,14 +205,14 @@ fn above_link(facts: &Facts, found: &mut Found) {
                 let name = if class.rate() > link { "rate" } else { "ceil" };
                 let reason =
                     format!("{} may send {}, the link carries {}.", class.id, rate(class.ceil()), rate(link));
-                let mend = step.without("ceil").replace(
+                let fix = step.without("ceil").replace(
                     &format!("rate {}", step.value(&["rate"]).unwrap_or("")),
                     &format!("rate {}", rate(link / 100 * 95)),
                 );
                 found.at(
                     at,
                     step.value(&[name]).unwrap_or(""),
-                    Say::new(format!("class {} is faster than the link", class.id), reason, mend),
+                    Say::new(format!("class {} is faster than the link", class.id), reason, fix),
                 );
             }
         }
@@ -250,8 +250,8 @@ fn root_borrows(facts: &Facts, found: &mut Found) {
                 rate(class.rate()),
                 rate(class.ceil())
             );
-            let mend = step.with("rate", word);
-            found.at(at, word, Say::new(format!("{} will never reach its ceil", class.id), reason, mend));
+            let fix = step.with("rate", word);
+            found.at(at, word, Say::new(format!("{} will never reach its ceil", class.id), reason, fix));
         }
     }
 }
@@ -281,10 +281,10 @@ fn no_default(facts: &Facts, found: &mut Found) {
         let any = device.classes_of(qdisc.handle).next().is_some();
         if any && qdisc.options.u32("default").unwrap_or(0) == 0 && !sorts_all(device, qdisc.handle) {
             let leaf = device.classes_of(qdisc.handle).filter(|c| c.children.is_empty()).last();
-            let mend = leaf
+            let fix = leaf
                 .map_or(String::new(), |l| facts.steps[at].with("default", &format!("{:x}", l.id.minor())));
             let reason = "default is 0: what no filter sorts is sent unshaped, before all classes".to_owned();
-            found.at(at, "htb", Say::new(format!("htb {} has no default class", qdisc.handle), reason, mend));
+            found.at(at, "htb", Say::new(format!("htb {} has no default class", qdisc.handle), reason, fix));
         }
     }
 }
@@ -318,11 +318,11 @@ fn default_missing(facts: &Facts, found: &mut Found) {
             let hint = twin.map_or(String::new(), |t| {
                 format!(" Minors are hexadecimal: {t} would be `default {:x}`.", t.minor())
             });
-            let mend =
+            let fix =
                 twin.or(leaf).map_or(String::new(), |t| step.with("default", &format!("{:x}", t.minor())));
             let what = if kind == "hfsc" { "thrown away" } else { "sent unshaped, before all classes" };
             let reason = format!("`default {word}` is class {id}; what no filter sorts is {what}.{hint}");
-            found.at(at, word, Say::new(format!("the default class {id} does not exist"), reason, mend));
+            found.at(at, word, Say::new(format!("the default class {id} does not exist"), reason, fix));
         }
     }
 }
@@ -376,7 +376,7 @@ fn parent_missing(facts: &Facts, found: &mut Found) {
                     req.parent, class.id
                 ),
             };
-            let mend = match later {
+            let fix = match later {
                 true => step.text(),
                 false => format!(
                     "tc class add dev {} parent {} classid {} htb rate {}",
@@ -392,7 +392,7 @@ fn parent_missing(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("the parent {} of class {} does not exist", req.parent, class.id),
                     reason,
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -422,7 +422,7 @@ fn quantum_computed(facts: &Facts, found: &mut Found) {
         if (1000..=most).contains(&computed) {
             continue;
         }
-        let (word, mend) = if computed < 1000 { ("small", "1514") } else { ("big", "30280") };
+        let (word, fix) = if computed < 1000 { ("small", "1514") } else { ("big", "30280") };
         let reason = format!(
             "{} / r2q {r2q} is {computed} bytes; the kernel makes that {} and says: quantum of class {:X} is {word}. Consider r2q change.",
             rate(class.rate()),
@@ -432,11 +432,7 @@ fn quantum_computed(facts: &Facts, found: &mut Found) {
         found.at(
             at,
             step.value(&["rate"]).unwrap_or(""),
-            Say::new(
-                format!("the quantum of {} is too {word}", class.id),
-                reason,
-                step.with("quantum", mend),
-            ),
+            Say::new(format!("the quantum of {} is too {word}", class.id), reason, step.with("quantum", fix)),
         );
     }
 }

@@ -64,13 +64,13 @@ fn hfsc_default(facts: &Facts, found: &mut Found) {
         let any = device.classes_of(qdisc.handle).any(|c| c.id != qdisc.handle);
         if any && qdisc.options.u32("default").unwrap_or(0) == 0 {
             let leaf = device.classes_of(qdisc.handle).filter(|c| c.children.is_empty()).last();
-            let mend = leaf
+            let fix = leaf
                 .map_or(String::new(), |l| facts.steps[at].with("default", &format!("{:x}", l.id.minor())));
             let reason = "default is 0: what no filter sorts is dropped, ARP included".to_owned();
             found.at(
                 at,
                 "hfsc",
-                Say::new(format!("hfsc {} has no default class", qdisc.handle), reason, mend),
+                Say::new(format!("hfsc {} has no default class", qdisc.handle), reason, fix),
             );
         }
     }
@@ -118,11 +118,11 @@ fn hfsc_inner(facts: &Facts, found: &mut Found) {
             let word = "rt";
             let reason =
                 format!("{} has children; its real-time curve of {} is ignored.", class.id, rate(m2));
-            let mend = facts.steps[at].text().replacen(" rt ", " ls ", 1);
+            let fix = facts.steps[at].text().replacen(" rt ", " ls ", 1);
             found.at(
                 at,
                 word,
-                Say::new(format!("class {} has a real-time curve and children", class.id), reason, mend),
+                Say::new(format!("class {} has a real-time curve and children", class.id), reason, fix),
             );
         }
     }
@@ -153,7 +153,7 @@ fn drr_default(facts: &Facts, found: &mut Found) {
         };
         if any && !device.filters.iter().any(|f| open(&f)) {
             let class = device.classes_of(qdisc.handle).last().map_or(Handle::new(1, 1), |c| c.id);
-            let mend = format!(
+            let fix = format!(
                 "tc filter add dev {} parent {} protocol all prio 65535 matchall classid {class}",
                 device.name, qdisc.handle
             );
@@ -162,7 +162,7 @@ fn drr_default(facts: &Facts, found: &mut Found) {
             found.at(
                 at,
                 qdisc.kind,
-                Say::new(format!("{} {} has nothing for the rest", qdisc.kind, qdisc.handle), reason, mend),
+                Say::new(format!("{} {} has nothing for the rest", qdisc.kind, qdisc.handle), reason, fix),
             );
         }
     }
@@ -204,12 +204,12 @@ fn starvation(facts: &Facts, found: &mut Found) {
                     "{what} goes to {first}; the other bands of {} get what that leaves.",
                     qdisc.handle
                 );
-                let mend =
+                let fix =
                     step.with(if step.has("classid") { "classid" } else { "flowid" }, &last.to_string());
                 found.at(
                     filter.step,
                     step.value(&["flowid", "classid"]).unwrap_or(""),
-                    Say::new(format!("{what} in the first band starves the others"), reason, mend),
+                    Say::new(format!("{what} in the first band starves the others"), reason, fix),
                 );
             }
         }

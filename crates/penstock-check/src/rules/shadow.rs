@@ -111,7 +111,7 @@ fn shadowed(facts: &Facts, found: &mut Found) {
             b.prio,
             to(b)
         );
-        let mend = match (b.prio, a.auto || b.auto) {
+        let fix = match (b.prio, a.auto || b.auto) {
             (_, true) => second.with("prio", "1"),
             (_, false) if a.prio > 1 => {
                 second.with(if second.has("pref") { "pref" } else { "prio" }, &(a.prio - 1).to_string())
@@ -121,11 +121,7 @@ fn shadowed(facts: &Facts, found: &mut Found) {
         found.at(
             b.step,
             &b.kind,
-            Say::new(
-                format!("no packet reaches this filter: line {} {wide} first", first.line),
-                reason,
-                mend,
-            ),
+            Say::new(format!("no packet reaches this filter: line {} {wide} first", first.line), reason, fix),
         );
     }
 }

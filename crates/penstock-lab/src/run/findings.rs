@@ -58,7 +58,7 @@ fn of(experiment: &Experiment, host: &Host) -> Vec<record::Finding> {
             column,
             message: f.message,
             reason: f.reason,
-            mend: f.mend,
+            fix: f.fix,
         }
     };
     // A run's machine is new: nothing is run on it twice.
@@ -90,6 +90,6 @@ mod tests {
         let short: Vec<_> =
             found.iter().map(|f| (f.host.as_str(), f.code.as_str(), f.file.as_str(), f.line)).collect();
         assert_eq!(short, [("a", "PS101", "shape.sh", 5), ("a", "PS146", "x.toml", 4)], "{found:#?}");
-        assert!(found[0].mend.contains("rate 1mbit"), "{found:#?}");
+        assert!(found[0].fix.contains("rate 1mbit"), "{found:#?}");
     }
 }

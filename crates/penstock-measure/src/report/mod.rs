@@ -419,8 +419,8 @@ fn findings(r: &Record) -> String {
         if !f.reason.is_empty() {
             let _ = write!(out, "<p class=\"note\">{}</p>", escape(&f.reason));
         }
-        if !f.mend.is_empty() {
-            let _ = write!(out, "<pre>{}</pre>", escape(f.mend.trim_end()));
+        if !f.fix.is_empty() {
+            let _ = write!(out, "<pre>{}</pre>", escape(f.fix.trim_end()));
         }
         out.push_str("</td></tr>\n");
     }

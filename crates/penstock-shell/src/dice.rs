@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The command that gives what `$SRANDOM` is ([`crate::mend`] calls it).
+/// The command that gives what `$SRANDOM` is ([`crate::rewrite`] calls it).
 pub(crate) const SRANDOM: &str = "penstock-srandom";
 
 /// Most that one command throws.

@@ -43,7 +43,7 @@ pub(crate) struct MachineFs {
     own: InMemoryFs,
     ask: Ask,
     chance: Arc<Chance>,
-    /// The file that is read next is run: its text is mended.
+    /// The file that is read next is run: its text is rewritten.
     is_run: Arc<AtomicBool>,
     guard: Arc<Guard>,
 }
@@ -225,7 +225,7 @@ impl FileSystem for MachineFs {
                     if self.is_run.swap(false, Ordering::Relaxed) || self.is_program(&path, &bytes).await =>
                 {
                     Ok(match String::from_utf8(bytes) {
-                        Ok(text) => crate::mend::mend(&text).into_bytes(),
+                        Ok(text) => crate::rewrite::rewrite(&text).into_bytes(),
                         Err(other) => other.into_bytes(),
                     })
                 }

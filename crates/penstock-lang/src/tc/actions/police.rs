@@ -196,7 +196,7 @@ fn one(args: &mut Args, word: &str, g: &mut Given) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// tc cuts a word at its slash and mends it when it has read two numbers.
+/// tc cuts a word at its slash and restores it when it has read two numbers.
 fn cut(value: &str, kernel: Kernel) -> &str {
     match value.split_once('/') {
         Some((size, cell)) if num::size(size, kernel).is_none() || num::integer(cell, 0).is_none() => size,

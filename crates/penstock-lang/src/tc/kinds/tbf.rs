@@ -169,7 +169,7 @@ fn sized(
     value: &str,
     cell: Option<u32>,
 ) -> Result<(u32, Option<u32>), Failure> {
-    // tc cuts the word at its slash and mends it when it has read two numbers.
+    // tc cuts the word at its slash and restores it when it has read two numbers.
     let shown = match value.split_once('/') {
         Some((size, cell)) if num::size(size, args.kernel()).is_none() || cell.parse::<u32>().is_err() => {
             size

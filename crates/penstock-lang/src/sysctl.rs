@@ -53,7 +53,10 @@ pub struct Failure {
     pub exit: i32,
 }
 
-const USAGE: &str = "\nUsage:\n sysctl [options] [variable[=value] ...]\n\nOptions:\n  -a, --all            display all variables\n  -b, --binary         print value without new line\n  -e, --ignore         ignore unknown variables errors\n  -N, --names          print variable names without values\n  -n, --values         print only values of the given variable(s)\n  -p, --load[=<file>]  read values from file\n  -q, --quiet          do not echo variable set\n  -w, --write          enable writing a value to variable\n\nFor more details see sysctl(8).\n";
+const USAGE: &str = "\nUsage:\n sysctl [options] [variable[=value] ...]\n\nOptions:\n  -a, --all            display all variables\n  -b, --binary         print value \
+    without new line\n  -e, --ignore         ignore unknown variables errors\n  -N, --names          print variable names without values\n  -n, --values         print \
+    only values of the given variable(s)\n  -p, --load[=<file>]  read values from file\n  -q, --quiet          do not echo variable set\n  -w, --write          enable \
+    writing a value to variable\n\nFor more details see sysctl(8).\n";
 
 /// Reads the words of a line, `sysctl` first.
 ///

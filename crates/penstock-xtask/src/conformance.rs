@@ -59,7 +59,8 @@ fn segments(root: &Path, out: &mut String) -> Result<()> {
     writeln!(
         out,
         "\n## TCP\n\n\
-         Linux's own TCP in the same exact virtual time: {all} transfers of Reno, CUBIC, Westwood and BBR with segments dropped, marked, late or twice by their number, {segments} segments. {} agree to the last\n\
+         Linux's own TCP in the same exact virtual time: {all} transfers of Reno, CUBIC, Westwood and BBR with segments dropped, marked, late or twice by their number, \
+         {segments} segments. {} agree to the last\n\
          segment of both directions: sequence number, length, acknowledgement, flags, window, SACK blocks, and times within 0.1 ms; and in the sender's congestion window, slow-start threshold\n\
          and state of recovery after every segment (`cargo test -p penstock-tcp --test scenarios`). What was seen\n\
          stands in [notes/tcp-linux.md](notes/tcp-linux.md). In profile `ns-2`, {ns2} transfers of ns-2.35's own agents agree packet by packet within 2 us (`--test ns2`).\n\n\

@@ -266,7 +266,8 @@ mod tests {
             "tc qdisc add dev eth0 root tbf rate 1mbit burst 3000 limit 9000",
             "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 3000 limit 9000\ntc qdisc add dev eth0 parent 1:1 fq_codel limit 50",
             "tc qdisc add dev eth0 root handle 1: dsmark indices 8 default_index 1\ntc qdisc add dev eth0 parent 1: codel limit 50",
-            "tc qdisc add dev eth0 root handle 1: cbq bandwidth 10mbit avpkt 1000 cell 8\ntc class add dev eth0 parent 1: classid 1:1 cbq bandwidth 10mbit rate 1mbit allot 1514 prio 8 avpkt 1000 maxburst 7\ntc filter add dev eth0 parent 1: protocol ip prio 3 matchall flowid 1:1",
+            "tc qdisc add dev eth0 root handle 1: cbq bandwidth 10mbit avpkt 1000 cell 8\ntc class add dev eth0 parent 1: classid 1:1 cbq bandwidth 10mbit rate 1mbit \
+             allot 1514 prio 8 avpkt 1000 maxburst 7\ntc filter add dev eth0 parent 1: protocol ip prio 3 matchall flowid 1:1",
             "tc qdisc add dev eth0 root red limit 60000 min 3000 max 9000 avpkt 1000 burst 5 probability 0.1",
             "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit ceil 2mbit",
         ] {

@@ -45,7 +45,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS156",
         "CoDel's target is less than one packet's time",
-        "CoDel wants packets out within `target`. At a rate where one full frame takes longer, the goal cannot be met and CoDel drops although there is no queue to speak of. Set target to 1.5 packet times.",
+        "CoDel wants packets out within `target`. At a rate where one full frame takes longer, the goal cannot be met and CoDel drops although there is no queue to speak \
+         of. Set target to 1.5 packet times.",
         codel_target,
     ),
     Rule::warning(
@@ -57,7 +58,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS158",
         "CAKE below another shaper",
-        "CAKE shapes, sorts by host and flow, and manages the queue as one; as a leaf it sees one class's packets only, cannot share between classes, and two shapers in a row work against each other. Use CAKE as root with \
+        "CAKE shapes, sorts by host and flow, and manages the queue as one; as a leaf it sees one class's packets only, cannot share between classes, and two shapers in \
+         a row work against each other. Use CAKE as root with \
          `bandwidth` and its tins, or fq_codel in the leaves.",
         cake_leaf,
     ),

@@ -8,7 +8,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS120",
         "burst too small for the rate",
-        "Tokens are looked at when the timer goes off. A bucket that holds less than one tick's worth (rate / HZ, HZ being 250) runs full between ticks where timers are coarse, and what did not fit is lost: \
+        "Tokens are looked at when the timer goes off. A bucket that holds less than one tick's worth (rate / HZ, HZ being 250) runs full between ticks where timers are \
+         coarse, and what did not fit is lost: \
          the rate is not reached. It is also less than one packet as the card's segmentation makes them (TSO, GSO: up to 64 KiB), which then have to be cut first.",
         small,
     ),
@@ -27,7 +28,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS123",
         "overhead of the DSL line forgotten",
-        "On DSL every packet is longer on the line than the kernel thinks: PPPoE adds 8 bytes, AAL5 its trailer, and ATM fills cells of 53 bytes of which 48 carry. A small packet takes twice its length. Without \
+        "On DSL every packet is longer on the line than the kernel thinks: PPPoE adds 8 bytes, AAL5 its trailer, and ATM fills cells of 53 bytes of which 48 carry. A \
+         small packet takes twice its length. Without \
          `overhead` and `linklayer` the shaper lets too much through and the queue moves into the modem.",
         overhead,
     ),

@@ -10,7 +10,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS208",
         "a mark that a later rule overwrites",
-        "MARK does not end the way through the chain: the packet goes on, and the last MARK that fits wins. End with RETURN or ACCEPT, mark only what has no mark yet (`-m mark --mark 0`), or put the wide rule first.",
+        "MARK does not end the way through the chain: the packet goes on, and the last MARK that fits wins. End with RETURN or ACCEPT, mark only what has no mark yet \
+         (`-m mark --mark 0`), or put the wide rule first.",
         overwritten,
     ),
     Rule::warning(

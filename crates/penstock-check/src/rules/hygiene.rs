@@ -11,7 +11,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS250",
         "add root without del root",
-        "`tc qdisc add … root` works once. When the script runs again the kernel says `Exclusivity flag on, cannot modify` (`File exists`), the old set-up stays, and the commands after it change or repeat it. Delete \
+        "`tc qdisc add … root` works once. When the script runs again the kernel says `Exclusivity flag on, cannot modify` (`File exists`), the old set-up stays, and the \
+         commands after it change or repeat it. Delete \
          first, or use `replace`. The same holds for ingress.",
         no_del,
     ),

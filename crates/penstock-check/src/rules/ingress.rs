@@ -91,7 +91,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS243",
         "a class is named at ingress",
-        "The ingress qdisc has no classes and no queue: a filter there that names a class and has no action lets the packet through as if it were not there. Police it, or redirect it to an ifb and sort it there.",
+        "The ingress qdisc has no classes and no queue: a filter there that names a class and has no action lets the packet through as if it were not there. Police it, \
+         or redirect it to an ifb and sort it there.",
         class_at_ingress,
     ),
 ];

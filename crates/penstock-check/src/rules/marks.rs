@@ -30,7 +30,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS203",
         "marks are not set yet at ingress",
-        "Packets meet the ingress qdisc, and an ifb fed from it, before netfilter: PREROUTING comes later. There the mark is still 0. Restore it from the connection (`action connmark`) or match the headers.",
+        "Packets meet the ingress qdisc, and an ifb fed from it, before netfilter: PREROUTING comes later. There the mark is still 0. Restore it from the connection \
+         (`action connmark`) or match the headers.",
         at_ingress,
     ),
     Rule::warning(

@@ -13,7 +13,8 @@ pub const RULES: &[Rule] = &[
         code: "PS220",
         severity: Severity::Warning,
         about: "the source address is translated before the filter sees it",
-        why: "SNAT and MASQUERADE change the source in POSTROUTING, before the packet comes to the device's qdisc: every packet of the inside network then has the outside address. Mark by the inside address in \
+        why: "SNAT and MASQUERADE change the source in POSTROUTING, before the packet comes to the device's qdisc: every packet of the inside network then has the \
+            outside address. Mark by the inside address in \
               FORWARD or PREROUTING (mangle) and filter by the mark.",
         find: source,
     },
@@ -21,7 +22,8 @@ pub const RULES: &[Rule] = &[
         code: "PS221",
         severity: Severity::Warning,
         about: "the destination is not translated yet where the filter looks",
-        why: "At ingress, and on an ifb fed from it, an answer from outside still has the router's own address: NAT puts the inside address back later, in PREROUTING. Shape the download on the inside device, or restore \
+        why: "At ingress, and on an ifb fed from it, an answer from outside still has the router's own address: NAT puts the inside address back later, in PREROUTING. \
+            Shape the download on the inside device, or restore \
               a mark (`action connmark`).",
         find: destination,
     },
@@ -29,7 +31,8 @@ pub const RULES: &[Rule] = &[
         code: "PS222",
         severity: Severity::Warning,
         about: "what comes in is looked for on the way out",
-        why: "A qdisc on the outside device sees what leaves by it: uploads. Packets for hosts of the inside network leave by the inside device. Shape downloads there, or on an ifb fed from the outside \
+        why: "A qdisc on the outside device sees what leaves by it: uploads. Packets for hosts of the inside network leave by the inside device. Shape downloads there, \
+            or on an ifb fed from the outside \
               device's ingress.",
         find: wrong_way,
     },

@@ -14,7 +14,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS161",
         "netem on the device under test",
-        "netem in the same tree as a shaper or a queue management changes what is measured: waiting packets count as its queue, TCP's own limits on local queues come in, and the discipline below sees packets \
+        "netem in the same tree as a shaper or a queue management changes what is measured: waiting packets count as its queue, TCP's own limits on local queues come in, \
+         and the discipline below sees packets \
          that are delayed already. Emulate the network on another machine, another device, or on an ifb.",
         same_tree,
     ),
@@ -27,7 +28,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS163",
         "red: burst smaller than its queue needs",
-        "`burst` says how many packets may come at once before the average follows; tc makes the weight from it. The manual asks for (2 min + max) / (3 avpkt). With less the average runs after every burst, and red \
+        "`burst` says how many packets may come at once before the average follows; tc makes the weight from it. The manual asks for (2 min + max) / (3 avpkt). With less \
+         the average runs after every burst, and red \
          drops where no queue stands.",
         super::aqm::red_burst,
     ),

@@ -9,7 +9,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS140",
         "a FIFO that can hold seconds",
-        "A FIFO drops only when it is full, and TCP fills it: every packet then waits as long as the whole queue takes at the class's rate. Interactive traffic in the same queue waits with it. Tens of \
+        "A FIFO drops only when it is full, and TCP fills it: every packet then waits as long as the whole queue takes at the class's rate. Interactive traffic in the \
+         same queue waits with it. Tens of \
          milliseconds are enough, or a queue that manages itself (fq_codel).",
         fifo_long,
     ),
@@ -46,7 +47,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS146",
         "sfq without perturb",
-        "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. `perturb 10` mixes anew every ten seconds.",
+        "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. `perturb \
+         10` mixes anew every ten seconds.",
         no_perturb,
     ),
     Rule::warning(

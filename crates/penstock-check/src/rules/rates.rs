@@ -35,7 +35,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS105",
         "a class without a parent cannot borrow",
-        "Classes right below HTB's qdisc have nobody to borrow from: once their rate is used up they wait, whatever their ceil says. Put one class with the link's rate below the qdisc and the others below it.",
+        "Classes right below HTB's qdisc have nobody to borrow from: once their rate is used up they wait, whatever their ceil says. Put one class with the link's rate \
+         below the qdisc and the others below it.",
         root_borrows,
     ),
     Rule::warning(
@@ -65,7 +66,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS110",
         "quantum far from what one turn should be",
-        "When leaves of one priority share what is left, each may send `quantum` bytes a turn; HTB computes rate / r2q (10 unless said otherwise) and, outside 1000 to 200000 bytes, clips it and says so. Small \
+        "When leaves of one priority share what is left, each may send `quantum` bytes a turn; HTB computes rate / r2q (10 unless said otherwise) and, outside 1000 to \
+         200000 bytes, clips it and says so. Small \
          quanta make small turns and shares that are wrong; 200000 bytes are more than 130 packets in a row, while the others wait.",
         quantum_computed,
     ),

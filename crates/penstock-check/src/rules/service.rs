@@ -14,7 +14,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS131",
         "real-time curves promise more than there is",
-        "HFSC serves real-time curves before everything and without looking at the hierarchy. If their long-term rates add up to more than the link has, the deadlines cannot be kept and link sharing no longer counts.",
+        "HFSC serves real-time curves before everything and without looking at the hierarchy. If their long-term rates add up to more than the link has, the deadlines \
+         cannot be kept and link sharing no longer counts.",
         hfsc_sum,
     ),
     Rule::warning(

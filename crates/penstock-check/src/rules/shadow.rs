@@ -11,7 +11,8 @@ pub const RULES: &[Rule] = &[
         code: "PS180",
         severity: Severity::Warning,
         about: "a filter that no packet reaches",
-        why: "Filters are asked in the order of their priorities, the lowest number first, and those of one priority as they were given; the first that fits decides. A filter whose packets all fit an \
+        why: "Filters are asked in the order of their priorities, the lowest number first, and those of one priority as they were given; the first that fits decides. A \
+            filter whose packets all fit an \
               earlier one never matches. Without `prio` the kernel counts down from 49152, so that the filter given last is asked first. Put the narrow filter before the wide one.",
         find: shadowed,
     },

@@ -10,20 +10,23 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS188",
         "filters for IP pass over tagged frames",
-        "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask for `protocol 802.1q` with `flower vlan_ethtype`.",
+        "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask \
+         for `protocol 802.1q` with `flower vlan_ethtype`.",
         untagged,
     ),
     Rule::warning(
         "PS189",
         "ports are looked for in later fragments",
-        "Only the first fragment of a packet has the transport header. In the others the same bytes are payload, so a match on ports fits by chance or never; iptables' port matches never fit them. Mark by \
+        "Only the first fragment of a packet has the transport header. In the others the same bytes are payload, so a match on ports fits by chance or never; iptables' \
+         port matches never fit them. Mark by \
          addresses, or let conntrack put the packet together.",
         fragments,
     ),
     Rule::warning(
         "PS190",
         "a port match without a protocol",
-        "`match ip dport` looks at two bytes behind a header of 20 bytes, whatever they are: of TCP and of UDP, of ICMP (where they are part of the data), of the second fragment of anything. Say which protocol is meant.",
+        "`match ip dport` looks at two bytes behind a header of 20 bytes, whatever they are: of TCP and of UDP, of ICMP (where they are part of the data), of the second \
+         fragment of anything. Say which protocol is meant.",
         no_protocol,
     ),
     Rule::warning(
@@ -77,7 +80,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS199",
         "nexthdr+ without the header's length",
-        "`match tcp`, `match udp`, `match icmp` and `nexthdr+` count from the header behind IP only in a table that a filter with `link` and `offset` leads to. In the first table that place is not known, and they look at \
+        "`match tcp`, `match udp`, `match icmp` and `nexthdr+` count from the header behind IP only in a table that a filter with `link` and `offset` leads to. In the \
+         first table that place is not known, and they look at \
          the IP header itself. Use `match ip dport` with a protocol, or flower.",
         nexthdr,
     ),

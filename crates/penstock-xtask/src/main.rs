@@ -7,6 +7,7 @@ mod compare;
 mod conformance;
 mod deny;
 mod difftc;
+mod lines;
 mod nightly;
 mod overload;
 mod record;

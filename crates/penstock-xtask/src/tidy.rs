@@ -51,6 +51,7 @@ pub fn run() -> Result<()> {
     let mut faults = edges()?;
     faults.extend(kinds()?);
     faults.extend(texts()?);
+    faults.extend(crate::lines::run()?);
     for fault in &faults {
         eprintln!("tidy: {fault}");
     }

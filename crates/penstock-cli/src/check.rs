@@ -125,7 +125,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// The text in a file's bytes; what holds a zero byte is none. (An old script may be in ISO 8859: what is no UTF-8 is a mark.)
 pub fn text(path: &Path, bytes: &[u8]) -> Result<String> {
-    anyhow::ensure!(!bytes.contains(&0), "{} is no text file: it holds a zero byte", path.display());
+    anyhow::ensure!(!bytes.contains(&0), "{} is not a text file: it holds a zero byte", path.display());
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 

@@ -37,7 +37,7 @@ fn runs(path: &Path) -> Result<Vec<Folder>> {
     // 2 before 10.
     paths.sort_by_key(|p| (p.as_os_str().len(), p.clone()));
     if paths.is_empty() {
-        bail!("{} is no run folder and holds none", path.display());
+        bail!("{} is not a run folder and contains none", path.display());
     }
     paths.iter().map(|p| Folder::read(p).map_err(anyhow::Error::msg)).collect()
 }

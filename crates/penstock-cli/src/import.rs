@@ -62,7 +62,7 @@ fn read(files: &[String]) -> Result<Vec<Text>> {
         };
         let path = Path::new(file);
         let text = String::from_utf8(crate::check::read(path)?);
-        let text = text.map_err(|_| anyhow::anyhow!("cannot read {file}: it is no text file"))?;
+        let text = text.map_err(|_| anyhow::anyhow!("cannot read {file}: it is not a text file"))?;
         Ok(Text { name: file.to_owned(), text, dev })
     };
     files.iter().map(one).collect()

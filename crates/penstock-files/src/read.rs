@@ -71,7 +71,7 @@ impl Roots {
         let said = |e: String| format!("{}: {e}", folder.display());
         let real = fs::canonicalize(folder).map_err(|e| said(sentence(&e)))?;
         if !real.is_dir() {
-            return Err(said("it is no folder".to_owned()));
+            return Err(said("it is not a folder".to_owned()));
         }
         self.folders.push((folder.to_owned(), real));
         Ok(self)

@@ -552,7 +552,7 @@ impl Record {
             format: u32,
         }
         let version: Version =
-            serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
+            serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))?;
         if version.format > FORMAT {
             return Err(format!(
                 "this record has format {}; this version reads up to {FORMAT}: use a later penstock",
@@ -560,9 +560,9 @@ impl Record {
             ));
         }
         let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
+            serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))?;
         crate::sound::figures(&value)?;
-        serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))
+        serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))
     }
 
     /// Whether every expectation was met.
@@ -644,7 +644,7 @@ mod tests {
 
     #[test]
     fn strangers_are_refused_in_words() {
-        assert!(Record::from_json("{}").unwrap_err().starts_with("this is no run record"));
+        assert!(Record::from_json("{}").unwrap_err().starts_with("this is not a run record"));
         assert!(Record::from_json("{\"format\": 3}").unwrap_err().contains("up to 2"));
         assert!(Record::from_json("nonsense").is_err());
     }

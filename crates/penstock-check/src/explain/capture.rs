@@ -13,7 +13,7 @@ pub fn packets(bytes: &[u8]) -> Result<Vec<Probe>, String> {
         Some([0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1]) => plain(bytes, false),
         Some([0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d]) => plain(bytes, true),
         Some([0x0a, 0x0d, 0x0d, 0x0a]) => blocks(bytes),
-        _ => Err("this is no capture: neither pcap nor pcapng begins so".to_owned()),
+        _ => Err("this is not a capture: neither pcap nor pcapng begins so".to_owned()),
     }
 }
 

@@ -26,7 +26,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS153",
-        "red: avpkt is no packet's size",
+        "red: avpkt is not a packet size",
         "`avpkt` is an average packet, used with `burst` to find the time constant: above the MTU no packet is that large, below 64 bytes none that small.",
         red_avpkt,
     ),
@@ -152,7 +152,7 @@ fn red_avpkt(facts: &Facts, found: &mut Found) {
             found.at(
                 at,
                 word,
-                Say::new("red's avpkt is no packet's size", reason, step.with("avpkt", "1000")),
+                Say::new("red's avpkt is not a packet size", reason, step.with("avpkt", "1000")),
             );
         }
     }
@@ -254,7 +254,7 @@ fn codel_interval(facts: &Facts, found: &mut Found) {
                 at,
                 step.value(&["target", "interval"]).unwrap_or(""),
                 Say::new(
-                    "target is no fraction of interval",
+                    "target is not a fraction of interval",
                     reason,
                     step.with("interval", &format!("{}ms", (target * 20).div_ceil(1000))),
                 ),

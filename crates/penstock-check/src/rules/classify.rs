@@ -53,7 +53,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS177",
-        "prio 0 is no priority",
+        "prio 0 is not a priority",
         "`prio 0` means the kernel is to choose one: 49152, then 49151 and so on, so that filters given later are asked first.",
         prio_zero,
     ),
@@ -147,7 +147,7 @@ fn inner_class(facts: &Facts, found: &mut Found) {
                 filter.step,
                 word(facts, filter),
                 Say::new(
-                    format!("the filter leads to {}, which is no leaf", class.id),
+                    format!("the filter leads to {}, which is not a leaf", class.id),
                     reason,
                     retarget(facts, filter, leaf),
                 ),
@@ -346,7 +346,7 @@ fn prio_zero(facts: &Facts, found: &mut Found) {
                 "The kernel gives this filter {}; those given later get lower numbers and are asked first.",
                 filter.prio
             );
-            found.at(filter.step, "0", Say::new("prio 0 is no priority", reason, step.with(name, "1")));
+            found.at(filter.step, "0", Say::new("prio 0 is not a priority", reason, step.with(name, "1")));
         }
     }
 }

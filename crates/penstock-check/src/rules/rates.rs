@@ -351,7 +351,7 @@ fn default_inner(facts: &Facts, found: &mut Found) {
             at,
             step.value(&["default"]).unwrap_or(""),
             Say::new(
-                format!("the default {id} is no leaf"),
+                format!("the default {id} is not a leaf"),
                 reason,
                 step.with("default", &format!("{:x}", last.minor())),
             ),

@@ -55,7 +55,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS195",
-        "a port mask that is no range",
+        "a port mask that is not a range",
         "A port's mask has its ones at the left: 0xffff is one port, 0xfff0 sixteen. Another one fits ports scattered over the whole range.",
         port_mask,
     ),
@@ -315,7 +315,7 @@ fn port_mask(facts: &Facts, found: &mut Found) {
                     &format!("{} 0xffff", word(m, 2)),
                     1,
                 );
-                found.at(filter.step, word(m, 3), Say::new("the mask of the port is no range", reason, fix));
+                found.at(filter.step, word(m, 3), Say::new("the mask of the port is not a range", reason, fix));
             }
         }
     }

@@ -98,7 +98,7 @@ impl Gap {
     pub fn parse(text: &str) -> Result<Gap, String> {
         let one = |t: &str| match Span::parse(t) {
             Ok(span) if span >= Span::ZERO => Ok(span),
-            _ => Err(format!("gap \"{t}\" is no time, e.g. 20ms")),
+            _ => Err(format!("gap \"{t}\" is not a duration, e.g. 20ms")),
         };
         if let Some(mean) = text.strip_prefix("exp:") {
             return one(mean).map(Gap::Exponential);

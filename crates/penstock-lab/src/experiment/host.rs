@@ -173,7 +173,7 @@ fn picoseconds(value: Val<'_>, faults: &mut Faults<'_>) -> Option<u64> {
     let ps =
         split_number(&text).and_then(|(x, unit)| Some(x * scale(unit)?)).filter(|x| (0.0..1e12).contains(x));
     if ps.is_none() {
-        faults.add(value.span(), format!("byte: \"{text}\" is no time for a byte"), "write byte = \"0.8ns\"");
+        faults.add(value.span(), format!("byte: \"{text}\" is not a time for a byte"), "write byte = \"0.8ns\"");
     }
     ps.map(|x| x.round() as u64)
 }

@@ -205,7 +205,7 @@ fn recording(text: &str) -> Result<Vec<(Span, u32)>, String> {
             if n == 0 {
                 continue;
             }
-            return Err(format!("line {} is no time and size", n + 1));
+            return Err(format!("line {} is not a time and a size", n + 1));
         };
         if !(0.0..1e9).contains(&time) || !(1..=LARGEST as u32).contains(&size) {
             return Err(format!("line {} is out of its range", n + 1));

@@ -299,7 +299,7 @@ fn queues_stand_before_links() {
     for (keys, want) in [
         ("queue = { kind = \"ns2_rod\" }", "there is no queue \"ns2_rod\""),
         ("queue = { kind = \"ns2_red\", tresh = 5 }", "queue has no key \"tresh\""),
-        ("queue = { kind = \"ns2_red\", q_weight = \"25%\" }", "q_weight is no number"),
+        ("queue = { kind = \"ns2_red\", q_weight = \"25%\" }", "q_weight is not a number"),
         ("ecn = \"bleached\"", "ecn: \"bleached\" is unknown"),
     ] {
         assert_eq!(read(&link_with(keys)).unwrap_err()[0].message, want);

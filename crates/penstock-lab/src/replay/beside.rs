@@ -32,7 +32,7 @@ pub struct Beside {
 /// Why not.
 pub fn applies(experiment: &Experiment, host: &HostSpec, dev: &str) -> Result<Rate, &'static str> {
     if host.cisco.is_some() || host.os != Os::Linux {
-        return Err("its machine is no Linux");
+        return Err("its machine does not run Linux");
     }
     if experiment.meters.iter().any(|m| m.host == host.name) {
         return Err("a meter stands before its queue");

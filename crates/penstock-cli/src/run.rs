@@ -219,7 +219,7 @@ fn apps(r: &Record) -> String {
 }
 
 /// Most flows in the summary.
-const MOST: usize = 16;
+const MAX_ROWS: usize = 16;
 
 fn flows(r: &Record) -> String {
     let mut table = Table::new(&[
@@ -232,7 +232,7 @@ fn flows(r: &Record) -> String {
         ("took", Align::Right),
     ]);
     let described = || r.flows.iter().filter(|f| f.app.is_none());
-    for flow in described().take(MOST) {
+    for flow in described().take(MAX_ROWS) {
         let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
         let took = flow.start_s.zip(flow.end_s).map(|(from, to)| (to - from) * 1000.0);
         table.row([
@@ -248,7 +248,7 @@ fn flows(r: &Record) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let more = described().count().saturating_sub(MOST);
+    let more = described().count().saturating_sub(MAX_ROWS);
     let rest = if more > 0 { format!("  and {more} more in the record\n") } else { String::new() };
     table.text(2) + &rest
 }
@@ -278,7 +278,7 @@ fn queues(r: &Record) -> String {
             ]);
         }
         // sfq lists each flow it holds at the moment as a class of its own.
-        for c in d.classes.iter().filter(|c| c.kind != "sfq").take(MOST) {
+        for c in d.classes.iter().filter(|c| c.kind != "sfq").take(MAX_ROWS) {
             table.row([
                 format!("{} {} {}", d.host, d.dev, c.classid),
                 format!("{} class", c.kind),
@@ -301,7 +301,7 @@ fn drops(r: &Record) -> String {
         ("why", Align::Left),
         ("packets", Align::Right),
     ]);
-    for d in r.drops.iter().filter(|d| d.place != "qdisc").take(MOST) {
+    for d in r.drops.iter().filter(|d| d.place != "qdisc").take(MAX_ROWS) {
         let at = match &d.dev {
             Some(dev) => format!("{} {dev}", d.host),
             None => d.host.clone(),

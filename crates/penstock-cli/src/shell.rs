@@ -74,8 +74,8 @@ pub struct Lent {
 }
 
 /// Most files of a lent folder, and most bytes of all that is lent.
-const MOST_FILES: usize = 10_000;
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_FILES: usize = 10_000;
+const MAX_BYTES: u64 = 256 << 20;
 
 impl Lent {
     /// Whether nothing is lent.
@@ -116,9 +116,9 @@ impl Lending {
     fn put(&mut self, path: String, bytes: &[u8]) -> Result<()> {
         self.bytes += bytes.len() as u64;
         anyhow::ensure!(
-            self.files.len() < MOST_FILES && self.bytes <= MOST_BYTES,
-            "--file: more than {MOST_FILES} files or {} MiB are lent; name those that the script reads",
-            MOST_BYTES >> 20
+            self.files.len() < MAX_FILES && self.bytes <= MAX_BYTES,
+            "--file: more than {MAX_FILES} files or {} MiB are lent; name those that the script reads",
+            MAX_BYTES >> 20
         );
         self.files.push((path, String::from_utf8_lossy(bytes).into_owned()));
         Ok(())

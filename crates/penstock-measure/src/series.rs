@@ -157,8 +157,8 @@ impl Series {
             )));
         }
         let rows = reader.metadata().file_metadata().num_rows();
-        if !(0..=MOST_ROWS).contains(&rows) {
-            return Err(SeriesError(format!("it says that it has {rows} rows; {MOST_ROWS} are the most")));
+        if !(0..=MAX_ROWS).contains(&rows) {
+            return Err(SeriesError(format!("it says that it has {rows} rows; {MAX_ROWS} are the most")));
         }
         let mut series = Series::new();
         for (n, row) in reader.get_row_iter(None)?.enumerate() {
@@ -174,7 +174,7 @@ impl Series {
 }
 
 /// Most rows that are read: a few small pages may stand for any number.
-const MOST_ROWS: i64 = 50_000_000;
+const MAX_ROWS: i64 = 50_000_000;
 
 /// Runs it; a panic is an answer and prints nothing.
 fn quietly<T>(work: impl FnOnce() -> T + std::panic::UnwindSafe) -> std::thread::Result<T> {

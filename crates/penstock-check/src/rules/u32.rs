@@ -315,7 +315,11 @@ fn port_mask(facts: &Facts, found: &mut Found) {
                     &format!("{} 0xffff", word(m, 2)),
                     1,
                 );
-                found.at(filter.step, word(m, 3), Say::new("the mask of the port is not a range", reason, fix));
+                found.at(
+                    filter.step,
+                    word(m, 3),
+                    Say::new("the mask of the port is not a range", reason, fix),
+                );
             }
         }
     }

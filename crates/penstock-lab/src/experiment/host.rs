@@ -173,13 +173,17 @@ fn picoseconds(value: Val<'_>, faults: &mut Faults<'_>) -> Option<u64> {
     let ps =
         split_number(&text).and_then(|(x, unit)| Some(x * scale(unit)?)).filter(|x| (0.0..1e12).contains(x));
     if ps.is_none() {
-        faults.add(value.span(), format!("byte: \"{text}\" is not a time for a byte"), "write byte = \"0.8ns\"");
+        faults.add(
+            value.span(),
+            format!("byte: \"{text}\" is not a time for a byte"),
+            "write byte = \"0.8ns\"",
+        );
     }
     ps.map(|x| x.round() as u64)
 }
 
 /// Most hosts of a run: 25 KB each, and as much again for its series.
-const MOST_HOSTS: usize = 32_768;
+const MAX_HOSTS: usize = 32_768;
 
 impl Builder<'_> {
     pub(super) fn read_hosts(&mut self, table: &mut Table<'_>, faults: &mut Faults<'_>) {
@@ -273,11 +277,11 @@ impl Builder<'_> {
     }
 
     pub(super) fn finish_hosts(&mut self) {
-        if let Some(draft) = self.hosts.get(MOST_HOSTS) {
+        if let Some(draft) = self.hosts.get(MAX_HOSTS) {
             let place = draft.host.place.clone();
             self.fault(
                 &place,
-                format!("there are more than {MOST_HOSTS} hosts"),
+                format!("there are more than {MAX_HOSTS} hosts"),
                 "share them among several runs",
             );
         }

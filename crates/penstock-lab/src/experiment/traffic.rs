@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 /// Most flows of one `[[flow]]`.
-const MOST_FLOWS: u64 = 50_000;
+const MAX_FLOWS: u64 = 50_000;
 
 /// An app as a file has it.
 pub(super) struct AppDraft {
@@ -162,7 +162,7 @@ impl Builder<'_> {
         let to = host("to", "to = \"b\"");
         let name = table.take("name").and_then(|v| read::string("name", v, faults));
         let group = table.take("group").and_then(|v| read::string("group", v, faults));
-        let count = table.take("count").and_then(|v| read::integer("count", v, 1..MOST_FLOWS + 1, faults));
+        let count = table.take("count").and_then(|v| read::integer("count", v, 1..MAX_FLOWS + 1, faults));
         let tcp = table.take("tcp").map(|v| (v, tcp(v, faults)));
         let udp = table.take("udp").map(|v| (v, read::boolean("udp", v, faults)));
         let datagrams = match (&tcp, &udp) {
@@ -258,8 +258,8 @@ impl Builder<'_> {
         let mut flows = std::mem::take(&mut self.experiment.flows);
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let mut total = self.experiment.apps.len() as u64;
-        let many = format!("more than {MOST_FLOWS} flows and apps in all");
-        if let Some(app) = self.experiment.apps.get(MOST_FLOWS as usize) {
+        let many = format!("more than {MAX_FLOWS} flows and apps in all");
+        if let Some(app) = self.experiment.apps.get(MAX_FLOWS as usize) {
             let place = app.place.clone();
             self.fault(&place, format!("there are {many}"), "share them among several runs");
         }
@@ -267,7 +267,7 @@ impl Builder<'_> {
             // Each holds sockets, series and a record: what fits memory for one must fit for all.
             let before = total;
             total += u64::from(flow.count);
-            if before <= MOST_FLOWS && total > MOST_FLOWS {
+            if before <= MAX_FLOWS && total > MAX_FLOWS {
                 let message = format!("with this flow there are {many}");
                 self.fault(&flow.place, message, "share them among several runs");
             }

@@ -28,9 +28,9 @@ pub(super) struct Built {
 }
 
 /// Most connections of one `arrivals`.
-const MOST_ARRIVALS: u32 = 20_000;
+const MAX_ARRIVALS: u32 = 20_000;
 /// Most failed commands that are shown at once.
-const MOST: usize = 20;
+const MAX_FAULTS: usize = 20;
 
 /// Builds the world.
 pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Diagnostic>> {
@@ -77,8 +77,8 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         built.flow(flow, experiment, seed, &mut faults);
     }
     if !faults.is_empty() {
-        let more = faults.len().saturating_sub(MOST);
-        faults.truncate(MOST);
+        let more = faults.len().saturating_sub(MAX_FAULTS);
+        faults.truncate(MAX_FAULTS);
         if more > 0 {
             faults.push(Diagnostic::error(format!("and {more} more commands that failed")));
         }
@@ -252,8 +252,8 @@ impl Built {
                 if start >= end {
                     break;
                 }
-                if n > MOST_ARRIVALS {
-                    let message = format!("more than {MOST_ARRIVALS} connections come in this run");
+                if n > MAX_ARRIVALS {
+                    let message = format!("more than {MAX_ARRIVALS} connections come in this run");
                     faults.push(at(experiment, &flow.place, message));
                     break;
                 }

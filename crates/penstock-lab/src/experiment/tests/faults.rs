@@ -180,7 +180,10 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         ("-latency = \"5ms\"\n", "7:1: [[link]] has no key \"latency\" | did you mean \"delay\"?"),
         ("-loss = \"200%\"\n", "7:8: loss: \"200%\" is not a probability | write 0% to 100%: loss = \"1%\""),
-        ("-loss = \"often\"\n", "7:8: loss: \"often\" is not a probability | write 0% to 100%: loss = \"1%\""),
+        (
+            "-loss = \"often\"\n",
+            "7:8: loss: \"often\" is not a probability | write 0% to 100%: loss = \"1%\"",
+        ),
         (
             "-framing = \"atm\"\n",
             "7:11: framing: \"atm\" is unknown | write \"ethernet\", \"none\" or \"ip\"",

@@ -83,7 +83,7 @@ struct Given {
 }
 
 fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given { map: vec![0; queues::MOST], ..Given::default() };
+    let mut g = Given { map: vec![0; queues::MAX_QUEUES], ..Given::default() };
     while let Some(word) = args.next_word() {
         // A time that is no number ends the list: what stands behind it is not read.
         if !one(args, &word.text, &mut g)? {

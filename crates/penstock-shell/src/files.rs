@@ -37,7 +37,7 @@ pub(crate) const RANDOM: &str = "/dev/.random/";
 pub(crate) const ZERO: &str = "/dev/.zero/";
 
 /// Most that is read of a device at once, bytes: as much as the interpreter's `dd` moves.
-pub(crate) const DEVICE_MOST: u64 = 64 << 20;
+pub(crate) const MAX_DEVICE_READ: u64 = 64 << 20;
 
 pub(crate) struct MachineFs {
     own: InMemoryFs,
@@ -205,10 +205,10 @@ impl FileSystem for MachineFs {
             Some(path) => {
                 let bytes = |folder| path.strip_prefix(folder)?.parse::<u64>().ok();
                 if let Some(bytes) = bytes(RANDOM) {
-                    return Ok(self.chance.bytes(bytes.min(DEVICE_MOST) as usize));
+                    return Ok(self.chance.bytes(bytes.min(MAX_DEVICE_READ) as usize));
                 }
                 if let Some(bytes) = bytes(ZERO) {
-                    return Ok(vec![0; bytes.min(DEVICE_MOST) as usize]);
+                    return Ok(vec![0; bytes.min(MAX_DEVICE_READ) as usize]);
                 }
             }
             None => {}

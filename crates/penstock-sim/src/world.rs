@@ -678,8 +678,8 @@ impl World {
     }
     /// Ends the warm-up: flows, waits and losses are counted from now on. Queues, connections, samples and the devices' own
     /// counters go on as they are.
-    pub fn forget(&mut self) {
-        self.net.forget();
+    pub fn end_warmup(&mut self) {
+        self.net.end_warmup();
     }
     /// Packets over links so far: one packet over one link is one hop.
     pub fn packet_hops(&self) -> u64 {

@@ -4,7 +4,7 @@ use super::value::{
     address, check_tos, fault, help, hexbyte, mark, number, parse_port, policy, ports, protocol, rule_number,
     target, try_help,
 };
-use super::{Action, Command, Failure, ICMP, MAX_LABEL, Listing, Range, Rule, VERSION};
+use super::{Action, Command, Failure, ICMP, Listing, MAX_LABEL, Range, Rule, VERSION};
 use crate::token::Word;
 
 /// Long options: name, letter, whether an argument must follow.

@@ -4,7 +4,7 @@
 //! Differs: the JSON, which tc leaves out, has the keys of iproute2 6.12.
 
 use super::address::{prefix4, prefix6};
-use super::{FilterKind, Given, basic, ematch, exts};
+use super::{FilterHead, FilterKind, basic, ematch, exts};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is, word};
@@ -101,7 +101,7 @@ fn addend(text: &str, keys: u32, args: &Args) -> Option<u32> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = exts::strict_handle(given.handle, args)?;
     let mut o = Options::new();
     let (mut mask, mut xor) = (u32::MAX, 0u32);

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_fw.c`.
 //! Differs: the JSON, which tc leaves out, has the keys of iproute2 6.12.
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is, word};
@@ -29,7 +29,7 @@ pub static KIND: FilterKind = FilterKind {
     ..FilterKind::BARE
 };
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let (mut mark, mut mask) = (0, None);
     if let Some(handle) = given.handle {
         let (before, slash) = match handle.split_once('/') {

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/f_matchall.c`, which wants a word behind `skip_hw` and `skip_sw`.
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
@@ -28,7 +28,7 @@ pub static KIND: FilterKind = FilterKind {
     ],
 };
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = exts::loose_handle(given.handle, args)?;
     if args.left() == 0 {
         return Ok((handle, None));

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_tcindex.c`, which answers most nonsense with its usage alone.
 //! Differs: the JSON, which tc leaves out, has the words of the options.
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::args::Args;
 use crate::tc::kinds::{helped, word};
@@ -45,7 +45,7 @@ fn number(args: &mut Args) -> Result<u64, Failure> {
     }
 }
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = match given.handle.map(|text| (text, num::strtoul(text, 0))) {
         None | Some(("", _)) => 0,
         Some((_, Some((n, "")))) => n as u32,

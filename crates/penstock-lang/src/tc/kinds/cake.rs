@@ -152,7 +152,7 @@ const FLOWMODE: [&str; 8] =
 
 /// What needs more than a table.
 #[derive(Default)]
-struct Given {
+struct CakeOptions {
     bandwidth: u64,
     unlimited: bool,
     preset: Option<&'static str>,
@@ -167,7 +167,7 @@ struct Given {
 }
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let (mut g, mut o) = (Given::default(), Options::new());
+    let (mut g, mut o) = (CakeOptions::default(), Options::new());
     while let Some(word) = args.next_word() {
         let name = word.text.as_str();
         if let Some((_, option, value)) = SETS.into_iter().find(|s| s.0 == name) {
@@ -195,7 +195,7 @@ fn other(
     args: &mut Args,
     dev: Option<&str>,
     name: &str,
-    g: &mut Given,
+    g: &mut CakeOptions,
     o: &mut Options,
 ) -> Result<(), Failure> {
     match name {
@@ -263,7 +263,7 @@ fn odd(args: &mut Args, name: &str, read: impl Fn(&Args, &str) -> Option<u32>) -
 }
 
 /// tc sends zero only where it means something.
-fn request(g: &Given, mut o: Options) -> Options {
+fn request(g: &CakeOptions, mut o: Options) -> Options {
     if g.bandwidth != 0 || g.unlimited {
         o = o.with("bandwidth", g.bandwidth);
     }

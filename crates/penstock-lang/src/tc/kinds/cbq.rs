@@ -88,7 +88,7 @@ fn illegal(args: &Args, name: &str) -> Failure {
 
 /// What the words said, of the qdisc or of a class.
 #[derive(Default)]
-struct Given {
+struct CbqOptions {
     rate: u32,
     bandwidth: u32,
     mpu: u32,
@@ -131,7 +131,7 @@ fn number(args: &mut Args, name: &str) -> Result<u32, Failure> {
 }
 
 /// A word that the qdisc and its classes share. `false`: it is none of those.
-fn shared(args: &mut Args, text: &str, g: &mut Given) -> Result<bool, Failure> {
+fn shared(args: &mut Args, text: &str, g: &mut CbqOptions) -> Result<bool, Failure> {
     let is = |full: &str| matches(text, full);
     if is("ewma") {
         let v = args.value()?;
@@ -166,7 +166,7 @@ fn shared(args: &mut Args, text: &str, g: &mut Given) -> Result<bool, Failure> {
 }
 
 /// `struct tc_ratespec`, the table's cells chosen so that `mtu` fits.
-fn rate_options(g: &Given, mtu: u32) -> Options {
+fn rate_options(g: &CbqOptions, mtu: u32) -> Options {
     Options::new()
         .with("rate", g.rate)
         .with("cell_log", cell_log(g.cell, mtu))
@@ -176,7 +176,7 @@ fn rate_options(g: &Given, mtu: u32) -> Options {
 }
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given::default();
+    let mut g = CbqOptions::default();
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         if is("bandwidth") || is("rate") {
@@ -205,7 +205,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
 }
 
 /// One word of a class that the qdisc has not.
-fn of_class(args: &mut Args, text: &str, g: &mut Given) -> Result<(), Failure> {
+fn of_class(args: &mut Args, text: &str, g: &mut CbqOptions) -> Result<(), Failure> {
     let is = |full: &str| matches(text, full);
     if is("minidle") {
         (g.minidle, g.change) = (number(args, "minidle")?, g.change | lss::MINIDLE);
@@ -273,7 +273,7 @@ fn hex8(text: &str) -> Option<(u32, &str)> {
 }
 
 fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given::default();
+    let mut g = CbqOptions::default();
     while let Some(word) = args.next_word() {
         if matches(&word.text, "rate") {
             g.rate = rated(args, "rate", dev)?;
@@ -328,7 +328,7 @@ fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Fa
 }
 
 /// `struct tc_cbq_lssopt`; idle times in ticks.
-fn link_sharing(g: &mut Given) -> Options {
+fn link_sharing(g: &mut CbqOptions) -> Options {
     let ewma = g.ewma.unwrap_or(EWMA);
     let mut o = Options::new();
     if g.change & lss::MAXIDLE != 0 {

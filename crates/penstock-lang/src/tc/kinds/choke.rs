@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 `tc/q_choke.c`.
 
 use super::plain::{self, NUMBER, Read, Shown, plain};
-use super::red_parms::{Given, evaluate, print_details, print_flags, probability};
+use super::red_parms::{RedOptions, evaluate, print_details, print_flags, probability};
 use super::{Kind, OptionWord, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::Failure;
@@ -39,7 +39,7 @@ pub static KIND: Kind = Kind {
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let (mut limit, mut flags, mut min, mut max) = (0, 0u32, 0, 0);
-    let mut g = Given { min: 0, max: 0, burst: 0, avpkt: 1000, rate: 0, probability: 0.02 };
+    let mut g = RedOptions { min: 0, max: 0, burst: 0, avpkt: 1000, rate: 0, probability: 0.02 };
     while let Some(word) = args.next_word() {
         match word.text.as_str() {
             "limit" => limit = plain::read(args, dev, &plain("limit", NUMBER))?,

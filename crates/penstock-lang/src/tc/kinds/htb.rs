@@ -106,7 +106,7 @@ fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure
 }
 
 /// What the words said of a class.
-struct Given {
+struct ClassOptions {
     rate: u64,
     ceil: u64,
     buffer: u32,
@@ -122,7 +122,7 @@ struct Given {
 }
 
 fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given {
+    let mut g = ClassOptions {
         rate: 0,
         ceil: 0,
         buffer: 0,
@@ -166,7 +166,7 @@ fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Fa
 }
 
 /// One option of a class and its value.
-fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut Given) -> Result<(), Failure> {
+fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut ClassOptions) -> Result<(), Failure> {
     let is = |full: &str| matches(name, full);
     if is("prio") {
         g.prio = number(args, "prio", 10, "a number from 0 to 7")?;

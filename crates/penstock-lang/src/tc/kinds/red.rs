@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 `tc/q_red.c`, `tc/tc_qevent.c`; 2.6.35 `tc/q_red.c`.
 
 use super::plain::{self, NUMBER, Read, plain};
-use super::red_parms::{Given, evaluate, print_details, print_flags, probability, say};
+use super::red_parms::{RedOptions, evaluate, print_details, print_flags, probability, say};
 use super::{Kind, OptionWord, helped, what_is, word};
 use crate::show::{Out, size_text};
 use crate::tc::args::{Args, matches};
@@ -52,7 +52,7 @@ pub static KIND: Kind = Kind {
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let old = args.old();
-    let mut g = Given { min: 0, max: 0, burst: 0, avpkt: 0, rate: 0, probability: 0.02 };
+    let mut g = RedOptions { min: 0, max: 0, burst: 0, avpkt: 0, rate: 0, probability: 0.02 };
     let (mut limit, mut flags, mut o) = (0, 0u32, Options::new());
     while let Some(word) = args.next_word() {
         let name = word.text.as_str();

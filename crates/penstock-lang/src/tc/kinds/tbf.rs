@@ -33,7 +33,7 @@ pub static KIND: Kind = Kind { id: "tbf", parse: Some(parse), print, words: WORD
 
 /// What the words said.
 #[derive(Default)]
-struct Given {
+struct TbfOptions {
     limit: u32,
     latency: u32,
     buffer: u32,
@@ -66,7 +66,7 @@ fn double(args: &Args, name: &str, old_name: &str) -> Failure {
 }
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given { linklayer: 1, ..Given::default() };
+    let mut g = TbfOptions { linklayer: 1, ..TbfOptions::default() };
     while let Some(word) = args.next_word() {
         one(args, &word.text, dev, &mut g)?;
     }
@@ -75,7 +75,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
 }
 
 /// One option and its value.
-fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut Given) -> Result<(), Failure> {
+fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut TbfOptions) -> Result<(), Failure> {
     let kernel = args.kernel();
     if matches(name, "limit") || matches(name, "latency") {
         let wants_limit = matches(name, "limit");
@@ -191,7 +191,7 @@ fn rated(args: &Args, name: &str, value: &str, dev: Option<&str>) -> Result<u64,
     })
 }
 
-fn required(args: &Args, g: &Given) -> Result<(), Failure> {
+fn required(args: &Args, g: &TbfOptions) -> Result<(), Failure> {
     let (no_rate, no_burst) = (g.rate == 0, g.buffer == 0);
     let no_mtu = g.peakrate != 0 && g.mtu == 0;
     let no_limit = g.limit == 0 && g.latency == 0;
@@ -221,7 +221,7 @@ fn required(args: &Args, g: &Given) -> Result<(), Failure> {
 }
 
 /// The message to the kernel: rates of which 32 bits are kept decide the ticks.
-fn request(args: &Args, g: &Given) -> Options {
+fn request(args: &Args, g: &TbfOptions) -> Options {
     let limit = if g.limit != 0 {
         g.limit
     } else {

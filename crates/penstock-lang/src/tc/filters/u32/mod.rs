@@ -9,7 +9,7 @@
 mod print;
 mod selector;
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is, word};
 use crate::tc::{Failure, num};
@@ -153,7 +153,7 @@ const MATCH_HELP: &str = "e.g. match ip src 10.0.0.0/8, match ip dport 80 0xffff
 const HT_HELP: &str = "a hash table's id is a hexadecimal number and a colon, e.g. 2:";
 const DIVISOR_HELP: &str = "a power of two up to 256";
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let mut own = 0;
     if let Some(text) = given.handle {
         let help = "a u32 handle is HTID:HASH:NODE, hexadecimal, e.g. 800::800 or 2:";

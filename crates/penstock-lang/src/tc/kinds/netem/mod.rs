@@ -57,7 +57,7 @@ pub static KIND: Kind =
     Kind { id: "netem", parse: Some(parse), print: print::print, words: WORDS, ..Kind::BARE };
 
 /// `struct tc_netem_qopt` and the rest, as the words say it.
-struct Given {
+struct NetemOptions {
     limit: u32,
     latency: u32,
     jitter: u32,
@@ -74,9 +74,9 @@ struct Given {
     o: Options,
 }
 
-impl Given {
-    fn new() -> Given {
-        Given {
+impl NetemOptions {
+    fn new() -> NetemOptions {
+        NetemOptions {
             limit: 1000,
             latency: 0,
             jitter: 0,
@@ -180,7 +180,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
     if args.old() {
         return old::parse(args);
     }
-    let mut g = Given::new();
+    let mut g = NetemOptions::new();
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         if is("limit") {
@@ -240,7 +240,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
 }
 
 /// What does not go together.
-fn check(args: &Args, g: &mut Given) -> Result<(), Failure> {
+fn check(args: &Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let no = |line: &str, help: &str| Err(args.fail(line, 1, help).usage(USAGE));
     if g.reorder.is_some_and(|r| r[0] != 0) {
         if g.latency == 0 {
@@ -260,7 +260,7 @@ fn check(args: &Args, g: &mut Given) -> Result<(), Failure> {
     Ok(())
 }
 
-fn loss(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn loss(args: &mut Args, g: &mut NetemOptions) -> Result<(), Failure> {
     if g.loss > 0 || g.has_loss_model() {
         return Err(illegal(args, "duplicate loss argument\n", "one kind of loss"));
     }
@@ -296,7 +296,7 @@ fn chain(args: &mut Args, names: &[(&'static str, &str)], o: &mut Options) -> Re
     Ok(())
 }
 
-fn loss_state(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn loss_state(args: &mut Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let v = args.value()?;
     let p13 = share(&v.text).ok_or_else(|| illegal(args, "loss p13", PERCENT))?;
     let mut o = Options::new()
@@ -311,7 +311,7 @@ fn loss_state(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
     Ok(())
 }
 
-fn loss_gemodel(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn loss_gemodel(args: &mut Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let v = args.value()?;
     let p = share(&v.text).ok_or_else(|| illegal(args, "loss gemodel p", PERCENT))?;
     let mut o = Options::new().with("p", scaled(p)).with("r", scaled(1.0 - p));
@@ -326,7 +326,7 @@ fn loss_gemodel(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
     Ok(())
 }
 
-fn rate_words(args: &mut Args, dev: Option<&str>, g: &mut Given) -> Result<(), Failure> {
+fn rate_words(args: &mut Args, dev: Option<&str>, g: &mut NetemOptions) -> Result<(), Failure> {
     let no =
         |args: &Args| illegal(args, "rate", "a rate, then bytes of overhead, of a cell, of its overhead");
     let v = args.value()?;
@@ -356,7 +356,7 @@ fn rate_words(args: &mut Args, dev: Option<&str>, g: &mut Given) -> Result<(), F
     Ok(())
 }
 
-fn slot(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn slot(args: &mut Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let mut o = match g.o.remove("slot") {
         Some(Value::Nested(o)) => o,
         _ => Options::new(),

@@ -13,31 +13,32 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(
     after_help = "The script runs on a virtual machine; nothing real is touched. It may be bash, a list of commands, or a file for tc -batch; - is standard \
-                  input. Exit status: 0 nothing found, 1 warnings, 2 errors. `# penstock: allow PS123` on a line, or above it, allows one finding."
+                  input. To accept a finding, write `# penstock: allow PS123` on its line or the line above.\n\
+                  Exit status: 0 nothing found, 1 warnings, 2 errors."
 )]
 pub struct Args {
-    /// The device in question [default: whatever the script names]
+    /// The device to shape [default: those the script names]
     #[arg(long, value_name = "D")]
     dev: Option<String>,
-    /// Rate of its link, e.g. 20mbit
+    /// Rate of the device's link, e.g. 20mbit
     #[arg(long, value_name = "LINK")]
     rate: Option<String>,
-    /// The kernel it is to run on [default: the newest]
+    /// The kernel the script will run on [default: the newest]
     #[arg(long, value_name = "V")]
     kernel: Option<String>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// A file of findings that are known; only others are shown
+    /// A file of known findings; only others are shown
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Write the baseline file with what is found now
+    /// Write the baseline file with the present findings
     #[arg(long, requires = "baseline")]
     write_baseline: bool,
     /// Print the script with the safe fixes applied
     #[arg(long)]
     fix: bool,
-    /// With --fix: write it into the script's file
+    /// With --fix: change the script's file
     #[arg(long, requires = "fix")]
     write: bool,
     #[command(flatten)]

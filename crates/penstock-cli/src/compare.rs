@@ -9,13 +9,13 @@ use std::process::ExitCode;
 /// What `penstock compare` takes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "RUN is a run folder, or a folder of them as `penstock run --repeat N` leaves it: then a difference is judged by the \
+    after_help = "RUN is a run folder, or a folder of run folders from `penstock run --repeat N`: a difference is then judged by the \
                   spread.\nTry:  penstock compare runs/home-line-unshaped runs/home-line --html both.html"
 )]
 pub struct Args {
-    /// What to compare with
+    /// The run to compare with
     before: PathBuf,
-    /// What to compare
+    /// The runs to compare
     #[arg(required = true, value_name = "RUN")]
     after: Vec<PathBuf>,
     /// Print the figures as JSON

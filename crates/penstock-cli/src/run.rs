@@ -27,28 +27,28 @@ pub struct Args {
     /// Where it runs: sim (the simulator), kernel (this machine's, needs root), virtual (a real Linux in exact time)
     #[arg(long, value_name = "GROUND", default_value = "sim")]
     on: Ground,
-    /// Every machine a Linux of today without a processor's cost, as kernel and virtual have it
+    /// Make every machine today's Linux without processor cost, as on kernel and virtual, to compare with them
     #[arg(long)]
     modern: bool,
     /// Timer interrupts per second of machines with today's kernel, on sim (virtual has 100) [default: 250]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1000))]
     hz: Option<u32>,
-    /// Seed in place of the file's
+    /// Seed, in place of the file's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Folder for the run [default: runs/ and the file's name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Run it so often, with the seeds N, N+1 …, into the folders 1, 2 … of DIR, for penstock compare
+    /// Run it this many times, each with the next seed, into the folders 1, 2 … of DIR, for penstock compare
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(2..=1000), conflicts_with = "json")]
     repeat: Option<u32>,
     /// Print the record as JSON instead of the summary
     #[arg(long)]
     json: bool,
-    /// A folder that the experiment's words (base, @file, replay) may lead into besides its own; may be given again
+    /// Another folder that paths in the experiment (base, @file, replay) may lead into; may be repeated
     #[arg(long, value_name = "DIR")]
     allow_path: Vec<PathBuf>,
-    /// On kernel: a folder in which what setups and programs write stays; else nothing of it does; may be given again
+    /// On kernel: keep what setups and programs write below this folder; may be repeated [default: keep nothing]
     #[arg(long, value_name = "DIR")]
     allow_writes: Vec<PathBuf>,
 }

@@ -64,11 +64,11 @@ pub fn main(args: &Args) -> Result<ExitCode> {
 /// Files of this computer that a script may read.
 #[derive(clap::Args, Default)]
 pub struct Lent {
-    /// A file of this computer that the script may read, or a folder with all that is in it: PATH, or PATH=FILE where it has another
+    /// A file of this computer that the script may read, or a folder with its contents: PATH, or PATH=FILE if the file has another
     /// name here
     #[arg(long, value_name = "PATH[=FILE]")]
     file: Vec<String>,
-    /// A folder that symbolic links in a lent folder may lead into; may be given again
+    /// A folder that symbolic links in such a folder may lead into; may be repeated
     #[arg(long, value_name = "DIR", requires = "file")]
     allow_path: Vec<PathBuf>,
 }

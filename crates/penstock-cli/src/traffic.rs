@@ -23,7 +23,7 @@ fn span(text: &str) -> Result<Span, String> {
 #[command(after_help = "Without --rate, --gap, --trace and --bytes TCP sends as much as it can.\n\
                   Try:  penstock send 10.0.0.2 --udp --size 160 --gap 20ms --for 10s")]
 pub struct SendArgs {
-    /// Address or name of who receives
+    /// Address or name of the receiver
     host: String,
     /// Its port
     #[arg(long, default_value_t = PORT)]
@@ -34,16 +34,16 @@ pub struct SendArgs {
     /// Steady rate of payload, e.g. 64kbit
     #[arg(long, value_parser = Rate::parse)]
     rate: Option<Rate>,
-    /// So many bytes, e.g. 10m
+    /// Number of bytes, e.g. 10m
     #[arg(long, value_parser = Size::parse, conflicts_with_all = ["rate", "gap", "trace"])]
     bytes: Option<Size>,
     /// Payload bytes: 160, 64..1200, or 64,512,1500 [default: 1200]
     #[arg(long, value_parser = Sizes::parse)]
     size: Option<Sizes>,
-    /// Distance of packets: 20ms, 10ms..30ms, exp:20ms, or 10ms,20ms
+    /// Time between packets: 20ms, 10ms..30ms, exp:20ms, or 10ms,20ms
     #[arg(long, value_parser = Gap::parse, conflicts_with = "rate")]
     gap: Option<Gap>,
-    /// File with a line for each packet: gap and size
+    /// File with one line for each packet: gap and size
     #[arg(long, conflicts_with_all = ["rate", "gap", "size"])]
     trace: Option<PathBuf>,
     /// Length of the flow
@@ -67,13 +67,13 @@ pub struct SendArgs {
     /// Datagrams come back from penstock echo: measure round trips
     #[arg(long, requires = "udp")]
     echo: bool,
-    /// Seed of drawn sizes and gaps
+    /// Seed of random sizes and gaps
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Name of the stream of chance
     #[arg(long, default_value = "send", hide = true)]
     stream: String,
-    /// Distance of samples of TCP's window and round trip [default: none]
+    /// Time between samples of TCP's window and round trip [default: none]
     #[arg(long, value_parser = span)]
     interval: Option<Span>,
     /// Moment that times are counted from, ns since 1970
@@ -162,7 +162,7 @@ pub struct RecvArgs {
     /// Datagrams instead of TCP
     #[arg(long)]
     udp: bool,
-    /// Stop after so long [default: with the end of the first connection]
+    /// Stop after this time [default: at the end of the first connection]
     #[arg(long = "for", value_parser = span, value_name = "TIME")]
     long: Option<Span>,
     /// Receive buffer, bytes
@@ -171,7 +171,7 @@ pub struct RecvArgs {
     /// Maximum segment size to announce, bytes
     #[arg(long)]
     mss: Option<u32>,
-    /// Distance of samples [default: none]
+    /// Time between samples [default: none]
     #[arg(long, value_parser = span)]
     interval: Option<Span>,
     /// Moment that times are counted from, ns since 1970
@@ -224,7 +224,7 @@ pub struct EchoArgs {
     /// Port
     #[arg(long, default_value_t = PORT)]
     port: u16,
-    /// Stop after so long [default: never]
+    /// Stop after this time [default: never]
     #[arg(long = "for", value_parser = span, value_name = "TIME")]
     long: Option<Span>,
 }

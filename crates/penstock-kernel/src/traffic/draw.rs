@@ -65,7 +65,7 @@ impl Sizes {
             return if from <= to {
                 Ok(Sizes::Uniform(from, to))
             } else {
-                Err(format!("size \"{text}\": write the lesser one first"))
+                Err(format!("size \"{text}\": write the smaller one first"))
             };
         }
         let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
@@ -108,7 +108,7 @@ impl Gap {
             return if from <= to {
                 Ok(Gap::Uniform(from, to))
             } else {
-                Err(format!("gap \"{text}\": write the lesser one first"))
+                Err(format!("gap \"{text}\": write the smaller one first"))
             };
         }
         let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;

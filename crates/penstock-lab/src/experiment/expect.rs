@@ -273,7 +273,7 @@ fn bounds(text: &str, unit: Unit) -> Result<Bounds, String> {
         Bounds { low: x, high: x, ..open }
     };
     if range.low > range.high {
-        return Err("write the lesser one first".to_owned());
+        return Err("write the smaller one first".to_owned());
     }
     Ok(range)
 }

@@ -79,7 +79,7 @@ fn span_of(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<Dist> {
     let to = table.need("to", "to = \"30us\"", faults)?;
     let (from, to_span) = (read::time("from", from?, faults)?, read::time("to", to, faults)?);
     if to_span < from {
-        faults.add(to.span(), "to lies before from", "write the lesser one first");
+        faults.add(to.span(), "to lies before from", "write the smaller one first");
         return None;
     }
     Some(Dist::Uniform(from, to_span))

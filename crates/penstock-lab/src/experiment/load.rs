@@ -308,7 +308,7 @@ fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
             table.finish(faults);
             let (from, to) = (from?, to?);
             if to < from {
-                faults.add(value.span(), "to is less than from", "write the lesser one first");
+                faults.add(value.span(), "to is less than from", "write the smaller one first");
                 return None;
             }
             Some(Sizes::Uniform(from, to))

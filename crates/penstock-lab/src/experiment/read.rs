@@ -236,7 +236,7 @@ pub fn rate(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Rate> 
     let help = if bare && rate.is_some() {
         format!("it has no unit: write {key} = \"{text}mbit\" or \"{text}kbit\"")
     } else if rate.is_some() {
-        "the least is 8bit, one byte a second; the greatest fits 64 bits".into()
+        "the minimum is 8bit, one byte a second; the maximum fits 64 bits".into()
     } else {
         format!("write a number and bit, kbit, mbit, gbit (or kbps … for bytes): {key} = \"10mbit\"")
     };

@@ -41,7 +41,7 @@ fn notes(experiment: &Experiment) -> Vec<String> {
         } else if tcp.is_some_and(|t| {
             t.initial_window.is_some() || t.min_rto.is_some() || t.quickack || t.hz.is_some()
         }) {
-            notes.push(format!("{}: initial window and least timeout are the kernel's own", flow.name));
+            notes.push(format!("{}: initial window and minimum timeout are the kernel's own", flow.name));
         }
     }
     for link in &experiment.links {

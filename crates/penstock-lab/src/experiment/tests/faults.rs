@@ -129,7 +129,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[host.a]\ncost = { packet = { from = \"2us\", to = \"1us\" } }\n",
-            "2:40: to lies before from | write the lesser one first",
+            "2:40: to lies before from | write the smaller one first",
         ),
         ("[host.a]\ncost = { packet = [] }\n", "2:19: packet is an empty list | write at least one time"),
         (
@@ -176,7 +176,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-rate = \"0mbit\"\n",
-            "7:8: rate: \"0mbit\" is not a rate | the least is 8bit, one byte a second; the greatest fits 64 bits",
+            "7:8: rate: \"0mbit\" is not a rate | the minimum is 8bit, one byte a second; the maximum fits 64 bits",
         ),
         ("-latency = \"5ms\"\n", "7:1: [[link]] has no key \"latency\" | did you mean \"delay\"?"),
         ("-loss = \"200%\"\n", "7:8: loss: \"200%\" is not a probability | write 0% to 100%: loss = \"1%\""),
@@ -262,7 +262,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nat = { from = \"2s\", to = \"1s\" }\n",
-            "11:26: to lies before from | write the lesser one first",
+            "11:26: to lies before from | write the smaller one first",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nat = \"2s\"\nuntil = \"1s\"\n",
@@ -295,7 +295,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"ping 10.0.0.2\"\n[[expect]]\nwhat = \"a ping rtt\"\nvalue = \"6ms..5ms\"\n",
-            "12:9: value: \"6ms..5ms\" is not a range of numbers | write the lesser one first",
+            "12:9: value: \"6ms..5ms\" is not a range of numbers | write the smaller one first",
         ),
         (
             "-[[expect]]\nwhat = \"a eth0 drops\"\n",

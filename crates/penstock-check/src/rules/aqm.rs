@@ -32,7 +32,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS154",
-        "red: min holds a second",
+        "red: min holds a second of traffic",
         "red keeps the average queue between min and max. If min alone is a second of traffic, the queue is a second long all the time. Floyd: a few packets, or the delay you accept times the rate.",
         red_min,
     ),
@@ -188,7 +188,7 @@ fn red_min(facts: &Facts, found: &mut Found) {
             found.at(
                 at,
                 step.value(&["min"]).unwrap_or(""),
-                Say::new("red lets the queue stand at a second and more", reason, fix),
+                Say::new("red lets the queue grow to a second or more", reason, fix),
             );
         }
     }

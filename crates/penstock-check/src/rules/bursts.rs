@@ -21,7 +21,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS122",
-        "burst so big that the limit is none for a while",
+        "burst so big that the rate is not limited for a while",
         "After a pause the whole bucket goes out at once. What is behind the shaper gets a burst it cannot carry, and latency suffers for as long as that takes.",
         big,
     ),

@@ -16,7 +16,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS209",
-        "a rule behind one that takes everything",
+        "a rule after one that takes everything",
         "ACCEPT, DROP and RETURN end the way through the chain. What fits them never comes to later rules.",
         unreachable,
     ),
@@ -116,7 +116,7 @@ fn unreachable(facts: &Facts, found: &mut Found) {
                 found.at(
                     b.step,
                     "-j",
-                    Say::new(format!("no packet comes to this rule: line {line} takes them"), reason, fix),
+                    Say::new(format!("no packet reaches this rule: line {line} takes them"), reason, fix),
                 );
             }
         }

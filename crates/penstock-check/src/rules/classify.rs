@@ -35,19 +35,19 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS174",
-        "a filter says what fits and not what to do",
+        "a filter matches packets but does nothing with them",
         "Without flowid (classid), link or action a match decides nothing.",
         no_target,
     ),
     Rule::warning(
         "PS175",
-        "no packet ever comes to a class",
+        "no packet ever reaches a class",
         "No filter, no default, no CLASSIFY and no skbedit names it: its rate is promised to nobody.",
         unused_class,
     ),
     Rule::warning(
         "PS176",
-        "a class's qdisc went when the class got children",
+        "a class lost its qdisc when it got children",
         "HTB throws a leaf's qdisc away when a class is put below it. Give qdiscs to the leaves.",
         lost_leaf,
     ),
@@ -292,7 +292,7 @@ fn unused_class(facts: &Facts, found: &mut Found) {
                     found.at(
                         at,
                         step.value(&["classid"]).unwrap_or(""),
-                        Say::new(format!("nothing comes to class {}", class.id), reason, fix),
+                        Say::new(format!("no packet reaches class {}", class.id), reason, fix),
                     );
                 }
             }

@@ -84,7 +84,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS242",
-        "another device is shaped than the one in question",
+        "another device is shaped than the one named by --dev",
         "Nothing in the script shapes the device that was named with --dev.",
         other_device,
     ),

@@ -30,7 +30,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         code: "PS222",
         severity: Severity::Warning,
-        about: "what comes in is looked for on the way out",
+        about: "a filter for incoming packets on the outgoing side",
         why: "A qdisc on the outside device sees what leaves by it: uploads. Packets for hosts of the inside network leave by the inside device. Shape downloads there, \
             or on an ifb fed from the outside \
               device's ingress.",
@@ -159,7 +159,7 @@ fn wrong_way(facts: &Facts, found: &mut Found) {
         );
         let inside = facts.foreign.iter().find(|d| **d != device.name && !d.starts_with("ifb"));
         let fix = inside.map_or(String::new(), |i| step.with("dev", i));
-        found.at(filter.step, word, Say::new("no packet on this way has this destination", reason, fix));
+        found.at(filter.step, word, Say::new("no packet on this path has this destination", reason, fix));
     }
 }
 

@@ -121,7 +121,7 @@ fn same_tree(facts: &Facts, found: &mut Found) {
         found.at(
             at,
             "netem",
-            Say::new(format!("netem emulates on the device that {} works on", rival.kind), reason, fix),
+            Say::new(format!("netem is on the same device as {}", rival.kind), reason, fix),
         );
     }
 }

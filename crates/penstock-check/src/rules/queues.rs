@@ -8,7 +8,7 @@ use penstock_model::Handle;
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS140",
-        "a FIFO that can hold seconds",
+        "a FIFO that can hold seconds of traffic",
         "A FIFO drops only when it is full, and TCP fills it: every packet then waits as long as the whole queue takes at the class's rate. Interactive traffic in the \
          same queue waits with it. Tens of \
          milliseconds are enough, or a queue that manages itself (fq_codel).",
@@ -59,7 +59,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS148",
-        "sfq's limit holds seconds",
+        "sfq's limit holds seconds of traffic",
         "A single flow may fill the whole of sfq's limit, and waits for itself as in a FIFO.",
         sfq_long,
     ),

@@ -9,7 +9,7 @@ use penstock_model::{Kernel, Severity};
 pub const RULES: &[Rule] = &[Rule {
     code: "PS006",
     severity: Severity::Error,
-    about: "the kind has left Linux",
+    about: "the kind was removed from Linux",
     why: "CBQ, dsmark, ATM's qdisc, tcindex and rsvp were taken out in Linux 6.3, the action ipt in 6.8; scripts that use them stop working with the kernel. The fix is the command in \
           today's words: CBQ becomes HTB with the same shares (`bounded` is a ceil that equals the rate; CBQ's prio counts from 1, HTB's from 0), dsmark becomes skbedit and pedit, \
           tcindex becomes flower on the DSCP or fw on a mark, rsvp becomes flower, ipt becomes connmark, skbedit or pedit. `--kernel 2.6.35` reads the script as an old kernel does.",
@@ -139,7 +139,7 @@ fn removed(facts: &Facts, found: &mut Found) {
             let by_ipt = by_ipt(step).is_some();
             let kind = if by_ipt { if step.has("ipt") { "ipt" } else { "xt" } } else { kind };
             let since = if by_ipt { "6.8" } else { "6.3" };
-            let message = format!("{kind} has left Linux");
+            let message = format!("{kind} was removed from Linux");
             found.at(
                 at,
                 kind,

@@ -7,13 +7,13 @@ use penstock_model::Handle;
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS130",
-        "hfsc without a default throws packets away",
+        "hfsc without a default class drops packets",
         "HFSC drops what no filter sorts and no default takes: ARP too, so the machine is soon unreachable.",
         hfsc_default,
     ),
     Rule::warning(
         "PS131",
-        "real-time curves promise more than there is",
+        "real-time curves guarantee more than the link has",
         "HFSC serves real-time curves before everything and without looking at the hierarchy. If their long-term rates add up to more than the link has, the deadlines \
          cannot be kept and link sharing no longer counts.",
         hfsc_sum,
@@ -26,13 +26,13 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS133",
-        "an upper limit below the promise",
+        "an upper limit below the guaranteed rate",
         "`ul` bounds link sharing, not the real-time part. With a limit below it the two contradict each other: the class either passes its limit or never gets what link sharing would give.",
         hfsc_limit,
     ),
     Rule::warning(
         "PS134",
-        "drr and qfq throw away what no filter sorts",
+        "drr and qfq drop packets that no filter classifies",
         "DRR and QFQ have no default class: a packet that no filter sends into a class is dropped. A last filter that takes everything is needed, for protocol all, or ARP is lost.",
         drr_default,
     ),
@@ -100,7 +100,7 @@ fn hfsc_sum(facts: &Facts, found: &mut Found) {
                 found.at(
                     at,
                     word,
-                    Say::new(format!("class {} is promised what is not there", class.id), reason, ""),
+                    Say::new(format!("class {} is guaranteed more than the link has", class.id), reason, ""),
                 );
                 break;
             }
@@ -163,7 +163,11 @@ fn drr_default(facts: &Facts, found: &mut Found) {
             found.at(
                 at,
                 qdisc.kind,
-                Say::new(format!("{} {} has nothing for the rest", qdisc.kind, qdisc.handle), reason, fix),
+                Say::new(
+                    format!("{} {} has no class for the other packets", qdisc.kind, qdisc.handle),
+                    reason,
+                    fix,
+                ),
             );
         }
     }

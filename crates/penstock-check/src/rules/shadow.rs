@@ -135,11 +135,7 @@ fn twice(facts: &Facts, found: &mut Found) {
                 "Line {line} has the same match and the same class {}.",
                 a.classid.map_or("none".to_owned(), |c| c.to_string())
             );
-            found.at(
-                b.step,
-                &b.kind,
-                Say::new(format!("this filter stands in line {line} already"), reason, ""),
-            );
+            found.at(b.step, &b.kind, Say::new(format!("line {line} already has this filter"), reason, ""));
         }
     }
 }

@@ -9,7 +9,7 @@ use penstock_model::Handle;
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS188",
-        "filters for IP pass over tagged frames",
+        "filters for IP skip tagged frames",
         "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask \
          for `protocol 802.1q` with `flower vlan_ethtype`.",
         untagged,
@@ -147,7 +147,7 @@ fn no_protocol(facts: &Facts, found: &mut Found) {
             word(port, 1),
             word(port, 2)
         );
-        found.at(filter.step, word(port, 1), Say::new("a port is matched and no protocol", reason, fix));
+        found.at(filter.step, word(port, 1), Say::new("a port is matched without a protocol", reason, fix));
     }
 }
 
@@ -196,7 +196,7 @@ fn fixed_offset(facts: &Facts, found: &mut Found) {
             found.at(
                 filter.step,
                 "at",
-                Say::new("the offset takes an IP header without options for granted", reason, fix),
+                Say::new("the offset assumes an IP header without options", reason, fix),
             );
         }
     }

@@ -13,7 +13,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS131",
-        "real-time curves guarantee more than the link has",
+        "real-time curves guarantee more than there is",
         "HFSC serves real-time curves before everything and without looking at the hierarchy. If their long-term rates add up to more than the link has, the deadlines \
          cannot be kept and link sharing no longer counts.",
         hfsc_sum,
@@ -100,7 +100,7 @@ fn hfsc_sum(facts: &Facts, found: &mut Found) {
                 found.at(
                     at,
                     word,
-                    Say::new(format!("class {} is guaranteed more than the link has", class.id), reason, ""),
+                    Say::new(format!("class {} is guaranteed more than there is", class.id), reason, ""),
                 );
                 break;
             }

@@ -103,7 +103,9 @@ impl SendArgs {
                 _ => bail!("a steady rate has packets of one size: write --size 160, or --gap for --rate"),
             },
             (_, _, Some(gap)) => Load::Packets(size(), gap.clone()),
-            _ if self.udp => bail!("datagrams need a pace: write --rate 1mbit, --gap 20ms or --trace FILE"),
+            _ if self.udp => {
+                bail!("datagrams need a rate or a gap: write --rate 1mbit, --gap 20ms or --trace FILE")
+            }
             _ => Load::Greedy,
         })
     }

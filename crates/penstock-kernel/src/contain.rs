@@ -182,7 +182,7 @@ pub fn enter(job: &Path, writable: &[PathBuf]) -> Result<(), String> {
     if std::process::id() != 1 {
         return Err("a run on this kernel is started by penstock run --on kernel".to_owned());
     }
-    let died = |e: Errno| format!("cannot be bound to the life of its maker: {e}");
+    let died = |e: Errno| format!("cannot be made to end with its parent: {e}");
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(died)?;
     let kinds = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWNET

@@ -1,4 +1,4 @@
-//! Runs held against each other: which figures differ by more than repeated runs do among themselves.
+//! Runs compared with each other: which figures differ by more than repeated runs do among themselves.
 
 use crate::number::Unit;
 use crate::plot::{CHART_STYLE, Chart, Line, STYLE, Stroke, escape};

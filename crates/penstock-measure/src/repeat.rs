@@ -13,7 +13,7 @@ const FIGURES: [Figure; 9] = [
     ("throughput, Mbit/s", |g| Some(g.throughput_bit_s / 1e6)),
     ("Jain's index", |g| g.fairness),
     ("min/max", |g| g.min_over_max),
-    ("sent again, %", |g| g.retransmission_rate.map(|r| r * 100.0)),
+    ("retransmitted, %", |g| g.retransmission_rate.map(|r| r * 100.0)),
     ("lost, kbit/s", |g| Some(g.links.iter().fold(0.0, |sum, l| sum + l.lost_bit_s / 1e3))),
     ("marked, kbit/s", |g| Some(g.links.iter().fold(0.0, |sum, l| sum + l.marked_bit_s / 1e3))),
     ("one-way delay, mean, ms", |g| g.owd_ms.map(|d| d.mean)),

@@ -139,7 +139,7 @@ impl Series {
     /// When it is no Parquet file, or its columns are others.
     pub fn from_parquet(bytes: Vec<u8>) -> Result<Series, SeriesError> {
         // The reader takes the lengths in a file at their word, and panics at some that are wrong.
-        let damaged = || SeriesError("it is damaged: the Parquet reader gave up".to_owned());
+        let damaged = || SeriesError("it is damaged: the Parquet reader failed".to_owned());
         quietly(move || Series::read(bytes)).unwrap_or_else(|_| Err(damaged()))
     }
 
@@ -158,7 +158,7 @@ impl Series {
         }
         let rows = reader.metadata().file_metadata().num_rows();
         if !(0..=MAX_ROWS).contains(&rows) {
-            return Err(SeriesError(format!("it says that it has {rows} rows; {MAX_ROWS} are the most")));
+            return Err(SeriesError(format!("it says that it has {rows} rows; the maximum is {MAX_ROWS}")));
         }
         let mut series = Series::new();
         for (n, row) in reader.get_row_iter(None)?.enumerate() {

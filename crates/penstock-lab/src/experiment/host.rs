@@ -99,7 +99,7 @@ pub(super) fn drawn(
     if let Some(value) = table.take("shape") {
         let shape = read::fraction("shape", value, faults)?;
         if !(1.01..=100.0).contains(&shape) {
-            faults.add(value.span(), "shape is out of its range", "write 1.01 to 100, e.g. 1.5");
+            faults.add(value.span(), "shape is out of range", "write 1.01 to 100, e.g. 1.5");
             return None;
         }
         // A Pareto distribution's mean is least * shape / (shape - 1).
@@ -107,7 +107,7 @@ pub(super) fn drawn(
         return Some(Dist::Pareto(least, (shape * 1000.0).round() as u32, most.unwrap_or_default()));
     }
     if most.is_some() {
-        faults.add(table.span(), "most goes with shape", "add e.g. shape = 1.5");
+        faults.add(table.span(), "most needs shape", "add e.g. shape = 1.5");
         return None;
     }
     match table.take("deviation") {
@@ -152,7 +152,7 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
                 Dist::Uniform(low, middle + spread)
             }
             _ => {
-                faults.add(v.span(), "spread goes with a single time", "write packet = \"20us\"");
+                faults.add(v.span(), "spread needs a single time", "write packet = \"20us\"");
                 return None;
             }
         },
@@ -304,7 +304,7 @@ impl Builder<'_> {
                 ];
                 for (key, place) in places {
                     let Some(place) = place else { continue };
-                    let message = format!("[host.{}]: {key} goes with kernel 2.2 or 2.4", host.name);
+                    let message = format!("[host.{}]: {key} needs kernel 2.2 or 2.4", host.name);
                     self.fault(&place, message, "write kernel = \"2.2\", or leave it out");
                 }
             }

@@ -184,7 +184,7 @@ pub fn integer(key: &str, value: Val<'_>, range: Range<u64>, faults: &mut Faults
         }
     };
     if read.is_none() {
-        faults.add(value.span(), format!("{key} is out of its range"), bounds);
+        faults.add(value.span(), format!("{key} is out of range"), bounds);
     }
     read
 }

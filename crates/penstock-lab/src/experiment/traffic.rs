@@ -182,7 +182,7 @@ impl Builder<'_> {
         {
             faults.add(
                 span.clone(),
-                "datagrams need a pace",
+                "datagrams need a rate or a gap",
                 "write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
             );
         }
@@ -203,7 +203,7 @@ impl Builder<'_> {
             }
         };
         if at.1 >= LONGEST_START {
-            faults.add(place.span.clone(), "at is out of its range", "write less than 86400s");
+            faults.add(place.span.clone(), "at is out of range", "write less than 86400s");
         }
         let until = table.take("until").and_then(|v| {
             let until = read::time("until", v, faults)?;
@@ -341,7 +341,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
         let value = table.take(key)?;
         let bytes = read::size(key, value, faults)?;
         if !(256..=1 << 30).contains(&bytes) {
-            faults.add(value.span(), format!("{key} is out of its range"), "write 256 to 1g");
+            faults.add(value.span(), format!("{key} is out of range"), "write 256 to 1g");
         }
         Some(bytes.clamp(256, 1 << 30) as u32)
     };
@@ -352,7 +352,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Tcp> {
     let min_rto = table.take("min_rto").and_then(|v| {
         let span = read::time("min_rto", v, faults)?;
         if !(Span::from_ms(1)..=Span::from_secs(60)).contains(&span) {
-            faults.add(v.span(), "min_rto is out of its range", "write 1ms to 60s");
+            faults.add(v.span(), "min_rto is out of range", "write 1ms to 60s");
         }
         Some(span)
     });

@@ -1,4 +1,4 @@
-//! The replay engine held against the simulator: what came to a device in an experiment is replayed through the same setup, and the
+//! The replay engine compared with the simulator: what came to a device in an experiment is replayed through the same setup, and the
 //! same must come of it: each packet at the same nanosecond, in the same order, from the same class, or lost for the same reason, and the
 //! same counters at the end.
 //!
@@ -26,7 +26,7 @@ pub struct Beside {
     pub left_out: Vec<String>,
 }
 
-/// Whether the replay can be held against a device: its line's rate, or why it cannot.
+/// Whether the replay can be compared with a device: its line's rate, or why it cannot.
 ///
 /// # Errors
 /// Why not.

@@ -17,7 +17,7 @@ pub struct Finding {
     pub len: u32,
     /// Stable code: `PS101`.
     pub code: &'static str,
-    /// Whether it would be refused, or is legal and surely not meant.
+    /// Whether it would be refused, or is a likely mistake.
     pub severity: Severity,
     /// A sentence in plain words; of a refusal the words of who refuses.
     pub message: String,

@@ -1,4 +1,4 @@
-//! Reads a shaping script: what tc and the kernel would refuse, and what is legal and surely not meant.
+//! Reads a shaping script: what tc and the kernel would refuse, and likely mistakes.
 //!
 //! The script runs on a virtual machine ([`penstock_shell`], [`penstock_host`]); what its commands gave and what they left is
 //! [`Facts`]; each rule of [`rules::all`] is a function over them.

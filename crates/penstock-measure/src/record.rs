@@ -516,7 +516,7 @@ pub struct Finding {
     pub host: String,
     /// Stable code: `PS101`.
     pub code: String,
-    /// `error` for what is refused, `warning` for what is legal and surely not meant.
+    /// `error` for what is refused, `warning` for a likely mistake.
     pub level: String,
     /// The file, as the experiment names it.
     pub file: String,

@@ -5,7 +5,7 @@ use std::fmt;
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
-    /// Legal, but surely not meant.
+    /// Legal, but a likely mistake.
     Warning,
     /// Refused.
     Error,

@@ -5,7 +5,7 @@ use penstock_check::{Settings, check};
 use penstock_measure::record;
 use penstock_model::Severity;
 
-/// What is legal and surely not meant, or refused, in the setup of each Linux machine: in the order of machines and places.
+/// Likely mistakes and refused commands in the setup of each Linux machine: in the order of machines and places.
 ///
 /// All entries of a setup are read together, as one script; places are those of the file each line stands in. The rate of the link counts
 /// where all links of the machine have the same. PS250 (no deletion before the first `add root`) is left out: a run's machine is new.

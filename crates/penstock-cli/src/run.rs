@@ -229,7 +229,7 @@ fn flows(r: &Record) -> String {
         ("p95", Align::Right),
         ("max", Align::Right),
         ("lost", Align::Right),
-        ("took", Align::Right),
+        ("duration", Align::Right),
     ]);
     let described = || r.flows.iter().filter(|f| f.app.is_none());
     for flow in described().take(MAX_ROWS) {
@@ -298,7 +298,7 @@ fn drops(r: &Record) -> String {
     let mut table = Table::new(&[
         ("lost", Align::Left),
         ("at", Align::Left),
-        ("why", Align::Left),
+        ("reason", Align::Left),
         ("packets", Align::Right),
     ]);
     for d in r.drops.iter().filter(|d| d.place != "qdisc").take(MAX_ROWS) {
@@ -323,7 +323,7 @@ fn expects(r: &Record) -> String {
             if e.ok { "met".to_owned() } else { "NOT MET".to_owned() },
             e.what.clone(),
             e.value.clone(),
-            e.measured.map_or("nothing".to_owned(), |x| expect_unit(&e.what).show(x)),
+            e.measured.map_or("not measured".to_owned(), |x| expect_unit(&e.what).show(x)),
         ]);
     }
     if table.is_empty() { String::new() } else { table.text(2) }

@@ -150,7 +150,7 @@ fn distribution(name: &str, unit: &str, d: Option<Distribution>) -> String {
 fn sent(r: &SendReport) -> String {
     let mut text = format!("sent {} packets, {}\n", r.sent_packets, Unit::Byte.show(r.sent_bytes as f64));
     if let Some(again) = r.retransmitted_packets {
-        text.push_str(&format!("sent again {again}\n"));
+        text.push_str(&format!("retransmits {again}\n"));
     }
     text + &distribution("late", "µs", r.late_us) + &distribution("round trip", "ms", r.rtt_ms)
 }

@@ -9,7 +9,7 @@ pub struct Printed {
     pub bytes: Option<u64>,
     /// Sent and received packets.
     pub packets: Option<(u64, u64)>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: Option<u64>,
     /// Round trips, ms, with the number of the request.
     pub rtts: Vec<(u64, f64)>,

@@ -185,7 +185,7 @@ pub struct App {
     /// Datagrams or probes lost.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
-    /// Segments that TCP sent again.
+    /// Segments that TCP retransmitted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted_packets: Option<u64>,
     /// Round-trip times.
@@ -263,7 +263,7 @@ pub struct Flow {
     pub losses: Vec<Loss>,
     /// Packets that arrived with ECN's congestion mark.
     pub marked_packets: u64,
-    /// Segments that TCP sent again.
+    /// Segments that TCP retransmitted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted_packets: Option<u64>,
     /// New payload delivered, bits per second over the flow's life.
@@ -300,7 +300,7 @@ pub struct Group {
     pub throughput_bit_s: f64,
     /// Packets sent (retransmissions included).
     pub sent_packets: u64,
-    /// Share of the packets sent that were sent again; absent without TCP.
+    /// Share of the packets sent that were retransmitted; absent without TCP.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmission_rate: Option<f64>,
     /// Jain's index of the goodputs.

@@ -15,7 +15,7 @@ pub(crate) struct Info {
     pub(crate) data_out: u64,
     /// Segments received, data only.
     pub(crate) data_in: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub(crate) retransmitted: u64,
 }
 

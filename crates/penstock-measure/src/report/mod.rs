@@ -112,7 +112,7 @@ fn verdicts(out: &mut String, r: &Record) {
                   <th>expected</th><th class=\"n\">measured</th></tr></thead><tbody>",
     );
     for e in &r.expects {
-        let measured = e.measured.map_or("nothing".to_owned(), |x| expect_unit(&e.what).show(x));
+        let measured = e.measured.map_or("not measured".to_owned(), |x| expect_unit(&e.what).show(x));
         let (class, mark) = if e.ok { ("ok", "✓ met") } else { ("bad", "✗ not met") };
         let _ = write!(
             out,
@@ -360,7 +360,7 @@ fn apps(page: &Page<'_>) -> String {
         ("max", true),
         ("jitter", true),
         ("lost", true),
-        ("sent again", true),
+        ("retransmits", true),
     ]);
     for app in &r.apps {
         let rate = app.throughput_bit_s.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default();
@@ -435,7 +435,7 @@ fn flows(r: &Record) -> String {
     let mut rows = Rows::new(&[
         ("name", false),
         ("group", false),
-        ("way", false),
+        ("path", false),
         ("proto", false),
         ("goodput", true),
         ("delay mean", true),

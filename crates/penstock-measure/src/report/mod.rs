@@ -50,7 +50,7 @@ pub fn html(page: &Page<'_>) -> String {
         section(&mut out, "Flows", &flows(r));
     }
     section(&mut out, "Devices", &devices(page));
-    section(&mut out, "What check says of the setup", &findings(r));
+    section(&mut out, "Findings in the setups", &findings(r));
     let text =
         format!("<details><summary>experiment file</summary><pre>{}</pre></details>", escape(&r.experiment));
     section(&mut out, "Experiment", &text);

@@ -2,7 +2,7 @@
 //!
 //! The language is bash's, interpreted by [`bashkit`] in memory: variables, functions, loops, here-documents, pipes, and the
 //! text tools (grep, sed, awk, sort, …) are built in. `tc`, `ip`, `iptables` and the other network tools go to a [`Machine`].
-//! Nothing else is reached: no file of this computer, no process, no network; a script that tries is told so.
+//! Nothing else can be reached: no file of this computer, no process, no network. A script that tries gets an error.
 //!
 //! The interpreter runs on a thread of its own and asks; the machine stays with the caller, who answers. So everything happens
 //! in the script's order, one command at a time.

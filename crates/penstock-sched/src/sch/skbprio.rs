@@ -12,7 +12,7 @@ use penstock_model::{Kernel, KernelError, Options};
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
     id: "skbprio",
-    about: "64 priorities in strict order; the lowest loses when all is full",
+    about: "64 priorities in strict order; when it is full, the lowest loses a packet",
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,

@@ -25,8 +25,8 @@ pub static KIND: FilterKind = FilterKind {
             "EMATCH_TREE",
             "what the packet must be like: cmp, meta, nbyte, u32, … with and, or, not; default: anything",
         ),
-        word("classid", "CLASSID", "the class it goes to"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("classid", "CLASSID", "the class for matching packets"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE

@@ -31,9 +31,9 @@ pub static KIND: FilterKind = FilterKind {
         word("object-pinned", "FILE", "an eBPF program pinned to a file"),
         word("direct-action", "", "the program answers with an action"),
         word("classid", "CLASSID", "the class packets go to"),
-        word("action", "ACTION_SPEC", "what is done with it"),
-        word("skip_hw", "", "not to be offloaded"),
-        word("skip_sw", "", "to be offloaded only"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
+        word("skip_hw", "", "do not offload to hardware"),
+        word("skip_sw", "", "only offload to hardware"),
     ],
 };
 

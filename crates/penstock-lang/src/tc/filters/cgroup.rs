@@ -21,8 +21,8 @@ pub static KIND: FilterKind = FilterKind {
     parse,
     print,
     words: &[
-        word("match", "EMATCH_TREE", "what the packet must be like; default: anything"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("match", "EMATCH_TREE", "conditions on the packet; default: none"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE

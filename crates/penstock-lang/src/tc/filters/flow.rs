@@ -36,9 +36,9 @@ pub static KIND: FilterKind = FilterKind {
         word("addend", "NUM", "map: adds at last; default 0"),
         word("divisor", "NUM", "the remainder of the division by this; default 0: none"),
         word("baseclass", "ID", "the class of the result 0; default: the qdisc's first"),
-        word("perturb", "SECS", "hash: another hash every so many seconds; default 0: never"),
-        word("match", "EMATCH_TREE", "what the packet must be like; default: anything"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("perturb", "SECS", "hash: another hash after this many seconds; default 0: never"),
+        word("match", "EMATCH_TREE", "conditions on the packet; default: none"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
     ],
     ..FilterKind::BARE
 };

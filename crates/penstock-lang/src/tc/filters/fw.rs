@@ -23,7 +23,7 @@ pub static KIND: FilterKind = FilterKind {
     words: &[
         word("classid", "CLASSID", "the class packets with the mark that is the handle go to"),
         word("indev", "DEV", "the interface the packet must have come in by"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE

@@ -22,9 +22,9 @@ pub static KIND: FilterKind = FilterKind {
     print,
     words: &[
         word("classid", "CLASSID", "the class every packet goes to"),
-        word("action", "ACTION_SPEC", "what is done with it"),
-        word("skip_hw", "", "not to be offloaded"),
-        word("skip_sw", "", "to be offloaded only"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
+        word("skip_hw", "", "do not offload to hardware"),
+        word("skip_sw", "", "only offload to hardware"),
     ],
 };
 

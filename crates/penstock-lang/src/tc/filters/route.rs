@@ -26,8 +26,8 @@ pub static KIND: FilterKind = FilterKind {
         word("from", "REALM", "realm of the source, 0 to 255"),
         word("fromif", "DEV", "interface the packet came in by"),
         word("order", "N", "which of several alike, 0 to 127"),
-        word("classid", "CLASSID", "the class it goes to"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("classid", "CLASSID", "the class for matching packets"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE

@@ -27,8 +27,8 @@ const WORDS: &[OptionWord] = &[
     word("sender", "SRC[/PORT|GPI]", "source address, likewise"),
     word("classid", "CLASSID", "the class of the flow"),
     word("tunnelid", "ID", "the tunnel the packet must have come out of"),
-    word("tunnel", "ID skip NUMBER", "goes into this tunnel: looks again behind so many bytes"),
-    word("action", "ACTION_SPEC", "what is done with it"),
+    word("tunnel", "ID skip NUMBER", "goes into this tunnel: looks again after this many bytes"),
+    word("action", "ACTION_SPEC", "action for matching packets"),
     word("police", "POLICE_SPEC", "a policer, in the old form"),
 ];
 

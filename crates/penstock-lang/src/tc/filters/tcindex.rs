@@ -28,7 +28,7 @@ pub static KIND: FilterKind = FilterKind {
         word("fall_through", "", "without an entry the number itself is the class (the default)"),
         word("pass_on", "", "without an entry the next filter is asked"),
         word("classid", "CLASSID", "the class of the number that is the handle"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE

@@ -24,19 +24,19 @@ Usage: ... cbq	bandwidth BPS rate BPS maxburst PKTS [ avpkt BYTES ]
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("bandwidth", "RATE", "what the device can send"),
+    word("bandwidth", "RATE", "rate of the device"),
     word("avpkt", "BYTES", "average packet"),
-    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
+    word("mpu", "BYTES", "minimum size that a packet counts as; default 0"),
     word("cell", "BYTES", "step of the rate table, a power of two; default what fits allot into 256 steps"),
     word("ewma", "LOG", "how slowly the idle time is averaged, up to 31; default 5"),
     word("allot", "BYTES", "read and not used, but for the rate table"),
-    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("overhead", "BYTES", "bytes added to each packet's length; default 0"),
     word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
 ];
 const CLASS_WORDS: &[OptionWord] = &[
-    word("bandwidth", "RATE", "what the device can send"),
-    word("rate", "RATE", "what the class may"),
-    word("allot", "BYTES", "what it may send a turn; default 1.5 avpkt"),
+    word("bandwidth", "RATE", "rate of the device"),
+    word("rate", "RATE", "rate of the class"),
+    word("allot", "BYTES", "bytes it may send per turn; default 1.5 avpkt"),
     word("weight", "RATE", "its share of turns; default rate"),
     word("prio", "NUMBER", "1 to 8, the lower first; default 8: it never sends of itself"),
     word("avpkt", "BYTES", "average packet; default the qdisc's"),
@@ -48,9 +48,9 @@ const CLASS_WORDS: &[OptionWord] = &[
     word("ewma", "LOG", "how slowly its idle time is averaged, up to 31; default 5"),
     word("split", "CLASSID", "the class whose unsorted packets defmap is about"),
     word("defmap", "MASK[/CHANGE]", "which priorities of those come here, hexadecimal"),
-    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
+    word("mpu", "BYTES", "minimum size that a packet counts as; default 0"),
     word("cell", "BYTES", "step of the rate table, a power of two"),
-    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("overhead", "BYTES", "bytes added to each packet's length; default 0"),
     word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
 ];
 

@@ -17,12 +17,12 @@ Usage: ... choke limit PACKETS bandwidth KBPS [ecn]
 const KNOWN: &str = "choke takes limit, bandwidth, ecn, min, max, burst, avpkt, probability";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued, 131071 at most; must be given"),
-    word("bandwidth", "RATE", "by which idle time is counted; must be given"),
+    word("limit", "PACKETS", "maximum packets queued, 131071 at most; required"),
+    word("bandwidth", "RATE", "rate by which idle time is counted; required"),
     word("ecn", "", "mark instead of dropping"),
     word("min", "PACKETS", "average length where marking begins; default a third of max"),
     word("max", "PACKETS", "average length from which all are marked; default a quarter of limit"),
-    word("burst", "PACKETS", "how long a burst is let pass; default (2 min + max) / 3"),
+    word("burst", "PACKETS", "packets that may pass in a burst; default (2 min + max) / 3"),
     word("avpkt", "BYTES", "average packet; default 1000"),
     word("probability", "P", "of a mark at max, 0 to 1; default 0.02"),
 ];

@@ -23,13 +23,13 @@ Usage: ... red limit BYTES min BYTES max BYTES avpkt BYTES burst PACKETS
 const KNOWN: &str = "red takes limit, min, max, avpkt, burst, probability, bandwidth, ecn, harddrop, nodrop, adaptive, qevent";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "BYTES", "most bytes queued; must be given"),
+    word("limit", "BYTES", "maximum bytes queued; required"),
     word("min", "BYTES", "average length where marking begins; default a third of max"),
     word("max", "BYTES", "average length from which all are marked; default a quarter of limit"),
-    word("avpkt", "BYTES", "average packet; must be given"),
-    word("burst", "PACKETS", "how long a burst is let pass; default (2 min + max) / (3 avpkt)"),
+    word("avpkt", "BYTES", "average packet; required"),
+    word("burst", "PACKETS", "packets that may pass in a burst; default (2 min + max) / (3 avpkt)"),
     word("probability", "P", "of a mark at max, 0 to 1; default 0.02"),
-    word("bandwidth", "RATE", "by which idle time is counted; default 10Mbit"),
+    word("bandwidth", "RATE", "rate by which idle time is counted; default 10Mbit"),
     word("adaptive", "", "let the probability follow the average"),
     word("ecn", "", "mark instead of dropping"),
     word("harddrop", "", "drop above max even what could be marked"),

@@ -18,14 +18,14 @@ const RATE: &str = "a rate, e.g. 220kbit, 10mbit, 50%";
 const KNOWN: &str = "tbf takes rate, burst, limit or latency, peakrate, mtu, mpu, overhead, linklayer";
 
 const WORDS: &[OptionWord] = &[
-    word("rate", "RATE", "what leaves in the long run, link headers included"),
+    word("rate", "RATE", "long-term rate, link headers included"),
     word("burst", "BYTES", "size of the bucket: what may leave at once; also buffer, maxburst"),
-    word("limit", "BYTES", "most bytes that wait for tokens; or say latency"),
+    word("limit", "BYTES", "maximum bytes that wait for tokens; or say latency"),
     word("latency", "TIME", "longest wait for tokens; tc turns it into limit"),
-    word("peakrate", "RATE", "what leaves at most, over one mtu"),
+    word("peakrate", "RATE", "maximum rate of a burst, over one mtu"),
     word("mtu", "BYTES", "size of the bucket of peakrate; also minburst"),
-    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
-    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("mpu", "BYTES", "minimum size that a packet counts as; default 0"),
+    word("overhead", "BYTES", "bytes added to each packet's length; default 0"),
     word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
 ];
 

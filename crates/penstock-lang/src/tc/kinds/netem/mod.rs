@@ -29,7 +29,7 @@ const PERCENT: &str = "a percentage, e.g. 0.1%";
 const TIME: &str = "a time, e.g. 100ms";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets held; default 1000"),
+    word("limit", "PACKETS", "maximum packets held; default 1000"),
     word("delay", "TIME [JITTER [CORRELATION]]", "how long each packet is held; also latency"),
     word(
         "distribution",

@@ -112,7 +112,7 @@ fn verdicts(out: &mut String, r: &Record) {
                   <th>expected</th><th class=\"n\">measured</th></tr></thead><tbody>",
     );
     for e in &r.expects {
-        let measured = e.measured.map_or("not measured".to_owned(), |x| expect_unit(&e.what).show(x));
+        let measured = e.measured.map_or("nothing".to_owned(), |x| expect_unit(&e.what).show(x));
         let (class, mark) = if e.ok { ("ok", "✓ met") } else { ("bad", "✗ not met") };
         let _ = write!(
             out,

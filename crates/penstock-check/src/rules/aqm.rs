@@ -39,7 +39,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS155",
         "red: bandwidth is not the rate it sends at",
-        "`bandwidth` tells red how fast its average falls while the queue is empty. tc takes 10mbit where none is said; at a much slower rate the average falls far too fast after each pause.",
+        "`bandwidth` says how fast its average falls while the queue is empty. tc assumes 10mbit if it is missing; at a much slower rate the average falls far too fast after each pause.",
         red_bandwidth,
     ),
     Rule::warning(

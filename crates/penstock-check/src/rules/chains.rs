@@ -22,7 +22,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS210",
-        "a chain nobody jumps to",
+        "a chain that no rule jumps to",
         "A chain of one's own is only a place for rules; packets come to it by a jump from a built-in chain.",
         unjumped,
     ),
@@ -148,7 +148,7 @@ fn unjumped(facts: &Facts, found: &mut Found) {
         if !jumped && rules > 0 {
             let fix = format!("{} -t {} -A POSTROUTING -j {name}", family.program(), table.name());
             let reason = format!("{rules} rules stand in it; no rule jumps to it.");
-            found.at(*step, name, Say::new(format!("nobody jumps to the chain {name}"), reason, fix));
+            found.at(*step, name, Say::new(format!("no rule jumps to the chain {name}"), reason, fix));
         }
     }
 }

@@ -42,7 +42,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS175",
         "no packet ever reaches a class",
-        "No filter, no default, no CLASSIFY and no skbedit names it: its rate is promised to nobody.",
+        "No filter, no default, no CLASSIFY and no skbedit names it: its rate is guaranteed to nobody.",
         unused_class,
     ),
     Rule::warning(

@@ -19,7 +19,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS251",
         "errors of a command that must work are hidden",
-        "With `2>/dev/null` nobody hears that a class or a filter was refused, and the traffic silently goes elsewhere. Hide errors of deletions only.",
+        "With `2>/dev/null` nobody sees that a class or a filter was refused, and the traffic silently goes elsewhere. Hide errors of deletions only.",
         hidden,
     ),
     Rule::warning(

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS230",
-        "an ifb nobody sends packets to",
+        "an ifb that no packets are redirected to",
         "An ifb is fed by `action mirred egress redirect dev ifb0` on another device's ingress. Without that its qdiscs see nothing.",
         unfed,
     ),
@@ -78,7 +78,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS241",
-        "nobody makes the ifb",
+        "the ifb is never created",
         "An ifb is there only after `modprobe ifb` or `ip link add ifb0 type ifb`; without, every command on it fails.",
         no_ifb,
     ),

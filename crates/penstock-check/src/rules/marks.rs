@@ -23,7 +23,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS202",
-        "a mark that nobody reads",
+        "a mark that nothing reads",
         "No filter, no rule and no routing rule looks at this mark: what it marks goes where unmarked packets go.",
         unread,
     ),

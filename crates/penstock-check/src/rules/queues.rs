@@ -29,7 +29,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS143",
         "txqueuelen far too long",
-        "txqueuelen is the length of every FIFO that is not told another: pfifo_fast, pfifo, the leaves of classes. Thousands of packets are seconds on a slow link.",
+        "txqueuelen is the length of every FIFO without a limit of its own: pfifo_fast, pfifo, the leaves of classes. Thousands of packets are seconds on a slow link.",
         txqueuelen,
     ),
     Rule::warning(

@@ -116,7 +116,7 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Bytes for standard output: what another program reads, or what a script said. A reader that has gone away (`| head`) is no error.
+/// Bytes for standard output: what another program reads, or what a script said. A reader that has gone away (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

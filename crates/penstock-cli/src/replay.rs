@@ -163,7 +163,7 @@ struct Errors;
 
 impl Console for Errors {
     fn print(&mut self, stdout: &str, stderr: &str) {
-        // A reader that has gone away is no error.
+        // A reader that has gone away is not an error.
         let _ = std::io::stderr().write_all(stdout.as_bytes());
         let _ = std::io::stderr().write_all(stderr.as_bytes());
     }

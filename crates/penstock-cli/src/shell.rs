@@ -205,7 +205,7 @@ fn prompt(machine: &Machine, files: &[(String, String)]) -> Result<ExitCode> {
         if typed.is_empty() {
             continue;
         }
-        // A history that cannot grow is no reason to stop.
+        // A history that cannot grow is not a reason to stop.
         let _ = editor.add_history_entry(typed);
         if matches!(typed, "quit" | "logout") {
             break;

@@ -24,11 +24,11 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
 /// The same with the system's own error where there is one.
 ///
 /// # Errors
-/// Why not; what is no regular file, or too large, is [`io::ErrorKind::InvalidInput`].
+/// Why not; what is not a regular file, or too large, is [`io::ErrorKind::InvalidInput`].
 pub fn read_io(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let text = path.to_string_lossy();
     let own = ["/dev/fd/", "/proc/self/fd/"].iter().any(|f| text.starts_with(f)) || text == "/dev/stdin";
-    // Neither the opening nor the reading of what is no file waits.
+    // Neither the opening nor the reading of what is not a file waits.
     let flags = if own { 0 } else { nix::libc::O_NONBLOCK };
     contents(OpenOptions::new().read(true).custom_flags(flags).open(path)?, limit, own)
 }

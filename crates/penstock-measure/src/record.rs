@@ -104,13 +104,13 @@ pub struct Machine {
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// Kernel profile, or absent for a router that is no Linux.
+    /// Kernel profile, or absent for a router that is not a Linux.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kernel: Option<String>,
     /// Whose TCP it speaks where that is not its kernel's: `windows-xp`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp: Option<String>,
-    /// What it is where it is no Linux: `cisco`.
+    /// What it is where it is not a Linux: `cisco`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub system: Option<String>,
     /// Whether it forwards packets.
@@ -545,7 +545,7 @@ impl Record {
     /// Reads a record.
     ///
     /// # Errors
-    /// A sentence when the text is no record or one of a later format.
+    /// A sentence when the text is not a record or one of a later format.
     pub fn from_json(text: &str) -> Result<Record, String> {
         #[derive(Deserialize)]
         struct Version {

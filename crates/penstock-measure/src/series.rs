@@ -136,7 +136,7 @@ impl Series {
     /// Reads the bytes of a Parquet file that [`Series::to_parquet`] made, or of the same columns.
     ///
     /// # Errors
-    /// When it is no Parquet file, or its columns are others.
+    /// When it is not a Parquet file, or its columns are others.
     pub fn from_parquet(bytes: Vec<u8>) -> Result<Series, SeriesError> {
         // The reader takes the lengths in a file at their word, and panics at some that are wrong.
         let damaged = || SeriesError("it is damaged: the Parquet reader failed".to_owned());

@@ -447,7 +447,7 @@ fn file_of(path: &str) -> String {
     place.to_string_lossy().into_owned()
 }
 
-/// The program of a first line `#!…` that is no shell.
+/// The program of a first line `#!…` that is not a shell.
 fn other_language(text: &str) -> Option<&str> {
     let line = text.lines().next()?.strip_prefix("#!")?;
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();

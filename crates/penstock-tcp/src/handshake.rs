@@ -15,7 +15,7 @@ use crate::timers::Pending;
 use penstock_model::Time;
 use penstock_packet::{Tcp, TcpFlags};
 
-/// A timestamp older than this is no ground for refusing a segment: 24 days, microseconds.
+/// A timestamp older than this is not a ground for refusing a segment: 24 days, microseconds.
 const PAWS_24DAYS_US: u64 = 24 * 86_400 * 1_000_000;
 const PAWS_WRAP_US: u64 = i32::MAX as u64 / 1_000_000 * 1_000_000;
 

@@ -104,7 +104,7 @@ impl Run {
             run.sent.clear();
             run.now += RTT;
             run.synack("");
-            // The first segment after the SYN-ACK brings a window, and is no duplicate.
+            // The first segment after the SYN-ACK brings a window, and is not a duplicate.
             run.step("a 1")?;
             run.sent.clear();
         }

@@ -372,7 +372,7 @@ fn case(kind: &'static str, seed: u64) -> Result<Verdict> {
     })
 }
 
-/// What one run of a case that is no experiment gives: all of it, or why it is refused.
+/// What one run of a case that is not an experiment gives: all of it, or why it is refused.
 fn once(kind: &str, bytes: &[u8]) -> Result<String, String> {
     let text = || String::from_utf8_lossy(bytes).into_owned();
     match kind {

@@ -7,7 +7,7 @@ use super::Probe;
 /// Reads the packets of a capture, IPv4 and IPv6 in Ethernet, with tags or without, in Linux's cooked form, or bare.
 ///
 /// # Errors
-/// Why it is no capture, or in which way it is not whole.
+/// Why it is not a capture, or in which way it is not whole.
 pub fn packets(bytes: &[u8]) -> Result<Vec<Probe>, String> {
     match bytes.get(..4) {
         Some([0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1]) => plain(bytes, false),

@@ -119,7 +119,7 @@ fn twins(mark: u32) -> Vec<u32> {
     as_hex.into_iter().chain(as_decimal).filter(|t| *t != mark).collect()
 }
 
-/// Whether another program sets the marks: the script has to do with none itself, and is no whole set-up or says where they come from.
+/// Whether another program sets the marks: the script has to do with none itself, and is not a whole set-up or says where they come from.
 fn marked_elsewhere(facts: &Facts) -> bool {
     let firewall = |s: &crate::facts::Step| {
         matches!(s.program(), "iptables" | "ip6tables" | "nft" | "iptables-restore" | "ip6tables-restore")

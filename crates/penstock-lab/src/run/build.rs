@@ -224,7 +224,7 @@ impl Built {
             Some(first) => self.world.add_app_after(host, &app.run, first, app.at),
             None => self.world.add_app(host, &app.run, Time::from_ns(app.at.as_ns())),
         };
-        // What is no program of the simulator's, alone, is a line of the machine's shell.
+        // What is not a program of the simulator's, alone, is a line of the machine's shell.
         let script = app.script.clone().or_else(|| {
             let place = app.place.clone();
             (!World::is_program(&app.run)).then(|| Script {

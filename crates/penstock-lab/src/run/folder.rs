@@ -127,7 +127,7 @@ fn written(record: &Record) -> Vec<PathBuf> {
     files
 }
 
-/// All that lies below a folder and is no folder of a run; empty folders of other names count as well.
+/// All that lies below a folder and is not a folder of a run; empty folders of other names count as well.
 fn walk(folder: &Path, below: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder.join(below))? {
         let entry = entry?;

@@ -218,7 +218,7 @@ impl Parser<'_> {
         }
         Ok((value, invert))
     }
-    /// A following word that is no option.
+    /// A following word that is not an option.
     fn optional(&mut self) -> Option<String> {
         let word = self.words.get(self.at)?;
         if word.text.starts_with(['-', '!']) {

@@ -85,7 +85,7 @@ struct TaprioOptions {
 fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let mut g = TaprioOptions { map: vec![0; queues::MAX_QUEUES], ..TaprioOptions::default() };
     while let Some(word) = args.next_word() {
-        // A time that is no number ends the list: what stands behind it is not read.
+        // A time that is not a number ends the list: what stands behind it is not read.
         if !one(args, &word.text, &mut g)? {
             break;
         }

@@ -22,7 +22,7 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
 ];
 
 /// `3/hour`, `5/s`: the gap between packets in parts of a second, and the unit in seconds; the error is `None` where it
-/// is no rate.
+/// is not a rate.
 fn rate(text: &str, parts: u64) -> Result<(u64, u64), Option<Fault>> {
     const UNITS: [(&str, u64); 4] = [("second", 1), ("minute", 60), ("hour", 3600), ("day", 86_400)];
     let unit_s = match text.split_once('/') {

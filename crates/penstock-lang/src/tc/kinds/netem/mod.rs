@@ -131,7 +131,7 @@ fn next_is_signed_number(args: &Args) -> bool {
     next_is_number(args) || args.peek_text().is_some_and(|text| text.starts_with('-'))
 }
 
-/// `parse_percent`: a share of one. What is no number at all is nothing.
+/// `parse_percent`: a share of one. What is not a number at all is nothing.
 fn share(text: &str) -> Option<f64> {
     let (number, rest) = num::strtod(text).unwrap_or((0.0, text));
     let share = number / 100.0;

@@ -124,7 +124,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     penstock_files::read(path, penstock_files::TEXT).map_err(anyhow::Error::msg).with_context(cannot)
 }
 
-/// The text in a file's bytes; what holds a zero byte is none. (An old script may be in ISO 8859: what is not a UTF-8 is a mark.)
+/// The text in a file's bytes; what holds a zero byte is none. (An old script may be in ISO 8859: what is not UTF-8 is a mark.)
 pub fn text(path: &Path, bytes: &[u8]) -> Result<String> {
     anyhow::ensure!(!bytes.contains(&0), "{} is not a text file: it holds a zero byte", path.display());
     Ok(String::from_utf8_lossy(bytes).into_owned())

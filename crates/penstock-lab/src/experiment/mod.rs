@@ -138,7 +138,7 @@ impl<'l> Builder<'l> {
         self.experiment.sources.push(source.clone());
         let (root, errors) = DeTable::parse_recoverable(&source.text);
         if !errors.is_empty() {
-            // What follows from a text that is not a TOML would only confuse.
+            // What follows from a text that is not TOML would only confuse.
             self.faults.extend(errors.iter().map(|e| {
                 let span = e.span().unwrap_or(0..0);
                 source.fault(span, e.message().trim().replace('\n', "; "), "this is not TOML")

@@ -115,7 +115,7 @@ fn big(facts: &Facts, found: &mut Found) {
         if bytes > 60_000 && bytes > speed / 2 {
             let option = name_of(facts, at, &word);
             let reason = format!(
-                "{bytes} bytes are {} at {}: so much goes out at once after a pause.",
+                "{bytes} bytes are {} at {}: that many leave at once after a pause.",
                 lasts(bytes, speed),
                 rate(speed)
             );

@@ -185,9 +185,9 @@ fn hidden(facts: &Facts, found: &mut Found) {
             .trim()
             .to_owned();
         let outcome = if step.ok() {
-            "It works today; the day it does not, nobody hears."
+            "It works today; the day it does not, nobody will see that."
         } else {
-            "It is refused, and nobody hears."
+            "It is refused, and nobody sees that."
         };
         found.at(
             at,

@@ -452,7 +452,7 @@ fn no_ifb(facts: &Facts, found: &mut Found) {
                 at,
                 name,
                 Say::new(
-                    format!("nobody makes {name}"),
+                    format!("{name} is never created"),
                     "Neither modprobe ifb nor ip link add stands before this.".to_owned(),
                     fix,
                 ),

@@ -270,7 +270,7 @@ fn unread(facts: &Facts, found: &mut Found) {
                 ruled.step,
                 word,
                 Say::new(
-                    format!("nobody reads mark {value}"),
+                    format!("nothing reads mark {value}"),
                     format!("Filters look for {}.", read.join(", ")),
                     fix,
                 ),
@@ -311,7 +311,7 @@ fn unread_by_texts(facts: &Facts, found: &mut Found) {
         });
         let filters: Vec<String> = fw(facts).map(|(_, f)| wanted(f).0.to_string()).take(8).collect();
         let say = Say::new(
-            format!("nobody reads mark {mark}"),
+            format!("nothing reads mark {mark}"),
             format!("Filters look for {}.", filters.join(", ")),
             fw(facts).next().map_or(String::new(), |(d, f)| {
                 let class = f.classid.unwrap_or(Handle::new(1, 1));
@@ -364,7 +364,7 @@ fn at_ingress(facts: &Facts, found: &mut Found) {
             let fix = facts.steps.iter().find(|s| s.has("redirect")).map_or(String::new(), |s| {
                 s.text().replacen("action mirred", "action connmark action mirred", 1)
             });
-            let reason = format!("The filter stands at {place}; netfilter's rules run after it.");
+            let reason = format!("The filter is at {place}; netfilter's rules run after it.");
             found.at(
                 filter.step,
                 step.value(&["handle"]).unwrap_or("fw"),

@@ -357,7 +357,7 @@ impl Builder<'_> {
         }
         if let Some(line) = host.setup.first() {
             let message = format!("[host.{}] has \"cisco\" and \"setup\"", host.name);
-            self.fault(&line.place.clone(), message, "everything stands in the configuration");
+            self.fault(&line.place.clone(), message, "everything is in the configuration");
         }
         match cisco::parse(&script.text) {
             Ok(config) => host.devices.extend(config.interfaces.into_iter().map(|interface| Device {

@@ -109,7 +109,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[host.a]\ncisco = \"@r1.cfg\"\nsetup = \"x\"\n",
-            "3:9: [host.a] has \"cisco\" and \"setup\" | everything stands in the configuration",
+            "3:9: [host.a] has \"cisco\" and \"setup\" | everything is in the configuration",
         ),
         (
             "[host.a]\nos = \"windowsxp\"\n",

@@ -43,7 +43,7 @@ const WORDS: &[OptionWord] = &[
     word("corrupt", "PERCENT [CORRELATION]", "packets with a bit turned over"),
     word("duplicate", "PERCENT [CORRELATION]", "packets sent twice"),
     word("reorder", "PERCENT [CORRELATION]", "packets sent at once, before those that are held"),
-    word("gap", "DISTANCE", "only every so many packets; needs reorder"),
+    word("gap", "DISTANCE", "only every Nth packet; needs reorder"),
     word("rate", "RATE [OVERHEAD [CELL [CELLOVERHEAD]]]", "hold each for the time it takes at this rate"),
     word(
         "slot",

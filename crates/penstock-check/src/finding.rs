@@ -17,14 +17,14 @@ pub struct Finding {
     pub len: u32,
     /// Stable code: `PS101`.
     pub code: &'static str,
-    /// Whether it would be refused, or is legal and surely not meant.
+    /// Whether it would be refused, or is a likely mistake.
     pub severity: Severity,
     /// A sentence in plain words; of a refusal the words of who refuses.
     pub message: String,
     /// Why, with the number that shows it.
     pub reason: String,
     /// What to write instead, to be pasted; empty where nothing can be.
-    pub mend: String,
+    pub fix: String,
     /// Changes to the text that are safe to make unasked; empty where a person has to decide.
     pub edits: Vec<Edit>,
 }
@@ -80,16 +80,16 @@ pub struct Say {
     pub message: String,
     /// [`Finding::reason`].
     pub reason: String,
-    /// [`Finding::mend`].
-    pub mend: String,
+    /// [`Finding::fix`].
+    pub fix: String,
     /// [`Finding::edits`].
     pub edits: Vec<Edit>,
 }
 
 impl Say {
-    /// Message, reason and mend.
-    pub fn new(message: impl Into<String>, reason: impl Into<String>, mend: impl Into<String>) -> Say {
-        Say { message: message.into(), reason: reason.into(), mend: mend.into(), edits: Vec::new() }
+    /// Message, reason and fix.
+    pub fn new(message: impl Into<String>, reason: impl Into<String>, fix: impl Into<String>) -> Say {
+        Say { message: message.into(), reason: reason.into(), fix: fix.into(), edits: Vec::new() }
     }
     /// With a change that is safe.
     pub fn edit(mut self, edit: Option<Edit>) -> Say {
@@ -130,7 +130,7 @@ impl<'a> Found<'a> {
         self.place(file, line, column, len, say);
     }
     fn place(&mut self, file: String, line: u32, column: u32, len: u32, say: Say) {
-        let Say { message, reason, mend, edits } = say;
+        let Say { message, reason, fix, edits } = say;
         let (code, severity) = (self.code, self.severity);
         // A loop's commands stand in one place: what is said of one holds for the others.
         if line > 0 && !self.places.insert((code, file.clone(), line, column)) {
@@ -138,7 +138,7 @@ impl<'a> Found<'a> {
         }
         // In Python a change of words is more than a change of text.
         let edits = if self.facts.source.form == crate::source::Form::Python { Vec::new() } else { edits };
-        self.all.insert(Finding { file, line, column, len, code, severity, message, reason, mend, edits });
+        self.all.insert(Finding { file, line, column, len, code, severity, message, reason, fix, edits });
     }
     /// All, in the order of places.
     pub fn into_findings(self) -> Vec<Finding> {

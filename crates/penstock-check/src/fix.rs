@@ -1,8 +1,8 @@
-//! Mends that are safe to make unasked.
+//! Fixes that are safe to make unasked.
 
 use crate::finding::{Edit, Finding};
 
-/// The text with the safe mends of these findings made, and how many findings they were of.
+/// The text with the safe fixes of these findings made, and how many findings they were of.
 pub fn fixed(text: &str, findings: &[Finding]) -> (String, usize) {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut edits: Vec<&Edit> = findings.iter().flat_map(|f| &f.edits).collect();

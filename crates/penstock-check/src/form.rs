@@ -31,8 +31,8 @@ pub fn text(findings: &[Finding], source: &str) -> String {
         if !f.reason.is_empty() {
             out += &format!("  why:  {}\n", f.reason);
         }
-        for (at, line) in f.mend.lines().enumerate() {
-            out += &format!("  {} {line}\n", if at == 0 { "mend:" } else { "     " });
+        for (at, line) in f.fix.lines().enumerate() {
+            out += &format!("  {}  {line}\n", if at == 0 { "fix:" } else { "    " });
         }
         out.push('\n');
     }
@@ -51,17 +51,20 @@ pub fn text(findings: &[Finding], source: &str) -> String {
     out
 }
 
-/// `{"findings":[{"code","level","file","line","column","message","reason","mend"}]}`.
+/// The format of [`json`]: 2 since `fix` has its name (format 1 had no number, and called it `mend`).
+pub const FORMAT: u32 = 2;
+
+/// `{"format":2,"findings":[{"code","level","file","line","column","message","reason","fix"}]}`.
 pub fn json(findings: &[Finding]) -> String {
     let all: Vec<Value> = findings.iter().map(value).collect();
-    format!("{:#}\n", json!({ "findings": all }))
+    format!("{:#}\n", json!({ "format": FORMAT, "findings": all }))
 }
 
 /// One finding as JSON.
 pub fn value(f: &Finding) -> Value {
     json!({
         "code": f.code, "level": level(f.severity), "file": f.file, "line": f.line, "column": f.column,
-        "message": f.message, "reason": f.reason, "mend": f.mend,
+        "message": f.message, "reason": f.reason, "fix": f.fix,
     })
 }
 
@@ -79,7 +82,7 @@ pub fn sarif(findings: &[Finding]) -> String {
                 region["endColumn"] = json!(f.column + f.len);
             }
         }
-        let text = [f.message.as_str(), f.reason.as_str(), f.mend.as_str()]
+        let text = [f.message.as_str(), f.reason.as_str(), f.fix.as_str()]
             .into_iter()
             .filter(|t| !t.is_empty())
             .collect::<Vec<_>>()
@@ -102,7 +105,7 @@ pub fn github(findings: &[Finding]) -> String {
     let property = |s: &str| escape(s).replace(':', "%3A").replace(',', "%2C");
     let line = |f: &Finding| {
         let column = if f.column > 0 { format!(",col={}", f.column) } else { String::new() };
-        let text = [f.message.as_str(), f.reason.as_str(), f.mend.as_str()]
+        let text = [f.message.as_str(), f.reason.as_str(), f.fix.as_str()]
             .into_iter()
             .filter(|t| !t.is_empty())
             .collect::<Vec<_>>()

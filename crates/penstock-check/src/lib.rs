@@ -1,4 +1,4 @@
-//! Reads a shaping script: what tc and the kernel would refuse, and what is legal and surely not meant.
+//! Reads a shaping script: what tc and the kernel would refuse, and likely mistakes.
 //!
 //! The script runs on a virtual machine ([`penstock_shell`], [`penstock_host`]); what its commands gave and what they left is
 //! [`Facts`]; each rule of [`rules::all`] is a function over them.
@@ -68,7 +68,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
                 }
                 _ => line.to_owned(),
             };
-            finding.mend = finding.mend.lines().map(carried).collect::<Vec<_>>().join("\n");
+            finding.fix = finding.fix.lines().map(carried).collect::<Vec<_>>().join("\n");
             all.push(finding);
         }
         known.extend(all.iter().map(place));

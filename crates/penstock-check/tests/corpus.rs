@@ -84,8 +84,8 @@ fn the_corpus_is_large_and_names_every_rule() {
 }
 
 #[test]
-fn what_fix_mends_is_no_longer_found_and_changes_nothing_else() {
-    let mut mended = 0;
+fn what_fix_changes_is_no_longer_found_and_changes_nothing_else() {
+    let mut fixed_scripts = 0;
     for case in cases() {
         let before = check(&case.script, &case.settings);
         let (text, count) = fixed(&case.script.text, &before);
@@ -93,7 +93,7 @@ fn what_fix_mends_is_no_longer_found_and_changes_nothing_else() {
             assert_eq!(text, case.script.text, "{}", case.name);
             continue;
         }
-        mended += 1;
+        fixed_scripts += 1;
         let script = Script { text, ..case.script.clone() };
         let after = check(&script, &case.settings);
         let codes = |all: &[&Finding]| all.iter().map(|f| f.code).collect::<BTreeSet<_>>();
@@ -101,7 +101,7 @@ fn what_fix_mends_is_no_longer_found_and_changes_nothing_else() {
         let still: Vec<&Finding> = after.iter().collect();
         assert!(after.len() <= left.len(), "{}: {before:?}\n{after:?}", case.name);
         assert!(codes(&still).is_subset(&codes(&left)), "{}: {after:?}", case.name);
-        // Nothing that safe mends may do sends a packet elsewhere or changes a rate.
+        // Nothing that safe fixes may do sends a packet elsewhere or changes a rate.
         let (a, b) = (facts(&case.script, &case.settings), facts(&script, &case.settings));
         for device in a.shaped().map(|d| d.name.clone()).collect::<BTreeSet<_>>() {
             if explain::device(&a, &device).is_none() && explain::device(&b, &device).is_none() {
@@ -116,7 +116,7 @@ fn what_fix_mends_is_no_longer_found_and_changes_nothing_else() {
             assert!(said.iter().all(meant), "{} {device}: {said:?}", case.name);
         }
     }
-    assert!(mended >= 5 || std::env::var_os("PENSTOCK_CORPUS").is_some(), "{mended}");
+    assert!(fixed_scripts >= 5 || std::env::var_os("PENSTOCK_CORPUS").is_some(), "{fixed_scripts}");
 }
 
 /// The unpacked Debian package; `None` where it cannot be fetched.

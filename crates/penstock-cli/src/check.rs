@@ -1,4 +1,4 @@
-//! `penstock check`: what is wrong in a shaping script, where, and how to mend it.
+//! `penstock check`: what is wrong in a shaping script, where, and how to fix it.
 
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
@@ -13,31 +13,32 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(
     after_help = "The script runs on a virtual machine; nothing real is touched. It may be bash, a list of commands, or a file for tc -batch; - is standard \
-                  input. Exit status: 0 nothing found, 1 warnings, 2 errors. `# penstock: allow PS123` on a line, or above it, allows one finding."
+                  input. To accept a finding, write `# penstock: allow PS123` on its line or the line above.\n\
+                  Exit status: 0 nothing found, 1 warnings, 2 errors."
 )]
 pub struct Args {
-    /// The device in question [default: whatever the script names]
+    /// The device to shape [default: those the script names]
     #[arg(long, value_name = "D")]
     dev: Option<String>,
-    /// Rate of its link, e.g. 20mbit
+    /// Rate of the device's link, e.g. 20mbit
     #[arg(long, value_name = "LINK")]
     rate: Option<String>,
-    /// The kernel it is to run on [default: the newest]
+    /// The kernel the script will run on [default: the newest]
     #[arg(long, value_name = "V")]
     kernel: Option<String>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// A file of findings that are known; only others are shown
+    /// A file of known findings; only others are shown
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Write the baseline file with what is found now
+    /// Write the baseline file with the present findings
     #[arg(long, requires = "baseline")]
     write_baseline: bool,
-    /// Print the script with the safe mends made
+    /// Print the script with the safe fixes applied
     #[arg(long)]
     fix: bool,
-    /// With --fix: write it into the script's file
+    /// With --fix: change the script's file
     #[arg(long, requires = "fix")]
     write: bool,
     #[command(flatten)]
@@ -58,7 +59,7 @@ enum Format {
     Github,
 }
 
-/// Checks, prints, mends.
+/// Checks, prints, fixes.
 pub fn main(args: &Args) -> Result<ExitCode> {
     anyhow::ensure!(
         !args.write || args.script.as_os_str() != "-",
@@ -84,14 +85,14 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         findings = Baseline::parse(&known).new_ones(findings);
     }
     if args.fix {
-        let (text, mended) = fixed(&script.text, &findings);
+        let (text, count) = fixed(&script.text, &findings);
         if args.write {
             penstock_files::replace(&args.script, &text)
                 .with_context(|| format!("cannot write {}", args.script.display()))?;
         } else {
             crate::print(&text)?;
         }
-        crate::say(&format!("penstock: {mended} of {} findings mended", findings.len()));
+        crate::say(&format!("penstock: {count} of {} findings fixed", findings.len()));
         let left = check(&Script { text, ..script }, &settings);
         return Ok(ExitCode::from(exit_status(&left)));
     }
@@ -123,9 +124,9 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     penstock_files::read(path, penstock_files::TEXT).map_err(anyhow::Error::msg).with_context(cannot)
 }
 
-/// The text in a file's bytes; what holds a zero byte is none. (An old script may be in ISO 8859: what is no UTF-8 is a mark.)
+/// The text in a file's bytes; what holds a zero byte is none. (An old script may be in ISO 8859: what is not UTF-8 is a mark.)
 pub fn text(path: &Path, bytes: &[u8]) -> Result<String> {
-    anyhow::ensure!(!bytes.contains(&0), "{} is no text file: it holds a zero byte", path.display());
+    anyhow::ensure!(!bytes.contains(&0), "{} is not a text file: it holds a zero byte", path.display());
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 

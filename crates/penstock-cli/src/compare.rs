@@ -9,13 +9,13 @@ use std::process::ExitCode;
 /// What `penstock compare` takes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "RUN is a run folder, or a folder of them as `penstock run --repeat N` leaves it: then a difference is judged by the \
+    after_help = "RUN is a run folder, or a folder of run folders from `penstock run --repeat N`: a difference is then judged by the \
                   spread.\nTry:  penstock compare runs/home-line-unshaped runs/home-line --html both.html"
 )]
 pub struct Args {
-    /// What to compare with
+    /// The run to compare with
     before: PathBuf,
-    /// What to compare
+    /// The runs to compare
     #[arg(required = true, value_name = "RUN")]
     after: Vec<PathBuf>,
     /// Print the figures as JSON
@@ -37,7 +37,7 @@ fn runs(path: &Path) -> Result<Vec<Folder>> {
     // 2 before 10.
     paths.sort_by_key(|p| (p.as_os_str().len(), p.clone()));
     if paths.is_empty() {
-        bail!("{} is no run folder and holds none", path.display());
+        bail!("{} is not a run folder and contains none", path.display());
     }
     paths.iter().map(|p| Folder::read(p).map_err(anyhow::Error::msg)).collect()
 }

@@ -13,11 +13,11 @@ use std::process::ExitCode;
 /// What `penstock explain` takes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A packet is written: tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1   (udp, icmp, a number; mark N; without `in` it \
-                        is this machine's own)"
+    after_help = "Write a packet as: tcp 10.3.34.11:40000 > 10.3.31.88:5001 tos 0x10 len 1500 in eth1   (udp, icmp, a number; mark N; without `in` it \
+                        is sent by this machine)"
 )]
 pub struct Args {
-    /// The device it leaves by
+    /// The device that packets leave by
     #[arg(long, value_name = "D")]
     dev: String,
     /// The packet
@@ -26,13 +26,13 @@ pub struct Args {
     /// Each packet of a capture (pcap, pcapng): the class it goes to, and how many go to each
     #[arg(long, value_name = "FILE", conflicts_with_all = ["packet", "all"])]
     pcap: Option<PathBuf>,
-    /// The device the packets of the capture came in by; without it they are this machine's own
+    /// The device the capture's packets came in by [default: this machine sent them]
     #[arg(long = "in", value_name = "D", requires = "pcap")]
     input: Option<String>,
     /// All packets: which header values reach each class, what is left, which filters never match
     #[arg(long, conflicts_with = "packet")]
     all: bool,
-    /// Rate of the link, e.g. 20mbit; else the classes say how fast it is
+    /// Rate of the link, e.g. 20mbit [default: that of the classes]
     #[arg(long, value_name = "LINK")]
     rate: Option<String>,
     /// Print JSON
@@ -131,7 +131,7 @@ fn capture(args: &Args, path: &Path, bytes: &[u8], facts: &Facts) -> Result<Exit
 
 /// What `penstock diff` takes.
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 nothing differs, 1 something does, 2 an error.")]
+#[command(after_help = "Exit status: 0 without differences, 1 with some, 2 on errors.")]
 pub struct DiffArgs {
     /// The device
     #[arg(long, value_name = "D")]
@@ -139,9 +139,9 @@ pub struct DiffArgs {
     /// The kernel both run on [default: the newest]
     #[arg(long, value_name = "V")]
     kernel: Option<String>,
-    /// The script as it was
+    /// The old script
     before: PathBuf,
-    /// The script as it is to be
+    /// The new script
     after: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! `penstock import`: a machine from what a real one shows.
+//! `penstock import`: a machine from what the tools of a real one print.
 
 use crate::machine::kernel;
 use anyhow::{Context as _, Result};
@@ -12,13 +12,13 @@ use std::process::{Command, ExitCode};
 #[derive(clap::Args)]
 #[command(
     after_help = "FILES hold what `ip -d addr`, `ip route`, `ip rule`, `tc qdisc show`, `tc class show dev D` (text, or JSON with -j), `tc filter show dev D`, \
-                  iptables-save, `nft list ruleset` and sysctl printed; what each is, is seen. Without FILES those programs are run here; they change nothing."
+                  iptables-save, `nft list ruleset` and sysctl printed; each is recognised by its text. Without FILES those programs are run here; they only show."
 )]
 pub struct Args {
     /// FILE, or DEV=FILE for classes and filters of a device
     #[arg(value_name = "[DEV=]FILE")]
     files: Vec<String>,
-    /// Make the virtual machine whose state this folder is
+    /// Make the virtual machine whose state is in this folder
     #[arg(long, value_name = "STATE", conflicts_with = "toml")]
     state: Option<PathBuf>,
     /// Print a fragment of an experiment file: [host.NAME]
@@ -62,7 +62,7 @@ fn read(files: &[String]) -> Result<Vec<Text>> {
         };
         let path = Path::new(file);
         let text = String::from_utf8(crate::check::read(path)?);
-        let text = text.map_err(|_| anyhow::anyhow!("cannot read {file}: it is no text file"))?;
+        let text = text.map_err(|_| anyhow::anyhow!("cannot read {file}: it is not a text file"))?;
         Ok(Text { name: file.to_owned(), text, dev })
     };
     files.iter().map(one).collect()

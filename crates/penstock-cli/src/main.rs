@@ -22,16 +22,16 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// A laboratory for Linux traffic control: machines, links, the commands you would type, and what comes of them.
+/// A laboratory for Linux traffic control: machines, links, the commands you would type, and their effect.
 #[derive(Parser)]
 #[command(
     name = "penstock",
     version,
     max_term_width = 100,
     arg_required_else_help = true,
-    after_help = "Tools on a virtual machine that keeps its state between calls: penstock tc …, and so ip iptables \
-                  sysctl ethtool\nmodprobe nft bridge ifconfig route arp, iptables-save and its kin. A link to this program by a tool's \
-                  name is that tool.\n\n\
+    after_help = "Tools on a virtual machine that keeps its state between calls: penstock tc …, also ip iptables sysctl \
+                  ethtool\nmodprobe nft bridge ifconfig route arp iptables-save and its relatives. A link to this program with a tool's \
+                  name\nacts as that tool.\n\n\
                   Try:  penstock run examples/home-line.toml\n      \
                         penstock tc qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms\n      \
                         penstock tc -s qdisc show"
@@ -51,25 +51,25 @@ enum Verb {
     Replay(replay::Args),
     /// Write the report of runs again, or compare several
     Report(report::Args),
-    /// Hold runs against each other: which figures differ by more than repeated runs do
+    /// Compare runs: which figures differ by more than repeated runs do
     Compare(compare::Args),
-    /// Read a shaping script: what would be refused, what is surely not meant, and a mend for each
+    /// Check a shaping script: refused commands and likely mistakes, each with a suggested fix
     Check(check::Args),
-    /// Where a packet goes, why, and what its class is promised; or the classes of all packets
+    /// Show where a packet goes and why, and what its class is guaranteed; or the classes of all packets
     Explain(explain::Args),
-    /// Which traffic lands elsewhere, and which promises change, between two scripts
+    /// Compare two scripts: which traffic goes to another class, which rates and waits change
     Diff(explain::DiffArgs),
-    /// Make a machine from what ip, tc and iptables-save print of a real one
+    /// Rebuild a real machine from what ip, tc and iptables-save print on it
     Import(import::Args),
-    /// A prompt at the virtual machine, or a script run on it
+    /// Open a prompt on the virtual machine, or run a script on it
     Shell(shell::Args),
     /// Send a flow from a real socket: UDP paced to the microsecond, or TCP
     Send(traffic::SendArgs),
-    /// Receive what send sends, and measure it
+    /// Receive and measure a flow from penstock send
     Recv(traffic::RecvArgs),
-    /// Send every datagram back, for round trips
+    /// Send every datagram back, to measure round trips
     Echo(traffic::EchoArgs),
-    /// Build the user-mode kernel of the ground virtual, or say where it is
+    /// Build the user-mode kernel for run --on virtual, or show where it is
     Kernel(kernel::Args),
     /// A delay line between devices of one namespace
     #[command(hide = true)]
@@ -116,7 +116,7 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Bytes for standard output: what another program reads, or what a script said. A reader that has gone away (`| head`) is no error.
+/// Bytes for standard output: what another program reads, or what a script said. A reader that has gone away (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 /// What `penstock replay` takes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "SPEC.json: commands, a line and packets in one file. CAPTURE: pcap, pcapng or JSON lines (a packet each), with --through or --dev; \
-                  without --through they go through the machine that `penstock tc` keeps.\n\
+    after_help = "SPEC.json: commands, a line and packets in one file. CAPTURE: pcap, pcapng or JSON lines (one packet each), with --through or --dev. \
+                  Without --through the packets go through the machine of `penstock tc`.\n\
                   Try:  penstock replay office.pcapng --through shaper.sh --dev eth0 --rate 20mbit --pcap-out fates.pcapng"
 )]
 pub struct Args {
@@ -31,13 +31,13 @@ pub struct Args {
     /// The device the packets leave by, or arrive at [default: the one with a qdisc]
     #[arg(long, value_name = "D")]
     dev: Option<String>,
-    /// The packets arrive at the device: which get past its ingress filters, and past an ifb they send them to
+    /// The packets arrive at the device: show which pass its ingress filters, and an ifb they redirect to
     #[arg(long, conflicts_with_all = ["from", "rate"])]
     ingress: bool,
     /// The device they came in by [default: this machine sent them]
     #[arg(long = "in", value_name = "D")]
     from: Option<String>,
-    /// Rate of the line behind the device [default: it takes all it is given]
+    /// Rate of the line behind the device [default: unlimited]
     #[arg(long, value_name = "R")]
     rate: Option<String>,
     /// The kernel the machine runs [default: the newest]
@@ -48,7 +48,7 @@ pub struct Args {
     /// Write the packets with their fates as comments
     #[arg(long, value_name = "FILE")]
     pcap_out: Option<PathBuf>,
-    /// Of a capture: print every packet as JSON instead of the summary
+    /// For a capture: print every packet as JSON instead of the summary
     #[arg(long)]
     json: bool,
 }
@@ -163,7 +163,7 @@ struct Errors;
 
 impl Console for Errors {
     fn print(&mut self, stdout: &str, stderr: &str) {
-        // A reader that has gone away is no error.
+        // A reader that has gone away is not an error.
         let _ = std::io::stderr().write_all(stdout.as_bytes());
         let _ = std::io::stderr().write_all(stderr.as_bytes());
     }

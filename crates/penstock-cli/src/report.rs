@@ -73,7 +73,7 @@ fn side_by_side(folders: &[Folder]) -> String {
             put(run, format!("{} goodput", flow.name), Some(bit(flow.goodput_bit_s)));
             put(run, format!("{} delay p95", flow.name), flow.owd_ms.map(|d| ms(d.p95)));
             let took = flow.start_s.zip(flow.end_s).filter(|_| flow.proto == "tcp");
-            put(run, format!("{} took", flow.name), took.map(|(from, to)| ms((to - from) * 1000.0)));
+            put(run, format!("{} duration", flow.name), took.map(|(from, to)| ms((to - from) * 1000.0)));
             let lost = format!("{}/{}", flow.lost_packets, flow.sent_packets);
             put(run, format!("{} lost", flow.name), Some(lost));
         }

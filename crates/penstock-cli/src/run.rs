@@ -28,28 +28,28 @@ pub struct Args {
     /// Where it runs: sim (the simulator), kernel (this machine's, needs root), virtual (a real Linux in exact time)
     #[arg(long, value_name = "GROUND", default_value = "sim")]
     on: Ground,
-    /// Every machine a Linux of today without a processor's cost, as kernel and virtual have it
+    /// Make every machine today's Linux without processor cost, as on kernel and virtual, to compare with them
     #[arg(long)]
     modern: bool,
     /// Timer interrupts per second of machines with today's kernel, on sim (virtual has 100) [default: 250]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1000))]
     hz: Option<u32>,
-    /// Seed in place of the file's
+    /// Seed, in place of the file's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Folder for the run [default: runs/ and the file's name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Run it so often, with the seeds N, N+1 …, into the folders 1, 2 … of DIR, for penstock compare
+    /// Run it this many times, each with the next seed, into the folders 1, 2 … of DIR, for penstock compare
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(2..=1000), conflicts_with = "json")]
     repeat: Option<u32>,
     /// Print the record as JSON instead of the summary
     #[arg(long)]
     json: bool,
-    /// A folder that the experiment's words (base, @file, replay) may lead into besides its own; may be given again
+    /// Another folder that paths in the experiment (base, @file, replay) may lead into; may be repeated
     #[arg(long, value_name = "DIR")]
     allow_path: Vec<PathBuf>,
-    /// On kernel: a folder in which what setups and programs write stays; else nothing of it does; may be given again
+    /// On kernel: keep what setups and programs write below this folder; may be repeated [default: keep nothing]
     #[arg(long, value_name = "DIR")]
     allow_writes: Vec<PathBuf>,
 }
@@ -220,7 +220,7 @@ fn apps(r: &Record) -> String {
 }
 
 /// Most flows in the summary.
-const MOST: usize = 16;
+const MAX_ROWS: usize = 16;
 
 fn flows(r: &Record) -> String {
     let mut table = Table::new(&[
@@ -230,10 +230,10 @@ fn flows(r: &Record) -> String {
         ("p95", Align::Right),
         ("max", Align::Right),
         ("lost", Align::Right),
-        ("took", Align::Right),
+        ("duration", Align::Right),
     ]);
     let described = || r.flows.iter().filter(|f| f.app.is_none());
-    for flow in described().take(MOST) {
+    for flow in described().take(MAX_ROWS) {
         let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
         let took = flow.start_s.zip(flow.end_s).map(|(from, to)| (to - from) * 1000.0);
         table.row([
@@ -249,7 +249,7 @@ fn flows(r: &Record) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let more = described().count().saturating_sub(MOST);
+    let more = described().count().saturating_sub(MAX_ROWS);
     let rest = if more > 0 { format!("  and {more} more in the record\n") } else { String::new() };
     table.text(2) + &rest
 }
@@ -279,7 +279,7 @@ fn queues(r: &Record) -> String {
             ]);
         }
         // sfq lists each flow it holds at the moment as a class of its own.
-        for c in d.classes.iter().filter(|c| c.kind != "sfq").take(MOST) {
+        for c in d.classes.iter().filter(|c| c.kind != "sfq").take(MAX_ROWS) {
             table.row([
                 format!("{} {} {}", d.host, d.dev, c.classid),
                 format!("{} class", c.kind),
@@ -299,10 +299,10 @@ fn drops(r: &Record) -> String {
     let mut table = Table::new(&[
         ("lost", Align::Left),
         ("at", Align::Left),
-        ("why", Align::Left),
+        ("reason", Align::Left),
         ("packets", Align::Right),
     ]);
-    for d in r.drops.iter().filter(|d| d.place != "qdisc").take(MOST) {
+    for d in r.drops.iter().filter(|d| d.place != "qdisc").take(MAX_ROWS) {
         let at = match &d.dev {
             Some(dev) => format!("{} {dev}", d.host),
             None => d.host.clone(),
@@ -324,7 +324,7 @@ fn expects(r: &Record) -> String {
             if e.ok { "met".to_owned() } else { "NOT MET".to_owned() },
             e.what.clone(),
             e.value.clone(),
-            e.measured.map_or("nothing".to_owned(), |x| expect_unit(&e.what).show(x)),
+            e.measured.map_or("not measured".to_owned(), |x| expect_unit(&e.what).show(x)),
         ]);
     }
     let whys: BTreeSet<&str> = r.expects.iter().filter_map(|e| e.why.as_deref()).collect();

@@ -64,18 +64,18 @@ pub fn main(args: &Args) -> Result<ExitCode> {
 /// Files of this computer that a script may read.
 #[derive(clap::Args, Default)]
 pub struct Lent {
-    /// A file of this computer that the script may read, or a folder with all that is in it: PATH, or PATH=FILE where it has another
+    /// A file of this computer that the script may read, or a folder with its contents: PATH, or PATH=FILE if the file has another
     /// name here
     #[arg(long, value_name = "PATH[=FILE]")]
     file: Vec<String>,
-    /// A folder that symbolic links in a lent folder may lead into; may be given again
+    /// A folder that symbolic links in such a folder may lead into; may be repeated
     #[arg(long, value_name = "DIR", requires = "file")]
     allow_path: Vec<PathBuf>,
 }
 
 /// Most files of a lent folder, and most bytes of all that is lent.
-const MOST_FILES: usize = 10_000;
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_FILES: usize = 10_000;
+const MAX_BYTES: u64 = 256 << 20;
 
 impl Lent {
     /// Whether nothing is lent.
@@ -116,9 +116,9 @@ impl Lending {
     fn put(&mut self, path: String, bytes: &[u8]) -> Result<()> {
         self.bytes += bytes.len() as u64;
         anyhow::ensure!(
-            self.files.len() < MOST_FILES && self.bytes <= MOST_BYTES,
-            "--file: more than {MOST_FILES} files or {} MiB are lent; name those that the script reads",
-            MOST_BYTES >> 20
+            self.files.len() < MAX_FILES && self.bytes <= MAX_BYTES,
+            "--file: more than {MAX_FILES} files or {} MiB are lent; name those that the script reads",
+            MAX_BYTES >> 20
         );
         self.files.push((path, String::from_utf8_lossy(bytes).into_owned()));
         Ok(())
@@ -205,7 +205,7 @@ fn prompt(machine: &Machine, files: &[(String, String)]) -> Result<ExitCode> {
         if typed.is_empty() {
             continue;
         }
-        // A history that cannot grow is no reason to stop.
+        // A history that cannot grow is not a reason to stop.
         let _ = editor.add_history_entry(typed);
         if matches!(typed, "quit" | "logout") {
             break;

@@ -18,7 +18,7 @@ pub struct Args {
     name: Option<String>,
     /// One experiment of it
     id: Option<String>,
-    /// Hold the simulator against another ground: kernel or virtual
+    /// Compare the simulator with another ground: kernel or virtual
     #[arg(long, value_name = "GROUND", requires = "name")]
     on: Option<Ground>,
     /// Print claims and numbers as JSON
@@ -27,10 +27,10 @@ pub struct Args {
     /// Repetitions over seeds, for a study that has any
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
-    /// The queue management under test, for a study that asks for one: pie, "red limit …"
+    /// The AQM to test, for a study that needs one: pie, "red limit …"
     #[arg(long, value_name = "KIND")]
     aqm: Option<String>,
-    /// Runs at a time; without it as many as there are processors
+    /// Runs at a time [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "on")]
     jobs: Option<u16>,
     /// Write the run folder of each experiment below this folder

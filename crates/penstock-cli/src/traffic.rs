@@ -22,7 +22,7 @@ fn span(text: &str) -> Result<Span, String> {
 #[command(after_help = "Without --rate, --gap, --trace and --bytes TCP sends as much as it can.\n\
                   Try:  penstock send 10.0.0.2 --udp --size 160 --gap 20ms --for 10s")]
 pub struct SendArgs {
-    /// Address or name of who receives
+    /// Address or name of the receiver
     host: String,
     /// Its port
     #[arg(long, default_value_t = PORT)]
@@ -33,7 +33,7 @@ pub struct SendArgs {
     /// Steady rate of payload, e.g. 64kbit
     #[arg(long, value_parser = Rate::parse)]
     rate: Option<Rate>,
-    /// So many bytes, e.g. 10m
+    /// Number of bytes, e.g. 10m
     #[arg(long, value_parser = Size::parse, conflicts_with_all = ["rate", "gap", "trace"])]
     bytes: Option<Size>,
     /// Payload bytes: 160, 64..1200, 64,512,1500, exp:500<=1400, pareto:100:1.2, or normal:800:100 [default: 1200]
@@ -72,13 +72,13 @@ pub struct SendArgs {
     /// Datagrams come back from penstock echo: measure round trips
     #[arg(long, requires = "udp")]
     echo: bool,
-    /// Seed of drawn sizes and gaps
+    /// Seed of random sizes and gaps
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Name of the stream of chance
     #[arg(long, default_value = "send", hide = true)]
     stream: String,
-    /// Distance of samples of TCP's window and round trip [default: none]
+    /// Time between samples of TCP's window and round trip [default: none]
     #[arg(long, value_parser = span)]
     interval: Option<Span>,
     /// Moment that times are counted from, ns since 1970
@@ -111,7 +111,9 @@ impl SendArgs {
                 Some((on, off)) => Load::OnOff { size: size(), gap: gap.clone(), on, off },
                 None => Load::Packets { size: size(), gap: gap.clone() },
             },
-            _ if self.udp => bail!("datagrams need a pace: write --rate 1mbit, --gap 20ms or --trace FILE"),
+            _ if self.udp => {
+                bail!("datagrams need a rate or a gap: write --rate 1mbit, --gap 20ms or --trace FILE")
+            }
             _ => Load::Greedy,
         })
     }
@@ -156,7 +158,7 @@ fn distribution(name: &str, unit: &str, d: Option<Distribution>) -> String {
 fn sent(r: &SendReport) -> String {
     let mut text = format!("sent {} packets, {}\n", r.sent_packets, Unit::Byte.show(r.sent_bytes as f64));
     if let Some(again) = r.retransmitted_packets {
-        text.push_str(&format!("sent again {again}\n"));
+        text.push_str(&format!("retransmits {again}\n"));
     }
     text + &distribution("late", "µs", r.late_us) + &distribution("round trip", "ms", r.rtt_ms)
 }
@@ -170,7 +172,7 @@ pub struct RecvArgs {
     /// Datagrams instead of TCP
     #[arg(long)]
     udp: bool,
-    /// Stop after so long [default: with the end of the first connection]
+    /// Stop after this time [default: at the end of the first connection]
     #[arg(long = "for", value_parser = span, value_name = "TIME")]
     long: Option<Span>,
     /// Receive buffer, bytes
@@ -179,7 +181,7 @@ pub struct RecvArgs {
     /// Maximum segment size to announce, bytes
     #[arg(long)]
     mss: Option<u32>,
-    /// Distance of samples [default: none]
+    /// Time between samples [default: none]
     #[arg(long, value_parser = span)]
     interval: Option<Span>,
     /// Moment that times are counted from, ns since 1970
@@ -232,7 +234,7 @@ pub struct EchoArgs {
     /// Port
     #[arg(long, default_value_t = PORT)]
     port: u16,
-    /// Stop after so long [default: never]
+    /// Stop after this time [default: never]
     #[arg(long = "for", value_parser = span, value_name = "TIME")]
     long: Option<Span>,
 }

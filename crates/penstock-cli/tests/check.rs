@@ -52,10 +52,10 @@ fn statuses_and_forms() {
 
     let (status, text) = said(&folder, &["check", "--format", "json", "s.sh"]);
     let found: Value = serde_json::from_str(&text).unwrap();
-    let one = json!({ "findings": [{
+    let one = json!({ "format": 2, "findings": [{
         "code": "PS146", "level": "warning", "file": "s.sh", "line": 7, "column": 46, "message": "sfq 10: never mixes its hash",
         "reason": "perturb is 0: flows that fall into one of the 1024 slots together stay together.",
-        "mend": "tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10",
+        "fix": "tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10",
     }] });
     assert_eq!((status, found), (1, one));
 
@@ -266,7 +266,7 @@ fn a_run_tells_what_is_wrong_in_its_setups() {
     assert_eq!(record["findings"].as_array().unwrap().len(), 1, "{text}");
     let page = std::fs::read_to_string(folder.join("runs/two/report.html")).unwrap();
     for part in [
-        "<h2>What check says of the setup</h2>",
+        "<h2>Findings in the setups</h2>",
         "<td>a</td><td>s.sh:7:46</td><td>warning PS146</td><td>sfq 10: never mixes its hash",
         "<pre>tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10</pre>",
     ] {
@@ -278,6 +278,6 @@ fn a_run_tells_what_is_wrong_in_its_setups() {
     let record: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(record.get("findings"), None);
     let page = std::fs::read_to_string(folder.join("runs/two/report.html")).unwrap();
-    assert!(!page.contains("What check says"));
+    assert!(!page.contains("Findings in the setups"));
     std::fs::remove_dir_all(folder).unwrap();
 }

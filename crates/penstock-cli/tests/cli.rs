@@ -106,8 +106,8 @@ fn errors_go_to_standard_error_with_status_2() {
     check(&["run", "none.toml"], "cannot read none.toml: there is no such file");
     check(&["run", "two.toml", "--on", "moon"], "there is no ground \"moon\"");
     check(&["run", "refused.toml"], "the setup failed; nothing was run");
-    check(&["run", "two.toml", "--out", "."], "is no run folder");
-    check(&["report", "none"], "none is no run folder: it has no record.json");
+    check(&["run", "two.toml", "--out", "."], "is not a run folder");
+    check(&["report", "none"], "none is not a run folder: it has no record.json");
     check(&["replay", "list.json"], "list.json is not JSON");
     check(&["nonsense"], "unrecognized subcommand");
     assert!(!folder.join("runs").exists());

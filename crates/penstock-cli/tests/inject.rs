@@ -279,7 +279,7 @@ fn a_report_is_the_old_or_the_new() {
 }
 
 #[test]
-fn a_mended_script_is_the_old_or_the_new() {
+fn a_fixed_script_is_the_old_or_the_new() {
     if !can() {
         return;
     }
@@ -289,11 +289,11 @@ fn a_mended_script_is_the_old_or_the_new() {
     let path = place.0.join("s.sh");
     fs::write(&path, &script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o754)).unwrap();
-    let mended = place.penstock(&["check", "--fix", "s.sh"]).stdout;
-    assert!(mended != script.as_bytes() && mended.len() > 100_000);
+    let fixed = place.penstock(&["check", "--fix", "s.sh"]).stdout;
+    assert!(fixed != script.as_bytes() && fixed.len() > 100_000);
     sweep(&place, &["check", "--fix", "--write", "s.sh"], &|tree| {
         let (mode, bytes) = &tree[Path::new("s.sh")];
-        mode & 0o7777 == 0o754 && (bytes == script.as_bytes() || *bytes == mended)
+        mode & 0o7777 == 0o754 && (bytes == script.as_bytes() || *bytes == fixed)
     });
 }
 

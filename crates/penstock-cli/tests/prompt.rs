@@ -101,7 +101,7 @@ fn tab_completes_and_says_what_words_mean() {
     terminal.wait_for("latency ");
     terminal.keys("50ms rate");
     // What the word means stands behind it.
-    terminal.wait_for("RATE: what leaves in the long run");
+    terminal.wait_for("RATE: long-term rate");
     assert_eq!(terminal.line(" 1mbit"), "");
     let shown = terminal.line("tc qdisc show dev eth0");
     assert!(shown.starts_with("qdisc tbf 8001: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms"), "{shown}");

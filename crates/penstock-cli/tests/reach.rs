@@ -234,7 +234,7 @@ fn what_is_no_script_or_no_run_is_said_so() {
     for verb in ["check", "shell", "explain --dev eth0 --all", "replay --dev eth0 x.pcap --through"] {
         place.put("in/x.pcap", "{\"t_us\":0,\"len\":100}\n");
         let (status, said) = place.said(&format!("$P {verb} binary"));
-        assert!(status == 2 && said.contains("binary is no text file"), "{verb}: {said}");
+        assert!(status == 2 && said.contains("binary is not a text file"), "{verb}: {said}");
         assert!(!said.contains('\0') && said.len() < 200, "{verb}: {said:?}");
     }
     place.put("in/app.toml", two("") + "[[app]]\non = \"\"\nrun = \"true\"\n");

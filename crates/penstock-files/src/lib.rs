@@ -1,9 +1,9 @@
 //! Files and folders of the real computer: replaced whole or not at all, and read only where that is allowed.
 //!
-//! [`replace`] and [`replace_folder`] write beside the target and then rename: whoever is killed, or finds the disk full, leaves the old
-//! or the new. What they write in until then is a [`Scratch`], a folder that proves by its contents and a lock whose it is; what a killed
-//! writer left, the next one that writes there takes away. [`read`] takes regular files of bounded size, and [`Roots`] keeps what a
-//! file's own words name below the folders that were allowed.
+//! [`replace`] and [`replace_folder`] write next to the target and then rename. After a kill or with a full disk either the old or the new
+//! version is there. Until then they write to a [`Scratch`] folder, which can be recognised as ours by its contents and a lock. The next
+//! writer removes what a killed one left. [`read`] reads regular files of limited size. [`Roots`] keeps the paths in a file below the
+//! allowed folders.
 
 mod confine;
 mod read;

@@ -24,11 +24,11 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
 /// The same with the system's own error where there is one.
 ///
 /// # Errors
-/// Why not; what is no regular file, or too large, is [`io::ErrorKind::InvalidInput`].
+/// Why not; what is not a regular file, or too large, is [`io::ErrorKind::InvalidInput`].
 pub fn read_io(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let text = path.to_string_lossy();
     let own = ["/dev/fd/", "/proc/self/fd/"].iter().any(|f| text.starts_with(f)) || text == "/dev/stdin";
-    // Neither the opening nor the reading of what is no file waits.
+    // Neither the opening nor the reading of what is not a file waits.
     let flags = if own { 0 } else { nix::libc::O_NONBLOCK };
     contents(OpenOptions::new().read(true).custom_flags(flags).open(path)?, limit, own)
 }
@@ -71,7 +71,7 @@ impl Roots {
         let said = |e: String| format!("{}: {e}", folder.display());
         let real = fs::canonicalize(folder).map_err(|e| said(sentence(&e)))?;
         if !real.is_dir() {
-            return Err(said("it is no folder".to_owned()));
+            return Err(said("it is not a folder".to_owned()));
         }
         self.folders.push((folder.to_owned(), real));
         Ok(self)

@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(text(&place.0.join("new")), "three");
         std::os::unix::fs::symlink("loop", place.0.join("loop")).unwrap();
         assert!(replace(&place.0.join("loop"), "x").is_err());
-        assert!(replace(&place.0, "x").is_err(), "a folder is no file");
+        assert!(replace(&place.0, "x").is_err(), "a folder is not a file");
         replace(Path::new("/dev/null"), "x").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }

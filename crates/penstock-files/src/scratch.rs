@@ -121,7 +121,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Opens a folder that is no link.
+/// Opens a folder that is not a link.
 fn open_folder(path: &Path) -> io::Result<File> {
     let flags = nix::libc::O_DIRECTORY | nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
     OpenOptions::new().read(true).custom_flags(flags).open(path)
@@ -174,7 +174,7 @@ pub fn sweep_with(parent: &Path, dead: &mut dyn FnMut(&str)) {
         let name = entry.file_name();
         let Some(token) = name.to_str().and_then(|n| n.strip_prefix(PREFIX)) else { continue };
         if token.len() == DIGITS && token.bytes().all(|b| b.is_ascii_hexdigit()) {
-            // One that cannot be taken away is no reason to leave the others.
+            // One that cannot be taken away is not a reason to leave the others.
             let _ = sweep_one(parent, &entry.path(), token, dead);
         }
     }

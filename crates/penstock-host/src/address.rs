@@ -198,7 +198,7 @@ impl Host {
                 }
                 if network.len < 31 {
                     new.push(made(route::LOCAL, Prefix::new(network.broadcast(), 32), RouteKind::Broadcast));
-                    // Since 5.15 or so the network's own address is no broadcast any more.
+                    // Since 5.15 or so the network's own address is not a broadcast any more.
                     if self.kernel == Kernel::V2_6_35 {
                         new.push(made(route::LOCAL, Prefix::new(network.addr, 32), RouteKind::Broadcast));
                     }

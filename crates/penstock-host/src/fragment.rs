@@ -184,7 +184,7 @@ impl Host {
             || !last && !len.is_multiple_of(8)
             || to > 65_535 - 20;
         if overlaps || beyond || len == 0 {
-            // An exact duplicate is no offence.
+            // An exact duplicate is not an offence.
             let duplicate = queue.ranges.iter().any(|&(a, b)| a <= from && to <= b) && !beyond;
             // Where a copy came first, the copy stands for it and it for the copy.
             let stands_in = |piece: &&mut Packet| piece.tc.role.is_copy() && of_one(piece, &packet);
@@ -230,7 +230,7 @@ impl Host {
         Outcome::Whole(whole)
     }
 
-    /// Makes the first fragment the whole datagram. It is the one that was sent where any of its fragments is no copy. What
+    /// Makes the first fragment the whole datagram. It is the one that was sent where any of its fragments is not a copy. What
     /// another datagram of the same number has contributed is lost.
     fn merge(&mut self, pieces: &mut Vec<Packet>, cx: &mut HostCx<'_>) -> Option<Packet> {
         let is_first = |piece: &Packet| ip_of(piece).is_some_and(|h| h.frag_off & IP_OFFSET == 0);

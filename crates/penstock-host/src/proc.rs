@@ -190,7 +190,8 @@ impl Host {
 
     fn proc_net_dev(&self) -> String {
         let mut out = String::from(
-            "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n",
+            "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    \
+             packets errs drop fifo colls carrier compressed\n",
         );
         for d in self.devices.by_age() {
             let c = d.counters;

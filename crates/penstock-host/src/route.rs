@@ -42,7 +42,7 @@ impl Prefix {
     /// Reads `10.3.31.88/24`; without a length, 32.
     ///
     /// # Errors
-    /// The text, when it is no prefix.
+    /// The text, when it is not a prefix.
     pub fn parse(text: &str) -> Result<Prefix, String> {
         let bad = || text.to_owned();
         let (addr, len) = match text.split_once('/') {

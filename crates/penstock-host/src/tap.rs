@@ -1,4 +1,4 @@
-//! What a device's queue is given and what becomes of it, packet by packet, so that another engine can be held against this one.
+//! What a device's queue is given and what becomes of it, packet by packet, so that another engine can be compared with this one.
 //!
 //! A tap hears the packets as they come to the device (behind netfilter, before the qdisc), those the card takes, those that are lost
 //! there, and the commands the machine is given meanwhile. It changes nothing.

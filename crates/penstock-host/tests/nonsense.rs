@@ -193,8 +193,10 @@ fn nearly() -> impl Strategy<Value = String> {
         include_str!("../../penstock-study/studies/virtual-lab/commands/10.1-marks.sh"),
         include_str!("../../penstock-study/studies/virtual-lab/commands/07.4-prio.sh"),
         include_str!("../../penstock-study/studies/virtual-lab/commands/08.2-user-limits.sh"),
-        "ip addr add 10.0.0.1/24 brd + dev eth0\nip route add 10.9.0.0/16 via 10.3.31.1 metric 3\nip link set dev eth0 mtu 1400 txqueuelen 10 up\nip neigh add 10.3.31.9 lladdr 02:00:00:00:00:09 dev eth0\nip route replace default via 10.3.34.1 dev eth1 src 10.3.34.22",
-        "iptables -t mangle -R INSHAPER 2 -p udp -m multiport --sports 1,2:3 -j DSCP --set-dscp-class ef\niptables -t mangle -E INSHAPER OTHER\niptables -P FORWARD DROP\nsysctl -w net.ipv4.ip_default_ttl=32",
+        "ip addr add 10.0.0.1/24 brd + dev eth0\nip route add 10.9.0.0/16 via 10.3.31.1 metric 3\nip link set dev eth0 mtu 1400 txqueuelen 10 up\n\
+         ip neigh add 10.3.31.9 lladdr 02:00:00:00:00:09 dev eth0\nip route replace default via 10.3.34.1 dev eth1 src 10.3.34.22",
+        "iptables -t mangle -R INSHAPER 2 -p udp -m multiport --sports 1,2:3 -j DSCP --set-dscp-class ef\niptables -t mangle -E INSHAPER OTHER\niptables -P FORWARD DROP\n\
+         sysctl -w net.ipv4.ip_default_ttl=32",
     ]
     .into_iter()
     .flat_map(str::lines)

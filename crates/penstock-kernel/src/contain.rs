@@ -177,12 +177,12 @@ pub fn tell(share: f64) {
 /// job's folder.
 ///
 /// # Errors
-/// This process is no first process, or a part of the new root cannot be made.
+/// This process is not a first process, or a part of the new root cannot be made.
 pub fn enter(job: &Path, writable: &[PathBuf]) -> Result<(), String> {
     if std::process::id() != 1 {
         return Err("a run on this kernel is started by penstock run --on kernel".to_owned());
     }
-    let died = |e: Errno| format!("cannot be bound to the life of its maker: {e}");
+    let died = |e: Errno| format!("cannot be made to end with its parent: {e}");
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(died)?;
     let kinds = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWNET

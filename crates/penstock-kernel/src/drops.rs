@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn rules_and_policies_are_counted_by_chain() {
-        let text = "*filter\n:INPUT ACCEPT [9:90]\n:FORWARD DROP [2:20]\n[3:30] -A FORWARD -p udp -j DROP\n[4:40] -A FORWARD -j LOG\n[1:1] -A out -j REJECT --reject-with icmp-port-unreachable\nCOMMIT\n";
+        let text = "*filter\n:INPUT ACCEPT [9:90]\n:FORWARD DROP [2:20]\n[3:30] -A FORWARD -p udp -j DROP\n[4:40] -A FORWARD -j LOG\n\
+            [1:1] -A out -j REJECT --reject-with icmp-port-unreachable\nCOMMIT\n";
         assert_eq!(said(&of_rules(text)), [" FORWARD dropped 5", " out dropped 1"]);
     }
 

@@ -9,7 +9,7 @@ pub struct Printed {
     pub bytes: Option<u64>,
     /// Sent and received packets.
     pub packets: Option<(u64, u64)>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: Option<u64>,
     /// Round trips, ms, with the number of the request.
     pub rtts: Vec<(u64, f64)>,
@@ -199,14 +199,16 @@ mod tests {
 
     #[test]
     fn ping_is_read() {
-        let text = "PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.\n64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=0.074 ms\n64 bytes from 10.0.0.2: icmp_seq=3 ttl=64 time=1.5 ms\n\n--- 10.0.0.2 ping statistics ---\n3 packets transmitted, 2 received, 33% packet loss, time 431ms\n";
+        let text = "PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.\n64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=0.074 ms\n\
+            64 bytes from 10.0.0.2: icmp_seq=3 ttl=64 time=1.5 ms\n\n--- 10.0.0.2 ping statistics ---\n3 packets transmitted, 2 received, 33% packet loss, time 431ms\n";
         let p = parse("ping -c 3 10.0.0.2", text);
         assert_eq!((p.rtts, p.packets), (vec![(1, 0.074), (3, 1.5)], Some((3, 2))));
     }
 
     #[test]
     fn iperf_of_a_client_is_read() {
-        let text = "[  1] local 10.0.0.1 port 42378 connected with 10.0.0.2 port 5001 (icwnd/mss/irtt=14/1448/53)\n[ ID] Interval       Transfer     Bandwidth\n[  1] 0.0000-1.0000 sec  11.1 MBytes  93.3 Mbits/sec\n[  1] 1.0000-2.0000 sec  10.9 MBytes  91.2 Mbits/sec\n[  1] 0.0000-2.0495 sec  22.0 MBytes  90.2 Mbits/sec\n";
+        let text = "[  1] local 10.0.0.1 port 42378 connected with 10.0.0.2 port 5001 (icwnd/mss/irtt=14/1448/53)\n[ ID] Interval       Transfer     Bandwidth\n\
+            [  1] 0.0000-1.0000 sec  11.1 MBytes  93.3 Mbits/sec\n[  1] 1.0000-2.0000 sec  10.9 MBytes  91.2 Mbits/sec\n[  1] 0.0000-2.0495 sec  22.0 MBytes  90.2 Mbits/sec\n";
         let p = parse("sudo iperf -c 10.0.0.2 -t 2 -i 1", text);
         assert_eq!((p.throughput_bit_s, p.bytes, p.intervals.len()), (Some(90.2e6), Some(23_068_672), 2));
         assert_eq!(p.intervals[1], (0, 1.0, 2.0, (10.9 * 1_048_576.0) as u64, 91.2e6));
@@ -216,7 +218,8 @@ mod tests {
 
     #[test]
     fn iperf_of_datagrams_is_read() {
-        let text = "[  1] 0.0000-10.0013 sec  1.25 MBytes  1.05 Mbits/sec\n[  1] Sent 895 datagrams\n[  1] Server Report:\n[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n[  1] 0.0000-10.0013 sec  1.20 MBytes  1.01 Mbits/sec   0.014 ms 5/895 (0.56%)\n";
+        let text = "[  1] 0.0000-10.0013 sec  1.25 MBytes  1.05 Mbits/sec\n[  1] Sent 895 datagrams\n[  1] Server Report:\n\
+            [ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n[  1] 0.0000-10.0013 sec  1.20 MBytes  1.01 Mbits/sec   0.014 ms 5/895 (0.56%)\n";
         let p = parse("iperf -c a -u", text);
         assert_eq!(
             (p.packets, p.jitter_ms, p.throughput_bit_s),
@@ -236,7 +239,9 @@ mod tests {
 
     #[test]
     fn iperf3_is_read() {
-        let text = "[  5]   0.00-1.00   sec  11.2 MBytes  94.4 Mbits/sec    0    320 KBytes\n[  5]   1.00-2.00   sec  11.2 MBytes  94.4 Mbits/sec    3    320 KBytes\n- - -\n[ ID] Interval           Transfer     Bitrate         Retr\n[  5]   0.00-2.00   sec  22.4 MBytes  94.4 Mbits/sec    3             sender\n[  5]   0.00-2.04   sec  22.0 MBytes  90.5 Mbits/sec                  receiver\n";
+        let text = "[  5]   0.00-1.00   sec  11.2 MBytes  94.4 Mbits/sec    0    320 KBytes\n[  5]   1.00-2.00   sec  11.2 MBytes  94.4 Mbits/sec    3    320 KBytes\n\
+            - - -\n[ ID] Interval           Transfer     Bitrate         Retr\n[  5]   0.00-2.00   sec  22.4 MBytes  94.4 Mbits/sec    3             sender\n\
+            [  5]   0.00-2.04   sec  22.0 MBytes  90.5 Mbits/sec                  receiver\n";
         let p = parse("iperf3 -c a", text);
         assert_eq!((p.throughput_bit_s, p.retransmitted, p.intervals.len()), (Some(94.4e6), Some(3), 2));
         assert_eq!(parse("iperf3 -s", text).throughput_bit_s, Some(90.5e6));

@@ -57,7 +57,9 @@ fn count(trace: &str) -> BTreeMap<String, u64> {
 mod tests {
     #[test]
     fn events_are_counted_by_reason() {
-        let trace = "# tracer: nop\n#\n  iperf-7  [000] b..2. 1.5: kfree_skb: skbaddr=0 rx_sk=0 protocol=2048 location=__dev_xmit_skb+0x1 reason: QDISC_DROP\n  a-1 [001] ..s1. 1.6: kfree_skb: skbaddr=0 rx_sk=0 protocol=2048 location=udp_rcv+0x2 reason: NO_SOCKET\n  iperf-7  [000] b..2. 1.7: kfree_skb: skbaddr=0 rx_sk=0 protocol=2048 location=__dev_xmit_skb+0x1 reason: QDISC_DROP\n";
+        let trace = "# tracer: nop\n#\n  iperf-7  [000] b..2. 1.5: kfree_skb: skbaddr=0 rx_sk=0 protocol=2048 location=__dev_xmit_skb+0x1 reason: QDISC_DROP\n  a-1 [001] \
+            ..s1. 1.6: kfree_skb: skbaddr=0 rx_sk=0 protocol=2048 location=udp_rcv+0x2 reason: NO_SOCKET\n  iperf-7  [000] b..2. 1.7: kfree_skb: skbaddr=0 rx_sk=0 \
+            protocol=2048 location=__dev_xmit_skb+0x1 reason: QDISC_DROP\n";
         let all = super::count(trace);
         assert_eq!(all.into_iter().collect::<Vec<_>>(), [("NO_SOCKET".into(), 1), ("QDISC_DROP".into(), 2)]);
     }

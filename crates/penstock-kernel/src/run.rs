@@ -154,7 +154,7 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(f64)) -> Result<Outcome, Troubl
     if plan.flows.len() > FLOWS {
         let many = plan.flows.len();
         return Err(machine(format!(
-            "{many} flows: on a kernel each is two processes, and {FLOWS} flows are the most; the simulator takes any number"
+            "{many} flows: on a kernel each is two processes, and at most {FLOWS} flows are possible; the simulator takes any number"
         )));
     }
     if std::process::id() != 1 && !plan.exact {

@@ -148,7 +148,10 @@ mod tests {
 
     #[test]
     fn tc_is_read_back() {
-        let text = "qdisc htb 1: dev eth0 root refcnt 3 r2q 10 default 0x30 direct_packets_stat 1\n Sent 90 bytes 1 pkt (dropped 2, overlimits 3 requeues 4) \n backlog 12Kb 8p requeues 4\nqdisc tbf 2: dev eth0 parent 1:10 rate 220Kbit burst 1540b lat 50ms \n Sent 5 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \nclass htb 1:10 parent 1:1 leaf 2: prio 3 rate 6Mbit ceil 7Mbit burst 1599b cburst 1599b\n Sent 7 bytes 5 pkt (dropped 0, overlimits 0 requeues 0)\n backlog 1514b 1p requeues 0\n lended: 4 borrowed: 1 giants: 0\n tokens: 33328 ctokens: 33328\n\nclass htb 1:1 root rate 15Mbit ceil 15Mbit\n";
+        let text = "qdisc htb 1: dev eth0 root refcnt 3 r2q 10 default 0x30 direct_packets_stat 1\n Sent 90 bytes 1 pkt (dropped 2, overlimits 3 requeues 4) \n backlog \
+            12Kb 8p requeues 4\nqdisc tbf 2: dev eth0 parent 1:10 rate 220Kbit burst 1540b lat 50ms \n Sent 5 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n\
+            class htb 1:10 parent 1:1 leaf 2: prio 3 rate 6Mbit ceil 7Mbit burst 1599b cburst 1599b\n Sent 7 bytes 5 pkt (dropped 0, overlimits 0 requeues 0)\n backlog \
+            1514b 1p requeues 0\n lended: 4 borrowed: 1 giants: 0\n tokens: 33328 ctokens: 33328\n\nclass htb 1:1 root rate 15Mbit ceil 15Mbit\n";
         let o = parse(text);
         assert_eq!(o.len(), 4);
         assert_eq!((o[0].dev.as_str(), o[0].parent.as_str(), o[0].id.as_str()), ("eth0", "root", "1:"));

@@ -43,7 +43,7 @@ impl std::str::FromStr for Port {
 /// `sll_pkttype` of a frame that this machine itself sends.
 const OUTGOING: u8 = 4;
 /// Frames on the way at once from one port.
-const MOST: usize = 65_536;
+const MAX_IN_FLIGHT: usize = 65_536;
 /// How long before its time a frame is waited for by reading the clock, ns.
 const SPIN: i64 = 30_000;
 
@@ -97,7 +97,7 @@ pub fn run(ports: &[Port], seed: u64) -> Result<(), String> {
                     known.insert(source, i);
                 }
                 let lost = port.loss_ppb > 0 && dice[i].below(1_000_000_000) < port.loss_ppb;
-                if !lost && queues[i].len() < MOST {
+                if !lost && queues[i].len() < MAX_IN_FLIGHT {
                     queues[i].push_back(Waiting { due: when + port.delay_ns, frame: buffer[..len].to_vec() });
                 }
             }

@@ -1,4 +1,4 @@
-//! The replay engine held against the simulator: what came to a device in an experiment is replayed through the same setup, and the
+//! The replay engine compared with the simulator: what came to a device in an experiment is replayed through the same setup, and the
 //! same must come of it: each packet at the same nanosecond, in the same order, from the same class, or lost for the same reason, and the
 //! same counters at the end.
 //!
@@ -26,13 +26,13 @@ pub struct Beside {
     pub left_out: Vec<String>,
 }
 
-/// Whether the replay can be held against a device: its line's rate, or why it cannot.
+/// Whether the replay can be compared with a device: its line's rate, or why it cannot.
 ///
 /// # Errors
 /// Why not.
 pub fn applies(experiment: &Experiment, host: &HostSpec, dev: &str) -> Result<Rate, &'static str> {
     if host.cisco.is_some() || host.os != Os::Linux {
-        return Err("its machine is no Linux");
+        return Err("its machine does not run Linux");
     }
     if experiment.meters.iter().any(|m| m.host == host.name) {
         return Err("a meter stands before its queue");
@@ -266,7 +266,8 @@ mod tests {
             "tc qdisc add dev eth0 root tbf rate 1mbit burst 3000 limit 9000",
             "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 3000 limit 9000\ntc qdisc add dev eth0 parent 1:1 fq_codel limit 50",
             "tc qdisc add dev eth0 root handle 1: dsmark indices 8 default_index 1\ntc qdisc add dev eth0 parent 1: codel limit 50",
-            "tc qdisc add dev eth0 root handle 1: cbq bandwidth 10mbit avpkt 1000 cell 8\ntc class add dev eth0 parent 1: classid 1:1 cbq bandwidth 10mbit rate 1mbit allot 1514 prio 8 avpkt 1000 maxburst 7\ntc filter add dev eth0 parent 1: protocol ip prio 3 matchall flowid 1:1",
+            "tc qdisc add dev eth0 root handle 1: cbq bandwidth 10mbit avpkt 1000 cell 8\ntc class add dev eth0 parent 1: classid 1:1 cbq bandwidth 10mbit rate 1mbit \
+             allot 1514 prio 8 avpkt 1000 maxburst 7\ntc filter add dev eth0 parent 1: protocol ip prio 3 matchall flowid 1:1",
             "tc qdisc add dev eth0 root red limit 60000 min 3000 max 9000 avpkt 1000 burst 5 probability 0.1",
             "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit ceil 2mbit",
         ] {

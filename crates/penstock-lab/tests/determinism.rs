@@ -112,7 +112,7 @@ fn what_is_no_run_folder_is_left_alone() {
     let folder = scratch("alone");
     std::fs::write(folder.join("letter.txt"), "dear").unwrap();
     let outcome = small(None);
-    assert!(outcome.write(&folder).unwrap_err().contains("is no run folder"));
+    assert!(outcome.write(&folder).unwrap_err().contains("is not a run folder"));
     assert_eq!(files(&folder).len(), 1);
     // An earlier run is replaced whole, but not with what it did not write.
     let run = folder.join("run");

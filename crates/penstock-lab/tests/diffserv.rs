@@ -59,7 +59,7 @@ fn faults(text: &str) -> String {
 fn what_a_behaviour_cannot_be_asked_is_said() {
     let ask = |what: &str| faults(&small(&format!("[[expect]]\nwhat = \"{what}\"\nvalue = \"<1ms\"\n")));
     assert_eq!(ask("a eth0 EF ep"), "what: ep is judged at a rate");
-    assert_eq!(ask("a eth0 EF@fast ep"), "what: \"fast\" is no rate");
+    assert_eq!(ask("a eth0 EF@fast ep"), "what: \"fast\" is not a rate");
     assert_eq!(ask("a eth0 AF11 precedence"), "what: precedence is of an AF class");
     assert_eq!(ask("a eth0 EF@1mbit ep"), "");
     let echo = "[[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = true\nload = { echo = \"1s\" }\n";

@@ -28,7 +28,8 @@ fn experiment(text: &str) -> Outcome {
         .unwrap_or_else(|d| panic!("{}", d[0]))
 }
 
-const RED: &str = "queue = { kind = \"ns2_red\", limit = 60, thresh = 5, maxthresh = 15, q_weight = 0.02, setbit = true, use_mark_p = false, queue_in_bytes = false, bytes = false, mean_pktsize = 1500 }";
+const RED: &str = "queue = { kind = \"ns2_red\", limit = 60, thresh = 5, maxthresh = 15, q_weight = 0.02, setbit = true, use_mark_p = false, queue_in_bytes = false, \
+    bytes = false, mean_pktsize = 1500 }";
 const FOUR: &str = "[[flow]]\nname = \"f\"\ngroup = \"g\"\nfrom = \"a\"\nto = \"b\"\ncount = 4\ntcp = { ecn = true }\nload = \"greedy\"\n";
 
 #[test]

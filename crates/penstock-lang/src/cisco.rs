@@ -236,7 +236,8 @@ mod tests {
 
     #[test]
     fn a_router_is_read() {
-        let text = "hostname R1\n!\ninterface FastEthernet0/0\nip address 10.3.31.77 255.255.255.0\nduplex auto\n!\ninterface Serial0/0\n no ip address\n shutdown\n!\nip route 10.3.33.0 255.255.255.0 10.3.32.55\nend\n";
+        let text = "hostname R1\n!\ninterface FastEthernet0/0\nip address 10.3.31.77 255.255.255.0\nduplex auto\n!\ninterface Serial0/0\n no ip address\n shutdown\n!\n\
+            ip route 10.3.33.0 255.255.255.0 10.3.32.55\nend\n";
         let c = parse(text).unwrap();
         assert_eq!(c.hostname.as_deref(), Some("R1"));
         assert_eq!(c.interfaces[0].addresses, [(Ipv4Addr::new(10, 3, 31, 77), 24)]);

@@ -138,7 +138,7 @@ pub enum Command {
     AddrAdd {
         /// Address.
         spec: AddrSpec,
-        /// `replace`, `change`: being there already is no fault.
+        /// `replace`, `change`: being there already is not a fault.
         replace: bool,
         /// `add`, `replace`: not being there is none.
         create: bool,

@@ -20,7 +20,7 @@ use crate::services;
 /// The built-in chains, in the kernel's order.
 pub const BUILT_IN: [&str; 3] = ["input", "forward", "output"];
 /// Longest name of a chain (`IP_FW_MAX_LABEL_LENGTH`), characters.
-pub const LABEL_MOST: usize = 8;
+pub const MAX_LABEL: usize = 8;
 /// `ipchains -V`.
 pub const VERSION: &str = "ipchains 1.3.9, 17-Mar-1999";
 
@@ -144,7 +144,7 @@ impl Rule {
 /// A chain as it is listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chain {
-    /// Name, at most [`LABEL_MOST`] characters.
+    /// Name, at most [`MAX_LABEL`] characters.
     pub name: String,
     /// `ACCEPT`, `DENY`, `REJECT` or `MASQ`; `None` for the user's.
     pub policy: Option<String>,

@@ -175,7 +175,7 @@ impl Program {
     pub fn no_target(self, name: &str) -> Failure {
         parse::no_target(self, name)
     }
-    /// `-t` with a name that is no table's.
+    /// `-t` with a name that is not a table's.
     pub fn no_such_table(self, name: &str) -> Failure {
         let stderr = format!(
             "{}: can't initialize {} table `{name}': Table does not exist (do you need to insmod?)\nPerhaps {} or your kernel needs to be upgraded.\n",

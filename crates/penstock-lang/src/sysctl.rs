@@ -21,7 +21,7 @@ pub enum Request {
     All,
     /// Read a file of keys and values (`-p`).
     Load(String),
-    /// With `-w`, a word that is no `KEY=VALUE`.
+    /// With `-w`, a word that is not a `KEY=VALUE`.
     NoValue,
 }
 

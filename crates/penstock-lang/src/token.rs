@@ -94,7 +94,7 @@ pub fn words(text: &str) -> Result<Vec<Word>, Diagnostic> {
 /// Reads a script.
 ///
 /// # Errors
-/// Everything in it that is no plain command, each with line and column.
+/// Everything in it that is not a plain command, each with line and column.
 pub fn script(text: &str) -> Result<Vec<Line>, Vec<Diagnostic>> {
     let mut reader = Reader::new(text);
     reader.run();

@@ -64,7 +64,7 @@ impl Machine {
     /// process's own.
     ///
     /// # Errors
-    /// A sentence when the state cannot be read or written. A command that is refused is no error but an [`Output`] with
+    /// A sentence when the state cannot be read or written. A command that is refused is not an error but an [`Output`] with
     /// its own status.
     pub fn exec(&self, words: &[String]) -> Result<Output, String> {
         let mut files = Own::default();

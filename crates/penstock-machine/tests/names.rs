@@ -293,8 +293,8 @@ fn forms_of_names() {
         ("vie = \"192.0.2.1\"", "has no key \"vie\"", "did you mean \"via\"?"),
         ("wan = \"dhcp\"", "has no key \"wan\"", "wan = \"10.0.0.1/24\""),
         ("wan = 5", "has no key \"wan\"", "wan = \"10.0.0.1/24\""),
-        ("wan = \"192.0.2.1\"", "wan: \"192.0.2.1\" is no address", "wan = \"192.0.2.1/24\""),
-        ("wan = \"2001:db8::1\"", "is no address", "wan = \"2001:db8::1/64\""),
+        ("wan = \"192.0.2.1\"", "wan: \"192.0.2.1\" is not an address", "wan = \"192.0.2.1/24\""),
+        ("wan = \"2001:db8::1\"", "is not an address", "wan = \"2001:db8::1/64\""),
         ("wan = [\"2001:db8::1/129\"]", "has no key \"wan\"", "wan = \"10.0.0.1/24\""),
         ("wan = []\n\"wan@if2\" = []", "the device \"wan\" twice", "as a list"),
         (
@@ -309,7 +309,7 @@ fn forms_of_names() {
     }
     let lo =
         "[host.a]\nlo = \"192.0.2.1/32\"\n[host.b]\neth0 = []\n[[link]]\nends = [\"a:lo\", \"b:eth0\"]\n";
-    assert!(parse(lo, "x.toml").unwrap_err()[0].message.contains("lo is no end of a link"));
+    assert!(parse(lo, "x.toml").unwrap_err()[0].message.contains("lo is not an end of a link"));
 }
 
 /// Devices that carry no packets here are refused by name before the run; down and alone they carry none on Linux either.

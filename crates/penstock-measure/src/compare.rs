@@ -1,4 +1,4 @@
-//! Runs held against each other: which figures differ by more than repeated runs do among themselves.
+//! Runs compared with each other: which figures differ by more than repeated runs do among themselves.
 
 use crate::number::Unit;
 use crate::plot::{CHART_STYLE, Chart, Line, STYLE, Stroke, escape};
@@ -118,9 +118,9 @@ fn figures(record: &Record) -> Vec<Figure> {
         put(&subject, "delay p95", "ms", flow.owd_ms.map(|d| d.p95));
         put(&subject, "jitter", "ms", flow.jitter_ms);
         put(&subject, "lost", "", Some(flow.lost_packets as f64));
-        put(&subject, "sent again", "", flow.retransmitted_packets.map(|n| n as f64));
+        put(&subject, "retransmits", "", flow.retransmitted_packets.map(|n| n as f64));
         let took = flow.start_s.zip(flow.end_s).map(|(from, to)| (to - from) * 1e3);
-        put(&subject, "took", "ms", took.filter(|_| flow.proto == "tcp"));
+        put(&subject, "duration", "ms", took.filter(|_| flow.proto == "tcp"));
     }
     for device in &record.devices {
         for q in device.qdiscs.iter().filter(|q| q.handle != "0:" || q.bytes > 0) {

@@ -204,7 +204,7 @@ impl Chart {
         let (factor, _) = self.unit.scale(max);
         let step = nice_step(if max > 0.0 { max / factor } else { 1.0 }, 5) * factor;
         let mut ticks = vec![0.0];
-        while ticks.len() < MOST_TICKS && ticks[ticks.len() - 1] < max * 0.999 || ticks.len() < 2 {
+        while ticks.len() < MAX_TICKS && ticks[ticks.len() - 1] < max * 0.999 || ticks.len() < 2 {
             ticks.push(ticks.len() as f64 * step);
         }
         ticks
@@ -232,7 +232,7 @@ impl Chart {
         }
         let step = nice_step((self.x.1 - self.x.0).max(1e-9), 8);
         let mut i = (self.x.0 / step).ceil();
-        let end = i + MOST_TICKS as f64;
+        let end = i + MAX_TICKS as f64;
         while i < end && i * step <= self.x.1 * 1.000_001 {
             let t = i * step;
             let x = frame.x_at(t);
@@ -326,7 +326,7 @@ impl Line {
 }
 
 /// Most marks of an axis, whatever the numbers are.
-const MOST_TICKS: usize = 32;
+const MAX_TICKS: usize = 32;
 
 /// A step of 1, 2 or 5 times a power of ten that divides `span` into at most `most` parts.
 fn nice_step(span: f64, most: u32) -> f64 {

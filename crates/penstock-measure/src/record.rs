@@ -1,6 +1,6 @@
 //! The run record: what `record.json` holds.
 //!
-//! A field that does not apply is absent, never null or zero; units are
+//! Follows: the record format 2. A field that does not apply is absent, never null or zero; units are
 //! SI and stand in the name (`throughput_bit_s`, `rtt_ms`). Same file, seed and version give the same bytes.
 
 use crate::quantile::Distribution;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// The format this version writes.
 ///
-/// 2: `payload_bytes`, `sent_bytes` and `received_bytes` of flows, `together`, `per_hop`, `rtt_ms` of groups, `why` of expectations.
+/// 2: `payload_bytes`, `sent_bytes` and `received_bytes` of flows, `together`, `per_hop`, `rtt_ms` of groups, `why` of expectations; `fix` of findings
+/// (format 1: `mend`).
 pub const FORMAT: u32 = 2;
 
 /// One run: what was asked, what was measured, how it was judged.
@@ -112,13 +113,13 @@ pub struct Machine {
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// Kernel profile, or absent for a router that is no Linux.
+    /// Kernel profile, or absent for a router that is not a Linux.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kernel: Option<String>,
     /// Whose TCP it speaks where that is not its kernel's: `windows-xp`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp: Option<String>,
-    /// What it is where it is no Linux: `cisco`.
+    /// What it is where it is not a Linux: `cisco`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub system: Option<String>,
     /// Whether it forwards packets.
@@ -193,7 +194,7 @@ pub struct App {
     /// Datagrams or probes lost.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
-    /// Segments that TCP sent again.
+    /// Segments that TCP retransmitted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted_packets: Option<u64>,
     /// Round-trip times.
@@ -271,7 +272,7 @@ pub struct Flow {
     pub losses: Vec<Loss>,
     /// Packets that arrived with ECN's congestion mark.
     pub marked_packets: u64,
-    /// Segments that TCP sent again.
+    /// Segments that TCP retransmitted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted_packets: Option<u64>,
     /// New payload delivered, bytes.
@@ -371,7 +372,7 @@ pub struct Group {
     pub throughput_bit_s: f64,
     /// Packets sent (retransmissions included).
     pub sent_packets: u64,
-    /// Share of the packets sent that were sent again; absent without TCP.
+    /// Share of the packets sent that were retransmitted; absent without TCP.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmission_rate: Option<f64>,
     /// Jain's index of the goodputs.
@@ -593,7 +594,7 @@ pub struct Finding {
     pub host: String,
     /// Stable code: `PS101`.
     pub code: String,
-    /// `error` for what is refused, `warning` for what is legal and surely not meant.
+    /// `error` for what is refused, `warning` for a likely mistake.
     pub level: String,
     /// The file, as the experiment names it.
     pub file: String,
@@ -605,8 +606,9 @@ pub struct Finding {
     pub message: String,
     /// Why, with the number that shows it.
     pub reason: String,
-    /// What to write instead; empty where nothing can be.
-    pub mend: String,
+    /// What to write instead; empty where nothing can be. Format 1 called it `mend`.
+    #[serde(alias = "mend")]
+    pub fix: String,
 }
 
 impl Record {
@@ -621,14 +623,14 @@ impl Record {
     /// Reads a record.
     ///
     /// # Errors
-    /// A sentence when the text is no record or one of a later format.
+    /// A sentence when the text is not a record or one of a later format.
     pub fn from_json(text: &str) -> Result<Record, String> {
         #[derive(Deserialize)]
         struct Version {
             format: u32,
         }
         let version: Version =
-            serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
+            serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))?;
         if version.format > FORMAT {
             return Err(format!(
                 "this record has format {}; this version reads up to {FORMAT}: use a later penstock",
@@ -636,9 +638,9 @@ impl Record {
             ));
         }
         let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))?;
+            serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))?;
         crate::sound::figures(&value)?;
-        serde_json::from_str(text).map_err(|e| format!("this is no run record: {e}"))
+        serde_json::from_str(text).map_err(|e| format!("this is not a run record: {e}"))
     }
 
     /// Whether every expectation was met.
@@ -723,8 +725,16 @@ mod tests {
     }
 
     #[test]
+    fn a_record_of_format_1_still_opens() {
+        let old = Record::from_json(include_str!("../tests/golden/record-format-1.json")).unwrap();
+        assert_eq!((old.format, old.title.as_str()), (1, "A small house"));
+        assert_eq!(old.findings[0].fix, "tc qdisc add dev eth0 parent 1:20 handle 20: sfq perturb 10");
+        assert!(old.to_json().contains("\"fix\"") && !old.to_json().contains("\"mend\""));
+    }
+
+    #[test]
     fn strangers_are_refused_in_words() {
-        assert!(Record::from_json("{}").unwrap_err().starts_with("this is no run record"));
+        assert!(Record::from_json("{}").unwrap_err().starts_with("this is not a run record"));
         assert!(Record::from_json("{\"format\": 3}").unwrap_err().contains("up to 2"));
         assert!(Record::from_json("nonsense").is_err());
     }

@@ -136,10 +136,10 @@ impl Series {
     /// Reads the bytes of a Parquet file that [`Series::to_parquet`] made, or of the same columns.
     ///
     /// # Errors
-    /// When it is no Parquet file, or its columns are others.
+    /// When it is not a Parquet file, or its columns are others.
     pub fn from_parquet(bytes: Vec<u8>) -> Result<Series, SeriesError> {
         // The reader takes the lengths in a file at their word, and panics at some that are wrong.
-        let damaged = || SeriesError("it is damaged: the Parquet reader gave up".to_owned());
+        let damaged = || SeriesError("it is damaged: the Parquet reader failed".to_owned());
         quietly(move || Series::read(bytes)).unwrap_or_else(|_| Err(damaged()))
     }
 
@@ -157,8 +157,8 @@ impl Series {
             )));
         }
         let rows = reader.metadata().file_metadata().num_rows();
-        if !(0..=MOST_ROWS).contains(&rows) {
-            return Err(SeriesError(format!("it says that it has {rows} rows; {MOST_ROWS} are the most")));
+        if !(0..=MAX_ROWS).contains(&rows) {
+            return Err(SeriesError(format!("it says that it has {rows} rows; the maximum is {MAX_ROWS}")));
         }
         let mut series = Series::new();
         for (n, row) in reader.get_row_iter(None)?.enumerate() {
@@ -174,7 +174,7 @@ impl Series {
 }
 
 /// Most rows that are read: a few small pages may stand for any number.
-const MOST_ROWS: i64 = 50_000_000;
+const MAX_ROWS: i64 = 50_000_000;
 
 /// Runs it; a panic is an answer and prints nothing.
 fn quietly<T>(work: impl FnOnce() -> T + std::panic::UnwindSafe) -> std::thread::Result<T> {

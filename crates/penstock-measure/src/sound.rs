@@ -17,13 +17,13 @@ pub(crate) fn figures(record: &Value) -> Result<(), String> {
     if (0.0..=LONGEST_S).contains(&duration) {
         return Ok(());
     }
-    Err(format!("this is no run record: duration_s is {duration:e}, not from 0 to {LONGEST_S}"))
+    Err(format!("this is not a run record: duration_s is {duration:e}, not from 0 to {LONGEST_S}"))
 }
 
 fn sound(field: &str, value: &Value) -> Result<(), String> {
     match value {
         Value::Number(n) if n.as_f64().is_none_or(|x| x.abs() > GREATEST) => Err(format!(
-            "this is no run record: {} is {n}, which no run measures",
+            "this is not a run record: {} is {n}, which no run measures",
             field.trim_start_matches('.')
         )),
         Value::Array(all) => all.iter().enumerate().try_for_each(|(i, v)| sound(&format!("{field}[{i}]"), v)),

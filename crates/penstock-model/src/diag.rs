@@ -1,11 +1,11 @@
-//! What is wrong, where, and how to mend it.
+//! What is wrong, where, and how to fix it.
 
 use std::fmt;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
-    /// Legal, but surely not meant.
+    /// Legal, but a likely mistake.
     Warning,
     /// Refused.
     Error,

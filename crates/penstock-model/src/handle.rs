@@ -36,7 +36,7 @@ impl Handle {
     /// Reads a qdisc handle: `1:`, `1`, `ffff:`, `none`.
     ///
     /// # Errors
-    /// The text, when it is no handle.
+    /// The text, when it is not a handle.
     pub fn parse_qdisc(text: &str) -> Result<Handle, String> {
         let bad = || text.to_owned();
         if text == "none" {
@@ -49,7 +49,7 @@ impl Handle {
     /// Reads a classid: `1:10`, `:10`, `1:`, `root`, `none`, or a bare 32-bit hex number below 0x10000's class.
     ///
     /// # Errors
-    /// The text, when it is no classid.
+    /// The text, when it is not a classid.
     pub fn parse_classid(text: &str) -> Result<Handle, String> {
         let bad = || text.to_owned();
         match text {

@@ -292,7 +292,7 @@ fn speaks_json(machine: &Machine) -> bool {
     !dumps.iter().any(|d| TEXT_KINDS.contains(&d.kind))
 }
 
-/// `tc -s -j qdisc show dev v0`, and without `-j` where that is no JSON.
+/// `tc -s -j qdisc show dev v0`, and without `-j` where that is not JSON.
 fn show_qdiscs(machine: &Machine) -> Value {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();

@@ -99,7 +99,7 @@ impl Spec {
     /// Which field is wrong and what it should be.
     pub fn read(value: &Value) -> Answer<Spec> {
         let Value::Object(spec) = value else {
-            return Err(Diagnostic::error("the specification is not a JSON object")
+            return Err(Diagnostic::error("the specification is not JSON object")
                 .help(r#"{"setup": […], "packets": […]}"#));
         };
         let release = match spec.get("release") {
@@ -248,7 +248,7 @@ pub(super) fn packets(spec: &Map<String, Value>) -> Answer<Vec<Sent>> {
     for (n, entry) in list.iter().enumerate() {
         let place = format!("packets[{n}].");
         let Value::Object(entry) = entry else {
-            return Err(Diagnostic::error(format!("packets[{n}]: not a JSON object")));
+            return Err(Diagnostic::error(format!("packets[{n}]: not JSON object")));
         };
         let t_us = number(entry, &place, "t_us")?.unwrap_or(0.0);
         let gap_us = number(entry, &place, "gap_us")?.unwrap_or(0.0);
@@ -441,7 +441,7 @@ mod tests {
             json!({"packets": [{"priority": "x:1"}]}),
             "packets[0].priority: \"x:1\" is not a classid below 8000:",
         );
-        check(json!([1]), "the specification is not a JSON object");
+        check(json!([1]), "the specification is not JSON object");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn load(folder: &Path) -> Result<Vec<Vector>, String> {
 /// The vectors of one file.
 ///
 /// # Errors
-/// A file that cannot be read, a line that is no JSON.
+/// A file that cannot be read, a line that is not JSON.
 pub fn read(path: &Path) -> Result<Vec<Vector>, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let kind = path.file_stem().unwrap_or_default().to_string_lossy();

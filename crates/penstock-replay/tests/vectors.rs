@@ -13,7 +13,7 @@ const SHOWN: usize = 5;
 /// Exact vectors a kind has at least, but for those of which there are only so many.
 const LEAST: usize = 300;
 const FEWER: [(&str, usize); 2] = [("by_hand", 100), ("cbq", 60)];
-/// Throws of ours that are held against the kernel's.
+/// Throws of ours that are compared with the kernel's.
 const THROWS: u64 = 40;
 
 #[test]

@@ -122,7 +122,11 @@ fn taprio() {
         (1..=4).rev().map(|q| format!("qdisc pfifo 0: parent 1:{q} limit 1000p\n")).collect();
     d.gives("qdisc show dev d", &format!("{head}\n{pfifos}"));
     let json = d.tc("-j qdisc show dev d");
-    let want = r#"[{"kind":"taprio","handle":"1:","root":true,"refcnt":5,"options":{"tc":2,"map":[0,1,0,1,0,0,0,0,0,0,0,0,0,0,0,0],"queues":[{"offset":0,"count":1},{"offset":1,"count":1}],"clockid":"TAI","base_time":0,"cycle_time":700000,"cycle_time_extension":0,"schedule":[{"index":0,"cmd":"S","gatemask":"0x1","interval":300000},{"index":1,"cmd":"S","gatemask":"0x2","interval":400000}]}},"#;
+    let want = concat!(
+        r#"[{"kind":"taprio","handle":"1:","root":true,"refcnt":5,"options":{"tc":2,"map":[0,1,0,1,0,0,0,0,0,0,0,0,0,0,0,0],"#,
+        r#""queues":[{"offset":0,"count":1},{"offset":1,"count":1}],"clockid":"TAI","base_time":0,"cycle_time":700000,"cycle_time_extension":0,"#,
+        r#""schedule":[{"index":0,"cmd":"S","gatemask":"0x1","interval":300000},{"index":1,"cmd":"S","gatemask":"0x2","interval":400000}]}},"#,
+    );
     assert!(json.starts_with(want), "{json}");
     d.gives(
         "class show dev d",

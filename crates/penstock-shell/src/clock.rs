@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The command that says what `$EPOCHSECONDS` and `$EPOCHREALTIME` are ([`crate::mend`] calls it).
+/// The command that says what `$EPOCHSECONDS` and `$EPOCHREALTIME` are ([`crate::rewrite`] calls it).
 pub(crate) const NOW: &str = "penstock-now";
 
 /// The clock of a runtime that stands still.

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The command that gives what `$SRANDOM` is ([`crate::mend`] calls it).
+/// The command that gives what `$SRANDOM` is ([`crate::rewrite`] calls it).
 pub(crate) const SRANDOM: &str = "penstock-srandom";
 
 /// Most that one command throws.
-const MOST: u64 = 10_000_000;
+const MAX_DRAWS: u64 = 10_000_000;
 
 pub(crate) fn tools(chance: &Arc<Chance>) -> Vec<(String, Box<dyn Builtin>)> {
     let tool = |kind| -> Box<dyn Builtin> { Box::new(Dice { kind, chance: Arc::clone(chance) }) };
@@ -197,8 +197,8 @@ async fn shuf(chance: &Chance, ctx: &BuiltinContext<'_>) -> Said<Vec<u8>> {
         (true, Some(_)) => return Err("shuf: no lines to repeat".to_owned()),
         (true, None) => return Err("shuf: -r without -n would not end; say -n".to_owned()),
     };
-    if wanted > MOST {
-        return Err(format!("shuf: line limit ({MOST}) exceeded; output truncated"));
+    if wanted > MAX_DRAWS {
+        return Err(format!("shuf: line limit ({MAX_DRAWS}) exceeded; output truncated"));
     }
     let out = if words.has('r') {
         joined((0..wanted).map(|_| item(chance.below(len))), end)
@@ -290,8 +290,8 @@ async fn rand(chance: &Chance, ctx: &BuiltinContext<'_>) -> Said<Vec<u8>> {
         }
     }
     let number: usize = number.ok_or(format!("{command}: Use -help for summary."))?;
-    if number as u64 > MOST {
-        return Err(format!("openssl: byte limit ({MOST}) exceeded; output truncated"));
+    if number as u64 > MAX_DRAWS {
+        return Err(format!("openssl: byte limit ({MAX_DRAWS}) exceeded; output truncated"));
     }
     let bytes = chance.bytes(number);
     let said = match form {

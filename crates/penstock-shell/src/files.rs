@@ -75,13 +75,13 @@ pub(crate) const RANDOM: &str = "/dev/.random/";
 pub(crate) const ZERO: &str = "/dev/.zero/";
 
 /// Most that is read of a device at once, bytes: as much as the interpreter's `dd` moves.
-pub(crate) const DEVICE_MOST: u64 = 64 << 20;
+pub(crate) const MAX_DEVICE_READ: u64 = 64 << 20;
 
 pub(crate) struct MachineFs {
     own: InMemoryFs,
     ask: Ask,
     chance: Arc<Chance>,
-    /// The file that is read next is run: its text is mended.
+    /// The file that is read next is run: its text is rewritten.
     is_run: Arc<AtomicBool>,
     guard: Arc<Guard>,
     umask: AtomicU32,
@@ -260,10 +260,10 @@ impl FileSystem for MachineFs {
             Some(path) => {
                 let bytes = |folder| path.strip_prefix(folder)?.parse::<u64>().ok();
                 if let Some(bytes) = bytes(RANDOM) {
-                    return Ok(self.chance.bytes(bytes.min(DEVICE_MOST) as usize));
+                    return Ok(self.chance.bytes(bytes.min(MAX_DEVICE_READ) as usize));
                 }
                 if let Some(bytes) = bytes(ZERO) {
-                    return Ok(vec![0; bytes.min(DEVICE_MOST) as usize]);
+                    return Ok(vec![0; bytes.min(MAX_DEVICE_READ) as usize]);
                 }
             }
             None => {}
@@ -288,7 +288,7 @@ impl FileSystem for MachineFs {
                     if self.is_run.swap(false, Ordering::Relaxed) || self.is_program(&path, &bytes).await =>
                 {
                     Ok(match String::from_utf8(bytes) {
-                        Ok(text) => crate::mend::mend(&text).into_bytes(),
+                        Ok(text) => crate::rewrite::rewrite(&text).into_bytes(),
                         Err(other) => other.into_bytes(),
                     })
                 }

@@ -2,12 +2,12 @@
 //!
 //! The language is bash's, interpreted by [`bashkit`] in memory: variables, functions, loops, here-documents, pipes, and the
 //! text tools (grep, sed, awk, sort, …) are built in. `tc`, `ip`, `iptables` and the other network tools go to a [`Machine`].
-//! Nothing else is reached: no file of this computer, no process, no network; a script that tries is told so.
+//! Nothing else can be reached: no file of this computer, no process, no network. A script that tries gets an error.
 //!
 //! The interpreter runs on a thread of its own and asks; the machine stays with the caller, who answers. So everything happens
 //! in the script's order, one command at a time.
 //!
-//! Follows: bash 5.2, as far as bashkit 0.20 does; [`mend`] writes anew what it reads otherwise.
+//! Follows: bash 5.2, as far as bashkit 0.20 does; [`rewrite`] rewrites what it reads otherwise.
 //! Differs: chance comes from a seed, and the clock goes on only where the script waits; `logger`, `flock`, `renice` do
 //! nothing. A script may go as far as [`Limits`] say. Lines are known by a DEBUG trap of ours: where a script sets one of its own,
 //! that one is there and its lines are not known.
@@ -18,9 +18,9 @@ mod dice;
 mod files;
 mod given;
 mod limits;
-mod mend;
 mod plain;
 mod programs;
+mod rewrite;
 mod running;
 mod serve;
 mod tools;
@@ -188,7 +188,7 @@ impl Shell {
         let (jobs, todo) = channel::<Job>();
         let (asks, requests) = channel();
         let hostname = hostname.to_owned();
-        let files: Vec<_> = files.iter().map(|(path, text)| (path.clone(), mend::mend(text))).collect();
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.clone(), rewrite::rewrite(text))).collect();
         let text = files.iter().map(|(_, text)| text.len()).sum();
         let begin = Begin { hostname, files, seed, clock, text, main };
         let ended = Arc::new(AtomicBool::new(false));
@@ -213,7 +213,7 @@ impl Shell {
         self.guard.limits.text_fits(text.len())?;
         braces_fit(text)?;
         let script = Script { name: "penstock".to_owned(), text: text.to_owned(), ..Script::default() };
-        self.run(Job { text: mend::mend(text), zero: script.name.clone(), script }, machine, console)
+        self.run(Job { text: rewrite::rewrite(text), zero: script.name.clone(), script }, machine, console)
     }
 
     /// Whether a line has said `exit`.
@@ -366,8 +366,8 @@ pub fn wants_more(text: &str) -> bool {
     };
     let slashes = text.chars().rev().take_while(|&c| c == '\\').count();
     slashes % 2 == 1
-        || mend::here_document_is_open(text)
-        || Parser::new(&mend::mend(text)).parse().is_err_and(|e| open(e.to_string()))
+        || rewrite::here_document_is_open(text)
+        || Parser::new(&rewrite::rewrite(text)).parse().is_err_and(|e| open(e.to_string()))
 }
 
 /// Runs a script to its end.
@@ -426,7 +426,7 @@ fn started(limits: &Limits, script: &Script, before: &str, behind: &str) -> Resu
 
 /// Whether every word's braces give what the interpreter can expand: it would leave others as they are and say nothing.
 fn braces_fit(text: &str) -> Result<(), String> {
-    match mend::too_many_words(text) {
+    match rewrite::too_many_words(text) {
         None => Ok(()),
         Some((line, count)) => Err(limits::met(
             line,
@@ -463,7 +463,7 @@ fn file_of(path: &str) -> String {
     place.to_string_lossy().into_owned()
 }
 
-/// The program of a first line `#!…` that is no shell.
+/// The program of a first line `#!…` that is not a shell.
 fn other_language(text: &str) -> Option<&str> {
     let line = text.lines().next()?.strip_prefix("#!")?;
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
@@ -557,7 +557,7 @@ async fn serve_jobs(
             }
             is_run.store(matches!(event.name.as_str(), "." | "source" | "bash" | "sh"), Ordering::Relaxed);
             tools::instead(&event.name, &mut event.args, &before);
-            mend_words(&event.name, &mut event.args);
+            rewrite_words(&event.name, &mut event.args);
             HookAction::Continue(event)
         }))
         .build();
@@ -634,14 +634,14 @@ fn before_fault(text: &str) -> Option<&str> {
 }
 
 /// Text that a command runs as a script, written as the interpreter reads it rightly.
-fn mend_words(name: &str, words: &mut [String]) {
+fn rewrite_words(name: &str, words: &mut [String]) {
     let at = match name {
         "trap" => words.iter().position(|w| !w.starts_with('-')),
         "bash" | "sh" => words.iter().position(|w| w.starts_with('-') && w.ends_with('c')).map(|at| at + 1),
         "eval" if words.len() > 1 => {
             // Words are one text; a quote may begin in one and end in another.
             if words.iter().any(|w| w.contains(['`', '$', '{'])) {
-                let joined = mend::mend(&words.join(" "));
+                let joined = rewrite::rewrite(&words.join(" "));
                 words.fill(String::new());
                 words[0] = joined;
             }
@@ -651,7 +651,7 @@ fn mend_words(name: &str, words: &mut [String]) {
         _ => None,
     };
     if let Some(word) = at.and_then(|at| words.get_mut(at)) {
-        *word = mend::mend(word);
+        *word = rewrite::rewrite(word);
     }
 }
 

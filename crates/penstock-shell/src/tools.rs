@@ -282,11 +282,11 @@ pub(crate) fn instead(name: &str, args: &mut [String], guard: &Guard) {
             let device =
                 args.iter_mut().find(|w| matches!(w.as_str(), "/dev/urandom" | "/dev/random" | "/dev/zero"));
             match device {
-                Some(device) if count <= files::DEVICE_MOST => {
+                Some(device) if count <= files::MAX_DEVICE_READ => {
                     let folder = if device == "/dev/zero" { files::ZERO } else { files::RANDOM };
                     *device = format!("{folder}{count}");
                 }
-                Some(_) => guard.note(format!("bytes of a device read at once: {}", files::DEVICE_MOST)),
+                Some(_) => guard.note(format!("bytes of a device read at once: {}", files::MAX_DEVICE_READ)),
                 None if guard.device_read() => guard.note(format!("bytes of a device read at once: {READ}")),
                 None => {}
             }
@@ -309,10 +309,10 @@ pub(crate) fn instead(name: &str, args: &mut [String], guard: &Guard) {
         "dd" => {
             let value = |key: &str| args.iter().rev().find_map(|w| w.strip_prefix(key)).map(size);
             let block = value("ibs=").or(value("bs=")).flatten().unwrap_or(512);
-            let bytes = value("count=").flatten().map_or(files::DEVICE_MOST, |n| n.saturating_mul(block));
+            let bytes = value("count=").flatten().map_or(files::MAX_DEVICE_READ, |n| n.saturating_mul(block));
             for word in args {
                 if matches!(word.as_str(), "if=/dev/urandom" | "if=/dev/random") {
-                    *word = format!("if={}{}", files::RANDOM, bytes.min(files::DEVICE_MOST));
+                    *word = format!("if={}{}", files::RANDOM, bytes.min(files::MAX_DEVICE_READ));
                 }
             }
         }

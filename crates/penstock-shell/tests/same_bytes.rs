@@ -90,7 +90,7 @@ fn seeds_and_clocks_change_what_they_should() {
 
 #[test]
 fn a_throw_is_followed_by_another() {
-    // What is always the same is no chance.
+    // What is always the same is not a chance.
     for line in
         ["echo ${SRANDOM:0:9}", "echo $SRANDOM", "uuidgen", "seq 30 | sort -R | tr '\\n' ' '", "echo $RANDOM"]
     {

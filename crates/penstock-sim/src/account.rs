@@ -6,7 +6,7 @@
 //! - A packet counts by the time it was made: what the warm-up made is neither sent nor received nor lost.
 //! - A datagram that was cut into fragments is one packet. Its fate is the first that one of its fragments meets: lost with
 //!   the first that is lost, received when it is whole.
-//! - A copy (`Role`) is no packet of its flow: copies have a tally of their own.
+//! - A copy (`Role`) is not a packet of its flow: copies have a tally of their own.
 //!
 //! Beside the flows' packets every packet of the pool is looked for: those made and not given back are those held.
 

@@ -152,7 +152,7 @@ impl Flow {
         &mut self.places[at].2
     }
     /// Counts from now on. What is under way will be received all the same.
-    pub(crate) fn forget(&mut self, now: Time) {
+    pub(crate) fn end_warmup(&mut self, now: Time) {
         let (group, socks, started) = (std::mem::take(&mut self.group), self.socks, self.started);
         let name = std::mem::take(&mut self.name);
         let (completed, passages) = (self.completed, self.passages.take());

@@ -718,9 +718,9 @@ impl Net {
         self.pool.free(packet);
     }
     /// Begins to count anew: what happened so far was warming up. Queues, connections and the devices' own counters stay.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn end_warmup(&mut self) {
         let now = self.queue.now();
-        self.flows.iter_mut().for_each(|flow| flow.forget(now));
+        self.flows.iter_mut().for_each(|flow| flow.end_warmup(now));
         self.nics.iter_mut().for_each(|nic| nic.sojourn = Histogram::default());
         self.forget_watched();
         self.drops.clear();

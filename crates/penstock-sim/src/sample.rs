@@ -11,9 +11,9 @@ use penstock_tcp::cc::INFINITE_SSTHRESH;
 use std::collections::BTreeMap;
 
 /// Instants kept before every second one is given up.
-const MOST: usize = 65_536;
+const MAX_INSTANTS: usize = 65_536;
 /// Values of all series kept before the same (half a gigabyte), and the fewest instants that are then left.
-const MOST_VALUES: usize = 64 << 20;
+const MAX_VALUES: usize = 64 << 20;
 const FEWEST: usize = 64;
 
 /// Takes the samples.
@@ -117,7 +117,7 @@ impl Sampler {
             }
         }
         let instants = self.set.times.len();
-        if instants >= MOST || (self.values > MOST_VALUES && instants >= FEWEST) {
+        if instants >= MAX_INSTANTS || (self.values > MAX_VALUES && instants >= FEWEST) {
             self.halve();
         }
     }
@@ -275,7 +275,7 @@ mod tests {
         let world = crate::World::new(1);
         for t in 0..FEWEST {
             assert_eq!(sampler.set.times.len(), t);
-            sampler.values = MOST_VALUES + 1;
+            sampler.values = MAX_VALUES + 1;
             sampler.sample(&world.net);
         }
         assert_eq!((sampler.set.times.len(), sampler.interval), (FEWEST / 2, Span::from_ms(2)));

@@ -40,8 +40,8 @@ impl Toll {
 }
 
 /// Steps that are made at one instant at most, and so many more for each host, socket and program.
-const MOST: i64 = 10_000_000;
-const MOST_EACH: i64 = 1_000;
+const MAX_STEPS: i64 = 10_000_000;
+const MAX_STEPS_EACH: i64 = 1_000;
 /// How many of the last steps are told.
 const TOLD: i64 = 12;
 
@@ -58,12 +58,12 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn new() -> Guard {
-        Guard { at: Time::ZERO, left: MOST, most: MOST, last: VecDeque::new(), stuck: None }
+        Guard { at: Time::ZERO, left: MAX_STEPS, most: MAX_STEPS, last: VecDeque::new(), stuck: None }
     }
     /// The network has so many hosts, sockets and programs.
     pub(crate) fn expect(&mut self, parts: usize) {
         let made = self.most - self.left;
-        self.most = MOST + MOST_EACH * parts as i64;
+        self.most = MAX_STEPS + MAX_STEPS_EACH * parts as i64;
         self.left = self.most - made;
     }
     /// An event happens at `now`.

@@ -1,4 +1,4 @@
-//! Taps on devices: what comes to a queue and what becomes of it, for another engine to be held against this one.
+//! Taps on devices: what comes to a queue and what becomes of it, for another engine to be compared with this one.
 
 use crate::link::Nic;
 use crate::net::Net;

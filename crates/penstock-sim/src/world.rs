@@ -41,7 +41,7 @@ pub(crate) struct App {
     pub(crate) run: String,
     pub(crate) at: Time,
     pub(crate) program: Option<Box<dyn Program>>,
-    /// What runs in its place, where it is no program of the simulator's.
+    /// What runs in its place, where it is not a program of the simulator's.
     pub(crate) script: Option<Box<dyn Script>>,
     /// Which programs start when it ends, and how long after.
     pub(crate) followers: Vec<(u32, Span)>,
@@ -315,7 +315,7 @@ impl World {
         let n = self.visible[app.0 as usize];
         self.apps[n as usize].script = Some(script);
     }
-    /// Lets a script begin that is no program of the timetable: what a setup left running in the background.
+    /// Lets a script begin that is not a program of the timetable: what a setup left running in the background.
     pub fn add_script(&mut self, id: HostId, script: Box<dyn Script>, at: Time) {
         let n = self.push_app(id.0, "jobs", Some(at), None);
         self.apps[n as usize].script = Some(script);
@@ -681,8 +681,8 @@ impl World {
     }
     /// Ends the warm-up: flows, waits and losses are counted from now on. Queues, connections, samples and the devices' own
     /// counters go on as they are.
-    pub fn forget(&mut self) {
-        self.net.forget();
+    pub fn end_warmup(&mut self) {
+        self.net.end_warmup();
     }
     /// Packets over links so far: one packet over one link is one hop.
     pub fn packet_hops(&self) -> u64 {

@@ -405,7 +405,7 @@ impl Case {
             let until = step * 100;
             if let Some(ms) = warmup.take_if(|ms| *ms <= until) {
                 world.run_quietly(Time::from_ns(ms * 1_000_000));
-                world.forget();
+                world.end_warmup();
             }
             world.run_quietly(Time::from_ns(until * 1_000_000));
             let bad = world.miscounts();

@@ -262,7 +262,9 @@ mod tests {
 
     #[test]
     fn reads_tc_statistics() {
-        let text = "qdisc htb 1: root refcnt 2 r2q 10 default 30 direct_packets_stat 7 ver 3.17\n Sent 36240254 bytes 23975 pkt (dropped 97, overlimits 48069 requeues 0) \n backlog 0b 0p requeues 0 \nclass htb 1:10 parent 1:1 leaf 10: prio 0\n Sent 7 bytes 5 pkt (dropped 2, overlimits 0 requeues 0) \n rate 0bit 0pps backlog 0b 0p requeues 0 \n lended: 4 borrowed: 1 giants: 0\n";
+        let text = "qdisc htb 1: root refcnt 2 r2q 10 default 30 direct_packets_stat 7 ver 3.17\n Sent 36240254 bytes 23975 pkt (dropped 97, overlimits 48069 requeues 0) \
+            \n backlog 0b 0p requeues 0 \nclass htb 1:10 parent 1:1 leaf 10: prio 0\n Sent 7 bytes 5 pkt (dropped 2, overlimits 0 requeues 0) \n rate 0bit 0pps backlog \
+            0b 0p requeues 0 \n lended: 4 borrowed: 1 giants: 0\n";
         let o = tc_objects(text);
         assert_eq!(
             (o[0].id.as_str(), o[0].bytes, o[0].packets, o[0].dropped, o[0].direct),

@@ -130,7 +130,8 @@ mod tests {
 
     #[test]
     fn rates_are_the_last_row_of_each_connection() {
-        let text = "[  3]  0.0- 1.0 sec   120 KBytes   983 Kbits/sec\n[  4]  0.0-10.0 sec  33.4 MBytes  28.0 Mbits/sec\n[  3]  0.0-10.0 sec  24.9 MBytes  20.8 Mbits/sec\n[SUM]  0.0-10.0 sec  58.2 MBytes  48.7 Mbits/sec\n";
+        let text = "[  3]  0.0- 1.0 sec   120 KBytes   983 Kbits/sec\n[  4]  0.0-10.0 sec  33.4 MBytes  28.0 Mbits/sec\n[  3]  0.0-10.0 sec  24.9 MBytes  20.8 Mbits/sec\n\
+            [SUM]  0.0-10.0 sec  58.2 MBytes  48.7 Mbits/sec\n";
         assert_eq!(connection_rates(text), [20.8, 28.0]);
     }
 

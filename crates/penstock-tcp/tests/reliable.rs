@@ -139,7 +139,7 @@ fn run(c: &Case) -> (u64, u64, usize, Span) {
         assert!(matches!(ends.0, State::TimeWait | State::Closed), "{ends:?} {c:?}");
         assert_eq!(ends.1, Some(State::Closed), "{ends:?} {c:?}");
     } else {
-        // Giving up is no error of the endpoint's where nearly everything is lost; nothing may come twice then.
+        // Giving up is not an error of the endpoint's where nearly everything is lost; nothing may come twice then.
         assert!(c.loss_percent > 0, "{errors:?} {c:?}");
         assert!(p.apps[B].read <= c.bytes && p.apps[A].read <= c.back);
     }

@@ -27,7 +27,7 @@ fn rate(v: &Value) -> Option<i64> {
     let unit = match &text[digits..] {
         "kbit" => 1_000,
         "mbit" => 1_000_000,
-        other => panic!("{other} is no unit here"),
+        other => panic!("{other} is not a unit here"),
     };
     Some(text[..digits].parse::<i64>().unwrap() * unit)
 }

@@ -38,18 +38,18 @@ fn flags(names: &[TcpFlags]) -> TcpFlags {
 }
 
 fn number(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is no number"))
+    text.parse().map_err(|_| format!("\"{text}\" is not a number"))
 }
 fn span(text: &str) -> Result<Span, String> {
     let (n, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(n), _) => (n, 1_000_000),
         (None, Some(n)) => (n, 1_000_000_000),
-        _ => return Err(format!("\"{text}\" is no time")),
+        _ => return Err(format!("\"{text}\" is not a duration")),
     };
     Ok(Span::from_ns(i64::from(number(n)?) * unit))
 }
 fn pair(text: &str, by: char) -> Result<(u32, u32), String> {
-    let (a, b) = text.split_once(by).ok_or(format!("\"{text}\" is no range"))?;
+    let (a, b) = text.split_once(by).ok_or(format!("\"{text}\" is not a range"))?;
     Ok((number(a)?, number(b)?))
 }
 
@@ -104,7 +104,7 @@ impl Run {
             run.sent.clear();
             run.now += RTT;
             run.synack("");
-            // The first segment after the SYN-ACK brings a window, and is no duplicate.
+            // The first segment after the SYN-ACK brings a window, and is not a duplicate.
             run.step("a 1")?;
             run.sent.clear();
         }

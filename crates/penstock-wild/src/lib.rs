@@ -1,8 +1,8 @@
-//! Wild inputs, made from bytes: what fuzzing and the campaigns of `cargo xtask overload` run.
+//! Random inputs made from bytes, for fuzzing and the campaigns of `cargo xtask overload`.
 //!
-//! The same bytes give the same input. A fuzzer's bytes come from what it has covered, a campaign's from a seed ([`bytes`]); both make whole
-//! inputs that are mostly valid, so that what runs is tried and not only what reads. Nothing here knows the crates that are tried: the
-//! inputs are text and bytes, as users' are.
+//! The same bytes give the same input. A fuzzer chooses its bytes by coverage, a campaign by a seed ([`bytes`]). Both make whole inputs that
+//! are mostly valid, so that not only the parsers are tested. Nothing here knows the crates under test: the inputs are text and bytes, like
+//! those of users.
 
 mod capture;
 mod experiment;

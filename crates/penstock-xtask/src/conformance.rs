@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Result<()> {
 fn page(root: &Path) -> Result<String> {
     let mut out = String::from(
         "# Conformance\n\n\
-         What of this is held against a real Linux, how, and where it differs. Written by `cargo xtask conformance` from the recordings in\n\
+         What is compared with a real Linux, how, and where it differs. Written by `cargo xtask conformance` from the recordings in\n\
          `vectors/`; `cargo test` replays every one of them without a kernel.\n",
     );
     packets(root, &mut out)?;
@@ -61,10 +61,11 @@ fn segments(root: &Path, out: &mut String) -> Result<()> {
     writeln!(
         out,
         "\n## TCP\n\n\
-         Linux's own TCP in the same exact virtual time: {all} transfers of Reno, CUBIC, Westwood and BBR with segments dropped, marked, late or twice by their number, {segments} segments. {} agree to the last\n\
+         Linux's own TCP in the same exact virtual time: {all} transfers of Reno, CUBIC, Westwood and BBR with segments dropped, marked, late or twice by their number, \
+         {segments} segments. {} agree to the last\n\
          segment of both directions: sequence number, length, acknowledgement, flags, window, SACK blocks, and times within 0.1 ms; and in the sender's congestion window, slow-start threshold\n\
          and state of recovery after every segment (`cargo test -p penstock-tcp --test scenarios`). What was seen\n\
-         stands in [notes/tcp-linux.md](notes/tcp-linux.md). In profile `ns-2`, {ns2} transfers of ns-2.35's own agents agree packet by packet within 2 us (`--test ns2`).\n\n\
+         is in [notes/tcp-linux.md](notes/tcp-linux.md). In profile `ns-2`, {ns2} transfers of ns-2.35's own agents agree packet by packet within 2 us (`--test ns2`).\n\n\
          Where the others differ first:\n",
         all - known.len()
     )?;
@@ -127,7 +128,7 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
          ### Where the kernel rolls dice\n\n\
          Each case was run in the kernel under many seeds of its own, and here under others of ours. The test: an answer is the place of every packet in the order of departures, and every\n\
          counter; two answers are as far apart as the sum of the differences. The energy distance between the kernel's answers and ours, summed over the cases of a\n\
-         file, is held against 499 random re-labellings of whose answer is whose; p is the share of those that lie as far apart. A file passes with p > 0.01 in both. (Exact comparison\n\
+         file, is compared with 499 random re-labellings of whose answer is whose; p is the share of those that lie as far apart. A file passes with p > 0.01 in both. (Exact comparison\n\
          with the kernel's own random numbers is not possible: its generator serves everything that runs.)\n\n\
          | vectors | cases | seeds of the kernel | throws of ours | p by order | p by counters |\n\
          |---|--:|--:|--:|--:|--:|\n",

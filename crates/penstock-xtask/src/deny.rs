@@ -126,7 +126,7 @@ fn permits(expression: &str, allowed: &[&str]) -> Result<bool> {
     let mut at = 0;
     let met = either(&words, &mut at, allowed)?;
     if at != words.len() {
-        bail!("licence {expression:?} is no expression");
+        bail!("licence {expression:?} is not an expression");
     }
     Ok(met)
 }

@@ -10,6 +10,7 @@ mod deny;
 mod difftc;
 mod grounds;
 mod kinds;
+mod lines;
 mod nightly;
 mod outside;
 mod overload;

@@ -5,7 +5,7 @@
 //!
 //! Asked of every case: no panic, an end within the time and the memory, the same bytes when it is run again on another thread, and
 //! while another case runs beside it. Of experiments also that the run accounts for every packet (that is the run's own doing, and its
-//! complaint is a find), and that the replay engine does the same with what came to each device it can be held against
+//! complaint is a find), and that the replay engine does the same with what came to each device it can be compared with
 //! (`penstock_lab::beside`).
 
 use anyhow::{Context, Result, bail};
@@ -373,7 +373,7 @@ fn case(kind: &'static str, seed: u64) -> Result<Verdict> {
     })
 }
 
-/// What one run of a case that is no experiment gives: all of it, or why it is refused.
+/// What one run of a case that is not an experiment gives: all of it, or why it is refused.
 fn once(kind: &str, bytes: &[u8]) -> Result<String, String> {
     let text = || String::from_utf8_lossy(bytes).into_owned();
     match kind {
@@ -472,7 +472,7 @@ fn experiment_case(text: &str, other: &str) -> Verdict {
     }
 }
 
-/// The simulator's devices held against the replay's.
+/// The simulator's devices compared with the replay's.
 fn replayed(parsed: &Experiment) -> Verdict {
     match beside(parsed) {
         Err(faults) => Verdict::Found(format!("with taps it does not run: {}", faults[0].message)),

@@ -52,19 +52,19 @@ pub fn run(args: &Args) -> Result<()> {
     println!("tdc: {} passed, {failed} failed, {skipped} skipped", passed.len());
     let grown: Vec<_> =
         now.iter().filter(|(id, (result, _))| listed.get(*id).is_none_or(|l| l.0 != *result)).collect();
-    let mended: Vec<_> = listed.keys().filter(|id| passed.contains(*id)).collect();
+    let passing: Vec<_> = listed.keys().filter(|id| passed.contains(*id)).collect();
     if args.write {
         return write(&path, &listed, &now, args.matching.is_some());
     }
     for (id, (result, why)) in &grown {
         eprintln!("tdc: {id} {result}s and is not on the list: {why}");
     }
-    for id in &mended {
+    for id in &passing {
         eprintln!("tdc: {id} passes: take it off the list (--write)");
     }
-    match (grown.len(), mended.len()) {
+    match (grown.len(), passing.len()) {
         (0, 0) => Ok(()),
-        (grown, mended) => bail!("{grown} cases fail that did not, {mended} pass that stand on the list"),
+        (grown, passing) => bail!("{grown} cases fail that did not, {passing} pass that are on the list"),
     }
 }
 

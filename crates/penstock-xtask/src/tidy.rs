@@ -57,6 +57,7 @@ pub fn run() -> Result<()> {
     faults.extend(kinds()?);
     faults.extend(texts()?);
     faults.extend(crate::circles::faults(&root())?);
+    faults.extend(crate::lines::run()?);
     for fault in &faults {
         eprintln!("tidy: {fault}");
     }

@@ -7,13 +7,13 @@ use super::Probe;
 /// Reads the packets of a capture, IPv4 and IPv6 in Ethernet, with tags or without, in Linux's cooked form, or bare.
 ///
 /// # Errors
-/// Why it is no capture, or in which way it is not whole.
+/// Why it is not a capture, or in which way it is not whole.
 pub fn packets(bytes: &[u8]) -> Result<Vec<Probe>, String> {
     match bytes.get(..4) {
         Some([0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1]) => plain(bytes, false),
         Some([0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d]) => plain(bytes, true),
         Some([0x0a, 0x0d, 0x0d, 0x0a]) => blocks(bytes),
-        _ => Err("this is no capture: neither pcap nor pcapng begins so".to_owned()),
+        _ => Err("this is not a capture: neither pcap nor pcapng begins so".to_owned()),
     }
 }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// With more parts than these fewer are looked for.
 const MANY: usize = 300;
 /// More parts than these are not made.
-const MOST: usize = 60_000;
+const MAX_PARTS: usize = 60_000;
 
 /// Packets and what became of them.
 #[derive(Clone, Debug)]
@@ -187,7 +187,7 @@ impl<'a> Way<'a> {
                 short.into_iter().rev().map(|(cube, (fate, at))| Passed { cube, fate, at }).collect();
             self.many = MANY.max(2 * self.parts.len());
         }
-        if self.parts.len() > MOST {
+        if self.parts.len() > MAX_PARTS {
             self.cut = true;
         }
         if let Target::Jump(to) | Target::Goto(to) = &rule.target {

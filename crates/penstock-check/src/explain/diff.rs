@@ -8,7 +8,7 @@ use crate::facts::{Device, Facts, rate};
 use std::collections::BTreeSet;
 
 /// Differences of traffic that are written out; there may be more.
-const MOST: usize = 200;
+const MAX_LINES: usize = 200;
 
 /// What differs on a device between two scripts, a line each; nothing where nothing does.
 ///
@@ -70,7 +70,7 @@ fn traffic(a: &Facts, b: &Facts, dev: &str) -> Result<Vec<String>, String> {
             if seen.insert(line.clone()) {
                 said.push(line);
             }
-            if said.len() >= MOST {
+            if said.len() >= MAX_LINES {
                 said.push("and more".to_owned());
                 return Ok(said);
             }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More parts than these are not made.
-const MOST: usize = 400_000;
+const MAX_PARTS: usize = 400_000;
 /// Earlier parts that are named one by one.
 const NAMED: usize = 64;
 
@@ -143,7 +143,7 @@ pub(super) fn entries(facts: &Facts, dev: &str, names: Names) -> Result<Partitio
     }
     if !ways.is_empty() {
         let ways: Vec<_> = ways.into_iter().map(|w| (w.cube, w.fate)).collect();
-        let all = expand(&ways, &Vec::new(), MOST, &mut |fate| {
+        let all = expand(&ways, &Vec::new(), MAX_PARTS, &mut |fate| {
             if let Some(step) = fate.dropped {
                 return vec![(Cube::all(), (To::None("dropped"), Some(step)))];
             }

@@ -108,7 +108,8 @@ fn htb(device: &Device, class: &Class, link: Option<u64>) -> Option<Wait> {
     let total = (sum * u128::from(line)).div_ceil(u128::from(left)).min(u128::from(u64::MAX / 4)) as u64
         + ns(2 * frame, line);
     let formula = format!(
-        "((queue + frame) / rate + others' bursts / link) x link / (link - others' rates) + 2 frames / link = (({queue} + {frame}) / {r} + {bursts} / {line}) x {line} / ({line} - {rates}) + 2 x {frame} / {line}"
+        "((queue + frame) / rate + others' bursts / link) x link / (link - others' rates) + 2 frames / link = (({queue} + {frame}) / {r} + {bursts} / {line}) x {line} / \
+         ({line} - {rates}) + 2 x {frame} / {line}"
     );
     Some(Wait { ns: total, queue, holds, formula })
 }

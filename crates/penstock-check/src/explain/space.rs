@@ -66,7 +66,7 @@ pub(super) enum Hit {
 pub(super) type Hits = List<Hit>;
 
 /// More sets than this are not made.
-const MOST: usize = 400_000;
+const MAX_SETS: usize = 400_000;
 
 /// Writes a device's filters as sets.
 pub struct Space<'a> {
@@ -131,8 +131,8 @@ impl<'a> Space<'a> {
         }
     }
     pub(super) fn limit(&mut self, len: usize) -> bool {
-        self.cut |= len > MOST;
-        len > MOST
+        self.cut |= len > MAX_SETS;
+        len > MAX_SETS
     }
     /// Puts what becomes of a hit's packets in its place; `None` is `rest`, which stands behind them all.
     fn spread(
@@ -143,7 +143,7 @@ impl<'a> Space<'a> {
     ) -> Vec<Entry> {
         let rest = Entry::list(rest);
         let done =
-            expand(hits, &rest, MOST, &mut |hit| of(self, hit).map_or_else(|| rest.clone(), Entry::list));
+            expand(hits, &rest, MAX_SETS, &mut |hit| of(self, hit).map_or_else(|| rest.clone(), Entry::list));
         self.cut |= done.is_none();
         Entry::of(done.unwrap_or(rest))
     }
@@ -352,7 +352,7 @@ impl<'a> Space<'a> {
             }
             if own.iter().any(|h| matches!(h.1, Hit::Skip | Hit::Onto(_))) {
                 let behind: Hits = rest.iter().cloned().chain([(Cube::all(), Hit::Miss)]).collect();
-                let all = expand(&own, &rest, MOST, &mut |hit| match hit {
+                let all = expand(&own, &rest, MAX_SETS, &mut |hit| match hit {
                     Hit::Skip => behind.clone(),
                     Hit::Onto(list) => self.onto[*list].clone(),
                     hit => vec![(Cube::all(), hit.clone())],

@@ -27,26 +27,27 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS153",
-        "red: avpkt is no packet's size",
+        "red: avpkt is not a packet size",
         "`avpkt` is an average packet, used with `burst` to find the time constant: above the MTU no packet is that large, below 64 bytes none that small.",
         red_avpkt,
     ),
     Rule::warning(
         "PS154",
-        "red: min holds a second",
+        "red: min holds a second of traffic",
         "red keeps the average queue between min and max. If min alone is a second of traffic, the queue is a second long all the time. Floyd: a few packets, or the delay you accept times the rate.",
         red_min,
     ),
     Rule::warning(
         "PS155",
         "red: bandwidth is not the rate it sends at",
-        "`bandwidth` tells red how fast its average falls while the queue is empty. tc takes 10mbit where none is said; at a much slower rate the average falls far too fast after each pause.",
+        "`bandwidth` says how fast its average falls while the queue is empty. tc assumes 10mbit if it is missing; at a much slower rate the average falls far too fast after each pause.",
         red_bandwidth,
     ),
     Rule::warning(
         "PS156",
         "CoDel's target is less than one packet's time",
-        "CoDel wants packets out within `target`. At a rate where one full frame takes longer, the goal cannot be met and CoDel drops although there is no queue to speak of. Set target to 1.5 packet times.",
+        "CoDel wants packets out within `target`. At a rate where one full frame takes longer, the goal cannot be met and CoDel drops although there is no queue to speak \
+         of. Set target to 1.5 packet times.",
         codel_target,
     ),
     Rule::warning(
@@ -58,7 +59,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS158",
         "CAKE below another shaper",
-        "CAKE shapes, sorts by host and flow, and manages the queue as one; as a leaf it sees one class's packets only, cannot share between classes, and two shapers in a row work against each other. Use CAKE as root with \
+        "CAKE shapes, sorts by host and flow, and manages the queue as one; as a leaf it sees one class's packets only, cannot share between classes, and two shapers in \
+         a row work against each other. Use CAKE as root with \
          `bandwidth` and its tins, or fq_codel in the leaves.",
         cake_leaf,
     ),
@@ -145,7 +147,7 @@ fn red_avpkt(facts: &Facts, found: &mut Found) {
             found.at(
                 at,
                 word,
-                Say::new("red's avpkt is no packet's size", reason, step.with("avpkt", "1000")),
+                Say::new("red's avpkt is not a packet size", reason, step.with("avpkt", "1000")),
             );
         }
     }
@@ -162,8 +164,8 @@ pub fn red_burst(facts: &Facts, found: &mut Found) {
             && burst * 10 < need * 7
         {
             let reason = format!("burst is {burst} packets; (2 x {min} + {max}) / (3 x {avpkt}) is {need}.");
-            let mend = step.with("burst", &(need + 1).to_string());
-            found.at(at, word, Say::new("red's burst is too small", reason, mend));
+            let fix = step.with("burst", &(need + 1).to_string());
+            found.at(at, word, Say::new("red's burst is too small", reason, fix));
         }
     }
 }
@@ -177,11 +179,11 @@ fn red_min(facts: &Facts, found: &mut Found) {
         if drain > 0 && min * 1000 / drain >= 1000 {
             let reason = format!("min is {min} bytes: {} at {}.", lasts(min, drain), rate(drain));
             let fine = (drain / 50).max(5 * device.frame());
-            let mend = step.with("min", &fine.to_string());
+            let fix = step.with("min", &fine.to_string());
             found.at(
                 at,
                 step.value(&["min"]).unwrap_or(""),
-                Say::new("red lets the queue stand at a second and more", reason, mend),
+                Say::new("red lets the queue grow to a second or more", reason, fix),
             );
         }
     }
@@ -226,15 +228,11 @@ fn codel_target(facts: &Facts, found: &mut Found) {
                 rate(drain),
                 target.div_ceil(1000)
             );
-            let mend = step.with("target", &format!("{}ms", (packet * 3 / 2).div_ceil(1000)));
+            let fix = step.with("target", &format!("{}ms", (packet * 3 / 2).div_ceil(1000)));
             found.at(
                 at,
                 step.value(&["target"]).unwrap_or(qdisc.kind),
-                Say::new(
-                    format!("the target of {} is less than one packet's time", qdisc.kind),
-                    reason,
-                    mend,
-                ),
+                Say::new(format!("the target of {} is less than one packet's time", qdisc.kind), reason, fix),
             );
         }
     }
@@ -251,7 +249,7 @@ fn codel_interval(facts: &Facts, found: &mut Found) {
                 at,
                 step.value(&["target", "interval"]).unwrap_or(""),
                 Say::new(
-                    "target is no fraction of interval",
+                    "target is not a fraction of interval",
                     reason,
                     step.with("interval", &format!("{}ms", (target * 20).div_ceil(1000))),
                 ),
@@ -268,12 +266,12 @@ fn cake_leaf(facts: &Facts, found: &mut Found) {
         // Where each transmit queue has its own, that is how it is meant.
         if traits.is_shaper() || traits.is_classful() && traits.classes != Classes::Queues {
             let step = &facts.steps[at];
-            let mend = format!("{} fq_codel", step.text().split(" cake").next().unwrap_or(""));
+            let fix = format!("{} fq_codel", step.text().split(" cake").next().unwrap_or(""));
             let reason = format!(
                 "cake is a leaf of {} {}; it sees the packets of {} only.",
                 above.kind, above.handle, qdisc.parent
             );
-            found.at(at, "cake", Say::new(format!("cake below {}", above.kind), reason, mend));
+            found.at(at, "cake", Say::new(format!("cake below {}", above.kind), reason, fix));
         }
     }
 }
@@ -288,13 +286,13 @@ fn cake_unlimited(facts: &Facts, found: &mut Found) {
             && qdisc.options.u64("bandwidth").unwrap_or(0) == 0
             && !step.has("autorate-ingress")
         {
-            let mend = facts
+            let fix = facts
                 .link_of(&device.name)
                 .map_or(String::new(), |l| step.with("bandwidth", &rate(l / 100 * 95)));
             found.at(
                 at,
                 "cake",
-                Say::new("cake shapes nothing", format!("No bandwidth is given on {}.", device.name), mend),
+                Say::new("cake shapes nothing", format!("No bandwidth is given on {}.", device.name), fix),
             );
         }
     }

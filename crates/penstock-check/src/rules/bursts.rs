@@ -8,7 +8,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS120",
         "burst too small for the rate",
-        "Tokens are looked at when the timer goes off. A bucket that holds less than one tick's worth (rate / HZ, HZ being 250) runs full between ticks where timers are coarse, and what did not fit is lost: \
+        "Tokens are looked at when the timer goes off. A bucket that holds less than one tick's worth (rate / HZ, HZ being 250) runs full between ticks where timers are \
+         coarse, and what did not fit is lost: \
          the rate is not reached. It is also less than one packet as the card's segmentation makes them (TSO, GSO: up to 64 KiB), which then have to be cut first.",
         small,
     ),
@@ -20,14 +21,15 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS122",
-        "burst so big that the limit is none for a while",
+        "burst so big that the rate is not limited for a while",
         "After a pause the whole bucket goes out at once. What is behind the shaper gets a burst it cannot carry, and latency suffers for as long as that takes.",
         big,
     ),
     Rule::warning(
         "PS123",
         "overhead of the DSL line forgotten",
-        "On DSL every packet is longer on the line than the kernel thinks: PPPoE adds 8 bytes, AAL5 its trailer, and ATM fills cells of 53 bytes of which 48 carry. A small packet takes twice its length. Without \
+        "On DSL every packet is longer on the line than the kernel thinks: PPPoE adds 8 bytes, AAL5 its trailer, and ATM fills cells of 53 bytes of which 48 carry. A \
+         small packet takes twice its length. Without \
          `overhead` and `linklayer` the shaper lets too much through and the queue moves into the modem.",
         overhead,
     ),
@@ -83,11 +85,11 @@ fn small(facts: &Facts, found: &mut Found) {
                 lasts(bytes, speed),
                 rate(speed)
             );
-            let mend = facts.steps[at].with(&option, &format!("{}k", (need + frame).div_ceil(1024)));
+            let fix = facts.steps[at].with(&option, &format!("{}k", (need + frame).div_ceil(1024)));
             found.at(
                 at,
                 &word,
-                Say::new(format!("the {option} of {name} is too small for {}", rate(speed)), reason, mend),
+                Say::new(format!("the {option} of {name} is too small for {}", rate(speed)), reason, fix),
             );
         }
     }
@@ -98,11 +100,11 @@ fn below_packet(facts: &Facts, found: &mut Found) {
         if bytes < frame {
             let option = name_of(facts, at, &word);
             let reason = format!("{option} {word} is {bytes} bytes, a full frame has {frame}.");
-            let mend = facts.steps[at].with(&option, &format!("{}k", (speed / HZ + frame).div_ceil(1024)));
+            let fix = facts.steps[at].with(&option, &format!("{}k", (speed / HZ + frame).div_ceil(1024)));
             found.at(
                 at,
                 &word,
-                Say::new(format!("the {option} of {name} is less than one packet"), reason, mend),
+                Say::new(format!("the {option} of {name} is less than one packet"), reason, fix),
             );
         }
     }
@@ -113,11 +115,11 @@ fn big(facts: &Facts, found: &mut Found) {
         if bytes > 60_000 && bytes > speed / 2 {
             let option = name_of(facts, at, &word);
             let reason = format!(
-                "{bytes} bytes are {} at {}: so much goes out at once after a pause.",
+                "{bytes} bytes are {} at {}: that many leave at once after a pause.",
                 lasts(bytes, speed),
                 rate(speed)
             );
-            let mend =
+            let fix =
                 facts.steps[at].with(&option, &format!("{}k", (speed / HZ + frame).div_ceil(1024).max(15)));
             found.at(
                 at,
@@ -125,7 +127,7 @@ fn big(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("the {option} of {name} is {} of traffic", lasts(bytes, speed)),
                     reason,
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -166,7 +168,7 @@ fn overhead(facts: &Facts, found: &mut Found) {
         if any || cake_knows || speed == 0 || speed > 3_125_000 {
             continue;
         }
-        let (mend, cells) = match root.kind {
+        let (fix, cells) = match root.kind {
             "cake" => (format!("{} pppoe-ptm", facts.steps[at].text()), 64),
             _ => (facts.steps[at].text().replacen("root", "root stab overhead 40 linklayer atm", 1), 106),
         };
@@ -177,7 +179,7 @@ fn overhead(facts: &Facts, found: &mut Found) {
         found.at(
             place,
             facts.steps[place].value(&["rate", "bandwidth"]).unwrap_or(""),
-            Say::new(format!("the overhead of the DSL line is not counted on {}", device.name), reason, mend),
+            Say::new(format!("the overhead of the DSL line is not counted on {}", device.name), reason, fix),
         );
     }
 }

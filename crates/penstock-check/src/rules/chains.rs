@@ -10,18 +10,19 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS208",
         "a mark that a later rule overwrites",
-        "MARK does not end the way through the chain: the packet goes on, and the last MARK that fits wins. End with RETURN or ACCEPT, mark only what has no mark yet (`-m mark --mark 0`), or put the wide rule first.",
+        "MARK does not end the way through the chain: the packet goes on, and the last MARK that fits wins. End with RETURN or ACCEPT, mark only what has no mark yet \
+         (`-m mark --mark 0`), or put the wide rule first.",
         overwritten,
     ),
     Rule::warning(
         "PS209",
-        "a rule behind one that takes everything",
+        "a rule after one that takes everything",
         "ACCEPT, DROP and RETURN end the way through the chain. What fits them never comes to later rules.",
         unreachable,
     ),
     Rule::warning(
         "PS210",
-        "a chain nobody jumps to",
+        "a chain that no rule jumps to",
         "A chain of one's own is only a place for rules; packets come to it by a jump from a built-in chain.",
         unjumped,
     ),
@@ -62,12 +63,12 @@ fn overwritten(facts: &Facts, found: &mut Found) {
                         b.line, a.line
                     );
                     let at = b.words.iter().position(|w| w == "-j").unwrap_or(b.words.len());
-                    let mend =
+                    let fix =
                         format!("{} -m mark --mark 0 {}", b.words[..at].join(" "), b.words[at..].join(" "));
                     found.at(
                         later.step,
                         b.value(&["--set-mark", "--set-xmark"]).unwrap_or(""),
-                        Say::new(format!("this overwrites mark {v}"), reason, mend),
+                        Say::new(format!("this overwrites mark {v}"), reason, fix),
                     );
                 }
                 // What was marked and then taken out of the chain stays.
@@ -111,11 +112,11 @@ fn unreachable(facts: &Facts, found: &mut Found) {
                     "Line {line} fits all of its packets and ends their way with {}.",
                     a.rule.target.name(a.family)
                 );
-                let mend = facts.steps[b.step].text().replacen(" -A ", " -I ", 1);
+                let fix = facts.steps[b.step].text().replacen(" -A ", " -I ", 1);
                 found.at(
                     b.step,
                     "-j",
-                    Say::new(format!("no packet comes to this rule: line {line} takes them"), reason, mend),
+                    Say::new(format!("no packet reaches this rule: line {line} takes them"), reason, fix),
                 );
             }
         }
@@ -145,9 +146,9 @@ fn unjumped(facts: &Facts, found: &mut Found) {
         });
         let rules = facts.netfilter.rules.iter().filter(|r| r.chain == *name && r.table == *table).count();
         if !jumped && rules > 0 {
-            let mend = format!("{} -t {} -A POSTROUTING -j {name}", family.program(), table.name());
+            let fix = format!("{} -t {} -A POSTROUTING -j {name}", family.program(), table.name());
             let reason = format!("{rules} rules stand in it; no rule jumps to it.");
-            found.at(*step, name, Say::new(format!("nobody jumps to the chain {name}"), reason, mend));
+            found.at(*step, name, Say::new(format!("no rule jumps to the chain {name}"), reason, fix));
         }
     }
 }
@@ -185,14 +186,14 @@ fn unsaved(facts: &Facts, found: &mut Found) {
         || n.texts
         || facts.source.mentions(&["connmark --save-mark", "--save-mark"]);
     if let Some(restore) = n.rules.iter().find(is(Connmark::Restore)).filter(|_| !kept) {
-        let mend = "iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark".to_owned();
+        let fix = "iptables -t mangle -A POSTROUTING -j CONNMARK --save-mark".to_owned();
         found.at(
             restore.step,
             "--restore-mark",
             Say::new(
                 "no rule ever saves a mark to the connection",
                 "The connection's mark stays 0, and that is what is copied to each packet.".to_owned(),
-                mend,
+                fix,
             ),
         );
     }

@@ -36,25 +36,25 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS174",
-        "a filter says what fits and not what to do",
+        "a filter matches packets but does nothing with them",
         "Without flowid (classid), link or action a match decides nothing.",
         no_target,
     ),
     Rule::warning(
         "PS175",
-        "no packet ever comes to a class",
-        "No filter, no default, no CLASSIFY and no skbedit names it: its rate is promised to nobody.",
+        "no packet ever reaches a class",
+        "No filter, no default, no CLASSIFY and no skbedit names it: its rate is guaranteed to nobody.",
         unused_class,
     ),
     Rule::warning(
         "PS176",
-        "a class's qdisc went when the class got children",
+        "a class lost its qdisc when it got children",
         "HTB throws a leaf's qdisc away when a class is put below it. Give qdiscs to the leaves.",
         lost_leaf,
     ),
     Rule::warning(
         "PS177",
-        "prio 0 is no priority",
+        "prio 0 is not a priority",
         "`prio 0` means the kernel is to choose one: 49152, then 49151 and so on, so that filters given later are asked first.",
         prio_zero,
     ),
@@ -118,11 +118,11 @@ fn no_class(facts: &Facts, found: &mut Found) {
         };
         let have: Vec<String> = device.classes_of(qdisc.handle).take(8).map(|c| c.id.to_string()).collect();
         let reason = format!("{} has the classes {}.{hint}", qdisc.handle, have.join(", "));
-        let mend = near.map_or(String::new(), |h| retarget(facts, filter, h));
+        let fix = near.map_or(String::new(), |h| retarget(facts, filter, h));
         found.at(
             filter.step,
             word(facts, filter),
-            Say::new(format!("the filter leads to {id}, which does not exist"), reason, mend),
+            Say::new(format!("the filter leads to {id}, which does not exist"), reason, fix),
         );
     }
 }
@@ -146,7 +146,7 @@ fn inner_class(facts: &Facts, found: &mut Found) {
                 filter.step,
                 word(facts, filter),
                 Say::new(
-                    format!("the filter leads to {}, which is no leaf", class.id),
+                    format!("the filter leads to {}, which is not a leaf", class.id),
                     reason,
                     retarget(facts, filter, leaf),
                 ),
@@ -162,13 +162,13 @@ fn on_leaf(facts: &Facts, found: &mut Found) {
             continue;
         };
         let step = &facts.steps[filter.step];
-        let mend = step.with("parent", &class.id.qdisc().to_string());
+        let fix = step.with("parent", &class.id.qdisc().to_string());
         let reason =
             format!("{} is a leaf; filters belong on {} or on an inner class.", class.id, class.id.qdisc());
         found.at(
             filter.step,
             step.value(&["parent"]).unwrap_or(""),
-            Say::new(format!("the filter on the leaf {} is never asked", class.id), reason, mend),
+            Say::new(format!("the filter on the leaf {} is never asked", class.id), reason, fix),
         );
     }
 }
@@ -284,7 +284,7 @@ fn unused_class(facts: &Facts, found: &mut Found) {
                     && !named.has(class.id)
                 {
                     let step = &facts.steps[at];
-                    let mend = format!(
+                    let fix = format!(
                         "tc filter add dev {} parent {} protocol ip prio 10 u32 match ip dst 192.0.2.1 flowid {}",
                         device.name, qdisc.handle, class.id
                     );
@@ -295,7 +295,7 @@ fn unused_class(facts: &Facts, found: &mut Found) {
                     found.at(
                         at,
                         step.value(&["classid"]).unwrap_or(""),
-                        Say::new(format!("nothing comes to class {}", class.id), reason, mend),
+                        Say::new(format!("no packet reaches class {}", class.id), reason, fix),
                     );
                 }
             }
@@ -349,7 +349,7 @@ fn prio_zero(facts: &Facts, found: &mut Found) {
                 "The kernel gives this filter {}; those given later get lower numbers and are asked first.",
                 filter.prio
             );
-            found.at(filter.step, "0", Say::new("prio 0 is no priority", reason, step.with(name, "1")));
+            found.at(filter.step, "0", Say::new("prio 0 is not a priority", reason, step.with(name, "1")));
         }
     }
 }
@@ -364,14 +364,14 @@ fn unlinked(facts: &Facts, found: &mut Found) {
         if !linked {
             let step = &facts.steps[filter.step];
             let reason = format!("No filter has `link {table:x}:`.");
-            let mend = format!(
+            let fix = format!(
                 "tc filter add dev {} parent {} protocol ip prio {} u32 ht 800:: match u32 0 0 link {table:x}:",
                 device.name, filter.parent, filter.prio
             );
             found.at(
                 filter.step,
                 step.value(&["ht"]).unwrap_or(""),
-                Say::new(format!("nothing links to the hash table {table:x}:"), reason, mend),
+                Say::new(format!("nothing links to the hash table {table:x}:"), reason, fix),
             );
         }
     }

@@ -12,14 +12,15 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS250",
         "add root without del root",
-        "`tc qdisc add … root` works once. When the script runs again the kernel says `Exclusivity flag on, cannot modify` (`File exists`), the old set-up stays, and the commands after it change or repeat it. Delete \
+        "`tc qdisc add … root` works once. When the script runs again the kernel says `Exclusivity flag on, cannot modify` (`File exists`), the old set-up stays, and the \
+         commands after it change or repeat it. Delete \
          first, or use `replace`. The same holds for ingress.",
         no_del,
     ),
     Rule::warning(
         "PS251",
         "errors of a command that must work are hidden",
-        "With `2>/dev/null` nobody hears that a class or a filter was refused, and the traffic silently goes elsewhere. Hide errors of deletions only.",
+        "With `2>/dev/null` nobody sees that a class or a filter was refused, and the traffic silently goes elsewhere. Hide errors of deletions only.",
         hidden,
     ),
     Rule::warning(
@@ -95,10 +96,10 @@ fn no_del(facts: &Facts, found: &mut Found) {
         // As the script writes the device.
         let logical = facts.source.logical(step.line);
         let written = logical.split_whitespace().skip_while(|w| *w != "dev").nth(1).unwrap_or(dev).to_owned();
-        let mend = format!("tc qdisc del dev {written} {place} 2>/dev/null");
+        let fix = format!("tc qdisc del dev {written} {place} 2>/dev/null");
         let plain = facts.source.line(step.line).trim_start().starts_with("tc ");
         let tail = if facts.source.errexit { " || true" } else { "" };
-        let edit = plain.then(|| Edit::Before(step.line, format!("{mend}{tail}")));
+        let edit = plain.then(|| Edit::Before(step.line, format!("{fix}{tail}")));
         let reason = format!(
             "When the script runs again {place} is taken: Error: Exclusivity flag on, cannot modify."
         );
@@ -108,7 +109,7 @@ fn no_del(facts: &Facts, found: &mut Found) {
             Say::new(
                 format!("nothing deletes the {place} qdisc of {dev} before it is added"),
                 reason,
-                format!("{mend}{tail}"),
+                format!("{fix}{tail}"),
             )
             .edit(edit),
         );
@@ -174,7 +175,7 @@ fn hidden(facts: &Facts, found: &mut Found) {
         if deletes || !facts.source.is_hushed(step.line) || facts.source.is_tested(step.line) {
             continue;
         }
-        let mend = facts
+        let fix = facts
             .source
             .logical(step.line)
             .replace("2>/dev/null", "")
@@ -184,14 +185,14 @@ fn hidden(facts: &Facts, found: &mut Found) {
             .trim()
             .to_owned();
         let outcome = if step.ok() {
-            "It works today; the day it does not, nobody hears."
+            "It works today; the day it does not, nobody will see that."
         } else {
-            "It is refused, and nobody hears."
+            "It is refused, and nobody sees that."
         };
         found.at(
             at,
             "2>/dev/null",
-            Say::new("the errors of this command are hidden", outcome.to_owned(), mend),
+            Say::new("the errors of this command are hidden", outcome.to_owned(), fix),
         );
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS230",
-        "an ifb nobody sends packets to",
+        "an ifb that no packets are redirected to",
         "An ifb is fed by `action mirred egress redirect dev ifb0` on another device's ingress. Without that its qdiscs see nothing.",
         unfed,
     ),
@@ -79,20 +79,21 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS241",
-        "nobody makes the ifb",
+        "the ifb is never created",
         "An ifb is there only after `modprobe ifb` or `ip link add ifb0 type ifb`; without, every command on it fails.",
         no_ifb,
     ),
     Rule::warning(
         "PS242",
-        "another device is shaped than the one in question",
+        "another device is shaped than the one named by --dev",
         "Nothing in the script shapes the device that was named with --dev.",
         other_device,
     ),
     Rule::warning(
         "PS243",
         "a class is named at ingress",
-        "The ingress qdisc has no classes and no queue: a filter there that names a class and has no action lets the packet through as if it were not there. Police it, or redirect it to an ifb and sort it there.",
+        "The ingress qdisc has no classes and no queue: a filter there that names a class and has no action lets the packet through as if it were not there. Police it, \
+         or redirect it to an ifb and sort it there.",
         class_at_ingress,
     ),
 ];
@@ -119,7 +120,7 @@ fn unfed(facts: &Facts, found: &mut Found) {
         let Some(at) = device.root().and_then(|r| r.step) else { continue };
         if !fed.contains(device.name.as_str()) {
             let outer = facts.foreign.iter().find(|n| !n.starts_with("ifb")).map_or("eth0", String::as_str);
-            let mend = format!(
+            let fix = format!(
                 "tc qdisc add dev {outer} handle ffff: ingress\ntc filter add dev {outer} parent ffff: protocol all prio 1 matchall action mirred egress redirect dev {}",
                 device.name
             );
@@ -129,7 +130,7 @@ fn unfed(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("no packet comes to {}", device.name),
                     format!("No command redirects packets to {}.", device.name),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -170,7 +171,7 @@ fn no_filters(facts: &Facts, found: &mut Found) {
         let any =
             device.filters.iter().any(|f| f.parent.major() == 0xffff) || step.has("ingress_block") || refused;
         if !any {
-            let mend = format!(
+            let fix = format!(
                 "tc filter add dev {} parent ffff: protocol all prio 1 matchall action police rate 10mbit burst 100k drop",
                 device.name
             );
@@ -180,7 +181,7 @@ fn no_filters(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("the ingress qdisc of {} does nothing", device.name),
                     "It has no filters.".to_owned(),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -201,7 +202,7 @@ fn class_at_ingress(facts: &Facts, found: &mut Found) {
             if sorts && filter.actions().next().is_none() && !filter.options.has("link") {
                 let reason = format!("{class} is a class of no qdisc here; nothing is limited.");
                 let before = step.text();
-                let mend = before
+                let fix = before
                     .split(" flowid ")
                     .next()
                     .and_then(|t| t.split(" classid ").next())
@@ -209,7 +210,7 @@ fn class_at_ingress(facts: &Facts, found: &mut Found) {
                 found.at(
                     filter.step,
                     step.value(&["flowid", "classid"]).unwrap_or(""),
-                    Say::new(format!("the filter at ingress names {class} and does nothing"), reason, mend),
+                    Say::new(format!("the filter at ingress names {class} and does nothing"), reason, fix),
                 );
             }
         }
@@ -266,11 +267,11 @@ fn police_short(facts: &Facts, found: &mut Found) {
         let Some((speed, bytes, word)) = bucket(facts, filter, o) else { continue };
         if bytes >= device.frame() - 14 && bytes < speed / 250 {
             let reason = format!("{bytes} bytes are {} at {}.", lasts(bytes, speed), rate(speed));
-            let mend = facts.steps[filter.step].with("burst", &format!("{}k", (speed / 50).div_ceil(1024)));
+            let fix = facts.steps[filter.step].with("burst", &format!("{}k", (speed / 50).div_ceil(1024)));
             found.at(
                 filter.step,
                 word,
-                Say::new(format!("the policer's burst is too small for {}", rate(speed)), reason, mend),
+                Say::new(format!("the policer's burst is too small for {}", rate(speed)), reason, fix),
             );
         }
     }
@@ -300,14 +301,14 @@ fn police_idle(facts: &Facts, found: &mut Found) {
                 .iter()
                 .position(|w| matches!(w.as_str(), "flowid" | "classid"))
                 .unwrap_or(step.words.len());
-            let mend = [&step.words[..at], &["drop".to_owned()], &step.words[at..]].concat().join(" ");
+            let fix = [&step.words[..at], &["drop".to_owned()], &step.words[at..]].concat().join(" ");
             found.at(
                 filter.step,
                 "police",
                 Say::new(
                     "the policer drops nothing",
                     "What exceeds its rate is reclassified and goes through.".to_owned(),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -322,14 +323,14 @@ fn on_lo(facts: &Facts, found: &mut Found) {
         };
         let Some(root) = device.root().filter(shapes) else { continue };
         let Some(at) = root.step else { continue };
-        let mend = facts.steps[at].with("dev", "eth0");
+        let fix = facts.steps[at].with("dev", "eth0");
         found.at(
             at,
             "lo",
             Say::new(
                 "lo carries nothing from or for outside",
                 "Only this machine's talk with itself passes it.".to_owned(),
-                mend,
+                fix,
             ),
         );
     }
@@ -362,14 +363,14 @@ fn misspelled(facts: &Facts, found: &mut Found) {
             .find(|n| *n != name && near(n, name) && uses(n).len() > 1);
         if let Some(twin) = twin {
             let step = &facts.steps[*at];
-            let mend = step.text().replace(name.as_str(), twin);
+            let fix = step.text().replace(name.as_str(), twin);
             found.at(
                 *at,
                 name,
                 Say::new(
                     format!("{name} is named once only; {twin} may be meant"),
                     format!("{} commands name {twin}.", uses(twin).len()),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -447,14 +448,14 @@ fn no_ifb(facts: &Facts, found: &mut Found) {
             continue;
         }
         if let Some(at) = facts.steps.iter().position(|s| s.has(name)) {
-            let mend = format!("ip link add {name} type ifb\nip link set dev {name} up");
+            let fix = format!("ip link add {name} type ifb\nip link set dev {name} up");
             found.at(
                 at,
                 name,
                 Say::new(
-                    format!("nobody makes {name}"),
+                    format!("{name} is never created"),
                     "Neither modprobe ifb nor ip link add stands before this.".to_owned(),
-                    mend,
+                    fix,
                 ),
             );
         }

@@ -23,14 +23,15 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS202",
-        "a mark that nobody reads",
+        "a mark that nothing reads",
         "No filter, no rule and no routing rule looks at this mark: what it marks goes where unmarked packets go.",
         unread,
     ),
     Rule::warning(
         "PS203",
         "marks are not set yet at ingress",
-        "Packets meet the ingress qdisc, and an ifb fed from it, before netfilter: PREROUTING comes later. There the mark is still 0. Restore it from the connection (`action connmark`) or match the headers.",
+        "Packets meet the ingress qdisc, and an ifb fed from it, before netfilter: PREROUTING comes later. There the mark is still 0. Restore it from the connection \
+         (`action connmark`) or match the headers.",
         at_ingress,
     ),
     Rule::warning(
@@ -118,7 +119,7 @@ fn twins(mark: u32) -> Vec<u32> {
     as_hex.into_iter().chain(as_decimal).filter(|t| *t != mark).collect()
 }
 
-/// Whether another program sets the marks: the script has to do with none itself, and is no whole set-up or says where they come from.
+/// Whether another program sets the marks: the script has to do with none itself, and is not a whole set-up or says where they come from.
 fn marked_elsewhere(facts: &Facts) -> bool {
     let firewall = |s: &crate::facts::Step| {
         matches!(s.program(), "iptables" | "ip6tables" | "nft" | "iptables-restore" | "ip6tables-restore")
@@ -147,14 +148,14 @@ fn unset(facts: &Facts, found: &mut Found) {
                 marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
             ),
         };
-        let mend = format!(
+        let fix = format!(
             "iptables -t mangle -A POSTROUTING -o {} -p tcp --dport 22 -j MARK --set-mark {value}",
             step.value(&["dev"]).unwrap_or("eth0")
         );
         found.at(
             filter.step,
             step.value(&["handle"]).unwrap_or("mark"),
-            Say::new(format!("nothing sets mark {value}"), have, mend),
+            Say::new(format!("nothing sets mark {value}"), have, fix),
         );
     }
 }
@@ -255,7 +256,7 @@ fn unread(facts: &Facts, found: &mut Found) {
         if value != 0 && mask == u32::MAX && !readers.sees(value) {
             let step = &facts.steps[ruled.step];
             let read: Vec<String> = fw(facts).map(|(_, f)| wanted(f).0.to_string()).take(8).collect();
-            let mend = fw(facts).next().map_or(String::new(), |(d, f)| {
+            let fix = fw(facts).next().map_or(String::new(), |(d, f)| {
                 format!(
                     "tc filter add dev {} parent {} protocol ip prio {} handle {value} fw flowid {}",
                     d.name,
@@ -269,9 +270,9 @@ fn unread(facts: &Facts, found: &mut Found) {
                 ruled.step,
                 word,
                 Say::new(
-                    format!("nobody reads mark {value}"),
+                    format!("nothing reads mark {value}"),
                     format!("Filters look for {}.", read.join(", ")),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -310,7 +311,7 @@ fn unread_by_texts(facts: &Facts, found: &mut Found) {
         });
         let filters: Vec<String> = fw(facts).map(|(_, f)| wanted(f).0.to_string()).take(8).collect();
         let say = Say::new(
-            format!("nobody reads mark {mark}"),
+            format!("nothing reads mark {mark}"),
             format!("Filters look for {}.", filters.join(", ")),
             fw(facts).next().map_or(String::new(), |(d, f)| {
                 let class = f.classid.unwrap_or(Handle::new(1, 1));
@@ -360,14 +361,14 @@ fn at_ingress(facts: &Facts, found: &mut Found) {
             } else {
                 format!("{}, which is fed from ingress", device.name)
             };
-            let mend = facts.steps.iter().find(|s| s.has("redirect")).map_or(String::new(), |s| {
+            let fix = facts.steps.iter().find(|s| s.has("redirect")).map_or(String::new(), |s| {
                 s.text().replacen("action mirred", "action connmark action mirred", 1)
             });
-            let reason = format!("The filter stands at {place}; netfilter's rules run after it.");
+            let reason = format!("The filter is at {place}; netfilter's rules run after it.");
             found.at(
                 filter.step,
                 step.value(&["handle"]).unwrap_or("fw"),
-                Say::new("no packet has a mark yet here", reason, mend),
+                Say::new("no packet has a mark yet here", reason, fix),
             );
         }
     }
@@ -415,14 +416,14 @@ fn wrong_side(facts: &Facts, found: &mut Found) {
             let reason = format!(
                 "The rule marks what comes in by {dev}; the filter for mark {value} stands on the way out of {dev}."
             );
-            let mend = match step.has("-i") {
+            let fix = match step.has("-i") {
                 true => step.text().replace("PREROUTING", "POSTROUTING").replace(" -i ", " -o "),
                 false => String::new(),
             };
             found.at(
                 ruled.step,
                 "-i",
-                Say::new(format!("mark {value} is set on packets that do not leave by {dev}"), reason, mend),
+                Say::new(format!("mark {value} is set on packets that do not leave by {dev}"), reason, fix),
             );
         }
     }

@@ -46,6 +46,28 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     TABLES.into_iter().flatten()
 }
 
+/// Text in lines of at most 120 characters, as long as it has blanks to break at. No line begins with what Markdown reads as a list or a
+/// heading.
+fn wrapped(text: &str) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    for word in text.split(' ') {
+        let len = word.chars().count();
+        let marks = word.starts_with(['-', '+', '*', '#', '>', '|'])
+            || word.ends_with(['.', ')']) && word.starts_with(|c: char| c.is_ascii_digit());
+        if at > 0 && at + 1 + len > 120 && !marks {
+            out.push('\n');
+            at = 0;
+        } else if at > 0 {
+            out.push(' ');
+            at += 1;
+        }
+        out += word;
+        at += len;
+    }
+    out
+}
+
 /// The page of a rule, as it lies in `docs/checks/`.
 pub fn page(rule: &Rule) -> String {
     let level = match rule.severity {
@@ -57,7 +79,7 @@ pub fn page(rule: &Rule) -> String {
          [all checks](README.md) · [penstock check](../verbs/check.md)\n",
         code = rule.code,
         about = rule.about,
-        why = rule.why
+        why = wrapped(rule.why)
     )
 }
 
@@ -73,6 +95,19 @@ pub fn index() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_wrapped_and_never_into_a_list() {
+        let text = format!("{} - {} 12. {}", "a".repeat(118), "b".repeat(116), "c".repeat(9));
+        let lines: Vec<String> = wrapped(&text).lines().map(str::to_owned).collect();
+        assert_eq!(
+            lines,
+            [format!("{} -", "a".repeat(118)), format!("{} 12.", "b".repeat(116)), "c".repeat(9)]
+        );
+        for rule in all() {
+            assert!(page(rule).lines().all(|l| l.chars().count() <= 140), "{}", rule.code);
+        }
+    }
 
     #[test]
     fn codes_are_in_order_and_pages_are_those_of_the_table() {

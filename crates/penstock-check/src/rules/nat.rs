@@ -13,7 +13,8 @@ pub const RULES: &[Rule] = &[
         code: "PS220",
         severity: Severity::Warning,
         about: "the source address is translated before the filter sees it",
-        why: "SNAT and MASQUERADE change the source in POSTROUTING, before the packet comes to the device's qdisc: every packet of the inside network then has the outside address. Mark by the inside address in \
+        why: "SNAT and MASQUERADE change the source in POSTROUTING, before the packet comes to the device's qdisc: every packet of the inside network then has the \
+            outside address. Mark by the inside address in \
               FORWARD or PREROUTING (mangle) and filter by the mark.",
         find: source,
     },
@@ -21,15 +22,17 @@ pub const RULES: &[Rule] = &[
         code: "PS221",
         severity: Severity::Warning,
         about: "the destination is not translated yet where the filter looks",
-        why: "At ingress, and on an ifb fed from it, an answer from outside still has the router's own address: NAT puts the inside address back later, in PREROUTING. Shape the download on the inside device, or restore \
+        why: "At ingress, and on an ifb fed from it, an answer from outside still has the router's own address: NAT puts the inside address back later, in PREROUTING. \
+            Shape the download on the inside device, or restore \
               a mark (`action connmark`).",
         find: destination,
     },
     Rule {
         code: "PS222",
         severity: Severity::Warning,
-        about: "what comes in is looked for on the way out",
-        why: "A qdisc on the outside device sees what leaves by it: uploads. Packets for hosts of the inside network leave by the inside device. Shape downloads there, or on an ifb fed from the outside \
+        about: "a filter for incoming packets on the outgoing side",
+        why: "A qdisc on the outside device sees what leaves by it: uploads. Packets for hosts of the inside network leave by the inside device. Shape downloads there, \
+            or on an ifb fed from the outside \
               device's ingress.",
         find: wrong_way,
     },
@@ -85,7 +88,7 @@ fn source(facts: &Facts, found: &mut Found) {
             let word = facts.steps[filter.step].value(&["src", "src_ip"]).unwrap_or_default();
             let class = filter.classid.map_or("1:10".to_owned(), |c| c.to_string());
             let mark = filter.classid.map_or(10, |c| u32::from(c.minor()));
-            let mend = format!(
+            let fix = format!(
                 "iptables -t mangle -A FORWARD -s {} -o {} -j MARK --set-mark {mark}\ntc filter add dev {} parent {} protocol ip prio {} handle {mark} fw flowid {class}",
                 if word.is_empty() { addr.to_string() } else { word.to_owned() },
                 device.name,
@@ -97,7 +100,7 @@ fn source(facts: &Facts, found: &mut Found) {
                 "What leaves by {} has been given the outside address; {addr} is a private one.",
                 device.name
             );
-            found.at(filter.step, word, Say::new("no packet has this source any more", reason, mend));
+            found.at(filter.step, word, Say::new("no packet has this source any more", reason, fix));
         }
     }
 }
@@ -155,8 +158,8 @@ fn wrong_way(facts: &Facts, found: &mut Found) {
             device.name
         );
         let inside = facts.foreign.iter().find(|d| **d != device.name && !d.starts_with("ifb"));
-        let mend = inside.map_or(String::new(), |i| step.with("dev", i));
-        found.at(filter.step, word, Say::new("no packet on this way has this destination", reason, mend));
+        let fix = inside.map_or(String::new(), |i| step.with("dev", i));
+        found.at(filter.step, word, Say::new("no packet on this path has this destination", reason, fix));
     }
 }
 

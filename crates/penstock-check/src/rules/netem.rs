@@ -16,7 +16,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS161",
         "netem on the device under test",
-        "netem in the same tree as a shaper or a queue management changes what is measured: waiting packets count as its queue, TCP's own limits on local queues come in, and the discipline below sees packets \
+        "netem in the same tree as a shaper or a queue management changes what is measured: waiting packets count as its queue, TCP's own limits on local queues come in, \
+         and the discipline below sees packets \
          that are delayed already. Emulate the network on another machine, another device, or on an ifb.",
         same_tree,
     ),
@@ -29,7 +30,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS163",
         "red: burst smaller than its queue needs",
-        "`burst` says how many packets may come at once before the average follows; tc makes the weight from it. The manual asks for (2 min + max) / (3 avpkt). With less the average runs after every burst, and red \
+        "`burst` says how many packets may come at once before the average follows; tc makes the weight from it. The manual asks for (2 min + max) / (3 avpkt). With less \
+         the average runs after every burst, and red \
          drops where no queue stands.",
         super::aqm::red_burst,
     ),
@@ -70,11 +72,11 @@ fn limit(facts: &Facts, found: &mut Found) {
                 delay_us(qdisc) / 1000,
                 device.frame()
             );
-            let mend = step.with("limit", &(flying * 3 / 2).to_string());
+            let fix = step.with("limit", &(flying * 3 / 2).to_string());
             found.at(
                 at,
                 step.value(&["limit", "delay"]).unwrap_or("netem"),
-                Say::new("netem's limit is too small for its delay", reason, mend),
+                Say::new("netem's limit is too small for its delay", reason, fix),
             );
         }
     }
@@ -98,14 +100,14 @@ fn same_tree(facts: &Facts, found: &mut Found) {
             "{} {} and netem {} stand in one tree on {}.",
             rival.kind, rival.handle, qdisc.handle, device.name
         );
-        let mend = format!(
+        let fix = format!(
             "ip link add ifb0 type ifb && ip link set ifb0 up && tc qdisc add dev ifb0 root {}",
             facts.steps[at].words.iter().skip_while(|w| *w != "netem").cloned().collect::<Vec<_>>().join(" ")
         );
         found.at(
             at,
             "netem",
-            Say::new(format!("netem emulates on the device that {} works on", rival.kind), reason, mend),
+            Say::new(format!("netem is on the same device as {}", rival.kind), reason, fix),
         );
     }
 }

@@ -9,8 +9,9 @@ use penstock_sched::traits::{Holds, Limit};
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS140",
-        "a FIFO that can hold seconds",
-        "A FIFO drops only when it is full, and TCP fills it: every packet then waits as long as the whole queue takes at the class's rate. Interactive traffic in the same queue waits with it. Tens of \
+        "a FIFO that can hold seconds of traffic",
+        "A FIFO drops only when it is full, and TCP fills it: every packet then waits as long as the whole queue takes at the class's rate. Interactive traffic in the \
+         same queue waits with it. Tens of \
          milliseconds are enough, or a queue that manages itself (fq_codel).",
         fifo_long,
     ),
@@ -29,7 +30,7 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS143",
         "txqueuelen far too long",
-        "txqueuelen is the length of every FIFO that is not told another: pfifo_fast, pfifo, the leaves of classes. Thousands of packets are seconds on a slow link.",
+        "txqueuelen is the length of every FIFO without a limit of its own: pfifo_fast, pfifo, the leaves of classes. Thousands of packets are seconds on a slow link.",
         txqueuelen,
     ),
     Rule::warning(
@@ -47,7 +48,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS146",
         "sfq without perturb",
-        "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. `perturb 10` mixes anew every ten seconds.",
+        "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. `perturb \
+         10` mixes anew every ten seconds.",
         no_perturb,
     ),
     Rule::warning(
@@ -58,7 +60,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS148",
-        "sfq's limit holds seconds",
+        "sfq's limit holds seconds of traffic",
         "A single flow may fill the whole of sfq's limit, and waits for itself as in a FIFO.",
         sfq_long,
     ),
@@ -127,7 +129,7 @@ fn tbf_long(facts: &Facts, found: &mut Found) {
             limit
         };
         if speed > 0 && ms(queued, speed) > PATIENCE {
-            let mend =
+            let fix =
                 if name == "latency" { "50ms".to_owned() } else { (speed / 20 + device.frame()).to_string() };
             let reason = format!("{queued} bytes are {} at {}.", lasts(queued, speed), rate(speed));
             found.at(
@@ -136,7 +138,7 @@ fn tbf_long(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("tbf keeps packets up to {}", lasts(queued, speed)),
                     reason,
-                    step.with(name, &mend),
+                    step.with(name, &fix),
                 ),
             );
         }
@@ -150,8 +152,8 @@ fn tbf_limit(facts: &Facts, found: &mut Found) {
         if let Some(word) = step.value(&["limit", "latency"]).filter(|_| limit < device.frame()) {
             let name = if step.has("latency") { "latency" } else { "limit" };
             let reason = format!("The queue takes {limit} bytes, a full frame has {}.", device.frame());
-            let mend = step.with(name, if name == "latency" { "50ms" } else { "15kb" });
-            found.at(at, word, Say::new("tbf has no room for a full packet", reason, mend));
+            let fix = step.with(name, if name == "latency" { "50ms" } else { "15kb" });
+            found.at(at, word, Say::new("tbf has no room for a full packet", reason, fix));
         }
     }
 }
@@ -243,14 +245,14 @@ fn fifo_short(facts: &Facts, found: &mut Found) {
         let short = if counts_bytes(qdisc) { limit < 2 * device.frame() } else { limit < 2 };
         let step = &facts.steps[at];
         if let Some(word) = step.value(&["limit"]).filter(|_| short) {
-            let (unit, mend) = if counts_bytes(qdisc) { ("bytes", "15000") } else { ("packets", "10") };
+            let (unit, fix) = if counts_bytes(qdisc) { ("bytes", "15000") } else { ("packets", "10") };
             found.at(
                 at,
                 word,
                 Say::new(
                     format!("the {} holds one packet", qdisc.kind),
                     format!("limit {word} is {limit} {unit}."),
-                    step.with("limit", mend),
+                    step.with("limit", fix),
                 ),
             );
         }
@@ -320,14 +322,14 @@ fn sfq_long(facts: &Facts, found: &mut Found) {
         let bytes = u64::from(qdisc.options.u32("limit").unwrap_or(0)) * device.frame();
         if ms(bytes, drain) > 2 * PATIENCE {
             let reason = format!("{word} packets are {} at {}.", lasts(bytes, drain), rate(drain));
-            let mend = (drain / 5 / device.frame()).clamp(16, 127).to_string();
+            let fix = (drain / 5 / device.frame()).clamp(16, 127).to_string();
             found.at(
                 at,
                 word,
                 Say::new(
                     format!("sfq in {} can hold {}", qdisc.parent, lasts(bytes, drain)),
                     reason,
-                    step.with("limit", &mend),
+                    step.with("limit", &fix),
                 ),
             );
         }

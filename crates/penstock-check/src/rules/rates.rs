@@ -36,7 +36,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS105",
         "a class without a parent cannot borrow",
-        "Classes right below HTB's qdisc have nobody to borrow from: once their rate is used up they wait, whatever their ceil says. Put one class with the link's rate below the qdisc and the others below it.",
+        "Classes right below HTB's qdisc have nobody to borrow from: once their rate is used up they wait, whatever their ceil says. Put one class with the link's rate \
+         below the qdisc and the others below it.",
         root_borrows,
     ),
     Rule::warning(
@@ -66,7 +67,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS110",
         "quantum far from what one turn should be",
-        "When leaves of one priority share what is left, each may send `quantum` bytes a turn; HTB computes rate / r2q (10 unless said otherwise) and, outside 1000 to 200000 bytes, clips it and says so. Small \
+        "When leaves of one priority share what is left, each may send `quantum` bytes a turn; HTB computes rate / r2q (10 unless said otherwise) and, outside 1000 to \
+         200000 bytes, clips it and says so. Small \
          quanta make small turns and shares that are wrong; 200000 bytes are more than 130 packets in a row, while the others wait.",
         quantum_computed,
     ),
@@ -134,14 +136,14 @@ fn children_above_parent(facts: &Facts, found: &mut Found) {
                     .join(", "),
                 rate(parent.rate()),
             );
-            let mend = if left > 0 { step.with("rate", &rate(left)) } else { String::new() };
+            let fix = if left > 0 { step.with("rate", &rate(left)) } else { String::new() };
             found.at(
                 at,
                 word,
                 Say::new(
                     format!("class {} is promised more than its parent {} has left", child.id, parent.id),
                     reason,
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -206,14 +208,14 @@ fn above_link(facts: &Facts, found: &mut Found) {
                 let name = if class.rate() > link { "rate" } else { "ceil" };
                 let reason =
                     format!("{} may send {}, the link carries {}.", class.id, rate(class.ceil()), rate(link));
-                let mend = step.without("ceil").replace(
+                let fix = step.without("ceil").replace(
                     &format!("rate {}", step.value(&["rate"]).unwrap_or("")),
                     &format!("rate {}", rate(link / 100 * 95)),
                 );
                 found.at(
                     at,
                     step.value(&[name]).unwrap_or(""),
-                    Say::new(format!("class {} is faster than the link", class.id), reason, mend),
+                    Say::new(format!("class {} is faster than the link", class.id), reason, fix),
                 );
             }
         }
@@ -251,8 +253,8 @@ fn root_borrows(facts: &Facts, found: &mut Found) {
                 rate(class.rate()),
                 rate(class.ceil())
             );
-            let mend = step.with("rate", word);
-            found.at(at, word, Say::new(format!("{} will never reach its ceil", class.id), reason, mend));
+            let fix = step.with("rate", word);
+            found.at(at, word, Say::new(format!("{} will never reach its ceil", class.id), reason, fix));
         }
     }
 }
@@ -272,10 +274,10 @@ fn no_default(facts: &Facts, found: &mut Found) {
         let any = device.classes_of(qdisc.handle).next().is_some();
         if any && qdisc.options.u32("default").unwrap_or(0) == 0 && !sorts_all(device, qdisc.handle) {
             let leaf = device.classes_of(qdisc.handle).filter(|c| c.children.is_empty()).last();
-            let mend = leaf
+            let fix = leaf
                 .map_or(String::new(), |l| facts.steps[at].with("default", &format!("{:x}", l.id.minor())));
             let reason = "default is 0: what no filter sorts is sent unshaped, before all classes".to_owned();
-            found.at(at, "htb", Say::new(format!("htb {} has no default class", qdisc.handle), reason, mend));
+            found.at(at, "htb", Say::new(format!("htb {} has no default class", qdisc.handle), reason, fix));
         }
     }
 }
@@ -309,11 +311,11 @@ fn default_missing(facts: &Facts, found: &mut Found) {
             let hint = twin.map_or(String::new(), |t| {
                 format!(" Minors are hexadecimal: {t} would be `default {:x}`.", t.minor())
             });
-            let mend =
+            let fix =
                 twin.or(leaf).map_or(String::new(), |t| step.with("default", &format!("{:x}", t.minor())));
             let what = if direct { "sent unshaped, before all classes" } else { "thrown away" };
             let reason = format!("`default {word}` is class {id}; what no filter sorts is {what}.{hint}");
-            found.at(at, word, Say::new(format!("the default class {id} does not exist"), reason, mend));
+            found.at(at, word, Say::new(format!("the default class {id} does not exist"), reason, fix));
         }
     }
 }
@@ -340,7 +342,7 @@ fn default_inner(facts: &Facts, found: &mut Found) {
             at,
             step.value(&["default"]).unwrap_or(""),
             Say::new(
-                format!("the default {id} is no leaf"),
+                format!("the default {id} is not a leaf"),
                 reason,
                 step.with("default", &format!("{:x}", last.minor())),
             ),
@@ -367,7 +369,7 @@ fn parent_missing(facts: &Facts, found: &mut Found) {
                     req.parent, class.id
                 ),
             };
-            let mend = match later {
+            let fix = match later {
                 true => step.text(),
                 false => format!(
                     "tc class add dev {} parent {} classid {} htb rate {}",
@@ -383,7 +385,7 @@ fn parent_missing(facts: &Facts, found: &mut Found) {
                 Say::new(
                     format!("the parent {} of class {} does not exist", req.parent, class.id),
                     reason,
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -413,7 +415,7 @@ fn quantum_computed(facts: &Facts, found: &mut Found) {
         if (1000..=most).contains(&computed) {
             continue;
         }
-        let (word, mend) = if computed < 1000 { ("small", "1514") } else { ("big", "30280") };
+        let (word, fix) = if computed < 1000 { ("small", "1514") } else { ("big", "30280") };
         let reason = format!(
             "{} / r2q {r2q} is {computed} bytes; the kernel makes that {} and says: quantum of class {:X} is {word}. Consider r2q change.",
             rate(class.rate()),
@@ -423,11 +425,7 @@ fn quantum_computed(facts: &Facts, found: &mut Found) {
         found.at(
             at,
             step.value(&["rate"]).unwrap_or(""),
-            Say::new(
-                format!("the quantum of {} is too {word}", class.id),
-                reason,
-                step.with("quantum", mend),
-            ),
+            Say::new(format!("the quantum of {} is too {word}", class.id), reason, step.with("quantum", fix)),
         );
     }
 }

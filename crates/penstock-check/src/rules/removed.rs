@@ -9,8 +9,8 @@ use penstock_model::{Kernel, Severity};
 pub const RULES: &[Rule] = &[Rule {
     code: "PS006",
     severity: Severity::Error,
-    about: "the kind has left Linux",
-    why: "CBQ, dsmark, ATM's qdisc, tcindex and rsvp were taken out in Linux 6.3, the action ipt in 6.8; scripts that use them stop working with the kernel. The mend is the command in \
+    about: "the kind was removed from Linux",
+    why: "CBQ, dsmark, ATM's qdisc, tcindex and rsvp were taken out in Linux 6.3, the action ipt in 6.8; scripts that use them stop working with the kernel. The fix is the command in \
           today's words: CBQ becomes HTB with the same shares (`bounded` is a ceil that equals the rate; CBQ's prio counts from 1, HTB's from 0), dsmark becomes skbedit and pedit, \
           tcindex becomes flower on the DSCP or fw on a mark, rsvp becomes flower, ipt becomes connmark, skbedit or pedit. `--kernel 2.6.35` reads the script as an old kernel does.",
     find: removed,
@@ -30,8 +30,8 @@ pub fn replacement(facts: &Facts, step: &Step) -> Option<String> {
     if facts.kernel == Kernel::V2_6_35 {
         return None;
     }
-    if let Some(mend) = by_ipt(step) {
-        return Some(mend);
+    if let Some(fix) = by_ipt(step) {
+        return Some(fix);
     }
     let (kind, verb) = kind_of(step)?;
     if verb == Verb::Del {
@@ -134,19 +134,19 @@ fn htb(facts: &Facts, step: &Step) -> String {
 
 fn removed(facts: &Facts, found: &mut Found) {
     for (at, step) in facts.steps.iter().enumerate() {
-        if let Some(mend) = replacement(facts, step) {
+        if let Some(fix) = replacement(facts, step) {
             let kind = kind_of(step).map_or("", |k| k.0);
             let by_ipt = by_ipt(step).is_some();
             let kind = if by_ipt { if step.has("ipt") { "ipt" } else { "xt" } } else { kind };
             let since = if by_ipt { "6.8" } else { "6.3" };
-            let message = format!("{kind} has left Linux");
+            let message = format!("{kind} was removed from Linux");
             found.at(
                 at,
                 kind,
                 Say::new(
                     message,
                     format!("{kind} is in no kernel since {since}; this one is {}.", facts.kernel),
-                    mend,
+                    fix,
                 ),
             );
         }

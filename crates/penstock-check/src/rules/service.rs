@@ -8,14 +8,15 @@ use penstock_sched::traits::Sorting;
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS130",
-        "hfsc without a default throws packets away",
+        "hfsc without a default class drops packets",
         "HFSC drops what no filter sorts and no default takes: ARP too, so the machine is soon unreachable.",
         hfsc_default,
     ),
     Rule::warning(
         "PS131",
-        "real-time curves promise more than there is",
-        "HFSC serves real-time curves before everything and without looking at the hierarchy. If their long-term rates add up to more than the link has, the deadlines cannot be kept and link sharing no longer counts.",
+        "real-time curves guarantee more than there is",
+        "HFSC serves real-time curves before everything and without looking at the hierarchy. If their long-term rates add up to more than the link has, the deadlines \
+         cannot be kept and link sharing no longer counts.",
         hfsc_sum,
     ),
     Rule::warning(
@@ -26,13 +27,13 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS133",
-        "an upper limit below the promise",
+        "an upper limit below the guaranteed rate",
         "`ul` bounds link sharing, not the real-time part. With a limit below it the two contradict each other: the class either passes its limit or never gets what link sharing would give.",
         hfsc_limit,
     ),
     Rule::warning(
         "PS134",
-        "drr and qfq throw away what no filter sorts",
+        "drr and qfq drop packets that no filter classifies",
         "DRR and QFQ have no default class: a packet that no filter sends into a class is dropped. A last filter that takes everything is needed, for protocol all, or ARP is lost.",
         drr_default,
     ),
@@ -59,13 +60,13 @@ fn hfsc_default(facts: &Facts, found: &mut Found) {
         let any = device.classes_of(qdisc.handle).any(|c| c.id != qdisc.handle);
         if any && qdisc.options.u32("default").unwrap_or(0) == 0 {
             let leaf = device.classes_of(qdisc.handle).filter(|c| c.children.is_empty()).last();
-            let mend = leaf
+            let fix = leaf
                 .map_or(String::new(), |l| facts.steps[at].with("default", &format!("{:x}", l.id.minor())));
             let reason = "default is 0: what no filter sorts is dropped, ARP included".to_owned();
             found.at(
                 at,
                 "hfsc",
-                Say::new(format!("hfsc {} has no default class", qdisc.handle), reason, mend),
+                Say::new(format!("hfsc {} has no default class", qdisc.handle), reason, fix),
             );
         }
     }
@@ -94,7 +95,7 @@ fn hfsc_sum(facts: &Facts, found: &mut Found) {
                 found.at(
                     at,
                     word,
-                    Say::new(format!("class {} is promised what is not there", class.id), reason, ""),
+                    Say::new(format!("class {} is guaranteed more than there is", class.id), reason, ""),
                 );
                 break;
             }
@@ -113,11 +114,11 @@ fn hfsc_inner(facts: &Facts, found: &mut Found) {
             let word = "rt";
             let reason =
                 format!("{} has children; its real-time curve of {} is ignored.", class.id, rate(m2));
-            let mend = facts.steps[at].text().replacen(" rt ", " ls ", 1);
+            let fix = facts.steps[at].text().replacen(" rt ", " ls ", 1);
             found.at(
                 at,
                 word,
-                Say::new(format!("class {} has a real-time curve and children", class.id), reason, mend),
+                Say::new(format!("class {} has a real-time curve and children", class.id), reason, fix),
             );
         }
     }
@@ -148,7 +149,7 @@ fn drr_default(facts: &Facts, found: &mut Found) {
         };
         if any && !device.filters.iter().any(|f| open(&f)) {
             let class = device.classes_of(qdisc.handle).last().map_or(Handle::new(1, 1), |c| c.id);
-            let mend = format!(
+            let fix = format!(
                 "tc filter add dev {} parent {} protocol all prio 65535 matchall classid {class}",
                 device.name, qdisc.handle
             );
@@ -157,7 +158,11 @@ fn drr_default(facts: &Facts, found: &mut Found) {
             found.at(
                 at,
                 qdisc.kind,
-                Say::new(format!("{} {} has nothing for the rest", qdisc.kind, qdisc.handle), reason, mend),
+                Say::new(
+                    format!("{} {} has no class for the other packets", qdisc.kind, qdisc.handle),
+                    reason,
+                    fix,
+                ),
             );
         }
     }
@@ -199,12 +204,12 @@ fn starvation(facts: &Facts, found: &mut Found) {
                     "{what} goes to {first}; the other bands of {} get what that leaves.",
                     qdisc.handle
                 );
-                let mend =
+                let fix =
                     step.with(if step.has("classid") { "classid" } else { "flowid" }, &last.to_string());
                 found.at(
                     filter.step,
                     step.value(&["flowid", "classid"]).unwrap_or(""),
-                    Say::new(format!("{what} in the first band starves the others"), reason, mend),
+                    Say::new(format!("{what} in the first band starves the others"), reason, fix),
                 );
             }
         }

@@ -11,7 +11,8 @@ pub const RULES: &[Rule] = &[
         code: "PS180",
         severity: Severity::Warning,
         about: "a filter that no packet reaches",
-        why: "Filters are asked in the order of their priorities, the lowest number first, and those of one priority as they were given; the first that fits decides. A filter whose packets all fit an \
+        why: "Filters are asked in the order of their priorities, the lowest number first, and those of one priority as they were given; the first that fits decides. A \
+            filter whose packets all fit an \
               earlier one never matches. Without `prio` the kernel counts down from 49152, so that the filter given last is asked first. Put the narrow filter before the wide one.",
         find: shadowed,
     },
@@ -111,7 +112,7 @@ fn shadowed(facts: &Facts, found: &mut Found) {
             b.prio,
             to(b)
         );
-        let mend = match (b.prio, a.auto || b.auto) {
+        let fix = match (b.prio, a.auto || b.auto) {
             (_, true) => second.with("prio", "1"),
             (_, false) if a.prio > 1 => {
                 second.with(if second.has("pref") { "pref" } else { "prio" }, &(a.prio - 1).to_string())
@@ -121,11 +122,7 @@ fn shadowed(facts: &Facts, found: &mut Found) {
         found.at(
             b.step,
             &b.kind,
-            Say::new(
-                format!("no packet reaches this filter: line {} {wide} first", first.line),
-                reason,
-                mend,
-            ),
+            Say::new(format!("no packet reaches this filter: line {} {wide} first", first.line), reason, fix),
         );
     }
 }
@@ -138,11 +135,7 @@ fn twice(facts: &Facts, found: &mut Found) {
                 "Line {line} has the same match and the same class {}.",
                 a.classid.map_or("none".to_owned(), |c| c.to_string())
             );
-            found.at(
-                b.step,
-                &b.kind,
-                Say::new(format!("this filter stands in line {line} already"), reason, ""),
-            );
+            found.at(b.step, &b.kind, Say::new(format!("line {line} already has this filter"), reason, ""));
         }
     }
 }

@@ -9,21 +9,24 @@ use penstock_model::Handle;
 pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS188",
-        "filters for IP pass over tagged frames",
-        "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask for `protocol 802.1q` with `flower vlan_ethtype`.",
+        "filters for IP skip tagged frames",
+        "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask \
+         for `protocol 802.1q` with `flower vlan_ethtype`.",
         untagged,
     ),
     Rule::warning(
         "PS189",
         "ports are looked for in later fragments",
-        "Only the first fragment of a packet has the transport header. In the others the same bytes are payload, so a match on ports fits by chance or never; iptables' port matches never fit them. Mark by \
+        "Only the first fragment of a packet has the transport header. In the others the same bytes are payload, so a match on ports fits by chance or never; iptables' \
+         port matches never fit them. Mark by \
          addresses, or let conntrack put the packet together.",
         fragments,
     ),
     Rule::warning(
         "PS190",
         "a port match without a protocol",
-        "`match ip dport` looks at two bytes behind a header of 20 bytes, whatever they are: of TCP and of UDP, of ICMP (where they are part of the data), of the second fragment of anything. Say which protocol is meant.",
+        "`match ip dport` looks at two bytes behind a header of 20 bytes, whatever they are: of TCP and of UDP, of ICMP (where they are part of the data), of the second \
+         fragment of anything. Say which protocol is meant.",
         no_protocol,
     ),
     Rule::warning(
@@ -52,7 +55,7 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS195",
-        "a port mask that is no range",
+        "a port mask that is not a range",
         "A port's mask has its ones at the left: 0xffff is one port, 0xfff0 sixteen. Another one fits ports scattered over the whole range.",
         port_mask,
     ),
@@ -77,7 +80,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS199",
         "nexthdr+ without the header's length",
-        "`match tcp`, `match udp`, `match icmp` and `nexthdr+` count from the header behind IP only in a table that a filter with `link` and `offset` leads to. In the first table that place is not known, and they look at \
+        "`match tcp`, `match udp`, `match icmp` and `nexthdr+` count from the header behind IP only in a table that a filter with `link` and `offset` leads to. In the \
+         first table that place is not known, and they look at \
          the IP header itself. Use `match ip dport` with a protocol, or flower.",
         nexthdr,
     ),
@@ -132,7 +136,7 @@ fn no_protocol(facts: &Facts, found: &mut Found) {
         } else {
             "6"
         };
-        let mend = step.text().replacen(
+        let fix = step.text().replacen(
             "match",
             &format!("match {} protocol {protocol} 0xff match", word(port, 0)),
             1,
@@ -143,7 +147,7 @@ fn no_protocol(facts: &Facts, found: &mut Found) {
             word(port, 1),
             word(port, 2)
         );
-        found.at(filter.step, word(port, 1), Say::new("a port is matched and no protocol", reason, mend));
+        found.at(filter.step, word(port, 1), Say::new("a port is matched without a protocol", reason, fix));
     }
 }
 
@@ -184,7 +188,7 @@ fn fixed_offset(facts: &Facts, found: &mut Found) {
         if let Some(m) = matches(facts, filter).into_iter().find(raw) {
             let step = &facts.steps[filter.step];
             let at = m.last().map_or("", String::as_str);
-            let mend = step.text().replacen("match", "match u8 0x05 0x0f at 0 match", 1);
+            let fix = step.text().replacen("match", "match u8 0x05 0x0f at 0 match", 1);
             let reason = format!(
                 "Byte {at} is byte {} of the transport header only where the IP header has 20 bytes.",
                 at.parse::<i64>().unwrap_or(20) - 20
@@ -192,7 +196,7 @@ fn fixed_offset(facts: &Facts, found: &mut Found) {
             found.at(
                 filter.step,
                 "at",
-                Say::new("the offset takes an IP header without options for granted", reason, mend),
+                Say::new("the offset assumes an IP header without options", reason, fix),
             );
         }
     }
@@ -208,7 +212,7 @@ fn wrong_family(facts: &Facts, found: &mut Found) {
         };
         let step = &facts.steps[filter.step];
         if matches(facts, filter).iter().any(|m| word(m, 0) == wrong) {
-            let (protocol, mend) = match filter.protocol {
+            let (protocol, fix) = match filter.protocol {
                 IP6 => ("IPv6", step.text().replace("match ip ", "match ip6 ")),
                 ARP => ("ARP", step.with("protocol", "ip")),
                 _ => ("IPv4", step.with("protocol", "ipv6")),
@@ -219,7 +223,7 @@ fn wrong_family(facts: &Facts, found: &mut Found) {
             found.at(
                 filter.step,
                 wrong,
-                Say::new(format!("match {wrong} in packets of {protocol}"), reason, mend),
+                Say::new(format!("match {wrong} in packets of {protocol}"), reason, fix),
             );
         }
     }
@@ -234,7 +238,7 @@ fn all_protocols(facts: &Facts, found: &mut Found) {
         }
         let (name, word) = if has("ip6") { ("ipv6", "ip6") } else { ("ip", "ip") };
         let step = &facts.steps[filter.step];
-        let mend = if step.has("protocol") {
+        let fix = if step.has("protocol") {
             step.with("protocol", name)
         } else {
             step.text().replacen("u32", "protocol ip u32", 1)
@@ -246,7 +250,7 @@ fn all_protocols(facts: &Facts, found: &mut Found) {
             Say::new(
                 format!("match {word} is asked of every protocol"),
                 "ARP, IPv6 and others have other things at these places.".to_owned(),
-                mend,
+                fix,
             ),
         );
     }
@@ -306,12 +310,16 @@ fn port_mask(facts: &Facts, found: &mut Found) {
                     "mask {mask:#06x} leaves bits open that are not the lowest: {} ports fit, scattered.",
                     1u32 << (!mask as u16).count_ones()
                 );
-                let mend = step.text().replacen(
+                let fix = step.text().replacen(
                     &format!("{} {}", word(m, 2), word(m, 3)),
                     &format!("{} 0xffff", word(m, 2)),
                     1,
                 );
-                found.at(filter.step, word(m, 3), Say::new("the mask of the port is no range", reason, mend));
+                found.at(
+                    filter.step,
+                    word(m, 3),
+                    Say::new("the mask of the port is not a range", reason, fix),
+                );
             }
         }
     }
@@ -336,12 +344,12 @@ fn host_bits(facts: &Facts, found: &mut Found) {
                     1u64 << (32 - len.min(32)),
                     std::net::Ipv4Addr::from(u32::from(addr) | !mask)
                 );
-                let mend =
+                let fix =
                     format!("{}   # or {net}/{len}", step.text().replacen(word(m, 2), &addr.to_string(), 1));
                 found.at(
                     filter.step,
                     word(m, 2),
-                    Say::new(format!("{} is a network, not a host", word(m, 2)), reason, mend),
+                    Say::new(format!("{} is a network, not a host", word(m, 2)), reason, fix),
                 );
             }
         }
@@ -363,7 +371,7 @@ fn dscp(facts: &Facts, found: &mut Found) {
                 let step = &facts.steps[filter.step];
                 let reason =
                     format!("{value:#04x} has ECN bits {}; DSCP {value} is {:#04x}.", value & 3, value << 2);
-                let mend = step.text().replacen(
+                let fix = step.text().replacen(
                     &format!("{} {}", word(m, 2), word(m, 3)),
                     &format!("{:#04x} 0xfc", value << 2),
                     1,
@@ -371,7 +379,7 @@ fn dscp(facts: &Facts, found: &mut Found) {
                 found.at(
                     filter.step,
                     word(m, 2),
-                    Say::new(format!("DSCP {value} was not shifted"), reason, mend),
+                    Say::new(format!("DSCP {value} was not shifted"), reason, fix),
                 );
             }
         }
@@ -382,7 +390,7 @@ fn vlan(facts: &Facts, found: &mut Found) {
     for filter in all(facts).filter(|f| matches!(f.protocol, 0x8100 | 0x88a8)) {
         if matches(facts, filter).iter().any(|m| word(m, 0) == "ip") {
             let step = &facts.steps[filter.step];
-            let mend = format!(
+            let fix = format!(
                 "tc filter add dev {} parent {} protocol 802.1q prio {} flower vlan_ethtype ipv4 ip_proto tcp",
                 step.value(&["dev"]).unwrap_or("eth0"),
                 filter.parent,
@@ -394,7 +402,7 @@ fn vlan(facts: &Facts, found: &mut Found) {
                 Say::new(
                     "IPv4's places in tagged frames",
                     "The tag's four bytes stand before the IP header.".to_owned(),
-                    mend,
+                    fix,
                 ),
             );
         }
@@ -429,12 +437,12 @@ fn untagged(facts: &Facts, found: &mut Found) {
         };
         let step = &facts.steps[filter.step];
         let classid = filter.classid.map_or(String::new(), |c| format!(" classid {c}"));
-        let mend = format!(
+        let fix = format!(
             "tc filter add dev {name} parent {} protocol 802.1q prio {} flower vlan_ethtype ipv4{classid}",
             filter.parent, filter.prio
         );
         let reason = format!("`{}` makes a device whose frames leave by {name} tagged.", vlan.text());
-        let say = Say::new(format!("the tagged frames of {name} do not fit this protocol"), reason, mend);
+        let say = Say::new(format!("the tagged frames of {name} do not fit this protocol"), reason, fix);
         found.at(filter.step, step.value(&["protocol", "proto"]).unwrap_or(""), say);
     }
 }
@@ -447,7 +455,7 @@ fn nexthdr(facts: &Facts, found: &mut Found) {
                 .into_iter()
                 .map(|m| word(m, 0))
                 .find(|w| matches!(*w, "tcp" | "udp" | "icmp"));
-            let mend = match word {
+            let fix = match word {
                 Some("tcp") => step
                     .text()
                     .replacen("match tcp ", "match ip protocol 6 0xff match ip ", 1)
@@ -466,7 +474,7 @@ fn nexthdr(facts: &Facts, found: &mut Found) {
             found.at(
                 filter.step,
                 word.unwrap_or("at"),
-                Say::new("this looks at the IP header, not behind it", reason, mend),
+                Say::new("this looks at the IP header, not behind it", reason, fix),
             );
         }
     }

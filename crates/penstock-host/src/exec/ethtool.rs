@@ -102,7 +102,8 @@ impl Host {
                 let driver = if d.class.kind.is_empty() { "penstock" } else { d.class.kind };
                 let statistics = if d.class.kind == "veth" { "yes" } else { "no" };
                 Output::say(format!(
-                    "driver: {driver}\nversion: {version}\nfirmware-version: \nexpansion-rom-version: \nbus-info: \nsupports-statistics: {statistics}\nsupports-test: no\nsupports-eeprom-access: no\nsupports-register-dump: no\nsupports-priv-flags: no\n"
+                    "driver: {driver}\nversion: {version}\nfirmware-version: \nexpansion-rom-version: \nbus-info: \nsupports-statistics: {statistics}\nsupports-test: no\n\
+                     supports-eeprom-access: no\nsupports-register-dump: no\nsupports-priv-flags: no\n"
                 ))
             }
             "-k" | "--show-features" | "--show-offload" => {
@@ -157,7 +158,10 @@ impl Host {
             }
             (None, _) => Output::say(format!("Settings for {}:\n\tLink detected: {link}\n", d.name)),
             (Some(speed), _) => Output::say(format!(
-                "Settings for {}:\n\tSupported ports: [  ]\n\tSupported link modes:   Not reported\n\tSupported pause frame use: No\n\tSupports auto-negotiation: No\n\tSupported FEC modes: Not reported\n\tAdvertised link modes:  Not reported\n\tAdvertised pause frame use: No\n\tAdvertised auto-negotiation: No\n\tAdvertised FEC modes: Not reported\n\tSpeed: {speed}Mb/s\n\tDuplex: Full\n\tAuto-negotiation: off\n\tPort: Twisted Pair\n\tPHYAD: 0\n\tTransceiver: internal\n\tMDI-X: Unknown\n\tLink detected: {}\n",
+                "Settings for {}:\n\tSupported ports: [  ]\n\tSupported link modes:   Not reported\n\tSupported pause frame use: No\n\tSupports auto-negotiation: No\n\
+                 \tSupported FEC modes: Not reported\n\tAdvertised link modes:  Not reported\n\tAdvertised pause frame use: No\n\tAdvertised auto-negotiation: No\n\
+                 \tAdvertised FEC modes: Not reported\n\tSpeed: {speed}Mb/s\n\tDuplex: Full\n\tAuto-negotiation: off\n\tPort: Twisted Pair\n\tPHYAD: 0\n\
+                 \tTransceiver: internal\n\tMDI-X: Unknown\n\tLink detected: {}\n",
                 d.name, link
             )),
         }

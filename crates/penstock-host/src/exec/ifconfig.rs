@@ -243,7 +243,8 @@ impl Host {
             let c = d.counters;
             let _ = write!(
                 out,
-                "        RX packets {}  bytes {}\n        RX errors 0  dropped {}  overruns 0  frame 0\n        TX packets {}  bytes {}\n        TX errors 0  dropped {} overruns 0  carrier 0  collisions 0\n",
+                "        RX packets {}  bytes {}\n        RX errors 0  dropped {}  overruns 0  frame 0\n        TX packets {}  bytes {}\n        TX errors 0  dropped {} \
+                 overruns 0  carrier 0  collisions 0\n",
                 c.rx_packets,
                 bytes(c.rx_bytes),
                 c.rx_dropped,

@@ -53,7 +53,7 @@ use Reach::{Machine, Network, Script};
 
 /// Every program of a machine, by name.
 pub static PROGRAMS: &[Program] = &[
-    program(":", Machine, "nothing, well", |_, _| Output::default()),
+    program(":", Machine, "nothing, successfully", |_, _| Output::default()),
     program("arp", Network, "the neighbours, as net-tools show them", |h, c| h.arp_tool(c.line, c.now)),
     program("brctl", Network, "bridges", |h, c| h.brctl(c.line, c.now)),
     program("bridge", Network, "bridges, as iproute2 shows them", |_, _| {
@@ -63,7 +63,7 @@ pub static PROGRAMS: &[Program] = &[
     program("cat", Machine, "files of /proc and /sys", |h, c| h.cat(c.line)),
     program("echo", Machine, "its words", |_, c| echo(c.line)),
     program("ethtool", Network, "a card's settings", |h, c| h.ethtool(c.line)),
-    program("false", Machine, "nothing, badly", |_, _| Output { status: 1, ..Output::default() }),
+    program("false", Machine, "nothing, and fails", |_, _| Output { status: 1, ..Output::default() }),
     program("hostname", Machine, "the machine's name", |h, c| h.hostname(c.line)),
     program("ifconfig", Network, "devices and addresses, as net-tools show them", |h, c| {
         h.ifconfig(c.line, c.now)
@@ -115,11 +115,11 @@ pub static PROGRAMS: &[Program] = &[
     program("nft", Network, "the packet filter nf_tables", |h, c| h.nft(c.line, c.files)),
     program("rmmod", Network, "takes a module out of the kernel", |h, c| h.rmmod(c.line, c.now)),
     program("route", Network, "the routes, as net-tools show them", |h, c| h.route_tool(c.line, c.now)),
-    program("sync", Machine, "nothing, well", |_, _| Output::default()),
+    program("sync", Machine, "nothing, successfully", |_, _| Output::default()),
     program("sysctl", Network, "settings of the kernel", |h, c| h.sysctl(c.line, c.files)),
     program("tc", Network, "qdiscs, classes, filters, actions", |h, c| h.tc_in_space(c.line, c.files, c.now)),
     program("tee", Machine, "writes files of /proc and /sys", |h, c| h.tee(c.line, c.files, c.now)),
-    program("true", Machine, "nothing, well", |_, _| Output::default()),
+    program("true", Machine, "nothing, successfully", |_, _| Output::default()),
     program("uname", Script, "the kernel's name and version", |h, c| h.uname(c.line)),
 ];
 

@@ -217,7 +217,7 @@ impl Host {
             }
             "net.ipv4.icmp_echo_ignore_all" => self.sysctl.icmp_echo_ignore_all = number()? != 0,
             "net.core.default_qdisc" => {
-                // What is no kind, or stands in no queue's place, is refused alike.
+                // What is not a kind, or stands in no queue's place, is refused alike.
                 let kind = penstock_sched::sch::find(value, self.kernel).filter(|k| k.id != "noqueue");
                 self.default_qdisc = kind.ok_or("No such file or directory")?;
                 for device in self.devices.iter_mut() {

@@ -116,7 +116,7 @@ impl Host {
         match command {
             Command::Help(text) => Output { stderr: text.clone(), ..Output::default() },
             Command::Say(text) => Output::say(text.clone()),
-            // A batch within a batch is no line of one: `tc` reads it with its flags, which only the command line has.
+            // A batch within a batch is not a line of one: `tc` reads it with its flags, which only the command line has.
             Command::Batch { .. } => Output::default(),
             Command::Filter { dev: None, req } if req.block != 0 => {
                 self.tc_block_request(command, false, req, now)

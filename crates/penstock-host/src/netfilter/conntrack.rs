@@ -74,7 +74,7 @@ pub struct Tracking {
 }
 
 /// More than these, and the expired are thrown out (`nf_conntrack_max`).
-const MOST: usize = 65_536;
+const MAX_CONNECTIONS: usize = 65_536;
 
 const fn seconds(n: i64) -> Span {
     Span::from_secs(n)
@@ -172,7 +172,7 @@ impl Tracking {
                 self.forget(id);
             }
         }
-        if self.connections.len() >= MOST {
+        if self.connections.len() >= MAX_CONNECTIONS {
             let gone: Vec<u32> =
                 self.connections.iter().filter(|(_, c)| c.expires <= now).map(|(id, _)| *id).collect();
             gone.into_iter().for_each(|id| self.forget(id));

@@ -137,7 +137,7 @@ pub struct Netfilter {
     busy: u8,
     /// Whether any chain of nft hangs at a device.
     device_chains: bool,
-    /// Rules of tables and of `ipchains` that packets were held against since it was last taken.
+    /// Rules of tables and of `ipchains` that packets were compared with since it was last taken.
     looked: Looked,
 }
 
@@ -164,7 +164,7 @@ impl Netfilter {
             looked: Looked::default(),
         }
     }
-    /// Takes the count of rules that packets were held against.
+    /// Takes the count of rules that packets were compared with.
     pub(crate) fn take_looked(&mut self) -> u64 {
         std::mem::take(&mut self.looked.0)
     }

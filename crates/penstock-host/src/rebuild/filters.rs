@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// The first hash table u32 makes by itself.
 const FIRST_TABLE: u32 = 0x800;
 /// Tables that may be made and thrown away so that the next has the right number.
-const MOST_SPENT: u32 = 64;
+const MAX_SPENT: u32 = 64;
 
 /// A priority's filters, as dumped.
 struct Group {
@@ -141,7 +141,7 @@ impl Work<'_> {
     /// Makes priorities of u32, each with its table, until the next has the number `to`; they go when that is there: with its last
     /// priority u32 forgets how far it has counted.
     fn spend(&mut self, place: &str, group: &Group, (from, to): (u32, u32), used: &[u16]) -> Vec<u16> {
-        if to < from || to - from > MOST_SPENT {
+        if to < from || to - from > MAX_SPENT {
             self.note(format!(
                 "filter {place} pref {}: u32's own table has another number than {to:x}",
                 group.prio

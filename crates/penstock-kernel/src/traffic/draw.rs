@@ -44,7 +44,7 @@ pub fn parse_sizes(text: &str) -> Result<Sizes, String> {
         let (from, to) = (one(from)?, one(to)?);
         return match from <= to {
             true => Ok(Sizes::Uniform { from, to }),
-            false => Err(format!("size \"{text}\": write the lesser one first")),
+            false => Err(format!("size \"{text}\": write the smaller one first")),
         };
     }
     let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
@@ -93,7 +93,7 @@ fn distribution(text: &str, what: &str, one: &dyn Fn(&str) -> Result<Span, Strin
         let (from, to) = (one(from)?, one(to)?);
         return match from <= to {
             true => Ok(Dist::Uniform { from, to }),
-            false => Err(format!("{what} \"{text}\": write the lesser one first")),
+            false => Err(format!("{what} \"{text}\": write the smaller one first")),
         };
     }
     let all = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;

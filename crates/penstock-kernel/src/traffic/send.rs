@@ -80,7 +80,7 @@ pub struct SendReport {
     pub sent_packets: u64,
     /// Payload bytes.
     pub sent_bytes: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmitted_packets: Option<u64>,
     /// How much later than its time each packet was handed to the kernel, µs.

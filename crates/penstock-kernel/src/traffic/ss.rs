@@ -15,7 +15,7 @@ pub(crate) struct Info {
     pub(crate) data_out: u64,
     /// Segments received, data only.
     pub(crate) data_in: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub(crate) retransmitted: u64,
 }
 
@@ -45,7 +45,8 @@ fn parse(text: &str) -> Option<Info> {
 mod tests {
     #[test]
     fn ss_is_read() {
-        let text = "ESTAB 0 0 10.0.0.1:42 10.0.0.2:5001\n\t cubic wscale:7,7 rto:204 rtt:1.5/0.2 mss:1448 cwnd:10 ssthresh:7 bytes_sent:99 segs_out:5 segs_in:4 data_segs_out:3 send 10Mbps retrans:0/2\n";
+        let text = "ESTAB 0 0 10.0.0.1:42 10.0.0.2:5001\n\t cubic wscale:7,7 rto:204 rtt:1.5/0.2 mss:1448 cwnd:10 ssthresh:7 bytes_sent:99 segs_out:5 segs_in:4 \
+            data_segs_out:3 send 10Mbps retrans:0/2\n";
         let info = super::parse(text).unwrap();
         assert_eq!((info.cwnd, info.ssthresh, info.srtt_ms), (10, Some(7), 1.5));
         assert_eq!((info.data_out, info.data_in, info.retransmitted), (3, 0, 2));

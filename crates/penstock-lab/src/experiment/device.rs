@@ -108,7 +108,7 @@ fn called(
                 host.name
             );
             let help = format!(
-                "write {} = … for a card of that name; a name that holds \"@\" stands below [host.{}.device]",
+                "write {} = … for a card of that name; a name that holds \"@\" is below [host.{}.device]",
                 penstock_lang::toml::key(dev),
                 host.name
             );

@@ -127,7 +127,7 @@ impl Builder<'_> {
                     });
                 }
                 Err(help) => {
-                    let message = format!("value: \"{}\" is no range of numbers", draft.value.0);
+                    let message = format!("value: \"{}\" is not a range of numbers", draft.value.0);
                     self.fault(&draft.value.1, message, help);
                 }
             }
@@ -273,7 +273,7 @@ fn bounds(text: &str, unit: Unit) -> Result<Bounds, String> {
         Bounds { low: x, high: x, ..open }
     };
     if range.low > range.high {
-        return Err("write the lesser one first".to_owned());
+        return Err("write the smaller one first".to_owned());
     }
     Ok(range)
 }
@@ -305,7 +305,7 @@ fn phb(word: &str) -> Result<Option<Behaviour>, (String, String)> {
         None => None,
         Some(text) => match Rate::parse(text) {
             Ok(rate) if rate.bytes_per_s() > 0 => Some(rate),
-            _ => return Err((format!("what: \"{text}\" is no rate"), "write e.g. EF@1mbit".to_owned())),
+            _ => return Err((format!("what: \"{text}\" is not a rate"), "write e.g. EF@1mbit".to_owned())),
         },
     };
     Ok(Some((codes, rate)))

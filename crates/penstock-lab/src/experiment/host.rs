@@ -80,7 +80,7 @@ fn span_of(table: &mut Table<'_>, faults: &mut Faults<'_>) -> Option<Dist> {
     let to = table.need("to", "to = \"30us\"", faults)?;
     let (from, to_span) = (read::time("from", from?, faults)?, read::time("to", to, faults)?);
     if to_span < from {
-        faults.add(to.span(), "to lies before from", "write the lesser one first");
+        faults.add(to.span(), "to lies before from", "write the smaller one first");
         return None;
     }
     Some(Dist::Uniform { from, to: to_span })
@@ -100,7 +100,7 @@ pub(super) fn drawn(
     if let Some(value) = table.take("shape") {
         let shape = read::fraction("shape", value, faults)?;
         if !(1.01..=100.0).contains(&shape) {
-            faults.add(value.span(), "shape is out of its range", "write 1.01 to 100, e.g. 1.5");
+            faults.add(value.span(), "shape is out of range", "write 1.01 to 100, e.g. 1.5");
             return None;
         }
         // A Pareto distribution's mean is least * shape / (shape - 1).
@@ -109,7 +109,7 @@ pub(super) fn drawn(
         return Some(Dist::Pareto { least, shape_milli, most: most.unwrap_or_default() });
     }
     if most.is_some() {
-        faults.add(table.span(), "most goes with shape", "add e.g. shape = 1.5");
+        faults.add(table.span(), "most needs shape", "add e.g. shape = 1.5");
         return None;
     }
     match table.take("deviation") {
@@ -154,7 +154,7 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
                 Dist::Uniform { from: low, to: middle + spread }
             }
             _ => {
-                faults.add(v.span(), "spread goes with a single time", "write packet = \"20us\"");
+                faults.add(v.span(), "spread needs a single time", "write packet = \"20us\"");
                 return None;
             }
         },
@@ -175,13 +175,17 @@ fn picoseconds(value: Val<'_>, faults: &mut Faults<'_>) -> Option<u64> {
     let ps =
         split_number(&text).and_then(|(x, unit)| Some(x * scale(unit)?)).filter(|x| (0.0..1e12).contains(x));
     if ps.is_none() {
-        faults.add(value.span(), format!("byte: \"{text}\" is no time for a byte"), "write byte = \"0.8ns\"");
+        faults.add(
+            value.span(),
+            format!("byte: \"{text}\" is not a time for a byte"),
+            "write byte = \"0.8ns\"",
+        );
     }
     ps.map(|x| x.round() as u64)
 }
 
 /// Most hosts of a run: 25 KB each, and as much again for its series.
-const MOST_HOSTS: usize = 32_768;
+const MAX_HOSTS: usize = 32_768;
 
 impl Builder<'_> {
     pub(super) fn read_hosts(&mut self, table: &mut Table<'_>, faults: &mut Faults<'_>) {
@@ -275,11 +279,11 @@ impl Builder<'_> {
     }
 
     pub(super) fn finish_hosts(&mut self) {
-        if let Some(draft) = self.hosts.get(MOST_HOSTS) {
+        if let Some(draft) = self.hosts.get(MAX_HOSTS) {
             let place = draft.host.place.clone();
             self.fault(
                 &place,
-                format!("there are more than {MOST_HOSTS} hosts"),
+                format!("there are more than {MAX_HOSTS} hosts"),
                 "share them among several runs",
             );
         }
@@ -302,7 +306,7 @@ impl Builder<'_> {
                 ];
                 for (key, place) in places {
                     let Some(place) = place else { continue };
-                    let message = format!("[host.{}]: {key} goes with kernel 2.2 or 2.4", host.name);
+                    let message = format!("[host.{}]: {key} needs kernel 2.2 or 2.4", host.name);
                     self.fault(&place, message, "write kernel = \"2.2\", or leave it out");
                 }
             }
@@ -355,7 +359,7 @@ impl Builder<'_> {
         }
         if let Some(line) = host.setup.first() {
             let message = format!("[host.{}] has \"cisco\" and \"setup\"", host.name);
-            self.fault(&line.place.clone(), message, "everything stands in the configuration");
+            self.fault(&line.place.clone(), message, "everything is in the configuration");
         }
         match cisco::parse(&script.text) {
             Ok(config) => host.devices.extend(config.interfaces.into_iter().map(|interface| Device {

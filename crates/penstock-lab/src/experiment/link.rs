@@ -88,7 +88,7 @@ impl Builder<'_> {
                 end.dev = self.device_meant(&end.host, &end.dev);
                 let place: &Place = &end.place;
                 if end.dev == "lo" {
-                    let message = format!("{}:lo is no end of a link", end.host);
+                    let message = format!("{}:lo is not an end of a link", end.host);
                     self.fault(place, message, "what goes to lo comes back from it; name another device");
                     continue;
                 }
@@ -153,7 +153,7 @@ fn named(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
             let host = if text.is_empty() { "u1" } else { text.trim_matches(':') };
             faults.add(
                 value.span(),
-                format!("\"{text}\" is no end of a link"),
+                format!("\"{text}\" is not an end of a link"),
                 format!("write \"{host}:eth0\""),
             );
             None

@@ -95,7 +95,7 @@ impl Builder<'_> {
             let think =
                 table.take("think").map_or(Some(Dist::Constant(Span::ZERO)), |v| dist("think", v, faults));
             if ["bytes", "rate", "size", "gap"].into_iter().any(|key| table.take(key).is_some()) {
-                faults.add(value.span(), "load is none of the forms there are", FORMS);
+                faults.add(value.span(), "load has none of the known forms", FORMS);
                 return None;
             }
             table.finish(faults);
@@ -108,11 +108,11 @@ impl Builder<'_> {
         }
         if let Some(shape) = table.take("shape") {
             let help = "write e.g. { arrivals = \"100ms\", bytes = \"12k\", shape = 1.2 }";
-            faults.add(shape.span(), "shape goes with arrivals", help);
+            faults.add(shape.span(), "shape needs arrivals", help);
             return None;
         }
         if table.take("think").is_some() {
-            faults.add(value.span(), "think goes with pages", FORMS);
+            faults.add(value.span(), "think needs pages", FORMS);
             return None;
         }
         let bytes = table.take("bytes").map(|v| read::size("bytes", v, faults));
@@ -141,7 +141,7 @@ impl Builder<'_> {
                 Load::OnOff { size: size?, gap: gap?, on: on?, off: off? }
             }
             _ => {
-                faults.add(value.span(), "load is none of the forms there are", FORMS);
+                faults.add(value.span(), "load has none of the known forms", FORMS);
                 return None;
             }
         };
@@ -151,7 +151,7 @@ impl Builder<'_> {
     /// `{ replay = "@call.csv" }`: lines of a time in seconds and a size in bytes.
     fn replay(&mut self, path: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Load> {
         if !path.starts_with('@') {
-            faults.add(value.span(), "replay names a file", "write replay = \"@call.csv\"");
+            faults.add(value.span(), "replay must name a file", "write replay = \"@call.csv\"");
             return None;
         }
         let script = self.script(path, "replay", value.span(), faults)?;
@@ -208,10 +208,10 @@ fn recording(text: &str) -> Result<Vec<(Span, u32)>, String> {
             if n == 0 {
                 continue;
             }
-            return Err(format!("line {} is no time and size", n + 1));
+            return Err(format!("line {} is not a time and a size", n + 1));
         };
         if !(0.0..1e9).contains(&time) || !(1..=LARGEST as u32).contains(&size) {
-            return Err(format!("line {} is out of its range", n + 1));
+            return Err(format!("line {} is out of range", n + 1));
         }
         let ns = (time * 1e9).round() as i64;
         let begin = *first.get_or_insert(ns);
@@ -238,13 +238,13 @@ fn arrivals(table: &mut Table<'_>, mean: Val<'_>, value: Val<'_>, faults: &mut F
         Some((_, Some(shape))) if shape > 1.0 && shape <= 100.0 => Some((shape * 1000.0).round() as u32),
         Some((span, _)) => {
             let help = "write more than 1 and at most 100: shape = 1.2";
-            faults.add(span, "shape is out of its range", help);
+            faults.add(span, "shape is out of range", help);
             return None;
         }
     };
     let gap = gap?;
     if gap < Span::from_us(1) {
-        faults.add(mean.span(), "arrivals is out of its range", "write 1us or more");
+        faults.add(mean.span(), "arrivals is out of range", "write 1us or more");
         return None;
     }
     Some(Load::Arrivals(Arrivals { gap, bytes, shape_milli }))
@@ -274,7 +274,7 @@ fn generator(table: &mut Table<'_>, frames: Val<'_>, faults: &mut Faults<'_>) ->
     let (per_second, size) = (per_second?, size?);
     if size <= beside || size - beside > LARGEST {
         let help = format!("write {} to {}", beside + 1, LARGEST + beside);
-        faults.add(frames.span(), "size is out of its range", help);
+        faults.add(frames.span(), "size is out of range", help);
         return None;
     }
     let gap = Span::from_ns((1_000_000_000 / per_second) as i64);
@@ -286,7 +286,7 @@ fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
     let one = |key: &str, v: Val<'_>, faults: &mut Faults<'_>| {
         let bytes = read::size(key, v, faults)?;
         if !(1..=LARGEST).contains(&bytes) {
-            faults.add(v.span(), format!("{key} is out of its range"), format!("write 1 to {LARGEST}"));
+            faults.add(v.span(), format!("{key} is out of range"), format!("write 1 to {LARGEST}"));
             return None;
         }
         Some(bytes as u32)
@@ -311,7 +311,7 @@ fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
             table.finish(faults);
             let (from, to) = (from?, to?);
             if to < from {
-                faults.add(value.span(), "to is less than from", "write the lesser one first");
+                faults.add(value.span(), "to is less than from", "write the smaller one first");
                 return None;
             }
             Some(Sizes::Uniform { from, to })

@@ -129,7 +129,7 @@ fn burst(key: &'static str, table: &mut Table<'_>, faults: &mut Faults<'_>) -> O
     let value = table.need(key, &format!("{key} = \"10k\""), faults)?;
     let bytes = read::size(key, value, faults)?;
     if bytes > 1 << 32 {
-        faults.add(value.span(), format!("{key} is out of its range"), "write at most 4g");
+        faults.add(value.span(), format!("{key} is out of range"), "write at most 4g");
         return None;
     }
     Some(bytes)
@@ -137,6 +137,6 @@ fn burst(key: &'static str, table: &mut Table<'_>, faults: &mut Faults<'_>) -> O
 
 fn ordered(cir: Rate, pir: Rate, table: &Table<'_>, faults: &mut Faults<'_>) {
     if pir.bytes_per_s() < cir.bytes_per_s() {
-        faults.add(table.span(), "pir is less than cir", "the peak rate is the greater one (RFC 2698)");
+        faults.add(table.span(), "pir is less than cir", "the peak rate is the larger one (RFC 2698)");
     }
 }

@@ -140,7 +140,7 @@ impl<'l> Builder<'l> {
         self.experiment.sources.push(source.clone());
         let (root, errors) = DeTable::parse_recoverable(&source.text);
         if !errors.is_empty() {
-            // What follows from a text that is no TOML would only confuse.
+            // What follows from a text that is not TOML would only confuse.
             self.faults.extend(errors.iter().map(|e| {
                 let span = e.span().unwrap_or(0..0);
                 source.fault(span, e.message().trim().replace('\n', "; "), "this is not TOML")
@@ -155,7 +155,7 @@ impl<'l> Builder<'l> {
         {
             let place = value.span();
             if depth >= BASES {
-                faults.add(place, "base: too many files stand on one another", "does one name itself?");
+                faults.add(place, "base: files extend one another too deeply", "does one name itself?");
             } else {
                 match self.open(&path, name) {
                     Ok((path, text)) => {
@@ -189,11 +189,7 @@ impl<'l> Builder<'l> {
             && let Some(span) = read::time("duration", value, faults)
         {
             if span == Span::ZERO || span > LONGEST {
-                faults.add(
-                    value.span(),
-                    "duration is out of its range",
-                    "write more than 0s, at most 86400s",
-                );
+                faults.add(value.span(), "duration is out of range", "write more than 0s, at most 86400s");
             }
             self.experiment.duration = span;
         }
@@ -214,7 +210,7 @@ impl<'l> Builder<'l> {
             && let Some(span) = read::time("sample", value, faults)
         {
             if span < Span::from_us(100) {
-                faults.add(value.span(), "sample is out of its range", "write 100us or more");
+                faults.add(value.span(), "sample is out of range", "write 100us or more");
             }
             self.experiment.sample = Some(span);
         }

@@ -77,7 +77,7 @@ fn number(key: &str, value: Val<'_>, share: bool, limit: u32, faults: &mut Fault
             true => format!("write packets or a share of the limit: {key} = 18 or {key} = \"25%\""),
             false => format!("write e.g. {key} = 0.002"),
         };
-        faults.add(value.span(), format!("{key} is no number"), help);
+        faults.add(value.span(), format!("{key} is not a number"), help);
     }
     found.map(|n| if negative { -n } else { n }.to_string())
 }

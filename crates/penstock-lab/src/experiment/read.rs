@@ -184,7 +184,7 @@ pub fn integer(key: &str, value: Val<'_>, range: Range<u64>, faults: &mut Faults
         }
     };
     if read.is_none() {
-        faults.add(value.span(), format!("{key} is out of its range"), bounds);
+        faults.add(value.span(), format!("{key} is out of range"), bounds);
     }
     read
 }
@@ -219,7 +219,7 @@ pub fn time(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Span> 
         true => format!("it has no unit: write {key} = \"{text}s\" or \"{text}ms\""),
         false => format!("write a number and s, ms, us or ns: {key} = \"50ms\""),
     };
-    faults.add(value.span(), format!("{key}: \"{text}\" is no time"), help);
+    faults.add(value.span(), format!("{key}: \"{text}\" is not a duration"), help);
     None
 }
 
@@ -236,11 +236,11 @@ pub fn rate(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Rate> 
     let help = if bare && rate.is_some() {
         format!("it has no unit: write {key} = \"{text}mbit\" or \"{text}kbit\"")
     } else if rate.is_some() {
-        "the least is 8bit, one byte a second; the greatest fits 64 bits".into()
+        "the minimum is 8bit, one byte a second; the maximum fits 64 bits".into()
     } else {
         format!("write a number and bit, kbit, mbit, gbit (or kbps … for bytes): {key} = \"10mbit\"")
     };
-    faults.add(value.span(), format!("{key}: \"{text}\" is no rate"), help);
+    faults.add(value.span(), format!("{key}: \"{text}\" is not a rate"), help);
     None
 }
 
@@ -251,7 +251,7 @@ pub fn size(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<u64> {
     if size.is_none() {
         faults.add(
             value.span(),
-            format!("{key}: \"{text}\" is no size"),
+            format!("{key}: \"{text}\" is not a size"),
             format!("write bytes, or a number and k, m, g: {key} = \"15k\""),
         );
     }
@@ -270,7 +270,7 @@ pub fn chance(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<u32>
     if fits.is_none() {
         faults.add(
             value.span(),
-            format!("{key}: \"{text}\" is no chance"),
+            format!("{key}: \"{text}\" is not a probability"),
             format!("write 0% to 100%: {key} = \"1%\""),
         );
     }
@@ -298,7 +298,7 @@ pub fn address(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<Ipv
             }
             _ => format!("write {key} = \"10.0.0.1\""),
         };
-        faults.add(value.span(), format!("{key}: \"{text}\" is no IPv4 address"), help);
+        faults.add(value.span(), format!("{key}: \"{text}\" is not an IPv4 address"), help);
     }
     read
 }
@@ -324,7 +324,7 @@ pub fn prefix(key: &str, value: Val<'_>, faults: &mut Faults<'_>) -> Option<(IpA
             }
             Err(_) => format!("write {key} = \"10.0.0.1/24\""),
         };
-        faults.add(value.span(), format!("{key}: \"{text}\" is no address with a prefix length"), help);
+        faults.add(value.span(), format!("{key}: \"{text}\" is not an address with a prefix length"), help);
     }
     read
 }

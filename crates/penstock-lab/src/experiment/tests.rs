@@ -104,8 +104,8 @@ fn old_kernels_have_a_clock_of_their_own() {
     let fine = OldClock { source: ClockSource::Cpu, hz: 10_000, mhz: 400, ..old };
     assert_eq!(clock("kernel = \"2.2\"\nclock = \"cpu\"\nhz = 10000\nmhz = 400"), PschedClock::Old(fine));
     for (keys, want) in [
-        ("hz = 100", "[host.r]: hz goes with kernel 2.2 or 2.4"),
-        ("kernel = \"2.4\"\nhz = 1", "hz is out of its range"),
+        ("hz = 100", "[host.r]: hz needs kernel 2.2 or 2.4"),
+        ("kernel = \"2.4\"\nhz = 1", "hz is out of range"),
         ("kernel = \"2.4\"\nclock = \"cpus\"", "clock: \"cpus\" is unknown"),
     ] {
         assert_eq!(read(&file(keys)).unwrap_err()[0].message, want);
@@ -228,7 +228,7 @@ fn code_points_and_meters() {
     assert_eq!(fault("\"trtcm\"", "\"trtmc\""), "no meter is called \"trtmc\" | did you mean \"trtcm\"?");
     assert_eq!(
         fault("2mbit", "0.5mbit"),
-        "pir is less than cir | the peak rate is the greater one (RFC 2698)"
+        "pir is less than cir | the peak rate is the larger one (RFC 2698)"
     );
     assert!(fault("on = \"a:eth0\"", "on = \"a:eth7\"").contains("eth7"));
     assert!(fault("dscp = \"af11\"", "dscp = \"EF\"\ntos = 4").starts_with("a flow has either"));
@@ -302,7 +302,7 @@ fn queues_stand_before_links() {
     for (keys, want) in [
         ("queue = { kind = \"ns2_rod\" }", "there is no queue \"ns2_rod\""),
         ("queue = { kind = \"ns2_red\", tresh = 5 }", "queue has no key \"tresh\""),
-        ("queue = { kind = \"ns2_red\", q_weight = \"25%\" }", "q_weight is no number"),
+        ("queue = { kind = \"ns2_red\", q_weight = \"25%\" }", "q_weight is not a number"),
         ("ecn = \"bleached\"", "ecn: \"bleached\" is unknown"),
     ] {
         assert_eq!(read(&link_with(keys)).unwrap_err()[0].message, want);
@@ -319,9 +319,9 @@ fn pages_and_arrivals_are_read() {
     assert_eq!(load("{ arrivals = \"100ms\", bytes = 1000, shape = 1.2 }"), Load::Arrivals(arrivals));
     for (text, want) in [
         ("{ arrivals = \"100ms\" }", "arrivals need a size"),
-        ("{ arrivals = \"100ms\", bytes = 1000, shape = 1.0 }", "shape is out of its range"),
-        ("{ pages = 1000, gap = \"1s\" }", "load is none of the forms there are"),
-        ("{ bytes = 1000, think = \"1s\" }", "think goes with pages"),
+        ("{ arrivals = \"100ms\", bytes = 1000, shape = 1.0 }", "shape is out of range"),
+        ("{ pages = 1000, gap = \"1s\" }", "load has none of the known forms"),
+        ("{ bytes = 1000, think = \"1s\" }", "think needs pages"),
     ] {
         assert_eq!(read(&flow(text)).unwrap_err()[0].message, want);
     }

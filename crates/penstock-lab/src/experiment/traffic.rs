@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 /// Most flows of one `[[flow]]`.
-const MOST_FLOWS: u64 = 50_000;
+const MAX_FLOWS: u64 = 50_000;
 
 /// An app as a file has it.
 pub(super) struct AppDraft {
@@ -163,7 +163,7 @@ impl Builder<'_> {
         let to = host("to", "to = \"b\"");
         let name = table.take("name").and_then(|v| read::string("name", v, faults));
         let group = table.take("group").and_then(|v| read::string("group", v, faults));
-        let count = table.take("count").and_then(|v| read::integer("count", v, 1..MOST_FLOWS + 1, faults));
+        let count = table.take("count").and_then(|v| read::integer("count", v, 1..MAX_FLOWS + 1, faults));
         let tcp = table.take("tcp").map(|v| (v, tcp(v, faults)));
         let udp = table.take("udp").map(|v| (v, read::boolean("udp", v, faults)));
         let datagrams = match (&tcp, &udp) {
@@ -183,7 +183,7 @@ impl Builder<'_> {
         {
             faults.add(
                 span.clone(),
-                "datagrams need a pace",
+                "datagrams need a rate or a gap",
                 "write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
             );
         }
@@ -204,7 +204,7 @@ impl Builder<'_> {
             }
         };
         if at.1 >= LONGEST_START {
-            faults.add(place.span.clone(), "at is out of its range", "write less than 86400s");
+            faults.add(place.span.clone(), "at is out of range", "write less than 86400s");
         }
         let until = table.take("until").and_then(|v| {
             let until = read::time("until", v, faults)?;
@@ -259,8 +259,8 @@ impl Builder<'_> {
         let mut flows = std::mem::take(&mut self.experiment.flows);
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         let mut total = self.experiment.apps.len() as u64;
-        let many = format!("more than {MOST_FLOWS} flows and apps in all");
-        if let Some(app) = self.experiment.apps.get(MOST_FLOWS as usize) {
+        let many = format!("more than {MAX_FLOWS} flows and apps in all");
+        if let Some(app) = self.experiment.apps.get(MAX_FLOWS as usize) {
             let place = app.place.clone();
             self.fault(&place, format!("there are {many}"), "share them among several runs");
         }
@@ -268,7 +268,7 @@ impl Builder<'_> {
             // Each holds sockets, series and a record: what fits memory for one must fit for all.
             let before = total;
             total += u64::from(flow.count);
-            if before <= MOST_FLOWS && total > MOST_FLOWS {
+            if before <= MAX_FLOWS && total > MAX_FLOWS {
                 let message = format!("with this flow there are {many}");
                 self.fault(&flow.place, message, "share them among several runs");
             }
@@ -342,7 +342,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<TcpWishes> {
         let value = table.take(key)?;
         let bytes = read::size(key, value, faults)?;
         if !(256..=1 << 30).contains(&bytes) {
-            faults.add(value.span(), format!("{key} is out of its range"), "write 256 to 1g");
+            faults.add(value.span(), format!("{key} is out of range"), "write 256 to 1g");
         }
         Some(bytes.clamp(256, 1 << 30) as u32)
     };
@@ -353,7 +353,7 @@ fn tcp(value: Val<'_>, faults: &mut Faults<'_>) -> Option<TcpWishes> {
     let min_rto = table.take("min_rto").and_then(|v| {
         let span = read::time("min_rto", v, faults)?;
         if !(Span::from_ms(1)..=Span::from_secs(60)).contains(&span) {
-            faults.add(v.span(), "min_rto is out of its range", "write 1ms to 60s");
+            faults.add(v.span(), "min_rto is out of range", "write 1ms to 60s");
         }
         Some(span)
     });

@@ -33,9 +33,9 @@ pub(super) struct Built {
 }
 
 /// Most connections of one `arrivals`.
-const MOST_ARRIVALS: u32 = 20_000;
+const MAX_ARRIVALS: u32 = 20_000;
 /// Most failed commands that are shown at once.
-const MOST: usize = 20;
+const MAX_FAULTS: usize = 20;
 
 /// Builds the world.
 pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Diagnostic>> {
@@ -85,8 +85,8 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         built.flow(flow, experiment, seed, &mut faults);
     }
     if !faults.is_empty() {
-        let more = faults.len().saturating_sub(MOST);
-        faults.truncate(MOST);
+        let more = faults.len().saturating_sub(MAX_FAULTS);
+        faults.truncate(MAX_FAULTS);
         if more > 0 {
             faults.push(Diagnostic::error(format!("and {more} more commands that failed")));
         }
@@ -232,7 +232,7 @@ impl Built {
             Some(first) => self.world.add_app_after(host, &app.run, first, app.at),
             None => self.world.add_app(host, &app.run, Time::from_ns(app.at.as_ns())),
         };
-        // What is no program of the simulator's, alone, is a line of the machine's shell.
+        // What is not a program of the simulator's, alone, is a line of the machine's shell.
         let script = app.script.clone().or_else(|| {
             let place = app.place.clone();
             (!World::is_program(&app.run)).then(|| Script {
@@ -260,8 +260,8 @@ impl Built {
                 if start >= end {
                     break;
                 }
-                if n > MOST_ARRIVALS {
-                    let message = format!("more than {MOST_ARRIVALS} connections come in this run");
+                if n > MAX_ARRIVALS {
+                    let message = format!("more than {MAX_ARRIVALS} connections come in this run");
                     faults.push(at(experiment, &flow.place, message));
                     break;
                 }

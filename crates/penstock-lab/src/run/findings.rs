@@ -5,7 +5,7 @@ use penstock_check::{Settings, check};
 use penstock_measure::record;
 use penstock_model::Severity;
 
-/// What is legal and surely not meant, or refused, in the setup of each Linux machine: in the order of machines and places.
+/// Likely mistakes and refused commands in the setup of each Linux machine: in the order of machines and places.
 ///
 /// All entries of a setup are read together, as one script; places are those of the file each line stands in. The rate of the link counts
 /// where all links of the machine have the same. PS250 (no deletion before the first `add root`) is left out: a run's machine is new.
@@ -59,7 +59,7 @@ fn of(experiment: &Experiment, host: &Host) -> Vec<record::Finding> {
             column,
             message: f.message,
             reason: f.reason,
-            mend: f.mend,
+            fix: f.fix,
         }
     };
     // A run's machine is new: nothing is run on it twice.
@@ -91,6 +91,6 @@ mod tests {
         let short: Vec<_> =
             found.iter().map(|f| (f.host.as_str(), f.code.as_str(), f.file.as_str(), f.line)).collect();
         assert_eq!(short, [("a", "PS101", "shape.sh", 5), ("a", "PS146", "x.toml", 4)], "{found:#?}");
-        assert!(found[0].mend.contains("rate 1mbit"), "{found:#?}");
+        assert!(found[0].fix.contains("rate 1mbit"), "{found:#?}");
     }
 }

@@ -41,7 +41,7 @@ impl Outcome {
         if path.exists() {
             replaceable(path, path)?;
         }
-        path.file_name().ok_or_else(|| format!("{} is no folder's name", path.display()))?;
+        path.file_name().ok_or_else(|| format!("{} is not a folder name", path.display()))?;
         let spare = |there: &Path| replaceable(there, path);
         let done = penstock_files::replace_folder(path, &spare, &mut |new| self.fill(new));
         done.map_err(|e| match e.get_ref() {
@@ -88,7 +88,7 @@ fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
     let mut files = Vec::new();
     walk(there, Path::new(""), &mut files).map_err(|e| match e.kind() {
         io::ErrorKind::NotADirectory => {
-            format!("{shown} is there and is no folder; choose another with --out")
+            format!("{shown} exists and is not a folder; choose another with --out")
         }
         _ => format!("cannot read {shown}: {e}"),
     })?;
@@ -96,7 +96,7 @@ fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
         return Ok(());
     }
     if !files.iter().any(|f| f == Path::new("record.json")) {
-        return Err(format!("{shown} is there and is no run folder; choose another with --out"));
+        return Err(format!("{shown} exists and is not a run folder; choose another with --out"));
     }
     let record = Roots::new().allow(there).and_then(|roots| roots.read(&there.join("record.json"), RECORD));
     let record = record.and_then(|bytes| Record::from_json(&String::from_utf8_lossy(&bytes)));
@@ -126,7 +126,7 @@ fn written(record: &Record) -> Vec<PathBuf> {
     files
 }
 
-/// All that lies below a folder and is no folder of a run; empty folders of other names count as well.
+/// All that lies below a folder and is not a folder of a run; empty folders of other names count as well.
 fn walk(folder: &Path, below: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder.join(below))? {
         let entry = entry?;
@@ -174,7 +174,7 @@ impl Folder {
     pub fn read(path: &Path) -> Result<Folder, String> {
         let path = if path.is_file() { path.parent().unwrap_or(Path::new(".")) } else { path };
         if !path.is_dir() {
-            return Err(format!("{} is no run folder: it has no record.json", path.display()));
+            return Err(format!("{} is not a run folder: it has no record.json", path.display()));
         }
         // What lies in a run folder may have come from anywhere: its links lead nowhere else.
         let roots = Roots::new().allow(path)?;
@@ -182,7 +182,7 @@ impl Folder {
             let full = path.join(name);
             let limit = if name == "record.json" { RECORD } else { PART };
             roots.read(&full, limit).map_err(|e| match full.symlink_metadata().is_err() {
-                true => format!("{} is no run folder: it has no {name}", path.display()),
+                true => format!("{} is not a run folder: it has no {name}", path.display()),
                 false => format!("cannot read {}: {e}", full.display()),
             })
         };
@@ -251,10 +251,10 @@ mod tests {
         outcome.write(&folder).unwrap();
         // A record.json that is none makes no run folder, and a folder without one is somebody's.
         fs::write(folder.join("record.json"), "{}").unwrap();
-        assert!(outcome.write(&folder).unwrap_err().contains("record.json: this is no run record"));
+        assert!(outcome.write(&folder).unwrap_err().contains("record.json: this is not a run record"));
         fs::remove_file(folder.join("record.json")).unwrap();
-        assert!(outcome.write(&folder).unwrap_err().contains("is no run folder"));
-        assert!(outcome.write(&folder.join("series.parquet")).unwrap_err().contains("is no folder"));
+        assert!(outcome.write(&folder).unwrap_err().contains("is not a run folder"));
+        assert!(outcome.write(&folder.join("series.parquet")).unwrap_err().contains("is not a folder"));
         assert_eq!(fs::read_dir(place.join("runs")).unwrap().count(), 1);
         fs::remove_dir_all(place).unwrap();
     }

@@ -170,7 +170,7 @@ fn pass(
         let warm = experiment.warmup.as_ns();
         if warm > 0 && warm <= until && warm > built.world.now().as_ns() {
             built.world.run_quietly(Time::from_ns(warm));
-            built.world.forget();
+            built.world.end_warmup();
         }
         built.world.run_quietly(Time::from_ns(until));
         if let Some(text) = built.world.stuck() {

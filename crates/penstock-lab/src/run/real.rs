@@ -26,28 +26,27 @@ fn notes(experiment: &Experiment) -> Vec<String> {
             notes.push(format!("{name}: its processor's cost per packet is left out"));
         }
         if host.os != Os::Linux {
-            notes.push(format!("{name}: Linux stands in for its system"));
+            notes.push(format!("{name}: Linux replaces its system"));
         }
         if host.cisco.is_some() {
-            notes.push(format!(
-                "{name}: Linux stands in for a Cisco router, with its addresses and static routes"
-            ));
+            notes
+                .push(format!("{name}: Linux replaces a Cisco router, with its addresses and static routes"));
         }
     }
     for flow in &experiment.flows {
         let tcp = flow.tcp.as_ref();
         if tcp.is_some_and(|t| t.ns2.is_some()) {
-            notes.push(format!("{}: Linux's own TCP stands in for ns-2's", flow.name));
+            notes.push(format!("{}: Linux's own TCP replaces ns-2's", flow.name));
         } else if tcp.is_some_and(|t| {
             t.initial_window.is_some() || t.min_rto.is_some() || t.quickack || t.hz.is_some()
         }) {
-            notes.push(format!("{}: initial window and least timeout are the kernel's own", flow.name));
+            notes.push(format!("{}: initial window and minimum timeout are the kernel's own", flow.name));
         }
     }
     for link in &experiment.links {
         let ends: Vec<String> = link.ends.iter().map(|e| format!("{}:{}", e.host, e.dev)).collect();
         if link.ends.len() > 2 {
-            notes.push(format!("{}: a switch stands in for the shared medium", ends.join(" ")));
+            notes.push(format!("{}: a switch replaces the shared medium", ends.join(" ")));
         } else if link.half_duplex {
             notes.push(format!("{}: both directions send at once", ends.join(" ")));
         }

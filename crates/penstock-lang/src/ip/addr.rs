@@ -199,7 +199,8 @@ impl Words<'_> {
             (delete, spec.local, spec.peer, spec.has_length)
         {
             spec.warning += &format!(
-                "Warning: Executing wildcard deletion to stay compatible with old scripts.\n         Explicitly specify the prefix length ({addr}/32) to avoid this warning.\n         This special behaviour is likely to disappear in further releases,\n         fix your scripts!\n"
+                "Warning: Executing wildcard deletion to stay compatible with old scripts.\n         Explicitly specify the prefix length ({addr}/32) to avoid this \
+                 warning.\n         This special behaviour is likely to disappear in further releases,\n         fix your scripts!\n"
             );
         }
         let v6 = spec.local.is_some_and(|n| n.addr.is_ipv6());

@@ -4,7 +4,7 @@ use super::value::{
     address, check_tos, fault, help, hexbyte, mark, number, parse_port, policy, ports, protocol, rule_number,
     target, try_help,
 };
-use super::{Action, Command, Failure, ICMP, LABEL_MOST, Listing, Range, Rule, VERSION};
+use super::{Action, Command, Failure, ICMP, Listing, MAX_LABEL, Range, Rule, VERSION};
 use crate::token::Word;
 
 /// Long options: name, letter, whether an argument must follow.
@@ -414,8 +414,8 @@ impl Parser<'_> {
             _ => {}
         }
         self.check_options(verb, rules)?;
-        if chain.len() > LABEL_MOST {
-            return fault(format!("chain name `{chain}' too long (must be under {LABEL_MOST} chars)"));
+        if chain.len() > MAX_LABEL {
+            return fault(format!("chain name `{chain}' too long (must be under {MAX_LABEL} chars)"));
         }
         if let Some(port) = &self.redirect {
             rule.redirect = parse_port(port, rule.protocol)?;

@@ -1,6 +1,6 @@
 //! Single values of a line, and what is said of wrong ones.
 
-use super::{BUILT_IN, Failure, LABEL_MOST, Mark, Range, VERSION};
+use super::{BUILT_IN, Failure, MAX_LABEL, Mark, Range, VERSION};
 use crate::iptables::{AddrMatch, Family};
 use crate::services;
 
@@ -58,8 +58,8 @@ pub(super) fn target(name: String) -> Result<String, Failure> {
     if name.is_empty() {
         return fault("Invalid target name (too short)");
     }
-    if name.len() > LABEL_MOST {
-        return fault(format!("Invalid target name `{name}' ({LABEL_MOST} chars max)"));
+    if name.len() > MAX_LABEL {
+        return fault(format!("Invalid target name `{name}' ({MAX_LABEL} chars max)"));
     }
     if name.contains(char::is_whitespace) {
         return fault(format!("Invalid target name `{name}'"));

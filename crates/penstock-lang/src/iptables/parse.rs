@@ -5,7 +5,7 @@ use super::rule::{AddrMatch, Family, Iface, Rule, Table, Verdict};
 use super::{Action, Command, Failure, Listing, Program};
 use crate::token::Word;
 use matches::Head;
-use option::{Given, Kind, Opt, Seen};
+use option::{Kind, Opt, ParsedOption, Seen};
 use penstock_model::Kernel;
 
 mod address;
@@ -218,7 +218,7 @@ impl Parser<'_> {
         }
         Ok((value, invert))
     }
-    /// A following word that is no option.
+    /// A following word that is not an option.
     fn optional(&mut self) -> Option<String> {
         let word = self.words.get(self.at)?;
         if word.text.starts_with(['-', '!']) {
@@ -439,7 +439,7 @@ impl Parser<'_> {
             Ok(value) => value,
             Err((message, help)) => return self.fail(word, message, &help),
         };
-        let given = Given { id: opt.id, value, text, invert };
+        let given = ParsedOption { id: opt.id, value, text, invert };
         let read = match loaded.is_target {
             true => targets::find(name, head.family).map(|e| e.read),
             false => matches::find(name, head.family).map(|e| e.read),
@@ -496,7 +496,7 @@ impl Parser<'_> {
 }
 
 /// What some options have the program say although nothing is wrong.
-fn warning(extension: &str, given: &Given, family: Family) -> String {
+fn warning(extension: &str, given: &ParsedOption, family: Family) -> String {
     match (extension, given.id) {
         ("NFLOG", "nflog-range") => {
             "warn: --nflog-range has never worked and is no longer supported, please use --nflog-size instead\n"

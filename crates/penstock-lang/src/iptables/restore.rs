@@ -189,7 +189,7 @@ pub enum Line {
     Chain {
         /// Its name.
         name: String,
-        /// `-` is no policy.
+        /// `-` is not a policy.
         policy: Option<String>,
         /// Counters, where they were asked for.
         counters: Option<Counters>,

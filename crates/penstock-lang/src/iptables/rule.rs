@@ -58,7 +58,7 @@ impl Family {
         let len = mask.count_ones();
         (self.mask(len) == mask).then_some(len)
     }
-    /// Behind an address: nothing for one host, `/24`, or the mask itself where it is no prefix.
+    /// Behind an address: nothing for one host, `/24`, or the mask itself where it is not a prefix.
     pub fn mask_suffix(self, mask: u128) -> String {
         match self.prefix(mask) {
             Some(len) if len == self.bits() => String::new(),

@@ -23,7 +23,8 @@ pub(super) const META: &[(&str, Type)] = &[
     ("cpu", Type::Integer(32)),
     ("random", Type::Integer(32)),
 ];
-pub(super) const META_KEYS: &str = "length, protocol, priority, mark, iif, oif, iifname, oifname, iiftype, oiftype, skuid, skgid, nftrace, rtclassid, secmark, nfproto, l4proto, ibrname, obrname, pkttype, cpu, iifgroup, oifgroup, cgroup, random, ipsec, iifkind, oifkind, ibrpvid, ibrvproto, time, day, hour, sdif, sdifname";
+pub(super) const META_KEYS: &str = "length, protocol, priority, mark, iif, oif, iifname, oifname, iiftype, oiftype, skuid, skgid, nftrace, rtclassid, secmark, nfproto, \
+    l4proto, ibrname, obrname, pkttype, cpu, iifgroup, oifgroup, cgroup, random, ipsec, iifkind, oifkind, ibrpvid, ibrvproto, time, day, hour, sdif, sdifname";
 
 /// Keys of `meta` that may stand without the word.
 pub(super) const BARE: [&str; 10] =

@@ -284,7 +284,7 @@ fn atom(text: &str, pos: Pos, ty: Type) -> Result<u128, Fault> {
                     _ => return bad("Could not parse TC classid", "MAJOR:MINOR in hex, e.g. 1:10"),
                 }
             }
-            // Word for word: what is no class is none.
+            // Word for word: what is not a class is none.
             _ => 0,
         },
         (Type::Uid | Type::Gid, None) => match (text, ty) {

@@ -228,8 +228,11 @@ fn modify(args: &mut Args, verb: Verb, chain: bool) -> Result<Command, Failure> 
     }
     match kind {
         Some(kind) => {
-            let given =
-                filters::Given { handle: c.handle.as_deref(), protocol: req.protocol, parent: req.parent };
+            let given = filters::FilterHead {
+                handle: c.handle.as_deref(),
+                protocol: req.protocol,
+                parent: req.parent,
+            };
             (req.handle, req.options) = filters::parse(&kind, &given, args)?;
         }
         None if c.handle.is_some() => {
@@ -287,7 +290,7 @@ fn get(args: &mut Args, form: Form, chain: bool) -> Result<Command, Failure> {
     let (mut handle, mut options) = (0, None);
     if let (false, Some(kind)) = (chain, &kind) {
         let protocol = c.protocol.unwrap_or(0);
-        let given = filters::Given { handle: c.handle.as_deref(), protocol, parent: c.parent };
+        let given = filters::FilterHead { handle: c.handle.as_deref(), protocol, parent: c.parent };
         (handle, options) = filters::parse(kind, &given, args)?;
         if c.handle.is_none() {
             return must(args, "Must specify filter \"handle\"");

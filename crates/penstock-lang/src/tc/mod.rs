@@ -352,8 +352,7 @@ fn monitor(args: &mut Args) -> Result<Option<Command>, Failure> {
             return Err(args.fail(line, 255, help).aborting());
         }
     }
-    let line =
-        "tc monitor: this machine reports no events; what was done to it stands in the journal of its state";
+    let line = "tc monitor: this machine reports no events; its commands are in the journal of its state";
     Err(args.fail(line, 1, help))
 }
 

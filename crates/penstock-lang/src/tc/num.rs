@@ -49,7 +49,7 @@ pub fn strtod(text: &str) -> Option<(f64, &str)> {
         return Some((sign * 0.0, &digits[1..]));
     }
     let (value, rest) = penstock_model::time::split_number(digits)?;
-    // A second sign is no number.
+    // A second sign is not a number.
     if digits.starts_with(['+', '-']) {
         return None;
     }

@@ -7,7 +7,7 @@ use penstock_model::Time;
 use std::collections::BTreeMap;
 
 /// Most lines of a ruleset that are left out one by one.
-const MOST: usize = 500;
+const MAX_LEFT_OUT: usize = 500;
 
 /// The commands that make the machine's rules. Each rule is tried alone; `cards` is a machine with its devices.
 pub(super) fn commands(found: &Found, cards: &Host, made: &mut Made) -> Vec<String> {
@@ -104,7 +104,7 @@ fn nft(text: &str, has_iptables: bool, cards: &Host, made: &mut Made) -> Option<
         }
     }
     let mut out: BTreeMap<String, usize> = BTreeMap::new();
-    for _ in 0..MOST {
+    for _ in 0..MAX_LEFT_OUT {
         let ruleset = lines.join("\n");
         if !lines.iter().any(|l| l.starts_with("table")) {
             break;

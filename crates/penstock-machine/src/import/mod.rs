@@ -392,7 +392,7 @@ fn rule(rule: &Value) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// What of `sysctl` decides what packets meet; the rest is left where it is. `None` where a line is no setting.
+/// What of `sysctl` decides what packets meet; the rest is left where it is. `None` where a line is not a setting.
 fn settings(text: &str) -> Option<Vec<(String, String)>> {
     const HEEDED: [&str; 4] = [
         "net.ipv4.ip_forward",

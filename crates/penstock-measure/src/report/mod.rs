@@ -50,7 +50,7 @@ pub fn html(page: &Page<'_>) -> String {
         section(&mut out, "Flows", &flows(r));
     }
     section(&mut out, "Devices", &devices(page));
-    section(&mut out, "What check says of the setup", &findings(r));
+    section(&mut out, "Findings in the setups", &findings(r));
     let text =
         format!("<details><summary>experiment file</summary><pre>{}</pre></details>", escape(&r.experiment));
     section(&mut out, "Experiment", &text);
@@ -136,7 +136,7 @@ fn verdicts(out: &mut String, r: &Record) {
 }
 
 /// Most curves of one chart; the rest would only hide each other.
-const MOST: usize = 8;
+const MAX_CURVES: usize = 8;
 
 fn line(name: &str, colour: usize, stroke: Stroke, points: &[(f64, f64)]) -> Line {
     Line { name: name.to_owned(), colour, stroke, points: points.to_vec() }
@@ -166,7 +166,7 @@ fn charts(page: &Page<'_>) -> String {
     let curves = |metric: &str, of: &dyn Fn(&Curve) -> Option<String>| {
         let found = page.series.curves().iter().filter(|c| c.metric == metric && any(&c.points));
         let named = found.filter_map(|c| of(c).map(|name| (name, c)));
-        named.take(MOST).collect::<Vec<_>>()
+        named.take(MAX_CURVES).collect::<Vec<_>>()
     };
     // Colours follow the program, not the chart: the same one looks the same everywhere.
     let moved = page
@@ -195,7 +195,7 @@ fn charts(page: &Page<'_>) -> String {
     let goodput: Vec<_> = curves("goodput_bit_s", &app)
         .into_iter()
         .chain(curves("goodput_bit_s", &described))
-        .take(MOST)
+        .take(MAX_CURVES)
         .collect();
     let mut chart = Chart::new("Throughput at the receiving program", Unit::BitPerSecond, x);
     chart.lines = goodput
@@ -251,7 +251,7 @@ fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn 
         let classes =
             page.series.curves().iter().filter(move |c| c.host == device.host && c.metric == metric);
         let found = classes.filter_map(|c| Some((c.object.strip_prefix(&prefix)?.to_owned(), c)));
-        found.filter(|(id, c)| leaf(id) && any(&c.points)).take(MOST).collect::<Vec<_>>()
+        found.filter(|(id, c)| leaf(id) && any(&c.points)).take(MAX_CURVES).collect::<Vec<_>>()
     };
     let index = |id: &str| device.classes.iter().filter(|c| leaf(&c.classid)).position(|c| c.classid == id);
     let lines = |found: Vec<(String, &Curve)>| {
@@ -283,7 +283,7 @@ fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn 
             [("throughput_bit_s", "rate", Unit::BitPerSecond), ("backlog_bytes", "queued", Unit::Byte)]
         {
             let mut chart = Chart::new(format!("{name}: {title}"), unit, x);
-            let found = own.iter().filter(|c| c.metric == metric).take(MOST).enumerate();
+            let found = own.iter().filter(|c| c.metric == metric).take(MAX_CURVES).enumerate();
             let named = |c: &Curve| c.object[device.dev.len() + 1..].to_owned();
             chart.lines =
                 found.map(|(i, c)| line(&named(c), i, Stroke::Line, &thinned(&c.points, 150))).collect();
@@ -362,7 +362,7 @@ fn apps(page: &Page<'_>) -> String {
         ("max", true),
         ("jitter", true),
         ("lost", true),
-        ("sent again", true),
+        ("retransmits", true),
     ]);
     for app in &r.apps {
         let rate = app.throughput_bit_s.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default();
@@ -421,8 +421,8 @@ fn findings(r: &Record) -> String {
         if !f.reason.is_empty() {
             let _ = write!(out, "<p class=\"note\">{}</p>", escape(&f.reason));
         }
-        if !f.mend.is_empty() {
-            let _ = write!(out, "<pre>{}</pre>", escape(f.mend.trim_end()));
+        if !f.fix.is_empty() {
+            let _ = write!(out, "<pre>{}</pre>", escape(f.fix.trim_end()));
         }
         out.push_str("</td></tr>\n");
     }
@@ -431,13 +431,13 @@ fn findings(r: &Record) -> String {
 }
 
 /// Most rows of the table of flows; thousands are the business of `record.json`.
-const MOST_FLOWS: usize = 200;
+const MAX_FLOWS: usize = 200;
 
 fn flows(r: &Record) -> String {
     let mut rows = Rows::new(&[
         ("name", false),
         ("group", false),
-        ("way", false),
+        ("path", false),
         ("proto", false),
         ("goodput", true),
         ("delay mean", true),
@@ -449,7 +449,7 @@ fn flows(r: &Record) -> String {
         ("marked", true),
     ]);
     let described = || r.flows.iter().filter(|f| f.app.is_none());
-    for f in described().take(MOST_FLOWS) {
+    for f in described().take(MAX_FLOWS) {
         let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
         let dscp = f.dscp.as_ref().map(|dscp| format!(" {}", escape(dscp))).unwrap_or_default();
         rows.rows.push(vec![
@@ -468,7 +468,7 @@ fn flows(r: &Record) -> String {
         ]);
     }
     let mut out = rows.html();
-    let more = described().count().saturating_sub(MOST_FLOWS);
+    let more = described().count().saturating_sub(MAX_FLOWS);
     if more > 0 {
         let _ = write!(out, "<p class=\"note\">and {more} more in record.json</p>");
     }

@@ -270,7 +270,7 @@ impl Replay {
         ]
         .into();
         for (n, what) in own.into_iter().filter(|o| o.0 > 0) {
-            text += &format!("note: besides, {n} {what}\n");
+            text += &format!("note: also {n} {what}\n");
         }
         for (i, why) in &self.played.refused {
             text += &format!("refused, entry {i}: {why}\n");

@@ -443,7 +443,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
         /// Whatever happens to the bytes, reading ends with packets or words, and never holds more than the file has: a length
-        /// that a file claims is no reason to reserve it.
+        /// that a file claims is not a reason to reserve it.
         #[test]
         fn mutated_captures_are_read_or_refused(
             which in 0..3usize,
@@ -459,7 +459,7 @@ mod tests {
             if cuts {
                 bytes.truncate(cut.index(bytes.len()));
             }
-            // What is no capture any more is read as lines.
+            // What is not a capture any more is read as lines.
             if let Ok(traffic) = read(&bytes, "a") {
                 let held: usize = traffic.moments.iter().map(|m| m.bytes.len()).sum();
                 prop_assert!(held <= 2 * bytes.len());

@@ -148,7 +148,7 @@ mod tests {
             |text: &str, want: &str| assert_eq!(read(text.as_bytes(), "a").unwrap_err().message, want);
         check("{}\n{\"len\": 3}", "a:2: len 3 is not in 42..65535");
         check("{\"mark\": \"x\"}", "a:1: mark: \"x\" is not a number");
-        check("[]", "a:1: the line: not a JSON object");
+        check("[]", "a:1: the line: not JSON object");
         assert!(read(&[0xff, 0xfe], "a").unwrap_err().message.contains("neither a capture"));
     }
 }

@@ -1,7 +1,9 @@
 use super::*;
 use penstock_model::Kernel;
 
-const HTB: &str = "qdisc add dev eth0 root handle 1: htb default 20\nclass add dev eth0 parent 1: classid 1:10 htb rate 8mbit burst 1500\nclass add dev eth0 parent 1: classid 1:20 htb rate 1mbit burst 1500\nqdisc add dev eth0 parent 1:20 handle 20: pfifo limit 2\nfilter add dev eth0 parent 1: protocol ip u32 match ip dport 5001 0xffff flowid 1:10";
+const HTB: &str = "qdisc add dev eth0 root handle 1: htb default 20\nclass add dev eth0 parent 1: classid 1:10 htb rate 8mbit burst 1500\n\
+    class add dev eth0 parent 1: classid 1:20 htb rate 1mbit burst 1500\nqdisc add dev eth0 parent 1:20 handle 20: pfifo limit 2\n\
+    filter add dev eth0 parent 1: protocol ip u32 match ip dport 5001 0xffff flowid 1:10";
 
 fn through(setup: &str, traffic: Traffic, change: impl FnOnce(&mut Settings)) -> Replay {
     let mut host = Host::new("h", Kernel::V6_12, 1);
@@ -65,7 +67,8 @@ fn a_line_has_a_rate() {
 
 #[test]
 fn rules_mark_and_drop_before_the_queue() {
-    let setup = "qdisc add dev eth0 root handle 1: prio\nfilter add dev eth0 parent 1: protocol ip handle 7 fw flowid 1:3\niptables -t mangle -A FORWARD -i eth1 -p udp --dport 7 -j MARK --set-mark 7\niptables -A FORWARD -p tcp -j DROP";
+    let setup = "qdisc add dev eth0 root handle 1: prio\nfilter add dev eth0 parent 1: protocol ip handle 7 fw flowid 1:3\n\
+        iptables -t mangle -A FORWARD -i eth1 -p udp --dport 7 -j MARK --set-mark 7\niptables -A FORWARD -p tcp -j DROP";
     let text = "{\"dport\": 7}\n{\"dport\": 8}\n{\"proto\": \"tcp\"}\n";
     let replay = through(setup, lines(text), |s| s.from = Some("eth1".to_owned()));
     assert_eq!(fate_text(&replay, 0), "class 1:3, waited 0.000000 ms, left by eth0, mark 7");

@@ -11,7 +11,7 @@ use penstock_packet::Skb;
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "csum",
-    about: "compute checksums of headers anew",
+    about: "recompute header checksums",
     kernels: &[Kernel::V6_12],
     simulated: true,
     init,

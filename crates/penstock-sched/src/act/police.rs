@@ -14,7 +14,7 @@ use penstock_packet::headers::ETH_HLEN;
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
     id: "police",
-    about: "token bucket: one answer within the rate, another beyond it",
+    about: "policer: one action within the rate, another beyond it",
     kernels: &Kernel::ALL,
     simulated: true,
     init,

@@ -62,7 +62,7 @@ enum Test {
         left: Meta,
         right: Meta,
     },
-    /// What no packet here can be held against.
+    /// What no packet here can be compared with.
     Other,
 }
 

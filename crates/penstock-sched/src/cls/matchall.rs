@@ -13,7 +13,7 @@ use std::cell::Cell;
 /// The kind.
 pub static SPEC: ClsSpec = ClsSpec {
     id: "matchall",
-    about: "every packet, for what is to be done with all",
+    about: "matches every packet",
     kernels: &[Kernel::V6_12],
     simulated: true,
     build: |_, _, _| Box::new(Matchall { head: None }),

@@ -69,7 +69,7 @@ pub(crate) fn real(o: &Options, name: &str, default: f64) -> Result<f64, KernelE
         None => Ok(o.u64(name).map_or(default, |n| n as f64)),
         Some(text) => match text.parse::<f64>() {
             Ok(value) if value.is_finite() => Ok(value),
-            _ => Err(KernelError::new(KernelError::EINVAL, format!("{name}: \"{text}\" is no number"))),
+            _ => Err(KernelError::new(KernelError::EINVAL, format!("{name}: \"{text}\" is not a number"))),
         },
     }
 }

@@ -15,7 +15,7 @@ use penstock_packet::{L3, L4, Packet, Skb};
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
     id: "choke",
-    about: "RED that hits flows the more the more of the queue they hold",
+    about: "RED that drops more from flows that hold more of the queue",
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,

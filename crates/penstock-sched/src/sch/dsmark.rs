@@ -94,7 +94,7 @@ impl Dsmark {
         }
         None
     }
-    /// Writes the DS field that the tc_index names (`ipv4_change_dsfield`, which mends the checksum).
+    /// Writes the DS field that the tc_index names (`ipv4_change_dsfield`, which updates the checksum).
     fn write(&self, skb: &mut Skb) {
         let (mask, value) = self.table[usize::from(skb.tc.index) & (self.table.len() - 1)];
         match &mut skb.l3 {

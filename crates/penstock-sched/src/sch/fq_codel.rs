@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
     id: "fq_codel",
-    about: "a queue a flow, each controlled by CoDel, served by deficit round robin",
+    about: "one queue for each flow, each controlled by CoDel, served by deficit round robin",
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,

@@ -14,7 +14,7 @@ use penstock_model::{Kernel, KernelError, Options, Time};
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
     id: "fq_pie",
-    about: "a queue a flow, each controlled by PIE, served by deficit round robin",
+    about: "one queue for each flow, each controlled by PIE, served by deficit round robin",
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,

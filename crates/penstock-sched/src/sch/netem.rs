@@ -16,7 +16,7 @@ use penstock_model::{Handle, Kernel, KernelError, Options, Value};
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
     id: "netem",
-    about: "delay, lose, double, damage and reorder packets",
+    about: "delay, drop, duplicate, corrupt and reorder packets",
     kernels: &Kernel::ALL,
     build,
     simulated: false,

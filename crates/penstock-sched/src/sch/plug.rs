@@ -12,7 +12,7 @@ use penstock_model::{Kernel, KernelError, Options};
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
     id: "plug",
-    about: "holds packets until it is told to let them go",
+    about: "holds packets until told to release them",
     kernels: &[Kernel::V6_12],
     build,
     simulated: false,

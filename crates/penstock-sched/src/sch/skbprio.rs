@@ -16,7 +16,7 @@ use penstock_packet::{Packet, Skb};
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
     id: "skbprio",
-    about: "64 priorities in strict order; the lowest loses when all is full",
+    about: "64 priorities in strict order; when it is full, the lowest loses a packet",
     kernels: &[Kernel::V6_12],
     build,
     // Packets leave and are dropped as in the kernel; the backlog that parents show is not the same.

@@ -67,7 +67,8 @@ const SEND: u32 = 0;
 
 impl Ping {
     pub(crate) fn parse(args: &[&str], kernel: Kernel) -> Result<Ping, Failure> {
-        let usage_2010 = "Usage: ping [-LRUbdfnqrvVaAD] [-c count] [-i interval] [-w deadline]\n            [-p pattern] [-s packetsize] [-t ttl] [-I interface]\n            [-M pmtudisc-hint] [-m mark] [-S sndbuf]\n            [-T tstamp-options] [-Q tos] [hop1 ...] destination\n";
+        let usage_2010 = "Usage: ping [-LRUbdfnqrvVaAD] [-c count] [-i interval] [-w deadline]\n            [-p pattern] [-s packetsize] [-t ttl] [-I \
+            interface]\n            [-M pmtudisc-hint] [-m mark] [-S sndbuf]\n            [-T tstamp-options] [-Q tos] [hop1 ...] destination\n";
         let usage = if kernel == Kernel::V2_6_35 {
             usage_2010
         } else {

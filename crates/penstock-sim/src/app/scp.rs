@@ -28,7 +28,8 @@ const KNOWN: &[Known] = &[
     o('c', "", true),
 ];
 
-const USAGE: &str = "usage: scp [-1246BCpqrv] [-c cipher] [-F ssh_config] [-i identity_file]\n           [-l limit] [-o ssh_option] [-P port] [-S program]\n           [[user@]host1:]file1 ... [[user@]host2:]file2\n";
+const USAGE: &str = "usage: scp [-1246BCpqrv] [-c cipher] [-F ssh_config] [-i identity_file]\n           [-l limit] [-o ssh_option] [-P port] [-S program]\n           \
+    [[user@]host1:]file1 ... [[user@]host2:]file2\n";
 
 /// IPTOS_THROUGHPUT.
 const TOS: u8 = 0x08;

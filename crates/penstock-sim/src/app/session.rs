@@ -31,7 +31,8 @@ const SSH: &[Known] = &[
     o('s', "sh", false),
 ];
 const TELNET: &[Known] = &[o('4', "", false), o('E', "", false), o('K', "", false), o('l', "", true)];
-const SSH_USAGE: &str = "usage: ssh [-1246AaCfgKkMNnqsTtVvXxYy] [-b bind_address] [-c cipher_spec]\n           [-i identity_file] [-l login_name] [-o option] [-p port]\n           [user@]hostname [command]\n";
+const SSH_USAGE: &str = "usage: ssh [-1246AaCfgKkMNnqsTtVvXxYy] [-b bind_address] [-c cipher_spec]\n           [-i identity_file] [-l login_name] [-o option] [-p \
+    port]\n           [user@]hostname [command]\n";
 const TELNET_USAGE: &str = "Usage: telnet [-4] [-6] [-8] [-E] [-L] [-a] [-d] [-e char] [-l user]\n\t[-n tracefile] [ -b addr ] [-r] [host-name [port]]\n";
 
 /// What is typed when nothing else is said.

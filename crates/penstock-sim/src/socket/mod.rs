@@ -448,7 +448,7 @@ mod tests {
             sorted.sort_unstable();
             let range: Vec<u16> = (32_768..32_768 + all as u16).collect();
             assert_eq!(sorted, range);
-            // A listener's port is no connection's.
+            // A listener's port is not a connection's.
             net.machines[host as usize].sockets.listeners.insert(40_000, 0);
             let shared = net.ephemeral_port(host, other, true).unwrap();
             assert!(range.contains(&shared) && shared != 40_000);

@@ -287,7 +287,7 @@ impl Net {
         (packet.created, packet.queued) = (now, now);
         packet.sender = Sender {
             socket: sock + 1,
-            // A SYN-ACK is a request's, which is no socket yet.
+            // A SYN-ACK is a request's, which is not a socket yet.
             connected: !(segment.tcp.flags.has(TcpFlags::SYN) && segment.tcp.flags.has(TcpFlags::ACK)),
             tcp: true,
             rehashed: match &s.kind {

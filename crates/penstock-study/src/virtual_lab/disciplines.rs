@@ -197,7 +197,7 @@ pub(super) fn vl13(e: &Evidence) -> Verdict {
     let measured = format!("{} (sum {total:.2})", mbit(&shares));
     Ok(J::of(
         ok,
-        "each session a fair chance; no limit of its own",
+        "each session gets a fair chance; no limit of its own",
         measured,
         "four TCP sessions through one sfq behind 10mbit",
     ))
@@ -323,7 +323,7 @@ pub(super) fn vl20(e: &Evidence) -> Verdict {
         ok,
         "tbf stands by itself and keeps interactive data fast",
         measured,
-        "the queue then stands at the client, not at the uplink",
+        "the queue is then at the client, not at the uplink",
     ))
 }
 

@@ -303,7 +303,7 @@ fn alternatives(tokens: &[String], at: &mut usize, end: &str) -> Result<Vec<Vec<
                 *at += 1;
                 let (from, to): (u32, u32) = (range.0.parse()?, range.1.parse()?);
                 if from > to {
-                    bail!("{from}..{to} is no range");
+                    bail!("{from}..{to} is not a range");
                 }
                 last.push(Item::Times(from, to, alternatives(tokens, at, "}")?));
             }

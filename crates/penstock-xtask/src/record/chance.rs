@@ -7,7 +7,7 @@ use super::packets::sequence;
 use serde_json::{Value, json};
 
 /// Most packets of one case: every one of them is looked at under each seed.
-const MOST: u64 = 90;
+const MAX_PACKETS: u64 = 90;
 
 /// Thresholds far enough apart that chance decides, weights heavy enough that the average gets there.
 fn red_words(d: &mut Dice) -> String {
@@ -24,7 +24,7 @@ fn red_words(d: &mut Dice) -> String {
 fn crowd(d: &mut Dice, mut dress: impl FnMut(&mut Dice) -> (&'static str, Value)) -> Value {
     let mut s = Service::choose(d, 0, 64_000);
     s.rate = 64_000;
-    let mut t = s.traffic(MOST, 3, false);
+    let mut t = s.traffic(MAX_PACKETS, 3, false);
     t.bytes_per_s = 128_000;
     let packets = sequence(d, t, |d, m| {
         let (name, value) = dress(d);
@@ -98,7 +98,7 @@ pub fn pie(d: &mut Dice) -> Value {
     // A packet of 1000 bytes each 90 ms on a line that takes one each 100 ms.
     let step = d.range(60, 95);
     let tos = d.pick(&[0, 0, 2]);
-    let packets: Vec<Value> = (0..2 * MOST)
+    let packets: Vec<Value> = (0..2 * MAX_PACKETS)
         .map(|n| json!({"t_us": n * step * 1000, "len": d.pick(&[1000, 1000, 1400, 600]), "tos": tos}))
         .collect();
     (spec["setup"], spec["packets"], spec["rate"]) = (json!([line]), json!(packets), json!("80kbit"));

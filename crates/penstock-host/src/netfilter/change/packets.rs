@@ -131,7 +131,9 @@ fn nft_marks_classifies_and_sets_dscp() {
     let mut nf = Netfilter::default();
     nft(
         &mut nf,
-        "table inet s {\n set p { type inet_service; flags interval; elements = { 5000-5010 } }\n chain post { type filter hook postrouting priority mangle; ct mark != 0 meta mark set ct mark; meta mark 0 jump c; ct mark set meta mark; meta priority set meta mark map { 1 : 1:10, 3 : 1:30 }; ip dscp set ef; }\n chain c { tcp dport @p meta mark set 1 return; oifname \"ppp*\" meta mark set 5 return; meta mark set 3 counter; }\n}\n",
+        "table inet s {\n set p { type inet_service; flags interval; elements = { 5000-5010 } }\n chain post { type filter hook postrouting priority mangle; ct mark != 0 \
+         meta mark set ct mark; meta mark 0 jump c; ct mark set meta mark; meta priority set meta mark map { 1 : 1:10, 3 : 1:30 }; ip dscp set ef; }\n chain c { tcp \
+         dport @p meta mark set 1 return; oifname \"ppp*\" meta mark set 5 return; meta mark set 3 counter; }\n}\n",
     );
     let mut p = tcp(5001);
     through(&mut nf, Hook::Output, &mut p, "", "eth0");
@@ -153,7 +155,9 @@ fn nft_compares_and_decides() {
     let mut nf = Netfilter::default();
     nft(
         &mut nf,
-        "add table ip f\nadd chain ip f i { type filter hook input priority 0; policy drop; }\nadd rule ip f i tcp flags & (syn|ack) == syn accept\nadd rule ip f i ip saddr != 10.0.0.0/8 meta length > 1000 accept\nadd rule ip f i udp dport vmap { 2000 : accept, 2001 : drop }\nadd rule ip f i limit rate over 1/second burst 1 packets reject\n",
+        "add table ip f\nadd chain ip f i { type filter hook input priority 0; policy drop; }\nadd rule ip f i tcp flags & (syn|ack) == syn accept\n\
+         add rule ip f i ip saddr != 10.0.0.0/8 meta length > 1000 accept\nadd rule ip f i udp dport vmap { 2000 : accept, 2001 : drop }\n\
+         add rule ip f i limit rate over 1/second burst 1 packets reject\n",
     );
     let mut check = |mut p: Skb| through(&mut nf, Hook::Input, &mut p, "eth0", "");
     let syn = L4::Tcp(Tcp { sport: 1, dport: 2, flags: TcpFlags::SYN, ..Tcp::default() });
@@ -169,7 +173,8 @@ fn nft_at_a_device() {
     let mut nf = Netfilter::default();
     nft(
         &mut nf,
-        "table netdev n { chain in { type filter hook ingress device eth0 priority 0; ip dscp set cs1; }\n chain e { type filter hook egress device eth0 priority 0; udp dport 2000 meta priority set 1:20; tcp dport 1 drop; }\n}\n",
+        "table netdev n { chain in { type filter hook ingress device eth0 priority 0; ip dscp set cs1; }\n chain e { type filter hook egress device eth0 priority 0; udp \
+         dport 2000 meta priority set 1:20; tcp dport 1 drop; }\n}\n",
     );
     let mut p = udp("10.0.0.1", "10.0.0.2", 100);
     assert_eq!(nf.run_device(true, "eth0", &mut p, Time::ZERO), Fate::Accept);

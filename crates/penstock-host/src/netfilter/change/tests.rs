@@ -47,7 +47,9 @@ fn the_virtual_lab_marks_by_port() {
     let saved = run(&mut nf, "iptables -t mangle -S").unwrap();
     assert_eq!(
         saved,
-        "-P PREROUTING ACCEPT\n-P INPUT ACCEPT\n-P FORWARD ACCEPT\n-P OUTPUT ACCEPT\n-P POSTROUTING ACCEPT\n-N INSHAPER\n-A PREROUTING -i eth1 -j INSHAPER\n-A INSHAPER -p tcp -m tcp --dport 5001 -j MARK --set-xmark 0xa/0xffffffff\n-A INSHAPER -p tcp -m tcp --dport 5002 -j MARK --set-xmark 0x14/0xffffffff\n-A INSHAPER -m mark --mark 0x0 -j MARK --set-xmark 0x1e/0xffffffff\n"
+        "-P PREROUTING ACCEPT\n-P INPUT ACCEPT\n-P FORWARD ACCEPT\n-P OUTPUT ACCEPT\n-P POSTROUTING ACCEPT\n-N INSHAPER\n-A PREROUTING -i eth1 -j INSHAPER\n\
+         -A INSHAPER -p tcp -m tcp --dport 5001 -j MARK --set-xmark 0xa/0xffffffff\n-A INSHAPER -p tcp -m tcp --dport 5002 -j MARK --set-xmark 0x14/0xffffffff\n\
+         -A INSHAPER -m mark --mark 0x0 -j MARK --set-xmark 0x1e/0xffffffff\n"
     );
     let listed = run(&mut nf, "iptables -t mangle -L PREROUTING -n -v -x").unwrap();
     assert!(listed.contains("Chain PREROUTING (policy ACCEPT 4 packets, 6000 bytes)"), "{listed}");

@@ -18,27 +18,24 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "duration = 12\n+",
-            "1:12: duration: \"12\" is no time | it has no unit: write duration = \"12s\" or \"12ms\"",
+            "1:12: duration: \"12\" is not a duration | it has no unit: write duration = \"12s\" or \"12ms\"",
         ),
         (
             "duration = \"12 s\"\n+",
-            "1:12: duration: \"12 s\" is no time | write a number and s, ms, us or ns: duration = \"50ms\"",
+            "1:12: duration: \"12 s\" is not a duration | write a number and s, ms, us or ns: duration = \"50ms\"",
         ),
         (
             "duration = \"-1s\"\n+",
-            "1:12: duration: \"-1s\" is no time | write a number and s, ms, us or ns: duration = \"50ms\"",
+            "1:12: duration: \"-1s\" is not a duration | write a number and s, ms, us or ns: duration = \"50ms\"",
         ),
-        ("duration = \"0s\"\n+", "1:12: duration is out of its range | write more than 0s, at most 86400s"),
+        ("duration = \"0s\"\n+", "1:12: duration is out of range | write more than 0s, at most 86400s"),
         ("duration = true\n+", "1:12: duration is true or false, not text | write it in quotes"),
         (
             "seed = \"seven\"\n+",
             "1:8: seed is a string, not a whole number | write a whole number from 0 to 9223372036854775806",
         ),
-        (
-            "seed = -1\n+",
-            "1:8: seed is out of its range | write a whole number from 0 to 9223372036854775806",
-        ),
-        ("sample = \"1us\"\n+", "1:10: sample is out of its range | write 100us or more"),
+        ("seed = -1\n+", "1:8: seed is out of range | write a whole number from 0 to 9223372036854775806"),
+        ("sample = \"1us\"\n+", "1:10: sample is out of range | write 100us or more"),
         ("title = 5\n+", "1:9: title is a number, not text | write title = \"5\""),
         (
             "kernel = \"2.0\"\n+",
@@ -49,10 +46,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "1:18: setup_may_fail is a string, not true or false | write setup_may_fail = true",
         ),
         ("base = \"none.toml\"\n+", "1:8: base: cannot read none.toml: there is no such file | "),
-        ("base = \"loop.toml\"\n+", "1:8: base: too many files stand on one another | does one name itself?"),
+        ("base = \"loop.toml\"\n+", "1:8: base: files extend one another too deeply | does one name itself?"),
         (
             "base = \"broken.toml\"\n+",
-            "1:12: duration: \"5\" is no time | it has no unit: write duration = \"5s\" or \"5ms\"",
+            "1:12: duration: \"5\" is not a duration | it has no unit: write duration = \"5s\" or \"5ms\"",
         ),
         // Hosts.
         ("host = 5\n", "1:8: host is not a table | write [host.u1] and its keys below"),
@@ -67,15 +64,15 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[host.a]\neth0 = \"10.0.0.1\"\n",
-            "2:8: eth0: \"10.0.0.1\" is no address with a prefix length | add the prefix length: eth0 = \"10.0.0.1/24\"",
+            "2:8: eth0: \"10.0.0.1\" is not an address with a prefix length | add the prefix length: eth0 = \"10.0.0.1/24\"",
         ),
         (
             "[host.a]\neth0 = \"10.0.0.300/24\"\n",
-            "2:8: eth0: \"10.0.0.300/24\" is no address with a prefix length | write eth0 = \"10.0.0.1/24\"",
+            "2:8: eth0: \"10.0.0.300/24\" is not an address with a prefix length | write eth0 = \"10.0.0.1/24\"",
         ),
         (
             "[host.a]\neth0 = \"10.0.0.1/33\"\n",
-            "2:8: eth0: \"10.0.0.1/33\" is no address with a prefix length | write eth0 = \"10.0.0.1/24\"",
+            "2:8: eth0: \"10.0.0.1/33\" is not an address with a prefix length | write eth0 = \"10.0.0.1/24\"",
         ),
         (
             "[host.a]\neth0 = { adress = \"10.0.0.1/24\" }\n",
@@ -83,11 +80,11 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[host.a]\neth0 = { mtu = 5 }\n",
-            "2:16: mtu is out of its range | write a whole number from 68 to 65535",
+            "2:16: mtu is out of range | write a whole number from 68 to 65535",
         ),
         (
             "[host.a]\neth0 = \"10.0.0.1/24\"\nvia = \"10.0.0.2/24\"\n",
-            "3:7: via: \"10.0.0.2/24\" is no IPv4 address | no prefix length here: via = \"10.0.0.2\"",
+            "3:7: via: \"10.0.0.2/24\" is not an IPv4 address | no prefix length here: via = \"10.0.0.2\"",
         ),
         (
             "[host.a]\neth0 = \"10.0.0.1/24\"\nvia = \"10.0.1.2\"\n",
@@ -112,7 +109,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[host.a]\ncisco = \"@r1.cfg\"\nsetup = \"x\"\n",
-            "3:9: [host.a] has \"cisco\" and \"setup\" | everything stands in the configuration",
+            "3:9: [host.a] has \"cisco\" and \"setup\" | everything is in the configuration",
         ),
         (
             "[host.a]\nos = \"windowsxp\"\n",
@@ -121,7 +118,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("[host.a]\nos = { a = 1 }\n", "2:6: os is a table, not text | write it in quotes"),
         (
             "[host.a]\ncost = \"quick\"\n",
-            "2:8: cost: \"quick\" is no time | write a number and s, ms, us or ns: cost = \"50ms\"",
+            "2:8: cost: \"quick\" is not a duration | write a number and s, ms, us or ns: cost = \"50ms\"",
         ),
         (
             "[host.a]\ncost = { spread = \"1us\" }\n",
@@ -129,12 +126,12 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[host.a]\ncost = { packet = { from = \"2us\", to = \"1us\" } }\n",
-            "2:40: to lies before from | write the lesser one first",
+            "2:40: to lies before from | write the smaller one first",
         ),
         ("[host.a]\ncost = { packet = [] }\n", "2:19: packet is an empty list | write at least one time"),
         (
             "[host.a]\ncost = { byte = \"1s\" }\n",
-            "2:17: byte: \"1s\" is no time for a byte | write byte = \"0.8ns\"",
+            "2:17: byte: \"1s\" is not a time for a byte | write byte = \"0.8ns\"",
         ),
         (
             "[host.a]\nfiles = { \"a b\" = 5 }\n",
@@ -142,7 +139,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[host.a]\nfiles = { a = \"5 apples\" }\n",
-            "2:15: files: \"5 apples\" is no size | write bytes, or a number and k, m, g: files = \"15k\"",
+            "2:15: files: \"5 apples\" is not a size | write bytes, or a number and k, m, g: files = \"15k\"",
         ),
         // Links.
         (
@@ -156,7 +153,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[[link]]\nends = [\"a\", \"b:eth1\"]\n[host.a]\n[host.b]\neth1 = \"10.0.0.2/24\"\n",
-            "2:9: \"a\" is no end of a link | write \"a:eth0\"",
+            "2:9: \"a\" is not an end of a link | write \"a:eth0\"",
         ),
         (
             "[[link]]\nends = [\"aa:eth0\", \"b:eth1\"]\n[host.ab]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth1 = \"10.0.0.2/24\"\n",
@@ -168,19 +165,22 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-rate = \"10mbits\"\n",
-            "7:8: rate: \"10mbits\" is no rate | write a number and bit, kbit, mbit, gbit (or kbps … for bytes): rate = \"10mbit\"",
+            "7:8: rate: \"10mbits\" is not a rate | write a number and bit, kbit, mbit, gbit (or kbps … for bytes): rate = \"10mbit\"",
         ),
         (
             "-rate = 100\n",
-            "7:8: rate: \"100\" is no rate | it has no unit: write rate = \"100mbit\" or \"100kbit\"",
+            "7:8: rate: \"100\" is not a rate | it has no unit: write rate = \"100mbit\" or \"100kbit\"",
         ),
         (
             "-rate = \"0mbit\"\n",
-            "7:8: rate: \"0mbit\" is no rate | the least is 8bit, one byte a second; the greatest fits 64 bits",
+            "7:8: rate: \"0mbit\" is not a rate | the minimum is 8bit, one byte a second; the maximum fits 64 bits",
         ),
         ("-latency = \"5ms\"\n", "7:1: [[link]] has no key \"latency\" | did you mean \"delay\"?"),
-        ("-loss = \"200%\"\n", "7:8: loss: \"200%\" is no chance | write 0% to 100%: loss = \"1%\""),
-        ("-loss = \"often\"\n", "7:8: loss: \"often\" is no chance | write 0% to 100%: loss = \"1%\""),
+        ("-loss = \"200%\"\n", "7:8: loss: \"200%\" is not a probability | write 0% to 100%: loss = \"1%\""),
+        (
+            "-loss = \"often\"\n",
+            "7:8: loss: \"often\" is not a probability | write 0% to 100%: loss = \"1%\"",
+        ),
         (
             "-framing = \"atm\"\n",
             "7:11: framing: \"atm\" is unknown | write \"ethernet\", \"none\" or \"ip\"",
@@ -243,11 +243,11 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nudp = true\n",
-            "10:8: datagrams need a pace | write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
+            "10:8: datagrams need a rate or a gap | write load = \"1mbit\" or { size = 160, gap = \"20ms\" }",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = { size = 160 }\n",
-            "10:8: load is none of the forms there are",
+            "10:8: load has none of the known forms",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\ntcp = { cc = \"cubik\" }\n",
@@ -255,11 +255,11 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\ncount = 0\n",
-            "11:9: count is out of its range | write a whole number from 1 to 50000",
+            "11:9: count is out of range | write a whole number from 1 to 50000",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nat = { from = \"2s\", to = \"1s\" }\n",
-            "11:26: to lies before from | write the lesser one first",
+            "11:26: to lies before from | write the smaller one first",
         ),
         (
             "-[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nat = \"2s\"\nuntil = \"1s\"\n",
@@ -288,11 +288,11 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"ping 10.0.0.2\"\n[[expect]]\nwhat = \"a ping rtt\"\nvalue = \"5..6\"\n",
-            "12:9: value: \"5..6\" is no range of numbers | write \"1ms..2ms\", \"<1ms\", \">1ms\" or \"1ms\"",
+            "12:9: value: \"5..6\" is not a range of numbers | write \"1ms..2ms\", \"<1ms\", \">1ms\" or \"1ms\"",
         ),
         (
             "-[[app]]\non = \"a\"\nrun = \"ping 10.0.0.2\"\n[[expect]]\nwhat = \"a ping rtt\"\nvalue = \"6ms..5ms\"\n",
-            "12:9: value: \"6ms..5ms\" is no range of numbers | write the lesser one first",
+            "12:9: value: \"6ms..5ms\" is not a range of numbers | write the smaller one first",
         ),
         (
             "-[[expect]]\nwhat = \"a eth0 drops\"\n",

@@ -97,7 +97,7 @@ impl Opt {
 
 /// An option that was given.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Given {
+pub(super) struct ParsedOption {
     pub id: &'static str,
     pub value: Value,
     pub text: String,
@@ -113,10 +113,10 @@ pub(super) fn fault<T>(message: impl Into<String>, help: &str) -> Result<T, Faul
 
 /// What was given to one extension.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Seen(pub Vec<Given>);
+pub(super) struct Seen(pub Vec<ParsedOption>);
 
 impl Seen {
-    pub(super) fn find(&self, id: &str) -> Option<&Given> {
+    pub(super) fn find(&self, id: &str) -> Option<&ParsedOption> {
         self.0.iter().find(|g| g.id == id)
     }
     pub(super) fn has(&self, id: &str) -> bool {

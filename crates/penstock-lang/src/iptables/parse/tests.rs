@@ -168,12 +168,16 @@ fn listings_have_their_columns() {
     let l = Listing { numeric: true, verbose: true, ..Listing::default() };
     assert_eq!(
         list(&[&chain], &l, Family::Ip, Kernel::V2_6_35),
-        "Chain INSHAPER (1 references)\n pkts bytes target     prot opt in     out     source               destination         \n    8  123K MARK       tcp  --  *      *       0.0.0.0/0            0.0.0.0/0           tcp dpt:5001 MARK xset 0xa/0xffffffff \n    0     0 MARK       all  --  *      *       0.0.0.0/0            0.0.0.0/0           mark match 0x0 MARK xset 0x1e/0xffffffff \n    0     0            all  --  eth1   *       10.3.34.0/24         0.0.0.0/0           \n"
+        "Chain INSHAPER (1 references)\n pkts bytes target     prot opt in     out     source               destination         \n    8  123K MARK       tcp  --  *      \
+         *       0.0.0.0/0            0.0.0.0/0           tcp dpt:5001 MARK xset 0xa/0xffffffff \n    0     0 MARK       all  --  *      *       0.0.0.0/0            \
+         0.0.0.0/0           mark match 0x0 MARK xset 0x1e/0xffffffff \n    0     0            all  --  eth1   *       10.3.34.0/24         0.0.0.0/0           \n"
     );
     let l = Listing { numeric: true, line_numbers: true, ..Listing::default() };
     assert_eq!(
         list(&[&chain], &l, Family::Ip, Kernel::V6_12),
-        "Chain INSHAPER (1 references)\nnum  target     prot opt source               destination         \n1    MARK       6    --  0.0.0.0/0            0.0.0.0/0            tcp dpt:5001 MARK set 0xa\n2    MARK       0    --  0.0.0.0/0            0.0.0.0/0            mark match 0x0 MARK set 0x1e\n3               0    --  10.3.34.0/24         0.0.0.0/0           \n"
+        "Chain INSHAPER (1 references)\nnum  target     prot opt source               destination         \n1    MARK       6    --  0.0.0.0/0            \
+         0.0.0.0/0            tcp dpt:5001 MARK set 0xa\n2    MARK       0    --  0.0.0.0/0            0.0.0.0/0            mark match 0x0 MARK set 0x1e\n\
+         3               0    --  10.3.34.0/24         0.0.0.0/0           \n"
     );
 }
 

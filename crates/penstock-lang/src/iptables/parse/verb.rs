@@ -443,6 +443,8 @@ fn help_text(program: Program) -> String {
     let p = program.name();
     let version = program.version_line();
     format!(
-        "{version}\n\nUsage: {p} -[ACD] chain rule-specification [options]\n       {p} -I chain [rulenum] rule-specification [options]\n       {p} -R chain rulenum rule-specification [options]\n       {p} -D chain rulenum [options]\n       {p} -[LS] [chain [rulenum]] [options]\n       {p} -[FZ] [chain] [options]\n       {p} -[NX] chain\n       {p} -E old-chain-name new-chain-name\n       {p} -P chain target [options]\n       {p} -h (print this help information)\n"
+        "{version}\n\nUsage: {p} -[ACD] chain rule-specification [options]\n       {p} -I chain [rulenum] rule-specification [options]\n       {p} -R chain rulenum \
+         rule-specification [options]\n       {p} -D chain rulenum [options]\n       {p} -[LS] [chain [rulenum]] [options]\n       {p} -[FZ] [chain] [options]\n       \
+         {p} -[NX] chain\n       {p} -E old-chain-name new-chain-name\n       {p} -P chain target [options]\n       {p} -h (print this help information)\n"
     )
 }

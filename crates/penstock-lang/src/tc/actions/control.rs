@@ -83,7 +83,7 @@ pub fn control(args: &mut Args, numbers: bool) -> Result<i32, Failure> {
     }
 }
 
-/// `parse_action_control_dflt`: the same, or `otherwise` with nothing taken where it is no control word. What is wrong behind one is
+/// `parse_action_control_dflt`: the same, or `otherwise` with nothing taken where it is not a control word. What is wrong behind one is
 /// said, and `otherwise` taken all the same.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ const META: [&str; 3] = ["mark", "prio", "tcindex"];
 
 /// What the words said.
 #[derive(Default)]
-struct Given {
+struct IfeOptions {
     encode: bool,
     any: bool,
     kind: Option<u16>,
@@ -30,7 +30,7 @@ struct Given {
 }
 
 fn parse(args: &mut Args) -> Result<Options, Failure> {
-    let mut g = Given::default();
+    let mut g = IfeOptions::default();
     let mut o = Options::new();
     while let Some(word) = args.peek_text() {
         let is = |full: &str| matches(word, full);
@@ -104,7 +104,7 @@ fn say_type(args: &mut Args, kind: u16) {
 }
 
 /// `use mark 10`.
-fn uses(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn uses(args: &mut Args, g: &mut IfeOptions) -> Result<(), Failure> {
     let v = option_value(args)?;
     let Some(found) = META.iter().position(|m| matches(v, m)) else {
         return Err(args.invarg("Illegal meta use type", v, "mark, prio or tcindex"));

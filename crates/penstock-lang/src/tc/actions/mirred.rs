@@ -26,7 +26,7 @@ const INGRESS_MIRROR: u32 = 4;
 
 /// What the words said.
 #[derive(Default)]
-struct Given {
+struct MirredOptions {
     eaction: u32,
     action: i32,
     index: u32,
@@ -58,7 +58,7 @@ fn parse(args: &mut Args) -> Result<Options, Failure> {
 
 /// `parse_direction`. Words it does not know are passed over.
 fn direction(args: &mut Args) -> Result<Options, Failure> {
-    let mut g = Given::default();
+    let mut g = MirredOptions::default();
     while let Some(word) = args.peek_text() {
         let is = |full: &str| matches(word, full);
         let either = if args.old() { "" } else { " or ingress" };
@@ -107,7 +107,7 @@ fn direction(args: &mut Args) -> Result<Options, Failure> {
 }
 
 /// `mirror`, `redirect`, `dev DEV`. Whether it was the last.
-fn what(args: &mut Args, word: &str, g: &mut Given) -> Result<bool, Failure> {
+fn what(args: &mut Args, word: &str, g: &mut MirredOptions) -> Result<bool, Failure> {
     let both =
         if args.old() { "Cant have both mirror and redir" } else { "Can't have both mirror and redir" };
     if !g.mirror && matches(word, "mirror") {
@@ -137,7 +137,7 @@ fn what(args: &mut Args, word: &str, g: &mut Given) -> Result<bool, Failure> {
     Ok(false)
 }
 
-fn finish(args: &mut Args, mut g: Given) -> Result<Options, Failure> {
+fn finish(args: &mut Args, mut g: MirredOptions) -> Result<Options, Failure> {
     if !g.dev.is_empty() && (args.env.device)(&g.dev).is_none() {
         return Err(bad(args, format!("Cannot find device \"{}\"", g.dev), "there is no such device here"));
     }

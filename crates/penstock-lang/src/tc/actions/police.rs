@@ -36,7 +36,7 @@ const EXAMPLE: &str = "e.g. police rate 1mbit burst 10k drop";
 const RECLASSIFY: i32 = 1;
 
 /// What the words said.
-struct Given {
+struct PoliceOptions {
     index: u32,
     buffer: u32,
     mtu: u32,
@@ -63,7 +63,7 @@ pub fn parse_police(args: &mut Args) -> Result<Options, Failure> {
     if args.left() == 0 {
         return Err(silent(args));
     }
-    let mut g = Given {
+    let mut g = PoliceOptions {
         index: 0,
         buffer: 0,
         mtu: 0,
@@ -105,7 +105,7 @@ pub fn police_of_filter(args: &mut Args, o: &mut Options, illegal: &str) -> Resu
 }
 
 /// One option with its value. `false`: none of police's.
-fn one(args: &mut Args, word: &str, g: &mut Given) -> Result<bool, Failure> {
+fn one(args: &mut Args, word: &str, g: &mut PoliceOptions) -> Result<bool, Failure> {
     let (old, kernel) = (args.old(), args.kernel());
     let is = |full: &str| matches(word, full);
     let wrong = |args: &Args, name: &str, v: &str, help: &str| match old {
@@ -196,7 +196,7 @@ fn one(args: &mut Args, word: &str, g: &mut Given) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// tc cuts a word at its slash and mends it when it has read two numbers.
+/// tc cuts a word at its slash and restores it when it has read two numbers.
 fn cut(value: &str, kernel: Kernel) -> &str {
     match value.split_once('/') {
         Some((size, cell)) if num::size(size, kernel).is_none() || num::integer(cell, 0).is_none() => size,
@@ -230,7 +230,7 @@ fn pair_old(args: &mut Args) -> Result<(i32, i32), Failure> {
 }
 
 /// What must be there, in tc's order.
-fn required(args: &Args, g: &Given) -> Result<(), Failure> {
+fn required(args: &Args, g: &PoliceOptions) -> Result<(), Failure> {
     if !g.any || (!args.old() && g.rate != 0 && g.avrate != 0) {
         return Err(silent(args));
     }
@@ -264,7 +264,7 @@ fn required(args: &Args, g: &Given) -> Result<(), Failure> {
 }
 
 /// The message to the kernel.
-fn request(args: &Args, g: &Given) -> Options {
+fn request(args: &Args, g: &PoliceOptions) -> Options {
     let mut o = Options::new().with("index", g.index).with("action", i64::from(g.action)).with("mtu", g.mtu);
     if g.rate != 0 {
         o = o

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_basic.c`.
 
-use super::{FilterKind, Given, ematch, exts};
+use super::{FilterHead, FilterKind, ematch, exts};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
@@ -25,8 +25,8 @@ pub static KIND: FilterKind = FilterKind {
             "EMATCH_TREE",
             "what the packet must be like: cmp, meta, nbyte, u32, … with and, or, not; default: anything",
         ),
-        word("classid", "CLASSID", "the class it goes to"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("classid", "CLASSID", "the class for matching packets"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE
@@ -41,7 +41,7 @@ pub fn ematches(args: &mut Args, o: &mut Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = if args.old() && args.left() == 0 { 0 } else { exts::loose_handle(given.handle, args)? };
     if args.left() == 0 {
         return Ok((handle, None));

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 `tc/f_bpf.c`, `lib/bpf_legacy.c` `bpf_parse_common`, `bpf_ops_parse`, `bpf_print_ops`.
 //! Differs: no file is ever there.
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
@@ -31,9 +31,9 @@ pub static KIND: FilterKind = FilterKind {
         word("object-pinned", "FILE", "an eBPF program pinned to a file"),
         word("direct-action", "", "the program answers with an action"),
         word("classid", "CLASSID", "the class packets go to"),
-        word("action", "ACTION_SPEC", "what is done with it"),
-        word("skip_hw", "", "not to be offloaded"),
-        word("skip_sw", "", "to be offloaded only"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
+        word("skip_hw", "", "do not offload to hardware"),
+        word("skip_sw", "", "only offload to hardware"),
     ],
 };
 
@@ -79,7 +79,7 @@ fn run(args: &mut Args, first: &str, o: &mut Options) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = exts::strict_handle(given.handle, args)?;
     if args.left() == 0 {
         return Ok((handle, None));

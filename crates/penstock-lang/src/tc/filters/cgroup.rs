@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_cgroup.c`.
 //! Differs: tc writes bare text into its JSON; here it has the key of iproute2 6.12, `handle`.
 
-use super::{FilterKind, Given, basic, ematch, exts};
+use super::{FilterHead, FilterKind, basic, ematch, exts};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
@@ -21,14 +21,14 @@ pub static KIND: FilterKind = FilterKind {
     parse,
     print,
     words: &[
-        word("match", "EMATCH_TREE", "what the packet must be like; default: anything"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("match", "EMATCH_TREE", "conditions on the packet; default: none"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE
 };
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = exts::loose_handle(given.handle, args)?;
     let mut o = Options::new();
     while let Some(word) = args.next_word() {

@@ -4,7 +4,7 @@
 //! Differs: the JSON, which tc leaves out, has the keys of iproute2 6.12.
 
 use super::address::{prefix4, prefix6};
-use super::{FilterKind, Given, basic, ematch, exts};
+use super::{FilterHead, FilterKind, basic, ematch, exts};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is, word};
@@ -36,9 +36,9 @@ pub static KIND: FilterKind = FilterKind {
         word("addend", "NUM", "map: adds at last; default 0"),
         word("divisor", "NUM", "the remainder of the division by this; default 0: none"),
         word("baseclass", "ID", "the class of the result 0; default: the qdisc's first"),
-        word("perturb", "SECS", "hash: another hash every so many seconds; default 0: never"),
-        word("match", "EMATCH_TREE", "what the packet must be like; default: anything"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("perturb", "SECS", "hash: another hash after this many seconds; default 0: never"),
+        word("match", "EMATCH_TREE", "conditions on the packet; default: none"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
     ],
     ..FilterKind::BARE
 };
@@ -101,7 +101,7 @@ fn addend(text: &str, keys: u32, args: &Args) -> Option<u32> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = exts::strict_handle(given.handle, args)?;
     let mut o = Options::new();
     let (mut mask, mut xor) = (u32::MAX, 0u32);

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_fw.c`.
 //! Differs: the JSON, which tc leaves out, has the keys of iproute2 6.12.
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is, word};
@@ -23,13 +23,13 @@ pub static KIND: FilterKind = FilterKind {
     words: &[
         word("classid", "CLASSID", "the class packets with the mark that is the handle go to"),
         word("indev", "DEV", "the interface the packet must have come in by"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE
 };
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let (mut mark, mut mask) = (0, None);
     if let Some(handle) = given.handle {
         let (before, slash) = match handle.split_once('/') {

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 6.1.0 `tc/f_matchall.c`, which wants a word behind `skip_hw` and `skip_sw`.
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::Failure;
 use crate::tc::args::{Args, matches};
@@ -22,13 +22,13 @@ pub static KIND: FilterKind = FilterKind {
     print,
     words: &[
         word("classid", "CLASSID", "the class every packet goes to"),
-        word("action", "ACTION_SPEC", "what is done with it"),
-        word("skip_hw", "", "not to be offloaded"),
-        word("skip_sw", "", "to be offloaded only"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
+        word("skip_hw", "", "do not offload to hardware"),
+        word("skip_sw", "", "only offload to hardware"),
     ],
 };
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = exts::loose_handle(given.handle, args)?;
     if args.left() == 0 {
         return Ok((handle, None));

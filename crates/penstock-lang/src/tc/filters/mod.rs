@@ -27,7 +27,7 @@ use penstock_model::rtnetlink::FilterDump;
 use penstock_model::{Handle, Options};
 
 /// What stood before the kind.
-pub struct Given<'a> {
+pub struct FilterHead<'a> {
     /// `handle`.
     pub handle: Option<&'a str>,
     /// Ethertype in host order.
@@ -37,7 +37,7 @@ pub struct Given<'a> {
 }
 
 /// The filter's handle and options from what stood before the kind and what follows it.
-type Parse = fn(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure>;
+type Parse = fn(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure>;
 
 /// tc's half of one kind (`struct filter_util`).
 pub struct FilterKind {
@@ -87,7 +87,7 @@ fn find(id: &str, old: bool) -> Option<&'static FilterKind> {
 ///
 /// # Errors
 /// tc's refusal; exit code 1.
-pub fn parse(id: &str, given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+pub fn parse(id: &str, given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     if let Some(kind) = find(id, args.old()) {
         return (kind.parse)(given, args);
     }
@@ -100,7 +100,7 @@ pub fn parse(id: &str, given: &Given<'_>, args: &mut Args) -> Result<(u32, Optio
 }
 
 /// `parse_nofopt`.
-fn parse_other(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse_other(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let Some(handle) = given.handle else { return Ok((0, None)) };
     let number = num::u32(handle, 16)
         .ok_or_else(|| args.fail(format!("Unparsable filter ID \"{handle}\""), 1, "a hexadecimal number"))?;

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_route.c`, `lib/rt_names.c` `rtnl_rtrealm_a2n` with an empty table of names.
 //! Differs: the JSON, which tc leaves out, has the keys of iproute2 6.12, with `to` and `from` for its two `name`.
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is, word};
@@ -26,8 +26,8 @@ pub static KIND: FilterKind = FilterKind {
         word("from", "REALM", "realm of the source, 0 to 255"),
         word("fromif", "DEV", "interface the packet came in by"),
         word("order", "N", "which of several alike, 0 to 127"),
-        word("classid", "CLASSID", "the class it goes to"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("classid", "CLASSID", "the class for matching packets"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE
@@ -50,7 +50,7 @@ fn realm_name(realm: u32, out: &mut Out) -> String {
     realm.to_string()
 }
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let given = exts::strict_handle(given.handle, args)?;
     if args.left() == 0 {
         return Ok((given, None));

@@ -5,7 +5,7 @@
 //! JSON, which tc leaves out, has the words of the options.
 
 use super::address::{address4, address6};
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{OptionWord, helped, what_is, word};
@@ -27,8 +27,8 @@ const WORDS: &[OptionWord] = &[
     word("sender", "SRC[/PORT|GPI]", "source address, likewise"),
     word("classid", "CLASSID", "the class of the flow"),
     word("tunnelid", "ID", "the tunnel the packet must have come out of"),
-    word("tunnel", "ID skip NUMBER", "goes into this tunnel: looks again behind so many bytes"),
-    word("action", "ACTION_SPEC", "what is done with it"),
+    word("tunnel", "ID skip NUMBER", "goes into this tunnel: looks again after this many bytes"),
+    word("action", "ACTION_SPEC", "action for matching packets"),
     word("police", "POLICE_SPEC", "a policer, in the old form"),
 ];
 
@@ -169,7 +169,7 @@ fn more(args: &mut Args, gpi: &mut Gpi, pinfo: &mut Pinfo, six: bool) -> Result<
     Ok(true)
 }
 
-fn parse(given: &Given<'_>, args: &mut Args, six: bool) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args, six: bool) -> Result<(u32, Option<Options>), Failure> {
     let handle = exts::strict_handle(given.handle, args)?;
     if args.left() == 0 {
         return Ok((handle, None));

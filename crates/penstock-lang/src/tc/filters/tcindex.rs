@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 and 2.6.35 `tc/f_tcindex.c`, which answers most nonsense with its usage alone.
 //! Differs: the JSON, which tc leaves out, has the words of the options.
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::show::Out;
 use crate::tc::args::Args;
 use crate::tc::kinds::{helped, word};
@@ -28,7 +28,7 @@ pub static KIND: FilterKind = FilterKind {
         word("fall_through", "", "without an entry the number itself is the class (the default)"),
         word("pass_on", "", "without an entry the next filter is asked"),
         word("classid", "CLASSID", "the class of the number that is the handle"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
     ],
     ..FilterKind::BARE
@@ -45,7 +45,7 @@ fn number(args: &mut Args) -> Result<u64, Failure> {
     }
 }
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = match given.handle.map(|text| (text, num::strtoul(text, 0))) {
         None | Some(("", _)) => 0,
         Some((_, Some((n, "")))) => n as u32,

@@ -23,7 +23,7 @@ Usage: ... cake [ bandwidth RATE | unlimited* | autorate-ingress ]
 const KNOWN: &str = "e.g. cake bandwidth 50mbit besteffort nat overhead 18";
 
 const WORDS: &[OptionWord] = &[
-    word("bandwidth", "RATE", "what leaves at most; default unlimited"),
+    word("bandwidth", "RATE", "maximum rate; default unlimited"),
     word("unlimited", "", "no shaping; the default"),
     word("autorate-ingress", "", "guess the bandwidth from what comes in"),
     word("rtt", "TIME", "round trip time of what passes; default 100ms; target is a twentieth"),
@@ -57,13 +57,13 @@ const WORDS: &[OptionWord] = &[
     word("ack-filter", "", "drop acks that a later one makes needless"),
     word("ack-filter-aggressive", "", "drop all acks but the last"),
     word("no-ack-filter", "", "keep them; the default"),
-    word("memlimit", "BYTES", "most memory for packets; default from bandwidth and rtt"),
+    word("memlimit", "BYTES", "maximum memory for packets; default from bandwidth and rtt"),
     word("fwmark", "MASK", "these bits of the mark choose the tin"),
     word("atm", "", "count ATM cells"),
     word("ptm", "", "count PTM's coding"),
     word("noatm", "", "count bytes; the default"),
     word("overhead", "N", "bytes added to each packet, -64 to 256; default: the link header as it is (raw)"),
-    word("mpu", "N", "what the smallest packet counts as, 0 to 256; default 0"),
+    word("mpu", "N", "minimum size that a packet counts as, 0 to 256; default 0"),
     word("raw", "", "no overhead, the packet as the device has it; the default"),
     word("conservative", "", "atm overhead 48"),
     word("ethernet", "", "overhead 38 mpu 84, added to what stands before"),
@@ -152,7 +152,7 @@ const FLOWMODE: [&str; 8] =
 
 /// What needs more than a table.
 #[derive(Default)]
-struct Given {
+struct CakeOptions {
     bandwidth: u64,
     unlimited: bool,
     preset: Option<&'static str>,
@@ -167,7 +167,7 @@ struct Given {
 }
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let (mut g, mut o) = (Given::default(), Options::new());
+    let (mut g, mut o) = (CakeOptions::default(), Options::new());
     while let Some(word) = args.next_word() {
         let name = word.text.as_str();
         if let Some((_, option, value)) = SETS.into_iter().find(|s| s.0 == name) {
@@ -195,7 +195,7 @@ fn other(
     args: &mut Args,
     dev: Option<&str>,
     name: &str,
-    g: &mut Given,
+    g: &mut CakeOptions,
     o: &mut Options,
 ) -> Result<(), Failure> {
     match name {
@@ -263,7 +263,7 @@ fn odd(args: &mut Args, name: &str, read: impl Fn(&Args, &str) -> Option<u32>) -
 }
 
 /// tc sends zero only where it means something.
-fn request(g: &Given, mut o: Options) -> Options {
+fn request(g: &CakeOptions, mut o: Options) -> Options {
     if g.bandwidth != 0 || g.unlimited {
         o = o.with("bandwidth", g.bandwidth);
     }

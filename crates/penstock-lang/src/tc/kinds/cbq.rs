@@ -25,19 +25,19 @@ Usage: ... cbq	bandwidth BPS rate BPS maxburst PKTS [ avpkt BYTES ]
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("bandwidth", "RATE", "what the device can send"),
+    word("bandwidth", "RATE", "rate of the device"),
     word("avpkt", "BYTES", "average packet"),
-    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
+    word("mpu", "BYTES", "minimum size that a packet counts as; default 0"),
     word("cell", "BYTES", "step of the rate table, a power of two; default what fits allot into 256 steps"),
     word("ewma", "LOG", "how slowly the idle time is averaged, up to 31; default 5"),
     word("allot", "BYTES", "read and not used, but for the rate table"),
-    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("overhead", "BYTES", "bytes added to each packet's length; default 0"),
     word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
 ];
 const CLASS_WORDS: &[OptionWord] = &[
-    word("bandwidth", "RATE", "what the device can send"),
-    word("rate", "RATE", "what the class may"),
-    word("allot", "BYTES", "what it may send a turn; default 1.5 avpkt"),
+    word("bandwidth", "RATE", "rate of the device"),
+    word("rate", "RATE", "rate of the class"),
+    word("allot", "BYTES", "bytes it may send per turn; default 1.5 avpkt"),
     word("weight", "RATE", "its share of turns; default rate"),
     word("prio", "NUMBER", "1 to 8, the lower first; default 8: it never sends of itself"),
     word("avpkt", "BYTES", "average packet; default the qdisc's"),
@@ -49,9 +49,9 @@ const CLASS_WORDS: &[OptionWord] = &[
     word("ewma", "LOG", "how slowly its idle time is averaged, up to 31; default 5"),
     word("split", "CLASSID", "the class whose unsorted packets defmap is about"),
     word("defmap", "MASK[/CHANGE]", "which priorities of those come here, hexadecimal"),
-    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
+    word("mpu", "BYTES", "minimum size that a packet counts as; default 0"),
     word("cell", "BYTES", "step of the rate table, a power of two"),
-    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("overhead", "BYTES", "bytes added to each packet's length; default 0"),
     word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
 ];
 
@@ -86,7 +86,7 @@ fn illegal(args: &Args, name: &str) -> Failure {
 
 /// What the words said, of the qdisc or of a class.
 #[derive(Default)]
-struct Given {
+struct CbqOptions {
     rate: u32,
     bandwidth: u32,
     mpu: u32,
@@ -129,7 +129,7 @@ fn number(args: &mut Args, name: &str) -> Result<u32, Failure> {
 }
 
 /// A word that the qdisc and its classes share. `false`: it is none of those.
-fn shared(args: &mut Args, text: &str, g: &mut Given) -> Result<bool, Failure> {
+fn shared(args: &mut Args, text: &str, g: &mut CbqOptions) -> Result<bool, Failure> {
     let is = |full: &str| matches(text, full);
     if is("ewma") {
         let v = args.value()?;
@@ -164,7 +164,7 @@ fn shared(args: &mut Args, text: &str, g: &mut Given) -> Result<bool, Failure> {
 }
 
 /// `struct tc_ratespec`, the table's cells chosen so that `mtu` fits.
-fn rate_options(g: &Given, mtu: u32) -> Options {
+fn rate_options(g: &CbqOptions, mtu: u32) -> Options {
     Options::new()
         .with("rate", g.rate)
         .with("cell_log", cell_log(g.cell, mtu))
@@ -174,7 +174,7 @@ fn rate_options(g: &Given, mtu: u32) -> Options {
 }
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given::default();
+    let mut g = CbqOptions::default();
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         if is("bandwidth") || is("rate") {
@@ -203,7 +203,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
 }
 
 /// One word of a class that the qdisc has not.
-fn of_class(args: &mut Args, text: &str, g: &mut Given) -> Result<(), Failure> {
+fn of_class(args: &mut Args, text: &str, g: &mut CbqOptions) -> Result<(), Failure> {
     let is = |full: &str| matches(text, full);
     if is("minidle") {
         (g.minidle, g.change) = (number(args, "minidle")?, g.change | lss::MINIDLE);
@@ -271,7 +271,7 @@ fn hex8(text: &str) -> Option<(u32, &str)> {
 }
 
 fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given::default();
+    let mut g = CbqOptions::default();
     while let Some(word) = args.next_word() {
         if matches(&word.text, "rate") {
             g.rate = rated(args, "rate", dev)?;
@@ -326,7 +326,7 @@ fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Fa
 }
 
 /// `struct tc_cbq_lssopt`; idle times in ticks.
-fn link_sharing(g: &mut Given) -> Options {
+fn link_sharing(g: &mut CbqOptions) -> Options {
     let ewma = g.ewma.unwrap_or(EWMA);
     let mut o = Options::new();
     if g.change & lss::MAXIDLE != 0 {

@@ -15,8 +15,8 @@ Usage: ... cbs hicredit BYTES locredit BYTES sendslope BPS idleslope BPS
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("hicredit", "BYTES", "most credit; default 0"),
-    word("locredit", "BYTES", "least credit, negative; default 0"),
+    word("hicredit", "BYTES", "maximum credit; default 0"),
+    word("locredit", "BYTES", "minimum credit, negative; default 0"),
     word("sendslope", "KBIT/S", "how credit falls while a frame is sent, negative; default 0"),
     word("idleslope", "KBIT/S", "how credit grows while frames wait; default 0"),
     word("offload", "0|1", "let the card shape; default 0"),

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 `tc/q_choke.c`.
 
 use super::plain::{self, NUMBER, Read, Shown, plain};
-use super::red_parms::{Given, evaluate, print_details, print_flags, probability};
+use super::red_parms::{RedOptions, evaluate, print_details, print_flags, probability};
 use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::Out;
 use crate::tc::Failure;
@@ -18,12 +18,12 @@ Usage: ... choke limit PACKETS bandwidth KBPS [ecn]
 const KNOWN: &str = "choke takes limit, bandwidth, ecn, min, max, burst, avpkt, probability";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued, 131071 at most; must be given"),
-    word("bandwidth", "RATE", "by which idle time is counted; must be given"),
+    word("limit", "PACKETS", "maximum packets queued, 131071 at most; required"),
+    word("bandwidth", "RATE", "rate by which idle time is counted; required"),
     word("ecn", "", "mark instead of dropping"),
     word("min", "PACKETS", "average length where marking begins; default a third of max"),
     word("max", "PACKETS", "average length from which all are marked; default a quarter of limit"),
-    word("burst", "PACKETS", "how long a burst is let pass; default (2 min + max) / 3"),
+    word("burst", "PACKETS", "packets that may pass in a burst; default (2 min + max) / 3"),
     word("avpkt", "BYTES", "average packet; default 1000"),
     word("probability", "P", "of a mark at max, 0 to 1; default 0.02"),
 ];
@@ -39,7 +39,7 @@ pub static KIND: Kind = Kind {
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let (mut limit, mut flags, mut min, mut max) = (0, 0u32, 0, 0);
-    let mut g = Given { min: 0, max: 0, burst: 0, avpkt: 1000, rate: 0, probability: 0.02 };
+    let mut g = RedOptions { min: 0, max: 0, burst: 0, avpkt: 1000, rate: 0, probability: 0.02 };
     while let Some(word) = args.next_word() {
         match word.text.as_str() {
             "limit" => limit = plain::read(args, dev, &plain("limit", NUMBER))?,

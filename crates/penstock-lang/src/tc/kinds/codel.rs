@@ -16,8 +16,8 @@ Usage: ... codel [ limit PACKETS ] [ target TIME ]
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued; default 1000"),
-    word("target", "TIME", "delay that is let stand; default 5ms"),
+    word("limit", "PACKETS", "maximum packets queued; default 1000"),
+    word("target", "TIME", "acceptable delay; default 5ms"),
     word("interval", "TIME", "how long it may stay above target; default 100ms"),
     word("ecn", "", "mark instead of dropping"),
     word("noecn", "", "drop; the default"),

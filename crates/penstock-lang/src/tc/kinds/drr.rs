@@ -13,7 +13,7 @@ const USAGE: &str = "Usage: ... drr\n";
 const CLASS_USAGE: &str = "Usage: ... drr quantum SIZE\n";
 
 const CLASS_WORDS: &[OptionWord] =
-    &[word("quantum", "BYTES", "what the class may send a turn, 256 to 1048576; default MTU with header")];
+    &[word("quantum", "BYTES", "rate of the class send a turn, 256 to 1048576; default MTU with header")];
 
 pub static KIND: Kind = Kind {
     id: "drr",

@@ -13,9 +13,9 @@ const USAGE: &str = "Usage: ... <[p|b]fifo | pfifo_head_drop> [ limit NUMBER ]
        ... { pfifo | bfifo | pfifo_head_drop } [ limit NUMBER ]\n";
 
 const PACKETS: &[OptionWord] =
-    &[word("limit", "PACKETS", "most packets queued; default: txqueuelen, at least 1")];
+    &[word("limit", "PACKETS", "maximum packets queued; default: txqueuelen, at least 1")];
 const BYTES: &[OptionWord] =
-    &[word("limit", "BYTES", "most bytes queued; default: txqueuelen times the MTU")];
+    &[word("limit", "BYTES", "maximum bytes queued; default: txqueuelen times the MTU")];
 
 pub static PFIFO: Kind = fifo("pfifo", PACKETS, |args, _| parse("pfifo", args), print_packets);
 pub static PFIFO_HEAD_DROP: Kind =

@@ -21,9 +21,9 @@ Usage: ... fq\t[ limit PACKETS ] [ flow_limit PACKETS ]
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued; default 10000"),
-    word("flow_limit", "PACKETS", "most packets of a flow; default 100"),
-    word("quantum", "BYTES", "what a flow may send a turn, 256 to 1Mb; default two MTU with header"),
+    word("limit", "PACKETS", "maximum packets queued; default 10000"),
+    word("flow_limit", "PACKETS", "maximum packets of a flow; default 100"),
+    word("quantum", "BYTES", "bytes a flow may send per turn, 256 to 1Mb; default two MTU with header"),
     word(
         "initial_quantum",
         "BYTES",

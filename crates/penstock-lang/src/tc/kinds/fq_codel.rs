@@ -18,12 +18,12 @@ Usage: ... fq_codel\t[ limit PACKETS ] [ flows NUMBER ]
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued; default 10240"),
+    word("limit", "PACKETS", "maximum packets queued; default 10240"),
     word("flows", "NUMBER", "queues that flows share by chance, 1 to 65536; default 1024; fixed once made"),
-    word("memory_limit", "BYTES", "most memory for packets; default 32Mb"),
-    word("target", "TIME", "delay that is let stand; default 5ms"),
+    word("memory_limit", "BYTES", "maximum memory for packets; default 32Mb"),
+    word("target", "TIME", "acceptable delay; default 5ms"),
     word("interval", "TIME", "how long it may stay above target; default 100ms"),
-    word("quantum", "BYTES", "what a flow may send a turn, 256 to 1Mb; default MTU with header"),
+    word("quantum", "BYTES", "bytes a flow may send per turn, 256 to 1Mb; default MTU with header"),
     word("ecn", "", "mark instead of dropping; the default"),
     word("noecn", "", "drop"),
     word("ce_threshold", "TIME", "delay above which all is marked; default: none"),
@@ -32,7 +32,7 @@ const WORDS: &[OptionWord] = &[
         "VALUE/MASK",
         "only what has this in the DS field falls under ce_threshold",
     ),
-    word("drop_batch", "SIZE", "most packets dropped at once over the limit; default 64"),
+    word("drop_batch", "SIZE", "maximum packets dropped at once over the limit; default 64"),
 ];
 
 const TABLE: &[Plain] = &[

@@ -18,14 +18,14 @@ Usage: ... fq_pie [ limit PACKETS ] [ flows NUMBER ]
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued; default 10240"),
+    word("limit", "PACKETS", "maximum packets queued; default 10240"),
     word("flows", "NUMBER", "queues that flows share by chance, 1 to 65536; default 1024; fixed once made"),
     word("target", "TIME", "delay to be kept; default 15ms"),
     word("tupdate", "TIME", "how often the probability is computed; default 15ms, rounded up to 4ms"),
     word("alpha", "NUMBER", "weight of the delay's distance from target, 0 to 32; default 2"),
     word("beta", "NUMBER", "weight of the delay's growth, 0 to 32; default 20"),
-    word("quantum", "BYTES", "what a flow may send a turn, 256 to 1Mb; default MTU with header"),
-    word("memory_limit", "BYTES", "most memory for packets; default 32Mb"),
+    word("quantum", "BYTES", "bytes a flow may send per turn, 256 to 1Mb; default MTU with header"),
+    word("memory_limit", "BYTES", "maximum memory for packets; default 32Mb"),
     word("ecn_prob", "PERCENTAGE", "probability above which ecn drops too, 0 to 99; default 10"),
     word("ecn", "", "mark instead of dropping"),
     word("noecn", "", "drop; the default"),

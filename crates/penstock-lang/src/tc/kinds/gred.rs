@@ -4,7 +4,7 @@
 //! Differs: where tc of 2010 prints a number it has not set yet (`"default DP" must be less than`), here stands 0.
 
 use super::plain::{self, NUMBER, Plain, Read, illegal, plain};
-use super::red_parms::{Given, evaluate, print_details, print_flags, probability, say};
+use super::red_parms::{RedOptions, evaluate, print_details, print_flags, probability, say};
 use super::{CREATES, Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::{Out, size_text};
 use crate::tc::args::Args;
@@ -37,13 +37,13 @@ const WORDS: &[OptionWord] = &[
     word("grio", "", "setup: priorities count"),
     word("vq", "VQ", "the virtual queue to be changed"),
     word("prio", "VALUE", "its priority in grio, 1 to 255; default 8"),
-    word("limit", "BYTES", "most bytes queued; setup: default txqueuelen times MTU with header"),
-    word("min", "BYTES", "average length where marking begins; must be given"),
-    word("max", "BYTES", "average length from which all are marked; must be given"),
-    word("avpkt", "BYTES", "average packet; must be given"),
-    word("burst", "PACKETS", "how long a burst is let pass; default (2 min + max) / (3 avpkt)"),
+    word("limit", "BYTES", "maximum bytes queued; setup: default txqueuelen times MTU with header"),
+    word("min", "BYTES", "average length where marking begins; required"),
+    word("max", "BYTES", "average length from which all are marked; required"),
+    word("avpkt", "BYTES", "average packet; required"),
+    word("burst", "PACKETS", "packets that may pass in a burst; default (2 min + max) / (3 avpkt)"),
     word("probability", "P", "of a mark at max, 0 to 1; default 0.02"),
-    word("bandwidth", "RATE", "by which idle time is counted; default 10Mbit"),
+    word("bandwidth", "RATE", "rate by which idle time is counted; default 10Mbit"),
     word("ecn", "", "mark instead of dropping"),
     word("harddrop", "", "drop above max even what could be marked"),
 ];
@@ -169,7 +169,7 @@ fn index(args: &mut Args) -> Result<u32, Failure> {
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let old = args.old();
     let usage = if old { OLD_USAGE } else { USAGE };
-    let mut g = Given { min: 0, max: 0, burst: 0, avpkt: 0, rate: 0, probability: 0.02 };
+    let mut g = RedOptions { min: 0, max: 0, burst: 0, avpkt: 0, rate: 0, probability: 0.02 };
     let (mut vq, mut limit, mut prio, mut flags, mut any) =
         (if old { 0 } else { VQS_MAX }, 0, 0, 0u32, false);
     const NUMBERS: [Plain; 5] = [
@@ -222,7 +222,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
 }
 
 /// What must be given, and what follows where it is not.
-fn required(args: &mut Args, any: bool, vq: u32, limit: u32, g: &mut Given) -> Result<(), Failure> {
+fn required(args: &mut Args, any: bool, vq: u32, limit: u32, g: &mut RedOptions) -> Result<(), Failure> {
     let help = "e.g. gred vq 1 limit 60kb min 15kb max 25kb burst 20 avpkt 1000";
     if args.old() {
         if g.min == 0 || g.max == 0 || g.burst == 0 || limit == 0 || g.avpkt == 0 {

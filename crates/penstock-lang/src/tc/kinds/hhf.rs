@@ -17,10 +17,10 @@ Usage: ... hhf\t[ limit PACKETS ] [ quantum BYTES]
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued; default 1000"),
+    word("limit", "PACKETS", "maximum packets queued; default 1000"),
     word("quantum", "BYTES", "what heavy hitters may send a turn, 256 at least; default MTU with header"),
     word("hh_limit", "NUMBER", "most heavy hitters at once, 2048 at most; default 2048"),
-    word("reset_timeout", "TIME", "how often the counters begin anew; default 40ms"),
+    word("reset_timeout", "TIME", "how often the counters are reset; default 40ms"),
     word("admit_bytes", "BYTES", "bytes in that time that make a heavy hitter; default 128Kb"),
     word("evict_timeout", "TIME", "idle time after which it is one no more; default 1s"),
     word("non_hh_weight", "NUMBER", "quanta the others may send a turn; default 2"),

@@ -29,7 +29,7 @@ const WORDS: &[OptionWord] = &[
         "minor number (hexadecimal) of the class of packets that no filter sorts; default 0: unshaped",
     ),
     word("r2q", "NUMBER", "a class's quantum is its rate in bytes per second divided by this; default 10"),
-    word("direct_qlen", "PACKETS", "most packets queued unshaped; default txqueuelen"),
+    word("direct_qlen", "PACKETS", "maximum packets queued unshaped; default txqueuelen"),
     word("offload", "", "let the card shape"),
 ];
 const CLASS_WORDS: &[OptionWord] = &[
@@ -38,10 +38,14 @@ const CLASS_WORDS: &[OptionWord] = &[
     word("burst", "BYTES", "what may leave at once beyond rate; default: rate over one tick, plus mtu"),
     word("cburst", "BYTES", "what may leave at once beyond ceil; default: ceil over one tick, plus mtu"),
     word("prio", "NUMBER", "0 to 7: the lower borrows first; default 0"),
-    word("quantum", "BYTES", "what it may send a turn while borrowing; default rate / r2q, 1000 to 200000"),
+    word(
+        "quantum",
+        "BYTES",
+        "bytes it may send per turn while borrowing; default rate / r2q, 1000 to 200000",
+    ),
     word("mtu", "BYTES", "largest packet in the computed bursts; default 1600"),
-    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
-    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("mpu", "BYTES", "minimum size that a packet counts as; default 0"),
+    word("overhead", "BYTES", "bytes added to each packet's length; default 0"),
     word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
 ];
 
@@ -104,7 +108,7 @@ fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure
 }
 
 /// What the words said of a class.
-struct Given {
+struct ClassOptions {
     rate: u64,
     ceil: u64,
     buffer: u32,
@@ -120,7 +124,7 @@ struct Given {
 }
 
 fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given {
+    let mut g = ClassOptions {
         rate: 0,
         ceil: 0,
         buffer: 0,
@@ -164,7 +168,7 @@ fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Fa
 }
 
 /// One option of a class and its value.
-fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut Given) -> Result<(), Failure> {
+fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut ClassOptions) -> Result<(), Failure> {
     let is = |full: &str| matches(name, full);
     if is("prio") {
         g.prio = number(args, "prio", 10, "a number from 0 to 7")?;

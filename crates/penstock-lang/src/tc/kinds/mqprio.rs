@@ -29,8 +29,8 @@ const WORDS: &[OptionWord] = &[
     word("hw", "1|0", "let the card sort; default 1, which none here can"),
     word("mode", "MODE", "dcb or channel; default dcb"),
     word("shaper", "SHAPER", "dcb or bw_rlimit; default dcb"),
-    word("min_rate", "RATE…", "with bw_rlimit: least rate of each traffic class"),
-    word("max_rate", "RATE…", "with bw_rlimit: greatest rate of each traffic class"),
+    word("min_rate", "RATE…", "with bw_rlimit: minimum rate of each traffic class"),
+    word("max_rate", "RATE…", "with bw_rlimit: maximum rate of each traffic class"),
     word("fp", "E|P…", "express or preemptible, by traffic class"),
 ];
 

@@ -17,7 +17,7 @@ Usage: ... pie [ limit PACKETS ] [ target TIME ]
 ";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued; default 1000"),
+    word("limit", "PACKETS", "maximum packets queued; default 1000"),
     word("target", "TIME", "delay to be kept; default 15ms"),
     word("tupdate", "TIME", "how often the probability is computed; default 15ms, rounded up to 4ms"),
     word("alpha", "ALPHA", "weight of the delay's distance from target, 0 to 32; default 2"),

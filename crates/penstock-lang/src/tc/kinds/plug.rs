@@ -12,10 +12,10 @@ const USAGE: &str = "Usage: ... plug [block | release | release_indefinite | lim
        ... plug [ block | release | release_indefinite | limit NUMBER ]\n";
 
 const WORDS: &[OptionWord] = &[
-    word("block", "", "hold what comes from now on"),
-    word("release", "", "let go what came before the last block"),
+    word("block", "", "hold packets from now on"),
+    word("release", "", "release packets that came before the last block"),
     word("release_indefinite", "", "let everything pass until the next block"),
-    word("limit", "BYTES", "most bytes held; default txqueuelen times MTU with header"),
+    word("limit", "BYTES", "maximum bytes held; default txqueuelen times MTU with header"),
 ];
 
 pub static KIND: Kind = Kind {

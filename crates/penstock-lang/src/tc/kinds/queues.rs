@@ -8,12 +8,12 @@ use crate::tc::say::{Say, Unit};
 use penstock_model::Options;
 
 /// `TC_QOPT_MAX_QUEUE`.
-pub const MOST: usize = 16;
+pub const MAX_QUEUES: usize = 16;
 
 /// Takes words as long as `read` can use them, 16 at most.
 pub fn several<T>(args: &mut Args, read: impl Fn(&str) -> Option<T>) -> Vec<T> {
     let mut values = Vec::new();
-    while values.len() < MOST {
+    while values.len() < MAX_QUEUES {
         let Some(value) = args.peek_text().and_then(&read) else { break };
         values.push(value);
         args.next_word();
@@ -24,14 +24,14 @@ pub fn several<T>(args: &mut Args, read: impl Fn(&str) -> Option<T>) -> Vec<T> {
 /// `map`: traffic classes by priority; those not given are 0.
 pub fn map(args: &mut Args) -> Vec<u8> {
     let mut map = several(args, |text| num::u8(text, 10));
-    map.resize(MOST, 0);
+    map.resize(MAX_QUEUES, 0);
     map
 }
 
 /// What `queues` said: count and offset of each traffic class.
 #[derive(Default)]
 pub struct Queues {
-    ranges: [(u16, u16); MOST],
+    ranges: [(u16, u16); MAX_QUEUES],
     /// How many pairs were read.
     pub pairs: usize,
 }
@@ -40,7 +40,7 @@ impl Queues {
     /// Reads `COUNT@OFFSET` words from the first class on; a word that is only a count leaves that behind.
     pub fn read(&mut self, args: &mut Args) {
         let mut class = 0;
-        while class < MOST {
+        while class < MAX_QUEUES {
             let Some(text) = args.peek_text() else { break };
             let mut parts = text.split('@').filter(|part| !part.is_empty());
             let Some(count) = parts.next().and_then(|part| num::u16(part, 10)) else { break };

@@ -3,7 +3,7 @@
 //! Follows: iproute2 6.1.0 `tc/q_red.c`, `tc/tc_qevent.c`; 2.6.35 `tc/q_red.c`.
 
 use super::plain::{self, NUMBER, Read, plain};
-use super::red_parms::{Given, evaluate, print_details, print_flags, probability, say};
+use super::red_parms::{RedOptions, evaluate, print_details, print_flags, probability, say};
 use super::{Kind, OptionWord, Side, helped, what_is, word};
 use crate::show::{Out, size_text};
 use crate::tc::args::{Args, matches};
@@ -24,13 +24,13 @@ Usage: ... red limit BYTES min BYTES max BYTES avpkt BYTES burst PACKETS
 const KNOWN: &str = "red takes limit, min, max, avpkt, burst, probability, bandwidth, ecn, harddrop, nodrop, adaptive, qevent";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "BYTES", "most bytes queued; must be given"),
+    word("limit", "BYTES", "maximum bytes queued; required"),
     word("min", "BYTES", "average length where marking begins; default a third of max"),
     word("max", "BYTES", "average length from which all are marked; default a quarter of limit"),
-    word("avpkt", "BYTES", "average packet; must be given"),
-    word("burst", "PACKETS", "how long a burst is let pass; default (2 min + max) / (3 avpkt)"),
+    word("avpkt", "BYTES", "average packet; required"),
+    word("burst", "PACKETS", "packets that may pass in a burst; default (2 min + max) / (3 avpkt)"),
     word("probability", "P", "of a mark at max, 0 to 1; default 0.02"),
-    word("bandwidth", "RATE", "by which idle time is counted; default 10Mbit"),
+    word("bandwidth", "RATE", "rate by which idle time is counted; default 10Mbit"),
     word("adaptive", "", "let the probability follow the average"),
     word("ecn", "", "mark instead of dropping"),
     word("harddrop", "", "drop above max even what could be marked"),
@@ -52,7 +52,7 @@ pub static KIND: Kind = Kind {
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
     let old = args.old();
-    let mut g = Given { min: 0, max: 0, burst: 0, avpkt: 0, rate: 0, probability: 0.02 };
+    let mut g = RedOptions { min: 0, max: 0, burst: 0, avpkt: 0, rate: 0, probability: 0.02 };
     let (mut limit, mut flags, mut o) = (0, 0u32, Options::new());
     while let Some(word) = args.next_word() {
         let name = word.text.as_str();

@@ -11,7 +11,7 @@ use penstock_model::{Options, Value, psched, time::general};
 const FLAGS: [&str; 4] = ["ecn", "harddrop", "adaptive", "nodrop"];
 
 /// The words that go into the computation.
-pub struct Given {
+pub struct RedOptions {
     /// Bytes.
     pub min: u32,
     /// Bytes.
@@ -73,7 +73,7 @@ pub fn eval_idle_damping(wlog: u32, avpkt: u32, rate: u32) -> Option<(u32, Vec<u
 ///
 /// # Errors
 /// `RED: failed to calculate …`.
-pub fn evaluate(args: &mut Args, who: &str, g: &Given, o: Options) -> Result<Options, Failure> {
+pub fn evaluate(args: &mut Args, who: &str, g: &RedOptions, o: Options) -> Result<Options, Failure> {
     let old = args.old();
     let failed = |args: &Args, what: &str, help: String| {
         args.fail(format!("{who}: failed to calculate {what}."), 1, help)

@@ -22,8 +22,8 @@ const MAX_PROB: f64 = 65535.0;
 const WORDS: &[OptionWord] = &[
     word("rehash", "MSECS", "how often the hash changes; default 600000"),
     word("db", "MSECS", "how long before that the next one warms up; default 60000"),
-    word("limit", "PACKETS", "most packets queued; default txqueuelen"),
-    word("max", "PACKETS", "most packets of a bin; default five quarters of target, or 25"),
+    word("limit", "PACKETS", "maximum packets queued; default txqueuelen"),
+    word("max", "PACKETS", "maximum packets of a bin; default five quarters of target, or 25"),
     word("target", "PACKETS", "length above which a bin's probability rises; default four fifths of max"),
     word("increment", "FLOAT", "by how much it rises, 0 to 1; default 0.0005"),
     word("decrement", "FLOAT", "by how much it falls, 0 to 1; default 0.00005"),

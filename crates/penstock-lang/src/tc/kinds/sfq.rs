@@ -24,18 +24,18 @@ const ECN: u32 = 1;
 const HARDDROP: u32 = 2;
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets queued; default 127"),
+    word("limit", "PACKETS", "maximum packets queued; default 127"),
     word("perturb", "SECS", "how often the hash changes; default 0: never"),
-    word("quantum", "BYTES", "what a flow may send a turn; default MTU with header"),
+    word("quantum", "BYTES", "bytes a flow may send per turn; default MTU with header"),
     word("divisor", "NUMBER", "size of the hash table, a power of two up to 65536; default 1024"),
-    word("flows", "NUMBER", "most flows at once; default 127"),
-    word("depth", "PACKETS", "most packets a flow; default 127"),
+    word("flows", "NUMBER", "maximum flows at once; default 127"),
+    word("depth", "PACKETS", "maximum packets a flow; default 127"),
     word("headdrop", "", "drop a flow's oldest packet, not its newest"),
     word("redflowlimit", "BYTES", "turn RED on in each flow, with this limit"),
     word("min", "BYTES", "RED: average length where marking begins"),
     word("max", "BYTES", "RED: average length where all are marked"),
     word("avpkt", "BYTES", "RED: average packet; default 1000"),
-    word("burst", "PACKETS", "RED: how long a burst is let pass"),
+    word("burst", "PACKETS", "RED: packets that may pass in a burst"),
     word("probability", "P", "RED: marking probability at max; default 0.02"),
     word("ecn", "", "RED: mark instead of dropping"),
     word("harddrop", "", "RED: drop above max even what could be marked"),

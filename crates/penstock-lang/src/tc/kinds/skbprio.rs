@@ -11,7 +11,7 @@ use penstock_model::Options;
 
 const USAGE: &str = "Usage: ... <skbprio> [ limit NUMBER ]\n";
 
-const WORDS: &[OptionWord] = &[word("limit", "PACKETS", "most packets queued; default 64")];
+const WORDS: &[OptionWord] = &[word("limit", "PACKETS", "maximum packets queued; default 64")];
 
 pub static KIND: Kind = Kind {
     id: "skbprio",

@@ -73,7 +73,7 @@ fn entry(args: &mut Args) -> Result<Options, Failure> {
 
 /// What the words said so far.
 #[derive(Default)]
-struct Given {
+struct TaprioOptions {
     number: u8,
     map: Vec<u8>,
     queues: Queues,
@@ -89,9 +89,9 @@ struct Given {
 }
 
 fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given { map: vec![0; queues::MOST], ..Given::default() };
+    let mut g = TaprioOptions { map: vec![0; queues::MAX_QUEUES], ..TaprioOptions::default() };
     while let Some(word) = args.next_word() {
-        // A time that is no number ends the list: what stands behind it is not read.
+        // A time that is not a number ends the list: what stands behind it is not read.
         if !one(args, &word.text, &mut g)? {
             break;
         }
@@ -126,7 +126,7 @@ fn parse(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, Failure
 }
 
 /// One option and its values. `false`: tc reads no further.
-fn one(args: &mut Args, name: &str, g: &mut Given) -> Result<bool, Failure> {
+fn one(args: &mut Args, name: &str, g: &mut TaprioOptions) -> Result<bool, Failure> {
     match name {
         "num_tc" => {
             let v = args.value()?;

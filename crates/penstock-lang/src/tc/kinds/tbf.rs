@@ -19,14 +19,14 @@ const RATE: &str = "a rate, e.g. 220kbit, 10mbit, 50%";
 const KNOWN: &str = "tbf takes rate, burst, limit or latency, peakrate, mtu, mpu, overhead, linklayer";
 
 const WORDS: &[OptionWord] = &[
-    word("rate", "RATE", "what leaves in the long run, link headers included"),
+    word("rate", "RATE", "long-term rate, link headers included"),
     word("burst", "BYTES", "size of the bucket: what may leave at once; also buffer, maxburst"),
-    word("limit", "BYTES", "most bytes that wait for tokens; or say latency"),
+    word("limit", "BYTES", "maximum bytes that wait for tokens; or say latency"),
     word("latency", "TIME", "longest wait for tokens; tc turns it into limit"),
-    word("peakrate", "RATE", "what leaves at most, over one mtu"),
+    word("peakrate", "RATE", "maximum rate of a burst, over one mtu"),
     word("mtu", "BYTES", "size of the bucket of peakrate; also minburst"),
-    word("mpu", "BYTES", "what the smallest packet counts as; default 0"),
-    word("overhead", "BYTES", "what is added to each packet's length; default 0"),
+    word("mpu", "BYTES", "minimum size that a packet counts as; default 0"),
+    word("overhead", "BYTES", "bytes added to each packet's length; default 0"),
     word("linklayer", "TYPE", "ethernet, atm or adsl; default ethernet"),
 ];
 
@@ -35,7 +35,7 @@ pub static KIND: Kind =
 
 /// What the words said.
 #[derive(Default)]
-struct Given {
+struct TbfOptions {
     limit: u32,
     latency: u32,
     buffer: u32,
@@ -68,7 +68,7 @@ fn double(args: &Args, name: &str, old_name: &str) -> Failure {
 }
 
 fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure> {
-    let mut g = Given { linklayer: 1, ..Given::default() };
+    let mut g = TbfOptions { linklayer: 1, ..TbfOptions::default() };
     while let Some(word) = args.next_word() {
         one(args, &word.text, dev, &mut g)?;
     }
@@ -77,7 +77,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
 }
 
 /// One option and its value.
-fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut Given) -> Result<(), Failure> {
+fn one(args: &mut Args, name: &str, dev: Option<&str>, g: &mut TbfOptions) -> Result<(), Failure> {
     let kernel = args.kernel();
     if matches(name, "limit") || matches(name, "latency") {
         let wants_limit = matches(name, "limit");
@@ -171,7 +171,7 @@ fn sized(
     value: &str,
     cell: Option<u32>,
 ) -> Result<(u32, Option<u32>), Failure> {
-    // tc cuts the word at its slash and mends it when it has read two numbers.
+    // tc cuts the word at its slash and restores it when it has read two numbers.
     let shown = match value.split_once('/') {
         Some((size, cell)) if num::size(size, args.kernel()).is_none() || cell.parse::<u32>().is_err() => {
             size
@@ -193,7 +193,7 @@ fn rated(args: &Args, name: &str, value: &str, dev: Option<&str>) -> Result<u64,
     })
 }
 
-fn required(args: &Args, g: &Given) -> Result<(), Failure> {
+fn required(args: &Args, g: &TbfOptions) -> Result<(), Failure> {
     let (no_rate, no_burst) = (g.rate == 0, g.buffer == 0);
     let no_mtu = g.peakrate != 0 && g.mtu == 0;
     let no_limit = g.limit == 0 && g.latency == 0;
@@ -223,7 +223,7 @@ fn required(args: &Args, g: &Given) -> Result<(), Failure> {
 }
 
 /// The message to the kernel: rates of which 32 bits are kept decide the ticks.
-fn request(args: &Args, g: &Given) -> Options {
+fn request(args: &Args, g: &TbfOptions) -> Options {
     let limit = if g.limit != 0 {
         g.limit
     } else {

@@ -460,7 +460,8 @@ mod tests {
             "ct commit zone 5 nat src addr 1.2.3.4 index 1 pipe",
         );
         check(
-            "\n\tpriority wildcard\tclockid TAI\tflags 0\n\tbase-time 0ns\tcycle-time 200ms\tcycle-time-ext 0ns\n\tschedule:\n\t number    0\tgate-state open \tinterval 100ms\t ipv wildcard\t max-octets wildcard\n\tpipe\n\t index 1 ref 1 bind 0\n",
+            "\n\tpriority wildcard\tclockid TAI\tflags 0\n\tbase-time 0ns\tcycle-time 200ms\tcycle-time-ext 0ns\n\tschedule:\n\
+             \t number    0\tgate-state open \tinterval 100ms\t ipv wildcard\t max-octets wildcard\n\tpipe\n\t index 1 ref 1 bind 0\n",
             "gate clockid TAI cycle-time 200ms sched-entry open 100ms index 1 pipe",
         );
     }

@@ -86,7 +86,7 @@ fn text(bytes: &[u8]) -> String {
     format!("\"{}\"", bytes.iter().map(one).collect::<String>())
 }
 
-/// `dev eq eth0`: a name that is no number and no word of the table stands in quotes.
+/// `dev eq eth0`: a name that is not a number and no word of the table stands in quotes.
 fn meta(inner: &str) -> String {
     let words: Vec<&str> = inner.split(' ').collect();
     let var = words.iter().any(|w| matches!(*w, "dev" | "sk_bind_if"));

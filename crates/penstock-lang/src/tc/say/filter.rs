@@ -26,7 +26,7 @@ pub struct Shown {
     pub actions: Vec<Vec<String>>,
     /// A police in the old form.
     pub police: Option<Vec<String>>,
-    /// The buckets of a hash table of u32, which is no filter.
+    /// The buckets of a hash table of u32, which is not a filter.
     pub divisor: Option<u32>,
     /// Whether it is a priority's header only.
     pub header: bool,

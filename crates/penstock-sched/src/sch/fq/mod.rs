@@ -29,7 +29,7 @@ use std::collections::BinaryHeap;
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
     id: "fq",
-    about: "a queue a flow, paced, served by deficit round robin",
+    about: "one queue for each flow, paced, served by deficit round robin",
     kernels: &[Kernel::V6_12],
     build,
     simulated: true,

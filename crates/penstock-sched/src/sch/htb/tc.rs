@@ -260,7 +260,7 @@ impl Classful for Htb {
         }
     }
 
-    /// `htb_change_class`. A parent that does not exist is no parent: the class stands at the root.
+    /// `htb_change_class`. A parent that does not exist is not a parent: the class stands at the root.
     fn change_class(
         &mut self,
         parent: Handle,

@@ -1,7 +1,7 @@
 //! What is known of the connection a packet belongs to: `conntrack`, `state`, `connmark`, `connbytes`, `connlimit`,
 //! `helper`.
 
-use super::super::option::{Fault, Given, Kind, Opt, Seen, Value, fault, opt};
+use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, opt};
 use super::{Ext, Head, ext};
 use crate::iptables::extension::state;
 use crate::iptables::{AddrMatch, ConnCount, ConnDir, Conntrack, Match, Plain, PortMatch, Ports};
@@ -98,7 +98,7 @@ const CONNTRACK: &[Opt] = &[
 const CT_ADDRS: [&str; 4] = ["ctorigsrc", "ctorigdst", "ctreplsrc", "ctrepldst"];
 const CT_PORTS: [&str; 4] = ["ctorigsrcport", "ctorigdstport", "ctreplsrcport", "ctrepldstport"];
 
-fn read_conntrack(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_conntrack(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     let text = given.text.as_str();
     match given.id {
         "ctstate" => match states(text, 7) {
@@ -159,7 +159,7 @@ const CONNBYTES: &[Opt] = &[
     opt("connbytes-mode", Kind::Text(0, 0)).must(),
 ];
 
-fn read_connbytes(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_connbytes(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     let text = given.text.as_str();
     match (given.id, &given.value) {
         ("connbytes", Value::Range([from, to], 2)) if to < from => {

@@ -1,6 +1,6 @@
 //! What a packet carries, and words beside the rule: `comment`, `string`, `u32`; `layer7` and `ipp2p` are gone.
 
-use super::super::option::{Fault, Given, Kind, Opt, Seen, fault, number_prefix, opt};
+use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, fault, number_prefix, opt};
 use super::{Ext, Head, ext};
 use crate::iptables::{Match, Plain, U32Test};
 use std::fmt::Write;
@@ -92,7 +92,7 @@ fn hex_string(text: &str) -> Result<Vec<u8>, Fault> {
     Ok(out)
 }
 
-fn read_string(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_string(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     match given.id {
         "string" if given.text.len() > 128 => {
             fault(format!("STRING too long \"{}\"", given.text), "at most 128 bytes")

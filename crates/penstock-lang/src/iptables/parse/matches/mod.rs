@@ -7,7 +7,7 @@ mod packet;
 mod ports;
 mod who;
 
-use super::option::{Fault, Given, Opt, Seen};
+use super::option::{Fault, Opt, ParsedOption, Seen};
 use super::{Family, Match};
 
 pub(super) use data::replaced;
@@ -31,14 +31,14 @@ pub(super) struct Ext<T: 'static> {
     pub family: Option<Family>,
     pub options: &'static [Opt],
     /// Looks at a value as it is read.
-    pub read: fn(&Given, &Head) -> Result<(), Fault>,
+    pub read: fn(&ParsedOption, &Head) -> Result<(), Fault>,
     /// Looks at all of them, before the table of options does.
     pub check: fn(&Seen, &Head) -> Result<(), Fault>,
     /// What it makes, once nothing is wrong.
     pub make: fn(&Seen, &Head) -> T,
 }
 
-pub(super) const fn any_value(_: &Given, _: &Head) -> Result<(), Fault> {
+pub(super) const fn any_value(_: &ParsedOption, _: &Head) -> Result<(), Fault> {
     Ok(())
 }
 pub(super) const fn anything(_: &Seen, _: &Head) -> Result<(), Fault> {
@@ -58,7 +58,7 @@ impl<T> Ext<T> {
     pub(super) const fn only(self, family: Family) -> Ext<T> {
         Ext { family: Some(family), ..self }
     }
-    pub(super) const fn reads(self, read: fn(&Given, &Head) -> Result<(), Fault>) -> Ext<T> {
+    pub(super) const fn reads(self, read: fn(&ParsedOption, &Head) -> Result<(), Fault>) -> Ext<T> {
         Ext { read, ..self }
     }
     pub(super) const fn checks(self, check: fn(&Seen, &Head) -> Result<(), Fault>) -> Ext<T> {

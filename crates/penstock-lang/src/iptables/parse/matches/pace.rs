@@ -1,6 +1,6 @@
 //! How many packets, when, and which of many: `limit`, `hashlimit`, `statistic`, `time`, `quota`.
 
-use super::super::option::{Fault, Given, Kind, Opt, Seen, Value, atoi, fault, number_prefix, opt};
+use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, atoi, fault, number_prefix, opt};
 use super::{Ext, Head, ext};
 use crate::iptables::show::period_text;
 use crate::iptables::{Match, Plain, Statistic};
@@ -22,7 +22,7 @@ pub(super) const MATCHES: &[Ext<Match>] = &[
 ];
 
 /// `3/hour`, `5/s`: the gap between packets in parts of a second, and the unit in seconds; the error is `None` where it
-/// is no rate.
+/// is not a rate.
 fn rate(text: &str, parts: u64) -> Result<(u64, u64), Option<Fault>> {
     const UNITS: [(&str, u64); 4] = [("second", 1), ("minute", 60), ("hour", 3600), ("day", 86_400)];
     let unit_s = match text.split_once('/') {
@@ -48,7 +48,7 @@ fn rate(text: &str, parts: u64) -> Result<(u64, u64), Option<Fault>> {
     }
 }
 
-fn read_limit(given: &Given, head: &Head) -> Result<(), Fault> {
+fn read_limit(given: &ParsedOption, head: &Head) -> Result<(), Fault> {
     if given.id != "limit" {
         return Ok(());
     }
@@ -71,7 +71,7 @@ const STATISTIC: &[Opt] = &[
     opt("packet", Kind::Int(0, u32::MAX as u64)).excl(&["probability"]).also(&["every"]),
 ];
 
-fn read_statistic(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_statistic(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     match (given.id, given.text.as_str()) {
         ("mode", "random" | "nth") => Ok(()),
         ("mode", bad) => fault(format!("Bad mode \"{bad}\""), "random or nth"),
@@ -188,7 +188,7 @@ fn hash_mode(text: &str) -> Option<u8> {
     })
 }
 
-fn read_hashlimit(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_hashlimit(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     let text = given.text.as_str();
     let bad = || fault(format!("hashlimit: Bad value for \"--{}\" option: \"{text}\"", given.id), "");
     match given.id {
@@ -433,7 +433,7 @@ fn monthdays(text: &str) -> Result<u32, Fault> {
     Ok(bits)
 }
 
-fn read_time(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_time(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     let text = given.text.as_str();
     match given.id {
         "datestart" | "datestop" if date(text).is_none() => {

@@ -1,7 +1,7 @@
 //! What stands in a packet's headers or beside them: `icmp`, `icmp6`, `mark`, `dscp`, `tos`, `length`, `ttl`, `hl`, `ecn`,
 //! `tcpmss`, `pkttype`, `realm`.
 
-use super::super::option::{Fault, Given, Kind, Opt, Seen, fault, number, number_prefix, opt};
+use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, fault, number, number_prefix, opt};
 use super::{Ext, Head, ext};
 use crate::iptables::{Family, Match, Plain};
 
@@ -189,7 +189,7 @@ pub(in crate::iptables::parse) fn dscp_class(text: &str) -> Result<u8, Fault> {
     }
 }
 
-fn read_dscp(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_dscp(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     if given.id == "dscp-class" { dscp_class(&given.text).map(drop) } else { Ok(()) }
 }
 
@@ -211,7 +211,7 @@ fn ecn(seen: &Seen, _: &Head) -> Match {
     Match::Ecn { ece: flag("ecn-tcp-ece"), cwr: flag("ecn-tcp-cwr"), ect }
 }
 
-fn read_length(given: &Given, head: &Head) -> Result<(), Fault> {
+fn read_length(given: &ParsedOption, head: &Head) -> Result<(), Fault> {
     match given.value {
         super::super::option::Value::Range([min, max], 2) if head.old && min > max => {
             fault(format!("length: Bad value for \"--length\" option: \"{}\"", given.text), "least:most")

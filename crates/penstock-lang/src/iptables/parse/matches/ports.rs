@@ -1,6 +1,6 @@
 //! `tcp`, `udp`, `sctp`, `multiport`.
 
-use super::super::option::{Fault, Given, Kind, Opt, Seen, Value, fault, number, opt, port};
+use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number, opt, port};
 use super::{Ext, Head, ext};
 use crate::iptables::{Match, Plain, PortKind, PortMatch, Ports, TcpMatch};
 
@@ -67,7 +67,7 @@ fn flags(text: &str) -> Result<u8, Fault> {
 }
 
 /// `--tcp-flags`: the parser hands both words over, a blank between.
-fn both_flags(given: &Given) -> Result<(u8, u8), Fault> {
+fn both_flags(given: &ParsedOption) -> Result<(u8, u8), Fault> {
     if given.value == Value::None {
         return Ok((0x17, 0x02));
     }
@@ -75,7 +75,7 @@ fn both_flags(given: &Given) -> Result<(u8, u8), Fault> {
     Ok((flags(mask)?, flags(set)?))
 }
 
-fn read_tcp(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_tcp(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     match given.id {
         "tcp-flags" => both_flags(given).map(drop),
         "tcp-option" => match number(&given.text).filter(|n| (1..=255).contains(n)) {
@@ -194,7 +194,7 @@ fn port_list(text: &str) -> Result<Vec<Ports>, Fault> {
     Ok(list)
 }
 
-fn read_multiport(given: &Given, head: &Head) -> Result<(), Fault> {
+fn read_multiport(given: &ParsedOption, head: &Head) -> Result<(), Fault> {
     if !head.old {
         ports_have_protocol(head)?;
     }

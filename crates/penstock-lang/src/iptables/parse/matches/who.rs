@@ -1,6 +1,6 @@
 //! Whose packet it is, and where it comes from: `owner`, `mac`, `iprange`, `addrtype`, `physdev`, `set`.
 
-use super::super::option::{Fault, Given, Kind, Opt, Seen, Value, fault, number_prefix, opt};
+use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number_prefix, opt};
 use super::{Ext, Head, ext};
 use crate::iptables::{ADDR_TYPES, Match, Plain};
 use std::fmt::Write;
@@ -71,7 +71,7 @@ fn types(text: &str) -> Result<u16, &str> {
     }
 }
 
-fn read_addrtype(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_addrtype(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     let help = "UNICAST, LOCAL, BROADCAST, MULTICAST, …";
     match types(&given.text) {
         Err(rest) if given.value == Value::Text && rest.contains(',') => {
@@ -94,7 +94,7 @@ fn addrtype(seen: &Seen, _: &Head) -> Match {
 
 const IPRANGE: &[Opt] = &[opt("src-range", Kind::Text(0, 0)).inv(), opt("dst-range", Kind::Text(0, 0)).inv()];
 
-fn read_iprange(given: &Given, head: &Head) -> Result<(), Fault> {
+fn read_iprange(given: &ParsedOption, head: &Head) -> Result<(), Fault> {
     let (from, to) = given.text.split_once('-').unwrap_or((&given.text, &given.text));
     for text in [from, to] {
         if head.family.parse(text).is_none() {
@@ -172,7 +172,7 @@ fn ids(id: &str, text: &str) -> Option<(u32, u32)> {
     }
 }
 
-fn read_owner(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_owner(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     if given.value == Value::Text && ids(given.id, &given.text).is_none() {
         let message = format!("owner: Bad value for \"--{}\" option: \"{}\"", given.id, given.text);
         return fault(message, "a number, a range of numbers, or a name");

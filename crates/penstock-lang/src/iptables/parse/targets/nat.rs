@@ -1,7 +1,7 @@
 //! `SNAT`, `DNAT`, `MASQUERADE`, `REDIRECT`: kept and shown.
 
 use super::super::matches::{Ext, Head, ext};
-use super::super::option::{Fault, Given, Kind, Opt, Seen, Value, fault, number_prefix, opt};
+use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number_prefix, opt};
 use super::Target;
 use crate::iptables::{Family, Plain};
 use crate::services;
@@ -105,14 +105,14 @@ fn to(text: &str, head: &Head) -> Result<String, Fault> {
     Ok(if brackets { format!("[{out}]{ports}") } else { out + &ports })
 }
 
-fn range(given: &Given, head: &Head) -> Result<String, Fault> {
+fn range(given: &ParsedOption, head: &Head) -> Result<String, Fault> {
     match given.id {
         "to-ports" => ports(&given.text, head),
         _ => to(&given.text, head),
     }
 }
 
-fn read(given: &Given, head: &Head) -> Result<(), Fault> {
+fn read(given: &ParsedOption, head: &Head) -> Result<(), Fault> {
     match given.value {
         Value::Text => range(given, head).map(drop),
         _ => Ok(()),

@@ -1,7 +1,7 @@
 //! `REJECT`, `LOG`, `NFLOG`, `NFQUEUE`, `TEE`, `CT`, `NOTRACK`.
 
 use super::super::matches::{Ext, Head, ext};
-use super::super::option::{Fault, Given, Kind, Opt, Seen, Value, fault, number, opt};
+use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number, opt};
 use super::super::save_string;
 use super::Target;
 use crate::iptables::{Plain, reject_names};
@@ -42,7 +42,7 @@ fn reject(text: &str, head: &Head) -> Option<usize> {
     reject_names(head.family).iter().position(|n| fits(n.0) || fits(n.1))
 }
 
-fn no_newlines(given: &Given, _: &Head) -> Result<(), Fault> {
+fn no_newlines(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     match given.id.ends_with("-prefix") && given.text.contains('\n') {
         true => fault("Newlines not allowed in --log-prefix", ""),
         false => Ok(()),
@@ -138,7 +138,7 @@ const NFQUEUE: &[Opt] = &[
     opt("queue-cpu-fanout", Kind::None).also(&["queue-balance"]),
 ];
 
-fn read_nfqueue(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_nfqueue(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     match given.value {
         Value::Range(_, 1) => fault(format!("Bad range \"{}\"", given.text), "first:last"),
         Value::Range([from, to], _) if from >= to => {
@@ -180,7 +180,7 @@ const CT: &[Opt] = &[
 const EVENTS: [&str; 10] =
     ["new", "related", "destroy", "reply", "assured", "protoinfo", "helper", "mark", "natseqinfo", "secmark"];
 
-fn read_ct(given: &Given, _: &Head) -> Result<(), Fault> {
+fn read_ct(given: &ParsedOption, _: &Head) -> Result<(), Fault> {
     let text = given.text.as_str();
     let known: &[&str] = match given.id {
         "ctevents" => &EVENTS,

@@ -71,7 +71,7 @@ struct Field {
 }
 
 /// What stood behind a command.
-enum Given {
+enum Operand {
     Words([u32; 4]),
     Mac(Vec<u8>),
 }
@@ -163,19 +163,19 @@ fn pack_mac(args: &Args, sel: &mut Sel, key: &mut Key, mac: &[u8]) -> Result<(),
 }
 
 /// `parse_val`: the next word.
-fn value(args: &mut Args, kind: Type) -> Result<Given, Failure> {
+fn value(args: &mut Args, kind: Type) -> Result<Operand, Failure> {
     let text = args.peek_text().unwrap_or("");
     let kernel = args.kernel();
-    let one = |n: u32| Given::Words([n, 0, 0, 0]);
+    let one = |n: u32| Operand::Words([n, 0, 0, 0]);
     let found = match kind {
         Type::Number => num::u32(text, 0).map(one),
         // In 2010 an address is turned round once too often.
         Type::Ipv4 if args.old() => prefix4(text, kernel).map(|(a, _)| one(a.swap_bytes())),
         Type::Ipv4 => prefix4(text, kernel).map(|(a, _)| one(a)),
-        Type::Ipv6 => prefix6(text, kernel).map(|(a, _)| Given::Words(a)),
+        Type::Ipv6 => prefix6(text, kernel).map(|(a, _)| Operand::Words(a)),
         Type::Mac => {
             let mac = mac::link_address(text).map_err(|(line, _)| bad(args, line, "02:00:00:00:00:01"))?;
-            (text.split(':').count() == 6).then_some(Given::Mac(mac))
+            (text.split(':').count() == 6).then_some(Operand::Mac(mac))
         }
     };
     found.ok_or_else(|| silent(args))
@@ -193,8 +193,8 @@ fn command(args: &mut Args, field: &Field, sel: &mut Sel, key: &mut Key) -> Resu
         }
     };
     let words = match given {
-        Given::Mac(mac) => return pack_mac(args, sel, key, &mac),
-        Given::Words(words) => words,
+        Operand::Mac(mac) => return pack_mac(args, sel, key, &mac),
+        Operand::Words(words) => words,
     };
     if field.kind == Type::Ipv6 {
         for word in words {
@@ -213,14 +213,14 @@ fn command(args: &mut Args, field: &Field, sel: &mut Sel, key: &mut Key) -> Resu
 }
 
 /// The command, its value, and `retain`.
-fn operands(args: &mut Args, field: &Field, sel: &Sel, key: &mut Key) -> Result<(Given, u32), Failure> {
+fn operands(args: &mut Args, field: &Field, sel: &Sel, key: &mut Key) -> Result<(Operand, u32), Failure> {
     let Some(word) = args.peek_text() else { return Err(silent(args)) };
     let is = |full: &str| matches(word, full);
     let old = args.old();
     let mut retain = field.retain;
     let zero = match field.kind {
-        Type::Mac => Given::Mac(vec![0; 6]),
-        _ => Given::Words([0; 4]),
+        Type::Mac => Operand::Mac(vec![0; 6]),
+        _ => Operand::Words([0; 4]),
     };
     let mut given = zero;
     let only_set = "Non extended mode. only 'set' command is supported";
@@ -236,8 +236,8 @@ fn operands(args: &mut Args, field: &Field, sel: &Sel, key: &mut Key) -> Result<
             retain = all;
         }
         given = match field.kind {
-            Type::Mac => Given::Mac(vec![0xff, 0, 0, 0, 0, 0]),
-            _ => Given::Words([all, 0, 0, 0]),
+            Type::Mac => Operand::Mac(vec![0xff, 0, 0, 0, 0, 0]),
+            _ => Operand::Words([all, 0, 0, 0]),
         };
     } else if is("set") || (!old && is("add")) {
         key.add = !old && is("add");
@@ -254,7 +254,7 @@ fn operands(args: &mut Args, field: &Field, sel: &Sel, key: &mut Key) -> Result<
             return Err(bad(args, only_set, EXAMPLE));
         }
         key.add = true;
-        given = Given::Words([retain, 0, 0, 0]);
+        given = Operand::Words([retain, 0, 0, 0]);
     } else if is("preserve") {
         retain = 0;
         if old {

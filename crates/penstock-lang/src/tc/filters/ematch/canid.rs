@@ -21,7 +21,7 @@ const EFF_FLAG: u32 = 0x8000_0000;
 const SFF_MASK: u32 = 0x7ff;
 const EFF_MASK: u32 = 0x1fff_ffff;
 /// The room for rules doubles from 25 as long as it is not above 200.
-const MOST: usize = 400;
+const MAX_RULES: usize = 400;
 
 /// `sscanf` of `%x:%x`, or of `%x` alone.
 fn id(text: &str, whole: u32) -> Option<(u32, u32)> {
@@ -46,7 +46,7 @@ fn parse(said: &Said<'_>, args: &[Bstr]) -> Result<Options, String> {
         let Some((id, mask)) = id(&word.text(), if extended { EFF_MASK } else { SFF_MASK }) else {
             return Err(said.error(&rest[1..], Some(0), "canid: Improperly formed CAN ID & mask\n"));
         };
-        if rules.len() == MOST {
+        if rules.len() == MAX_RULES {
             return Err(said.error(&rest[1..], Some(0), "canid: Too many arguments on input\n"));
         }
         let flag = if extended { EFF_FLAG } else { 0 };

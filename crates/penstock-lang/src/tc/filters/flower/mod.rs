@@ -94,12 +94,12 @@ pub static KIND: FilterKind = FilterKind {
         word("l2tpv3_sid", "N", "session of L2TPv3; needs ip_proto l2tp"),
         word("l2_miss", "0|1", "whether the bridge knew no port for it"),
         word("cfm", "mdl N op N", "level and operation of connectivity fault management"),
-        word("classid", "CLASSID", "the class it goes to"),
+        word("classid", "CLASSID", "the class for matching packets"),
         word("hw_tc", "TC", "the hardware's traffic class it goes to, 0 to 15"),
-        word("action", "ACTION-SPEC", "what is done with it"),
+        word("action", "ACTION-SPEC", "action for matching packets"),
         word("verbose", "", "the kernel says why hardware refuses"),
-        word("skip_hw", "", "not to be offloaded"),
-        word("skip_sw", "", "to be offloaded only"),
+        word("skip_hw", "", "do not offload to hardware"),
+        word("skip_sw", "", "only offload to hardware"),
     ],
 };
 

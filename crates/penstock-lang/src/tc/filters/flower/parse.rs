@@ -10,7 +10,7 @@ use super::{
     USAGE, icmp_names, port_names, range_names, tunnel,
 };
 use crate::tc::args::{Args, matches};
-use crate::tc::filters::{Given, exts};
+use crate::tc::filters::{FilterHead, exts};
 use crate::tc::kinds::{helped, what_is};
 use crate::tc::{Failure, num};
 use penstock_model::{Options, Value};
@@ -43,7 +43,7 @@ fn is_vlan(eth_type: u16, enough: bool) -> bool {
     eth_type == 0x8100 || eth_type == 0x88a8 || enough
 }
 
-pub fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+pub fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let handle = exts::strict_handle(given.handle, args)?;
     let tc_proto = given.protocol;
     let mut w = Words {

@@ -9,7 +9,7 @@
 mod print;
 mod selector;
 
-use super::{FilterKind, Given, exts};
+use super::{FilterHead, FilterKind, exts};
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::{helped, what_is, word};
 use crate::tc::{Failure, num};
@@ -37,8 +37,8 @@ pub static KIND: FilterKind = FilterKind {
             "SELECTOR",
             "words of the packet: ip src PREFIX, ip dport N MASK, u32 VALUE MASK at OFFSET, mark VALUE MASK, …",
         ),
-        word("classid", "CLASSID", "the class it goes to"),
-        word("divisor", "N", "makes a hash table of so many buckets: a power of two up to 256"),
+        word("classid", "CLASSID", "the class for matching packets"),
+        word("divisor", "N", "makes a hash table of this many buckets: a power of two up to 256"),
         word("ht", "HTID", "the hash table the filter is put in; default: the priority's own"),
         word("sample", "SELECTOR", "the bucket a packet like this falls in"),
         word("link", "HTID", "the hash table it hands packets on to"),
@@ -50,10 +50,10 @@ pub static KIND: FilterKind = FilterKind {
         ),
         word("order", "N", "the filter's place in its bucket, 1 to 4095"),
         word("indev", "DEV", "the interface the packet must have come in by"),
-        word("action", "ACTION_SPEC", "what is done with it"),
+        word("action", "ACTION_SPEC", "action for matching packets"),
         word("police", "POLICE_SPEC", "a policer, in the old form"),
-        word("skip_hw", "", "not to be offloaded"),
-        word("skip_sw", "", "to be offloaded only"),
+        word("skip_hw", "", "do not offload to hardware"),
+        word("skip_sw", "", "only offload to hardware"),
     ],
     ..FilterKind::BARE
 };
@@ -153,7 +153,7 @@ const MATCH_HELP: &str = "e.g. match ip src 10.0.0.0/8, match ip dport 80 0xffff
 const HT_HELP: &str = "a hash table's id is a hexadecimal number and a colon, e.g. 2:";
 const DIVISOR_HELP: &str = "a power of two up to 256";
 
-fn parse(given: &Given<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
+fn parse(given: &FilterHead<'_>, args: &mut Args) -> Result<(u32, Option<Options>), Failure> {
     let mut own = 0;
     if let Some(text) = given.handle {
         let help = "a u32 handle is HTID:HASH:NODE, hexadecimal, e.g. 800::800 or 2:";

@@ -30,7 +30,7 @@ const PERCENT: &str = "a percentage, e.g. 0.1%";
 const TIME: &str = "a time, e.g. 100ms";
 
 const WORDS: &[OptionWord] = &[
-    word("limit", "PACKETS", "most packets held; default 1000"),
+    word("limit", "PACKETS", "maximum packets held; default 1000"),
     word("delay", "TIME [JITTER [CORRELATION]]", "how long each packet is held; also latency"),
     word(
         "distribution",
@@ -44,7 +44,7 @@ const WORDS: &[OptionWord] = &[
     word("corrupt", "PERCENT [CORRELATION]", "packets with a bit turned over"),
     word("duplicate", "PERCENT [CORRELATION]", "packets sent twice"),
     word("reorder", "PERCENT [CORRELATION]", "packets sent at once, before those that are held"),
-    word("gap", "DISTANCE", "only every so many packets; needs reorder"),
+    word("gap", "DISTANCE", "only every Nth packet; needs reorder"),
     word("rate", "RATE [OVERHEAD [CELL [CELLOVERHEAD]]]", "hold each for the time it takes at this rate"),
     word(
         "slot",
@@ -62,7 +62,7 @@ pub static KIND: Kind = Kind {
 };
 
 /// `struct tc_netem_qopt` and the rest, as the words say it.
-struct Given {
+struct NetemOptions {
     limit: u32,
     latency: u32,
     jitter: u32,
@@ -79,9 +79,9 @@ struct Given {
     o: Options,
 }
 
-impl Given {
-    fn new() -> Given {
-        Given {
+impl NetemOptions {
+    fn new() -> NetemOptions {
+        NetemOptions {
             limit: 1000,
             latency: 0,
             jitter: 0,
@@ -136,7 +136,7 @@ fn next_is_signed_number(args: &Args) -> bool {
     next_is_number(args) || args.peek_text().is_some_and(|text| text.starts_with('-'))
 }
 
-/// `parse_percent`: a share of one. What is no number at all is nothing.
+/// `parse_percent`: a share of one. What is not a number at all is nothing.
 fn share(text: &str) -> Option<f64> {
     let (number, rest) = num::strtod(text).unwrap_or((0.0, text));
     let share = number / 100.0;
@@ -185,7 +185,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
     if args.old() {
         return old::parse(args);
     }
-    let mut g = Given::new();
+    let mut g = NetemOptions::new();
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         if is("limit") {
@@ -245,7 +245,7 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
 }
 
 /// What does not go together.
-fn check(args: &Args, g: &mut Given) -> Result<(), Failure> {
+fn check(args: &Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let no = |line: &str, help: &str| Err(args.fail(line, 1, help).usage(USAGE));
     if g.reorder.is_some_and(|r| r[0] != 0) {
         if g.latency == 0 {
@@ -265,7 +265,7 @@ fn check(args: &Args, g: &mut Given) -> Result<(), Failure> {
     Ok(())
 }
 
-fn loss(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn loss(args: &mut Args, g: &mut NetemOptions) -> Result<(), Failure> {
     if g.loss > 0 || g.has_loss_model() {
         return Err(illegal(args, "duplicate loss argument\n", "one kind of loss"));
     }
@@ -301,7 +301,7 @@ fn chain(args: &mut Args, names: &[(&'static str, &str)], o: &mut Options) -> Re
     Ok(())
 }
 
-fn loss_state(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn loss_state(args: &mut Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let v = args.value()?;
     let p13 = share(&v.text).ok_or_else(|| illegal(args, "loss p13", PERCENT))?;
     let mut o = Options::new()
@@ -316,7 +316,7 @@ fn loss_state(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
     Ok(())
 }
 
-fn loss_gemodel(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn loss_gemodel(args: &mut Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let v = args.value()?;
     let p = share(&v.text).ok_or_else(|| illegal(args, "loss gemodel p", PERCENT))?;
     let mut o = Options::new().with("p", scaled(p)).with("r", scaled(1.0 - p));
@@ -331,7 +331,7 @@ fn loss_gemodel(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
     Ok(())
 }
 
-fn rate_words(args: &mut Args, dev: Option<&str>, g: &mut Given) -> Result<(), Failure> {
+fn rate_words(args: &mut Args, dev: Option<&str>, g: &mut NetemOptions) -> Result<(), Failure> {
     let no =
         |args: &Args| illegal(args, "rate", "a rate, then bytes of overhead, of a cell, of its overhead");
     let v = args.value()?;
@@ -361,7 +361,7 @@ fn rate_words(args: &mut Args, dev: Option<&str>, g: &mut Given) -> Result<(), F
     Ok(())
 }
 
-fn slot(args: &mut Args, g: &mut Given) -> Result<(), Failure> {
+fn slot(args: &mut Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let mut o = match g.o.remove("slot") {
         Some(Value::Nested(o)) => o,
         _ => Options::new(),

@@ -2,7 +2,7 @@
 //!
 //! Follows: iproute2 2.6.35 `tc/q_netem.c`.
 
-use super::{Given, TIME, distribution, illegal, percent, ticks};
+use super::{NetemOptions, TIME, distribution, illegal, percent, ticks};
 use crate::tc::args::{Args, matches};
 use crate::tc::kinds::red_parms::say;
 use crate::tc::kinds::{helped, what_is};
@@ -34,7 +34,7 @@ fn pair(args: &mut Args, name: &str, kept: &mut Option<[u32; 2]>, given: &mut bo
 }
 
 pub(super) fn parse(args: &mut Args) -> Result<Option<Options>, Failure> {
-    let mut g = Given::new();
+    let mut g = NetemOptions::new();
     while let Some(word) = args.next_word() {
         let is = |full: &str| matches(&word.text, full);
         if is("limit") {

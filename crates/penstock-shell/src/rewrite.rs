@@ -35,7 +35,7 @@ enum In {
 }
 
 /// The text to give to the interpreter.
-pub(crate) fn mend(text: &str) -> String {
+pub(crate) fn rewrite(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut reader = Reader {
         chars: &chars,
@@ -387,7 +387,7 @@ impl Reader<'_> {
         }
         // A space keeps `( … )` from being read as arithmetic.
         let space = if command.starts_with('(') { " " } else { "" };
-        self.put(&format!("$({space}{}{})", mend(&command), "\n".repeat(joined)), end + 1);
+        self.put(&format!("$({space}{}{})", rewrite(&command), "\n".repeat(joined)), end + 1);
         Some(())
     }
 
@@ -567,11 +567,11 @@ fn quoted_braces(stack: &[In]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::mend;
+    use super::rewrite;
 
     #[track_caller]
     fn check(text: &str, want: &str) {
-        assert_eq!(mend(text), want);
+        assert_eq!(rewrite(text), want);
     }
 
     #[test]

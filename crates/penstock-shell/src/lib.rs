@@ -629,7 +629,7 @@ fn before_fault(text: &str) -> Option<&str> {
             read += end;
             read <= limits::TRIED * 64
         })
-        .find(|&end| !mend::here_document_is_open(&text[..end]) && parsed(&text[..end]).is_ok())?;
+        .find(|&end| !rewrite::here_document_is_open(&text[..end]) && parsed(&text[..end]).is_ok())?;
     Some(&text[..end])
 }
 

@@ -2,8 +2,8 @@
 
 use crate::tidy;
 use anyhow::{Context, Result, bail};
-use penstock_replay::{chance, vectors};
 use penstock_model::Kernel;
+use penstock_replay::{chance, vectors};
 use penstock_sched::sch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -204,7 +204,9 @@ fn occurrences(all: &[vectors::Vector], out: &mut String) -> Result<()> {
     out.push_str("\n### In how many vectors each kind occurs\n\n");
     for (names, known) in &named {
         let listed = known.iter().map(|k| format!("`{k}` {}", tally.get(&(*names, *k)).unwrap_or(&0)));
-        writeln!(out, "- {names}: {}", listed.collect::<Vec<_>>().join(", "))?;
+        let listed: Vec<String> = listed.collect();
+        let lines: Vec<String> = listed.chunks(10).map(|line| line.join(", ")).collect();
+        writeln!(out, "- {names}: {}", lines.join(",\n  "))?;
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `skbprio`: a queue for each of 64 priorities; when all is full the lowest loses a packet.
 //!
 //! Follows: linux v6.12 `net/sched/sch_skbprio.c`.
-//! Differs: not simulated: Linux tells no parent that a packet has taken the place of one of another size, so that the backlog HTB shows drifts; here it does not. With `limit 2` below a qdisc that peeks, Linux stops with a BUG where one packet waits and another takes its place; here the
+//! Differs: not simulated: Linux tells no parent that a packet has taken the place of one of another size, so that the backlog HTB shows drifts; here
+//! it does not. With `limit 2` below a qdisc that peeks, Linux stops with a BUG where one packet waits and another takes its place; here the
 //! packets are exchanged.
 
 use super::KindSpec;

@@ -81,7 +81,7 @@ fn statuses_and_forms() {
     assert_eq!(said(&folder, &["check", "good.sh"]), (0, "nothing found\n".to_owned()));
     assert_eq!(
         said(&folder, &["check", "--format", "json", "good.sh"]),
-        (0, "{\n  \"findings\": []\n}\n".to_owned())
+        (0, "{\n  \"findings\": [],\n  \"format\": 2\n}\n".to_owned())
     );
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -123,6 +123,6 @@ mod tests {
     #[test]
     fn options_say_what_they_are() {
         let about = &choices("tc qdisc add dev eth0 root tbf rat", &[])[0].about;
-        assert_eq!(about, "RATE: what leaves in the long run, link headers included");
+        assert_eq!(about, "RATE: long-term rate, link headers included");
     }
 }

@@ -97,7 +97,7 @@ fn say_qdisc(say: &mut Say) {
     let sizes = [1000, 1500, 500, 256, 100, 64, 10, 1];
     let mut lacking = Some("burst");
     for size in sizes {
-        let before = say.len();
+        let before = say.parts();
         lacking = red::evaluated(say, size);
         if lacking.is_none() {
             break;

@@ -251,7 +251,7 @@ impl<'a> Say<'a> {
         self
     }
     /// How many parts there are.
-    pub fn len(&self) -> usize {
+    pub fn parts(&self) -> usize {
         self.parts.len()
     }
     /// Takes back all but the first `len` parts.

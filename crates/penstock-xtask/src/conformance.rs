@@ -70,7 +70,7 @@ fn segments(root: &Path, out: &mut String) -> Result<()> {
         all - known.len()
     )?;
     for line in known {
-        writeln!(out, "- {line}")?;
+        writeln!(out, "{}", item(line))?;
     }
     let drops = read("vectors/tcp/local_drops.jsonl")?;
     let segments = drops.matches(",\">\",").count() + drops.matches(",\"<\",").count();
@@ -84,7 +84,7 @@ fn segments(root: &Path, out: &mut String) -> Result<()> {
         all - known.len()
     )?;
     for line in known {
-        writeln!(out, "- {line}")?;
+        writeln!(out, "{}", item(line))?;
     }
     Ok(())
 }
@@ -146,7 +146,7 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
     let differing: Vec<&str> = entries(&text).collect();
     out.push_str(if differing.is_empty() { "\nNo vector differs.\n" } else { "\nWhere they differ:\n\n" });
     for line in differing {
-        writeln!(out, "- {line}")?;
+        writeln!(out, "{}", item(line))?;
     }
     occurrences(&all, out)
 }
@@ -223,6 +223,21 @@ struct Tally {
     packets: u64,
 }
 
+/// An entry of a list, whose lines are no longer than the page's are.
+fn item(text: &str) -> String {
+    let mut lines = vec!["-".to_owned()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one from the beginning");
+        if line.chars().count() + 1 + word.chars().count() > 190 {
+            lines.push(format!("  {word}"));
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
 /// Lines that are neither empty nor a comment.
 fn entries(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'))
@@ -266,7 +281,7 @@ fn commands(root: &Path, out: &mut String) -> Result<()> {
     for (reason, places) in reasons {
         let grammars: BTreeSet<&str> = places.iter().filter_map(|p| p.split(' ').next()).collect();
         let grammars: Vec<String> = grammars.iter().map(|g| format!("`{g}`")).collect();
-        writeln!(out, "- {} ({}): {reason}", places.len(), grammars.join(", "))?;
+        writeln!(out, "{}", item(&format!("{} ({}): {reason}", places.len(), grammars.join(", "))))?;
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ pub fn text(findings: &[Finding], source: &str) -> String {
     out
 }
 
-/// The format of [`json`]: 2 since `fix` has its name (format 1 had no number, and called it `mend`).
+/// The format of [`json()`]: 2 since `fix` has its name (format 1 had no number, and called it `mend`).
 pub const FORMAT: u32 = 2;
 
 /// `{"format":2,"findings":[{"code","level","file","line","column","message","reason","fix"}]}`.

@@ -16,13 +16,16 @@ mod chance;
 mod clock;
 mod dice;
 mod files;
+mod getopt;
 mod given;
+mod install;
 mod limits;
+mod mktemp;
 mod plain;
-mod programs;
 mod rewrite;
 mod running;
 mod serve;
+mod stat;
 mod tools;
 mod turns;
 
@@ -539,7 +542,7 @@ async fn serve_jobs(
         .command_resolver(Arc::new(tools::Elsewhere(ask.clone())));
     let clock = clock::Clock::new(begin.clock, guard);
     let ours = tools::all(ask, guard).into_iter().chain(clock.tools()).chain(dice::tools(&chance));
-    for (name, builtin) in ours.chain(programs::tools()) {
+    for (name, builtin) in ours.chain(tools::of_files()) {
         builder = builder.builtin(name, builtin);
     }
     let end = Arc::clone(ended);

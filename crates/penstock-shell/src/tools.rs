@@ -97,8 +97,8 @@ struct Network {
 impl Builtin for Network {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
         let mut words = vec![usual_name(self.name)];
-        words.extend(ctx.args.iter().map(|w| crate::plain(w).into_owned()));
-        let stdin = ctx.stdin.map(|s| crate::plain(&s.text_lossy()).into_owned());
+        words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
+        let stdin = ctx.stdin.map(|s| crate::marks::plain(&s.text_lossy()).into_owned());
         let place = ctx.variables.get(crate::LINE).cloned().unwrap_or_default();
         let answers = self.ask.send(&words, stdin.as_deref(), Some(place));
         loop {

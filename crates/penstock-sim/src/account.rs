@@ -11,30 +11,12 @@
 //! Beside the flows' packets every packet of the pool is looked for: those made and not given back are those held.
 
 use crate::flow::{Part, tag, untag};
+use crate::meter::{DECIDED, Key, key};
 use crate::net::Net;
 use crate::results::Extra;
 use penstock_host::Effect;
-use penstock_model::Time;
 use penstock_packet::{Packet, Skb};
 use std::collections::BTreeSet;
-
-/// A datagram, as its fragments know it.
-type Key = (u32, u64, Time);
-
-fn key(skb: &Skb) -> Key {
-    (skb.flow, skb.seq, skb.created)
-}
-
-/// Datagrams in fragments whose fate is known while fragments of them may still be about.
-#[derive(Default)]
-pub(crate) struct Decided {
-    keys: BTreeSet<Key>,
-    /// How many there may be before those are forgotten of which nothing is held.
-    most: usize,
-}
-
-/// Decided datagrams before the first search for those that can be forgotten.
-const DECIDED: usize = 4096;
 
 /// What is under way of one flow.
 #[derive(Clone, Copy, Default)]
@@ -154,7 +136,7 @@ impl Net {
     /// What is left of a packet that mirred has sent elsewhere.
     #[cold]
     pub(crate) fn moved(&mut self, host: u32, packet: Packet) {
-        if packet.iif <= crate::net::LOOPBACK && packet.flow != 0 {
+        if packet.iif <= crate::index::LOOPBACK && packet.flow != 0 {
             self.dropped_at_home(host, &packet);
         }
         self.pool.free(packet);
@@ -222,6 +204,7 @@ impl Net {
 
 #[cfg(test)]
 mod tests {
+    use crate::meter::DECIDED;
     use crate::*;
     use penstock_host::Prefix;
     use penstock_model::{Kernel, Rate, Span, Time};
@@ -324,7 +307,7 @@ mod tests {
         for step in 1..400 {
             world.run_quietly(ms(step * 100));
             world.net.decided.most = 0;
-            while world.net.decided.keys.len() < super::DECIDED {
+            while world.net.decided.keys.len() < DECIDED {
                 let n = world.net.decided.keys.len() as u64;
                 world.net.decided.keys.insert((9999, n, Time::ZERO));
             }

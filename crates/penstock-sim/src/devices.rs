@@ -1,4 +1,4 @@
-//! Cards of devices that commands make, and what wakes a machine.
+//! Commands on a machine, and the cards of devices that they make.
 
 use crate::event::Timer;
 use crate::link::{Nic, Port};
@@ -60,19 +60,5 @@ impl Net {
         let machine = &mut self.machines[host as usize];
         machine.host.take_effects(&mut self.out);
         self.settle(host);
-    }
-    pub(crate) fn watchdog(&mut self, n: u32, seq: crate::event::Seq) {
-        let nic = &mut self.nics[n as usize];
-        let host = nic.host;
-        if nic.watchdog.fires(seq) {
-            self.kick(n);
-            self.settle(host);
-        }
-    }
-    pub(crate) fn host_timer(&mut self, host: u32, seq: crate::event::Seq) {
-        if self.machines[host as usize].timer.fires(seq) {
-            self.on_host(host, |h, cx| h.handle_timer(cx));
-            self.settle(host);
-        }
     }
 }

@@ -1,33 +1,13 @@
 //! Devices that are watched: each packet that leaves them or is lost at them, for who judges per-hop behaviours.
 
 use crate::flow::untag;
+use crate::meter::Watch;
 use crate::net::Net;
 use crate::results::{Carried, Watched};
 use crate::spec::HostId;
 use crate::world::World;
 use penstock_model::Time;
 use penstock_packet::{L3, Packet};
-
-/// What one watched card has seen.
-pub(crate) struct Watch {
-    sent: Vec<Carried>,
-    /// Lost packets by code point.
-    lost: [u64; 64],
-    /// The frames themselves, with the times they began to leave.
-    #[cfg(test)]
-    pub(crate) frames: Vec<(Time, penstock_packet::Skb)>,
-}
-
-impl Default for Watch {
-    fn default() -> Watch {
-        Watch {
-            sent: Vec::new(),
-            lost: [0; 64],
-            #[cfg(test)]
-            frames: Vec::new(),
-        }
-    }
-}
 
 impl World {
     /// Keeps account of every packet that a device sends or loses from now on. A device that is not there is not watched.

@@ -4,9 +4,11 @@
 //! Each flow has a port of its own at the receiver.
 
 use crate::app::{Cx, Program, first_address};
-use crate::net::{NONE, Net, Wake};
-use crate::socket::{Addr, Listener, SockOpts};
+use crate::index::NONE;
+use crate::net::Net;
+use crate::sock::{Addr, Listener, SockOpts};
 use crate::spec::{FlowSpec, Transport};
+use crate::wake::Wake;
 use penstock_model::traffic::{Dist, Load, TcpWishes};
 use penstock_model::{Rng, Span, Time};
 use penstock_tcp::Config;

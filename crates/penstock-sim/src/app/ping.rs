@@ -9,7 +9,7 @@
 use crate::app::options::{self, Known, c_number, o, seconds};
 use crate::app::{Cx, Failure, Program};
 use crate::histogram::Histogram;
-use crate::net::Wake;
+use crate::wake::Wake;
 use penstock_model::traffic::Dist;
 use penstock_model::{Kernel, Rng, Span, Time};
 use std::fmt::Write;

@@ -9,8 +9,10 @@ use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::iperf::throughput;
 use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
-use crate::net::{NONE, Net, Wake};
-use crate::socket::{Message, SockOpts};
+use crate::index::NONE;
+use crate::net::Net;
+use crate::sock::{Message, SockOpts};
+use crate::wake::Wake;
 use penstock_model::{Span, Time};
 
 const KNOWN: &[Known] = &[

@@ -9,8 +9,9 @@ use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
 use crate::histogram::Histogram;
-use crate::net::{NONE, Wake};
-use crate::socket::{Message, SockOpts};
+use crate::index::NONE;
+use crate::sock::{Message, SockOpts};
+use crate::wake::Wake;
 use penstock_model::traffic::Dist;
 use penstock_model::{Rng, Span, Time};
 

@@ -1,31 +1,7 @@
 //! Who gets a packet, and what becomes of the memory of those that leave.
 
 use super::*;
-use crate::net::LOOPBACK;
 use penstock_tcp::EcnField;
-
-/// What a frame owes to the memory of the socket that made it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Owed {
-    /// `Skb::flow`; 0 for one that no socket of this host made.
-    flow: u32,
-    /// Payload of its TCP segment.
-    tcp_payload: u32,
-    /// What is behind the IP header.
-    ip_payload: u32,
-}
-
-impl Owed {
-    pub(crate) fn of(packet: &Packet) -> Owed {
-        let flow = if packet.iif <= LOOPBACK { packet.flow } else { 0 };
-        let ip_payload = packet.len.saturating_sub(34);
-        let tcp_payload = match &packet.l4 {
-            L4::Tcp(tcp) => ip_payload.saturating_sub(tcp.header_len()),
-            _ => 0,
-        };
-        Owed { flow, tcp_payload, ip_payload }
-    }
-}
 
 impl Net {
     /// A packet for this host's sockets.

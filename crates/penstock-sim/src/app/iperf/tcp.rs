@@ -12,8 +12,8 @@
 use crate::app::iperf::report::{Printer, Report, Sums};
 use crate::app::iperf::{Settings, peer_line};
 use crate::app::{Cx, Program};
-use crate::net::Wake;
-use crate::socket::{Kind, Listener, SockOpts};
+use crate::sock::{Kind, Listener, SockOpts};
+use crate::wake::Wake;
 use penstock_model::{Span, Time};
 use std::net::Ipv4Addr;
 

@@ -8,8 +8,9 @@ use crate::app::iperf::report::{Printer, Report, Stats, Sums};
 use crate::app::iperf::tcp::throughput;
 use crate::app::iperf::{Settings, peer_line};
 use crate::app::{Cx, Program};
-use crate::net::{NONE, Wake};
-use crate::socket::{Addr, Kind};
+use crate::index::NONE;
+use crate::sock::{Addr, Kind};
+use crate::wake::Wake;
 use penstock_model::{Span, Time};
 
 /// The number of a last datagram has this bit; the others are its own.

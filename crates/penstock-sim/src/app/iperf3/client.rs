@@ -4,8 +4,9 @@ use crate::app::iperf3::json::Json;
 use crate::app::iperf3::test::{Stream, Test};
 use crate::app::iperf3::{COOKIE_SIZE, HELLO, Settings, say};
 use crate::app::{Cx, Program};
-use crate::net::{NONE, Wake};
-use crate::socket::{Addr, Message, SockOpts};
+use crate::index::NONE;
+use crate::sock::{Addr, Message, SockOpts};
+use crate::wake::Wake;
 use penstock_model::Span;
 
 const INTERVAL: u32 = 0;

@@ -4,8 +4,9 @@ use crate::app::iperf3::json::Json;
 use crate::app::iperf3::test::{Stream, Test};
 use crate::app::iperf3::{HELLO, Settings, say};
 use crate::app::{Cx, Program};
-use crate::net::{NONE, Wake};
-use crate::socket::{Addr, Listener, Message, SockOpts};
+use crate::index::NONE;
+use crate::sock::{Addr, Listener, Message, SockOpts};
+use crate::wake::Wake;
 use penstock_model::{Span, Time};
 
 const INTERVAL: u32 = 0;

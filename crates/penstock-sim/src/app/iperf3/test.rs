@@ -6,9 +6,9 @@ use crate::app::Cx;
 use crate::app::form::percent;
 use crate::app::iperf3::Settings;
 use crate::app::iperf3::json::Json;
-use crate::net::NONE;
+use crate::index::NONE;
 use crate::results::Interval;
-use crate::socket::Addr;
+use crate::sock::Addr;
 use penstock_model::{Span, Time};
 
 pub(crate) const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";

@@ -1,4 +1,4 @@
-//! The façade: an experiment and a ground make a record.
+//! Runs an experiment on a ground and makes its record.
 
 pub mod beside;
 pub mod experiment;

@@ -7,12 +7,12 @@ use crate::net::Net;
 impl Net {
     /// The oldest frame on this wire arrives.
     pub(crate) fn arrive(&mut self, wire: u32) {
-        let w = &mut self.wires[wire as usize];
+        let w = &mut self.cables.wires[wire as usize];
         let (_, _, packet) = w.in_flight.pop_front().expect("a frame is under way where one arrives");
         if let Some(&(arrival, seq, _)) = w.in_flight.front() {
             self.queue.schedule_at(arrival, seq, Event::Arrive(wire));
         }
-        let nic = &self.nics[w.to_nic as usize];
+        let nic = &self.cables.nics[w.to_nic as usize];
         let (host, ifindex) = (nic.host, nic.ifindex);
         let cpu = &mut self.machines[host as usize].cpu;
         if cpu.is_free() {

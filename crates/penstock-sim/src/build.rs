@@ -38,13 +38,13 @@ impl World {
             lo: Loopback::default(),
         });
         let id = self.net.machines.len() as u32 - 1;
-        self.net.hosts.entry(name.to_owned()).or_insert(id);
+        self.net.names.hosts.entry(name.to_owned()).or_insert(id);
         self.net.plug_new_devices(id);
         HostId(id)
     }
     /// The host of this name.
     pub fn find_host(&self, name: &str) -> Option<HostId> {
-        self.net.hosts.get(name).map(|&i| HostId(i))
+        self.net.names.hosts.get(name).map(|&i| HostId(i))
     }
     /// A machine.
     pub fn host(&self, id: HostId) -> &Host {
@@ -97,7 +97,7 @@ impl World {
             let twice = spec.ends[..i].iter().any(|e| e.host == end.host && e.device == end.device);
             let taken = machine.host.ifindex(&end.device).is_some_and(|ifindex| {
                 let nic = machine.nics[ifindex as usize];
-                nic != NONE && self.net.nics[nic as usize].port != Port::Nothing
+                nic != NONE && self.net.cables.nics[nic as usize].port != Port::Nothing
             });
             if twice || taken || end.device == "lo" {
                 return Err(BuildError(format!("{name} is on a link already; give this end another device")));
@@ -120,7 +120,7 @@ impl World {
             .map(|end| {
                 let ifindex = self.add_device(end.host, &end.device);
                 let n = self.net.machines[end.host.0 as usize].nics[ifindex as usize];
-                let nic = &mut self.net.nics[n as usize];
+                let nic = &mut self.net.cables.nics[n as usize];
                 nic.rate = end.rate.or(spec.rate);
                 nic.ring = end.ring;
                 nic.tx_frames = end.tx_frames;
@@ -142,23 +142,24 @@ impl World {
         if nics.len() == 2 && spec.duplex == Duplex::Full {
             for (from, to) in [(0, 1), (1, 0)] {
                 let wire = wire(&self.net, from, to);
-                self.net.wires.push(wire);
-                self.net.nics[nics[from] as usize].port = Port::Wire(self.net.wires.len() as u32 - 1);
+                self.net.cables.wires.push(wire);
+                self.net.cables.nics[nics[from] as usize].port =
+                    Port::Wire(self.net.cables.wires.len() as u32 - 1);
             }
         } else {
             let mut wires = Vec::new();
             for from in 0..nics.len() {
                 for to in 0..nics.len() {
                     let wire = wire(&self.net, from, to);
-                    self.net.wires.push(wire);
-                    wires.push(self.net.wires.len() as u32 - 1);
+                    self.net.cables.wires.push(wire);
+                    wires.push(self.net.cables.wires.len() as u32 - 1);
                 }
             }
-            let s = self.net.segments.len() as u32;
+            let s = self.net.cables.segments.len() as u32;
             for &n in &nics {
-                self.net.nics[n as usize].port = Port::Segment(s);
+                self.net.cables.nics[n as usize].port = Port::Segment(s);
             }
-            self.net.segments.push(Segment {
+            self.net.cables.segments.push(Segment {
                 nics,
                 wires,
                 framing: spec.framing,
@@ -173,11 +174,11 @@ impl World {
     }
     /// A file for programs that copy one: `scp NAME …` finds its length here.
     pub fn add_file(&mut self, name: &str, bytes: u64) {
-        self.net.files.insert(name.to_owned(), bytes);
+        self.net.names.files.insert(name.to_owned(), bytes);
     }
     /// A name for an address, as `/etc/hosts` on every host has it. Hosts' own names are known by themselves.
     pub fn add_name(&mut self, name: &str, addr: Ipv4Addr) {
-        self.net.names.insert(name.to_owned(), addr);
+        self.net.names.addresses.insert(name.to_owned(), addr);
     }
     /// Starts a program on a host at `at`: `iperf`, `iperf3`, `ping`, `scp`, `ssh`, `telnet` with the arguments of the
     /// real ones. An unknown program or option fails when it is started, in the shell's or the program's words.
@@ -251,10 +252,10 @@ impl World {
         for i in 0..spec.count.max(1) {
             let name = if spec.count > 1 { format!("{name}-{}", i + 1) } else { name.clone() };
             let proto = if spec.transport == Transport::Udp { "udp" } else { "tcp" };
-            let flow = self.net.new_flow(name.clone(), spec.from.0, spec.to.0, proto);
-            self.net.flows[flow as usize].group.clone_from(&spec.group);
+            let flow = self.net.meter.new_flow(name.clone(), spec.from.0, spec.to.0, proto);
+            self.net.meter.flows[flow as usize].group.clone_from(&spec.group);
             if spec.trace {
-                self.net.flows[flow as usize].passages = Some(Vec::new());
+                self.net.meter.flows[flow as usize].passages = Some(Vec::new());
             }
             let at = spec.start + if spec.start_to > spec.start { spread.draw(&mut rng) } else { Span::ZERO };
             let program = app::flow::Source::new(&spec, flow, &name, &self.net);

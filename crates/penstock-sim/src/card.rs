@@ -26,7 +26,7 @@ impl Net {
         if self.tapped {
             self.mark_turn(n);
         }
-        let nic = &mut self.nics[n as usize];
+        let nic = &mut self.cables.nics[n as usize];
         match nic.port {
             // A frame that leaves its host may make TCP send the next: it waits until the card has taken the first.
             Port::Wire(_) if nic.sending => {}
@@ -48,7 +48,7 @@ impl Net {
     /// Sees to it that the card is asked again when its wire is free, if there is anything more to send.
     #[inline(always)] // Of those that call it one counts.
     fn await_wire(&mut self, n: u32) {
-        let nic = &mut self.nics[n as usize];
+        let nic = &mut self.cables.nics[n as usize];
         if nic.tx_pending {
             return;
         }
@@ -62,7 +62,7 @@ impl Net {
     }
     /// The wire of this card is free.
     pub(crate) fn tx_done(&mut self, n: u32) {
-        let nic = &mut self.nics[n as usize];
+        let nic = &mut self.cables.nics[n as usize];
         nic.tx_pending = false;
         let host = nic.host;
         if let Some(owed) = nic.on_wire.take() {
@@ -72,10 +72,10 @@ impl Net {
                 // What TCP sends then waits for the wire below, which has room for one frame.
                 nic.sending = true;
                 self.free_sent(n);
-                self.nics[n as usize].sending = false;
+                self.cables.nics[n as usize].sending = false;
             }
         }
-        let nic = &self.nics[n as usize];
+        let nic = &self.cables.nics[n as usize];
         if let Port::Wire(wire) = nic.port {
             self.transmit(n, wire);
         }
@@ -84,7 +84,7 @@ impl Net {
     /// Puts frames on the wire until it is busy or nothing is left.
     #[inline]
     fn transmit(&mut self, n: u32, wire: u32) {
-        if self.nics[n as usize].is_plain() {
+        if self.cables.nics[n as usize].is_plain() {
             self.transmit_one(n, wire);
         } else {
             self.transmit_all(n, wire);
@@ -97,21 +97,21 @@ impl Net {
         if self.guard.is_over() {
             return;
         }
-        let nic = &mut self.nics[n as usize];
+        let nic = &mut self.cables.nics[n as usize];
         let (host, ifindex) = (nic.host, nic.ifindex);
         nic.sending = true;
         let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
-            self.nics[n as usize].sending = false;
+            self.cables.nics[n as usize].sending = false;
             self.arm_watchdog(n);
             return;
         };
         self.note_departure(n, &mut packet);
         self.left_host(host, &packet);
-        let (nic, w) = (&mut self.nics[n as usize], &mut self.wires[wire as usize]);
+        let (nic, w) = (&mut self.cables.nics[n as usize], &mut self.cables.wires[wire as usize]);
         nic.sending = false;
         let end = now + serialisation(w.framing.wire_len(packet.len), nic.rate);
         nic.busy_until = end;
-        self.hops += 1;
+        self.cables.hops += 1;
         if w.way.loses() {
             self.lost_at(host, packet, "link", "loss");
         } else {
@@ -122,23 +122,22 @@ impl Net {
     fn transmit_all(&mut self, n: u32, wire: u32) {
         let now = self.queue.now();
         while !self.guard.is_over() {
-            self.nics[n as usize].sending = true;
+            self.cables.nics[n as usize].sending = true;
             let packet = self.next_frame(n);
-            let nic = &mut self.nics[n as usize];
+            let nic = &mut self.cables.nics[n as usize];
             nic.sending = false;
             let Some(packet) = packet else {
                 self.arm_watchdog(n);
                 break;
             };
-            let framing = self.wires[wire as usize].framing;
+            let framing = self.cables.wires[wire as usize].framing;
             let takes = nic.takes(framing.wire_len(packet.len), now);
             nic.busy_until = now + takes;
-            let watched = nic.watch.is_some();
             if nic.completes() {
                 nic.on_wire = Some(Owed::of(&packet));
             }
-            if watched {
-                self.note_sent(n, &packet, now, now + takes);
+            if let Some(watch) = &mut nic.watch {
+                watch.sends(&packet, now, now + takes);
             }
             self.put_on_wire(n, wire, packet, now + takes);
             if takes.as_ns() > 0 {
@@ -147,10 +146,10 @@ impl Net {
                 break;
             }
         }
-        if self.nics[n as usize].is_virtual() {
+        if self.cables.nics[n as usize].is_virtual() {
             // The peer's stack has its turn when the interrupt at hand is done (`netif_rx`, `process_backlog`); a system call is interrupted.
-            if self.in_softirq {
-                self.unreceived.push(n);
+            if self.todo.in_softirq {
+                self.todo.unreceived.push(n);
             } else {
                 self.received(n);
             }
@@ -159,29 +158,29 @@ impl Net {
     /// What a cable without a rate has carried has been received: it is nobody's memory here any more.
     #[inline]
     pub(crate) fn received(&mut self, n: u32) {
-        if !self.nics[n as usize].sent.is_empty() {
+        if !self.cables.nics[n as usize].sent.is_empty() {
             self.free_sent(n);
         }
     }
     fn free_sent(&mut self, n: u32) {
-        let host = self.nics[n as usize].host;
-        let mut sent = std::mem::take(&mut self.nics[n as usize].sent);
+        let host = self.cables.nics[n as usize].host;
+        let mut sent = std::mem::take(&mut self.cables.nics[n as usize].sent);
         sent.drain(..).for_each(|owed| self.free_memory(host, owed));
         // Unless what that let go has left some of its own.
-        let nic = &mut self.nics[n as usize];
+        let nic = &mut self.cables.nics[n as usize];
         if nic.sent.is_empty() {
             nic.sent = sent;
         }
     }
     pub(crate) fn arm_watchdog(&mut self, n: u32) {
-        let nic = &mut self.nics[n as usize];
+        let nic = &mut self.cables.nics[n as usize];
         let wakeup = self.machines[nic.host as usize].host.next_wakeup(nic.ifindex);
         nic.watchdog.arm(wakeup, Event::Watchdog(n), &mut self.queue);
     }
     /// The card's next frame: from its ring, or from the discipline.
     #[inline(always)] // Of those that call it one counts.
     pub(crate) fn next_frame(&mut self, n: u32) -> Option<Packet> {
-        let nic = &mut self.nics[n as usize];
+        let nic = &mut self.cables.nics[n as usize];
         if let Some(packet) = nic.queue.pop_front() {
             return Some(packet);
         }
@@ -192,7 +191,7 @@ impl Net {
         if virtual_cable {
             // The other side takes it when the discipline has been run (ip_rcv orphans it).
             if packet.iif == 0 && packet.flow != 0 {
-                self.nics[n as usize].sent.push(Owed::of(&packet));
+                self.cables.nics[n as usize].sent.push(Owed::of(&packet));
             }
         } else if !completes {
             self.left_host(host, &packet);
@@ -203,12 +202,12 @@ impl Net {
     #[inline(always)] // As above.
     fn note_departure(&mut self, n: u32, packet: &mut Packet) {
         let now = self.queue.now();
-        let nic = &mut self.nics[n as usize];
+        let nic = &mut self.cables.nics[n as usize];
         nic.sojourn.record((now - packet.queued).as_ns().max(0) as u64);
         if packet.tos() & 3 == 3 && !packet.tc.ce_counted {
             packet.tc.ce_counted = true;
             if let Some((flow, Part::Data)) = untag(packet.flow) {
-                let at = self.flows[flow as usize].at(nic.host, nic.ifindex);
+                let at = self.meter.flows[flow as usize].at(nic.host, nic.ifindex);
                 at.marked_packets += 1;
                 at.marked_bytes += u64::from(packet.network_len());
             }
@@ -217,36 +216,36 @@ impl Net {
     /// Fills the card's ring from the discipline, if it has one.
     #[inline]
     fn fill_ring(&mut self, n: u32) {
-        if self.nics[n as usize].ring > 0 {
+        if self.cables.nics[n as usize].ring > 0 {
             self.fill(n);
         }
     }
     fn fill(&mut self, n: u32) {
-        let nic = &self.nics[n as usize];
+        let nic = &self.cables.nics[n as usize];
         let (host, ifindex) = (nic.host, nic.ifindex);
-        while self.nics[n as usize].has_room() {
+        while self.cables.nics[n as usize].has_room() {
             let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
                 self.arm_watchdog(n);
                 return;
             };
             self.note_departure(n, &mut packet);
-            if !self.nics[n as usize].completes() {
+            if !self.cables.nics[n as usize].completes() {
                 // What TCP sends then comes after this frame.
-                self.nics[n as usize].sending = true;
+                self.cables.nics[n as usize].sending = true;
                 self.left_host(host, &packet);
-                self.nics[n as usize].sending = false;
+                self.cables.nics[n as usize].sending = false;
             }
-            self.nics[n as usize].queue.push_back(packet);
+            self.cables.nics[n as usize].queue.push_back(packet);
         }
     }
 
     /// Sends a frame whose last bit leaves at `end`.
     #[inline(always)] // As above.
     pub(crate) fn put_on_wire(&mut self, n: u32, wire: u32, packet: Packet, end: Time) {
-        self.hops += 1;
-        let w = &mut self.wires[wire as usize];
+        self.cables.hops += 1;
+        let w = &mut self.cables.wires[wire as usize];
         if w.way.loses() {
-            let host = self.nics[n as usize].host;
+            let host = self.cables.nics[n as usize].host;
             self.lost_at(host, packet, "link", "loss");
             return;
         }

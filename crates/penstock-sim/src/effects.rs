@@ -18,13 +18,13 @@ impl Net {
     #[inline(always)] // After each event; the rest is rare.
     pub(crate) fn settle(&mut self, host: u32) {
         // What forwarding comes to.
-        if let [Effect::Kick(ifindex)] = self.out[..]
+        if let [Effect::Kick(ifindex)] = self.todo.asked[..]
             && !self.guard.is_near()
         {
-            self.out.clear();
+            self.todo.asked.clear();
             self.kick_device(host, ifindex);
         }
-        if !self.out.is_empty() || self.guard.is_near() {
+        if !self.todo.asked.is_empty() || self.guard.is_near() {
             self.settle_rest(host);
         }
         self.arm_host_timer(host);
@@ -35,23 +35,23 @@ impl Net {
             if self.guard.is_near() && self.stand_still(host) {
                 break;
             }
-            match self.out[..] {
+            match self.todo.asked[..] {
                 [] => break,
                 // What a receiver comes to. Not by `effect`: that reads the whole of what was just written in parts.
                 [Effect::Deliver(_)] => {
-                    if let Some(Effect::Deliver(packet)) = self.out.pop() {
+                    if let Some(Effect::Deliver(packet)) = self.todo.asked.pop() {
                         self.delivered(host, packet);
                     }
                 }
                 [_] => {
-                    let effect = self.out.pop().expect("there is one");
+                    let effect = self.todo.asked.pop().expect("there is one");
                     self.effect(host, effect);
                 }
                 _ => {
-                    let mut work = std::mem::take(&mut self.work);
-                    std::mem::swap(&mut work, &mut self.out);
+                    let mut work = std::mem::take(&mut self.todo.spare);
+                    std::mem::swap(&mut work, &mut self.todo.asked);
                     work.drain(..).for_each(|effect| self.effect(host, effect));
-                    self.work = work;
+                    self.todo.spare = work;
                 }
             }
         }
@@ -114,11 +114,11 @@ impl Net {
                 format!("{name} {device}: {} is dropped ({place}, {reason})", packet_text(packet))
             }
         };
-        let told: Vec<String> = self.out.iter().map(what).collect();
+        let told: Vec<String> = self.todo.asked.iter().map(what).collect();
         told.into_iter().for_each(|text| self.guard.tell(text));
         let over = self.guard.is_over();
         if over {
-            self.out.clear();
+            self.todo.asked.clear();
             self.guard.stop();
         }
         over

@@ -12,6 +12,7 @@
 
 use crate::event::{Event, Queue, Seq, Timer};
 use crate::histogram::Histogram;
+use crate::meter::Watch;
 use crate::spec::{Bleach, Framing};
 use penstock_model::{Rate, Rng, Span, Time};
 use penstock_packet::{L3, Packet};
@@ -59,7 +60,7 @@ pub(crate) struct Nic {
     /// How long frames waited for it.
     pub(crate) sojourn: Histogram,
     /// What it sends and loses, packet by packet, where somebody asks for that.
-    pub(crate) watch: Option<Box<crate::meter::Watch>>,
+    pub(crate) watch: Option<Box<Watch>>,
 }
 
 impl Nic {
@@ -160,6 +161,51 @@ pub(crate) struct Segment {
     pub(crate) serving: bool,
     pub(crate) free_pending: bool,
     pub(crate) line: VecDeque<u32>,
+}
+
+/// All cards, wires and segments, by number.
+#[derive(Default)]
+pub(crate) struct Cables {
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) segments: Vec<Segment>,
+    /// Packets over links so far.
+    pub(crate) hops: u64,
+}
+
+impl Cables {
+    /// A card that is plugged into nothing.
+    pub(crate) fn add(&mut self, host: u32, ifindex: u32) -> u32 {
+        self.nics.push(Nic {
+            host,
+            ifindex,
+            port: Port::Nothing,
+            rate: None,
+            ring: 0,
+            tx_frames: 1,
+            busy_until: Time::ZERO,
+            sending: false,
+            toll: crate::still::Toll::default(),
+            tx_pending: false,
+            in_line: false,
+            queue: VecDeque::new(),
+            on_wire: None,
+            sent: Vec::new(),
+            watchdog: Timer::default(),
+            sojourn: Histogram::default(),
+            watch: None,
+        });
+        self.nics.len() as u32 - 1
+    }
+    /// Begins to count anew what cards measure.
+    pub(crate) fn end_warmup(&mut self) {
+        for nic in &mut self.nics {
+            nic.sojourn = Histogram::default();
+            if let Some(watch) = &mut nic.watch {
+                **watch = Watch::default();
+            }
+        }
+    }
 }
 
 /// Time that `bytes` take at `rate`, rounded up; none without a rate.

@@ -69,7 +69,7 @@ impl Program for Sender {
         cx.net.machines[cx.host as usize].sockets.set_isn(self.isn);
         self.sock =
             cx.net.tcp_connect(cx.host, cx.app, remote, flow, true, SockOpts::default(), cfg).unwrap();
-        self.timer = cx.net.new_timer(cx.app, 0);
+        self.timer = cx.net.wakes.new_timer(cx.app, 0);
     }
     fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
         match wake {
@@ -188,7 +188,7 @@ fn exec(w: &mut World, host: HostId, line: &str) {
 /// What the two cards have sent of the connection.
 fn sides(w: &World) -> [Side; 2] {
     let mut seen: Vec<(Time, bool, penstock_packet::Tcp, u32)> = Vec::new();
-    let watched = w.net.nics.iter().filter_map(|nic| nic.watch.as_ref());
+    let watched = w.net.cables.nics.iter().filter_map(|nic| nic.watch.as_ref());
     for (watch, out) in watched.zip([true, false]) {
         for (at, frame) in &watch.frames {
             if let (L3::Ipv4(_), L4::Tcp(tcp)) = (frame.l3, frame.l4) {

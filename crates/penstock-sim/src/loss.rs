@@ -32,21 +32,7 @@ impl Net {
         if ifindex > 0 && place != "meter" {
             self.note_lost(host, ifindex, &packet);
         }
-        if packet.created >= self.since {
-            let here = |d: &DropSlot| {
-                d.host == host && d.ifindex == ifindex && d.reason == reason && d.place == place
-            };
-            let at = self.drops.iter().position(here).unwrap_or_else(|| {
-                self.drops.push(DropSlot { host, ifindex, place, reason, count: DropCount::default() });
-                self.drops.len() - 1
-            });
-            let (slot, role) = (&mut self.drops[at], packet.tc.role);
-            slot.count.packets += 1;
-            slot.count.bytes += u64::from(packet.len);
-            slot.count.copies += u64::from(role.is_copy());
-            slot.count.fragments += u64::from(role.is_fragment() && !role.is_copy());
-            self.account_lost(host, ifindex, at as u32, &packet);
-        }
+        self.meter.lost(host, ifindex, &packet, place, reason);
         // What was lost on the link has left its socket's memory, or leaves it when it is sent.
         if packet.iif <= LOOPBACK && packet.flow != 0 && !matches!(place, "link" | "cpu" | "socket") {
             self.dropped_at_home(host, &packet);
@@ -56,7 +42,7 @@ impl Net {
     /// All losses so far.
     pub(crate) fn drops(&self) -> BTreeMap<DropKey, DropCount> {
         let mut all: BTreeMap<DropKey, DropCount> = BTreeMap::new();
-        for slot in &self.drops {
+        for slot in self.meter.drops() {
             // Devices that are gone share a name: none.
             let count = all.entry(self.drop_key(slot)).or_default();
             count.packets += slot.count.packets;
@@ -74,7 +60,7 @@ impl Net {
     pub(crate) fn named_losses(&self, lost_at: &[(u32, u64)]) -> Vec<(DropKey, u64)> {
         let mut named: BTreeMap<DropKey, u64> = BTreeMap::new();
         for &(slot, packets) in lost_at {
-            *named.entry(self.drop_key(&self.drops[slot as usize])).or_default() += packets;
+            *named.entry(self.drop_key(&self.meter.drops()[slot as usize])).or_default() += packets;
         }
         named.into_iter().collect()
     }

@@ -1,12 +1,13 @@
 //! Sockets as data: what a socket is, what each kind keeps, and the tables of a host.
 
 use crate::event::Timer;
-use crate::index::LOOPBACK;
+use crate::index::{LOOPBACK, NONE};
 use penstock_model::Rng;
 use penstock_packet::{L4, Packet};
 use penstock_tcp::{Config, Endpoint};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
+use std::ops::{Index, IndexMut};
 
 /// An address and a port.
 pub(crate) type Addr = (Ipv4Addr, u16);
@@ -44,6 +45,61 @@ pub(crate) struct Sock {
     pub(crate) opts: SockOpts,
     pub(crate) priority: u32,
     pub(crate) kind: Kind,
+}
+
+/// All sockets of all hosts, by number.
+#[derive(Default)]
+pub(crate) struct Sockets {
+    pub(crate) all: Vec<Sock>,
+    /// Contents of datagrams that have any, by `Skb::seq`.
+    pub(crate) notes: Vec<Message>,
+}
+
+impl Index<u32> for Sockets {
+    type Output = Sock;
+    #[inline]
+    fn index(&self, sock: u32) -> &Sock {
+        &self.all[sock as usize]
+    }
+}
+impl IndexMut<u32> for Sockets {
+    #[inline]
+    fn index_mut(&mut self, sock: u32) -> &mut Sock {
+        &mut self.all[sock as usize]
+    }
+}
+impl Sockets {
+    /// A socket by its number, where there is one.
+    #[inline]
+    pub(crate) fn get(&self, sock: u32) -> Option<&Sock> {
+        self.all.get(sock as usize)
+    }
+    /// The same, to be changed.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, sock: u32) -> Option<&mut Sock> {
+        self.all.get_mut(sock as usize)
+    }
+    /// A socket that has no address yet; answers its number.
+    pub(crate) fn add(&mut self, host: u32, app: u32, opts: SockOpts, priority: u32, kind: Kind) -> u32 {
+        let unspecified = (Ipv4Addr::UNSPECIFIED, 0);
+        self.all.push(Sock {
+            host,
+            app,
+            local: unspecified,
+            remote: unspecified,
+            flow: NONE,
+            is_source: true,
+            opts,
+            priority,
+            kind,
+        });
+        self.all.len() as u32 - 1
+    }
+    /// Keeps the contents of a datagram; answers the `seq` to send it with.
+    pub(crate) fn note(&mut self, values: Vec<i64>) -> u64 {
+        self.notes.push(Message { kind: 0, values });
+        self.notes.len() as u64 - 1
+    }
 }
 
 /// What kind of socket it is.

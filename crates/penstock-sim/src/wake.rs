@@ -1,8 +1,10 @@
-//! What programs wait for.
+//! What programs wait for, and their timers.
 
-use crate::event::Timer;
-use crate::still::Toll;
+use crate::event::{Event, Queue, Seq, Timer};
+use crate::index::NONE;
+use crate::still::{CALL, Toll};
 use penstock_model::Time;
+use std::collections::VecDeque;
 
 /// Something a program waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,4 +47,50 @@ pub(crate) struct AppTimer {
     pub(crate) timer: Timer,
     /// What setting it again and again costs.
     pub(crate) toll: Toll,
+}
+
+/// What programs are to be told, and when.
+#[derive(Default)]
+pub(crate) struct Wakes {
+    /// Which program is to be woken, and for what, in this order.
+    pub(crate) due: VecDeque<(u32, Wake)>,
+    pub(crate) timers: Vec<AppTimer>,
+    /// Hosts and ports where a daemon is to answer.
+    pub(crate) daemons: Vec<(u32, u16)>,
+}
+
+impl Wakes {
+    /// Tells a program; nobody, where `app` is [`NONE`]: a flow's own socket.
+    #[inline]
+    pub(crate) fn tell(&mut self, app: u32, wake: Wake) {
+        if app != NONE {
+            self.due.push_back((app, wake));
+        }
+    }
+    /// Makes a timer that wakes `app` with [`Wake::Timer`]`(token)`.
+    pub(crate) fn new_timer(&mut self, app: u32, token: u32) -> u32 {
+        self.timers.push(AppTimer { app, token, timer: Timer::default(), toll: Toll::default() });
+        self.timers.len() as u32 - 1
+    }
+    /// Sets a timer, or moves it; in the past means now. What is done at its end costs a system call: a program that does it without a
+    /// pause gets on by that.
+    pub(crate) fn set_timer(&mut self, timer: u32, at: Time, queue: &mut Queue) {
+        let now = queue.now();
+        let t = &mut self.timers[timer as usize];
+        let at = at.max(now + t.toll.charge(now, CALL));
+        let t = &mut t.timer;
+        *t = Timer::default();
+        t.arm(Some(at), Event::App(timer), queue);
+    }
+    /// Unsets a timer.
+    pub(crate) fn stop_timer(&mut self, timer: u32) {
+        self.timers[timer as usize].timer = Timer::default();
+    }
+    /// A timer's event: whose it is and which, unless it was moved or unset.
+    pub(crate) fn fires(&mut self, timer: u32, seq: Seq) {
+        let t = &mut self.timers[timer as usize];
+        if t.timer.fires(seq) {
+            self.due.push_back((t.app, Wake::Timer(t.token)));
+        }
+    }
 }

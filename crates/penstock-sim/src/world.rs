@@ -158,7 +158,7 @@ impl World {
     }
     /// Lets time pass until `until`; see [`stuck`](World::stuck).
     pub fn run_quietly(&mut self, until: Time) {
-        self.net.guard.expect(self.net.machines.len() + self.net.socks.len() + self.apps.len());
+        self.net.guard.expect(self.net.machines.len() + self.net.sockets.all.len() + self.apps.len());
         for host in 0..self.net.machines.len() as u32 {
             self.net.after_command(host);
         }
@@ -178,18 +178,13 @@ impl World {
                 Event::Loop(host) => self.net.looped(host),
                 Event::HostTimer(host) => self.net.host_timer(host, seq),
                 Event::Tcp(sock) => self.net.tcp_timer(sock, seq),
-                Event::App(timer) => {
-                    let t = &mut self.net.app_timers[timer as usize];
-                    if t.timer.fires(seq) {
-                        self.net.wakes.push_back((t.app, Wake::Timer(t.token)));
-                    }
-                }
+                Event::App(timer) => self.net.wakes.fires(timer, seq),
                 Event::Command(n) => self.timed_command(n),
                 Event::Start(n) => self.start(n),
                 Event::Script(n) => self.script(n),
                 Event::Sample => self.sample(),
             }
-            while let Some((app, wake)) = self.net.wakes.pop_front() {
+            while let Some((app, wake)) = self.net.wakes.due.pop_front() {
                 self.net.guard.step();
                 if self.net.guard.is_near() {
                     let host = &self.net.machines[self.apps[app as usize].host as usize].name;
@@ -210,16 +205,18 @@ impl World {
     fn stands_still(&mut self, event: Event) -> bool {
         let host = |host: u32| self.net.machines[host as usize].name.clone();
         let nic = |n: u32| {
-            let nic = &self.net.nics[n as usize];
+            let nic = &self.net.cables.nics[n as usize];
             format!("{} {}", host(nic.host), self.net.device_name(nic.host, nic.ifindex))
         };
         let text = match event {
-            Event::Arrive(wire) => format!("{}: a frame arrives", nic(self.net.wires[wire as usize].to_nic)),
+            Event::Arrive(wire) => {
+                format!("{}: a frame arrives", nic(self.net.cables.wires[wire as usize].to_nic))
+            }
             Event::TxDone(n) => format!("{}: the wire is free", nic(n)),
             Event::Watchdog(n) => format!("{}: the queue's timer", nic(n)),
             Event::Cpu(h) | Event::HostTimer(h) | Event::Loop(h) => format!("{}: {event:?}", host(h)),
             Event::Tcp(sock) => {
-                format!("{}: the timer of socket {sock}", host(self.net.socks[sock as usize].host))
+                format!("{}: the timer of socket {sock}", host(self.net.sockets[sock].host))
             }
             other => format!("{other:?}"),
         };
@@ -313,12 +310,12 @@ impl World {
         let Some(mut program) = app.program.take() else { return };
         let host = app.host;
         let mut cx = app::Cx { net: &mut self.net, app: n, host, result: &mut app.result };
-        cx.net.in_call = true;
+        cx.net.todo.in_call = true;
         f(&mut *program, &mut cx);
-        cx.net.in_call = false;
+        cx.net.todo.in_call = false;
         app.program = Some(program);
         self.net.settle(host);
-        while let Some((host, port)) = self.net.wanted_daemons.pop() {
+        while let Some((host, port)) = self.net.wakes.daemons.pop() {
             let listens = self.net.listens(host, port);
             if !listens {
                 let daemon = app::daemon::Daemon::new(port);
@@ -359,6 +356,7 @@ impl World {
             apps: self.visible.iter().map(result).collect(),
             flows: self
                 .net
+                .meter
                 .flows
                 .iter()
                 .zip(in_flight)
@@ -369,9 +367,9 @@ impl World {
             commands: self.command_results.clone(),
             series: self.sampler.as_ref().map(|s| s.set().clone()).unwrap_or_default(),
             ended: self.net.now(),
-            packet_hops: self.net.hops,
+            packet_hops: self.net.cables.hops,
             events: self.events,
-            counted_from: self.net.counted_from,
+            counted_from: self.net.meter.counted_from,
             sojourns: self.net.sojourns(),
             watched: self.net.watched(),
             busy: self.net.machines.iter().map(|m| m.cpu.spent(self.net.now())).collect(),
@@ -387,7 +385,7 @@ impl World {
     fn flow_result(
         &self,
         flow: &crate::flow::Flow,
-        in_flight: crate::account::InFlight,
+        in_flight: crate::meter::InFlight,
         id: u32,
     ) -> crate::results::FlowResult {
         let place = |&(host, ifindex, count): &(u32, u32, crate::results::PlaceCount)| {
@@ -395,7 +393,7 @@ impl World {
         };
         let mut places: Vec<_> = flow.places.iter().map(place).collect();
         places.sort_by(|a, b| (a.host, &a.device).cmp(&(b.host, &b.device)));
-        let (copies, fragments) = self.net.extras(id, in_flight);
+        let (copies, fragments) = self.net.meter.extras(id, in_flight, &self.net.pool);
         crate::results::FlowResult {
             places,
             in_flight_packets: in_flight.packets,
@@ -412,7 +410,7 @@ impl World {
     }
     /// Packets over links so far: one packet over one link is one hop.
     pub fn packet_hops(&self) -> u64 {
-        self.net.hops
+        self.net.cables.hops
     }
     /// Names of the hosts, by number.
     pub fn host_names(&self) -> BTreeMap<HostId, String> {

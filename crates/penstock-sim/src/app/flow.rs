@@ -174,7 +174,7 @@ impl Source {
     /// A page has arrived whole: the reader looks at it.
     fn page_done(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        let flow = &mut cx.net.flows[self.flow as usize];
+        let flow = &mut cx.net.meter.flows[self.flow as usize];
         flow.transfers.record((now - self.page).as_ns() as u64);
         flow.completed = None;
         let Load::Pages { think, .. } = &self.load else { return };
@@ -259,15 +259,15 @@ impl Source {
         let now = cx.now();
         if let Some(at) = self.asked.iter().position(|a| a.0 == seq) {
             let (_, sent) = self.asked.remove(at).unwrap_or((0, now));
-            cx.net.flows[self.flow as usize].rtts.push((now, now - sent));
+            cx.net.meter.flows[self.flow as usize].rtts.push((now, now - sent));
         }
     }
     fn stop(&mut self, cx: &mut Cx<'_>) {
         if self.transport == Transport::Udp {
             let now = cx.now();
-            let flow = &mut cx.net.flows[self.flow as usize];
+            let flow = &mut cx.net.meter.flows[self.flow as usize];
             flow.completed = flow.completed.or(Some(now));
-            cx.net.stop_timer(self.timer);
+            cx.net.wakes.stop_timer(self.timer);
             cx.exit(0);
         } else {
             cx.net.tcp_finish(self.sock);
@@ -320,8 +320,8 @@ impl Program for Source {
             return;
         }
         let now = cx.now();
-        cx.net.flows[self.flow as usize].started = Some(now);
-        self.timer = cx.net.new_timer(cx.app, GAP);
+        cx.net.meter.flows[self.flow as usize].started = Some(now);
+        self.timer = cx.net.wakes.new_timer(cx.app, GAP);
         match self.load {
             Load::Greedy => cx.net.tcp_send(self.sock, u64::MAX, false),
             Load::Bytes(bytes) => cx.net.tcp_send(self.sock, bytes, true),
@@ -330,7 +330,7 @@ impl Program for Source {
             _ => {}
         }
         if let Some(stop) = self.stop {
-            let timer = cx.net.new_timer(cx.app, STOP);
+            let timer = cx.net.wakes.new_timer(cx.app, STOP);
             cx.net.set_timer(timer, stop);
         }
     }

@@ -43,7 +43,7 @@ impl Cx<'_> {
     }
     /// Adds a flow of this program's.
     pub(crate) fn new_flow(&mut self, name: String, from: u32, to: u32, proto: &'static str) -> u32 {
-        let flow = self.net.new_flow(name, from, to, proto);
+        let flow = self.net.meter.new_flow(name, from, to, proto);
         self.result.flows.push(FlowId(flow));
         flow
     }
@@ -65,13 +65,13 @@ fn resolve(name: &str, net: &Net) -> Option<Ipv4Addr> {
     if let Ok(addr) = name.parse() {
         return Some(addr);
     }
-    if let Some(&addr) = net.names.get(name) {
+    if let Some(&addr) = net.names.addresses.get(name) {
         return Some(addr);
     }
     if name == "localhost" {
         return Some(Ipv4Addr::LOCALHOST);
     }
-    first_address(net, *net.hosts.get(name)?)
+    first_address(net, *net.names.hosts.get(name)?)
 }
 
 /// The first address of a host that is not `lo`'s.

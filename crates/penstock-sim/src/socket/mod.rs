@@ -12,11 +12,11 @@ mod tcp;
 mod udp;
 
 use crate::event::Event;
-use crate::flow::{Flow, Part, RETRANSMISSION, tag, untag};
+use crate::flow::{Part, RETRANSMISSION, tag, untag};
 use crate::index::NONE;
 use crate::net::Net;
 use crate::results::TcpResult;
-use crate::sock::{Addr, Kind, Listener, Message, Owed, Sock, SockOpts, TcpSock, UdpSock};
+use crate::sock::{Addr, Kind, Listener, Message, Owed, SockOpts, TcpSock, UdpSock};
 use crate::spec::Stack;
 use crate::wake::Wake;
 use penstock_host::{Effect, TcpSettings, rt_tos2priority};
@@ -45,24 +45,7 @@ impl Net {
     fn new_sock(&mut self, host: u32, app: u32, opts: SockOpts, kind: Kind) -> u32 {
         let priority =
             opts.priority.unwrap_or_else(|| rt_tos2priority(self.machines[host as usize].kernel, opts.tos));
-        let unspecified = (Ipv4Addr::UNSPECIFIED, 0);
-        self.socks.push(Sock {
-            host,
-            app,
-            local: unspecified,
-            remote: unspecified,
-            flow: NONE,
-            is_source: true,
-            opts,
-            priority,
-            kind,
-        });
-        self.socks.len() as u32 - 1
-    }
-    /// Adds a flow; its results are numbered in this order.
-    pub(crate) fn new_flow(&mut self, name: String, from: u32, to: u32, proto: &'static str) -> u32 {
-        self.flows.push(Flow::new(name, from, to, proto));
-        self.flows.len() as u32 - 1
+        self.sockets.add(host, app, opts, priority, kind)
     }
     /// The host with this address.
     pub(crate) fn host_of(&self, addr: Ipv4Addr) -> Option<u32> {

@@ -175,7 +175,7 @@ impl Test {
                 return Some(cx.net.machines[cx.host as usize].cpu.call(now));
             }
             stream.calling = false;
-            let s = &mut cx.net.socks[stream.sock as usize];
+            let s = &mut cx.net.sockets[stream.sock];
             (s.flow, s.is_source) = (stream.flow, true);
             match cx.net.udp_send_to(stream.sock, stream.remote, len, stream.packets + 1) {
                 Ok(true) => {

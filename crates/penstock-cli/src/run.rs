@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::experiment::Experiment;
+use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::{experiment, many, run};
 use penstock_measure::number::Unit;
 use penstock_measure::record::Record;
@@ -103,7 +103,8 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     }
     let bar = bar(&experiment.title);
     let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
-    let outcome = run::run_on(args.on, &experiment, &mut Options { seed: Some(seed), progress: &mut progress });
+    let outcome =
+        run::run_on(args.on, &experiment, &mut Options { seed: Some(seed), progress: &mut progress });
     bar.finish_and_clear();
     let outcome = match outcome {
         Ok(outcome) => outcome,

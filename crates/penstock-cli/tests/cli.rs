@@ -215,7 +215,8 @@ fn repeated_runs_are_the_same_however_many_run_at_a_time() {
     // One that is not met counts, whichever it is.
     assert_eq!(of("two.toml", ">1s", "3").0, Some(1));
     // What cannot be set up is told once.
-    let broken = format!("{}\n[host.c]\neth0 = \"10.0.1.1/24\"\nsetup = \"tc qdisc add dev eth9 root sfq\"\n", TWO);
+    let broken =
+        format!("{}\n[host.c]\neth0 = \"10.0.1.1/24\"\nsetup = \"tc qdisc add dev eth9 root sfq\"\n", TWO);
     std::fs::write(folder.join("broken.toml"), broken.replace("VALUE", ">1ms")).unwrap();
     let done = penstock(&folder, &["run", "broken.toml", "--repeat", "4", "--jobs", "4", "--out", "none"]);
     let said = text(&done.stderr);

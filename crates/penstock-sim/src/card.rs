@@ -147,12 +147,7 @@ impl Net {
             }
         }
         if self.cables.nics[n as usize].is_virtual() {
-            // The peer's stack has its turn when the interrupt at hand is done (`netif_rx`, `process_backlog`); a system call is interrupted.
-            if self.todo.in_softirq {
-                self.todo.unreceived.push(n);
-            } else {
-                self.received(n);
-            }
+            self.receive_soon(n);
         }
     }
     /// What a cable without a rate has carried has been received: it is nobody's memory here any more.

@@ -1,7 +1,18 @@
 //! What calls to a host ask for.
 //!
 //! Everything that happens to one host at one instant is done before the next event: [`Net::settle`] carries out what
-//! the host's calls asked for (a card has something to send, a packet is for a socket) until nothing is left.
+//! the host's calls asked for (a card has something to send, a packet is for a socket) until nothing is left. No other file takes from
+//! that list.
+//!
+//! What is done at once and what waits:
+//! - What a call to a host asks for waits for the end of the event ([`Net::settle`]), but what a connection's own segment asks of its card: that
+//!   is done before the next segment is made ([`Net::settle_own`]).
+//! - Programs are woken when the event is over ([`Wakes`](crate::wake::Wakes)).
+//! - What a cable without a rate carries is received when the interrupt is over ([`Net::in_softirq`]).
+//! - Memory that a frame frees is its socket's at once, for the socket may have more to send at this instant. Who is at work then is not
+//!   disturbed: a card that is taking a frame (`Nic::sending`), a segment that serves a card (`Segment::serving`) and a connection that is
+//!   sending (`TcpSock::pumping`) each go on themselves and find what has come meanwhile, as the kernel's `__QDISC_STATE_RUNNING` and a socket's
+//!   lock have it. A queue in place of that would send segments of two sockets in another order.
 
 use crate::cpu::NETDEV_MAX_BACKLOG;
 use crate::event::Event;
@@ -54,6 +65,70 @@ impl Net {
                     self.todo.spare = work;
                 }
             }
+        }
+    }
+
+    /// Of what is to be done after a packet of this socket was sent, does at once what its own call does. The discipline is run after each
+    /// packet (`__qdisc_run`), not after the last; then what was dropped on the way frees its memory (`kfree_skb_list` in
+    /// `__dev_xmit_skb`), and only then the call returns.
+    #[inline]
+    pub(crate) fn settle_own(&mut self, host: u32, sock: u32) {
+        match self.todo.asked[..] {
+            [] => {}
+            [Effect::Kick(ifindex)] => {
+                self.todo.asked.clear();
+                self.kick_device(host, ifindex);
+            }
+            _ => self.settle_own_of(host, sock),
+        }
+    }
+    #[cold]
+    fn settle_own_of(&mut self, host: u32, sock: u32) {
+        let mut asked = std::mem::take(&mut self.todo.asked);
+        let mut others = std::mem::take(&mut self.todo.spare);
+        for effect in asked.drain(..) {
+            match effect {
+                Effect::Kick(ifindex) => self.kick_device(host, ifindex),
+                Effect::Dropped { packet, ifindex, place, reason }
+                    if packet.iif == 0 && packet.sender.socket == sock + 1 =>
+                {
+                    self.lost_on(host, ifindex, packet, place, reason);
+                }
+                other => others.push(other),
+            }
+        }
+        // What these have asked for comes behind.
+        others.append(&mut self.todo.asked);
+        (self.todo.asked, self.todo.spare) = (others, asked);
+    }
+    /// Does something as an interrupt does: what cards without a rate take is received, and so frees its memory, when the interrupt is done;
+    /// then it is done again, for what that lets be sent.
+    #[inline]
+    pub(crate) fn in_softirq(&mut self, mut work: impl FnMut(&mut Net)) {
+        let outermost = !std::mem::replace(&mut self.todo.in_softirq, true);
+        loop {
+            work(self);
+            if !outermost || self.todo.unreceived.is_empty() {
+                break;
+            }
+            let mut cards = std::mem::take(&mut self.todo.unreceived);
+            cards.drain(..).for_each(|n| self.received(n));
+            if self.todo.unreceived.is_empty() {
+                self.todo.unreceived = cards;
+            }
+        }
+        if outermost {
+            self.todo.in_softirq = false;
+        }
+    }
+    /// A cable without a rate has carried frames: they are received when the interrupt at hand is done (`netif_rx`,
+    /// `process_backlog`); a system call is interrupted.
+    #[inline]
+    pub(crate) fn receive_soon(&mut self, n: u32) {
+        if self.todo.in_softirq {
+            self.todo.unreceived.push(n);
+        } else {
+            self.received(n);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::results::TcpResult;
 use crate::sock::{Addr, Kind, Listener, Message, Owed, SockOpts, TcpSock, UdpSock};
 use crate::spec::Stack;
 use crate::wake::Wake;
-use penstock_host::{Effect, TcpSettings, rt_tos2priority};
+use penstock_host::{TcpSettings, rt_tos2priority};
 use penstock_model::{Kernel, KernelError, Time};
 use penstock_packet::headers::{Icmp, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, Udp};

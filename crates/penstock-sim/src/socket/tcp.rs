@@ -178,7 +178,7 @@ impl Net {
             if self.todo.in_call {
                 self.drain(sock, now);
             } else {
-                self.drain_in_softirq(sock, now);
+                self.in_softirq(|net| net.drain(sock, now));
             }
         }
         let s = &mut self.sockets[sock];
@@ -235,25 +235,6 @@ impl Net {
         }
     }
 
-    /// The same from an interrupt: what a card without a rate takes is received, and so frees its memory, when the interrupt is done.
-    fn drain_in_softirq(&mut self, sock: u32, now: Time) {
-        let outermost = !std::mem::replace(&mut self.todo.in_softirq, true);
-        loop {
-            self.drain(sock, now);
-            if !outermost || self.todo.unreceived.is_empty() {
-                break;
-            }
-            let mut cards = std::mem::take(&mut self.todo.unreceived);
-            cards.drain(..).for_each(|n| self.received(n));
-            if self.todo.unreceived.is_empty() {
-                self.todo.unreceived = cards;
-            }
-        }
-        if outermost {
-            self.todo.in_softirq = false;
-        }
-    }
-
     /// Sends one segment of a connection.
     #[inline]
     fn send_segment(&mut self, sock: u32, segment: &Transmit) {
@@ -299,16 +280,7 @@ impl Net {
         };
         let host = s.host;
         let sent = self.on_host(host, |h, cx| h.transmit(packet, cx));
-        // The discipline is run after each packet (`__qdisc_run`), not after the last; then what was dropped on the way frees its memory
-        // (`kfree_skb_list` in `__dev_xmit_skb`), and only then the call returns.
-        match self.todo.asked[..] {
-            [] => {}
-            [Effect::Kick(ifindex)] => {
-                self.todo.asked.clear();
-                self.kick_device(host, ifindex);
-            }
-            _ => self.own_effects(host, sock),
-        }
+        self.settle_own(host, sock);
         if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
             if sent.as_ref().is_ok_and(|s| s.paced) {
                 t.end.paced_below();
@@ -338,26 +310,6 @@ impl Net {
             s.local.0, s.local.1, s.remote.0, s.remote.1, tcp.seq
         );
         self.guard.tell(text);
-    }
-    /// Of what is to be done after a packet of this socket was sent, does at once what its own call does: runs the discipline, frees what was
-    /// dropped of its own.
-    #[cold]
-    fn own_effects(&mut self, host: u32, sock: u32) {
-        let mut rest = Vec::with_capacity(self.todo.asked.len());
-        for effect in std::mem::take(&mut self.todo.asked) {
-            match effect {
-                Effect::Kick(ifindex) => self.kick_device(host, ifindex),
-                Effect::Dropped { packet, ifindex, place, reason }
-                    if packet.iif == 0 && packet.sender.socket == sock + 1 =>
-                {
-                    self.lost_on(host, ifindex, packet, place, reason);
-                }
-                other => rest.push(other),
-            }
-        }
-        // What these have asked for comes behind.
-        rest.append(&mut self.todo.asked);
-        self.todo.asked = rest;
     }
     /// Tells the program what has happened to its connection.
     #[inline]

@@ -271,6 +271,10 @@ pub trait Classful {
     fn charged(&self) -> Vec<Charged> {
         Vec::new()
     }
+    /// The overlimits that the qdisc shows, and those of all classes there are and were: where it counts one when a class does.
+    fn overlimits(&self) -> Option<(u32, u32)> {
+        None
+    }
     /// The qdisc in a class.
     fn leaf(&self, classid: Handle) -> Option<&Node> {
         let _ = classid;

@@ -258,6 +258,10 @@ impl Tree {
     pub fn qlen(&self) -> u32 {
         self.root.qlen()
     }
+    #[cfg(test)]
+    pub(crate) fn root_mut(&mut self) -> &mut Node {
+        &mut self.root
+    }
     /// The root qdisc.
     pub fn root(&self) -> &Node {
         &self.root
@@ -392,11 +396,11 @@ impl Tree {
         let path = self.path(handle).unwrap_or_default();
         let node = self.node_mut(handle)?;
         let (qlen, backlog) = (node.qlen(), node.backlog());
-        let (holds, before) = (node.holds, cx.drops.len());
+        let (lost_before, before) = (node.door.lost, cx.drops.len());
         let result = work(node, cx);
         let lost = (cx.drops.len() - before) as u64;
         // Whoever of it worked: what it counted itself is in this.
-        node.holds = holds.wrapping_sub(lost);
+        node.door.lost = lost_before + lost;
         let packets = qlen.saturating_sub(node.qlen());
         let bytes = backlog.saturating_sub(node.backlog());
         if packets > 0 || bytes > 0 || lost > 0 {
@@ -446,7 +450,7 @@ fn handles_below(node: &Node) -> Vec<Handle> {
 /// `lost`: how many the ledger has of them.
 fn reduce(node: &mut Node, path: &[Handle], (packets, bytes): (u32, u32), lost: u64) {
     let Some((&class, rest)) = path.split_first() else { return };
-    node.holds = node.holds.wrapping_sub(lost);
+    node.door.lost += lost;
     let Some(classes) = node.classes_mut() else { return };
     if let Some(child) = classes.leaf_mut(class) {
         reduce(child, rest, (packets, bytes), lost);

@@ -281,7 +281,7 @@ impl Tree {
             if qlen > 0 {
                 classes.reduced(parent, qlen, backlog);
             }
-            node.holds = node.holds.wrapping_sub(lost);
+            node.door.lost += lost;
             reduce(&mut self.root, &path, (qlen, if qlen > 0 { backlog } else { 0 }), lost);
         }
         let handle = new.as_ref().map(|n| n.handle);

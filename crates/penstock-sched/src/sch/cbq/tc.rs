@@ -4,7 +4,7 @@
 
 use super::class::{BOUNDED, CbqClass, ISOLATED, Rate};
 use super::{Cbq, LINK, MAXPRIO, NIL, PASTPERFECT, SPEC};
-use crate::charge::{Charged, Count};
+use crate::charge::{Charged, Count, Refused};
 use crate::cls::{BlockId, Filters};
 use crate::estimator::Estimator;
 use crate::node::Node;
@@ -307,6 +307,7 @@ impl Classful for Cbq {
     ) -> Result<Option<Node>, KernelError> {
         let class = self.known(classid)?;
         let new = new.unwrap_or_else(|| Node::default_pfifo(&self.device, classid).unlisted());
+        self.classes[class].own.doors = self.through(class);
         let mut old = std::mem::replace(&mut self.classes[class].leaf, new);
         let from = cx.drops.len();
         old.reset(cx);
@@ -419,6 +420,7 @@ impl Classful for Cbq {
                 gone: c.own.gone,
                 before: c.own.before,
                 lent: None,
+                drops: Refused { shown: c.own.drops, own: self.through(class).refused },
             }
         };
         self.classes.iter().map(of).collect()

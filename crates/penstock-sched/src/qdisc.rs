@@ -343,6 +343,8 @@ pub trait Classful {
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
         let _ = (now, visit);
     }
+    /// tc has been shown the classes: what the kernel notes of that.
+    fn shown(&self) {}
     /// Whether the walk ends with a class the kernel cannot show: the classes of qdiscs after this one are then not
     /// shown either (`tc_dump_tclass_root`).
     fn ends_dump(&self) -> bool {

@@ -290,7 +290,7 @@ impl Tree {
     pub fn options_of(&self, handle: Handle) -> Option<Options> {
         self.node(handle).map(|node| node.whole_dump(Time::ZERO))
     }
-    /// All classes of all qdiscs in the kernel's order.
+    /// All classes of all qdiscs in the kernel's order, looked at from outside: nobody notices.
     pub fn dump_classes(&self, now: Time) -> Vec<ClassDump> {
         let classes = |node: &Node, _: u32| {
             let mut dumps = Vec::new();
@@ -306,6 +306,20 @@ impl Tree {
             }
         }
         all
+    }
+
+    /// Those that `tc class show` has from the kernel: of the qdisc that `parent` names, or of all ([`Handle::UNSPEC`]). Such a
+    /// show leaves its mark ([`Classful::shown`]).
+    pub fn show_classes(&self, parent: Handle, now: Time) -> Vec<ClassDump> {
+        let wanted = |qdisc: Handle| parent == Handle::UNSPEC || parent.qdisc() == qdisc;
+        self.each(false, |node, _| {
+            if let Some(classes) = node.classes().filter(|_| wanted(node.handle)) {
+                classes.shown();
+            }
+        });
+        let mut dumps = self.dump_classes(now);
+        dumps.retain(|dump| wanted(dump.classid.qdisc()));
+        dumps
     }
 
     // ---- finding ----

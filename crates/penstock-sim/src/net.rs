@@ -473,7 +473,7 @@ impl Net {
             nic.sent = sent;
         }
     }
-    fn arm_watchdog(&mut self, n: u32) {
+    pub(crate) fn arm_watchdog(&mut self, n: u32) {
         let nic = &mut self.nics[n as usize];
         let wakeup = self.machines[nic.host as usize].host.next_wakeup(nic.ifindex);
         nic.watchdog.arm(wakeup, Event::Watchdog(n), &mut self.queue);

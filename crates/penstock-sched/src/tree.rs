@@ -192,7 +192,7 @@ impl Tree {
         self.root.enqueue(packet, cx)
     }
     /// Takes a packet from the wire: `sch_handle_ingress`. `None`: a filter's action has taken it. Its length counts from
-    /// the network header until it is sent again.
+    /// the network header until it is sent on.
     pub fn receive(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         packet.tc.dev = self.device.ifindex;
         if std::mem::take(&mut packet.tc.skip_classify) {

@@ -1,140 +1,61 @@
-//! The machines and what lies between them: frames from card to card, processors, drops.
-//!
-//! Everything that happens to one host at one instant is done before the next event: [`Net::settle`] carries out what
-//! the host's calls asked for (a card has something to send, a packet is for a socket) until nothing is left.
+//! Everything but the programs: the machines, what lies between them, the sockets, and what is measured.
 
-use crate::event::{Event, Queue, Timer};
-use crate::flow::{Flow, Part, untag};
-use crate::histogram::Histogram;
-use crate::link::{Cpu, NETDEV_MAX_BACKLOG, Nic, Port, Segment, Wire, serialisation};
-use crate::results::{DropCount, DropKey, Sojourn};
-use crate::socket::{Message, Owed, Sock, SocketTable};
-use crate::spec::{HostId, Iperf, Stack};
-use crate::still::{Guard, Toll, frame};
+use crate::event::Queue;
+use crate::link::Cables;
+use crate::machine::Machine;
+use crate::meter::Meter;
+use crate::results::Sojourn;
+use crate::sock::Sockets;
+use crate::spec::HostId;
+use crate::still::Guard;
+use crate::wake::Wakes;
 use penstock_host::{Effect, Host, HostCx};
-use penstock_model::{Kernel, Rng, Span, Time};
-use penstock_packet::{Packet, Pool};
-use std::collections::{BTreeMap, VecDeque};
-
-/// The interface index of `lo`.
-pub(crate) const LOOPBACK: u32 = 1;
-
-/// No such thing, in a table of indices.
-pub(crate) const NONE: u32 = u32::MAX;
-
-/// Something a program waits for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Wake {
-    /// One of its timers.
-    Timer(u32),
-    /// Its connection is open.
-    Connected(u32),
-    /// Its connection ended with an error (`errno`'s text).
-    Failed(u32, &'static str),
-    /// A connection came in on its listening socket.
-    Accepted(u32),
-    /// There is something to read.
-    Readable(u32),
-    /// There is room to write again.
-    Writable(u32),
-    /// The peer has closed and all was read.
-    Eof(u32),
-    /// The connection is over (both sides closed and acknowledged).
-    Closed(u32),
-    /// A datagram came.
-    Datagram {
-        sock: u32,
-        from: (std::net::Ipv4Addr, u16),
-        to: std::net::Ipv4Addr,
-        len: u32,
-        seq: u64,
-        created: Time,
-    },
-    /// An echo reply: its ICMP length, sequence number, TTL.
-    Echo { len: u32, seq: u16, ttl: u8, from: std::net::Ipv4Addr },
-    /// An ICMP error about an echo of ours.
-    EchoError { from: std::net::Ipv4Addr, ty: u8, code: u8, seq: u16 },
-}
-
-/// One host and what surrounds it.
-pub(crate) struct Machine {
-    pub(crate) name: String,
-    pub(crate) kernel: Kernel,
-    pub(crate) stack: Stack,
-    pub(crate) iperf: Iperf,
-    pub(crate) host: Host,
-    /// Cards by interface index.
-    pub(crate) nics: Vec<u32>,
-    pub(crate) cpu: Cpu,
-    pub(crate) timer: Timer,
-    pub(crate) sockets: SocketTable,
-    pub(crate) lo: Loopback,
-}
-
-/// What waits on `lo` for the processor, which has more to do than it can at one instant.
-#[derive(Default)]
-pub(crate) struct Loopback {
-    toll: Toll,
-    pub(crate) waiting: VecDeque<Packet>,
-}
-
-struct DropSlot {
-    host: u32,
-    ifindex: u32,
-    place: &'static str,
-    reason: &'static str,
-    count: DropCount,
-}
+use penstock_model::{Rng, Time};
+use penstock_packet::Pool;
+use std::collections::BTreeMap;
 
 /// Everything but the programs.
 pub(crate) struct Net {
     pub(crate) seed: u64,
     pub(crate) queue: Queue,
+    /// Sees to it that time goes on.
+    pub(crate) guard: Guard,
     pub(crate) pool: Pool,
     pub(crate) machines: Vec<Machine>,
+    pub(crate) cables: Cables,
+    pub(crate) sockets: Sockets,
+    pub(crate) meter: Meter,
+    pub(crate) wakes: Wakes,
+    pub(crate) names: Names,
+    pub(crate) todo: Todo,
+    /// Some device has a tap.
+    pub(crate) tapped: bool,
+}
+
+/// What programs find by its name.
+#[derive(Default)]
+pub(crate) struct Names {
     /// The first machine of each name.
     pub(crate) hosts: BTreeMap<String, u32>,
-    pub(crate) nics: Vec<Nic>,
-    pub(crate) wires: Vec<Wire>,
-    pub(crate) segments: Vec<Segment>,
-    pub(crate) flows: Vec<Flow>,
-    pub(crate) socks: Vec<Sock>,
-    pub(crate) wakes: VecDeque<(u32, Wake)>,
-    pub(crate) app_timers: Vec<AppTimer>,
-    /// Hosts and ports where a daemon is to answer.
-    pub(crate) wanted_daemons: Vec<(u32, u16)>,
+    /// As `/etc/hosts` on every host has them.
+    pub(crate) addresses: BTreeMap<String, std::net::Ipv4Addr>,
+    /// Lengths of files, bytes.
     pub(crate) files: BTreeMap<String, u64>,
-    pub(crate) names: BTreeMap<String, std::net::Ipv4Addr>,
-    /// Contents of datagrams that have any, by `Skb::seq`.
-    pub(crate) notes: Vec<Message>,
-    pub(crate) hops: u64,
-    /// Since when flows and waits are counted.
-    pub(crate) counted_from: Time,
-    pub(crate) out: Vec<Effect>,
+}
+
+/// What was asked for at this instant and is still to be done: `effects` does it.
+#[derive(Default)]
+pub(crate) struct Todo {
+    /// By calls to the host at hand.
+    pub(crate) asked: Vec<Effect>,
+    /// The room of what was asked before.
+    pub(crate) spare: Vec<Effect>,
     /// A program is being called: what it sends goes from its own system call, not from an interrupt.
     pub(crate) in_call: bool,
     /// An interrupt's segments are being sent.
     pub(crate) in_softirq: bool,
     /// The cards without a rate whose frames are received when that is over.
     pub(crate) unreceived: Vec<u32>,
-    /// Sees to it that time goes on.
-    pub(crate) guard: Guard,
-    pub(crate) work: Vec<Effect>,
-    drops: Vec<DropSlot>,
-    /// Packets made before are of the warm-up.
-    pub(crate) since: Time,
-    pub(crate) decided: crate::account::Decided,
-    /// Some device has a tap.
-    pub(crate) tapped: bool,
-}
-
-/// A timer of a program.
-pub(crate) struct AppTimer {
-    pub(crate) app: u32,
-    pub(crate) token: u32,
-    pub(crate) timer: Timer,
-    /// What setting it again and again costs.
-    pub(crate) toll: Toll,
 }
 
 impl Net {
@@ -142,31 +63,15 @@ impl Net {
         Net {
             seed,
             queue: Queue::new(),
+            guard: Guard::new(),
             pool: Pool::new(),
             machines: Vec::new(),
-            hosts: BTreeMap::new(),
-            nics: Vec::new(),
-            wires: Vec::new(),
-            segments: Vec::new(),
-            flows: Vec::new(),
-            socks: Vec::new(),
-            wakes: VecDeque::new(),
-            app_timers: Vec::new(),
-            wanted_daemons: Vec::new(),
-            files: BTreeMap::new(),
-            names: BTreeMap::new(),
-            notes: Vec::new(),
-            hops: 0,
-            counted_from: Time::ZERO,
-            out: Vec::new(),
-            in_call: false,
-            in_softirq: false,
-            unreceived: Vec::new(),
-            guard: Guard::new(),
-            work: Vec::new(),
-            drops: Vec::new(),
-            since: Time::ZERO,
-            decided: crate::account::Decided::default(),
+            cables: Cables::default(),
+            sockets: Sockets::default(),
+            meter: Meter::default(),
+            wakes: Wakes::default(),
+            names: Names::default(),
+            todo: Todo::default(),
             tapped: false,
         }
     }
@@ -185,7 +90,7 @@ impl Net {
     pub(crate) fn on_host<R>(&mut self, host: u32, call: impl FnOnce(&mut Host, &mut HostCx<'_>) -> R) -> R {
         self.guard.step();
         let now = self.queue.now();
-        let mut cx = HostCx { now, pool: &mut self.pool, out: &mut self.out };
+        let mut cx = HostCx { now, pool: &mut self.pool, out: &mut self.todo.asked };
         let machine = &mut self.machines[host as usize];
         let answer = call(&mut machine.host, &mut cx);
         if machine.cpu.counts_work() {
@@ -195,6 +100,7 @@ impl Net {
         answer
     }
 
+<<<<<<< HEAD
     /// Does what the calls to this host asked for, until nothing is left to do at this instant.
     #[inline(always)] // After each event; the rest is rare.
     pub(crate) fn settle(&mut self, host: u32) {
@@ -717,21 +623,17 @@ impl Net {
         }
         self.pool.free(packet);
     }
+=======
+>>>>>>> main
     /// Begins to count anew: what happened so far was warming up. Queues, connections and the devices' own counters stay.
     pub(crate) fn end_warmup(&mut self) {
-        let now = self.queue.now();
-        self.flows.iter_mut().for_each(|flow| flow.end_warmup(now));
-        self.nics.iter_mut().for_each(|nic| nic.sojourn = Histogram::default());
-        self.forget_watched();
-        self.drops.clear();
-        self.counted_from = now;
-        self.since = now + Span::from_ns(1);
-        self.decided = crate::account::Decided::default();
-        self.pool.count_extras_since(self.since);
+        let since = self.meter.end_warmup(self.queue.now());
+        self.cables.end_warmup();
+        self.pool.count_extras_since(since);
     }
     /// How long frames waited for each card that has taken any, by host and device.
     pub(crate) fn sojourns(&self) -> Vec<Sojourn> {
-        let taken = self.nics.iter().filter(|nic| nic.sojourn.count() > 0);
+        let taken = self.cables.nics.iter().filter(|nic| nic.sojourn.count() > 0);
         let named = taken.map(|nic| Sojourn {
             host: HostId(nic.host),
             device: self.device_name(nic.host, nic.ifindex),
@@ -743,53 +645,4 @@ impl Net {
         let device = self.machines[host as usize].host.device(ifindex);
         device.map(|d| d.name.clone()).unwrap_or_default()
     }
-    /// All losses so far.
-    pub(crate) fn drops(&self) -> BTreeMap<DropKey, DropCount> {
-        let mut all: BTreeMap<DropKey, DropCount> = BTreeMap::new();
-        for slot in &self.drops {
-            // Devices that are gone share a name: none.
-            let count = all.entry(self.drop_key(slot)).or_default();
-            count.packets += slot.count.packets;
-            count.bytes += slot.count.bytes;
-            count.fragments += slot.count.fragments;
-            count.copies += slot.count.copies;
-        }
-        all
-    }
-    fn drop_key(&self, d: &DropSlot) -> DropKey {
-        let device = self.device_name(d.host, d.ifindex);
-        DropKey { host: HostId(d.host), device, place: d.place, reason: d.reason }
-    }
-    /// Losses by the places of the table of drops, named.
-    pub(crate) fn named_losses(&self, lost_at: &[(u32, u64)]) -> Vec<(DropKey, u64)> {
-        let mut named: BTreeMap<DropKey, u64> = BTreeMap::new();
-        for &(slot, packets) in lost_at {
-            *named.entry(self.drop_key(&self.drops[slot as usize])).or_default() += packets;
-        }
-        named.into_iter().collect()
-    }
-}
-
-/// A packet in a few words: protocol and ports, length.
-fn packet_text(packet: &Packet) -> String {
-    use penstock_packet::L4;
-    match &packet.l4 {
-        L4::Tcp(tcp) => format!("tcp {} > {} seq {} ({} bytes)", tcp.sport, tcp.dport, tcp.seq, packet.len),
-        L4::Udp(udp) => format!("udp {} > {} ({} bytes)", udp.sport, udp.dport, packet.len),
-        L4::Icmp(icmp) => format!("icmp type {} ({} bytes)", icmp.ty, packet.len),
-        L4::None => format!("a frame ({} bytes)", packet.len),
-    }
-}
-
-/// Whether a device has anything more to send, or notes that it has not.
-#[inline]
-fn asks_again(host: &Host, ifindex: u32) -> bool {
-    host.device(ifindex).is_some_and(|d| d.tree.qlen() > 0 || d.tree.watches_idle())
-}
-#[inline]
-fn qlen(host: &Host, ifindex: u32) -> u32 {
-    host.device(ifindex).map_or(0, |d| d.tree.qlen())
-}
-fn mac(host: &Host, ifindex: u32) -> [u8; 6] {
-    host.device(ifindex).map_or([0; 6], |d| d.mac)
 }

@@ -9,11 +9,13 @@
 //!
 //! | counter | counts | not |
 //! |---|---|---|
-//! | drops of a class of htb or cbq (`cl->drops`, `cl->qstats.drops`) | what its own queue refused (`htb_enqueue`, `cbq_enqueue`) | what that queue dropped later; anything of the classes below: an inner class shows what it was refused while it was a leaf |
+//! | drops of a class of htb or cbq (`cl->drops`, `cl->qstats.drops`) | what its own queue refused (`htb_enqueue`, `cbq_enqueue`) | what that queue dropped later; anything below |
 //! | drops of the qdisc, 6.12 | all that was lost in it and below | what an action took, what a reset emptied |
 //! | drops of the qdisc, 2.6.35 | what was refused on its way in | what was dropped later |
 //! | overlimits of htb and its classes, 6.12 | each time a class, inner ones too, went over its ceiling | |
 //! | overlimits of a class of cbq | each time it might not send and nobody lent; the qdisc's are times it sent nothing | |
+//!
+//! So an inner class of htb shows what it was refused while it was a leaf.
 //!
 //! `drr`, `prio` and their like have one row of classes; nobody is charged for another there, and the drops of a class are those of the
 //! qdisc in it.

@@ -37,29 +37,4 @@ impl Net {
         machine.host.take_effects(&mut self.todo.asked);
         self.settle(host);
     }
-<<<<<<< HEAD
-    pub(crate) fn watchdog(&mut self, n: u32, seq: crate::event::Seq) {
-        let nic = &mut self.nics[n as usize];
-        let host = nic.host;
-        if nic.watchdog.fires(seq) {
-            let (ifindex, now) = (nic.ifindex, self.queue.now());
-            match self.machines[host as usize].host.next_wakeup(ifindex) {
-                // It was set anew meanwhile (`hrtimer_start` moves it): nobody asks now.
-                Some(later) if later > now => self.arm_watchdog(n),
-                Some(_) => {
-                    self.kick(n);
-                    self.settle(host);
-                }
-                None => {}
-            }
-        }
-    }
-    pub(crate) fn host_timer(&mut self, host: u32, seq: crate::event::Seq) {
-        if self.machines[host as usize].timer.fires(seq) {
-            self.on_host(host, |h, cx| h.handle_timer(cx));
-            self.settle(host);
-        }
-    }
-=======
->>>>>>> main
 }

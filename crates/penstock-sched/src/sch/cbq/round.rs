@@ -4,11 +4,7 @@
 //! `cbq_dequeue_prio`, `cbq_dequeue_1`, `cbq_normalize_quanta`; Floyd and Jacobson 1995 section IV.
 
 use super::{Cbq, MAXPRIO, NIL};
-<<<<<<< HEAD
-=======
-use crate::charge::Count;
 use crate::naps;
->>>>>>> main
 use crate::qdisc::Cx;
 use penstock_packet::Packet;
 

@@ -88,6 +88,8 @@ pub struct Node {
     never_wakes: bool,
     /// What went in and out.
     pub(crate) door: Door,
+    /// A choke stands or stood below, which does not always know how many packets it holds, and tells those above.
+    pub(crate) over_choke: bool,
     qdisc: Box<dyn Qdisc>,
 }
 
@@ -105,6 +107,7 @@ impl Node {
             watches_idle: qdisc.watches_idle(),
             never_wakes: qdisc.never_wakes(),
             door: Door::default(),
+            over_choke: false,
             qdisc,
         }
     }
@@ -120,6 +123,7 @@ impl Node {
             watches_idle: false,
             never_wakes: true,
             door: Door::default(),
+            over_choke: false,
             qdisc: Box::new(Noop),
         }
     }

@@ -57,14 +57,11 @@ impl Tree {
     }
 }
 
-/// Whether all below say how many packets they hold: see [`check`].
-fn classes(node: &Node, kernel: Kernel, found: &mut Vec<String>) -> bool {
-    let mut counts = node.kind() != "choke";
-    let Some(own) = node.classes() else { return counts };
-    let said = crate::charge::miscounts(&own.charged());
-    found.extend(said.into_iter().map(|s| format!("{} {}", node.kind(), s)));
-    own.children(&mut |_, child| counts &= classes(child, kernel, found));
+fn classes(node: &Node, kernel: Kernel, found: &mut Vec<String>) {
+    let Some(own) = node.classes() else { return };
     let (kind, handle) = (node.kind(), node.handle);
+    let said = crate::charge::miscounts(&own.charged());
+    found.extend(said.into_iter().map(|s| format!("{kind} {s}")));
     if let Some((shown, sum)) = own.overlimits().filter(|(shown, sum)| shown != sum) {
         found.push(format!("qdisc {kind} {handle}: shows {shown} overlimits, but its classes had {sum}"));
     }
@@ -72,12 +69,12 @@ fn classes(node: &Node, kernel: Kernel, found: &mut Vec<String>) -> bool {
     // mq and its like show the sum of the qdiscs that stand in them now. What a queue of its own loses by a `change` of its limits is told to
     // those above alone.
     let passes_on = crate::sch::traits(kind).queue == Holds::Classes && !own.queue_root();
-    if counts && passes_on && shown != lost as u32 {
+    if passes_on && !node.over_choke && shown != lost as u32 {
         found.push(format!(
             "qdisc {kind} {handle}: shows {shown} drops, but {lost} were lost in it and below"
         ));
     }
-    counts
+    own.children(&mut |_, child| classes(child, kernel, found));
 }
 
 fn packets(node: &Node, see: &mut dyn FnMut(&Skb)) {

@@ -16,7 +16,6 @@ mod tc;
 mod tests;
 
 use super::KindSpec;
-use crate::charge::Count;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::naps::{self, Naps};
@@ -268,7 +267,6 @@ impl Htb {
         if old {
             let c = &mut self.engine.classes[class];
             c.count(len, cx.now);
-            c.came.add(Count::one(len));
             self.count(len);
         }
         self.engine.activate(class);
@@ -334,7 +332,6 @@ impl Htb {
         if !old {
             c.count(len, cx.now);
         }
-        c.sent.add(Count::one(len));
         let deficit = &mut c.deficit[level];
         *deficit = deficit.wrapping_sub(len as i32);
         if *deficit < 0 {

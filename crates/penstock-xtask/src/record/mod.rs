@@ -9,6 +9,7 @@ mod actions;
 mod aqm;
 mod arrive;
 mod by_grammar;
+mod cake;
 mod chance;
 mod classify;
 mod dice;

@@ -107,6 +107,9 @@ pub fn case(d: &mut Dice) -> Value {
     s.cap(own.min(1_250_000));
     let autorate = d.chance(5);
     let acks = d.chance(15);
+    if limited || acks {
+        s.unblock();
+    }
     let mut line = words(d, &shape, autorate);
     if acks && !line.contains("ack-filter") {
         line += d.pick(&[" ack-filter", " ack-filter-aggressive"]);

@@ -125,6 +125,12 @@ impl Service {
             Service { release: "link", rate, hold_ms: 0 }
         }
     }
+    /// Makes a blocked line one that is not: for what counts time from the first packet on, since how far the release is from that is not exact.
+    pub fn unblock(&mut self) {
+        if self.release == "block" {
+            (self.release, self.hold_ms) = ("link", 0);
+        }
+    }
     /// The queue stands at the root and sends so many bytes a second.
     pub fn alone_at(rate: u64) -> Service {
         Service { release: "none", rate, hold_ms: 0 }

@@ -348,8 +348,7 @@ fn print(o: &Options, out: &mut Out) {
 fn print_class(o: &Options, out: &mut Out) {
     let n = |name| o.u32(name).unwrap_or(0);
     let deficit = o.i64("deficit").unwrap_or(0) as i32;
-    // As it stands in 32 bits: a text has no sign.
-    out.num("deficit", deficit, format_args!("  deficit {}", deficit as u32));
+    out.num("deficit", deficit, format_args!("  deficit {deficit}"));
     out.num("count", n("count"), format_args!(" count {}", n("count")));
     if n("dropping") != 0 {
         out.flag("dropping", format_args!(" dropping"));

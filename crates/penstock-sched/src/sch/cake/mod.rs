@@ -305,9 +305,9 @@ impl Cake {
             self.failsafe_next = self.failsafe_next.wrapping_add(failsafe as i64);
         }
     }
-    /// Sets the watchdog for when the whole may send.
-    fn wait(&mut self) {
-        self.watchdog = Some(moment(self.time_next.min(self.failsafe_next)));
+    /// Sets the watchdog for when the whole may send; a moment that is over is the present one.
+    fn wait(&mut self, now: i64) {
+        self.watchdog = Some(moment(self.time_next.min(self.failsafe_next).max(now)));
     }
 
     /// `cake_drop`: drops the first packet of the longest queue. Which that is.
@@ -486,7 +486,7 @@ impl Cake {
             }
             if self.time_next > now && self.failsafe_next > now {
                 self.stats.overlimits = self.stats.overlimits.wrapping_add(1);
-                self.wait();
+                self.wait(now);
                 return None;
             }
             if !self.choose_tin(now) {
@@ -543,7 +543,7 @@ impl Cake {
         self.charge(self.current, adjusted, now, false);
         self.spend(n, adjusted);
         if self.time_next > now && self.qlen > 0 {
-            self.wait();
+            self.wait(now);
         } else if self.qlen == 0
             && let Some(b) = self.tins[..self.tins_used].iter().find(|b| b.decaying_flows != 0)
         {
@@ -625,7 +625,7 @@ impl Qdisc for Cake {
                     (self.failsafe_next, self.time_next) = (now, now);
                 } else if self.time_next > now && self.failsafe_next > now {
                     self.stats.overlimits = self.stats.overlimits.wrapping_add(1);
-                    self.wait();
+                    self.wait(now);
                 }
             }
         }
@@ -706,6 +706,10 @@ impl Qdisc for Cake {
     }
     fn expire(&mut self, due: Due) {
         self.watchdog = self.watchdog.filter(|&at| !due.has(at, at));
+    }
+    //= linux v6.12 net/sched/sch_cake.c cake_clear_tin: it frees packets and tells nobody.
+    fn tells_of_change(&self) -> bool {
+        false
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         if let Some(o) = options

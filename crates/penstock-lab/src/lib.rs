@@ -2,6 +2,7 @@
 
 pub mod beside;
 pub mod experiment;
+pub mod many;
 pub mod run;
 
 pub use experiment::Experiment;

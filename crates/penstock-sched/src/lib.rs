@@ -13,6 +13,7 @@ pub mod estimator;
 mod jiffies;
 pub mod ledger;
 pub mod meter;
+mod naps;
 pub mod node;
 pub mod ns2;
 mod psched;
@@ -25,6 +26,7 @@ pub mod stab;
 mod testing;
 pub mod traits;
 pub mod tree;
+mod wait;
 
 pub use act::{Actions, Look};
 pub use ledger::{DropReason, Ledger, Work};

@@ -151,6 +151,10 @@ impl Node {
     pub fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
         self.qdisc.timers(see);
     }
+    /// From when on the first of its timers, and of those below, may go off with another.
+    pub(crate) fn first_soft(&self) -> Option<Time> {
+        self.qdisc.first_soft()
+    }
     /// The timers due by `now` have gone off.
     pub fn expire(&mut self, due: Due) {
         self.qdisc.expire(due);

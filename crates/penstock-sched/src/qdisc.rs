@@ -162,6 +162,12 @@ pub trait Qdisc: Send {
             classes.children(&mut |_, child| child.timers(see));
         }
     }
+    /// From when on the first of these may go off with another.
+    fn first_soft(&self) -> Option<Time> {
+        let mut first = None;
+        self.timers(&mut |soft, _| first = Some(first.map_or(soft, |f: Time| f.min(soft))));
+        first
+    }
     /// The timers that are due, here and below, have gone off and are set no longer. The dequeue they ask for follows.
     fn expire(&mut self, due: Due) {
         if let Some(classes) = self.classes_mut() {

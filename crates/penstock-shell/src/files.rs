@@ -166,7 +166,7 @@ impl MachineFs {
 
 /// A path as the interpreter should have given it: without the marks it keeps for itself.
 fn clean(path: &Path) -> PathBuf {
-    PathBuf::from(crate::plain(&path.to_string_lossy()).as_ref())
+    PathBuf::from(crate::marks::plain(&path.to_string_lossy()).as_ref())
 }
 
 fn of_machine(path: &Path) -> Option<&str> {
@@ -303,7 +303,7 @@ impl FileSystem for MachineFs {
         }
         let Some(text) = of_machine(&path) else {
             may_write(&path)?;
-            let content = crate::traced_bytes(content);
+            let content = crate::marks::traced_bytes(content);
             let is_new = !self.own.exists(&path).await?;
             self.own.write_file(&path, &content).await?;
             return if is_new { self.begins_with(&path, 0o666).await } else { Ok(()) };
@@ -327,7 +327,7 @@ impl FileSystem for MachineFs {
             return self.write_file(&path, content).await;
         }
         may_write(&path)?;
-        let content = crate::traced_bytes(content);
+        let content = crate::marks::traced_bytes(content);
         let is_new = !self.own.exists(&path).await?;
         self.own.append_file(&path, &content).await?;
         if is_new { self.begins_with(&path, 0o666).await } else { Ok(()) }

@@ -7,8 +7,9 @@ use super::KindSpec;
 use super::hashed::{ClassChange, Hashed, HashedKind};
 use super::unsimulated::Params;
 use crate::cls::{Filters, Gone, Verdict};
+use crate::naps::{self, Naps};
 use crate::node::Node;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc, Xmit};
+use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
@@ -44,6 +45,10 @@ fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdi
 pub struct Drr {
     /// Classes with packets, in the order of their turns.
     active: VecDeque<u32>,
+    /// Classes whose qdisc has set its watchdog.
+    naps: Naps,
+    /// Their qdiscs may have been changed by others: who naps must be asked anew.
+    unsure: bool,
     peeked: Option<Packet>,
     qlen: u32,
     backlog: u32,
@@ -162,10 +167,28 @@ impl Carrier {
         let before = (leaf.qlen(), leaf.backlog());
         let result = work(leaf);
         let after = (leaf.qlen(), leaf.backlog());
+        let alarm = naps::alarm(leaf);
         let drr = &mut self.0.own;
+        match alarm {
+            Some(alarm) => drr.naps.set(class, alarm),
+            None => drr.naps.remove(class),
+        }
         drr.qlen = drr.qlen.wrapping_add(after.0.wrapping_sub(before.0));
         drr.backlog = drr.backlog.wrapping_add(after.1.wrapping_sub(before.1));
         (result, before.0, after.0)
+    }
+    /// Asks every class's qdisc for its watchdog, where others may have changed them since they were last asked.
+    #[inline]
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.0.own.unsure) {
+            let Hashed { classes, own, .. } = &mut self.0;
+            own.naps.clear();
+            for (number, class) in classes.iter() {
+                if let Some(alarm) = naps::alarm(&class.leaf) {
+                    own.naps.set(number, alarm);
+                }
+            }
+        }
     }
     /// Packets that a class's qdisc has dropped of itself: in 6.12 they count here too.
     fn lost(&mut self, class: u32, should: u32, has: u32) {
@@ -189,6 +212,7 @@ impl Carrier {
     }
     /// `drr_dequeue`.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.settle();
         loop {
             let class = *self.0.own.active.front()?;
             let (len, before, after) = self.on_leaf(class, |leaf| leaf.peek(cx).map(|p| p.pkt_len));
@@ -223,6 +247,7 @@ impl Qdisc for Carrier {
             Err(gone) => return gone.leave_counted(packet, &mut self.0.own.stats, cx),
         };
         let len = packet.pkt_len;
+        self.settle();
         let (answer, before, after) = self.on_leaf(class, |leaf| leaf.enqueue(packet, cx));
         self.lost(class, before + u32::from(answer == Xmit::Success), after);
         if answer != Xmit::Success {
@@ -253,15 +278,36 @@ impl Qdisc for Carrier {
         self.0.own.peeked.as_ref()
     }
     fn next_wakeup(&self) -> Option<Time> {
+        if !self.0.own.unsure {
+            return self.0.own.naps.first();
+        }
         let mut next: Option<Time> = None;
         self.0.children(&mut |_, child| next = [next, child.next_wakeup()].into_iter().flatten().min());
         next
+    }
+    fn first_soft(&self) -> Option<Time> {
+        if !self.0.own.unsure {
+            return self.0.own.naps.first_soft();
+        }
+        let mut next: Option<Time> = None;
+        self.0.children(&mut |_, child| next = [next, child.first_soft()].into_iter().flatten().min());
+        next
+    }
+    fn expire(&mut self, due: Due) {
+        self.settle();
+        let Hashed { classes, own, .. } = &mut self.0;
+        own.naps.expire(due.now, |class| {
+            let leaf = &mut classes[class].leaf;
+            leaf.expire(due);
+            naps::alarm(leaf)
+        });
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         Drr::change(&mut self.0, options)
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
         self.0.children_mut(&mut |_, child| child.reset(cx));
+        self.0.own.unsure = true;
         for class in self.0.own.active.drain(..) {
             self.0.classes[class].own.active = false;
         }
@@ -292,6 +338,7 @@ impl Qdisc for Carrier {
         Some(&self.0)
     }
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
+        self.0.own.unsure = true;
         Some(&mut self.0)
     }
     fn kind(&self) -> &'static str {

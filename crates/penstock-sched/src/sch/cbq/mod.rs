@@ -28,6 +28,7 @@ use super::KindSpec;
 use super::hashed::ClassTable;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
+use crate::naps::{self, Naps};
 use crate::psched::Clock;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
@@ -114,7 +115,7 @@ struct Cbq {
     delay_timer: Option<Time>,
     watchdog: Option<Time>,
     /// Classes whose qdisc has set its watchdog, until that strikes.
-    naps: Vec<(u32, Time)>,
+    naps: Naps,
     peeked: Option<Packet>,
     /// What the last show of the classes left in the link's counters.
     link_undertime: Cell<i64>,
@@ -152,7 +153,7 @@ impl Cbq {
             toplevel: MAXLEVEL,
             delay_timer: None,
             watchdog: None,
-            naps: Vec::new(),
+            naps: Naps::default(),
             peeked: None,
             link_undertime: Cell::new(0),
             qlen: 0,
@@ -241,14 +242,6 @@ impl Cbq {
         if !self.is_old() {
             self.stats.backlog = self.stats.backlog.wrapping_sub(bytes);
             self.count_drops(packets);
-        }
-    }
-
-    /// A class's qdisc set its watchdog.
-    fn nap(&mut self, class: u32, at: Time) {
-        match self.naps.iter_mut().find(|nap| nap.0 == class) {
-            Some(nap) => nap.1 = at,
-            None => self.naps.push((class, at)),
         }
     }
 
@@ -348,12 +341,14 @@ impl Qdisc for Cbq {
         self.peeked.as_ref()
     }
     fn next_wakeup(&self) -> Option<Time> {
-        let naps = self.naps.iter().map(|nap| nap.1);
-        naps.chain(self.watchdog).chain(self.delay_timer).min()
+        self.naps.first().into_iter().chain(self.watchdog).chain(self.delay_timer).min()
     }
     fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
         self.watchdog.into_iter().chain(self.delay_timer).for_each(|at| see(at, at));
-        self.naps.iter().for_each(|&(class, _)| self.classes[class].leaf.timers(see));
+        self.naps.classes().for_each(|class| self.classes[class].leaf.timers(see));
+    }
+    fn first_soft(&self) -> Option<Time> {
+        self.naps.first_soft().into_iter().chain(self.watchdog).chain(self.delay_timer).min()
     }
     fn expire(&mut self, due: Due) {
         self.watchdog = self.watchdog.filter(|&at| !due.has(at, at));
@@ -362,12 +357,10 @@ impl Qdisc for Cbq {
             self.undelay(due.now);
         }
         let Cbq { naps, classes, .. } = self;
-        naps.retain_mut(|(class, at)| {
-            let leaf = &mut classes[*class].leaf;
+        naps.expire(due.now, |class| {
+            let leaf = &mut classes[class].leaf;
             leaf.expire(due);
-            let next = leaf.next_wakeup();
-            *at = next.unwrap_or(*at);
-            next.is_some()
+            naps::alarm(leaf)
         });
     }
     fn change(&mut self, _: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {

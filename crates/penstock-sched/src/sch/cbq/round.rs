@@ -5,6 +5,7 @@
 
 use super::{Cbq, MAXPRIO, NIL};
 use crate::charge::Count;
+use crate::naps;
 use crate::qdisc::Cx;
 use penstock_packet::Packet;
 
@@ -91,13 +92,14 @@ impl Cbq {
         let from = cx.drops.len();
         let leaf = &mut self.classes[class].leaf;
         let packet = leaf.dequeue(cx);
-        let alarm = if packet.is_none() { leaf.next_wakeup() } else { None };
+        let alarm = if packet.is_none() { naps::alarm(leaf) } else { None };
         if cx.drops.len() != from {
             let (packets, bytes) = Cbq::lost_since(from, cx);
             self.reduce(packets, bytes);
         }
-        if let Some(at) = alarm {
-            self.nap(class, at);
+        // Its qdisc set its watchdog.
+        if let Some(alarm) = alarm {
+            self.naps.set(class, alarm);
         }
         packet
     }

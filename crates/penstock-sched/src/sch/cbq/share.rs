@@ -22,7 +22,7 @@ impl Cbq {
             return;
         }
         // TCQ_F_THROTTLED: the qdisc in the class has a watchdog running.
-        if old && self.naps.iter().any(|nap| nap.0 == class) {
+        if old && self.naps.has(class) {
             return;
         }
         cx.drops.work.clock_reads += 1;

@@ -225,7 +225,7 @@ impl Cbq {
     /// Takes a class's packets out of the books after its qdisc has been emptied since entry `from` of the ledger.
     fn emptied(&mut self, class: u32, from: usize, cx: &Cx<'_>) {
         let (packets, bytes) = Cbq::lost_since(from, cx);
-        self.naps.retain(|nap| nap.0 != class);
+        self.naps.remove(class);
         self.reduce(packets, bytes);
         self.deactivate(class);
     }

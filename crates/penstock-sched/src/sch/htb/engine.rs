@@ -10,7 +10,7 @@
 
 use super::class::{Class, Classes, MAXDEPTH, Mode, NUMPRIO, Round};
 use super::row::{NIL, Nodes, class_of, node};
-use super::wait::{Places, Wait};
+use crate::wait::{Places, Wait};
 use penstock_model::{Kernel, Time};
 
 /// The unit of time of a profile.

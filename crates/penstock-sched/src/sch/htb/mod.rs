@@ -14,12 +14,12 @@ mod row;
 mod tc;
 #[cfg(test)]
 mod tests;
-mod wait;
 
 use super::KindSpec;
 use crate::charge::Count;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
+use crate::naps::{self, Naps};
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::rates::RateTable;
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
@@ -82,7 +82,7 @@ struct Htb {
     /// The watchdog, until it strikes.
     watchdog: Option<Time>,
     /// Classes whose qdisc has set its watchdog, until that strikes.
-    naps: Vec<(u32, Time)>,
+    naps: Naps,
     peeked: Option<Packet>,
     /// What 6.12 has to say of the last change of a class.
     warning: Option<String>,
@@ -133,7 +133,7 @@ impl Htb {
             direct: VecDeque::new(),
             direct_pkts: 0,
             watchdog: None,
-            naps: Vec::new(),
+            naps: Naps::default(),
             peeked: None,
             warning: None,
             qlen: 0,
@@ -241,7 +241,7 @@ impl Htb {
         let c = &mut self.engine.classes[class];
         let leaf = c.leaf.as_mut().expect("a leaf has a qdisc");
         let xmit = leaf.enqueue(packet, cx);
-        let alarm = leaf.next_wakeup();
+        let alarm = naps::alarm(leaf);
         self.qlen += 1;
         if !old {
             self.backlog += len;
@@ -260,7 +260,7 @@ impl Htb {
             }
         }
         if let Some(at) = alarm {
-            self.nap(class, at);
+            self.naps.set(class, at);
         }
         if xmit != Xmit::Success {
             if xmit != Xmit::Stolen {
@@ -286,7 +286,7 @@ impl Htb {
         let leaf = self.engine.classes[class].leaf.as_mut().expect("a leaf has a qdisc");
         let packet = leaf.dequeue(cx);
         // cake sets one with a packet too, for the next.
-        let alarm = leaf.next_wakeup();
+        let alarm = naps::alarm(leaf);
         if cx.drops.len() != from {
             let emptied = leaf.qlen() == 0;
             let (packets, bytes) = Htb::lost_since(from, cx);
@@ -299,18 +299,11 @@ impl Htb {
                 }
             }
         }
-        if let Some(at) = alarm {
-            self.nap(class, at);
+        // The qdisc in a leaf set its watchdog.
+        if let Some(alarm) = alarm {
+            self.naps.set(class, alarm);
         }
         packet
-    }
-
-    /// The qdisc in a leaf set its watchdog.
-    fn nap(&mut self, class: u32, at: Time) {
-        match self.naps.iter_mut().find(|nap| nap.0 == class) {
-            Some(nap) => nap.1 = at,
-            None => self.naps.push((class, at)),
-        }
     }
 
     /// `htb_dequeue_tree`: a packet of a row that is not empty.
@@ -440,25 +433,25 @@ impl Qdisc for Htb {
         self.peeked.as_ref()
     }
     fn next_wakeup(&self) -> Option<Time> {
-        let naps = self.naps.iter().map(|nap| nap.1);
-        naps.chain(self.watchdog).min()
+        self.naps.first().into_iter().chain(self.watchdog).min()
     }
     /// Its own, and those of the leaves that wait for theirs.
     fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
         self.watchdog.iter().for_each(|&at| see(at, at));
-        for (class, _) in &self.naps {
-            self.engine.classes[*class].leaf.iter().for_each(|leaf| leaf.timers(see));
+        for class in self.naps.classes() {
+            self.engine.classes[class].leaf.iter().for_each(|leaf| leaf.timers(see));
         }
+    }
+    fn first_soft(&self) -> Option<Time> {
+        self.naps.first_soft().into_iter().chain(self.watchdog).min()
     }
     fn expire(&mut self, due: Due) {
         self.watchdog = self.watchdog.filter(|&at| !due.has(at, at));
         let Htb { naps, engine, .. } = self;
-        naps.retain_mut(|(class, at)| {
-            let Some(leaf) = &mut engine.classes[*class].leaf else { return false };
+        naps.expire(due.now, |class| {
+            let leaf = engine.classes[class].leaf.as_mut()?;
             leaf.expire(due);
-            let next = leaf.next_wakeup();
-            *at = next.unwrap_or(*at);
-            next.is_some()
+            naps::alarm(leaf)
         });
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {

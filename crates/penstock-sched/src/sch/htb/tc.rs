@@ -74,7 +74,7 @@ impl Htb {
         }
         let (packets, bytes) = Htb::lost_since(from, cx);
         self.reduce(class, packets, bytes);
-        self.naps.retain(|nap| nap.0 != class);
+        self.naps.remove(class);
     }
 
     /// A leaf gets its first child.
@@ -226,7 +226,7 @@ impl Classful for Htb {
             old.reset(cx);
         }
         let (packets, bytes) = Htb::lost_since(from, cx);
-        self.naps.retain(|nap| nap.0 != class);
+        self.naps.remove(class);
         self.reduce(class, packets, bytes);
         Ok(old)
     }

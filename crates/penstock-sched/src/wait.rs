@@ -1,10 +1,11 @@
-//! Classes waiting to change their mode: the event queue of one level.
+//! Classes waiting for a moment: the event queue of one level of htb, and the timers of the qdiscs in classes ([`crate::naps`]).
 //!
 //! Follows: linux v6.12 net/sched/sch_htb.c `htb_add_to_wait_tree`, `htb_do_events`.
 //! Differs: a binary heap in place of a red-black tree. Equal keys leave in the order they came, as in the kernel
 //! (which puts them to the right of their equals): the heap's key is (moment, sequence number).
 
-use super::row::NIL;
+/// No place.
+const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
@@ -15,18 +16,18 @@ struct Entry {
 
 /// One level's event queue.
 #[derive(Default)]
-pub(super) struct Wait(Vec<Entry>);
+pub(crate) struct Wait(Vec<Entry>);
 
 /// Where each class stands in its level's heap; [`NIL`] when it does not wait.
 #[derive(Default)]
-pub(super) struct Places {
+pub(crate) struct Places {
     place: Vec<u32>,
     seq: u64,
 }
 
 impl Places {
     /// Makes room for `class`, not waiting.
-    pub(super) fn init(&mut self, class: u32) {
+    pub(crate) fn init(&mut self, class: u32) {
         let class = class as usize;
         if self.place.len() <= class {
             self.place.resize(class + 1, NIL);
@@ -35,21 +36,44 @@ impl Places {
     }
 }
 
+impl Places {
+    /// Whether `class` waits.
+    #[inline]
+    pub(crate) fn holds(&self, class: u32) -> bool {
+        self.place.get(class as usize).is_some_and(|&at| at != NIL)
+    }
+}
+
 impl Wait {
+    /// Puts `class` in, or lets it wait for another moment; makes room for it.
+    pub(crate) fn put(&mut self, places: &mut Places, class: u32, key: i64) {
+        if places.holds(class) {
+            if self.0[places.place[class as usize] as usize].key == key {
+                return;
+            }
+            self.remove(places, class);
+        } else {
+            places.init(class);
+        }
+        self.insert(places, class, key);
+    }
+    /// All that wait, in no order that means anything.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().map(|e| e.class)
+    }
     /// Puts `class` in, to be woken at `key`.
-    pub(super) fn insert(&mut self, places: &mut Places, class: u32, key: i64) {
+    pub(crate) fn insert(&mut self, places: &mut Places, class: u32, key: i64) {
         let seq = places.seq;
         places.seq += 1;
         self.0.push(Entry { key, seq, class });
         self.up(places, self.0.len() - 1);
     }
     /// Takes `class` out, if it is in.
-    pub(super) fn remove(&mut self, places: &mut Places, class: u32) {
-        let i = places.place[class as usize];
-        if i == NIL {
+    pub(crate) fn remove(&mut self, places: &mut Places, class: u32) {
+        if !places.holds(class) {
             return;
         }
-        let i = i as usize;
+        let i = places.place[class as usize] as usize;
         places.place[class as usize] = NIL;
         self.0.swap_remove(i);
         if i < self.0.len() {
@@ -59,11 +83,11 @@ impl Wait {
     }
     /// The first to be woken, with its moment.
     #[inline]
-    pub(super) fn first(&self) -> Option<(i64, u32)> {
+    pub(crate) fn first(&self) -> Option<(i64, u32)> {
         self.0.first().map(|e| (e.key, e.class))
     }
     /// Forgets all; their places are left to [`Places::init`] or a new insertion.
-    pub(super) fn clear(&mut self, places: &mut Places) {
+    pub(crate) fn clear(&mut self, places: &mut Places) {
         for e in self.0.drain(..) {
             places.place[e.class as usize] = NIL;
         }

@@ -194,6 +194,10 @@ pub trait Qdisc: Send {
     fn dump_looks(&self) -> u32 {
         0
     }
+    /// Whether those above are told of packets that a change drops (`qdisc_tree_reduce_backlog`). Where not, they count them as queued ever after.
+    fn tells_of_change(&self) -> bool {
+        true
+    }
     /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
     ///
     /// # Errors

@@ -415,8 +415,9 @@ impl Tree {
         let lost = (cx.drops.len() - before) as u64;
         // Whoever of it worked: what it counted itself is in this.
         node.door.lost = lost_before + lost;
-        let packets = qlen.saturating_sub(node.qlen());
-        let bytes = backlog.saturating_sub(node.backlog());
+        let tells = node.qdisc().tells_of_change();
+        let packets = if tells { qlen.saturating_sub(node.qlen()) } else { 0 };
+        let bytes = if tells { backlog.saturating_sub(node.backlog()) } else { 0 };
         if packets > 0 || bytes > 0 || lost > 0 {
             reduce(&mut self.root, &path, (packets, bytes), lost);
         }

@@ -107,6 +107,8 @@ fn check(node: &Node, found: &mut Vec<Miscount>) -> (u64, bool) {
             qlen: node.qlen(),
         });
     }
+    // Nor do those above one that drops in a change and does not tell.
+    counts &= node.qdisc().tells_of_change();
     (held, counts)
 }
 

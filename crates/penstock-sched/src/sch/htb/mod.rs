@@ -240,6 +240,7 @@ impl Htb {
         let c = &mut self.engine.classes[class];
         let leaf = c.leaf.as_mut().expect("a leaf has a qdisc");
         let xmit = leaf.enqueue(packet, cx);
+        let alarm = naps::alarm(leaf);
         self.qlen += 1;
         if !old {
             self.backlog += len;
@@ -256,6 +257,9 @@ impl Htb {
             } else if xmit != Xmit::Success && xmit != Xmit::Stolen {
                 self.count_drops(1);
             }
+        }
+        if let Some(at) = alarm {
+            self.naps.set(class, at);
         }
         if xmit != Xmit::Success {
             if xmit != Xmit::Stolen {
@@ -279,7 +283,8 @@ impl Htb {
         let from = cx.drops.len();
         let leaf = self.engine.classes[class].leaf.as_mut().expect("a leaf has a qdisc");
         let packet = leaf.dequeue(cx);
-        let alarm = if packet.is_none() { naps::alarm(leaf) } else { None };
+        // cake sets one with a packet too, for the next.
+        let alarm = naps::alarm(leaf);
         if cx.drops.len() != from {
             let emptied = leaf.qlen() == 0;
             let (packets, bytes) = Htb::lost_since(from, cx);

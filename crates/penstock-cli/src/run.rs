@@ -2,8 +2,9 @@
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use penstock_lab::experiment::Experiment;
 use penstock_lab::run::{Ground, Options, Outcome};
-use penstock_lab::{experiment, run};
+use penstock_lab::{experiment, many, run};
 use penstock_measure::number::Unit;
 use penstock_measure::record::Record;
 use penstock_measure::repeat;
@@ -13,8 +14,9 @@ use penstock_measure::text::visible;
 use penstock_model::Diagnostic;
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What `penstock run` takes.
 #[derive(clap::Args)]
@@ -43,6 +45,9 @@ pub struct Args {
     /// Run it this many times, each with the next seed, into the folders 1, 2 … of DIR, for penstock compare
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(2..=1000), conflicts_with = "json")]
     repeat: Option<u32>,
+    /// With --repeat: how many runs at a time, on sim and virtual [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), requires = "repeat")]
+    jobs: Option<u32>,
     /// Print the record as JSON instead of the summary
     #[arg(long)]
     json: bool,
@@ -68,7 +73,7 @@ pub fn bar(what: &str) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(1000);
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {elapsed}");
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {elapsed}, {eta} left");
     bar.set_style(style.expect("the template is right").progress_chars("━╸ "));
     bar.set_message(visible(what).into_owned());
     bar
@@ -92,49 +97,92 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         // All is read: whatever its commands do, it is done without the files of this computer.
         crate::check::confine(&[&folder]);
     }
-    let times = args.repeat.unwrap_or(1);
     let seed = args.seed.unwrap_or(experiment.seed);
-    let mut holds = true;
-    let mut records = Vec::new();
-    for n in 0..times {
-        let bar = bar(&experiment.title);
-        let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
-        let mut options = Options { seed: Some(seed.wrapping_add(n.into())), progress: &mut progress };
-        let outcome = run::run_on(args.on, &experiment, &mut options);
-        bar.finish_and_clear();
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(faults) => {
-                let code = refuse(&faults);
-                // What the machine lacks stands in no file.
-                if faults.iter().any(|f| !f.file.is_empty()) {
-                    crate::say(
-                        "penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)",
-                    );
-                }
-                return Ok(code);
-            }
-        };
-        holds &= outcome.record.holds();
-        if args.repeat.is_some() {
-            let one = folder.join((n + 1).to_string());
-            std::fs::create_dir_all(&folder).map_err(|e| anyhow::anyhow!("{}: {e}", folder.display()))?;
-            outcome.write(&one).map_err(anyhow::Error::msg)?;
-            crate::show(&format!("{}\n", one.display()))?;
-            records.push(outcome.record);
-            continue;
+    if let Some(times) = args.repeat {
+        return repeated(args, &experiment, seed, times, &folder);
+    }
+    let bar = bar(&experiment.title);
+    let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
+    let outcome =
+        run::run_on(args.on, &experiment, &mut Options { seed: Some(seed), progress: &mut progress });
+    bar.finish_and_clear();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(faults) => return Ok(nothing_was_run(&faults)),
+    };
+    outcome.write(&folder).map_err(anyhow::Error::msg)?;
+    if args.json {
+        crate::print(&outcome.record.to_json())?;
+    } else {
+        let mut text = summary(&outcome);
+        text.push_str(&format!("\n{}\n", folder.join("report.html").display()));
+        crate::show(&text)?;
+    }
+    Ok(ExitCode::from(u8::from(!outcome.record.holds())))
+}
+
+fn nothing_was_run(faults: &[Diagnostic]) -> ExitCode {
+    let code = refuse(faults);
+    // What the machine lacks stands in no file.
+    if faults.iter().any(|f| !f.file.is_empty()) {
+        crate::say("penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)");
+    }
+    code
+}
+
+/// Runs it `times` times, each with the next seed, into folders of their own, several at a time where they do not disturb each other.
+fn repeated(args: &Args, experiment: &Experiment, seed: u64, times: u32, folder: &Path) -> Result<ExitCode> {
+    let jobs = match (args.on, args.jobs) {
+        (Ground::Kernel, None | Some(1)) => 1,
+        (Ground::Kernel, Some(_)) => {
+            anyhow::bail!("--jobs: on kernel one run at a time: two would take each other's processor time")
         }
-        outcome.write(&folder).map_err(anyhow::Error::msg)?;
-        if args.json {
-            crate::print(&outcome.record.to_json())?;
-        } else {
-            let mut text = summary(&outcome);
-            text.push_str(&format!("\n{}\n", folder.join("report.html").display()));
-            crate::show(&text)?;
+        (_, jobs) => jobs.map_or_else(many::processors, |jobs| jobs as usize),
+    };
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let bar = bar(&experiment.title);
+    let told = |done: usize| bar.set_position(done as u64 * 1000 / u64::from(times));
+    // The first that cannot be made: none behind it is begun.
+    let failed = AtomicUsize::new(usize::MAX);
+    let work = |n: usize| {
+        if failed.load(Ordering::Relaxed) < n {
+            return None;
+        }
+        let mut options = Options { seed: Some(seed.wrapping_add(n as u64)), progress: &mut |_| {} };
+        let made = match run::run_on(args.on, experiment, &mut options) {
+            Ok(outcome) => match outcome.write(&folder.join((n + 1).to_string())) {
+                Ok(()) => Ok(outcome.record),
+                Err(why) => Err(Stopped::Folder(why)),
+            },
+            Err(faults) => Err(Stopped::Faults(faults)),
+        };
+        if made.is_err() {
+            failed.fetch_min(n, Ordering::Relaxed);
+        }
+        Some(made)
+    };
+    let made = many::each(times as usize, jobs, &told, &work);
+    bar.finish_and_clear();
+    let mut records = Vec::new();
+    for (n, one) in made.into_iter().enumerate() {
+        match one {
+            Some(Ok(record)) => {
+                crate::show(&format!("{}\n", folder.join((n + 1).to_string()).display()))?;
+                records.push(record);
+            }
+            Some(Err(Stopped::Faults(faults))) => return Ok(nothing_was_run(&faults)),
+            Some(Err(Stopped::Folder(why))) => anyhow::bail!(why),
+            None => break,
         }
     }
     crate::show(&repeat::groups(&records.iter().collect::<Vec<_>>()))?;
-    Ok(ExitCode::from(u8::from(!holds)))
+    Ok(ExitCode::from(u8::from(!records.iter().all(Record::holds))))
+}
+
+/// Why a run was not made.
+enum Stopped {
+    Faults(Vec<Diagnostic>),
+    Folder(String),
 }
 
 /// The summary of a run.

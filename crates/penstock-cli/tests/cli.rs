@@ -172,3 +172,57 @@ fn a_capture_goes_through_a_script() {
     assert!(text(&none.stderr).contains("no device has a qdisc of its own"), "{}", text(&none.stderr));
     let _ = std::fs::remove_dir_all(folder);
 }
+
+/// All files below a folder with their bytes.
+fn files(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn repeated_runs_are_the_same_however_many_run_at_a_time() {
+    let folder = scratch("repeat");
+    let of = |name: &str, value: &str, jobs: &str| {
+        std::fs::write(folder.join(name), TWO.replace("VALUE", value)).unwrap();
+        let done = penstock(&folder, &["run", name, "--repeat", "5", "--jobs", jobs, "--out", "out"]);
+        let (out, bytes) = (text(&done.stdout), files(&folder.join("out")));
+        std::fs::remove_dir_all(folder.join("out")).unwrap();
+        (done.status.code(), out, text(&done.stderr), bytes)
+    };
+    let one = of("two.toml", ">1ms", "1");
+    assert_eq!((one.0, one.2.as_str()), (Some(0), ""));
+    assert!(one.1.starts_with("out/1\nout/2\nout/3\nout/4\nout/5\n"), "{}", one.1);
+    let seeds = one.3.iter().filter(|(name, _)| name.ends_with("record.json")).map(|(_, bytes)| {
+        let record: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+        record["seed"].as_u64().unwrap()
+    });
+    let seeds: Vec<u64> = seeds.collect();
+    assert!(seeds.windows(2).all(|s| s[1] == s[0] + 1) && seeds.len() == 5, "{seeds:?}");
+    for jobs in ["2", "8"] {
+        assert!(of("two.toml", ">1ms", jobs) == one, "{jobs} at a time");
+    }
+    // One that is not met counts, whichever it is.
+    assert_eq!(of("two.toml", ">1s", "3").0, Some(1));
+    // What cannot be set up is told once.
+    let broken =
+        format!("{}\n[host.c]\neth0 = \"10.0.1.1/24\"\nsetup = \"tc qdisc add dev eth9 root sfq\"\n", TWO);
+    std::fs::write(folder.join("broken.toml"), broken.replace("VALUE", ">1ms")).unwrap();
+    let done = penstock(&folder, &["run", "broken.toml", "--repeat", "4", "--jobs", "4", "--out", "none"]);
+    let said = text(&done.stderr);
+    assert_eq!((done.status.code(), said.matches("Cannot find device").count()), (Some(2), 1), "{said}");
+    assert!(!folder.join("none/1").exists());
+    let done = penstock(&folder, &["run", "two.toml", "--repeat", "2", "--jobs", "2", "--on", "kernel"]);
+    assert!(text(&done.stderr).contains("--jobs: on kernel one run at a time"), "{}", text(&done.stderr));
+    std::fs::remove_dir_all(folder).unwrap();
+}

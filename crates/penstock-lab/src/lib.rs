@@ -1,7 +1,8 @@
-//! The façade: an experiment and a ground make a record.
+//! Runs an experiment on a ground and makes its record.
 
 pub mod beside;
 pub mod experiment;
+pub mod many;
 pub mod run;
 
 pub use experiment::Experiment;

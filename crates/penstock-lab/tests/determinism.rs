@@ -1,8 +1,10 @@
 //! Same file, seed and version: the same bytes, twice in a row and in every build.
 
+mod folders;
+
+use folders::{files, scratch};
 use penstock_lab::experiment;
 use penstock_lab::run::{Folder, Options, Outcome, run};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn here(name: &str) -> PathBuf {
@@ -13,32 +15,6 @@ fn small(seed: Option<u64>) -> Outcome {
     let text = std::fs::read_to_string(here("small.toml")).unwrap();
     let experiment = experiment::parse(&text, "small.toml").unwrap_or_else(|d| panic!("{}", d[0]));
     run(&experiment, &mut Options { seed, progress: &mut |_| {} }).unwrap_or_else(|d| panic!("{}", d[0]))
-}
-
-/// All files below a folder with their bytes.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(at) = folders.pop() {
-        for entry in std::fs::read_dir(&at).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(folder).unwrap().to_owned();
-                found.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
-
-/// A fresh folder for one test.
-fn scratch(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("penstock-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    path
 }
 
 #[test]

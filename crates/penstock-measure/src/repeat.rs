@@ -83,7 +83,7 @@ mod tests {
         let one = groups(&[&runs[0]]);
         assert!(one.contains("goodput, Mbit/s") && !one.contains("95 %"), "{one}");
         assert_eq!(groups(&[]), "");
-        // What a ground does not tell is no zero.
+        // A figure that a ground does not give is absent, not zero.
         let real = Record { ground: "virtual".to_owned(), ..runs[0].clone() };
         let text = groups(&[&real]);
         assert!(one.contains(LOST) && text.contains("goodput") && !text.contains(LOST), "{text}");

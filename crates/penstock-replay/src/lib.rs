@@ -276,7 +276,7 @@ fn show_qdiscs_runs<T>(machine: &mut Machine, look: impl FnOnce(&Machine) -> T) 
 
 /// `tc -s class show` runs.
 fn show_classes_runs(machine: &mut Machine) {
-    let dumps = machine.tree.dump_classes(machine.kernel_time());
+    let dumps = machine.tree.show_classes(Handle::UNSPEC, machine.kernel_time());
     let kinds: BTreeSet<&str> = dumps.iter().map(|d| d.kind).collect();
     machine.program_starts(kinds.len() as u32);
     machine.program_ends();
@@ -306,7 +306,7 @@ fn show_qdiscs(machine: &Machine) -> Value {
 
 /// `tc -s class show dev v0`, which has no JSON in iproute2 6.1.
 fn show_classes(machine: &Machine) -> Value {
-    let dumps = machine.tree.dump_classes(machine.kernel_time());
+    let dumps = machine.tree.show_classes(Handle::UNSPEC, machine.kernel_time());
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
     lines(&show::classes(&dumps, &form(false), PROFILE))
 }

@@ -98,6 +98,13 @@ fn fq_codel(bencher: Bencher) {
     );
 }
 
+/// The same, with hosts that share: without a limit, and behind a rate that is never reached.
+#[divan::bench(args = ["besteffort", "diffserv4", "bandwidth 400gbit", "flowblind"], sample_size = 4096)]
+fn cake(bencher: Bencher, words: &str) {
+    let line = format!("qdisc add dev eth0 root cake rtt 1000s {words}");
+    steady(bencher, Rig::with(Kernel::V6_12, &[&line]), flows);
+}
+
 /// Kinds of today without a bench of their own, with their defaults.
 const OTHERS: [&str; 4] = ["bfifo", "pfifo_head_drop", "pie", "sfb"];
 

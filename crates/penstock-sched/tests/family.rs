@@ -80,6 +80,12 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "limit 5 flows 4 quantum 300",
             "target 1ms interval 5ms limit 20 memory_limit 20000 drop_batch 2",
         ],
+        ("cake", _) => &[
+            "",
+            "bandwidth 1mbit besteffort memlimit 9000 rtt 10ms ingress overhead 18 atm",
+            "bandwidth 5mbit diffserv8 flowblind memlimit 20000 metro ack-filter wash",
+            "diffserv4 dual-srchost rtt 1ms autorate-ingress fwmark 3",
+        ],
         ("sfb", _) => &[
             "",
             "limit 20 max 9 target 4 increment 0.2 decrement 0.01",

@@ -8,7 +8,15 @@ use bashkit::{Bash, Builtin, BuiltinContext, CommandResolver, ExecOptions, ExecR
 use penstock_host::{Output, Program};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Programs of files and options that the interpreter lacks or has in part.
+pub(crate) fn of_files() -> Vec<(String, Box<dyn Builtin>)> {
+    vec![
+        ("stat".to_owned(), Box::new(crate::stat::Stat)),
+        ("getopt".to_owned(), Box::new(crate::getopt::Getopt)),
+        ("install".to_owned(), Box::new(crate::install::Install)),
+    ]
+}
 
 /// Programs that would do something outside, or by chance, or that are not here.
 pub(crate) const REFUSED: &[&str] = &[
@@ -89,8 +97,8 @@ struct Network {
 impl Builtin for Network {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
         let mut words = vec![usual_name(self.name)];
-        words.extend(ctx.args.iter().map(|w| crate::plain(w).into_owned()));
-        let stdin = ctx.stdin.map(|s| crate::plain(&s.text_lossy()).into_owned());
+        words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
+        let stdin = ctx.stdin.map(|s| crate::marks::plain(&s.text_lossy()).into_owned());
         let place = ctx.variables.get(crate::LINE).cloned().unwrap_or_default();
         let answers = self.ask.send(&words, stdin.as_deref(), Some(place));
         loop {
@@ -161,43 +169,6 @@ impl Builtin for Id {
             (false, true) => "0\n".to_owned(),
             _ => "uid=0(root) gid=0(root) groups=0(root)\n".to_owned(),
         })
-    }
-}
-
-/// `mktemp`: names count up instead of being thrown.
-struct Mktemp(AtomicU64);
-
-#[async_trait]
-impl Builtin for Mktemp {
-    async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
-        let number = self.0.fetch_add(1, Ordering::Relaxed);
-        let (mut folder, mut dry, mut template, mut base) = (false, false, None, "/tmp".to_owned());
-        let mut words = ctx.args.iter();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "-p" => base = words.next().cloned().unwrap_or(base),
-                "--directory" => folder = true,
-                flags if flags.starts_with('-') && !flags.starts_with("--") => {
-                    folder |= flags.contains('d');
-                    dry |= flags.contains('u');
-                }
-                flags if flags.starts_with("--") => {}
-                name => template = Some(name.to_owned()),
-            }
-        }
-        let name = template.unwrap_or_else(|| format!("{base}/tmp.{}", "X".repeat(10)));
-        let marks = name.chars().rev().take_while(|c| *c == 'X').count();
-        let name = format!("{}{number:0marks$}", &name[..name.len() - marks]);
-        let path = ctx.cwd.join(&name);
-        let made = match (dry, folder) {
-            (true, _) => Ok(()),
-            (_, true) => ctx.fs.mkdir(&path, true).await,
-            _ => ctx.fs.write_file(&path, b"").await,
-        };
-        match made {
-            Ok(()) => said(format!("{name}\n")),
-            Err(e) => Ok(ExecResult::err(format!("mktemp: {}: {e}\n", path.display()), 1)),
-        }
     }
 }
 
@@ -395,7 +366,7 @@ pub(crate) fn all(ask: &Ask, guard: &Arc<Guard>) -> Vec<(String, Box<dyn Builtin
     all.push((BODY.to_owned(), Box::new(Body(ask.clone()))));
     all.push(("id".to_owned(), Box::new(Id)));
     all.push(("seq".to_owned(), Box::new(Seq(Arc::clone(guard)))));
-    all.push(("mktemp".to_owned(), Box::new(Mktemp(AtomicU64::new(1)))));
+    all.push(("mktemp".to_owned(), Box::new(crate::mktemp::Mktemp::new())));
     all
 }
 

@@ -10,39 +10,13 @@
 //!
 //! Beside the flows' packets every packet of the pool is looked for: those made and not given back are those held.
 
-use crate::flow::{Part, tag, untag};
+use crate::flow::{Part, untag};
+use crate::meter::{InFlight, Key, key};
 use crate::net::Net;
 use crate::results::Extra;
 use penstock_host::Effect;
-use penstock_model::Time;
 use penstock_packet::{Packet, Skb};
 use std::collections::BTreeSet;
-
-/// A datagram, as its fragments know it.
-type Key = (u32, u64, Time);
-
-fn key(skb: &Skb) -> Key {
-    (skb.flow, skb.seq, skb.created)
-}
-
-/// Datagrams in fragments whose fate is known while fragments of them may still be about.
-#[derive(Default)]
-pub(crate) struct Decided {
-    keys: BTreeSet<Key>,
-    /// How many there may be before those are forgotten of which nothing is held.
-    most: usize,
-}
-
-/// Decided datagrams before the first search for those that can be forgotten.
-const DECIDED: usize = 4096;
-
-/// What is under way of one flow.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct InFlight {
-    pub(crate) packets: u64,
-    pub(crate) copies: u64,
-    pub(crate) fragments: u64,
-}
 
 impl Net {
     /// Shows every packet there is.
@@ -52,9 +26,9 @@ impl Net {
             machine.cpu.backlog.iter().for_each(|(_, packet)| see(packet));
             machine.lo.waiting.iter().for_each(|packet| see(packet));
         }
-        self.nics.iter().flat_map(|nic| &nic.queue).for_each(|packet| see(packet));
-        self.wires.iter().flat_map(|wire| &wire.in_flight).for_each(|(_, _, packet)| see(packet));
-        for effect in self.out.iter().chain(&self.work) {
+        self.cables.nics.iter().flat_map(|nic| &nic.queue).for_each(|packet| see(packet));
+        self.cables.wires.iter().flat_map(|wire| &wire.in_flight).for_each(|(_, _, packet)| see(packet));
+        for effect in self.todo.asked.iter().chain(&self.todo.spare) {
             if let Effect::Dropped { packet, .. } | Effect::Deliver(packet) | Effect::Moved(packet) = effect {
                 see(packet);
             }
@@ -62,11 +36,11 @@ impl Net {
     }
     /// What is under way of each flow.
     pub(crate) fn in_flight(&self) -> Vec<InFlight> {
-        let mut all = vec![InFlight::default(); self.flows.len()];
+        let mut all = vec![InFlight::default(); self.meter.flows.len()];
         let mut seen: BTreeSet<Key> = BTreeSet::new();
         self.packets(&mut |skb| {
             let Some((flow, Part::Data)) = untag(skb.flow) else { return };
-            if skb.created < self.flows[flow as usize].since {
+            if skb.created < self.meter.flows[flow as usize].since {
                 return;
             }
             let (at, role) = (&mut all[flow as usize], skb.tc.role);
@@ -74,7 +48,7 @@ impl Net {
                 at.copies += 1;
             } else if role.is_fragment() {
                 at.fragments += 1;
-                at.packets += u64::from(!self.decided.keys.contains(&key(skb)) && seen.insert(key(skb)));
+                at.packets += u64::from(!self.meter.is_decided(skb) && seen.insert(key(skb)));
             } else {
                 at.packets += 1;
             }
@@ -82,15 +56,10 @@ impl Net {
         all
     }
 
-    /// The fate of a fragment's datagram is known; whether this is the first time.
-    #[cold]
-    fn decide(&mut self, skb: &Skb) -> bool {
-        self.decided.keys.insert(key(skb))
-    }
     /// Between two events, when no packet is in anybody's hands: forgets decided datagrams of which nothing is held, where there
     /// are many.
     pub(crate) fn forget_decided(&mut self) {
-        if self.decided.keys.len() < self.decided.most.max(DECIDED) {
+        if !self.meter.decided_many() {
             return;
         }
         let mut held = BTreeSet::new();
@@ -99,84 +68,15 @@ impl Net {
                 held.insert(key(skb));
             }
         });
-        self.decided.keys.retain(|key| held.contains(key));
-        self.decided.most = self.decided.keys.len() * 2;
-    }
-    /// Notes the fate of a packet that was lost at a place of the table of drops.
-    pub(crate) fn account_lost(&mut self, host: u32, ifindex: u32, slot: u32, packet: &Packet) {
-        let Some((number, Part::Data)) = untag(packet.flow) else { return };
-        let role = packet.tc.role;
-        let flow = &mut self.flows[number as usize];
-        if packet.created < flow.since {
-            return;
-        }
-        if role.is_copy() {
-            flow.copies.lost += 1;
-            return;
-        }
-        flow.at(host, ifindex).lost_bytes += u64::from(packet.network_len());
-        if role.is_fragment() {
-            flow.fragments.lost += 1;
-            if !self.decide(packet) {
-                return;
-            }
-        }
-        let flow = &mut self.flows[number as usize];
-        flow.lost_at(slot);
-        flow.at(host, ifindex).lost_packets += 1;
-    }
-    /// Notes that a packet has reached the sockets of its host; whether it is one of its flow, and neither a copy nor one that
-    /// was thought lost.
-    #[inline]
-    pub(crate) fn account_received(&mut self, number: u32, packet: &Packet) -> bool {
-        let role = packet.tc.role;
-        if role.is_copy() || role.is_fragment() {
-            return self.account_received_extra(number, packet);
-        }
-        let flow = &mut self.flows[number as usize];
-        flow.received_packets += u64::from(packet.created >= flow.since);
-        true
-    }
-    #[cold]
-    fn account_received_extra(&mut self, number: u32, packet: &Packet) -> bool {
-        let role = packet.tc.role;
-        let counts = packet.created >= self.flows[number as usize].since;
-        if role.is_copy() {
-            self.flows[number as usize].copies.received += u64::from(counts);
-            return false;
-        }
-        let first = self.decide(packet);
-        let flow = &mut self.flows[number as usize];
-        flow.fragments.received += u64::from(counts);
-        flow.received_packets += u64::from(counts && first);
-        first
+        self.meter.forget_all_but(&held);
     }
     /// What is left of a packet that mirred has sent elsewhere.
     #[cold]
     pub(crate) fn moved(&mut self, host: u32, packet: Packet) {
-        if packet.iif <= crate::net::LOOPBACK && packet.flow != 0 {
+        if packet.iif <= crate::index::LOOPBACK && packet.flow != 0 {
             self.dropped_at_home(host, &packet);
         }
         self.pool.free(packet);
-    }
-
-    /// What became of the copies and fragments of a flow.
-    pub(crate) fn extras(&self, number: u32, in_flight: InFlight) -> (Extra, Extra) {
-        let made = self.pool.extras(tag(number, Part::Data));
-        let flow = &self.flows[number as usize];
-        let copies = Extra {
-            made: made.copies,
-            received: flow.copies.received + made.copies_merged,
-            lost: flow.copies.lost,
-            in_flight: in_flight.copies,
-        };
-        let fragments = Extra {
-            made: made.fragments,
-            received: flow.fragments.received + made.merged,
-            lost: flow.fragments.lost,
-            in_flight: in_flight.fragments,
-        };
-        (copies, fragments)
     }
 
     /// What does not add up: of each flow, device and qdisc, and of all packets together. A sentence each, with the figures;
@@ -191,7 +91,7 @@ impl Net {
         }
         found.extend(self.machines.iter().flat_map(|m| m.host.miscounts()));
         for (number, in_flight) in self.in_flight().into_iter().enumerate() {
-            let flow = &self.flows[number];
+            let flow = &self.meter.flows[number];
             let (sent, received, lost) = (flow.sent_packets, flow.received_packets, flow.lost_packets);
             let under_way = in_flight.packets;
             if sent != received + lost + under_way {
@@ -204,7 +104,7 @@ impl Net {
             if placed != lost {
                 found.push(format!("flow {}: {lost} packets lost, but {placed} at some place", flow.name));
             }
-            let (copies, fragments) = self.extras(number as u32, in_flight);
+            let (copies, fragments) = self.meter.extras(number as u32, in_flight, &self.pool);
             for (what, Extra { made, received, lost, in_flight }) in
                 [("copies", copies), ("fragments", fragments)]
             {
@@ -222,6 +122,7 @@ impl Net {
 
 #[cfg(test)]
 mod tests {
+    use crate::meter::DECIDED;
     use crate::*;
     use penstock_host::Prefix;
     use penstock_model::{Kernel, Rate, Span, Time};
@@ -271,7 +172,7 @@ mod tests {
         let mut world = line("pfifo limit 20", 4000, 0);
         world.run_quietly(ms(2000));
         assert_eq!(world.miscounts(), Vec::<String>::new());
-        let flow = &mut world.net.flows[0];
+        let flow = &mut world.net.meter.flows[0];
         let (sent, received, lost) = (flow.sent_packets, flow.received_packets, flow.lost_packets);
         flow.lost_packets += 1;
         let said = world.miscounts();
@@ -281,10 +182,10 @@ mod tests {
             lost + 1
         );
         assert_eq!(said, [first, format!("flow f: {} packets lost, but {lost} at some place", lost + 1)]);
-        world.net.flows[0].lost_packets -= 1;
-        world.net.flows[0].fragments.lost += 1;
+        world.net.meter.flows[0].lost_packets -= 1;
+        world.net.meter.flows[0].fragments.lost += 1;
         assert_eq!(world.miscounts().len(), 1);
-        world.net.flows[0].fragments.lost -= 1;
+        world.net.meter.flows[0].fragments.lost -= 1;
         // A packet that nobody holds: its loss is told although it is of no flow.
         let packet = world.net.pool.alloc(penstock_packet::Skb::new(
             60,
@@ -320,19 +221,19 @@ mod tests {
     #[test]
     fn fates_are_forgotten() {
         let mut world = line("pfifo limit 4", 3000, 0);
-        world.net.decided.most = 1;
+        world.net.meter.decided.most = 1;
         for step in 1..400 {
             world.run_quietly(ms(step * 100));
-            world.net.decided.most = 0;
-            while world.net.decided.keys.len() < super::DECIDED {
-                let n = world.net.decided.keys.len() as u64;
-                world.net.decided.keys.insert((9999, n, Time::ZERO));
+            world.net.meter.decided.most = 0;
+            while world.net.meter.decided.keys.len() < DECIDED {
+                let n = world.net.meter.decided.keys.len() as u64;
+                world.net.meter.decided.keys.insert((9999, n, Time::ZERO));
             }
         }
         world.net.forget_decided();
         // Of 31 s at most: what waits in reassembly.
-        assert!(world.net.decided.keys.len() < 3200, "{}", world.net.decided.keys.len());
-        assert!(world.net.decided.keys.iter().all(|key| key.0 != 9999));
+        assert!(world.net.meter.decided.keys.len() < 3200, "{}", world.net.meter.decided.keys.len());
+        assert!(world.net.meter.decided.keys.iter().all(|key| key.0 != 9999));
         assert_eq!(world.miscounts(), Vec::<String>::new());
     }
 

@@ -1,38 +1,14 @@
-//! Cards of devices that commands make, and what wakes a machine.
+//! Commands on a machine, and the cards of devices that they make.
 
-use crate::event::Timer;
-use crate::link::{Nic, Port};
 use crate::net::Net;
 use penstock_host::{Files, Output};
-use penstock_model::Time;
-use std::collections::VecDeque;
 
 impl Net {
     /// Gives a card to each device that has none yet.
     pub(crate) fn plug_new_devices(&mut self, host: u32) {
         let machine = &mut self.machines[host as usize];
         for ifindex in machine.nics.len()..machine.host.devices().highest() as usize + 1 {
-            let n = self.nics.len() as u32;
-            machine.nics.push(n);
-            self.nics.push(Nic {
-                host,
-                ifindex: ifindex as u32,
-                port: Port::Nothing,
-                rate: None,
-                ring: 0,
-                tx_frames: 1,
-                busy_until: Time::ZERO,
-                sending: false,
-                toll: crate::still::Toll::default(),
-                tx_pending: false,
-                in_line: false,
-                queue: VecDeque::new(),
-                on_wire: None,
-                sent: Vec::new(),
-                watchdog: Timer::default(),
-                sojourn: crate::histogram::Histogram::default(),
-                watch: None,
-            });
+            machine.nics.push(self.cables.add(host, ifindex as u32));
         }
     }
     /// Executes one command on a machine now, and what follows from it.
@@ -58,21 +34,7 @@ impl Net {
     pub(crate) fn after_command(&mut self, host: u32) {
         self.plug_new_devices(host);
         let machine = &mut self.machines[host as usize];
-        machine.host.take_effects(&mut self.out);
+        machine.host.take_effects(&mut self.todo.asked);
         self.settle(host);
-    }
-    pub(crate) fn watchdog(&mut self, n: u32, seq: crate::event::Seq) {
-        let nic = &mut self.nics[n as usize];
-        let host = nic.host;
-        if nic.watchdog.fires(seq) {
-            self.kick(n);
-            self.settle(host);
-        }
-    }
-    pub(crate) fn host_timer(&mut self, host: u32, seq: crate::event::Seq) {
-        if self.machines[host as usize].timer.fires(seq) {
-            self.on_host(host, |h, cx| h.handle_timer(cx));
-            self.settle(host);
-        }
     }
 }

@@ -9,19 +9,32 @@
 
 mod account;
 mod app;
+mod arrival;
 mod bench;
+mod build;
+mod card;
+mod cpu;
 mod devices;
+mod effects;
 mod event;
 mod flow;
 mod histogram;
+mod index;
 mod link;
+mod loss;
+mod machine;
+mod meter;
 mod net;
 mod results;
 mod sample;
+mod segment;
+mod sock;
 mod socket;
 mod spec;
 mod still;
 mod tap;
+mod timers;
+mod wake;
 mod watch;
 mod world;
 

@@ -1,4 +1,4 @@
-//! Network cards and the wires between them.
+//! Network cards and the wires between them, as data: `card` and `segment` work them.
 //!
 //! A card has one frame on the wire at a time; behind it, where its `ring` allows, some that it has already taken from
 //! the queueing discipline; behind that the discipline itself. The card asks for the next frame when the wire is free
@@ -12,6 +12,7 @@
 
 use crate::event::{Event, Queue, Seq, Timer};
 use crate::histogram::Histogram;
+use crate::meter::Watch;
 use crate::spec::{Bleach, Framing};
 use penstock_model::{Rate, Rng, Span, Time};
 use penstock_packet::{L3, Packet};
@@ -52,14 +53,14 @@ pub(crate) struct Nic {
     /// Taken from the discipline, not yet on the wire.
     pub(crate) queue: VecDeque<Packet>,
     /// With a ring: the frame on the wire, whose memory is its socket's until its sending is known (TX completion).
-    pub(crate) on_wire: Option<crate::socket::Owed>,
+    pub(crate) on_wire: Option<crate::sock::Owed>,
     /// Frames that are sent, but of which the driver has not been told.
-    pub(crate) sent: Vec<crate::socket::Owed>,
+    pub(crate) sent: Vec<crate::sock::Owed>,
     pub(crate) watchdog: Timer,
     /// How long frames waited for it.
     pub(crate) sojourn: Histogram,
     /// What it sends and loses, packet by packet, where somebody asks for that.
-    pub(crate) watch: Option<Box<crate::watch::Watch>>,
+    pub(crate) watch: Option<Box<Watch>>,
 }
 
 impl Nic {
@@ -162,6 +163,51 @@ pub(crate) struct Segment {
     pub(crate) line: VecDeque<u32>,
 }
 
+/// All cards, wires and segments, by number.
+#[derive(Default)]
+pub(crate) struct Cables {
+    pub(crate) nics: Vec<Nic>,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) segments: Vec<Segment>,
+    /// Packets over links so far.
+    pub(crate) hops: u64,
+}
+
+impl Cables {
+    /// A card that is plugged into nothing.
+    pub(crate) fn add(&mut self, host: u32, ifindex: u32) -> u32 {
+        self.nics.push(Nic {
+            host,
+            ifindex,
+            port: Port::Nothing,
+            rate: None,
+            ring: 0,
+            tx_frames: 1,
+            busy_until: Time::ZERO,
+            sending: false,
+            toll: crate::still::Toll::default(),
+            tx_pending: false,
+            in_line: false,
+            queue: VecDeque::new(),
+            on_wire: None,
+            sent: Vec::new(),
+            watchdog: Timer::default(),
+            sojourn: Histogram::default(),
+            watch: None,
+        });
+        self.nics.len() as u32 - 1
+    }
+    /// Begins to count anew what cards measure.
+    pub(crate) fn end_warmup(&mut self) {
+        for nic in &mut self.nics {
+            nic.sojourn = Histogram::default();
+            if let Some(watch) = &mut nic.watch {
+                **watch = Watch::default();
+            }
+        }
+    }
+}
+
 /// Time that `bytes` take at `rate`, rounded up; none without a rate.
 #[inline]
 pub(crate) fn serialisation(bytes: u32, rate: Option<Rate>) -> Span {
@@ -173,147 +219,9 @@ pub(crate) fn serialisation(bytes: u32, rate: Option<Rate>) -> Span {
     }
 }
 
-/// A host's processor: one server for the frames that come in.
-pub(crate) struct Cpu {
-    pub(crate) cost: crate::spec::Cost,
-    /// Whether frames take no time, and whether what they ask for beside their own time costs any: told by `cost`, and asked
-    /// with each frame.
-    free: bool,
-    counts_work: bool,
-    pub(crate) rng: Rng,
-    /// Frames waiting with the interface they came in by; the first is being served.
-    pub(crate) backlog: VecDeque<(u32, Packet)>,
-    /// Time spent on frames so far.
-    pub(crate) busy: Span,
-    /// Timer interrupts per second.
-    pub(crate) hz: u32,
-    /// The calls of programs that were begun or wait for their turn are over then.
-    pub(crate) calls_until: Time,
-    /// What packets that have passed still cost is over then.
-    pub(crate) works_until: Time,
-}
-
-/// How often a frame's time is looked at anew for the interrupts that come while others are served.
-const INTERRUPTED_MOST: u32 = 1000;
-/// `net.core.netdev_max_backlog`, packets.
-pub(crate) const NETDEV_MAX_BACKLOG: usize = 1000;
-
-impl Cpu {
-    /// A processor with nothing to do. `hz`: its timer interrupts per second.
-    pub(crate) fn new(cost: crate::spec::Cost, rng: Rng, hz: u32) -> Cpu {
-        let mut cpu = Cpu {
-            cost: crate::spec::Cost::ZERO,
-            free: true,
-            counts_work: false,
-            rng,
-            backlog: VecDeque::new(),
-            busy: Span::ZERO,
-            hz,
-            calls_until: Time::ZERO,
-            works_until: Time::ZERO,
-        };
-        cpu.set_cost(cost);
-        cpu
-    }
-    /// What it spends from now on.
-    pub(crate) fn set_cost(&mut self, cost: crate::spec::Cost) {
-        self.counts_work = cost.classify > Span::ZERO || cost.clock > Span::ZERO;
-        self.free = cost.byte_ps == 0 && cost.packet.is_zero() && !self.counts_work;
-        self.cost = cost;
-    }
-    /// Time for this frame, from `now`, with the timer interrupts that come meanwhile.
-    pub(crate) fn service(&mut self, len: u32, now: Time) -> Span {
-        let bytes = (u64::from(len) * self.cost.byte_ps / 1000) as i64;
-        let own = self.cost.packet.draw(&mut self.rng) + Span::from_ns(bytes);
-        self.busy += own;
-        let work = own + (self.works_until - now).max(Span::ZERO);
-        if self.cost.tick == Span::ZERO {
-            return work;
-        }
-        let (before, mut whole) = (self.interrupts(now), work);
-        for _ in 0..INTERRUPTED_MOST {
-            let longer = work + self.cost.tick * (self.interrupts(now + whole) - before);
-            if longer == whole {
-                break;
-            }
-            whole = longer;
-        }
-        whole
-    }
-    /// Whether what packets ask for beside their own time costs any.
-    #[inline]
-    pub(crate) fn counts_work(&self) -> bool {
-        self.counts_work
-    }
-    /// Work that was done at `now`: frames to come wait for its end.
-    pub(crate) fn works(&mut self, work: penstock_sched::Work, now: Time) {
-        let times = |cost: Span, n: u64| cost * i64::try_from(n).unwrap_or(i64::MAX);
-        let takes = times(self.cost.classify, work.steps) + times(self.cost.clock, work.clock_reads);
-        self.works_until = self.works_until.max(now) + takes;
-        self.busy += takes;
-    }
-    /// A program's call that sends: when it is over. Calls are served in the order in which they are made.
-    pub(crate) fn call(&mut self, now: Time) -> Time {
-        self.calls_until = self.calls_until.max(now) + self.cost.send;
-        self.busy += self.cost.send;
-        self.calls_until
-    }
-    /// Timer interrupts until `now`.
-    fn interrupts(&self, now: Time) -> i64 {
-        let (ns, hz, second) = (now.as_ns(), i64::from(self.hz), 1_000_000_000);
-        ns / second * hz + ns % second * hz / second
-    }
-    /// Time spent on frames and timer interrupts until `now`.
-    pub(crate) fn spent(&self, now: Time) -> Span {
-        self.busy + self.cost.tick * self.interrupts(now)
-    }
-    /// Whether frames take no time.
-    #[inline]
-    pub(crate) fn is_free(&self) -> bool {
-        self.free
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn cpu(packet_us: i64, hz: u32) -> Cpu {
-        let packet = penstock_model::traffic::Dist::Constant(Span::from_us(packet_us));
-        // 11.9 us an interrupt: a Pentium III of 550 MHz, by the study of 2001.
-        let cost = crate::spec::Cost { packet, tick: Span::from_ns(11_900), ..crate::spec::Cost::ZERO };
-        Cpu::new(cost, Rng::named(1, "cpu"), hz)
-    }
-
-    #[test]
-    fn frames_wait_for_timer_interrupts() {
-        // 10000 a second take 11.9 %: a millisecond of work lasts 1/(1 - 0.119) ms.
-        let service = cpu(1000, 10_000).service(100, Time::ZERO);
-        assert_eq!(service, Span::from_ns(1_000_000 + 11 * 11_900));
-        assert_eq!(cpu(1000, 100).service(100, Time::ZERO), Span::from_ms(1));
-    }
-
-    /// Table 2 and figure 19 of Magaña, Izkue and Villadangos 2001, in percent of the processor over rest at 100 Hz: 0.9 at 1024 Hz
-    /// (1.2 with jiffies), 11.8 at 10000 Hz; scheduling adds 6 at 100 Hz and 7 at 10000, together 19.7.
-    #[test]
-    fn the_clock_studys_processor() {
-        let second = Time::from_ns(1_000_000_000);
-        let share = |cpu: &Cpu| cpu.spent(second).as_secs_f64() * 100.0;
-        let rest = |hz| share(&cpu(19, hz));
-        let near = |got: f64, want: f64, within: f64| assert!((got - want).abs() < within, "{got} {want}");
-        near(rest(1024) - rest(100), 0.9, 0.3);
-        near(rest(10_000) - rest(100), 11.8, 0.1);
-        // Some 7.5 Mbit/s of 1400 bytes and 2 Mbit/s of 100: 3170 packets a second of 19 us.
-        let loaded = |hz| {
-            let mut cpu = cpu(19, hz);
-            for _ in 0..3170 {
-                cpu.service(100, Time::ZERO);
-            }
-            share(&cpu)
-        };
-        near(loaded(100) - rest(100), 6.0, 0.1);
-        near(loaded(10_000) - rest(100), 19.7, 2.0);
-    }
 
     #[test]
     fn frames_take_their_time() {

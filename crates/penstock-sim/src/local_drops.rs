@@ -3,9 +3,10 @@
 
 use crate::World;
 use crate::app::{Cx, Program};
-use crate::net::{NONE, Wake};
-use crate::socket::SockOpts;
+use crate::index::NONE;
+use crate::sock::SockOpts;
 use crate::spec::{End, FlowSpec, HostId, LinkSpec, Transport};
+use crate::wake::Wake;
 use penstock_host::Prefix;
 use penstock_model::traffic::{Dist, Load, Sizes, TcpWishes};
 use penstock_model::{Kernel, Span, Time};
@@ -68,7 +69,7 @@ impl Program for Sender {
         cx.net.machines[cx.host as usize].sockets.set_isn(self.isn);
         self.sock =
             cx.net.tcp_connect(cx.host, cx.app, remote, flow, true, SockOpts::default(), cfg).unwrap();
-        self.timer = cx.net.new_timer(cx.app, 0);
+        self.timer = cx.net.wakes.new_timer(cx.app, 0);
     }
     fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) {
         match wake {
@@ -152,7 +153,7 @@ fn run(s: &Value, isn: u32) -> [Side; 2] {
         .unwrap();
     }
     let cfg = crate::app::flow::configure(w.net.tcp_config(b.0), &TcpWishes::default());
-    let listener = crate::socket::Listener { cfg, sink: true };
+    let listener = crate::sock::Listener { cfg, sink: true };
     w.net.tcp_listen(b.0, NONE, 5001, SockOpts::default(), listener).unwrap();
     let writes = match s["writes"].as_array() {
         Some(writes) => writes.iter().map(|x| (millis(&x[0]), x[1].as_u64().unwrap())).collect(),
@@ -187,7 +188,7 @@ fn exec(w: &mut World, host: HostId, line: &str) {
 /// What the two cards have sent of the connection.
 fn sides(w: &World) -> [Side; 2] {
     let mut seen: Vec<(Time, bool, penstock_packet::Tcp, u32)> = Vec::new();
-    let watched = w.net.nics.iter().filter_map(|nic| nic.watch.as_ref());
+    let watched = w.net.cables.nics.iter().filter_map(|nic| nic.watch.as_ref());
     for (watch, out) in watched.zip([true, false]) {
         for (at, frame) in &watch.frames {
             if let (L3::Ipv4(_), L4::Tcp(tcp)) = (frame.l3, frame.l4) {

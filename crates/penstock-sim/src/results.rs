@@ -392,7 +392,7 @@ pub enum Metric {
     Sacked,
     /// See [`Metric::Sacked`].
     Lost,
-    /// Packets sent again (counter).
+    /// Packets retransmitted (counter).
     Retrans,
     /// Packets a class sent on an ancestor's allowance, or lent (counter).
     Borrowed,

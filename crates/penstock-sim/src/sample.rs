@@ -56,9 +56,9 @@ impl Sampler {
         let now = net.now();
         self.set.times.push(now);
         self.cursor = 0;
-        self.owd.resize(net.flows.len(), (0, 0));
-        self.info.resize(net.flows.len(), [None; 8]);
-        for (i, flow) in net.flows.iter().enumerate() {
+        self.owd.resize(net.meter.flows.len(), (0, 0));
+        self.info.resize(net.meter.flows.len(), [None; 8]);
+        for (i, flow) in net.meter.flows.iter().enumerate() {
             let name = || format!("flow {}", flow.name);
             self.put(None, i as u64, &name, Metric::Goodput, flow.goodput_bytes as i64);
             self.put(None, i as u64, &name, Metric::Bytes, flow.received_bytes as i64);

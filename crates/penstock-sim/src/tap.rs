@@ -27,7 +27,7 @@ impl Net {
     #[cold]
     pub(crate) fn mark_turn(&mut self, n: u32) {
         let now = self.queue.now();
-        let nic = &self.nics[n as usize];
+        let nic = &self.cables.nics[n as usize];
         let turn = nic.turn(now);
         if let Some(tap) = self.machines[nic.host as usize].host.tap(nic.ifindex) {
             tap.asked(now, turn);
@@ -40,7 +40,7 @@ impl Net {
         }
         let now = self.queue.now();
         for n in self.machines[host as usize].nics.clone() {
-            let Some(nic) = self.nics.get(n as usize) else { continue };
+            let Some(nic) = self.cables.nics.get(n as usize) else { continue };
             if let Some(tap) = self.machines[host as usize].host.tap(nic.ifindex) {
                 tap.command(now, line, nic.turn(now));
             }

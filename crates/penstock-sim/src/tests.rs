@@ -322,9 +322,9 @@ struct Restless;
 
 impl app::Program for Restless {
     fn start(&mut self, cx: &mut app::Cx<'_>) {
-        cx.net.wakes.push_back((cx.app, net::Wake::Timer(7)));
+        cx.net.wakes.due.push_back((cx.app, wake::Wake::Timer(7)));
     }
-    fn wake(&mut self, _: net::Wake, cx: &mut app::Cx<'_>) {
+    fn wake(&mut self, _: wake::Wake, cx: &mut app::Cx<'_>) {
         self.start(cx);
     }
 }

@@ -1,8 +1,8 @@
 //! The programs of an experiment on two grounds: figure beside figure.
 
-use super::many::{each, processors};
 use super::{GroundRow, Study, StudyReport};
 use penstock_kernel::printed;
+use penstock_lab::many::{each, processors};
 use penstock_lab::run::{self, Ground, Options, Outcome};
 use penstock_measure::record::App;
 use penstock_model::Diagnostic;

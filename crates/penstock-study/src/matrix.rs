@@ -1,8 +1,8 @@
 //! Many runs of experiments over seeds, as many at a time as there are processors.
 
 use super::Matrix;
-use super::many::{each, processors};
 use penstock_lab::experiment::Experiment;
+use penstock_lab::many::{each, processors};
 use penstock_lab::run::{self, Options, Outcome};
 use penstock_model::Diagnostic;
 

@@ -1,35 +1,11 @@
 //! A study writes the same bytes however it is run.
 
+#[path = "../../penstock-lab/tests/folders/mod.rs"]
+mod folders;
+
+use folders::{files, scratch};
 use penstock_model::Span;
 use penstock_study::{Matrix, Study};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-/// All files below a folder with their bytes.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(at) = folders.pop() {
-        for entry in std::fs::read_dir(&at).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(folder).unwrap().to_owned();
-                found.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
-
-/// A fresh folder for one test.
-fn scratch(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("penstock-{name}-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    path
-}
 
 /// However many threads make the runs of a study: the same folders, the same words.
 #[test]

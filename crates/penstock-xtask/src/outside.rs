@@ -43,7 +43,7 @@ fn names(text: &str) -> BTreeSet<String> {
         rest[..end.unwrap_or(rest.len())].trim_end_matches('_').to_owned()
     };
     let places = text.match_indices(concat!("PENSTOCK", "_"));
-    // `PENSTOCK_*` is a family and no name.
+    // `PENSTOCK_*` stands for many names and is not one.
     places.map(|(at, _)| whole(&text[at..])).filter(|name| name.contains('_')).collect()
 }
 

@@ -209,8 +209,8 @@ impl<'a> Walk<'a> {
         let default = Handle::new(qdisc.handle.major(), qdisc.options.u32("default").unwrap_or(0) as u16);
         match device.class(default).filter(|c| c.children.is_empty() && default.minor() != 0) {
             Some(class) => (Some(class.id), "default".to_owned()),
-            None if !direct => (None, "dropped: no filter fits and there is no default".to_owned()),
-            None => (None, "direct: no filter fits and there is no default".to_owned()),
+            None if !direct => (None, "dropped: no filter matches and there is no default".to_owned()),
+            None => (None, "direct: no filter matches and there is no default".to_owned()),
         }
     }
 
@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
         match (self.gone(&hit), hit) {
             (Some(gone), _) => (None, gone),
             (_, Hit::Class(id, step)) if device.class(id).is_some() => (Some(id), self.line(step)),
-            _ => (None, "dropped: no filter fits".to_owned()),
+            _ => (None, "dropped: no filter matches".to_owned()),
         }
     }
 

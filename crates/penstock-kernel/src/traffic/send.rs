@@ -76,7 +76,7 @@ pub struct SendReport {
     /// When all was sent (and TCP's peer had taken it); absent when time ran out.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub end_s: Option<f64>,
-    /// Packets: datagrams, or segments with data, those sent again included.
+    /// Packets: datagrams, or segments with data, retransmits included.
     pub sent_packets: u64,
     /// Payload bytes.
     pub sent_bytes: u64,

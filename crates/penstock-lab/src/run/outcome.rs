@@ -171,7 +171,7 @@ fn started(result: &AppResult) -> Option<Time> {
     (result.started != Time::MAX).then_some(result.started)
 }
 
-/// Segments sent again on the TCP connections of an app; `None` where it has none.
+/// Retransmitted segments on the TCP connections of an app; `None` where it has none.
 fn retransmitted(app: &AppResult, results: &Results) -> Option<u64> {
     let own = app.flows.iter().filter_map(|id| results.flows.get(id.0 as usize));
     let tcp: Vec<u64> = own.filter(|f| f.proto == "tcp").map(|f| f.retransmitted_packets).collect();

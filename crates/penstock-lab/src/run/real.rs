@@ -357,7 +357,7 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
         end_s: sent.end_s,
         sent_packets: sent.sent_packets,
         received_packets: received.received_packets,
-        // Of TCP what was sent again; what is still on the way when the run ends is not lost.
+        // Of TCP the retransmits; what is still on the way when the run ends is not lost.
         lost_packets: match tcp {
             true => sent.retransmitted_packets.unwrap_or(0),
             false => sent.sent_packets.saturating_sub(received.received_packets),

@@ -3,8 +3,8 @@
 //! It reads everything and answers what asks for an answer, at once.
 
 use crate::app::{Cx, Program};
-use crate::net::Wake;
-use crate::socket::{Listener, Message, SockOpts};
+use crate::sock::{Listener, Message, SockOpts};
+use crate::wake::Wake;
 
 /// Asks for `values[0]` bytes in answer.
 pub(crate) const ASK: u32 = 1;

@@ -4,9 +4,11 @@
 //! Each flow has a port of its own at the receiver.
 
 use crate::app::{Cx, Program, first_address};
-use crate::net::{NONE, Net, Wake};
-use crate::socket::{Addr, Listener, SockOpts};
+use crate::index::NONE;
+use crate::net::Net;
+use crate::sock::{Addr, Listener, SockOpts};
 use crate::spec::{FlowSpec, Transport};
+use crate::wake::Wake;
 use penstock_model::traffic::{Dist, Load, TcpWishes};
 use penstock_model::{Rng, Span, Time};
 use penstock_tcp::Config;
@@ -172,7 +174,7 @@ impl Source {
     /// A page has arrived whole: the reader looks at it.
     fn page_done(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        let flow = &mut cx.net.flows[self.flow as usize];
+        let flow = &mut cx.net.meter.flows[self.flow as usize];
         flow.transfers.record((now - self.page).as_ns() as u64);
         flow.completed = None;
         let Load::Pages { think, .. } = &self.load else { return };
@@ -257,15 +259,15 @@ impl Source {
         let now = cx.now();
         if let Some(at) = self.asked.iter().position(|a| a.0 == seq) {
             let (_, sent) = self.asked.remove(at).unwrap_or((0, now));
-            cx.net.flows[self.flow as usize].rtts.push((now, now - sent));
+            cx.net.meter.flows[self.flow as usize].rtts.push((now, now - sent));
         }
     }
     fn stop(&mut self, cx: &mut Cx<'_>) {
         if self.transport == Transport::Udp {
             let now = cx.now();
-            let flow = &mut cx.net.flows[self.flow as usize];
+            let flow = &mut cx.net.meter.flows[self.flow as usize];
             flow.completed = flow.completed.or(Some(now));
-            cx.net.stop_timer(self.timer);
+            cx.net.wakes.stop_timer(self.timer);
             cx.exit(0);
         } else {
             cx.net.tcp_finish(self.sock);
@@ -318,8 +320,8 @@ impl Program for Source {
             return;
         }
         let now = cx.now();
-        cx.net.flows[self.flow as usize].started = Some(now);
-        self.timer = cx.net.new_timer(cx.app, GAP);
+        cx.net.meter.flows[self.flow as usize].started = Some(now);
+        self.timer = cx.net.wakes.new_timer(cx.app, GAP);
         match self.load {
             Load::Greedy => cx.net.tcp_send(self.sock, u64::MAX, false),
             Load::Bytes(bytes) => cx.net.tcp_send(self.sock, bytes, true),
@@ -328,7 +330,7 @@ impl Program for Source {
             _ => {}
         }
         if let Some(stop) = self.stop {
-            let timer = cx.net.new_timer(cx.app, STOP);
+            let timer = cx.net.wakes.new_timer(cx.app, STOP);
             cx.net.set_timer(timer, stop);
         }
     }

@@ -7,104 +7,13 @@ pub(crate) mod iperf;
 pub(crate) mod iperf3;
 pub(crate) mod options;
 pub(crate) mod ping;
+mod program;
 pub(crate) mod scp;
 pub(crate) mod session;
 
-use crate::net::{Net, Wake};
-use crate::results::AppResult;
-use crate::spec::FlowId;
-use penstock_model::Time;
-use std::net::Ipv4Addr;
+pub(crate) use program::{Cx, Failure, Program, first_address};
 
-/// A running program.
-pub(crate) trait Program {
-    /// It begins.
-    fn start(&mut self, cx: &mut Cx<'_>);
-    /// Something it waits for has happened.
-    fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>);
-    /// Adds what can only be told at the end of the run (of a program that may still be running).
-    fn report(&self, result: &mut AppResult, net: &Net) {
-        let _ = (result, net);
-    }
-}
-
-/// What a program works with.
-pub(crate) struct Cx<'a> {
-    pub(crate) net: &'a mut Net,
-    pub(crate) app: u32,
-    pub(crate) host: u32,
-    pub(crate) result: &'a mut AppResult,
-}
-
-impl Cx<'_> {
-    pub(crate) fn now(&self) -> Time {
-        self.net.now()
-    }
-    pub(crate) fn print(&mut self, text: &str) {
-        self.result.output.push_str(text);
-    }
-    /// Ends the program.
-    pub(crate) fn exit(&mut self, status: i32) {
-        if self.result.ended.is_none() {
-            self.result.ended = Some(self.net.now());
-            self.result.exit = Some(status);
-        }
-    }
-    /// Adds a flow of this program's.
-    pub(crate) fn new_flow(&mut self, name: String, from: u32, to: u32, proto: &'static str) -> u32 {
-        let flow = self.net.new_flow(name, from, to, proto);
-        self.result.flows.push(FlowId(flow));
-        flow
-    }
-    /// The name a flow of this program gets: host and program, and a number from the second on.
-    pub(crate) fn flow_name(&self) -> String {
-        let base = format!("{} {}", self.net.machines[self.host as usize].name, self.result.program);
-        match self.result.flows.len() {
-            0 => base,
-            n => format!("{base} {}", n + 1),
-        }
-    }
-    /// The address of a name: dotted, of `/etc/hosts`, or a host's own.
-    pub(crate) fn resolve(&self, name: &str) -> Option<Ipv4Addr> {
-        resolve(name, self.net)
-    }
-}
-
-fn resolve(name: &str, net: &Net) -> Option<Ipv4Addr> {
-    if let Ok(addr) = name.parse() {
-        return Some(addr);
-    }
-    if let Some(&addr) = net.names.get(name) {
-        return Some(addr);
-    }
-    if name == "localhost" {
-        return Some(Ipv4Addr::LOCALHOST);
-    }
-    first_address(net, *net.hosts.get(name)?)
-}
-
-/// The first address of a host that is not `lo`'s.
-pub(crate) fn first_address(net: &Net, host: u32) -> Option<Ipv4Addr> {
-    net.machines[host as usize]
-        .host
-        .devices()
-        .iter()
-        .filter(|d| !d.loopback)
-        .find_map(|d| d.primary_address())
-}
-
-/// Why a program did not start: what it printed, and its exit status.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) text: String,
-    pub(crate) status: i32,
-}
-
-impl Failure {
-    pub(crate) fn new(text: impl Into<String>, status: i32) -> Failure {
-        Failure { text: text.into(), status }
-    }
-}
+use crate::net::Net;
 
 /// The programs that there are.
 const PROGRAMS: [&str; 10] =

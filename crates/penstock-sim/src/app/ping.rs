@@ -9,7 +9,7 @@
 use crate::app::options::{self, Known, c_number, o, seconds};
 use crate::app::{Cx, Failure, Program};
 use crate::histogram::Histogram;
-use crate::net::Wake;
+use crate::wake::Wake;
 use penstock_model::traffic::Dist;
 use penstock_model::{Kernel, Rng, Span, Time};
 use std::fmt::Write;
@@ -258,7 +258,7 @@ impl Ping {
         cx.print(&text);
         let machine = &mut cx.net.machines[cx.host as usize];
         machine.sockets.pings.retain(|&(id, _)| id != self.id);
-        cx.net.stop_timer(self.timer);
+        cx.net.wakes.stop_timer(self.timer);
         let failed = self.received == 0 || self.deadline.is_some() && self.received < self.count;
         cx.exit(i32::from(failed));
     }
@@ -318,7 +318,7 @@ impl Program for Ping {
             self.size,
             self.size + 28
         ));
-        self.timer = cx.net.new_timer(cx.app, SEND);
+        self.timer = cx.net.wakes.new_timer(cx.app, SEND);
         self.started = cx.now();
         self.send(cx);
     }
@@ -349,7 +349,7 @@ impl Program for Ping {
                 self.sum2_us += i128::from(us) * i128::from(us);
                 self.min_us = self.min_us.min(us);
                 self.max_us = self.max_us.max(us);
-                cx.net.flows[self.flow as usize].arrived(len + 34, false, sent, now);
+                cx.net.meter.flows[self.flow as usize].arrived(len + 34, false, sent, now);
                 cx.result.packets = Some((count as u64, self.received));
                 cx.result.rtts.push(rtt.as_ns());
                 let now = cx.now();

@@ -9,8 +9,10 @@ use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::iperf::throughput;
 use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
-use crate::net::{NONE, Net, Wake};
-use crate::socket::{Message, SockOpts};
+use crate::index::NONE;
+use crate::net::Net;
+use crate::sock::{Message, SockOpts};
+use crate::wake::Wake;
 use penstock_model::{Span, Time};
 
 const KNOWN: &[Known] = &[
@@ -95,7 +97,7 @@ impl Scp {
         let missing = || Failure::new(format!("{file}: No such file or directory\n"), 1);
         let bytes = match file.strip_prefix("scp:") {
             Some(bytes) => bytes.parse().ok(),
-            None => net.files.get(file).copied(),
+            None => net.names.files.get(file).copied(),
         };
         let bytes = bytes.ok_or_else(missing)?;
         let (user, host) = target.split_once('@').unwrap_or(("", target));
@@ -198,7 +200,7 @@ impl Program for Scp {
             return;
         };
         let to = cx.net.host_of(addr).unwrap_or(cx.host);
-        cx.net.wanted_daemons.push((to, self.port));
+        cx.net.wakes.daemons.push((to, self.port));
         let flow = cx.flow_name();
         let flow = cx.new_flow(flow, cx.host, to, "tcp");
         let cfg = cx.net.tcp_config(cx.host);
@@ -252,7 +254,7 @@ mod tests {
     #[test]
     fn files_have_a_length() {
         let mut net = Net::new(1);
-        net.files.insert("v.wmv".into(), 7);
+        net.names.files.insert("v.wmv".into(), 7);
         assert_eq!(
             Scp::parse(&["v.wmv", "u@h:./"], &net).map(|s| (s.bytes, s.user)).unwrap(),
             (7, "u".to_owned())

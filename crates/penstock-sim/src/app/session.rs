@@ -9,8 +9,9 @@ use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
 use crate::histogram::Histogram;
-use crate::net::{NONE, Wake};
-use crate::socket::{Message, SockOpts};
+use crate::index::NONE;
+use crate::sock::{Message, SockOpts};
+use crate::wake::Wake;
 use penstock_model::traffic::Dist;
 use penstock_model::{Rng, Span, Time};
 
@@ -250,9 +251,9 @@ impl Program for Session {
         }
         let name = cx.flow_name();
         self.rng = cx.net.rng(&format!("app:{name}/{}", cx.app));
-        self.timer = cx.net.new_timer(cx.app, 0);
+        self.timer = cx.net.wakes.new_timer(cx.app, 0);
         let to = cx.net.host_of(addr).unwrap_or(cx.host);
-        cx.net.wanted_daemons.push((to, self.port));
+        cx.net.wakes.daemons.push((to, self.port));
         let flow = cx.new_flow(name, cx.host, to, "tcp");
         let mut cfg = cx.net.tcp_config(cx.host);
         cfg.nodelay = true;

@@ -1,31 +1,7 @@
 //! Who gets a packet, and what becomes of the memory of those that leave.
 
 use super::*;
-use crate::net::LOOPBACK;
 use penstock_tcp::EcnField;
-
-/// What a frame owes to the memory of the socket that made it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Owed {
-    /// `Skb::flow`; 0 for one that no socket of this host made.
-    flow: u32,
-    /// Payload of its TCP segment.
-    tcp_payload: u32,
-    /// What is behind the IP header.
-    ip_payload: u32,
-}
-
-impl Owed {
-    pub(crate) fn of(packet: &Packet) -> Owed {
-        let flow = if packet.iif <= LOOPBACK { packet.flow } else { 0 };
-        let ip_payload = packet.len.saturating_sub(34);
-        let tcp_payload = match &packet.l4 {
-            L4::Tcp(tcp) => ip_payload.saturating_sub(tcp.header_len()),
-            _ => 0,
-        };
-        Owed { flow, tcp_payload, ip_payload }
-    }
-}
 
 impl Net {
     /// A packet for this host's sockets.
@@ -55,8 +31,8 @@ impl Net {
         let payload = packet.len.saturating_sub(34 + tcp.header_len());
         let ecn = EcnField::of_tos(ip.tos);
         let known = untag(packet.flow).and_then(|(flow, part)| {
-            let sock = self.flows[flow as usize].socks[usize::from(part != Part::Back)];
-            let s = self.socks.get(sock as usize)?;
+            let sock = self.meter.flows[flow as usize].socks[usize::from(part != Part::Back)];
+            let s = self.sockets.get(sock)?;
             let mine = s.host == host && s.local.1 == tcp.dport && s.remote == (ip.src, tcp.sport);
             (mine && matches!(s.kind, Kind::Tcp(_))).then_some(sock)
         });
@@ -67,12 +43,12 @@ impl Net {
         match sock {
             Some(sock) => {
                 if let Some((flow, Part::Data)) = untag(packet.flow)
-                    && self.account_received(flow, &packet)
+                    && self.meter.received(flow, &packet)
                 {
                     let ce = ecn == EcnField::Ce;
-                    self.flows[flow as usize].arrived(packet.len, ce, packet.created, now);
+                    self.meter.flows[flow as usize].arrived(packet.len, ce, packet.created, now);
                 }
-                if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
+                if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
                     t.end.handle_segment(tcp, payload, ecn, now);
                 }
                 self.pool.free(packet);
@@ -90,7 +66,7 @@ impl Net {
         let listening = self.machines[host as usize].sockets.listeners.get(&tcp.dport).copied();
         let accepted = listening.and_then(|listener| {
             let isn = self.machines[host as usize].sockets.rng.next_u32();
-            let Kind::Listener(l) = &self.socks[listener as usize].kind else { return None };
+            let Kind::Listener(l) = &self.sockets[listener].kind else { return None };
             let (mut cfg, sink) = (l.cfg.clone(), l.sink);
             self.route_mss(host, ip.src, &mut cfg);
             self.route_config(host, ip.src, &mut cfg);
@@ -100,22 +76,22 @@ impl Net {
         let flow = untag(packet.flow).map(|(flow, part)| (flow, part == Part::Back));
         if let Some((listener, sink, end)) = accepted {
             let (app, opts) = {
-                let l = &self.socks[listener as usize];
+                let l = &self.sockets[listener];
                 (l.app, l.opts)
             };
             // The flow's data may run from the accepting side (iperf3 -R): then the connecting side said so.
             let (flow, is_source) = match flow {
                 Some((flow, from_sink)) => (flow, from_sink),
-                None => (self.new_flow("connection".to_owned(), host, host, "tcp"), false),
+                None => (self.meter.new_flow("connection".to_owned(), host, host, "tcp"), false),
             };
             let sock = self.new_sock(host, app, opts, Kind::Tcp(Box::new(TcpSock::new(end, listener, sink))));
-            let s = &mut self.socks[sock as usize];
+            let s = &mut self.sockets[sock];
             (s.local, s.remote) = ((ip.dst, tcp.dport), (ip.src, tcp.sport));
             (s.flow, s.is_source) = (flow, is_source);
-            self.flows[flow as usize].socks[usize::from(!is_source)] = sock;
+            self.meter.flows[flow as usize].socks[usize::from(!is_source)] = sock;
             self.machines[host as usize].sockets.connections.insert((tcp.dport, ip.src, tcp.sport), sock);
             if let Some((flow, Part::Data)) = untag(packet.flow) {
-                self.account_received(flow, &packet);
+                self.meter.received(flow, &packet);
             }
             self.pool.free(packet);
             self.pump(sock);
@@ -162,22 +138,22 @@ impl Net {
         };
         let len = packet.len.saturating_sub(42);
         if let Some((flow, Part::Data)) = untag(packet.flow)
-            && self.account_received(flow, &packet)
+            && self.meter.received(flow, &packet)
         {
-            let flow = &mut self.flows[flow as usize];
+            let flow = &mut self.meter.flows[flow as usize];
             flow.arrived(packet.len, ip.tos & 3 == 3, packet.created, now);
             flow.arrives(packet.seq, now);
             flow.goodput_bytes += u64::from(len);
         }
-        if matches!(&self.socks[sock as usize].kind, Kind::Udp(u) if u.echoes) {
+        if matches!(&self.sockets[sock].kind, Kind::Udp(u) if u.echoes) {
             // Without memory the answer is lost, as any datagram of a server that does not wait.
             let _ = self.udp_send_to(sock, (ip.src, udp.sport), len, packet.seq);
         }
-        let app = self.socks[sock as usize].app;
+        let app = self.sockets[sock].app;
         if app != NONE {
             let (seq, created) = (packet.seq, packet.created);
             let wake = Wake::Datagram { sock, from: (ip.src, udp.sport), to: ip.dst, len, seq, created };
-            self.wakes.push_back((app, wake));
+            self.wakes.tell(app, wake);
         }
         self.pool.free(packet);
     }
@@ -193,10 +169,10 @@ impl Net {
                     return;
                 };
                 if let Some((flow, Part::Data)) = untag(packet.flow) {
-                    self.account_received(flow, &packet);
+                    self.meter.received(flow, &packet);
                 }
                 let len = packet.len - 34;
-                self.wakes.push_back((app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src }));
+                self.wakes.tell(app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src });
             }
             (3 | 11, Some(about)) => {
                 let table = &self.machines[host as usize].sockets;
@@ -209,12 +185,12 @@ impl Net {
                                 code: icmp.code,
                                 seq: about.dport,
                             };
-                            self.wakes.push_back((app, error));
+                            self.wakes.tell(app, error);
                         }
                     }
                     ipproto::UDP => {
                         if let Some(&sock) = table.udp.get(&about.sport)
-                            && let Kind::Udp(u) = &mut self.socks[sock as usize].kind
+                            && let Kind::Udp(u) = &mut self.sockets[sock].kind
                             && u.connected
                             && icmp.ty == 3
                         {
@@ -225,7 +201,7 @@ impl Net {
                     ipproto::TCP => {
                         let key = (about.sport, about.dst, about.dport);
                         if let Some(&sock) = table.connections.get(&key)
-                            && let Kind::Tcp(t) = &mut self.socks[sock as usize].kind
+                            && let Kind::Tcp(t) = &mut self.sockets[sock].kind
                             && icmp.ty == 3
                         {
                             t.end.unreachable(now);
@@ -253,8 +229,8 @@ impl Net {
     pub(crate) fn free_memory(&mut self, host: u32, owed: Owed) {
         let now = self.queue.now();
         let Some((flow, part)) = untag(owed.flow) else { return };
-        let sock = self.flows[flow as usize].socks[usize::from(part == Part::Back)];
-        let Some(s) = self.socks.get_mut(sock as usize) else { return };
+        let sock = self.meter.flows[flow as usize].socks[usize::from(part == Part::Back)];
+        let Some(s) = self.sockets.get_mut(sock) else { return };
         if s.host != host {
             return;
         }
@@ -281,9 +257,7 @@ impl Net {
                 };
                 if u.want_write && half {
                     u.want_write = false;
-                    if s.app != NONE {
-                        self.wakes.push_back((s.app, Wake::Writable(sock)));
-                    }
+                    self.wakes.tell(s.app, Wake::Writable(sock));
                 }
             }
             _ => {}
@@ -299,8 +273,8 @@ impl Net {
             && let Some((flow, part)) = untag(owed.flow)
         {
             let now = self.queue.now();
-            let sock = self.flows[flow as usize].socks[usize::from(part == Part::Back)];
-            if let Some(s) = self.socks.get_mut(sock as usize).filter(|s| s.host == host)
+            let sock = self.meter.flows[flow as usize].socks[usize::from(part == Part::Back)];
+            if let Some(s) = self.sockets.get_mut(sock).filter(|s| s.host == host)
                 && let Kind::Tcp(t) = &mut s.kind
             {
                 t.end.dropped_in_host(tcp.seq, owed.tcp_payload, now);

@@ -16,7 +16,7 @@ impl Net {
             return None;
         }
         let sock = self.new_sock(host, app, opts, Kind::Listener(listener));
-        self.socks[sock as usize].local.1 = port;
+        self.sockets[sock].local.1 = port;
         self.machines[host as usize].sockets.listeners.insert(port, sock);
         Some(sock)
     }
@@ -41,9 +41,9 @@ impl Net {
         let isn = self.machines[host as usize].sockets.rng.next_u32();
         let end = Endpoint::connect(&cfg, port, remote.1, isn, self.now());
         let sock = self.new_sock(host, app, opts, Kind::Tcp(Box::new(TcpSock::new(end, NONE, false))));
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         (s.local, s.remote, s.flow, s.is_source) = ((source, port), remote, flow, is_source);
-        self.flows[flow as usize].socks[usize::from(!is_source)] = sock;
+        self.meter.flows[flow as usize].socks[usize::from(!is_source)] = sock;
         self.machines[host as usize].sockets.connections.insert((port, remote.0, remote.1), sock);
         self.pump(sock);
         Ok(sock)
@@ -51,7 +51,7 @@ impl Net {
     /// Writes; answers how much was taken. Less than asked: [`Wake::Writable`] comes.
     pub(crate) fn tcp_write(&mut self, sock: u32, bytes: u64) -> u64 {
         let now = self.now();
-        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return 0 };
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return 0 };
         let took = t.end.write(bytes, now);
         t.written += took;
         t.want_write = took < bytes;
@@ -60,7 +60,7 @@ impl Net {
     }
     /// Hands over bytes to be written as room comes; `u64::MAX`: without end. With `close` the socket is closed then.
     pub(crate) fn tcp_send(&mut self, sock: u32, bytes: u64, close: bool) {
-        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
         t.pending = t.pending.saturating_add(bytes);
         t.written = t.written.saturating_add(bytes);
         t.close_after |= close;
@@ -68,20 +68,20 @@ impl Net {
     }
     /// Stops an endless [`tcp_send`](Net::tcp_send) and closes.
     pub(crate) fn tcp_finish(&mut self, sock: u32) {
-        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
         t.pending = 0;
         t.close_after = true;
         self.pump(sock);
     }
     /// Sends a message that takes `len` bytes of the stream.
     pub(crate) fn tcp_say(&mut self, sock: u32, len: u64, message: Message) {
-        let s = &self.socks[sock as usize];
-        let peer = self.flows[s.flow as usize].socks[usize::from(s.is_source)];
-        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        let s = &self.sockets[sock];
+        let peer = self.meter.flows[s.flow as usize].socks[usize::from(s.is_source)];
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
         t.pending += len;
         t.written += len;
         let at = t.written;
-        if let Some(Kind::Tcp(p)) = self.socks.get_mut(peer as usize).map(|s| &mut s.kind) {
+        if let Some(Kind::Tcp(p)) = self.sockets.get_mut(peer).map(|s| &mut s.kind) {
             p.inbox.push_back((at, message));
         }
         self.pump(sock);
@@ -89,7 +89,7 @@ impl Net {
     /// Reads what is there.
     pub(crate) fn tcp_read(&mut self, sock: u32) -> u64 {
         let now = self.now();
-        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return 0 };
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return 0 };
         t.readable_told = false;
         let n = t.end.read(u64::MAX, now);
         t.read += n;
@@ -99,7 +99,7 @@ impl Net {
     }
     /// The next message that was read whole.
     pub(crate) fn tcp_hear(&mut self, sock: u32) -> Option<Message> {
-        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return None };
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return None };
         let &(at, _) = t.inbox.front()?;
         if at > t.read {
             return None;
@@ -108,7 +108,7 @@ impl Net {
     }
     /// `setsockopt(IP_TOS)` on an open socket.
     pub(crate) fn set_tos(&mut self, sock: u32, tos: u8) {
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         s.opts.tos = tos;
         if s.opts.priority.is_none() {
             s.priority = rt_tos2priority(self.machines[s.host as usize].kernel, tos);
@@ -117,7 +117,7 @@ impl Net {
     /// Closes our side.
     pub(crate) fn tcp_close(&mut self, sock: u32) {
         let now = self.now();
-        if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
+        if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
             t.end.close(now);
             self.pump(sock);
         }
@@ -126,7 +126,7 @@ impl Net {
     /// Villadangos put one like it into their kernel in 2001.
     pub(crate) fn cwnd_table(&self, host: u32) -> String {
         let mut text = String::from("local_address rem_address cwnd ssthresh srtt_us mss\n");
-        for s in self.socks.iter().filter(|s| s.host == host) {
+        for s in self.sockets.all.iter().filter(|s| s.host == host) {
             let Kind::Tcp(t) = &s.kind else { continue };
             let (info, local, remote) = (t.end.info(), s.local, s.remote);
             text.push_str(&format!(
@@ -149,7 +149,7 @@ impl Net {
     }
     /// The endpoint, while there is one.
     pub(crate) fn endpoint(&self, sock: u32) -> Option<&Endpoint> {
-        match &self.socks.get(sock as usize)?.kind {
+        match &self.sockets.get(sock)?.kind {
             Kind::Tcp(t) => Some(&t.end),
             _ => None,
         }
@@ -157,16 +157,16 @@ impl Net {
 
     #[inline]
     fn count_goodput(&mut self, sock: u32, bytes: u64) {
-        let s = &self.socks[sock as usize];
+        let s = &self.sockets[sock];
         if s.flow != NONE && !s.is_source {
-            self.flows[s.flow as usize].goodput_bytes += bytes;
+            self.meter.flows[s.flow as usize].goodput_bytes += bytes;
         }
     }
 
     /// Lets a connection do what it has to do at this instant: fill its buffer, send, tell its program, set its timer.
     pub(super) fn pump(&mut self, sock: u32) {
         let now = self.queue.now();
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         let Kind::Tcp(t) = &mut s.kind else { return };
         if t.pumping {
             return;
@@ -175,13 +175,13 @@ impl Net {
         // A segment is answered in the interrupt; the program that it wakes runs afterwards. (In 2.6.35 a reader that waits
         // takes segments itself, tcp_prequeue, before they are answered.)
         if t.end.answers_first() {
-            if self.in_call {
+            if self.todo.in_call {
                 self.drain(sock, now);
             } else {
-                self.drain_in_softirq(sock, now);
+                self.in_softirq(|net| net.drain(sock, now));
             }
         }
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         let Kind::Tcp(t) = &mut s.kind else { return };
         // After a short write the program sleeps until it is woken.
         t.blocked = t.blocked && !t.end.writable();
@@ -198,18 +198,18 @@ impl Net {
             t.close_after = false;
             // The call to close comes when that to write has sent what it may.
             self.drain(sock, now);
-            let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+            let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
             t.end.close(now);
             called = true;
         }
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         let Kind::Tcp(t) = &mut s.kind else { return };
         if t.sink && t.end.readable() > 0 {
             let read = t.end.read(u64::MAX, now);
             t.read += read;
             called = true;
             if s.flow != NONE && !s.is_source {
-                self.flows[s.flow as usize].goodput_bytes += read;
+                self.meter.flows[s.flow as usize].goodput_bytes += read;
             }
         }
         if t.sink && t.end.at_eof() && !t.eof_told {
@@ -220,7 +220,7 @@ impl Net {
         if called {
             self.drain(sock, now);
         }
-        let Kind::Tcp(t) = &mut self.socks[sock as usize].kind else { return };
+        let Kind::Tcp(t) = &mut self.sockets[sock].kind else { return };
         t.pumping = false;
         t.timer.arm(t.end.poll_timeout(), Event::Tcp(sock), &mut self.queue);
         self.tell(sock);
@@ -228,29 +228,10 @@ impl Net {
     /// Sends what a connection has to send.
     fn drain(&mut self, sock: u32, now: Time) {
         while !self.guard.is_over()
-            && let Kind::Tcp(t) = &mut self.socks[sock as usize].kind
+            && let Kind::Tcp(t) = &mut self.sockets[sock].kind
             && let Some(segment) = t.end.poll_transmit(now)
         {
             self.send_segment(sock, &segment);
-        }
-    }
-
-    /// The same from an interrupt: what a card without a rate takes is received, and so frees its memory, when the interrupt is done.
-    fn drain_in_softirq(&mut self, sock: u32, now: Time) {
-        let outermost = !std::mem::replace(&mut self.in_softirq, true);
-        loop {
-            self.drain(sock, now);
-            if !outermost || self.unreceived.is_empty() {
-                break;
-            }
-            let mut cards = std::mem::take(&mut self.unreceived);
-            cards.drain(..).for_each(|n| self.received(n));
-            if self.unreceived.is_empty() {
-                self.unreceived = cards;
-            }
-        }
-        if outermost {
-            self.in_softirq = false;
         }
     }
 
@@ -261,14 +242,14 @@ impl Net {
             self.tell_segment(sock, segment);
         }
         let now = self.queue.now();
-        let s = &self.socks[sock as usize];
+        let s = &self.sockets[sock];
         let len = 34 + segment.tcp.header_len() + segment.payload_len;
         let part = match (s.is_source, segment.payload_len) {
             (true, 1..) => Part::Data,
             (true, 0) => Part::Control,
             (false, _) => Part::Back,
         };
-        let flow = &mut self.flows[s.flow as usize];
+        let flow = &mut self.meter.flows[s.flow as usize];
         if part == Part::Data {
             flow.sent(len, segment.retransmission, now);
         }
@@ -299,17 +280,8 @@ impl Net {
         };
         let host = s.host;
         let sent = self.on_host(host, |h, cx| h.transmit(packet, cx));
-        // The discipline is run after each packet (`__qdisc_run`), not after the last; then what was dropped on the way frees its memory
-        // (`kfree_skb_list` in `__dev_xmit_skb`), and only then the call returns.
-        match self.out[..] {
-            [] => {}
-            [Effect::Kick(ifindex)] => {
-                self.out.clear();
-                self.kick_device(host, ifindex);
-            }
-            _ => self.own_effects(host, sock),
-        }
-        if let Kind::Tcp(t) = &mut self.socks[sock as usize].kind {
+        self.settle_own(host, sock);
+        if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
             if sent.as_ref().is_ok_and(|s| s.paced) {
                 t.end.paced_below();
             }
@@ -329,7 +301,7 @@ impl Net {
     }
     #[cold]
     fn tell_segment(&mut self, sock: u32, segment: &Transmit) {
-        let s = &self.socks[sock as usize];
+        let s = &self.sockets[sock];
         let name = &self.machines[s.host as usize].name;
         let what = if segment.retransmission { "retransmits" } else { "sends" };
         let (tcp, len) = (&segment.tcp, segment.payload_len);
@@ -339,38 +311,14 @@ impl Net {
         );
         self.guard.tell(text);
     }
-    /// Of what is to be done after a packet of this socket was sent, does at once what its own call does: runs the discipline, frees what was
-    /// dropped of its own.
-    #[cold]
-    fn own_effects(&mut self, host: u32, sock: u32) {
-        let mut rest = Vec::with_capacity(self.out.len());
-        for effect in std::mem::take(&mut self.out) {
-            match effect {
-                Effect::Kick(ifindex) => self.kick_device(host, ifindex),
-                Effect::Dropped { packet, ifindex, place, reason }
-                    if packet.iif == 0 && packet.sender.socket == sock + 1 =>
-                {
-                    self.lost_on(host, ifindex, packet, place, reason);
-                }
-                other => rest.push(other),
-            }
-        }
-        // What these have asked for comes behind.
-        rest.append(&mut self.out);
-        self.out = rest;
-    }
     /// Tells the program what has happened to its connection.
     #[inline]
     fn tell(&mut self, sock: u32) {
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         let Kind::Tcp(t) = &mut s.kind else { return };
         let state = t.end.state();
         let app = s.app;
-        let mut say = |wake| {
-            if app != NONE {
-                self.wakes.push_back((app, wake));
-            }
-        };
+        let mut say = |wake| self.wakes.tell(app, wake);
         if !t.open_told && !matches!(state, State::SynSent | State::SynReceived | State::Closed) {
             t.open_told = true;
             say(if t.listener == NONE { Wake::Connected(sock) } else { Wake::Accepted(sock) });
@@ -390,7 +338,7 @@ impl Net {
         if !t.over_told && matches!(state, State::FinWait2 | State::TimeWait | State::Closed) {
             self.connection_over(sock, state);
         }
-        let Kind::Tcp(t) = &self.socks[sock as usize].kind else { return };
+        let Kind::Tcp(t) = &self.sockets[sock].kind else { return };
         if t.end.state() == State::Closed && t.end.poll_timeout().is_none() {
             self.bury(sock);
         }
@@ -400,31 +348,29 @@ impl Net {
     fn connection_over(&mut self, sock: u32, state: State) {
         let now = self.now();
         self.note_tcp(sock);
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         let Kind::Tcp(t) = &mut s.kind else { return };
         t.over_told = true;
         let error = t.end.error();
         if s.flow != NONE && s.is_source && error.is_none() {
-            let flow = &mut self.flows[s.flow as usize];
+            let flow = &mut self.meter.flows[s.flow as usize];
             flow.completed = flow.completed.or(Some(now));
         }
-        if s.app != NONE {
-            let wake = match error {
-                Some(error) if state == State::Closed => Wake::Failed(sock, error_text(error)),
-                _ => Wake::Closed(sock),
-            };
-            self.wakes.push_back((s.app, wake));
-        }
+        let wake = match error {
+            Some(error) if state == State::Closed => Wake::Failed(sock, error_text(error)),
+            _ => Wake::Closed(sock),
+        };
+        self.wakes.tell(s.app, wake);
     }
     /// Puts what TCP says of itself into the flow's results.
     pub(crate) fn note_tcp(&mut self, sock: u32) {
-        let s = &self.socks[sock as usize];
+        let s = &self.sockets[sock];
         let Kind::Tcp(t) = &s.kind else { return };
         if s.flow == NONE || !s.is_source {
             return;
         }
         let info = t.end.info();
-        self.flows[s.flow as usize].tcp = Some(TcpResult {
+        self.meter.flows[s.flow as usize].tcp = Some(TcpResult {
             cwnd: info.cwnd,
             ssthresh: info.ssthresh,
             srtt: info.srtt,
@@ -436,13 +382,13 @@ impl Net {
     }
     /// The last snapshot of every connection that is still open.
     pub(crate) fn note_all_tcp(&mut self) {
-        for sock in 0..self.socks.len() as u32 {
+        for sock in 0..self.sockets.all.len() as u32 {
             self.note_tcp(sock);
         }
     }
     #[cold]
     fn bury(&mut self, sock: u32) {
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         s.kind = Kind::Gone;
         let key = (s.local.1, s.remote.0, s.remote.1);
         let table = &mut self.machines[s.host as usize].sockets;
@@ -454,7 +400,7 @@ impl Net {
     /// A connection's timer.
     pub(crate) fn tcp_timer(&mut self, sock: u32, seq: crate::event::Seq) {
         let now = self.now();
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         let host = s.host;
         let Kind::Tcp(t) = &mut s.kind else { return };
         if !t.timer.fires(seq) {

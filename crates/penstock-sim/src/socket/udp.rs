@@ -15,7 +15,7 @@ impl Net {
         };
         let sock = self.new_sock(host, app, opts, Kind::Udp(UdpSock { sndbuf, ..UdpSock::default() }));
         if port != 0 {
-            self.socks[sock as usize].local.1 = port;
+            self.sockets[sock].local.1 = port;
             self.machines[host as usize].sockets.udp.insert(port, sock);
         }
         Some(sock)
@@ -23,23 +23,23 @@ impl Net {
     /// A server on `port` that sends back what comes. `None`: taken.
     pub(crate) fn udp_echo(&mut self, host: u32, port: u16) -> Option<u32> {
         let sock = self.udp_bind(host, NONE, port, SockOpts::default())?;
-        if let Kind::Udp(u) = &mut self.socks[sock as usize].kind {
+        if let Kind::Udp(u) = &mut self.sockets[sock].kind {
             u.echoes = true;
         }
         Some(sock)
     }
     /// `connect` on a UDP socket: chooses address and port, and the flow its datagrams belong to.
     pub(crate) fn udp_connect(&mut self, sock: u32, remote: Addr, flow: u32) -> Result<(), &'static str> {
-        let host = self.socks[sock as usize].host;
+        let host = self.sockets[sock].host;
         let source =
             self.machines[host as usize].host.source_towards(remote.0).ok_or("Network is unreachable")?;
-        if self.socks[sock as usize].local.1 == 0 {
+        if self.sockets[sock].local.1 == 0 {
             // inet_autobind: EAGAIN.
             let port = self.ephemeral_port(host, remote, false).ok_or("Resource temporarily unavailable")?;
-            self.socks[sock as usize].local.1 = port;
+            self.sockets[sock].local.1 = port;
             self.machines[host as usize].sockets.udp.insert(port, sock);
         }
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         s.local.0 = source;
         s.remote = remote;
         s.flow = flow;
@@ -47,19 +47,19 @@ impl Net {
             u.connected = true;
         }
         if flow != NONE {
-            self.flows[flow as usize].socks[0] = sock;
+            self.meter.flows[flow as usize].socks[0] = sock;
         }
         Ok(())
     }
     /// Whether a datagram may be sent now; if not, [`Wake::Writable`] comes (the call blocks).
     pub(crate) fn udp_has_room(&mut self, sock: u32) -> bool {
-        let Kind::Udp(u) = &mut self.socks[sock as usize].kind else { return true };
+        let Kind::Udp(u) = &mut self.sockets[sock].kind else { return true };
         u.want_write = u.wmem >= u64::from(u.sndbuf);
         !u.want_write
     }
     /// Sends a datagram to the socket's peer. `Ok(false)`: no memory, [`Wake::Writable`] comes (the call would block).
     pub(crate) fn udp_send(&mut self, sock: u32, len: u32, seq: u64) -> Result<bool, &'static str> {
-        let remote = self.socks[sock as usize].remote;
+        let remote = self.sockets[sock].remote;
         self.udp_send_to(sock, remote, len, seq)
     }
     /// Sends a datagram.
@@ -71,7 +71,7 @@ impl Net {
         seq: u64,
     ) -> Result<bool, &'static str> {
         let now = self.now();
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         let kernel = self.machines[s.host as usize].kernel;
         let Kind::Udp(u) = &mut s.kind else { return Err("Bad file descriptor") };
         if let Some(error) = u.error.take() {
@@ -118,8 +118,8 @@ impl Net {
             )
         });
         if flow != NONE && part == Part::Data {
-            self.flows[flow as usize].sent(frame, false, now);
-            self.flows[flow as usize].departs(seq, len, now);
+            self.meter.flows[flow as usize].sent(frame, false, now);
+            self.meter.flows[flow as usize].departs(seq, len, now);
         }
         let host = s.host;
         match self.on_host(host, |h, cx| h.send(packet, cx)) {
@@ -127,14 +127,9 @@ impl Net {
             Err(error) => Err(error.strerror()),
         }
     }
-    /// Keeps the contents of a datagram; answers the `seq` to send it with.
-    pub(crate) fn note(&mut self, values: Vec<i64>) -> u64 {
-        self.notes.push(Message { kind: 0, values });
-        self.notes.len() as u64 - 1
-    }
     /// Closes a UDP socket.
     pub(crate) fn udp_close(&mut self, sock: u32) {
-        let s = &mut self.socks[sock as usize];
+        let s = &mut self.sockets[sock];
         s.kind = Kind::Gone;
         let (host, port) = (s.host, s.local.1);
         let table = &mut self.machines[host as usize].sockets;
@@ -179,7 +174,7 @@ impl Net {
                 L4::Icmp(Icmp { ty: 8, code: 0, id, seq, about: None }),
             )
         });
-        self.flows[flow as usize].sent(frame, false, now);
+        self.meter.flows[flow as usize].sent(frame, false, now);
         self.on_host(host, |h, cx| h.send(packet, cx)).map_err(|e| e.strerror())
     }
 }

@@ -9,7 +9,7 @@
 pub(super) struct Board {
     /// Runs of packets, in order, apart from each other.
     runs: Vec<(i64, i64)>,
-    /// No hole below this is to be sent again.
+    /// No hole below this is to be retransmitted.
     h_seqno: i64,
     sack_min: i64,
 }

@@ -1,5 +1,5 @@
 //! F-RTO as Linux 2.6.35 had it: whether a retransmission timeout was spurious shows before anything but the front segment
-//! is sent again.
+//! is retransmitted.
 //!
 //! Follows: linux v2.6.35 net/ipv4/tcp_input.c `tcp_use_frto`, `tcp_enter_frto`, `tcp_process_frto`,
 //! `tcp_enter_frto_loss` (RFC 4138 with its appendix B; `tcp_frto` 2, `tcp_frto_response` 0, the defaults).
@@ -31,7 +31,7 @@ impl Recovery {
         if tx.q.retrans_out() > 1 {
             return false;
         }
-        // Without SACK only the front segment may have been sent again.
+        // Without SACK only the front segment may have been retransmitted.
         (1..tx.q.packets_out() as usize)
             .map(|i| tx.q.at(i))
             .find_map(|seg| match seg {

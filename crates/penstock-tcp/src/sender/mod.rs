@@ -32,7 +32,7 @@ use timers::{Pending, Timers};
 pub(crate) struct Todo {
     /// SYN or SYN-ACK.
     pub syn: bool,
-    /// It is sent again.
+    /// The SYN or SYN-ACK is a retransmission.
     pub syn_again: bool,
     /// Lost segments, as the window allows.
     pub rexmit: bool,

@@ -392,7 +392,7 @@ impl RtxQueue {
         }
     }
 
-    /// Marks the segment lost for RACK, which then looks at it no more until it is sent again.
+    /// Marks the segment lost for RACK, which then looks at it no more until it is retransmitted.
     pub fn mark_lost_unlist(&mut self, index: usize) {
         self.mark_lost(index);
         self.unlist(index);

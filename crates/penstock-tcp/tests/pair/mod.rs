@@ -565,7 +565,7 @@ impl Pair {
     pub fn acks(&self) -> Vec<Sent> {
         self.log.iter().filter(|s| s.from == B && s.is_pure_ack()).copied().collect()
     }
-    /// What A sent again.
+    /// What A retransmitted.
     pub fn again(&self) -> Vec<Sent> {
         self.log.iter().filter(|s| s.from == A && s.t.retransmission).copied().collect()
     }

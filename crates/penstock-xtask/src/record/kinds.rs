@@ -3,7 +3,8 @@
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, chance, classify, edits, htb, matches, midway, mixed, paced, seldom,
+    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, htb, matches, midway, mixed, paced,
+    seldom,
 };
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};
@@ -20,6 +21,8 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("basic", |d, _| matches::case(d, Some("basic"))),
     ("bfifo", |d, _| fifo(d, "bfifo")),
     ("bpf", |d, _| matches::case(d, Some("bpf"))),
+    ("cake", |d, _| cake::case(d)),
+    ("cake_dice", |d, _| cake::dice(d)),
     ("choke", |d, _| aqm::choke(d)),
     ("choke_dice", |d, _| chance::choke(d)),
     ("codel", |d, _| aqm::case(d, aqm::codel_words)),
@@ -121,6 +124,16 @@ impl Service {
         } else {
             Service { release: "link", rate, hold_ms: 0 }
         }
+    }
+    /// Makes a blocked line one that is not: for what counts time from the first packet on, since how far the release is from that is not exact.
+    pub fn unblock(&mut self) {
+        if self.release == "block" {
+            (self.release, self.hold_ms) = ("link", 0);
+        }
+    }
+    /// The queue stands at the root and sends so many bytes a second.
+    pub fn alone_at(rate: u64) -> Service {
+        Service { release: "none", rate, hold_ms: 0 }
     }
     /// Makes the line, where there is one, at most five times as fast as what stands behind it.
     pub fn cap(&mut self, rate: u64) {

@@ -15,7 +15,7 @@ pub(crate) use tcp::throughput;
 use crate::app::form::units;
 use crate::app::options::{self, Known, c_number, o, scaled, seconds};
 use crate::app::{Cx, Failure, Program};
-use crate::socket::SockOpts;
+use crate::sock::SockOpts;
 use crate::spec::{Iperf, Stack};
 use penstock_model::{Kernel, Span};
 use std::net::Ipv4Addr;
@@ -330,7 +330,7 @@ impl Settings {
 }
 
 /// `[  3] local 10.0.0.1 port 42966 connected with 10.0.0.2 port 5001`.
-fn peer_line(id: u32, local: crate::socket::Addr, peer: crate::socket::Addr) -> String {
+fn peer_line(id: u32, local: crate::sock::Addr, peer: crate::sock::Addr) -> String {
     format!("[{id:3}] local {} port {} connected with {} port {}\n", local.0, local.1, peer.0, peer.1)
 }
 

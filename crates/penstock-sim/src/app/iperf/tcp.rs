@@ -12,8 +12,8 @@
 use crate::app::iperf::report::{Printer, Report, Sums};
 use crate::app::iperf::{Settings, peer_line};
 use crate::app::{Cx, Program};
-use crate::net::Wake;
-use crate::socket::{Kind, Listener, SockOpts};
+use crate::sock::{Kind, Listener, SockOpts};
+use crate::wake::Wake;
 use penstock_model::{Span, Time};
 use std::net::Ipv4Addr;
 
@@ -71,7 +71,7 @@ impl Client {
             let stream = &mut self.streams[i];
             let id = self.settings.id(i as u32);
             stream.report = Report::new(id, i as u32, false, now, self.settings.interval);
-            let s = &cx.net.socks[stream.sock as usize];
+            let s = &cx.net.sockets[stream.sock];
             let line = peer_line(id, s.local, s.remote);
             cx.print(&line);
         }
@@ -117,7 +117,7 @@ impl Client {
         let stream = &mut self.streams[i];
         let len = u64::from(self.settings.len) - stream.left;
         (stream.left, stream.waiting) = (self.settings.len.into(), false);
-        cx.net.stop_timer(stream.timer);
+        cx.net.wakes.stop_timer(stream.timer);
         self.count(i, len, cx);
         let (now, stream) = (cx.now(), &mut self.streams[i]);
         let over = match self.end {
@@ -188,7 +188,7 @@ impl Program for Client {
         for i in 0..self.settings.threads {
             let name = cx.flow_name();
             let flow = cx.new_flow(name, cx.host, to, "tcp");
-            let timer = cx.net.new_timer(cx.app, i);
+            let timer = cx.net.wakes.new_timer(cx.app, i);
             let remote = (addr, self.settings.port);
             let opts = self.settings.sock_opts();
             match cx.net.tcp_connect(cx.host, cx.app, remote, flow, true, opts, cfg.clone()) {
@@ -364,7 +364,7 @@ impl Program for Server {
             Wake::Accepted(sock) => {
                 let now = cx.now();
                 let (local, peer) = {
-                    let s = &cx.net.socks[sock as usize];
+                    let s = &cx.net.sockets[sock];
                     debug_assert!(!matches!(s.kind, Kind::Udp(_)));
                     (s.local, s.remote)
                 };

@@ -8,8 +8,9 @@ use crate::app::iperf::report::{Printer, Report, Stats, Sums};
 use crate::app::iperf::tcp::throughput;
 use crate::app::iperf::{Settings, peer_line};
 use crate::app::{Cx, Program};
-use crate::net::{NONE, Wake};
-use crate::socket::{Addr, Kind};
+use crate::index::NONE;
+use crate::sock::{Addr, Kind};
+use crate::wake::Wake;
 use penstock_model::{Span, Time};
 
 /// The number of a last datagram has this bit; the others are its own.
@@ -124,8 +125,8 @@ impl Client {
         cx.result.throughput_bit_s = throughput(bytes, duration);
         let packets = cx.result.packets.unwrap_or_default();
         cx.result.packets = Some((packets.0 + sent, packets.1));
-        let flow = cx.net.socks[stream.sock as usize].flow;
-        cx.net.flows[flow as usize].completed = Some(now);
+        let flow = cx.net.sockets[stream.sock].flow;
+        cx.net.meter.flows[flow as usize].completed = Some(now);
         self.flush(cx);
         self.fin(i, cx);
     }
@@ -154,7 +155,7 @@ impl Client {
     fn close(&mut self, i: usize, cx: &mut Cx<'_>) {
         let stream = &mut self.streams[i];
         stream.acked = true;
-        cx.net.stop_timer(stream.timer);
+        cx.net.wakes.stop_timer(stream.timer);
         cx.net.udp_close(stream.sock);
         if self.streams.iter().all(|s| s.acked) {
             cx.exit(0);
@@ -183,7 +184,7 @@ impl Program for Client {
                 return;
             }
             let mut window = 0;
-            if let Kind::Udp(u) = &mut cx.net.socks[sock as usize].kind {
+            if let Kind::Udp(u) = &mut cx.net.sockets[sock].kind {
                 if self.settings.window > 0 {
                     u.sndbuf = self.settings.window * 2;
                 }
@@ -193,10 +194,10 @@ impl Program for Client {
                 cx.print(&self.settings.report(window));
             }
             let id = self.settings.id(i);
-            let s = &cx.net.socks[sock as usize];
+            let s = &cx.net.sockets[sock];
             let line = peer_line(id, s.local, s.remote);
             cx.print(&line);
-            let timer = cx.net.new_timer(cx.app, i);
+            let timer = cx.net.wakes.new_timer(cx.app, i);
             self.streams.push(Stream {
                 sock,
                 report: Report::new(id, i, false, now, self.settings.interval),
@@ -239,7 +240,7 @@ impl Program for Client {
                     return;
                 };
                 let id = self.streams[i].report.id;
-                if let Some(m) = cx.net.notes.get(seq as usize) {
+                if let Some(m) = cx.net.sockets.notes.get(seq as usize) {
                     let at = |n: usize| m.values.get(n).copied().unwrap_or(0);
                     let stats = Stats {
                         start: Span::ZERO,
@@ -301,7 +302,7 @@ impl Program for Server {
             return;
         };
         self.sock = sock;
-        let window = match &cx.net.socks[sock as usize].kind {
+        let window = match &cx.net.sockets[sock].kind {
             Kind::Udp(u) if self.settings.window == 0 => u.sndbuf,
             _ => self.settings.window * 2,
         };
@@ -358,7 +359,7 @@ impl Program for Server {
                         stats.datagrams as i64,
                         stats.out_of_order as i64,
                     ];
-                    cx.net.note(values)
+                    cx.net.sockets.note(values)
                 }
             };
             self.peers[i].answer = Some(answer);

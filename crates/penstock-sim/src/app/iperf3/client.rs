@@ -4,8 +4,9 @@ use crate::app::iperf3::json::Json;
 use crate::app::iperf3::test::{Stream, Test};
 use crate::app::iperf3::{COOKIE_SIZE, HELLO, Settings, say};
 use crate::app::{Cx, Program};
-use crate::net::{NONE, Wake};
-use crate::socket::{Addr, Message, SockOpts};
+use crate::index::NONE;
+use crate::sock::{Addr, Message, SockOpts};
+use crate::wake::Wake;
 use penstock_model::Span;
 
 const INTERVAL: u32 = 0;
@@ -93,7 +94,7 @@ impl Client {
                 Ok(sock) => sock,
                 Err(error) => return self.fail(&format!("error - unable to connect stream: {error}"), cx),
             };
-            let s = &cx.net.socks[sock as usize];
+            let s = &cx.net.sockets[sock];
             self.test.streams.push(Stream::new(4 + 2 * i, sock, flow, s.local, s.remote));
         }
         if self.test.settings.udp {
@@ -103,11 +104,11 @@ impl Client {
     /// Opens the streams at the server; again if nothing was heard of for a second.
     fn hello(&mut self, cx: &mut Cx<'_>) {
         for stream in self.test.streams.iter().skip(self.ready as usize) {
-            let s = &mut cx.net.socks[stream.sock as usize];
+            let s = &mut cx.net.sockets[stream.sock];
             let flow = std::mem::replace(&mut s.flow, NONE);
             let seq = HELLO | u64::from(stream.flow);
             let _ = cx.net.udp_send(stream.sock, 4, seq);
-            cx.net.socks[stream.sock as usize].flow = flow;
+            cx.net.sockets[stream.sock].flow = flow;
         }
         let at = cx.now() + Span::from_secs(1);
         cx.net.set_timer(self.timers[HELLO_AGAIN as usize], at);
@@ -161,11 +162,11 @@ impl Client {
         self.over = true;
         self.test.interval(cx);
         for timer in self.timers {
-            cx.net.stop_timer(timer);
+            cx.net.wakes.stop_timer(timer);
         }
         if self.test.sender {
             for stream in &self.test.streams {
-                let flow = &mut cx.net.flows[stream.flow as usize];
+                let flow = &mut cx.net.meter.flows[stream.flow as usize];
                 if self.test.settings.udp {
                     flow.completed = Some(self.test.last);
                 }
@@ -239,7 +240,7 @@ impl Program for Client {
         };
         self.addr = (addr, self.test.settings.port);
         self.to = cx.net.host_of(addr).unwrap_or(cx.host);
-        self.timers = [INTERVAL, END, PACE, HELLO_AGAIN].map(|token| cx.net.new_timer(cx.app, token));
+        self.timers = [INTERVAL, END, PACE, HELLO_AGAIN].map(|token| cx.net.wakes.new_timer(cx.app, token));
         if !self.test.settings.json {
             cx.print(&format!("Connecting to host {host}, port {}\n", self.test.settings.port));
             if self.test.settings.reverse {
@@ -247,7 +248,7 @@ impl Program for Client {
             }
         }
         let name = format!("{} iperf3 control {}", cx.net.machines[cx.host as usize].name, cx.app);
-        let flow = cx.net.new_flow(name, cx.host, self.to, "tcp");
+        let flow = cx.net.meter.new_flow(name, cx.host, self.to, "tcp");
         let cfg = cx.net.tcp_config(cx.host);
         match cx.net.tcp_connect(cx.host, cx.app, self.addr, flow, true, SockOpts::default(), cfg) {
             Ok(sock) => self.control = sock,
@@ -295,7 +296,7 @@ impl Program for Client {
                         self.ready += 1;
                     }
                     if self.ready == self.test.settings.parallel {
-                        cx.net.stop_timer(self.timers[HELLO_AGAIN as usize]);
+                        cx.net.wakes.stop_timer(self.timers[HELLO_AGAIN as usize]);
                     }
                 } else if !self.over {
                     let transit = cx.now() - created;

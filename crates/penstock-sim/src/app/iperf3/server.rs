@@ -4,8 +4,9 @@ use crate::app::iperf3::json::Json;
 use crate::app::iperf3::test::{Stream, Test};
 use crate::app::iperf3::{HELLO, Settings, say};
 use crate::app::{Cx, Program};
-use crate::net::{NONE, Wake};
-use crate::socket::{Addr, Listener, Message, SockOpts};
+use crate::index::NONE;
+use crate::sock::{Addr, Listener, Message, SockOpts};
+use crate::wake::Wake;
 use penstock_model::{Span, Time};
 
 const INTERVAL: u32 = 0;
@@ -54,7 +55,7 @@ impl Server {
         let value = |i: usize| message.values.get(i).copied().unwrap_or(0);
         match message.kind {
             say::COOKIE if self.control == NONE => {
-                let s = &cx.net.socks[sock as usize];
+                let s = &cx.net.sockets[sock];
                 (self.control, self.peer, self.cookie) = (sock, s.remote, value(0));
                 if !self.settings.json {
                     cx.print(&format!("Accepted connection from {}, port {}\n", self.peer.0, self.peer.1));
@@ -65,7 +66,7 @@ impl Server {
             say::COOKIE => {
                 let wanted = self.test.as_ref().map_or(0, |t| t.settings.parallel as usize - t.streams.len());
                 if value(0) == self.cookie && wanted > 0 {
-                    let s = &cx.net.socks[sock as usize];
+                    let s = &cx.net.sockets[sock];
                     let stream = (s.flow, s.local, s.remote);
                     self.add_stream(sock, stream.0, stream.1, stream.2, cx);
                 } else {
@@ -97,7 +98,7 @@ impl Server {
                 self.running = false;
                 test.interval(cx);
                 for timer in self.timers {
-                    cx.net.stop_timer(timer);
+                    cx.net.wakes.stop_timer(timer);
                 }
                 self.tell(say::EXCHANGE_RESULTS, 1, Vec::new(), cx);
             }
@@ -176,7 +177,7 @@ impl Server {
             }
         }
         for timer in self.timers {
-            cx.net.stop_timer(timer);
+            cx.net.wakes.stop_timer(timer);
         }
         cx.net.tcp_close(self.control);
         self.control = NONE;
@@ -203,7 +204,7 @@ impl Program for Server {
             return;
         };
         self.udp = udp;
-        self.timers = [INTERVAL, PACE].map(|token| cx.net.new_timer(cx.app, token));
+        self.timers = [INTERVAL, PACE].map(|token| cx.net.wakes.new_timer(cx.app, token));
         self.listening(cx);
     }
 
@@ -244,11 +245,11 @@ impl Program for Server {
                     if known.is_none() && !wanted {
                         return;
                     }
-                    cx.net.socks[sock as usize].flow = NONE;
+                    cx.net.sockets[sock].flow = NONE;
                     let _ = cx.net.udp_send_to(sock, from, 4, HELLO);
                     if known.is_none() {
                         if self.test.as_ref().is_some_and(|t| t.sender) {
-                            cx.net.flows[flow as usize].socks = [sock, NONE];
+                            cx.net.meter.flows[flow as usize].socks = [sock, NONE];
                         }
                         self.add_stream(sock, flow, (to, port), from, cx);
                     }

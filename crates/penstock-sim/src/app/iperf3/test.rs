@@ -6,9 +6,9 @@ use crate::app::Cx;
 use crate::app::form::percent;
 use crate::app::iperf3::Settings;
 use crate::app::iperf3::json::Json;
-use crate::net::NONE;
+use crate::index::NONE;
 use crate::results::Interval;
-use crate::socket::Addr;
+use crate::sock::Addr;
 use penstock_model::{Span, Time};
 
 pub(crate) const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
@@ -175,7 +175,7 @@ impl Test {
                 return Some(cx.net.machines[cx.host as usize].cpu.call(now));
             }
             stream.calling = false;
-            let s = &mut cx.net.socks[stream.sock as usize];
+            let s = &mut cx.net.sockets[stream.sock];
             (s.flow, s.is_source) = (stream.flow, true);
             match cx.net.udp_send_to(stream.sock, stream.remote, len, stream.packets + 1) {
                 Ok(true) => {

@@ -4,13 +4,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// As many as there are processors.
-pub(super) fn processors() -> usize {
+pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Does a piece of work for each number below `count`, `width` at a time (at least one); the answers in the order of the numbers. `told`
-/// hears how many are done.
-pub(super) fn each<T: Send>(
+/// hears how many are done. A number is begun only when all below it are.
+pub fn each<T: Send>(
     count: usize,
     width: usize,
     told: &(dyn Fn(usize) + Sync),

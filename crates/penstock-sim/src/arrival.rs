@@ -1,0 +1,45 @@
+//! Frames that arrive, and the processor that takes them.
+
+use crate::cpu::NETDEV_MAX_BACKLOG;
+use crate::event::Event;
+use crate::net::Net;
+
+impl Net {
+    /// The oldest frame on this wire arrives.
+    pub(crate) fn arrive(&mut self, wire: u32) {
+        let w = &mut self.cables.wires[wire as usize];
+        let (_, _, packet) = w.in_flight.pop_front().expect("a frame is under way where one arrives");
+        if let Some(&(arrival, seq, _)) = w.in_flight.front() {
+            self.queue.schedule_at(arrival, seq, Event::Arrive(wire));
+        }
+        let nic = &self.cables.nics[w.to_nic as usize];
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        let cpu = &mut self.machines[host as usize].cpu;
+        if cpu.is_free() {
+            self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));
+            self.settle(host);
+            return;
+        }
+        if cpu.backlog.len() > NETDEV_MAX_BACKLOG {
+            self.lost_at(host, packet, "cpu", "backlog");
+            return;
+        }
+        if cpu.backlog.is_empty() {
+            let service = cpu.service(packet.len, self.queue.now());
+            self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
+        }
+        cpu.backlog.push_back((ifindex, packet));
+    }
+    /// The processor has finished with its first frame.
+    pub(crate) fn cpu_done(&mut self, host: u32) {
+        let cpu = &mut self.machines[host as usize].cpu;
+        let (ifindex, packet) = cpu.backlog.pop_front().expect("the processor had a frame");
+        if let Some((_, next)) = cpu.backlog.front() {
+            let len = next.len;
+            let service = cpu.service(len, self.queue.now());
+            self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
+        }
+        self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));
+        self.settle(host);
+    }
+}

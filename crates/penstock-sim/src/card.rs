@@ -1,0 +1,255 @@
+//! Cards: they ask their disciplines for frames and put them on the wire.
+
+use crate::event::Event;
+use crate::flow::{Part, untag};
+use crate::index::NONE;
+use crate::link::{Port, serialisation};
+use crate::net::Net;
+use crate::sock::Owed;
+use penstock_host::Host;
+use penstock_model::Time;
+use penstock_packet::Packet;
+
+impl Net {
+    #[inline]
+    pub(crate) fn kick_device(&mut self, host: u32, ifindex: u32) {
+        // A device that commands have made has no card.
+        let nic = self.machines[host as usize].nics.get(ifindex as usize);
+        if let Some(&nic) = nic.filter(|&&n| n != NONE) {
+            self.kick(nic);
+        }
+    }
+    /// The card has something to send.
+    #[inline]
+    pub(crate) fn kick(&mut self, n: u32) {
+        let now = self.queue.now();
+        if self.tapped {
+            self.mark_turn(n);
+        }
+        let nic = &mut self.cables.nics[n as usize];
+        match nic.port {
+            // A frame that leaves its host may make TCP send the next: it waits until the card has taken the first.
+            Port::Wire(_) if nic.sending => {}
+            // The wire may become free at this very moment: then the event that says so is still to come, and sends.
+            Port::Wire(_) if nic.busy_until > now || nic.tx_pending => {
+                self.fill_ring(n);
+                self.await_wire(n);
+            }
+            Port::Wire(wire) => self.transmit(n, wire),
+            Port::Segment(s) => self.join_line(s, n),
+            Port::Nothing => {
+                let (host, ifindex) = (nic.host, nic.ifindex);
+                while let Some(packet) = self.next_frame(n) {
+                    self.lost_on(host, ifindex, packet, "link", "no-carrier");
+                }
+            }
+        }
+    }
+    /// Sees to it that the card is asked again when its wire is free, if there is anything more to send.
+    #[inline(always)] // Of those that call it one counts.
+    fn await_wire(&mut self, n: u32) {
+        let nic = &mut self.cables.nics[n as usize];
+        if nic.tx_pending {
+            return;
+        }
+        let more = nic.on_wire.is_some()
+            || !nic.queue.is_empty()
+            || asks_again(&self.machines[nic.host as usize].host, nic.ifindex);
+        if more {
+            nic.tx_pending = true;
+            self.queue.schedule(nic.busy_until, Event::TxDone(n));
+        }
+    }
+    /// The wire of this card is free.
+    pub(crate) fn tx_done(&mut self, n: u32) {
+        let nic = &mut self.cables.nics[n as usize];
+        nic.tx_pending = false;
+        let host = nic.host;
+        if let Some(owed) = nic.on_wire.take() {
+            nic.sent.push(owed);
+            // The driver is told after so many frames, or when the ring has run empty.
+            if nic.sent.len() as u32 >= nic.tx_frames || nic.queue.is_empty() {
+                // What TCP sends then waits for the wire below, which has room for one frame.
+                nic.sending = true;
+                self.free_sent(n);
+                self.cables.nics[n as usize].sending = false;
+            }
+        }
+        let nic = &self.cables.nics[n as usize];
+        if let Port::Wire(wire) = nic.port {
+            self.transmit(n, wire);
+        }
+        self.settle(host);
+    }
+    /// Puts frames on the wire until it is busy or nothing is left.
+    #[inline]
+    fn transmit(&mut self, n: u32, wire: u32) {
+        if self.cables.nics[n as usize].is_plain() {
+            self.transmit_one(n, wire);
+        } else {
+            self.transmit_all(n, wire);
+        }
+    }
+    /// The same for a card whose frames all come from its discipline and take time: one frame.
+    #[inline(always)] // Into the two that call it.
+    fn transmit_one(&mut self, n: u32, wire: u32) {
+        let now = self.queue.now();
+        if self.guard.is_over() {
+            return;
+        }
+        let nic = &mut self.cables.nics[n as usize];
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        nic.sending = true;
+        let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
+            self.cables.nics[n as usize].sending = false;
+            self.arm_watchdog(n);
+            return;
+        };
+        self.note_departure(n, &mut packet);
+        self.left_host(host, &packet);
+        let (nic, w) = (&mut self.cables.nics[n as usize], &mut self.cables.wires[wire as usize]);
+        nic.sending = false;
+        let end = now + serialisation(w.framing.wire_len(packet.len), nic.rate);
+        nic.busy_until = end;
+        self.cables.hops += 1;
+        if w.way.loses() {
+            self.lost_at(host, packet, "link", "loss");
+        } else {
+            w.carry(wire, packet, end, &mut self.queue);
+        }
+        self.await_wire(n);
+    }
+    fn transmit_all(&mut self, n: u32, wire: u32) {
+        let now = self.queue.now();
+        while !self.guard.is_over() {
+            self.cables.nics[n as usize].sending = true;
+            let packet = self.next_frame(n);
+            let nic = &mut self.cables.nics[n as usize];
+            nic.sending = false;
+            let Some(packet) = packet else {
+                self.arm_watchdog(n);
+                break;
+            };
+            let framing = self.cables.wires[wire as usize].framing;
+            let takes = nic.takes(framing.wire_len(packet.len), now);
+            nic.busy_until = now + takes;
+            if nic.completes() {
+                nic.on_wire = Some(Owed::of(&packet));
+            }
+            if let Some(watch) = &mut nic.watch {
+                watch.sends(&packet, now, now + takes);
+            }
+            self.put_on_wire(n, wire, packet, now + takes);
+            if takes.as_ns() > 0 {
+                self.fill_ring(n);
+                self.await_wire(n);
+                break;
+            }
+        }
+        if self.cables.nics[n as usize].is_virtual() {
+            self.receive_soon(n);
+        }
+    }
+    /// What a cable without a rate has carried has been received: it is nobody's memory here any more.
+    #[inline]
+    pub(crate) fn received(&mut self, n: u32) {
+        if !self.cables.nics[n as usize].sent.is_empty() {
+            self.free_sent(n);
+        }
+    }
+    fn free_sent(&mut self, n: u32) {
+        let host = self.cables.nics[n as usize].host;
+        let mut sent = std::mem::take(&mut self.cables.nics[n as usize].sent);
+        sent.drain(..).for_each(|owed| self.free_memory(host, owed));
+        // Unless what that let go has left some of its own.
+        let nic = &mut self.cables.nics[n as usize];
+        if nic.sent.is_empty() {
+            nic.sent = sent;
+        }
+    }
+    pub(crate) fn arm_watchdog(&mut self, n: u32) {
+        let nic = &mut self.cables.nics[n as usize];
+        let wakeup = self.machines[nic.host as usize].host.next_wakeup(nic.ifindex);
+        nic.watchdog.arm(wakeup, Event::Watchdog(n), &mut self.queue);
+    }
+    /// The card's next frame: from its ring, or from the discipline.
+    #[inline(always)] // Of those that call it one counts.
+    pub(crate) fn next_frame(&mut self, n: u32) -> Option<Packet> {
+        let nic = &mut self.cables.nics[n as usize];
+        if let Some(packet) = nic.queue.pop_front() {
+            return Some(packet);
+        }
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        let (completes, virtual_cable) = (nic.completes(), nic.is_virtual());
+        let mut packet = self.on_host(host, |h, cx| h.dequeue(ifindex, cx))?;
+        self.note_departure(n, &mut packet);
+        if virtual_cable {
+            // The other side takes it when the discipline has been run (ip_rcv orphans it).
+            if packet.iif == 0 && packet.flow != 0 {
+                self.cables.nics[n as usize].sent.push(Owed::of(&packet));
+            }
+        } else if !completes {
+            self.left_host(host, &packet);
+        }
+        Some(packet)
+    }
+    /// What is measured of a frame that a card takes: its wait, and the mark that it was given here.
+    #[inline(always)] // As above.
+    fn note_departure(&mut self, n: u32, packet: &mut Packet) {
+        let now = self.queue.now();
+        let nic = &mut self.cables.nics[n as usize];
+        nic.sojourn.record((now - packet.queued).as_ns().max(0) as u64);
+        if packet.tos() & 3 == 3 && !packet.tc.ce_counted {
+            packet.tc.ce_counted = true;
+            if let Some((flow, Part::Data)) = untag(packet.flow) {
+                let at = self.meter.flows[flow as usize].at(nic.host, nic.ifindex);
+                at.marked_packets += 1;
+                at.marked_bytes += u64::from(packet.network_len());
+            }
+        }
+    }
+    /// Fills the card's ring from the discipline, if it has one.
+    #[inline]
+    fn fill_ring(&mut self, n: u32) {
+        if self.cables.nics[n as usize].ring > 0 {
+            self.fill(n);
+        }
+    }
+    fn fill(&mut self, n: u32) {
+        let nic = &self.cables.nics[n as usize];
+        let (host, ifindex) = (nic.host, nic.ifindex);
+        while self.cables.nics[n as usize].has_room() {
+            let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
+                self.arm_watchdog(n);
+                return;
+            };
+            self.note_departure(n, &mut packet);
+            if !self.cables.nics[n as usize].completes() {
+                // What TCP sends then comes after this frame.
+                self.cables.nics[n as usize].sending = true;
+                self.left_host(host, &packet);
+                self.cables.nics[n as usize].sending = false;
+            }
+            self.cables.nics[n as usize].queue.push_back(packet);
+        }
+    }
+
+    /// Sends a frame whose last bit leaves at `end`.
+    #[inline(always)] // As above.
+    pub(crate) fn put_on_wire(&mut self, n: u32, wire: u32, packet: Packet, end: Time) {
+        self.cables.hops += 1;
+        let w = &mut self.cables.wires[wire as usize];
+        if w.way.loses() {
+            let host = self.cables.nics[n as usize].host;
+            self.lost_at(host, packet, "link", "loss");
+            return;
+        }
+        w.carry(wire, packet, end, &mut self.queue);
+    }
+}
+
+/// Whether a device has anything more to send, or notes that it has not.
+#[inline]
+fn asks_again(host: &Host, ifindex: u32) -> bool {
+    host.device(ifindex).is_some_and(|d| d.tree.qlen() > 0 || d.tree.watches_idle())
+}

@@ -1,0 +1,264 @@
+//! Sockets as data: what a socket is, what each kind keeps, and the tables of a host.
+
+use crate::event::Timer;
+use crate::index::{LOOPBACK, NONE};
+use penstock_model::Rng;
+use penstock_packet::{L4, Packet};
+use penstock_tcp::{Config, Endpoint};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
+use std::ops::{Index, IndexMut};
+
+/// An address and a port.
+pub(crate) type Addr = (Ipv4Addr, u16);
+
+/// What a socket is set to before it is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SockOpts {
+    /// `IP_TOS`.
+    pub(crate) tos: u8,
+    /// `SO_MARK`.
+    pub(crate) mark: u32,
+    /// `SO_PRIORITY`, where it is set; else it follows from the ToS.
+    pub(crate) priority: Option<u32>,
+}
+
+/// A message of a modelled protocol: what the bytes mean that carry it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Message {
+    /// What is said.
+    pub(crate) kind: u32,
+    /// And the numbers with it.
+    pub(crate) values: Vec<i64>,
+}
+
+/// One socket.
+pub(crate) struct Sock {
+    pub(crate) host: u32,
+    /// The program it belongs to; `NONE` for a flow's own.
+    pub(crate) app: u32,
+    pub(crate) local: Addr,
+    pub(crate) remote: Addr,
+    pub(crate) flow: u32,
+    /// Whether it sends the flow's data.
+    pub(crate) is_source: bool,
+    pub(crate) opts: SockOpts,
+    pub(crate) priority: u32,
+    pub(crate) kind: Kind,
+}
+
+/// All sockets of all hosts, by number.
+#[derive(Default)]
+pub(crate) struct Sockets {
+    pub(crate) all: Vec<Sock>,
+    /// Contents of datagrams that have any, by `Skb::seq`.
+    pub(crate) notes: Vec<Message>,
+}
+
+impl Index<u32> for Sockets {
+    type Output = Sock;
+    #[inline]
+    fn index(&self, sock: u32) -> &Sock {
+        &self.all[sock as usize]
+    }
+}
+impl IndexMut<u32> for Sockets {
+    #[inline]
+    fn index_mut(&mut self, sock: u32) -> &mut Sock {
+        &mut self.all[sock as usize]
+    }
+}
+impl Sockets {
+    /// A socket by its number, where there is one.
+    #[inline]
+    pub(crate) fn get(&self, sock: u32) -> Option<&Sock> {
+        self.all.get(sock as usize)
+    }
+    /// The same, to be changed.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, sock: u32) -> Option<&mut Sock> {
+        self.all.get_mut(sock as usize)
+    }
+    /// A socket that has no address yet; answers its number.
+    pub(crate) fn add(&mut self, host: u32, app: u32, opts: SockOpts, priority: u32, kind: Kind) -> u32 {
+        let unspecified = (Ipv4Addr::UNSPECIFIED, 0);
+        self.all.push(Sock {
+            host,
+            app,
+            local: unspecified,
+            remote: unspecified,
+            flow: NONE,
+            is_source: true,
+            opts,
+            priority,
+            kind,
+        });
+        self.all.len() as u32 - 1
+    }
+    /// Keeps the contents of a datagram; answers the `seq` to send it with.
+    pub(crate) fn note(&mut self, values: Vec<i64>) -> u64 {
+        self.notes.push(Message { kind: 0, values });
+        self.notes.len() as u64 - 1
+    }
+}
+
+/// What kind of socket it is.
+pub(crate) enum Kind {
+    /// Listens for connections.
+    Listener(Listener),
+    /// One side of a connection.
+    Tcp(Box<TcpSock>),
+    /// Datagrams.
+    Udp(UdpSock),
+    /// Closed; the number is not used again.
+    Gone,
+}
+
+/// A listening socket.
+pub(crate) struct Listener {
+    pub(crate) cfg: Config,
+    /// Accepted connections read and forget by themselves.
+    pub(crate) sink: bool,
+}
+
+/// TCP's half of a socket.
+pub(crate) struct TcpSock {
+    pub(crate) end: Endpoint,
+    pub(crate) timer: Timer,
+    /// Accepted by this listener; `NONE` for one that connected.
+    pub(crate) listener: u32,
+    /// Bytes still to be written as room comes; `u64::MAX`: without end.
+    pub(crate) pending: u64,
+    /// Close once nothing is pending.
+    pub(crate) close_after: bool,
+    /// Reads by itself.
+    pub(crate) sink: bool,
+    pub(crate) open_told: bool,
+    pub(crate) readable_told: bool,
+    pub(crate) eof_told: bool,
+    pub(crate) over_told: bool,
+    pub(crate) want_write: bool,
+    /// What is pending did not fit: it waits until the socket is writable.
+    pub(crate) blocked: bool,
+    /// Its segments are being sent.
+    pub(crate) pumping: bool,
+    /// Bytes ever written (with what is pending) and read.
+    pub(crate) written: u64,
+    pub(crate) read: u64,
+    /// Messages on their way to this socket, with the count of bytes read at which each is complete.
+    pub(crate) inbox: VecDeque<(u64, Message)>,
+}
+
+/// UDP's half of a socket.
+#[derive(Default)]
+pub(crate) struct UdpSock {
+    pub(crate) connected: bool,
+    /// `sk_sndbuf`, bytes.
+    pub(crate) sndbuf: u32,
+    /// `sk_wmem_alloc`: memory of packets that are still in this host, and their payload.
+    pub(crate) wmem: u64,
+    pub(crate) out_bytes: u64,
+    pub(crate) want_write: bool,
+    /// Sends back what comes (RFC 862).
+    pub(crate) echoes: bool,
+    /// An ICMP error to be told at the next call.
+    pub(crate) error: Option<&'static str>,
+}
+
+/// The sockets of one host.
+pub(crate) struct SocketTable {
+    /// Connections by local port and peer.
+    pub(crate) connections: BTreeMap<(u16, Ipv4Addr, u16), u32>,
+    pub(crate) listeners: BTreeMap<u16, u32>,
+    pub(crate) udp: BTreeMap<u16, u32>,
+    /// Who waits for echo replies, by ICMP identifier.
+    pub(crate) pings: Vec<(u16, u32)>,
+    pub(crate) rng: Rng,
+    pub(crate) port_offset: u16,
+    pub(crate) ports_used: u16,
+    /// Of each protocol and parity: no port is free any more, so that nobody looks again until one is given back.
+    pub(crate) full: [[bool; 2]; 2],
+    /// Peers to which every port of a parity has a connection; the same.
+    pub(crate) full_towards: BTreeSet<(Addr, u32)>,
+}
+
+impl SocketTable {
+    pub(crate) fn new(mut rng: Rng) -> SocketTable {
+        let port_offset = rng.next_u32() as u16;
+        SocketTable {
+            connections: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            udp: BTreeMap::new(),
+            pings: Vec::new(),
+            rng,
+            port_offset,
+            ports_used: 0,
+            full: [[false; 2]; 2],
+            full_towards: BTreeSet::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl SocketTable {
+    /// The initial sequence number of the next connection follows from this.
+    pub(crate) fn set_isn(&mut self, seed: u32) {
+        self.rng = Rng::named(u64::from(seed), "isn");
+    }
+}
+
+impl SocketTable {
+    /// A port is free again.
+    pub(crate) fn given_back(&mut self, tcp: bool) {
+        self.full[usize::from(tcp)] = [false; 2];
+        if tcp {
+            self.full_towards.clear();
+        }
+    }
+}
+
+impl TcpSock {
+    pub(crate) fn new(end: Endpoint, listener: u32, sink: bool) -> TcpSock {
+        TcpSock {
+            end,
+            timer: Timer::default(),
+            listener,
+            pending: 0,
+            close_after: false,
+            sink,
+            open_told: false,
+            readable_told: false,
+            eof_told: false,
+            over_told: false,
+            want_write: false,
+            blocked: false,
+            pumping: false,
+            written: 0,
+            read: 0,
+            inbox: VecDeque::new(),
+        }
+    }
+}
+
+/// What a frame owes to the memory of the socket that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Owed {
+    /// `Skb::flow`; 0 for one that no socket of this host made.
+    pub(crate) flow: u32,
+    /// Payload of its TCP segment.
+    pub(crate) tcp_payload: u32,
+    /// What is behind the IP header.
+    pub(crate) ip_payload: u32,
+}
+
+impl Owed {
+    pub(crate) fn of(packet: &Packet) -> Owed {
+        let flow = if packet.iif <= LOOPBACK { packet.flow } else { 0 };
+        let ip_payload = packet.len.saturating_sub(34);
+        let tcp_payload = match &packet.l4 {
+            L4::Tcp(tcp) => ip_payload.saturating_sub(tcp.header_len()),
+            _ => 0,
+        };
+        Owed { flow, tcp_payload, ip_payload }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a new connection is set to: by its host, its route, its program.
+
+use super::*;
+
+/// What the host's settings say (`net.ipv4.tcp_*`, `net.core.txrehash`). A controller that is not here leaves the kernel's own.
+fn set_up(cfg: &mut Config, s: &TcpSettings) {
+    if cfg.cc.name != s.congestion_control {
+        let _ = cfg.set_cc(&s.congestion_control);
+    }
+    (cfg.sack, cfg.timestamps, cfg.window_scaling) = (s.sack, s.timestamps, s.window_scaling);
+    cfg.ecn = match s.ecn {
+        0 => Ecn::Off,
+        1 => Ecn::On,
+        _ => Ecn::Accept,
+    };
+    cfg.slow_start_after_idle = s.slow_start_after_idle.unwrap_or(cfg.slow_start_after_idle);
+    let [syn, synack, data] = s.retries;
+    cfg.syn_retries = syn.unwrap_or(cfg.syn_retries);
+    cfg.synack_retries = synack.unwrap_or(cfg.synack_retries);
+    cfg.retries2 = data.unwrap_or(cfg.retries2);
+    cfg.txrehash = s.txrehash;
+    if let Some((first, most)) = s.wmem {
+        cfg.sndbuf = Buffer::Auto(first, most);
+    }
+    if let Some((first, most)) = s.rmem {
+        cfg.rcvbuf = Buffer::Auto(first, most);
+    }
+    if !s.moderate_rcvbuf {
+        let first = cfg.rcvbuf.initial();
+        cfg.rcvbuf = Buffer::Auto(first, first);
+    }
+}
+
+impl Net {
+    /// The TCP that a host's sockets start with.
+    pub(crate) fn tcp_config(&self, host: u32) -> Config {
+        let machine = &self.machines[host as usize];
+        let mut cfg = match machine.stack {
+            Stack::Linux => Config::linux(machine.kernel),
+            Stack::WindowsXp => Config::windows_xp(),
+            Stack::Solaris => Config::solaris(),
+        };
+        cfg.device_accounting = machine.stack == Stack::Linux;
+        if machine.stack == Stack::Linux {
+            cfg.hz = machine.host.hz();
+            set_up(&mut cfg, &machine.host.tcp_settings());
+        }
+        cfg
+    }
+    /// The segment size that the route's MTU allows.
+    pub(super) fn route_mss(&mut self, host: u32, peer: Ipv4Addr, cfg: &mut Config) {
+        if let Some(mtu) = self.machines[host as usize].host.mtu_towards(peer) {
+            let mss = mtu.saturating_sub(40).clamp(1, 65_495) as u16;
+            cfg.mss = if cfg.mss_follows_mtu { mss } else { cfg.mss.min(mss) };
+        }
+    }
+    /// What the route to a peer says of a connection, and the host's least timeout. What a program or a flow has asked for stands.
+    pub(super) fn route_config(&self, host: u32, peer: Ipv4Addr, cfg: &mut Config) {
+        let machine = &self.machines[host as usize];
+        if !matches!(cfg.stack, penstock_tcp::Stack::Linux(_)) {
+            return;
+        }
+        let route = machine.host.tcp_route(peer);
+        let least = || machine.host.tcp_settings().rto_min;
+        cfg.min_rto = cfg.min_rto.or(route.rto_min).or_else(least);
+        if cfg.initial_window == 0 {
+            cfg.initial_window = route.initcwnd.unwrap_or(0);
+        }
+        cfg.initial_rwnd = cfg.initial_rwnd.or(route.initrwnd);
+        cfg.window_clamp = cfg.window_clamp.or(route.window);
+        cfg.cwnd_clamp = cfg.cwnd_clamp.or(route.cwnd);
+        cfg.reordering = cfg.reordering.or(route.reordering);
+        cfg.quickack |= route.quickack;
+        if let Some(advmss) = route.advmss {
+            cfg.mss = cfg.mss.min(advmss.min(65_495) as u16);
+        }
+    }
+}

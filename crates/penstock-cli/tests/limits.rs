@@ -32,7 +32,8 @@ fn scripts() -> Vec<(String, u32, &'static str)> {
         ("f() { f; }; f".to_owned(), 2, shells),
         ("export a='bash -c \"$a\"'; bash -c \"$a\"".to_owned(), 2, "shells within each other: 8"),
         (within("$(echo ", ")", 60), 2, "$( ) within each other: 32"),
-        (within("${x:-", "}", 5000), 2, "${ } within each other: 100"),
+        // It is met while the line is read: the place is that of the command before.
+        (within("${x:-", "}", 5000), 1, "${ } within each other: 100"),
         (
             format!("echo $((1{}))", "+1".repeat(20_000)),
             2,

@@ -197,6 +197,13 @@ fn hfsc_1000_busy_classes(bencher: Bencher, kernel: Kernel) {
     steady(bencher, hfsc(1_000, kernel), |seq| udp(seq, 1000, 1, 0x1_0002 + (seq % 1000) as u32));
 }
 
+/// Two strict bands and two that share, with packets in all of them.
+#[divan::bench(sample_size = 4096)]
+fn ets(bencher: Bencher) {
+    let lines = ["qdisc add dev eth0 root handle 1: ets bands 4 strict 2 quanta 3000 1500"];
+    steady(bencher, Rig::with(Kernel::V6_12, &lines), |seq| udp(seq, 1000, 1, 0x1_0001 + (seq % 4) as u32));
+}
+
 fn cbq(classes: u32, kernel: Kernel) -> Rig {
     let mut rig =
         Rig::with(kernel, &["qdisc add dev eth0 root handle 1: cbq bandwidth 8gbit avpkt 1000 cell 8"]);

@@ -89,6 +89,11 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "limit 60000 min 5000 max 15000 avpkt 1000 burst 20 probability 0.1",
             "limit 9000 min 3000 max 9000 avpkt 1000 burst 5 probability 0.5 ecn",
         ],
+        ("ets", _) => &[
+            "bands 3 strict 1 quanta 600 2000",
+            "bands 5 strict 0 quanta 300 priomap 4 3 2 1 0",
+            "bands 2 strict 2",
+        ],
         ("hfsc", _) => &["default 10", "default 99", "default 2"],
         ("htb", _) => &["default 10", "", "default 2 r2q 1"],
         _ => &[""],

@@ -108,7 +108,7 @@ pub fn case(d: &mut Dice) -> Value {
     let autorate = d.chance(5);
     let acks = d.chance(15);
     if limited || acks {
-        s.unblock();
+        s = s.unblocked();
     }
     let mut line = words(d, &shape, autorate);
     if acks && !line.contains("ack-filter") {

@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, htb, matches, midway, mixed, paced,
+    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, hfsc, htb, matches, midway, mixed, paced,
     seldom,
 };
 use penstock_sched::sch;
@@ -28,6 +28,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("codel", |d, _| aqm::case(d, aqm::codel_words)),
     ("drr", |d, _| aqm::drr(d)),
     ("edits", |d, _| edits::case(d)),
+    ("ets", |d, _| ets::case(d)),
     ("flow", |d, _| matches::case(d, Some("flow"))),
     ("flow_dice", |d, _| chance::flow(d)),
     ("flower", |d, _| matches::case(d, Some("flower"))),
@@ -36,6 +37,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("fw", |d, _| classify::case(d, false)),
     ("gred", |d, _| aqm::gred(d)),
     ("gred_dice", |d, _| chance::gred(d)),
+    ("hfsc", |d, _| hfsc::case(d)),
     ("htb", |d, _| htb::case(d)),
     ("matches", |d, _| matches::case(d, None)),
     ("mixed", |d, _| mixed::case(d, 110)),
@@ -125,11 +127,13 @@ impl Service {
             Service { release: "link", rate, hold_ms: 0 }
         }
     }
-    /// Makes a blocked line one that is not: for what counts time from the first packet on, since how far the release is from that is not exact.
-    pub fn unblock(&mut self) {
+    /// The same without a line that is blocked at first: what goes by the ticks of the clock, or counts time from the first packet on,
+    /// is known against the beginning of a case, and not against such a line's release.
+    pub fn unblocked(mut self) -> Service {
         if self.release == "block" {
             (self.release, self.hold_ms) = ("link", 0);
         }
+        self
     }
     /// The queue stands at the root and sends so many bytes a second.
     pub fn alone_at(rate: u64) -> Service {

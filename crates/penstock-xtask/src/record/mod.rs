@@ -14,6 +14,8 @@ mod chance;
 mod classify;
 mod dice;
 mod edits;
+mod ets;
+mod hfsc;
 mod htb;
 mod kinds;
 mod matches;

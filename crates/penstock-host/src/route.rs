@@ -286,7 +286,7 @@ impl Hop {
     }
 }
 
-/// Places of the cache: as many as this at first, and twice as many when those that are there drive each other out.
+/// Places of the cache: as many as this at first, and four times as many when those that are there drive each other out.
 const CACHE: (usize, usize) = (16, 1 << 16);
 
 #[derive(Clone, Copy)]
@@ -508,9 +508,9 @@ impl Fib {
             let slot = self.slot(key.dst);
             let other = self.cache[slot].generation == self.generation && self.cache[slot].dst != key.dst;
             self.driven_out += usize::from(other);
-            if self.driven_out > self.cache.len() && self.cache.len() < CACHE.1 {
+            if self.driven_out > self.cache.len() / 4 && self.cache.len() < CACHE.1 {
                 self.driven_out = 0;
-                let larger = self.cache.len() * 2;
+                let larger = self.cache.len() * 4;
                 self.cache.clear();
                 self.cache.resize(larger, Cached::EMPTY);
             }

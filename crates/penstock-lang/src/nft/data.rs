@@ -1,6 +1,8 @@
 //! Commands, chains, sets and rules as plain data.
 
 use super::Pos;
+use super::value::bounds;
+use std::sync::OnceLock;
 
 /// A family of tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -177,6 +179,83 @@ pub struct Set {
     pub interval: bool,
     /// The elements.
     pub elements: Vec<Element>,
+    /// How they are found.
+    pub(super) index: Index,
+}
+
+/// How a set's elements are found, made when the first is looked for. It means nothing to who compares or copies sets.
+#[derive(Default, Debug)]
+pub(super) struct Index(OnceLock<How>);
+
+/// Ways to find an element.
+#[derive(Debug)]
+enum How {
+    /// Keys are numbers and ranges in order: up to each, the highest that any reaches.
+    Reach(Vec<u128>),
+    /// Keys are joined numbers in order.
+    Joined,
+    /// One after the other.
+    Walk,
+}
+
+impl Clone for Index {
+    fn clone(&self) -> Index {
+        Index::default()
+    }
+}
+impl PartialEq for Index {
+    fn eq(&self, _: &Index) -> bool {
+        true
+    }
+}
+impl Eq for Index {}
+
+impl Set {
+    /// The elements, to be changed; they are put in order after it ([`super::value::ordered`]).
+    pub fn elements_mut(&mut self) -> &mut Vec<Element> {
+        self.index = Index::default();
+        &mut self.elements
+    }
+    fn how(&self) -> &How {
+        self.index.0.get_or_init(|| {
+            let number = |e: &Expr| matches!(e, Expr::Value(..) | Expr::Range(..) | Expr::Prefix(..));
+            let joined = |e: &Expr| match e {
+                Expr::Concat(parts) => parts.iter().all(|p| matches!(p, Expr::Value(..))),
+                _ => false,
+            };
+            if self.elements.iter().all(|e| number(&e.key)) {
+                let mut most = 0;
+                let further = |e: &Element| {
+                    most = bounds(&e.key).1.max(most);
+                    most
+                };
+                let reach = self.elements.iter().map(further).collect();
+                let firsts = self.elements.iter().map(|e| bounds(&e.key).0);
+                return if firsts.is_sorted() { How::Reach(reach) } else { How::Walk };
+            }
+            let sorted = self.elements.is_sorted_by_key(|e| super::value::order(&e.key));
+            if sorted && self.elements.iter().all(|e| joined(&e.key)) { How::Joined } else { How::Walk }
+        })
+    }
+    /// The first element whose key has these numbers, one for each part of the key. `None`: they must be asked one after the other,
+    /// for keys are names, flags, or ranges joined with others.
+    pub fn find(&self, numbers: &[u128]) -> Option<Option<&Element>> {
+        match (self.how(), numbers) {
+            (How::Reach(reach), [n]) => {
+                let at = reach.partition_point(|last| last < n);
+                Some(self.elements.get(at).filter(|e| bounds(&e.key).0 <= *n))
+            }
+            (How::Joined, [_, _, ..]) => {
+                let parts = |e: &Element| match &e.key {
+                    Expr::Concat(parts) => parts.iter().map(|p| bounds(p).0).cmp(numbers.iter().copied()),
+                    _ => std::cmp::Ordering::Less,
+                };
+                let at = self.elements.partition_point(|e| parts(e).is_lt());
+                Some(self.elements.get(at).filter(|e| parts(e).is_eq()))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// One element.

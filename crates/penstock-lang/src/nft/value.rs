@@ -487,7 +487,7 @@ pub fn bounds(key: &Expr) -> (u128, u128) {
 
 /// By what elements are listed: their first value; flags by the lowest of them (`expr_msort_value` of a chain of `|`). Which of
 /// several with the same lowest flag comes first is the chance of the kernel's table: here the one with more flags.
-fn order(key: &Expr) -> Vec<(u128, u128)> {
+pub fn order(key: &Expr) -> Vec<(u128, u128)> {
     match key {
         Expr::Flags(v, _, _) => vec![(if *v == 0 { 0 } else { 1 << v.trailing_zeros() }, !v)],
         Expr::Concat(parts) => parts.iter().flat_map(order).collect(),
@@ -533,7 +533,7 @@ pub(super) fn anonymous(key: &[Type], data: Option<Type>, mut list: Vec<Element>
             .map(|(first, last)| Element { key: as_written(first, last, key[0]), data: None })
             .collect();
     }
-    Set { key: key.to_vec(), data, interval, elements: list }
+    Set { key: key.to_vec(), data, interval, elements: list, ..Set::default() }
 }
 
 /// A verdict's words.

@@ -6,6 +6,7 @@ use penstock_lang::nft::{
     self, Base, Command, Element, Expr, Family, Fault, Name, Options, Place, Pos, RawElement, Rule,
     Statement, value,
 };
+use std::collections::BTreeMap;
 
 const ENOENT: &str = "No such file or directory";
 const EEXIST: &str = "File exists";
@@ -24,6 +25,10 @@ impl Netfilter {
         devices: &[String],
     ) -> Result<String, Fault> {
         let commands = nft::parse(text)?;
+        // Elements are added as a whole or not at all, and nothing else rests on them: the rules need not be copied for them.
+        if let ([add @ Command::AddElement(..)], false) = (commands.as_slice(), options.check) {
+            return self.nft.apply(add, options, devices);
+        }
         let mut new = self.nft.clone();
         let mut printed = String::new();
         for command in &commands {
@@ -163,7 +168,7 @@ impl Ruleset {
                 }
                 table.sets.retain(|s| s.name != name.name);
             }
-            Command::FlushSet(name) => self.set_mut(name)?.set.elements.clear(),
+            Command::FlushSet(name) => self.set_mut(name)?.set.elements_mut().clear(),
             Command::ListSet(name) => {
                 let table = self.seen(name)?;
                 return table.set_text(&name.name, o).ok_or_else(|| Fault::new(name.pos, ENOENT, ""));
@@ -173,8 +178,8 @@ impl Ruleset {
             }
             Command::DeleteElement(name, elements, pos) => {
                 for element in self.resolved(name, elements)? {
-                    let all = &mut self.set_mut(name)?.set.elements;
-                    match all.iter().position(|e| e.key == element.key) {
+                    let all = self.set_mut(name)?.set.elements_mut();
+                    match place(all, &element.key).ok() {
                         Some(at) => drop(all.remove(at)),
                         None => return Err(Fault::kernel(*pos, ENOENT, "it is not in the set")),
                     }
@@ -343,20 +348,55 @@ impl Ruleset {
         pos: Pos,
     ) -> Result<(), Fault> {
         let fresh = self.resolved(name, elements)?;
-        let all = &mut self.set_mut(name)?.set.elements;
+        let set = &mut self.set_mut(name)?.set;
+        // Those of this call, in their order, and which of them the set has not.
+        let mut new: Vec<Element> = Vec::new();
+        let mut seen: BTreeMap<Vec<(u128, u128)>, Vec<usize>> = BTreeMap::new();
         for element in fresh {
-            match all.iter().find(|e| e.key == element.key) {
+            let same = seen.entry(value::order(&element.key)).or_default();
+            let twin = same.iter().map(|&i| &new[i]).find(|e| e.key == element.key);
+            let there = place(&set.elements, &element.key).ok().map(|at| &set.elements[at]);
+            match there.or(twin) {
                 Some(_) if create => return Err(Fault::kernel(pos, EEXIST, "it is in the set")),
                 Some(old) if old.data != element.data => {
                     return Err(Fault::kernel(pos, EEXIST, "it gives something else"));
                 }
                 Some(_) => {}
-                None => all.push(element),
+                None => {
+                    same.push(new.len());
+                    new.push(element);
+                }
             }
         }
-        value::ordered(all);
+        if new.is_empty() {
+            return Ok(());
+        }
+        let all = set.elements_mut();
+        match (new.len(), new.pop()) {
+            (1, Some(one)) => {
+                let at = place(all, &one.key).unwrap_or_else(|at| at);
+                all.insert(at, one);
+            }
+            (_, last) => {
+                all.extend(new.into_iter().chain(last));
+                value::ordered(all);
+            }
+        }
         Ok(())
     }
+}
+
+/// Where the element with a key stands among those of a set, which are in order; an error says where it would.
+fn place(all: &[Element], key: &Expr) -> Result<usize, usize> {
+    let wanted = value::order(key);
+    let mut at = all.partition_point(|e| value::order(&e.key) < wanted);
+    while let Some(e) = all.get(at).filter(|e| value::order(&e.key) == wanted) {
+        if e.key == *key {
+            return Ok(at);
+        }
+        at += 1;
+    }
+    Err(at)
 }
 
 /// `iif` and `oif` are for devices there are.

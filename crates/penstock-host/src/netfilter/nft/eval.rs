@@ -5,7 +5,7 @@ use super::super::eval::{Ip, Way, limit, packet_type, ports, set_tos, set_ttl};
 use super::super::state::Memory;
 use super::{Ruleset, TableState};
 use penstock_lang::iptables::extension::state;
-use penstock_lang::nft::{Compare, Data, Expr, Limit, Op, Set, Statement, Verdict, value};
+use penstock_lang::nft::{Compare, Data, Element, Expr, Limit, Op, Set, Statement, Verdict, value};
 use penstock_packet::{L3, L4, Skb};
 
 /// Chains within chains (`NFT_JUMP_STACK_SIZE`).
@@ -204,13 +204,12 @@ impl TableState {
     }
 
     fn mapped<'a>(&'a self, seen: &[Seen], map: &'a Expr) -> Option<&'a Data> {
-        self.set_of(map)?.elements.iter().find(|e| is_key(seen, &e.key))?.data.as_ref()
+        element(self.set_of(map)?, seen)?.data.as_ref()
     }
 
     fn holds(&self, seen: &[Seen], how: Compare, right: &Expr) -> bool {
         if let Some(set) = self.set_of(right) {
-            let within = set.elements.iter().any(|e| is_key(seen, &e.key));
-            return within != (how == Compare::Not);
+            return element(set, seen).is_some() != (how == Compare::Not);
         }
         let ordered = |f: fn(&u128, &u128) -> bool| match (seen, right) {
             ([Seen::Number(n)], Expr::Value(v, _)) => f(n, v),
@@ -237,6 +236,25 @@ impl TableState {
             },
         }
     }
+}
+
+/// The first element of a set whose key is what is seen.
+fn element<'a>(set: &'a Set, seen: &[Seen]) -> Option<&'a Element> {
+    // Keys of more parts are rare, and then looked for one after the other.
+    let mut numbers = [0; 8];
+    let mut known = 0;
+    for (seen, number) in seen.iter().zip(&mut numbers) {
+        if let Seen::Number(n) = seen {
+            *number = *n;
+            known += 1;
+        }
+    }
+    if known == seen.len()
+        && let Some(found) = set.find(&numbers[..seen.len()])
+    {
+        return found;
+    }
+    set.elements.iter().find(|e| is_key(seen, &e.key))
 }
 
 /// Whether what is seen is this value, or within it.
@@ -439,5 +457,49 @@ fn put(left: &Expr, n: u128, skb: &mut Skb, way: &mut Way<'_>) {
         Expr::Field("ip", "ttl") if matches!(skb.l3, L3::Ipv4(_)) => set_ttl(skb, |_| n as u8),
         Expr::Field("ip6", "hoplimit") if matches!(skb.l3, L3::Ipv6(_)) => set_ttl(skb, |_| n as u8),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penstock_lang::nft::Type;
+
+    /// Keys of every kind, overlapping ranges among them: what is found is what a walk finds.
+    #[test]
+    fn an_element_is_the_one_that_a_walk_finds() {
+        let mut dice = penstock_model::Rng::named(3, "sets");
+        let t = Type::Service;
+        for round in 0..300 {
+            let kinds = [1, 3, 4, 5][round % 4];
+            let mut set = Set::default();
+            for _ in 0..dice.below(40) {
+                let (n, more) = (u128::from(dice.below(60)), u128::from(dice.below(9)));
+                let key = match dice.below(kinds) {
+                    0 => Expr::Value(n, t),
+                    1 => Expr::Range(n, n + more, t),
+                    2 => Expr::Prefix(n & !3, 14, t),
+                    3 => Expr::Name(format!("eth{n}")),
+                    _ => Expr::Flags(n, Some(7), t),
+                };
+                set.elements_mut().push(Element { key, data: None });
+            }
+            if round % 5 == 4 {
+                for e in set.elements_mut() {
+                    e.key = Expr::Concat(vec![e.key.clone(), Expr::Value(u128::from(dice.below(3)), t)]);
+                }
+            }
+            value::ordered(set.elements_mut());
+            for n in 0..70 {
+                for seen in [
+                    vec![Seen::Number(n)],
+                    vec![Seen::Number(n), Seen::Number(1)],
+                    vec![Seen::Name(format!("eth{n}"))],
+                ] {
+                    let walked = set.elements.iter().find(|e| is_key(&seen, &e.key));
+                    assert_eq!(element(&set, &seen), walked, "{n} in {set:?}");
+                }
+            }
+        }
     }
 }

@@ -73,7 +73,7 @@ pub fn bar(what: &str) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(1000);
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {elapsed}");
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {elapsed}, {eta} left");
     bar.set_style(style.expect("the template is right").progress_chars("━╸ "));
     bar.set_message(visible(what).into_owned());
     bar

@@ -538,3 +538,55 @@ load = { size = 100, gap = { mean = "20ms", shape = 1.5 }, on = "100ms", off = {
         );
     }
 }
+
+/// Setups and apps' scripts find the files that lie beside the experiment, whatever word they begin with.
+#[test]
+fn files_beside_the_experiment_are_there_on_every_ground() {
+    let text = r#"
+duration = "1s"
+[host.a]
+eth0 = "10.0.0.1/24"
+setup = """
+. ./lib.sh
+shape eth0 5mbit"""
+[host.b]
+eth0 = "10.0.0.2/24"
+setup = """
+tc qdisc add dev eth0 root handle 1: htb default 10
+tc -batch more.batch"""
+[[link]]
+ends = ["a:eth0", "b:eth0"]
+rate = "10mbit"
+[[app]]
+on  = "a"
+run = ". ./lib.sh; tc qdisc show dev eth0; kind pfifo"
+"#;
+    let quick = std::env::var_os("PENSTOCK_QUICK").map(|_| "PENSTOCK_QUICK is set".to_owned());
+    let mut grounds = vec!["sim"];
+    match quick.clone().or(boot::find().err()) {
+        Some(why) => aloud(&format!("SKIPPED files beside an experiment on the ground virtual: {why}")),
+        None => grounds.push("virtual"),
+    }
+    match quick.or(penstock_kernel::needs::rights().err()) {
+        Some(why) => aloud(&format!("SKIPPED files beside an experiment on the ground kernel: {why}")),
+        None => grounds.push("kernel"),
+    }
+    let _alone = ALONE.lock();
+    let folder = Folder::new("beside");
+    let put = |name: &str, text: &str| fs::write(folder.0.join(name), text).unwrap();
+    put("beside.toml", text);
+    put(
+        "lib.sh",
+        "shape() { tc qdisc add dev $1 root tbf rate $2 burst 10k latency 50ms; }\nkind() { echo \"kind $1\"; }\n",
+    );
+    put("more.batch", "class add dev eth0 parent 1: classid 1:10 htb rate 2mbit\n");
+    for ground in grounds {
+        let words = ["run", "--on", ground, "beside.toml", "--out", ground];
+        let out = penstock(&folder.0, &words).output().unwrap();
+        assert!(out.status.success(), "{ground}: {}", String::from_utf8_lossy(&out.stderr));
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(said.contains("b eth0 1:10") && said.contains("2 Mbit/s"), "{ground}: {said}");
+        let app = fs::read_to_string(folder.0.join(ground).join("apps/01-a.txt")).unwrap();
+        assert!(app.contains("rate 5Mbit") && app.ends_with("kind pfifo\n"), "{ground}: {app}");
+    }
+}

@@ -45,25 +45,16 @@ impl Output {
 }
 
 impl Host {
-    /// Runs one command line at `now`: `sudo` in front, quotes, `;`, `2>/dev/null`, `|| true` are understood. Of several
-    /// commands the last one's status counts. A command that fails changes nothing.
+    /// Runs one command at `now`, as one types it without a shell: quotes and `sudo` in front are understood; `;`, `|`, `>`, `$` and
+    /// their like are refused (exit status 2). A command that fails changes nothing.
     ///
     /// What follows from it (a queue that may go on, packets a changed qdisc threw away) is taken by
     /// [`Host::take_effects`].
     pub fn exec(&mut self, line: &str, now: Time) -> Output {
-        let lines = match token::script(line) {
-            Ok(lines) => lines,
-            Err(diagnostics) => return refused_line(diagnostics),
-        };
-        let mut all = Output::default();
-        for line in &lines {
-            let one = self.run_line(line, &mut NoFiles, now);
-            all.stdout.push_str(&one.stdout);
-            all.stderr.push_str(&one.stderr);
-            all.diagnostics.extend(one.diagnostics);
-            all.status = one.status;
+        match token::read(line, 1) {
+            Ok(line) => self.run_line(&line, &mut NoFiles, now),
+            Err(fault) => refused_line(fault),
         }
-        all
     }
 
     /// Runs one command at `now`, its words as a process gets them; `files` lends what it reads.
@@ -74,22 +65,6 @@ impl Host {
     fn run_line(&mut self, line: &Line, files: &mut dyn Files, now: Time) -> Output {
         let mut out = self.run_program(line, files, now);
         self.tell_ports();
-        if let Some(path) = &line.to_setting
-            && out.status == 0
-        {
-            let text = std::mem::take(&mut out.stdout);
-            out = self.write_setting(path, &text, now);
-        }
-        if line.quiet_errors {
-            out.stderr.clear();
-        }
-        if line.quiet_output {
-            out.stdout.clear();
-        }
-        if line.may_fail && out.status != 0 {
-            out.status = 0;
-            out.diagnostics.clear();
-        }
         out.diagnostics = out.diagnostics.into_iter().map(|d| line.place("", d)).collect();
         out
     }
@@ -144,7 +119,7 @@ fn netns_of_tc(line: &Line) -> Option<(String, Line)> {
     None
 }
 
-fn refused_line(diagnostics: Vec<Diagnostic>) -> Output {
-    let first = diagnostics.first().map_or("", |d| d.message.as_str());
-    Output { stdout: String::new(), stderr: format!("bash: {first}\n"), status: 2, diagnostics }
+fn refused_line(fault: Diagnostic) -> Output {
+    let stderr = format!("penstock: {}\n", fault.message);
+    Output { stdout: String::new(), stderr, status: 2, diagnostics: vec![fault] }
 }

@@ -257,10 +257,10 @@ proptest! {
     }
 
     #[test]
-    fn no_script_panics(text in "[ -~\n\t\\\\'\"$;&|<>{}=]{0,80}") {
-        match token::script(&text) {
-            Ok(lines) => prop_assert!(lines.iter().all(|l| !l.words.is_empty() && l.number > 0)),
-            Err(faults) => prop_assert!(!faults.is_empty() && faults.iter().all(|d| d.line > 0 && d.column > 0)),
+    fn no_line_panics(text in "[ -~\n\t\\\\'\"$;&|<>{}=]{0,80}") {
+        match token::read(&text, 1) {
+            Ok(line) => prop_assert!(line.number > 0 && line.words.iter().all(|w| w.line > 0 && w.column > 0)),
+            Err(fault) => prop_assert!(fault.line > 0 && fault.column > 0),
         }
     }
 

@@ -29,7 +29,8 @@ fn file(name: &str) -> String {
 }
 
 fn tc_lines(text: &str) -> Vec<Line> {
-    token::script(text).unwrap().into_iter().filter(|l| l.words[0].text == "tc").collect()
+    let lines = (1..).zip(text.lines()).map(|(number, line)| token::read(line, number).unwrap());
+    lines.filter(|l| l.words.first().is_some_and(|w| w.text == "tc")).collect()
 }
 
 #[test]

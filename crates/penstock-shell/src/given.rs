@@ -1,8 +1,8 @@
 //! Where in the script a command of its stands.
 
-use crate::{Given, Script, called, file_of};
+use crate::{Given, Script, called, file_of, written};
 use penstock_host::Output;
-use penstock_lang::token::{self, Line, Word};
+use penstock_lang::token::{Line, Word};
 use penstock_model::Diagnostic;
 
 /// The command with its place: findings are marked in the script's own line.
@@ -72,8 +72,7 @@ fn as_written<'a>(text: &'a str, line: u32, words: &[String]) -> Option<(u32, &'
     let begin = lines[first].as_ptr() as usize - text.as_ptr() as usize;
     let end = lines[last].as_ptr() as usize - text.as_ptr() as usize + lines[last].len();
     let whole = &text[begin..end];
-    let read = token::script(whole).ok()?;
-    let same = |l: &&Line| l.words.iter().skip(1).map(|w| &w.text).eq(words.iter().skip(1));
-    let found = read.iter().find(same)?;
-    Some((first as u32 + 1, whole, found.words.clone()))
+    let same = |c: &Vec<Word>| c.iter().skip(1).map(|w| &w.text).eq(words.iter().skip(1));
+    let found = written::commands(whole)?.into_iter().find(same)?;
+    Some((first as u32 + 1, whole, found))
 }

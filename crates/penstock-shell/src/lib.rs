@@ -30,6 +30,7 @@ mod serve;
 mod stat;
 mod tools;
 mod turns;
+mod written;
 
 pub use limits::Limits;
 pub use running::{Progress, Running};

@@ -166,10 +166,10 @@ mod tests {
     fn shown(running: &mut Running, host: &mut Host) -> String {
         let mut kept = Kept::default();
         let done = running.body(&mut At { host, now: Time::ZERO }, &mut kept);
-        let state = host
-            .exec("tc -s qdisc; tc class show dev eth0; sysctl net.ipv4.ip_forward; ip -d addr", Time::ZERO);
+        let shows = ["tc -s qdisc", "tc class show dev eth0", "sysctl net.ipv4.ip_forward", "ip -d addr"];
+        let state: String = shows.iter().map(|show| host.exec(show, Time::ZERO).stdout).collect();
         let (failed, rest, last) = setup::failures(&kept.stderr, 0);
-        format!("{done:?}\n{}{rest}{failed:?}{last:?}\n{:?}\n{}", kept.stdout, kept.commands, state.stdout)
+        format!("{done:?}\n{}{rest}{failed:?}{last:?}\n{:?}\n{state}", kept.stdout, kept.commands)
     }
 
     #[test]

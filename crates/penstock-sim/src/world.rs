@@ -112,7 +112,7 @@ impl World {
         self.executed += 1;
         self.net.command(id.0, words, files)
     }
-    /// Executes command lines on a host now, without an interpreter: words in quotes, `;`, `2>/dev/null` and `|| true`.
+    /// Executes one command on a host now, as [`penstock_host::Host::exec`] reads it.
     pub fn exec(&mut self, id: HostId, line: &str) -> Output {
         self.executed += 1;
         self.net.tell_sockets(id.0);

@@ -381,7 +381,7 @@ mod tests {
     use penstock_packet::Skb;
 
     fn run(nf: &mut Netfilter, line: &str) -> Result<String, String> {
-        let command = ipchains::parse(&token::script(line).unwrap()[0].words).map_err(|f| f.stderr)?;
+        let command = ipchains::parse(&token::words(line).unwrap()).map_err(|f| f.stderr)?;
         nf.execute_ipchains(&command).map_err(|f| f.stderr)
     }
     fn made(lines: &[&str]) -> Netfilter {

@@ -496,7 +496,7 @@ mod tests {
     use crate::token;
 
     fn read(line: &str) -> Result<Command, Failure> {
-        parse(&token::script(line).unwrap()[0].words)
+        parse(&token::words(line).unwrap())
     }
     fn rule(line: &str) -> Rule {
         match read(line).unwrap().action {

@@ -43,33 +43,32 @@ impl Host {
         if new.label.is_empty() {
             new.label.clone_from(&device.name);
         }
-        let mut at = 0;
-        new.secondary = false;
-        for (i, old) in device.addresses.iter().enumerate() {
-            if !old.secondary && new.scope <= old.scope {
-                at = i + 1;
+        let shared = device.networks.get(new.network());
+        new.secondary = shared.is_some();
+        if let Some(shared) = shared {
+            // The kernel asks one address after the other: of another scope, and not the very one that is first, it says so at the first.
+            let other = shared.scope != new.scope && shared.primary != new.prefix.addr;
+            if !other && device.networks.has(new.network(), new.prefix.addr) {
+                return Err(match kernel {
+                    Kernel::V2_6_35 => KernelError::errno(KernelError::EEXIST),
+                    Kernel::V6_12 => KernelError::new(KernelError::EEXIST, "ipv4: Address already assigned"),
+                });
             }
-            if old.prefix.len == new.prefix.len && old.network() == new.network() {
-                if old.prefix.addr == new.prefix.addr {
-                    return Err(match kernel {
-                        Kernel::V2_6_35 => KernelError::errno(KernelError::EEXIST),
-                        Kernel::V6_12 => {
-                            KernelError::new(KernelError::EEXIST, "ipv4: Address already assigned")
-                        }
-                    });
-                }
-                if old.scope != new.scope {
-                    return Err(match kernel {
-                        Kernel::V2_6_35 => KernelError::errno(KernelError::EINVAL),
-                        Kernel::V6_12 => KernelError::new(KernelError::EINVAL, "ipv4: Invalid scope value"),
-                    });
-                }
-                new.secondary = true;
+            if shared.scope != new.scope {
+                return Err(match kernel {
+                    Kernel::V2_6_35 => KernelError::errno(KernelError::EINVAL),
+                    Kernel::V6_12 => KernelError::new(KernelError::EINVAL, "ipv4: Invalid scope value"),
+                });
             }
         }
-        if new.secondary {
-            at = device.addresses.len();
-        }
+        let at = match new.secondary {
+            true => device.addresses.len(),
+            false => {
+                let wider = |old: &Address| !old.secondary && new.scope <= old.scope;
+                device.addresses.iter().rposition(wider).map_or(0, |i| i + 1)
+            }
+        };
+        device.networks.insert(&new);
         device.addresses.insert(at, new.clone());
         self.add_address_routes(ifindex, &new);
         Ok(())
@@ -99,6 +98,7 @@ impl Host {
             return Err(KernelError::errno(EADDRNOTAVAIL));
         };
         let gone = device.addresses.remove(at);
+        device.networks.remove(&gone);
         if !gone.secondary {
             device.addresses.retain(|a| {
                 !(a.secondary && a.prefix.len == gone.prefix.len && a.network() == gone.network())
@@ -177,9 +177,8 @@ impl Host {
         let device = &self.devices[ifindex];
         let loopback = device.loopback;
         let (network, addr) = (address.network(), address.prefix.addr);
-        let primary = |a: &&Address| !a.secondary && a.prefix.len == network.len && a.network() == network;
-        let owner = if address.secondary { device.addresses.iter().find(primary) } else { None };
-        let src = Some(owner.map_or(addr, |a| a.prefix.addr));
+        let owner = if address.secondary { device.networks.get(network) } else { None };
+        let src = Some(owner.map_or(addr, |shared| shared.primary));
         let made = |table, dst, kind| {
             let scope = if kind == RouteKind::Local { 254 } else { 253 };
             Route { table, kind, dev: ifindex, src, proto: route::KERNEL, scope, ..Route::new(dst) }
@@ -206,11 +205,7 @@ impl Host {
             }
         }
         for r in new {
-            let there = self
-                .fib
-                .routes()
-                .iter()
-                .any(|o| o.table == r.table && o.dst == r.dst && o.kind == r.kind && o.dev == r.dev);
+            let there = self.fib.to(r.table, r.dst).any(|o| o.kind == r.kind && o.dev == r.dev);
             if !there {
                 self.fib.insert(r);
             }
@@ -234,7 +229,7 @@ impl Host {
             return Err(KernelError::errno(101));
         }
         let dst = dst.network();
-        if self.fib.routes().iter().any(|r| r.table == route::MAIN && r.dst == dst && r.metric == 0) {
+        if self.fib.to(route::MAIN, dst).any(|r| r.metric == 0) {
             return Err(KernelError::errno(KernelError::EEXIST));
         }
         self.fib.insert(Route { via: Some(gateway), dev: hop.oif, ..Route::new(dst) });

@@ -9,7 +9,7 @@ use penstock_lang::ip::LinkData;
 use penstock_model::{Kernel, PschedClock, Rng, Time};
 use penstock_sched::tree::Tree;
 use penstock_sched::{Actions, Cx, Device, Ledger};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::ops::{Index, IndexMut};
 
@@ -71,6 +71,49 @@ impl Address {
     }
 }
 
+/// The addresses of a device that share a network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Shared {
+    /// `RT_SCOPE_*`, of all of them.
+    pub scope: u8,
+    /// The first: the others are its secondaries.
+    pub primary: Ipv4Addr,
+    members: BTreeSet<Ipv4Addr>,
+}
+
+/// The addresses of a device by the networks they bring: who is there is known without going through them all.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Networks(BTreeMap<Prefix, Shared>);
+
+impl Networks {
+    /// Those of a network.
+    pub(crate) fn get(&self, network: Prefix) -> Option<&Shared> {
+        self.0.get(&network)
+    }
+    /// Whether an address of a network is there.
+    pub(crate) fn has(&self, network: Prefix, addr: Ipv4Addr) -> bool {
+        self.0.get(&network).is_some_and(|n| n.members.contains(&addr))
+    }
+    pub(crate) fn insert(&mut self, address: &Address) {
+        let (scope, primary) = (address.scope, address.prefix.addr);
+        let shared =
+            self.0.entry(address.network()).or_insert(Shared { scope, primary, members: BTreeSet::new() });
+        shared.members.insert(primary);
+    }
+    /// An address is gone; with a primary its secondaries go.
+    pub(crate) fn remove(&mut self, address: &Address) {
+        let network = address.network();
+        if !address.secondary {
+            self.0.remove(&network);
+        } else if let Some(shared) = self.0.get_mut(&network) {
+            shared.members.remove(&address.prefix.addr);
+        }
+    }
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// The device behind a device: a veth's peer, a VLAN's lower device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lower {
@@ -98,6 +141,8 @@ pub struct NetDevice {
     pub loopback: bool,
     /// Addresses, in the order given.
     pub addresses: Vec<Address>,
+    /// The same by networks.
+    pub(crate) networks: Networks,
     /// IPv6 addresses, in the order given: configuration alone.
     pub addresses6: Vec<Address6>,
     /// What it has carried.
@@ -182,6 +227,7 @@ impl NetDevice {
             up: false,
             loopback,
             addresses: Vec::new(),
+            networks: Networks::default(),
             addresses6: Vec::new(),
             counters: Counters::default(),
             tree: Tree::down(spec, class.no_queue),
@@ -252,6 +298,8 @@ impl NetDevice {
 pub struct Devices {
     /// By index; the first is never there.
     slots: Vec<Option<NetDevice>>,
+    /// Names and altnames.
+    names: BTreeMap<String, u32>,
     /// The last index given.
     last: u32,
     sequence: u64,
@@ -270,6 +318,50 @@ impl Devices {
     #[inline]
     pub fn get_mut(&mut self, ifindex: u32) -> Option<&mut NetDevice> {
         self.slots.get_mut(ifindex as usize)?.as_mut()
+    }
+    /// The index of the device with this name or altname.
+    pub fn called(&self, name: &str) -> Option<u32> {
+        let found = self.names.get(name).copied();
+        debug_assert_eq!(found, self.iter().find(|d| d.is_called(name)).map(|d| d.ifindex), "{name}");
+        found
+    }
+    /// A device has a name: where several have it, it means the one of the lowest index.
+    fn named(&mut self, name: String, ifindex: u32) {
+        let of = self.names.entry(name).or_insert(ifindex);
+        *of = ifindex.min(*of);
+    }
+    /// A device has a name no more.
+    fn unnamed(&mut self, name: &str, ifindex: u32) {
+        if self.names.get(name) == Some(&ifindex) {
+            self.names.remove(name);
+            let other = self.iter().find(|d| d.ifindex != ifindex && d.is_called(name)).map(|d| d.ifindex);
+            self.names.extend(other.map(|other| (name.to_owned(), other)));
+        }
+    }
+    /// Gives a device that is there another name; answers the old one.
+    pub(crate) fn rename(&mut self, ifindex: u32, name: &str) -> String {
+        let old = std::mem::replace(&mut self[ifindex].name, name.to_owned());
+        if !self[ifindex].is_called(&old) {
+            self.unnamed(&old, ifindex);
+        }
+        self.named(name.to_owned(), ifindex);
+        old
+    }
+    /// Gives a device that is there another altname.
+    pub(crate) fn add_altname(&mut self, ifindex: u32, name: String) {
+        self.named(name.clone(), ifindex);
+        self[ifindex].altnames.push(name);
+    }
+    /// Takes an altname from a device that is there; whether it had it.
+    pub(crate) fn take_altname(&mut self, ifindex: u32, name: &str) -> bool {
+        let all = &mut self[ifindex].altnames;
+        let before = all.len();
+        all.retain(|n| n != name);
+        let had = all.len() < before;
+        if had && !self[ifindex].is_called(name) {
+            self.unnamed(name, ifindex);
+        }
+        had
     }
     /// All by index.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &NetDevice> {
@@ -307,12 +399,16 @@ impl Devices {
         if self.slots.len() <= ifindex as usize {
             self.slots.resize_with(ifindex as usize + 1, || None);
         }
+        let names: Vec<String> = device.altnames.iter().chain([&device.name]).cloned().collect();
         self.slots[ifindex as usize] = Some(device);
+        names.into_iter().for_each(|name| self.named(name, ifindex));
         ifindex
     }
     /// Takes a device out.
     pub(crate) fn remove(&mut self, ifindex: u32) -> Option<NetDevice> {
-        self.slots.get_mut(ifindex as usize)?.take()
+        let device = self.slots.get_mut(ifindex as usize)?.take()?;
+        device.altnames.iter().chain([&device.name]).for_each(|name| self.unnamed(name, ifindex));
+        Some(device)
     }
 }
 
@@ -367,6 +463,20 @@ mod tests {
         assert_eq!(devices.insert(new("d"), Some(5)), 5);
         assert_eq!(devices.insert(new("e"), Some(5)), 4);
         assert_eq!(devices.insert(new("f"), None), 6);
+        for (name, index) in [("a", Some(1)), ("b", None), ("e", Some(4)), ("f", Some(6)), ("g", None)] {
+            assert_eq!(devices.called(name), index);
+        }
+        assert_eq!(devices.rename(4, "g"), "e");
+        devices.add_altname(6, "e".to_owned());
+        devices.add_altname(6, "long".to_owned());
+        assert_eq!(
+            (devices.called("g"), devices.called("e"), devices.called("long")),
+            (Some(4), Some(6), Some(6))
+        );
+        assert!(
+            devices.take_altname(6, "e") && !devices.take_altname(6, "e") && devices.called("e").is_none()
+        );
+        assert_eq!(devices.rename(4, "e"), "g");
         let ages: Vec<&str> = devices.by_age().iter().map(|d| d.name.as_str()).collect();
         assert_eq!(ages, ["a", "c", "d", "e", "f"]);
     }

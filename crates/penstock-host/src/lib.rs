@@ -344,7 +344,7 @@ impl Host {
     }
     /// The index of the device with this name or altname.
     pub fn ifindex(&self, name: &str) -> Option<u32> {
-        self.devices.iter().find(|d| d.is_called(name)).map(|d| d.ifindex)
+        self.devices.called(name)
     }
     /// What is set up here that can be configured and shown as Linux does, but does not do to packets what Linux does: a
     /// sentence each, naming the machine and the device and kind, or the rule's part. Rules of IPv6 meet no packet here.

@@ -161,6 +161,7 @@ impl Host {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
         device.addresses.clear();
+        device.networks.clear();
         device.addresses6.clear();
         device.master = None;
         let index = self.in_space(space, |there| {

@@ -226,7 +226,7 @@ impl Host {
             "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT".to_owned(),
         );
         let hex = |addr: std::net::Ipv4Addr| format!("{:08X}", u32::from(addr).swap_bytes());
-        let mut routes: Vec<_> = self.fib.routes().iter().filter(|r| r.table == MAIN).collect();
+        let mut routes: Vec<_> = self.fib.routes().filter(|r| r.table == MAIN).collect();
         routes.sort_by_key(|r| (r.dst.addr, 32 - r.dst.len, r.metric));
         for r in routes {
             let refuses = !matches!(r.kind, RouteKind::Unicast);

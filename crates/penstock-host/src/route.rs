@@ -1,11 +1,11 @@
-//! Routes: a table of prefixes, searched longest first, and the cache in front of it.
+//! Routes: tables of prefixes, searched longest first, and the cache in front of them.
 //!
 //! Follows: linux v6.12 `net/ipv4/fib_trie.c` `fib_table_lookup`, `fib_semantics.c` (what a match means),
 //! `fib_frontend.c` `fib_add_ifaddr` (the routes an address brings), `fib_rules.c` `fib4_rule_match`.
 //! Differs: of the ways of a multipath route one is chosen by a hash of both addresses that is not the kernel's.
 
 use penstock_lang::ip::{Net, RuleSpec};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -286,7 +286,8 @@ impl Hop {
     }
 }
 
-const CACHE: usize = 256;
+/// Places of the cache: as many as this at first, and twice as many when those that are there drive each other out.
+const CACHE: (usize, usize) = (16, 1 << 16);
 
 #[derive(Clone, Copy)]
 struct Cached {
@@ -295,31 +296,52 @@ struct Cached {
     hop: Hop,
 }
 
+impl Cached {
+    const EMPTY: Cached = Cached { dst: Ipv4Addr::UNSPECIFIED, generation: 0, hop: Hop::NONE };
+}
+
+/// In the order routes are searched: table (`local` first), longest prefix, address, ToS, lowest metric.
+type Place = (u64, u8, Ipv4Addr, u8, u32);
+
+/// Where routes of these tables begin and end: [`Place`].
+type Between = std::ops::RangeInclusive<Place>;
+
 /// The tables, the rules and the cache.
 pub struct Fib {
-    /// In the order they are searched: table (`local` first), longest prefix, ToS, lowest metric, oldest.
-    routes: Vec<Route>,
+    /// Those of one place: the oldest first.
+    routes: BTreeMap<Place, Vec<Route>>,
+    /// Routes of each table and length of prefix.
+    lengths: BTreeMap<(u64, u8), usize>,
     rules: Vec<Rule>,
     /// Tables there are: those that ever had a route.
     tables: BTreeSet<u32>,
     /// Whether a destination alone decides: `local`, then `main`.
     plain: bool,
-    /// Whether any route has realms.
-    has_realms: bool,
+    /// Whether the rules are those that a machine begins with.
+    usual: bool,
+    /// Routes for which more decides than the destination.
+    choosy: usize,
+    /// Routes with realms.
+    with_realms: usize,
     cache: Vec<Cached>,
+    /// Entries that drove out others that still held, since the cache was last made larger.
+    driven_out: usize,
     generation: u32,
 }
 
 impl Default for Fib {
     fn default() -> Fib {
-        let empty = Cached { dst: Ipv4Addr::UNSPECIFIED, generation: 0, hop: Hop::NONE };
         Fib {
-            routes: Vec::new(),
+            routes: BTreeMap::new(),
+            lengths: BTreeMap::new(),
             rules: vec![Rule::kernel(0, LOCAL), Rule::kernel(32_766, MAIN), Rule::kernel(32_767, DEFAULT)],
             tables: BTreeSet::from([MAIN, LOCAL]),
             plain: true,
-            has_realms: false,
-            cache: vec![empty; CACHE],
+            usual: true,
+            choosy: 0,
+            with_realms: 0,
+            cache: vec![Cached::EMPTY; CACHE.0],
+            driven_out: 0,
             generation: 1,
         }
     }
@@ -334,10 +356,18 @@ fn rank(table: u32) -> u64 {
     }
 }
 
+/// Whether more decides about a route's packets than their destination.
+fn is_choosy(r: &Route) -> bool {
+    r.tos != 0
+        || !r.nexthops.is_empty()
+        || r.table == DEFAULT
+        || r.kind == RouteKind::Throw && r.table >= MAIN
+}
+
 impl Fib {
     /// All routes in the order they are searched.
-    pub fn routes(&self) -> &[Route] {
-        &self.routes
+    pub fn routes(&self) -> impl Iterator<Item = &Route> + Clone {
+        self.routes.values().flatten()
     }
     /// All rules in the order they are asked.
     pub fn rules(&self) -> &[Rule] {
@@ -347,42 +377,89 @@ impl Fib {
     pub fn has_table(&self, table: u32) -> bool {
         self.tables.contains(&table)
     }
-    fn key(r: &Route) -> (u64, u8, Ipv4Addr, u8, u32) {
+    fn place(r: &Route) -> Place {
         (rank(r.table), 32 - r.dst.len, r.dst.addr, u8::MAX - r.tos, r.metric)
+    }
+    /// The routes of a table to exactly this prefix.
+    fn between(table: u32, dst: Prefix) -> Between {
+        let (rank, short) = (rank(table), 32 - dst.len);
+        (rank, short, dst.addr, 0, 0)..=(rank, short, dst.addr, u8::MAX, u32::MAX)
+    }
+    /// The same, in the order they are searched.
+    pub(crate) fn to(&self, table: u32, dst: Prefix) -> impl Iterator<Item = &Route> {
+        self.routes.range(Fib::between(table, dst)).flat_map(|(_, all)| all)
+    }
+    /// The routes of the same table, prefix, ToS and metric as `route`, the oldest first.
+    pub(crate) fn rivals(&self, route: &Route) -> &[Route] {
+        self.routes.get(&Fib::place(route)).map_or(&[], Vec::as_slice)
     }
     /// Enters a route behind those that win over it.
     pub(crate) fn insert(&mut self, route: Route) {
-        let at = self.routes.partition_point(|r| Fib::key(r) <= Fib::key(&route));
-        self.put(at, route);
+        self.counted(&route);
+        self.routes.entry(Fib::place(&route)).or_default().push(route);
+        self.invalidate();
     }
     /// Enters a route before those that are its equals.
     pub(crate) fn insert_first(&mut self, route: Route) {
-        let at = self.routes.partition_point(|r| Fib::key(r) < Fib::key(&route));
-        self.put(at, route);
-    }
-    fn put(&mut self, at: usize, route: Route) {
-        self.tables.insert(route.table);
-        self.routes.insert(at, route);
+        self.counted(&route);
+        self.routes.entry(Fib::place(&route)).or_default().insert(0, route);
         self.invalidate();
     }
-    /// Puts a route in the place of the first that `old` names.
-    pub(crate) fn replace(&mut self, old: impl Fn(&Route) -> bool, route: Route) -> bool {
-        let Some(at) = self.routes.iter().position(old) else { return false };
-        self.routes[at] = route;
+    fn counted(&mut self, route: &Route) {
+        debug_assert_eq!(route.dst, route.dst.network(), "a destination has no host bits");
+        self.tables.insert(route.table);
+        *self.lengths.entry((rank(route.table), 32 - route.dst.len)).or_default() += 1;
+        self.choosy += usize::from(is_choosy(route));
+        self.with_realms += usize::from(route.realms != 0);
+    }
+    fn uncounted(&mut self, route: &Route) {
+        let length = (rank(route.table), 32 - route.dst.len);
+        if let Some(count) = self.lengths.get_mut(&length) {
+            *count -= 1;
+            if *count == 0 {
+                self.lengths.remove(&length);
+            }
+        }
+        self.choosy -= usize::from(is_choosy(route));
+        self.with_realms -= usize::from(route.realms != 0);
+    }
+    /// Puts a route in the place of the first of its [`Fib::rivals`]; whether there was one.
+    pub(crate) fn replace(&mut self, route: Route) -> bool {
+        let Some(first) = self.routes.get_mut(&Fib::place(&route)).and_then(|all| all.first_mut()) else {
+            return false;
+        };
+        let old = std::mem::replace(first, route.clone());
+        self.uncounted(&old);
+        self.counted(&route);
         self.invalidate();
         true
     }
-    /// Takes out all routes that `gone` names; answers how many.
-    pub(crate) fn remove(&mut self, gone: impl Fn(&Route) -> bool) -> usize {
-        let before = self.routes.len();
-        self.routes.retain(|r| !gone(r));
+    /// Takes out all routes that `gone` names, which is asked of each in their order; answers how many.
+    pub(crate) fn remove(&mut self, mut gone: impl FnMut(&Route) -> bool) -> usize {
+        let mut out = Vec::new();
+        self.routes.retain(|_, all| {
+            out.extend(all.extract_if(.., |r| gone(r)));
+            !all.is_empty()
+        });
+        out.iter().for_each(|r| self.uncounted(r));
         self.invalidate();
-        before - self.routes.len()
+        out.len()
     }
-    /// Takes out the first route that `gone` names.
-    pub(crate) fn remove_first(&mut self, gone: impl Fn(&Route) -> bool) -> Option<Route> {
-        let at = self.routes.iter().position(gone)?;
-        let route = self.routes.remove(at);
+    /// Takes out the first route of a table to a prefix that `gone` names.
+    pub(crate) fn remove_first(
+        &mut self,
+        table: u32,
+        dst: Prefix,
+        gone: impl Fn(&Route) -> bool,
+    ) -> Option<Route> {
+        let mut all = self.routes.range(Fib::between(table, dst));
+        let (place, at) = all.find_map(|(place, all)| Some((*place, all.iter().position(&gone)?)))?;
+        let all = self.routes.get_mut(&place)?;
+        let route = all.remove(at);
+        if all.is_empty() {
+            self.routes.remove(&place);
+        }
+        self.uncounted(&route);
         self.invalidate();
         Some(route)
     }
@@ -390,14 +467,8 @@ impl Fib {
     pub(crate) fn change_rules(&mut self, change: impl FnOnce(&mut Vec<Rule>)) {
         change(&mut self.rules);
         self.rules.sort_by_key(|r| r.pref);
-        self.invalidate();
-    }
-    /// Forgets the cache: something it rests on has changed.
-    pub(crate) fn invalidate(&mut self) {
-        self.generation = self.generation.wrapping_add(1).max(1);
-        self.has_realms = self.routes.iter().any(|r| r.realms != 0);
         let tables: Vec<Option<u32>> = self.rules.iter().map(|r| r.spec.table).collect();
-        let usual = tables == [Some(LOCAL), Some(MAIN), Some(DEFAULT)]
+        self.usual = tables == [Some(LOCAL), Some(MAIN), Some(DEFAULT)]
             && self.rules.iter().all(|r| {
                 let bare = RuleSpec {
                     table: r.spec.table,
@@ -407,23 +478,24 @@ impl Fib {
                 };
                 r.spec == bare
             });
-        self.plain = usual
-            && self.routes.iter().all(|r| {
-                r.tos == 0
-                    && r.nexthops.is_empty()
-                    && r.table != DEFAULT
-                    && !(r.kind == RouteKind::Throw && r.table >= MAIN)
-            });
+        self.invalidate();
+    }
+    /// Forgets the cache: something it rests on has changed.
+    pub(crate) fn invalidate(&mut self) {
+        self.generation = self.generation.wrapping_add(1).max(1);
+        self.plain = self.usual && self.choosy == 0;
     }
 
+    /// The place of a destination in the cache, whose size is a power of two.
     #[inline]
-    fn slot(dst: Ipv4Addr) -> usize {
-        (u32::from(dst).wrapping_mul(0x9e37_79b1) >> 24) as usize % CACHE
+    fn slot(&self, dst: Ipv4Addr) -> usize {
+        let mixed = u32::from(dst).wrapping_mul(0x9e37_79b1);
+        (mixed >> 16) as usize & (self.cache.len() - 1)
     }
     /// The route of a packet, from the cache where it knows.
     #[inline]
     pub(crate) fn lookup(&mut self, key: &Key) -> Hop {
-        let cached = &self.cache[Fib::slot(key.dst)];
+        let cached = &self.cache[self.slot(key.dst)];
         if cached.dst == key.dst && cached.generation == self.generation && self.plain {
             return cached.hop;
         }
@@ -433,21 +505,31 @@ impl Fib {
     fn lookup_slow(&mut self, key: &Key) -> Hop {
         let hop = self.search_key(key);
         if self.plain {
-            self.cache[Fib::slot(key.dst)] = Cached { dst: key.dst, generation: self.generation, hop };
+            let slot = self.slot(key.dst);
+            let other = self.cache[slot].generation == self.generation && self.cache[slot].dst != key.dst;
+            self.driven_out += usize::from(other);
+            if self.driven_out > self.cache.len() && self.cache.len() < CACHE.1 {
+                self.driven_out = 0;
+                let larger = self.cache.len() * 2;
+                self.cache.clear();
+                self.cache.resize(larger, Cached::EMPTY);
+            }
+            let slot = self.slot(key.dst);
+            self.cache[slot] = Cached { dst: key.dst, generation: self.generation, hop };
         }
         hop
     }
     /// Whether any route has realms: else [`Fib::realms`] gives 0.
     #[inline]
     pub(crate) fn has_realms(&self) -> bool {
-        self.has_realms
+        self.with_realms > 0
     }
     /// Realms of a packet that takes `hop`: the route's, and where these say nothing of its source, those of the way back (`None` for a
     /// packet made here).
     //= linux v6.12 net/ipv4/route.c rt_set_nexthop, set_class_tag; include/net/ip_fib.h fib_combine_itag
     #[inline]
     pub(crate) fn realms(&self, hop: &Hop, back: Option<&Key>) -> u32 {
-        if !self.has_realms {
+        if self.with_realms == 0 {
             return 0;
         }
         let tag = back.map_or(0, |key| self.search_key(key).realms << 16);
@@ -512,13 +594,13 @@ impl Fib {
             realms: r.realms,
         }
     }
-    /// `fib_table_lookup`: routes of one table stand longest prefix first, so that the first match is the longest.
+    /// `fib_table_lookup`: the lengths of prefix that the table has, the longest first; of each the routes to the one prefix that matches.
     fn find_in(&self, table: u32, key: &Key) -> Option<&Route> {
-        let from = self.routes.partition_point(|r| rank(r.table) < rank(table));
-        self.routes[from..].iter().take_while(|r| r.table == table).find(|r| {
-            r.dst.contains(key.dst)
-                && (r.tos == 0 || r.tos == key.tos)
-                && (key.oif == 0 || r.dev == 0 || r.uses(key.oif))
+        let rank = rank(table);
+        self.lengths.range((rank, 0)..=(rank, 32)).find_map(|(&(_, short), _)| {
+            let dst = Prefix { addr: key.dst, len: 32 - short }.network();
+            self.to(table, dst)
+                .find(|r| (r.tos == 0 || r.tos == key.tos) && (key.oif == 0 || r.dev == 0 || r.uses(key.oif)))
         })
     }
     /// The route that matches `dst` in the tables `local` and `main`.
@@ -529,7 +611,8 @@ impl Fib {
     /// Notes where the neighbour of a destination stands, for the next packet.
     #[inline]
     pub(crate) fn note_neigh(&mut self, dst: Ipv4Addr, next: Ipv4Addr, neigh: u32) {
-        let cached = &mut self.cache[Fib::slot(dst)];
+        let slot = self.slot(dst);
+        let cached = &mut self.cache[slot];
         if self.plain && cached.dst == dst && cached.generation == self.generation && cached.hop.next == next
         {
             cached.hop.neigh = neigh + 1;
@@ -559,6 +642,89 @@ mod tests {
         assert_eq!(oif(&mut fib, "10.1.2.3"), 3);
         assert_eq!(fib.remove(|r| r.dev == 3), 1);
         assert_eq!(oif(&mut fib, "10.1.2.3"), 4);
+    }
+
+    /// Whatever comes and goes: the route that a search through all of them in their order finds.
+    #[test]
+    fn a_search_finds_what_a_walk_finds() {
+        let mut dice = penstock_model::Rng::named(7, "fib");
+        let mut fib = Fib::default();
+        let mut routes: Vec<Route> = Vec::new();
+        let addr =
+            |dice: &mut penstock_model::Rng| Ipv4Addr::from(0x0a00_0000 | (dice.next_u64() as u32 & 0x0f0f));
+        for step in 0..4000u32 {
+            let len = [0, 8, 20, 24, 28, 30, 32][dice.below(7) as usize];
+            let new = Route {
+                table: [MAIN, LOCAL, 100][dice.below(3) as usize],
+                tos: [0, 0, 0x10][dice.below(3) as usize],
+                metric: dice.below(2),
+                dev: 1 + dice.below(3),
+                realms: dice.below(2),
+                ..Route::new(Prefix::new(addr(&mut dice), len).network())
+            };
+            match dice.below(5) {
+                0 if !routes.is_empty() => {
+                    let old = routes.remove(dice.below(routes.len() as u32) as usize);
+                    assert_eq!(fib.remove_first(old.table, old.dst, |r| *r == old), Some(old));
+                }
+                1 if step % 500 == 1 => {
+                    let gone = |r: &Route| r.dev == 2;
+                    let before = routes.len();
+                    routes.retain(|r| !gone(r));
+                    assert_eq!(fib.remove(gone), before - routes.len());
+                }
+                2 => {
+                    if routes.iter().any(|r| Fib::place(r) == Fib::place(&new)) {
+                        continue;
+                    }
+                    let at = routes.partition_point(|r| Fib::place(r) < Fib::place(&new));
+                    routes.insert(at, new.clone());
+                    fib.insert_first(new);
+                }
+                _ => {
+                    if fib.rivals(&new).contains(&new) {
+                        continue;
+                    }
+                    let at = routes.partition_point(|r| Fib::place(r) <= Fib::place(&new));
+                    routes.insert(at, new.clone());
+                    fib.insert(new);
+                }
+            }
+            assert!(fib.routes().eq(&routes));
+            assert_eq!(fib.has_realms(), routes.iter().any(|r| r.realms != 0));
+            let key = Key {
+                tos: [0, 0x10][dice.below(2) as usize],
+                oif: [0, 0, 1][dice.below(3) as usize],
+                ..Key::to(addr(&mut dice))
+            };
+            for table in [LOCAL, MAIN, 100, 101] {
+                let walked = routes.iter().filter(|r| r.table == table).find(|r| {
+                    r.dst.contains(key.dst)
+                        && (r.tos == 0 || r.tos == key.tos)
+                        && (key.oif == 0 || r.uses(key.oif))
+                });
+                assert_eq!(fib.find_in(table, &key), walked);
+            }
+        }
+    }
+
+    /// More destinations than the cache holds at first, again and again: each has its own route.
+    #[test]
+    fn the_cache_grows_and_stays_true() {
+        let mut fib = Fib::default();
+        for i in 0..2000 {
+            let addr = Ipv4Addr::from(0x0a00_0000 + i);
+            fib.insert(Route { dev: 10 + i, ..Route::new(Prefix::new(addr, 32)) });
+        }
+        for round in 0..6 {
+            for i in 0..2000 {
+                let addr = Ipv4Addr::from(0x0a00_0000 + i);
+                assert_eq!(fib.lookup(&Key::to(addr)).oif, 10 + i, "round {round}");
+            }
+        }
+        assert!((2048..=CACHE.1).contains(&fib.cache.len()), "{}", fib.cache.len());
+        fib.remove(|r| r.dev == 10);
+        assert_eq!(fib.lookup(&Key::to(Ipv4Addr::from(0x0a00_0000))).kind, None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::route::Key;
 use penstock_model::Span;
 use std::net::Ipv4Addr;
 
-/// `net.ipv4.tcp_*` as far as connections follow them. `None`: as the kernel has it.
+/// `net.ipv4.tcp_*` and `net.core.txrehash` as far as connections follow them. `None`: as the kernel has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TcpSettings {
     /// `tcp_congestion_control`: a name.
@@ -34,6 +34,8 @@ pub struct TcpSettings {
     pub moderate_rcvbuf: bool,
     /// `tcp_rto_min_us`: the least retransmission timeout.
     pub rto_min: Option<Span>,
+    /// `net.core.txrehash`: a socket draws the hash of its flow anew after a timeout.
+    pub txrehash: bool,
 }
 
 /// What a route says of connections that go by it.
@@ -92,6 +94,7 @@ impl Host {
             rmem: range("net.ipv4.tcp_rmem"),
             moderate_rcvbuf: number("net.ipv4.tcp_moderate_rcvbuf") != Some(0),
             rto_min: number("net.ipv4.tcp_rto_min_us").map(|us| Span::from_us(us.max(1))),
+            txrehash: number("net.core.txrehash") != Some(0),
         }
     }
     /// What the route to `dst` says of a connection.

@@ -112,3 +112,22 @@ fn marks_and_filters_are_there() {
         assert!(filters.contains(handle), "{filters}");
     }
 }
+
+/// `net.core.txrehash` is a byte that is 0 or 1; the kernel of 2010 has none.
+#[test]
+fn txrehash_is_on_or_off() {
+    let mut host = router(Kernel::V6_12);
+    let mut said = |line: &str| {
+        let out = host.exec(line, Time::ZERO);
+        (out.status, format!("{}{}", out.stdout, out.stderr))
+    };
+    assert_eq!(said("sysctl net.core.txrehash"), (0, "net.core.txrehash = 1\n".to_owned()));
+    let refused = "sysctl: setting key \"net.core.txrehash\": Invalid argument\n";
+    for value in ["2", "-1", "yes", "'0 1'"] {
+        assert_eq!(said(&format!("sysctl -w net.core.txrehash={value}")), (1, refused.to_owned()), "{value}");
+    }
+    assert_eq!(said("sysctl -w net.core.txrehash=0"), (0, "net.core.txrehash = 0\n".to_owned()));
+    assert_eq!(said("cat /proc/sys/net/core/txrehash"), (0, "0\n".to_owned()));
+    let out = router(Kernel::V2_6_35).exec("sysctl net.core.txrehash", Time::ZERO);
+    assert!(out.status != 0 && out.stderr.contains("No such file or directory"), "{}", out.stderr);
+}

@@ -6,7 +6,7 @@
 //! ring behind the qdisc ([`applies`]). Commands given to the machine amid traffic are given to the replay at their moments.
 
 use crate::experiment::{End as LinkEnd, Experiment, Host as HostSpec, Os};
-use crate::run;
+use crate::run::{self, Options, Outcome};
 use penstock_host::{Heard, Host, What};
 use penstock_model::{Diagnostic, Handle, Rate, Span, Time};
 use penstock_replay::capture::{Fate, Moment, Served, Simulated, What as Replayed, play};
@@ -68,6 +68,15 @@ struct Held {
 /// # Errors
 /// Those of [`run::run`].
 pub fn beside(experiment: &Experiment) -> Result<Beside, Vec<Diagnostic>> {
+    run_beside(experiment).map(|(_, found)| found)
+}
+
+/// The same with what the run gave. It is what [`run::run`] gives, but that the texts of tc come after another show, which `cbq` notes
+/// (`undertime` of its link).
+///
+/// # Errors
+/// Those of [`run::run`].
+pub fn run_beside(experiment: &Experiment) -> Result<(Outcome, Beside), Vec<Diagnostic>> {
     let mut found = Beside::default();
     let mut held = Vec::new();
     for (n, host) in experiment.hosts.iter().enumerate() {
@@ -79,13 +88,12 @@ pub fn beside(experiment: &Experiment) -> Result<Beside, Vec<Diagnostic>> {
         }
     }
     if held.is_empty() {
-        return Ok(found);
+        return Ok((run::run(experiment, &mut Options { seed: None, progress: &mut |_| {} })?, found));
     }
     let names: Vec<(usize, &str)> = held.iter().map(|h| (h.host, h.dev.as_str())).collect();
     let end = Time::ZERO + experiment.duration;
-    for (held, run::Tapped { heard, shown: simulated, mut machine }) in
-        held.iter().zip(run::tapped(experiment, &names)?)
-    {
+    let (outcome, tapped) = run::tapped(experiment, &names)?;
+    for (held, run::Tapped { heard, shown: simulated, mut machine }) in held.iter().zip(tapped) {
         let name = format!("{} {}", experiment.hosts[held.host].name, held.dev);
         let came = heard.iter().filter(|h| matches!(h.what, What::Came(_))).count() as u64;
         found.devices += 1;
@@ -103,7 +111,7 @@ pub fn beside(experiment: &Experiment) -> Result<Beside, Vec<Diagnostic>> {
             found.differences.push(format!("{name}: what tc shows has another length"));
         }
     }
-    Ok(found)
+    Ok((outcome, found))
 }
 
 /// What became of a packet that came: its number, when, and in which words.
@@ -277,6 +285,38 @@ mod tests {
                 assert!(got.devices == 2 && got.busy == 2 && got.packets > 90, "{got:?}");
             }
         }
+    }
+
+    /// A card's timer that was set later meanwhile asks for nothing at its old moment: tbf would count an overlimit. Here the packet at the
+    /// head is pushed out, and the next one has to wait longer.
+    #[test]
+    fn a_timer_that_moved_on_asks_for_nothing() {
+        let setup = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 15073 limit 14420\n\
+                     tc qdisc add dev eth0 parent 1:1 handle 101: pfifo_head_drop limit 6";
+        let datagrams = |size: u32, gap: &str| {
+            format!(
+                "[[flow]]\nfrom = \"a\"\nto = \"b\"\nudp = true\nload = {{ size = {size}, gap = \"{gap}\" }}\n"
+            )
+        };
+        let got = held(setup, "rate = \"5mbit\"", &(datagrams(15_619, "42ms") + &datagrams(30, "7100us")));
+        assert_eq!(got.differences, Vec::<String>::new());
+        assert!(got.packets > 300, "{got:?}");
+    }
+
+    /// What a run gives is the same with taps and without.
+    #[test]
+    fn taps_change_nothing() {
+        let setup = "tc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit";
+        let text = format!(
+            "duration = \"1s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = '''\n{setup}\n'''\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
+             [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"2mbit\"\n{UDP}{TCP}"
+        );
+        let parsed = parse(&text, "t.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+        let told = |o: Outcome| (o.record.to_json(), o.series, o.outputs, o.tc);
+        let plain = run::run(&parsed, &mut Options { seed: None, progress: &mut |_| {} });
+        let plain = told(plain.unwrap_or_else(|d| panic!("{}", d[0])));
+        let (tapped, found) = run_beside(&parsed).unwrap_or_else(|d| panic!("{}", d[0]));
+        assert!(told(tapped) == plain && found.busy == 2);
     }
 
     /// What the replay is told otherwise shows.

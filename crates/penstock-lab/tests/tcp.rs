@@ -90,6 +90,34 @@ fn buffers_and_other_settings_change_a_connection() {
     assert!((1.2..3.5).contains(&rate), "{rate} Mbit/s");
 }
 
+/// The peer hears nothing for three seconds: the timer goes off some times. Each time the hash is drawn anew, and `fq_codel` has but two
+/// queues, of which datagrams fill one.
+#[test]
+fn a_timeout_draws_the_hash_anew_unless_told_otherwise() {
+    let go = |setting: &str, qdisc: &str, seed: u32| {
+        let text = format!(
+            "duration = \"8s\"\nseed = {seed}\n[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = [\"tc qdisc add dev eth0 root {qdisc}\"{setting}]\n\
+             [host.b]\neth0 = \"10.0.0.2/24\"\n[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"2mbit\"\ndelay = \"5ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nudp = true\nload = \"3mbit\"\n\
+             [[app]]\non = \"b\"\nrun = \"iptables -A INPUT -p tcp -j DROP\"\nat = \"1s\"\n\
+             [[app]]\non = \"b\"\nrun = \"iptables -D INPUT -p tcp -j DROP\"\nat = \"4s\"\n"
+        );
+        let read = parse_with(&text, "test.toml", &|_| Err("there is no such file".to_owned()));
+        trace(&go(&read.unwrap_or_else(|d| panic!("{}", d[0]))))
+    };
+    let (off, on) = (", \"sysctl -w net.core.txrehash=0\"", ", \"echo 1 > /proc/sys/net/core/txrehash\"");
+    let mut others = 0;
+    for seed in 1..9 {
+        let plain = go("", "fq_codel flows 2", seed);
+        assert_eq!(go(on, "fq_codel flows 2", seed), plain);
+        others += u32::from(go(off, "fq_codel flows 2", seed) != plain);
+        // One queue is one queue.
+        assert_eq!(go(off, "pfifo limit 50", seed), go("", "pfifo limit 50", seed));
+    }
+    assert!(others >= 2, "{others} of 8 runs are not the same without a new hash");
+}
+
 #[test]
 fn a_congestion_control_that_is_not_simulated_is_refused() {
     let text = |name: &str| {

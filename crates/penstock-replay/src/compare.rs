@@ -22,6 +22,10 @@ pub fn differences(recorded: &Value, answer: &Value) -> Vec<String> {
         ));
     }
     for name in ["qdiscs", "classes", "filters"] {
+        // Left out where the kernel's dice decide it.
+        if name == "classes" && recorded["classes"] == "by chance" {
+            continue;
+        }
         rows(name, &recorded[name], &answer[name], &mut found);
     }
     found

@@ -24,7 +24,7 @@ use clock::{Machine, probe_frame};
 use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Show};
 use penstock_lang::token;
-use penstock_model::rtnetlink::{ClassRequest, Verb};
+use penstock_model::rtnetlink::{ClassRequest, QdiscDump, Verb};
 use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, PschedClock};
 use penstock_sched::Device;
 use penstock_sched::cls::Select;
@@ -43,8 +43,6 @@ const HZ: u32 = 100;
 const EARLY_NS: i64 = 2;
 /// Throws among which the most frequent answer is looked for.
 const THROWS: u64 = 9;
-/// Kinds whose options tc prints as bare text among its JSON.
-const TEXT_KINDS: [&str; 1] = ["cbq"];
 /// How often the probe looks for packets while the queue drains.
 const POLL_NS: i64 = 50_000_000;
 /// The clock when the probe makes the line, in a fresh boot: 4.8 ms after a tick.
@@ -276,7 +274,7 @@ fn show_qdiscs_runs<T>(machine: &mut Machine, look: impl FnOnce(&Machine) -> T) 
 
 /// `tc -s class show` runs.
 fn show_classes_runs(machine: &mut Machine) {
-    let dumps = machine.tree.dump_classes(machine.kernel_time());
+    let dumps = machine.tree.show_classes(Handle::UNSPEC, machine.kernel_time());
     let kinds: BTreeSet<&str> = dumps.iter().map(|d| d.kind).collect();
     machine.program_starts(kinds.len() as u32);
     machine.program_ends();
@@ -286,10 +284,16 @@ fn form(json: bool) -> Show {
     Show { dev: Some(DEV.to_owned()), form: Form { stats: true, json, ..Form::default() }, ..Show::default() }
 }
 
-/// Whether `tc -j qdisc show` prints JSON, which it does not where there is one of [`TEXT_KINDS`].
+/// Whether `tc -j qdisc show` prints JSON, which it does not where options are printed as bare text among it: cbq's, and hfsc's
+/// `default`, which stands there unless it is 0.
 fn speaks_json(machine: &Machine) -> bool {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
-    !dumps.iter().any(|d| TEXT_KINDS.contains(&d.kind))
+    let text = |d: &QdiscDump| match d.kind {
+        "cbq" => true,
+        "hfsc" => d.options.u32("default").unwrap_or(0) & 0xffff != 0,
+        _ => false,
+    };
+    !dumps.iter().any(text)
 }
 
 /// `tc -s -j qdisc show dev v0`, and without `-j` where that is not JSON.
@@ -306,7 +310,7 @@ fn show_qdiscs(machine: &Machine) -> Value {
 
 /// `tc -s class show dev v0`, which has no JSON in iproute2 6.1.
 fn show_classes(machine: &Machine) -> Value {
-    let dumps = machine.tree.dump_classes(machine.kernel_time());
+    let dumps = machine.tree.show_classes(Handle::UNSPEC, machine.kernel_time());
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
     lines(&show::classes(&dumps, &form(false), PROFILE))
 }

@@ -4,7 +4,7 @@ use super::clock::Machine;
 use super::{DEV, PROFILE, Spec};
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token::Word;
-use penstock_model::rtnetlink::{ClassRequest, FilterRequest, QdiscRequest};
+use penstock_model::rtnetlink::{ClassDump, ClassRequest, FilterRequest, QdiscRequest, Verb};
 use penstock_model::{Diagnostic, Handle, KernelError, Value};
 use penstock_sched::Device;
 use std::collections::BTreeSet;
@@ -88,6 +88,7 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             _ => continue,
         };
         let before = token_buckets(machine);
+        let curves = u32::from(changes_curves(machine, &command));
         let result = machine.with_tree(|tree, cx| match (&command, dev) {
             (_, None) => Err(KernelError::errno(KernelError::ENODEV)),
             (Command::Qdisc { req, .. }, _) => tree.qdisc(req, cx),
@@ -105,7 +106,7 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
         let after = token_buckets(machine);
         let made = after.iter().filter(|h| !before.contains(h)).count();
         let gone = before.iter().filter(|h| !after.contains(h)).count();
-        machine.kernel_looks((made + gone) as u32);
+        machine.kernel_looks((made + gone) as u32 + curves);
     }
     Ok(())
 }
@@ -115,6 +116,14 @@ fn token_buckets(machine: &mut Machine) -> Vec<Handle> {
     machine.with_tree(|tree, cx| {
         tree.dump_qdiscs(cx.now).iter().filter(|q| q.kind == "tbf").map(|q| q.handle).collect()
     })
+}
+
+/// Whether a class of hfsc that is there is to be changed.
+//= linux v6.12 sch_hfsc.c hfsc_change_class: the clock is read outside of any lock.
+fn changes_curves(machine: &mut Machine, command: &Command) -> bool {
+    let Command::Class { req, .. } = command else { return false };
+    let is_it = |c: &ClassDump| c.kind == "hfsc" && c.classid == req.classid;
+    req.verb != Verb::Del && machine.with_tree(|tree, cx| tree.dump_classes(cx.now).iter().any(is_it))
 }
 
 /// How often tc looks in vain for the library of an action, of a header's fields for `pedit` and of an extended match. The last two it looks

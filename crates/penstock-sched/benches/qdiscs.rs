@@ -98,6 +98,13 @@ fn fq_codel(bencher: Bencher) {
     );
 }
 
+/// The same, with hosts that share: without a limit, and behind a rate that is never reached.
+#[divan::bench(args = ["besteffort", "diffserv4", "bandwidth 400gbit", "flowblind"], sample_size = 4096)]
+fn cake(bencher: Bencher, words: &str) {
+    let line = format!("qdisc add dev eth0 root cake rtt 1000s {words}");
+    steady(bencher, Rig::with(Kernel::V6_12, &[&line]), flows);
+}
+
 /// Kinds of today without a bench of their own, with their defaults.
 const OTHERS: [&str; 4] = ["bfifo", "pfifo_head_drop", "pie", "sfb"];
 
@@ -168,6 +175,40 @@ fn htb_borrowing(bencher: Bencher, kernel: Kernel) {
         rig.tc(&line).unwrap();
     }
     steady(bencher, rig, |seq| udp(seq, 1000, 1, 0x1_0010 + (seq % 8) as u32));
+}
+
+fn hfsc(classes: u32, kernel: Kernel) -> Rig {
+    let mut rig = Rig::with(kernel, &["qdisc add dev eth0 root handle 1: hfsc"]);
+    rig.tc("class add dev eth0 parent 1: classid 1:1 hfsc ls rate 8gbit ul rate 8gbit").unwrap();
+    let mut leaf = |minor: u32, curve: &str| {
+        rig.tc(&format!("class add dev eth0 parent 1:1 classid 1:{minor:x} hfsc {curve}")).unwrap();
+    };
+    leaf(BUSY & 0xffff, "sc rate 4gbit");
+    (0..classes).for_each(|i| leaf(2 + i, "sc rate 100kbit"));
+    rig
+}
+
+#[divan::bench(args = KERNELS, sample_size = 4096)]
+fn hfsc_1_class(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, hfsc(0, kernel), |seq| udp(seq, 1000, 1, BUSY));
+}
+
+#[divan::bench(args = KERNELS, sample_size = 4096)]
+fn hfsc_10000_idle_classes(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, hfsc(10_000, kernel), |seq| udp(seq, 1000, 1, BUSY));
+}
+
+/// A thousand classes that all have packets.
+#[divan::bench(args = KERNELS, sample_size = 4096)]
+fn hfsc_1000_busy_classes(bencher: Bencher, kernel: Kernel) {
+    steady(bencher, hfsc(1_000, kernel), |seq| udp(seq, 1000, 1, 0x1_0002 + (seq % 1000) as u32));
+}
+
+/// Two strict bands and two that share, with packets in all of them.
+#[divan::bench(sample_size = 4096)]
+fn ets(bencher: Bencher) {
+    let lines = ["qdisc add dev eth0 root handle 1: ets bands 4 strict 2 quanta 3000 1500"];
+    steady(bencher, Rig::with(Kernel::V6_12, &lines), |seq| udp(seq, 1000, 1, 0x1_0001 + (seq % 4) as u32));
 }
 
 fn cbq(classes: u32, kernel: Kernel) -> Rig {

@@ -1,11 +1,24 @@
 //! What classes count of each other's packets, counted a second time.
 //!
 //! A class above others is charged for what they send: `htb_charge_class` and `cbq_update` walk upwards when a packet has left, so what
-//! tc shows of an inner class is the sum over those below it. Here each packet is counted once, where it leaves its own class's queue,
-//! and the sums are made when somebody asks: so the two can disagree, and where they do the fault is ours. Classes come and go, a leaf
-//! becomes an inner class and back: what went before is carried along apart.
+//! tc shows of an inner class is the sum over those below it. Here each packet is counted once, at the door of the qdisc in its own
+//! class ([`Node`](crate::Node)), and the sums are made when somebody asks: so the two can disagree, and where they do the fault is
+//! ours. Classes come and go, a leaf becomes an inner class and back: what went before is carried along apart.
 //!
-//! `drr`, `prio` and their like have one row of classes; nobody is charged for another there.
+//! What Linux counts of losses, and what is held against the doors:
+//!
+//! | counter | counts | not |
+//! |---|---|---|
+//! | drops of a class of htb or cbq (`cl->drops`, `cl->qstats.drops`) | what its own queue refused (`htb_enqueue`, `cbq_enqueue`) | what that queue dropped later; anything below |
+//! | drops of the qdisc, 6.12 | all that was lost in it and below | what an action took, what a reset emptied |
+//! | drops of the qdisc, 2.6.35 | what was refused on its way in | what was dropped later |
+//! | overlimits of htb and its classes, 6.12 | each time a class, inner ones too, went over its ceiling | |
+//! | overlimits of a class of cbq | each time it might not send and nobody lent; the qdisc's are times it sent nothing | |
+//!
+//! So an inner class of htb shows what it was refused while it was a leaf.
+//!
+//! `drr`, `prio` and their like have one row of classes; nobody is charged for another there, and the drops of a class are those of the
+//! qdisc in it.
 
 use penstock_model::Handle;
 use std::collections::BTreeMap;
@@ -55,6 +68,17 @@ pub struct Charged {
     pub before: Count,
     /// What it has lent and borrowed, where both are counted at each packet.
     pub lent: Option<Lent>,
+    /// What its own queue has refused. Linux counts a drop in the class that it came to and in no class above.
+    pub drops: Refused,
+}
+
+/// Packets that the queue of a class has refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Refused {
+    /// The drops that tc shows of the class.
+    pub shown: u32,
+    /// Counted at its queue's door: those for which it said that one is dropped, whichever it was.
+    pub own: u64,
 }
 
 /// How often a class has sent or lent on its own allowance, and on that of one above.
@@ -68,7 +92,7 @@ pub struct Lent {
     pub gone: u32,
 }
 
-/// A sentence for each class that does not show the sum of what it and those below it have sent.
+/// A sentence for each class that does not show the sum of what it and those below it have sent, or not what its queue has refused.
 pub fn miscounts(classes: &[Charged]) -> Vec<String> {
     let mut below: BTreeMap<Handle, Vec<&Charged>> = BTreeMap::new();
     for class in classes {
@@ -89,6 +113,10 @@ pub fn miscounts(classes: &[Charged]) -> Vec<String> {
                 "class {classid}: shows {} packets of {} bytes, but its own queue makes {} of {} and those below it {} of {}",
                 shown.packets, shown.bytes, class.own.packets, class.own.bytes, children.packets, children.bytes
             ));
+        }
+        let Refused { shown, own } = class.drops;
+        if shown != own as u32 {
+            found.push(format!("class {classid}: shows {shown} drops, but its own queue has refused {own}"));
         }
         let Some(lent) = class.lent else { continue };
         let asked = below_of(class).iter().filter_map(|child| child.lent).map(|l| l.borrows);
@@ -155,5 +183,11 @@ mod tests {
         assert_eq!(miscounts(&all), Vec::<String>::new());
         all[1].lent = Some(Lent { lends: 1, borrows: 0, gone: 0 });
         assert_eq!(miscounts(&all), ["class 1:2: lent 1 and borrowed 0, but sent or was asked for 2"]);
+        all[1].lent = None;
+        // A drop belongs to the class that it came to, not to the one above.
+        all[2].drops = Refused { shown: 3, own: 3 };
+        assert_eq!(miscounts(&all), Vec::<String>::new());
+        all[1].drops.shown = 3;
+        assert_eq!(miscounts(&all), ["class 1:2: shows 3 drops, but its own queue has refused 0"]);
     }
 }

@@ -101,7 +101,7 @@ mod tests {
                     1 => {
                         let mut struck = Vec::new();
                         // Those of even numbers are set anew.
-                        let again = |c: u32| (c % 2 == 0).then_some((ns(at + 7), ns(at + 7)));
+                        let again = |c: u32| c.is_multiple_of(2).then_some((ns(at + 7), ns(at + 7)));
                         naps.expire(ns(at), |c| {
                             struck.push(c);
                             again(c)

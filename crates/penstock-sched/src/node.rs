@@ -3,6 +3,7 @@
 //! Follows: linux v6.12 `include/net/sch_generic.h` `struct Qdisc`, `net/sched/sch_generic.c` `qdisc_create_dflt`,
 //! `noop_qdisc`.
 
+use crate::charge::Count;
 use crate::cls::{Blocks, Gone};
 use crate::estimator::Estimator;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
@@ -23,6 +24,50 @@ pub enum Shown {
     Always,
 }
 
+/// What went through a qdisc's door, those below it included: counted there, by nothing that the kind counts itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Door {
+    /// Packets given to it.
+    pub(crate) given: u64,
+    /// Those it took ([`Xmit::Success`]).
+    pub(crate) taken: Count,
+    /// Those for which it answered that one is dropped ([`Xmit::counts_as_drop`]).
+    pub(crate) refused: u64,
+    /// Those that an action took.
+    pub(crate) stolen: u64,
+    /// Those it has given on.
+    pub(crate) left: Count,
+    /// Those that came on the ledger, for whatever reason.
+    pub(crate) lost: u64,
+    /// Those of them that a reset put there, which counts as no drop.
+    pub(crate) reset: u64,
+}
+
+impl Door {
+    /// Packets that must lie here and below.
+    pub(crate) fn holds(&self) -> u64 {
+        self.given.wrapping_sub(self.left.packets).wrapping_sub(self.lost)
+    }
+    /// The drops that a qdisc shows whose packets lie in those below. 6.12 tells each above of what one below has lost (`qdisc_tree_reduce_backlog`), and
+    /// counts what a reset empties nowhere. 2.6.35 counts what was refused on its way in, and nothing that is dropped later.
+    pub(crate) fn drops(&self, kernel: Kernel) -> u64 {
+        match kernel {
+            Kernel::V2_6_35 => self.refused,
+            Kernel::V6_12 => self.lost.wrapping_sub(self.stolen).wrapping_sub(self.reset),
+        }
+    }
+    /// What went through another's door counts here too: it stood in the same class before.
+    pub(crate) fn add(&mut self, other: &Door) {
+        self.given += other.given;
+        self.taken.add(other.taken);
+        self.refused += other.refused;
+        self.stolen += other.stolen;
+        self.left.add(other.left);
+        self.lost += other.lost;
+        self.reset += other.reset;
+    }
+}
+
 /// A qdisc in its place.
 pub struct Node {
     /// Its handle; [`Handle::UNSPEC`] for one the kernel made by itself, which is not shown.
@@ -41,9 +86,10 @@ pub struct Node {
     watches_idle: bool,
     /// What [`Qdisc::never_wakes`] says, likewise.
     never_wakes: bool,
-    /// Packets that must lie here and below: those given to it, without those it has given on and those that came on the ledger
-    /// meanwhile. Counted at its door, by nothing that the kind counts itself.
-    pub(crate) holds: u64,
+    /// What went in and out.
+    pub(crate) door: Door,
+    /// A choke stands or stood below, which does not always know how many packets it holds, and tells those above.
+    pub(crate) over_choke: bool,
     qdisc: Box<dyn Qdisc>,
 }
 
@@ -60,7 +106,8 @@ impl Node {
             estimator: None,
             watches_idle: qdisc.watches_idle(),
             never_wakes: qdisc.never_wakes(),
-            holds: 0,
+            door: Door::default(),
+            over_choke: false,
             qdisc,
         }
     }
@@ -75,7 +122,8 @@ impl Node {
             estimator: None,
             watches_idle: false,
             never_wakes: true,
-            holds: 0,
+            door: Door::default(),
+            over_choke: false,
             qdisc: Box::new(Noop),
         }
     }
@@ -106,8 +154,15 @@ impl Node {
         packet.tc.class = self.parent;
         self.look(cx.now);
         let before = cx.drops.len();
+        let len = packet.pkt_len;
         let answer = self.qdisc.enqueue(packet, cx);
-        self.holds = self.holds.wrapping_add(1).wrapping_sub((cx.drops.len() - before) as u64);
+        self.door.given += 1;
+        self.door.lost += (cx.drops.len() - before) as u64;
+        match answer {
+            Xmit::Success => self.door.taken.add(Count::one(len)),
+            Xmit::Stolen => self.door.stolen += 1,
+            Xmit::Drop | Xmit::Cn | Xmit::Bypass => self.door.refused += 1,
+        }
         answer
     }
     /// What the filters at a device's hook make of a packet that passes it.
@@ -121,8 +176,10 @@ impl Node {
         self.look(cx.now);
         let before = cx.drops.len();
         let packet = self.qdisc.dequeue(cx);
-        let gone = (cx.drops.len() - before) as u64 + u64::from(packet.is_some());
-        self.holds = self.holds.wrapping_sub(gone);
+        self.door.lost += (cx.drops.len() - before) as u64;
+        if let Some(packet) = &packet {
+            self.door.left.add(Count::one(packet.pkt_len));
+        }
         packet
     }
     /// Drops one packet, where the kind has a way to. Whether it did.
@@ -135,7 +192,7 @@ impl Node {
         self.look(cx.now);
         let before = cx.drops.len();
         let packet = self.qdisc.peek(cx);
-        self.holds = self.holds.wrapping_sub((cx.drops.len() - before) as u64);
+        self.door.lost += (cx.drops.len() - before) as u64;
         packet
     }
     /// When to ask again although [`Node::dequeue`] gave nothing.
@@ -198,13 +255,15 @@ impl Node {
     }
     /// Empties the queue onto the ledger.
     pub fn reset(&mut self, cx: &mut Cx<'_>) {
+        let lost = self.door.lost;
         self.counted(cx, |qdisc, cx| qdisc.reset(cx));
+        self.door.reset += self.door.lost - lost;
     }
     /// Has the qdisc do something, and counts what it drops.
     fn counted<T>(&mut self, cx: &mut Cx<'_>, work: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
         let before = cx.drops.len();
         let result = work(&mut *self.qdisc, cx);
-        self.holds = self.holds.wrapping_sub((cx.drops.len() - before) as u64);
+        self.door.lost += (cx.drops.len() - before) as u64;
         result
     }
     /// Counters.

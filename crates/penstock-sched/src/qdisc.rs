@@ -194,6 +194,10 @@ pub trait Qdisc: Send {
     fn dump_looks(&self) -> u32 {
         0
     }
+    /// Whether those above are told of packets that a change drops (`qdisc_tree_reduce_backlog`). Where not, they count them as queued ever after.
+    fn tells_of_change(&self) -> bool {
+        true
+    }
     /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
     ///
     /// # Errors
@@ -277,6 +281,10 @@ pub trait Classful {
     fn charged(&self) -> Vec<Charged> {
         Vec::new()
     }
+    /// The overlimits that the qdisc shows, and those of all classes there are and were: where it counts one when a class does.
+    fn overlimits(&self) -> Option<(u32, u32)> {
+        None
+    }
     /// The qdisc in a class.
     fn leaf(&self, classid: Handle) -> Option<&Node> {
         let _ = classid;
@@ -345,6 +353,8 @@ pub trait Classful {
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
         let _ = (now, visit);
     }
+    /// tc has been shown the classes: what the kernel notes of that.
+    fn shown(&self) {}
     /// Whether the walk ends with a class the kernel cannot show: the classes of qdiscs after this one are then not
     /// shown either (`tc_dump_tclass_root`).
     fn ends_dump(&self) -> bool {

@@ -258,6 +258,10 @@ impl Tree {
     pub fn qlen(&self) -> u32 {
         self.root.qlen()
     }
+    #[cfg(test)]
+    pub(crate) fn root_mut(&mut self) -> &mut Node {
+        &mut self.root
+    }
     /// The root qdisc.
     pub fn root(&self) -> &Node {
         &self.root
@@ -286,7 +290,7 @@ impl Tree {
     pub fn options_of(&self, handle: Handle) -> Option<Options> {
         self.node(handle).map(|node| node.whole_dump(Time::ZERO))
     }
-    /// All classes of all qdiscs in the kernel's order.
+    /// All classes of all qdiscs in the kernel's order, looked at from outside: nobody notices.
     pub fn dump_classes(&self, now: Time) -> Vec<ClassDump> {
         let classes = |node: &Node, _: u32| {
             let mut dumps = Vec::new();
@@ -302,6 +306,20 @@ impl Tree {
             }
         }
         all
+    }
+
+    /// Those that `tc class show` has from the kernel: of the qdisc that `parent` names, or of all ([`Handle::UNSPEC`]). Such a
+    /// show leaves its mark ([`Classful::shown`]).
+    pub fn show_classes(&self, parent: Handle, now: Time) -> Vec<ClassDump> {
+        let wanted = |qdisc: Handle| parent == Handle::UNSPEC || parent.qdisc() == qdisc;
+        self.each(false, |node, _| {
+            if let Some(classes) = node.classes().filter(|_| wanted(node.handle)) {
+                classes.shown();
+            }
+        });
+        let mut dumps = self.dump_classes(now);
+        dumps.retain(|dump| wanted(dump.classid.qdisc()));
+        dumps
     }
 
     // ---- finding ----
@@ -392,13 +410,14 @@ impl Tree {
         let path = self.path(handle).unwrap_or_default();
         let node = self.node_mut(handle)?;
         let (qlen, backlog) = (node.qlen(), node.backlog());
-        let (holds, before) = (node.holds, cx.drops.len());
+        let (lost_before, before) = (node.door.lost, cx.drops.len());
         let result = work(node, cx);
         let lost = (cx.drops.len() - before) as u64;
         // Whoever of it worked: what it counted itself is in this.
-        node.holds = holds.wrapping_sub(lost);
-        let packets = qlen.saturating_sub(node.qlen());
-        let bytes = backlog.saturating_sub(node.backlog());
+        node.door.lost = lost_before + lost;
+        let tells = node.qdisc().tells_of_change();
+        let packets = if tells { qlen.saturating_sub(node.qlen()) } else { 0 };
+        let bytes = if tells { backlog.saturating_sub(node.backlog()) } else { 0 };
         if packets > 0 || bytes > 0 || lost > 0 {
             reduce(&mut self.root, &path, (packets, bytes), lost);
         }
@@ -446,7 +465,7 @@ fn handles_below(node: &Node) -> Vec<Handle> {
 /// `lost`: how many the ledger has of them.
 fn reduce(node: &mut Node, path: &[Handle], (packets, bytes): (u32, u32), lost: u64) {
     let Some((&class, rest)) = path.split_first() else { return };
-    node.holds = node.holds.wrapping_sub(lost);
+    node.door.lost += lost;
     let Some(classes) = node.classes_mut() else { return };
     if let Some(child) = classes.leaf_mut(class) {
         reduce(child, rest, (packets, bytes), lost);

@@ -56,6 +56,8 @@ fn no_packet_costs_an_allocation() {
                 "fq maxrate 300kbit flow_limit 20",
                 "fq_codel",
                 "fq_codel limit 20",
+                "cake",
+                "cake bandwidth 2mbit diffserv4 memlimit 30000 rtt 5ms",
                 "sfb",
                 "sfb limit 20 max 9 target 4 increment 0.2",
             ],

@@ -80,6 +80,12 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "limit 5 flows 4 quantum 300",
             "target 1ms interval 5ms limit 20 memory_limit 20000 drop_batch 2",
         ],
+        ("cake", _) => &[
+            "",
+            "bandwidth 1mbit besteffort memlimit 9000 rtt 10ms ingress overhead 18 atm",
+            "bandwidth 5mbit diffserv8 flowblind memlimit 20000 metro ack-filter wash",
+            "diffserv4 dual-srchost rtt 1ms autorate-ingress fwmark 3",
+        ],
         ("sfb", _) => &[
             "",
             "limit 20 max 9 target 4 increment 0.2 decrement 0.01",
@@ -89,6 +95,12 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "limit 60000 min 5000 max 15000 avpkt 1000 burst 20 probability 0.1",
             "limit 9000 min 3000 max 9000 avpkt 1000 burst 5 probability 0.5 ecn",
         ],
+        ("ets", _) => &[
+            "bands 3 strict 1 quanta 600 2000",
+            "bands 5 strict 0 quanta 300 priomap 4 3 2 1 0",
+            "bands 2 strict 2",
+        ],
+        ("hfsc", _) => &["default 10", "default 99", "default 2"],
         ("htb", _) => &["default 10", "", "default 2 r2q 1"],
         _ => &[""],
     }
@@ -111,6 +123,12 @@ const CBQ_CLASSES: [&str; 4] = [
 ];
 /// What drr's classes have instead of rates.
 const QUANTA: [&str; 4] = ["", "quantum 300", "quantum 1514", "quantum 5000"];
+const CURVES: [&str; 4] = [
+    "sc rate 64kbit",
+    "ls m1 1mbit d 10ms m2 100kbit ul rate 500kbit",
+    "rt umax 1500b dmax 20ms rate 100kbit",
+    "rt m1 10kbit d 30ms m2 1mbit ls rate 8kbit",
+];
 const FILTERS: [&str; 4] = [
     "protocol ip prio 1 handle 1 fw flowid",
     "protocol ip prio 2 u32 match ip src 10.0.0.2 flowid",
@@ -216,6 +234,7 @@ impl Model {
                 let rate = match kind {
                     "cbq" => CBQ_CLASSES[rate],
                     "drr" => QUANTA[rate],
+                    "hfsc" => CURVES[rate],
                     "dsmark" => "mask 0x3 value 0xb8",
                     _ => RATES[rate],
                 };
@@ -289,7 +308,12 @@ impl Model {
     /// cbq's round ends early where the first class it meets has nothing more (`cbq_dequeue_prio`), and Linux then waits
     /// for whoever asks next.
     fn stalls(&self) -> bool {
-        self.kind == "cbq"
+        self.kind == "cbq" || self.is_stuck()
+    }
+    /// Without classes hfsc's own class takes packets by name and by `default 0`; it has no curve to send them by.
+    fn is_stuck(&self) -> bool {
+        let dumps = self.rig.tree.dump_qdiscs(Time::from_ns(self.rig.now));
+        dumps.iter().any(|d| d.kind == "hfsc" && d.stats.qlen > 0)
     }
 
     /// In = out + dropped + queued.
@@ -315,7 +339,7 @@ impl Model {
         for _ in 0..20_000 {
             while self.dequeue() {}
             self.balance();
-            if self.rig.qlen() == 0 {
+            if self.rig.qlen() == 0 || self.rig.tree.next_wakeup().is_none() && self.is_stuck() {
                 return;
             }
             if let Some(wake) = self.rig.tree.next_wakeup() {
@@ -384,7 +408,10 @@ fn build(spec: &sch::KindSpec, kernel: Kernel, cx: &mut Cx<'_>) -> Box<dyn Qdisc
 
 /// Whether a qdisc of the kind queues packets before it has any class.
 fn queues_at_once(spec: &sch::KindSpec) -> bool {
-    spec.traits.sorting != Sorting::Flat && (spec.traits.queue != Holds::Nothing || spec.id == "noqueue")
+    // hfsc's own class has no curve.
+    spec.traits.sorting != Sorting::Flat
+        && spec.id != "hfsc"
+        && (spec.traits.queue != Holds::Nothing || spec.id == "noqueue")
 }
 
 /// A reset qdisc is empty, has put everything on the ledger, and works as before.

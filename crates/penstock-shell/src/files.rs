@@ -237,7 +237,7 @@ impl FileSystemExt for MachineFs {
     async fn mkfifo(&self, path: &Path, mode: u32) -> Result<()> {
         let path = clean(path);
         may_write(&path)?;
-        self.own.mkfifo(&path, mode).await
+        self.guard.written(self.own.mkfifo(&path, mode).await)
     }
 }
 
@@ -305,7 +305,7 @@ impl FileSystem for MachineFs {
             may_write(&path)?;
             let content = crate::marks::traced_bytes(content);
             let is_new = !self.own.exists(&path).await?;
-            self.own.write_file(&path, &content).await?;
+            self.guard.written(self.own.write_file(&path, &content).await)?;
             return if is_new { self.begins_with(&path, 0o666).await } else { Ok(()) };
         };
         // A redirection first empties the file; settings are not emptied.
@@ -329,7 +329,7 @@ impl FileSystem for MachineFs {
         may_write(&path)?;
         let content = crate::marks::traced_bytes(content);
         let is_new = !self.own.exists(&path).await?;
-        self.own.append_file(&path, &content).await?;
+        self.guard.written(self.own.append_file(&path, &content).await)?;
         if is_new { self.begins_with(&path, 0o666).await } else { Ok(()) }
     }
     async fn mkdir(&self, path: &Path, recursive: bool) -> Result<()> {
@@ -345,7 +345,7 @@ impl FileSystem for MachineFs {
             }
             new.push(folder);
         }
-        self.own.mkdir(&path, recursive).await?;
+        self.guard.written(self.own.mkdir(&path, recursive).await)?;
         for (n, folder) in new.into_iter().enumerate() {
             // Who makes the folders above has to get through them.
             self.begins_with(folder, 0o777).await?;
@@ -428,7 +428,7 @@ impl FileSystem for MachineFs {
     async fn symlink(&self, target: &Path, link: &Path) -> Result<()> {
         let (target, link) = (clean(target), clean(link));
         may_write(&link)?;
-        self.own.symlink(&target, &link).await
+        self.guard.written(self.own.symlink(&target, &link).await)
     }
     async fn read_link(&self, path: &Path) -> Result<PathBuf> {
         self.own.read_link(&clean(path)).await

@@ -26,6 +26,15 @@ pub(crate) const CONSTRUCTS: usize = 100;
 /// Bytes of a script with a fault of syntax whose lines before the fault are looked for.
 pub(crate) const TRIED: usize = 1 << 20;
 
+/// Jobs in the background, and stages of a pipeline.
+const JOBS: usize = 1000;
+
+/// Files; folders.
+const FILES: u64 = 100_000;
+
+/// Bytes that a `dd` of the interpreter's moves: its own limit.
+const DD: u64 = 64 << 20;
+
 /// `bash` and `sh` within each other: the interpreter's own limit.
 const SHELLS: usize = 8;
 
@@ -94,7 +103,7 @@ impl Limits {
             .max_stdout_bytes(self.output.saturating_add(1 << 24))
             .max_stderr_bytes(self.output.saturating_add(1 << 24))
             .max_ast_depth(CONSTRUCTS)
-            .max_background_jobs(1000)
+            .max_background_jobs(JOBS)
             .max_word_split_fields(1_000_000)
             .max_word_split_bytes(self.variables)
     }
@@ -113,8 +122,8 @@ impl Limits {
         FsLimits::new()
             .max_total_bytes(self.files)
             .max_file_size(self.files)
-            .max_file_count(100_000)
-            .max_dir_count(100_000)
+            .max_file_count(FILES)
+            .max_dir_count(FILES)
     }
     /// Whether these texts are too long.
     pub(crate) fn text_fits(&self, bytes: usize) -> Result<(), String> {
@@ -180,6 +189,23 @@ fn depth(said: &str) -> Option<String> {
 /// Whether a command says that it gives less than it was asked for.
 fn cut(line: &str) -> bool {
     line.contains("exceeded") && line.contains(" limit ") || line.contains("cartesian product too large")
+}
+
+/// What a job that cannot begin, or a `dd` that stops early, says of a limit.
+fn refused(line: &str) -> Option<String> {
+    if line.contains("fork: retry: Resource temporarily unavailable (max ") {
+        return Some(format!("jobs in the background: {JOBS}"));
+    }
+    line.contains("bashkit dd limit").then(|| format!("bytes that dd moves: {DD}"))
+}
+
+/// What the interpreter says where a file cannot be written; `None` where that is no limit of it.
+fn of_file(said: &str, limits: &Limits) -> Option<String> {
+    if said.contains("filesystem full: ") || said.contains("file too large: ") {
+        return Some(format!("bytes of all files: {}", limits.files));
+    }
+    let many = said.contains("too many files: ") || said.contains("too many directories: ");
+    many.then(|| format!("files, and folders: {FILES}"))
 }
 
 /// The sentence for a limit that is met on a line; 0 where that is not known.
@@ -365,11 +391,22 @@ impl Guard {
     }
     /// What commands say on standard error, wherever that goes.
     pub(crate) fn hears(&self, stderr: &str) {
-        for line in stderr.lines().filter(|l| l.contains("exceeded") || l.contains("too ")) {
-            if let Some(limit) = depth(line).or_else(|| cut(line).then(|| line.to_owned())) {
+        for line in stderr.lines() {
+            let deep = || (line.contains("exceeded") || line.contains("too ")).then(|| depth(line)).flatten();
+            let limit = deep().or_else(|| refused(line)).or_else(|| cut(line).then(|| line.to_owned()));
+            if let Some(limit) = limit {
                 self.note(limit);
             }
         }
+    }
+    /// What became of a write. Where a limit refuses it the script goes on without, and what it says of that may be hidden.
+    pub(crate) fn written<T>(&self, result: bashkit::Result<T>) -> bashkit::Result<T> {
+        if let Err(e) = &result
+            && let Some(limit) = of_file(&e.to_string(), &self.limits)
+        {
+            self.note(limit);
+        }
+        result
     }
     /// What has become of a run: its status, or why it was stopped; `line` is where it stood.
     pub(crate) fn done(&self, result: Result<i32, Error>, line: u32) -> Result<i32, String> {
@@ -411,6 +448,22 @@ mod tests {
                 .unwrap_err()
                 .contains("functions, sourced files and shells within each other: 16")
         );
+    }
+
+    /// Their words are the interpreter's: a later one may say it otherwise, and the scripts of `tests/limits.rs` show it.
+    #[test]
+    fn what_commands_are_refused_is_told() {
+        let limit = |said: &str| {
+            let guard = Guard::new(Limits::default());
+            guard.hears(said);
+            guard.done(Ok(0), 3)
+        };
+        let told = |what: &str| Err(format!("line 3: stopped at a limit of the virtual machine: {what}"));
+        let job = "x: fork: retry: Resource temporarily unavailable (max 1000 background jobs, 32 nested)\n";
+        assert_eq!(limit(job), told("jobs in the background: 1000"));
+        let dd = "dd: stopped after 67108864 bytes (bashkit dd limit)\n";
+        assert_eq!(limit(dd), told("bytes that dd moves: 67108864"));
+        assert_eq!(limit("too many files\nthe limit is high\n"), Ok(0));
     }
 
     #[test]

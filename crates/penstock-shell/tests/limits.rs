@@ -103,6 +103,31 @@ fn what_stands_within_itself_is_stopped() {
     stopped("echo a{1..20000}b\n", 1, "braces of one word");
 }
 
+/// The script goes on with less than it asked for, and may have hidden what it was told: we tell it.
+#[test]
+fn what_is_refused_is_told_wherever_it_is_said() {
+    let limits = Limits { files: 200_000, ..small() };
+    let told = |text: &str, limit: &str| {
+        let (status, _) = done(&limits, text);
+        let want = format!("stopped at a limit of the virtual machine: {limit}");
+        assert!(status.as_ref().is_err_and(|why| why.contains(&want)), "{text}: {status:?}, not {want}");
+    };
+    let full = "a=0123456789; for i in 1 2 3 4 5 6 7 8 9 10; do a=\"$a$a\"; done\n";
+    let files = "bytes of all files: 200000";
+    told(&format!("{full}for i in {{1..30}}; do echo \"$a\" > f$i; done 2> /dev/null; rm f*\n"), files);
+    told(&format!("{full}for i in {{1..30}}; do echo \"$a\" >> f; done 2>&1 | tail -1\n"), files);
+    told(&format!("{full}for i in {{1..30}}; do echo \"$a\"; done > f\n"), files);
+    told(&format!("{full}for i in {{1..30}}; do cat << E >> f\n$a\nE\ndone 2> /dev/null\n"), files);
+    told(&format!("{full}for i in {{1..30}}; do echo \"$a\"; done | tee f > /dev/null 2>&1\n"), files);
+    let jobs = "jobs in the background: 1000";
+    told("for i in {1..1010}; do sleep 9 & done\n", jobs);
+    told("for i in {1..1010}; do sleep 9 & done 2> /dev/null; wait\n", jobs);
+    told(&format!("echo x{}\n", " | cat".repeat(1010)), jobs);
+    let limits = Limits { files: 256 << 20, ..Limits::default() };
+    let (status, _) = done(&limits, "dd if=/dev/zero of=x bs=1M count=65 2> /dev/null\n");
+    assert!(status.as_ref().is_err_and(|why| why.contains("bytes that dd moves: 67108864")), "{status:?}");
+}
+
 #[test]
 fn a_limit_is_not_met_by_what_has_ended() {
     let text = "for i in {1..300}; do eval \"x=$i\"; done; echo $x\n\

@@ -13,8 +13,16 @@ impl Net {
         let nic = &mut self.cables.nics[n as usize];
         let host = nic.host;
         if nic.watchdog.fires(seq) {
-            self.kick(n);
-            self.settle(host);
+            let (ifindex, now) = (nic.ifindex, self.queue.now());
+            match self.machines[host as usize].host.next_wakeup(ifindex) {
+                // It was set anew meanwhile (`hrtimer_start` moves it): nobody asks now.
+                Some(later) if later > now => self.arm_watchdog(n),
+                Some(_) => {
+                    self.kick(n);
+                    self.settle(host);
+                }
+                None => {}
+            }
         }
     }
     pub(crate) fn host_timer(&mut self, host: u32, seq: Seq) {

@@ -115,6 +115,8 @@ pub struct Config {
     pub synack_retries: u8,
     /// Retransmissions of data before giving up (`tcp_retries2`, TcpMaxDataRetransmissions). Default 15 (XP: 5).
     pub retries2: u8,
+    /// Whether the hash of the flow is drawn anew after a timeout (`net.core.txrehash`, `SO_TXREHASH`; Linux 6.12). Default true.
+    pub txrehash: bool,
     /// How long TIME-WAIT lasts. Default 60 s (XP: 240 s).
     pub time_wait: Span,
     /// Whether the caller reports with [`Endpoint::transmitted_freed`](crate::Endpoint::transmitted_freed) what has
@@ -155,6 +157,7 @@ impl Config {
             syn_retries: if today { 6 } else { 5 },
             synack_retries: 5,
             retries2: 15,
+            txrehash: true,
             time_wait: Span::from_secs(60),
             device_accounting: false,
             ns2: ns2::Options::default(),
@@ -189,6 +192,7 @@ impl Config {
             syn_retries: 2,
             synack_retries: 2,
             retries2: 5,
+            txrehash: true,
             time_wait: Span::from_secs(240),
             device_accounting: false,
             deferred_ack: (2, Span::from_ms(200)),

@@ -13,6 +13,18 @@ pub enum Bench {
         #[arg(long, default_value_t = 20)]
         seconds: u32,
     },
+    /// What a thing costs where there are ten times as many: set-up and packets of flows, hosts, routes, classes, filters, rules, sets …;
+    /// fails where something grows that should not
+    Growth {
+        /// Only cases whose name holds one of these
+        only: Vec<String>,
+        /// CPU time even where valgrind could count instructions
+        #[arg(long)]
+        time: bool,
+        /// Make one case: its name, how many things, how many packets
+        #[arg(long, num_args = 3, hide = true)]
+        child: Option<Vec<String>>,
+    },
     /// The simulator: ten SACK flows over a dumbbell, packet-hops per second of CPU
     Sim {
         /// Print `{"packet_hops_per_cpu_s": …}` and nothing else
@@ -28,6 +40,10 @@ pub enum Bench {
 pub fn run(what: &Bench) -> Result<()> {
     let (json, seconds) = match *what {
         Bench::Compare { seconds } => return crate::compare::run(seconds),
+        Bench::Growth { child: Some(ref case), .. } => {
+            return crate::growth::child(&case[0], case[1].parse()?, case[2].parse()?);
+        }
+        Bench::Growth { ref only, time, .. } => return crate::growth::run(only, time),
         Bench::Sim { json, seconds } => (json, seconds),
     };
     penstock_sim::bench_dumbbell(10, 2, 1);

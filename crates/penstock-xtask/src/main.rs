@@ -9,6 +9,7 @@ mod conformance;
 mod deny;
 mod difftc;
 mod grounds;
+mod growth;
 mod kinds;
 mod lines;
 mod nightly;

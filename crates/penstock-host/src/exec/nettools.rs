@@ -147,7 +147,7 @@ impl Host {
                 "Destination     Gateway         Genmask         Flags Metric Ref    Use Iface    MSS   Window irtt\n"
             }
         };
-        let mut routes: Vec<_> = self.fib.routes().iter().filter(|r| r.table == MAIN).collect();
+        let mut routes: Vec<_> = self.fib.routes().filter(|r| r.table == MAIN).collect();
         routes.sort_by_key(|r| (r.dst.addr, 32 - r.dst.len, r.metric));
         for r in routes {
             let refused = r.kind != RouteKind::Unicast;

@@ -21,6 +21,7 @@ const KEYS: &[(&str, &str)] = &[
     ("net.core.rmem_default", "212992"),
     ("net.core.rmem_max", "212992"),
     ("net.core.somaxconn", "4096"),
+    ("net.core.txrehash", "1"),
     ("net.core.wmem_default", "212992"),
     ("net.core.wmem_max", "212992"),
     ("net.ipv4.icmp_echo_ignore_all", ""),
@@ -182,7 +183,8 @@ impl Host {
                 return conf.iter().find(|c| known && c.0 == attribute).map(|c| c.1);
             }
         }
-        if key == "net.ipv4.tcp_rto_min_us" && self.kernel == Kernel::V2_6_35 {
+        let late = matches!(key, "net.core.txrehash" | "net.ipv4.tcp_rto_min_us");
+        if late && self.kernel == Kernel::V2_6_35 {
             return None;
         }
         KEYS.iter().find(|k| k.0 == key).map(|k| k.1)
@@ -244,6 +246,10 @@ impl Host {
                 let begins = self.begins(key).ok_or("No such file or directory")?;
                 let parts: Vec<&str> = value.split_whitespace().collect();
                 let numbers = parts.iter().all(|p| p.parse::<i64>().is_ok());
+                //= linux v6.12 net/core/sysctl_net_core.c: from SYSCTL_ZERO to SYSCTL_ONE
+                if key == "net.core.txrehash" && !matches!(parts[..], ["0" | "1"]) {
+                    return Err(INVALID);
+                }
                 if parts.is_empty() || !numbers || parts.len() > begins.split('\t').count().max(1) {
                     return Err(INVALID);
                 }

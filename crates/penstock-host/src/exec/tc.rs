@@ -6,7 +6,7 @@ use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Env, Failure, Show, batch};
 use penstock_lang::token::{Line, Word};
 use penstock_model::rtnetlink::{ActionDump, ActionVerb, ClassDump, FilterRequest, QdiscDump};
-use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, Time};
+use penstock_model::{Diagnostic, Kernel, KernelError, Options, Time};
 use penstock_sched::Cx;
 use penstock_sched::cls::Blocks;
 
@@ -276,10 +276,8 @@ impl Host {
         let devices = if show.dev.is_some() { devices } else { &[] };
         for device in devices.iter().filter_map(|&i| self.device(i)) {
             // The kernel looks below one qdisc where a parent is named.
-            let wanted =
-                |d: &ClassDump| show.parent == Handle::UNSPEC || d.classid.qdisc() == show.parent.qdisc();
-            let all = device.tree.dump_classes(now).into_iter().filter(wanted);
-            dumps.extend(all.map(|d| (device.name.clone(), d)));
+            let all = device.tree.show_classes(show.parent, now);
+            dumps.extend(all.into_iter().map(|d| (device.name.clone(), d)));
         }
         show::classes(&dumps, show, self.kernel)
     }

@@ -8,7 +8,7 @@
 use penstock_lang::iptables::extension::state;
 use penstock_model::{Span, Time};
 use penstock_packet::{L3, L4, Skb, TcpFlags};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// What tells a connection's packets of one direction: addresses, protocol, ports. An echo's identifier stands for both
@@ -52,6 +52,8 @@ pub struct Connection {
     pub expires: Time,
     /// A FIN or a reset went by.
     closing: bool,
+    /// Its moment in [`Tracking`]'s `ends`.
+    end: Time,
 }
 
 /// What is known of a packet's connection.
@@ -70,6 +72,8 @@ pub struct Tracking {
     /// Both directions of each.
     tuples: BTreeMap<Tuple, u32>,
     connections: BTreeMap<u32, Connection>,
+    /// When each is looked at next to see whether it has run out: not later than it does.
+    ends: BTreeSet<(Time, u32)>,
     next: u32,
 }
 
@@ -155,6 +159,11 @@ impl Tracking {
             _ => seconds(600),
         };
         c.expires = now + keep;
+        if c.expires < c.end {
+            self.ends.remove(&(c.end, id));
+            c.end = c.expires;
+            self.ends.insert((c.end, id));
+        }
         let state = if answered { state::ESTABLISHED } else { state::NEW };
         Known { state, id: Some(id), reply }
     }
@@ -173,9 +182,7 @@ impl Tracking {
             }
         }
         if self.connections.len() >= MAX_CONNECTIONS {
-            let gone: Vec<u32> =
-                self.connections.iter().filter(|(_, c)| c.expires <= now).map(|(id, _)| *id).collect();
-            gone.into_iter().for_each(|id| self.forget(id));
+            self.forget_expired(now);
         }
         let id = self.next;
         self.next = self.next.wrapping_add(1);
@@ -192,13 +199,32 @@ impl Tracking {
                 bytes: [0; 2],
                 expires: now,
                 closing: false,
+                end: now,
             },
         );
+        self.ends.insert((now, id));
         id
+    }
+
+    /// Forgets all that have run out.
+    fn forget_expired(&mut self, now: Time) {
+        while let Some(&(end, id)) = self.ends.first()
+            && end <= now
+        {
+            match self.connections.get_mut(&id).filter(|c| c.expires > now) {
+                Some(c) => {
+                    self.ends.remove(&(end, id));
+                    c.end = c.expires;
+                    self.ends.insert((c.end, id));
+                }
+                None => self.forget(id),
+            }
+        }
     }
 
     fn forget(&mut self, id: u32) {
         if let Some(c) = self.connections.remove(&id) {
+            self.ends.remove(&(c.end, id));
             self.tuples.remove(&c.original);
             self.tuples.remove(&c.original.reversed());
         }
@@ -238,4 +264,52 @@ fn quoted(skb: &Skb) -> Option<Tuple> {
     let q = i.about?;
     let dport = if q.protocol == 1 { q.sport } else { q.dport };
     Some(Tuple { src: four(q.src), dst: four(q.dst), protocol: q.protocol, sport: q.sport, dport })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use penstock_packet::{Ipv4, Tcp, Udp};
+
+    fn datagram(sport: u16) -> Skb {
+        let l3 = Ipv4::new(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2), 17);
+        Skb::new(142, L3::Ipv4(l3), L4::Udp(Udp { sport, dport: 9 }))
+    }
+    fn segment(sport: u16, reply: bool, flags: TcpFlags) -> Skb {
+        let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        let (src, dst, sport, dport) = if reply { (b, a, 80, sport) } else { (a, b, sport, 80) };
+        let tcp = Tcp { sport, dport, flags, ..Tcp::default() };
+        Skb::new(142, L3::Ipv4(Ipv4::new(src, dst, 6)), L4::Tcp(tcp))
+    }
+
+    /// Those whose time was made longer stay, those whose time was made shorter go.
+    #[test]
+    fn what_has_run_out_is_forgotten() {
+        let mut t = Tracking::default();
+        let at = |s: i64| Time::ZERO + seconds(s);
+        for port in 0..100 {
+            t.track(&datagram(port), at(0));
+        }
+        for port in 0..50 {
+            t.track(&datagram(port), at(20));
+        }
+        // Five days, and then two minutes.
+        t.track(&segment(1000, false, TcpFlags::SYN), at(0));
+        t.track(&segment(1000, true, TcpFlags::ACK), at(1));
+        t.track(&segment(1000, false, TcpFlags::FIN), at(2));
+        t.track(&segment(1001, false, TcpFlags::SYN), at(0));
+        t.track(&segment(1001, true, TcpFlags::ACK), at(1));
+        let left = |t: &mut Tracking, now: i64| {
+            let wanted = t.connections().filter(|c| c.expires > at(now)).count();
+            t.forget_expired(at(now));
+            assert!(t.connections().all(|c| c.expires > at(now)));
+            assert_eq!((t.ends.len(), t.tuples.len()), (t.connections.len(), 2 * t.connections.len()));
+            assert_eq!(t.connections.len(), wanted);
+            wanted
+        };
+        assert_eq!(left(&mut t, 10), 102);
+        assert_eq!(left(&mut t, 30), 52);
+        assert_eq!(left(&mut t, 60), 2);
+        assert_eq!(left(&mut t, 122), 1);
+    }
 }

@@ -4,6 +4,7 @@ use crate::experiment::{Experiment, Host, Os, Script};
 use penstock_check::{Settings, check};
 use penstock_measure::record;
 use penstock_model::Severity;
+use std::collections::BTreeMap;
 
 /// Likely mistakes and refused commands in the setup of each Linux machine: in the order of machines and places.
 ///
@@ -35,14 +36,15 @@ fn of(experiment: &Experiment, host: &Host) -> Vec<record::Finding> {
     let text = lines.iter().map(|l| format!("{}\n", l.0)).collect();
     let files = super::scripts::lent(experiment);
     let script = penstock_shell::Script { text, name: "setup".to_owned(), files, ..Default::default() };
+    let sources: BTreeMap<&str, Vec<&str>> =
+        experiment.sources.iter().rev().map(|s| (s.name.as_str(), s.text.lines().collect())).collect();
     let settings = Settings { kernel: host.kernel, dev: None, rate: rate(experiment, host) };
     let one = |f: penstock_check::Finding| {
         let at = (f.line as usize).checked_sub(1).and_then(|n| lines.get(n)).filter(|_| f.file == "setup");
         let (file, line) = at.map_or((f.file, f.line), |&(_, file, line)| (file.to_owned(), line));
         // A command of the experiment file itself stands somewhere in its line.
-        let indent = at.filter(|l| experiment.sources.iter().any(|s| s.name == l.1)).map_or(Some(0), |l| {
-            let source = experiment.sources.iter().find(|s| s.name == l.1)?;
-            let whole = source.text.lines().nth((l.2 as usize).checked_sub(1)?)?;
+        let indent = at.filter(|l| sources.contains_key(l.1)).map_or(Some(0), |l| {
+            let whole = sources.get(l.1)?.get((l.2 as usize).checked_sub(1)?)?;
             Some(whole[..whole.find(l.0)?].chars().count() as u32)
         });
         let column = indent.filter(|_| f.column > 0).map_or(0, |n| f.column + n);

@@ -20,7 +20,7 @@ use penstock_host::{Heard, Host};
 use penstock_measure::passage::Passage;
 use penstock_measure::{Record, Series};
 use penstock_model::{Diagnostic, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where an experiment runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -124,14 +124,15 @@ pub(crate) struct Tapped {
     pub(crate) machine: Host,
 }
 
-/// Runs an experiment with taps on devices: places of their hosts, names.
+/// Runs an experiment with taps on devices: places of their hosts, names. The outcome is that of a run without taps, but that the
+/// texts of tc in it come after another show, which `cbq` notes.
 ///
 /// # Errors
 /// As [`run`].
 pub(crate) fn tapped(
     experiment: &Experiment,
     devices: &[(usize, &str)],
-) -> Result<Vec<Tapped>, Vec<Diagnostic>> {
+) -> Result<(Outcome, Vec<Tapped>), Vec<Diagnostic>> {
     let mut built = build::world(experiment, experiment.seed)?;
     for &(host, dev) in devices {
         built.world.tap(built.hosts[host], dev);
@@ -144,16 +145,24 @@ pub(crate) fn tapped(
     }
     let now = built.world.now();
     let mut all = Vec::new();
+    // Worlds set up anew, each with the places of the hosts that were taken out of it.
+    let mut fresh: Vec<(build::Built, BTreeSet<usize>)> = Vec::new();
     for &(host, dev) in devices {
         let machine = built.world.host_mut(built.hosts[host]);
         let ifindex = machine.ifindex(dev).unwrap_or(0);
         let shown = crate::beside::show(machine, dev, now);
-        let mut fresh = build::world(experiment, experiment.seed)?;
+        let at = fresh.iter().position(|(_, taken)| !taken.contains(&host)).unwrap_or(fresh.len());
+        if at == fresh.len() {
+            fresh.push((build::world(experiment, experiment.seed)?, BTreeSet::new()));
+        }
+        let (world, taken) = &mut fresh[at];
+        taken.insert(host);
         let nobody = Host::new("nobody", penstock_model::Kernel::V6_12, 0);
-        let machine = std::mem::replace(fresh.world.host_mut(fresh.hosts[host]), nobody);
+        let machine = std::mem::replace(world.world.host_mut(world.hosts[host]), nobody);
         all.push(Tapped { heard: heard.remove(&(host, ifindex)).unwrap_or_default(), shown, machine });
     }
-    Ok(all)
+    let results = built.world.results();
+    Ok((outcome::collect(experiment, experiment.seed, built, results), all))
 }
 
 /// Lets an experiment's time pass.

@@ -4,6 +4,7 @@ use super::Page;
 use crate::number::Unit;
 use crate::plot::escape;
 use crate::record::{Class, Device, Qdisc};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Mean rate of a class while it sent at all, bit/s.
@@ -11,6 +12,46 @@ fn busy_rate(page: &Page<'_>, device: &Device, object: &str) -> Option<f64> {
     let points = page.series.points(&device.host, object, "throughput_bit_s");
     let busy: Vec<f64> = points.iter().map(|p| p.1).filter(|v| *v > 0.0).collect();
     (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64)
+}
+
+/// What hangs where on a device, in the order of the record.
+struct Hangs<'a> {
+    page: &'a Page<'a>,
+    device: &'a Device,
+    /// Classes by their parent, and by the major number of their own id.
+    below: BTreeMap<&'a str, Vec<&'a Class>>,
+    of_major: BTreeMap<&'a str, Vec<&'a Class>>,
+    /// Qdiscs by their parent, and by its major number.
+    leaves: BTreeMap<&'a str, Vec<&'a Qdisc>>,
+    of_parent: BTreeMap<&'a str, Vec<&'a Qdisc>>,
+    /// Ids of the classes that are listed.
+    listed: BTreeSet<&'a str>,
+}
+
+/// The part of a handle or an id before the colon.
+fn major(id: &str) -> &str {
+    id.split(':').next().unwrap_or_default()
+}
+
+impl<'a> Hangs<'a> {
+    fn new(page: &'a Page<'a>, device: &'a Device) -> Hangs<'a> {
+        let (mut below, mut of_major) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+        for class in &device.classes {
+            below.entry(class.parent.as_str()).or_default().push(class);
+            of_major.entry(major(&class.classid)).or_default().push(class);
+        }
+        let (mut leaves, mut of_parent) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
+        for qdisc in &device.qdiscs {
+            leaves.entry(qdisc.parent.as_str()).or_default().push(qdisc);
+            of_parent.entry(major(&qdisc.parent)).or_default().push(qdisc);
+        }
+        let listed = device.classes.iter().map(|c| c.classid.as_str()).collect();
+        Hangs { page, device, below, of_major, leaves, of_parent, listed }
+    }
+}
+
+fn under<'a, T>(map: &'a BTreeMap<&'a str, Vec<&'a T>>, key: &str) -> impl Iterator<Item = &'a T> {
+    map.get(key).into_iter().flatten().copied()
 }
 
 /// The tree as a table whose first column is indented.
@@ -23,8 +64,9 @@ pub(super) fn tree(page: &Page<'_>, device: &Device) -> String {
         escape(&device.dev)
     );
     let roots = device.qdiscs.iter().filter(|q| q.parent == "root");
+    let hangs = Hangs::new(page, device);
     for qdisc in roots {
-        tree_of(&mut out, page, device, qdisc, 0);
+        tree_of(&mut out, &hangs, qdisc, 0);
     }
     out.push_str("</tbody></table></div>\n");
     out
@@ -33,7 +75,8 @@ pub(super) fn tree(page: &Page<'_>, device: &Device) -> String {
 /// Deepest level that is drawn; deeper ones stand at it.
 const DEEPEST: usize = 12;
 
-fn tree_of(out: &mut String, page: &Page<'_>, device: &Device, qdisc: &Qdisc, depth: usize) {
+fn tree_of(out: &mut String, hangs: &Hangs<'_>, qdisc: &Qdisc, depth: usize) {
+    let (page, device) = (hangs.page, hangs.device);
     let object = format!("{} {} {}", device.dev, qdisc.kind, qdisc.handle);
     let measured = busy_rate(page, device, &object);
     let cells = Cells {
@@ -51,22 +94,21 @@ fn tree_of(out: &mut String, page: &Page<'_>, device: &Device, qdisc: &Qdisc, de
     if depth >= DEEPEST {
         return;
     }
-    let major = qdisc.handle.split(':').next().unwrap_or_default();
     // sfq lists each flow it holds at the moment as a class of its own: no part of what was set up.
-    let own = |c: &&Class| c.classid.split(':').next() == Some(major) && c.kind != "sfq";
-    for class in device.classes.iter().filter(own).filter(|c| c.parent == "root" || c.parent == qdisc.handle)
-    {
-        class_of(out, page, device, class, depth + 1);
+    let own = |c: &&Class| c.kind != "sfq" && (c.parent == "root" || c.parent == qdisc.handle);
+    for class in under(&hangs.of_major, major(&qdisc.handle)).filter(own) {
+        class_of(out, hangs, class, depth + 1);
     }
     // Kinds whose classes are not listed (prio) hold their qdiscs directly.
-    let listed = |q: &Qdisc| device.classes.iter().any(|c| c.classid == q.parent);
-    let inner = |q: &&Qdisc| q.parent != "root" && q.parent.split(':').next() == Some(major) && !listed(q);
-    for child in device.qdiscs.iter().filter(inner).filter(|q| q.handle != qdisc.handle) {
-        tree_of(out, page, device, child, depth + 1);
+    let inner = |q: &&Qdisc| q.parent != "root" && !hangs.listed.contains(q.parent.as_str());
+    let children = under(&hangs.of_parent, major(&qdisc.handle)).filter(inner);
+    for child in children.filter(|q| q.handle != qdisc.handle) {
+        tree_of(out, hangs, child, depth + 1);
     }
 }
 
-fn class_of(out: &mut String, page: &Page<'_>, device: &Device, class: &Class, depth: usize) {
+fn class_of(out: &mut String, hangs: &Hangs<'_>, class: &Class, depth: usize) {
+    let (page, device) = (hangs.page, hangs.device);
     let measured = busy_rate(page, device, &format!("{} class {}", device.dev, class.classid));
     let cells = Cells {
         name: format!("class {}", escape(&class.classid)),
@@ -83,11 +125,11 @@ fn class_of(out: &mut String, page: &Page<'_>, device: &Device, class: &Class, d
     if depth >= DEEPEST {
         return;
     }
-    for child in device.classes.iter().filter(|c| c.parent == class.classid && c.classid != class.classid) {
-        class_of(out, page, device, child, depth + 1);
+    for child in under(&hangs.below, &class.classid).filter(|c| c.classid != class.classid) {
+        class_of(out, hangs, child, depth + 1);
     }
-    for leaf in device.qdiscs.iter().filter(|q| q.parent == class.classid && q.handle != "0:") {
-        tree_of(out, page, device, leaf, depth + 1);
+    for leaf in under(&hangs.leaves, &class.classid).filter(|q| q.handle != "0:") {
+        tree_of(out, hangs, leaf, depth + 1);
     }
 }
 

@@ -244,8 +244,10 @@ fn shaped(r: &Record) -> impl Iterator<Item = &Device> {
 fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn FnMut(Chart)) {
     let name = format!("{} {}", device.host, device.dev);
     // sfq lists each flow it holds at the moment as a class of its own.
-    let flow = |id: &str| device.classes.iter().any(|c| c.classid == id && c.kind == "sfq");
-    let leaf = |id: &str| !device.classes.iter().any(|c| c.parent == id) && !flow(id);
+    let flows = device.classes.iter().filter(|c| c.kind == "sfq").map(|c| c.classid.as_str());
+    let parents = device.classes.iter().map(|c| c.parent.as_str());
+    let no_leaves: BTreeSet<&str> = flows.chain(parents).collect();
+    let leaf = |id: &str| !no_leaves.contains(id);
     let of = |metric: &str| {
         let prefix = format!("{} class ", device.dev);
         let classes =
@@ -253,7 +255,12 @@ fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn 
         let found = classes.filter_map(|c| Some((c.object.strip_prefix(&prefix)?.to_owned(), c)));
         found.filter(|(id, c)| leaf(id) && any(&c.points)).take(MAX_CURVES).collect::<Vec<_>>()
     };
-    let index = |id: &str| device.classes.iter().filter(|c| leaf(&c.classid)).position(|c| c.classid == id);
+    let leaves = device.classes.iter().map(|c| c.classid.as_str()).filter(|id| leaf(id));
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (i, id) in leaves.enumerate() {
+        places.entry(id).or_insert(i);
+    }
+    let index = |id: &str| places.get(id).copied();
     let lines = |found: Vec<(String, &Curve)>| {
         let line = |(id, c): &(String, &Curve)| {
             line(id, index(id).unwrap_or(0), Stroke::Line, &thinned(&c.points, 150))

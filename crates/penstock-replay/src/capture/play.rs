@@ -320,10 +320,14 @@ impl Player<'_> {
         self.now = self.now.max(moment);
     }
 
+    /// The cards whose wire becomes free now, or whose queue's timer is due, are asked; no other.
     fn happen(&mut self) {
         self.with(|host, cx| host.handle_timer(cx));
         self.settle();
-        for ifindex in self.busy.keys().copied().collect::<Vec<_>>() {
+        let due = |ifindex: &u32| self.host.next_wakeup(*ifindex).is_some_and(|at| at <= self.now);
+        let asked = self.busy.iter().filter(|(ifindex, free)| **free == self.now || due(ifindex));
+        let asked: Vec<u32> = asked.map(|(&ifindex, _)| ifindex).collect();
+        for ifindex in asked {
             self.serve(ifindex);
         }
         self.settle();

@@ -1,5 +1,6 @@
 //! Algorithms that several queueing disciplines embed. They see lengths and dice, never the tree.
 
+pub mod cobalt;
 pub mod codel;
 pub mod ecn;
 pub mod floyd;

@@ -1,5 +1,5 @@
-//! What kinds share whose classes are numbered from 1 and cannot be made or deleted one by one, and that carry no packets
-//! yet: ets, multiq, mq, mqprio, taprio, cbs.
+//! What kinds share whose classes are numbered from 1 and cannot be made or deleted one by one: ets, and multiq, mq,
+//! mqprio, taprio and cbs, which carry no packets yet.
 
 use crate::cls::{BlockId, Filters};
 use crate::node::{Node, Shown};
@@ -114,6 +114,10 @@ pub trait Banded: Send {
         let _ = (classid, options);
         Err(KernelError::errno(KernelError::EOPNOTSUPP))
     }
+    /// [`Classful::reduced`], of a band.
+    fn reduced(&mut self, band: usize, packets: u32, bytes: u32) {
+        let _ = (band, packets, bytes);
+    }
     /// Which counters of a band the kernel gives.
     fn counters(&self) -> Counters {
         Counters::All
@@ -175,7 +179,11 @@ impl<T: Banded> Classful for T {
             visit(Handle::new(major, band as u16 + 1), node);
         }
     }
-    /// Nothing is ever queued below.
+    fn reduced(&mut self, classid: Handle, packets: u32, bytes: u32) {
+        if let Some(band) = self.band(classid) {
+            Banded::reduced(self, band, packets, bytes);
+        }
+    }
     fn change_class(
         &mut self,
         _: Handle,

@@ -86,7 +86,11 @@ impl HashedKind for Drr {
     fn dump(_: &Hashed<Drr>) -> Options {
         Options::new()
     }
-    fn change_class(q: &mut Hashed<Drr>, change: ClassChange<'_>) -> Result<Handle, KernelError> {
+    fn change_class(
+        q: &mut Hashed<Drr>,
+        change: ClassChange<'_>,
+        _: &mut Cx<'_>,
+    ) -> Result<Handle, KernelError> {
         let Some(options) = change.options else {
             return Err(q.refuse(KernelError::EINVAL, "DRR options are required for this operation"));
         };

@@ -5,6 +5,7 @@
 //! as a frame from a packet socket, wherever it comes from.
 
 use super::KindSpec;
+use super::memory;
 use super::sfq::chains::{Chain, Pool};
 use super::sfq::hash::Key;
 use crate::aqm::codel;
@@ -122,16 +123,6 @@ pub struct FqCodel {
     qlen: u32,
     backlog: u32,
     stats: Stats,
-}
-
-/// `skb->truesize` of a frame from a packet socket, which has 16 bytes before it: the header's 256 bytes, and a buffer of 704 for small
-/// frames or else of a power of two, of which what copies share takes 320.
-fn memory(packet: &Packet) -> u32 {
-    const SKB: u32 = 256;
-    const SHARED_INFO: u32 = 320;
-    const SMALL_HEAD: u32 = 704;
-    let need = packet.len + 16 + SHARED_INFO;
-    SKB + if need <= SMALL_HEAD { SMALL_HEAD } else { need.next_power_of_two() }
 }
 
 /// One flow as CoDel drains it, with what the drain changes of the whole.

@@ -1,5 +1,5 @@
-//! What kinds share whose classes stand in the kernel's hash: the table, which cbq has too, and all of drr's class side,
-//! and of qfq's and hfsc's, which carry no packets yet.
+//! What kinds share whose classes stand in the kernel's hash: the table, which cbq has too, and all of drr's and
+//! hfsc's class side, and of qfq's, which carries no packets yet.
 //!
 //! Follows: linux v6.12 `net/sched/sch_api.c` `qdisc_class_hash_insert`, `qdisc_class_hash_grow`,
 //! `include/net/sch_generic.h` `qdisc_class_hash`; `tc class show` prints in the order of that hash.
@@ -207,7 +207,11 @@ pub trait HashedKind: Send + Sized {
     ///
     /// # Errors
     /// The kernel's errno and sentence.
-    fn change_class(q: &mut Hashed<Self>, change: ClassChange<'_>) -> Result<Handle, KernelError>;
+    fn change_class(
+        q: &mut Hashed<Self>,
+        change: ClassChange<'_>,
+        cx: &mut Cx<'_>,
+    ) -> Result<Handle, KernelError>;
     /// Whether a class may be deleted; `bound`: filters point at it.
     ///
     /// # Errors
@@ -216,6 +220,10 @@ pub trait HashedKind: Send + Sized {
     /// The qdisc in a class lost packets outside of the kind's calls.
     fn reduced(q: &mut Hashed<Self>, class: u32, packets: u32, bytes: u32) {
         let _ = (q, class, packets, bytes);
+    }
+    /// Another qdisc stands in a class, or the class is about to go.
+    fn replaced(q: &mut Hashed<Self>, class: u32) {
+        let _ = (q, class);
     }
     /// A class's counters.
     fn class_stats(q: &Hashed<Self>, class: u32) -> Stats {
@@ -323,7 +331,9 @@ impl<K: HashedKind> Classful for Hashed<K> {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         let new = new.unwrap_or_else(|| Node::default_pfifo(&self.device, classid).unlisted());
-        Ok(Some(std::mem::replace(&mut self.classes[class].leaf, new)))
+        let old = std::mem::replace(&mut self.classes[class].leaf, new);
+        K::replaced(self, class);
+        Ok(Some(old))
     }
     fn leaf(&self, classid: Handle) -> Option<&Node> {
         let class = self.classes.find(classid).filter(|&class| !K::is_inner(self, class))?;
@@ -349,10 +359,10 @@ impl<K: HashedKind> Classful for Hashed<K> {
         parent: Handle,
         classid: Handle,
         options: Option<&Options>,
-        _: &mut Cx<'_>,
+        cx: &mut Cx<'_>,
     ) -> Result<Handle, KernelError> {
         let class = self.classes.find(classid).filter(|_| classid != Handle::UNSPEC);
-        K::change_class(self, ClassChange { parent, classid, class, options })
+        K::change_class(self, ClassChange { parent, classid, class, options }, cx)
     }
     fn estimate(&mut self, classid: Handle, spec: (i8, u8), cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let class = self.known(classid)?;
@@ -376,6 +386,7 @@ impl<K: HashedKind> Classful for Hashed<K> {
         if packets > 0 {
             K::reduced(self, class, packets, bytes);
         }
+        K::replaced(self, class);
         let gone = self.classes.remove(class);
         if let Some(block) = gone.block {
             let mut filters = std::mem::take(&mut self.filters);

@@ -29,7 +29,6 @@ pub mod mq;
 pub mod mqprio;
 pub mod multiq;
 pub mod netem;
-mod no_class;
 pub mod noop;
 pub mod noqueue;
 mod one_class;
@@ -52,10 +51,21 @@ pub mod unsimulated;
 use crate::qdisc::{Cx, Init, Qdisc};
 use crate::traits::{self, Traits};
 use penstock_model::{Kernel, KernelError, Options};
+use penstock_packet::Skb;
 
 /// Makes a qdisc of one kind: `Qdisc_ops.init`. `None` for the options where no option word was given.
 pub type Build =
     fn(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError>;
+
+/// `skb->truesize` of a frame from a packet socket, which has 16 bytes before it: the header's 256 bytes, and a buffer of 704 for small
+/// frames or else of a power of two, of which what copies share takes 320.
+fn memory(skb: &Skb) -> u32 {
+    const SKB: u32 = 256;
+    const SHARED_INFO: u32 = 320;
+    const SMALL_HEAD: u32 = 704;
+    let need = skb.len + 16 + SHARED_INFO;
+    SKB + if need <= SMALL_HEAD { SMALL_HEAD } else { need.next_power_of_two() }
+}
 
 /// One kind of queueing discipline: `struct Qdisc_ops`.
 pub struct KindSpec {

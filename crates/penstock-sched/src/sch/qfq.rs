@@ -74,7 +74,11 @@ impl HashedKind for Qfq {
     fn dump(_: &Hashed<Qfq>) -> Options {
         Options::new()
     }
-    fn change_class(q: &mut Hashed<Qfq>, change: ClassChange<'_>) -> Result<Handle, KernelError> {
+    fn change_class(
+        q: &mut Hashed<Qfq>,
+        change: ClassChange<'_>,
+        _: &mut Cx<'_>,
+    ) -> Result<Handle, KernelError> {
         let Some(options) = change.options else {
             return Err(q.refuse(KernelError::EINVAL, "sch_qfq: missing options"));
         };

@@ -2,7 +2,8 @@
 
 use super::Tree;
 use crate::node::Node;
-use penstock_model::Handle;
+use crate::traits::Holds;
+use penstock_model::{Handle, Kernel};
 use penstock_packet::Skb;
 
 /// A qdisc whose packets do not add up: a fault of ours.
@@ -46,20 +47,34 @@ impl Tree {
         check(&self.root, &mut found);
         found
     }
-    /// The classes that do not show the sum of what they and those below them have sent, a sentence each; see
-    /// [`crate::charge`]. There is none but by a fault of ours.
+    /// The classes that do not show the sum of what they and those below them have sent, or not the drops of their own queue, and the
+    /// qdiscs with classes that do not show the drops of all below, a sentence each; see [`crate::charge`]. There is none but by a
+    /// fault of ours.
     pub fn class_miscounts(&self) -> Vec<String> {
         let mut found = Vec::new();
-        classes(&self.root, &mut found);
+        classes(&self.root, self.device.kernel, &mut found);
         found
     }
 }
 
-fn classes(node: &Node, found: &mut Vec<String>) {
+fn classes(node: &Node, kernel: Kernel, found: &mut Vec<String>) {
     let Some(own) = node.classes() else { return };
+    let (kind, handle) = (node.kind(), node.handle);
     let said = crate::charge::miscounts(&own.charged());
-    found.extend(said.into_iter().map(|s| format!("{} {}", node.kind(), s)));
-    own.children(&mut |_, child| classes(child, found));
+    found.extend(said.into_iter().map(|s| format!("{kind} {s}")));
+    if let Some((shown, sum)) = own.overlimits().filter(|(shown, sum)| shown != sum) {
+        found.push(format!("qdisc {kind} {handle}: shows {shown} overlimits, but its classes had {sum}"));
+    }
+    let (shown, lost) = (node.stats().drops, node.door.drops(kernel));
+    // mq and its like show the sum of the qdiscs that stand in them now. What a queue of its own loses by a `change` of its limits is told to
+    // those above alone.
+    let passes_on = crate::sch::traits(kind).queue == Holds::Classes && !own.queue_root();
+    if passes_on && !node.over_choke && shown != lost as u32 {
+        found.push(format!(
+            "qdisc {kind} {handle}: shows {shown} drops, but {lost} were lost in it and below"
+        ));
+    }
+    own.children(&mut |_, child| classes(child, kernel, found));
 }
 
 fn packets(node: &Node, see: &mut dyn FnMut(&Skb)) {
@@ -82,16 +97,18 @@ fn check(node: &Node, found: &mut Vec<Miscount>) -> (u64, bool) {
             counts &= below.1;
         });
     }
-    if node.holds != held || counts && u64::from(node.qlen()) != held {
+    if node.door.holds() != held || counts && u64::from(node.qlen()) != held {
         found.push(Miscount {
             kind: node.kind(),
             handle: node.handle,
             parent: node.parent,
-            left: node.holds as i64,
+            left: node.door.holds() as i64,
             held,
             qlen: node.qlen(),
         });
     }
+    // Nor do those above one that drops in a change and does not tell.
+    counts &= node.qdisc().tells_of_change();
     (held, counts)
 }
 
@@ -99,7 +116,7 @@ fn check(node: &Node, found: &mut Vec<Miscount>) -> (u64, bool) {
 mod tests {
     use super::*;
     use crate::testing::{Bench, device, packet, qdisc};
-    use penstock_model::{Kernel, Options};
+    use penstock_model::Options;
 
     #[test]
     fn a_qdisc_that_loses_count_is_named() {
@@ -117,7 +134,7 @@ mod tests {
         // What takes its place empties it: those above lose count of nothing.
         tree.qdisc(&qdisc("replace parent 1:2 handle 13: pfifo limit 2"), &mut bench.cx(0)).unwrap();
         assert_eq!((bench.drops.len(), tree.miscounts()), (4, vec![]));
-        tree.root.holds += 1;
+        tree.root.door.given += 1;
         let said: Vec<String> = tree.miscounts().iter().map(Miscount::to_string).collect();
         let words = "qdisc prio 1: in root: of the packets given to it 1 were neither given on nor dropped, but 0 are held \
                      (its qlen is 0)";

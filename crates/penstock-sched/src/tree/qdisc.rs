@@ -281,8 +281,11 @@ impl Tree {
             if qlen > 0 {
                 classes.reduced(parent, qlen, backlog);
             }
-            node.holds = node.holds.wrapping_sub(lost);
+            node.door.lost += lost;
             reduce(&mut self.root, &path, (qlen, if qlen > 0 { backlog } else { 0 }), lost);
+        }
+        if new.as_ref().is_some_and(|new| new.kind() == "choke") {
+            over_choke(&mut self.root, &path);
         }
         let handle = new.as_ref().map(|n| n.handle);
         let node = self.node_mut(parent.qdisc()).expect("a path leads to it");
@@ -375,4 +378,13 @@ fn check_blocks(kind: &str, req: &QdiscRequest, device: &Device) -> Answer {
         return Err(device.refusal(KernelError::EBUSY, "block dev insert failed"));
     }
     Ok(())
+}
+
+/// Notes in the qdiscs of a path that a choke stands below.
+fn over_choke(node: &mut Node, path: &[Handle]) {
+    node.over_choke = true;
+    let Some((&class, rest)) = path.split_first() else { return };
+    if let Some(child) = node.classes_mut().and_then(|classes| classes.leaf_mut(class)) {
+        over_choke(child, rest);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the host's settings say (`net.ipv4.tcp_*`). A controller that is not here leaves the kernel's own.
+/// What the host's settings say (`net.ipv4.tcp_*`, `net.core.txrehash`). A controller that is not here leaves the kernel's own.
 fn set_up(cfg: &mut Config, s: &TcpSettings) {
     if cfg.cc.name != s.congestion_control {
         let _ = cfg.set_cc(&s.congestion_control);
@@ -18,6 +18,7 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     cfg.syn_retries = syn.unwrap_or(cfg.syn_retries);
     cfg.synack_retries = synack.unwrap_or(cfg.synack_retries);
     cfg.retries2 = data.unwrap_or(cfg.retries2);
+    cfg.txrehash = s.txrehash;
     if let Some((first, most)) = s.wmem {
         cfg.sndbuf = Buffer::Auto(first, most);
     }

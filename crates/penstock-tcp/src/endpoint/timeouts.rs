@@ -116,7 +116,8 @@ impl Endpoint {
             if self.write_timeout() {
                 return self.done(Some(Error::TimedOut));
             }
-            if self.tx.p.today && self.state != State::SynReceived {
+            //= linux v6.12 include/net/sock.h sk_rethink_txhash
+            if self.tx.p.today && self.cfg.txrehash && self.state != State::SynReceived {
                 self.rehashed = self.rehashed.wrapping_add(1);
             }
             self.tx.n.timeouts += 1;

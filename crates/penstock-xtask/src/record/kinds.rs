@@ -3,7 +3,8 @@
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, chance, classify, edits, htb, matches, midway, mixed, paced, seldom,
+    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, hfsc, htb, matches, midway, mixed,
+    paced, seldom,
 };
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};
@@ -20,11 +21,14 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("basic", |d, _| matches::case(d, Some("basic"))),
     ("bfifo", |d, _| fifo(d, "bfifo")),
     ("bpf", |d, _| matches::case(d, Some("bpf"))),
+    ("cake", |d, _| cake::case(d)),
+    ("cake_dice", |d, _| cake::dice(d)),
     ("choke", |d, _| aqm::choke(d)),
     ("choke_dice", |d, _| chance::choke(d)),
     ("codel", |d, _| aqm::case(d, aqm::codel_words)),
     ("drr", |d, _| aqm::drr(d)),
     ("edits", |d, _| edits::case(d)),
+    ("ets", |d, _| ets::case(d)),
     ("flow", |d, _| matches::case(d, Some("flow"))),
     ("flow_dice", |d, _| chance::flow(d)),
     ("flower", |d, _| matches::case(d, Some("flower"))),
@@ -33,6 +37,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("fw", |d, _| classify::case(d, false)),
     ("gred", |d, _| aqm::gred(d)),
     ("gred_dice", |d, _| chance::gred(d)),
+    ("hfsc", |d, _| hfsc::case(d)),
     ("htb", |d, _| htb::case(d)),
     ("matches", |d, _| matches::case(d, None)),
     ("mixed", |d, _| mixed::case(d, 110)),
@@ -121,6 +126,18 @@ impl Service {
         } else {
             Service { release: "link", rate, hold_ms: 0 }
         }
+    }
+    /// The same without a line that is blocked at first: what goes by the ticks of the clock, or counts time from the first packet on,
+    /// is known against the beginning of a case, and not against such a line's release.
+    pub fn unblocked(mut self) -> Service {
+        if self.release == "block" {
+            (self.release, self.hold_ms) = ("link", 0);
+        }
+        self
+    }
+    /// The queue stands at the root and sends so many bytes a second.
+    pub fn alone_at(rate: u64) -> Service {
+        Service { release: "none", rate, hold_ms: 0 }
     }
     /// Makes the line, where there is one, at most five times as fast as what stands behind it.
     pub fn cap(&mut self, rate: u64) {

@@ -34,7 +34,7 @@ impl Host {
             Broadcast::Addr(addr) => Some(addr),
         });
         let there = |a: &Address| a.prefix == prefix && a.network() == reach.network();
-        let exists = self.devices[ifindex].addresses.iter().any(there);
+        let exists = self.devices[ifindex].networks.has(reach.network(), addr);
         if replace && !exists && !create {
             return Err(self.no(EADDRNOTAVAIL, "ipv4: Address not found"));
         }

@@ -418,8 +418,8 @@ impl Host {
         if self.kernel == Kernel::V2_6_35 && self.devices[ifindex].up {
             return Err(errno(EBUSY));
         }
+        let old = self.devices.rename(ifindex, name);
         let device = &mut self.devices[ifindex];
-        let old = std::mem::replace(&mut device.name, name.to_owned());
         for address in device.addresses.iter_mut() {
             // devinet's inetdev_changename keeps what stands behind a colon.
             if let Some(rest) =
@@ -464,14 +464,9 @@ impl Host {
                 if self.ifindex(&name).is_some() {
                     return Err(errno(KernelError::EEXIST));
                 }
-                self.devices[ifindex].altnames.push(name);
-            } else {
-                let device = &mut self.devices[ifindex];
-                let before = device.altnames.len();
-                device.altnames.retain(|n| *n != name);
-                if device.altnames.len() == before {
-                    return Err(errno(KernelError::EINVAL));
-                }
+                self.devices.add_altname(ifindex, name);
+            } else if !self.devices.take_altname(ifindex, &name) {
+                return Err(errno(KernelError::EINVAL));
             }
         }
         Ok(String::new())

@@ -48,10 +48,8 @@ impl Host {
         let table = spec.table.filter(|t| *t != 0).unwrap_or(if own { LOCAL } else { MAIN });
         let via = spec.via.map(four);
         if verb == RouteVerb::Del {
-            let gone = self.fib.remove_first(|r| {
-                r.table == table
-                    && r.dst == dst
-                    && r.tos == spec.tos
+            let gone = self.fib.remove_first(table, dst, |r| {
+                r.tos == spec.tos
                     && spec.kind.is_none_or(|_| r.kind == kind)
                     && spec.scope.is_none_or(|s| r.scope == s)
                     && spec.src.is_none_or(|s| r.src.map(IpAddr::V4) == Some(s))
@@ -85,17 +83,13 @@ impl Host {
             _ => 0,
         });
         self.check_route(&mut route, dev, spec)?;
-        let same = |r: &Route| {
-            r.table == route.table && r.dst == dst && r.tos == route.tos && r.metric == route.metric
-        };
-        let there = self.fib.routes().iter().any(same);
-        let twin = self.fib.routes().contains(&route);
+        let rivals = self.fib.rivals(&route);
+        let (there, twin) = (!rivals.is_empty(), rivals.contains(&route));
         match (verb, there) {
             (RouteVerb::Add, true) => return Err(errno(KernelError::EEXIST)),
             (RouteVerb::Change, false) => return Err(errno(KernelError::ENOENT)),
             (RouteVerb::Change | RouteVerb::Replace, true) => {
-                let wanted = (route.table, route.tos, route.metric);
-                self.fib.replace(|r| r.dst == dst && (r.table, r.tos, r.metric) == wanted, route);
+                self.fib.replace(route);
                 return Ok(String::new());
             }
             (RouteVerb::Append | RouteVerb::Prepend, true) if twin => {
@@ -363,7 +357,7 @@ impl Host {
         let mut views = Vec::new();
         if four {
             let mut wanted: Vec<&Route> =
-                self.fib.routes().iter().filter(|r| self.route_wanted(r, f, dev)).collect();
+                self.fib.routes().filter(|r| self.route_wanted(r, f, dev)).collect();
             // Today's trie is walked by address, longest prefix first; 2.6.35's hash by length.
             if self.kernel == Kernel::V6_12 {
                 wanted.sort_by_key(|r| {
@@ -388,9 +382,9 @@ impl Host {
             return Ok(String::new());
         }
         if f.family != Family::Inet6 {
-            let gone: Vec<Route> =
-                self.fib.routes().iter().filter(|r| self.route_wanted(r, f, dev)).cloned().collect();
-            self.fib.remove(|r| gone.contains(r));
+            let gone: Vec<bool> = self.fib.routes().map(|r| self.route_wanted(r, f, dev)).collect();
+            let mut gone = gone.into_iter();
+            self.fib.remove(|_| gone.next() == Some(true));
         }
         if f.family == Family::Inet6 {
             let gone: Vec<Route6> =

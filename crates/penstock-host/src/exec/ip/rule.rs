@@ -74,7 +74,7 @@ impl Host {
         let devices = &self.devices;
         let of = |name: &Option<String>| match name {
             None => 0,
-            Some(name) => devices.iter().find(|d| d.is_called(name)).map_or(u32::MAX, |d| d.ifindex),
+            Some(name) => devices.called(name).unwrap_or(u32::MAX),
         };
         self.fib.change_rules(|rules| {
             for rule in rules {

@@ -344,7 +344,35 @@ fn print(o: &Options, out: &mut Out) {
     }
 }
 
+/// A flow's own.
+fn print_class(o: &Options, out: &mut Out) {
+    let n = |name| o.u32(name).unwrap_or(0);
+    let deficit = o.i64("deficit").unwrap_or(0) as i32;
+    out.num("deficit", deficit, format_args!("  deficit {deficit}"));
+    out.num("count", n("count"), format_args!(" count {}", n("count")));
+    if n("dropping") != 0 {
+        out.flag("dropping", format_args!(" dropping"));
+        since("drop_next", o, out);
+    }
+    out.num("blue_prob", n("blue_prob"), format_args!(" blue_prob {}", n("blue_prob")));
+    since("blue_timer", o, out);
+}
+
+/// How long something is ago, µs. What lies ahead has a minus, and behind it what its 32 bits are without a sign; in JSON it is not there.
+fn since(name: &'static str, o: &Options, out: &mut Out) {
+    let Some(us) = o.i64(name) else { return };
+    let us = us as i32;
+    let sign = if us < 0 { "-" } else { "" };
+    if us >= 0 {
+        out.json_num(name, us);
+    }
+    out.text_only(format_args!(" {name} {sign}{}", time_text(us as u32, false)));
+}
+
 fn print_xstats(o: &Options, out: &mut Out) {
+    if o.has("deficit") {
+        return print_class(o, out);
+    }
     let n = |name| o.u32(name).unwrap_or(0);
     let (used, limit) = (size_text(n("memory_used")), size_text(n("memory_limit")));
     out.text_only(format_args!(" memory used: {used} of {limit}\n"));

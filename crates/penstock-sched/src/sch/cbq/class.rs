@@ -11,6 +11,7 @@ use crate::rates::RateTable;
 use penstock_model::{Kernel, KernelError, Options, Time};
 
 use crate::estimator::Estimator;
+use crate::node::Door;
 
 /// `TC_CBQ_DEF_EWMA`.
 const EWMA: u32 = 5;
@@ -134,9 +135,10 @@ pub(super) struct CbqClass {
     pub(super) overlimits: u32,
     pub(super) borrows: u32,
     pub(super) overactions: u32,
-    /// Counted beside these, for the account: what left its own queue, what classes had sent that shared with it and do not any
-    /// more, and what it had sent before it shared itself.
-    pub(super) sent: Count,
+    /// For the account: the doors of the qdiscs that stood in it before, with what left them and will never be counted, what
+    /// classes had sent that shared with it and do not any more, and what it had sent before it shared itself.
+    pub(super) doors: Door,
+    pub(super) forgotten: Count,
     pub(super) gone: Count,
     pub(super) before: Count,
 }
@@ -178,7 +180,8 @@ impl CbqClass {
             overlimits: 0,
             borrows: 0,
             overactions: 0,
-            sent: Count::default(),
+            doors: Door::default(),
+            forgotten: Count::default(),
             gone: Count::default(),
             before: Count::default(),
         }

@@ -117,7 +117,7 @@ struct Cbq {
     /// Classes whose qdisc has set its watchdog, until that strikes.
     naps: Naps,
     peeked: Option<Packet>,
-    /// What the last show of the classes left in the link's counters.
+    /// What the last `tc class show` left in the link's counters.
     link_undertime: Cell<i64>,
     qlen: u32,
     /// Bytes queued, which the kernel does not count.

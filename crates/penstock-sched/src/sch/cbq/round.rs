@@ -4,7 +4,6 @@
 //! `cbq_dequeue_prio`, `cbq_dequeue_1`, `cbq_normalize_quanta`; Floyd and Jacobson 1995 section IV.
 
 use super::{Cbq, MAXPRIO, NIL};
-use crate::charge::Count;
 use crate::naps;
 use crate::qdisc::Cx;
 use penstock_packet::Packet;
@@ -73,7 +72,6 @@ impl Cbq {
                 let len = packet.pkt_len;
                 let own = &mut self.classes[class].own;
                 own.deficit -= i64::from(len);
-                own.sent.add(Count::one(len));
                 (self.tx_class, self.tx_borrowed, self.tx_len) = (class, lender, len);
                 if lender != class {
                     for who in [lender, class] {

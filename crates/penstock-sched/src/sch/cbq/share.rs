@@ -7,6 +7,7 @@
 use super::class::shift_right;
 use super::{Cbq, LINK, NIL, PASTPERFECT};
 use crate::charge::Count;
+use crate::node::Door;
 use crate::qdisc::Cx;
 use penstock_model::Time;
 
@@ -103,9 +104,16 @@ impl Cbq {
         self.update_toplevel(sender);
     }
 
+    /// What went through the doors of the qdiscs that stand or stood in a class.
+    pub(super) fn through(&self, class: u32) -> Door {
+        let class = &self.classes[class];
+        let mut all = class.own.doors;
+        all.add(&class.leaf.door);
+        all
+    }
     /// What has left a class's own queue and was counted: the last packet is when the next one is asked for.
     pub(super) fn sent(&self, class: u32) -> Count {
-        let sent = self.classes[class].own.sent;
+        let sent = self.through(class).left.less(self.classes[class].own.forgotten);
         if self.tx_class == class { sent.less(Count::one(self.tx_len)) } else { sent }
     }
     /// The same of a class and those that share with it.
@@ -128,8 +136,8 @@ impl Cbq {
     /// The last packet will not be counted.
     pub(super) fn forgets_sent(&mut self) {
         if self.tx_class != NIL {
-            let counted = self.sent(self.tx_class);
-            self.classes[self.tx_class].own.sent = counted;
+            let last = Count::one(self.tx_len);
+            self.classes[self.tx_class].own.forgotten.add(last);
         }
         (self.tx_class, self.tx_borrowed) = (NIL, NIL);
     }

@@ -4,7 +4,7 @@
 
 use super::class::{BOUNDED, CbqClass, ISOLATED, Rate};
 use super::{Cbq, LINK, MAXPRIO, NIL, PASTPERFECT, SPEC};
-use crate::charge::{Charged, Count};
+use crate::charge::{Charged, Count, Refused};
 use crate::cls::{BlockId, Filters};
 use crate::estimator::Estimator;
 use crate::node::Node;
@@ -263,13 +263,16 @@ impl Cbq {
         options
     }
 
+    /// `cbq_dump_class_stats`: how long until a class is under its limit, ticks.
+    fn undertime(&self, class: u32) -> i64 {
+        let undertime = self.classes[class].own.undertime;
+        if undertime == PASTPERFECT { 0 } else { undertime - self.now }
+    }
+
     fn dump_class(&self, number: u32, now: Time) -> ClassDump {
         let class = &self.classes[number];
         let own = &class.own;
-        let undertime = if own.undertime == PASTPERFECT { 0 } else { own.undertime - self.now };
-        if number == LINK {
-            self.link_undertime.set(undertime);
-        }
+        let undertime = self.undertime(number);
         let leaf = class.leaf.stats();
         let stats = Stats {
             bytes: own.bytes,
@@ -307,6 +310,7 @@ impl Classful for Cbq {
     ) -> Result<Option<Node>, KernelError> {
         let class = self.known(classid)?;
         let new = new.unwrap_or_else(|| Node::default_pfifo(&self.device, classid).unlisted());
+        self.classes[class].own.doors = self.through(class);
         let mut old = std::mem::replace(&mut self.classes[class].leaf, new);
         let from = cx.drops.len();
         old.reset(cx);
@@ -419,6 +423,7 @@ impl Classful for Cbq {
                 gone: c.own.gone,
                 before: c.own.before,
                 lent: None,
+                drops: Refused { shown: c.own.drops, own: self.through(class).refused },
             }
         };
         self.classes.iter().map(of).collect()
@@ -428,6 +433,11 @@ impl Classful for Cbq {
             visit(self.dump_class(class, now));
         }
     }
+    /// `cbq_dump_class_stats` computes `undertime` in the class's own counters, and `cbq_dump_stats` shows the link's as it finds it.
+    fn shown(&self) {
+        self.link_undertime.set(self.undertime(LINK));
+    }
+
     fn filters(&self) -> Option<&Filters> {
         Some(&self.filters)
     }

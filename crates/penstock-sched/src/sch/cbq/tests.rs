@@ -255,3 +255,26 @@ fn those_above_show_what_shares_with_them() {
         check(&rig, "without 1:2");
     }
 }
+
+/// `cbq_dump_stats` shows the link's `undertime` as the last `tc class show` has left it. A look that is not tc's leaves nothing.
+#[test]
+fn only_a_show_of_tc_leaves_the_links_undertime() {
+    let mut rig = Rig::new(Kernel::V6_12);
+    // Packets of 800 us each leave every 100 us: over the link's limit, but not over the class's own.
+    rig.class(0, 1, &class(10 * LINK, 8, 0));
+    rig.send(classid(1), 300);
+    for _ in 0..100 {
+        assert!(rig.q.dequeue(&mut rig.bench.cx(rig.now)).is_some());
+        rig.now += 100_000;
+    }
+    let of_the_qdisc = |rig: &Rig| rig.q.xstats(Time::from_ns(rig.now)).unwrap().i64("undertime").unwrap();
+    let of_the_link = rig.shown(0, "xstats", "undertime");
+    assert!(of_the_link != 0);
+    assert_eq!(of_the_qdisc(&rig), 0);
+    rig.q.classes().unwrap().shown();
+    assert_eq!(of_the_qdisc(&rig), of_the_link);
+    rig.send(classid(1), 1);
+    rig.q.dequeue(&mut rig.bench.cx(rig.now + 5 * MS));
+    assert!(rig.shown(0, "xstats", "undertime") != of_the_link);
+    assert_eq!(of_the_qdisc(&rig), of_the_link);
+}

@@ -7,7 +7,7 @@ use super::row::NIL;
 use crate::charge::Count;
 use crate::cls::BlockId;
 use crate::estimator::Estimator;
-use crate::node::Node;
+use crate::node::{Door, Node};
 use crate::rates::{RateCfg, RateTable};
 use penstock_model::Time;
 use std::sync::Arc;
@@ -106,10 +106,9 @@ pub(super) struct Class {
     pub(super) packets: u64,
     pub(super) lends: u32,
     pub(super) borrows: u32,
-    /// Counted beside these, for the account: what came to its own queue (2.6.35) and what left it, and what classes below it that
-    /// are gone had sent and borrowed.
-    pub(super) came: Count,
-    pub(super) sent: Count,
+    /// For the account: the doors of the qdiscs that stood in it before, and what classes below it that are gone had sent and
+    /// borrowed.
+    pub(super) doors: Door,
     pub(super) gone: Count,
     pub(super) gone_borrows: u32,
     pub(super) drops: u32,
@@ -149,8 +148,7 @@ impl Class {
             packets: 0,
             lends: 0,
             borrows: 0,
-            came: Count::default(),
-            sent: Count::default(),
+            doors: Door::default(),
             gone: Count::default(),
             gone_borrows: 0,
             drops: 0,
@@ -160,6 +158,12 @@ impl Class {
             filter_cnt: 0,
             hash_next: NIL,
         }
+    }
+    /// What went through the doors of the qdiscs that stand or stood in it.
+    pub(super) fn through(&self) -> Door {
+        let mut all = self.doors;
+        self.leaf.iter().for_each(|leaf| all.add(&leaf.door));
+        all
     }
     /// A packet of `len` bytes counts; before that the estimator has the looks that are due.
     #[inline]

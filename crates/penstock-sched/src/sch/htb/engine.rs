@@ -90,6 +90,8 @@ pub(super) struct Engine {
     pub(super) now: i64,
     /// Times a class went over its ceiling.
     pub(super) overlimits: u32,
+    /// Those of classes that are gone.
+    pub(super) gone_overlimits: u32,
     pub(super) levels: [Level; MAXDEPTH],
     nodes: Nodes,
     places: Places,
@@ -104,6 +106,7 @@ impl Engine {
             clock: Clock::of(kernel),
             now: 0,
             overlimits: 0,
+            gone_overlimits: 0,
             levels: std::array::from_fn(level),
             nodes: Nodes::default(),
             places: Places::default(),

@@ -16,7 +16,6 @@ mod tc;
 mod tests;
 
 use super::KindSpec;
-use crate::charge::Count;
 use crate::cls::{Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::naps::{self, Naps};
@@ -241,6 +240,7 @@ impl Htb {
         let c = &mut self.engine.classes[class];
         let leaf = c.leaf.as_mut().expect("a leaf has a qdisc");
         let xmit = leaf.enqueue(packet, cx);
+        let alarm = naps::alarm(leaf);
         self.qlen += 1;
         if !old {
             self.backlog += len;
@@ -258,6 +258,9 @@ impl Htb {
                 self.count_drops(1);
             }
         }
+        if let Some(at) = alarm {
+            self.naps.set(class, at);
+        }
         if xmit != Xmit::Success {
             if xmit != Xmit::Stolen {
                 let c = &mut self.engine.classes[class];
@@ -268,7 +271,6 @@ impl Htb {
         if old {
             let c = &mut self.engine.classes[class];
             c.count(len, cx.now);
-            c.came.add(Count::one(len));
             self.count(len);
         }
         self.engine.activate(class);
@@ -281,7 +283,8 @@ impl Htb {
         let from = cx.drops.len();
         let leaf = self.engine.classes[class].leaf.as_mut().expect("a leaf has a qdisc");
         let packet = leaf.dequeue(cx);
-        let alarm = if packet.is_none() { naps::alarm(leaf) } else { None };
+        // cake sets one with a packet too, for the next.
+        let alarm = naps::alarm(leaf);
         if cx.drops.len() != from {
             let emptied = leaf.qlen() == 0;
             let (packets, bytes) = Htb::lost_since(from, cx);
@@ -334,7 +337,6 @@ impl Htb {
         if !old {
             c.count(len, cx.now);
         }
-        c.sent.add(Count::one(len));
         let deficit = &mut c.deficit[level];
         *deficit = deficit.wrapping_sub(len as i32);
         if *deficit < 0 {

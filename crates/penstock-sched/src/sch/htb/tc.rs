@@ -5,7 +5,7 @@
 use super::class::{Class, Cost, MAXDEPTH, Mode, NUMPRIO, Round};
 use super::row::NIL;
 use super::{Htb, SPEC, TableKey};
-use crate::charge::{Charged, Count, Lent};
+use crate::charge::{Charged, Count, Lent, Refused};
 use crate::cls::{BlockId, Filters};
 use crate::estimator::Estimator;
 use crate::node::Node;
@@ -89,6 +89,7 @@ impl Htb {
         let c = &mut self.engine.classes[class];
         c.mode = Mode::CanSend;
         c.level = above - 1;
+        c.doors = c.through();
         c.leaf = None;
         c.deficit = [0; MAXDEPTH];
         c.feeds = Some(Box::new([Round::EMPTY; NUMPRIO]));
@@ -220,7 +221,9 @@ impl Classful for Htb {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         let new = new.unwrap_or_else(|| Node::default_pfifo(&self.device, classid));
-        let mut old = self.engine.classes[class].leaf.replace(new);
+        let c = &mut self.engine.classes[class];
+        c.doors = c.through();
+        let mut old = c.leaf.replace(new);
         let from = cx.drops.len();
         if let Some(old) = &mut old {
             old.reset(cx);
@@ -352,9 +355,10 @@ impl Classful for Htb {
         self.engine.deactivate(class);
         self.engine.forget(class);
         let gone = self.engine.classes.remove(class);
+        self.engine.gone_overlimits = self.engine.gone_overlimits.wrapping_add(gone.overlimits);
         if parent != NIL {
             let c = &mut self.engine.classes[parent];
-            c.gone.add(gone.sent);
+            c.gone.add(gone.through().left);
             c.gone.add(gone.gone);
             c.gone_borrows = c.gone_borrows.wrapping_add(gone.borrows);
         }
@@ -370,18 +374,27 @@ impl Classful for Htb {
     fn charged(&self) -> Vec<Charged> {
         let of = |class: u32| {
             let c = &self.engine.classes[class];
+            let door = c.through();
             Charged {
                 classid: Handle(c.classid),
                 above: (c.parent != NIL).then(|| Handle(self.engine.classes[c.parent].classid)),
                 shown: Count { packets: c.packets, bytes: c.bytes },
-                own: if self.is_old() { c.came } else { c.sent },
-                sent: c.sent,
+                own: if self.is_old() { door.taken } else { door.left },
+                sent: door.left,
                 gone: c.gone,
                 before: Count::default(),
                 lent: Some(Lent { lends: c.lends, borrows: c.borrows, gone: c.gone_borrows }),
+                drops: Refused { shown: c.drops, own: door.refused },
             }
         };
         self.engine.classes.walk().map(of).collect()
+    }
+    /// 2.6.35 counts another thing at the qdisc, and none at classes.
+    fn overlimits(&self) -> Option<(u32, u32)> {
+        let (engine, old) = (&self.engine, self.is_old());
+        let all = engine.classes.walk().map(|class| engine.classes[class].overlimits);
+        let all = all.fold(engine.gone_overlimits, u32::wrapping_add);
+        (!old).then_some((engine.overlimits, all))
     }
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
         for class in self.engine.classes.walk() {

@@ -457,3 +457,44 @@ fn inner_classes_show_the_sum_of_those_below() {
         assert_eq!(rig.dump("1:1").stats.packets, 20 + 40 + 40 + 20, "{kernel}");
     }
 }
+
+/// Linux counts a drop at the class whose queue refused it and at the qdisc, and at no class between.
+#[test]
+fn drops_are_the_leafs_and_the_qdiscs() {
+    for kernel in Kernel::ALL {
+        let mut rig = Rig::new(kernel, 0);
+        rig.add("1:", "1:1", 1_000_000, 1_000_000);
+        let send = |rig: &mut Rig, to: &str| {
+            for seq in 0..50 {
+                rig.send(seq, 1000, to, 0);
+            }
+        };
+        let short = |rig: &mut Rig, parent: &str| {
+            let line = qdisc(&format!("replace parent {parent} pfifo limit 5"));
+            rig.tree.qdisc(&line, &mut rig.bench.cx(0)).unwrap();
+        };
+        short(&mut rig, "1:1");
+        send(&mut rig, "1:1");
+        assert_eq!(rig.dump("1:1").stats.drops, 45, "{kernel}");
+        // Its queue goes, and what lay there with it; what it was refused stays.
+        rig.add("1:1", "1:10", 300_000, 1_000_000);
+        short(&mut rig, "1:10");
+        send(&mut rig, "1:10");
+        assert_eq!(["1:1", "1:10"].map(|class| rig.dump(class).stats.drops), [45, 45], "{kernel}");
+        // What was queued and had to go counts at the qdisc of 6.12.
+        let purged = if kernel == Kernel::V6_12 { 5 } else { 0 };
+        assert_eq!(rig.stats().drops, 90 + purged, "{kernel}");
+        assert_eq!(rig.tree.class_miscounts(), Vec::<String>::new(), "{kernel}");
+        // A packet of the class's queue more, or less, than the class or the qdisc shows.
+        let htb = rig.tree.root_mut();
+        htb.door.refused += 1;
+        htb.door.lost += 1;
+        htb.classes_mut().unwrap().leaf_mut(id("1:10")).unwrap().door.refused += 1;
+        let (shown, lost) = (90 + purged, 91 + purged);
+        let want = [
+            "htb class 1:10: shows 45 drops, but its own queue has refused 46".to_owned(),
+            format!("qdisc htb 1:: shows {shown} drops, but {lost} were lost in it and below"),
+        ];
+        assert_eq!(rig.tree.class_miscounts(), want, "{kernel}");
+    }
+}

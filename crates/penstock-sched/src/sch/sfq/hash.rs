@@ -71,6 +71,22 @@ impl Key {
         }
     }
 
+    /// `flow_hash_from_keys` of one address alone: of the source, and of the destination. Where there are no addresses: 0.
+    //= linux v6.12 net/sched/sch_cake.c cake_hash
+    pub(crate) fn hosts(&self, skb: &Skb) -> [u32; 2] {
+        let (l3, _) = skb.innermost();
+        let one = |address: u128| {
+            let h = self.mix(self.0 ^ u64::from(ethertype(l3)), (address >> 64) as u64);
+            let hash = (self.mix(self.mix(h, address as u64), self.0) >> 32) as u32;
+            hash.max(1)
+        };
+        match l3 {
+            L3::Ipv4(h) => [one(h.src.to_bits().into()), one(h.dst.to_bits().into())],
+            L3::Ipv6(h) => [one(h.src.to_bits()), one(h.dst.to_bits())],
+            _ => [0, 0],
+        }
+    }
+
     /// `siphash_1u32`: of a number instead of a packet.
     pub(crate) fn hash_word(&self, word: u32) -> u32 {
         (self.mix(self.mix(self.0, word.into()), self.0) >> 32) as u32

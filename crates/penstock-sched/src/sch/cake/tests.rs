@@ -1,0 +1,33 @@
+//! Cake as a whole.
+
+use super::*;
+use crate::testing::{Bench, device};
+use penstock_model::Value;
+
+fn made(bench: &mut Bench, o: Options) -> Box<dyn Qdisc> {
+    let init = Init { device: device(Kernel::V6_12), handle: Handle::new(1, 0), parent: Handle::ROOT };
+    build(&init, Some(&o), &mut bench.cx(0)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn the_buffer_follows_rate_and_memlimit() {
+    let mut bench = Bench::new();
+    let mut limit = |o: Options| made(&mut bench, o).xstats(Time::ZERO).unwrap().u32("memory_limit").unwrap();
+    assert_eq!(limit(Options::new()), 15_503_360);
+    assert_eq!(limit(Options::new().with("bandwidth", 1_250_000u64)), 4 << 20);
+    assert_eq!(limit(Options::new().with("memlimit", 1000u32)), 1000);
+    assert_eq!(limit(Options::new().with("bandwidth", 12_500_000u64).with("rtt", 200_000u32)), 10_000_000);
+}
+
+#[test]
+fn an_overhead_ends_raw_and_raw_keeps_its_number() {
+    let mut bench = Bench::new();
+    let mut q = made(&mut bench, Options::new());
+    let seen = |q: &dyn Qdisc| (q.dump().has("raw"), q.dump().i64("overhead"));
+    assert_eq!(seen(&*q), (true, Some(0)));
+    q.change(Some(&Options::new().with("overhead", 18i64)), &mut bench.cx(0)).unwrap();
+    assert_eq!(seen(&*q), (false, Some(18)));
+    let raw = Options::new().with("overhead", 0i64).with("raw", Value::Flag);
+    q.change(Some(&raw), &mut bench.cx(0)).unwrap();
+    assert_eq!(seen(&*q), (true, Some(0)));
+}

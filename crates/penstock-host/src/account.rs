@@ -14,7 +14,11 @@ impl Host {
         self.frags.packets().for_each(|packet| see(packet));
         self.drops.entries().iter().for_each(|(packet, _)| see(packet));
         for effect in &self.pending {
-            if let Effect::Dropped { packet, .. } | Effect::Deliver(packet) | Effect::Moved(packet) = effect {
+            if let Effect::Dropped { packet, .. }
+            | Effect::Next(_, packet)
+            | Effect::Deliver(packet)
+            | Effect::Moved(packet) = effect
+            {
                 see(packet);
             }
         }

@@ -55,7 +55,7 @@ impl Host {
                 self.netif_receive(sent.ifindex, packet, cx);
             } else {
                 self.answer = Xmit::Success;
-                self.xmit(sent.ifindex, packet, cx);
+                self.dev_queue_xmit(sent.ifindex, packet, cx);
                 if matches!(self.answer, Xmit::Drop | Xmit::Cn) {
                     self.acts.sending_failed(sent.action);
                 }
@@ -85,7 +85,7 @@ impl Host {
                 self.netif_receive(from, packet, cx);
             } else {
                 packet.iif = ifindex;
-                self.xmit(from, packet, cx);
+                self.dev_queue_xmit(from, packet, cx);
             }
         }
         self.timers.retain(|timer| timer != Timer::Ifb(ifindex));

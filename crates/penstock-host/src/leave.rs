@@ -33,11 +33,11 @@ impl Host {
                 return;
             }
         }
-        self.xmit(ifindex, packet, cx);
+        self.dev_queue_xmit(ifindex, packet, cx);
     }
     /// A packet comes to a device from above, as it is: behind the rules, onto the qdisc (`__dev_queue_xmit`).
     pub fn comes_to(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
         self.answer = Xmit::Success;
-        self.xmit(ifindex, packet, cx);
+        self.dev_queue_xmit(ifindex, packet, cx);
     }
 }

@@ -72,6 +72,8 @@ pub struct HostCx<'a> {
 pub enum Effect {
     /// Something was queued on this device (or its qdiscs have changed): the card may [`Host::dequeue`].
     Kick(u32),
+    /// This packet comes to this device when the card was asked for those before it: [`Host::comes_to`].
+    Next(u32, Packet),
     /// A packet for this machine's sockets: TCP, UDP, ICMP echo replies and ICMP errors. Whole, never a fragment.
     Deliver(Packet),
     /// A packet is lost.

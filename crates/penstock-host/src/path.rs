@@ -45,7 +45,7 @@ pub(crate) const BRIDGED: (&str, &str) = ("bridge", "unsimulated");
 /// What became of a packet that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmitted {
-    /// What the queueing discipline answered (of a packet cut into fragments: to the last of them). [`Xmit::Success`] where none was asked:
+    /// What the queueing discipline answered (of a packet cut into fragments: to the first of them). [`Xmit::Success`] where none was asked:
     /// the packet waits for ARP.
     pub answer: Xmit,
     /// A queue has taken over the pacing of the packet's socket (`SK_PACING_FQ`).
@@ -509,9 +509,20 @@ impl Host {
         }
     }
 
+    /// A packet of this call comes to a device. The qdisc is run after each packet (`__dev_xmit_skb`): one that comes while the card is still to
+    /// be asked for another (a fragment, what waited for ARP) waits for that.
+    #[inline]
+    pub(crate) fn xmit(&mut self, ifindex: u32, packet: Packet, cx: &mut HostCx<'_>) {
+        let before = |e: &Effect| matches!(e, Effect::Kick(i) | Effect::Next(i, _) if *i == ifindex);
+        if !cx.out.is_empty() && cx.out.iter().rev().any(before) {
+            cx.out.push(Effect::Next(ifindex, packet));
+            return;
+        }
+        self.dev_queue_xmit(ifindex, packet, cx);
+    }
     /// `__dev_queue_xmit`: onto the device's qdisc.
     #[inline]
-    pub(crate) fn xmit(&mut self, ifindex: u32, mut packet: Packet, cx: &mut HostCx<'_>) {
+    pub(crate) fn dev_queue_xmit(&mut self, ifindex: u32, mut packet: Packet, cx: &mut HostCx<'_>) {
         if self.netfilter.at_devices() {
             let device = &self.devices[ifindex];
             if self.netfilter.run_device(false, &device.name, &mut packet, cx.now) != Fate::Accept {

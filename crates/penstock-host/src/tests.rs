@@ -36,6 +36,7 @@ impl Net {
         for effect in out {
             match effect {
                 Effect::Kick(ifindex) => self.drain(host, ifindex),
+                Effect::Next(ifindex, packet) => self.with(host, |h, cx| h.comes_to(ifindex, packet, cx)),
                 Effect::Deliver(packet) => self.delivered.push((host, packet)),
                 Effect::Moved(packet) => self.pool.free(packet),
                 Effect::Dropped { packet, place, reason, .. } => {

@@ -29,7 +29,11 @@ impl Net {
         self.cables.nics.iter().flat_map(|nic| &nic.queue).for_each(|packet| see(packet));
         self.cables.wires.iter().flat_map(|wire| &wire.in_flight).for_each(|(_, _, packet)| see(packet));
         for effect in self.todo.asked.iter().chain(&self.todo.spare) {
-            if let Effect::Dropped { packet, .. } | Effect::Deliver(packet) | Effect::Moved(packet) = effect {
+            if let Effect::Dropped { packet, .. }
+            | Effect::Deliver(packet)
+            | Effect::Next(_, packet)
+            | Effect::Moved(packet) = effect
+            {
                 see(packet);
             }
         }

@@ -89,6 +89,7 @@ impl Net {
         for effect in asked.drain(..) {
             match effect {
                 Effect::Kick(ifindex) => self.kick_device(host, ifindex),
+                Effect::Next(ifindex, packet) => self.next(host, ifindex, packet),
                 Effect::Dropped { packet, ifindex, place, reason }
                     if packet.iif == 0 && packet.sender.socket == sock + 1 =>
                 {
@@ -137,6 +138,7 @@ impl Net {
         match effect {
             Effect::Kick(ifindex) => self.kick_device(host, ifindex),
             Effect::Deliver(packet) => self.delivered(host, packet),
+            Effect::Next(ifindex, packet) => self.next(host, ifindex, packet),
             Effect::Moved(packet) => self.moved(host, packet),
             Effect::Dropped { packet, ifindex, place, reason } => {
                 self.lost_on(host, ifindex, packet, place, reason);
@@ -144,6 +146,17 @@ impl Net {
         }
     }
 
+    /// The next packet of a call comes to its device; all that follows from it is done before the one behind it comes.
+    //= linux v6.12 net/core/dev.c __dev_xmit_skb
+    #[cold]
+    fn next(&mut self, host: u32, ifindex: u32, packet: Packet) {
+        let before = self.todo.asked.len();
+        self.on_host(host, |h, cx| h.comes_to(ifindex, packet, cx));
+        while self.todo.asked.len() > before {
+            let effect = self.todo.asked.remove(before);
+            self.effect(host, effect);
+        }
+    }
     #[inline]
     fn delivered(&mut self, host: u32, packet: Packet) {
         match packet.iif {
@@ -182,6 +195,7 @@ impl Net {
         let name = &self.machines[host as usize].name;
         let what = |effect: &Effect| match effect {
             Effect::Kick(ifindex) => format!("{name} {}: sends", self.device_name(host, *ifindex)),
+            Effect::Next(_, packet) => format!("{name}: sends {} behind another", packet_text(packet)),
             Effect::Deliver(packet) => format!("{name}: receives {}", packet_text(packet)),
             Effect::Moved(packet) => format!("{name}: sends {} elsewhere", packet_text(packet)),
             Effect::Dropped { packet, ifindex, place, reason } => {

@@ -378,3 +378,31 @@ fn writes_without_a_pause_take_the_time_of_their_calls() {
     let sent = results.flows[1].sent_packets;
     assert!((100_000..=104_001).contains(&sent), "{sent}");
 }
+
+/// The card is asked after each packet of one call: the first is on its wire when the second comes to the queue.
+//= linux v6.12 net/core/dev.c __dev_xmit_skb
+#[test]
+fn the_card_is_asked_after_each_packet_of_a_call() {
+    let lost = |limit: u32, size: u32, knows: bool, until: i64| {
+        let (mut world, a, b) = pair(1, mbit(1), Span::from_ms(20));
+        assert_eq!(world.exec(a, &format!("tc qdisc add dev eth0 root pfifo limit {limit}")).status, 0);
+        if knows {
+            let mac = world.host(b).device(2).unwrap().mac.map(|byte| format!("{byte:02x}")).join(":");
+            let line = format!("ip neigh add 10.0.0.2 lladdr {mac} dev eth0");
+            assert_eq!(world.exec(a, &line).status, 0);
+        }
+        let load = Load::Packets { size: Sizes::Constant(size), gap: Dist::Constant(Span::from_ms(10)) };
+        world.add_flow(FlowSpec { transport: Transport::Udp, load, ..greedy(a, b) }).unwrap();
+        let results = world.run(Time::from_ns(until * 1_000_000));
+        results
+            .drops
+            .iter()
+            .filter(|(key, _)| key.place == "qdisc")
+            .map(|(_, count)| count.packets)
+            .sum::<u64>()
+    };
+    // Six fragments of a datagram: one on the wire, the others in the queue, or lost.
+    assert_eq!([6, 5, 4, 3].map(|limit| lost(limit, 8000, true, 5)), [0, 0, 1, 2]);
+    // Five datagrams have waited for ARP's answer, which comes after 41 ms.
+    assert_eq!([5, 4, 3, 2].map(|limit| lost(limit, 1000, false, 45)), [0, 0, 1, 2]);
+}

@@ -212,6 +212,10 @@ impl Player<'_> {
             for effect in std::mem::take(&mut self.out) {
                 match effect {
                     Effect::Kick(ifindex) => self.serve(ifindex),
+                    Effect::Next(ifindex, packet) => {
+                        self.with(|host, cx| host.comes_to(ifindex, packet, cx));
+                        self.settle();
+                    }
                     Effect::Deliver(packet) if self.line.ingress => self.left(packet, self.line.ifindex),
                     Effect::Deliver(packet) => self.note(packet, |_, _| Fate::Received),
                     Effect::Moved(packet) => self.pool.free(packet),

@@ -279,6 +279,8 @@ impl Net {
             departs: segment.departs,
         };
         let host = s.host;
+        // What was sent before this segment has been before its card.
+        self.settle_own(host, sock);
         let sent = self.on_host(host, |h, cx| h.transmit(packet, cx));
         self.settle_own(host, sock);
         if let Kind::Tcp(t) = &mut self.sockets[sock].kind {

@@ -160,6 +160,8 @@ impl Rig {
         for effect in self.out.drain(..) {
             match effect {
                 Effect::Kick(_) => {}
+                // One packet comes of each call here.
+                Effect::Next(..) => unreachable!("a datagram is sent whole"),
                 Effect::Deliver(packet) | Effect::Moved(packet) | Effect::Dropped { packet, .. } => {
                     self.ended += 1;
                     self.pool.free(packet);

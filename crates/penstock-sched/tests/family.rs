@@ -310,7 +310,8 @@ impl Model {
     fn stalls(&self) -> bool {
         self.kind == "cbq" || self.is_stuck()
     }
-    /// Without classes hfsc's own class takes packets by name and by `default 0`; it has no curve to send them by.
+    /// Packets may stay in hfsc for good. Without classes its own class takes them by name and by `default 0`, and has no curve to send
+    /// them by; a class of real time alone is not eligible again after a reset of 6.12 (`cl_in_el_or_vttree`: its node is not cleared).
     fn is_stuck(&self) -> bool {
         let dumps = self.rig.tree.dump_qdiscs(Time::from_ns(self.rig.now));
         dumps.iter().any(|d| d.kind == "hfsc" && d.stats.qlen > 0)

@@ -81,9 +81,10 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "target 1ms interval 5ms limit 20 memory_limit 20000 drop_batch 2",
         ],
         ("cake", _) => &[
-            "",
-            "bandwidth 1mbit besteffort memlimit 9000 rtt 10ms ingress overhead 18 atm",
-            "bandwidth 5mbit diffserv8 flowblind memlimit 20000 metro ack-filter wash",
+            // Always as many tins: a change to fewer drops packets that the qdiscs above still count (`cake_clear_tin`).
+            "diffserv4",
+            "bandwidth 1mbit diffserv4 memlimit 9000 rtt 10ms ingress overhead 18 atm",
+            "bandwidth 5mbit diffserv4 flowblind memlimit 20000 metro ack-filter wash",
             "diffserv4 dual-srchost rtt 1ms autorate-ingress fwmark 3",
         ],
         ("sfb", _) => &[
@@ -280,7 +281,16 @@ impl Model {
     /// Whether something came out.
     fn dequeue(&mut self) -> bool {
         self.expire();
-        let Some(packet) = self.rig.dequeue() else {
+        let mut packet = self.rig.dequeue();
+        // A timer may be set for the present moment (cake's failsafe); asked then, it is not set so again.
+        if packet.is_none()
+            && self.rig.qlen() > 0
+            && self.rig.tree.next_wakeup().is_some_and(|w| w.as_ns() <= self.rig.now)
+        {
+            self.expire();
+            packet = self.rig.dequeue();
+        }
+        let Some(packet) = packet else {
             if self.rig.qlen() > 0 {
                 match self.rig.tree.next_wakeup() {
                     Some(wake) => {

@@ -77,7 +77,7 @@ impl Vars {
     /// `cobalt_control`: `t + interval / sqrt(count)`.
     fn control(&self, t: i64, interval: u64) -> i64 {
         //= linux v6.12 include/linux/math.h reciprocal_scale: the interval counts with its lower 32 bits.
-        t.wrapping_add((u64::from(interval as u32) * u64::from(self.rec_inv_sqrt) >> 32) as i64)
+        t.wrapping_add(((u64::from(interval as u32) * u64::from(self.rec_inv_sqrt)) >> 32) as i64)
     }
     /// One drop fewer is remembered.
     fn decay(&mut self, p: &Params) {
@@ -90,7 +90,7 @@ impl Vars {
         let mut up = false;
         if now.wrapping_sub(self.blue_timer) as u64 > p.target {
             up = self.p_drop == 0;
-            self.p_drop = self.p_drop.checked_add(P_INC).unwrap_or(u32::MAX);
+            self.p_drop = self.p_drop.saturating_add(P_INC);
             self.blue_timer = now;
         }
         self.dropping = true;

@@ -240,10 +240,10 @@ impl Qdisc for Ets {
             Banded::reduced(self, band, packets, bytes);
         }
         self.bands.resize(bands, cx);
-        for band in strict..self.strict.min(bands) {
+        for (band, &quantum) in quanta.iter().enumerate().take(self.strict.min(bands)).skip(strict) {
             if self.bands.nodes[band].qlen() > 0 {
                 self.active.push_back(band);
-                self.deficits[band] = quanta[band];
+                self.deficits[band] = quantum;
             }
         }
         for band in self.strict..strict {

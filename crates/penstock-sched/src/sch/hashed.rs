@@ -225,6 +225,10 @@ pub trait HashedKind: Send + Sized {
     fn replaced(q: &mut Hashed<Self>, class: u32) {
         let _ = (q, class);
     }
+    /// A class is about to go: nothing of the kind's may lead to it any more.
+    fn goes(q: &mut Hashed<Self>, class: u32) {
+        let _ = (q, class);
+    }
     /// A class's counters.
     fn class_stats(q: &Hashed<Self>, class: u32) -> Stats {
         let _ = (q, class);
@@ -387,6 +391,7 @@ impl<K: HashedKind> Classful for Hashed<K> {
             K::reduced(self, class, packets, bytes);
         }
         K::replaced(self, class);
+        K::goes(self, class);
         let gone = self.classes.remove(class);
         if let Some(block) = gone.block {
             let mut filters = std::mem::take(&mut self.filters);

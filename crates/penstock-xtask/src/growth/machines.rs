@@ -197,7 +197,7 @@ impl Rig {
             let mut cx = HostCx { now: self.now, pool: &mut self.pool, out: &mut self.out };
             let Some(packet) = self.host.dequeue(ETH0, &mut cx) else { break };
             self.left += 1;
-            self.now = self.now + penstock_model::Span::from_us(8);
+            self.now += penstock_model::Span::from_us(8);
             self.pool.free(packet);
         }
         self.effects();
@@ -223,7 +223,7 @@ impl Rig {
             match self.host.dequeue(ETH0, &mut cx) {
                 Some(packet) => {
                     self.left += 1;
-                    self.now = self.now + penstock_model::Span::from_us(8);
+                    self.now += penstock_model::Span::from_us(8);
                     let mark = packet.mark;
                     self.pool.free(packet);
                     self.send(Ipv4Addr::new(10, 0, 0, 2), 1, mark);

@@ -280,7 +280,7 @@ impl Cake {
         let least = i32::from(self.config.mpu);
         len = (len as i32).wrapping_add(self.config.overhead.into()).max(least) as u32;
         match self.config.cells {
-            Cells::Atm => len = (len + 47) / 48 * 53,
+            Cells::Atm => len = len.div_ceil(48) * 53,
             Cells::Ptm => len += len.div_ceil(64),
             Cells::None => {}
         }
@@ -609,7 +609,7 @@ impl Classful for Cake {
                 let (qlen, backlog) = (self.store.count(flow.chain), self.longest.backlog(number(tin, n)));
                 visit(ClassDump {
                     kind: SPEC.id,
-                    classid: Handle(self.handle.0 | number(place, n) as u32 + 1),
+                    classid: Handle(self.handle.0 | (number(place, n) as u32 + 1)),
                     parent: self.handle,
                     leaf: None,
                     options: Options::new(),

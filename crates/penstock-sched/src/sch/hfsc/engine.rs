@@ -231,6 +231,20 @@ impl Hashed<Hfsc> {
         Some(class)
     }
 
+    /// When [`Hashed::minvt`] may find another class than now, by fit times alone: the least of those to come on its way down.
+    pub(super) fn fits_next(&self, now: u64) -> Option<u64> {
+        let (mut class, mut next) = (ROOT, None::<u64>);
+        while self.classes[class].own.level > 0 {
+            let children = self.classes[class].own.children;
+            if let Some(f) = self.own.trees.siblings.least_above(children, now) {
+                next = Some(next.map_or(f, |n| n.min(f)));
+            }
+            let Some(within) = self.own.trees.siblings.first_within(children, now) else { break };
+            class = within;
+        }
+        next
+    }
+
     /// Puts a class among its active siblings.
     fn insert_sibling(&mut self, parent: u32, class: u32) {
         let (vt, f) = (self.classes[class].own.vt, self.classes[class].own.f);
@@ -239,6 +253,14 @@ impl Hashed<Hfsc> {
     }
     fn remove_sibling(&mut self, parent: u32, class: u32) {
         self.own.trees.siblings.remove(&mut self.classes[parent].own.children, class);
+    }
+    /// Takes a class out of all trees.
+    pub(super) fn part(&mut self, class: u32) {
+        self.eltree_remove(class);
+        if let Some(parent) = self.classes[class].own.parent {
+            self.remove_sibling(parent, class);
+            self.update_cfmin(parent);
+        }
     }
     /// `update_cfmin`.
     fn update_cfmin(&mut self, parent: u32) {

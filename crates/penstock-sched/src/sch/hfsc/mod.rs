@@ -210,6 +210,11 @@ impl HashedKind for Hfsc {
             q.emptied(class);
         }
     }
+    /// In 2.6.35 an inner class without `ls` stays among its siblings for good (`update_vf` passes over it), and the kernel goes on to use
+    /// its memory when it is deleted; here it goes.
+    fn goes(q: &mut Hashed<Hfsc>, class: u32) {
+        q.part(class);
+    }
     fn class_stats(q: &Hashed<Hfsc>, class: u32) -> Stats {
         let class = &q.classes[class];
         let own = &class.own;
@@ -388,7 +393,14 @@ impl Carrier {
         let q = &mut self.0;
         let e = q.own.trees.first_eligible().unwrap_or(0);
         let cfmin = q.classes[ROOT].own.cfmin;
-        let next = if cfmin != 0 && (e == 0 || e > cfmin) { cfmin } else { e };
+        let mut next = if cfmin != 0 && (e == 0 || e > cfmin) { cfmin } else { e };
+        let ticks = ticks(now);
+        if next != 0 && next <= ticks {
+            // An inner class without `ls` keeps the fit time it had (`update_vf`), and the kernel's timer goes off over and over until one
+            // below it fits. Nothing changes before that, so it is waited for.
+            let later = [q.fits_next(ticks), Some(e).filter(|&e| e > ticks)];
+            next = later.into_iter().flatten().min().unwrap_or(0);
+        }
         if next != 0 {
             // What is due already goes off as soon as it can.
             let at = Time::from_ns(next.saturating_mul(TICK_NS).min(i64::MAX as u64) as i64);

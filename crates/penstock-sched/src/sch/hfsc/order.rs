@@ -205,6 +205,19 @@ impl Order {
         }
         None
     }
+    /// The least value above `most`. All of the tree is looked at.
+    pub(super) fn least_above(&self, root: u32, most: u64) -> Option<u64> {
+        let mut best = None;
+        let mut left = vec![root];
+        while let Some(n) = left.pop().filter(|_| root != NIL) {
+            let place = self.at(n);
+            if place.value > most {
+                best = Some(best.map_or(place.value, |b: u64| b.min(place.value)));
+            }
+            left.extend([place.left, place.right].into_iter().filter(|&n| n != NIL));
+        }
+        best
+    }
     /// Of those up to a time the one with the least value, the first of several.
     pub(super) fn least_up_to(&self, root: u32, time: u64) -> Option<u32> {
         let mut best: Option<(u64, u32)> = None;

@@ -5,7 +5,7 @@
 //! class ([`Node`](crate::Node)), and the sums are made when somebody asks: so the two can disagree, and where they do the fault is
 //! ours. Classes come and go, a leaf becomes an inner class and back: what went before is carried along apart.
 //!
-//! What Linux counts of losses, and what is held against the doors:
+//! What Linux counts of losses, and what is compared with what each qdisc was given and gave:
 //!
 //! | counter | counts | not |
 //! |---|---|---|

@@ -61,7 +61,7 @@ impl Longest {
         self.places[usize::from(self.heap[i])] = i as u16;
         self.places[usize::from(self.heap[j])] = j as u16;
     }
-    /// The queue at a place of the heap has become shorter. As in the kernel it is held against what has risen from below it the step before, so it mostly
+    /// The queue at a place of the heap has become shorter. As in the kernel what is below is compared with what has risen the step before, so it mostly
     /// sinks by one step; the first may then not be the longest for a while.
     fn sink(&mut self, mut place: usize) {
         let (mut most, mut bytes) = (place, self.at(place));

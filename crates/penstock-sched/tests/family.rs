@@ -167,6 +167,8 @@ struct Model {
     live: BTreeMap<u64, Live>,
     seq: u64,
     epoch: u32,
+    /// How often the device's queues were reset.
+    resets: u32,
     /// The last that left of a flow in an epoch.
     last: BTreeMap<((u8, u32, u32), u32), u64>,
     trace: Vec<(u64, i64)>,
@@ -176,7 +178,7 @@ impl Model {
     fn new(kind: &'static str, kernel: Kernel) -> Model {
         let rig = Rig::new(kernel);
         let (live, last, trace) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        let mut model = Model { rig, kind, live, seq: 0, epoch: 0, last, trace };
+        let mut model = Model { rig, kind, live, seq: 0, epoch: 0, resets: 0, last, trace };
         let first = options(kind, kernel)[0];
         model.rig.tc(&format!("qdisc add dev eth0 root handle 1: {kind} {first}")).unwrap();
         model
@@ -250,6 +252,7 @@ impl Model {
             }
             Op::Device(len) => {
                 self.epoch += 1;
+                self.resets += 1;
                 let device = penstock_sched::Device { tx_queue_len: len, ..*self.rig.tree.device() };
                 self.rig.call(|tree, cx| tree.set_device(device, cx));
             }
@@ -320,11 +323,20 @@ impl Model {
     fn stalls(&self) -> bool {
         self.kind == "cbq" || self.is_stuck()
     }
-    /// Packets may stay in hfsc for good. Without classes its own class takes them by name and by `default 0`, and has no curve to send
-    /// them by; a class of real time alone is not eligible again after a reset of 6.12 (`cl_in_el_or_vttree`: its node is not cleared).
-    /// A choke whose ring is full of places looks empty.
+    /// Where packets may stay for good, as in Linux: in hfsc's own class, which takes them by name and by `default 0` while there is no
+    /// other and has no curve to send them by; in a class of real time alone after a reset of 6.12 (`cl_in_el_or_vttree`: its node is not
+    /// cleared); in 2.6.35 behind a class with `rt` and without `ls`, which stays among its siblings when those below it have sent all
+    /// (`update_vf` passes over it); in a choke whose ring is full of places, and looks empty.
     fn is_stuck(&self) -> bool {
-        self.queues_in("hfsc") || self.queues_in("choke")
+        let now = Time::from_ns(self.rig.now);
+        let classes = self.rig.tree.dump_classes(now);
+        let classes = classes.iter().filter(|c| c.kind == "hfsc" && c.classid.minor() != 0);
+        let old = self.rig.tree.device().kernel == Kernel::V2_6_35;
+        let known = if old { classes.clone().any(|c| !c.options.has("ls")) } else { self.resets > 0 };
+        let dumps = self.rig.tree.dump_qdiscs(now);
+        let mut hfsc = dumps.iter().filter(|d| d.kind == "hfsc" && d.stats.qlen > 0);
+        let stuck = hfsc.any(|d| known || !classes.clone().any(|c| c.classid.qdisc() == d.handle));
+        stuck || self.queues_in("choke")
     }
     /// Whether a qdisc of a kind says that it holds packets.
     fn queues_in(&self, kind: &str) -> bool {

@@ -395,7 +395,8 @@ impl Carrier {
         let cfmin = q.classes[ROOT].own.cfmin;
         let mut next = if cfmin != 0 && (e == 0 || e > cfmin) { cfmin } else { e };
         let ticks = ticks(now);
-        if next != 0 && next <= ticks {
+        // 2.6.35 sets its timer for 0 too, and warns.
+        if next <= ticks && (next != 0 || is_old(q)) {
             // An inner class without `ls` keeps the fit time it had (`update_vf`), and the kernel's timer goes off over and over until one
             // below it fits. Nothing changes before that, so it is waited for.
             let later = [q.fits_next(ticks), Some(e).filter(|&e| e > ticks)];

@@ -196,7 +196,7 @@ impl Host {
             self.discard(packet, "ip_forward", "not-forwarding", cx);
             return;
         }
-        if self.martian_source(h.src) {
+        if !self.fib.knows_source(h.dst, h.src) && self.martian_source(h) {
             self.discard(packet, "ip_forward", "martian-source", cx);
             return;
         }
@@ -231,10 +231,14 @@ impl Host {
     }
 
     /// `fib_validate_source` with `rp_filter` 0: nobody else may send from our addresses.
-    #[inline]
-    fn martian_source(&mut self, src: Ipv4Addr) -> bool {
-        let kind = self.fib.lookup(&Key::to(src)).kind;
-        matches!(kind, Some(RouteKind::Local | RouteKind::Broadcast)) || src.octets()[0] >= 224
+    fn martian_source(&mut self, h: Ipv4) -> bool {
+        let kind = self.fib.lookup(&Key::to(h.src)).kind;
+        let martian =
+            matches!(kind, Some(RouteKind::Local | RouteKind::Broadcast)) || h.src.octets()[0] >= 224;
+        if !martian {
+            self.fib.note_source(h.dst, h.src);
+        }
+        martian
     }
 
     /// `ip_local_deliver`, `ip_local_deliver_finish`.

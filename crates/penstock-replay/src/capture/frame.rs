@@ -3,7 +3,6 @@
 use etherparse::{
     EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice,
 };
-use penstock_model::{Handle, Time};
 use penstock_packet::Skb;
 use penstock_packet::headers::{Arp, ETH_HLEN, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
 

@@ -10,55 +10,31 @@ pub mod cbq_tbf_clock;
 pub mod evidence;
 mod figures;
 mod matrix;
+mod numbers;
 mod page;
 pub mod pfifo_fast_tos;
 mod report;
 mod rfc7928;
+mod summary;
+mod verdict;
 pub mod virtual_lab;
 
 pub use figures::Figure;
 pub use report::{ClaimRow, GroundRow, NumberRow, StudyReport};
+pub use verdict::Judgement;
 
-use evidence::{AppRun, Evidence, FlowRun, Run};
+use evidence::{Evidence, Run};
 use include_dir::{Dir, include_dir};
+use numbers::Numbers;
 use penstock_lab::experiment::{self, Experiment};
 use penstock_lab::many;
-use penstock_lab::run::{self, Options, Outcome};
-use penstock_measure::record;
+use penstock_lab::run::{self, Options};
 use penstock_model::Diagnostic;
 use serde::Deserialize;
 use std::path::Path;
+use summary::summarise;
 
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/studies");
-
-/// What a judge says of a claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judgement {
-    /// `holds`, `fails` or `open`.
-    pub verdict: &'static str,
-    /// What the study printed.
-    pub published: String,
-    /// What the runs showed.
-    pub measured: String,
-    /// Why, or on what terms.
-    pub note: String,
-}
-
-impl Judgement {
-    /// `holds` or `fails`.
-    pub fn of(holds: bool, published: &str, measured: String, note: &str) -> Judgement {
-        let verdict = if holds { "holds" } else { "fails" };
-        Judgement { verdict, published: published.to_owned(), measured, note: note.to_owned() }
-    }
-    /// Not judged, and why.
-    pub fn open(why: String) -> Judgement {
-        Judgement { verdict: "open", published: String::new(), measured: String::new(), note: why }
-    }
-    /// Whether the claim holds.
-    pub fn holds(&self) -> bool {
-        self.verdict == "holds"
-    }
-}
 
 /// A study there is.
 pub struct Study {
@@ -157,92 +133,10 @@ struct Claim {
     check: String,
 }
 
-/// A number as `published.toml` has it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Published {
-    experiment: String,
-    quantity: String,
-    #[serde(default)]
-    host: String,
-    #[serde(default)]
-    run: String,
-    #[serde(default)]
-    flow: String,
-    /// What a packet of the flow counts as, bytes, where it is not its frame without FCS.
-    frame: Option<u32>,
-    #[serde(default)]
-    nth: usize,
-    measure: Measure,
-    unit: String,
-    value: f64,
-    /// The table whose median difference it is counted in.
-    #[serde(default)]
-    table: String,
-    /// Why it is not counted.
-    excluded: Option<String>,
-}
-
-/// Which result of a program a published number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Measure {
-    /// Throughput by its own count, Mbit/s.
-    Throughput,
-    /// Mean round trip of a program or of an echo probe, ms.
-    MeanRtt,
-    /// Rate in scp's progress line, MB/s of 1024 × 1024 bytes.
-    ScpRate,
-    /// Mean of an iperf report's rows between the first and the last, Mbit/s.
-    InnerRows,
-    /// Rate of a flow's arriving frames (Ethernet header, no FCS), kbit/s.
-    FrameRate,
-    /// What `ftp` prints of a flow of TCP, in kbyte of 1024 bytes a second, times eight, kbit/s.
-    ProgramRate,
-}
-
-impl Published {
-    /// What the runs showed.
-    fn measured(&self, evidence: &Evidence) -> Option<f64> {
-        if self.measure == Measure::FrameRate {
-            let flow = evidence.flow(&self.experiment, &self.flow).ok()?;
-            return Some(
-                self.frame.map_or_else(|| flow.frame_rate(), |bytes| flow.counted_rate(bytes)) / 1e3,
-            );
-        }
-        if self.measure == Measure::ProgramRate {
-            return evidence.flow(&self.experiment, &self.flow).ok().map(|f| f.program_rate() / 1e3);
-        }
-        if self.measure == Measure::MeanRtt && !self.flow.is_empty() {
-            let flow = evidence.flow(&self.experiment, &self.flow).ok().filter(|f| !f.rtts.is_empty())?;
-            return Some(evidence::mean(flow.rtts.iter().map(|r| r.1)));
-        }
-        let app = evidence.app(&self.experiment, &self.host, &self.run, self.nth).ok()?;
-        match self.measure {
-            Measure::Throughput => app.throughput_bit_s.map(|b| b / 1e6),
-            Measure::MeanRtt => app.rtt_mean_ms,
-            Measure::ScpRate => {
-                app.text.split_whitespace().find_map(|w| w.strip_suffix("MB/s")?.parse().ok())
-            }
-            Measure::InnerRows => {
-                let rows = app.intervals.get(1..app.intervals.len().saturating_sub(1))?;
-                (!rows.is_empty()).then(|| evidence::mean(rows.iter().map(|r| r.2)) / 1e6)
-            }
-            Measure::FrameRate | Measure::ProgramRate => None,
-        }
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claims {
     claim: Vec<Claim>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Numbers {
-    number: Vec<Published>,
 }
 
 impl Study {
@@ -400,80 +294,6 @@ fn order(name: &str) -> (bool, Vec<u32>, String) {
     let numbers: Vec<u32> = head.split('.').filter_map(|n| n.parse().ok()).collect();
     let numbers = claim.as_ref().and_then(|n| n.parse().ok()).map_or(numbers, |n| vec![n]);
     (claim.is_some(), numbers, name.to_owned())
-}
-
-/// What the judges need of a run.
-fn summarise(outcome: &Outcome) -> Run {
-    let record = &outcome.record;
-    let apps = record.apps.iter().zip(&outcome.outputs).map(|(app, text)| AppRun {
-        host: app.host.clone(),
-        run: app.run.clone(),
-        exit: app.exit.unwrap_or(0),
-        text: text.clone(),
-        throughput_bit_s: app.throughput_bit_s,
-        intervals: app.intervals.iter().map(|i| (i.from_s, i.to_s, i.throughput_bit_s)).collect(),
-        rtt_mean_ms: app.rtt_ms.as_ref().map(|r| r.mean),
-        requests: app.sent_packets.zip(app.received_packets),
-        rtts: outcome.series.points(&app.host, &app.name, "rtt_ms").to_vec(),
-    });
-    let mut run = Run { apps: apps.collect(), duration: record.duration_s, ..Run::default() };
-    run.flows = record.flows.iter().enumerate().map(|(i, f)| flow(i, f, outcome)).collect();
-    for lost in &record.drops {
-        let dev = lost.dev.clone().unwrap_or_default();
-        let place = (lost.host.clone(), dev, lost.place.clone(), lost.reason.clone());
-        *run.drops.entry(place).or_default() += lost.packets;
-    }
-    for host in &record.rig.hosts {
-        run.processor.extend(host.processor_share.map(|share| (host.name.clone(), share)));
-        let shares = outcome.series.points(&host.name, "processor", "share");
-        run.processor_over_time.insert(host.name.clone(), shares.to_vec());
-    }
-    for device in &record.devices {
-        for class in &device.classes {
-            let object = format!("{} class {}", device.dev, class.classid);
-            let points = outcome.series.points(&device.host, &object, "throughput_bit_s");
-            let name = || (device.host.clone(), device.dev.clone(), class.classid.clone());
-            run.class_rates.insert(name(), points.to_vec());
-            let counts = [class.packets, class.bytes, class.drops, class.borrowed.unwrap_or(0)];
-            run.classes.insert(name(), counts);
-            for quantity in
-                ["avgidle_ticks", "undertime_ticks", "borrowed_packets", "overlimits", "overactions"]
-            {
-                let points = outcome.series.points(&device.host, &object, quantity);
-                if !points.is_empty() {
-                    let (host, dev, class) = name();
-                    run.class_state.insert((host, dev, class, quantity.to_owned()), points.to_vec());
-                }
-            }
-        }
-        for qdisc in &device.qdiscs {
-            let object = format!("{} {} {}", device.dev, qdisc.kind, qdisc.handle);
-            let points = outcome.series.points(&device.host, &object, "qlen_packets");
-            if let Some(most) = points.iter().map(|p| p.1 as u64).max() {
-                run.qlen_max.insert((device.host.clone(), device.dev.clone(), qdisc.handle.clone()), most);
-            }
-        }
-    }
-    run
-}
-
-/// What the judges need of the flow at a place of the record.
-fn flow(at: usize, flow: &record::Flow, outcome: &Outcome) -> FlowRun {
-    let object = format!("flow {}", flow.name);
-    let points = |metric| outcome.series.points("", &object, metric).to_vec();
-    let passages = outcome.passages.iter().filter(|(i, _)| *i == at).flat_map(|(_, all)| all);
-    FlowRun {
-        name: flow.name.clone(),
-        packets: (flow.sent_packets, flow.received_packets, flow.lost_packets),
-        frame_bytes: (flow.sent_bytes.unwrap_or(0), flow.received_bytes.unwrap_or(0)),
-        life: (flow.start_s.unwrap_or(0.0), flow.end_s.unwrap_or(outcome.record.duration_s)),
-        owd_ms: flow.owd_ms.as_ref().map(|d| (d.mean, d.max)),
-        goodput: points("goodput_bit_s"),
-        payload_bytes: flow.payload_bytes.unwrap_or(0),
-        rtts: points("rtt_ms"),
-        cwnd: points("cwnd_packets"),
-        passages: passages.map(|p| (p.bytes, p.sent_s, p.received_s)).collect(),
-    }
 }
 
 #[cfg(test)]

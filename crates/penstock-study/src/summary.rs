@@ -10,6 +10,7 @@ pub(super) fn summarise(outcome: &Outcome) -> Run {
     let apps = record.apps.iter().zip(&outcome.outputs).map(|(app, text)| AppRun {
         host: app.host.clone(),
         run: app.run.clone(),
+        name: app.name.clone(),
         exit: app.exit.unwrap_or(0),
         text: text.clone(),
         throughput_bit_s: app.throughput_bit_s,
@@ -66,6 +67,7 @@ fn flow(at: usize, flow: &record::Flow, outcome: &Outcome) -> FlowRun {
     let passages = outcome.passages.iter().filter(|(i, _)| *i == at).flat_map(|(_, all)| all);
     FlowRun {
         name: flow.name.clone(),
+        app: flow.app.clone(),
         packets: (flow.sent_packets, flow.received_packets, flow.lost_packets),
         frame_bytes: (flow.sent_bytes.unwrap_or(0), flow.received_bytes.unwrap_or(0)),
         life: (flow.start_s.unwrap_or(0.0), flow.end_s.unwrap_or(outcome.record.duration_s)),

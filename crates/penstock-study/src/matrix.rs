@@ -13,8 +13,6 @@ use std::sync::{Arc, Mutex};
 pub(super) struct Job<'a> {
     /// What.
     pub(super) experiment: &'a Experiment,
-    /// With which dice.
-    pub(super) seed: u64,
     /// Whether it is of the study's own setting.
     pub(super) stated: bool,
 }
@@ -90,7 +88,7 @@ impl<T: Send + Sync, R: Send> Plan<'_, T, R> {
         };
         let work = |job: usize| -> Result<(), Vec<Diagnostic>> {
             let (seed, at, n) = jobs[job];
-            let job = Job { experiment: &experiments[at][n].0, seed, stated: at == 0 };
+            let job = Job { experiment: &experiments[at][n].0, stated: at == 0 };
             let mut options = Options { seed: Some(seed), progress: &mut |_| {} };
             let outcome = run::run(job.experiment, &mut options)?;
             if let Some(folder) = ask.out.filter(|_| seed == 1 && job.stated) {

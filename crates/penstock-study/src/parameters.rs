@@ -113,6 +113,8 @@ impl Study {
             let shifts = changes.map(|(claim, (from, to))| Shift { claim: claim.id.clone(), from, to });
             report.variations.push(Variation {
                 parameter: parameter.name.clone(),
+                value: parameter.value.clone(),
+                found: parameter.found.clone(),
                 stated: parameter.text.clone(),
                 instead: to.clone(),
                 changes: shifts.collect(),

@@ -157,6 +157,10 @@ pub struct Sensitivity {
 pub struct Variation {
     /// The parameter.
     pub parameter: String,
+    /// Its value in words.
+    pub value: String,
+    /// How that was found.
+    pub found: String,
     /// Its text as the study has it.
     pub stated: String,
     /// And instead.

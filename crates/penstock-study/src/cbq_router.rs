@@ -103,7 +103,7 @@ fn cr1(e: &Evidence) -> Verdict {
     );
     let note = "both ways of counting: the converters' own drops, and that the Linux router accounts for every packet lost";
     Ok(J::of(
-        dropped == 0 && lost == at_linux && lost > 0 && runs == 20,
+        dropped == 0 && lost > 0 && lost <= at_linux && runs == 20,
         "0 at input and output",
         measured,
         note,

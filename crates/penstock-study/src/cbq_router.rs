@@ -357,3 +357,40 @@ pub fn figures(e: &Evidence) -> Vec<Figure> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::{FlowRun, Run};
+    use super::*;
+
+    /// Table 4 (or 2) with the same rates in every row: Flow2 as TCP in kbit/s as `ftp` prints, so many segments lost.
+    fn rows(table: u32, kbit: f64, lost: u64) -> Evidence {
+        let mut e = Evidence::default();
+        let section = if table < 3 { "4.3" } else { "4.4" };
+        for (row, _) in ROWS {
+            let flow = |name: &str| FlowRun {
+                name: name.to_owned(),
+                packets: (10_000 + lost, (kbit * 1e3 * 10.0 / 8.0 / 429.0) as u64, lost),
+                payload_bytes: (kbit / 8.0 * 1024.0 * 10.0) as u64,
+                life: (0.0, 10.0),
+                ..FlowRun::default()
+            };
+            let flows = if table < 3 { vec![flow("Flow4")] } else { vec![flow("Flow2"), flow("Flow3")] };
+            e.runs.insert(format!("{section}-table-{table}-{row}"), Run { flows, ..Run::default() }.into());
+        }
+        e
+    }
+
+    #[test]
+    fn a_printed_range_is_not_widened() {
+        assert!(cr8(&rows(2, 8100.0, 0)).unwrap().holds());
+        assert!(!cr8(&rows(2, 8247.5, 0)).unwrap().holds());
+    }
+
+    #[test]
+    fn a_reason_must_be_there_with_the_rate() {
+        assert!(cr12(&rows(4, 1100.0, 3)).unwrap().holds());
+        assert!(!cr12(&rows(4, 1100.0, 0)).unwrap().holds());
+        assert!(!cr12(&rows(4, 900.0, 3)).unwrap().holds());
+    }
+}

@@ -207,6 +207,42 @@ mod tests {
         assert_eq!(connection_rates(text), [20.8, 28.0]);
     }
 
+    /// TCP of so many Mbit/s of frames for 10 s under a limit, with iperf's figure.
+    fn tcp(limit: f64, reached: f64, printed: f64) -> Limited {
+        use crate::evidence::{AppRun, FlowRun, Run};
+        let app = AppRun {
+            host: "U5".to_owned(),
+            run: IPERF.to_owned(),
+            name: "U5 iperf".to_owned(),
+            throughput_bit_s: Some(printed * 1e6),
+            ..AppRun::default()
+        };
+        let bytes = (reached * 1e6 * 10.0 / 8.0) as u64;
+        let flow = FlowRun {
+            app: Some("U5 iperf".to_owned()),
+            frame_bytes: (bytes, bytes),
+            life: (1.0, 11.0),
+            ..FlowRun::default()
+        };
+        let mut e = Evidence::default();
+        let run = Run { apps: vec![app], flows: vec![flow], ..Run::default() };
+        e.runs.insert("x".to_owned(), run.into());
+        limited(&e, "x", "U5", IPERF, limit).unwrap()
+    }
+
+    #[test]
+    fn at_most_is_what_reached_the_other_end() {
+        // iperf's own figure above the limit is the socket's; what arrived counts.
+        assert!(tcp(10.0, 9.96, 10.04).met());
+        assert!(!tcp(10.0, 10.1, 9.9).at_most());
+        // A burst of the bucket is no excess, more than that is.
+        assert!(tcp(1.0, 1.003, 0.96).at_most() && !tcp(1.0, 1.006, 0.96).at_most());
+        // Far below a limit is not held at it.
+        assert!(!tcp(10.0, 9.0, 9.6).held());
+        // A figure that the document could not have printed.
+        assert!(!tcp(10.0, 9.96, 10.6).met() && !tcp(6.0, 5.9, 5.4).met());
+    }
+
     #[test]
     fn without_runs_every_claim_is_open() {
         let e = Evidence::default();

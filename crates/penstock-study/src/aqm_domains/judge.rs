@@ -401,3 +401,38 @@ fn ad25(e: &Evidence) -> Verdict {
     );
     Ok(J::explored("open", measured, "where RED takes over, the wait is shorter"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cell;
+    use super::*;
+
+    /// Every column with nine NewReno connections of these goodputs, and 18 others.
+    fn evidence(of: impl Fn(&str, &str, u32) -> [f64; 2]) -> Evidence {
+        let column = |&(order, red, queue): &(&'static str, &'static str, u32)| {
+            let [least, most] = of(order, red, queue);
+            let mut inter = vec![most; 8];
+            inter.push(least);
+            let cell = Cell { sack: vec![0.05; 9], ecn: vec![0.05; 9], inter, ..Cell::default() };
+            Column { order, red, queue, cell }
+        };
+        Evidence { columns: COLUMNS.iter().map(column).collect(), ..Evidence::default() }
+    }
+
+    #[test]
+    fn a_fall_of_fairness_is_a_fall_at_any_height() {
+        let grows = evidence(|_, _, queue| [if queue == 72 { 0.5 } else { 0.9 }, 1.0]);
+        assert!(ad16(&grows).unwrap().holds());
+        let falls =
+            evidence(|order, _, queue| [if queue == 72 || order == "DT-RED" { 1.0 } else { 0.9 }, 1.0]);
+        assert!(!ad16(&falls).unwrap().holds());
+    }
+
+    #[test]
+    fn questions_are_explored_and_never_hold() {
+        let e = evidence(|_, _, _| [1.0, 1.0]);
+        assert_eq!(judge("AD25", &e).verdict, J::EXPLORED);
+        assert_eq!(judge("AD26", &e).verdict, J::OPEN);
+        assert_eq!(judge("AD13", &e).verdict, J::OPEN);
+    }
+}

@@ -309,3 +309,15 @@ pub(super) fn vl47(e: &Evidence) -> Verdict {
         "the summary of those four",
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_sharing_is_no_preference() {
+        // As printed, 2.6 and 2.2; with different prio 2.9 and 1.9.
+        assert!(!prefers((2.58, 2.24)) && prefers((2.92, 1.94)));
+        assert!(shares_surplus((2.48, 2.31)) && !shares_surplus((2.92, 1.94)));
+    }
+}

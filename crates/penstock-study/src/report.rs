@@ -181,17 +181,27 @@ pub struct Shift {
 }
 
 impl Sensitivity {
-    /// A table: parameter, values, what changes.
+    /// A paragraph for each parameter: its values, and what each changes.
     pub fn text(&self) -> String {
-        let columns = ["parameter", "stated", "instead", "verdicts that change"].map(|c| (c, Align::Left));
-        let mut table = Table::new(&columns);
+        // What differs of a text of several lines is in its last.
+        let short = |text: &str| -> String {
+            let last = text.lines().last().unwrap_or_default();
+            last.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let mut text = format!("{}: {} seeds of each setting\n", self.study, self.seeds);
+        let mut before = "";
         for v in &self.variations {
+            if v.parameter != before {
+                text.push_str(&format!("\n{}: {} ({})\n", v.parameter, v.value, v.found));
+                before = &v.parameter;
+            }
             let changes: Vec<String> =
                 v.changes.iter().map(|s| format!("{} {} -> {}", s.claim, s.from, s.to)).collect();
-            let changes = if changes.is_empty() { "none".to_owned() } else { changes.join("; ") };
-            table.row([v.parameter.clone(), v.stated.clone(), v.instead.clone(), changes]);
+            let changes =
+                if changes.is_empty() { "no verdict changes".to_owned() } else { changes.join("; ") };
+            text.push_str(&format!("  {} instead of {}: {changes}\n", short(&v.instead), short(&v.stated)));
         }
-        format!("{}: {} seeds of each setting\n\n{}", self.study, self.seeds, table.text(0))
+        text
     }
 }
 
@@ -387,6 +397,25 @@ impl StudyReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_is_told_with_what_it_changes() {
+        let variation = |instead: &str, changes| Variation {
+            parameter: "ring".to_owned(),
+            value: "64 places".to_owned(),
+            found: "a common card".to_owned(),
+            stated: "a\nring  = 63".to_owned(),
+            instead: instead.to_owned(),
+            changes,
+        };
+        let shift = Shift { claim: "PF5".to_owned(), from: "holds", to: "fails" };
+        let variations =
+            vec![variation("a\nring  = 127", vec![shift]), variation("a\nring  = 31", Vec::new())];
+        let text = Sensitivity { study: "x", seeds: 5, variations }.text();
+        let expected = "x: 5 seeds of each setting\n\nring: 64 places (a common card)\n  ring = 127 instead of ring = 63: PF5 holds -> fails\n  \
+                        ring = 31 instead of ring = 63: no verdict changes\n";
+        assert_eq!(text, expected);
+    }
 
     #[test]
     fn medians_are_of_one_unit() {

@@ -224,7 +224,10 @@ mod tests {
         assert!(column.value("nothing").is_nan());
         let text = "# head\ntable-1,DT-DT,-,72,end,8.8,8.5,8.1,9\ntable-1,DT-RED,red,72,end,1,1,1,1\n";
         let cells = cells(text);
-        assert_eq!(cells.iter().map(|c| c.of(&[column.clone()])).collect::<Vec<_>>(), [Some(4.0), None]);
+        assert_eq!(
+            cells.iter().map(|c| c.of(std::slice::from_ref(&column))).collect::<Vec<_>>(),
+            [Some(4.0), None]
+        );
         let mut rows = rows(text);
         rows[0].measured = Some(8.2);
         assert_eq!(rows[1].quantity, "DT-RED gentle 72: goodput end nodes");

@@ -1,6 +1,8 @@
 //! Where packets go that are not sent: each with its reason, none without. And what the calls have cost in work.
 
-use penstock_packet::{Packet, Pool};
+use penstock_model::Time;
+use penstock_packet::{Packet, Pool, Skb};
+use std::collections::VecDeque;
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -13,6 +15,8 @@ pub enum DropReason {
     TooBig,
     /// Dropped early by active queue management.
     Early,
+    /// Lost on the line that the qdisc stands for (netem).
+    Loss,
     /// A filter or its action said so.
     Filter,
     /// An action took it: what it is goes on elsewhere, and it is not lost.
@@ -37,6 +41,7 @@ impl DropReason {
             DropReason::Displaced => "displaced",
             DropReason::TooBig => "too-big",
             DropReason::Early => "early",
+            DropReason::Loss => "loss",
             DropReason::Filter => "filter",
             DropReason::Stolen => "stolen",
             DropReason::Trapped => "trapped",
@@ -65,6 +70,14 @@ pub struct Ledger {
     pub work: Work,
     /// A qdisc has taken over the pacing of a packet's socket since this was last taken (`SK_PACING_FQ`).
     pub paced: bool,
+    /// Copies that are to go in at the root, one after another.
+    again: VecDeque<Packet>,
+    /// One of them is going in.
+    pub(crate) repeating: bool,
+    /// Of each copy made since the pool last heard of them, the flow and when the packet was made.
+    copied: Vec<(u32, Time)>,
+    /// Spent packets, of which copies are made.
+    spare: Vec<Packet>,
 }
 
 impl Ledger {
@@ -95,8 +108,46 @@ impl Ledger {
     pub fn drain(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
         self.entries.drain(..)
     }
-    /// Gives all dropped packets back to the pool.
+    /// A copy of a packet that is in a qdisc's hands, to go in at the root ([`Ledger::send_again`]).
+    pub(crate) fn copy(&mut self, skb: &Skb) -> Packet {
+        let mut copy = match self.spare.pop() {
+            Some(mut copy) => {
+                (*copy).clone_from(skb);
+                copy
+            }
+            None => Box::new(skb.clone()),
+        };
+        copy.tc.role.set_copy(true);
+        self.copied.push((skb.flow, skb.created));
+        copy
+    }
+    /// The tree is to put this copy in at the root as soon as the enqueue at hand is over.
+    pub(crate) fn send_again(&mut self, copy: Packet) {
+        self.again.push_back(copy);
+    }
+    /// Whether a copy waits for that.
+    #[inline]
+    pub(crate) fn has_again(&self) -> bool {
+        !self.again.is_empty()
+    }
+    /// The next such copy.
+    pub(crate) fn take_again(&mut self) -> Option<Packet> {
+        self.again.pop_front()
+    }
+    /// Whether a qdisc has made copies of which the pool does not know.
+    #[inline]
+    pub fn has_copied(&self) -> bool {
+        !self.copied.is_empty()
+    }
+    /// Tells the pool of the copies that qdiscs have made, and takes memory for as many more from it.
+    pub fn tell_copies(&mut self, pool: &mut Pool) {
+        for (flow, created) in self.copied.drain(..) {
+            self.spare.extend(pool.adopt_copy(flow, created));
+        }
+    }
+    /// Gives all dropped packets back to the pool, and tells it of the copies made.
     pub fn recycle(&mut self, pool: &mut Pool) {
+        self.tell_copies(pool);
         for (packet, _) in self.entries.drain(..) {
             pool.free(packet);
         }

@@ -1,17 +1,29 @@
 //! `netem`: packets are delayed, lost, doubled, damaged and put out of order.
 //!
-//! Follows: linux v6.12 and v2.6.35 `net/sched/sch_netem.c`.
-//! Differs: packets are not simulated yet; `seed` is dumped where it was set; of a distribution its name is kept.
+//! Follows: linux v6.12 `net/sched/sch_netem.c` (of 6.12.117, where a copy is told by `tc_depth`); [`old`] v2.6.35.
+//! Differs: a duplicate goes in at the root when the enqueue at hand is over ([`Tree::enqueue`](crate::Tree::enqueue)), and the packet itself
+//! lies here meanwhile: qdiscs above have noted the packet before the copy comes to them, not behind it. Of a damaged packet the bytes are
+//! damaged that it has (headers; payload is a length), and that it is damaged is noted.
+
+mod chance;
+mod config;
+mod damage;
+mod dist;
+mod old;
+mod tfifo;
 
 use super::KindSpec;
 use super::one_class::OneClass;
-use super::pfifo::Pfifo;
-use super::unsimulated::{Params, Unsimulated};
-use crate::node::Node;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use crate::aqm::ecn::set_ce;
+use crate::ledger::DropReason;
+use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
-use penstock_model::psched::TICK_NS;
-use penstock_model::{Handle, Kernel, KernelError, Options, Value};
+use chance::spread;
+use config::Config;
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
+use penstock_packet::{Packet, Sender, Skb};
+use std::collections::VecDeque;
+use tfifo::Tfifo;
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -19,7 +31,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "delay, drop, duplicate, corrupt and reorder packets",
     kernels: &Kernel::ALL,
     build,
-    simulated: false,
+    simulated: true,
     traits: Traits {
         classes: Classes::Inner,
         sorting: Sorting::Nothing,
@@ -31,117 +43,347 @@ pub static SPEC: KindSpec = KindSpec {
     },
 };
 
-/// `struct tc_netem_qopt`: a change sets all of them.
-const NUMBERS: [&str; 6] = ["limit", "latency", "jitter", "loss", "duplicate", "gap"];
-/// What a change leaves as it is where it says nothing of it, beside `corr`.
-const KEPT: [&str; 6] = ["corrupt", "rate", "ecn", "slot", "seed", "distribution"];
-/// What a change without them turns off.
-const LOSS_MODELS: [&str; 2] = ["loss_state", "loss_gemodel"];
-
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     let device = init.device;
-    let mut class = OneClass::new(SPEC.id, init.handle, &device);
-    match device.kernel {
-        Kernel::V6_12 => class = class.empty(),
-        Kernel::V2_6_35 => {
-            let init = Init { device, handle: Handle::UNSPEC, parent: class.class() };
-            class.fill(Node::new(&init, Box::new(Pfifo::with_default_limit(&device))), cx);
+    if device.kernel == Kernel::V2_6_35 {
+        return old::build(init, options, cx);
+    }
+    let mut netem = Netem {
+        config: Config::new(&device),
+        class: OneClass::new(SPEC.id, init.handle, &device).empty(),
+        front: VecDeque::new(),
+        fifo: Tfifo::default(),
+        waiting: None,
+        counter: 0,
+        slot: None,
+        watchdog: None,
+        peeked: None,
+        stats: Stats::default(),
+    };
+    netem.change(options, cx)?;
+    Ok(Box::new(netem))
+}
+
+/// A packet whose copy goes in at the root before it is queued.
+struct Waiting {
+    packet: Packet,
+    /// When it came.
+    came: Time,
+}
+
+/// `struct slotstate`, while there are slots.
+#[derive(Clone, Copy)]
+struct SlotState {
+    next: i64,
+    packets_left: i32,
+    bytes_left: i32,
+}
+
+/// As of 6.12.
+struct Netem {
+    // Parameters
+    config: Config,
+    class: OneClass,
+    // Variables
+    /// Those put before all others, with the moment (`sch->q`).
+    front: VecDeque<(i64, Packet)>,
+    fifo: Tfifo,
+    waiting: Option<Waiting>,
+    /// Packets delayed since the last that was put before the others.
+    counter: u32,
+    slot: Option<SlotState>,
+    watchdog: Option<Time>,
+    /// Taken out for a peek; still counted as queued.
+    peeked: Option<Packet>,
+    /// `backlog` is that of what lies here itself.
+    stats: Stats,
+}
+
+impl Netem {
+    /// Packets as the kernel counts them: without the one whose copy is under way.
+    fn counted(&self) -> u32 {
+        let inner = self.class.leaf(Handle::UNSPEC).map_or(0, |child| child.qlen());
+        self.front.len() as u32 + self.fifo.len() + u32::from(self.peeked.is_some()) + inner
+    }
+    /// The packet whose copy has come by, or will not, is queued.
+    #[inline]
+    fn settle(&mut self, cx: &mut Cx<'_>) {
+        if let Some(Waiting { packet, came }) = self.waiting.take() {
+            self.put(packet, came, cx);
         }
     }
-    let mut netem = Netem { device, params: Options::new(), class };
-    netem.change(options, cx)?;
-    Ok(Box::new(Unsimulated::new(netem)))
+    /// Queues a packet: with its delay, or before all others.
+    fn put(&mut self, packet: Packet, came: Time, cx: &mut Cx<'_>) {
+        let (c, now) = (&mut self.config, came.as_ns());
+        self.stats.backlog += packet.pkt_len;
+        let delayed = c.gap == 0
+            || self.counter < c.gap - 1
+            || c.reorder < c.reorder_cor.throw(&mut c.dice, cx.rng);
+        if !delayed {
+            self.counter = 0;
+            self.stats.requeues = self.stats.requeues.wrapping_add(1);
+            self.front.push_front((now, packet));
+            return;
+        }
+        let mut delay = c.delay.mu;
+        if c.delay.sigma != 0 {
+            let thrown = c.delay_cor.throw(&mut c.dice, cx.rng);
+            delay = spread(delay, c.delay.sigma, thrown, c.delay.table);
+        }
+        let mut from = now;
+        if c.rate.is_set() {
+            // The line is busy with those before it; their wait is part of its delay.
+            let [early, line] = self.fifo.lasts();
+            let last = [self.front.back().map(|f| f.0), early, line].into_iter().flatten().max();
+            if let Some(last) = last {
+                delay = (delay - (last - now)).max(0);
+                from = last;
+            }
+            delay += c.rate.time_ns(packet.pkt_len);
+        }
+        self.counter = self.counter.wrapping_add(1);
+        self.fifo.put(from.wrapping_add(delay), packet);
+    }
+    /// `get_slot_next`.
+    fn next_slot(&mut self, cx: &mut Cx<'_>) {
+        let (c, Some(state)) = (&mut self.config, &mut self.slot) else { return };
+        let Some(slot) = c.slot else { return };
+        let delay = match c.slot_table {
+            None => {
+                let range = (slot.max_delay - slot.min_delay) as u128;
+                slot.min_delay + (range * u128::from(cx.rng.next_u32()) >> 32) as i64
+            }
+            Some(_) if slot.dist_jitter == 0 => slot.dist_delay,
+            table => spread(slot.dist_delay, slot.dist_jitter, c.dice.throw(cx.rng), table),
+        };
+        *state = SlotState { next: cx.now.as_ns() + delay, packets_left: slot.packets, bytes_left: slot.bytes };
+    }
+    /// A packet leaves in a slot.
+    fn use_slot(&mut self, len: u32, cx: &mut Cx<'_>) {
+        let Some(state) = &mut self.slot else { return };
+        state.packets_left -= 1;
+        state.bytes_left = state.bytes_left.wrapping_sub(len as i32);
+        if state.packets_left <= 0 || state.bytes_left <= 0 {
+            self.next_slot(cx);
+        }
+    }
+    /// A packet whose time has come goes into the qdisc inside; gives it back where there is none.
+    fn hand_on(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
+        let Some(child) = self.class.child_mut() else { return Some(packet) };
+        let before = child.qlen();
+        self.stats.backlog -= packet.pkt_len;
+        let answer = child.enqueue(packet, cx);
+        let after = child.qlen();
+        // What it drops of itself meanwhile counts here too (`qdisc_tree_reduce_backlog`).
+        let lost = (before + u32::from(answer == Xmit::Success)).saturating_sub(after);
+        let refused = u32::from(answer.counts_as_drop());
+        self.stats.drops = self.stats.drops.wrapping_add(lost + refused);
+        None
+    }
+    /// A packet of the qdisc inside.
+    fn from_inside(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        let child = self.class.child_mut()?;
+        let before = child.qlen();
+        let packet = child.dequeue(cx);
+        let lost = before.saturating_sub(u32::from(packet.is_some())).saturating_sub(child.qlen());
+        self.stats.drops = self.stats.drops.wrapping_add(lost);
+        packet
+    }
+    /// `netem_dequeue`.
+    fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.settle(cx);
+        let packet = self.pick(cx)?;
+        self.stats.bytes += u64::from(packet.pkt_len);
+        self.stats.packets += 1;
+        Some(packet)
+    }
+    fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        let now = cx.now.as_ns();
+        loop {
+            if let Some((_, packet)) = self.front.pop_front() {
+                self.stats.backlog -= packet.pkt_len;
+                return Some(packet);
+            }
+            let Some(at) = self.fifo.first() else { break };
+            if self.slot.is_some_and(|slot| slot.next < at) {
+                self.next_slot(cx);
+            }
+            let gate = self.slot.map_or(at, |slot| slot.next.max(at));
+            if gate <= now {
+                let packet = self.fifo.take()?;
+                self.use_slot(packet.pkt_len, cx);
+                if let Some(packet) = self.hand_on(packet, cx) {
+                    self.stats.backlog -= packet.pkt_len;
+                    return Some(packet);
+                }
+                continue;
+            }
+            if let Some(packet) = self.from_inside(cx) {
+                return Some(packet);
+            }
+            self.watchdog = Some(Time::from_ns(gate));
+            break;
+        }
+        // It is asked once more where it had nothing, as in the kernel.
+        self.from_inside(cx)
+    }
 }
 
-/// Its parameters.
-pub struct Netem {
-    device: Device,
-    /// As they are dumped.
-    params: Options,
-    class: OneClass,
-}
-
-/// `validate_slot`.
-fn check_slot(slot: &Options) -> Result<(), KernelError> {
-    let number = |name: &str| slot.i64(name).unwrap_or(0);
-    let negative = |names: &[&str]| names.iter().any(|name| number(name) < 0);
-    let why = if negative(&["min_delay", "max_delay"]) {
-        "negative slot delay"
-    } else if number("min_delay") > number("max_delay") {
-        "slot min delay greater than max delay"
-    } else if negative(&["dist_delay", "dist_jitter"]) {
-        "negative dist delay"
-    } else if negative(&["packets", "bytes"]) {
-        "negative slot limit"
-    } else {
-        return Ok(());
-    };
-    Err(KernelError::new(KernelError::EINVAL, why))
-}
-
-impl Params for Netem {
-    fn kind(&self) -> &'static str {
-        SPEC.id
+impl Qdisc for Netem {
+    /// `netem_enqueue`.
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
+        if !cx.drops.repeating {
+            self.settle(cx);
+        }
+        // What waits comes behind its copy, and does not count before.
+        let waiting = self.waiting.take();
+        let c = &mut self.config;
+        let mut count = 1;
+        if c.duplicate != 0 && packet.tc.depth == 0 && c.duplicate >= c.dup_cor.throw(&mut c.dice, cx.rng) {
+            count += 1;
+        }
+        if c.loss.strikes(&mut c.loss_cor, &mut c.dice, cx.rng) {
+            if c.ecn && set_ce(&mut packet) {
+                self.stats.drops = self.stats.drops.wrapping_add(1);
+            } else {
+                count -= 1;
+            }
+        }
+        let answer = self.enter(packet, count, cx);
+        if let Some(Waiting { packet, came }) = waiting {
+            self.put(packet, came, cx);
+        }
+        answer
+    }
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.peeked.take().or_else(|| self.take(cx))
+    }
+    /// `qdisc_peek_dequeued`: the packet is taken and counted, and kept.
+    fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
+        if self.peeked.is_none() {
+            self.peeked = self.take(cx);
+        }
+        self.peeked.as_ref()
+    }
+    fn next_wakeup(&self) -> Option<Time> {
+        let inner = self.class.leaf(Handle::UNSPEC).and_then(|child| child.next_wakeup());
+        [self.watchdog, inner].into_iter().flatten().min()
+    }
+    fn timers(&self, see: &mut dyn FnMut(Time, Time)) {
+        self.watchdog.iter().for_each(|&at| see(at, at));
+        if let Some(child) = self.class.leaf(Handle::UNSPEC) {
+            child.timers(see);
+        }
+    }
+    fn expire(&mut self, due: Due) {
+        self.watchdog = self.watchdog.filter(|&at| !due.has(at, at));
+        if let Some(child) = self.class.child_mut() {
+            child.expire(due);
+        }
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
-        let o = options.ok_or(KernelError::errno(KernelError::EINVAL))?;
-        if let Some(slot) = o.nested("slot") {
-            check_slot(slot)?;
-        }
-        let params = &mut self.params;
-        for name in NUMBERS {
-            params.set(name, Value::U32(o.u32(name).unwrap_or(0)));
-        }
-        if self.device.kernel == Kernel::V6_12 {
-            // The table of the distribution works with 31 bits of nanoseconds.
-            let jitter = o.u32("jitter").unwrap_or(0).min((i32::MAX as u64 / TICK_NS) as u32);
-            params.set("jitter", Value::U32(jitter));
-        }
-        for name in LOSS_MODELS {
-            params.remove(name);
-            if let Some(model) = o.value(name) {
-                params.set(name, model.clone());
-            }
-        }
-        if o.u32("gap").unwrap_or(0) != 0 {
-            let correlation = params.nested("reorder").and_then(|r| r.u32("correlation")).unwrap_or(0);
-            let always = Options::new().with("probability", u32::MAX).with("correlation", correlation);
-            params.set("reorder", always.into());
-        }
-        for name in ["corr", "reorder"].into_iter().chain(KEPT) {
-            if let Some(value) = o.value(name) {
-                params.set(name, value.clone());
-            }
-        }
-        if let Some(mut slot) = o.nested("slot").cloned() {
-            let jitter = slot.i64("dist_jitter").unwrap_or(0).min(i32::MAX.into());
-            slot.set("dist_jitter", Value::I64(jitter));
-            let any = ["min_delay", "max_delay", "dist_jitter"].iter().any(|n| slot.i64(n).unwrap_or(0) != 0);
-            params.remove("slot");
-            if any {
-                params.set("slot", slot.into());
-            }
-        }
-        if self.device.kernel == Kernel::V2_6_35
-            && let Some(child) = self.class.child_mut()
-            && child.kind().get(1..) == Some("fifo")
-        {
-            //= linux v2.6.35 sch_fifo.c fifo_set_limit: any fifo inside is given the limit.
-            child.change(Some(&Options::new().with("limit", o.u32("limit").unwrap_or(0))), cx)?;
+        self.settle(cx);
+        let anew = self.config.change(options)?;
+        self.counter = 0;
+        if anew.slot {
+            let now = cx.now.as_ns();
+            self.slot = self.config.slot.map(|slot| SlotState { next: now, packets_left: slot.packets, bytes_left: slot.bytes });
         }
         Ok(())
     }
+    fn reset(&mut self, cx: &mut Cx<'_>) {
+        self.settle(cx);
+        let mut purge = |packet| cx.drops.drop(packet, DropReason::Purged);
+        self.peeked.take().into_iter().for_each(&mut purge);
+        self.front.drain(..).for_each(|(_, packet)| purge(packet));
+        self.fifo.purge(purge);
+        if let Some(child) = self.class.child_mut() {
+            child.reset(cx);
+        }
+        (self.watchdog, self.stats.backlog) = (None, 0);
+    }
+    fn stats(&self) -> Stats {
+        let inner = self.class.leaf(Handle::UNSPEC).map_or(0, |child| child.backlog());
+        let beside = [self.peeked.as_ref(), self.waiting.as_ref().map(|w| &w.packet)];
+        let beside: u32 = beside.into_iter().flatten().map(|packet| packet.pkt_len).sum();
+        let backlog = self.stats.backlog.wrapping_add(inner).wrapping_add(beside);
+        let drops = self.stats.drops.wrapping_add(self.class.lost());
+        Stats { qlen: self.qlen(), backlog, drops, ..self.stats }
+    }
+    fn qlen(&self) -> u32 {
+        self.counted() + u32::from(self.waiting.is_some())
+    }
+    fn packets(&self, see: &mut dyn FnMut(&Skb)) {
+        self.peeked.iter().chain(self.waiting.as_ref().map(|w| &w.packet)).for_each(|packet| see(packet));
+        self.front.iter().for_each(|(_, packet)| see(packet));
+        self.fifo.iter().for_each(|packet| see(packet));
+    }
     fn dump(&self) -> Options {
-        self.params.clone()
+        self.config.dump()
+    }
+    fn unsimulated(&self) -> Option<&'static str> {
+        let mut doubles = false;
+        self.class.children(&mut |_, child| doubles |= doubles_below(child));
+        match () {
+            () if self.config.measured => Some("netem with distribution experimental"),
+            () if doubles => Some("netem around another that duplicates"),
+            () => None,
+        }
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
-        self.device = *device;
+        self.config.set_device(device);
     }
     fn classes(&self) -> Option<&dyn Classful> {
         Some(&self.class)
     }
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
         Some(&mut self.class)
+    }
+    fn kind(&self) -> &'static str {
+        SPEC.id
+    }
+}
+
+/// Whether a qdisc, or one below it, is a netem that duplicates.
+fn doubles_below(node: &crate::Node) -> bool {
+    let mut found = node.kind() == SPEC.id && node.dump().u32("duplicate").unwrap_or(0) > 0;
+    if let Some(classes) = node.classes() {
+        classes.children(&mut |_, child| found |= doubles_below(child));
+    }
+    found
+}
+
+impl Netem {
+    /// What comes of a packet of which so many are to go on.
+    fn enter(&mut self, mut packet: Packet, count: u32, cx: &mut Cx<'_>) -> Xmit {
+        if count == 0 {
+            self.stats.drops = self.stats.drops.wrapping_add(1);
+            cx.drops.drop(packet, DropReason::Loss);
+            return Xmit::Bypass;
+        }
+        let copies = count > 1;
+        // The copy is not damaged with it; but where there is no room neither goes in.
+        let full = self.counted() >= self.config.limit;
+        let copy = (copies && !full).then(|| cx.drops.copy(&packet));
+        let c = &mut self.config;
+        if c.corrupt != 0 && c.corrupt >= c.corrupt_cor.throw(&mut c.dice, cx.rng) {
+            damage::strike(&mut packet, cx.rng);
+        }
+        if full {
+            self.stats.drops = self.stats.drops.wrapping_add(1);
+            cx.drops.drop(packet, DropReason::Overlimit);
+            return Xmit::Drop;
+        }
+        let Some(mut copy) = copy else {
+            self.put(packet, cx.now, cx);
+            return Xmit::Success;
+        };
+        // Prevents duplicates of duplicates. A copy belongs to no socket.
+        copy.tc.depth += 1;
+        copy.sender = Sender::default();
+        cx.drops.send_again(copy);
+        self.waiting = Some(Waiting { packet, came: cx.now });
+        Xmit::Success
     }
 }
 

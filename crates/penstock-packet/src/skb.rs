@@ -61,6 +61,8 @@ pub struct Sender {
     pub pacing_rate: Option<NonZeroU64>,
     /// When the packet is to leave (`skb->tstamp`); [`Time::ZERO`]: at once.
     pub departs: Time,
+    /// The socket's memory is free of it already (`skb_orphan_partial`), or never held it: a copy.
+    pub orphaned: bool,
 }
 
 /// What stands behind a VLAN tag that is in the frame.

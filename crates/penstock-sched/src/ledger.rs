@@ -1,8 +1,11 @@
 //! Where packets go that are not sent: each with its reason, none without. And what the calls have cost in work.
 
 use penstock_model::Time;
-use penstock_packet::{Packet, Pool, Skb};
+use penstock_packet::{L4, Packet, Pool, Skb};
 use std::collections::VecDeque;
+
+/// The index of `lo`: what has come in by it, or by none, was made on this machine.
+const LOOPBACK: u32 = 1;
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -62,6 +65,17 @@ pub struct Work {
     pub clock_reads: u64,
 }
 
+/// A packet has been taken off its socket's memory while it waits in a qdisc (`skb_orphan_partial`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Orphan {
+    /// Its [`Skb::flow`].
+    pub flow: u32,
+    /// Its [`Skb::len`].
+    pub len: u32,
+    /// Its transport header.
+    pub l4: L4,
+}
+
 /// Dropped packets with their reasons, in order, until the caller takes them.
 #[derive(Default, Debug)]
 pub struct Ledger {
@@ -76,6 +90,8 @@ pub struct Ledger {
     pub(crate) repeating: bool,
     /// Of each copy made since the pool last heard of them, the flow and when the packet was made.
     copied: Vec<(u32, Time)>,
+    /// Packets of this machine's sockets that were orphaned since the caller last took note.
+    orphans: Vec<Orphan>,
     /// Spent packets, of which copies are made.
     spare: Vec<Packet>,
 }
@@ -145,9 +161,25 @@ impl Ledger {
             self.spare.extend(pool.adopt_copy(flow, created));
         }
     }
+    /// Whoever delays packets as a line does takes them off their socket's memory, which a line would not hold (`skb_orphan_partial`).
+    pub(crate) fn orphan(&mut self, skb: &mut Skb) {
+        if skb.iif <= LOOPBACK && skb.flow != 0 && !std::mem::replace(&mut skb.sender.orphaned, true) {
+            self.orphans.push(Orphan { flow: skb.flow, len: skb.len, l4: skb.l4 });
+        }
+    }
+    /// Whether there are any.
+    #[inline]
+    pub fn has_orphans(&self) -> bool {
+        !self.orphans.is_empty()
+    }
+    /// Takes note of them.
+    pub fn orphans(&mut self) -> impl Iterator<Item = Orphan> + '_ {
+        self.orphans.drain(..)
+    }
     /// Gives all dropped packets back to the pool, and tells it of the copies made.
     pub fn recycle(&mut self, pool: &mut Pool) {
         self.tell_copies(pool);
+        self.orphans.clear();
         for (packet, _) in self.entries.drain(..) {
             pool.free(packet);
         }

@@ -361,6 +361,10 @@ impl Netem {
             cx.drops.drop(packet, DropReason::Loss);
             return Xmit::Bypass;
         }
+        let c = &self.config;
+        if c.delay.mu != 0 || c.delay.sigma != 0 || c.rate.is_set() {
+            cx.drops.orphan(&mut packet);
+        }
         let copies = count > 1;
         // The copy is not damaged with it; but where there is no room neither goes in.
         let full = self.counted() >= self.config.limit;
@@ -380,7 +384,7 @@ impl Netem {
         };
         // Prevents duplicates of duplicates. A copy belongs to no socket.
         copy.tc.depth += 1;
-        copy.sender = Sender::default();
+        copy.sender = Sender { orphaned: true, ..Sender::default() };
         cx.drops.send_again(copy);
         self.waiting = Some(Waiting { packet, came: cx.now });
         Xmit::Success

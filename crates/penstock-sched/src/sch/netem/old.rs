@@ -28,7 +28,7 @@ pub(super) fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> 
     class.fill(Node::new(&inner, Box::new(fifo)), cx);
     let clock = Clock::of(&device);
     let (config, stats) = (Config::new(&device), Stats::default());
-    let mut netem = Old { config, class, clock, counter: 0, qlen: 0, waiting: None, watchdog: None, peeked: None, stats };
+    let mut netem = Old { config, class, clock, counter: 0, waiting: None, watchdog: None, peeked: None, stats };
     netem.change(options, cx)?;
     Ok(Box::new(netem))
 }
@@ -40,7 +40,6 @@ struct Old {
     clock: Clock,
     // Variables
     counter: u32,
-    qlen: u32,
     waiting: Option<Waiting>,
     /// While it is set nothing leaves (`TCQ_F_THROTTLED`).
     watchdog: Option<Time>,
@@ -51,10 +50,7 @@ struct Old {
 impl Old {
     fn settle(&mut self, cx: &mut Cx<'_>) -> Xmit {
         match self.waiting.take() {
-            Some(Waiting { packet, came }) => {
-                self.qlen -= 1;
-                self.put(packet, came, cx)
-            }
+            Some(Waiting { packet, came }) => self.put(packet, came, cx),
             None => Xmit::Success,
         }
     }
@@ -78,9 +74,8 @@ impl Old {
             FIRST
         };
         // It belongs to no socket any more: what it was to leave at is free for this.
-        packet.sender = Sender { departs: Time::from_ns(at), ..Sender::default() };
+        packet.sender = Sender { departs: Time::from_ns(at), orphaned: true, ..Sender::default() };
         let len = packet.pkt_len;
-        let before = cx.drops.len();
         let Some(child) = self.class.child_mut() else {
             cx.drops.drop(packet, DropReason::Purged);
             return Xmit::Drop;
@@ -89,19 +84,10 @@ impl Old {
         if answer == Xmit::Success {
             self.stats.bytes += u64::from(len);
             self.stats.packets += 1;
-            self.qlen += 1;
         } else if answer.counts_as_drop() {
             self.stats.drops = self.stats.drops.wrapping_add(1);
         }
-        if cx.drops.len() != before {
-            self.recount();
-        }
         answer
-    }
-    /// Takes over what the qdisc inside holds, after it has dropped packets of itself.
-    fn recount(&mut self) {
-        let inner = self.class.leaf(Handle::UNSPEC).map_or(0, Node::qlen);
-        self.qlen = inner + u32::from(self.peeked.is_some()) + u32::from(self.waiting.is_some());
     }
     /// `netem_dequeue`.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
@@ -109,7 +95,6 @@ impl Old {
         if self.watchdog.is_some() {
             return None;
         }
-        let before = cx.drops.len();
         let now = self.clock.read(cx.now);
         let child = self.class.child_mut()?;
         let at = child.peek(cx).map(|packet| packet.sender.departs.as_ns());
@@ -119,12 +104,8 @@ impl Old {
             Some(at) => self.watchdog = Some(self.clock.timer(cx.now, now, at - now)),
             None => {}
         }
-        self.qlen -= u32::from(taken.is_some());
-        if cx.drops.len() != before {
-            self.recount();
-        }
         let mut packet = taken?;
-        packet.sender = Sender::default();
+        packet.sender.departs = Time::ZERO;
         Some(packet)
     }
 }
@@ -135,13 +116,15 @@ impl Qdisc for Old {
             self.settle(cx);
         }
         let waiting = self.waiting.take();
-        self.qlen -= u32::from(waiting.is_some());
         let c = &mut self.config;
         let mut count = 1;
         if c.duplicate != 0 && !cx.drops.repeating && c.duplicate >= c.dup_cor.throw(&mut c.dice, cx.rng) {
             count += 1;
         }
         count -= i32::from(c.loss.strikes(&mut c.loss_cor, &mut c.dice, cx.rng));
+        if count > 0 {
+            cx.drops.orphan(&mut packet);
+        }
         let copy = (count > 1).then(|| cx.drops.copy(&packet));
         if count > 0 && c.corrupt != 0 && c.corrupt >= c.corrupt_cor.throw(&mut c.dice, cx.rng) {
             damage::strike(&mut packet, cx.rng);
@@ -154,10 +137,9 @@ impl Qdisc for Old {
             }
             None => self.put(packet, cx.now, cx),
             Some(mut copy) => {
-                copy.sender = Sender::default();
+                copy.sender = Sender { orphaned: true, ..Sender::default() };
                 cx.drops.send_again(copy);
                 self.waiting = Some(Waiting { packet, came: cx.now });
-                self.qlen += 1;
                 Xmit::Success
             }
         };
@@ -167,16 +149,11 @@ impl Qdisc for Old {
         answer
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        if let Some(packet) = self.peeked.take() {
-            self.qlen -= 1;
-            return Some(packet);
-        }
-        self.take(cx)
+        self.peeked.take().or_else(|| self.take(cx))
     }
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
         if self.peeked.is_none() {
             self.peeked = self.take(cx);
-            self.qlen += u32::from(self.peeked.is_some());
         }
         self.peeked.as_ref()
     }
@@ -215,13 +192,14 @@ impl Qdisc for Old {
         if let Some(child) = self.class.child_mut() {
             child.reset(cx);
         }
-        (self.watchdog, self.qlen) = (None, 0);
+        self.watchdog = None;
     }
     fn stats(&self) -> Stats {
-        Stats { qlen: self.qlen, ..self.stats }
+        Stats { qlen: self.qlen(), ..self.stats }
     }
     fn qlen(&self) -> u32 {
-        self.qlen
+        let inner = self.class.leaf(Handle::UNSPEC).map_or(0, Node::qlen);
+        inner + u32::from(self.peeked.is_some()) + u32::from(self.waiting.is_some())
     }
     fn held(&self) -> u32 {
         let own = [self.peeked.as_ref(), self.waiting.as_ref().map(|w| &w.packet)];

@@ -200,7 +200,9 @@ impl Net {
             Effect::Next(_, packet) => format!("{name}: sends {} behind another", packet_text(packet)),
             Effect::Deliver(packet) => format!("{name}: receives {}", packet_text(packet)),
             Effect::Moved(packet) => format!("{name}: sends {} elsewhere", packet_text(packet)),
-            Effect::Orphaned(orphan) => format!("{name}: {} bytes of flow {} wait in a qdisc", orphan.len, orphan.flow),
+            Effect::Orphaned(orphan) => {
+                format!("{name}: {} bytes of flow {} wait in a qdisc", orphan.len, orphan.flow)
+            }
             Effect::Dropped { packet, ifindex, place, reason } => {
                 let device = self.device_name(host, *ifindex);
                 format!("{name} {device}: {} is dropped ({place}, {reason})", packet_text(packet))

@@ -121,12 +121,20 @@ fn child(d: &mut Dice) -> String {
     match d.range(0, 7) {
         0 => format!("pfifo limit {}", d.range(1, 12)),
         1 => format!("bfifo limit {}", d.scale(600, 8000)),
-        2 => format!("tbf rate {}kbit burst {} limit {}", d.scale(50, 4000), d.scale(1514, 6000), d.scale(2000, 20_000)),
+        2 => format!(
+            "tbf rate {}kbit burst {} limit {}",
+            d.scale(50, 4000),
+            d.scale(1514, 6000),
+            d.scale(2000, 20_000)
+        ),
         3 => "prio".to_owned(),
         4 => "codel target 1ms interval 10ms".to_owned(),
         5 => "pfifo_fast".to_owned(),
         6 => format!("netem delay {} seed {}", time(d, 20_000), d.range(0, 99)),
-        _ => format!("red limit 20000 min 2000 max 6000 avpkt 1000 burst 4 probability 1 bandwidth {}kbit", d.scale(100, 2000)),
+        _ => format!(
+            "red limit 20000 min 2000 max 6000 avpkt 1000 burst 4 probability 1 bandwidth {}kbit",
+            d.scale(100, 2000)
+        ),
     }
 }
 
@@ -142,7 +150,10 @@ pub fn case(d: &mut Dice) -> Value {
         }
         1 => {
             setup.push("qdisc add dev $DEV $PARENT handle 9: htb default 1".to_owned());
-            setup.push(format!("class add dev $DEV parent 9: classid 9:1 htb rate {}kbit", d.scale(100, 4000)));
+            setup.push(format!(
+                "class add dev $DEV parent 9: classid 9:1 htb rate {}kbit",
+                d.scale(100, 4000)
+            ));
             parent = "parent 9:1";
         }
         2 => {
@@ -152,7 +163,10 @@ pub fn case(d: &mut Dice) -> Value {
             parent = "parent 9:1";
         }
         3 => {
-            setup.push(format!("qdisc add dev $DEV $PARENT handle 9: tbf rate {}kbit burst 3000 limit 20000", d.scale(100, 4000)));
+            setup.push(format!(
+                "qdisc add dev $DEV $PARENT handle 9: tbf rate {}kbit burst 3000 limit 20000",
+                d.scale(100, 4000)
+            ));
             parent = "parent 9:1";
         }
         _ => {}

@@ -194,7 +194,9 @@ impl Config {
         if let Some(ecn) = o.u32("ecn") {
             self.ecn = ecn != 0;
         }
-        for (name, table) in [("distribution", &mut self.delay.table), ("slot_distribution", &mut self.slot_table)] {
+        for (name, table) in
+            [("distribution", &mut self.delay.table), ("slot_distribution", &mut self.slot_table)]
+        {
             if let Some(name) = o.str(name) {
                 *table = dist::table(name);
                 self.measured |= table.is_none();
@@ -266,7 +268,12 @@ mod tests {
 
     #[test]
     fn a_line_takes_its_time_for_whole_cells() {
-        let line = |rate, packet_overhead, cell_size, cell_overhead| Rate { bytes_per_s: rate, packet_overhead, cell_size, cell_overhead };
+        let line = |rate, packet_overhead, cell_size, cell_overhead| Rate {
+            bytes_per_s: rate,
+            packet_overhead,
+            cell_size,
+            cell_overhead,
+        };
         assert_eq!(line(1000, 0, 0, 0).time_ns(1500), 1_500_000_000);
         assert_eq!(line(1000, -100, 0, 0).time_ns(100), 0);
         // 100 and 8 bytes are three cells of 48, each with 5 more.

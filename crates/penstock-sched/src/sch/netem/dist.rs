@@ -115,9 +115,9 @@ mod tests {
     /// FNV-1a over the values, as those of the installed files were summed.
     fn sum(name: &str) -> (i64, u64) {
         let table = table(name).unwrap();
-        let hash = table.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, &v| {
-            (h ^ u64::from(v as u16)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = table
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325u64, |h, &v| (h ^ u64::from(v as u16)).wrapping_mul(0x0100_0000_01b3));
         (table.iter().map(|&v| i64::from(v)).sum(), hash)
     }
 

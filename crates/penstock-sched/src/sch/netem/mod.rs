@@ -116,9 +116,8 @@ impl Netem {
     fn put(&mut self, packet: Packet, came: Time, cx: &mut Cx<'_>) {
         let (c, now) = (&mut self.config, came.as_ns());
         self.stats.backlog += packet.pkt_len;
-        let delayed = c.gap == 0
-            || self.counter < c.gap - 1
-            || c.reorder < c.reorder_cor.throw(&mut c.dice, cx.rng);
+        let delayed =
+            c.gap == 0 || self.counter < c.gap - 1 || c.reorder < c.reorder_cor.throw(&mut c.dice, cx.rng);
         if !delayed {
             self.counter = 0;
             self.stats.requeues = self.stats.requeues.wrapping_add(1);
@@ -156,7 +155,8 @@ impl Netem {
             Some(_) if slot.dist_jitter == 0 => slot.dist_delay,
             table => spread(slot.dist_delay, slot.dist_jitter, c.dice.throw(cx.rng), table),
         };
-        *state = SlotState { next: cx.now.as_ns() + delay, packets_left: slot.packets, bytes_left: slot.bytes };
+        *state =
+            SlotState { next: cx.now.as_ns() + delay, packets_left: slot.packets, bytes_left: slot.bytes };
     }
     /// A packet leaves in a slot.
     fn use_slot(&mut self, len: u32, cx: &mut Cx<'_>) {
@@ -287,7 +287,11 @@ impl Qdisc for Netem {
         self.counter = 0;
         if anew.slot {
             let now = cx.now.as_ns();
-            self.slot = self.config.slot.map(|slot| SlotState { next: now, packets_left: slot.packets, bytes_left: slot.bytes });
+            self.slot = self.config.slot.map(|slot| SlotState {
+                next: now,
+                packets_left: slot.packets,
+                bytes_left: slot.bytes,
+            });
         }
         Ok(())
     }

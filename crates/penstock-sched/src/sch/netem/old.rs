@@ -20,15 +20,21 @@ use std::collections::VecDeque;
 /// The moment of what goes before all others.
 const FIRST: i64 = i64::MIN;
 
-pub(super) fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
+pub(super) fn build(
+    init: &Init,
+    options: Option<&Options>,
+    cx: &mut Cx<'_>,
+) -> Result<Box<dyn Qdisc>, KernelError> {
     let device = init.device;
     let mut class = OneClass::new(SPEC.id, init.handle, &device);
     let inner = Init { device, handle: Handle::UNSPEC, parent: class.class() };
-    let fifo = Sorted { limit: device.tx_queue_len.max(1), packets: VecDeque::new(), stats: Stats::default() };
+    let fifo =
+        Sorted { limit: device.tx_queue_len.max(1), packets: VecDeque::new(), stats: Stats::default() };
     class.fill(Node::new(&inner, Box::new(fifo)), cx);
     let clock = Clock::of(&device);
     let (config, stats) = (Config::new(&device), Stats::default());
-    let mut netem = Old { config, class, clock, counter: 0, waiting: None, watchdog: None, peeked: None, stats };
+    let mut netem =
+        Old { config, class, clock, counter: 0, waiting: None, watchdog: None, peeked: None, stats };
     netem.change(options, cx)?;
     Ok(Box::new(netem))
 }
@@ -57,9 +63,8 @@ impl Old {
     /// Queues a packet.
     fn put(&mut self, mut packet: Packet, came: Time, cx: &mut Cx<'_>) -> Xmit {
         let (c, now) = (&mut self.config, self.clock.read(came));
-        let delayed = c.gap == 0
-            || self.counter < c.gap
-            || c.reorder < c.reorder_cor.throw(&mut c.dice, cx.rng);
+        let delayed =
+            c.gap == 0 || self.counter < c.gap || c.reorder < c.reorder_cor.throw(&mut c.dice, cx.rng);
         let at = if delayed {
             let ticks = |ns: i64| ns / TICK_NS as i64;
             let (mu, sigma) = (ticks(c.delay.mu), ticks(c.delay.sigma.into()) as i32);
@@ -254,7 +259,9 @@ impl Qdisc for Sorted {
         self.stats.bytes += u64::from(packet.pkt_len);
         self.stats.packets += 1;
         let place = match self.packets.back() {
-            Some(last) if at < last.sender.departs => self.packets.partition_point(|p| p.sender.departs <= at),
+            Some(last) if at < last.sender.departs => {
+                self.packets.partition_point(|p| p.sender.departs <= at)
+            }
             _ => self.packets.len(),
         };
         self.packets.insert(place, packet);

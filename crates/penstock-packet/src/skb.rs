@@ -61,8 +61,6 @@ pub struct Sender {
     pub pacing_rate: Option<NonZeroU64>,
     /// When the packet is to leave (`skb->tstamp`); [`Time::ZERO`]: at once.
     pub departs: Time,
-    /// The socket's memory is free of it already (`skb_orphan_partial`), or never held it: a copy.
-    pub orphaned: bool,
 }
 
 /// What stands behind a VLAN tag that is in the frame.
@@ -132,6 +130,7 @@ impl Role {
     const FRAGMENT: u8 = 1;
     const COPY: u8 = 2;
     const MOVED: u8 = 4;
+    const ORPHAN: u8 = 8;
 
     /// A fragment, or the datagram that fragments have become again.
     #[inline]
@@ -147,6 +146,17 @@ impl Role {
     #[inline]
     pub const fn has_moved(self) -> bool {
         self.0 & Role::MOVED != 0
+    }
+    /// The socket's memory is free of it already (`skb_orphan_partial`), or never held it: a qdisc's copy.
+    #[inline]
+    pub const fn is_orphan(self) -> bool {
+        self.0 & Role::ORPHAN != 0
+    }
+    /// From now on an orphan. Whether it was none.
+    pub fn set_orphan(&mut self) -> bool {
+        let was = self.is_orphan();
+        self.0 |= Role::ORPHAN;
+        !was
     }
     /// From now on a fragment.
     pub fn set_fragment(&mut self) {

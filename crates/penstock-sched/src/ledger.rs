@@ -163,7 +163,7 @@ impl Ledger {
     }
     /// Whoever delays packets as a line does takes them off their socket's memory, which a line would not hold (`skb_orphan_partial`).
     pub(crate) fn orphan(&mut self, skb: &mut Skb) {
-        if skb.iif <= LOOPBACK && skb.flow != 0 && !std::mem::replace(&mut skb.sender.orphaned, true) {
+        if skb.iif <= LOOPBACK && skb.flow != 0 && skb.tc.role.set_orphan() {
             self.orphans.push(Orphan { flow: skb.flow, len: skb.len, l4: skb.l4 });
         }
     }

@@ -269,9 +269,9 @@ pub(crate) enum Owing {
 impl Owed {
     pub(crate) fn of(packet: &Packet) -> Owed {
         let own = packet.iif <= LOOPBACK && !packet.tc.role.is_copy();
-        let flow = if own || !packet.sender.orphaned { packet.flow } else { 0 };
+        let flow = if own || !packet.tc.role.is_orphan() { packet.flow } else { 0 };
         let flow = if packet.iif <= LOOPBACK { flow } else { 0 };
-        let part = if packet.sender.orphaned { Owing::Place } else { Owing::Both };
+        let part = if packet.tc.role.is_orphan() { Owing::Place } else { Owing::Both };
         Owed { part, ..Owed::by(flow, packet.len, &packet.l4) }
     }
     /// What comes free of a packet that a qdisc has orphaned.

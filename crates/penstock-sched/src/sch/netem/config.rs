@@ -108,8 +108,8 @@ pub(super) struct Config {
     pub(super) rate: Rate,
     pub(super) slot: Option<Slot>,
     pub(super) slot_table: Option<&'static Table>,
-    /// A table was named that is not made of a formula.
-    pub(super) measured: bool,
+    /// Of delays and of slots: the table that was named is not made of a formula.
+    pub(super) measured: [bool; 2],
     pub(super) dice: Dice,
     pub(super) delay_cor: Correlated,
     pub(super) loss_cor: Correlated,
@@ -140,7 +140,7 @@ impl Config {
             rate: Rate::default(),
             slot: None,
             slot_table: None,
-            measured: false,
+            measured: [false; 2],
             dice: Dice::new(device.kernel),
             delay_cor: Correlated::default(),
             loss_cor: Correlated::default(),
@@ -194,13 +194,13 @@ impl Config {
         if let Some(ecn) = o.u32("ecn") {
             self.ecn = ecn != 0;
         }
-        for (name, table) in
-            [("distribution", &mut self.delay.table), ("slot_distribution", &mut self.slot_table)]
-        {
-            if let Some(name) = o.str(name) {
-                *table = dist::table(name);
-                self.measured |= table.is_none();
-            }
+        if let Some(name) = o.str("distribution") {
+            self.delay.table = dist::table(name);
+            self.measured[0] = self.delay.table.is_none();
+        }
+        if let Some(name) = o.str("slot_distribution") {
+            self.slot_table = dist::table(name);
+            self.measured[1] = self.slot_table.is_none();
         }
         if let Some(seed) = o.u64("seed") {
             self.dice.seed(seed);

@@ -329,7 +329,7 @@ impl Qdisc for Netem {
         let mut doubles = false;
         self.class.children(&mut |_, child| doubles |= doubles_below(child));
         match () {
-            () if self.config.measured => Some("netem with distribution experimental"),
+            () if self.config.measured.contains(&true) => Some("netem with distribution experimental"),
             () if doubles => Some("netem around another that duplicates"),
             () => None,
         }
@@ -388,7 +388,8 @@ impl Netem {
         };
         // Prevents duplicates of duplicates. A copy belongs to no socket.
         copy.tc.depth += 1;
-        copy.sender = Sender { orphaned: true, ..Sender::default() };
+        copy.sender = Sender::default();
+        copy.tc.role.set_orphan();
         cx.drops.send_again(copy);
         self.waiting = Some(Waiting { packet, came: cx.now });
         Xmit::Success
@@ -398,7 +399,7 @@ impl Netem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, device};
+    use crate::testing::{Bench, device, packet, qdisc};
 
     fn netem(kernel: Kernel, o: &Options, bench: &mut Bench) -> Box<dyn Qdisc> {
         let init = Init { device: device(kernel), handle: Handle::new(1, 0), parent: Handle::ROOT };
@@ -459,5 +460,66 @@ mod tests {
         assert_eq!(limit(&*q), Some(50));
         q.change(Some(&Options::new().with("limit", 8u32)), &mut bench.cx(0)).unwrap();
         assert_eq!(limit(&*q), Some(8));
+    }
+
+    /// A tree of `prio` with netem in its first band.
+    fn below_prio(options: Options, bench: &mut Bench) -> crate::Tree {
+        let mut tree = crate::Tree::new(device(Kernel::V6_12));
+        let mut prio = qdisc("add root handle 1: prio");
+        prio.options = Some(Options::new().with("bands", 3u32).with("priomap", vec![0u8; 16]));
+        tree.qdisc(&prio, &mut bench.cx(0)).unwrap();
+        let mut netem = qdisc("add parent 1:1 handle 2: netem");
+        netem.options = Some(options);
+        tree.qdisc(&netem, &mut bench.cx(0)).unwrap();
+        tree
+    }
+
+    #[test]
+    fn a_copy_goes_in_at_the_root_before_its_packet() {
+        let mut bench = Bench::new();
+        let doubles = Options::new().with("limit", 9u32).with("duplicate", u32::MAX).with("seed", 3u64);
+        let mut tree = below_prio(doubles, &mut bench);
+        assert_eq!(tree.enqueue(packet(7, 100), &mut bench.cx(0)), Xmit::Success);
+        assert_eq!((tree.qlen(), tree.root().stats().backlog, tree.miscounts()), (2, 200, vec![]));
+        let out: Vec<(u64, bool)> = std::iter::from_fn(|| tree.dequeue(&mut bench.cx(0)))
+            .map(|p| (p.seq, p.tc.role.is_copy()))
+            .collect();
+        assert_eq!(out, [(7, true), (7, false)]);
+        assert!(tree.miscounts().is_empty() && bench.drops.has_copied() && bench.drops.is_empty());
+    }
+
+    #[test]
+    fn a_packet_whose_copy_is_lost_is_queued_all_the_same() {
+        let mut bench = Bench::new();
+        // Every copy is lost, and of the packets those that are doubled stay one.
+        let o = Options::new()
+            .with("limit", 9u32)
+            .with("duplicate", u32::MAX)
+            .with("loss", u32::MAX / 2)
+            .with("seed", 5u64);
+        let mut tree = below_prio(o, &mut bench);
+        for seq in 0..50 {
+            tree.enqueue(packet(seq, 100), &mut bench.cx(0));
+            while tree.dequeue(&mut bench.cx(0)).is_some() {}
+            assert_eq!((tree.qlen(), tree.miscounts()), (0, vec![]));
+        }
+        assert!(!bench.drops.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_named() {
+        let mut bench = Bench::new();
+        let named = |tree: &crate::Tree| tree.unsimulated().into_iter().map(|u| u.kind).collect::<Vec<_>>();
+        let o = Options::new().with("limit", 9u32).with("jitter", 5u32);
+        let mut tree = below_prio(o.clone().with("distribution", "experimental"), &mut bench);
+        assert_eq!(named(&tree), ["netem with distribution experimental"]);
+        let mut change = qdisc("change parent 1:1 handle 2: netem");
+        change.options = Some(o.clone().with("distribution", "normal"));
+        tree.qdisc(&change, &mut bench.cx(0)).unwrap();
+        assert!(named(&tree).is_empty());
+        let mut inner = qdisc("add parent 2:1 handle 3: netem");
+        inner.options = Some(o.with("duplicate", 9u32));
+        tree.qdisc(&inner, &mut bench.cx(0)).unwrap();
+        assert_eq!(named(&tree), ["netem around another that duplicates"]);
     }
 }

@@ -79,7 +79,7 @@ impl Old {
             FIRST
         };
         // It belongs to no socket any more: what it was to leave at is free for this.
-        packet.sender = Sender { departs: Time::from_ns(at), orphaned: true, ..Sender::default() };
+        packet.sender = Sender { departs: Time::from_ns(at), ..Sender::default() };
         let len = packet.pkt_len;
         let Some(child) = self.class.child_mut() else {
             cx.drops.drop(packet, DropReason::Purged);
@@ -142,7 +142,8 @@ impl Qdisc for Old {
             }
             None => self.put(packet, cx.now, cx),
             Some(mut copy) => {
-                copy.sender = Sender { orphaned: true, ..Sender::default() };
+                copy.sender = Sender::default();
+                copy.tc.role.set_orphan();
                 cx.drops.send_again(copy);
                 self.waiting = Some(Waiting { packet, came: cx.now });
                 Xmit::Success
@@ -218,7 +219,7 @@ impl Qdisc for Old {
         self.config.dump()
     }
     fn unsimulated(&self) -> Option<&'static str> {
-        self.config.measured.then_some("netem with distribution experimental")
+        self.config.measured.contains(&true).then_some("netem with distribution experimental")
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
         self.config.set_device(device);

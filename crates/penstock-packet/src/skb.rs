@@ -112,6 +112,8 @@ pub struct TcNote {
     pub ct_mark: Option<u32>,
     /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
     pub bad_checksum: bool,
+    /// A bit behind the IP header is wrong on the line, and so the checksum over it: whom the packet is for throws it away.
+    pub damaged: bool,
     /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
     pub sfb: [u32; 2],
     /// Its congestion mark was counted where it was set. For results; decides nothing.
@@ -128,6 +130,7 @@ impl Role {
     const FRAGMENT: u8 = 1;
     const COPY: u8 = 2;
     const MOVED: u8 = 4;
+    const ORPHAN: u8 = 8;
 
     /// A fragment, or the datagram that fragments have become again.
     #[inline]
@@ -143,6 +146,17 @@ impl Role {
     #[inline]
     pub const fn has_moved(self) -> bool {
         self.0 & Role::MOVED != 0
+    }
+    /// The socket's memory is free of it already (`skb_orphan_partial`), or never held it: a qdisc's copy.
+    #[inline]
+    pub const fn is_orphan(self) -> bool {
+        self.0 & Role::ORPHAN != 0
+    }
+    /// From now on an orphan. Whether it was none.
+    pub fn set_orphan(&mut self) -> bool {
+        let was = self.is_orphan();
+        self.0 |= Role::ORPHAN;
+        !was
     }
     /// From now on a fragment.
     pub fn set_fragment(&mut self) {
@@ -180,6 +194,7 @@ impl TcNote {
             class,
             ct_mark,
             bad_checksum: _,
+            damaged: _,
             sfb,
             ce_counted: _,
             role: _,
@@ -338,7 +353,7 @@ impl Pool {
         packet.sender = Sender::default();
         packet.tc.travel();
         (packet.tc.vlan, packet.tc.within) = (None, None);
-        (packet.tc.bad_checksum, packet.tc.ce_counted) = (false, false);
+        (packet.tc.bad_checksum, packet.tc.damaged, packet.tc.ce_counted) = (false, false, false);
         packet.tc.role = Role::default();
         packet
     }
@@ -374,6 +389,15 @@ impl Pool {
             true => extras.copies += 1,
             false => extras.fragments += u64::from(role.is_fragment()),
         }
+    }
+    /// A copy was made elsewhere of a packet of this flow, made then: it counts as lent, and among the extras. Gives memory for the next
+    /// copy, where there is some.
+    pub fn adopt_copy(&mut self, flow: u32, created: Time) -> Option<Packet> {
+        self.lent = self.lent.wrapping_add(1);
+        if flow != 0 && created >= self.since {
+            self.extras.entry(flow).or_default().copies += 1;
+        }
+        self.spent.pop()
     }
     /// Such a packet becomes part of another.
     pub fn note_merged(&mut self, skb: &Skb) {
@@ -431,6 +455,7 @@ mod tests {
                 class: Handle(11),
                 ct_mark: Some(12),
                 bad_checksum: true,
+                damaged: true,
                 sfb: [13, 14],
                 ce_counted: true,
                 role: Role(7),

@@ -124,33 +124,43 @@ pub struct Lower {
 }
 
 /// One device.
+#[repr(C)]
 pub struct NetDevice {
-    /// Name: `eth0`.
-    pub name: String,
-    /// Index, from 1; 1 is `lo`.
-    pub ifindex: u32,
+    // With each packet, in this order: what lies together comes into the cache together.
     /// Hardware address; zeros on `lo`.
     pub mac: [u8; 6],
-    /// Largest IP packet, bytes. Default 1500.
-    pub mtu: u32,
-    /// txqueuelen, packets. Default 1000, 0 on `lo`.
-    pub tx_queue_len: u32,
     /// Administratively up.
     pub up: bool,
     /// Whether it is `lo`.
     pub loopback: bool,
+    /// Whether it is an ifb.
+    ifb: bool,
+    /// Index, from 1; 1 is `lo`.
+    pub ifindex: u32,
+    /// Largest IP packet, bytes. Default 1500.
+    pub mtu: u32,
+    /// `net.ipv4.conf.NAME.forwarding`, where it is not the machine's.
+    pub(crate) forwarding: Option<bool>,
+    /// What it has carried.
+    pub counters: Counters,
+    /// What hears the packets that come and go.
+    pub(crate) tap: Option<Box<crate::tap::Tap>>,
+    /// What kind of device it is.
+    pub class: &'static Class,
+    /// Its qdiscs.
+    pub tree: Tree,
+    pub(crate) rng: Rng,
+    // The others.
+    /// Name: `eth0`.
+    pub name: String,
+    /// txqueuelen, packets. Default 1000, 0 on `lo`.
+    pub tx_queue_len: u32,
     /// Addresses, in the order given.
     pub addresses: Vec<Address>,
     /// The same by networks.
     pub(crate) networks: Networks,
     /// IPv6 addresses, in the order given: configuration alone.
     pub addresses6: Vec<Address6>,
-    /// What it has carried.
-    pub counters: Counters,
-    /// Its qdiscs.
-    pub tree: Tree,
-    /// What kind of device it is.
-    pub class: &'static Class,
     /// What `ip link add … type` said of it.
     pub data: LinkData,
     /// The device behind it.
@@ -175,17 +185,12 @@ pub struct NetDevice {
     pub features: BTreeMap<String, bool>,
     /// Whether a bridge that is up has ever had a port.
     pub(crate) had_ports: bool,
-    /// `net.ipv4.conf.NAME.forwarding`, where it is not the machine's.
-    pub(crate) forwarding: Option<bool>,
     /// What the packet scheduler measures time with.
     pub(crate) clock: PschedClock,
     /// Timer interrupts per second of its machine.
     pub(crate) hz: u32,
     /// Place among all devices by age.
     pub(crate) sequence: u64,
-    pub(crate) rng: Rng,
-    /// What hears the packets that come and go.
-    pub(crate) tap: Option<Box<crate::tap::Tap>>,
 }
 
 /// `IFF_PROMISC`.
@@ -226,6 +231,7 @@ impl NetDevice {
             tx_queue_len,
             up: false,
             loopback,
+            ifb: class.kind == "ifb",
             addresses: Vec::new(),
             networks: Networks::default(),
             addresses6: Vec::new(),
@@ -275,8 +281,9 @@ impl NetDevice {
         self.name == name || self.altnames.iter().any(|n| n == name)
     }
     /// Whether it is an ifb, which gives what is sent by it back to where it came from.
+    #[inline]
     pub fn is_ifb(&self) -> bool {
-        self.class.kind == "ifb"
+        self.ifb
     }
     /// Whether frames that are queued wait for a wire: everything but `lo`.
     pub fn is_ethernet(&self) -> bool {

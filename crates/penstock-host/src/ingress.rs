@@ -22,7 +22,8 @@ impl Host {
         cx: &mut HostCx<'_>,
     ) -> Option<Packet> {
         if self.acts.ask_for_connections() {
-            frame.tc.ct_mark = self.netfilter.connection_mark(&frame, cx.now);
+            let mark = self.netfilter.connection_mark(&frame, cx.now);
+            frame.rare_mut().ct_mark = mark;
         }
         let device = &mut self.devices[ifindex];
         let mut inner =
@@ -79,7 +80,7 @@ impl Host {
                 continue;
             }
             (packet.tc.skip_classify, packet.tc.redirected) = (true, false);
-            packet.tc.nest = Default::default();
+            packet.rare_mut().nest = Default::default();
             if packet.tc.from_ingress {
                 packet.iif = from;
                 self.netif_receive(from, packet, cx);

@@ -130,9 +130,12 @@ pub(crate) enum Timer {
 
 /// Settings under `/proc/sys`.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub(crate) struct Settings {
+    // With each packet, in this order: what lies together comes into the cache together.
     pub(crate) ip_forward: bool,
     pub(crate) default_ttl: u8,
+    // The others.
     pub(crate) icmp_echo_ignore_all: bool,
     pub(crate) congestion_control: String,
     pub(crate) tcp_sack: bool,
@@ -167,9 +170,30 @@ impl Default for Settings {
 }
 
 /// One machine.
+#[repr(C)]
 pub struct Host {
-    pub(crate) name: String,
+    // With each packet, in this order: what lies together comes into the cache together.
     pub(crate) kernel: Kernel,
+    /// What gets past an ingress hook is delivered, and goes no further.
+    pub(crate) ends_at_ingress: bool,
+    /// What the discipline answered last.
+    pub(crate) answer: Xmit,
+    pub(crate) depth: u32,
+    pub(crate) ip_id: u16,
+    /// By index; the first is `lo`.
+    pub(crate) devices: Devices,
+    pub(crate) neigh: NeighTable,
+    pub(crate) drops: Ledger,
+    /// Traffic conditioners of its devices.
+    pub(crate) conditioners: Vec<Conditioned>,
+    pub(crate) timers: timer::Timers,
+    pub(crate) fib: Fib,
+    /// The actions of all its filters.
+    pub(crate) acts: Actions,
+    pub(crate) sysctl: Settings,
+    pub(crate) netfilter: netfilter::Netfilter,
+    // The others.
+    pub(crate) name: String,
     pub(crate) clock: PschedClock,
     /// Timer interrupts per second.
     pub(crate) hz: u32,
@@ -180,8 +204,6 @@ pub struct Host {
     pub(crate) spaces: netns::Spaces,
     /// Numbers given here to other namespaces.
     pub(crate) space_numbers: Vec<(u32, i32)>,
-    /// By index; the first is `lo`.
-    pub(crate) devices: Devices,
     /// Addresses ARP is answered for (`ip neigh add proxy`): configuration alone.
     pub(crate) proxies: Vec<(u32, Ipv4Addr)>,
     /// Modules that make devices, once loaded.
@@ -190,34 +212,18 @@ pub struct Host {
     pub(crate) six: six::Six,
     /// `net.core.default_qdisc`.
     pub(crate) default_qdisc: &'static KindSpec,
-    pub(crate) fib: Fib,
-    pub(crate) neigh: NeighTable,
     pub(crate) frags: fragment::Reassembly,
-    pub(crate) netfilter: netfilter::Netfilter,
-    pub(crate) sysctl: Settings,
     pub(crate) icmp_buckets: BTreeMap<Ipv4Addr, icmp::Bucket>,
-    pub(crate) timers: timer::Timers,
-    pub(crate) drops: Ledger,
-    /// The actions of all its filters.
-    pub(crate) acts: Actions,
     /// The blocks of filters that its qdiscs share.
     pub(crate) blocks: Blocks,
     /// What `/proc/net/penstock_cwnd` holds, where sockets are simulated above.
     pub(crate) cwnd_table: Option<String>,
-    /// Traffic conditioners of its devices.
-    pub(crate) conditioners: Vec<Conditioned>,
     /// Empty, but for what it keeps of its memory.
     pub(crate) sent: Vec<Sent>,
-    /// What gets past an ingress hook is delivered, and goes no further.
-    pub(crate) ends_at_ingress: bool,
-    /// What the discipline answered last.
-    pub(crate) answer: Xmit,
     /// Effects of commands, until the caller takes them.
     pub(crate) pending: Vec<Effect>,
     /// The last handle the kernel chose for a qdisc; one counter for all devices.
     pub(crate) auto_handle: u32,
-    pub(crate) ip_id: u16,
-    pub(crate) depth: u32,
 }
 
 impl Host {

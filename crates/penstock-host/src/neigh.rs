@@ -74,19 +74,22 @@ pub(crate) const BASE_REACHABLE_S: i64 = 30;
 
 /// A neighbour.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Neigh {
+    // With each packet, in this order: what lies together comes into the cache together.
+    /// State.
+    pub state: Nud,
+    /// Its hardware address, while [`Nud::is_valid`].
+    pub mac: [u8; 6],
     /// The device it is behind.
     pub ifindex: u32,
     /// Its IPv4 address.
     pub addr: Ipv4Addr,
-    /// Its hardware address, while [`Nud::is_valid`].
-    pub mac: [u8; 6],
-    /// State.
-    pub state: Nud,
-    pub(crate) probes: u32,
+    pub(crate) used: i64,
     /// Ticks.
     pub(crate) confirmed: i64,
-    pub(crate) used: i64,
+    // The others.
+    pub(crate) probes: u32,
     pub(crate) updated: i64,
     pub(crate) timer: Option<Time>,
     pub(crate) queue: VecDeque<Packet>,
@@ -94,9 +97,12 @@ pub struct Neigh {
 }
 
 /// The table. An entry keeps its place until it is deleted by hand.
+#[repr(C)]
 pub struct NeighTable {
-    kernel: Kernel,
+    // With each packet, in this order: what lies together comes into the cache together.
     entries: Vec<Neigh>,
+    kernel: Kernel,
+    // The others.
     index: BTreeMap<(u32, Ipv4Addr), u32>,
     rng: Rng,
     /// Ticks a confirmation lasts; drawn anew every 300 s.

@@ -35,8 +35,9 @@ pub const fn rt_tos2priority(kernel: Kernel, tos: u8) -> u32 {
 fn for_us(frame: &mut Skb) -> bool {
     const VID_MASK: u16 = 0x0fff;
     const OTHERHOST: u8 = 3;
-    let tagged = frame.tc.vlan.take().is_some_and(|(_, tci)| tci & VID_MASK != 0);
-    frame.tc.ptype.map_or(!tagged, |ptype| ptype != OTHERHOST)
+    let rare = frame.rare_mut();
+    let tagged = rare.vlan.take().is_some_and(|(_, tci)| tci & VID_MASK != 0);
+    rare.ptype.map_or(!tagged, |ptype| ptype != OTHERHOST)
 }
 
 /// Where a frame ends that a bridge would send on: bridges are set up and shown here, but carry no frames.
@@ -88,7 +89,7 @@ impl Host {
             frame.mark = 0;
             frame.priority = 0;
             frame.classid = Handle::UNSPEC;
-            frame.tc.travel();
+            frame.travel();
         }
         self.netif_receive_core(ifindex, frame, cx);
     }
@@ -116,7 +117,7 @@ impl Host {
             cx.out.push(Effect::Deliver(frame));
             return;
         }
-        if (frame.tc.vlan.is_some() || frame.tc.ptype.is_some()) && !for_us(&mut frame) {
+        if frame.is_noted() && !for_us(&mut frame) {
             self.discard(frame, "netif", "other-host", cx);
             return;
         }
@@ -195,7 +196,7 @@ impl Host {
             self.discard(packet, "ip_forward", "not-forwarding", cx);
             return;
         }
-        if self.martian_source(h.src) {
+        if !self.fib.knows_source(h.dst, h.src) && self.martian_source(h) {
             self.discard(packet, "ip_forward", "martian-source", cx);
             return;
         }
@@ -210,13 +211,14 @@ impl Host {
             self.discard(packet, "ip_forward", "frag-needed", cx);
             return;
         }
-        packet.tc.realms = match self.fib.has_realms() {
+        let realms = match self.fib.has_realms() {
             true => {
                 let back = Key { src: h.dst, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.src) };
                 self.fib.realms(&hop, Some(&back))
             }
             false => 0,
         };
+        packet.set_realms(realms);
         if let L3::Ipv4(h) = &mut packet.l3 {
             h.ttl -= 1;
         }
@@ -229,10 +231,14 @@ impl Host {
     }
 
     /// `fib_validate_source` with `rp_filter` 0: nobody else may send from our addresses.
-    #[inline]
-    fn martian_source(&mut self, src: Ipv4Addr) -> bool {
-        let kind = self.fib.lookup(&Key::to(src)).kind;
-        matches!(kind, Some(RouteKind::Local | RouteKind::Broadcast)) || src.octets()[0] >= 224
+    fn martian_source(&mut self, h: Ipv4) -> bool {
+        let kind = self.fib.lookup(&Key::to(h.src)).kind;
+        let martian =
+            matches!(kind, Some(RouteKind::Local | RouteKind::Broadcast)) || h.src.octets()[0] >= 224;
+        if !martian {
+            self.fib.note_source(h.dst, h.src);
+        }
+        martian
     }
 
     /// `ip_local_deliver`, `ip_local_deliver_finish`.
@@ -329,7 +335,7 @@ impl Host {
             self.discard(packet, "ip_output", "frag-needed", cx);
             return Err(KernelError::errno(90));
         }
-        packet.tc.realms = self.fib.realms(&hop, None);
+        packet.set_realms(self.fib.realms(&hop, None));
         if self.netfilter.busy(Hook::Output) {
             return self.send_through_rules(packet, hop, cx);
         }
@@ -356,7 +362,7 @@ impl Host {
         {
             hop =
                 self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
-            packet.tc.realms = self.fib.realms(&hop, None);
+            packet.set_realms(self.fib.realms(&hop, None));
         }
         self.ip_output(packet, hop, cx);
         Ok(())
@@ -539,7 +545,8 @@ impl Host {
             packet = passed;
         }
         if self.acts.ask_for_connections() {
-            packet.tc.ct_mark = self.netfilter.connection_mark(&packet, cx.now);
+            let mark = self.netfilter.connection_mark(&packet, cx.now);
+            packet.rare_mut().ct_mark = mark;
         }
         let device = &mut self.devices[ifindex];
         if let Some(tap) = &mut device.tap {

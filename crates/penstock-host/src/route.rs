@@ -294,10 +294,15 @@ struct Cached {
     dst: Ipv4Addr,
     generation: u32,
     hop: Hop,
+    /// The sender of a packet to `dst` that may send from where it does; unspecified before there was one.
+    from: Ipv4Addr,
 }
 
 impl Cached {
-    const EMPTY: Cached = Cached { dst: Ipv4Addr::UNSPECIFIED, generation: 0, hop: Hop::NONE };
+    const EMPTY: Cached = Cached::new(Ipv4Addr::UNSPECIFIED, 0, Hop::NONE);
+    const fn new(dst: Ipv4Addr, generation: u32, hop: Hop) -> Cached {
+        Cached { dst, generation, hop, from: Ipv4Addr::UNSPECIFIED }
+    }
 }
 
 /// In the order routes are searched: table (`local` first), longest prefix, address, ToS, lowest metric.
@@ -307,7 +312,16 @@ type Place = (u64, u8, Ipv4Addr, u8, u32);
 type Between = std::ops::RangeInclusive<Place>;
 
 /// The tables, the rules and the cache.
+#[repr(C)]
 pub struct Fib {
+    // With each packet, in this order: what lies together comes into the cache together.
+    cache: Vec<Cached>,
+    generation: u32,
+    /// Whether a destination alone decides: `local`, then `main`.
+    plain: bool,
+    /// Routes with realms.
+    with_realms: usize,
+    // The others.
     /// Those of one place: the oldest first.
     routes: BTreeMap<Place, Vec<Route>>,
     /// Routes of each table and length of prefix.
@@ -315,18 +329,12 @@ pub struct Fib {
     rules: Vec<Rule>,
     /// Tables there are: those that ever had a route.
     tables: BTreeSet<u32>,
-    /// Whether a destination alone decides: `local`, then `main`.
-    plain: bool,
     /// Whether the rules are those that a machine begins with.
     usual: bool,
     /// Routes for which more decides than the destination.
     choosy: usize,
-    /// Routes with realms.
-    with_realms: usize,
-    cache: Vec<Cached>,
     /// Entries that drove out others that still held, since the cache was last made larger.
     driven_out: usize,
-    generation: u32,
 }
 
 impl Default for Fib {
@@ -486,7 +494,7 @@ impl Fib {
         self.plain = self.usual && self.choosy == 0;
     }
 
-    /// The place of a destination in the cache, whose size is a power of two.
+    /// The place of a destination in the cache, whose size is a power of two. The place beside it, at `slot ^ 1`, may be its as well.
     #[inline]
     fn slot(&self, dst: Ipv4Addr) -> usize {
         let mixed = u32::from(dst).wrapping_mul(0x9e37_79b1);
@@ -501,22 +509,32 @@ impl Fib {
         }
         self.lookup_slow(key)
     }
+    /// One that is not in its place: it may be in the place beside, and comes to its own.
     #[cold]
     fn lookup_slow(&mut self, key: &Key) -> Hop {
-        let hop = self.search_key(key);
-        if self.plain {
-            let slot = self.slot(key.dst);
-            let other = self.cache[slot].generation == self.generation && self.cache[slot].dst != key.dst;
-            self.driven_out += usize::from(other);
-            if self.driven_out > self.cache.len() / 4 && self.cache.len() < CACHE.1 {
-                self.driven_out = 0;
-                let larger = self.cache.len() * 4;
-                self.cache.clear();
-                self.cache.resize(larger, Cached::EMPTY);
-            }
-            let slot = self.slot(key.dst);
-            self.cache[slot] = Cached { dst: key.dst, generation: self.generation, hop };
+        if !self.plain {
+            return self.search_key(key);
         }
+        let slot = self.slot(key.dst);
+        let beside = self.cache[slot ^ 1];
+        if beside.dst == key.dst && beside.generation == self.generation {
+            self.cache.swap(slot, slot ^ 1);
+            return beside.hop;
+        }
+        let hop = self.search_key(key);
+        let holds = |cached: &Cached| cached.generation == self.generation;
+        self.driven_out += usize::from(holds(&beside) && holds(&self.cache[slot]));
+        if self.driven_out > self.cache.len() / 4 && self.cache.len() < CACHE.1 {
+            self.driven_out = 0;
+            let larger = self.cache.len() * 4;
+            self.cache.clear();
+            self.cache.resize(larger, Cached::EMPTY);
+        }
+        let slot = self.slot(key.dst);
+        if self.cache[slot].generation == self.generation {
+            self.cache[slot ^ 1] = self.cache[slot];
+        }
+        self.cache[slot] = Cached::new(key.dst, self.generation, hop);
         hop
     }
     /// Whether any route has realms: else [`Fib::realms`] gives 0.
@@ -607,6 +625,20 @@ impl Fib {
     pub(crate) fn find(&self, dst: Ipv4Addr) -> Option<&Route> {
         let key = Key::to(dst);
         self.find_in(LOCAL, &key).or_else(|| self.find_in(MAIN, &key))
+    }
+    /// Whether [`Fib::note_source`] was told of a packet from `src` to `dst`, and no route has changed since.
+    #[inline]
+    pub(crate) fn knows_source(&self, dst: Ipv4Addr, src: Ipv4Addr) -> bool {
+        let cached = &self.cache[self.slot(dst)];
+        self.plain && cached.dst == dst && cached.generation == self.generation && cached.from == src
+    }
+    /// A packet from `src` to `dst` may come: `src` is no address of this machine and no broadcast.
+    pub(crate) fn note_source(&mut self, dst: Ipv4Addr, src: Ipv4Addr) {
+        let slot = self.slot(dst);
+        let cached = &mut self.cache[slot];
+        if self.plain && cached.dst == dst && cached.generation == self.generation {
+            cached.from = src;
+        }
     }
     /// Notes where the neighbour of a destination stands, for the next packet.
     #[inline]

@@ -10,9 +10,12 @@ use std::collections::BTreeSet;
 
 /// The timers that are set. When the first goes off is asked after every packet, and kept.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Timers {
-    set: BTreeSet<(Time, Timer)>,
+    // With each packet, in this order: what lies together comes into the cache together.
     first: Option<Time>,
+    // The others.
+    set: BTreeSet<(Time, Timer)>,
 }
 
 impl Timers {

@@ -182,6 +182,7 @@ impl TcpFlags {
 
 /// A TCP header with the options that are modelled (RFC 9293, 7323, 2018).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)] // What every segment has stands first.
 pub struct Tcp {
     /// Source port.
     pub sport: u16,
@@ -191,22 +192,22 @@ pub struct Tcp {
     pub seq: u32,
     /// Acknowledgement number.
     pub ack: u32,
-    /// Flags.
-    pub flags: TcpFlags,
     /// Window as it stands in the header (before scaling).
     pub window: u16,
+    /// Flags.
+    pub flags: TcpFlags,
+    /// How many SACK blocks there are, 0..=4.
+    pub sack_count: u8,
+    /// Timestamps option: TSval, TSecr.
+    pub timestamps: Option<(u32, u32)>,
     /// Maximum segment size option (SYN only).
     pub mss: Option<u16>,
     /// Window scale option (SYN only).
     pub wscale: Option<u8>,
     /// SACK permitted option (SYN only).
     pub sack_permitted: bool,
-    /// Timestamps option: TSval, TSecr.
-    pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, left and right edge; the first `sack_count` count.
     pub sack: [(u32, u32); 4],
-    /// How many SACK blocks there are, 0..=4.
-    pub sack_count: u8,
 }
 
 impl Tcp {

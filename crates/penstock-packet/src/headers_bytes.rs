@@ -30,7 +30,7 @@ pub(crate) fn write(skb: &Skb, out: &mut [u8; HEADER_MAX]) -> usize {
     w.bytes(&skb.eth.1);
     w.bytes(&skb.eth.0);
     w.u16(skb.protocol());
-    let (mut l3, mut l4, mut within) = (&skb.l3, &skb.l4, &skb.tc.within);
+    let (mut l3, mut l4, mut within) = (&skb.l3, &skb.l4, &skb.rare().within);
     let mut network_len = skb.network_len();
     for _ in 0..TAGS_MAX {
         let Some(tagged) = within else { break };
@@ -158,17 +158,19 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
         (skb.l3, skb.l4) = (L3::Other(two(12)), L4::None);
         return;
     }
-    if let Some(tagged) = skb.tc.within.take() {
+    if skb.rare().within.is_some()
+        && let Some(tagged) = skb.rare_mut().within.take()
+    {
         // As though the frame began 4 bytes later.
         let kept = (skb.l3, skb.l4);
-        (skb.l3, skb.l4, skb.tc.within) = (tagged.l3, tagged.l4, tagged.within);
+        (skb.l3, skb.l4, skb.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
         let mut behind = [0; HEADER_MAX];
         behind[..12].copy_from_slice(&bytes[..12]);
         let rest = bytes.get(16..).unwrap_or_default();
         behind[12..12 + rest.len()].copy_from_slice(rest);
         read_back(skb, &behind[..12 + rest.len()]);
-        let (l3, l4, within) = (skb.l3, skb.l4, skb.tc.within.take());
-        skb.tc.within = Some(Box::new(Tagged { tci: two(14), l3, l4, within }));
+        let (l3, l4, within) = (skb.l3, skb.l4, skb.rare_mut().within.take());
+        skb.rare_mut().within = Some(Box::new(Tagged { tci: two(14), l3, l4, within }));
         (skb.l3, skb.l4) = kept;
         return;
     }

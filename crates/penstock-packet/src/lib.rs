@@ -10,4 +10,4 @@ mod headers_bytes;
 pub mod skb;
 
 pub use headers::{Arp, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
-pub use skb::{Extras, Packet, Pool, Role, Sender, Skb, Tagged, TcNote, ethertype};
+pub use skb::{Extras, Packet, Pool, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, ethertype};

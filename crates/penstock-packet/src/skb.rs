@@ -9,7 +9,11 @@ use std::num::NonZeroU64;
 pub type Packet = Box<Skb>;
 
 /// Headers and metadata of one packet.
+///
+/// In this order: what a machine that forwards an IPv4 packet reads and writes of it lies in its first 128 bytes, two lines of a cache; then what
+/// only its ends ask for, then what hardly any packet has.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Skb {
     /// Length on the wire and in every queue: the frame with its Ethernet header, without preamble and FCS, bytes
     /// (`skb->len` after the device's header was put on).
@@ -20,28 +24,30 @@ pub struct Skb {
     pub priority: u32,
     /// `skb->mark`: the firewall mark.
     pub mark: u32,
-    /// Network header.
-    pub l3: L3,
-    /// Transport header.
-    pub l4: L4,
-    /// Number of the flow the packet belongs to, for results; 0 where it belongs to none.
-    pub flow: u32,
-    /// Number of the packet within what made it (the index in a replay, the sequence number of a datagram).
-    pub seq: u64,
-    /// When it was made.
-    pub created: Time,
-    /// When it entered the queue it is in (CoDel's enqueue time).
-    pub queued: Time,
-    /// Index of the interface it came in by, in its present host; 0 for a packet made there.
-    pub iif: u32,
     /// Source and destination hardware addresses.
     pub eth: ([u8; 6], [u8; 6]),
-    /// Class that a filter, a mark target or a socket chose beforehand (`CLASSIFY`, `SO_PRIORITY`), or none.
-    pub classid: Handle,
+    /// Index of the interface it came in by, in its present host; 0 for a packet made there.
+    pub iif: u32,
+    /// When it entered the queue it is in (CoDel's enqueue time).
+    pub queued: Time,
     /// The socket that sent it.
     pub sender: Sender,
     /// What traffic control notes about it.
     pub tc: TcNote,
+    /// Class that a filter, a mark target or a socket chose beforehand (`CLASSIFY`, `SO_PRIORITY`), or none.
+    pub classid: Handle,
+    /// Number of the flow the packet belongs to, for results; 0 where it belongs to none.
+    pub flow: u32,
+    /// Network header.
+    pub l3: L3,
+    /// When it was made.
+    pub created: Time,
+    /// Number of the packet within what made it (the index in a replay, the sequence number of a datagram).
+    pub seq: u64,
+    /// Transport header.
+    pub l4: L4,
+    /// What hardly any packet has: [`Skb::rare`].
+    pub rare: Rarely,
 }
 
 /// What a queue may ask of the socket that sent a packet (`skb->sk`), on the machine of that socket; all of it unset on
@@ -79,11 +85,18 @@ pub struct Tagged {
 /// What traffic control notes about a packet on its way through one machine. All of it is 0 or unset on a packet that
 /// nothing has touched.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
 pub struct TcNote {
-    /// `skb->tc_index`: the class that a filter at the ingress hook, dsmark or tcindex chose.
-    pub index: u16,
     /// `skb->dev`: index of the device it is at.
     pub dev: u32,
+    /// The class whose queue it has entered, the innermost; `ffff:ffff` ([`Handle::ROOT`]) while it is in none but the device's own.
+    pub class: Handle,
+    /// `skb->tc_index`: the class that a filter at the ingress hook, dsmark or tcindex chose.
+    pub index: u16,
+    /// How often mirred has put it into the receiving side (`skb->tc_depth`).
+    pub depth: u8,
+    /// What it is to the packet that was sent. For accounts; decides nothing.
+    pub role: Role,
     /// `skb->tc_at_ingress`: it is just being received.
     pub at_ingress: bool,
     /// `skb->redirected`: mirred moved it here.
@@ -92,8 +105,19 @@ pub struct TcNote {
     pub from_ingress: bool,
     /// `skb->tc_skip_classify`: the next actions let it pass; an ifb gave it back.
     pub skip_classify: bool,
-    /// How often mirred has put it into the receiving side (`skb->tc_depth`).
-    pub depth: u8,
+    /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
+    pub bad_checksum: bool,
+    /// A bit behind the IP header is wrong on the line, and so the checksum over it: whom the packet is for throws it away.
+    pub damaged: bool,
+    /// Its congestion mark was counted where it was set. For results; decides nothing.
+    pub ce_counted: bool,
+    /// There may be something in [`Skb::rare`].
+    noted: bool,
+}
+
+/// What traffic control and a machine's network layer note about few packets. All of it is 0 or unset on the others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rare {
     /// The devices that mirred calls within one another have sent it to, and how many of these count.
     pub nest: ([u32; 4], u8),
     /// `skb->queue_mapping`, as `skbedit` sets it.
@@ -106,20 +130,34 @@ pub struct TcNote {
     pub realms: u32,
     /// Behind the tags that are in the frame, each of which the length counts: there are some only below one beside it.
     pub within: Option<Box<Tagged>>,
-    /// The class whose queue it has entered, the innermost; `ffff:ffff` ([`Handle::ROOT`]) while it is in none but the device's own.
-    pub class: Handle,
     /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).
     pub ct_mark: Option<u32>,
-    /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
-    pub bad_checksum: bool,
-    /// A bit behind the IP header is wrong on the line, and so the checksum over it: whom the packet is for throws it away.
-    pub damaged: bool,
     /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
     pub sfb: [u32; 2],
-    /// Its congestion mark was counted where it was set. For results; decides nothing.
-    pub ce_counted: bool,
-    /// What it is to the packet that was sent. For accounts; decides nothing.
-    pub role: Role,
+}
+
+impl Rare {
+    /// Of a packet that has none of it.
+    const NONE: Rare = Rare {
+        nest: ([0; 4], 0),
+        queue_mapping: 0,
+        ptype: None,
+        vlan: None,
+        realms: 0,
+        within: None,
+        ct_mark: None,
+        sfb: [0; 2],
+    };
+}
+
+/// The place of [`Rare`] in a packet, which [`Skb::rare`] and [`Skb::rare_mut`] look into: others need not touch that memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rarely(Rare);
+
+impl Default for Rarely {
+    fn default() -> Rarely {
+        Rarely(Rare::NONE)
+    }
 }
 
 /// What a packet is to the one that was sent: that one itself, a fragment of it, a copy.
@@ -172,40 +210,6 @@ impl Role {
     }
 }
 
-impl TcNote {
-    /// The packet comes to another machine: what traffic control noted on the one it comes from is forgotten, but for what
-    /// belongs to the frame.
-    #[inline]
-    pub fn travel(&mut self) {
-        let TcNote {
-            index,
-            dev,
-            at_ingress,
-            redirected,
-            from_ingress,
-            skip_classify,
-            depth,
-            nest,
-            queue_mapping,
-            ptype,
-            vlan: _,
-            realms,
-            within: _,
-            class,
-            ct_mark,
-            bad_checksum: _,
-            damaged: _,
-            sfb,
-            ce_counted: _,
-            role: _,
-        } = self;
-        (*index, *dev, *at_ingress, *redirected) = (0, 0, false, false);
-        (*from_ingress, *skip_classify, *depth, *nest) = (false, false, 0, ([0; 4], 0));
-        (*queue_mapping, *ptype, *realms) = (0, None, 0);
-        (*class, *ct_mark, *sfb) = (Handle::UNSPEC, None, [0; 2]);
-    }
-}
-
 /// The ethertype of a network header.
 #[inline]
 pub fn ethertype(l3: &L3) -> u16 {
@@ -226,18 +230,75 @@ impl Skb {
             pkt_len: len,
             priority: 0,
             mark: 0,
-            l3,
-            l4,
-            flow: 0,
-            seq: 0,
-            created: Time::ZERO,
-            queued: Time::ZERO,
-            iif: 0,
             eth: ([0; 6], [0; 6]),
-            classid: Handle::UNSPEC,
+            iif: 0,
+            queued: Time::ZERO,
             sender: Sender::default(),
             tc: TcNote::default(),
+            classid: Handle::UNSPEC,
+            flow: 0,
+            l3,
+            created: Time::ZERO,
+            seq: 0,
+            l4,
+            rare: Rarely::default(),
         }
+    }
+
+    /// What few packets have.
+    #[inline]
+    pub fn rare(&self) -> &Rare {
+        static NONE: Rare = Rare::NONE;
+        if self.tc.noted { &self.rare.0 } else { &NONE }
+    }
+    /// The same, to be changed.
+    #[inline]
+    pub fn rare_mut(&mut self) -> &mut Rare {
+        self.tc.noted = true;
+        &mut self.rare.0
+    }
+    /// Whether there may be anything in [`Skb::rare`].
+    #[inline]
+    pub fn is_noted(&self) -> bool {
+        self.tc.noted
+    }
+    /// Sets the realms of its route, which mostly are none.
+    #[inline]
+    pub fn set_realms(&mut self, realms: u32) {
+        if realms != 0 || self.tc.noted {
+            self.rare_mut().realms = realms;
+        }
+    }
+    /// The packet comes to another machine: what traffic control noted on the one it comes from is forgotten, but for what
+    /// belongs to the frame.
+    #[inline]
+    pub fn travel(&mut self) {
+        let TcNote {
+            dev,
+            class,
+            index,
+            depth,
+            role: _,
+            at_ingress,
+            redirected,
+            from_ingress,
+            skip_classify,
+            bad_checksum: _,
+            damaged: _,
+            ce_counted: _,
+            noted,
+        } = &mut self.tc;
+        (*dev, *class, *index, *depth) = (0, Handle::UNSPEC, 0, 0);
+        (*at_ingress, *redirected, *from_ingress, *skip_classify) = (false, false, false, false);
+        if *noted {
+            self.rare_travels();
+        }
+    }
+    #[cold]
+    fn rare_travels(&mut self) {
+        let (vlan, within) = (self.rare.0.vlan, self.rare.0.within.take());
+        self.tc.noted = vlan.is_some() || within.is_some();
+        self.rare = Rarely(Rare { vlan, within, ..Rare::NONE });
     }
 
     /// The ethertype.
@@ -247,31 +308,44 @@ impl Skb {
     }
     /// Puts a tag into the frame, before all that is there (`__vlan_insert_tag`): it is the packet's network header then.
     pub fn insert_vlan(&mut self, ethertype: u16, tci: u16) {
-        let (l3, l4, within) = (self.l3, self.l4, self.tc.within.take());
-        self.tc.within = Some(Box::new(Tagged { tci, l3, l4, within }));
+        let (l3, l4, within) = (self.l3, self.l4, self.rare_mut().within.take());
+        self.rare_mut().within = Some(Box::new(Tagged { tci, l3, l4, within }));
         (self.l3, self.l4) = (L3::Other(ethertype), L4::None);
         self.len += VLAN_HLEN;
     }
     /// Takes the first tag out of the frame (`__skb_vlan_pop`): ethertype and TCI.
     pub fn remove_vlan(&mut self) -> Option<(u16, u16)> {
-        let tagged = *self.tc.within.take()?;
+        self.rare().within.as_ref()?;
+        let tagged = *self.rare_mut().within.take()?;
         let tag = (self.protocol(), tagged.tci);
-        (self.l3, self.l4, self.tc.within) = (tagged.l3, tagged.l4, tagged.within);
+        (self.l3, self.l4, self.rare_mut().within) = (tagged.l3, tagged.l4, tagged.within);
         self.len -= VLAN_HLEN;
         Some(tag)
     }
     /// How many tags are in the frame.
     pub fn tags_in_frame(&self) -> usize {
-        std::iter::successors(self.tc.within.as_deref(), |t| t.within.as_deref()).count()
+        std::iter::successors(self.rare().within.as_deref(), |t| t.within.as_deref()).count()
     }
     /// Network and transport header behind all tags in the frame: what a flow dissector comes to.
     #[inline]
     pub fn innermost(&self) -> (&L3, &L4) {
         let mut found = (&self.l3, &self.l4);
-        let mut within = &self.tc.within;
+        let mut within = &self.rare().within;
         while let Some(tagged) = within {
             found = (&tagged.l3, &tagged.l4);
             within = &tagged.within;
+        }
+        found
+    }
+    /// The network header behind all tags in the frame, to be changed.
+    pub fn innermost_l3_mut(&mut self) -> &mut L3 {
+        if !self.tc.noted {
+            return &mut self.l3;
+        }
+        let mut found = &mut self.l3;
+        let mut within = &mut self.rare.0.within;
+        while let Some(tagged) = within {
+            (found, within) = (&mut tagged.l3, &mut tagged.within);
         }
         found
     }
@@ -344,6 +418,9 @@ impl Pool {
     pub fn make(&mut self, len: u32, l3: L3, l4: L4) -> Packet {
         self.lent = self.lent.wrapping_add(1);
         let Some(mut packet) = self.spent.pop() else { return Box::new(Skb::new(len, l3, l4)) };
+        if packet.tc.noted {
+            packet.rare = Rarely::default();
+        }
         // Field by field: to build one and to move it here would cost twice as much.
         (packet.len, packet.pkt_len, packet.priority, packet.mark) = (len, len, 0, 0);
         (packet.flow, packet.seq, packet.created, packet.queued) = (0, 0, Time::ZERO, Time::ZERO);
@@ -351,10 +428,7 @@ impl Pool {
         packet.l3 = l3;
         packet.l4 = l4;
         packet.sender = Sender::default();
-        packet.tc.travel();
-        (packet.tc.vlan, packet.tc.within) = (None, None);
-        (packet.tc.bad_checksum, packet.tc.damaged, packet.tc.ce_counted) = (false, false, false);
-        packet.tc.role = Role::default();
+        packet.tc = TcNote::default();
         packet
     }
     /// A packet with these contents, in reused memory where there is some.
@@ -425,6 +499,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headers::Ipv4;
 
     #[test]
     fn reused_memory_keeps_nothing() {
@@ -446,20 +521,23 @@ mod tests {
                 from_ingress: true,
                 skip_classify: true,
                 depth: 3,
+                class: Handle(11),
+                bad_checksum: true,
+                damaged: true,
+                ce_counted: true,
+                role: Role(7),
+                noted: true,
+            },
+            rare: Rarely(Rare {
                 nest: ([4; 4], 5),
                 queue_mapping: 6,
                 ptype: Some(7),
                 vlan: Some((8, 9)),
                 realms: 10,
                 within: Some(Box::new(Tagged { tci: 1, l3: L3::Other(2), l4: L4::None, within: None })),
-                class: Handle(11),
                 ct_mark: Some(12),
-                bad_checksum: true,
-                damaged: true,
                 sfb: [13, 14],
-                ce_counted: true,
-                role: Role(7),
-            },
+            }),
             ..Skb::new(60, L3::Other(1), L4::None)
         };
         let fresh = format!("{:?}", Skb::new(100, L3::Other(5), L4::None));
@@ -471,8 +549,29 @@ mod tests {
 
     #[test]
     fn a_packet_does_not_grow() {
-        // A hop costs what its memory costs.
-        assert_eq!(size_of::<Skb>(), 280);
+        // A hop costs what its memory costs: two lines of a cache where it is forwarded, a third where it is sent and received.
+        assert_eq!((size_of::<Skb>(), align_of::<Skb>()), (320, 64));
+        let l3 = std::mem::offset_of!(Skb, l3);
+        let header = size_of::<(u16, Ipv4)>();
+        assert!(l3 + header <= 128, "{l3} + {header}");
+        assert!(std::mem::offset_of!(Skb, l4) + 40 <= 192);
+    }
+
+    /// What few packets have goes no further than it did, and is nowhere where nothing was noted.
+    #[test]
+    fn what_is_rare_travels_as_far_as_the_frame() {
+        let mut skb = Skb::new(60, L3::Other(1), L4::None);
+        assert_eq!((skb.rare(), skb.tc.noted), (&Rare::NONE, false));
+        skb.set_realms(0);
+        assert!(!skb.tc.noted);
+        (skb.rare_mut().vlan, skb.rare_mut().ptype) = (Some((0x8100, 5)), Some(3));
+        skb.set_realms(7);
+        assert_eq!(skb.rare(), &Rare { vlan: Some((0x8100, 5)), ptype: Some(3), realms: 7, ..Rare::NONE });
+        skb.travel();
+        assert_eq!(skb.rare(), &Rare { vlan: Some((0x8100, 5)), ..Rare::NONE });
+        skb.rare_mut().vlan = None;
+        skb.travel();
+        assert_eq!((skb.rare(), skb.tc.noted, &skb.rare), (&Rare::NONE, false, &Rarely::default()));
     }
 
     #[test]

@@ -192,7 +192,7 @@ impl Machine {
         packet.created = self.kernel_time();
         packet.iif = self.tree.device().ifindex;
         // Nothing but the mark comes through a pair of devices, and the frame is for another address.
-        (packet.priority, packet.tc.ptype) = (0, Some(OTHERHOST));
+        (packet.priority, packet.rare_mut().ptype) = (0, Some(OTHERHOST));
         if let Some(packet) = self.with_tree(|tree, cx| tree.receive(packet, cx)) {
             if matches!(packet.l3, L3::Ipv4(_) | L3::Ipv6(_)) {
                 self.arrivals.push(Arrival { i: number(&packet), at: self.now });
@@ -272,7 +272,7 @@ impl Machine {
 
 /// The number that the probe reads in a frame: in none with a tag in it, or of another ethertype.
 fn number(skb: &Skb) -> Option<u32> {
-    let numbered = matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) && skb.tc.within.is_none();
+    let numbered = matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) && skb.rare().within.is_none();
     if skb.seq == UNNUMBERED || !numbered { None } else { u32::try_from(skb.seq).ok() }
 }
 

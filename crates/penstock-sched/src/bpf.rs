@@ -147,18 +147,18 @@ impl View<'_> {
     /// What the kernel itself knows of the packet: `SKF_AD_*`.
     fn own(&self, what: u32, a: u32, x: u32, rng: &mut Rng) -> u32 {
         let skb = self.skb;
-        let (tpid, tci) = skb.tc.vlan.unwrap_or((0, 0));
+        let (tpid, tci) = skb.rare().vlan.unwrap_or((0, 0));
         match what {
             0 => u32::from(skb.protocol()),
-            4 => u32::from(skb.tc.ptype.unwrap_or(0)),
+            4 => u32::from(skb.rare().ptype.unwrap_or(0)),
             8 => skb.tc.dev,
             20 => skb.mark,
-            24 => u32::from(skb.tc.queue_mapping),
+            24 => u32::from(skb.rare().queue_mapping),
             // Ethernet.
             28 => 1,
             40 => a ^ x,
             44 => u32::from(tci),
-            48 => u32::from(skb.tc.vlan.is_some()),
+            48 => u32::from(skb.rare().vlan.is_some()),
             52 => self.payload_offset(),
             56 => rng.next_u32(),
             60 => u32::from(tpid),
@@ -250,7 +250,7 @@ mod tests {
             })
             .collect();
         let mut skb = packet(0, 100);
-        (skb.mark, skb.tc.vlan) = (7, Some((0x8100, 0x2005)));
+        (skb.mark, skb.rare_mut().vlan) = (7, Some((0x8100, 0x2005)));
         Some(Program::new(&list)?.run(&skb, &mut Rng::named(1, "bpf")))
     }
 

@@ -26,19 +26,22 @@ pub enum Shown {
 
 /// What went through a qdisc's door, those below it included: counted there, by nothing that the kind counts itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Door {
+    // With each packet, in this order: what lies together comes into the cache together.
     /// Packets given to it.
     pub(crate) given: u64,
     /// Those it took ([`Xmit::Success`]).
     pub(crate) taken: Count,
-    /// Those for which it answered that one is dropped ([`Xmit::counts_as_drop`]).
-    pub(crate) refused: u64,
-    /// Those that an action took.
-    pub(crate) stolen: u64,
     /// Those it has given on.
     pub(crate) left: Count,
     /// Those that came on the ledger, for whatever reason.
     pub(crate) lost: u64,
+    // The others.
+    /// Those for which it answered that one is dropped ([`Xmit::counts_as_drop`]).
+    pub(crate) refused: u64,
+    /// Those that an action took.
+    pub(crate) stolen: u64,
     /// Those of them that a reset put there, which counts as no drop.
     pub(crate) reset: u64,
 }
@@ -69,28 +72,31 @@ impl Door {
 }
 
 /// A qdisc in its place.
+#[repr(C)]
 pub struct Node {
-    /// Its handle; [`Handle::UNSPEC`] for one the kernel made by itself, which is not shown.
-    pub handle: Handle,
-    /// [`Handle::ROOT`] or the class it is in.
-    pub parent: Handle,
-    /// Whether it is shown although it has no handle.
-    pub shown: Shown,
-    /// How many were made before it on its device; 0 before it is counted.
-    pub(crate) sequence: u64,
+    // With each packet, in this order: what lies together comes into the cache together.
+    qdisc: Box<dyn Qdisc>,
     /// Size table.
     pub(crate) stab: Option<Box<Stab>>,
     /// Rate estimator.
     pub(crate) estimator: Option<Box<Estimator>>,
+    /// [`Handle::ROOT`] or the class it is in.
+    pub parent: Handle,
     /// What [`Qdisc::watches_idle`] says, which does not change: it is asked with each packet.
     watches_idle: bool,
     /// What [`Qdisc::never_wakes`] says, likewise.
     never_wakes: bool,
-    /// What went in and out.
-    pub(crate) door: Door,
     /// A choke stands or stood below, which does not always know how many packets it holds, and tells those above.
     pub(crate) over_choke: bool,
-    qdisc: Box<dyn Qdisc>,
+    /// What went in and out.
+    pub(crate) door: Door,
+    // The others.
+    /// Its handle; [`Handle::UNSPEC`] for one the kernel made by itself, which is not shown.
+    pub handle: Handle,
+    /// Whether it is shown although it has no handle.
+    pub shown: Shown,
+    /// How many were made before it on its device; 0 before it is counted.
+    pub(crate) sequence: u64,
 }
 
 impl Node {

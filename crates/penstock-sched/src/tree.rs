@@ -22,7 +22,7 @@ use crate::qdisc::{Classful, Cx, Device, Due, Init, Xmit};
 use crate::sch::noop::Noop;
 use crate::sch::{self, KindSpec};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
-use penstock_model::{Handle, Kernel, KernelError, Options, Time};
+use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::Packet;
 use std::collections::BTreeMap;
 
@@ -34,17 +34,20 @@ struct Place {
 }
 
 /// A device's qdiscs.
+#[repr(C)]
 pub struct Tree {
+    // With each packet, in this order: what lies together comes into the cache together.
+    root: Node,
     device: Device,
+    /// What stands at the ingress hook.
+    ingress: Option<Node>,
+    // The others.
     /// Whether the device needs no queue (`IFF_NO_QUEUE`).
     no_queue: bool,
     /// The kind of `net.core.default_qdisc`.
     default: &'static KindSpec,
     /// Whether the device is up. One that is down has `noop` where nobody put anything.
     up: bool,
-    root: Node,
-    /// What stands at the ingress hook.
-    ingress: Option<Node>,
     /// Whether anything was ever put there: the kernel's answers to a deletion tell.
     ingress_queue: bool,
     /// The machine's shared blocks of filters.
@@ -97,6 +100,7 @@ impl Tree {
         self.blocks = blocks.clone();
     }
     /// What stands at the ingress hook.
+    #[inline]
     pub fn ingress(&self) -> Option<&Node> {
         self.ingress.as_ref()
     }
@@ -236,6 +240,7 @@ impl Tree {
         packet
     }
     /// When to ask again although [`Tree::dequeue`] gave nothing.
+    #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
         self.root.next_wakeup()
     }
@@ -274,6 +279,7 @@ impl Tree {
         Ok(())
     }
     /// Packets queued.
+    #[inline]
     pub fn qlen(&self) -> u32 {
         self.root.qlen()
     }
@@ -289,6 +295,10 @@ impl Tree {
     /// All qdiscs in the kernel's order: the root, then the others as its table holds them.
     pub fn dump_qdiscs(&self, now: Time) -> Vec<QdiscDump> {
         self.dump_all(false, now)
+    }
+    /// Kind, handle and counters of the same, in the same order: what a sample asks for, with nothing made beside.
+    pub fn counters(&self, now: Time) -> Vec<(&'static str, Handle, Stats)> {
+        self.each(false, |node, _| (node.kind(), node.handle, node.stats_at(now)))
     }
     /// The same with those the kernel hides unless asked (`invisible`): the qdiscs it put into classes of itself.
     pub fn dump_invisible(&self, now: Time) -> Vec<QdiscDump> {

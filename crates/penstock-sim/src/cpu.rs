@@ -5,15 +5,18 @@ use penstock_packet::Packet;
 use std::collections::VecDeque;
 
 /// A host's processor: one server for the frames that come in.
+#[repr(C)]
 pub(crate) struct Cpu {
-    pub(crate) cost: crate::spec::Cost,
+    // With each packet, in this order: what lies together comes into the cache together.
     /// Whether frames take no time, and whether what they ask for beside their own time costs any: told by `cost`, and asked
     /// with each frame.
     free: bool,
     counts_work: bool,
-    pub(crate) rng: Rng,
     /// Frames waiting with the interface they came in by; the first is being served.
     pub(crate) backlog: VecDeque<(u32, Packet)>,
+    // The others.
+    pub(crate) cost: crate::spec::Cost,
+    pub(crate) rng: Rng,
     /// Time spent on frames so far.
     pub(crate) busy: Span,
     /// Timer interrupts per second.

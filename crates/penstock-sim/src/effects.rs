@@ -32,13 +32,18 @@ impl Net {
         if let [Effect::Kick(ifindex)] = self.todo.asked[..]
             && !self.guard.is_near()
         {
-            self.todo.asked.clear();
+            self.forget_kick();
             self.kick_device(host, ifindex);
         }
         if !self.todo.asked.is_empty() || self.guard.is_near() {
             self.settle_rest(host);
         }
         self.arm_host_timer(host);
+    }
+    /// Takes the last effect off the list, which is a kick: it has nothing to drop.
+    #[inline]
+    fn forget_kick(&mut self) {
+        std::mem::forget(self.todo.asked.pop());
     }
     #[inline(never)]
     fn settle_rest(&mut self, host: u32) {
@@ -76,7 +81,7 @@ impl Net {
         match self.todo.asked[..] {
             [] => {}
             [Effect::Kick(ifindex)] => {
-                self.todo.asked.clear();
+                self.forget_kick();
                 self.kick_device(host, ifindex);
             }
             _ => self.settle_own_of(host, sock),

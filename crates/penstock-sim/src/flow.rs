@@ -39,39 +39,42 @@ pub(crate) const fn untag(tag: u32) -> Option<(u32, Part)> {
 pub(crate) const RETRANSMISSION: u64 = 1 << 63;
 
 /// Counters of one flow.
+#[repr(C)]
 pub(crate) struct Flow {
+    // With each packet, in this order: what lies together comes into the cache together.
+    /// Sockets at the source and at the sink, `NONE` where there is none (yet).
+    pub(crate) socks: [u32; 2],
+    /// Packets made before are of the warm-up: neither sent nor received nor lost.
+    pub(crate) since: Time,
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) retransmitted_packets: u64,
+    pub(crate) received_packets: u64,
+    pub(crate) received_bytes: u64,
+    /// What arrived, whenever it was made: rates and delays are those of what arrives.
+    pub(crate) arrived_packets: u64,
+    pub(crate) goodput_bytes: u64,
+    pub(crate) last_received: Time,
+    last_transit: i64,
+    /// Jitter times 16, as RFC 3550 appendix A.8 keeps it.
+    jitter_16: i64,
+    owd_sum: i64,
+    pub(crate) marked_packets: u64,
+    pub(crate) first_received: Time,
+    pub(crate) owd: Histogram,
+    pub(crate) started: Option<Time>,
+    // The others.
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) proto: &'static str,
-    /// Sockets at the source and at the sink, `NONE` where there is none (yet).
-    pub(crate) socks: [u32; 2],
-    pub(crate) started: Option<Time>,
     pub(crate) completed: Option<Time>,
-    pub(crate) sent_packets: u64,
-    pub(crate) sent_bytes: u64,
-    pub(crate) received_packets: u64,
-    pub(crate) received_bytes: u64,
     pub(crate) lost_packets: u64,
-    /// Packets made before are of the warm-up: neither sent nor received nor lost.
-    pub(crate) since: Time,
     /// Where its packets were lost: places in the table of drops.
     pub(crate) lost_at: Vec<(u32, u64)>,
     pub(crate) copies: Fates,
     pub(crate) fragments: Fates,
-    /// What arrived, whenever it was made: rates and delays are those of what arrives.
-    pub(crate) arrived_packets: u64,
-    pub(crate) marked_packets: u64,
-    pub(crate) retransmitted_packets: u64,
-    pub(crate) goodput_bytes: u64,
-    pub(crate) first_received: Time,
-    pub(crate) last_received: Time,
-    pub(crate) owd: Histogram,
-    last_transit: i64,
-    /// Jitter times 16, as RFC 3550 appendix A.8 keeps it.
-    jitter_16: i64,
-    owd_sum: i64,
     pub(crate) tcp: Option<TcpResult>,
     /// What it lost and where it was marked, by host and interface.
     pub(crate) places: Vec<(u32, u32, PlaceCount)>,

@@ -30,37 +30,38 @@ pub(crate) enum Port {
 }
 
 /// One card.
+#[repr(C)]
 pub(crate) struct Nic {
-    // Parameters
+    // With each packet, in this order: what lies together comes into the cache together.
     pub(crate) host: u32,
     pub(crate) ifindex: u32,
     pub(crate) port: Port,
     pub(crate) rate: Option<Rate>,
     pub(crate) ring: u32,
-    /// Frames between two interrupts that tell of sent ones.
-    pub(crate) tx_frames: u32,
-    // Variables
-    /// The wire is taken up to here by the last frame.
-    pub(crate) busy_until: Time,
     /// Is taking a frame from the discipline right now.
     pub(crate) sending: bool,
-    /// What frames on a link without a rate cost.
-    pub(crate) toll: crate::still::Toll,
     /// A `TxDone` is under way.
     pub(crate) tx_pending: bool,
     /// Stands in line for its segment.
     pub(crate) in_line: bool,
-    /// Taken from the discipline, not yet on the wire.
-    pub(crate) queue: VecDeque<Packet>,
-    /// With a ring: the frame on the wire, whose memory is its socket's until its sending is known (TX completion).
-    pub(crate) on_wire: Option<crate::sock::Owed>,
-    /// Frames that are sent, but of which the driver has not been told.
-    pub(crate) sent: Vec<crate::sock::Owed>,
-    pub(crate) watchdog: Timer,
-    /// How long frames waited for it.
-    pub(crate) sojourn: Histogram,
+    /// The wire is taken up to here by the last frame.
+    pub(crate) busy_until: Time,
     /// What it sends and loses, packet by packet, where somebody asks for that.
     pub(crate) watch: Option<Box<Watch>>,
+    /// Taken from the discipline, not yet on the wire.
+    pub(crate) queue: VecDeque<Packet>,
+    /// How long frames waited for it.
+    pub(crate) sojourn: Histogram,
+    pub(crate) watchdog: Timer,
+    // The others.
+    /// Frames between two interrupts that tell of sent ones.
+    pub(crate) tx_frames: u32,
+    /// Frames that are sent, but of which the driver has not been told.
+    pub(crate) sent: Vec<crate::sock::Owed>,
+    /// With a ring: the frame on the wire, whose memory is its socket's until its sending is known (TX completion).
+    pub(crate) on_wire: Option<crate::sock::Owed>,
+    /// What frames on a link without a rate cost.
+    pub(crate) toll: crate::still::Toll,
 }
 
 impl Nic {
@@ -95,10 +96,13 @@ impl Nic {
 }
 
 /// How one end's frames travel.
+#[repr(C)]
 pub(crate) struct Way {
+    // With each packet, in this order: what lies together comes into the cache together.
     pub(crate) delay: Span,
     pub(crate) loss_ppb: u32,
     pub(crate) bleach: Bleach,
+    // The others.
     pub(crate) rng: Rng,
 }
 
@@ -126,12 +130,15 @@ impl Way {
 }
 
 /// One direction of a point-to-point link.
+#[repr(C)]
 pub(crate) struct Wire {
-    pub(crate) way: Way,
+    // With each packet, in this order: what lies together comes into the cache together.
     pub(crate) to_nic: u32,
     pub(crate) framing: Framing,
     /// Frames under way with their arrivals and the places in the order of events reserved for them.
     pub(crate) in_flight: VecDeque<(Time, Seq, Packet)>,
+    pub(crate) way: Way,
+    // The others.
 }
 
 impl Wire {

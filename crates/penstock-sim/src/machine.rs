@@ -11,16 +11,19 @@ use penstock_packet::Packet;
 use std::collections::VecDeque;
 
 /// One host and what surrounds it.
+#[repr(C)]
 pub(crate) struct Machine {
-    pub(crate) name: String,
-    pub(crate) kernel: Kernel,
-    pub(crate) stack: Stack,
-    pub(crate) iperf: Iperf,
-    pub(crate) host: Host,
+    // With each packet, in this order: what lies together comes into the cache together.
     /// Cards by interface index.
     pub(crate) nics: Vec<u32>,
-    pub(crate) cpu: Cpu,
     pub(crate) timer: Timer,
+    pub(crate) kernel: Kernel,
+    pub(crate) cpu: Cpu,
+    pub(crate) host: Host,
+    // The others.
+    pub(crate) name: String,
+    pub(crate) stack: Stack,
+    pub(crate) iperf: Iperf,
     pub(crate) sockets: SocketTable,
     pub(crate) lo: Loopback,
 }

@@ -128,10 +128,9 @@ impl Sampler {
         let name = || device.name.clone();
         self.put(host, key, &name, Metric::Bytes, device.counters.tx_bytes as i64);
         self.put(host, key, &name, Metric::Packets, device.counters.tx_packets as i64);
-        for q in device.tree.dump_qdiscs(now) {
-            let id = key | 1 << 36 | u64::from(handle(q.handle)) << 1;
-            let name = || format!("{} {} {}", device.name, q.kind, q.handle);
-            let s = &q.stats;
+        for (kind, qdisc, s) in device.tree.counters(now) {
+            let id = key | 1 << 36 | u64::from(handle(qdisc)) << 1;
+            let name = || format!("{} {kind} {qdisc}", device.name);
             self.put(host, id, &name, Metric::Bytes, s.bytes as i64);
             self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
             self.put(host, id, &name, Metric::Backlog, i64::from(s.backlog));

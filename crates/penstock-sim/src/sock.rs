@@ -34,18 +34,21 @@ pub(crate) struct Message {
 }
 
 /// One socket.
+#[repr(C)]
 pub(crate) struct Sock {
+    // With each packet, in this order: what lies together comes into the cache together.
     pub(crate) host: u32,
-    /// The program it belongs to; `NONE` for a flow's own.
-    pub(crate) app: u32,
+    pub(crate) flow: u32,
     pub(crate) local: Addr,
     pub(crate) remote: Addr,
-    pub(crate) flow: u32,
     /// Whether it sends the flow's data.
     pub(crate) is_source: bool,
-    pub(crate) opts: SockOpts,
-    pub(crate) priority: u32,
     pub(crate) kind: Kind,
+    pub(crate) priority: u32,
+    pub(crate) opts: SockOpts,
+    /// The program it belongs to; `NONE` for a flow's own.
+    pub(crate) app: u32,
+    // The others.
 }
 
 /// All sockets of all hosts, by number.

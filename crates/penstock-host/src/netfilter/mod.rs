@@ -122,7 +122,16 @@ impl PartialEq for Looked {
 
 /// The tables, the connections, and which hooks have anything to do.
 #[derive(Clone, PartialEq, Debug)]
+#[repr(C)]
 pub struct Netfilter {
+    // With each packet, in this order: what lies together comes into the cache together.
+    /// A bit a hook, by [`Hook`]'s order: set where something stands for IPv4.
+    busy: u8,
+    /// Whether any chain of nft hangs at a device.
+    device_chains: bool,
+    /// Rules of tables and of `ipchains` that packets were compared with since it was last taken.
+    looked: Looked,
+    // The others.
     /// By family, then by [`Table`]'s order.
     tables: [Vec<TableState>; 2],
     /// Tables that were ever used, the newest first, by family.
@@ -133,12 +142,6 @@ pub struct Netfilter {
     dice: Dice,
     /// By family and hook: what a packet meets, in order.
     stations: [[Vec<Station>; 5]; 2],
-    /// A bit a hook, by [`Hook`]'s order: set where something stands for IPv4.
-    busy: u8,
-    /// Whether any chain of nft hangs at a device.
-    device_chains: bool,
-    /// Rules of tables and of `ipchains` that packets were compared with since it was last taken.
-    looked: Looked,
 }
 
 impl Default for Netfilter {

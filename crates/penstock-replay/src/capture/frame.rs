@@ -3,9 +3,8 @@
 use etherparse::{
     EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice,
 };
-use penstock_model::{Handle, Time};
+use penstock_packet::Skb;
 use penstock_packet::headers::{Arp, ETH_HLEN, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
-use penstock_packet::{Sender, Skb, TcNote};
 
 /// How a capture's frames begin (<https://www.tcpdump.org/linktypes.html>).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,21 +68,9 @@ pub fn packet(bytes: &[u8], len: u32) -> Skb {
     let mac = |at: usize| bytes.get(at..at + 6).and_then(|b| b.try_into().ok()).unwrap_or([0; 6]);
     let ethertype = bytes.get(12..14).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
     let mut skb = Skb {
-        len: len.max(ETH_HLEN),
         pkt_len: 0,
-        priority: 0,
-        mark: 0,
-        l3: L3::Other(ethertype),
-        l4: L4::None,
-        flow: 0,
-        seq: 0,
-        created: Time::ZERO,
-        queued: Time::ZERO,
-        iif: 0,
         eth: (mac(6), mac(0)),
-        classid: Handle::UNSPEC,
-        sender: Sender::default(),
-        tc: TcNote::default(),
+        ..Skb::new(len.max(ETH_HLEN), L3::Other(ethertype), L4::None)
     };
     if let Ok(parsed) = LaxSlicedPacket::from_ethernet(bytes) {
         read(&parsed, ethertype, &mut skb);
@@ -95,7 +82,7 @@ pub fn packet(bytes: &[u8], len: u32) -> Skb {
 fn read(parsed: &LaxSlicedPacket<'_>, ethertype: u16, skb: &mut Skb) {
     if let Some(LaxLinkExtSlice::Vlan(tag)) = parsed.link_exts.first() {
         let header = tag.header_slice();
-        skb.tc.vlan = Some((ethertype, u16::from_be_bytes([header[0], header[1]])));
+        skb.rare_mut().vlan = Some((ethertype, u16::from_be_bytes([header[0], header[1]])));
         skb.len = skb.len.saturating_sub(4).max(ETH_HLEN);
         let EtherType(inside) = tag.ether_type();
         skb.l3 = L3::Other(inside);
@@ -244,11 +231,11 @@ mod tests {
         tagged.extend([0x81, 0x00, 0x20, 0x05]);
         tagged.extend(&bytes[12..length]);
         let read = packet(&tagged, 604);
-        assert_eq!((read.tc.vlan, read.len, read.l3), (Some((0x8100, 0x2005)), 600, tcp_packet().l3));
+        assert_eq!((read.rare().vlan, read.len, read.l3), (Some((0x8100, 0x2005)), 600, tcp_packet().l3));
         // A second one is in the frame.
         tagged.splice(12..12, [0x88, 0xa8, 0, 9]);
         let mut read = packet(&tagged, 608);
-        assert_eq!((read.tc.vlan, read.len, read.protocol()), (Some((0x88a8, 9)), 604, 0x8100));
+        assert_eq!((read.rare().vlan, read.len, read.protocol()), (Some((0x88a8, 9)), 604, 0x8100));
         assert_eq!((read.remove_vlan(), read.len, read.l3), (Some((0x8100, 0x2005)), 600, tcp_packet().l3));
     }
 

@@ -24,7 +24,7 @@ pub fn write(replay: &Replay, out: impl Write) -> Result<(), String> {
             _ => moment.bytes.clone(),
         };
         let t_ns = (replay.traffic.epoch_ns + t_ns).max(0) as u64;
-        let len = (data.len() as u32).max(skb.len + if skb.tc.vlan.is_some() { 4 } else { 0 });
+        let len = (data.len() as u32).max(skb.len + if skb.rare().vlan.is_some() { 4 } else { 0 });
         writer.packet(t_ns, &data, len, &fate_text(replay, i)).map_err(said)?;
     }
     writer.finish().map_err(said)
@@ -53,7 +53,7 @@ fn changed(captured: &[u8], before: &Skb, after: &Skb) -> Vec<u8> {
     let (long, same) = (before.header_bytes(&mut was), after.header_bytes(&mut is));
     let mut bytes = captured.to_vec();
     // The first byte of the IP header tells where the next one stands.
-    let plain = long == same && bytes.get(12..15) == was.get(12..15) && before.tc.vlan.is_none();
+    let plain = long == same && bytes.get(12..15) == was.get(12..15) && before.rare().vlan.is_none();
     if plain {
         for ((byte, was), is) in bytes.iter_mut().zip(&was[..long]).zip(&is) {
             if was != is {

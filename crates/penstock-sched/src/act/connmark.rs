@@ -35,7 +35,7 @@ struct Connmark {
 impl Act for Connmark {
     /// `tcf_connmark_act`: overlimits count the packets that got a mark.
     fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
-        if let Some(mark) = skb.tc.ct_mark {
+        if let Some(mark) = skb.rare().ct_mark {
             skb.mark = mark;
             run.overlimit();
         }
@@ -58,7 +58,7 @@ pub(super) mod tests {
     pub fn acted(act: &mut dyn Act, ct_mark: Option<u32>, tos: u8) -> (u32, u8, u32) {
         let (mut rng, mut counts, mut hit) = (Rng::named(1, "act"), Counts::default(), Hit::default());
         let mut skb = packet(0, 100);
-        skb.tc.ct_mark = ct_mark;
+        skb.rare_mut().ct_mark = ct_mark;
         if let penstock_packet::L3::Ipv4(h) = &mut skb.l3 {
             h.tos = tos;
         }

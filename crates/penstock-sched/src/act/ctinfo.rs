@@ -64,7 +64,7 @@ const ECN: u8 = 3;
 impl Act for Ctinfo {
     /// `tcf_ctinfo_act`.
     fn act(&mut self, skb: &mut Skb, control: i32, _: &mut Run<'_>) -> i32 {
-        let Some(mark) = skb.tc.ct_mark else { return control };
+        let Some(mark) = skb.rare().ct_mark else { return control };
         if let Some((mask, _)) = self.dscp.filter(|&(_, state)| state == 0 || mark & state != 0) {
             let dscp = ((mark & mask) >> mask.trailing_zeros()) as u8;
             let field = match &mut skb.l3 {

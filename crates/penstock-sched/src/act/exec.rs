@@ -92,8 +92,11 @@ impl Actions {
     /// Whether there are actions that ask for the mark of a packet's connection.
     #[inline]
     pub fn ask_for_connections(&self) -> bool {
+        !self.tables.is_empty() && self.some_ask_for_connections()
+    }
+    fn some_ask_for_connections(&self) -> bool {
         let any = |kind| self.tables.get(kind).is_some_and(|table| !table.is_empty());
-        !self.tables.is_empty() && (any("connmark") || any("ctinfo"))
+        any("connmark") || any("ctinfo")
     }
     /// Whether mirred has sent something elsewhere.
     #[inline]

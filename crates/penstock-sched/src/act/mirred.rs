@@ -72,7 +72,7 @@ impl Mirred {
 impl Act for Mirred {
     /// `tcf_mirred_act`, `tcf_mirred_to_dev`.
     fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
-        let (mut nest, depth) = skb.tc.nest;
+        let (mut nest, depth) = skb.rare().nest;
         if depth >= NEST_LIMIT || skb.tc.depth >= DEFER_LIMIT {
             return SHOT;
         }
@@ -91,7 +91,7 @@ impl Act for Mirred {
             copy.tc.depth += 1;
         } else {
             nest[usize::from(depth)] = port.ifindex;
-            copy.tc.nest = (nest, depth + 1);
+            copy.rare_mut().nest = (nest, depth + 1);
         }
         copy.iif = skb.tc.dev;
         if self.redirects() {

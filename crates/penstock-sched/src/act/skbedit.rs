@@ -106,7 +106,7 @@ impl Act for Skbedit {
         skb.priority = priority.unwrap_or(skb.priority);
         if inherit {
             // With a tag in the frame, that is where the kernel takes the IP header to be.
-            let tos = match (skb.innermost().0, &skb.tc.within) {
+            let tos = match (skb.innermost().0, &skb.rare().within) {
                 (L3::Ipv4(h), None) => Some(h.tos),
                 (L3::Ipv6(h), None) => Some(h.traffic_class),
                 (L3::Ipv4(_), Some(tagged)) => Some(tagged.tci as u8),
@@ -115,11 +115,15 @@ impl Act for Skbedit {
             };
             skb.priority = tos.map_or(skb.priority, |tos| u32::from(tos >> 2));
         }
-        skb.tc.queue_mapping = queue_mapping.unwrap_or(skb.tc.queue_mapping);
+        if let Some(queue) = queue_mapping {
+            skb.rare_mut().queue_mapping = queue;
+        }
         if let Some((mark, mask)) = mark {
             skb.mark = skb.mark & !mask | mark & mask;
         }
-        skb.tc.ptype = ptype.or(skb.tc.ptype);
+        if ptype.is_some() {
+            skb.rare_mut().ptype = ptype;
+        }
         control
     }
     fn dump(&self, now: Time) -> Options {

@@ -74,20 +74,23 @@ impl Act for Vlan {
         let n = |name| self.shown.u32(name).map(|n| n as u16);
         let (id, protocol) = (n("id").unwrap_or(0), n("protocol").unwrap_or(ETH_P_8021Q as u16));
         let priority = n("priority").map(|p| p << PRIO_SHIFT);
-        match (self.shown.u32("v_action").unwrap_or(0), skb.tc.vlan) {
+        match (self.shown.u32("v_action").unwrap_or(0), skb.rare().vlan) {
             // The next tag comes out of the frame to stand beside it.
-            (POP, _) => skb.tc.vlan = skb.remove_vlan(),
+            (POP, _) => {
+                let next = skb.remove_vlan();
+                skb.rare_mut().vlan = next;
+            }
             (PUSH, before) => {
                 if let Some((ethertype, tci)) = before {
                     skb.insert_vlan(ethertype, tci);
                 }
-                skb.tc.vlan = Some((protocol, id | priority.unwrap_or(0)));
+                skb.rare_mut().vlan = Some((protocol, id | priority.unwrap_or(0)));
             }
             (MODIFY, None) => {}
             (MODIFY, Some((_, tci))) => {
                 let kept = tci & !VID_MASK;
                 let upper = priority.map_or(kept, |p| kept & (1 << 12) | p);
-                skb.tc.vlan = Some((protocol, upper | id));
+                skb.rare_mut().vlan = Some((protocol, upper | id));
             }
             _ => return run.dropping(SHOT),
         }

@@ -161,7 +161,7 @@ impl Filter {
             PRIORITY => skb.priority,
             MARK => skb.mark,
             NFCT => self.thrown(|d| &mut d.other, rng),
-            VLAN_TAG => skb.tc.vlan.map_or(0, |(_, tci)| u32::from(tci & 0xfff)),
+            VLAN_TAG => skb.rare().vlan.map_or(0, |(_, tci)| u32::from(tci & 0xfff)),
             _ => 0,
         }
     }

@@ -1,7 +1,7 @@
 //! `route`: the realms of the route a packet takes.
 //!
 //! Follows: linux v6.12 and v2.6.35 `net/sched/cls_route.c`.
-//! A packet's realms are those of the route it takes, which who routes it notes ([`TcNote::realms`](penstock_packet::TcNote)).
+//! A packet's realms are those of the route it takes, which who routes it notes ([`Rare::realms`](penstock_packet::Rare)).
 //!
 //! Kept as the kernel has it: `fromif` is filed by the low bits of the interface's index and looked for by the high ones, so it matches
 //! only where the index is a multiple of 16; and answers are remembered by realms whose destination was already taken off (`fastmap`).
@@ -89,7 +89,7 @@ impl Classifier for Route {
     }
     //= linux v6.12 net/sched/cls_route.c route4_classify
     fn classify(&self, shared: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
-        let (mut id, iif) = (skb.tc.realms, skb.iif);
+        let (mut id, iif) = (skb.rare().realms, skb.iif);
         if !self.begun {
             // 2.6.35 without any filter: the realms are the class.
             let class = Handle(id);

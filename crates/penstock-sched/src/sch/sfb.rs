@@ -244,7 +244,7 @@ impl Sfb {
     }
     /// Puts a packet into the inner qdisc, and counts it in its bins.
     fn pass_on(&mut self, mut packet: Packet, hashes: [u32; 2], cx: &mut Cx<'_>) -> Xmit {
-        packet.tc.sfb = hashes;
+        packet.rare_mut().sfb = hashes;
         let (dropped, before) = (cx.drops.len(), self.qlen());
         let Some(child) = self.class.child_mut() else { return Gone::Shot.leave(packet, cx) };
         let answer = child.enqueue(packet, cx);
@@ -322,7 +322,7 @@ impl Qdisc for Sfb {
         if let Some(packet) = &packet {
             self.stats.bytes += u64::from(packet.pkt_len);
             self.stats.packets += 1;
-            for (bins, hash) in self.slots.iter_mut().zip(packet.tc.sfb).filter(|(_, hash)| *hash != 0) {
+            for (bins, hash) in self.slots.iter_mut().zip(packet.rare().sfb).filter(|(_, hash)| *hash != 0) {
                 bins.buckets(hash).for_each(|b| b.qlen = b.qlen.saturating_sub(1));
             }
         }

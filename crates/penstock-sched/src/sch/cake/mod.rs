@@ -404,12 +404,7 @@ fn dscp(skb: &Skb) -> u8 {
 /// The same, which is then taken off the packet: its ECN bits stay.
 fn wash(skb: &mut Skb) -> u8 {
     let dscp = dscp(skb);
-    let mut l3 = &mut skb.l3;
-    let mut within = &mut skb.tc.within;
-    while let Some(tagged) = within {
-        (l3, within) = (&mut tagged.l3, &mut tagged.within);
-    }
-    match l3 {
+    match skb.innermost_l3_mut() {
         L3::Ipv4(h) => h.tos &= 3,
         L3::Ipv6(h) => h.traffic_class &= 3,
         L3::Arp(_) | L3::Other(_) => {}

@@ -4,6 +4,9 @@
 //! Differs: the hash of a flow is random in the kernel and here (`super::sfq::hash`); a packet takes as much memory
 //! as a frame from a packet socket, wherever it comes from.
 
+mod table;
+
+use self::table::Table;
 use super::KindSpec;
 use super::memory;
 use super::sfq::chains::{Chain, Pool};
@@ -55,7 +58,8 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         bypass: false,
         filters: Filters::new(init.handle),
         key: Key::draw(cx.rng),
-        flows: Vec::new(),
+        made: false,
+        flows: Table::default(),
         pool: Pool::default(),
         new_flows: VecDeque::new(),
         old_flows: VecDeque::new(),
@@ -70,7 +74,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         stats: Stats::default(),
     };
     fq_codel.change(options, cx)?;
-    fq_codel.flows.resize_with(fq_codel.flows_cnt as usize, Flow::default);
+    fq_codel.made = true;
     fq_codel.bypass = init.parent == Handle::ROOT && fq_codel.limit > 0;
     Ok(Box::new(fq_codel))
 }
@@ -108,9 +112,13 @@ pub struct FqCodel {
     bypass: bool,
     filters: Filters,
     key: Key,
+    /// From then on it keeps the number of its flows.
+    made: bool,
     // Variables
-    flows: Vec<Flow>,
+    /// Those that have had a packet.
+    flows: Table<Flow>,
     pool: Pool,
+    /// Places of flows.
     new_flows: VecDeque<u32>,
     old_flows: VecDeque<u32>,
     counts: codel::Counts,
@@ -177,16 +185,17 @@ impl FqCodel {
             Verdict::Gone(gone) => Err(gone),
         }
     }
-    /// `fq_codel_drop`: half of the fattest flow, from its head; answers which.
+    /// `fq_codel_drop`: half of the fattest flow, of several the first, from its head; answers its number.
     fn displace(&mut self, cx: &mut Cx<'_>) -> u32 {
         let mut fattest = (0, 0);
-        for (n, flow) in self.flows.iter().enumerate() {
-            if flow.backlog > fattest.0 {
+        for (n, flow) in self.flows.iter().filter(|(_, flow)| flow.backlog > 0) {
+            if flow.backlog > fattest.0 || flow.backlog == fattest.0 && n < fattest.1 {
                 fattest = (flow.backlog, n);
             }
         }
         let (threshold, n) = (fattest.0 >> 1, fattest.1);
-        let flow = &mut self.flows[n];
+        let place = self.flows.place(n);
+        let flow = self.flows.at(place);
         let (mut count, mut bytes) = (0, 0);
         while let Some(packet) = self.pool.pop_head(&mut flow.chain) {
             count += 1;
@@ -203,7 +212,7 @@ impl FqCodel {
         self.stats.drops = self.stats.drops.wrapping_add(count);
         self.backlog -= bytes;
         self.qlen -= count;
-        n as u32
+        n
     }
     /// `__fq_codel_dequeue`.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
@@ -211,7 +220,7 @@ impl FqCodel {
             let new = !self.new_flows.is_empty();
             let list = if new { &mut self.new_flows } else { &mut self.old_flows };
             let n = *list.front()?;
-            let flow = &mut self.flows[n as usize];
+            let flow = self.flows.at(n);
             if flow.deficit <= 0 {
                 flow.deficit = flow.deficit.wrapping_add(self.quantum as i32);
                 list.pop_front();
@@ -235,7 +244,7 @@ impl FqCodel {
                 if new && !self.old_flows.is_empty() {
                     self.old_flows.push_back(n);
                 } else {
-                    self.flows[n as usize].listed = false;
+                    self.flows.at(n).listed = false;
                 }
                 continue;
             };
@@ -262,14 +271,15 @@ impl Qdisc for FqCodel {
             Err(gone) => return gone.leave_counted(packet, &mut self.stats, cx),
         };
         packet.queued = cx.now;
-        let flow = &mut self.flows[n as usize];
+        let place = self.flows.place(n);
+        let flow = self.flows.at(place);
         flow.backlog += packet.pkt_len;
         self.backlog += packet.pkt_len;
         self.memory_usage = self.memory_usage.wrapping_add(memory(&packet));
         flow.qlen += 1;
         self.pool.push_tail(&mut flow.chain, packet);
         if !std::mem::replace(&mut flow.listed, true) {
-            self.new_flows.push_back(n);
+            self.new_flows.push_back(place);
             self.new_flow_count = self.new_flow_count.wrapping_add(1);
             flow.deficit = self.quantum as i32;
         }
@@ -300,7 +310,7 @@ impl Qdisc for FqCodel {
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let Some(o) = options else { return Ok(()) };
         if let Some(flows) = o.u32("flows") {
-            if !self.flows.is_empty() || !(1..=65536).contains(&flows) {
+            if self.made || !(1..=65536).contains(&flows) {
                 return Err(KernelError::errno(KernelError::EINVAL));
             }
             self.flows_cnt = flows;
@@ -328,7 +338,7 @@ impl Qdisc for FqCodel {
         Ok(())
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
-        for flow in &mut self.flows {
+        for (_, flow) in self.flows.iter_mut() {
             while let Some(packet) = self.pool.pop_head(&mut flow.chain) {
                 cx.drops.drop(packet, DropReason::Purged);
             }
@@ -401,11 +411,13 @@ impl Classful for FqCodel {
         false
     }
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
-        for (n, flow) in self.flows.iter().enumerate().filter(|(_, flow)| flow.listed) {
+        let mut listed: Vec<(u32, &Flow)> = self.flows.iter().filter(|(_, flow)| flow.listed).collect();
+        listed.sort_by_key(|&(n, _)| n);
+        for (n, flow) in listed {
             let o = Options::new().with("deficit", i64::from(flow.deficit));
             visit(ClassDump {
                 kind: SPEC.id,
-                classid: Handle(self.handle.0 | (n as u32 + 1) & 0xffff),
+                classid: Handle(self.handle.0 | (n + 1) & 0xffff),
                 parent: self.handle,
                 leaf: None,
                 options: Options::new(),

@@ -1,7 +1,7 @@
 //! The packet filter's rules with the commands that made them, and who sets which mark.
 
 use crate::facts::{Step, What};
-use penstock_lang::iptables::{Action, Connmark, Family, Iface, Match, Rule, Table, Target, Verdict};
+use penstock_lang::iptables::{Action, Connmark, Edit, Family, Iface, Match, Rule, Table, Target, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A rule as it stands.
@@ -162,8 +162,8 @@ impl Netfilter {
             return None;
         }
         let set = self.rules.iter().filter_map(|r| match &r.rule.target {
-            Target::Mark { value, mask } => Some((*value, *mask, r.step)),
-            Target::Connmark { op: Connmark::Set, value, .. } => Some((*value, u32::MAX, r.step)),
+            Target::Edit(Edit::Mark { value, mask }) => Some((*value, *mask, r.step)),
+            Target::Edit(Edit::Connmark { op: Connmark::Set, value, .. }) => Some((*value, u32::MAX, r.step)),
             _ => None,
         });
         Some(set.chain(self.others.iter().map(|o| (o.0, u32::MAX, o.1))).collect())
@@ -175,7 +175,7 @@ impl Netfilter {
             || self
                 .rules
                 .iter()
-                .any(|r| matches!(r.rule.target, Target::Connmark { op: Connmark::Restore, .. }))
+                .any(|r| matches!(r.rule.target, Target::Edit(Edit::Connmark { op: Connmark::Restore, .. })))
     }
 
     /// The built-in chains that lead to a chain, each with the devices all ways there ask for.

@@ -6,9 +6,9 @@ use penstock_lab::experiment::Experiment;
 use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::{experiment, many, run};
 use penstock_measure::number::Unit;
-use penstock_measure::record::Record;
+use penstock_measure::record::{Class, Record};
 use penstock_measure::repeat;
-use penstock_measure::report::expect_unit;
+use penstock_measure::report::{busiest, expect_unit};
 use penstock_measure::table::{Align, Table};
 use penstock_measure::text::visible;
 use penstock_model::Diagnostic;
@@ -314,7 +314,9 @@ fn queues(r: &Record) -> String {
     ]);
     let bit = |x: Option<f64>| x.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default();
     let count = |n: u64| Unit::Count.show(n as f64);
-    for d in r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:" || q.drops > 0)) {
+    let shaped = || r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:" || q.drops > 0));
+    let mut rest = String::new();
+    for d in shaped().take(MAX_ROWS) {
         for q in d.qdiscs.iter().filter(|q| q.parent == "root" || d.classes.is_empty()) {
             table.row([
                 format!("{} {} {}", d.host, d.dev, q.handle),
@@ -327,7 +329,16 @@ fn queues(r: &Record) -> String {
             ]);
         }
         // sfq lists each flow it holds at the moment as a class of its own.
-        for c in d.classes.iter().filter(|c| c.kind != "sfq").take(MAX_ROWS) {
+        let classes: Vec<&Class> = d.classes.iter().filter(|c| c.kind != "sfq").collect();
+        let shown = busiest(&classes, MAX_ROWS, MAX_ROWS);
+        if shown.len() < classes.len() {
+            let more = classes.len() - shown.len();
+            rest += &format!(
+                "  {} {}: and {more} more classes in the record; these dropped and sent most\n",
+                d.host, d.dev
+            );
+        }
+        for c in shown {
             table.row([
                 format!("{} {} {}", d.host, d.dev, c.classid),
                 format!("{} class", c.kind),
@@ -339,7 +350,11 @@ fn queues(r: &Record) -> String {
             ]);
         }
     }
-    if table.is_empty() { String::new() } else { table.text(2) }
+    let more = shaped().count().saturating_sub(MAX_ROWS);
+    if more > 0 {
+        rest += &format!("  and {more} more devices in the record\n");
+    }
+    if table.is_empty() { String::new() } else { table.text(2) + &rest }
 }
 
 /// What was lost elsewhere than in the queues above, which tell their own.

@@ -24,9 +24,12 @@ pub struct Args {
     /// Print claims and numbers as JSON
     #[arg(long)]
     json: bool,
-    /// Repetitions over seeds, for a study that has any
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    /// Repetitions over seeds [default: 20; 5 with --sensitivity]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000), conflicts_with = "on")]
     seeds: Option<u64>,
+    /// Vary what the document leaves free, and print which verdicts change
+    #[arg(long, requires = "name", conflicts_with_all = ["id", "on", "out"])]
+    sensitivity: bool,
     /// The AQM to test, for a study that needs one: pie, "red limit …"
     #[arg(long, value_name = "KIND")]
     aqm: Option<String>,
@@ -57,16 +60,34 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         let names: Vec<&str> = LIST.iter().map(|s| s.name).collect();
         anyhow::bail!("there is no study \"{name}\"; there is {}", names.join(", "));
     };
+    let ask = |progress| Matrix {
+        only: args.id.as_deref(),
+        out: args.out.as_deref(),
+        seeds: args.seeds,
+        duration: None,
+        aqm: args.aqm.as_deref(),
+        jobs: args.jobs.map(usize::from),
+        progress,
+    };
     let bar = bar(study.name);
     let progress = |done: usize, of: usize| bar.set_position((done * 1000 / of.max(1)) as u64);
+    if args.sensitivity {
+        let varied = study.sensitivity(&ask(&progress));
+        bar.finish_and_clear();
+        return match varied {
+            Ok(varied) => {
+                match args.json {
+                    true => crate::print(&format!("{}\n", serde_json::to_string_pretty(&varied)?))?,
+                    false => crate::show(&varied.text())?,
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(faults) => Ok(refuse(&faults)),
+        };
+    }
     let report = match args.on.filter(|g| *g != Ground::Sim) {
         Some(ground) => study.run_beside(ground, args.id.as_deref(), args.out.as_deref(), &progress),
-        None => {
-            let (only, out, seeds) = (args.id.as_deref(), args.out.as_deref(), args.seeds);
-            let aqm = args.aqm.as_deref();
-            let jobs = args.jobs.map(usize::from);
-            study.run(&Matrix { only, out, seeds, duration: None, aqm, jobs, progress: &progress })
-        }
+        None => study.run(&ask(&progress)),
     };
     bar.finish_and_clear();
     let report = match report {
@@ -84,5 +105,5 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     } else {
         crate::show(&report.text())?;
     }
-    Ok(ExitCode::from(u8::from(report.count("fails") > 0)))
+    Ok(ExitCode::from(u8::from(report.fails() > 0)))
 }

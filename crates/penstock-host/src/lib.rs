@@ -50,6 +50,7 @@ pub use tcp::{TcpRoute, TcpSettings};
 
 use penstock_model::{Diagnostic, Kernel, KernelError, Options, PschedClock, Rng, Time};
 use penstock_packet::{Packet, Pool};
+use penstock_sched::Orphan;
 use penstock_sched::act::Sent;
 use penstock_sched::cls::Blocks;
 use penstock_sched::sch::KindSpec;
@@ -92,6 +93,8 @@ pub enum Effect {
     /// What is left of a packet that goes on in another place, where mirred has sent it: it is not lost, but owes its socket
     /// no memory any more (`skb_clone`, then `consume_skb`).
     Moved(Packet),
+    /// A packet that waits in a qdisc owes its socket no memory any more (netem).
+    Orphaned(Orphan),
 }
 
 impl Effect {

@@ -244,6 +244,10 @@ impl Host {
     /// `ip_local_deliver`, `ip_local_deliver_finish`.
     fn ip_local_deliver(&mut self, packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
         let mut packet = packet;
+        if packet.tc.damaged {
+            self.discard(packet, "ip_local_deliver", "bad-checksum", cx);
+            return;
+        }
         if h.frag_off & (IP_MF | IP_OFFSET) != 0 {
             match self.defragment(packet, h, cx) {
                 Some(whole) => packet = whole,
@@ -556,6 +560,9 @@ impl Host {
         let mut inner =
             Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         self.answer = device.tree.enqueue(packet, &mut inner);
+        if self.drops.has_copied() || self.drops.has_orphans() {
+            self.report_copies(cx);
+        }
         let mut kick = !is_ifb;
         if !self.drops.is_empty() {
             // The discipline is run before what was dropped is freed (__dev_xmit_skb).
@@ -627,6 +634,13 @@ impl Host {
         for (packet, reason) in self.drops.drain() {
             cx.out.push(Effect::gone(packet, ifindex, "qdisc", reason));
         }
+    }
+
+    /// A qdisc has made copies, or taken packets off their sockets.
+    #[cold]
+    fn report_copies(&mut self, cx: &mut HostCx<'_>) {
+        self.drops.tell_copies(cx.pool);
+        cx.out.extend(self.drops.orphans().map(Effect::Orphaned));
     }
 
     #[cold]

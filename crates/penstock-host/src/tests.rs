@@ -39,6 +39,7 @@ impl Net {
                 Effect::Next(ifindex, packet) => self.with(host, |h, cx| h.comes_to(ifindex, packet, cx)),
                 Effect::Deliver(packet) => self.delivered.push((host, packet)),
                 Effect::Moved(packet) => self.pool.free(packet),
+                Effect::Orphaned(_) => {}
                 Effect::Dropped { packet, place, reason, .. } => {
                     self.pool.free(packet);
                     self.dropped.push((host, place, reason));

@@ -17,8 +17,8 @@ pub mod rule;
 mod show;
 
 pub use extension::{
-    ADDR_TYPES, ConnCount, ConnDir, Connmark, Conntrack, Match, Plain, PortKind, PortMatch, Ports, Statistic,
-    Target, TcpMatch, U32Test, reject_names,
+    ADDR_TYPES, ConnCount, ConnDir, Connmark, Conntrack, Edit, Match, Plain, PortKind, PortMatch, Ports,
+    Statistic, Target, TcpMatch, U32Test, reject_names,
 };
 pub(crate) use parse::PROTOCOLS;
 pub use parse::parse;

@@ -107,6 +107,8 @@ pub struct TcNote {
     pub skip_classify: bool,
     /// An action has changed the IPv4 header and not its checksum: the next machine throws the packet away.
     pub bad_checksum: bool,
+    /// A bit behind the IP header is wrong on the line, and so the checksum over it: whom the packet is for throws it away.
+    pub damaged: bool,
     /// Its congestion mark was counted where it was set. For results; decides nothing.
     pub ce_counted: bool,
     /// There may be something in [`Skb::rare`].
@@ -166,6 +168,7 @@ impl Role {
     const FRAGMENT: u8 = 1;
     const COPY: u8 = 2;
     const MOVED: u8 = 4;
+    const ORPHAN: u8 = 8;
 
     /// A fragment, or the datagram that fragments have become again.
     #[inline]
@@ -181,6 +184,17 @@ impl Role {
     #[inline]
     pub const fn has_moved(self) -> bool {
         self.0 & Role::MOVED != 0
+    }
+    /// The socket's memory is free of it already (`skb_orphan_partial`), or never held it: a qdisc's copy.
+    #[inline]
+    pub const fn is_orphan(self) -> bool {
+        self.0 & Role::ORPHAN != 0
+    }
+    /// From now on an orphan. Whether it was none.
+    pub fn set_orphan(&mut self) -> bool {
+        let was = self.is_orphan();
+        self.0 |= Role::ORPHAN;
+        !was
     }
     /// From now on a fragment.
     pub fn set_fragment(&mut self) {
@@ -270,6 +284,7 @@ impl Skb {
             from_ingress,
             skip_classify,
             bad_checksum: _,
+            damaged: _,
             ce_counted: _,
             noted,
         } = &mut self.tc;
@@ -449,6 +464,15 @@ impl Pool {
             false => extras.fragments += u64::from(role.is_fragment()),
         }
     }
+    /// A copy was made elsewhere of a packet of this flow, made then: it counts as lent, and among the extras. Gives memory for the next
+    /// copy, where there is some.
+    pub fn adopt_copy(&mut self, flow: u32, created: Time) -> Option<Packet> {
+        self.lent = self.lent.wrapping_add(1);
+        if flow != 0 && created >= self.since {
+            self.extras.entry(flow).or_default().copies += 1;
+        }
+        self.spent.pop()
+    }
     /// Such a packet becomes part of another.
     pub fn note_merged(&mut self, skb: &Skb) {
         let role = skb.tc.role;
@@ -499,6 +523,7 @@ mod tests {
                 depth: 3,
                 class: Handle(11),
                 bad_checksum: true,
+                damaged: true,
                 ce_counted: true,
                 role: Role(7),
                 noted: true,

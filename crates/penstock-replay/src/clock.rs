@@ -270,9 +270,10 @@ impl Machine {
     }
 }
 
-/// The number that the probe reads in a frame: in none with a tag in it.
+/// The number that the probe reads in a frame: in none with a tag in it, or of another ethertype.
 fn number(skb: &Skb) -> Option<u32> {
-    if skb.seq == UNNUMBERED || skb.rare().within.is_some() { None } else { u32::try_from(skb.seq).ok() }
+    let numbered = matches!(skb.l3, L3::Ipv4(_) | L3::Ipv6(_)) && skb.rare().within.is_none();
+    if skb.seq == UNNUMBERED || !numbered { None } else { u32::try_from(skb.seq).ok() }
 }
 
 /// The frame by which the probe learns how late a frame is, and which keeps the line busy.

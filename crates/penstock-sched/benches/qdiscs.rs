@@ -105,6 +105,13 @@ fn cake(bencher: Bencher, words: &str) {
     steady(bencher, Rig::with(Kernel::V6_12, &[&line]), flows);
 }
 
+/// A line of its own, which is never busy; and delays at random, which sort.
+#[divan::bench(args = ["delay 1us", "rate 100gbit loss 0.001%", "delay 2us 1us distribution normal"], sample_size = 4096)]
+fn netem(bencher: Bencher, words: &str) {
+    let line = format!("qdisc add dev eth0 root netem limit 100000 {words} seed 1");
+    steady(bencher, Rig::with(Kernel::V6_12, &[&line]), flows);
+}
+
 /// Kinds of today without a bench of their own, with their defaults.
 const OTHERS: [&str; 4] = ["bfifo", "pfifo_head_drop", "pie", "sfb"];
 

@@ -1,6 +1,11 @@
 //! Where packets go that are not sent: each with its reason, none without. And what the calls have cost in work.
 
-use penstock_packet::{Packet, Pool};
+use penstock_model::Time;
+use penstock_packet::{L4, Packet, Pool, Skb};
+use std::collections::VecDeque;
+
+/// The index of `lo`: what has come in by it, or by none, was made on this machine.
+const LOOPBACK: u32 = 1;
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -13,6 +18,8 @@ pub enum DropReason {
     TooBig,
     /// Dropped early by active queue management.
     Early,
+    /// Lost on the line that the qdisc stands for (netem).
+    Loss,
     /// A filter or its action said so.
     Filter,
     /// An action took it: what it is goes on elsewhere, and it is not lost.
@@ -37,6 +44,7 @@ impl DropReason {
             DropReason::Displaced => "displaced",
             DropReason::TooBig => "too-big",
             DropReason::Early => "early",
+            DropReason::Loss => "loss",
             DropReason::Filter => "filter",
             DropReason::Stolen => "stolen",
             DropReason::Trapped => "trapped",
@@ -57,6 +65,17 @@ pub struct Work {
     pub clock_reads: u64,
 }
 
+/// A packet has been taken off its socket's memory while it waits in a qdisc (`skb_orphan_partial`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Orphan {
+    /// Its [`Skb::flow`].
+    pub flow: u32,
+    /// Its [`Skb::len`].
+    pub len: u32,
+    /// Its transport header.
+    pub l4: L4,
+}
+
 /// Dropped packets with their reasons, in order, until the caller takes them.
 #[derive(Default, Debug)]
 pub struct Ledger {
@@ -65,6 +84,16 @@ pub struct Ledger {
     pub work: Work,
     /// A qdisc has taken over the pacing of a packet's socket since this was last taken (`SK_PACING_FQ`).
     pub paced: bool,
+    /// Copies that are to go in at the root, one after another.
+    again: VecDeque<Packet>,
+    /// One of them is going in.
+    pub(crate) repeating: bool,
+    /// Of each copy made since the pool last heard of them, the flow and when the packet was made.
+    copied: Vec<(u32, Time)>,
+    /// Packets of this machine's sockets that were orphaned since the caller last took note.
+    orphans: Vec<Orphan>,
+    /// Spent packets, of which copies are made.
+    spare: Vec<Packet>,
 }
 
 impl Ledger {
@@ -95,8 +124,62 @@ impl Ledger {
     pub fn drain(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
         self.entries.drain(..)
     }
-    /// Gives all dropped packets back to the pool.
+    /// A copy of a packet that is in a qdisc's hands, to go in at the root ([`Ledger::send_again`]).
+    pub(crate) fn copy(&mut self, skb: &Skb) -> Packet {
+        let mut copy = match self.spare.pop() {
+            Some(mut copy) => {
+                (*copy).clone_from(skb);
+                copy
+            }
+            None => Box::new(skb.clone()),
+        };
+        copy.tc.role.set_copy(true);
+        self.copied.push((skb.flow, skb.created));
+        copy
+    }
+    /// The tree is to put this copy in at the root as soon as the enqueue at hand is over.
+    pub(crate) fn send_again(&mut self, copy: Packet) {
+        self.again.push_back(copy);
+    }
+    /// Whether a copy waits for that.
+    #[inline]
+    pub(crate) fn has_again(&self) -> bool {
+        !self.again.is_empty()
+    }
+    /// The next such copy.
+    pub(crate) fn take_again(&mut self) -> Option<Packet> {
+        self.again.pop_front()
+    }
+    /// Whether a qdisc has made copies of which the pool does not know.
+    #[inline]
+    pub fn has_copied(&self) -> bool {
+        !self.copied.is_empty()
+    }
+    /// Tells the pool of the copies that qdiscs have made, and takes memory for as many more from it.
+    pub fn tell_copies(&mut self, pool: &mut Pool) {
+        for (flow, created) in self.copied.drain(..) {
+            self.spare.extend(pool.adopt_copy(flow, created));
+        }
+    }
+    /// Whoever delays packets as a line does takes them off their socket's memory, which a line would not hold (`skb_orphan_partial`).
+    pub(crate) fn orphan(&mut self, skb: &mut Skb) {
+        if skb.iif <= LOOPBACK && skb.flow != 0 && skb.tc.role.set_orphan() {
+            self.orphans.push(Orphan { flow: skb.flow, len: skb.len, l4: skb.l4 });
+        }
+    }
+    /// Whether there are any.
+    #[inline]
+    pub fn has_orphans(&self) -> bool {
+        !self.orphans.is_empty()
+    }
+    /// Takes note of them.
+    pub fn orphans(&mut self) -> impl Iterator<Item = Orphan> + '_ {
+        self.orphans.drain(..)
+    }
+    /// Gives all dropped packets back to the pool, and tells it of the copies made.
     pub fn recycle(&mut self, pool: &mut Pool) {
+        self.tell_copies(pool);
+        self.orphans.clear();
         for (packet, _) in self.entries.drain(..) {
             pool.free(packet);
         }

@@ -29,7 +29,7 @@ pub mod tree;
 mod wait;
 
 pub use act::{Actions, Look};
-pub use ledger::{DropReason, Ledger, Work};
+pub use ledger::{DropReason, Ledger, Orphan, Work};
 pub use node::Node;
 pub use qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 pub use tree::Tree;

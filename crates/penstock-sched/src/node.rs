@@ -157,6 +157,11 @@ impl Node {
         {
             stab.apply(&mut packet);
         }
+        self.enqueue_again(packet, cx)
+    }
+    /// Takes a packet whose length has been through the size table: `Qdisc_ops.enqueue`.
+    #[inline]
+    pub(crate) fn enqueue_again(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         packet.tc.class = self.parent;
         self.look(cx.now);
         let before = cx.drops.len();

@@ -241,6 +241,10 @@ pub trait Qdisc: Send {
     fn share_blocks(&mut self, blocks: &Blocks) {
         let _ = blocks;
     }
+    /// What of its present options is not simulated although its kind is.
+    fn unsimulated(&self) -> Option<&'static str> {
+        None
+    }
     /// The device changed its MTU or its txqueuelen. Most kinds look at these only when they are made.
     fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
         let _ = (device, cx);

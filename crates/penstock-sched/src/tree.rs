@@ -193,7 +193,22 @@ impl Tree {
             let answer = gone.leave(packet, cx);
             return if answer == Xmit::Bypass { Xmit::Drop } else { answer };
         }
-        self.root.enqueue(packet, cx)
+        let answer = self.root.enqueue(packet, cx);
+        if cx.drops.has_again() {
+            self.enqueue_again(cx);
+        }
+        answer
+    }
+    /// The copies that a qdisc has made of a packet (netem's duplicates) go in at the root: at once, but with what the qdiscs above have
+    /// to note of the packet itself behind them, where the kernel has that behind the copy.
+    //= linux v6.12 net/sched/sch_netem.c netem_enqueue
+    #[cold]
+    fn enqueue_again(&mut self, cx: &mut Cx<'_>) {
+        cx.drops.repeating = true;
+        while let Some(copy) = cx.drops.take_again() {
+            self.root.enqueue_again(copy, cx);
+        }
+        cx.drops.repeating = false;
     }
     /// Takes a packet from the wire: `sch_handle_ingress`. `None`: a filter's action has taken it. Its length counts from
     /// the network header until it is sent on.
@@ -218,7 +233,11 @@ impl Tree {
     /// Gives the device the next packet that may go now.
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.root.dequeue(cx)
+        let packet = self.root.dequeue(cx);
+        if cx.drops.has_again() {
+            self.enqueue_again(cx);
+        }
+        packet
     }
     /// When to ask again although [`Tree::dequeue`] gave nothing.
     #[inline]

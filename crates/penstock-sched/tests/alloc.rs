@@ -58,6 +58,8 @@ fn no_packet_costs_an_allocation() {
                 "fq_codel limit 20",
                 "cake",
                 "cake bandwidth 2mbit diffserv4 memlimit 30000 rtt 5ms",
+                "netem delay 5ms 3ms distribution normal loss 1% duplicate 5% corrupt 1% seed 3",
+                "netem rate 5mbit reorder 20% delay 1ms slot 3ms packets 4 limit 20 loss gemodel 3% 20%",
                 "sfb",
                 "sfb limit 20 max 9 target 4 increment 0.2",
             ],

@@ -102,6 +102,14 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "bands 2 strict 2",
         ],
         ("hfsc", _) => &["default 10", "default 99", "default 2"],
+        // No packet overtakes another of its flow without jitter, nor is doubled; what is damaged is not told from others here.
+        ("netem", Kernel::V2_6_35) => &["", "limit 20 delay 3ms", "limit 9 delay 1ms drop 20%"],
+        ("netem", Kernel::V6_12) => &[
+            "",
+            "limit 9 delay 5ms loss 20% rate 1mbit 18 48 5 seed 7",
+            "delay 1ms loss gemodel 10% 30% slot 2ms packets 2 seed 8 ecn",
+            "rate 500kbit loss state 10% 40% slot distribution normal 3ms 1ms bytes 3000",
+        ],
         ("htb", _) => &["default 10", "", "default 2 r2q 1"],
         _ => &[""],
     }

@@ -100,6 +100,7 @@ impl Net {
                 {
                     self.lost_on(host, ifindex, packet, place, reason);
                 }
+                Effect::Orphaned(orphan) => self.free_memory(host, Owed::to(orphan)),
                 other => others.push(other),
             }
         }
@@ -145,6 +146,7 @@ impl Net {
             Effect::Deliver(packet) => self.delivered(host, packet),
             Effect::Next(ifindex, packet) => self.next(host, ifindex, packet),
             Effect::Moved(packet) => self.moved(host, packet),
+            Effect::Orphaned(orphan) => self.free_memory(host, Owed::to(orphan)),
             Effect::Dropped { packet, ifindex, place, reason } => {
                 self.lost_on(host, ifindex, packet, place, reason);
             }
@@ -203,6 +205,9 @@ impl Net {
             Effect::Next(_, packet) => format!("{name}: sends {} behind another", packet_text(packet)),
             Effect::Deliver(packet) => format!("{name}: receives {}", packet_text(packet)),
             Effect::Moved(packet) => format!("{name}: sends {} elsewhere", packet_text(packet)),
+            Effect::Orphaned(orphan) => {
+                format!("{name}: {} bytes of flow {} wait in a qdisc", orphan.len, orphan.flow)
+            }
             Effect::Dropped { packet, ifindex, place, reason } => {
                 let device = self.device_name(host, *ifindex);
                 format!("{name} {device}: {} is dropped ({place}, {reason})", packet_text(packet))

@@ -4,6 +4,7 @@ use crate::event::Timer;
 use crate::index::{LOOPBACK, NONE};
 use penstock_model::Rng;
 use penstock_packet::{L4, Packet};
+use penstock_sched::Orphan;
 use penstock_tcp::{Config, Endpoint};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -252,16 +253,40 @@ pub(crate) struct Owed {
     pub(crate) tcp_payload: u32,
     /// What is behind the IP header.
     pub(crate) ip_payload: u32,
+    /// Whether its memory is free already, or is all that comes free of it: it stays in the host.
+    pub(crate) part: Owing,
+}
+
+/// What of a frame is over for the socket that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Owing {
+    /// It leaves, and with it its memory.
+    #[default]
+    Both,
+    /// It leaves; its memory is free already.
+    Place,
+    /// Its memory; it stays in a queue of the host.
+    Memory,
 }
 
 impl Owed {
     pub(crate) fn of(packet: &Packet) -> Owed {
-        let flow = if packet.iif <= LOOPBACK { packet.flow } else { 0 };
-        let ip_payload = packet.len.saturating_sub(34);
-        let tcp_payload = match &packet.l4 {
+        let own = packet.iif <= LOOPBACK && !packet.tc.role.is_copy();
+        let flow = if own || !packet.tc.role.is_orphan() { packet.flow } else { 0 };
+        let flow = if packet.iif <= LOOPBACK { flow } else { 0 };
+        let part = if packet.tc.role.is_orphan() { Owing::Place } else { Owing::Both };
+        Owed { part, ..Owed::by(flow, packet.len, &packet.l4) }
+    }
+    /// What comes free of a packet that a qdisc has orphaned.
+    pub(crate) fn to(orphan: Orphan) -> Owed {
+        Owed { part: Owing::Memory, ..Owed::by(orphan.flow, orphan.len, &orphan.l4) }
+    }
+    fn by(flow: u32, len: u32, l4: &L4) -> Owed {
+        let ip_payload = len.saturating_sub(34);
+        let tcp_payload = match l4 {
             L4::Tcp(tcp) => ip_payload.saturating_sub(tcp.header_len()),
             _ => 0,
         };
-        Owed { flow, tcp_payload, ip_payload }
+        Owed { flow, tcp_payload, ip_payload, part: Owing::Both }
     }
 }

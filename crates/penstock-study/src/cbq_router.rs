@@ -64,6 +64,9 @@ fn column(e: &Evidence, table: u32, flow: &str) -> Result<Vec<f64>, Missing> {
     ROWS.iter().map(|(row, _)| cell(row)).collect()
 }
 
+/// The play of the document's measurement, as a share: it prints 64.32 kbit/s of 63.36 sent.
+const PLAY: f64 = 0.015;
+
 fn falls(values: &[f64]) -> bool {
     values.windows(2).all(|w| w[1] < w[0])
 }
@@ -80,15 +83,31 @@ fn spread(values: &[f64]) -> f64 {
 }
 
 fn cr1(e: &Evidence) -> Verdict {
-    let (mut dropped, mut carried, mut runs) = (0, 0, 0);
+    let (mut dropped, mut carried, mut lost, mut at_linux, mut runs) = (0, 0, 0, 0, 0);
     for (_, run) in e.runs.iter().filter(|(name, _)| name.contains("-table-")) {
         runs += 1;
-        let converter = |host: &str| host == "router1" || host == "router2";
-        dropped += run.drops.iter().filter(|(place, _)| converter(&place.0)).map(|(_, n)| n).sum::<u64>();
+        let of = |hosts: &[&str]| {
+            run.drops
+                .iter()
+                .filter(|(place, _)| hosts.contains(&place.0.as_str()))
+                .map(|(_, n)| n)
+                .sum::<u64>()
+        };
+        dropped += of(&["router1", "router2"]);
+        at_linux += of(&["linux"]);
         carried += run.flows.iter().map(|f| f.packets.0).sum::<u64>();
+        lost += run.flows.iter().map(|f| f.packets.2).sum::<u64>();
     }
-    let measured = format!("{dropped} of {carried} packets in {runs} runs");
-    Ok(J::of(dropped == 0 && runs == 20, "0 at input and output", measured, ""))
+    let measured = format!(
+        "{dropped} of {carried} packets in {runs} runs; the flows lost {lost}, the Linux router dropped {at_linux}"
+    );
+    let note = "both ways of counting: the converters' own drops, and that the Linux router accounts for every packet lost";
+    Ok(J::of(
+        dropped == 0 && lost > 0 && lost <= at_linux && runs == 20,
+        "0 at input and output",
+        measured,
+        note,
+    ))
 }
 
 /// Packets of two classes of a run on the router's eth1, and what the flows have sent.
@@ -141,7 +160,12 @@ fn cr4(e: &Evidence) -> Verdict {
 
 fn cr5(e: &Evidence) -> Verdict {
     let column = column(e, 1, "Flow4")?;
-    Ok(J::of(rises(&column) && column[4] > 9000.0, "7976 up to 9195 kbit/s", show(&column), ""))
+    Ok(J::of(
+        rises(&column) && (column[4] / 9194.71 - 1.0).abs() <= PLAY,
+        "7976 up to 9195 kbit/s",
+        show(&column),
+        "the last within 1.5 %, the play of the document's own cells",
+    ))
 }
 
 /// Loss of the flows that the classes protect, over all rows; the greatest.
@@ -172,8 +196,9 @@ fn cr7(e: &Evidence) -> Verdict {
 
 fn cr8(e: &Evidence) -> Verdict {
     let column = column(e, 2, "Flow4")?;
-    let ok = column.iter().all(|v| (7840.0..=8350.0).contains(v));
-    Ok(J::of(ok, "8.00 to 8.19 Mbit/s", show(&column), "held to 2 % about the printed range"))
+    let ok = column.iter().all(|v| (8000.0..=8190.0).contains(v));
+    let note = "held to the printed range; the class borrows what the others leave, and in the document it had 0.7 % less of it";
+    Ok(J::of(ok, "8.00 to 8.19 Mbit/s", show(&column), note))
 }
 
 fn cr9(e: &Evidence) -> Verdict {
@@ -198,21 +223,34 @@ fn cr11(e: &Evidence) -> Verdict {
 
 fn cr12(e: &Evidence) -> Verdict {
     let column = column(e, 4, "Flow2")?;
-    let ok = column.iter().all(|v| (700.0..1600.0).contains(v));
-    let note = "a window of 8 KB, acknowledged by the timer alone (50 ms): the Suns announce FDDI's segments; no loss is needed";
-    Ok(J::of(ok, "1.06 to 1.14 of 4 Mbit/s", show(&column), note))
+    let mut lost = 0;
+    for (row, _) in ROWS {
+        lost += e.flow(&format!("4.4-table-4-{row}"), "Flow2")?.packets.2;
+    }
+    let near = column.iter().all(|v| (1060.0 * (1.0 - PLAY)..=1140.0 * (1.0 + PLAY)).contains(v));
+    let measured = format!("{}; {lost} segments lost", show(&column));
+    let note = "the rate is the printed one, its reason is not: nothing is lost, so congestion control cuts nothing. A window of 8 KB is \
+                acknowledged by the timer alone (50 ms), because the Suns announce FDDI's segments";
+    Ok(J::of(near && lost > 0, "1.06 to 1.14 of 4 Mbit/s, by slow start after loss", measured, note))
 }
 
 fn cr13(e: &Evidence) -> Verdict {
     let column = column(e, 4, "Flow3")?;
-    Ok(J::of(column.iter().all(|&v| v > 5500.0), "8.05 to 8.20, rate 5 Mbit/s", show(&column), ""))
+    Ok(J::of(column.iter().all(|&v| v > 5000.0), "8.05 to 8.20, rate 5 Mbit/s", show(&column), ""))
 }
 
 fn cr14(e: &Evidence) -> Verdict {
-    let column = column(e, 4, "Flow2")?;
-    let measured = format!("{:.0} at 49.97 against {:.0} kbit/s at 8.00", column[4], column[0]);
-    let note = "the printed 116.80 is taken for a misprint";
-    Ok(J::of(column[4] >= 0.9 * column[0], "does not break down", measured, note))
+    let (cbq, fifo) = (column(e, 4, "Flow2")?, column(e, 3, "Flow2")?);
+    let of = |c: &[f64]| c[4] / c[0];
+    let measured = format!(
+        "{:.0} at 49.97 against {:.0} kbit/s at 8.00: {:.2} of it; with the FIFO {:.3} of it",
+        cbq[4],
+        cbq[0],
+        of(&cbq),
+        of(&fifo)
+    );
+    let note = "the printed 116.80 is taken for a misprint; that TCP breaks down without CBQ is asked for too, because its window limits it";
+    Ok(J::of(of(&cbq) >= 0.9 && of(&fifo) < 0.9, "does not break down", measured, note))
 }
 
 fn cr15(e: &Evidence) -> Verdict {
@@ -280,23 +318,21 @@ fn cr20(e: &Evidence) -> Verdict {
         "carried out: at 49.97 MBit/s {:.2} % of the protected flows lost, TCP {tcp:.0} kbit/s, best effort {effort:.0} kbit/s",
         worst * 100.0
     );
-    Ok(J::of(
-        worst == 0.0 && tcp > 700.0,
+    Ok(J::explored(
         "left out, its implementation not complete",
         measured,
-        "prio of today's profile",
+        "prio of today's profile keeps the protected flows whole",
     ))
 }
 
 fn cr21(e: &Evidence) -> Verdict {
     let effort = rate(e, "claim-CR21", "Flow4")?;
     let voice = e.flow("claim-CR21", "Flow1")?;
-    let ok = (6000.0..=6900.0).contains(&effort) && voice.loss() == 0.0;
     let measured = format!(
         "carried out: best effort of 49.97 MBit/s policed to {effort:.0} kbit/s, {:.2} % of the voice lost behind a FIFO",
         voice.loss() * 100.0
     );
-    Ok(J::of(ok, "exist, not examined", measured, "policed to 6.5 MBit/s and tagged at the input"))
+    Ok(J::explored("exist, not examined", measured, "policed to 6.5 MBit/s and tagged at the input"))
 }
 
 /// Figures 4 and 5: throughput against what best effort is offered, FIFO and CBQ.
@@ -320,4 +356,41 @@ pub fn figures(e: &Evidence) -> Vec<Figure> {
         all.push(Figure::of(name, &picture));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::{FlowRun, Run};
+    use super::*;
+
+    /// Table 4 (or 2) with the same rates in every row: Flow2 as TCP in kbit/s as `ftp` prints, so many segments lost.
+    fn rows(table: u32, kbit: f64, lost: u64) -> Evidence {
+        let mut e = Evidence::default();
+        let section = if table < 3 { "4.3" } else { "4.4" };
+        for (row, _) in ROWS {
+            let flow = |name: &str| FlowRun {
+                name: name.to_owned(),
+                packets: (10_000 + lost, (kbit * 1e3 * 10.0 / 8.0 / 429.0) as u64, lost),
+                payload_bytes: (kbit / 8.0 * 1024.0 * 10.0) as u64,
+                life: (0.0, 10.0),
+                ..FlowRun::default()
+            };
+            let flows = if table < 3 { vec![flow("Flow4")] } else { vec![flow("Flow2"), flow("Flow3")] };
+            e.runs.insert(format!("{section}-table-{table}-{row}"), Run { flows, ..Run::default() }.into());
+        }
+        e
+    }
+
+    #[test]
+    fn a_printed_range_is_not_widened() {
+        assert!(cr8(&rows(2, 8100.0, 0)).unwrap().holds());
+        assert!(!cr8(&rows(2, 8247.5, 0)).unwrap().holds());
+    }
+
+    #[test]
+    fn a_reason_must_be_there_with_the_rate() {
+        assert!(cr12(&rows(4, 1100.0, 3)).unwrap().holds());
+        assert!(!cr12(&rows(4, 1100.0, 0)).unwrap().holds());
+        assert!(!cr12(&rows(4, 900.0, 3)).unwrap().holds());
+    }
 }

@@ -1,6 +1,7 @@
 //! What the runs of a study showed, in the form that claims are judged on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One program's run.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +10,8 @@ pub struct AppRun {
     pub host: String,
     /// Its command line.
     pub run: String,
+    /// Its name in the record.
+    pub name: String,
     /// Exit status.
     pub exit: i32,
     /// What it printed, standard output and errors together.
@@ -30,6 +33,8 @@ pub struct AppRun {
 pub struct FlowRun {
     /// Its name.
     pub name: String,
+    /// The program it is of, by that one's name in the record.
+    pub app: Option<String>,
     /// Packets sent, received, lost on the way.
     pub packets: (u64, u64, u64),
     /// Bytes of the frames (Ethernet header, no FCS) that were sent, that arrived.
@@ -111,7 +116,7 @@ pub struct Run {
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// Runs by experiment.
-    pub runs: BTreeMap<String, Run>,
+    pub runs: BTreeMap<String, Arc<Run>>,
 }
 
 /// Why a claim cannot be judged.
@@ -123,7 +128,10 @@ impl Evidence {
     /// # Errors
     /// The experiment did not run.
     pub fn run(&self, experiment: &str) -> Result<&Run, Missing> {
-        self.runs.get(experiment).ok_or_else(|| format!("experiment {experiment} has not run"))
+        self.runs
+            .get(experiment)
+            .map(Arc::as_ref)
+            .ok_or_else(|| format!("experiment {experiment} has not run"))
     }
     /// The `nth` run (from 0) of exactly this command line on a host.
     ///
@@ -143,6 +151,26 @@ impl Evidence {
         bits.map(|b| b / 1e6).ok_or_else(|| {
             format!("{experiment}: `{run}` on {host} measured no throughput: {}", app.text.trim())
         })
+    }
+    /// What of a command's connections reached the other end: bits of frames as a qdisc counts them (Ethernet header, no FCS), and in how
+    /// many seconds.
+    ///
+    /// # Errors
+    /// It did not run or sent nothing.
+    pub fn reached(&self, experiment: &str, host: &str, run: &str) -> Result<(f64, f64), Missing> {
+        let app = self.app(experiment, host, run, 0)?;
+        let flows: Vec<&FlowRun> = self
+            .run(experiment)?
+            .flows
+            .iter()
+            .filter(|f| f.app.as_deref() == Some(app.name.as_str()))
+            .collect();
+        let from = flows.iter().map(|f| f.life.0).fold(f64::INFINITY, f64::min);
+        let to = flows.iter().map(|f| f.life.1).fold(0.0, f64::max);
+        if to <= from {
+            return Err(format!("{experiment}: `{run}` on {host} sent nothing"));
+        }
+        Ok((flows.iter().map(|f| f.frame_bytes.1 as f64 * 8.0).sum(), to - from))
     }
     /// Mean round trip of the `nth` such command, ms.
     ///

@@ -10,55 +10,31 @@ pub mod cbq_tbf_clock;
 pub mod evidence;
 mod figures;
 mod matrix;
+mod numbers;
 mod page;
+mod parameters;
 pub mod pfifo_fast_tos;
+mod programs;
 mod report;
 mod rfc7928;
+mod summary;
+mod texts;
+mod verdict;
 pub mod virtual_lab;
 
 pub use figures::Figure;
-pub use report::{ClaimRow, GroundRow, NumberRow, StudyReport};
+pub use report::{ClaimRow, GroundRow, NumberRow, Sensitivity, Shift, StudyReport, Variation};
+pub use verdict::Judgement;
 
-use evidence::{AppRun, Evidence, FlowRun, Run};
 use include_dir::{Dir, include_dir};
+use parameters::Setting;
 use penstock_lab::experiment::{self, Experiment};
-use penstock_lab::many;
-use penstock_lab::run::{self, Options, Outcome};
-use penstock_measure::record;
 use penstock_model::Diagnostic;
 use serde::Deserialize;
+use std::cell::Cell;
 use std::path::Path;
 
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/studies");
-
-/// What a judge says of a claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judgement {
-    /// `holds`, `fails` or `open`.
-    pub verdict: &'static str,
-    /// What the study printed.
-    pub published: String,
-    /// What the runs showed.
-    pub measured: String,
-    /// Why, or on what terms.
-    pub note: String,
-}
-
-impl Judgement {
-    /// `holds` or `fails`.
-    pub fn of(holds: bool, published: &str, measured: String, note: &str) -> Judgement {
-        let verdict = if holds { "holds" } else { "fails" };
-        Judgement { verdict, published: published.to_owned(), measured, note: note.to_owned() }
-    }
-    /// Not judged, and why.
-    pub fn open(why: String) -> Judgement {
-        Judgement { verdict: "open", published: String::new(), measured: String::new(), note: why }
-    }
-    /// Whether the claim holds.
-    pub fn holds(&self) -> bool {
-        self.verdict == "holds"
-    }
-}
 
 /// A study there is.
 pub struct Study {
@@ -69,16 +45,28 @@ pub struct Study {
     how: How,
 }
 
-/// How a study's claims are judged.
+/// How a study's runs are made and judged.
 enum How {
-    /// From one run of each experiment; and the figures drawn from these.
-    Programs(fn(&str, &Evidence) -> Judgement, fn(&Evidence) -> Vec<Figure>),
-    /// From many runs over seeds, by the study's own module; and which parts of the document it has.
-    Seeds { run: SeedsRun, parts: &'static [&'static str] },
+    /// From the run of each experiment, seed by seed; and the figures drawn from those of the first.
+    Programs(programs::Judge, programs::Draw),
+    /// The columns of tables, by `aqm_domains`.
+    Domains,
+    /// One queue management through scenarios, by `rfc7928`.
+    Guidelines,
 }
 
-/// Runs a study over seeds and judges it.
-type SeedsRun = fn(&Study, &Matrix<'_>) -> Result<StudyReport, Vec<Diagnostic>>;
+/// Repetitions, unless the caller says otherwise.
+pub const SEEDS: u64 = 20;
+
+/// What the runs of one seed gave.
+struct Seen {
+    /// Of each claim, in the order of `claims.toml`.
+    judged: Vec<Judgement>,
+    /// Of each published number, in the order of the study's rows.
+    measured: Vec<Option<f64>>,
+    /// What was drawn.
+    figures: Vec<Figure>,
+}
 
 /// What is asked of a study.
 #[derive(Clone, Copy)]
@@ -87,7 +75,7 @@ pub struct Matrix<'a> {
     pub only: Option<&'a str>,
     /// Where the run folders go, those of the first seed.
     pub out: Option<&'a Path>,
-    /// How many repetitions, where the study has any; `None`: as many as it asks for.
+    /// How many repetitions; `None`: [`SEEDS`].
     pub seeds: Option<u64>,
     /// Runs are cut to this length; `None`: the document's.
     pub duration: Option<penstock_model::Span>,
@@ -104,20 +92,7 @@ pub static LIST: &[Study] = &[
     Study {
         name: "aqm-domains",
         source: "S. Mišković, G. Petrović, Lj. Trajković, Interaction of conventional IP networks and networks with AQM, 2004",
-        how: How::Seeds {
-            run: aqm_domains::run,
-            parts: &[
-                "figure-1",
-                "figure-2",
-                "table-1",
-                "table-2",
-                "figure-4",
-                "table-3",
-                "table-4",
-                "table-5",
-                "conclusions",
-            ],
-        },
+        how: How::Domains,
     },
     Study {
         name: "cbq-router",
@@ -138,7 +113,7 @@ pub static LIST: &[Study] = &[
     Study {
         name: "rfc7928",
         source: "RFC 7928, Characterization Guidelines for Active Queue Management (AQM), 2016",
-        how: How::Seeds { run: rfc7928::run, parts: rfc7928::PARTS },
+        how: How::Guidelines,
     },
     Study {
         name: "virtual-lab",
@@ -157,92 +132,10 @@ struct Claim {
     check: String,
 }
 
-/// A number as `published.toml` has it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Published {
-    experiment: String,
-    quantity: String,
-    #[serde(default)]
-    host: String,
-    #[serde(default)]
-    run: String,
-    #[serde(default)]
-    flow: String,
-    /// What a packet of the flow counts as, bytes, where it is not its frame without FCS.
-    frame: Option<u32>,
-    #[serde(default)]
-    nth: usize,
-    measure: Measure,
-    unit: String,
-    value: f64,
-    /// The table whose median difference it is counted in.
-    #[serde(default)]
-    table: String,
-    /// Why it is not counted.
-    excluded: Option<String>,
-}
-
-/// Which result of a program a published number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Measure {
-    /// Throughput by its own count, Mbit/s.
-    Throughput,
-    /// Mean round trip of a program or of an echo probe, ms.
-    MeanRtt,
-    /// Rate in scp's progress line, MB/s of 1024 × 1024 bytes.
-    ScpRate,
-    /// Mean of an iperf report's rows between the first and the last, Mbit/s.
-    InnerRows,
-    /// Rate of a flow's arriving frames (Ethernet header, no FCS), kbit/s.
-    FrameRate,
-    /// What `ftp` prints of a flow of TCP, in kbyte of 1024 bytes a second, times eight, kbit/s.
-    ProgramRate,
-}
-
-impl Published {
-    /// What the runs showed.
-    fn measured(&self, evidence: &Evidence) -> Option<f64> {
-        if self.measure == Measure::FrameRate {
-            let flow = evidence.flow(&self.experiment, &self.flow).ok()?;
-            return Some(
-                self.frame.map_or_else(|| flow.frame_rate(), |bytes| flow.counted_rate(bytes)) / 1e3,
-            );
-        }
-        if self.measure == Measure::ProgramRate {
-            return evidence.flow(&self.experiment, &self.flow).ok().map(|f| f.program_rate() / 1e3);
-        }
-        if self.measure == Measure::MeanRtt && !self.flow.is_empty() {
-            let flow = evidence.flow(&self.experiment, &self.flow).ok().filter(|f| !f.rtts.is_empty())?;
-            return Some(evidence::mean(flow.rtts.iter().map(|r| r.1)));
-        }
-        let app = evidence.app(&self.experiment, &self.host, &self.run, self.nth).ok()?;
-        match self.measure {
-            Measure::Throughput => app.throughput_bit_s.map(|b| b / 1e6),
-            Measure::MeanRtt => app.rtt_mean_ms,
-            Measure::ScpRate => {
-                app.text.split_whitespace().find_map(|w| w.strip_suffix("MB/s")?.parse().ok())
-            }
-            Measure::InnerRows => {
-                let rows = app.intervals.get(1..app.intervals.len().saturating_sub(1))?;
-                (!rows.is_empty()).then(|| evidence::mean(rows.iter().map(|r| r.2)) / 1e6)
-            }
-            Measure::FrameRate | Measure::ProgramRate => None,
-        }
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claims {
     claim: Vec<Claim>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Numbers {
-    number: Vec<Published>,
 }
 
 impl Study {
@@ -253,9 +146,15 @@ impl Study {
 
     /// Its experiments in the order of the document; those that only serve a claim come last.
     pub fn experiments(&self) -> Vec<&'static str> {
-        if let How::Seeds { parts, .. } = self.how {
-            return parts.to_vec();
+        match self.how {
+            How::Programs(..) => self.files(),
+            How::Domains => aqm_domains::PARTS.to_vec(),
+            How::Guidelines => rfc7928::PARTS.to_vec(),
         }
+    }
+
+    /// The files that are experiments.
+    fn files(&self) -> Vec<&'static str> {
         let stem = |f: &include_dir::File<'static>| {
             let path = f.path();
             let is_experiment = path.extension().is_some_and(|e| e == "toml")
@@ -273,74 +172,136 @@ impl Study {
     /// # Errors
     /// There is none of that name, with those there are; what is wrong with the file.
     pub fn experiment(&self, name: &str) -> Result<Experiment, Vec<Diagnostic>> {
+        self.read(name, &Setting::stated()).map(|(experiment, _)| experiment)
+    }
+
+    /// An experiment with a parameter at another value, and whether any file of it says so.
+    fn read(&self, name: &str, setting: &Setting) -> Result<(Experiment, bool), Vec<Diagnostic>> {
         let path = format!("{}/{name}.toml", self.name);
         let Some(text) = STUDIES.get_file(&path).and_then(include_dir::File::contents_utf8) else {
             let help = format!("it has {}", self.experiments().join(", "));
             let message = format!("study {} has no experiment \"{name}\"", self.name);
             return Err(vec![Diagnostic::error(message).help(help)]);
         };
-        experiment::parse_with(text, &path, &|path| {
+        let changed = Cell::new(false);
+        let set = |path: &str, text: &str| {
+            let file = path.strip_prefix(self.name).map_or(path, |p| p.trim_start_matches('/'));
+            let other = setting.apply(file, text);
+            changed.set(changed.get() || other.is_some());
+            other.unwrap_or_else(|| text.to_owned())
+        };
+        let experiment = experiment::parse_with(&set(&path, text), &path, &|path| {
             let file =
                 STUDIES.get_file(path).ok_or_else(|| "there is no such file in the study".to_owned())?;
-            file.contents_utf8().map(str::to_owned).ok_or_else(|| "it is not a text file".to_owned())
-        })
+            let text = file.contents_utf8().ok_or_else(|| "it is not a text file".to_owned())?;
+            Ok(set(path, text))
+        })?;
+        Ok((experiment, changed.get()))
     }
 
-    /// Runs all its experiments, or what the part named needs, and judges. Each run's folder is written below `out`, if given.
+    /// Runs all its experiments over the seeds, or what the part named needs, and judges. The folders of the first seed's runs are written
+    /// below `out`, if given.
     ///
     /// # Errors
     /// There is no such part; an experiment that cannot be read or run; a folder that cannot be written.
     pub fn run(&self, ask: &Matrix<'_>) -> Result<StudyReport, Vec<Diagnostic>> {
-        let Matrix { only, out, jobs, progress, .. } = *ask;
-        let (judge, draw) = match self.how {
-            How::Programs(judge, figures) => (judge, figures),
-            How::Seeds { run, parts } => {
-                if let Some(name) = only.filter(|o| !parts.contains(o)) {
-                    let help = format!("it has {}", parts.join(", "));
-                    return Err(vec![
-                        Diagnostic::error(format!("study {} has no part \"{name}\"", self.name)).help(help),
-                    ]);
-                }
-                return run(self, ask);
+        if let Some(name) = ask.only.filter(|o| !self.experiments().contains(o)) {
+            let part = if matches!(self.how, How::Programs(..)) { "experiment" } else { "part" };
+            let message = format!("study {} has no {part} \"{name}\"", self.name);
+            let help = format!("it has {}", self.experiments().join(", "));
+            return Err(vec![Diagnostic::error(message).help(help)]);
+        }
+        if ask.aqm.is_some() && !matches!(self.how, How::Guidelines) {
+            let message = format!("study {} takes no --aqm: it has its own queues", self.name);
+            return Err(vec![Diagnostic::error(message).help("penstock study rfc7928 --aqm KIND")]);
+        }
+        let seeds = ask.seeds.unwrap_or(SEEDS);
+        let mut seen = self.runs(ask, &[Setting::stated()], seeds)?.pop().unwrap_or_default();
+        let mut report =
+            StudyReport { study: self.name, source: self.source, seeds, ..StudyReport::default() };
+        let wanted = |experiment: &str| ask.only.is_none_or(|o| o == experiment);
+        for (n, claim) in self.claims().iter().enumerate().filter(|(_, c)| wanted(&c.experiment)) {
+            let judged: Vec<Judgement> = seen.iter().map(|s| s.judged[n].clone()).collect();
+            report.claims.push(self.claim_row(claim, &judged));
+        }
+        for (n, mut row) in self.rows().into_iter().enumerate().filter(|(_, r)| wanted(&r.experiment)) {
+            let values: Vec<f64> = seen.iter().filter_map(|s| s.measured[n]).collect();
+            row.measured = texts::median(&values);
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            row.range = (values.len() > 1).then_some([least, most]);
+            report.numbers.push(row);
+        }
+        let drawn = seen.first_mut().map(|s| std::mem::take(&mut s.figures)).unwrap_or_default();
+        match self.how {
+            How::Programs(..) => {
+                self.write(&report, &drawn, ask.out).map_err(|e| vec![Diagnostic::error(e)])?
             }
+            How::Domains => report.remark = aqm_domains::remark(&report.numbers, seeds),
+            How::Guidelines => report.remark = rfc7928::remark(ask.aqm.unwrap_or_default()),
+        }
+        report.pictures = match self.how {
+            How::Programs(..) => Vec::new(),
+            How::Domains => drawn.into_iter().map(|f| (format!("{}.svg", f.name), f.svg)).collect(),
+            How::Guidelines => rfc7928::pictures(ask.aqm.unwrap_or_default(), drawn, &report),
         };
-        let claims = self.claims();
-        let numbers: Numbers = self.table("published.toml");
-        let all = self.experiments();
-        if let Some(name) = only {
-            self.experiment(name)?;
-        }
-        let wanted = |experiment: &str| only.is_none_or(|o| o == experiment);
-        let evidence = self.evidence(&all, out, jobs.unwrap_or_else(many::processors), progress)?;
-        let mut report = StudyReport { study: self.name, source: self.source, ..StudyReport::default() };
-        for claim in claims.iter().filter(|c| wanted(&c.experiment)) {
-            let judged = judge(&claim.id, &evidence);
-            report.claims.push(ClaimRow::judged(self.name, claim, judged));
-        }
-        for number in numbers.number.iter().filter(|n| wanted(&n.experiment)) {
-            let measured = number.measured(&evidence);
-            report.numbers.push(NumberRow {
-                experiment: number.experiment.clone(),
-                quantity: number.quantity.clone(),
-                unit: number.unit.clone(),
-                published: number.value,
-                measured,
-                range: None,
-                witness: None,
-                table: number.table.clone(),
-                excluded: number.excluded.clone(),
-            });
-        }
-        if let Some(folder) = out {
-            let drawn = draw(&evidence);
-            let path = folder.join("report.html");
-            let made = figures::write(&drawn, &folder.join("figures")).and_then(|()| {
-                penstock_files::replace(&path, page::page(&report, &drawn))
-                    .map_err(|e| format!("{}: {e}", path.display()))
-            });
-            made.map_err(|e| vec![Diagnostic::error(e)])?;
-        }
         Ok(report)
+    }
+
+    /// Makes the runs: what they give by setting and seed.
+    fn runs(
+        &self,
+        ask: &Matrix<'_>,
+        settings: &[Setting],
+        seeds: u64,
+    ) -> Result<Vec<Vec<Seen>>, Vec<Diagnostic>> {
+        match self.how {
+            How::Programs(judge, draw) => {
+                programs::runs(self, self.files(), (judge, draw), ask, settings, seeds)
+            }
+            How::Domains => aqm_domains::runs(self, ask, settings, seeds),
+            How::Guidelines => rfc7928::runs(self, ask, seeds),
+        }
+    }
+
+    /// Its numbers, before anything is measured.
+    fn rows(&self) -> Vec<NumberRow> {
+        match self.how {
+            How::Programs(..) => programs::rows(self),
+            How::Domains => aqm_domains::rows(self.text("published.csv")),
+            How::Guidelines => Vec::new(),
+        }
+    }
+
+    /// A claim with what the judges of all seeds say; none, if it is not run.
+    fn claim_row(&self, claim: &Claim, seeds: &[Judgement]) -> ClaimRow {
+        let (judged, held) = match seeds {
+            [] => (Judgement::open("it was not run".to_owned()), 0),
+            all => Judgement::over(all),
+        };
+        ClaimRow {
+            id: claim.id.clone(),
+            study: self.name,
+            experiment: claim.experiment.clone(),
+            says: claim.says.clone(),
+            check: claim.check.clone(),
+            verdict: judged.verdict,
+            holds_in: held,
+            seeds: seeds.len(),
+            fitted: self.fitted_to(&claim.id),
+            published: judged.published,
+            measured: judged.measured,
+            note: judged.note,
+        }
+    }
+
+    /// Writes the page and the figures.
+    fn write(&self, report: &StudyReport, drawn: &[Figure], out: Option<&Path>) -> Result<(), String> {
+        let Some(folder) = out else { return Ok(()) };
+        figures::write(drawn, &folder.join("figures"))?;
+        let path = folder.join("report.html");
+        penstock_files::replace(&path, page::page(report, drawn))
+            .map_err(|e| format!("{}: {e}", path.display()))
     }
 
     /// What the study says, claim by claim.
@@ -359,35 +320,6 @@ impl Study {
     fn table<T: serde::de::DeserializeOwned>(&self, name: &str) -> T {
         toml::from_str(self.text(name)).expect("the study's tables are valid")
     }
-
-    /// Runs the experiments, as many at a time as there are processors; each is a world of its own, so the order in
-    /// which they end changes nothing.
-    fn evidence(
-        &self,
-        names: &[&str],
-        out: Option<&Path>,
-        jobs: usize,
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Evidence, Vec<Diagnostic>> {
-        let work = |at: usize| -> Result<Run, Vec<Diagnostic>> {
-            let name = names[at];
-            let e = self.experiment(name)?;
-            let outcome = run::run(&e, &mut Options { seed: None, progress: &mut |_| {} })?;
-            if let Some(folder) = out {
-                std::fs::create_dir_all(folder)
-                    .map_err(|e| e.to_string())
-                    .and_then(|()| outcome.write(&folder.join(name)))
-                    .map_err(|e| vec![Diagnostic::error(e)])?;
-            }
-            Ok(summarise(&outcome))
-        };
-        let told = |done| progress(done, names.len());
-        let mut evidence = Evidence::default();
-        for (at, run) in many::each(names.len(), jobs, &told, &work).into_iter().enumerate() {
-            evidence.runs.insert(names[at].to_owned(), run?);
-        }
-        Ok(evidence)
-    }
 }
 
 /// Document order: by the numbers of the name's head (`10.2-marks` after `9.1-baseline`), claims' own runs last.
@@ -400,80 +332,6 @@ fn order(name: &str) -> (bool, Vec<u32>, String) {
     let numbers: Vec<u32> = head.split('.').filter_map(|n| n.parse().ok()).collect();
     let numbers = claim.as_ref().and_then(|n| n.parse().ok()).map_or(numbers, |n| vec![n]);
     (claim.is_some(), numbers, name.to_owned())
-}
-
-/// What the judges need of a run.
-fn summarise(outcome: &Outcome) -> Run {
-    let record = &outcome.record;
-    let apps = record.apps.iter().zip(&outcome.outputs).map(|(app, text)| AppRun {
-        host: app.host.clone(),
-        run: app.run.clone(),
-        exit: app.exit.unwrap_or(0),
-        text: text.clone(),
-        throughput_bit_s: app.throughput_bit_s,
-        intervals: app.intervals.iter().map(|i| (i.from_s, i.to_s, i.throughput_bit_s)).collect(),
-        rtt_mean_ms: app.rtt_ms.as_ref().map(|r| r.mean),
-        requests: app.sent_packets.zip(app.received_packets),
-        rtts: outcome.series.points(&app.host, &app.name, "rtt_ms").to_vec(),
-    });
-    let mut run = Run { apps: apps.collect(), duration: record.duration_s, ..Run::default() };
-    run.flows = record.flows.iter().enumerate().map(|(i, f)| flow(i, f, outcome)).collect();
-    for lost in &record.drops {
-        let dev = lost.dev.clone().unwrap_or_default();
-        let place = (lost.host.clone(), dev, lost.place.clone(), lost.reason.clone());
-        *run.drops.entry(place).or_default() += lost.packets;
-    }
-    for host in &record.rig.hosts {
-        run.processor.extend(host.processor_share.map(|share| (host.name.clone(), share)));
-        let shares = outcome.series.points(&host.name, "processor", "share");
-        run.processor_over_time.insert(host.name.clone(), shares.to_vec());
-    }
-    for device in &record.devices {
-        for class in &device.classes {
-            let object = format!("{} class {}", device.dev, class.classid);
-            let points = outcome.series.points(&device.host, &object, "throughput_bit_s");
-            let name = || (device.host.clone(), device.dev.clone(), class.classid.clone());
-            run.class_rates.insert(name(), points.to_vec());
-            let counts = [class.packets, class.bytes, class.drops, class.borrowed.unwrap_or(0)];
-            run.classes.insert(name(), counts);
-            for quantity in
-                ["avgidle_ticks", "undertime_ticks", "borrowed_packets", "overlimits", "overactions"]
-            {
-                let points = outcome.series.points(&device.host, &object, quantity);
-                if !points.is_empty() {
-                    let (host, dev, class) = name();
-                    run.class_state.insert((host, dev, class, quantity.to_owned()), points.to_vec());
-                }
-            }
-        }
-        for qdisc in &device.qdiscs {
-            let object = format!("{} {} {}", device.dev, qdisc.kind, qdisc.handle);
-            let points = outcome.series.points(&device.host, &object, "qlen_packets");
-            if let Some(most) = points.iter().map(|p| p.1 as u64).max() {
-                run.qlen_max.insert((device.host.clone(), device.dev.clone(), qdisc.handle.clone()), most);
-            }
-        }
-    }
-    run
-}
-
-/// What the judges need of the flow at a place of the record.
-fn flow(at: usize, flow: &record::Flow, outcome: &Outcome) -> FlowRun {
-    let object = format!("flow {}", flow.name);
-    let points = |metric| outcome.series.points("", &object, metric).to_vec();
-    let passages = outcome.passages.iter().filter(|(i, _)| *i == at).flat_map(|(_, all)| all);
-    FlowRun {
-        name: flow.name.clone(),
-        packets: (flow.sent_packets, flow.received_packets, flow.lost_packets),
-        frame_bytes: (flow.sent_bytes.unwrap_or(0), flow.received_bytes.unwrap_or(0)),
-        life: (flow.start_s.unwrap_or(0.0), flow.end_s.unwrap_or(outcome.record.duration_s)),
-        owd_ms: flow.owd_ms.as_ref().map(|d| (d.mean, d.max)),
-        goodput: points("goodput_bit_s"),
-        payload_bytes: flow.payload_bytes.unwrap_or(0),
-        rtts: points("rtt_ms"),
-        cwnd: points("cwnd_packets"),
-        passages: passages.map(|p| (p.bytes, p.sent_s, p.received_s)).collect(),
-    }
 }
 
 #[cfg(test)]
@@ -489,7 +347,7 @@ mod tests {
         for study in LIST {
             let folder = STUDIES.get_dir(study.name).unwrap();
             let files = folder.files().map(include_dir::File::path);
-            let data = ["claims", "published"];
+            let data = ["claims", "parameters", "published"];
             let names: Vec<&str> = files
                 .filter(|p| p.extension().is_some_and(|e| e == "toml"))
                 .map(|p| p.file_stem().unwrap().to_str().unwrap())
@@ -516,7 +374,7 @@ mod tests {
         for study in programs() {
             let names = study.experiments();
             assert!(names.len() >= 6, "{names:?}");
-            let numbers: Numbers = study.table("published.toml");
+            let numbers: numbers::Numbers = study.table("published.toml");
             assert!(numbers.number.iter().all(|n| names.contains(&n.experiment.as_str())));
         }
     }
@@ -531,31 +389,48 @@ mod tests {
         ];
         for (name, experiments, claims) in samples {
             let study = Study::find(name).unwrap();
-            let How::Programs(judge, _) = study.how else { panic!("{name} runs over seeds") };
-            let evidence = study.evidence(experiments, None, many::processors(), &|_, _| {}).unwrap();
+            let How::Programs(judge, _) = study.how else { panic!("{name} has no programs") };
+            let ask = Matrix { jobs: None, ..nothing() };
+            let seen = programs::runs(
+                study,
+                experiments.to_vec(),
+                (judge, |_| Vec::new()),
+                &ask,
+                &[Setting::stated()],
+                1,
+            )
+            .unwrap_or_else(|d| panic!("{}", d[0]));
             for claim in claims {
-                let judged = judge(claim, &evidence);
+                let at = study.claims().iter().position(|c| c.id == *claim).unwrap();
+                let judged = &seen[0][0].judged[at];
                 assert!(judged.holds(), "{claim}: {} {}: {}", judged.verdict, judged.measured, judged.note);
             }
             // What has not run cannot be judged, and is not taken to hold.
-            let nothing = judge(claims[0], &Evidence::default());
+            let nothing = judge(claims[0], &evidence::Evidence::default());
             assert_eq!(nothing.verdict, "open");
         }
     }
 
-    #[test]
-    fn a_part_that_is_not_there_is_named() {
-        let ask = Matrix {
-            only: Some("table-9"),
+    fn nothing() -> Matrix<'static> {
+        Matrix {
+            only: None,
             out: None,
             seeds: None,
             duration: None,
             aqm: None,
             jobs: None,
             progress: &|_, _| {},
-        };
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_not_there_is_named() {
+        let ask = Matrix { only: Some("table-9"), ..nothing() };
         let faults = Study::find("aqm-domains").unwrap().run(&ask).unwrap_err();
         assert_eq!(faults[0].message, "study aqm-domains has no part \"table-9\"");
+        let ask = Matrix { aqm: Some("pie"), ..nothing() };
+        let faults = Study::find("virtual-lab").unwrap().run(&ask).unwrap_err();
+        assert_eq!(faults[0].message, "study virtual-lab takes no --aqm: it has its own queues");
     }
 
     #[test]

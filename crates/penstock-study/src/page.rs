@@ -11,12 +11,12 @@ const STYLE: &str = "body{font:15px system-ui,sans-serif;max-width:72rem;margin:
 
 /// The page, an HTML file that needs nothing else.
 pub(super) fn page(report: &StudyReport, figures: &[Figure]) -> String {
-    let (holds, fails, open) = (report.count("holds"), report.count("fails"), report.count("open"));
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><style>{STYLE}</style></head><body>\
-         <h1>{0}</h1><p>{1}</p><p>{holds} claims hold, {fails} fail, {open} are open.</p>\n",
+         <h1>{0}</h1><p>{1}</p><p>{2}</p>\n",
         escape(report.study),
-        escape(report.source)
+        escape(report.source),
+        report.score()
     );
     let medians = report.medians();
     if !medians.is_empty() {
@@ -43,10 +43,11 @@ pub(super) fn page(report: &StudyReport, figures: &[Figure]) -> String {
     for c in &report.claims {
         let [id, says, published, measured, note] =
             [&c.id, &c.says, &c.published, &c.measured, &c.note].map(|t| escape(t));
-        let verdict = c.verdict;
+        let (verdict, terms) = (c.verdict, c.terms());
+        let class = verdict.split(' ').next().unwrap_or_default();
         let _ = writeln!(
             page,
-            "<tr class=\"{verdict}\"><td>{id}</td><td>{verdict}</td><td>{says}</td><td>{published}</td><td>{measured}\
+            "<tr class=\"{class}\"><td>{id}</td><td>{verdict}{terms}</td><td>{says}</td><td>{published}</td><td>{measured}\
              <div class=\"note\">{note}</div></td></tr>"
         );
     }
@@ -54,7 +55,7 @@ pub(super) fn page(report: &StudyReport, figures: &[Figure]) -> String {
     if !report.numbers.is_empty() {
         page.push_str(
             "<h2>Numbers</h2>\n<table><tr><th>experiment</th><th>quantity</th><th>unit</th><th class=\"n\">published</th>\
-             <th class=\"n\">measured</th><th class=\"n\">difference</th><th></th></tr>\n",
+             <th class=\"n\">median</th><th class=\"n\">from .. to</th><th class=\"n\">difference</th><th></th></tr>\n",
         );
     }
     for n in &report.numbers {
@@ -63,12 +64,13 @@ pub(super) fn page(report: &StudyReport, figures: &[Figure]) -> String {
         let why = n.excluded.as_ref().map_or(String::new(), |why| format!("not counted: {}", escape(why)));
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{difference}</td><td>{why}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{difference}</td><td>{why}</td></tr>",
             escape(&n.experiment),
             escape(&n.quantity),
             escape(&n.unit),
             number(Some(n.published)),
             number(n.measured),
+            n.range.map_or(String::new(), |[a, b]| format!("{a:.3} .. {b:.3}")),
         );
     }
     page.push_str("</table></body></html>\n");
@@ -88,6 +90,6 @@ mod tests {
             page.contains("A &amp; B") && page.contains("<figcaption>figure 4</figcaption><svg>"),
             "{page}"
         );
-        assert!(page.contains("0 claims hold"));
+        assert!(page.contains("0 of 0 claims hold"));
     }
 }

@@ -1,5 +1,6 @@
 //! A study's result as tables and as JSON.
 
+use super::Judgement;
 use penstock_measure::table::{Align, Table};
 use serde::Serialize;
 
@@ -12,6 +13,8 @@ pub struct StudyReport {
     /// What was published and where.
     #[serde(skip)]
     pub source: &'static str,
+    /// How many seeds each experiment was run with; 0 on another ground.
+    pub seeds: u64,
     /// Its claims, judged.
     pub claims: Vec<ClaimRow>,
     /// Its numbers, published and measured.
@@ -80,8 +83,15 @@ pub struct ClaimRow {
     pub says: String,
     /// How it is checked.
     pub check: String,
-    /// `holds`, `fails`, `open`.
+    /// `holds`, `fails`, `fails as printed`, `explored`, `open`.
     pub verdict: &'static str,
+    /// In how many seeds it holds.
+    pub holds_in: usize,
+    /// Of how many.
+    pub seeds: usize,
+    /// The free parameters that were fitted to it: it holds by construction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fitted: Vec<String>,
     /// What the study printed.
     pub published: String,
     /// What the runs showed.
@@ -101,10 +111,10 @@ pub struct NumberRow {
     pub unit: String,
     /// What the study printed.
     pub published: f64,
-    /// What the run showed (the mean of several); absent where it measured nothing.
+    /// What the runs showed, the median of the seeds; absent where they measured nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
-    /// Least and greatest of several runs.
+    /// Least and greatest of the seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// What another program gives for it: mean, least, greatest.
@@ -119,19 +129,79 @@ pub struct NumberRow {
 }
 
 impl ClaimRow {
-    /// A claim with what the judge says of it.
-    pub(super) fn judged(study: &'static str, claim: &super::Claim, judged: super::Judgement) -> ClaimRow {
-        ClaimRow {
-            id: claim.id.clone(),
-            study,
-            experiment: claim.experiment.clone(),
-            says: claim.says.clone(),
-            check: claim.check.clone(),
-            verdict: judged.verdict,
-            published: judged.published,
-            measured: judged.measured,
-            note: judged.note,
+    /// In how many seeds it holds, and to what it was fitted.
+    pub(super) fn terms(&self) -> String {
+        let judged = self.verdict != Judgement::EXPLORED && self.verdict != Judgement::OPEN;
+        let seeds = match judged && self.seeds > 1 {
+            true => format!(" {}/{}", self.holds_in, self.seeds),
+            false => String::new(),
+        };
+        let fitted = if self.fitted.is_empty() { "" } else { " (fitted)" };
+        format!("{seeds}{fitted}")
+    }
+}
+
+/// Which verdicts a study's free parameters decide.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sensitivity {
+    /// The study.
+    pub study: &'static str,
+    /// Seeds of each setting.
+    pub seeds: u64,
+    /// A value of a parameter each.
+    pub variations: Vec<Variation>,
+}
+
+/// One parameter at another value.
+#[derive(Clone, Debug, Serialize)]
+pub struct Variation {
+    /// The parameter.
+    pub parameter: String,
+    /// Its value in words.
+    pub value: String,
+    /// How that was found.
+    pub found: String,
+    /// Its text as the study has it.
+    pub stated: String,
+    /// And instead.
+    pub instead: String,
+    /// The verdicts that change.
+    pub changes: Vec<Shift>,
+}
+
+/// A verdict that changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Shift {
+    /// The claim.
+    pub claim: String,
+    /// With the study's own value.
+    pub from: &'static str,
+    /// With the other.
+    pub to: &'static str,
+}
+
+impl Sensitivity {
+    /// A paragraph for each parameter: its values, and what each changes.
+    pub fn text(&self) -> String {
+        // What differs of a text of several lines is in its last.
+        let short = |text: &str| -> String {
+            let last = text.lines().last().unwrap_or_default();
+            last.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let mut text = format!("{}: {} seeds of each setting\n", self.study, self.seeds);
+        let mut before = "";
+        for v in &self.variations {
+            if v.parameter != before {
+                text.push_str(&format!("\n{}: {} ({})\n", v.parameter, v.value, v.found));
+                before = &v.parameter;
+            }
+            let changes: Vec<String> =
+                v.changes.iter().map(|s| format!("{} {} -> {}", s.claim, s.from, s.to)).collect();
+            let changes =
+                if changes.is_empty() { "no verdict changes".to_owned() } else { changes.join("; ") };
+            text.push_str(&format!("  {} instead of {}: {changes}\n", short(&v.instead), short(&v.stated)));
         }
+        text
     }
 }
 
@@ -146,6 +216,33 @@ impl StudyReport {
     /// How many claims have this verdict.
     pub fn count(&self, verdict: &str) -> usize {
         self.claims.iter().filter(|c| c.verdict == verdict).count()
+    }
+    /// How many fail, as printed or at all.
+    pub fn fails(&self) -> usize {
+        self.count(Judgement::FAILS) + self.count(Judgement::AS_PRINTED)
+    }
+    /// How the claims stand, in a sentence.
+    pub(super) fn score(&self) -> String {
+        let fitted =
+            self.claims.iter().filter(|c| c.verdict == Judgement::HOLDS && !c.fitted.is_empty()).count();
+        let mut text = format!("{} of {} claims hold", self.count(Judgement::HOLDS), self.claims.len());
+        if fitted > 0 {
+            text.push_str(&format!(" ({fitted} of them were fitted to)"));
+        }
+        text.push_str(&format!(", {} fail", self.fails()));
+        for (verdict, words) in [
+            (Judgement::AS_PRINTED, "only as printed"),
+            (Judgement::EXPLORED, "explored"),
+            (Judgement::OPEN, "open"),
+        ] {
+            match self.count(verdict) {
+                0 => {}
+                n if verdict == Judgement::AS_PRINTED => text.push_str(&format!(" ({n} {words})")),
+                n => text.push_str(&format!(", {n} {words}")),
+            }
+        }
+        text.push('.');
+        text
     }
     /// Median of the relative differences (without sign) of the numbers of a unit.
     pub fn median_difference(&self, unit: &str) -> Option<f64> {
@@ -222,22 +319,23 @@ impl StudyReport {
             return format!("{}\n{}\n{}", self.study, self.source, self.grounds_text());
         }
         let ranges = self.numbers.iter().any(|n| n.range.is_some());
+        let witnesses = self.numbers.iter().any(|n| n.witness.is_some());
         let mut heads = vec![
             ("experiment", Align::Left),
             ("quantity", Align::Left),
             ("unit", Align::Left),
             ("published", Align::Right),
-            ("measured", Align::Right),
+            (if ranges { "median" } else { "measured" }, Align::Right),
             ("difference", Align::Right),
             ("", Align::Left),
         ];
         if ranges {
-            heads.extend([
-                ("from .. to", Align::Right),
-                ("ns-2", Align::Right),
-                ("from .. to", Align::Right),
-            ]);
+            heads.push(("from .. to", Align::Right));
         }
+        if witnesses {
+            heads.extend([("ns-2", Align::Right), ("from .. to", Align::Right)]);
+        }
+        let range = |r: [f64; 2]| format!("{:.3} .. {:.3}", r[0], r[1]);
         let mut numbers = Table::new(&heads);
         for n in &self.numbers {
             let measured = n.measured.map_or("–".to_owned(), |m| format!("{m:.3}"));
@@ -254,8 +352,9 @@ impl StudyReport {
                 n.excluded.as_ref().map_or(String::new(), |why| format!("not counted: {why}")),
             ];
             if ranges {
-                let range = |r: [f64; 2]| format!("{:.3} .. {:.3}", r[0], r[1]);
                 cells.push(n.range.map_or(String::new(), range));
+            }
+            if witnesses {
                 cells.push(n.witness.map_or(String::new(), |w| format!("{:.3}", w[0])));
                 cells.push(n.witness.map_or(String::new(), |w| range([w[1], w[2]])));
             }
@@ -263,7 +362,7 @@ impl StudyReport {
         }
         let mut text = format!("{}\n{}\n\n{}\n", self.study, self.source, numbers.text(0));
         for c in &self.claims {
-            text.push_str(&format!("{:5} {:5}  {}\n", c.id, c.verdict, c.says));
+            text.push_str(&format!("{:5} {}{}  {}\n", c.id, c.verdict, c.terms(), c.says));
             if !c.published.is_empty() || !c.measured.is_empty() {
                 text.push_str(&format!(
                     "             published: {}\n             measured:  {}\n",
@@ -277,8 +376,10 @@ impl StudyReport {
         if !self.remark.is_empty() {
             text.push_str(&format!("\n{}", self.remark));
         }
-        let (holds, fails, open) = (self.count("holds"), self.count("fails"), self.count("open"));
-        text.push_str(&format!("\n{holds} claims hold, {fails} fail, {open} are open."));
+        text.push_str(&format!("\n{}", self.score()));
+        if self.seeds > 1 {
+            text.push_str(&format!(" Over {} seeds; a claim holds if it does in 9 of 10.", self.seeds));
+        }
         let median = |unit| self.median_difference(unit).map(|m| format!("{:.1} % for {unit}", m * 100.0));
         let medians: Vec<String> = ["Mbit/s", "kbit/s", "ms"].into_iter().filter_map(median).collect();
         let tables = self.tables();
@@ -296,6 +397,25 @@ impl StudyReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_is_told_with_what_it_changes() {
+        let variation = |instead: &str, changes| Variation {
+            parameter: "ring".to_owned(),
+            value: "64 places".to_owned(),
+            found: "a common card".to_owned(),
+            stated: "a\nring  = 63".to_owned(),
+            instead: instead.to_owned(),
+            changes,
+        };
+        let shift = Shift { claim: "PF5".to_owned(), from: "holds", to: "fails" };
+        let variations =
+            vec![variation("a\nring  = 127", vec![shift]), variation("a\nring  = 31", Vec::new())];
+        let text = Sensitivity { study: "x", seeds: 5, variations }.text();
+        let expected = "x: 5 seeds of each setting\n\nring: 64 places (a common card)\n  ring = 127 instead of ring = 63: PF5 holds -> fails\n  \
+                        ring = 31 instead of ring = 63: no verdict changes\n";
+        assert_eq!(text, expected);
+    }
 
     #[test]
     fn medians_are_of_one_unit() {

@@ -3,8 +3,9 @@
 //! Source: RFC 7928, "Characterization Guidelines for Active Queue Management (AQM)", 2016. It says what to look at and sets no
 //! bounds; those of `studies/rfc7928/claims.toml` are ours.
 
-use super::matrix::{self, Job};
-use super::{ClaimRow, Judgement as J, Matrix, Study, StudyReport};
+use super::matrix::{Kept, Plan};
+use super::parameters::Setting;
+use super::{Figure, Judgement as J, Matrix, Seen, Study, StudyReport};
 use penstock_lab::experiment::{self, Experiment};
 use penstock_lab::run::Outcome;
 use penstock_measure::Record;
@@ -12,7 +13,6 @@ use penstock_measure::number::Unit;
 use penstock_measure::plot::{Chart, Line, Stroke, escape};
 use penstock_measure::record::Group;
 use penstock_model::Diagnostic;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The scenarios, in the order of the RFC.
@@ -56,39 +56,53 @@ fn words(aqm: &str) -> (String, &'static str) {
     (text.to_owned(), marks)
 }
 
-/// Runs the scenarios with one queue management, and judges.
+/// Runs the scenarios with one queue management and each seed, and judges.
 ///
 /// # Errors
 /// No queue management was named; one that tc refuses, or that carries no packets here; a folder that cannot be written.
-pub(super) fn run(study: &Study, ask: &Matrix<'_>) -> Result<StudyReport, Vec<Diagnostic>> {
+pub(super) fn runs(study: &Study, ask: &Matrix<'_>, seeds: u64) -> Result<Vec<Vec<Seen>>, Vec<Diagnostic>> {
     let Some(aqm) = ask.aqm else {
         let help = "write --aqm pie, or what tc takes: --aqm \"red limit 375000 avpkt 1500 …\"";
         return Err(vec![Diagnostic::error("which queue management?").help(help)]);
     };
     let (words, marks) = words(aqm);
-    let wanted = |part: &str| ask.only.is_none_or(|o| o == part);
-    let mut jobs = Vec::new();
-    for part in PARTS.iter().filter(|p| wanted(p)) {
-        let experiment = read(study, part, &words, marks)?;
-        jobs.push(Job { seed: experiment.seed, experiment });
-    }
-    let shown = matrix::run(jobs, ask, &|job, outcome| (job.experiment.stem(), Shown::of(outcome)))?;
-    let shown: BTreeMap<String, Shown> = shown.into_iter().collect();
-    let mut report = StudyReport { study: study.name, source: study.source, ..StudyReport::default() };
-    for claim in study.claims().into_iter().filter(|c| wanted(&c.experiment)) {
-        let judged = match shown.get(&claim.experiment) {
-            Some(shown) => judge(&claim.id, shown).unwrap_or_else(J::open),
-            None => J::open("it was not run".to_owned()),
-        };
-        report.claims.push(ClaimRow::judged(study.name, &claim, judged));
-    }
-    for part in PARTS.iter().filter(|p| shown.contains_key(**p)) {
-        report.pictures.push((format!("{part}.svg"), picture(part, &shown[*part])));
-    }
-    let page = page(&words, &report);
-    report.pictures.push(("rfc7928.html".to_owned(), page));
-    report.remark = format!("Queue management: {words}.\n");
-    Ok(report)
+    let claims = study.claims();
+    let plan = Plan {
+        names: PARTS.iter().copied().filter(|p| ask.only.is_none_or(|o| o == *p)).collect(),
+        settings: &[Setting::stated()],
+        seeds,
+        read: &|part, _| read(study, part, &words, marks).map(|experiment| (experiment, false)),
+        keep: &|_, outcome| Shown::of(outcome),
+        judge: &|_, seed, kept: &Kept<Shown>| {
+            let judged = claims.iter().map(|claim| match kept.get(&claim.experiment) {
+                Some(shown) => judge(&claim.id, shown).unwrap_or_else(J::open),
+                None => J::open("it was not run".to_owned()),
+            });
+            let parts = PARTS.iter().filter_map(|part| Some((*part, kept.get(*part).filter(|_| seed == 1)?)));
+            Seen {
+                judged: judged.collect(),
+                measured: Vec::new(),
+                figures: parts
+                    .map(|(part, s)| Figure { name: part.to_owned(), svg: picture(part, s) })
+                    .collect(),
+            }
+        },
+    };
+    plan.run(ask)
+}
+
+/// What is under test.
+pub(super) fn remark(aqm: &str) -> String {
+    format!("Queue management: {}.\n", words(aqm).0)
+}
+
+/// The scenarios' pictures and the page that has them all.
+pub(super) fn pictures(aqm: &str, drawn: Vec<Figure>, report: &StudyReport) -> Vec<(String, String)> {
+    let page = page(&words(aqm).0, report, &drawn);
+    let mut all: Vec<(String, String)> =
+        drawn.into_iter().map(|f| (format!("{}.svg", f.name), f.svg)).collect();
+    all.push(("rfc7928.html".to_owned(), page));
+    all
 }
 
 /// A scenario with the queue management in its place.
@@ -224,7 +238,7 @@ fn picture(part: &str, s: &Shown) -> String {
 }
 
 /// All scenarios on one page.
-fn page(words: &str, report: &StudyReport) -> String {
+fn page(words: &str, report: &StudyReport, drawn: &[Figure]) -> String {
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>RFC 7928: {0}</title><style>body{{font:15px \
          system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}}table{{border-collapse:collapse}}td,th{{padding:.2rem \
@@ -235,14 +249,16 @@ fn page(words: &str, report: &StudyReport) -> String {
     for c in &report.claims {
         let cells =
             [&c.experiment, &c.says, &c.published, &c.measured].map(|t| format!("<td>{}</td>", escape(t)));
-        let last =
-            if c.note.is_empty() { c.verdict.to_owned() } else { format!("{}: {}", c.verdict, c.note) };
+        let last = match c.note.is_empty() {
+            true => format!("{}{}", c.verdict, c.terms()),
+            false => format!("{}{}: {}", c.verdict, c.terms(), c.note),
+        };
         let _ =
             writeln!(page, "<tr class=\"{}\">{}<td>{}</td></tr>", c.verdict, cells.concat(), escape(&last));
     }
     page.push_str("</table>\n");
-    for (_, picture) in &report.pictures {
-        page.push_str(picture);
+    for figure in drawn {
+        page.push_str(&figure.svg);
         page.push('\n');
     }
     page.push_str("</body></html>\n");
@@ -273,7 +289,7 @@ mod tests {
         let ask = Matrix {
             only: Some("5.1-tcp-friendly"),
             out: None,
-            seeds: None,
+            seeds: Some(1),
             duration: Some(penstock_model::Span::from_secs(25)),
             aqm: Some("pfifo"),
             jobs: None,

@@ -13,6 +13,15 @@ pub enum Bench {
         #[arg(long, default_value_t = 20)]
         seconds: u32,
     },
+    /// Instructions for each packet-hop in six scenarios, beside those of crates/penstock-xtask/counts.txt; fails above +3 %
+    Count {
+        /// Write counts.txt anew: the commit says why
+        #[arg(long)]
+        bless: bool,
+        /// Make one scenario
+        #[arg(long, hide = true)]
+        child: Option<String>,
+    },
     /// What a thing costs where there are ten times as many: set-up and packets of flows, hosts, routes, classes, filters, rules, sets …;
     /// fails where something grows that should not
     Growth {
@@ -40,6 +49,8 @@ pub enum Bench {
 pub fn run(what: &Bench) -> Result<()> {
     let (json, seconds) = match *what {
         Bench::Compare { seconds } => return crate::compare::run(seconds),
+        Bench::Count { child: Some(ref name), .. } => return crate::count::child(name),
+        Bench::Count { bless, .. } => return crate::count::run(bless),
         Bench::Growth { child: Some(ref case), .. } => {
             return crate::growth::child(&case[0], case[1].parse()?, case[2].parse()?);
         }

@@ -111,7 +111,8 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
     out.push_str(
         "\n## Packets\n\n\
          Random configurations and random packets through the qdiscs of Linux 6.12.117 in exact virtual time (a user-mode kernel in which code takes no time). An exact\n\
-         vector agrees when every departure has its nanosecond, every drop its packet, and `tc -s` prints the same of every qdisc, class and (where it is asked) filter.\n\n\
+         vector agrees when every departure has its nanosecond, every drop its packet, and `tc -s` prints the same of every qdisc, class and (where it is asked) filter.\n\
+         `cbq`, which Linux 6.12 has no more, was recorded from the last `sch_cbq.c`, ported to it; `dsmark` has no vector and is checked against its sources only.\n\n\
          | vectors | cases | agreeing | with commands amid traffic | with a refused command | packets |\n\
          |---|--:|--:|--:|--:|--:|\n",
     );

@@ -6,6 +6,7 @@ mod ci;
 mod circles;
 mod compare;
 mod conformance;
+mod count;
 mod deny;
 mod difftc;
 mod grounds;
@@ -18,6 +19,7 @@ mod overload;
 mod record;
 mod tdc;
 mod tidy;
+mod valgrind;
 mod vectors;
 
 use anyhow::Result;

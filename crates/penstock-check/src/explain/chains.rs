@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::filters::{IP, IP6};
 use crate::marks::Ruled;
 use penstock_lang::iptables::{
-    AddrMatch, Family, Iface, Match, PortKind, PortMatch, Rule, Table, Target, Verdict,
+    AddrMatch, Edit, Family, Iface, Match, PortKind, PortMatch, Rule, Table, Target, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -201,13 +201,15 @@ fn then(part: &Passed, ruled: &Ruled, depth: u32) -> Option<Fate> {
     let Left { mut state, mut dropped } = part.fate.clone();
     let mut at = part.at;
     match &ruled.rule.target {
-        Target::Mark { value, mask } => {
+        Target::Edit(Edit::Mark { value, mask }) => {
             let known = state.mark.0 | mask;
             state.mark = (known, (state.mark.1 & !mask ^ value) & known);
         }
-        Target::Tos { value, mask } => state.tos = (state.tos.0 | mask, state.tos.1 & !mask ^ value),
-        Target::Dscp(dscp) => state.tos = (state.tos.0 | 0xfc, state.tos.1 & 3 | dscp << 2),
-        Target::Classify(class) => state.priority = Priority::Set(class.0),
+        Target::Edit(Edit::Tos { value, mask }) => {
+            state.tos = (state.tos.0 | mask, state.tos.1 & !mask ^ value)
+        }
+        Target::Edit(Edit::Dscp(dscp)) => state.tos = (state.tos.0 | 0xfc, state.tos.1 & 3 | dscp << 2),
+        Target::Edit(Edit::Classify(class)) => state.priority = Priority::Set(class.0),
         Target::Verdict(Verdict::Accept) => at = At::Out,
         Target::Verdict(Verdict::Drop) | Target::Reject(_) => {
             dropped = Some(ruled.step);

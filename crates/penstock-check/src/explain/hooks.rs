@@ -3,7 +3,7 @@
 use super::Probe;
 use crate::facts::Facts;
 use crate::marks::Ruled;
-use penstock_lang::iptables::{Family, Iface, Match, PortKind, Rule, Table, Target, Verdict};
+use penstock_lang::iptables::{Edit, Family, Iface, Match, PortKind, Rule, Table, Target, Verdict};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -121,10 +121,10 @@ impl Way<'_> {
                 ruled.rule.target.name(family)
             ));
             match &ruled.rule.target {
-                Target::Mark { value, mask } => probe.mark = probe.mark & !mask ^ value,
-                Target::Tos { value, mask } => probe.tos = probe.tos & !mask ^ value,
-                Target::Dscp(dscp) => probe.tos = probe.tos & 3 | dscp << 2,
-                Target::Classify(class) => self.class = Some(class.0),
+                Target::Edit(Edit::Mark { value, mask }) => probe.mark = probe.mark & !mask ^ value,
+                Target::Edit(Edit::Tos { value, mask }) => probe.tos = probe.tos & !mask ^ value,
+                Target::Edit(Edit::Dscp(dscp)) => probe.tos = probe.tos & 3 | dscp << 2,
+                Target::Edit(Edit::Classify(class)) => self.class = Some(class.0),
                 Target::Verdict(Verdict::Accept) => return End::Accept,
                 Target::Verdict(Verdict::Drop) | Target::Reject(_) => return End::Drop,
                 Target::Return => return End::Next,

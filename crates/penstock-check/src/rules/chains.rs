@@ -3,7 +3,7 @@
 use crate::facts::{Device, Facts};
 use crate::finding::{Found, Rule, Say};
 use crate::marks::{Ruled, covers, leaves};
-use penstock_lang::iptables::{Connmark, Match, Target};
+use penstock_lang::iptables::{Connmark, Edit, Match, Target};
 use penstock_lang::tc::Command;
 
 pub const RULES: &[Rule] = &[
@@ -50,13 +50,13 @@ fn overwritten(facts: &Facts, found: &mut Found) {
     for chain in facts.netfilter.by_chain().values() {
         let mut first: Vec<&Ruled> = Vec::new();
         for later in chain {
-            if let Target::Mark { value, mask } = later.rule.target {
+            if let Target::Edit(Edit::Mark { value, mask }) = later.rule.target {
                 let lost = first.iter().filter(|f| {
-                    let Target::Mark { value: v, mask: m } = f.rule.target else { return false };
+                    let Target::Edit(Edit::Mark { value: v, mask: m }) = f.rule.target else { return false };
                     covers(&later.rule, &f.rule) && mask & m == m && (v ^ value) & mask != 0
                 });
                 if let Some(f) = lost.collect::<Vec<_>>().first() {
-                    let Target::Mark { value: v, .. } = f.rule.target else { continue };
+                    let Target::Edit(Edit::Mark { value: v, .. }) = f.rule.target else { continue };
                     let (a, b) = (&facts.steps[f.step], &facts.steps[later.step]);
                     let reason = format!(
                         "Line {} fits the same packets and sets {value} over {v} of line {}.",
@@ -83,7 +83,7 @@ fn overwritten(facts: &Facts, found: &mut Found) {
 
 /// Whether a rule lets go of what another has marked: it asks for that mark and leaves the chain.
 fn by_mark(rule: &penstock_lang::iptables::Rule, marked: &Ruled) -> bool {
-    let Target::Mark { value, .. } = marked.rule.target else { return false };
+    let Target::Edit(Edit::Mark { value, .. }) = marked.rule.target else { return false };
     rule.matches
         .iter()
         .any(|m| matches!(m, Match::Mark { mark, mask, invert } if (value & mask == *mark) != *invert))
@@ -126,11 +126,11 @@ fn unreachable(facts: &Facts, found: &mut Found) {
 fn marks_or_sorts(target: &Target) -> bool {
     matches!(
         target,
-        Target::Mark { .. }
-            | Target::Classify(_)
-            | Target::Tos { .. }
-            | Target::Dscp(_)
-            | Target::Connmark { .. }
+        Target::Edit(Edit::Mark { .. })
+            | Target::Edit(Edit::Classify(_))
+            | Target::Edit(Edit::Tos { .. })
+            | Target::Edit(Edit::Dscp(_))
+            | Target::Edit(Edit::Connmark { .. })
             | Target::Jump(_)
     )
 }
@@ -155,7 +155,7 @@ fn unjumped(facts: &Facts, found: &mut Found) {
 
 fn classify(facts: &Facts, found: &mut Found) {
     for ruled in &facts.netfilter.rules {
-        let Target::Classify(id) = ruled.rule.target else { continue };
+        let Target::Edit(Edit::Classify(id)) = ruled.rule.target else { continue };
         let there = facts.devices.iter().any(|d| d.class(id).is_some() || d.qdisc(id).is_some());
         let owners: Vec<&Device> = facts
             .devices
@@ -179,8 +179,7 @@ fn classify(facts: &Facts, found: &mut Found) {
 }
 
 fn unsaved(facts: &Facts, found: &mut Found) {
-    let is =
-        |op: Connmark| move |r: &&Ruled| matches!(r.rule.target, Target::Connmark { op: o, .. } if o == op);
+    let is = |op: Connmark| move |r: &&Ruled| matches!(r.rule.target, Target::Edit(Edit::Connmark { op: o, .. }) if o == op);
     let n = &facts.netfilter;
     let kept = n.rules.iter().any(|r| is(Connmark::Save)(&r) || is(Connmark::Set)(&r))
         || n.texts

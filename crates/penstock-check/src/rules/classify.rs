@@ -3,7 +3,7 @@
 use crate::facts::{Device, Facts};
 use crate::filters::Filter;
 use crate::finding::{Found, Rule, Say};
-use penstock_lang::iptables::Target;
+use penstock_lang::iptables::{Edit, Target};
 use penstock_lang::tc::Command;
 use penstock_model::Handle;
 use penstock_sched::traits::Classes;
@@ -234,7 +234,7 @@ struct Named<'a> {
 impl<'a> Named<'a> {
     fn of(facts: &'a Facts) -> Self {
         let classify = |t: &Target| match t {
-            Target::Classify(h) => Some(*h),
+            Target::Edit(Edit::Classify(h)) => Some(*h),
             _ => None,
         };
         let classified = facts.netfilter.rules.iter().filter_map(|r| classify(&r.rule.target)).collect();

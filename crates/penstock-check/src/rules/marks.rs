@@ -4,7 +4,7 @@ use crate::facts::{Device, Facts, What};
 use crate::filters::{Field, Filter};
 use crate::finding::{Found, Rule, Say};
 use crate::marks::{Ruled, number};
-use penstock_lang::iptables::{Connmark, Match, Table, Target};
+use penstock_lang::iptables::{Connmark, Edit, Match, Table, Target};
 use penstock_model::Handle;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -219,7 +219,7 @@ impl Read {
             || netfilter
                 .rules
                 .iter()
-                .any(|r| matches!(r.rule.target, Target::Connmark { op: Connmark::Save, .. }))
+                .any(|r| matches!(r.rule.target, Target::Edit(Edit::Connmark { op: Connmark::Save, .. })))
             || facts
                 .steps
                 .iter()
@@ -252,7 +252,7 @@ fn unread(facts: &Facts, found: &mut Found) {
     unread_by_texts(facts, found);
     let readers = Read::by_all(facts);
     for ruled in &facts.netfilter.rules {
-        let Target::Mark { value, mask } = ruled.rule.target else { continue };
+        let Target::Edit(Edit::Mark { value, mask }) = ruled.rule.target else { continue };
         if value != 0 && mask == u32::MAX && !readers.sees(value) {
             let step = &facts.steps[ruled.step];
             let read: Vec<String> = fw(facts).map(|(_, f)| wanted(f).0.to_string()).take(8).collect();
@@ -282,7 +282,9 @@ fn unread(facts: &Facts, found: &mut Found) {
 /// Marks that `nft` sets and nobody reads. Where a text looks at marks in another way than by a number, all of them are read.
 fn unread_by_texts(facts: &Facts, found: &mut Found) {
     let netfilter = &facts.netfilter;
-    if netfilter.unknown || netfilter.rules.iter().any(|r| matches!(r.rule.target, Target::Connmark { .. })) {
+    if netfilter.unknown
+        || netfilter.rules.iter().any(|r| matches!(r.rule.target, Target::Edit(Edit::Connmark { .. })))
+    {
         return;
     }
     let mut read = BTreeSet::new();
@@ -386,7 +388,7 @@ fn marking(facts: &Facts) -> impl Iterator<Item = (&Ruled, u32, Vec<&str>)> {
         }
     }
     facts.netfilter.rules.iter().filter_map(move |r| {
-        let Target::Mark { value, .. } = r.rule.target else { return None };
+        let Target::Edit(Edit::Mark { value, .. }) = r.rule.target else { return None };
         let devices = readers.iter().filter_map(|(mask, by)| by.get(&(value & mask))).flatten().copied();
         Some((r, value, devices.collect()))
     })
@@ -501,7 +503,7 @@ fn in_nat(facts: &Facts, found: &mut Found) {
         .netfilter
         .rules
         .iter()
-        .filter(|r| r.table == Table::Nat && matches!(r.rule.target, Target::Mark { .. }))
+        .filter(|r| r.table == Table::Nat && matches!(r.rule.target, Target::Edit(Edit::Mark { .. })))
     {
         let step = &facts.steps[ruled.step];
         found.at(

@@ -5,7 +5,7 @@
 
 use super::Hook;
 use super::state::TableState;
-use penstock_lang::iptables::{Failure, Family, Match, Program, Rule, Table, Target, reject_names};
+use penstock_lang::iptables::{Edit, Failure, Family, Match, Program, Rule, Table, Target, reject_names};
 use penstock_model::Kernel;
 
 /// An errno's text and our advice.
@@ -124,21 +124,25 @@ fn check_target(rule: &Rule, table: Table, family: Family, hooks: u8, kernel: Ke
     let target = &rule.target;
     let name = target.name(family);
     match target {
-        Target::Tos { .. } | Target::Dscp(_) | Target::Ttl { .. } => only_table(table, Table::Mangle, name),
-        Target::Ecn { ece, cwr, .. } => {
+        Target::Edit(Edit::Tos { .. }) | Target::Edit(Edit::Dscp(_)) | Target::Edit(Edit::Ttl { .. }) => {
+            only_table(table, Table::Mangle, name)
+        }
+        Target::Edit(Edit::Ecn { ece, cwr, .. }) => {
             only_table(table, Table::Mangle, name)?;
             match ece.is_some() || cwr.is_some() {
                 true => needs(rule, 6, "ECN of TCP", "tcp"),
                 false => Ok(()),
             }
         }
-        Target::Classify(_) => {
+        Target::Edit(Edit::Classify(_)) => {
             if kernel == Kernel::V2_6_35 {
                 only_table(table, Table::Mangle, name)?;
             }
             only_hooks(hooks, OUT | FORWARD | POST, name, "OUTPUT, FORWARD and POSTROUTING")
         }
-        Target::Connmark { .. } if kernel == Kernel::V2_6_35 => only_table(table, Table::Mangle, name),
+        Target::Edit(Edit::Connmark { .. }) if kernel == Kernel::V2_6_35 => {
+            only_table(table, Table::Mangle, name)
+        }
         Target::Reject(at) => {
             only_table(table, Table::Filter, name)?;
             only_hooks(hooks, IN | FORWARD | OUT, name, "INPUT, FORWARD and OUTPUT")?;

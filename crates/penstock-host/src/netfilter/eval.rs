@@ -10,7 +10,7 @@ use super::{Devices, Dice, Fate, Hook, Netfilter, Station, TableState};
 use crate::route::RouteKind;
 use penstock_lang::iptables::extension::state;
 use penstock_lang::iptables::{
-    ConnCount, ConnDir, Connmark, Conntrack, Family, Match, PortKind, Rule, Statistic, Table, U32Test,
+    ConnCount, ConnDir, Connmark, Conntrack, Edit, Family, Match, PortKind, Rule, Statistic, Table, U32Test,
     Verdict,
 };
 use penstock_model::Time;
@@ -168,7 +168,9 @@ impl TableState {
                     (chain, at) = (to as usize, 0);
                 }
                 Step::Goto(to) => (chain, at) = (to as usize, 0),
-                step => change(step, skb, way),
+                Step::Edit(edit) => change(edit, skb, way),
+                Step::Notrack => way.untracked = true,
+                Step::None => {}
             }
         }
     }
@@ -182,21 +184,21 @@ fn fate(verdict: Verdict) -> Fate {
 }
 
 /// Targets after which a packet goes on.
-fn change(step: Step, skb: &mut Skb, way: &mut Way<'_>) {
-    match step {
-        Step::Mark { value, mask } => skb.mark = (skb.mark & !mask) ^ value,
-        Step::Tos { value, mask } => set_tos(skb, |tos| (tos & !mask) ^ value),
-        Step::Dscp(dscp) => set_tos(skb, |tos| (tos & 0x03) | dscp << 2),
-        Step::Classify(class) => skb.priority = class,
-        Step::Connmark { op, value, ctmask, nfmask, shift } => {
+fn change(edit: Edit, skb: &mut Skb, way: &mut Way<'_>) {
+    match edit {
+        Edit::Mark { value, mask } => skb.mark = (skb.mark & !mask) ^ value,
+        Edit::Tos { value, mask } => set_tos(skb, |tos| (tos & !mask) ^ value),
+        Edit::Dscp(dscp) => set_tos(skb, |tos| (tos & 0x03) | dscp << 2),
+        Edit::Classify(class) => skb.priority = class.0,
+        Edit::Connmark { op, value, ctmask, nfmask, shift } => {
             connmark(op, value, ctmask, nfmask, shift, skb, way);
         }
-        Step::Ttl { op, value } => set_ttl(skb, |ttl| match op {
+        Edit::Ttl { op, value } => set_ttl(skb, |ttl| match op {
             '+' => ttl.saturating_add(value),
             '-' => ttl.saturating_sub(value),
             _ => value,
         }),
-        Step::Ecn { ece, cwr, ect } => {
+        Edit::Ecn { ece, cwr, ect } => {
             if let Some(ect) = ect {
                 set_tos(skb, |tos| (tos & !3) | ect);
             }
@@ -210,8 +212,6 @@ fn change(step: Step, skb: &mut Skb, way: &mut Way<'_>) {
                 }
             }
         }
-        Step::Notrack => way.untracked = true,
-        Step::None | Step::Verdict(_) | Step::Return | Step::Jump(_) | Step::Goto(_) | Step::Reject(_) => {}
     }
 }
 

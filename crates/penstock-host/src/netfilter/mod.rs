@@ -24,7 +24,7 @@ pub use ipchains::Ipchains;
 pub use state::TableState;
 
 use crate::route::Fib;
-use penstock_lang::iptables::{Family, Match, Rule, Table, Target};
+use penstock_lang::iptables::{Edit, Family, Match, Rule, Table, Target};
 use penstock_model::{Rng, Time};
 use penstock_packet::{L3, Skb};
 
@@ -323,5 +323,6 @@ fn tracks(rule: &Rule) -> bool {
         Match::Plain(p) => matches!(p.name.as_str(), "connlimit" | "helper"),
         _ => false,
     };
-    matches!(rule.target, Target::Connmark { .. } | Target::Notrack(_)) || rule.matches.iter().any(asks)
+    matches!(rule.target, Target::Edit(Edit::Connmark { .. }) | Target::Notrack(_))
+        || rule.matches.iter().any(asks)
 }

@@ -2,7 +2,7 @@
 
 use super::Hook;
 use penstock_lang::iptables::{
-    Chain, Connmark, Counted, Family, Match, Rule, Table, Target, Verdict, reject_names,
+    Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, reject_names,
 };
 use penstock_model::Time;
 
@@ -15,32 +15,7 @@ pub(super) enum Step {
     Return,
     Jump(u32),
     Goto(u32),
-    Mark {
-        value: u32,
-        mask: u32,
-    },
-    Tos {
-        value: u8,
-        mask: u8,
-    },
-    Dscp(u8),
-    Classify(u32),
-    Connmark {
-        op: Connmark,
-        value: u32,
-        ctmask: u32,
-        nfmask: u32,
-        shift: i8,
-    },
-    Ttl {
-        op: char,
-        value: u8,
-    },
-    Ecn {
-        ece: Option<bool>,
-        cwr: Option<bool>,
-        ect: Option<u8>,
-    },
+    Edit(Edit),
     Reject(Option<u8>),
     Notrack,
 }
@@ -145,15 +120,7 @@ impl TableState {
             Target::Return => Step::Return,
             Target::Jump(name) => find(name).map_or(Step::None, |at| Step::Jump(at as u32)),
             Target::Goto(name) => find(name).map_or(Step::None, |at| Step::Goto(at as u32)),
-            Target::Mark { value, mask } => Step::Mark { value: *value, mask: *mask },
-            Target::Tos { value, mask } => Step::Tos { value: *value, mask: *mask },
-            Target::Dscp(dscp) => Step::Dscp(*dscp),
-            Target::Classify(class) => Step::Classify(class.0),
-            Target::Connmark { op, value, ctmask, nfmask, shift } => {
-                Step::Connmark { op: *op, value: *value, ctmask: *ctmask, nfmask: *nfmask, shift: *shift }
-            }
-            Target::Ttl { op, value } => Step::Ttl { op: *op, value: *value },
-            Target::Ecn { ece, cwr, ect } => Step::Ecn { ece: *ece, cwr: *cwr, ect: *ect },
+            Target::Edit(edit) => Step::Edit(*edit),
             Target::Reject(at) => {
                 Step::Reject(reject_names(self.family).get(usize::from(*at)).and_then(|n| n.2))
             }

@@ -5,6 +5,7 @@ use super::read::{self, Faults, Table, Val};
 use super::source::meant;
 use super::spec::{Device, Host};
 use penstock_model::ifname;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Range;
 use toml::de::DeValue;
@@ -55,18 +56,24 @@ pub(super) fn read(host: &mut Host, table: &mut Table<'_>, faults: &mut Faults<'
     }
     // The order of the file is that of the interface indices.
     found.sort_by_key(|f| f.key.start);
+    let mut places: BTreeMap<String, usize> =
+        host.devices.iter().enumerate().map(|(at, d)| (d.name.clone(), at)).collect();
     for Found { name, key, value, exact } in found {
         let Some(name) = called(host, &name, exact, &key, faults) else { continue };
-        if host.devices.iter().any(|d| d.name == name && d.place.source == faults.index) {
+        let have = places.get(&name).copied();
+        if have.is_some_and(|at| host.devices[at].place.source == faults.index) {
             let message = format!("[host.{}] has the device \"{name}\" twice", host.name);
             faults.add(key, message, "write its addresses as a list: [\"10.0.0.1/24\", \"10.0.1.1/24\"]");
             continue;
         }
         let mut device = Device { name, place: faults.place(key), ..Device::default() };
         read_device(&mut device, value, faults);
-        match host.devices.iter_mut().find(|d| d.name == device.name) {
-            Some(have) => *have = device,
-            None => host.devices.push(device),
+        match have {
+            Some(at) => host.devices[at] = device,
+            None => {
+                places.insert(device.name.clone(), host.devices.len());
+                host.devices.push(device);
+            }
         }
     }
 }

@@ -187,6 +187,9 @@ fn picoseconds(value: Val<'_>, faults: &mut Faults<'_>) -> Option<u64> {
 /// Most hosts of a run: 25 KB each, and as much again for its series.
 const MAX_HOSTS: usize = 32_768;
 
+/// Up to so many devices of a host are searched one by one.
+const FEW: usize = 16;
+
 impl Builder<'_> {
     pub(super) fn read_hosts(&mut self, table: &mut Table<'_>, faults: &mut Faults<'_>) {
         let Some(value) = table.take("host") else { return };
@@ -195,7 +198,7 @@ impl Builder<'_> {
             return;
         };
         let mut names: Vec<_> = hosts.iter().collect();
-        names.sort_by_key(|(name, _)| name.span().start);
+        names.sort_by_key(|(name, _)| read::order(name));
         let begun = self.hosts.iter().enumerate().map(|(at, h)| (h.host.name.clone(), at));
         let mut begun: BTreeMap<String, usize> = begun.collect();
         for (name, value) in names {
@@ -377,11 +380,21 @@ impl Builder<'_> {
         if !self.has_host(host, place) {
             return false;
         }
-        let devices: Vec<String> =
-            self.known_host(host).into_iter().flat_map(|h| &h.devices).map(|d| d.name.clone()).collect();
-        if devices.iter().any(|d| d == dev) {
+        let known = self.known_host(host).map_or(0, |h| h.devices.len());
+        if known > FEW && !self.indexed.contains_key(host) {
+            let names = self.known_host(host).into_iter().flat_map(|h| &h.devices).map(|d| d.name.clone());
+            let names = names.collect();
+            self.indexed.insert(host.to_owned(), names);
+        }
+        let has = match self.indexed.get(host) {
+            Some(names) => names.contains(dev),
+            None => self.known_host(host).is_some_and(|h| h.devices.iter().any(|d| d.name == dev)),
+        };
+        if has {
             return true;
         }
+        let devices: Vec<String> =
+            self.known_host(host).into_iter().flat_map(|h| &h.devices).map(|d| d.name.clone()).collect();
         let names: Vec<&str> = devices.iter().map(String::as_str).collect();
         let help = match (meant(dev, &names), names.is_empty()) {
             (_, true) => format!("add {} = \"10.0.0.1/24\" to [host.{host}]", penstock_lang::toml::key(dev)),

@@ -16,6 +16,7 @@ mod queue;
 mod read;
 mod source;
 mod spec;
+mod template;
 mod traffic;
 
 pub use lent::Lent;
@@ -27,7 +28,7 @@ pub(crate) use traffic::program;
 use penstock_files::Roots;
 use penstock_model::{Diagnostic, Span};
 use read::{Faults, Table};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
@@ -112,6 +113,8 @@ struct Builder<'l> {
     hosts: Vec<host::Draft>,
     /// Where each of the experiment's hosts stands: hosts are only added.
     known: BTreeMap<String, usize>,
+    /// The names of the devices of hosts that have many.
+    indexed: BTreeMap<String, BTreeSet<String>>,
     apps: Vec<traffic::AppDraft>,
     expects: Vec<expect::Draft>,
     faults: Vec<Diagnostic>,
@@ -127,6 +130,7 @@ impl<'l> Builder<'l> {
             setup_may_fail: None,
             hosts: Vec::new(),
             known: BTreeMap::new(),
+            indexed: BTreeMap::new(),
             apps: Vec::new(),
             expects: Vec::new(),
             faults: Vec::new(),
@@ -138,7 +142,7 @@ impl<'l> Builder<'l> {
         let index = self.experiment.sources.len();
         let source = Source { name: name.to_owned(), text };
         self.experiment.sources.push(source.clone());
-        let (root, errors) = DeTable::parse_recoverable(&source.text);
+        let (mut root, errors) = DeTable::parse_recoverable(&source.text);
         if !errors.is_empty() {
             // What follows from a text that is not TOML would only confuse.
             self.faults.extend(errors.iter().map(|e| {
@@ -149,6 +153,7 @@ impl<'l> Builder<'l> {
         }
         let mut list = Vec::new();
         let faults = &mut Faults { source: &source, index, list: &mut list };
+        template::expand(root.get_mut(), faults);
         let mut table = Table::new(root.get_ref(), root.span(), "an experiment");
         if let Some(value) = table.take("base")
             && let Some(path) = read::string("base", value, faults)

@@ -32,6 +32,11 @@ impl Faults<'_> {
     }
 }
 
+/// The order of a table's keys: that of the file, and of those that one template made, that of their numbers.
+pub fn order(key: &Spanned<std::borrow::Cow<'_, str>>) -> (usize, usize) {
+    (key.span().start, key.get_ref().len())
+}
+
 /// One table: remembers which keys were asked for.
 pub struct Table<'a> {
     what: String,
@@ -45,7 +50,7 @@ impl<'a> Table<'a> {
     /// A table called `what` in messages (`[[link]]`).
     pub fn new(table: &'a DeTable<'a>, span: Range<usize>, what: impl Into<String>) -> Table<'a> {
         let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(key, _)| key.span().start);
+        entries.sort_by_key(|(key, _)| order(key));
         Table { what: what.into(), span, entries, known: Vec::new(), taken: Vec::new() }
     }
     /// The same of a value, if it is a table.

@@ -7,7 +7,7 @@ use super::Outcome;
 use penstock_files::Roots;
 use penstock_measure::report::{self, Page};
 use penstock_measure::{Record, Series, record};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -72,10 +72,13 @@ impl Outcome {
             fs::write(file, penstock_measure::passage::csv(passages))?;
         }
         let names = tc_names(&self.record);
+        let places: BTreeMap<(&str, &str), usize> =
+            self.record.devices.iter().enumerate().rev().map(|(at, d)| ((&*d.host, &*d.dev), at)).collect();
         for (host, dev, text) in &self.tc {
-            let is = |d: &record::Device| d.host == *host && d.dev == *dev;
-            let Some(at) = self.record.devices.iter().position(is) else { continue };
-            fs::write(folder.join("tc").join(&names[at]), text)?;
+            let Some(&at) = places.get(&(&**host, &**dev)) else { continue };
+            if !idle(&self.record.devices[at]) {
+                fs::write(folder.join("tc").join(&names[at]), text)?;
+            }
         }
         let page = Page { record: &self.record, series: &self.series, outputs: &self.outputs, tc: &self.tc };
         fs::write(folder.join("report.html"), report::html(&page))
@@ -102,7 +105,7 @@ fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
     let record = record.and_then(|bytes| Record::from_json(&String::from_utf8_lossy(&bytes)));
     let record = record.map_err(|e| format!("{shown}/record.json: {e}; choose another folder with --out"))?;
     let own = written(&record);
-    let mut others = files.iter().filter(|f| !own.contains(f));
+    let mut others = files.iter().filter(|f| !own.contains(*f));
     match (others.next(), others.count()) {
         (None, _) => Ok(()),
         (Some(other), more) => {
@@ -116,8 +119,9 @@ fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
 }
 
 /// What a run with this record has written, apart from folders.
-fn written(record: &Record) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = ["record.json", "series.parquet", "report.html"].map(PathBuf::from).into();
+fn written(record: &Record) -> BTreeSet<PathBuf> {
+    let mut files: BTreeSet<PathBuf> =
+        ["record.json", "series.parquet", "report.html"].map(PathBuf::from).into();
     let apps = record.apps.iter().enumerate();
     files.extend(apps.map(|(i, app)| Path::new("apps").join(app_file(i, &app.host))));
     let flows = record.flows.iter().enumerate();
@@ -149,6 +153,12 @@ fn flow_file(i: usize, name: &str) -> String {
 
 fn app_file(i: usize, host: &str) -> String {
     format!("{:02}-{host}.txt", i + 1)
+}
+
+/// Whether a device has only the queue that the kernel gave it, and nothing went through it: it has no file in `tc`.
+fn idle(device: &record::Device) -> bool {
+    device.classes.is_empty()
+        && device.qdiscs.iter().all(|q| q.handle == "0:" && q.packets == 0 && q.drops == 0)
 }
 
 /// The files of a record's devices: `HOST-DEV.txt`. Where two would have the same (`a-b` and `c`, `a` and `b-c`), the later one has a number

@@ -362,6 +362,21 @@ pub enum Target {
     Jump(String),
     /// `-g`: the same without coming back here.
     Goto(String),
+    /// The packet or its connection is changed, and the packet goes on.
+    Edit(Edit),
+    /// `REJECT`: an index of [`reject_names`].
+    Reject(u8),
+    /// `NOTRACK` (true) or `CT --notrack` alone.
+    Notrack(bool),
+    /// `LOG`, `NFLOG`: the packet goes on as it is.
+    Log(Plain),
+    /// One that nothing is done with.
+    Plain(Plain),
+}
+
+/// What a target changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Edit {
     /// `MARK`: `mark = (mark & !mask) ^ value`.
     Mark {
         /// Value.
@@ -409,14 +424,6 @@ pub enum Target {
         /// The codepoint.
         ect: Option<u8>,
     },
-    /// `REJECT`: an index of [`reject_names`].
-    Reject(u8),
-    /// `NOTRACK` (true) or `CT --notrack` alone.
-    Notrack(bool),
-    /// `LOG`, `NFLOG`: the packet goes on as it is.
-    Log(Plain),
-    /// One that nothing is done with.
-    Plain(Plain),
 }
 
 /// What `CONNMARK` does.
@@ -460,22 +467,31 @@ impl Target {
     /// Its name in the target column; empty for none.
     pub fn name(&self, family: Family) -> &str {
         match self {
-            Target::Ttl { .. } if family == Family::Ip6 => "HL",
             Target::None => "",
             Target::Verdict(v) => v.name(),
             Target::Return => "RETURN",
             Target::Jump(chain) | Target::Goto(chain) => chain,
-            Target::Mark { .. } => "MARK",
-            Target::Tos { .. } => "TOS",
-            Target::Dscp(_) => "DSCP",
-            Target::Classify(_) => "CLASSIFY",
-            Target::Connmark { .. } => "CONNMARK",
-            Target::Ttl { .. } => "TTL",
-            Target::Ecn { .. } => "ECN",
+            Target::Edit(edit) => edit.name(family),
             Target::Reject(_) => "REJECT",
             Target::Notrack(true) => "NOTRACK",
             Target::Notrack(false) => "CT",
             Target::Log(plain) | Target::Plain(plain) => &plain.name,
+        }
+    }
+}
+
+impl Edit {
+    /// Its name in the target column.
+    pub const fn name(&self, family: Family) -> &'static str {
+        match (self, family) {
+            (Edit::Mark { .. }, _) => "MARK",
+            (Edit::Tos { .. }, _) => "TOS",
+            (Edit::Dscp(_), _) => "DSCP",
+            (Edit::Classify(_), _) => "CLASSIFY",
+            (Edit::Connmark { .. }, _) => "CONNMARK",
+            (Edit::Ttl { .. }, Family::Ip) => "TTL",
+            (Edit::Ttl { .. }, Family::Ip6) => "HL",
+            (Edit::Ecn { .. }, _) => "ECN",
         }
     }
 }

@@ -72,6 +72,51 @@ pub(super) fn tree(page: &Page<'_>, device: &Device) -> String {
     out
 }
 
+/// From how many classes with the same parent on only the busiest are listed.
+const MANY: usize = 60;
+/// How many of them are.
+const BUSIEST: usize = 20;
+
+/// Classes with the same parent, in the order of the record: all of them, or those that dropped and sent most, and a row that sums up the others.
+fn classes_of<'a>(out: &mut String, hangs: &Hangs<'_>, classes: Vec<&'a Class>, depth: usize) {
+    let shown = busiest(&classes, MANY, BUSIEST);
+    for class in &shown {
+        class_of(out, hangs, class, depth);
+    }
+    let others = classes.len() - shown.len();
+    if others == 0 {
+        return;
+    }
+    let sum = |of: &dyn Fn(&Class) -> u64| {
+        let all: u64 = classes.iter().map(|c| of(c)).sum();
+        all - shown.iter().map(|c| of(c)).sum::<u64>()
+    };
+    let cells = Cells {
+        name: format!("and {} more", Unit::Count.show(others as f64)),
+        options: "those above dropped and sent most; all are in record.json".to_owned(),
+        rate: None,
+        ceil: None,
+        measured: None,
+        limit: None,
+        bytes: sum(&|c| c.bytes),
+        drops: sum(&|c| c.drops),
+        borrowed: classes.iter().any(|c| c.borrowed.is_some()).then(|| sum(&|c| c.borrowed.unwrap_or(0))),
+    };
+    cells.row(out, depth, "others");
+}
+
+/// Of more than `many` classes the `few` that dropped most and, among equals, sent most, in the order of the record; else all of them.
+pub fn busiest<'a>(classes: &[&'a Class], many: usize, few: usize) -> Vec<&'a Class> {
+    if classes.len() <= many {
+        return classes.to_vec();
+    }
+    let mut order: Vec<usize> = (0..classes.len()).collect();
+    order.sort_by_key(|&i| (std::cmp::Reverse((classes[i].drops, classes[i].bytes)), i));
+    order.truncate(few);
+    order.sort_unstable();
+    order.into_iter().map(|i| classes[i]).collect()
+}
+
 /// Deepest level that is drawn; deeper ones stand at it.
 const DEEPEST: usize = 12;
 
@@ -96,9 +141,7 @@ fn tree_of(out: &mut String, hangs: &Hangs<'_>, qdisc: &Qdisc, depth: usize) {
     }
     // sfq lists each flow it holds at the moment as a class of its own: no part of what was set up.
     let own = |c: &&Class| c.kind != "sfq" && (c.parent == "root" || c.parent == qdisc.handle);
-    for class in under(&hangs.of_major, major(&qdisc.handle)).filter(own) {
-        class_of(out, hangs, class, depth + 1);
-    }
+    classes_of(out, hangs, under(&hangs.of_major, major(&qdisc.handle)).filter(own).collect(), depth + 1);
     // Kinds whose classes are not listed (prio) hold their qdiscs directly.
     let inner = |q: &&Qdisc| q.parent != "root" && !hangs.listed.contains(q.parent.as_str());
     let children = under(&hangs.of_parent, major(&qdisc.handle)).filter(inner);
@@ -125,9 +168,8 @@ fn class_of(out: &mut String, hangs: &Hangs<'_>, class: &Class, depth: usize) {
     if depth >= DEEPEST {
         return;
     }
-    for child in under(&hangs.below, &class.classid).filter(|c| c.classid != class.classid) {
-        class_of(out, hangs, child, depth + 1);
-    }
+    let children = under(&hangs.below, &class.classid).filter(|c| c.classid != class.classid);
+    classes_of(out, hangs, children.collect(), depth + 1);
     for leaf in under(&hangs.leaves, &class.classid).filter(|q| q.handle != "0:") {
         tree_of(out, hangs, leaf, depth + 1);
     }
@@ -159,6 +201,7 @@ impl Cells {
                 )
             }
             (Some(x), _) => format!("<span class=\"busy\">{}</span>", Unit::BitPerSecond.show(x)),
+            _ if kind == "others" => String::new(),
             _ => "<span class=\"idle\">idle</span>".to_owned(),
         };
         let drops = match self.drops {

@@ -3,6 +3,8 @@
 mod classes;
 mod topology;
 
+pub use classes::busiest;
+
 use crate::number::Unit;
 use crate::plot::{CHART_STYLE, Chart, Level, Line, STYLE, Stroke, escape};
 use crate::record::{self, App, Device, Record};
@@ -219,7 +221,7 @@ fn charts(page: &Page<'_>) -> String {
         owd.iter().map(|(n, c)| line(n, colour(n), Stroke::Line, &thinned(&c.points, 150))).collect();
     chart.log = spread(&chart);
     put(chart);
-    for device in shaped(r) {
+    for device in shaped(r).take(MAX_DEVICES) {
         device_charts(page, device, x, &mut put);
     }
     if out.len() == before {
@@ -234,6 +236,20 @@ fn spread(chart: &Chart) -> bool {
     let values = chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| *y > 0.0);
     let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), y| (l.min(y), h.max(y)));
     high > 30.0 * low
+}
+
+/// Most devices whose queues have charts and a tree of their own.
+const MAX_DEVICES: usize = 40;
+/// Most programs, flows and devices in a table; thousands are the business of `record.json`.
+const MAX_ROWS: usize = 200;
+/// Most bytes of what tc showed of a device.
+const MAX_SHOWN: usize = 64 << 10;
+
+/// Says that a list goes on in the record.
+fn more_of(out: &mut String, more: usize) {
+    if more > 0 {
+        let _ = write!(out, "<p class=\"note\">and {more} more in record.json</p>");
+    }
 }
 
 /// Devices whose qdiscs somebody set up, and those that dropped something.
@@ -301,9 +317,11 @@ fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn 
 
 fn queues(page: &Page<'_>) -> String {
     let mut out = String::new();
-    for device in shaped(page.record) {
+    for device in shaped(page.record).take(MAX_DEVICES) {
         out.push_str(&classes::tree(page, device));
     }
+    let more = shaped(page.record).count().saturating_sub(MAX_DEVICES);
+    more_of(&mut out, more);
     out
 }
 
@@ -371,7 +389,7 @@ fn apps(page: &Page<'_>) -> String {
         ("lost", true),
         ("retransmits", true),
     ]);
-    for app in &r.apps {
+    for app in r.apps.iter().take(MAX_ROWS) {
         let rate = app.throughput_bit_s.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default();
         let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
         let s = |x: Option<f64>| x.map(|x| format!("{x:.1} s")).unwrap_or_default();
@@ -391,7 +409,10 @@ fn apps(page: &Page<'_>) -> String {
         ]);
     }
     let mut out = rows.html();
-    for (app, text) in r.apps.iter().zip(page.outputs).filter(|(_, text)| !text.trim().is_empty()) {
+    more_of(&mut out, r.apps.len().saturating_sub(MAX_ROWS));
+    for (app, text) in
+        r.apps.iter().zip(page.outputs).take(MAX_ROWS).filter(|(_, text)| !text.trim().is_empty())
+    {
         let _ = write!(
             out,
             "<details><summary>{} printed</summary><pre><b>{}$ {}</b>\n{}</pre></details>\n",
@@ -437,9 +458,6 @@ fn findings(r: &Record) -> String {
     out
 }
 
-/// Most rows of the table of flows; thousands are the business of `record.json`.
-const MAX_FLOWS: usize = 200;
-
 fn flows(r: &Record) -> String {
     let mut rows = Rows::new(&[
         ("name", false),
@@ -456,7 +474,7 @@ fn flows(r: &Record) -> String {
         ("marked", true),
     ]);
     let described = || r.flows.iter().filter(|f| f.app.is_none());
-    for f in described().take(MAX_FLOWS) {
+    for f in described().take(MAX_ROWS) {
         let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
         let dscp = f.dscp.as_ref().map(|dscp| format!(" {}", escape(dscp))).unwrap_or_default();
         rows.rows.push(vec![
@@ -475,10 +493,7 @@ fn flows(r: &Record) -> String {
         ]);
     }
     let mut out = rows.html();
-    let more = described().count().saturating_sub(MAX_FLOWS);
-    if more > 0 {
-        let _ = write!(out, "<p class=\"note\">and {more} more in record.json</p>");
-    }
+    more_of(&mut out, described().count().saturating_sub(MAX_ROWS));
     // Shares are compared among those that belong together.
     let mut groups: Vec<(Option<&str>, &str)> =
         described().map(|f| (f.group.as_deref(), f.proto.as_str())).collect();
@@ -506,8 +521,18 @@ fn devices(page: &Page<'_>) -> String {
         ("overlimits", true),
         ("still queued", true),
     ]);
-    for d in &page.record.devices {
-        let Some(root) = d.qdiscs.iter().find(|q| q.parent == "root") else { continue };
+    let root = |d: &'_ Device| d.qdiscs.iter().find(|q| q.parent == "root").cloned();
+    // Of many those that sent most.
+    let mut chosen: Vec<(usize, record::Qdisc)> =
+        page.record.devices.iter().enumerate().filter_map(|(i, d)| Some((i, root(d)?))).collect();
+    let more = chosen.len().saturating_sub(MAX_ROWS);
+    if more > 0 {
+        chosen.sort_by_key(|(i, q)| (std::cmp::Reverse((q.drops, q.bytes)), *i));
+        chosen.truncate(MAX_ROWS);
+        chosen.sort_by_key(|(i, _)| *i);
+    }
+    for (i, root) in chosen {
+        let d = &page.record.devices[i];
         rows.rows.push(vec![
             format!("{} {}", escape(&d.host), escape(&d.dev)),
             format!("{} {}", escape(&root.kind), escape(&root.handle)),
@@ -519,8 +544,9 @@ fn devices(page: &Page<'_>) -> String {
         ]);
     }
     let mut out = rows.html();
+    more_of(&mut out, more);
     let shaped: BTreeSet<(&str, &str)> =
-        shaped(page.record).map(|d| (d.host.as_str(), d.dev.as_str())).collect();
+        shaped(page.record).take(MAX_DEVICES).map(|d| (d.host.as_str(), d.dev.as_str())).collect();
     for (host, dev, text) in page.tc {
         if shaped.contains(&(host.as_str(), dev.as_str())) {
             let _ = writeln!(
@@ -528,9 +554,19 @@ fn devices(page: &Page<'_>) -> String {
                 "<details><summary>tc on {} {}</summary><pre>{}</pre></details>",
                 escape(host),
                 escape(dev),
-                escape(text)
+                escape(&shortened(text))
             );
         }
     }
     out
+}
+
+/// The lines of a text up to [`MAX_SHOWN`] bytes.
+fn shortened(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.len() <= MAX_SHOWN {
+        return text.into();
+    }
+    let end = text.as_bytes()[..MAX_SHOWN].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+    let more = text.as_bytes()[end..].iter().filter(|&&b| b == b'\n').count();
+    format!("{}… and {more} more lines, in the folder tc of this run\n", &text[..end]).into()
 }

@@ -1,22 +1,32 @@
 //! The picture of machines and links.
 //!
 //! Machines stand in columns by their distance from the first end system along the links, in each column in an order
-//! that keeps neighbours near (two sweeps by the mean of the neighbours' places); shared segments are a bar.
+//! that keeps neighbours near (two sweeps by the mean of the neighbours' places); shared segments are a bar. Of many machines that
+//! all hang at the same place only the first few are drawn, and a box that counts the others.
 
 use crate::number::Unit;
 use crate::plot::escape;
 use crate::record::{Host, Link, Record};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 const BOX: (f64, f64) = (150.0, 64.0);
 const GAP: (f64, f64) = (132.0, 30.0);
+/// Up to so many machines all are drawn.
+const MAX_DRAWN: usize = 60;
+/// From how many end systems at one place on some are only counted.
+const MANY: usize = 8;
+/// How many of them are drawn.
+const FIRST: usize = 5;
 
 /// A machine or a shared segment, placed.
 struct Node {
     column: usize,
     row: f64,
-    /// Index of the host; `None` for a shared segment.
+    /// Index of the host; `None` for a shared segment, and for machines that are only counted.
     host: Option<usize>,
+    /// How many machines it counts.
+    more: usize,
     neighbours: Vec<usize>,
 }
 
@@ -33,7 +43,7 @@ pub(super) fn svg(r: &Record) -> String {
     let width = BOX.0 + (columns - 1) as f64 * step;
     let height = tallest as f64 * (BOX.1 + GAP.1) - GAP.1;
     // Room for the two lines over a bar where there is one.
-    let top = if nodes.iter().any(|n| n.host.is_none()) && tallest < 3 { 40.0 } else { 8.0 };
+    let top = if nodes.iter().any(|n| n.host.is_none() && n.more == 0) && tallest < 3 { 40.0 } else { 8.0 };
     let (width, height) = (width + 4.0, height.max(BOX.1) + top + 8.0);
     let centre = |n: &Node| {
         let x = 2.0 + BOX.0 / 2.0 + n.column as f64 * step;
@@ -46,10 +56,13 @@ pub(super) fn svg(r: &Record) -> String {
     for wire in &wires {
         draw_wire(&mut out, r, wire, centre(&nodes[wire.a]), centre(&nodes[wire.b]), &nodes);
     }
+    let shaped = r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:"));
+    let shaped: BTreeSet<(&str, &str)> = shaped.map(|d| (d.host.as_str(), d.dev.as_str())).collect();
     for node in &nodes {
         let (x, y) = centre(node);
         match node.host {
-            Some(i) => draw_host(&mut out, &r.rig.hosts[i], r, x, y),
+            Some(i) => draw_host(&mut out, &r.rig.hosts[i], &shaped, x, y),
+            None if node.more > 0 => draw_more(&mut out, node.more, x, y),
             None => {
                 let _ = write!(
                     out,
@@ -74,34 +87,90 @@ struct Wire {
 }
 
 fn graph(r: &Record) -> (Vec<Node>, Vec<Wire>) {
-    let mut nodes: Vec<Node> = (0..r.rig.hosts.len())
-        .map(|i| Node { column: usize::MAX, row: 0.0, host: Some(i), neighbours: Vec::new() })
-        .collect();
+    let hosts: BTreeMap<&str, usize> =
+        r.rig.hosts.iter().enumerate().rev().map(|(i, h)| (h.name.as_str(), i)).collect();
+    let host = |end: &String| hosts.get(end.split(':').next().unwrap_or_default()).copied();
+    let ends: Vec<Vec<usize>> =
+        r.rig.links.iter().map(|l| l.ends.iter().filter_map(host).collect()).collect();
+    let whole = |l: &usize| ends[*l].len() == r.rig.links[*l].ends.len();
+    let links: Vec<usize> = (0..ends.len()).filter(whole).collect();
+    let counted = counted(r.rig.hosts.len(), &links, &ends);
+    let node = |host, more| Node { column: usize::MAX, row: 0.0, host, more, neighbours: Vec::new() };
+    let mut nodes = Vec::new();
+    let mut place = vec![usize::MAX; r.rig.hosts.len()];
+    for i in (0..place.len()).filter(|i| !counted.hosts.contains(i)) {
+        place[i] = nodes.len();
+        nodes.push(node(Some(i), 0));
+    }
     let mut wires = Vec::new();
-    for (l, link) in r.rig.links.iter().enumerate() {
-        let of = |end: &String| {
-            let name = end.split(':').next().unwrap_or_default();
-            r.rig.hosts.iter().position(|h| h.name == name)
-        };
-        let ends: Vec<usize> = link.ends.iter().filter_map(of).collect();
-        if ends.len() != link.ends.len() {
-            continue;
-        }
-        if let [a, b] = ends[..] {
-            wires.push(Wire { a, b, link: l, ends: (Some(0), Some(1)) });
-        } else {
-            let bus = nodes.len();
-            nodes.push(Node { column: usize::MAX, row: 0.0, host: None, neighbours: Vec::new() });
-            for (e, &end) in ends.iter().enumerate() {
-                wires.push(Wire { a: end, b: bus, link: l, ends: (Some(e), None) });
+    for &l in &links {
+        let drawn = |(_, end): &(usize, &usize)| place[**end] != usize::MAX;
+        let hub = match ends[l][..] {
+            [a, b] if place[a] != usize::MAX && place[b] != usize::MAX => {
+                wires.push(Wire { a: place[a], b: place[b], link: l, ends: (Some(0), Some(1)) });
+                continue;
             }
+            [_, _] => continue,
+            _ => nodes.len(),
+        };
+        nodes.push(node(None, 0));
+        for (e, &end) in ends[l].iter().enumerate().filter(drawn) {
+            wires.push(Wire { a: place[end], b: hub, link: l, ends: (Some(e), None) });
         }
+        if let Some(&more) = counted.at_segments.get(&l) {
+            wires.push(Wire { a: nodes.len(), b: hub, link: l, ends: (None, None) });
+            nodes.push(node(None, more));
+        }
+    }
+    for (&hub, &(more, link)) in &counted.at_hosts {
+        wires.push(Wire { a: place[hub], b: nodes.len(), link, ends: (None, None) });
+        nodes.push(node(None, more));
     }
     for wire in &wires {
         nodes[wire.a].neighbours.push(wire.b);
         nodes[wire.b].neighbours.push(wire.a);
     }
     (nodes, wires)
+}
+
+/// Machines that are not drawn, and how many of them hang where.
+#[derive(Default)]
+struct Counted {
+    hosts: BTreeSet<usize>,
+    /// By host: how many, and the link of one of them.
+    at_hosts: BTreeMap<usize, (usize, usize)>,
+    /// By link with more than two ends.
+    at_segments: BTreeMap<usize, usize>,
+}
+
+/// Of the end systems at one machine or segment the first are drawn, the others counted.
+fn counted(hosts: usize, links: &[usize], ends: &[Vec<usize>]) -> Counted {
+    let mut counted = Counted::default();
+    if hosts <= MAX_DRAWN {
+        return counted;
+    }
+    let mut degree = vec![0usize; hosts];
+    links.iter().flat_map(|&l| &ends[l]).for_each(|&h| degree[h] += 1);
+    let mut at_hosts: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    for &l in links {
+        match ends[l][..] {
+            [a, b] if degree[a] == 1 && degree[b] > 1 => at_hosts.entry(b).or_default().push((a, l)),
+            [a, b] if degree[b] == 1 && degree[a] > 1 => at_hosts.entry(a).or_default().push((b, l)),
+            [_, _] => {}
+            _ => {
+                let leaves: Vec<usize> = ends[l].iter().copied().filter(|&h| degree[h] == 1).collect();
+                if leaves.len() > MANY {
+                    counted.at_segments.insert(l, leaves.len() - FIRST);
+                    counted.hosts.extend(&leaves[FIRST..]);
+                }
+            }
+        }
+    }
+    for (hub, leaves) in at_hosts.into_iter().filter(|(_, leaves)| leaves.len() > MANY) {
+        counted.at_hosts.insert(hub, (leaves.len() - FIRST, leaves[FIRST].1));
+        counted.hosts.extend(leaves[FIRST..].iter().map(|leaf| leaf.0));
+    }
+    counted
 }
 
 /// Columns by distance, rows by the neighbours' mean.
@@ -149,18 +218,32 @@ fn place(nodes: &mut [Node]) {
     }
 }
 
-fn draw_host(out: &mut String, host: &Host, r: &Record, x: f64, y: f64) {
-    let shaped = |dev: &str| {
-        let device = r.devices.iter().find(|d| d.host == host.name && d.dev == dev);
-        device.is_some_and(|d| d.qdiscs.iter().any(|q| q.handle != "0:"))
-    };
+/// The box of machines that are only counted.
+fn draw_more(out: &mut String, more: usize, x: f64, y: f64) {
+    let (left, top) = (x - BOX.0 / 2.0, y - BOX.1 / 2.0);
+    let _ = write!(
+        out,
+        "<rect class=\"host more\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{}\" height=\"{}\" rx=\"9\"/>\
+         <text class=\"name\" x=\"{x:.1}\" y=\"{:.1}\">and {} more</text>",
+        BOX.0,
+        BOX.1,
+        y + 5.0,
+        Unit::Count.show(more as f64)
+    );
+}
+
+fn draw_host(out: &mut String, host: &Host, shaped: &BTreeSet<(&str, &str)>, x: f64, y: f64) {
     let kind = match (&host.system, &host.tcp, host.forwards) {
         (Some(system), ..) => format!("{system} router"),
         (_, Some(tcp), _) => tcp.clone(),
         (_, _, true) => format!("router · Linux {}", host.kernel.as_deref().unwrap_or_default()),
         _ => format!("Linux {}", host.kernel.as_deref().unwrap_or_default()),
     };
-    let mark = if host.devices.iter().any(|d| shaped(&d.dev)) { " shaped" } else { "" };
+    let mark = if host.devices.iter().any(|d| shaped.contains(&(host.name.as_str(), d.dev.as_str()))) {
+        " shaped"
+    } else {
+        ""
+    };
     let (left, top) = (x - BOX.0 / 2.0, y - BOX.1 / 2.0);
     let address = host.devices.iter().flat_map(|d| &d.addresses).next().cloned().unwrap_or_default();
     let more = host.devices.iter().map(|d| d.addresses.len()).sum::<usize>().saturating_sub(1);
@@ -185,7 +268,10 @@ fn draw_wire(out: &mut String, r: &Record, wire: &Wire, a: (f64, f64), b: (f64, 
     let link = &r.rig.links[wire.link];
     let (from, to) = if a.0 <= b.0 { (a, b) } else { (b, a) };
     let flipped = a.0 > b.0;
-    let half = |node: usize| if nodes[node].host.is_some() { BOX.0 / 2.0 } else { 0.0 };
+    let half = |node: usize| match nodes[node].host.is_some() || nodes[node].more > 0 {
+        true => BOX.0 / 2.0,
+        false => 0.0,
+    };
     let (near, far) = if flipped { (half(wire.b), half(wire.a)) } else { (half(wire.a), half(wire.b)) };
     // Machines of one column are joined at their edges' ends.
     let same = (from.0 - to.0).abs() < 1.0;

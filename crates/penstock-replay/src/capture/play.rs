@@ -219,6 +219,7 @@ impl Player<'_> {
                     Effect::Deliver(packet) if self.line.ingress => self.left(packet, self.line.ifindex),
                     Effect::Deliver(packet) => self.note(packet, |_, _| Fate::Received),
                     Effect::Moved(packet) => self.pool.free(packet),
+                    Effect::Orphaned(_) => {}
                     Effect::Dropped { packet, place, reason, .. } => {
                         let lost = |t_ns, skb: &Skb| Lost { t_ns, place, reason, class: class_of(skb) };
                         self.note(packet, |t_ns, skb| Fate::Dropped(lost(t_ns, skb)));

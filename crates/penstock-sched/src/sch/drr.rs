@@ -123,7 +123,7 @@ impl HashedKind for Drr {
     fn class_stats(q: &Hashed<Drr>, class: u32) -> Stats {
         let class = &q.classes[class];
         let (bytes, packets) = (class.own.bytes, class.own.packets);
-        Stats { bytes, packets, rate: None, requeues: 0, ..class.leaf.stats() }
+        Stats { bytes, packets, rate: None, ..class.leaf.stats() }
     }
     /// `qdisc_tree_reduce_backlog`, `drr_qlen_notify`.
     fn reduced(q: &mut Hashed<Drr>, class: u32, packets: u32, bytes: u32) {

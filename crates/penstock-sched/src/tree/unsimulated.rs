@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub struct Unsimulated {
     /// `qdisc`, `filter` or `action`.
     pub object: &'static str,
-    /// Its kind.
+    /// Its kind, with what of it where the kind itself is simulated.
     pub kind: &'static str,
 }
 
@@ -29,6 +29,9 @@ impl Tree {
     fn below(&self, node: &Node, found: &mut BTreeSet<Unsimulated>) {
         let kind = node.kind();
         if sch::find(kind, self.device.kernel).is_some_and(|spec| !spec.simulated) {
+            found.insert(Unsimulated { object: "qdisc", kind });
+        }
+        if let Some(kind) = node.qdisc().unsimulated() {
             found.insert(Unsimulated { object: "qdisc", kind });
         }
         let Some(classes) = node.classes() else { return };

@@ -1,6 +1,7 @@
 //! Who gets a packet, and what becomes of the memory of those that leave.
 
 use super::*;
+use crate::sock::Owing;
 use penstock_tcp::EcnField;
 
 impl Net {
@@ -237,10 +238,14 @@ impl Net {
         let kernel = self.machines[host as usize].kernel;
         match &mut s.kind {
             Kind::Tcp(t) if owed.tcp_payload > 0 => {
-                t.end.transmitted_freed(owed.tcp_payload, now);
+                match owed.part {
+                    Owing::Both => t.end.transmitted_freed(owed.tcp_payload, now),
+                    Owing::Memory => t.end.transmitted_orphaned(owed.tcp_payload, now),
+                    Owing::Place => return t.end.transmitted_left(),
+                }
                 self.pump(sock);
             }
-            Kind::Udp(u) => {
+            Kind::Udp(u) if owed.part != Owing::Place => {
                 let bytes = u64::from(owed.ip_payload).min(u.out_bytes);
                 if bytes > 0 {
                     u.out_bytes -= bytes;
@@ -277,7 +282,8 @@ impl Net {
             if let Some(s) = self.sockets.get_mut(sock).filter(|s| s.host == host)
                 && let Kind::Tcp(t) = &mut s.kind
             {
-                t.end.dropped_in_host(tcp.seq, owed.tcp_payload, now);
+                let memory = (owed.part == Owing::Both).then_some(owed.tcp_payload);
+                t.end.dropped_in_host(tcp.seq, memory, now);
                 self.pump(sock);
             }
             return;

@@ -1,5 +1,6 @@
 //! Figures 1, 2 and 4, and the runs that only they and the open questions need.
 
+use super::super::Figure;
 use super::super::matrix::Job;
 use super::Evidence;
 use penstock_lab::run::Outcome;
@@ -8,9 +9,10 @@ use penstock_measure::number::Unit;
 use penstock_measure::plot::{Chart, Line, Stroke};
 use penstock_sched::aqm::floyd::{Floyd, Params};
 
-/// The runs beside the matrix and how many seeds of each.
-pub(super) const RUNS: &[(&str, u64)] =
-    &[("figure-2", 1), ("figure-2-bleached", 1), ("http-DT-DT", 4), ("http-DT-RED", 4)];
+/// The runs beside the columns of the tables.
+pub(super) const RUNS: &[&str] = &["figure-2", "figure-2-bleached", "http-DT-DT", "http-DT-RED"];
+/// The columns whose curves figure 4 and its claims need.
+const COURSES: [&str; 3] = ["DT-DT-72", "RED-DT-gentle-72", "DT-RED-gentle-72"];
 
 /// A curve over time, s.
 pub(super) type Points = Vec<(f64, f64)>;
@@ -35,7 +37,7 @@ pub(super) struct Shown {
 }
 
 /// What a run shows.
-pub(super) fn shown(job: &Job, outcome: &Outcome) -> Shown {
+pub(super) fn shown(job: &Job<'_>, outcome: &Outcome) -> Shown {
     let record = &outcome.record;
     let alone = job.experiment.flows.len() == 1;
     let group = |name: &str| -> Points {
@@ -67,9 +69,9 @@ pub(super) fn shown(job: &Job, outcome: &Outcome) -> Shown {
     let names = ["SACK", "NewReno+ECN", "NewReno"];
     let pages = record.groups.iter().find(|g| g.name == "pages");
     Shown {
-        delivered: match (alone, job.seed) {
-            (false, 1) => names.iter().map(|n| ((*n).to_owned(), group(n))).collect(),
-            _ => Vec::new(),
+        delivered: match COURSES.contains(&job.experiment.stem().as_str()) {
+            true => names.iter().map(|n| ((*n).to_owned(), group(n))).collect(),
+            false => Vec::new(),
         },
         pages: pages.and_then(|g| Some((g.completion_ms?, g.completed?))),
         cwnd: only("cwnd_packets"),
@@ -121,20 +123,21 @@ fn line(name: &str, colour: usize, points: Points) -> Line {
 }
 
 /// The pictures of the study by the names of their files.
-pub(super) fn pictures(evidence: &Evidence) -> Vec<(String, String)> {
-    let mut all = vec![("figure-1a.svg".to_owned(), gentle()), ("figure-1b.svg".to_owned(), adaptive())];
-    if let Some(shown) = evidence.extra.get("figure-2").and_then(|s| s.first())
+pub(super) fn pictures(evidence: &Evidence) -> Vec<Figure> {
+    let figure = |name: &str, svg: String| Figure { name: name.to_owned(), svg };
+    let mut all = vec![figure("figure-1a", gentle()), figure("figure-1b", adaptive())];
+    if let Some(shown) = evidence.shown.get("figure-2")
         && let Some(picture) = ecn(shown)
     {
-        all.push(("figure-2.svg".to_owned(), picture));
+        all.push(figure("figure-2", picture));
     }
     for (name, file) in [
-        ("DT-DT-72", "figure-4.svg"),
-        ("RED-DT-gentle-72", "figure-4-RED-DT.svg"),
-        ("DT-RED-gentle-72", "figure-4-DT-RED.svg"),
+        ("DT-DT-72", "figure-4"),
+        ("RED-DT-gentle-72", "figure-4-RED-DT"),
+        ("DT-RED-gentle-72", "figure-4-DT-RED"),
     ] {
-        if let Some(shown) = evidence.extra.get(name).and_then(|s| s.first()) {
-            all.push((file.to_owned(), acknowledged(name, shown)));
+        if let Some(shown) = evidence.shown.get(name) {
+            all.push(figure(file, acknowledged(name, shown)));
         }
     }
     all

@@ -1,4 +1,4 @@
-//! The judge of claims AD1 to AD26: from the means over the seeds, and from the runs for figures.
+//! The judge of claims AD1 to AD26: from the runs of one seed.
 
 use super::super::Judgement as J;
 use super::figures::{Points, Shown, at, cycles};
@@ -41,15 +41,13 @@ pub(super) fn judge(id: &str, e: &Evidence) -> J {
 }
 
 fn column<'e>(e: &'e Evidence, order: &str, red: &str, queue: u32) -> Result<&'e Column, Missing> {
-    e.tables
-        .column(order, red, queue)
-        .filter(|c| !c.seeds.is_empty())
-        .ok_or_else(|| format!("{order} {red} {queue} was not run"))
+    let found = e.columns.iter().find(|c| c.is(order, red, queue));
+    found.ok_or_else(|| format!("{order} {red} {queue} was not run"))
 }
 
 /// The columns of an order: both REDs where it has one.
 fn of<'e>(e: &'e Evidence, order: &str, queue: u32) -> Vec<&'e Column> {
-    e.tables.columns.iter().filter(|c| c.order == order && c.queue == queue).collect()
+    e.columns.iter().filter(|c| c.order == order && c.queue == queue).collect()
 }
 
 fn list(values: &[f64], digits: usize) -> String {
@@ -57,7 +55,7 @@ fn list(values: &[f64], digits: usize) -> String {
 }
 
 fn shown<'e>(e: &'e Evidence, name: &str) -> Result<&'e Shown, Missing> {
-    e.extra.get(name).and_then(|all| all.first()).ok_or_else(|| format!("{name} was not run"))
+    e.shown.get(name).ok_or_else(|| format!("{name} was not run"))
 }
 
 fn ad1(e: &Evidence) -> Verdict {
@@ -80,8 +78,8 @@ fn ad1(e: &Evidence) -> Verdict {
 
 fn ad2(e: &Evidence) -> Verdict {
     let (rd, dr) = (column(e, "RED-DT", "gentle", 72)?, column(e, "DT-RED", "gentle", 72)?);
-    let (a, b) = (rd.mean("end"), dr.mean("end"));
-    let (fa, fb) = (rd.mean("fii"), dr.mean("fii"));
+    let (a, b) = (rd.value("end"), dr.value("end"));
+    let (fa, fb) = (rd.value("fii"), dr.value("fii"));
     let measured =
         format!("end nodes {a:.3} and {b:.3} Mbit/s; fairness of inter. nodes {fa:.3} and {fb:.3}");
     Ok(J::of(a / b > 1.2 && fb > fa + 0.05, "1.367 and 0.854 Mbit/s; 0.534 and 0.995", measured, ""))
@@ -103,8 +101,8 @@ fn ratios(e: &Evidence) -> Result<(Vec<f64>, Vec<f64>), Missing> {
 fn ad3(e: &Evidence) -> Verdict {
     let (small, large) = ratios(e)?;
     let all = [small, large].concat();
-    let ok = all.iter().all(|r| (2.0..=30.0).contains(r));
-    let note = "the document says 2.5 to 20; its own tables give 2.6 to 24.5";
+    let ok = all.iter().all(|r| (2.5..=24.5).contains(r));
+    let note = "the document says 2.5 to 20; its own tables give 2.6 to 24.5: held to 2.5 to 24.5";
     Ok(J::of(ok, "17.5, 15.8, 24.5 at 72; 2.6 at 300", list(&all, 1), note))
 }
 
@@ -118,12 +116,12 @@ fn ad4(e: &Evidence) -> Verdict {
 fn ad5(e: &Evidence) -> Verdict {
     let all: Vec<f64> =
         [of(e, "DT-RED", 72), of(e, "DT-RED", 300)].concat().iter().map(|c| c.ratio()).collect();
-    let ok = all.len() == 4 && all.iter().all(|r| (0.6..=1.4).contains(r));
+    let ok = all.len() == 4 && all.iter().all(|r| (0.85..=1.15).contains(r));
     Ok(J::of(
         ok,
         "0.86, 0.95, 0.92, 0.98",
         list(&all, 2),
-        "goodput of a connection, end nodes over inter. nodes",
+        "goodput of a connection, end nodes over inter. nodes; near 1 is as near as the document's farthest, 0.86",
     ))
 }
 
@@ -144,27 +142,33 @@ fn ad6(e: &Evidence) -> Verdict {
 fn price(e: &Evidence) -> Result<(bool, String), Missing> {
     let red = column(e, "DT-RED", "gentle", 72)?;
     let others = [column(e, "RED-DT", "gentle", 72)?, column(e, "DT-DT", "", 72)?];
-    let goodput = |c: &Column| c.mean("end") + c.mean("inter");
     let ok = others.iter().all(|c| {
-        (2.0..=4.5).contains(&(red.drops() / c.drops())) && (goodput(red) / goodput(c) - 1.0).abs() <= 0.05
+        (2.5..3.5).contains(&(red.drops() / c.drops())) && (red.goodput() / c.goodput() - 1.0).abs() <= 0.05
     });
     let drops: Vec<f64> = [red, others[0], others[1]].iter().map(|c| c.drops()).collect();
-    let goodputs: Vec<f64> = [red, others[0], others[1]].iter().map(|c| goodput(c)).collect();
-    Ok((ok, format!("drops {} kbit/s, goodput {} Mbit/s", list(&drops, 1), list(&goodputs, 3))))
+    let goodputs: Vec<f64> = [red, others[0], others[1]].iter().map(|c| c.goodput()).collect();
+    let times = [drops[0] / drops[1], drops[0] / drops[2]];
+    let measured = format!(
+        "drops {} kbit/s, {} times the others; goodput {} Mbit/s",
+        list(&drops, 1),
+        list(&times, 2),
+        list(&goodputs, 3)
+    );
+    Ok((ok, measured))
 }
 
 fn ad7(e: &Evidence) -> Verdict {
     let (ok, measured) = price(e)?;
     let published = "drops 169.4, 52.6, 50.1 kbit/s, goodput 1.350, 1.406, 1.402 Mbit/s";
-    Ok(J::of(ok, published, measured, "DT-RED, RED-DT, DT-DT at 72 packets"))
+    Ok(J::of(ok, published, measured, "DT-RED, RED-DT, DT-DT at 72 packets; about three times is 2.5 to 3.5"))
 }
 
 fn ad8(e: &Evidence) -> Verdict {
     let dt = column(e, "DT-DT", "", 72)?;
     let others = [of(e, "RED-DT", 72), of(e, "DT-RED", 72)].concat();
-    let lowest = |cell: &str| others.iter().all(|c| dt.mean(cell) <= c.mean(cell));
+    let lowest = |cell: &str| others.iter().all(|c| dt.value(cell) <= c.value(cell));
     let of =
-        |cell| list(&[&[dt][..], &others[..]].concat().iter().map(|c| c.mean(cell)).collect::<Vec<_>>(), 3);
+        |cell| list(&[&[dt][..], &others[..]].concat().iter().map(|c| c.value(cell)).collect::<Vec<_>>(), 3);
     let measured = format!("drops {} kbit/s; goodput {} Mbit/s", of("di"), of("inter"));
     let published =
         "11.863 of 11.863, 17.040, 21.051, 64.869, 62.606; 0.028 of 0.028, 0.039, 0.043, 0.496, 0.466";
@@ -178,13 +182,13 @@ fn ad8(e: &Evidence) -> Verdict {
 
 fn ad9(e: &Evidence) -> Verdict {
     let (dt, red) = (column(e, "DT-DT", "", 72)?, column(e, "DT-RED", "gentle", 72)?);
-    let ok = dt.mean("di") < red.mean("di") && dt.mean("inter") < red.mean("inter");
+    let ok = dt.value("di") < red.value("di") && dt.value("inter") < red.value("inter");
     let measured = format!(
         "inter. nodes in DT-DT {:.1} kbit/s dropped, {:.3} Mbit/s; in DT-RED {:.1} and {:.3}",
-        dt.mean("di"),
-        dt.mean("inter"),
-        red.mean("di"),
-        red.mean("inter")
+        dt.value("di"),
+        dt.value("inter"),
+        red.value("di"),
+        red.value("inter")
     );
     Ok(J::of(
         ok,
@@ -196,8 +200,8 @@ fn ad9(e: &Evidence) -> Verdict {
 
 fn ad10(e: &Evidence) -> Verdict {
     let all: Vec<f64> =
-        [of(e, "DT-RED", 72), of(e, "DT-RED", 300)].concat().iter().map(|c| c.mean("de1")).collect();
-    let ok = all.len() == 4 && all.iter().all(|d| *d < 0.05);
+        [of(e, "DT-RED", 72), of(e, "DT-RED", 300)].concat().iter().map(|c| c.value("de1")).collect();
+    let ok = all.len() == 4 && all.iter().all(|d| *d < 0.0005);
     Ok(J::of(
         ok,
         "0.000 four times",
@@ -210,10 +214,10 @@ fn ad11(e: &Evidence) -> Verdict {
     let (mut r0, mut falls) = (Vec::new(), Vec::new());
     for (order, red, _) in COLUMNS.iter().filter(|c| c.2 == 300) {
         let (small, large) = (column(e, order, red, 72)?, column(e, order, red, 300)?);
-        r0.push(large.mean("de1"));
+        r0.push(large.value("de1"));
         falls.push(small.drops() / large.drops());
     }
-    let ok = r0.iter().all(|d| *d < 0.05) && falls.iter().all(|f| (1.3..=5.8).contains(f));
+    let ok = r0.iter().all(|d| *d < 0.0005) && falls.iter().all(|f| (1.5..=4.8).contains(f));
     let measured = format!("before r0-r2 {} kbit/s; {} times fewer", list(&r0, 3), list(&falls, 1));
     Ok(J::of(
         ok,
@@ -229,39 +233,26 @@ fn ad12(e: &Evidence) -> Verdict {
         column(e, "RED-DT", "adaptive", 300)?,
         column(e, "DT-DT", "", 300)?,
     ];
-    let same = columns.iter().all(|c| c.seeds.iter().zip(&columns[0].seeds).all(|(a, b)| a == b));
-    let ends: Vec<f64> = columns.iter().map(|c| c.mean("end")).collect();
-    let measured = format!(
-        "{} in every cell of every seed; {} Mbit/s",
-        if same { "equal" } else { "not equal" },
-        list(&ends, 4)
-    );
+    let same = columns.iter().all(|c| c.cell == columns[0].cell);
+    let ends: Vec<f64> = columns.iter().map(|c| c.value("end")).collect();
+    let measured =
+        format!("{} in every cell; {} Mbit/s", if same { "equal" } else { "not equal" }, list(&ends, 4));
     Ok(J::of(same, "equal to the last digit", measured, "RED-DT with either RED, and DT-DT, at 300 packets"))
 }
 
 fn ad13(e: &Evidence) -> Verdict {
-    let pages = |name: &str| -> Result<(f64, f64), Missing> {
-        let all: Vec<_> = e.extra.get(name).into_iter().flatten().filter_map(|s| s.pages).collect();
-        if all.is_empty() {
-            return Err(format!("{name} was not run"));
-        }
-        let n = all.len() as f64;
-        Ok((all.iter().map(|(d, _)| d.p50).sum::<f64>() / n, all.iter().map(|(d, _)| d.p95).sum::<f64>() / n))
-    };
-    let (dt, red) = (pages("http-DT-DT")?, pages("http-DT-RED")?);
+    let pages = |name: &str| shown(e, name)?.pages.ok_or_else(|| format!("{name}: no page was complete"));
+    let ((dt, of_dt), (red, of_red)) = (pages("http-DT-DT")?, pages("http-DT-RED")?);
     let measured = format!(
-        "pages of 2 to 20 kB at 72 packets: half within {:.2} s and 95 % within {:.2} s in DT-DT; {:.2} s and {:.2} s in DT-RED",
-        dt.0 / 1e3,
-        dt.1 / 1e3,
-        red.0 / 1e3,
-        red.1 / 1e3
+        "pages of 2 to 20 kB at 72 packets: half within {:.2} s and 95 % within {:.2} s in DT-DT ({of_dt} pages); {:.2} s and {:.2} s in \
+         DT-RED ({of_red})",
+        dt.p50 / 1e3,
+        dt.p95 / 1e3,
+        red.p50 / 1e3,
+        red.p95 / 1e3
     );
-    Ok(J::of(
-        red.1 > dt.1,
-        "might not suit short connections; open",
-        measured,
-        "by the time within which 95 % of the pages are complete",
-    ))
+    let note = "what the document fears is not seen where 95 % of the pages are complete sooner behind RED";
+    Ok(J::explored("might not suit short connections; open", measured, note))
 }
 
 /// In the first seconds the NewReno connections are ahead; later they get less than the others.
@@ -305,12 +296,12 @@ fn ad16(e: &Evidence) -> Verdict {
     let mut ok = true;
     for (order, red, _) in COLUMNS.iter().filter(|c| c.2 == 72) {
         let (small, large) =
-            (column(e, order, red, 72)?.mean("fii"), column(e, order, red, 300)?.mean("fii"));
-        // Where nearly all is shared evenly, there is nothing left to grow.
-        ok &= large > small || small > 0.98;
+            (column(e, order, red, 72)?.value("fii"), column(e, order, red, 300)?.value("fii"));
+        ok &= large > small;
         parts.push(format!("{order} {red} {small:.3} to {large:.3}"));
     }
-    let note = "inter. nodes; of the end nodes three of the document's own pairs fall; above 0.98 nothing is left to grow";
+    let note = "inter. nodes; of the end nodes three of the document's own pairs fall. Behind RED nothing is left to grow: the document's own pairs \
+                are 0.995 and 0.995, 0.994 and 0.995";
     Ok(J::of(
         ok,
         "0.534 to 0.984, 0.803 to 0.984, 0.995 to 0.995, 0.994 to 0.995, 0.428 to 0.984",
@@ -320,54 +311,49 @@ fn ad16(e: &Evidence) -> Verdict {
 }
 
 fn ad17(e: &Evidence) -> Verdict {
-    let red: Vec<f64> = of(e, "DT-RED", 72).iter().map(|c| c.mean("fii")).collect();
+    let red: Vec<f64> = of(e, "DT-RED", 72).iter().map(|c| c.value("fii")).collect();
     let other: Vec<f64> =
-        [of(e, "RED-DT", 72), of(e, "DT-DT", 72)].concat().iter().map(|c| c.mean("fii")).collect();
-    let ok = red.len() == 2 && red.iter().all(|f| *f > 0.98) && other.iter().all(|f| *f < red[0] - 0.05);
+        [of(e, "RED-DT", 72), of(e, "DT-DT", 72)].concat().iter().map(|c| c.value("fii")).collect();
+    let ok =
+        red.len() == 2 && red.iter().all(|f| *f > 0.99) && other.iter().all(|f| (0.425..0.815).contains(f));
     let measured = format!("{} against {}", list(&red, 3), list(&other, 3));
-    Ok(J::of(ok, "0.995, 0.994 against 0.534, 0.803, 0.428", measured, "inter. nodes at 72 packets"))
+    Ok(J::of(
+        ok,
+        "0.995, 0.994 against 0.534, 0.803, 0.428",
+        measured,
+        "inter. nodes at 72 packets; held to above 0.99 against 0.43 to 0.81",
+    ))
 }
 
 fn ad18(e: &Evidence) -> Verdict {
     let (gentle, adaptive) = (column(e, "RED-DT", "gentle", 72)?, column(e, "RED-DT", "adaptive", 72)?);
-    let (a, b) =
-        (gentle.over("fii").ok_or("nothing measured")?, adaptive.over("fii").ok_or("nothing measured")?);
-    let measured = format!(
-        "{:.3} ({:.3} to {:.3}) gentle, {:.3} ({:.3} to {:.3}) adaptive",
-        a.0, a.1, a.2, b.0, b.1, b.2
-    );
-    let note = "means of the inter. nodes and their ranges over the seeds; in ns-2 the two do not differ over 133 sets of parameters: one run \
-                decides nothing";
-    Ok(J::of(b.0 > a.0 + 0.02, "0.534 gentle, 0.803 adaptive", measured, note))
+    let (a, b) = (gentle.value("fii"), adaptive.value("fii"));
+    let measured = format!("{a:.3} gentle, {b:.3} adaptive");
+    let note = "inter. nodes; in ns-2 the two do not differ over 133 sets of parameters: the document's one run of each decides nothing";
+    Ok(J::of(b > a, "0.534 gentle, 0.803 adaptive", measured, note))
 }
 
 fn ad19(e: &Evidence) -> Verdict {
     let (mut most, mut least) = (0.0f64, 1.0f64);
-    for c in &e.tables.columns {
-        let (ecn, sack) = (c.mean("gecn"), c.mean("gsack"));
+    for c in &e.columns {
+        let (ecn, sack) = (c.value("gecn"), c.value("gsack"));
         most = most.max((ecn - sack).abs() / ecn.max(sack));
-        least = least.min(c.mean("fiecn")).min(c.mean("fisack"));
+        least = least.min(c.value("fiecn")).min(c.value("fisack"));
     }
     let measured = format!("at most {:.0} % apart; indices from {least:.3}", most * 100.0);
-    Ok(J::of(most <= 0.18 && least > 0.95, "at most 15 % apart; indices from 0.975", measured, ""))
+    Ok(J::of(most <= 0.18 && least > 0.97, "at most 15 % apart; indices from 0.975", measured, ""))
 }
 
 fn ad20(e: &Evidence) -> Verdict {
     let mut pairs = Vec::new();
     let mut ok = true;
     for c in [of(e, "DT-RED", 72), of(e, "DT-RED", 300)].concat() {
-        let (ecn, sack) = (c.mean("gecn"), c.mean("gsack"));
-        // No essential advantage: a few percent are none.
-        ok &= sack <= ecn * 1.03;
+        let (ecn, sack) = (c.value("gecn"), c.value("gsack"));
+        ok &= sack <= ecn;
         pairs.push(format!("{ecn:.3} and {sack:.3}"));
     }
     let published = "0.446 and 0.408, 0.466 and 0.417, 0.468 and 0.432, 0.495 and 0.420 Mbit/s";
-    Ok(J::of(
-        ok,
-        published,
-        pairs.join(", "),
-        "NewReno+ECN and SACK in DT-RED; an advantage is more than 3 %",
-    ))
+    Ok(J::of(ok, published, pairs.join(", "), "NewReno+ECN and SACK in DT-RED"))
 }
 
 fn ad22(e: &Evidence) -> Verdict {
@@ -380,28 +366,73 @@ fn ad22(e: &Evidence) -> Verdict {
 fn ad24(e: &Evidence) -> Verdict {
     let orders =
         [column(e, "RED-DT", "gentle", 72)?, column(e, "DT-RED", "gentle", 72)?, column(e, "DT-DT", "", 72)?];
-    let ends: Vec<f64> = orders.iter().map(|c| c.mean("fie")).collect();
-    let inter: Vec<f64> = orders.iter().map(|c| c.mean("fii")).collect();
-    let ok = ends.iter().all(|f| *f > 0.95) && inter[1] > inter[0] + 0.05 && inter[1] > inter[2] + 0.05;
-    let measured =
-        format!("fairness of the end nodes {}; of the inter. nodes {}", list(&ends, 3), list(&inter, 3));
-    Ok(J::of(ok, "0.992, 0.983, 0.985; 0.534, 0.995, 0.428", measured, "RED-DT, DT-RED, DT-DT at 72 packets"))
+    let of = |cell: &str| -> Vec<f64> { orders.iter().map(|c| c.value(cell)).collect() };
+    let (fair, goodput, inter) = (of("fie"), of("end"), of("fii"));
+    // Alike: as far apart as equal groups are in the document's table 4, 18 %.
+    let apart = |all: &[f64]| {
+        let most = all.iter().copied().fold(0.0, f64::max);
+        all.iter().map(|x| (most - x) / most).fold(0.0, f64::max)
+    };
+    let tells = inter[1] > inter[0] + 0.05 && inter[1] > inter[2] + 0.05;
+    let ok = apart(&fair) <= 0.18 && apart(&goodput) <= 0.18 && tells;
+    let measured = format!(
+        "end nodes: fairness {}, goodput {} Mbit/s, {:.0} % apart; fairness of the inter. nodes {}",
+        list(&fair, 3),
+        list(&goodput, 3),
+        apart(&goodput) * 100.0,
+        list(&inter, 3)
+    );
+    let note = "RED-DT, DT-RED, DT-DT at 72 packets. By fairness alone the orders look alike without the inter. nodes; by goodput they do not, nor \
+                in the document (1.367, 0.854, 1.374 Mbit/s)";
+    Ok(J::of(ok, "0.992, 0.983, 0.985; 0.534, 0.995, 0.428", measured, note))
 }
 
 fn ad25(e: &Evidence) -> Verdict {
     let waits = |queue| -> Result<(f64, f64), Missing> {
-        Ok((column(e, "DT-DT", "", queue)?.mean("wait"), column(e, "DT-RED", "gentle", queue)?.mean("wait")))
+        Ok((
+            column(e, "DT-DT", "", queue)?.value("wait"),
+            column(e, "DT-RED", "gentle", queue)?.value("wait"),
+        ))
     };
     let (small, large) = (waits(72)?, waits(300)?);
-    let ok = small.1 < small.0 && large.1 < large.0;
     let measured = format!(
         "mean wait before r2-r1 at 72 packets {:.0} ms with DropTail, {:.0} ms with RED; at 300 packets {:.0} and {:.0} ms",
         small.0, small.1, large.0, large.1
     );
-    Ok(J::of(
-        ok,
-        "open",
-        measured,
-        "the document leaves it open; here: where RED takes over, the wait is shorter",
-    ))
+    Ok(J::explored("open", measured, "where RED takes over, the wait is shorter"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cell;
+    use super::*;
+
+    /// Every column with nine NewReno connections of these goodputs, and 18 others.
+    fn evidence(of: impl Fn(&str, &str, u32) -> [f64; 2]) -> Evidence {
+        let column = |&(order, red, queue): &(&'static str, &'static str, u32)| {
+            let [least, most] = of(order, red, queue);
+            let mut inter = vec![most; 8];
+            inter.push(least);
+            let cell = Cell { sack: vec![0.05; 9], ecn: vec![0.05; 9], inter, ..Cell::default() };
+            Column { order, red, queue, cell }
+        };
+        Evidence { columns: COLUMNS.iter().map(column).collect(), ..Evidence::default() }
+    }
+
+    #[test]
+    fn a_fall_of_fairness_is_a_fall_at_any_height() {
+        let grows = evidence(|_, _, queue| [if queue == 72 { 0.5 } else { 0.9 }, 1.0]);
+        assert!(ad16(&grows).unwrap().holds());
+        let falls =
+            evidence(|order, _, queue| [if queue == 72 || order == "DT-RED" { 1.0 } else { 0.9 }, 1.0]);
+        assert!(!ad16(&falls).unwrap().holds());
+    }
+
+    #[test]
+    fn questions_are_explored_and_never_hold() {
+        let e = evidence(|_, _, _| [1.0, 1.0]);
+        assert_eq!(judge("AD25", &e).verdict, J::EXPLORED);
+        assert_eq!(judge("AD26", &e).verdict, J::OPEN);
+        assert_eq!(judge("AD13", &e).verdict, J::OPEN);
+    }
 }

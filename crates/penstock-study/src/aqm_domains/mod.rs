@@ -7,15 +7,15 @@ mod figures;
 mod judge;
 mod tables;
 
-use super::matrix::{self, Job};
-use super::{ClaimRow, Matrix, Study, StudyReport};
+use super::matrix::{Kept, Plan};
+use super::parameters::Setting;
+use super::{Matrix, Seen, Study};
+use figures::Shown;
 use penstock_model::Diagnostic;
 use std::collections::BTreeMap;
 
-pub use tables::{Cell, Column, Tables};
-
-/// Repetitions of each column of the tables, unless the caller says otherwise.
-pub const SEEDS: u64 = 20;
+pub use tables::{Cell, Column};
+pub(super) use tables::{remark, rows};
 
 /// The columns of the tables: order, RED, queue in packets.
 const COLUMNS: [(&str, &str, u32); 10] = [
@@ -36,58 +36,69 @@ fn file(order: &str, red: &str, queue: u32) -> String {
     if red.is_empty() { format!("{order}-{queue}") } else { format!("{order}-{red}-{queue}") }
 }
 
-/// What all runs together showed.
+/// The parts of the document.
+pub(super) const PARTS: &[&str] = &[
+    "figure-1",
+    "figure-2",
+    "table-1",
+    "table-2",
+    "figure-4",
+    "table-3",
+    "table-4",
+    "table-5",
+    "conclusions",
+];
+
+/// What the runs of one seed showed.
+#[derive(Clone, Debug, Default)]
 struct Evidence {
-    /// The tables.
-    tables: Tables,
-    /// What the runs for figures and open questions showed, by their files.
-    extra: BTreeMap<&'static str, Vec<figures::Shown>>,
+    /// The columns of the tables.
+    columns: Vec<Column>,
+    /// What figures and open questions need of each run, by its file.
+    shown: BTreeMap<String, Shown>,
 }
 
-/// Runs the matrix, or what one experiment of the study needs, and judges.
+impl Evidence {
+    fn of(kept: &Kept<(Cell, Shown)>) -> Evidence {
+        let column = |&(order, red, queue): &(&'static str, &'static str, u32)| {
+            let cell = kept.get(&file(order, red, queue))?.0.clone();
+            Some(Column { order, red, queue, cell })
+        };
+        Evidence {
+            columns: COLUMNS.iter().filter_map(column).collect(),
+            shown: kept.iter().map(|(name, run)| (name.clone(), run.1.clone())).collect(),
+        }
+    }
+}
+
+/// Runs all columns, and what figures and open questions need, with each setting and seed.
 ///
 /// # Errors
 /// A run that cannot be made; a folder that cannot be written.
-pub(super) fn run(study: &Study, ask: &Matrix<'_>) -> Result<StudyReport, Vec<Diagnostic>> {
-    let seeds = ask.seeds.unwrap_or(SEEDS);
-    let mut jobs = Vec::new();
-    for (order, red, queue) in COLUMNS {
-        let experiment = study.experiment(&file(order, red, queue))?;
-        jobs.extend((1..=seeds).map(|seed| Job { experiment: experiment.clone(), seed }));
-    }
-    let columns = jobs.len();
-    for (name, seeds) in figures::RUNS {
-        let experiment = study.experiment(name)?;
-        jobs.extend((1..=*seeds).map(|seed| Job { experiment: experiment.clone(), seed }));
-    }
-    let shown =
-        matrix::run(jobs, ask, &|job, outcome| (tables::cell(outcome), figures::shown(job, outcome)))?;
-    let (matrix, rest) = shown.split_at(columns);
-    let mut all = matrix.iter();
-    let mut tables = Tables::default();
-    for (order, red, queue) in COLUMNS {
-        let seeds = all.by_ref().take(seeds as usize).map(|(cell, _)| cell.clone()).collect();
-        tables.columns.push(Column { order, red, queue, seeds });
-    }
-    let mut extra = BTreeMap::new();
-    let mut rest = rest.iter();
-    for (name, seeds) in figures::RUNS {
-        extra.insert(*name, rest.by_ref().take(*seeds as usize).map(|(_, shown)| shown.clone()).collect());
-    }
-    // The course of one run of each order.
-    for (name, at) in [("DT-DT-72", 8), ("RED-DT-gentle-72", 0), ("DT-RED-gentle-72", 4)] {
-        extra.insert(name, vec![matrix[at * seeds as usize].1.clone()]);
-    }
-    let evidence = Evidence { tables, extra };
-    let mut report = StudyReport { study: study.name, source: study.source, ..StudyReport::default() };
-    let wanted = |experiment: &str| ask.only.is_none_or(|o| o == experiment);
-    for claim in study.claims().into_iter().filter(|c| wanted(&c.experiment)) {
-        let judged = judge::judge(&claim.id, &evidence);
-        report.claims.push(ClaimRow::judged(study.name, &claim, judged));
-    }
-    report.numbers = evidence.tables.numbers(study.text("published.csv"));
-    report.numbers.retain(|n| wanted(&n.experiment));
-    report.pictures = figures::pictures(&evidence);
-    report.remark = tables::remark(&report.numbers, seeds);
-    Ok(report)
+pub(super) fn runs(
+    study: &Study,
+    ask: &Matrix<'_>,
+    settings: &[Setting],
+    seeds: u64,
+) -> Result<Vec<Vec<Seen>>, Vec<Diagnostic>> {
+    let columns: Vec<String> = COLUMNS.iter().map(|(order, red, queue)| file(order, red, *queue)).collect();
+    let claims = study.claims();
+    let cells = tables::cells(study.text("published.csv"));
+    let plan = Plan {
+        names: columns.iter().map(String::as_str).chain(figures::RUNS.iter().copied()).collect(),
+        settings,
+        seeds,
+        read: &|name, setting| study.read(name, setting),
+        keep: &|job, outcome| (tables::cell(outcome), figures::shown(job, outcome)),
+        judge: &|setting, seed, kept| {
+            let evidence = Evidence::of(kept);
+            let shows = setting == 0 && seed == 1;
+            Seen {
+                judged: claims.iter().map(|c| judge::judge(&c.id, &evidence)).collect(),
+                measured: cells.iter().map(|c| c.of(&evidence.columns)).collect(),
+                figures: if shows { figures::pictures(&evidence) } else { Vec::new() },
+            }
+        },
+    };
+    plan.run(ask)
 }

@@ -54,37 +54,59 @@ fn mode(trips: &[(f64, f64)]) -> f64 {
     fullest.map_or(0.0, |(bin, _)| (*bin as f64 + 0.5) / 10.0)
 }
 
+/// Probes of a run that were sent, whether answered or not.
+fn probes(e: &Evidence, run: &str) -> Result<u64, Missing> {
+    Ok(e.flow(run, "probe")?.packets.0)
+}
+
+const FIGURE_13: [&str; 2] = ["6.1-figure-13-none", "6.1-figure-13-cbq"];
+
 fn ct29(e: &Evidence) -> Verdict {
-    let mut modes = Vec::new();
-    let mut tail: f64 = 0.0;
-    for run in ["6.1-figure-13-none", "6.1-figure-13-cbq"] {
+    let (mut modes, mut tails) = (Vec::new(), Vec::new());
+    for run in FIGURE_13 {
         let trips = round_trips(e, run)?;
-        modes.push(mode(&trips));
-        tail = tail.max(trips.iter().map(|t| t.1).fold(0.0, f64::max));
+        let mode = mode(&trips);
+        tails.push(trips.iter().filter(|t| t.1 > 2.0 * mode).count() as f64 / trips.len() as f64);
+        modes.push(mode);
     }
-    let measured = format!("most often {:.2} and {:.2} ms, up to {tail:.1} ms", modes[0], modes[1]);
-    let ok = modes.iter().all(|m| (0.3..=0.55).contains(m)) && tail > 2.0;
-    Ok(J::of(ok, "0,4 ms, with a spread upward", measured, ""))
+    let measured = format!(
+        "most often {:.2} and {:.2} ms; {:.0} and {:.0} % more than twice that",
+        modes[0],
+        modes[1],
+        tails[0] * 100.0,
+        tails[1] * 100.0
+    );
+    // The middle of a tenth of a millisecond that has 0.4 in it; a tail is neither an exception nor the rule.
+    let ok = modes.iter().all(|m| (0.34..=0.46).contains(m)) && tails.iter().all(|t| (0.1..0.9).contains(t));
+    Ok(J::of(ok, "0,4 ms, with a spread upward", measured, "without CBQ and with it, over the whole run"))
 }
 
 fn ct30(e: &Evidence) -> Verdict {
-    let until = |run: &str| -> Result<Vec<f64>, Missing> {
-        // The line is full from the tenth flow on; a mean over endless queueing says nothing of the scheduler.
-        let mut trips: Vec<f64> = round_trips(e, run)?.iter().filter(|t| t.0 < 90.0).map(|t| t.1).collect();
+    let (mut sorted, mut lost, mut means, mut halves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for run in FIGURE_13 {
+        let mut trips: Vec<f64> = round_trips(e, run)?.iter().map(|t| t.1).collect();
+        means.push(mean(trips.iter().copied()));
+        let sent = probes(e, run)?;
+        lost.push(sent.saturating_sub(trips.len() as u64));
+        // A probe without an answer waits for ever.
+        trips.resize(trips.len().max(sent as usize), f64::INFINITY);
         trips.sort_by(f64::total_cmp);
-        Ok(trips)
-    };
-    let (none, cbq) = (until("6.1-figure-13-none")?, until("6.1-figure-13-cbq")?);
-    let apart = (0..100)
-        .map(|i| f64::from(i) * 0.25)
-        .map(|x| (share_below(&none, x) - share_below(&cbq, x)).abs())
-        .fold(0.0, f64::max);
-    let means = (mean(none.iter().copied()), mean(cbq.iter().copied()));
+        halves.push(trips[trips.len() / 2]);
+        sorted.push(trips);
+    }
+    // Every value at which either distribution steps.
+    let steps = sorted.iter().flatten().filter(|x| x.is_finite());
+    let apart =
+        steps.map(|&x| (share_below(&sorted[0], x) - share_below(&sorted[1], x)).abs()).fold(0.0, f64::max);
+    // Two samples of one distribution of this many differ by more in one case of twenty.
+    let chance = 1.36 * sorted.iter().map(|s| 1.0 / s.len() as f64).sum::<f64>().sqrt();
     let measured = format!(
-        "distribution functions at most {apart:.2} apart; means {:.2} without, {:.2} ms with CBQ (up to nine flows)",
-        means.0, means.1
+        "distribution functions at most {apart:.2} apart (chance alone {chance:.2}); half within {:.2} and {:.2} ms, means {:.0} and \
+         {:.0} ms, {} and {} probes without an answer",
+        halves[0], halves[1], means[0], means[1], lost[0], lost[1]
     );
-    Ok(J::of(apart < 0.2, "very alike", measured, ""))
+    let note = "without CBQ and with it, over the whole run: with the last flows the line is full, and the probe has no class of its own";
+    Ok(J::of(apart <= chance, "very alike", measured, note))
 }
 
 fn rtt(e: &Evidence, clock: &str, hz: u32) -> Result<f64, Missing> {
@@ -95,7 +117,12 @@ fn rtt(e: &Evidence, clock: &str, hz: u32) -> Result<f64, Missing> {
 fn ct31(e: &Evidence) -> Verdict {
     let (jiffies, cpu) = (rtt(e, "jiffies", 100)?, rtt(e, "cpu", 100)?);
     let measured = format!("{jiffies:.2} to {cpu:.2} ms, {:.2} of it", cpu / jiffies);
-    Ok(J::of(cpu < 0.8 * jiffies, "3,14 to 1,82 ms", measured, ""))
+    Ok(J::of(
+        (cpu / jiffies / 0.58 - 1.0).abs() <= 0.1,
+        "3,14 to 1,82 ms, 0.58 of it",
+        measured,
+        "about 0.58 is within a tenth of it",
+    ))
 }
 
 fn ct32(e: &Evidence) -> Verdict {
@@ -122,6 +149,27 @@ pub(super) fn limited(e: &Evidence, run: &str, limit: u32) -> Result<f64, Missin
     Ok(bits / (last.0 - first.0) / 1e3)
 }
 
+/// The bucket of every TBF of the study, bytes.
+pub(super) const BUCKET: f64 = 1520.0;
+/// What a frame is to TBF beside its payload: UDP, IP and Ethernet headers, bytes.
+const HEADERS: u32 = 42;
+
+/// What left of the flow with this limit after its first packet, bits of frames, and in how many seconds.
+pub(super) fn left(e: &Evidence, run: &str, limit: u32) -> Result<(f64, f64), Missing> {
+    let flow = e.flow(run, &format!("limit {limit}"))?;
+    let arrived: Vec<(f64, u32)> = flow.passages.iter().filter_map(|p| Some((p.2?, p.0 + HEADERS))).collect();
+    let (Some(first), Some(last)) = (arrived.first(), arrived.last()) else {
+        return Err(format!("{run}: nothing left under {limit}"));
+    };
+    Ok((arrived.iter().skip(1).map(|p| f64::from(p.1) * 8.0).sum(), last.0 - first.0))
+}
+
+/// The rate of the flow in frames, kbit/s.
+fn framed(e: &Evidence, run: &str, limit: u32) -> Result<f64, Missing> {
+    let (bits, seconds) = left(e, run, limit)?;
+    Ok(bits / seconds / 1e3)
+}
+
 fn cells(e: &Evidence, run: &str, limits: &[u32]) -> Result<(Vec<f64>, String), Missing> {
     let got = limits.iter().map(|&l| limited(e, run, l)).collect::<Result<Vec<f64>, Missing>>()?;
     let shown: Vec<String> = limits.iter().zip(&got).map(|(l, g)| format!("{l}: {g:.1}")).collect();
@@ -133,8 +181,14 @@ const DEFAULT: &str = "6.2.1-figure-14";
 fn ct34(e: &Evidence) -> Verdict {
     let limits = [100, 200, 300, 400];
     let (got, measured) = cells(e, DEFAULT, &limits)?;
-    let ok = got.iter().zip(limits).all(|(g, l)| *g <= f64::from(l) * 1.02 && *g >= f64::from(l) * 0.9);
-    Ok(J::of(ok, "met", measured, "400 on the grid of 1120/k kbit/s is 373.3"))
+    let mut above = 0;
+    for limit in limits {
+        let (bits, seconds) = left(e, DEFAULT, limit)?;
+        above += u32::from(bits > f64::from(limit) * 1e3 * seconds + 8.0 * BUCKET);
+    }
+    // As close as the document's own grid lets it be: 373.3 of 400.
+    let ok = above == 0 && got.iter().zip(limits).all(|(g, l)| *g >= f64::from(l) * 0.933);
+    Ok(J::of(ok, "met", measured, "in frames none is above; 400 on the grid of 1120/k kbit/s is 373.3"))
 }
 
 fn ct35(e: &Evidence) -> Verdict {
@@ -171,11 +225,19 @@ fn ct37(e: &Evidence) -> Verdict {
 }
 
 fn ct38(e: &Evidence) -> Verdict {
-    let (got, measured) = cells(e, "6.2.1-figure-15", &LIMITS)?;
-    let two = got[12] / 1000.0;
-    let met = got.iter().zip(LIMITS).take(12).all(|(g, l)| (g / f64::from(l) - 1.0).abs() < 0.08);
-    let ok = met && (1.8..1.95).contains(&two);
-    Ok(J::of(ok, "all but 2 Mbps: 1,9", measured, "in payload: headers take 3 % of a limit"))
+    const RUN: &str = "6.2.1-figure-15";
+    let got = LIMITS.iter().map(|&l| framed(e, RUN, l)).collect::<Result<Vec<f64>, Missing>>()?;
+    let short: Vec<f64> = got.iter().zip(LIMITS).map(|(g, l)| 1.0 - g / f64::from(l)).collect();
+    let worst = short[..12].iter().map(|s| s.abs()).fold(0.0, f64::max);
+    let measured = format!(
+        "2000 gets {:.0} kbit/s of frames, {:.1} % short; the others are at most {:.1} % off",
+        got[12],
+        short[12] * 100.0,
+        worst * 100.0
+    );
+    let note =
+        "2 Mbps at about 1,9 is 1.85 to 1.95, and the others are nearer to theirs than the half of that";
+    Ok(J::of((0.025..=0.075).contains(&short[12]) && worst <= 0.025, "all but 2 Mbps: 1,9", measured, note))
 }
 
 /// Mean deviation from the limits.
@@ -197,13 +259,9 @@ fn ct39(e: &Evidence) -> Verdict {
 }
 
 fn ct40(e: &Evidence) -> Verdict {
-    let (got, measured) = cells(e, "6.2.1-hz-10000", &[2000])?;
-    Ok(J::of(
-        (got[0] / 2000.0 - 1.0).abs() < 0.04,
-        "2 Mbps",
-        measured,
-        "in payload: 1.94 of 2 with the headers",
-    ))
+    let got = framed(e, "6.2.1-hz-10000", 2000)?;
+    let measured = format!("{got:.0} of 2000 kbit/s in frames");
+    Ok(J::of((got / 2000.0 - 1.0).abs() < 0.01, "2 Mbps", measured, "a limit counts frames; within 1 %"))
 }
 
 fn ct41(e: &Evidence) -> Verdict {
@@ -285,7 +343,12 @@ fn ct48(e: &Evidence) -> Verdict {
     let measured = format!("+{fine:.1} and +{finest:.1} % over (2); jiffies +{jiffies:.1} % at 1024");
     let near = |got: f64, want: f64| (got - want).abs() <= 2.0;
     let ok = near(fine, 0.9) && near(finest, 11.8) && near(jiffies, 1.2) && finest > fine && fine > 0.0;
-    Ok(J::of(ok, "+0,9 and +11,8 %, +1,2 %", measured, "the cost of an interrupt is fitted to this table"))
+    Ok(J::of(
+        ok,
+        "+0,9 and +11,8 %, +1,2 %",
+        measured,
+        "within 2 points; the cost of an interrupt is fitted to this table",
+    ))
 }
 
 fn ct49(e: &Evidence) -> Verdict {
@@ -337,10 +400,10 @@ fn ct56(e: &Evidence) -> Verdict {
 }
 
 fn ct57(e: &Evidence) -> Verdict {
-    let fine = limited(e, "claim-CT57", 2000)?;
+    let fine = framed(e, "claim-CT57", 2000)?;
     let measured = format!(
-        "timers without ticks (Linux 2.6.35): {fine:.0} of 2000 kbit/s, with no interrupt more than packets need"
+        "timers without ticks (Linux 2.6.35): {fine:.0} of 2000 kbit/s of frames, with no interrupt more than packets need"
     );
     let note = "an open end of the study; later kernels programme a timer for each moment that is wanted";
-    Ok(J::of((fine / 2000.0 - 1.0).abs() < 0.04, "wished for", measured, note))
+    Ok(J::explored("wished for", measured, note))
 }

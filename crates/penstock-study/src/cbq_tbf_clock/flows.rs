@@ -55,7 +55,7 @@ fn ct1(e: &Evidence) -> Verdict {
     let (d, e_, b, c) = (d?, e_?, b?, c?);
     let measured = format!("D {d:.2}, E {e_:.2}, B {b:.2}, C {c:.2} Mbit/s of 2.7, 1.8, 2.7, 1.8");
     let interferer = e.flow("4-figure-4", "interferer")?.loss();
-    let ok = d >= 2.7 * 0.97 && e_ >= 1.8 * 0.97 && b >= 2.7 * 0.97 && c >= 1.8 * 0.97 && interferer > 0.0;
+    let ok = d >= 2.7 && e_ >= 1.8 && b >= 2.7 && c >= 1.8 && interferer > 0.0;
     let note = "a class without a rate is the interferer of figure 4, which takes what is left";
     Ok(J::of(ok, "at least its bandwidth, even in congestion", measured, note))
 }
@@ -140,14 +140,24 @@ fn ct5(e: &Evidence) -> Verdict {
     ))
 }
 
+/// What tc's table of transmission times adds to a rate: its cells are of eight bytes, so a frame of 1442 bytes counts as 1440.
+const CELLS: f64 = 1442.0 / 1440.0;
+
 fn ct6(e: &Evidence) -> Verdict {
-    let mut worst: f64 = 0.0;
+    let (mut worst, mut ok): (f64, bool) = (0.0, true);
     for limit in super::clock::LIMITS {
-        let rate = super::clock::limited(e, "6.2.1-hz-10000", limit)?;
-        worst = worst.max(rate / f64::from(limit));
+        let (bits, seconds) = super::clock::left(e, "6.2.1-hz-10000", limit)?;
+        let allowed = f64::from(limit) * 1e3 * seconds * CELLS + 8.0 * super::clock::BUCKET;
+        ok &= bits <= allowed;
+        worst = worst.max(bits / allowed);
     }
-    let measured = format!("at most {:.2} % of the limit, in payload, at 10000 Hz", worst * 100.0);
-    Ok(J::of(worst <= 1.001, "limits the maximum", measured, ""))
+    let measured = format!("at most {:.2} % of rate and bucket, in frames, at 10000 Hz", worst * 100.0);
+    Ok(J::of(
+        ok,
+        "limits the maximum",
+        measured,
+        "over each whole flow, what left after its first packet; tc's table of times has cells of 8 bytes and takes 1442 for 1440",
+    ))
 }
 
 fn guaranteed(e: &Evidence, flows: &[&str], published: &str) -> Verdict {
@@ -209,10 +219,10 @@ fn ct11(e: &Evidence) -> Verdict {
     let measured =
         format!("off its rate by {} % at 0.3, 1, 2, 4 Mbit/s (bounded, 100 Hz, jiffies)", cells.join(", "));
     Ok(J::of(
-        off[3] > off[0] && off[2].max(off[3]) > off[0].max(off[1]),
+        off.windows(2).all(|w| w[1] > w[0]),
         "well mainly at low rates",
         measured,
-        "",
+        "each more than the one before",
     ))
 }
 
@@ -244,7 +254,12 @@ fn ct18(e: &Evidence) -> Verdict {
         mbit(e, run, "tcp", 108.0, 124.0)?,
     );
     let measured = format!("{before:.2} Mbit/s before, {during:.3} during, {after:.2} after");
-    Ok(J::of(during < 0.2 * before && after > 0.8, "stops at second 82, resumes at 102", measured, ""))
+    Ok(J::of(
+        during < 0.05 * before && after > 0.95 * before,
+        "stops at second 82, resumes at 102",
+        measured,
+        "",
+    ))
 }
 
 /// Payload rate of all flows together, Mbit/s.
@@ -254,7 +269,7 @@ fn sum(e: &Evidence, run: &str, from: f64, to: f64) -> Result<f64, Missing> {
 
 fn ct19(e: &Evidence) -> Verdict {
     let all = sum(e, "5-figure-7", 84.0, 101.0)?;
-    Ok(J::of((9.1..9.7).contains(&all), "9,5 Mbps", format!("{all:.2} Mbit/s"), ""))
+    Ok(J::of((all / 9.5 - 1.0).abs() <= 0.02, "9,5 Mbps", format!("{all:.2} Mbit/s"), ""))
 }
 
 fn ct20(e: &Evidence) -> Verdict {
@@ -284,9 +299,9 @@ fn ct21(e: &Evidence) -> Verdict {
 fn ct22(e: &Evidence) -> Verdict {
     let all = sum(e, "5-figure-8", 84.0, 101.0)?;
     let measured = format!("{all:.2} Mbit/s with all five");
-    let note =
-        "what is held to 1 and 0.5 gets more, as the study itself saw in figures 16 to 18 and not here";
-    Ok(J::of((7.0..8.0).contains(&all), "7,5 Mbps", measured, note))
+    let note = "what is held to 1 and 0.5 gets more, as the study itself saw in figures 16 to 18 and not here; it holds where CBQ is told a bandwidth of \
+         100Mbit instead of 10Mbit, neither of which is printed";
+    Ok(J::of((all / 7.5 - 1.0).abs() <= 0.02, "7,5 Mbps", measured, note))
 }
 
 fn ct23(e: &Evidence) -> Verdict {
@@ -343,7 +358,7 @@ fn ct25(e: &Evidence) -> Verdict {
     let measured = format!(
         "{during:.3} Mbit/s between 18 and 33; nothing from second {from:.1} to {to:.1}; {after:.2} Mbit/s later"
     );
-    let ok = during < 0.3 && to > 33.5 && to < 60.0 && after > 1.0;
+    let ok = during < 0.05 * 1.5 && to > 34.0 && to < 60.0 && after > 0.95 * 1.5;
     Ok(J::of(ok, "stops at 17, the UDP flow ends at 33, TCP sends again at 42", measured, ""))
 }
 
@@ -357,13 +372,8 @@ fn ct26(e: &Evidence) -> Verdict {
         "up to {grew:.0} segments before; {low:.0} to {high:.0} from second {:.0} to {to:.0}",
         from + 1.0
     );
-    let ok = low >= 1.0 && high - low <= 2.0 && high < grew && !level.is_empty();
-    Ok(J::of(
-        ok,
-        "flat from 27 to 52 of its own axis, not zero",
-        measured,
-        "lower than before: a timeout sets it to one",
-    ))
+    let ok = low >= 1.0 && high == low && grew > 0.0 && !level.is_empty();
+    Ok(J::of(ok, "flat from 27 to 52 of its own axis, not zero", measured, "one value throughout"))
 }
 
 fn ct27(e: &Evidence) -> Verdict {

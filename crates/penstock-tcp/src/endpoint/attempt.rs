@@ -261,10 +261,23 @@ impl Endpoint {
         self.tx.host.release(bytes, now);
     }
 
-    /// The host has dropped the frame of ours with this sequence number and this many payload bytes: the one that was just handed over, or
+    /// A frame of ours with this many payload bytes stays in a queue of the host that holds it as a line would: its memory is free
+    /// (`skb_orphan_partial`). [`transmitted_left`](Endpoint::transmitted_left) follows when it leaves; call
+    /// [`poll_transmit`](Endpoint::poll_transmit) afterwards.
+    //= linux v6.12 net/core/sock.c skb_orphan_partial
+    pub fn transmitted_orphaned(&mut self, bytes: u32, now: Time) {
+        self.touch(now);
+        self.tx.host.release(bytes, now);
+    }
+    /// Such a frame has left the host.
+    pub fn transmitted_left(&mut self) {
+        self.tx.host.left();
+    }
+
+    /// The host has dropped the frame of ours with this sequence number and this many payload bytes (`None`: their memory was free already): the one that was just handed over, or
     /// one that had waited. Before [`local_drop`](Endpoint::local_drop), where that is due too; call
     /// [`poll_transmit`](Endpoint::poll_transmit) afterwards.
-    pub fn dropped_in_host(&mut self, seq: u32, bytes: u32, now: Time) {
+    pub fn dropped_in_host(&mut self, seq: u32, bytes: Option<u32>, now: Time) {
         self.touch(now);
         let on_trial = match self.trial {
             Trial::New { .. } => self.tx.space.nxt() as u32 == seq,
@@ -279,7 +292,9 @@ impl Endpoint {
                 host.left();
             }
         }
-        host.release(bytes, now);
+        if let Some(bytes) = bytes {
+            host.release(bytes, now);
+        }
     }
 
     /// Room has come free below, and somebody waited for it.

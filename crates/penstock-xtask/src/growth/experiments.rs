@@ -81,7 +81,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// Reads, runs and writes an experiment; answers packets over links.
-pub(super) fn run(text: &str) -> Result<u64> {
+pub fn run(text: &str) -> Result<u64> {
     let read = experiment::parse_with(text, "growth.toml", &|_| Err("there is no such file".to_owned()));
     let Ok(experiment) = read else { bail!("the case does not read: {}", read.unwrap_err()[0]) };
     let ran = run_experiment(&experiment, &mut Options { seed: Some(1), progress: &mut |_| {} });

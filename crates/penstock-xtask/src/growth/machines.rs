@@ -159,7 +159,7 @@ impl Rig {
     fn effects(&mut self) {
         for effect in self.out.drain(..) {
             match effect {
-                Effect::Kick(_) => {}
+                Effect::Kick(_) | Effect::Orphaned(_) => {}
                 // One packet comes of each call here.
                 Effect::Next(..) => unreachable!("a datagram is sent whole"),
                 Effect::Deliver(packet) | Effect::Moved(packet) | Effect::Dropped { packet, .. } => {

@@ -7,9 +7,11 @@
 mod experiments;
 mod machines;
 
+pub use experiments::run as experiment;
+
+use crate::valgrind;
 use anyhow::{Context, Result, bail};
 use cpu_time::ProcessTime;
-use std::process::Command;
 
 /// Ten times as many things may cost this much more to set up, and to show.
 const MOST_SETUP: f64 = 12.0;
@@ -73,35 +75,14 @@ pub fn child(name: &str, things: u32, packets: u32) -> Result<()> {
 }
 
 fn measure(case: &Case, things: u32, packets: u32, count: bool) -> Result<Cost> {
-    let own = std::env::current_exe()?;
     let mut best: Option<Cost> = None;
     for _ in 0..if count { 1 } else { 3 } {
-        let mut command = match count {
-            true => {
-                let mut command = Command::new("valgrind");
-                command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]);
-                command.arg(&own);
-                command
-            }
-            false => Command::new(&own),
-        };
-        command.args(["bench", "growth", "--child", case.name, &things.to_string(), &packets.to_string()]);
-        let output = command.output()?;
-        let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        if !output.status.success() {
-            bail!("{} with {things}: {}", case.name, told.lines().last().unwrap_or("it failed"));
-        }
-        let word = |after: &str| said.split_whitespace().skip_while(|w| *w != after).nth(1);
-        let packets = word("packets").and_then(|w| w.parse().ok()).context("it told no packets")?;
-        let spent = match count {
-            true => told
-                .lines()
-                .find_map(|l| {
-                    l.split_once(" I ")?.1.trim().strip_prefix("refs:")?.trim().replace(',', "").parse().ok()
-                })
-                .context("valgrind counted nothing")?,
-            false => word("ns").and_then(|w| w.parse().ok()).context("it told no time")?,
-        };
+        let (things_text, packets_text) = (things.to_string(), packets.to_string());
+        let args = ["bench", "growth", "--child", case.name, &things_text, &packets_text];
+        let ran = valgrind::run(valgrind::own(&args, count)?, count);
+        let (said, counted) = ran.with_context(|| format!("{} with {things}", case.name))?;
+        let packets = valgrind::behind(&said, "packets")? as u64;
+        let spent = counted.map_or_else(|| valgrind::behind(&said, "ns"), Ok)?;
         if best.is_none_or(|b| spent < b.spent) {
             best = Some(Cost { spent, packets });
         }
@@ -149,7 +130,7 @@ fn row(case: &Case, count: bool) -> Result<Row> {
 
 /// Makes all cases, or those whose names hold one of `only`; prints the table. An error where something grows that should not.
 pub fn run(only: &[String], time: bool) -> Result<()> {
-    let count = !time && Command::new("valgrind").arg("--version").output().is_ok_and(|o| o.status.success());
+    let count = !time && valgrind::is_there();
     let unit = if count { "instructions" } else { "ns of CPU" };
     println!("| {unit} | N | set-up, each of N | of 10 N | ratio | a packet, N | 10 N | ratio | |");
     println!("|---|---|---|---|---|---|---|---|---|");

@@ -4,7 +4,7 @@ use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
     actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, hfsc, htb, matches, midway, mixed,
-    paced, seldom,
+    netem, paced, seldom,
 };
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};
@@ -41,6 +41,8 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("htb", |d, _| htb::case(d)),
     ("matches", |d, _| matches::case(d, None)),
     ("mixed", |d, _| mixed::case(d, 110)),
+    ("netem", |d, _| netem::case(d)),
+    ("netem_dice", |d, _| netem::dice(d)),
     ("pfifo", |d, _| fifo(d, "pfifo")),
     ("pfifo_fast", |d, _| pfifo_fast(d)),
     ("pfifo_head_drop", |d, _| fifo(d, "pfifo_head_drop")),

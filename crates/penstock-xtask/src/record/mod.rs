@@ -21,6 +21,7 @@ mod kinds;
 mod matches;
 mod midway;
 mod mixed;
+mod netem;
 pub mod nightly;
 mod paced;
 mod packets;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::iptables::{Chain, Counted, list, save};
+use crate::iptables::{Chain, Counted, Edit, list, save};
 
 fn words(line: &str) -> Vec<Word> {
     line.split_whitespace().map(|w| Word::new(w, 0)).collect()
@@ -29,7 +29,7 @@ fn the_virtual_lab_s_lines() {
     assert!(r.input.as_ref().is_some_and(|i| i.matches("eth1") && !i.matches("eth0")));
     assert_eq!(r.target, Target::Jump("INSHAPER".into()));
     let r = rule("iptables -t mangle -A INSHAPER -p tcp --dport 5001 -j MARK --set-mark 10");
-    assert_eq!(r.target, Target::Mark { value: 10, mask: u32::MAX });
+    assert_eq!(r.target, Target::Edit(Edit::Mark { value: 10, mask: u32::MAX }));
     assert!(matches!(r.matches[0], Match::Tcp(t) if t.dport.matches(5001) && !t.dport.matches(5002)));
     let r = rule("iptables -t mangle -A INSHAPER -m mark --mark 0 -j MARK --set-mark 30");
     assert_eq!(r.matches[0], Match::Mark { mark: 0, mask: u32::MAX, invert: false });

@@ -1,27 +1,31 @@
 //! Targets as `-L` and `-S` write them.
 
 use super::super::parse::TOS_NAMES;
-use super::super::{Connmark, Family, Target, reject_names};
+use super::super::{Connmark, Edit, Family, Target, reject_names};
 use super::Style;
 use std::fmt::Write;
 
 pub(super) fn show(t: &Target, style: Style) -> Option<String> {
     let (numeric, old) = (style.numeric, style.old);
     Some(match t {
-        Target::Mark { value, mask } => format!("MARK {}", operation(*value, *mask, old)),
-        Target::Tos { value, mask } => match super::matches::tos_name(*value, *mask).filter(|_| !numeric) {
-            Some(name) if old => format!("TOS set {name}"),
-            // Word for word, blanks included.
-            Some(name) => format!(" TOS set{name}"),
-            None if old || numeric => format!("TOS set 0x{value:02x}/0x{mask:02x}"),
-            None if *value == 0 => format!("TOS and 0x{:02x}", !mask),
-            None if value == mask => format!("TOS or 0x{value:02x}"),
-            None if *mask == 0 => format!("TOS xor 0x{value:02x}"),
-            None => format!("TOS set 0x{value:02x}/0x{mask:02x}"),
-        },
-        Target::Dscp(dscp) => format!("DSCP set 0x{dscp:02x}"),
-        Target::Classify(class) => format!("CLASSIFY set {:x}:{:x}", class.major(), class.minor()),
-        Target::Connmark { op, value, ctmask, nfmask, shift } => {
+        Target::Edit(Edit::Mark { value, mask }) => format!("MARK {}", operation(*value, *mask, old)),
+        Target::Edit(Edit::Tos { value, mask }) => {
+            match super::matches::tos_name(*value, *mask).filter(|_| !numeric) {
+                Some(name) if old => format!("TOS set {name}"),
+                // Word for word, blanks included.
+                Some(name) => format!(" TOS set{name}"),
+                None if old || numeric => format!("TOS set 0x{value:02x}/0x{mask:02x}"),
+                None if *value == 0 => format!("TOS and 0x{:02x}", !mask),
+                None if value == mask => format!("TOS or 0x{value:02x}"),
+                None if *mask == 0 => format!("TOS xor 0x{value:02x}"),
+                None => format!("TOS set 0x{value:02x}/0x{mask:02x}"),
+            }
+        }
+        Target::Edit(Edit::Dscp(dscp)) => format!("DSCP set 0x{dscp:02x}"),
+        Target::Edit(Edit::Classify(class)) => {
+            format!("CLASSIFY set {:x}:{:x}", class.major(), class.minor())
+        }
+        Target::Edit(Edit::Connmark { op, value, ctmask, nfmask, shift }) => {
             let mut out = match op {
                 Connmark::Set => format!("CONNMARK {}", operation(*value, *ctmask, old)),
                 Connmark::Save if (*nfmask, *ctmask) == (u32::MAX, u32::MAX) => "CONNMARK save".to_owned(),
@@ -38,7 +42,7 @@ pub(super) fn show(t: &Target, style: Style) -> Option<String> {
             }
             out
         }
-        Target::Ttl { op, value } => {
+        Target::Edit(Edit::Ttl { op, value }) => {
             let name = if style.family == Family::Ip6 { "HL" } else { "TTL" };
             let what = match op {
                 '-' => "decrement by",
@@ -47,8 +51,8 @@ pub(super) fn show(t: &Target, style: Style) -> Option<String> {
             };
             format!("{name} {what} {value}")
         }
-        Target::Ecn { ece: Some(false), cwr: Some(false), .. } => "ECN TCP remove".to_owned(),
-        Target::Ecn { ece, cwr, ect } => {
+        Target::Edit(Edit::Ecn { ece: Some(false), cwr: Some(false), .. }) => "ECN TCP remove".to_owned(),
+        Target::Edit(Edit::Ecn { ece, cwr, ect }) => {
             let mut out = String::from("ECN");
             for (name, flag) in [("ECE", ece), ("CWR", cwr)] {
                 if let Some(on) = flag {
@@ -100,11 +104,11 @@ fn operation(value: u32, mask: u32, old: bool) -> String {
 
 pub(super) fn save(out: &mut String, target: &Target, family: Family) {
     let _ = match target {
-        Target::Mark { value, mask } => write!(out, " --set-xmark 0x{value:x}/0x{mask:x}"),
-        Target::Tos { value, mask } => write!(out, " --set-tos 0x{value:02x}/0x{mask:02x}"),
-        Target::Dscp(dscp) => write!(out, " --set-dscp 0x{dscp:02x}"),
-        Target::Classify(c) => write!(out, " --set-class {:04x}:{:04x}", c.major(), c.minor()),
-        Target::Connmark { op, value, ctmask, nfmask, shift } => {
+        Target::Edit(Edit::Mark { value, mask }) => write!(out, " --set-xmark 0x{value:x}/0x{mask:x}"),
+        Target::Edit(Edit::Tos { value, mask }) => write!(out, " --set-tos 0x{value:02x}/0x{mask:02x}"),
+        Target::Edit(Edit::Dscp(dscp)) => write!(out, " --set-dscp 0x{dscp:02x}"),
+        Target::Edit(Edit::Classify(c)) => write!(out, " --set-class {:04x}:{:04x}", c.major(), c.minor()),
+        Target::Edit(Edit::Connmark { op, value, ctmask, nfmask, shift }) => {
             let _ = match op {
                 Connmark::Set => write!(out, " --set-xmark 0x{value:x}/0x{ctmask:x}"),
                 Connmark::Save => write!(out, " --save-mark --nfmask 0x{nfmask:x} --ctmask 0x{ctmask:x}"),
@@ -117,7 +121,7 @@ pub(super) fn save(out: &mut String, target: &Target, family: Family) {
                 None => Ok(()),
             }
         }
-        Target::Ttl { op, value } => {
+        Target::Edit(Edit::Ttl { op, value }) => {
             let name = if family == Family::Ip6 { "hl" } else { "ttl" };
             let what = match op {
                 '-' => "dec",
@@ -126,8 +130,10 @@ pub(super) fn save(out: &mut String, target: &Target, family: Family) {
             };
             write!(out, " --{name}-{what} {value}")
         }
-        Target::Ecn { ece: Some(false), cwr: Some(false), .. } => write!(out, " --ecn-tcp-remove"),
-        Target::Ecn { ece, cwr, ect } => {
+        Target::Edit(Edit::Ecn { ece: Some(false), cwr: Some(false), .. }) => {
+            write!(out, " --ecn-tcp-remove")
+        }
+        Target::Edit(Edit::Ecn { ece, cwr, ect }) => {
             for (name, flag) in [("ece", ece), ("cwr", cwr)] {
                 if let Some(on) = flag {
                     let _ = write!(out, " --ecn-tcp-{name} {}", u8::from(*on));

@@ -3,12 +3,12 @@
 use super::super::matches::{Ext, Head, dscp_class, ext};
 use super::super::option::{Kind, Opt, Seen, fault, opt};
 use super::Target;
-use crate::iptables::{Family, Plain};
+use crate::iptables::{Edit, Family, Plain};
 
 pub(super) const TARGETS: &[Ext<Target>] = &[
     ext("DSCP", DSCP, |seen, _| {
         let class = || dscp_class(seen.text("set-dscp-class")).unwrap_or(0);
-        Target::Dscp(seen.int("set-dscp").map_or_else(class, |n| n as u8))
+        Target::Edit(Edit::Dscp(seen.int("set-dscp").map_or_else(class, |n| n as u8)))
     })
     .reads(|given, _| match given.id {
         "set-dscp-class" => dscp_class(&given.text).map(drop),
@@ -79,7 +79,7 @@ fn tos(seen: &Seen, _: &Head) -> Target {
         (_, _, Some(b)) => (b, 0),
         _ => seen.tos("set-tos").unwrap_or_default(),
     };
-    Target::Tos { value, mask }
+    Target::Edit(Edit::Tos { value, mask })
 }
 
 const CHANGES: &[&str] = &["ttl-set", "ttl-dec", "ttl-inc", "hl-set", "hl-dec", "hl-inc"];
@@ -101,7 +101,7 @@ fn change(seen: &Seen, prefix: &str) -> Target {
         Some("inc") => '+',
         _ => '=',
     };
-    Target::Ttl { op, value: seen.int(id).unwrap_or(0) as u8 }
+    Target::Edit(Edit::Ttl { op, value: seen.int(id).unwrap_or(0) as u8 })
 }
 
 const ECN: &[Opt] = &[
@@ -114,11 +114,11 @@ const ECN: &[Opt] = &[
 fn ecn(seen: &Seen, _: &Head) -> Target {
     let remove = seen.has("ecn-tcp-remove");
     let flag = |id: &str| if remove { Some(false) } else { seen.int(id).map(|n| n == 1) };
-    Target::Ecn {
+    Target::Edit(Edit::Ecn {
         ece: flag("ecn-tcp-ece"),
         cwr: flag("ecn-tcp-cwr"),
         ect: seen.int("ecn-ip-ect").map(|n| n as u8),
-    }
+    })
 }
 
 const TCPMSS: &[Opt] = &[opt("set-mss", Kind::Int(0, 65_535)), opt("clamp-mss-to-pmtu", Kind::None)];

@@ -3,12 +3,12 @@
 use super::super::matches::{Ext, Head, ext};
 use super::super::option::{Kind, Opt, Seen, fault, opt};
 use super::Target;
-use crate::iptables::Connmark;
+use crate::iptables::{Connmark, Edit};
 use penstock_model::Handle;
 
 pub(super) const TARGETS: &[Ext<Target>] = &[
     ext("CLASSIFY", &[opt("set-class", Kind::Text(0, 0)).must()], |seen, head| {
-        Target::Classify(class(seen.text("set-class"), head.old).unwrap_or(Handle::UNSPEC))
+        Target::Edit(Edit::Classify(class(seen.text("set-class"), head.old).unwrap_or(Handle::UNSPEC)))
     })
     .reads(|given, head| match (class(&given.text, head.old), head.old) {
         (Some(_), _) => Ok(()),
@@ -78,7 +78,7 @@ fn operation(seen: &Seen) -> Option<(u32, u32)> {
 
 fn mark(seen: &Seen, _: &Head) -> Target {
     let (value, mask) = operation(seen).unwrap_or_default();
-    Target::Mark { value, mask }
+    Target::Edit(Edit::Mark { value, mask })
 }
 
 const OPS: &[&str] =
@@ -122,5 +122,5 @@ fn connmark(seen: &Seen, _: &Head) -> Target {
         (None, None) => 0,
     };
     let value = set.map_or(0, |s| s.0);
-    Target::Connmark { op, value, ctmask, nfmask: bits("nfmask").unwrap_or(mask), shift }
+    Target::Edit(Edit::Connmark { op, value, ctmask, nfmask: bits("nfmask").unwrap_or(mask), shift })
 }

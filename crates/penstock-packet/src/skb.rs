@@ -12,7 +12,7 @@ pub type Packet = Box<Skb>;
 ///
 /// In this order: what a machine that forwards an IPv4 packet reads and writes of it lies in its first 128 bytes, two lines of a cache; then what
 /// only its ends ask for, then what hardly any packet has.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Skb {
     /// Length on the wire and in every queue: the frame with its Ethernet header, without preamble and FCS, bytes
@@ -150,13 +150,20 @@ impl Rare {
     };
 }
 
-/// The place of [`Rare`] in a packet, which [`Skb::rare`] and [`Skb::rare_mut`] look into: others need not touch that memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Rarely(Rare);
+/// The place of [`Rare`] in a packet, which [`Skb::rare`] and [`Skb::rare_mut`] look into: memory of its own, which a packet has from the first
+/// note on and keeps when it is used again.
+#[derive(Clone, Debug, Default)]
+pub struct Rarely(Option<Box<Rare>>);
 
-impl Default for Rarely {
-    fn default() -> Rarely {
-        Rarely(Rare::NONE)
+impl Rarely {
+    /// What is noted; what was noted on a packet that had this memory before is not.
+    #[cold]
+    fn noted(&mut self, is: bool) -> &mut Rare {
+        let rare = self.0.get_or_insert_with(|| Box::new(Rare::NONE));
+        if !is {
+            **rare = Rare::NONE;
+        }
+        rare
     }
 }
 
@@ -210,6 +217,21 @@ impl Role {
     }
 }
 
+impl Clone for Skb {
+    fn clone(&self) -> Skb {
+        let rare = if self.tc.noted { self.rare.clone() } else { Rarely::default() };
+        self.with(rare)
+    }
+    /// The memory for what is rare is used again.
+    fn clone_from(&mut self, source: &Skb) {
+        let mut rare = std::mem::take(&mut self.rare);
+        if source.tc.noted {
+            rare.noted(true).clone_from(source.rare());
+        }
+        *self = source.with(rare);
+    }
+}
+
 /// The ethertype of a network header.
 #[inline]
 pub fn ethertype(l3: &L3) -> u16 {
@@ -245,17 +267,61 @@ impl Skb {
         }
     }
 
+    /// The same packet but for what is rare.
+    #[inline]
+    fn with(&self, rare: Rarely) -> Skb {
+        let Skb {
+            len,
+            pkt_len,
+            priority,
+            mark,
+            eth,
+            iif,
+            queued,
+            sender,
+            tc,
+            classid,
+            flow,
+            l3,
+            created,
+            seq,
+            l4,
+            rare: _,
+        } = self;
+        Skb {
+            len: *len,
+            pkt_len: *pkt_len,
+            priority: *priority,
+            mark: *mark,
+            eth: *eth,
+            iif: *iif,
+            queued: *queued,
+            sender: *sender,
+            tc: tc.clone(),
+            classid: *classid,
+            flow: *flow,
+            l3: *l3,
+            created: *created,
+            seq: *seq,
+            l4: *l4,
+            rare,
+        }
+    }
+
     /// What few packets have.
     #[inline]
     pub fn rare(&self) -> &Rare {
         static NONE: Rare = Rare::NONE;
-        if self.tc.noted { &self.rare.0 } else { &NONE }
+        match &self.rare.0 {
+            Some(rare) if self.tc.noted => rare,
+            _ => &NONE,
+        }
     }
     /// The same, to be changed.
     #[inline]
     pub fn rare_mut(&mut self) -> &mut Rare {
-        self.tc.noted = true;
-        &mut self.rare.0
+        let noted = std::mem::replace(&mut self.tc.noted, true);
+        self.rare.noted(noted)
     }
     /// Whether there may be anything in [`Skb::rare`].
     #[inline]
@@ -296,9 +362,10 @@ impl Skb {
     }
     #[cold]
     fn rare_travels(&mut self) {
-        let (vlan, within) = (self.rare.0.vlan, self.rare.0.within.take());
+        let rare = self.rare.noted(true);
+        let (vlan, within) = (rare.vlan, rare.within.take());
         self.tc.noted = vlan.is_some() || within.is_some();
-        self.rare = Rarely(Rare { vlan, within, ..Rare::NONE });
+        *rare = Rare { vlan, within, ..Rare::NONE };
     }
 
     /// The ethertype.
@@ -343,7 +410,7 @@ impl Skb {
             return &mut self.l3;
         }
         let mut found = &mut self.l3;
-        let mut within = &mut self.rare.0.within;
+        let mut within = &mut self.rare.noted(true).within;
         while let Some(tagged) = within {
             (found, within) = (&mut tagged.l3, &mut tagged.within);
         }
@@ -418,9 +485,6 @@ impl Pool {
     pub fn make(&mut self, len: u32, l3: L3, l4: L4) -> Packet {
         self.lent = self.lent.wrapping_add(1);
         let Some(mut packet) = self.spent.pop() else { return Box::new(Skb::new(len, l3, l4)) };
-        if packet.tc.noted {
-            packet.rare = Rarely::default();
-        }
         // Field by field: to build one and to move it here would cost twice as much.
         (packet.len, packet.pkt_len, packet.priority, packet.mark) = (len, len, 0, 0);
         (packet.flow, packet.seq, packet.created, packet.queued) = (0, 0, Time::ZERO, Time::ZERO);
@@ -437,7 +501,11 @@ impl Pool {
         self.lent = self.lent.wrapping_add(1);
         match self.spent.pop() {
             Some(mut packet) => {
+                let rare = std::mem::take(&mut packet.rare);
                 *packet = skb;
+                if packet.rare.0.is_none() {
+                    packet.rare = rare;
+                }
                 packet
             }
             None => Box::new(skb),
@@ -528,7 +596,7 @@ mod tests {
                 role: Role(7),
                 noted: true,
             },
-            rare: Rarely(Rare {
+            rare: Rarely(Some(Box::new(Rare {
                 nest: ([4; 4], 5),
                 queue_mapping: 6,
                 ptype: Some(7),
@@ -537,20 +605,25 @@ mod tests {
                 within: Some(Box::new(Tagged { tci: 1, l3: L3::Other(2), l4: L4::None, within: None })),
                 ct_mark: Some(12),
                 sfb: [13, 14],
-            }),
+            }))),
             ..Skb::new(60, L3::Other(1), L4::None)
         };
         let fresh = format!("{:?}", Skb::new(100, L3::Other(5), L4::None));
         let mut pool = Pool::new();
         pool.free(Box::new(used));
-        assert_eq!(format!("{:?}", pool.make(100, L3::Other(5), L4::None)), fresh);
+        // The memory for what is rare stays; nothing is noted there.
+        let mut again = pool.make(100, L3::Other(5), L4::None);
+        assert_eq!(again.rare(), &Rare::NONE);
+        assert_eq!(again.rare_mut(), &Rare::NONE);
+        (again.rare, again.tc.noted) = (Rarely::default(), false);
+        assert_eq!(format!("{again:?}"), fresh);
         assert_eq!(format!("{:?}", pool.make(100, L3::Other(5), L4::None)), fresh);
     }
 
     #[test]
     fn a_packet_does_not_grow() {
         // A hop costs what its memory costs: two lines of a cache where it is forwarded, a third where it is sent and received.
-        assert_eq!((size_of::<Skb>(), align_of::<Skb>()), (320, 64));
+        assert_eq!((size_of::<Skb>(), align_of::<Skb>()), (256, 64));
         let l3 = std::mem::offset_of!(Skb, l3);
         let header = size_of::<(u16, Ipv4)>();
         assert!(l3 + header <= 128, "{l3} + {header}");
@@ -571,7 +644,7 @@ mod tests {
         assert_eq!(skb.rare(), &Rare { vlan: Some((0x8100, 5)), ..Rare::NONE });
         skb.rare_mut().vlan = None;
         skb.travel();
-        assert_eq!((skb.rare(), skb.tc.noted, &skb.rare), (&Rare::NONE, false, &Rarely::default()));
+        assert_eq!((skb.rare(), skb.tc.noted), (&Rare::NONE, false));
     }
 
     #[test]

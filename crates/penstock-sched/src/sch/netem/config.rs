@@ -70,8 +70,7 @@ impl Rate {
     /// `packet_time_ns`, in 32 bits where the kernel has them.
     pub(super) fn time_ns(&self, len: u32) -> i64 {
         let mut len = u64::from(len).wrapping_add(self.packet_overhead as u64);
-        if self.cell_size != 0 {
-            let mut cells = len as u32 / self.cell_size;
+        if let Some(mut cells) = (len as u32).checked_div(self.cell_size) {
             if len > u64::from(cells.wrapping_mul(self.cell_size)) {
                 cells = cells.wrapping_add(1);
             }

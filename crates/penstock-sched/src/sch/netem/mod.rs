@@ -150,7 +150,7 @@ impl Netem {
         let delay = match c.slot_table {
             None => {
                 let range = (slot.max_delay - slot.min_delay) as u128;
-                slot.min_delay + (range * u128::from(cx.rng.next_u32()) >> 32) as i64
+                slot.min_delay + ((range * u128::from(cx.rng.next_u32())) >> 32) as i64
             }
             Some(_) if slot.dist_jitter == 0 => slot.dist_delay,
             table => spread(slot.dist_delay, slot.dist_jitter, c.dice.throw(cx.rng), table),
@@ -181,7 +181,7 @@ impl Netem {
         None
     }
     /// A packet of the qdisc inside.
-    fn from_inside(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+    fn take_inside(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         let child = self.class.child_mut()?;
         let before = child.qlen();
         let packet = child.dequeue(cx);
@@ -218,14 +218,14 @@ impl Netem {
                 }
                 continue;
             }
-            if let Some(packet) = self.from_inside(cx) {
+            if let Some(packet) = self.take_inside(cx) {
                 return Some(packet);
             }
             self.watchdog = Some(Time::from_ns(gate));
             break;
         }
         // It is asked once more where it had nothing, as in the kernel.
-        self.from_inside(cx)
+        self.take_inside(cx)
     }
 }
 

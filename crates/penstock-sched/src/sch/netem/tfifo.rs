@@ -110,7 +110,7 @@ mod tests {
         fn leaves_by_moment_then_as_the_kernel_s_two_queues_have_it(ops in prop::collection::vec(prop::option::of(0i64..9), 1..120)) {
             let mut queue = Tfifo::default();
             // The kernel's: a list, and a tree that is searched.
-            let (mut list, mut tree): (Vec<(i64, u64)>, Vec<(i64, u64)>) = (Vec::new(), Vec::new());
+            let (mut list, mut tree) = (Vec::<(i64, u64)>::new(), Vec::<(i64, u64)>::new());
             for (seq, op) in (0u64..).zip(ops) {
                 match op {
                     Some(at) => {

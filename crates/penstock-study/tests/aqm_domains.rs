@@ -22,7 +22,7 @@ fn every_cell_is_measured_and_every_claim_has_its_judge() {
     assert!(open.iter().all(|id| ["AD13", "AD26"].contains(id)), "{open:?}");
     let names: Vec<&str> = report.pictures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names[..4], ["figure-1a.svg", "figure-1b.svg", "figure-2.svg", "figure-4.svg"]);
-    assert!(report.remark.contains("Means over 1 seeds"), "{}", report.remark);
+    assert!(report.remark.contains("Medians over 1 seeds"), "{}", report.remark);
     // A link of 1.5 Mbit/s is full within seconds.
     let end =
         |what: &str| report.numbers.iter().find(|n| n.quantity.contains(what)).unwrap().measured.unwrap();

@@ -38,3 +38,24 @@ fn the_number_of_threads_changes_no_byte() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// A parameter at another value is a run of its own where a file says so, and the study's own run where none does, in any order.
+#[test]
+fn what_parameters_decide_is_the_same_with_any_threads() {
+    let study = Study::find("pfifo-fast-tos").unwrap();
+    let told = |jobs: usize| {
+        let ask = Matrix {
+            only: None,
+            out: None,
+            seeds: Some(1),
+            duration: Some(Span::from_secs(1)),
+            aqm: None,
+            jobs: Some(jobs),
+            progress: &|_, _| {},
+        };
+        study.sensitivity(&ask).unwrap_or_else(|d| panic!("{}", d[0])).text()
+    };
+    let one = told(1);
+    assert!(one.contains("ring = 127 instead of ring = 63"), "{one}");
+    assert_eq!(one, told(4));
+}

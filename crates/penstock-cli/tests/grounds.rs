@@ -471,7 +471,8 @@ fn a_virtual_run_gives_the_same_bytes_each_time() {
             }
         }
         files.sort();
-        assert!(files.len() >= 8, "{files:?}");
+        let names: Vec<_> = files.iter().map(|f| &f.0).collect();
+        assert!(files.len() >= 5 && files.iter().any(|f| f.0.ends_with("tc/r-eth1.txt")), "{names:?}");
         let before = first.get_or_insert_with(|| files.clone());
         let differing: Vec<_> =
             before.iter().zip(&files).filter(|(a, b)| a != b).map(|(a, _)| &a.0).collect();

@@ -240,7 +240,7 @@ fn what_is_no_script_or_no_run_is_said_so() {
     place.put("in/app.toml", two("") + "[[app]]\non = \"\"\nrun = \"true\"\n");
     let (status, said) = place.said("$P run app.toml");
     assert!(status == 2 && said.contains("on is empty"), "{said}");
-    place.put("in/x.toml", two(""));
+    place.put("in/x.toml", two("setup = \"tc qdisc add dev eth0 root pfifo limit 9\""));
     assert_eq!(place.said("$P run x.toml").0, 0);
     let record = place.0.join("in/runs/x/record.json");
     let text = fs::read_to_string(&record).unwrap();

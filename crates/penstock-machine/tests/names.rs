@@ -262,7 +262,8 @@ proptest! {
 /// The same file names of two devices are told apart, and both are read back.
 #[test]
 fn files_of_devices_do_not_meet() {
-    let text = "duration = \"10ms\"\n[host.a]\nb-c = \"192.0.2.1/25\"\n[host.a-b]\nc = \"192.0.2.129/25\"\n\
+    let text = "duration = \"10ms\"\n[host.a]\nb-c = \"192.0.2.1/25\"\n\
+                setup = [\"tc qdisc add dev b-c root handle 6: pfifo limit 6\"]\n[host.a-b]\nc = \"192.0.2.129/25\"\n\
                 setup = [\"tc qdisc add dev c root handle 7: pfifo limit 7\"]\n";
     let outcome = outcome(text).unwrap();
     let place = Place::new("meet");

@@ -10,7 +10,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::record::RowAccessor;
-use parquet::schema::types::Type;
+use parquet::schema::types::{ColumnPath, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -101,8 +101,13 @@ impl Series {
             .set_created_by("penstock".to_owned())
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_max_row_group_row_count(None)
-            .build();
+            .set_max_row_group_row_count(None);
+        // The least and the greatest name tell a reader nothing, and to find them costs more than to write the column.
+        let names = ["host", "object", "metric"].map(ColumnPath::from);
+        let properties = names
+            .into_iter()
+            .fold(properties, |p, name| p.set_column_statistics_enabled(name, EnabledStatistics::None));
+        let properties = properties.build();
         let mut bytes = Vec::new();
         let mut file = SerializedFileWriter::new(&mut bytes, Arc::new(schema()?), Arc::new(properties))?;
         let mut group = file.next_row_group()?;

@@ -5,6 +5,7 @@ use crate::finding::{Found, Rule, Say};
 use penstock_lang::tc::Command;
 use penstock_model::Handle;
 use penstock_sched::traits::{LimitsRate, Sorting};
+use std::collections::BTreeMap;
 
 pub const RULES: &[Rule] = &[
     Rule::warning(
@@ -393,11 +394,15 @@ fn parent_missing(facts: &Facts, found: &mut Found) {
 }
 
 fn quantum_computed(facts: &Facts, found: &mut Found) {
+    // Leaves of each qdisc: those that share turns.
+    let mut leaves: BTreeMap<(&str, Handle), usize> = BTreeMap::new();
+    for (device, class) in each_htb(facts).filter(|c| c.1.children.is_empty()) {
+        *leaves.entry((&device.name, class.id.qdisc())).or_default() += 1;
+    }
     for (device, class) in each_htb(facts).filter(|c| c.1.children.is_empty()) {
         let Some(at) = class.step else { continue };
         let step = &facts.steps[at];
-        let rivals =
-            htb(device).filter(|c| c.children.is_empty() && c.id.qdisc() == class.id.qdisc()).count();
+        let rivals = leaves.get(&(device.name.as_str(), class.id.qdisc())).copied().unwrap_or(0);
         let Some(qdisc) = device.qdisc(class.id.qdisc()) else { continue };
         let r2q = u64::from(qdisc.options.u32("r2q").unwrap_or(10)).max(1);
         let computed = class.rate() / r2q;

@@ -78,7 +78,7 @@ const MANY: usize = 60;
 const BUSIEST: usize = 20;
 
 /// Classes with the same parent, in the order of the record: all of them, or those that dropped and sent most, and a row that sums up the others.
-fn classes_of<'a>(out: &mut String, hangs: &Hangs<'_>, classes: Vec<&'a Class>, depth: usize) {
+fn classes_of(out: &mut String, hangs: &Hangs<'_>, classes: Vec<&Class>, depth: usize) {
     let shown = busiest(&classes, MANY, BUSIEST);
     for class in &shown {
         class_of(out, hangs, class, depth);

@@ -154,6 +154,11 @@ impl<'l> Builder<'l> {
         let mut list = Vec::new();
         let faults = &mut Faults { source: &source, index, list: &mut list };
         template::expand(root.get_mut(), faults);
+        if !faults.list.is_empty() {
+            // What a wrong template leads to would only confuse.
+            self.faults.append(&mut list);
+            return;
+        }
         let mut table = Table::new(root.get_ref(), root.span(), "an experiment");
         if let Some(value) = table.take("base")
             && let Some(path) = read::string("base", value, faults)
@@ -298,11 +303,25 @@ impl<'l> Builder<'l> {
         if !self.faults.is_empty() {
             let order = |f: &str| self.experiment.sources.iter().position(|s| s.name == f);
             self.faults.sort_by_key(|d| (order(&d.file), d.line, d.column));
-            self.faults.dedup();
+            // Copies of a template have the same fault at the same place, with other numbers.
+            self.faults.dedup_by_key(|d| (d.file.clone(), d.line, d.column, without_numbers(&d.message)));
             return Err(self.faults);
         }
         Ok(self.experiment)
     }
+}
+
+/// A text with `#` in place of each number.
+fn without_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_ascii_digit() {
+            true if out.ends_with('#') => {}
+            true => out.push('#'),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 impl Experiment {

@@ -263,7 +263,9 @@ fn fill(value: &mut Spanned<DeValue<'_>>, numbers: Numbers<'_>, faults: &mut Fau
         DeValue::String(text) => match filled(text, numbers) {
             Ok(Some(new)) => *text = Cow::Owned(new),
             Ok(None) => {}
-            Err(message) => faults.add(span, message, "numbers are 0 or more and below 2^63"),
+            Err(message) => {
+                faults.add(span, message, "let the range begin elsewhere, or write another number")
+            }
         },
         DeValue::Array(items) => items.iter_mut().for_each(|item| fill(item, numbers, faults)),
         DeValue::Table(table) => table.iter_mut().for_each(|(_, item)| fill(item, numbers, faults)),
@@ -282,7 +284,7 @@ fn filled(text: &str, numbers: Numbers<'_>) -> Result<Option<String>, String> {
         let place = from[1..].split_once('}').filter(|_| !before.ends_with('$'));
         match place.and_then(|(inside, behind)| Some((computed(inside, numbers)?, inside, behind))) {
             Some((value, inside, behind)) => {
-                let value = value.ok_or_else(|| format!("{{{inside}}} is not a number here"))?;
+                let value = value.ok_or_else(|| beyond(inside, numbers))?;
                 match inside.ends_with(":x") {
                     true => out.push_str(&format!("{value:x}")),
                     false => number(&mut out, value, behind)?,
@@ -297,6 +299,14 @@ fn filled(text: &str, numbers: Numbers<'_>) -> Result<Option<String>, String> {
     }
     out.push_str(rest);
     Ok(any.then_some(out))
+}
+
+/// Why an expression has no value.
+fn beyond(inside: &str, numbers: Numbers<'_>) -> String {
+    let given = numbers.iter().find(|(letter, _)| inside.starts_with(*letter));
+    let given = given.map_or(String::new(), |(letter, n)| format!(" where {letter} is {n}"));
+    let how = if inside.contains('-') { "below 0" } else { "too large" };
+    format!("{{{inside}}} is {how}{given}")
 }
 
 /// What stands for an expression: `n`, `n+1`, `n-1`, `n*4`, `n*4+1`, with `:x` behind it or not. `None`: it is none; `Some(None)`: it has no value.
@@ -470,7 +480,12 @@ value = "{n}"
             4,
             "to counts 3 hosts, not 2",
         );
-        // One fault of the template, not one for each copy.
+        is("[host.\"u{3..9}\"]\neth0 = \"10.0.0.{n-5}/24\"", 2, "{n-5} is below 0 where n is 3");
+        // One fault of the template, not one for each copy, nor what follows from it.
+        assert_eq!(fault("[host.\"u{5..1}\"]\n").2, 1);
+        let (line, said, faults) =
+            fault("[host.a]\n[[flow]]\nfrom = \"w{1..9}\"\nto = \"a\"\nload = \"greedy\"");
+        assert_eq!((line, said.as_str(), faults), (2, "there is no host \"w1\"", 1));
         let (line, said, faults) = fault("[host.\"u{1..50}\"]\nvia = \"10.0.0\"\neth0 = \"10.0.0.{n}/24\"\n");
         assert_eq!((line, said.as_str(), faults), (2, "via: \"10.0.0\" is not an IPv4 address", 1));
     }

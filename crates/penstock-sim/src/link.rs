@@ -138,7 +138,6 @@ pub(crate) struct Wire {
     /// Frames under way with their arrivals and the places in the order of events reserved for them.
     pub(crate) in_flight: VecDeque<(Time, Seq, Packet)>,
     pub(crate) way: Way,
-    // The others.
 }
 
 impl Wire {

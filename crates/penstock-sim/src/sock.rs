@@ -48,7 +48,6 @@ pub(crate) struct Sock {
     pub(crate) opts: SockOpts,
     /// The program it belongs to; `NONE` for a flow's own.
     pub(crate) app: u32,
-    // The others.
 }
 
 /// All sockets of all hosts, by number.
@@ -271,10 +270,11 @@ pub(crate) enum Owing {
 
 impl Owed {
     pub(crate) fn of(packet: &Packet) -> Owed {
-        let own = packet.iif <= LOOPBACK && !packet.tc.role.is_copy();
-        let flow = if own || !packet.tc.role.is_orphan() { packet.flow } else { 0 };
-        let flow = if packet.iif <= LOOPBACK { flow } else { 0 };
-        let part = if packet.tc.role.is_orphan() { Owing::Place } else { Owing::Both };
+        let role = packet.tc.role;
+        // What came in, and a qdisc's copy, belongs to no socket here.
+        let own = packet.iif <= LOOPBACK && !(role.is_copy() && role.is_orphan());
+        let flow = if own { packet.flow } else { 0 };
+        let part = if role.is_orphan() { Owing::Place } else { Owing::Both };
         Owed { part, ..Owed::by(flow, packet.len, &packet.l4) }
     }
     /// What comes free of a packet that a qdisc has orphaned.

@@ -321,7 +321,7 @@ fn cr20(e: &Evidence) -> Verdict {
     Ok(J::explored(
         "left out, its implementation not complete",
         measured,
-        "prio of today's profile keeps the protected flows whole",
+        "prio of Linux 6.12 protects these flows",
     ))
 }
 

@@ -33,7 +33,7 @@ const JOBS: usize = 1000;
 const FILES: u64 = 100_000;
 
 /// Bytes that a `dd` of the interpreter's moves: its own limit.
-const DD: u64 = 64 << 20;
+pub(crate) const DD: u64 = 64 << 20;
 
 /// `bash` and `sh` within each other: the interpreter's own limit.
 const SHELLS: usize = 8;
@@ -196,7 +196,12 @@ fn refused(line: &str) -> Option<String> {
     if line.contains("fork: retry: Resource temporarily unavailable (max ") {
         return Some(format!("jobs in the background: {JOBS}"));
     }
-    line.contains("bashkit dd limit").then(|| format!("bytes that dd moves: {DD}"))
+    line.contains("bashkit dd limit").then(dd_stops)
+}
+
+/// The limit of `dd`.
+pub(crate) fn dd_stops() -> String {
+    format!("bytes that dd moves: {DD}")
 }
 
 /// What the interpreter says where a file cannot be written; `None` where that is no limit of it.

@@ -2,7 +2,7 @@
 
 use crate::chance::READ;
 use crate::files;
-use crate::limits::{Guard, Limits};
+use crate::limits::{DD, Guard, Limits, dd_stops};
 use crate::serve::{Ask, Reply, Request, gone};
 use bashkit::{Bash, Builtin, BuiltinContext, CommandResolver, ExecOptions, ExecResult, Result, async_trait};
 use penstock_host::{Output, Program};
@@ -280,10 +280,17 @@ pub(crate) fn instead(name: &str, args: &mut [String], guard: &Guard) {
         "dd" => {
             let value = |key: &str| args.iter().rev().find_map(|w| w.strip_prefix(key)).map(size);
             let block = value("ibs=").or(value("bs=")).flatten().unwrap_or(512);
-            let bytes = value("count=").flatten().map_or(files::MAX_DEVICE_READ, |n| n.saturating_mul(block));
+            let asked = value("count=").flatten().map_or(u64::MAX, |n| n.saturating_mul(block));
+            let endless =
+                |w: &String| matches!(w.as_str(), "if=/dev/urandom" | "if=/dev/random" | "if=/dev/zero");
+            // What it says of this the script may hide.
+            if asked > DD && args.iter().any(endless) {
+                guard.note(dd_stops());
+            }
+            let bytes = asked.min(files::MAX_DEVICE_READ);
             for word in args {
                 if matches!(word.as_str(), "if=/dev/urandom" | "if=/dev/random") {
-                    *word = format!("if={}{}", files::RANDOM, bytes.min(files::MAX_DEVICE_READ));
+                    *word = format!("if={}{bytes}", files::RANDOM);
                 }
             }
         }
@@ -391,6 +398,28 @@ mod tests {
         assert_eq!(told("dd", "if=/dev/zero"), "if=/dev/zero");
         assert_eq!(told("head", "-c 2M /dev/urandom"), "-c 2M /dev/.random/2097152");
         assert_eq!(told("head", "-c9 /dev/urandom"), "-c9 /dev/urandom");
+    }
+
+    /// A script that writes `2> /dev/null` behind it hides what the interpreter says.
+    #[test]
+    fn dd_tells_of_its_limit_before_it_begins() {
+        let ends = |line: &str| {
+            let guard = Guard::new(Limits::default());
+            let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            instead("dd", &mut words, &guard);
+            guard.done(Ok(0), 3)
+        };
+        let told = Err(
+            "line 3: stopped at a limit of the virtual machine: bytes that dd moves: 67108864".to_owned()
+        );
+        for line in
+            ["if=/dev/zero of=x", "if=/dev/zero bs=1M count=65", "of=x if=/dev/urandom count=1G bs=1G"]
+        {
+            assert_eq!(ends(line), told, "{line}");
+        }
+        for line in ["if=/dev/zero bs=1M count=64 of=x", "if=x of=y", "if=/dev/random count=1"] {
+            assert_eq!(ends(line), Ok(0), "{line}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The whole gate, step by step, with what is skipped and why.
 
-use crate::{deny, outside, overload, tidy};
+use crate::{deny, outside, overload, tidy, valgrind};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -135,7 +135,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.quick {
         gate.tests(cargo, true)?;
         examples(&mut gate)?;
-        for what in ["supply", "docs", "wasm", "overload", "fuzz"] {
+        for what in ["supply", "docs", "wasm", "counts", "overload", "fuzz"] {
             gate.skip(what, "--quick");
         }
         return gate.end();
@@ -151,6 +151,13 @@ pub fn run(args: &Args) -> Result<()> {
         &[("RUSTDOCFLAGS", "-D warnings")],
     )?;
     wasm(&mut gate, cargo)?;
+    if valgrind::is_there() {
+        // As it is shipped: another profile counts something else.
+        let args = ["run", "--release", "--quiet", "--package", "xtask", "--", "bench", "count"];
+        gate.step("counts", cargo, &args, &[])?;
+    } else {
+        gate.skip("counts", "instructions are counted by valgrind: apt-get install valgrind");
+    }
     if args.overload_seeds > 0 {
         println!("\n== overload: wild experiments, scripts, specifications, captures and records");
         overload::run(&overload::Args::gate(args.overload_seeds))?;

@@ -95,6 +95,10 @@ impl Builtin for Sleep {
         let end = self.guard.end();
         while sum > 0 {
             let leg = Duration::from_millis(sum.min(LEG));
+            let _asleep = self
+                .guard
+                .sleepers
+                .until(end.map_or(Instant::now() + leg, |end| end.min(Instant::now() + leg)));
             if let Some(end) = end.filter(|end| *end <= Instant::now() + leg) {
                 tokio::time::sleep_until(end).await;
                 // A shell under `timeout` is at its end.
@@ -157,6 +161,7 @@ impl Builtin for Timeout {
             self.0.until(Instant::now() + duration);
             duration = Duration::from_millis(FOREVER);
         }
+        self.0.sleepers.alarm(Instant::now() + duration);
         let (args, stdin, assignments) = (command[1..].to_vec(), ctx.stdin.cloned(), Vec::new());
         let command = SubCommand { name, args, stdin, assignments };
         Ok(Some(ExecutionPlan::Timeout { duration, preserve_status, command }))

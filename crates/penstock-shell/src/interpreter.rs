@@ -4,7 +4,7 @@ use crate::chance::{self, Chance};
 use crate::limits::{self, Guard};
 use crate::marks::TRACE;
 use crate::serve::{Ask, Request};
-use crate::{HOME, LINE, Script, clock, dice, files, rewrite, tools, turns};
+use crate::{HOME, LINE, Script, clock, dice, files, programs, rewrite, tools, turns};
 use bashkit::hooks::HookAction;
 use bashkit::parser::Parser;
 use bashkit::{Bash, ExecOptions, FileSystem, SessionLimits, StreamData};
@@ -84,8 +84,8 @@ async fn serve_jobs(
         .env("HOME", "/root")
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .cwd(HOME)
-        .builtin_filter(|name| !tools::REFUSED.contains(&name))
-        .command_resolver(Arc::new(tools::Elsewhere(ask.clone())));
+        .builtin_filter(|name| !tools::REFUSED.contains(&name) && !programs::NAMES.contains(&name))
+        .command_resolver(Arc::new(tools::Elsewhere(ask.clone(), Arc::clone(guard))));
     let clock = clock::Clock::new(begin.clock, guard);
     let ours = tools::all(ask, guard).into_iter().chain(clock.tools()).chain(dice::tools(&chance));
     for (name, builtin) in ours.chain(tools::of_files()) {

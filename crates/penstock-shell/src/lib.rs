@@ -24,6 +24,7 @@ mod limits;
 mod marks;
 mod mktemp;
 mod plain;
+mod programs;
 mod rewrite;
 mod running;
 mod serve;
@@ -41,7 +42,7 @@ use limits::Guard;
 use marks::{plain, traced};
 use penstock_host::{Files, Host, Output};
 use penstock_model::Time;
-use serve::{Asked, Reply, Request};
+use serve::{Asked, Launched, Reply, Request};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,6 +69,20 @@ pub trait Machine {
     fn elsewhere(&mut self, words: &[String], files: &mut dyn Files) -> Option<Output> {
         let _ = (words, files);
         None
+    }
+    /// Begins a program that takes time (`ping`, `iperf`): its number, or what it gave where it ended at once. `None` where the machine
+    /// does not run such programs, and then it is not started.
+    fn launch(&mut self, words: &[String]) -> Option<Result<u32, Output>> {
+        let _ = words;
+        None
+    }
+    /// The programs that have ended since this was asked last: their numbers and what they gave.
+    fn ended(&mut self) -> Vec<(u32, Output)> {
+        Vec::new()
+    }
+    /// Ends a program, as `SIGTERM` does.
+    fn kill(&mut self, program: u32) {
+        let _ = program;
     }
 }
 
@@ -248,12 +263,34 @@ impl Shell {
                         return Halt::Body(at, status);
                     }
                 }
-                Request::Command { at, .. } | Request::Done(at, _) if matches!(until, Some(Until::Time(time)) if at > time) =>
+                Request::Command { at, .. }
+                | Request::Launch { at, .. }
+                | Request::Programs { at, .. }
+                | Request::Done(at, _)
+                    if matches!(until, Some(Until::Time(time)) if at > time) =>
                 {
                     course.held = Some(request);
                     return Halt::Waits(at);
                 }
                 Request::Done(_, done) => return Halt::Ended(done),
+                Request::Launch { words, reply, .. } => {
+                    let _ = reply.send(match machine.launch(&words) {
+                        Some(Ok(program)) => Launched::Runs(program),
+                        Some(Err(output)) => Launched::Ended(output),
+                        None => Launched::Unknown,
+                    });
+                }
+                Request::Programs { at, next, reply } => {
+                    // Only a script that goes on in the machine's time has programs under way.
+                    let Some(Until::Time(now)) = until else { continue };
+                    let ended = machine.ended();
+                    if ended.is_empty() && next.is_none_or(|next| next > now) {
+                        course.held = Some(Request::Programs { at, next, reply });
+                        return Halt::Waits(next.unwrap_or(NEVER));
+                    }
+                    let _ = reply.send((now, ended));
+                }
+                Request::Kill(program) => machine.kill(program),
                 Request::Command { words, stdin, place, reply, .. } => {
                     course.commands += usize::from(place.is_some());
                     if course.commands > self.guard.limits.commands {
@@ -302,9 +339,12 @@ enum Until {
     Body,
 }
 
+/// When a script goes on that waits for programs alone.
+const NEVER: Duration = Duration::MAX;
+
 /// Why an interpreter stopped.
 enum Halt {
-    /// It asks for something at this time of its own.
+    /// It asks for something at this time of its own, or has waited for a program until then.
     Waits(Duration),
     /// The script has come to its end at this time, with this status; its jobs may go on.
     Body(Duration, i32),

@@ -4,6 +4,7 @@
 //! script goes on with less than it asked for. Both come together here: whatever is met ends as an error that names the limit, its
 //! value and the place. `docs/notes/shell-limits.md` has the table.
 
+use crate::programs::Sleepers;
 use bashkit::{Error, ExecutionBudgetExceeded, ExecutionLimits, FsLimits, LimitExceeded, MemoryLimits};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -233,6 +234,8 @@ pub(crate) struct Guard {
     within: Mutex<Vec<(usize, &'static str)>>,
     /// Ends of `timeout`s over shells, with their places on the stack.
     ends: Mutex<Vec<(usize, Instant)>>,
+    /// Who sleeps, and until when.
+    pub(crate) sleepers: Sleepers,
     /// Bytes printed.
     printed: AtomicUsize,
     /// Whether a device without an end was read.
@@ -252,6 +255,7 @@ impl Guard {
             base: AtomicUsize::new(0),
             within: Mutex::new(Vec::new()),
             ends: Mutex::new(Vec::new()),
+            sleepers: Sleepers::default(),
             printed: AtomicUsize::new(0),
             device: AtomicBool::new(false),
             command: Mutex::new(String::new()),

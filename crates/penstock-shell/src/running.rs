@@ -8,8 +8,8 @@ use std::time::Duration;
 /// How a script stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// It goes on when its own time is this.
-    Waits(Span),
+    /// It goes on when its own time is this, or when a program of its has ended; `None`: then alone.
+    Waits(Option<Span>),
     /// It and its jobs are over: the exit status, or why it could not be run or was stopped at a limit.
     Ended(Result<i32, String>),
 }
@@ -142,7 +142,7 @@ impl Interpreted {
             Halt::Ended(done) => Progress::Ended(done),
             Halt::Waits(at) => {
                 self.course = Some(course);
-                Progress::Waits(span(at.saturating_sub(self.body)))
+                Progress::Waits((at != crate::NEVER).then(|| span(at.saturating_sub(self.body))))
             }
             Halt::Body(..) => unreachable!("only a body's end is waited for"),
         }
@@ -189,7 +189,7 @@ mod tests {
             let mut now = Span::ZERO;
             for _ in 0..4 {
                 match running.go_on(now, &mut At { host: &mut host, now: Time::ZERO }, &mut kept) {
-                    Progress::Waits(at) if at <= Span::from_secs(3) => now = at,
+                    Progress::Waits(Some(at)) if at <= Span::from_secs(3) => now = at,
                     Progress::Waits(_) => break,
                     Progress::Ended(done) => panic!("{text}: it ended: {done:?}"),
                 }

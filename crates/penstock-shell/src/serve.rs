@@ -18,12 +18,40 @@ pub(crate) enum Request {
         at: Duration,
         reply: Sender<Reply>,
     },
+    /// Begin a program that takes time.
+    Launch {
+        words: Vec<String>,
+        /// The script's time.
+        at: Duration,
+        reply: Sender<Launched>,
+    },
+    /// Tell when programs have ended. The interpreter stands still until one has, or until `next`.
+    Programs {
+        /// The script's time.
+        at: Duration,
+        /// When the script wants to go on with something else, if it wants to at all.
+        next: Option<Duration>,
+        /// What time it is, and the programs that have ended.
+        reply: Sender<(Duration, Vec<(u32, Output)>)>,
+    },
+    /// Nobody waits for this program any more: it ends.
+    Kill(u32),
     /// Text for standard output and standard error.
     Print(String, String),
     /// The script has come to its end, or to an `exit`, at this time and with this status. Its jobs may go on.
     Body(Duration, i32),
     /// The script and its jobs are over, at this time: its exit status, or why it could not be run.
     Done(Duration, Result<i32, String>),
+}
+
+/// What becomes of a program.
+pub(crate) enum Launched {
+    /// It runs, under this number.
+    Runs(u32),
+    /// It ended at once.
+    Ended(Output),
+    /// The machine does not run it.
+    Unknown,
 }
 
 /// What the machine answers.

@@ -3,6 +3,7 @@
 use crate::chance::READ;
 use crate::files;
 use crate::limits::{DD, Guard, Limits, dd_stops};
+use crate::programs;
 use crate::serve::{Ask, Reply, Request, gone};
 use bashkit::{Bash, Builtin, BuiltinContext, CommandResolver, ExecOptions, ExecResult, Result, async_trait};
 use penstock_host::{Output, Program};
@@ -32,8 +33,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "git",
     "halt",
     "http",
-    "iperf",
-    "iperf3",
     "jq",
     "make",
     "mount",
@@ -41,7 +40,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "ncat",
     "opkg",
     "perl",
-    "ping",
     "ping6",
     "pip",
     "poweroff",
@@ -50,7 +48,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "reboot",
     "rsync",
     "ruby",
-    "scp",
     "service",
     "sftp",
     "shutdown",
@@ -59,7 +56,6 @@ pub(crate) const REFUSED: &[&str] = &[
     "su",
     "systemctl",
     "tcpdump",
-    "telnet",
     "umount",
     "vi",
     "vim",
@@ -120,7 +116,7 @@ pub(crate) fn usual_name(name: &str) -> String {
     name.replace("-legacy", "").replace("tables-nft", "tables")
 }
 
-fn result(output: Output) -> ExecResult {
+pub(crate) fn result(output: Output) -> ExecResult {
     ExecResult {
         stdout: output.stdout.into(),
         stderr: output.stderr.into(),
@@ -344,9 +340,9 @@ pub(crate) fn refused(program: &str) -> Output {
     Output { stderr, status: 126, ..Output::default() }
 }
 
-/// Finds [`REFUSED`] and [`WRAPPERS`] when a script calls one, so that `which` does not; and the network tools wherever a script
+/// Finds [`REFUSED`], [`WRAPPERS`] and [`programs::NAMES`] when a script calls one, so that `which` does not; and the network tools wherever a script
 /// thinks they are.
-pub(crate) struct Elsewhere(pub(crate) Ask);
+pub(crate) struct Elsewhere(pub(crate) Ask, pub(crate) Arc<Guard>);
 
 impl CommandResolver for Elsewhere {
     fn resolve(&self, name: &str) -> Option<Arc<dyn Builtin>> {
@@ -354,6 +350,10 @@ impl CommandResolver for Elsewhere {
         let own = Program::of_scripts().map(|p| p.name);
         if let Some(tool) = own.chain(WRAPPERS.iter().copied()).find(|t| *t == base) {
             return Some(Arc::new(Network { name: tool, ask: self.0.clone() }));
+        }
+        if programs::NAMES.contains(&base) {
+            let (name, ask, guard) = (base.to_owned(), self.0.clone(), Arc::clone(&self.1));
+            return Some(Arc::new(programs::Launch { name, ask, guard }));
         }
         REFUSED.contains(&base).then(|| Arc::new(Refused(base.to_owned())) as Arc<dyn Builtin>)
     }
@@ -365,6 +365,13 @@ pub(crate) fn all(ask: &Ask, guard: &Arc<Guard>) -> Vec<(String, Box<dyn Builtin
     for Program { name, .. } in Program::of_scripts() {
         for at in ["", "/sbin/", "/usr/sbin/", "/bin/", "/usr/bin/"] {
             all.push((format!("{at}{name}"), Box::new(Network { name, ask: ask.clone() })));
+        }
+    }
+    for &name in programs::NAMES {
+        for at in ["/bin/", "/usr/bin/"] {
+            let launch =
+                programs::Launch { name: name.to_owned(), ask: ask.clone(), guard: Arc::clone(guard) };
+            all.push((format!("{at}{name}"), Box::new(launch)));
         }
     }
     for &name in QUIET {

@@ -8,11 +8,12 @@ use crate::link::{Port, Segment, Way, Wire};
 use crate::machine::{Loopback, Machine};
 use crate::net::Net;
 use crate::results::AppResult;
+use crate::script::{Script, Scripted};
 use crate::sock::SocketTable;
 use crate::spec::{
     AppId, BuildError, Cost, Duplex, FlowId, FlowSpec, HostId, Iperf, LinkId, LinkSpec, Stack, Transport,
 };
-use crate::world::{App, Script, World};
+use crate::world::{App, World};
 use penstock_host::Host;
 use penstock_model::traffic::{Dist, Load};
 use penstock_model::{Kernel, PschedClock, Span, Time};
@@ -196,12 +197,12 @@ impl World {
     /// Makes the program a script of the host's own shell: it begins when the program starts, and ends it.
     pub fn set_script(&mut self, app: AppId, script: Box<dyn Script>) {
         let n = self.visible[app.0 as usize];
-        self.apps[n as usize].script = Some(script);
+        self.apps[n as usize].script = Some(Scripted::new(script));
     }
     /// Lets a script begin that is not a program of the timetable: what a setup left running in the background.
     pub fn add_script(&mut self, id: HostId, script: Box<dyn Script>, at: Time) {
         let n = self.push_app(id.0, "jobs", Some(at), None);
-        self.apps[n as usize].script = Some(script);
+        self.apps[n as usize].script = Some(Scripted::new(script));
     }
     /// Whether a command line is a program of the simulator's, alone.
     pub fn is_program(line: &str) -> bool {
@@ -284,7 +285,17 @@ impl World {
         let started = if starts { at } else { Time::MAX };
         let result = AppResult::new(AppId(NONE), HostId(host), line, program_name, started);
         let run = line.to_owned();
-        self.apps.push(App { host, run, at, program, script: None, followers: Vec::new(), result });
+        self.apps.push(App {
+            host,
+            run,
+            at,
+            program,
+            script: None,
+            parent: NONE,
+            begun: Vec::new(),
+            followers: Vec::new(),
+            result,
+        });
         if starts {
             self.net.queue.schedule(at, Event::Start(n));
         }

@@ -203,6 +203,11 @@ impl Timer {
         }
         self.0 = Some((want, queue.schedule(want, event)));
     }
+    /// Sets it for `at`, earlier or later than before; `None` stops it.
+    pub(crate) fn move_to(&mut self, at: Option<Time>, event: Event, queue: &mut Queue) {
+        self.0 = None;
+        self.arm(at, event, queue);
+    }
     /// When it goes off.
     pub(crate) fn at(&self) -> Option<Time> {
         self.0.map(|(at, _)| at)

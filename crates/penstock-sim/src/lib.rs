@@ -27,6 +27,7 @@ mod meter;
 mod net;
 mod results;
 mod sample;
+mod script;
 mod segment;
 mod sock;
 mod socket;
@@ -52,8 +53,9 @@ pub use results::{
     AppResult, Carried, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Passage, Place,
     PlaceCount, Results, Series, SeriesSet, Sojourn, TcpResult, Watched,
 };
+pub use script::{Execute, Script, ScriptState};
 pub use spec::{
     AppId, Bleach, BuildError, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkId, LinkSpec,
     SenderClock, Stack, Transport,
 };
-pub use world::{Execute, Script, ScriptState, World};
+pub use world::World;

@@ -177,12 +177,12 @@ fn a_datagram_stream_has_its_rate_and_nothing_is_lost() {
 struct Pauses(u32, String);
 
 impl Script for Pauses {
-    fn go_on(&mut self, since: Span, execute: &mut Execute<'_>) -> ScriptState {
+    fn go_on(&mut self, since: Span, execute: &mut dyn Execute) -> ScriptState {
         let words = [if self.0 == 0 { "true" } else { "nonsense" }.to_owned()];
-        let output = execute(&words, &mut penstock_host::NoFiles);
+        let output = execute.command(&words, &mut penstock_host::NoFiles);
         self.1.push_str(&format!("{} {}\n", output.status, since.as_ns() / 1_000_000));
         self.0 += 1;
-        if self.0 == 1 { ScriptState::Waits(Span::from_ms(250)) } else { ScriptState::Ended(3) }
+        if self.0 == 1 { ScriptState::Waits(Some(Span::from_ms(250))) } else { ScriptState::Ended(3) }
     }
     fn printed(&mut self) -> String {
         std::mem::take(&mut self.1)

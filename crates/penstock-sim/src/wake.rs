@@ -78,9 +78,7 @@ impl Wakes {
         let now = queue.now();
         let t = &mut self.timers[timer as usize];
         let at = at.max(now + t.toll.charge(now, CALL));
-        let t = &mut t.timer;
-        *t = Timer::default();
-        t.arm(Some(at), Event::App(timer), queue);
+        t.timer.move_to(Some(at), Event::App(timer), queue);
     }
     /// Unsets a timer.
     pub(crate) fn stop_timer(&mut self, timer: u32) {

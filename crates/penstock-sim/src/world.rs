@@ -21,9 +21,11 @@
 
 use crate::app::{self, Program};
 use crate::event::Event;
+use crate::index::NONE;
 use crate::net::Net;
 use crate::results::{AppResult, CommandResult, Results};
 use crate::sample::Sampler;
+use crate::script::Scripted;
 use crate::spec::HostId;
 use crate::wake::Wake;
 use penstock_host::{Files, Output};
@@ -37,7 +39,11 @@ pub(crate) struct App {
     pub(crate) at: Time,
     pub(crate) program: Option<Box<dyn Program>>,
     /// What runs in its place, where it is not a program of the simulator's.
-    pub(crate) script: Option<Box<dyn Script>>,
+    pub(crate) script: Option<Scripted>,
+    /// The script that began it; [`NONE`] for none.
+    pub(crate) parent: u32,
+    /// The programs that its script has begun.
+    pub(crate) begun: Vec<u32>,
     /// Which programs start when it ends, and how long after.
     pub(crate) followers: Vec<(u32, Span)>,
     pub(crate) result: AppResult,
@@ -47,26 +53,6 @@ struct Command {
     host: u32,
     line: String,
     at: Time,
-}
-
-/// Carries out a command of a machine's: its words as a process gets them, and what lends it files.
-pub type Execute<'a> = dyn FnMut(&[String], &mut dyn Files) -> Output + 'a;
-
-/// A script of a machine's own shell, which may take pauses. The interpreter is the caller's.
-pub trait Script {
-    /// Goes on at `since`, counted from its start, until it takes a pause or ends. `execute` carries out its commands.
-    fn go_on(&mut self, since: Span, execute: &mut Execute<'_>) -> ScriptState;
-    /// What it has printed since it was asked last.
-    fn printed(&mut self) -> String;
-}
-
-/// How a script stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ScriptState {
-    /// It goes on so long after its start.
-    Waits(Span),
-    /// Its exit status.
-    Ended(i32),
 }
 
 /// A whole network with its traffic, from its building to its results.
@@ -80,7 +66,7 @@ pub struct World {
     command_results: Vec<CommandResult>,
     pub(crate) links: u32,
     /// Command lines executed so far.
-    executed: u64,
+    pub(crate) executed: u64,
     sampler: Option<Sampler>,
     events: u64,
 }
@@ -181,7 +167,7 @@ impl World {
                 Event::App(timer) => self.net.wakes.fires(timer, seq),
                 Event::Command(n) => self.timed_command(n),
                 Event::Start(n) => self.start(n),
-                Event::Script(n) => self.script(n),
+                Event::Script(n) => self.script_timer(n, seq),
                 Event::Sample => self.sample(),
             }
             while let Some((app, wake)) = self.net.wakes.due.pop_front() {
@@ -240,7 +226,7 @@ impl World {
             status: output.status,
         });
     }
-    fn start(&mut self, n: u32) {
+    pub(crate) fn start(&mut self, n: u32) {
         let now = self.net.now();
         let app = &mut self.apps[n as usize];
         app.result.started = now;
@@ -261,38 +247,12 @@ impl World {
         }
         self.call(n, |program, cx| program.start(cx));
     }
-    /// Lets the script of program `n` go on.
-    fn script(&mut self, n: u32) {
-        let now = self.net.now();
-        let app = &mut self.apps[n as usize];
-        let Some(mut script) = app.script.take() else { return };
-        let (host, started) = (app.host, app.result.started);
-        let mut executed = 0;
-        let mut execute = |words: &[String], files: &mut dyn Files| {
-            executed += 1;
-            self.net.command(host, words, files)
-        };
-        let state = script.go_on(now - started, &mut execute);
-        self.executed += executed;
-        let app = &mut self.apps[n as usize];
-        app.result.output.push_str(&script.printed());
-        match state {
-            ScriptState::Waits(since) => {
-                app.script = Some(script);
-                self.net.queue.schedule(started.saturating_add(since).max(now), Event::Script(n));
-            }
-            ScriptState::Ended(status) => {
-                app.result.exit = Some(status);
-                app.result.ended = Some(now);
-                self.start_followers(n);
-            }
-        }
-    }
     /// Lets those start that waited for program `n`, if it has ended.
-    fn start_followers(&mut self, n: u32) {
+    pub(crate) fn start_followers(&mut self, n: u32) {
         if self.apps[n as usize].result.ended.is_none() {
             return;
         }
+        self.tell_script(n);
         for (follower, gap) in std::mem::take(&mut self.apps[n as usize].followers) {
             let at = self.net.now().saturating_add(gap);
             self.apps[follower as usize].at = at;
@@ -323,7 +283,7 @@ impl World {
                 self.start(n);
             }
         }
-        if !self.apps[n as usize].followers.is_empty() {
+        if !self.apps[n as usize].followers.is_empty() || self.apps[n as usize].parent != NONE {
             self.start_followers(n);
         }
     }
@@ -350,6 +310,7 @@ impl World {
             if let Some(program) = &app.program {
                 program.report(&mut result, &self.net);
             }
+            self.add_programs(n, &mut result);
             result
         };
         Results {

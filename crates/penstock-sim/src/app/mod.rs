@@ -48,12 +48,21 @@ pub(crate) fn is_program(line: &str) -> bool {
     }
     let words = split(line).unwrap_or_default();
     let first = words.iter().find(|w| !BEFORE.contains(&w.as_str()));
-    first.is_some_and(|first| PROGRAMS.contains(&name_of(first).as_str()))
+    first.is_some_and(|first| has(first))
+}
+
+/// Whether a word is the name of one of these programs.
+pub(crate) fn has(program: &str) -> bool {
+    PROGRAMS.contains(&name_of(program).as_str())
 }
 
 /// Reads a command line and makes the program.
 pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program>, Failure> {
-    let words = split(line)?;
+    launch_words(&split(line)?, host, net)
+}
+
+/// Makes the program of these words.
+pub(crate) fn launch_words(words: &[String], host: u32, net: &Net) -> Result<Box<dyn Program>, Failure> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     while words.first().is_some_and(|w| BEFORE.contains(w)) {
         words.remove(0);

@@ -143,6 +143,16 @@ impl Net {
         }
         text
     }
+    /// Closes a listening socket. Connections that came in by it go on.
+    pub(crate) fn tcp_deaf(&mut self, sock: u32) {
+        let s = &mut self.sockets[sock];
+        s.kind = Kind::Gone;
+        let (host, port) = (s.host, s.local.1);
+        let listeners = &mut self.machines[host as usize].sockets.listeners;
+        if listeners.get(&port) == Some(&sock) {
+            listeners.remove(&port);
+        }
+    }
     /// Whether somebody listens there.
     pub(crate) fn listens(&self, host: u32, port: u16) -> bool {
         self.machines[host as usize].sockets.listeners.contains_key(&port)

@@ -1,0 +1,94 @@
+//! Programs that take time within scripts: `ping` and `iperf` in pipes, in loops, in the background, killed, cut off.
+
+use penstock_lab::experiment;
+use penstock_lab::run::{Options, run};
+
+/// What an app that runs this script prints, and its exit status; the link's delay is 5 ms there and back 10 ms,
+/// and the first ping waits for ARP as well.
+#[track_caller]
+fn script(text: &str) -> (String, Option<i32>) {
+    let text = format!(
+        "duration = \"20s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
+         [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\ndelay = \"5ms\"\n\
+         [[app]]\non = \"b\"\nrun = \"iperf -s\"\n[[app]]\non = \"b\"\nrun = \"iperf -s -u\"\n[[app]]\non = \"a\"\nrun = '''\n{text}\n'''\nat = \"1s\"\n"
+    );
+    let parsed = experiment::parse(&text, "script.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+    let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {} });
+    let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
+    (outcome.outputs[2].clone(), outcome.record.apps[2].exit)
+}
+
+/// The script's own time at the end of some commands, in tenths of a second.
+fn taken(commands: &str) -> String {
+    let (said, _) = script(&format!("echo $EPOCHREALTIME; {commands}; echo $EPOCHREALTIME"));
+    let lines: Vec<&str> = said.lines().collect();
+    let time = |line: &str| line.parse::<f64>().unwrap_or_else(|_| panic!("{commands}: {said}"));
+    format!("{:.1}", time(lines[lines.len() - 1]) - time(lines[0]))
+}
+
+#[test]
+fn what_they_print_goes_where_a_script_sends_it() {
+    let (said, exit) = script("ping -c 2 10.0.0.2 | tail -2 | head -1");
+    assert!(said.starts_with("2 packets transmitted, 2 received, 0% packet loss"), "{said}");
+    assert_eq!((said.lines().count(), exit), (1, Some(0)));
+    let (said, _) =
+        script("x=$(ping -c 1 10.0.0.2); case $x in *'time=20'*) echo twenty;; *) echo \"$x\";; esac");
+    assert_eq!(said, "twenty\n");
+    let (said, _) = script(
+        "ping -c 1 10.0.0.2 > /tmp/log; grep -c 'bytes from' /tmp/log; sudo /usr/bin/ping -qc1 10.0.0.2 >/dev/null",
+    );
+    assert_eq!(said, "1\n");
+    let (said, exit) = script(
+        "if ping -c 1 -W 1 10.0.0.9 > /dev/null; then echo there; else echo gone; fi; ping -c; exit 7",
+    );
+    assert!(said.starts_with("gone\n") && said.contains("option requires an argument"), "{said}");
+    assert_eq!(exit, Some(7));
+}
+
+#[test]
+fn they_take_their_time_and_no_more() {
+    assert_eq!(taken("ping -c 3 10.0.0.2 > /dev/null"), "2.0");
+    assert_eq!(taken("for i in 1 2 3; do ping -c 1 10.0.0.2 > /dev/null; sleep 0.5; done"), "1.5");
+    // Beside each other they take as long as the longer one.
+    assert_eq!(taken("ping -c 3 10.0.0.2 > /dev/null & ping -c 5 10.0.0.2 > /dev/null & wait"), "4.0");
+    assert_eq!(taken("timeout 1.5 ping 10.0.0.2 > /dev/null"), "1.5");
+    assert_eq!(taken("ping 10.0.0.2 > /dev/null & p=$!; sleep 2.5; kill $p"), "2.5");
+    assert_eq!(taken("iperf -c 10.0.0.2 -t 3 > /dev/null"), "3.0");
+}
+
+/// A command amid a program's traffic happens when the script gives it, not when the program ends.
+#[test]
+fn commands_come_amid_their_traffic() {
+    let (said, _) = script(
+        "ping -i 0.5 -c 6 10.0.0.2 > /tmp/log &\nsleep 1.2\ntc qdisc add dev eth0 root netem delay 100ms\n\
+         sleep 1\ntc qdisc del dev eth0 root\nwait\ngrep -o 'time=[0-9]*' /tmp/log",
+    );
+    let times: Vec<&str> = said.lines().collect();
+    assert_eq!(times, ["time=20", "time=10", "time=10", "time=110", "time=110", "time=10"], "{said}");
+}
+
+/// A program that its script has ended sends nothing more; one that is under way at the end has told what it had.
+#[test]
+fn they_end_with_their_script_s_wish_and_with_the_run() {
+    let sent = |script_text: &str| {
+        let (said, _) = script(script_text);
+        said.trim().parse::<u64>().unwrap_or_else(|_| panic!("{script_text}: {said}"))
+    };
+    const SENT: &str = "tc -s qdisc show dev eth0 | sed -n 's/.* \\([0-9]*\\) pkt.*/\\1/p' | head -1";
+    let after = |wait: &str| {
+        sent(&format!(
+            "tc qdisc add dev eth0 root pfifo\niperf -u -b 1m -c 10.0.0.2 -t 10 >/dev/null &\nsleep 2\nkill $!\nsleep {wait}\n{SENT}"
+        ))
+    };
+    assert_eq!(after("0.5"), after("5"));
+    let tcp = |wait: &str| {
+        sent(&format!(
+            "tc qdisc add dev eth0 root pfifo\ntimeout 2 iperf -c 10.0.0.2 -t 10 >/dev/null\nsleep {wait}\n{SENT}"
+        ))
+    };
+    // What lay in the buffer goes out, and an answer to an ARP request may.
+    assert!(tcp("9") <= tcp("2") + 1);
+    let (said, exit) = script("echo begun; ping -i 5 10.0.0.2");
+    assert!(said.starts_with("begun\nPING 10.0.0.2") && said.matches("bytes from").count() == 4, "{said}");
+    assert_eq!(exit, None);
+}

@@ -1,0 +1,155 @@
+//! Programs that take time, within a script: `ping`, `iperf`, whatever the machine runs.
+//!
+//! The interpreter's clock stands still and jumps to the next timer, so it must not jump past the end of a program that is under way.
+//! The machine alone knows that end. So the command that waits for a program asks the machine, and says how far the clock may go: until
+//! the first of the script's sleepers ([`Sleepers`]) wakes. It asks only where everything else in the script waits, which it sees by
+//! waiting a millisecond first. The interpreter then stands still until the machine answers.
+
+use crate::limits::Guard;
+use crate::serve::{Ask, Launched, Request, gone};
+use crate::tools;
+use bashkit::{Builtin, BuiltinContext, ExecResult, Result, async_trait};
+use penstock_host::Output;
+use std::collections::BTreeMap;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// The programs of the kind.
+pub(crate) const NAMES: &[&str] =
+    &["iperf", "iperf2", "iperf3", "ping", "plink", "pscp", "putty", "scp", "telnet"];
+
+/// The runtime's timers go off at whole milliseconds.
+const TICK: Duration = Duration::from_millis(1);
+
+/// Who sleeps, and what has become of programs.
+#[derive(Default)]
+pub(crate) struct Sleepers(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// When each wakes, by number.
+    ends: BTreeMap<u64, Instant>,
+    /// Ends of `timeout`s, which nobody takes away.
+    alarms: Vec<Instant>,
+    /// How often somebody has lain down or woken up.
+    changes: u64,
+    /// Programs that have ended and that nobody has asked for yet: when, and what they gave.
+    over: BTreeMap<u32, (Instant, Output)>,
+}
+
+impl Sleepers {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Somebody sleeps until `end`, or until what this gives is dropped.
+    pub(crate) fn until(&self, end: Instant) -> Asleep<'_> {
+        let mut state = self.state();
+        state.changes += 1;
+        let number = state.changes;
+        state.ends.insert(number, end);
+        Asleep { sleepers: self, number }
+    }
+    /// Something happens at `end`.
+    pub(crate) fn alarm(&self, end: Instant) {
+        self.state().alarms.push(end);
+    }
+    fn changes(&self) -> u64 {
+        self.state().changes
+    }
+    /// How far the clock may go at least: until the first wakes, `None` where nobody does. `now`, where somebody is just waking.
+    fn first(&self, now: Instant, changes: u64) -> Option<Instant> {
+        let mut state = self.state();
+        let rings = state.alarms.iter().any(|end| *end > now - TICK && *end <= now);
+        state.alarms.retain(|end| *end > now);
+        if rings || state.changes != changes || state.ends.values().any(|end| *end <= now) {
+            return Some(now);
+        }
+        state.ends.values().chain(&state.alarms).min().copied()
+    }
+}
+
+/// Somebody sleeps.
+pub(crate) struct Asleep<'a> {
+    sleepers: &'a Sleepers,
+    number: u64,
+}
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        let mut state = self.sleepers.state();
+        state.changes += 1;
+        state.ends.remove(&self.number);
+    }
+}
+
+/// A program that is under way. It ends with the command that waits for it (`kill`, `timeout`).
+struct UnderWay {
+    ask: Ask,
+    program: u32,
+    over: bool,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if !self.over {
+            let _ = self.ask.requests.send(Request::Kill(self.program));
+        }
+    }
+}
+
+/// One of [`NAMES`].
+pub(crate) struct Launch {
+    pub(crate) name: String,
+    pub(crate) ask: Ask,
+    pub(crate) guard: Arc<Guard>,
+}
+
+impl Launch {
+    /// What a program gives, when it has ended.
+    async fn end_of(&self, program: u32) -> Output {
+        let sleepers = &self.guard.sleepers;
+        let mut under_way = UnderWay { ask: self.ask.clone(), program, over: false };
+        loop {
+            let over = sleepers.state().over.remove(&program);
+            if let Some((at, output)) = over {
+                under_way.over = true;
+                sleep_until(at).await;
+                return output;
+            }
+            let changes = sleepers.changes();
+            sleep(TICK).await;
+            if sleepers.state().over.contains_key(&program) {
+                continue;
+            }
+            let next = sleepers.first(Instant::now(), changes).map(|end| end.duration_since(self.ask.began));
+            let (reply, answer) = channel();
+            let _ = self.ask.requests.send(Request::Programs { at: self.ask.now(), next, reply });
+            let Ok((now, ended)) = answer.recv() else {
+                under_way.over = true;
+                return gone();
+            };
+            let now = self.ask.began + now;
+            sleepers.state().over.extend(ended.into_iter().map(|(n, output)| (n, (now, output))));
+            sleep_until(now).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Builtin for Launch {
+    async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
+        let mut words = vec![self.name.clone()];
+        words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
+        let (reply, answer) = channel();
+        let _ = self.ask.requests.send(Request::Launch { words, at: self.ask.now(), reply });
+        let output = match answer.recv() {
+            Ok(Launched::Runs(program)) => self.end_of(program).await,
+            Ok(Launched::Ended(output)) => output,
+            Ok(Launched::Unknown) => tools::refused(&self.name),
+            Err(_) => gone(),
+        };
+        Ok(tools::result(output))
+    }
+}

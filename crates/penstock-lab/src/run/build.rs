@@ -191,10 +191,13 @@ impl Built {
             delay: link.delay,
             loss_ppb: link.loss_ppb,
             bleach: bleach(link.ecn),
-            framing: match (link.ip_framing, link.ethernet) {
-                (true, _) => Framing::Ip,
-                (_, true) => Framing::Ethernet,
-                (_, false) => Framing::None,
+            framing: match link.framing {
+                spec::Framing::Ethernet => Framing::Ethernet,
+                spec::Framing::None => Framing::None,
+                spec::Framing::Ip => Framing::Ip,
+                spec::Framing::Pos => Framing::Pos,
+                spec::Framing::Fddi => Framing::Fddi,
+                spec::Framing::Atm => Framing::Atm,
             },
             duplex: if link.half_duplex { Duplex::Half } else { Duplex::Full },
         };

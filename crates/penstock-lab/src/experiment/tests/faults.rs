@@ -182,8 +182,8 @@ fn what_is_wrong_is_said_with_its_place() {
             "7:8: loss: \"often\" is not a probability | write 0% to 100%: loss = \"1%\"",
         ),
         (
-            "-framing = \"atm\"\n",
-            "7:11: framing: \"atm\" is unknown | write \"ethernet\", \"none\" or \"ip\"",
+            "-framing = \"wlan\"\n",
+            "7:11: framing: \"wlan\" is unknown | write \"ethernet\", \"none\", \"ip\", \"pos\", \"fddi\" or \"atm\"",
         ),
         (
             "-[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\n",

@@ -178,6 +178,10 @@ pub struct Cost {
     pub classify: Span,
     /// Time of reading the packet scheduler's clock, which `cbq`, `htb` and `tbf` do.
     pub clock: Span,
+    /// Time per frame in addition, where a qdisc that was set up stands before any of the host's cards.
+    pub qdisc: Span,
+    /// When another task of the machine holds the processor, and for how long: in the order of time, none before the one before ends.
+    pub pauses: Vec<(Time, Span)>,
 }
 
 impl Cost {
@@ -189,6 +193,8 @@ impl Cost {
         send: Span::ZERO,
         classify: Span::ZERO,
         clock: Span::ZERO,
+        qdisc: Span::ZERO,
+        pauses: Vec::new(),
     };
 }
 
@@ -275,12 +281,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ethernet_counts_what_the_plug_says() {
-        assert_eq!(Framing::Ethernet.wire_len(1514), 1538);
-        assert_eq!(Framing::Ethernet.wire_len(42), 84);
-        assert_eq!(Framing::None.wire_len(42), 42);
-        assert_eq!(Framing::Ip.wire_len(1514), 1500);
-    #[test]
     fn a_packet_on_different_wires() {
         // An IP packet of 1500 bytes and one of 40, in frames of 1514 and 54.
         for (framing, full, short) in [
@@ -296,5 +296,11 @@ mod tests {
         }
     }
 
+    #[test]
+    fn ethernet_counts_what_the_plug_says() {
+        assert_eq!(Framing::Ethernet.wire_len(1514), 1538);
+        assert_eq!(Framing::Ethernet.wire_len(42), 84);
+        assert_eq!(Framing::None.wire_len(42), 42);
+        assert_eq!(Framing::Ip.wire_len(1514), 1500);
     }
 }

@@ -39,7 +39,7 @@ fn word(key: &str, value: Val<'_>, words: &[&str], faults: &mut Faults<'_>) -> O
 impl Builder<'_> {
     pub(super) fn read_links(&mut self, root: &mut Table<'_>, faults: &mut Faults<'_>) {
         for mut table in tables(root, "link", "ends = [\"a:eth0\", \"b:eth0\"]", faults) {
-            let mut link = Link { place: faults.place(table.span()), ethernet: true, ..Link::default() };
+            let mut link = Link { place: faults.place(table.span()), ..Link::default() };
             if let Some(value) = table.take("name") {
                 link.name = read::string("name", value, faults).unwrap_or_default();
             }

@@ -186,6 +186,10 @@ pub struct Cost {
     pub classify: Span,
     /// On each reading of the packet scheduler's clock.
     pub clock: Span,
+    /// On each packet in addition, where a qdisc was set up on the host.
+    pub qdisc: Span,
+    /// When another task holds the processor, from the run's start, and for how long; in the order of time.
+    pub pauses: Vec<(Span, Span)>,
 }
 
 /// A link.
@@ -213,10 +217,6 @@ pub struct Link {
     pub queue: Option<Queue>,
 }
 
-/// What a link does to the ECN field. Default: nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Ecn {
-    /// Leaves it.
 /// What takes time on a link's wire beside the IP packet. Default: what does on Ethernet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Framing {
@@ -251,6 +251,10 @@ impl Framing {
     }
 }
 
+/// What a link does to the ECN field. Default: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Leaves it.
     #[default]
     Pass,
     /// Clears both bits.

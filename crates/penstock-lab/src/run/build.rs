@@ -129,8 +129,9 @@ impl Built {
         }
         if let Some(cost) = &host.cost {
             let packet = cost.packet.clone();
-            let spec::Cost { byte_ps, tick, send, classify, clock, .. } = *cost;
-            world.set_cost(id, Cost { packet, byte_ps, tick, send, classify, clock });
+            let spec::Cost { byte_ps, tick, send, classify, clock, qdisc, .. } = *cost;
+            let pauses = cost.pauses.iter().map(|(at, length)| (Time::ZERO + *at, *length)).collect();
+            world.set_cost(id, Cost { packet, byte_ps, tick, send, classify, clock, qdisc, pauses });
         }
         for (name, bytes) in &host.files {
             world.add_file(name, *bytes);

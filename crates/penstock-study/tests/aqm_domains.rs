@@ -5,8 +5,16 @@ use penstock_study::{Matrix, Study};
 
 fn short(only: Option<&str>, seeds: u64) -> penstock_study::StudyReport {
     let duration = Some(Span::from_secs(6));
-    let ask =
-        Matrix { only, out: None, seeds: Some(seeds), duration, aqm: None, jobs: None, progress: &|_, _| {} };
+    let ask = Matrix {
+        only,
+        out: None,
+        page: false,
+        seeds: Some(seeds),
+        duration,
+        aqm: None,
+        jobs: None,
+        progress: &|_, _| {},
+    };
     let study = Study::find("aqm-domains").unwrap();
     study.run(&ask).unwrap_or_else(|d| panic!("{}", d[0]))
 }

@@ -126,7 +126,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "[host.a]\ncost = { packet = \"1us\", pause = { at = \"1s\" } }\n",
-            "2:33: pause has no \"lasts\" | write pause = { at = \"5s\", lasts = \"50ms\" }",
+            "2:34: pause has no \"lasts\" | write pause = { at = \"5s\", lasts = \"50ms\" }",
         ),
         (
             "[host.a]\ncost = { pause = [{ at = \"1s\", lasts = \"2s\" }, { at = \"2s\", lasts = \"1s\" }] }\n",

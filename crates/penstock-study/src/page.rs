@@ -72,10 +72,10 @@ fn drawings(page: &mut String, report: &StudyReport, figures: &[Figure]) {
     if figures.is_empty() {
         return;
     }
-    let _ = write!(
+    let _ = writeln!(
         page,
         "<section><h2>Figures</h2><p class=\"note\">Lines are the median of {} seeds, the shade behind them is the range; dots are the \
-         first seed's. Rings are what the document printed.</p><div class=\"charts\">\n",
+         first seed's. Rings are what the document printed.</p><div class=\"charts\">",
         report.seeds
     );
     for figure in figures {
@@ -100,10 +100,10 @@ fn tables(page: &mut String, report: &StudyReport) {
             names.push(name(n));
         }
     }
-    let _ = write!(
+    let _ = writeln!(
         page,
         "<section><h2>Tables</h2><p class=\"note\">Published, median and range of {} seeds. The bar shows the range and the median beside \
-         the published number (the line in the middle); its ends are {:.0} % below and above.</p>\n",
+         the published number (the line in the middle); its ends are {:.0} % below and above.</p>",
         report.seeds,
         SPAN * 100.0
     );
@@ -114,10 +114,10 @@ fn tables(page: &mut String, report: &StudyReport) {
         });
         let rows: Vec<&NumberRow> = report.numbers.iter().filter(|n| name(n) == table).collect();
         let witness = rows.iter().any(|n| n.witness.is_some());
-        let _ = write!(
+        let _ = writeln!(
             page,
             "<h3>{}{off}</h3><div class=\"wide\"><table><tr><th>quantity</th><th>unit</th><th class=\"n\">published</th><th class=\"n\">median</th>\
-             <th class=\"n\">range</th><th class=\"n\">difference</th><th></th>{}</tr>\n",
+             <th class=\"n\">range</th><th class=\"n\">difference</th><th></th>{}</tr>",
             escape(&table),
             if witness { "<th class=\"n\">ns-2</th>" } else { "" }
         );

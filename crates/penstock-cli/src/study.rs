@@ -39,6 +39,9 @@ pub struct Args {
     /// Write the run folder of each experiment below this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write figures, tables and claims to this page, beside what was published
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["on", "sensitivity"], requires = "name")]
+    html: Option<PathBuf>,
 }
 
 /// Lists or runs.
@@ -63,6 +66,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     let ask = |progress| Matrix {
         only: args.id.as_deref(),
         out: args.out.as_deref(),
+        page: args.html.is_some(),
         seeds: args.seeds,
         duration: None,
         aqm: args.aqm.as_deref(),
@@ -99,6 +103,10 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         for (name, picture) in &report.pictures {
             penstock_files::replace(&folder.join(name), picture)?;
         }
+    }
+    if let Some(file) = &args.html {
+        penstock_files::replace(file, &report.page)
+            .map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?;
     }
     if args.json {
         crate::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;

@@ -5,7 +5,7 @@
 //! Applies to each Linux device with a card of its own on a full-duplex link of two ends with a rate, counted as Ethernet, without a
 //! ring behind the qdisc ([`applies`]). Commands given to the machine amid traffic are given to the replay at their moments.
 
-use crate::experiment::{End as LinkEnd, Experiment, Host as HostSpec, Os};
+use crate::experiment::{End as LinkEnd, Experiment, Framing, Host as HostSpec, Os};
 use crate::run::{self, Options, Outcome};
 use penstock_host::{Heard, Host, What};
 use penstock_model::{Diagnostic, Handle, Rate, Span, Time};
@@ -48,7 +48,7 @@ pub fn applies(experiment: &Experiment, host: &HostSpec, dev: &str) -> Result<Ra
     let (Some((link, end)), None) = (links.next(), links.next()) else { return Err("it has not one link") };
     match end.rate.or(link.rate) {
         _ if link.ends.len() != 2 || link.half_duplex => Err("its medium is shared"),
-        _ if !link.ethernet || link.ip_framing => Err("its frames are not counted as Ethernet's"),
+        _ if link.framing != Framing::Ethernet => Err("its frames are not counted as Ethernet's"),
         _ if end.ring > 0 => Err("its card has a ring"),
         None => Err("its link has no rate"),
         Some(rate) => Ok(rate),

@@ -15,6 +15,8 @@ pub enum Stroke {
     Line,
     /// A dot a sample.
     Dots,
+    /// A ring a sample, and a broken line between them: what somebody else measured.
+    Rings,
 }
 
 /// One curve of a chart.
@@ -28,6 +30,15 @@ pub struct Line {
     pub stroke: Stroke,
     /// Samples in the order of x; a y that is not finite breaks the line.
     pub points: Vec<(f64, f64)>,
+}
+
+/// The range of a curve over repetitions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Band {
+    /// Index of its colour, that of its curve.
+    pub colour: usize,
+    /// x, least and greatest, in the order of x; what is not finite is left out.
+    pub points: Vec<(f64, f64, f64)>,
 }
 
 /// A horizontal mark: a configured rate, a limit.
@@ -52,6 +63,8 @@ pub struct Chart {
     pub x_unit: &'static str,
     /// The curves.
     pub lines: Vec<Line>,
+    /// Ranges, drawn below the curves.
+    pub bands: Vec<Band>,
     /// The marks.
     pub levels: Vec<Level>,
     /// Whether y has a logarithmic scale; not positive values are then left out.
@@ -82,7 +95,13 @@ stroke:var(--ground);stroke-width:4px;stroke-linejoin:round}\
 .chart .line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}\
 .chart .c0{stroke:var(--c0)}.chart .c1{stroke:var(--c1)}.chart .c2{stroke:var(--c2)}.chart .c3{stroke:var(--c3)}\
 .chart .c4{stroke:var(--c4)}.chart .c5{stroke:var(--c5)}.chart .c6{stroke:var(--c6)}.chart .c7{stroke:var(--c7)}\
-.chart .dots{stroke-width:4.5;stroke-linecap:round;fill:none}.chart .key{stroke-width:3;stroke-linecap:round}";
+.chart .dots{stroke-width:4.5;stroke-linecap:round;fill:none}";
+
+/// Rules for rings and bands, beside [`CHART_STYLE`].
+pub const RANGE_STYLE: &str = "\
+.chart .rings{stroke-width:1.8;fill:var(--ground)}.chart .between{stroke-width:1.2;stroke-dasharray:2 4;fill:none}\
+.chart .band{stroke:none;opacity:.2}.chart .b0{fill:var(--c0)}.chart .b1{fill:var(--c1)}.chart .b2{fill:var(--c2)}\
+.chart .b3{fill:var(--c3)}.chart .b4{fill:var(--c4)}.chart .b5{fill:var(--c5)}.chart .b6{fill:var(--c6)}.chart .b7{fill:var(--c7)}";
 
 impl Chart {
     /// An empty chart of the common size.
@@ -93,6 +112,7 @@ impl Chart {
             x,
             x_unit: " s",
             lines: Vec::new(),
+            bands: Vec::new(),
             levels: Vec::new(),
             log: false,
             size: (520.0, 236.0),
@@ -106,7 +126,9 @@ impl Chart {
 
     /// The chart as a file of its own.
     pub fn file(&self) -> String {
-        self.draw(&format!("<style>{STYLE}{CHART_STYLE}.chart{{background:var(--ground)}}</style>"))
+        let rings = self.lines.iter().any(|l| l.stroke == Stroke::Rings);
+        let ranges = if rings || !self.bands.is_empty() { RANGE_STYLE } else { "" };
+        self.draw(&format!("<style>{STYLE}{CHART_STYLE}{ranges}.chart{{background:var(--ground)}}</style>"))
     }
 
     fn draw(&self, style: &str) -> String {
@@ -138,6 +160,9 @@ impl Chart {
             log: self.log,
         };
         self.axes(&mut out, &frame, &ticks);
+        for band in &self.bands {
+            band.draw(&mut out, &frame);
+        }
         for line in &self.lines {
             line.draw(&mut out, &frame);
         }
@@ -166,15 +191,21 @@ impl Chart {
             if x > 0.0 && x + wide > self.size.0 {
                 (x, y) = (0.0, y + 18.0);
             }
-            let _ = write!(
-                out,
-                "<path class=\"key c{}\" d=\"M{:.1} {:.1}h14\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
-                line.colour % COLOURS,
-                x + 2.0,
-                y - 4.0,
-                x + 22.0,
-                escape(&line.name)
-            );
+            let colour = line.colour % COLOURS;
+            let _ = match line.stroke {
+                Stroke::Rings => {
+                    write!(
+                        out,
+                        "<circle class=\"rings c{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"/>",
+                        x + 9.0,
+                        y - 4.0
+                    )
+                }
+                Stroke::Line | Stroke::Dots => {
+                    write!(out, "<path class=\"key c{colour}\" d=\"M{:.1} {:.1}h14\"/>", x + 2.0, y - 4.0)
+                }
+            };
+            let _ = write!(out, "<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", x + 22.0, escape(&line.name));
             x += wide;
         }
         y
@@ -182,7 +213,8 @@ impl Chart {
 
     fn y_ticks(&self) -> Vec<f64> {
         let ys = self.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1));
-        let values = ys.chain(self.levels.iter().map(|l| l.y)).filter(|y| y.is_finite());
+        let bands = self.bands.iter().flat_map(|b| b.points.iter().flat_map(|p| [p.1, p.2]));
+        let values = ys.chain(bands).chain(self.levels.iter().map(|l| l.y)).filter(|y| y.is_finite());
         if self.log {
             let (mut low, mut high) = (f64::INFINITY, 0.0f64);
             for y in values.filter(|&y| y > 0.0) {
@@ -284,8 +316,30 @@ impl Frame {
     }
 }
 
+impl Band {
+    fn draw(&self, out: &mut String, frame: &Frame) {
+        // On a logarithmic scale what is not above zero lies at the bottom.
+        let y_at = |y: f64| if frame.log && y <= 0.0 { Some(frame.bottom) } else { frame.y_at(y) };
+        let place = |&(x, low, high): &(f64, f64, f64)| Some((frame.x_at(x), y_at(low)?, y_at(high)?));
+        let placed: Vec<(f64, f64, f64)> = self.points.iter().filter_map(place).collect();
+        let mut path = String::new();
+        for (n, (x, _, high)) in placed.iter().enumerate() {
+            let _ = write!(path, "{}{x:.1} {high:.1}", if n == 0 { 'M' } else { 'L' });
+        }
+        for (x, low, _) in placed.iter().rev() {
+            let _ = write!(path, "L{x:.1} {low:.1}");
+        }
+        if !path.is_empty() {
+            let _ = write!(out, "<path class=\"band b{}\" d=\"{path}Z\"/>", self.colour % COLOURS);
+        }
+    }
+}
+
 impl Line {
     fn draw(&self, out: &mut String, frame: &Frame) {
+        if self.stroke == Stroke::Rings {
+            return self.rings(out, frame);
+        }
         let mut path = String::new();
         let mut pen_down = false;
         let mut last = (f64::NAN, f64::NAN);
@@ -303,10 +357,10 @@ impl Line {
                     }
                     let _ = write!(path, "M{x:.1} {y:.1}h0");
                 }
-                (Stroke::Line, true) => {
+                (_, true) => {
                     let _ = write!(path, "L{x:.1} {y:.1}");
                 }
-                (Stroke::Line, false) => {
+                (_, false) => {
                     let _ = write!(path, "M{x:.1} {y:.1}");
                 }
             }
@@ -319,6 +373,26 @@ impl Line {
                 out,
                 "<path class=\"{class} c{}\" d=\"{path}\"><title>{}</title></path>",
                 self.colour % COLOURS,
+                escape(&self.name)
+            );
+        }
+    }
+
+    fn rings(&self, out: &mut String, frame: &Frame) {
+        let colour = self.colour % COLOURS;
+        let placed = self.points.iter().filter_map(|&(x, y)| Some((frame.x_at(x), frame.y_at(y)?)));
+        let placed: Vec<(f64, f64)> = placed.collect();
+        if placed.len() > 1 {
+            let _ = write!(out, "<path class=\"between c{colour}\" d=\"");
+            for (n, (x, y)) in placed.iter().enumerate() {
+                let _ = write!(out, "{}{x:.1} {y:.1}", if n == 0 { 'M' } else { 'L' });
+            }
+            out.push_str("\"/>");
+        }
+        for (x, y) in placed {
+            let _ = write!(
+                out,
+                "<circle class=\"rings c{colour}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"><title>{}</title></circle>",
                 escape(&self.name)
             );
         }
@@ -400,6 +474,18 @@ mod tests {
         assert!(svg.contains("class=\"line c1\""), "{svg}");
         assert!(chart.file().contains("prefers-color-scheme:dark"));
         assert_eq!(svg, chart.svg());
+    }
+
+    #[test]
+    fn what_others_measured_is_drawn_as_rings_over_a_band() {
+        let mut chart = Chart::new("x", Unit::Count, (0.0, 10.0));
+        chart.log = true;
+        chart.lines.push(Line { stroke: Stroke::Rings, ..line(vec![(1.0, 10.0), (2.0, 0.0), (9.0, 90.0)]) });
+        chart.bands.push(Band { colour: 1, points: vec![(1.0, 0.0, 20.0), (9.0, 70.0, 95.0)] });
+        let svg = chart.svg();
+        // Two rings and that of the legend: nothing is drawn of zero on a logarithmic scale; the band reaches down to the bottom.
+        assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+        assert!(svg.find("class=\"band b1\"").unwrap() < svg.find("class=\"between c1\"").unwrap(), "{svg}");
     }
 
     proptest! {

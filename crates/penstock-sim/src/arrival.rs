@@ -14,29 +14,29 @@ impl Net {
         }
         let nic = &self.cables.nics[w.to_nic as usize];
         let (host, ifindex) = (nic.host, nic.ifindex);
-        let cpu = &mut self.machines[host as usize].cpu;
-        if cpu.is_free() {
+        let machine = &mut self.machines[host as usize];
+        if machine.cpu.is_free() {
             self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));
             self.settle(host);
             return;
         }
-        if cpu.backlog.len() > NETDEV_MAX_BACKLOG {
+        if machine.cpu.backlog.len() > NETDEV_MAX_BACKLOG {
             self.lost_at(host, packet, "cpu", "backlog");
             return;
         }
-        if cpu.backlog.is_empty() {
-            let service = cpu.service(packet.len, self.queue.now());
+        if machine.cpu.backlog.is_empty() {
+            let service = machine.service(packet.len, self.queue.now());
             self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
         }
-        cpu.backlog.push_back((ifindex, packet));
+        machine.cpu.backlog.push_back((ifindex, packet));
     }
     /// The processor has finished with its first frame.
     pub(crate) fn cpu_done(&mut self, host: u32) {
-        let cpu = &mut self.machines[host as usize].cpu;
-        let (ifindex, packet) = cpu.backlog.pop_front().expect("the processor had a frame");
-        if let Some((_, next)) = cpu.backlog.front() {
+        let machine = &mut self.machines[host as usize];
+        let (ifindex, packet) = machine.cpu.backlog.pop_front().expect("the processor had a frame");
+        if let Some((_, next)) = machine.cpu.backlog.front() {
             let len = next.len;
-            let service = cpu.service(len, self.queue.now());
+            let service = machine.service(len, self.queue.now());
             self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
         }
         self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));

@@ -25,6 +25,8 @@ pub(crate) struct Cpu {
     pub(crate) calls_until: Time,
     /// What packets that have passed still cost is over then.
     pub(crate) works_until: Time,
+    /// How many of the cost's pauses are over.
+    paused: usize,
 }
 
 /// How often a frame's time is looked at anew for the interrupts that come while others are served.
@@ -45,6 +47,7 @@ impl Cpu {
             hz,
             calls_until: Time::ZERO,
             works_until: Time::ZERO,
+            paused: 0,
         };
         cpu.set_cost(cost);
         cpu
@@ -52,15 +55,19 @@ impl Cpu {
     /// What it spends from now on.
     pub(crate) fn set_cost(&mut self, cost: crate::spec::Cost) {
         self.counts_work = cost.classify > Span::ZERO || cost.clock > Span::ZERO;
-        self.free = cost.byte_ps == 0 && cost.packet.is_zero() && !self.counts_work;
+        let each = cost.byte_ps > 0 || !cost.packet.is_zero() || cost.qdisc > Span::ZERO;
+        self.free = !each && !self.counts_work && cost.pauses.is_empty();
+        self.paused = 0;
         self.cost = cost;
     }
-    /// Time for this frame, from `now`, with the timer interrupts that come meanwhile.
-    pub(crate) fn service(&mut self, len: u32, now: Time) -> Span {
+    /// Time for this frame, from `now`, with the timer interrupts that come meanwhile. `shaped`: qdiscs were set up on the host.
+    pub(crate) fn service(&mut self, len: u32, shaped: bool, now: Time) -> Span {
         let bytes = (u64::from(len) * self.cost.byte_ps / 1000) as i64;
-        let own = self.cost.packet.draw(&mut self.rng) + Span::from_ns(bytes);
+        let qdisc = if shaped { self.cost.qdisc } else { Span::ZERO };
+        let own = self.cost.packet.draw(&mut self.rng) + Span::from_ns(bytes) + qdisc;
         self.busy += own;
         let work = own + (self.works_until - now).max(Span::ZERO);
+        let work = if self.cost.pauses.is_empty() { work } else { self.with_pauses(work, now) };
         if self.cost.tick == Span::ZERO {
             return work;
         }
@@ -73,6 +80,21 @@ impl Cpu {
             whole = longer;
         }
         whole
+    }
+    /// How long work lasts from `now` with the pauses that fall into it: another task is not interrupted by a frame.
+    fn with_pauses(&mut self, work: Span, now: Time) -> Span {
+        let pauses = &self.cost.pauses;
+        while pauses.get(self.paused).is_some_and(|&(at, length)| at + length <= now) {
+            self.paused += 1;
+        }
+        let mut end = now + work;
+        for &(at, length) in &pauses[self.paused..] {
+            if at > end {
+                break;
+            }
+            end += if at < now { at + length - now } else { length };
+        }
+        end - now
     }
     /// Whether what packets ask for beside their own time costs any.
     #[inline]
@@ -122,9 +144,40 @@ mod tests {
     #[test]
     fn frames_wait_for_timer_interrupts() {
         // 10000 a second take 11.9 %: a millisecond of work lasts 1/(1 - 0.119) ms.
-        let service = cpu(1000, 10_000).service(100, Time::ZERO);
+        let service = cpu(1000, 10_000).service(100, false, Time::ZERO);
         assert_eq!(service, Span::from_ns(1_000_000 + 11 * 11_900));
-        assert_eq!(cpu(1000, 100).service(100, Time::ZERO), Span::from_ms(1));
+        assert_eq!(cpu(1000, 100).service(100, false, Time::ZERO), Span::from_ms(1));
+    }
+
+    #[test]
+    fn what_was_set_up_costs_each_frame() {
+        let cost = crate::spec::Cost { qdisc: Span::from_us(30), ..crate::spec::Cost::ZERO };
+        let mut cpu = Cpu::new(cost, Rng::named(1, "cpu"), 100);
+        assert!(!cpu.is_free());
+        assert_eq!(cpu.service(100, true, Time::ZERO), Span::from_us(30));
+        assert_eq!(cpu.service(100, false, Time::ZERO), Span::ZERO);
+    }
+
+    #[test]
+    fn frames_wait_while_another_task_has_the_processor() {
+        let (ms, at) = (Span::from_ms, |t: i64| Time::ZERO + Span::from_ms(t));
+        let packet = penstock_model::traffic::Dist::Constant(ms(2));
+        let pauses = vec![(at(10), ms(5)), (at(15), ms(1)), (at(30), ms(4))];
+        let cost = crate::spec::Cost { packet, pauses, ..crate::spec::Cost::ZERO };
+        let mut cpu = Cpu::new(cost, Rng::named(1, "cpu"), 100);
+        let mut lasts = |t: i64| cpu.service(100, false, at(t));
+        assert_eq!(lasts(1), ms(2));
+        // It begins before the first pause and ends after the second, which follows it at once.
+        assert_eq!(lasts(9), ms(2 + 5 + 1));
+        assert_eq!(lasts(12), ms(3 + 1 + 2));
+        assert_eq!(lasts(16), ms(2));
+        assert_eq!(lasts(33), ms(1 + 2));
+        assert_eq!(lasts(40), ms(2));
+        // Without a cost of its own a frame waits all the same.
+        let cost = crate::spec::Cost { pauses: vec![(at(1), ms(3))], ..crate::spec::Cost::ZERO };
+        let mut free = Cpu::new(cost, Rng::named(1, "cpu"), 100);
+        assert!(!free.is_free());
+        assert_eq!((free.service(100, false, at(2)), free.service(100, false, at(5))), (ms(2), Span::ZERO));
     }
 
     /// Table 2 and figure 19 of Magaña, Izkue and Villadangos 2001, in percent of the processor over rest at 100 Hz: 0.9 at 1024 Hz
@@ -141,7 +194,7 @@ mod tests {
         let loaded = |hz| {
             let mut cpu = cpu(19, hz);
             for _ in 0..3170 {
-                cpu.service(100, Time::ZERO);
+                cpu.service(100, false, Time::ZERO);
             }
             share(&cpu)
         };

@@ -5,8 +5,8 @@ use crate::event::Timer;
 use crate::sock::SocketTable;
 use crate::spec::{Iperf, Stack};
 use crate::still::Toll;
-use penstock_host::Host;
-use penstock_model::Kernel;
+use penstock_host::{Host, NetDevice};
+use penstock_model::{Handle, Kernel, Span, Time};
 use penstock_packet::Packet;
 use std::collections::VecDeque;
 
@@ -26,6 +26,15 @@ pub(crate) struct Machine {
     pub(crate) iperf: Iperf,
     pub(crate) sockets: SocketTable,
     pub(crate) lo: Loopback,
+}
+
+impl Machine {
+    /// How long its processor takes with a frame from `now` on.
+    pub(crate) fn service(&mut self, len: u32, now: Time) -> Span {
+        let set_up = |device: &NetDevice| device.tree.root().handle != Handle::UNSPEC;
+        let shaped = self.cpu.cost.qdisc > Span::ZERO && self.host.devices().iter().any(set_up);
+        self.cpu.service(len, shaped, now)
+    }
 }
 
 /// What waits on `lo` for the processor, which has more to do than it can at one instant.

@@ -39,6 +39,14 @@ pub enum Framing {
     None,
     /// The bytes of the IP packet, as simulators count that know no Ethernet. ARP counts its 28.
     Ip,
+    /// PPP over SONET (RFC 2615, framed as RFC 1662 says): flag 1, address 1, control 1, protocol 2 and FCS 4 beside the IP packet. The
+    /// rate is that of the payload, 149.76 Mbit/s for STM-1.
+    Pos,
+    /// FDDI (ISO 9314-2, RFC 1188): preamble 8, starting delimiter 1, frame control 1, addresses 12, LLC and SNAP 8, FCS 4, ending
+    /// delimiter and status 2 beside the IP packet.
+    Fddi,
+    /// ATM cells (AAL5, RFC 2684 with LLC): 8 and 8 bytes beside the IP packet, filled up to cells of 48 bytes, which take 53.
+    Atm,
 }
 
 impl Framing {
@@ -49,6 +57,9 @@ impl Framing {
             Framing::Ethernet => (if len < 60 { 60 } else { len }) + 24,
             Framing::None => len,
             Framing::Ip => len.saturating_sub(14),
+            Framing::Pos => len.saturating_sub(14) + 9,
+            Framing::Fddi => len.saturating_sub(14) + 36,
+            Framing::Atm => (len.saturating_sub(14) + 16).div_ceil(48) * 53,
         }
     }
 }
@@ -167,6 +178,10 @@ pub struct Cost {
     pub classify: Span,
     /// Time of reading the packet scheduler's clock, which `cbq`, `htb` and `tbf` do.
     pub clock: Span,
+    /// Time per frame in addition, where a qdisc that was set up stands before any of the host's cards.
+    pub qdisc: Span,
+    /// When another task of the machine holds the processor, and for how long: in the order of time, none before the one before ends.
+    pub pauses: Vec<(Time, Span)>,
 }
 
 impl Cost {
@@ -178,6 +193,8 @@ impl Cost {
         send: Span::ZERO,
         classify: Span::ZERO,
         clock: Span::ZERO,
+        qdisc: Span::ZERO,
+        pauses: Vec::new(),
     };
 }
 
@@ -262,6 +279,22 @@ pub enum Transport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_packet_on_different_wires() {
+        // An IP packet of 1500 bytes and one of 40, in frames of 1514 and 54.
+        for (framing, full, short) in [
+            (Framing::Ethernet, 1538, 84),
+            (Framing::None, 1514, 54),
+            (Framing::Ip, 1500, 40),
+            (Framing::Pos, 1509, 49),
+            (Framing::Fddi, 1536, 76),
+            // 1516 bytes are 32 cells; 56 are two.
+            (Framing::Atm, 32 * 53, 2 * 53),
+        ] {
+            assert_eq!((framing.wire_len(1514), framing.wire_len(54)), (full, short), "{framing:?}");
+        }
+    }
 
     #[test]
     fn ethernet_counts_what_the_plug_says() {

@@ -75,6 +75,8 @@ pub struct Matrix<'a> {
     pub only: Option<&'a str>,
     /// Where the run folders go, those of the first seed.
     pub out: Option<&'a Path>,
+    /// Whether a page with figures is asked for.
+    pub page: bool,
     /// How many repetitions; `None`: [`SEEDS`].
     pub seeds: Option<u64>,
     /// Runs are cut to this length; `None`: the document's.
@@ -85,6 +87,13 @@ pub struct Matrix<'a> {
     pub jobs: Option<usize>,
     /// Is told how many of how many runs are made.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Matrix<'_> {
+    /// Whether figures are drawn: for a page or for a folder.
+    fn draws(&self) -> bool {
+        self.page || self.out.is_some()
+    }
 }
 
 /// All studies, alphabetical.
@@ -118,7 +127,7 @@ pub static LIST: &[Study] = &[
     Study {
         name: "virtual-lab",
         source: "Kanwar Pal Singh, Linux Traffic Control in Virtual Environment, University of Alberta, 2011",
-        how: How::Programs(virtual_lab::judge, |_| Vec::new()),
+        how: How::Programs(virtual_lab::judge, virtual_lab::pictures),
     },
 ];
 
@@ -232,19 +241,23 @@ impl Study {
             row.range = (values.len() > 1).then_some([least, most]);
             report.numbers.push(row);
         }
-        let drawn = seen.first_mut().map(|s| std::mem::take(&mut s.figures)).unwrap_or_default();
+        let figures: Vec<Vec<Figure>> = seen.iter_mut().map(|s| std::mem::take(&mut s.figures)).collect();
+        let drawn = self.drawn(&figures);
         match self.how {
-            How::Programs(..) => {
-                self.write(&report, &drawn, ask.out).map_err(|e| vec![Diagnostic::error(e)])?
-            }
+            How::Programs(..) => {}
             How::Domains => report.remark = aqm_domains::remark(&report.numbers, seeds),
-            How::Guidelines => report.remark = rfc7928::remark(ask.aqm.unwrap_or_default()),
+            How::Guidelines => {
+                let aqm = ask.aqm.unwrap_or_default();
+                report.remark = rfc7928::remark(aqm);
+                report.pictures = rfc7928::pictures(aqm, &drawn, &report);
+            }
         }
-        report.pictures = match self.how {
-            How::Programs(..) => Vec::new(),
-            How::Domains => drawn.into_iter().map(|f| (format!("{}.svg", f.name), f.svg)).collect(),
-            How::Guidelines => rfc7928::pictures(ask.aqm.unwrap_or_default(), drawn, &report),
-        };
+        if ask.draws() {
+            report.page = page::page(self, &report, &drawn);
+        }
+        if let Some(out) = ask.out.filter(|_| !matches!(self.how, How::Guidelines)) {
+            write(&report, &drawn, out).map_err(|e| vec![Diagnostic::error(e)])?;
+        }
         Ok(report)
     }
 
@@ -295,15 +308,6 @@ impl Study {
         }
     }
 
-    /// Writes the page and the figures.
-    fn write(&self, report: &StudyReport, drawn: &[Figure], out: Option<&Path>) -> Result<(), String> {
-        let Some(folder) = out else { return Ok(()) };
-        figures::write(drawn, &folder.join("figures"))?;
-        let path = folder.join("report.html");
-        penstock_files::replace(&path, page::page(report, drawn))
-            .map_err(|e| format!("{}: {e}", path.display()))
-    }
-
     /// What the study says, claim by claim.
     fn claims(&self) -> Vec<Claim> {
         self.table::<Claims>("claims.toml").claim
@@ -320,6 +324,13 @@ impl Study {
     fn table<T: serde::de::DeserializeOwned>(&self, name: &str) -> T {
         toml::from_str(self.text(name)).expect("the study's tables are valid")
     }
+}
+
+/// Writes the page and the figures.
+fn write(report: &StudyReport, drawn: &[Figure], folder: &Path) -> Result<(), String> {
+    figures::write(drawn, &folder.join("figures"))?;
+    let path = folder.join("report.html");
+    penstock_files::replace(&path, &report.page).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// Document order: by the numbers of the name's head (`10.2-marks` after `9.1-baseline`), claims' own runs last.
@@ -347,7 +358,7 @@ mod tests {
         for study in LIST {
             let folder = STUDIES.get_dir(study.name).unwrap();
             let files = folder.files().map(include_dir::File::path);
-            let data = ["claims", "parameters", "published"];
+            let data = ["claims", "figures", "parameters", "published"];
             let names: Vec<&str> = files
                 .filter(|p| p.extension().is_some_and(|e| e == "toml"))
                 .map(|p| p.file_stem().unwrap().to_str().unwrap())
@@ -376,6 +387,24 @@ mod tests {
             assert!(names.len() >= 6, "{names:?}");
             let numbers: numbers::Numbers = study.table("published.toml");
             assert!(numbers.number.iter().all(|n| names.contains(&n.experiment.as_str())));
+        }
+    }
+
+    /// What the documents describe and do not run: their expectations are met.
+    #[test]
+    fn what_is_only_described_is_run() {
+        for (name, experiment, expects) in
+            [("virtual-lab", "10-ways", 3), ("virtual-lab", "11-conclusions", 3)]
+        {
+            let experiment =
+                Study::find(name).unwrap().experiment(experiment).unwrap_or_else(|d| panic!("{}", d[0]));
+            let mut options = penstock_lab::run::Options { seed: None, progress: &mut |_| {} };
+            let outcome =
+                penstock_lab::run::run(&experiment, &mut options).unwrap_or_else(|d| panic!("{}", d[0]));
+            assert_eq!(outcome.record.expects.len(), expects);
+            for e in &outcome.record.expects {
+                assert!(e.ok, "{}: {} is {:?}, not {}", experiment.title, e.what, e.measured, e.value);
+            }
         }
     }
 
@@ -415,6 +444,7 @@ mod tests {
         Matrix {
             only: None,
             out: None,
+            page: false,
             seeds: None,
             duration: None,
             aqm: None,

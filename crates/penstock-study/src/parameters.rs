@@ -106,7 +106,9 @@ impl Study {
                 (0..claims.len()).map(of).collect()
             })
             .collect();
-        let mut report = Sensitivity { study: self.name, seeds, variations: Vec::new() };
+        let hold = |verdicts: &[&str]| verdicts.iter().filter(|v| **v == Judgement::HOLDS).count();
+        let mut report =
+            Sensitivity { study: self.name, seeds, hold: hold(&over[0]), variations: Vec::new() };
         for (setting, verdicts) in all.iter().zip(&over).skip(1) {
             let Some((parameter, to)) = &setting.change else { continue };
             let changes = claims.iter().zip(over[0].iter().zip(verdicts)).filter(|(_, (a, b))| a != b);
@@ -117,6 +119,7 @@ impl Study {
                 found: parameter.found.clone(),
                 stated: parameter.text.clone(),
                 instead: to.clone(),
+                hold: hold(verdicts),
                 changes: shifts.collect(),
             });
         }

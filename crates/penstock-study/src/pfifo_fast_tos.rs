@@ -175,7 +175,7 @@ fn pf9(e: &Evidence) -> Verdict {
     ))
 }
 
-/// The article has tables only: the rows of its eight runs as curves.
+/// The article has tables only: the rows of its eight runs as curves, where each second ends.
 pub fn figures(e: &Evidence) -> Vec<Figure> {
     let mut all = Vec::new();
     for (experiment, changed, _) in RUNS {

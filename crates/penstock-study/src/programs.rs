@@ -30,9 +30,9 @@ pub(super) fn runs(
         seeds,
         read: &|name, setting| study.read(name, setting),
         keep: &|_, outcome| summarise(outcome),
-        judge: &|setting, seed, kept: &Kept<Run>| {
+        judge: &|setting, _, kept: &Kept<Run>| {
             let evidence = Evidence { runs: kept.clone() };
-            let shows = ask.out.is_some() && setting == 0 && seed == 1;
+            let shows = ask.draws() && setting == 0;
             Seen {
                 judged: claims.iter().map(|c| judge(&c.id, &evidence)).collect(),
                 measured: numbers.number.iter().map(|n| n.measured(&evidence)).collect(),

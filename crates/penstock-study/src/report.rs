@@ -22,6 +22,9 @@ pub struct StudyReport {
     /// How the numbers fare, in a sentence or two.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub remark: String,
+    /// All of it on one page, an HTML file that needs nothing else; empty where none was asked for.
+    #[serde(skip)]
+    pub page: String,
     /// Pictures: name of the file, SVG.
     #[serde(skip)]
     pub pictures: Vec<(String, String)>,
@@ -148,6 +151,8 @@ pub struct Sensitivity {
     pub study: &'static str,
     /// Seeds of each setting.
     pub seeds: u64,
+    /// How many claims hold with the study's own values.
+    pub hold: usize,
     /// A value of a parameter each.
     pub variations: Vec<Variation>,
 }
@@ -165,6 +170,8 @@ pub struct Variation {
     pub stated: String,
     /// And instead.
     pub instead: String,
+    /// How many claims hold with it.
+    pub hold: usize,
     /// The verdicts that change.
     pub changes: Vec<Shift>,
 }
@@ -188,7 +195,10 @@ impl Sensitivity {
             let last = text.lines().last().unwrap_or_default();
             last.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        let mut text = format!("{}: {} seeds of each setting\n", self.study, self.seeds);
+        let mut text = format!(
+            "{}: {} seeds of each setting; {} claims hold with the study's own\n",
+            self.study, self.seeds, self.hold
+        );
         let mut before = "";
         for v in &self.variations {
             if v.parameter != before {
@@ -199,7 +209,12 @@ impl Sensitivity {
                 v.changes.iter().map(|s| format!("{} {} -> {}", s.claim, s.from, s.to)).collect();
             let changes =
                 if changes.is_empty() { "no verdict changes".to_owned() } else { changes.join("; ") };
-            text.push_str(&format!("  {} instead of {}: {changes}\n", short(&v.instead), short(&v.stated)));
+            text.push_str(&format!(
+                "  {} instead of {}: {} hold; {changes}\n",
+                short(&v.instead),
+                short(&v.stated),
+                v.hold
+            ));
         }
         text
     }
@@ -406,14 +421,15 @@ mod tests {
             found: "a common card".to_owned(),
             stated: "a\nring  = 63".to_owned(),
             instead: instead.to_owned(),
+            hold: 3,
             changes,
         };
         let shift = Shift { claim: "PF5".to_owned(), from: "holds", to: "fails" };
         let variations =
             vec![variation("a\nring  = 127", vec![shift]), variation("a\nring  = 31", Vec::new())];
-        let text = Sensitivity { study: "x", seeds: 5, variations }.text();
-        let expected = "x: 5 seeds of each setting\n\nring: 64 places (a common card)\n  ring = 127 instead of ring = 63: PF5 holds -> fails\n  \
-                        ring = 31 instead of ring = 63: no verdict changes\n";
+        let text = Sensitivity { study: "x", seeds: 5, hold: 4, variations }.text();
+        let expected = "x: 5 seeds of each setting; 4 claims hold with the study's own\n\nring: 64 places (a common card)\n  ring = 127 \
+                        instead of ring = 63: 3 hold; PF5 holds -> fails\n  ring = 31 instead of ring = 63: 3 hold; no verdict changes\n";
         assert_eq!(text, expected);
     }
 

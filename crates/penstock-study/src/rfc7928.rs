@@ -82,9 +82,7 @@ pub(super) fn runs(study: &Study, ask: &Matrix<'_>, seeds: u64) -> Result<Vec<Ve
             Seen {
                 judged: judged.collect(),
                 measured: Vec::new(),
-                figures: parts
-                    .map(|(part, s)| Figure { name: part.to_owned(), svg: picture(part, s) })
-                    .collect(),
+                figures: parts.map(|(part, s)| Figure::of(part, &picture(part, s))).collect(),
             }
         },
     };
@@ -97,10 +95,9 @@ pub(super) fn remark(aqm: &str) -> String {
 }
 
 /// The scenarios' pictures and the page that has them all.
-pub(super) fn pictures(aqm: &str, drawn: Vec<Figure>, report: &StudyReport) -> Vec<(String, String)> {
-    let page = page(&words(aqm).0, report, &drawn);
-    let mut all: Vec<(String, String)> =
-        drawn.into_iter().map(|f| (format!("{}.svg", f.name), f.svg)).collect();
+pub(super) fn pictures(aqm: &str, drawn: &[Figure], report: &StudyReport) -> Vec<(String, String)> {
+    let page = page(&words(aqm).0, report, drawn);
+    let mut all: Vec<(String, String)> = drawn.iter().map(|f| (format!("{}.svg", f.name), f.svg())).collect();
     all.push(("rfc7928.html".to_owned(), page));
     all
 }
@@ -229,12 +226,12 @@ fn judge(id: &str, s: &Shown) -> Result<J, String> {
 }
 
 /// Queue and goodput of a scenario over time.
-fn picture(part: &str, s: &Shown) -> String {
+fn picture(part: &str, s: &Shown) -> Chart {
     let mut chart =
         Chart::new(format!("{part}: queue before the line"), Unit::Byte, (0.0, s.record.duration_s));
     let points = s.backlog.clone();
     chart.lines.push(Line { name: "queue".to_owned(), colour: 0, stroke: Stroke::Line, points });
-    chart.file()
+    chart
 }
 
 /// All scenarios on one page.
@@ -258,7 +255,7 @@ fn page(words: &str, report: &StudyReport, drawn: &[Figure]) -> String {
     }
     page.push_str("</table>\n");
     for figure in drawn {
-        page.push_str(&figure.svg);
+        page.push_str(&figure.svg());
         page.push('\n');
     }
     page.push_str("</body></html>\n");
@@ -289,6 +286,7 @@ mod tests {
         let ask = Matrix {
             only: Some("5.1-tcp-friendly"),
             out: None,
+            page: false,
             seeds: Some(1),
             duration: Some(penstock_model::Span::from_secs(25)),
             aqm: Some("pfifo"),

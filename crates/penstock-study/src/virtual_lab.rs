@@ -9,7 +9,10 @@ mod disciplines;
 mod sharing;
 
 use super::evidence::{Evidence, Missing};
+use super::figures::{Figure, chart, curve};
 use super::{Judgement, Judgement as J};
+use penstock_measure::number::Unit;
+use penstock_measure::plot::Stroke;
 
 type Verdict = Result<Judgement, Missing>;
 
@@ -194,6 +197,24 @@ fn connection_rates(text: &str) -> Vec<f64> {
 fn server_rates(e: &Evidence, experiment: &str, run: &str) -> Result<Vec<f64>, Missing> {
     let app = e.app(experiment, "U1", run, 0)?;
     Ok(connection_rates(&app.text))
+}
+
+/// Section 5's two graphs: bandwidth and latency without and with the Cisco routers.
+pub fn pictures(e: &Evidence) -> Vec<Figure> {
+    const ROWS: &str = "iperf -c 10.3.31.88 -t 20 -i 2";
+    let mut bandwidth = chart("Section 5: bandwidth", Unit::BitPerSecond, (0.0, 20.0), " s");
+    let mut latency = chart("Section 5: round trip", Unit::Millisecond, (0.0, 20.0), " pings");
+    for (name, part) in [("without routers", 4), ("with routers", 5)] {
+        if let Ok(app) = e.app(&format!("{part}-bandwidth"), "U5", ROWS, 0) {
+            let rows = app.intervals.iter().map(|r| (r.1.round(), r.2)).collect();
+            curve(&mut bandwidth, name, Stroke::Line, rows);
+        }
+        if let Ok(app) = e.app(&format!("{part}-ping"), "U5", PING_20, 0) {
+            let trips = app.rtts.iter().enumerate().map(|(n, r)| (n as f64 + 1.0, r.1)).collect();
+            curve(&mut latency, name, Stroke::Line, trips);
+        }
+    }
+    vec![Figure::of("bandwidth", &bandwidth), Figure::of("latency", &latency)]
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ fn the_number_of_threads_changes_no_byte() {
             let ask = Matrix {
                 only,
                 out: Some(&out),
+                page: false,
                 seeds: Some(seeds),
                 duration: Some(Span::from_secs(3)),
                 aqm: None,
@@ -47,6 +48,7 @@ fn what_parameters_decide_is_the_same_with_any_threads() {
         let ask = Matrix {
             only: None,
             out: None,
+            page: false,
             seeds: Some(1),
             duration: Some(Span::from_secs(1)),
             aqm: None,

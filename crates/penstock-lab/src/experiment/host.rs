@@ -118,7 +118,42 @@ pub(super) fn drawn(
     }
 }
 
-/// `cost = "20us"` or `{ packet, spread, byte, tick, send, classify, clock }`.
+/// `pause = { at, lasts }` or a list of them: when another task has the processor; in the order of time.
+fn pauses(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Vec<(Span, Span)>> {
+    let span = value.span();
+    let mut all: Vec<(Span, Span)> = Vec::new();
+    let mut one = |value: Val<'_>, faults: &mut Faults<'_>| {
+        let mut table = Table::of(value, "pause = { at = \"5s\", lasts = \"50ms\" }", faults)?;
+        let mut time = |key: &'static str| match table.take(key) {
+            Some(v) => read::time(key, v, faults),
+            None => {
+                let message = format!("pause has no \"{key}\"");
+                faults.add(table.span(), message, "write pause = { at = \"5s\", lasts = \"50ms\" }");
+                None
+            }
+        };
+        let (at, lasts) = (time("at"), time("lasts"));
+        table.finish(faults);
+        all.push((at?, lasts?));
+        Some(())
+    };
+    match value.get_ref() {
+        DeValue::Array(items) => {
+            for item in items {
+                one(item, faults)?;
+            }
+        }
+        _ => one(value, faults)?,
+    }
+    if all.windows(2).any(|w| w[0].0 + w[0].1 > w[1].0) {
+        let help = "list them in the order of time, each after the end of the one before";
+        faults.add(span, "a pause begins before the one before it ends", help);
+        return None;
+    }
+    Some(all)
+}
+
+/// `cost = "20us"` or `{ packet, spread, byte, tick, send, classify, clock, qdisc, pause }`.
 fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
     if !value.get_ref().is_table() {
         return Some(Cost {
@@ -128,16 +163,20 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
             send: Span::ZERO,
             classify: Span::ZERO,
             clock: Span::ZERO,
+            qdisc: Span::ZERO,
+            pauses: Vec::new(),
         });
     }
     let mut table = Table::of(value, "cost = { … }", faults)?;
     let packet = table.take("packet").map(|v| (v, dist("packet", v, faults)));
     let spread = table.take("spread").map(|v| (v, read::time("spread", v, faults)));
     let byte = table.take("byte").map(|v| picoseconds(v, faults));
+    let pause = table.take("pause").map_or(Some(Vec::new()), |v| pauses(v, faults));
     let mut span = |key| table.take(key).map_or(Some(Span::ZERO), |v| read::time(key, v, faults));
-    let others = ["tick", "send", "classify", "clock"].map(&mut span);
-    let [tick, send, classify, clock] = others;
-    if packet.is_none() && byte.is_none() && others.iter().all(|o| *o == Some(Span::ZERO)) {
+    let others = ["tick", "send", "classify", "clock", "qdisc"].map(&mut span);
+    let [tick, send, classify, clock, qdisc] = others;
+    let pauses_alone = pause.as_ref().is_none_or(|p| !p.is_empty());
+    if packet.is_none() && byte.is_none() && !pauses_alone && others.iter().all(|o| *o == Some(Span::ZERO)) {
         faults.add(table.span(), "cost has neither \"packet\" nor \"byte\"", "add e.g. packet = \"20us\"");
     }
     table.finish(faults);
@@ -160,7 +199,16 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
         },
     };
     let (classify, clock) = (classify?, clock?);
-    Some(Cost { packet, byte_ps: byte.unwrap_or(Some(0))?, tick: tick?, send: send?, classify, clock })
+    Some(Cost {
+        packet,
+        byte_ps: byte.unwrap_or(Some(0))?,
+        tick: tick?,
+        send: send?,
+        classify,
+        clock,
+        qdisc: qdisc?,
+        pauses: pause?,
+    })
 }
 
 /// A time that may be a fraction of a nanosecond: `80ns`, `0.8ns`; picoseconds.

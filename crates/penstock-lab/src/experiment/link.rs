@@ -4,7 +4,7 @@ use super::Builder;
 use super::queue;
 use super::read::{self, Faults, Table, Val};
 use super::source::Place;
-use super::spec::{Ecn, End, Link};
+use super::spec::{Ecn, End, Framing, Link};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -39,7 +39,7 @@ fn word(key: &str, value: Val<'_>, words: &[&str], faults: &mut Faults<'_>) -> O
 impl Builder<'_> {
     pub(super) fn read_links(&mut self, root: &mut Table<'_>, faults: &mut Faults<'_>) {
         for mut table in tables(root, "link", "ends = [\"a:eth0\", \"b:eth0\"]", faults) {
-            let mut link = Link { place: faults.place(table.span()), ethernet: true, ..Link::default() };
+            let mut link = Link { place: faults.place(table.span()), ..Link::default() };
             if let Some(value) = table.take("name") {
                 link.name = read::string("name", value, faults).unwrap_or_default();
             }
@@ -61,9 +61,8 @@ impl Builder<'_> {
                 link.loss_ppb = read::chance("loss", value, faults).unwrap_or_default();
             }
             if let Some(value) = table.take("framing") {
-                let chosen = word("framing", value, &["ethernet", "none", "ip"], faults);
-                link.ethernet = !matches!(chosen, Some(1 | 2));
-                link.ip_framing = chosen == Some(2);
+                let chosen = word("framing", value, &Framing::ALL.map(|f| f.1), faults);
+                link.framing = chosen.map_or(Framing::default(), |n| Framing::ALL[n].0);
             }
             if let Some(value) = table.take("duplex") {
                 let chosen = word("duplex", value, &["full", "half"], faults);

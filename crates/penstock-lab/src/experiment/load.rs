@@ -27,8 +27,26 @@ const ECHO_SIZE: u32 = 56;
 type Profile = (&'static str, fn() -> Load);
 
 /// Traffic with a name of its own.
-const PROFILES: [Profile; 4] =
-    [("audio", audio), ("g711", || voice(160)), ("g729", || voice(20)), ("video", video)];
+const PROFILES: [Profile; 6] = [
+    ("audio", audio),
+    ("g711", || voice(160)),
+    ("g729", || voice(20)),
+    ("mail", mail),
+    ("video", video),
+    ("vod", video_on_demand),
+];
+
+/// Mail: messages come as a Poisson process, one in two seconds, each over a connection of its own; their sizes are heavy-tailed, 30 kB on
+/// average (a Pareto distribution of shape 1.2: most are short, a few carry files). 120 kbit/s on average.
+fn mail() -> Load {
+    Load::Arrivals(Arrivals { gap: Span::from_ms(2000), bytes: 30_000, shape_milli: Some(1200) })
+}
+
+/// Video on demand over HTTP: pieces of four seconds of a film of 2.1 Mbit/s, each fetched as fast as TCP can, four seconds after the
+/// one before is there.
+fn video_on_demand() -> Load {
+    Load::Pages { size: Sizes::Constant(1_050_000), think: Dist::Constant(Span::from_ms(4000)) }
+}
 
 /// A voice call: so many bytes of speech every 20 ms (RFC 3551 section 4.5) behind an RTP header of 12 bytes.
 fn voice(bytes: u32) -> Load {

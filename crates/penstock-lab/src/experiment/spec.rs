@@ -186,6 +186,10 @@ pub struct Cost {
     pub classify: Span,
     /// On each reading of the packet scheduler's clock.
     pub clock: Span,
+    /// On each packet in addition, where a qdisc was set up on the host.
+    pub qdisc: Span,
+    /// When another task holds the processor, from the run's start, and for how long; in the order of time.
+    pub pauses: Vec<(Span, Span)>,
 }
 
 /// A link.
@@ -203,16 +207,48 @@ pub struct Link {
     pub delay: Span,
     /// Chance to lose a frame, parts per 1,000,000,000.
     pub loss_ppb: u32,
-    /// Whether preamble, gap and FCS take time as on real Ethernet. Default true.
-    pub ethernet: bool,
-    /// Whether the bytes of the IP packet alone take time. Default false.
-    pub ip_framing: bool,
+    /// What takes time on the wire.
+    pub framing: Framing,
     /// Whether only one end sends at a time. Always so with more than two ends.
     pub half_duplex: bool,
     /// What the link does to the ECN field of what passes.
     pub ecn: Ecn,
     /// The queue before it, at each end that has none of its own.
     pub queue: Option<Queue>,
+}
+
+/// What takes time on a link's wire beside the IP packet. Default: what does on Ethernet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Framing {
+    /// Header, FCS, preamble and gap, at least 60 bytes.
+    #[default]
+    Ethernet,
+    /// The Ethernet header, as qdiscs count.
+    None,
+    /// Nothing.
+    Ip,
+    /// PPP over SONET.
+    Pos,
+    /// FDDI.
+    Fddi,
+    /// ATM cells.
+    Atm,
+}
+
+impl Framing {
+    /// All, and their names as the file writes them.
+    pub const ALL: [(Framing, &'static str); 6] = [
+        (Framing::Ethernet, "ethernet"),
+        (Framing::None, "none"),
+        (Framing::Ip, "ip"),
+        (Framing::Pos, "pos"),
+        (Framing::Fddi, "fddi"),
+        (Framing::Atm, "atm"),
+    ];
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Framing::ALL.iter().find(|f| f.0 == self).map_or("", |f| f.1)
+    }
 }
 
 /// What a link does to the ECN field. Default: nothing.

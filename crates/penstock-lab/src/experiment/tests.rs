@@ -298,7 +298,7 @@ fn queues_stand_before_links() {
     let o = &link.queue.as_ref().unwrap().options;
     assert_eq!((o.u32("limit"), o.str("thresh"), o.str("maxthresh")), (Some(72), Some("18"), Some("54")));
     assert_eq!((o.str("q_weight"), o.u32("gentle"), o.str("interval")), (Some("-1"), Some(0), Some("0.5")));
-    assert_eq!((link.ecn, link.ip_framing, link.ethernet), (Ecn::Bleach, true, false));
+    assert_eq!((link.ecn, link.framing), (Ecn::Bleach, Framing::Ip));
     for (keys, want) in [
         ("queue = { kind = \"ns2_rod\" }", "there is no queue \"ns2_rod\""),
         ("queue = { kind = \"ns2_red\", tresh = 5 }", "queue has no key \"tresh\""),

@@ -129,8 +129,9 @@ impl Built {
         }
         if let Some(cost) = &host.cost {
             let packet = cost.packet.clone();
-            let spec::Cost { byte_ps, tick, send, classify, clock, .. } = *cost;
-            world.set_cost(id, Cost { packet, byte_ps, tick, send, classify, clock });
+            let spec::Cost { byte_ps, tick, send, classify, clock, qdisc, .. } = *cost;
+            let pauses = cost.pauses.iter().map(|(at, length)| (Time::ZERO + *at, *length)).collect();
+            world.set_cost(id, Cost { packet, byte_ps, tick, send, classify, clock, qdisc, pauses });
         }
         for (name, bytes) in &host.files {
             world.add_file(name, *bytes);
@@ -191,10 +192,13 @@ impl Built {
             delay: link.delay,
             loss_ppb: link.loss_ppb,
             bleach: bleach(link.ecn),
-            framing: match (link.ip_framing, link.ethernet) {
-                (true, _) => Framing::Ip,
-                (_, true) => Framing::Ethernet,
-                (_, false) => Framing::None,
+            framing: match link.framing {
+                spec::Framing::Ethernet => Framing::Ethernet,
+                spec::Framing::None => Framing::None,
+                spec::Framing::Ip => Framing::Ip,
+                spec::Framing::Pos => Framing::Pos,
+                spec::Framing::Fddi => Framing::Fddi,
+                spec::Framing::Atm => Framing::Atm,
             },
             duplex: if link.half_duplex { Duplex::Half } else { Duplex::Full },
         };

@@ -67,8 +67,8 @@ fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
         if link.ecn != spec::Ecn::Pass || link.ends.iter().any(|e| e.ecn.is_some()) {
             faults.push(fault(&link.place, "ecn"));
         }
-        if link.ip_framing {
-            faults.push(fault(&link.place, "framing = \"ip\""));
+        if !matches!(link.framing, spec::Framing::Ethernet | spec::Framing::None) {
+            faults.push(fault(&link.place, &format!("framing = \"{}\"", link.framing.name())));
         }
     }
     for flow in &experiment.flows {
@@ -121,7 +121,7 @@ fn plan_of(experiment: &Experiment, seed: u64, exact: bool) -> Result<Plan, Vec<
             rate: link.rate,
             delay: link.delay,
             loss_ppb: link.loss_ppb,
-            ethernet: link.ethernet,
+            ethernet: link.framing == spec::Framing::Ethernet,
         });
     }
     for app in &experiment.apps {

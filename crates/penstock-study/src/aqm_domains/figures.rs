@@ -124,12 +124,11 @@ fn line(name: &str, colour: usize, points: Points) -> Line {
 
 /// The pictures of the study by the names of their files.
 pub(super) fn pictures(evidence: &Evidence) -> Vec<Figure> {
-    let figure = |name: &str, svg: String| Figure { name: name.to_owned(), svg };
-    let mut all = vec![figure("figure-1a", gentle()), figure("figure-1b", adaptive())];
+    let mut all = vec![Figure::of("figure-1a", &gentle()), Figure::of("figure-1b", &adaptive())];
     if let Some(shown) = evidence.shown.get("figure-2")
         && let Some(picture) = ecn(shown)
     {
-        all.push(figure("figure-2", picture));
+        all.push(Figure::of("figure-2", &picture));
     }
     for (name, file) in [
         ("DT-DT-72", "figure-4"),
@@ -137,7 +136,7 @@ pub(super) fn pictures(evidence: &Evidence) -> Vec<Figure> {
         ("DT-RED-gentle-72", "figure-4-DT-RED"),
     ] {
         if let Some(shown) = evidence.shown.get(name) {
-            all.push(figure(file, acknowledged(name, shown)));
+            all.push(Figure::of(file, &acknowledged(name, shown)));
         }
     }
     all
@@ -158,7 +157,7 @@ fn red(max_p: f64) -> Floyd {
     })
 }
 
-fn probability(title: &str, probabilities: &[f64]) -> String {
+fn probability(title: &str, probabilities: &[f64]) -> Chart {
     let mut chart = Chart::new(title, Unit::Count, (0.0, 120.0));
     chart.x_unit = " packets on average";
     for (colour, &max_p) in probabilities.iter().enumerate() {
@@ -167,21 +166,21 @@ fn probability(title: &str, probabilities: &[f64]) -> String {
         let points = (0..=480).map(|i| f64::from(i) / 4.0).map(|a| (a, drop(a))).collect();
         chart.lines.push(line(&format!("max_p {max_p}"), colour, points));
     }
-    chart.file()
+    chart
 }
 
 /// Figure 1a, from the code that decides.
-fn gentle() -> String {
+fn gentle() -> Chart {
     probability("Drop probability of gentle RED", &[0.1])
 }
 
 /// Figure 1b: the curve moves between the bounds of max_p.
-fn adaptive() -> String {
+fn adaptive() -> Chart {
     probability("Drop probability of adaptive RED", &[0.01, 0.05, 0.1, 0.5])
 }
 
 /// Figure 2: the first cycle after the slow start.
-fn ecn(shown: &Shown) -> Option<String> {
+fn ecn(shown: &Shown) -> Option<Chart> {
     let cycles = cycles(shown);
     let cycle = cycles.iter().find(|c| c.mark > 3.0).or(cycles.first())?;
     let (from, to) = ((cycle.mark - 0.4).max(0.0), cycle.cut + 1.0);
@@ -198,18 +197,18 @@ fn ecn(shown: &Shown) -> Option<String> {
     chart.lines.push(dot("marked by the router", 1, cycle.mark, window));
     chart.lines.push(dot("the sender reduces", 2, cycle.cut, at(&shown.cwnd, cycle.cut)?));
     chart.lines.push(dot("one round trip after the mark", 3, cycle.mark + cycle.rtt, window));
-    Some(chart.file())
+    Some(chart)
 }
 
 /// Figure 4: what one connection of each group has had acknowledged.
-fn acknowledged(order: &str, shown: &Shown) -> String {
+fn acknowledged(order: &str, shown: &Shown) -> Chart {
     let end = shown.delivered.iter().filter_map(|(_, p)| p.last()).map(|p| p.0).fold(1.0, f64::max);
     let mut chart =
         Chart::new(format!("{order}: acknowledged to a connection, Mbit"), Unit::Count, (0.0, end));
     for (colour, (name, points)) in shown.delivered.iter().enumerate() {
         chart.lines.push(line(name, colour, points.clone()));
     }
-    chart.file()
+    chart
 }
 
 #[cfg(test)]
@@ -231,7 +230,7 @@ mod tests {
 
     #[test]
     fn figure_1_is_drawn_by_what_decides() {
-        let (a, b) = (gentle(), adaptive());
+        let (a, b) = (gentle().svg(), adaptive().svg());
         assert!(a.contains("max_p 0.1") && a.contains("packets on average"), "{a}");
         assert_eq!(b.matches("class=\"line").count(), 4);
         assert!((red(0.1).probability(36.0) - 0.05).abs() < 1e-12);

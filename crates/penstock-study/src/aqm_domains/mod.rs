@@ -90,9 +90,9 @@ pub(super) fn runs(
         seeds,
         read: &|name, setting| study.read(name, setting),
         keep: &|job, outcome| (tables::cell(outcome), figures::shown(job, outcome)),
-        judge: &|setting, seed, kept| {
+        judge: &|setting, _, kept| {
             let evidence = Evidence::of(kept);
-            let shows = setting == 0 && seed == 1;
+            let shows = ask.draws() && setting == 0;
             Seen {
                 judged: claims.iter().map(|c| judge::judge(&c.id, &evidence)).collect(),
                 measured: cells.iter().map(|c| c.of(&evidence.columns)).collect(),

@@ -1,7 +1,7 @@
 //! Figures 4 to 19.
 
 use super::{Evidence, clock, gaps};
-use crate::figures::{Figure, chart, curve, rates};
+use crate::figures::{Figure, chart, curve, rates, together};
 use penstock_measure::number::Unit;
 use penstock_measure::passage::density;
 use penstock_measure::plot::Stroke;
@@ -22,7 +22,11 @@ pub fn figures(e: &Evidence) -> Vec<Figure> {
         ("figure-18", "6.2.2-figure-18", "Figure 18: small packets, cycle counter, 1024 Hz"),
     ] {
         if let Ok(run) = e.run(run) {
-            all.push(Figure::of(name, &rates(title, run)));
+            let mut picture = rates(title, run);
+            if matches!(name, "figure-7" | "figure-8") {
+                together(&mut picture, "all together");
+            }
+            all.push(Figure::of(name, &picture));
         }
     }
     for (name, run, title) in [

@@ -135,8 +135,7 @@ pub(super) fn vl7(e: &Evidence) -> Verdict {
 }
 
 pub(super) fn vl8(e: &Evidence) -> Verdict {
-    let (direct, routers) = (e.rtt("5-figures", "U5", PING_20, 0), e.rtt("5-ping", "U5", PING_20, 0)?);
-    let direct = direct.or_else(|_| e.rtt("4-ping", "U5", PING_20, 0))?;
+    let (direct, routers) = (e.rtt("4-ping", "U5", PING_20, 0)?, e.rtt("5-ping", "U5", PING_20, 0)?);
     Ok(J::of(
         DIRECT_RTT.contains(&direct) && ROUTERS_RTT.contains(&routers),
         "2.086 against 1.346 ms",

@@ -125,6 +125,14 @@ fn what_is_wrong_is_said_with_its_place() {
             "2:8: cost has neither \"packet\" nor \"byte\" | add e.g. packet = \"20us\"",
         ),
         (
+            "[host.a]\ncost = { packet = \"1us\", pause = { at = \"1s\" } }\n",
+            "2:34: pause has no \"lasts\" | write pause = { at = \"5s\", lasts = \"50ms\" }",
+        ),
+        (
+            "[host.a]\ncost = { pause = [{ at = \"1s\", lasts = \"2s\" }, { at = \"2s\", lasts = \"1s\" }] }\n",
+            "2:18: a pause begins before the one before it ends | list them in the order of time, each after the end of the one before",
+        ),
+        (
             "[host.a]\ncost = { packet = { from = \"2us\", to = \"1us\" } }\n",
             "2:40: to lies before from | write the smaller one first",
         ),
@@ -182,8 +190,8 @@ fn what_is_wrong_is_said_with_its_place() {
             "7:8: loss: \"often\" is not a probability | write 0% to 100%: loss = \"1%\"",
         ),
         (
-            "-framing = \"atm\"\n",
-            "7:11: framing: \"atm\" is unknown | write \"ethernet\", \"none\" or \"ip\"",
+            "-framing = \"wlan\"\n",
+            "7:11: framing: \"wlan\" is unknown | write \"ethernet\", \"none\", \"ip\", \"pos\", \"fddi\" or \"atm\"",
         ),
         (
             "-[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\n",

@@ -1,14 +1,14 @@
 # Figures 5 and 6: a guaranteed flow and an interferer held to 2 Mbps.
 # The study prints no command: this is what one typed with iproute2-2.2.4 (weight a tenth of the rate, maxburst 20, avpkt 1000).
-tc qdisc add dev eth1 root handle 1: cbq bandwidth 10Mbit avpkt 1000 cell 8
-tc class add dev eth1 parent 1:0 classid 1:1 cbq bandwidth 10Mbit rate 10Mbit allot 1514 cell 8 weight 1Mbit prio 8 maxburst 20 avpkt 1000
-tc class add dev eth1 parent 1:1 classid 1:10 cbq bandwidth 10Mbit rate 300Kbit allot 1514 cell 8 weight 30Kbit prio 5 maxburst 20 avpkt 1000
+tc qdisc add dev eth1 root handle 1: cbq bandwidth 100Mbit avpkt 1000 cell 8
+tc class add dev eth1 parent 1:0 classid 1:1 cbq bandwidth 100Mbit rate 10Mbit allot 1514 cell 8 weight 1Mbit prio 8 maxburst 20 avpkt 1000
+tc class add dev eth1 parent 1:1 classid 1:10 cbq bandwidth 100Mbit rate 300Kbit allot 1514 cell 8 weight 30Kbit prio 5 maxburst 20 avpkt 1000
 tc filter add dev eth1 parent 1:0 protocol ip prio 100 u32 match ip dport 5010 0xffff flowid 1:10
-tc class add dev eth1 parent 1:1 classid 1:20 cbq bandwidth 10Mbit rate 500Kbit allot 1514 cell 8 weight 50Kbit prio 5 maxburst 20 avpkt 1000
+tc class add dev eth1 parent 1:1 classid 1:20 cbq bandwidth 100Mbit rate 500Kbit allot 1514 cell 8 weight 50Kbit prio 5 maxburst 20 avpkt 1000
 tc filter add dev eth1 parent 1:0 protocol ip prio 100 u32 match ip dport 5020 0xffff flowid 1:20
-tc class add dev eth1 parent 1:1 classid 1:30 cbq bandwidth 10Mbit rate 750Kbit allot 1514 cell 8 weight 75Kbit prio 5 maxburst 20 avpkt 1000
+tc class add dev eth1 parent 1:1 classid 1:30 cbq bandwidth 100Mbit rate 750Kbit allot 1514 cell 8 weight 75Kbit prio 5 maxburst 20 avpkt 1000
 tc filter add dev eth1 parent 1:0 protocol ip prio 100 u32 match ip dport 5030 0xffff flowid 1:30
-tc class add dev eth1 parent 1:1 classid 1:40 cbq bandwidth 10Mbit rate 1000Kbit allot 1514 cell 8 weight 100Kbit prio 5 maxburst 20 avpkt 1000
+tc class add dev eth1 parent 1:1 classid 1:40 cbq bandwidth 100Mbit rate 1000Kbit allot 1514 cell 8 weight 100Kbit prio 5 maxburst 20 avpkt 1000
 tc filter add dev eth1 parent 1:0 protocol ip prio 100 u32 match ip dport 5040 0xffff flowid 1:40
-tc class add dev eth1 parent 1:1 classid 1:50 cbq bandwidth 10Mbit rate 2000Kbit allot 1514 cell 8 weight 200Kbit prio 5 maxburst 20 avpkt 1000 bounded
+tc class add dev eth1 parent 1:1 classid 1:50 cbq bandwidth 100Mbit rate 2000Kbit allot 1514 cell 8 weight 200Kbit prio 5 maxburst 20 avpkt 1000 bounded
 tc filter add dev eth1 parent 1:0 protocol ip prio 100 u32 match ip dport 5050 0xffff flowid 1:50

@@ -40,7 +40,7 @@ fn the_backlog_above_drifts_by_the_difference_of_the_lengths() {
     ];
     let hfsc = [
         "qdisc add dev eth0 root handle 1: hfsc default 1",
-        "class add dev eth0 parent 1: classid 1:1 hfsc sc rate 1gbit",
+        "class add dev eth0 parent 1: classid 1:1 hfsc ls rate 1gbit",
     ];
     let prio = ["qdisc add dev eth0 root handle 1: prio priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"];
     let ets = ["qdisc add dev eth0 root handle 1: ets bands 1"];

@@ -278,6 +278,7 @@ impl Tree {
         if let Some(leaf) = classes.leaf_mut(parent) {
             let (qlen, backlog, before) = (leaf.qlen(), leaf.backlog(), cx.drops.len());
             leaf.reset(cx);
+            leaf.takes_over(shift);
             let lost = (cx.drops.len() - before) as u64;
             if qlen > 0 {
                 classes.reduced(parent, qlen, backlog);

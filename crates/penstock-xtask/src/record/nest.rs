@@ -32,7 +32,8 @@ pub fn choose(d: &mut Dice, s: &Service, below: u32, setup: &mut Vec<String>) ->
     let bits = (s.rate * 8 * d.pick(&[1, 2, 4]) / 2).clamp(16_000, 4_000_000_000);
     let map =
         |d: &mut Dice| (0..16).map(|_| if d.chance(80) { "0" } else { "1" }).collect::<Vec<_>>().join(" ");
-    match d.range(0, 5) {
+    // A handle for each kind: a command that another case has for one of them is not taken for one of another kind.
+    let at = match d.range(0, 5) {
         0 | 1 => {
             setup.push("qdisc add dev $DEV $PARENT handle 9: htb default 1".to_owned());
             let ceil = bits * d.pick(&[1, 1, 3]);
@@ -41,25 +42,29 @@ pub fn choose(d: &mut Dice, s: &Service, below: u32, setup: &mut Vec<String>) ->
                 d.scale(1600, 20_000),
                 d.scale(1600, 20_000)
             ));
+            "parent 9:1"
         }
         2 | 3 => {
-            setup.push(format!("qdisc add dev $DEV $PARENT handle 9: prio bands 2 priomap {}", map(d)));
+            setup.push(format!("qdisc add dev $DEV $PARENT handle 8: prio bands 2 priomap {}", map(d)));
+            "parent 8:1"
         }
         4 => {
             setup.push(format!(
-                "qdisc add dev $DEV $PARENT handle 9: tbf rate {bits}bit burst {} limit {}",
+                "qdisc add dev $DEV $PARENT handle 7: tbf rate {bits}bit burst {} limit {}",
                 d.scale(1600, 20_000),
                 d.scale(4000, 60_000)
             ));
+            "parent 7:1"
         }
         _ => {
             setup.push(format!(
-                "qdisc add dev $DEV $PARENT handle 9: ets bands 2 quanta {} {} priomap {}",
+                "qdisc add dev $DEV $PARENT handle 6: ets bands 2 quanta {} {} priomap {}",
                 d.scale(300, 4000),
                 d.scale(300, 4000),
                 map(d)
             ));
+            "parent 6:1"
         }
-    }
-    Place { at: "parent 9:1" }
+    };
+    Place { at }
 }

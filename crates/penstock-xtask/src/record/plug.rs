@@ -36,5 +36,7 @@ pub fn case(d: &mut Dice) -> Value {
         let place = d.range(0, packets.len() as u64) as usize;
         packets.insert(place, command);
     }
+    // At the end everything leaves: the probe waits for it.
+    packets.push(json!({"t_us": 2 * end + 1000, "run": place.qdisc("change", "plug release_indefinite")}));
     s.spec(setup, packets)
 }

@@ -367,8 +367,7 @@ impl Model {
         let dumps = self.rig.tree.dump_qdiscs(now);
         let mut hfsc = dumps.iter().filter(|d| d.kind == "hfsc" && d.stats.qlen > 0);
         let stuck = hfsc.any(|d| known || !classes.clone().any(|c| c.classid.qdisc() == d.handle));
-        // plug waits for a command.
-        stuck || self.queues_in("choke") || self.queues_in("plug")
+        stuck || self.queues_in("choke")
     }
     /// Whether a qdisc of a kind says that it holds packets.
     fn queues_in(&self, kind: &str) -> bool {
@@ -479,8 +478,6 @@ fn queues_at_once(spec: &sch::KindSpec) -> bool {
     // hfsc's own class has no curve.
     spec.traits.sorting != Sorting::Flat
         && spec.id != "hfsc"
-        // plug gives none before a command.
-        && spec.id != "plug"
         && (spec.traits.queue != Holds::Nothing || spec.id == "noqueue")
 }
 

@@ -4,7 +4,7 @@ use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
     actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, fq_pie, hfsc, hhf, htb, matches,
-    midway, mixed, netem, paced, plug, qfq, seldom, skbprio,
+    midway, mixed, netem, paced, qfq, seldom, skbprio,
 };
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};
@@ -52,7 +52,6 @@ const GENERATORS: &[(&str, Generator)] = &[
     // Whether the drain's rate is estimated is the same in a case and in what is woven into it.
     ("pie", |d, seed| aqm::pie(d, seed.is_multiple_of(4))),
     ("pie_dice", |d, _| chance::pie(d)),
-    ("plug", |d, _| plug::case(d)),
     ("police", |d, _| actions::case(d, true)),
     ("prio", |d, _| prio(d)),
     ("qfq", |d, _| qfq::case(d)),

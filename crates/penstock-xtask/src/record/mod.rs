@@ -28,7 +28,6 @@ mod netem;
 pub mod nightly;
 mod paced;
 mod packets;
-mod plug;
 mod qfq;
 mod seldom;
 mod skbprio;

@@ -73,7 +73,8 @@ fn it_drifts_on_where_another_qdisc_takes_the_place() {
     let mut rig = Rig::with(Kernel::V6_12, &["qdisc add dev eth0 root handle 1: prio"]);
     rig.tc("qdisc add dev eth0 parent 1:2 handle 2: skbprio limit 1").unwrap();
     rig.enqueue(Box::new(udp(0, 900, 1, 0)));
-    rig.enqueue(Box::new(udp(1, 200, 1, 3)));
+    // Of the same band.
+    rig.enqueue(Box::new(udp(1, 200, 1, 4)));
     rig.tc("qdisc replace dev eth0 parent 1:2 handle 3: pfifo limit 1").unwrap();
     assert_eq!(rig.tree.root().stats().backlog, 700);
     for (seq, answer) in [(2, Xmit::Success), (3, Xmit::Drop)] {

@@ -98,6 +98,24 @@ fn fq_codel(bencher: Bencher) {
     );
 }
 
+/// As many flows, PIE in each.
+#[divan::bench(sample_size = 4096)]
+fn fq_pie(bencher: Bencher) {
+    steady(bencher, Rig::with(Kernel::V6_12, &["qdisc add dev eth0 root fq_pie"]), flows);
+}
+
+#[divan::bench(args = ["", "admit_bytes 1000"], sample_size = 4096)]
+fn hhf(bencher: Bencher, words: &str) {
+    steady(bencher, Rig::with(Kernel::V6_12, &[&format!("qdisc add dev eth0 root hhf {words}")]), flows);
+}
+
+/// Eight of the 64 priorities have a packet each.
+#[divan::bench(sample_size = 4096)]
+fn skbprio(bencher: Bencher) {
+    let line = "qdisc add dev eth0 root skbprio";
+    steady(bencher, Rig::with(Kernel::V6_12, &[line]), |seq| udp(seq, 1000, 1, (seq % 8 * 8) as u32));
+}
+
 /// The same, with hosts that share: without a limit, and behind a rate that is never reached.
 #[divan::bench(args = ["besteffort", "diffserv4", "bandwidth 400gbit", "flowblind"], sample_size = 4096)]
 fn cake(bencher: Bencher, words: &str) {
@@ -216,6 +234,18 @@ fn hfsc_1000_busy_classes(bencher: Bencher, kernel: Kernel) {
 fn ets(bencher: Bencher) {
     let lines = ["qdisc add dev eth0 root handle 1: ets bands 4 strict 2 quanta 3000 1500"];
     steady(bencher, Rig::with(Kernel::V6_12, &lines), |seq| udp(seq, 1000, 1, 0x1_0001 + (seq % 4) as u32));
+}
+
+/// Eight classes of different weights, all with packets, and many without.
+#[divan::bench(args = [0, 1000], sample_size = 4096)]
+fn qfq(bencher: Bencher, idle: u32) {
+    let mut rig = Rig::with(Kernel::V6_12, &["qdisc add dev eth0 root handle 1: qfq"]);
+    for n in 1..=8 + idle {
+        let weight = if n <= 8 { 1 << (n - 1) } else { 1 };
+        let line = format!("class add dev eth0 parent 1: classid 1:{n:x} qfq weight {weight} maxpkt 1514");
+        rig.tc(&line).unwrap();
+    }
+    steady(bencher, rig, |seq| udp(seq, 1000, 1, 0x1_0001 + (seq % 8) as u32));
 }
 
 fn cbq(classes: u32, kernel: Kernel) -> Rig {

@@ -84,6 +84,8 @@ pub struct Ledger {
     pub work: Work,
     /// A qdisc has taken over the pacing of a packet's socket since this was last taken (`SK_PACING_FQ`).
     pub paced: bool,
+    /// Bytes that qdiscs above count as queued beyond those that are, modulo 2^32, as [`crate::Qdisc::displaces_untold`] has made them.
+    pub(crate) untold: u32,
     /// Copies that are to go in at the root, one after another.
     again: VecDeque<Packet>,
     /// One of them is going in.

@@ -86,11 +86,16 @@ pub struct Node {
     watches_idle: bool,
     /// What [`Qdisc::never_wakes`] says, likewise.
     never_wakes: bool,
+    /// What [`Qdisc::displaces_untold`] says, likewise.
+    displaces: bool,
     /// A choke stands or stood below, which does not always know how many packets it holds, and tells those above.
     pub(crate) over_choke: bool,
     /// What went in and out.
     pub(crate) door: Door,
     // The others.
+    /// Bytes that the qdisc above counts as queued beyond those that are, modulo 2^32: those of packets that others have displaced, without those of
+    /// the others.
+    shift: u32,
     /// Its handle; [`Handle::UNSPEC`] for one the kernel made by itself, which is not shown.
     pub handle: Handle,
     /// Whether it is shown although it has no handle.
@@ -112,6 +117,8 @@ impl Node {
             estimator: None,
             watches_idle: qdisc.watches_idle(),
             never_wakes: qdisc.never_wakes(),
+            displaces: qdisc.displaces_untold(),
+            shift: 0,
             door: Door::default(),
             over_choke: false,
             qdisc,
@@ -128,6 +135,8 @@ impl Node {
             estimator: None,
             watches_idle: false,
             never_wakes: true,
+            displaces: false,
+            shift: 0,
             door: Door::default(),
             over_choke: false,
             qdisc: Box::new(Noop),
@@ -166,7 +175,13 @@ impl Node {
         self.look(cx.now);
         let before = cx.drops.len();
         let len = packet.pkt_len;
+        let held = if self.displaces { self.qdisc.held() } else { 0 };
         let answer = self.qdisc.enqueue(packet, cx);
+        if self.displaces && answer == Xmit::Cn {
+            let shift = held.wrapping_sub(self.qdisc.held());
+            self.shift = self.shift.wrapping_add(shift);
+            cx.drops.untold = cx.drops.untold.wrapping_add(shift);
+        }
         self.door.given += 1;
         self.door.lost += (cx.drops.len() - before) as u64;
         match answer {
@@ -257,6 +272,20 @@ impl Node {
     pub fn backlog(&self) -> u32 {
         self.qdisc.held()
     }
+    /// Bytes queued, as the qdisc above counts them.
+    #[inline]
+    pub fn counted_above(&self) -> u32 {
+        self.backlog().wrapping_add(self.shift)
+    }
+    /// Bytes that the qdisc above counts beyond those that are queued, modulo 2^32.
+    #[inline]
+    pub fn shift(&self) -> u32 {
+        self.shift
+    }
+    /// It takes the place of another, for which the qdisc above counts so many bytes too many: it goes on doing so.
+    pub fn takes_over(&mut self, shift: u32) {
+        self.shift = self.shift.wrapping_add(shift);
+    }
     /// Sets parameters.
     ///
     /// # Errors
@@ -268,6 +297,7 @@ impl Node {
     pub fn reset(&mut self, cx: &mut Cx<'_>) {
         let lost = self.door.lost;
         self.counted(cx, |qdisc, cx| qdisc.reset(cx));
+        self.shift = 0;
         self.door.reset += self.door.lost - lost;
     }
     /// Has the qdisc do something, and counts what it drops.

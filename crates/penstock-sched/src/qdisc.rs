@@ -198,6 +198,11 @@ pub trait Qdisc: Send {
     fn tells_of_change(&self) -> bool {
         true
     }
+    /// Whether a packet may take the place of another without a word to those above of how long each is: they go on counting the other's bytes as queued.
+    /// The same for the whole life of the qdisc.
+    fn displaces_untold(&self) -> bool {
+        false
+    }
     /// Sets parameters from `options` (`None`: none given). Nothing is changed when it fails.
     ///
     /// # Errors

@@ -446,7 +446,9 @@ impl Tree {
         node.door.lost = lost_before + lost;
         let tells = node.qdisc().tells_of_change();
         let packets = if tells { qlen.saturating_sub(node.qlen()) } else { 0 };
-        let bytes = if tells { backlog.saturating_sub(node.backlog()) } else { 0 };
+        // What it counts may have drifted beyond 32 bits.
+        let less = backlog.wrapping_sub(node.backlog());
+        let bytes = if tells && (less as i32) > 0 { less } else { 0 };
         if packets > 0 || bytes > 0 || lost > 0 {
             reduce(&mut self.root, &path, (packets, bytes), lost);
         }

@@ -56,6 +56,11 @@ fn no_packet_costs_an_allocation() {
                 "fq maxrate 300kbit flow_limit 20",
                 "fq_codel",
                 "fq_codel limit 20",
+                "fq_pie",
+                "fq_pie limit 20 target 1ms tupdate 4ms ecn",
+                "skbprio limit 10",
+                "hhf limit 20",
+                "hhf admit_bytes 2000 reset_timeout 4000 evict_timeout 8000",
                 "cake",
                 "cake bandwidth 2mbit diffserv4 memlimit 30000 rtt 5ms",
                 "netem delay 5ms 3ms distribution normal loss 1% duplicate 5% corrupt 1% seed 3",
@@ -106,6 +111,20 @@ fn what_6_12_alone_has_allocates_nothing() {
     ] {
         check(Kernel::V6_12, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
     }
+}
+
+#[test]
+fn classes_of_qfq_allocate_nothing() {
+    let class = |seq: u64| udp(seq, 200 + (seq * 7 % 1300) as u32, 1, 0x1_0001 + (seq % 4) as u32);
+    let qfq = [
+        "qdisc add dev eth0 root handle 1: qfq",
+        "class add dev eth0 parent 1: classid 1:1 qfq weight 1",
+        "class add dev eth0 parent 1: classid 1:2 qfq weight 10 maxpkt 512",
+        "class add dev eth0 parent 1: classid 1:3 qfq weight 10 maxpkt 512",
+        "class add dev eth0 parent 1: classid 1:4 qfq weight 1000",
+        "qdisc add dev eth0 parent 1:3 handle 13: codel target 1ms interval 10ms",
+    ];
+    check(Kernel::V6_12, &qfq, &class);
 }
 
 #[test]

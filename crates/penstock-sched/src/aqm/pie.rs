@@ -171,6 +171,10 @@ impl Vars {
     pub fn may_mark(&self) -> bool {
         self.prob <= MAX_PROB / 10
     }
+    /// Whether the probability is at most so many percent.
+    pub fn is_below(&self, percent: u32) -> bool {
+        self.prob <= (MAX_PROB / 100).wrapping_mul(percent.into())
+    }
     /// `pie_process_dequeue`: a packet of `len` bytes that came at `enqueued` leaves `backlog` behind.
     pub fn dequeued(&mut self, p: &Params, len: u32, enqueued: Time, backlog: u32, at: Time) {
         let now = moment(at);

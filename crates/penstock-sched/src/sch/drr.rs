@@ -168,9 +168,9 @@ impl Carrier {
     /// Runs `work` on the qdisc in a class and takes over what that has lost of itself.
     fn on_leaf<T>(&mut self, class: u32, work: impl FnOnce(&mut Node) -> T) -> (T, u32, u32) {
         let leaf = &mut self.0.classes[class].leaf;
-        let before = (leaf.qlen(), leaf.backlog());
+        let before = (leaf.qlen(), leaf.counted_above());
         let result = work(leaf);
-        let after = (leaf.qlen(), leaf.backlog());
+        let after = (leaf.qlen(), leaf.counted_above());
         let alarm = naps::alarm(leaf);
         let drr = &mut self.0.own;
         match alarm {

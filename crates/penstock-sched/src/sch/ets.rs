@@ -116,9 +116,9 @@ impl Ets {
         added: impl FnOnce(&T) -> i64,
     ) -> T {
         let node = &mut self.bands.nodes[band];
-        let before = (node.qlen(), node.backlog());
+        let before = (node.qlen(), node.counted_above());
         let result = work(node);
-        let after = (node.qlen(), node.backlog());
+        let after = (node.qlen(), node.counted_above());
         self.qlen = self.qlen.wrapping_add(after.0.wrapping_sub(before.0));
         self.backlog = self.backlog.wrapping_add(after.1.wrapping_sub(before.1));
         let lost = i64::from(before.0) + added(&result) - i64::from(after.0);

@@ -1,5 +1,5 @@
-//! What kinds share whose classes stand in the kernel's hash: the table, which cbq has too, and all of drr's and
-//! hfsc's class side, and of qfq's, which carries no packets yet.
+//! What kinds share whose classes stand in the kernel's hash: the table, which cbq has too, and all of the class side of drr, hfsc and
+//! qfq.
 //!
 //! Follows: linux v6.12 `net/sched/sch_api.c` `qdisc_class_hash_insert`, `qdisc_class_hash_grow`,
 //! `include/net/sch_generic.h` `qdisc_class_hash`; `tc class show` prints in the order of that hash.

@@ -53,7 +53,8 @@ impl OneClass {
         Handle::new(self.handle.major(), 1)
     }
     /// Puts a qdisc of the kind's own making inside.
-    pub fn fill(&mut self, child: Node, cx: &mut Cx<'_>) {
+    pub fn fill(&mut self, mut child: Node, cx: &mut Cx<'_>) {
+        child.takes_over(self.child.as_ref().map_or(0, Node::shift));
         if let Some(mut old) = self.child.replace(child) {
             old.reset(cx);
         }

@@ -44,6 +44,7 @@ fn build(init: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<d
         filters: Filters::new(init.handle),
         bands: Vec::new(),
         qlen: 0,
+        shift: 0,
         stats: Stats::default(),
     };
     prio.bands = (0..bands).map(|band| prio.default_band(band)).collect();
@@ -72,6 +73,8 @@ pub struct Prio {
     // Variables
     bands: Vec<Node>,
     qlen: u32,
+    /// What bands that are gone have left in `backlog` ([`Node::shift`]).
+    shift: u32,
     /// `backlog` is kept in 6.12 only: 2.6.35 has none here.
     stats: Stats,
 }
@@ -113,7 +116,8 @@ impl Prio {
         let qlen = self.bands.iter().map(Node::qlen).sum();
         if self.device.kernel == Kernel::V6_12 {
             self.stats.drops = self.stats.drops.wrapping_add(self.qlen.saturating_sub(qlen));
-            self.stats.backlog = self.bands.iter().map(Node::backlog).sum();
+            let counted = self.bands.iter().map(Node::counted_above);
+            self.stats.backlog = counted.fold(self.shift, u32::wrapping_add);
         }
         self.qlen = qlen;
     }
@@ -132,7 +136,7 @@ impl Qdisc for Prio {
         if answer == Xmit::Success {
             self.qlen += 1;
             match self.device.kernel {
-                Kernel::V6_12 => self.stats.backlog += len,
+                Kernel::V6_12 => self.stats.backlog = self.stats.backlog.wrapping_add(len),
                 Kernel::V2_6_35 => {
                     self.stats.bytes += u64::from(len);
                     self.stats.packets += 1;
@@ -181,6 +185,7 @@ impl Qdisc for Prio {
         let (bands, prio2band) = parse(options)?;
         self.prio2band = prio2band;
         for mut gone in self.bands.drain((bands as usize).min(self.bands.len())..) {
+            self.shift = self.shift.wrapping_add(gone.shift());
             gone.reset(cx);
         }
         while self.bands.len() < bands as usize {
@@ -197,7 +202,7 @@ impl Qdisc for Prio {
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
         self.bands.iter_mut().for_each(|band| band.reset(cx));
-        self.qlen = 0;
+        (self.qlen, self.shift) = (0, 0);
         self.stats.backlog = 0;
     }
     fn stats(&self) -> Stats {

@@ -322,7 +322,7 @@ impl Qdisc for Red {
     }
     fn stats(&self) -> Stats {
         let lost = if self.is_old() { 0 } else { self.class.lost() };
-        let (qlen, backlog) = self.child().map_or((0, 0), |c| (c.qlen(), c.backlog()));
+        let (qlen, backlog) = self.child().map_or((0, 0), |c| (c.qlen(), c.counted_above()));
         Stats { qlen, backlog, drops: self.stats.drops.wrapping_add(lost), ..self.stats }
     }
     fn qlen(&self) -> u32 {

@@ -1,9 +1,9 @@
 //! `skbprio`: a queue for each of 64 priorities; when all is full the lowest loses a packet.
 //!
 //! Follows: linux v6.12 `net/sched/sch_skbprio.c`.
-//! Differs: not simulated: Linux tells no parent that a packet has taken the place of one of another size, so that the backlog HTB shows drifts; here
-//! it does not. With `limit 2` below a qdisc that peeks, Linux stops with a BUG where one packet waits and another takes its place; here the
-//! packets are exchanged.
+//! Those above are told of a packet that takes another's place by the answer alone (`NET_XMIT_CN`), not of the lengths of the two: the backlog that
+//! they show drifts, as there.
+//! Differs: none known.
 
 use super::KindSpec;
 use crate::ledger::DropReason;
@@ -20,8 +20,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "64 priorities in strict order; when it is full, the lowest loses a packet",
     kernels: &[Kernel::V6_12],
     build,
-    // Packets leave and are dropped as in the kernel; the backlog that parents show is not the same.
-    simulated: false,
+    simulated: true,
     traits: Traits {
         classes: Classes::Flows,
         sorting: Sorting::Own,
@@ -160,6 +159,9 @@ impl Qdisc for Skbprio {
         self.peeked.as_ref()
     }
     fn never_wakes(&self) -> bool {
+        true
+    }
+    fn displaces_untold(&self) -> bool {
         true
     }
     /// What is queued stays, however many.

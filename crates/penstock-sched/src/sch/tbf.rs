@@ -220,7 +220,9 @@ impl Tbf {
         }
         if self.params.limit > 0 {
             let init = Init { device: self.device, handle: Handle::UNSPEC, parent: self.class() };
+            let shift = self.inner.shift();
             self.inner = Node::new(&init, Box::new(Bfifo::new(&self.device, self.params.limit)));
+            self.inner.takes_over(shift);
         }
     }
     /// Takes over what the inner qdisc holds, after it has dropped packets of itself.
@@ -229,7 +231,8 @@ impl Tbf {
         let qlen = self.inner.qlen() + u32::from(self.peeked.is_some());
         if self.device.kernel == Kernel::V6_12 {
             self.stats.drops = self.stats.drops.wrapping_add(self.qlen.saturating_sub(qlen));
-            self.stats.backlog = self.inner.backlog() + self.peeked.as_ref().map_or(0, |p| p.pkt_len);
+            let peeked = self.peeked.as_ref().map_or(0, |p| p.pkt_len);
+            self.stats.backlog = self.inner.counted_above().wrapping_add(peeked);
         }
         self.qlen = qlen;
     }
@@ -306,7 +309,7 @@ impl Qdisc for Tbf {
         if answer == Xmit::Success {
             self.qlen += 1;
             match self.device.kernel {
-                Kernel::V6_12 => self.stats.backlog += len,
+                Kernel::V6_12 => self.stats.backlog = self.stats.backlog.wrapping_add(len),
                 Kernel::V2_6_35 => {
                     self.stats.bytes += u64::from(len);
                     self.stats.packets += 1;
@@ -338,7 +341,7 @@ impl Qdisc for Tbf {
             // It is still part of the queue.
             self.qlen += 1;
             if self.device.kernel == Kernel::V6_12 {
-                self.stats.backlog += packet.pkt_len;
+                self.stats.backlog = self.stats.backlog.wrapping_add(packet.pkt_len);
             }
             self.peeked = Some(packet);
         }

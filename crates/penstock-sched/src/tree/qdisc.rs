@@ -274,9 +274,11 @@ impl Tree {
                 return Err(device.refusal(KernelError::E2BIG, "Qdisc hierarchy is too deep"));
             }
         }
+        let shift = classes.leaf(parent).map_or(0, Node::shift);
         if let Some(leaf) = classes.leaf_mut(parent) {
             let (qlen, backlog, before) = (leaf.qlen(), leaf.backlog(), cx.drops.len());
             leaf.reset(cx);
+            leaf.takes_over(shift);
             let lost = (cx.drops.len() - before) as u64;
             if qlen > 0 {
                 classes.reduced(parent, qlen, backlog);
@@ -289,7 +291,11 @@ impl Tree {
         }
         let handle = new.as_ref().map(|n| n.handle);
         let node = self.node_mut(parent.qdisc()).expect("a path leads to it");
-        let old = node.classes_mut().expect("it has classes").graft(parent, new, cx)?;
+        let classes = node.classes_mut().expect("it has classes");
+        let old = classes.graft(parent, new, cx)?;
+        if let Some(new) = classes.leaf_mut(parent).filter(|_| shift != 0) {
+            new.takes_over(shift);
+        }
         for gone in old.iter().flat_map(handles_below) {
             self.places.remove(&gone);
         }

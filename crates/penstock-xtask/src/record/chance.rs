@@ -106,6 +106,19 @@ pub fn pie(d: &mut Dice) -> Value {
     spec
 }
 
+/// fq_pie: the same for two flows, of which the one has more than its share.
+pub fn fq_pie(d: &mut Dice) -> Value {
+    let mut spec = pie(d);
+    let line = spec["setup"][0].as_str().unwrap_or_default().replacen("pie", "fq_pie", 1);
+    let ecn_prob = d.pick(&["", " ecn_prob 0", " ecn_prob 30"]);
+    spec["setup"] = json!([format!("{line}{ecn_prob} flows {}", d.pick(&[2, 1024, 3000]))]);
+    let entries = spec["packets"].as_array_mut().into_iter().flatten();
+    for entry in entries {
+        entry["priority"] = json!(d.pick(&["1:1", "1:1", "1:1", "1:2"]));
+    }
+    spec
+}
+
 /// gact with `random netrand`.
 pub fn actions(d: &mut Dice) -> Value {
     let (often, seldom) =

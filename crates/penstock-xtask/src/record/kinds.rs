@@ -3,8 +3,8 @@
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, hfsc, htb, matches, midway, mixed,
-    netem, paced, seldom,
+    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, fq_pie, hfsc, hhf, htb, matches,
+    midway, mixed, netem, paced, qfq, seldom, skbprio,
 };
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};
@@ -34,10 +34,13 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("flower", |d, _| matches::case(d, Some("flower"))),
     ("fq", |d, _| paced::fq(d)),
     ("fq_codel", |d, _| aqm::fq_codel(d)),
+    ("fq_pie", |d, seed| fq_pie::case(d, seed.is_multiple_of(4))),
+    ("fq_pie_dice", |d, _| chance::fq_pie(d)),
     ("fw", |d, _| classify::case(d, false)),
     ("gred", |d, _| aqm::gred(d)),
     ("gred_dice", |d, _| chance::gred(d)),
     ("hfsc", |d, _| hfsc::case(d)),
+    ("hhf", |d, _| hhf::case(d)),
     ("htb", |d, _| htb::case(d)),
     ("matches", |d, _| matches::case(d, None)),
     ("mixed", |d, _| mixed::case(d, 110)),
@@ -51,6 +54,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pie_dice", |d, _| chance::pie(d)),
     ("police", |d, _| actions::case(d, true)),
     ("prio", |d, _| prio(d)),
+    ("qfq", |d, _| qfq::case(d)),
     ("red", |d, _| aqm::case(d, aqm::red_words)),
     ("red_dice", |d, _| chance::red(d)),
     ("seldom", |d, _| seldom::case(d)),
@@ -58,6 +62,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("sfb_dice", |d, _| chance::sfb(d)),
     ("sfq", |d, _| sfq(d)),
     ("sfq_dice", |d, _| sfq_dice(d)),
+    ("skbprio", |d, _| skbprio::case(d)),
     ("tbf", |d, _| tbf(d)),
     ("u32", |d, _| classify::case(d, true)),
 ];

@@ -258,7 +258,8 @@ impl Cbq {
             // One is told by the answer; it was never counted in.
             (packets, bytes) = (packets - 1, bytes.wrapping_sub(len));
         }
-        if (packets, bytes) != (0, 0) {
+        // One that has displaced another is told by the answer alone, whatever the lengths of the two.
+        if packets > 0 {
             self.reduce(packets, bytes);
         }
         if taken {

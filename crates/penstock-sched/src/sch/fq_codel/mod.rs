@@ -4,7 +4,7 @@
 //! Differs: the hash of a flow is random in the kernel and here (`super::sfq::hash`); a packet takes as much memory
 //! as a frame from a packet socket, wherever it comes from.
 
-mod table;
+pub(super) mod table;
 
 use self::table::Table;
 use super::KindSpec;

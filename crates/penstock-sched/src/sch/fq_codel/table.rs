@@ -5,7 +5,7 @@
 
 /// Places of flows, by their numbers.
 #[derive(Default)]
-pub(super) struct Table<F> {
+pub(in crate::sch) struct Table<F> {
     /// In the order of their first packets, each with its number.
     flows: Vec<(u32, F)>,
     /// Number and place plus one; 0 where nothing is. A power of two, at most half of it in use.
@@ -15,18 +15,23 @@ pub(super) struct Table<F> {
 impl<F: Default> Table<F> {
     /// The place of a flow, which it keeps.
     #[inline]
-    pub(super) fn place(&mut self, number: u32) -> u32 {
+    pub(in crate::sch) fn place(&mut self, number: u32) -> u32 {
+        self.entry(number).0
+    }
+    /// The same, and whether this is the flow's first packet.
+    #[inline]
+    pub(in crate::sch) fn entry(&mut self, number: u32) -> (u32, bool) {
         if let Some(mask) = self.index.len().checked_sub(1) {
             let mut at = Table::<F>::hash(number) & mask;
             loop {
                 match self.index[at] {
                     (_, 0) => break,
-                    (there, place) if there == number => return place - 1,
+                    (there, place) if there == number => return (place - 1, false),
                     _ => at = (at + 1) & mask,
                 }
             }
         }
-        self.insert(number)
+        (self.insert(number), true)
     }
     #[inline]
     fn hash(number: u32) -> usize {
@@ -55,15 +60,15 @@ impl<F: Default> Table<F> {
     }
     /// The flow at a place.
     #[inline]
-    pub(super) fn at(&mut self, place: u32) -> &mut F {
+    pub(in crate::sch) fn at(&mut self, place: u32) -> &mut F {
         &mut self.flows[place as usize].1
     }
     /// All, in the order of their places.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &F)> {
+    pub(in crate::sch) fn iter(&self) -> impl Iterator<Item = (u32, &F)> {
         self.flows.iter().map(|(number, flow)| (*number, flow))
     }
     /// All, in the order of their places.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut F)> {
+    pub(in crate::sch) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut F)> {
         self.flows.iter_mut().map(|(number, flow)| (*number, flow))
     }
 }

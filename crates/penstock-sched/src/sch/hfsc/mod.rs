@@ -290,9 +290,9 @@ fn on_leaf<T>(
     added: impl FnOnce(&T) -> i64,
 ) -> T {
     let leaf = &mut q.classes[class].leaf;
-    let before = (leaf.qlen(), leaf.backlog());
+    let before = (leaf.qlen(), leaf.counted_above());
     let result = work(leaf);
-    let (qlen, backlog, alarm) = (leaf.qlen(), leaf.backlog(), leaf.next_wakeup());
+    let (qlen, backlog, alarm) = (leaf.qlen(), leaf.counted_above(), leaf.next_wakeup());
     let hfsc = &mut q.own;
     hfsc.qlen = hfsc.qlen.wrapping_add(qlen.wrapping_sub(before.0));
     hfsc.backlog = hfsc.backlog.wrapping_add(backlog.wrapping_sub(before.1));

@@ -227,7 +227,7 @@ impl Htb {
         if self.is_old() {
             self.count(packet.pkt_len);
         } else {
-            self.backlog += packet.pkt_len;
+            self.backlog = self.backlog.wrapping_add(packet.pkt_len);
         }
         self.direct.push_back(packet);
         Xmit::Success
@@ -239,17 +239,19 @@ impl Htb {
         let from = cx.drops.len();
         let c = &mut self.engine.classes[class];
         let leaf = c.leaf.as_mut().expect("a leaf has a qdisc");
+        let untold = cx.drops.untold;
         let xmit = leaf.enqueue(packet, cx);
         let alarm = naps::alarm(leaf);
         self.qlen += 1;
         if !old {
-            self.backlog += len;
+            self.backlog = self.backlog.wrapping_add(len);
         }
         if cx.drops.len() != from {
             let (packets, bytes) = Htb::lost_since(from, cx);
             self.qlen -= packets;
             if !old {
-                self.backlog -= bytes;
+                let untold = cx.drops.untold.wrapping_sub(untold);
+                self.backlog = self.backlog.wrapping_sub(bytes).wrapping_add(untold);
             }
             // 6.12: each is told upwards (`qdisc_tree_reduce_backlog`) or by the answer. 2.6.35: only by the answer.
             if !old {
@@ -290,7 +292,7 @@ impl Htb {
             let (packets, bytes) = Htb::lost_since(from, cx);
             self.qlen -= packets;
             if !self.is_old() {
-                self.backlog -= bytes;
+                self.backlog = self.backlog.wrapping_sub(bytes);
                 self.count_drops(packets);
                 if emptied {
                     self.engine.deactivate(class);
@@ -360,7 +362,7 @@ impl Htb {
     fn sent(&mut self, packet: Packet) -> Option<Packet> {
         self.qlen -= 1;
         if !self.is_old() {
-            self.backlog -= packet.pkt_len;
+            self.backlog = self.backlog.wrapping_sub(packet.pkt_len);
             self.count(packet.pkt_len);
         }
         Some(packet)
@@ -411,7 +413,7 @@ impl Qdisc for Htb {
         if let Some(packet) = self.peeked.take() {
             self.qlen -= 1;
             if !self.is_old() {
-                self.backlog -= packet.pkt_len;
+                self.backlog = self.backlog.wrapping_sub(packet.pkt_len);
             }
             return Some(packet);
         }
@@ -423,7 +425,7 @@ impl Qdisc for Htb {
             let packet = self.take(cx)?;
             self.qlen += 1;
             if !self.is_old() {
-                self.backlog += packet.pkt_len;
+                self.backlog = self.backlog.wrapping_add(packet.pkt_len);
             }
             self.peeked = Some(packet);
         }

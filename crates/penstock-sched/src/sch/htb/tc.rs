@@ -59,7 +59,7 @@ impl Htb {
                 self.engine.deactivate(class);
             }
         } else {
-            self.backlog -= bytes;
+            self.backlog = self.backlog.wrapping_sub(bytes);
             self.count_drops(packets);
             if self.leaf_is_empty(class) {
                 self.engine.deactivate(class);

@@ -307,7 +307,7 @@ impl Qdisc for Netem {
         (self.watchdog, self.stats.backlog) = (None, 0);
     }
     fn stats(&self) -> Stats {
-        let inner = self.class.leaf(Handle::UNSPEC).map_or(0, |child| child.backlog());
+        let inner = self.class.leaf(Handle::UNSPEC).map_or(0, |child| child.counted_above());
         let beside = [self.peeked.as_ref(), self.waiting.as_ref().map(|w| &w.packet)];
         let beside: u32 = beside.into_iter().flatten().map(|packet| packet.pkt_len).sum();
         let backlog = self.stats.backlog.wrapping_add(inner).wrapping_add(beside);

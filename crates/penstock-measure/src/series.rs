@@ -220,11 +220,7 @@ fn metric(curve: &Curve) -> &str {
 }
 
 /// A column of names. It has no statistics: the least and the greatest name tell a reader nothing.
-fn names(
-    descr: ColumnDescPtr,
-    pieces: &[Piece<'_>],
-    name: fn(&Curve) -> &str,
-) -> Result<Chunk, SeriesError> {
+fn names(descr: ColumnDescPtr, pieces: &[Piece<'_>], name: fn(&Curve) -> &str) -> Result<Chunk, SeriesError> {
     let (mut plain, mut known, mut numbers) = (Vec::new(), BTreeMap::new(), Numbers::default());
     for piece in pieces {
         let (name, next) = (name(piece.curve), known.len() as u32);

@@ -2,16 +2,22 @@
 //!
 //! The file is in long form: `time_s, host, object, metric, value`, one row a sample, curve after curve in the order
 //! they were begun, each in the order of time. The same series gives the same bytes: no creation time, a fixed
-//! writer name, one row group.
+//! writer name, row groups of a fixed size.
+
+mod dictionary;
+
+use dictionary::{Chunk, Numbers};
 
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
+use parquet::data_type::DoubleType;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::RowAccessor;
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::Arc;
 
 /// One quantity over time.
@@ -97,45 +103,59 @@ impl Series {
     /// # Errors
     /// When the writer refuses (it does not for any series that fits memory).
     pub fn to_parquet(&self) -> Result<Vec<u8>, SeriesError> {
+        let mut bytes = Vec::new();
+        self.write_parquet(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Writes the series as a Parquet file: a row group at a time, so that the memory for it does not grow with the series.
+    ///
+    /// # Errors
+    /// When `to` cannot be written.
+    pub fn write_parquet(&self, to: impl Write + Send) -> Result<(), SeriesError> {
         let properties = WriterProperties::builder()
             .set_created_by("penstock".to_owned())
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_max_row_group_row_count(None);
-        // The least and the greatest name tell a reader nothing, and to find them costs more than to write the column.
-        let names = ["host", "object", "metric"].map(ColumnPath::from);
-        let properties = names
-            .into_iter()
-            .fold(properties, |p, name| p.set_column_statistics_enabled(name, EnabledStatistics::None));
-        let properties = properties.build();
-        let mut bytes = Vec::new();
-        let mut file = SerializedFileWriter::new(&mut bytes, Arc::new(schema()?), Arc::new(properties))?;
-        let mut group = file.next_row_group()?;
-        let mut column = 0;
-        while let Some(mut writer) = group.next_column()? {
-            for curve in &self.curves {
-                let n = curve.points.len();
-                let text = |s: &str| vec![ByteArray::from(s.as_bytes().to_vec()); n];
-                match column {
-                    0 => {
-                        let times: Vec<f64> = curve.points.iter().map(|p| p.0).collect();
-                        writer.typed::<DoubleType>().write_batch(&times, None, None)?
-                    }
-                    1 => writer.typed::<ByteArrayType>().write_batch(&text(&curve.host), None, None)?,
-                    2 => writer.typed::<ByteArrayType>().write_batch(&text(&curve.object), None, None)?,
-                    3 => writer.typed::<ByteArrayType>().write_batch(&text(&curve.metric), None, None)?,
-                    _ => {
-                        let values: Vec<f64> = curve.points.iter().map(|p| p.1).collect();
-                        writer.typed::<DoubleType>().write_batch(&values, None, None)?
-                    }
-                };
+            // Nobody looks for a row by its number, and half of the columns would have no index.
+            .set_offset_index_disabled(true)
+            .set_max_row_group_row_count(None)
+            .build();
+        let schema = Arc::new(schema()?);
+        let columns = SchemaDescriptor::new(schema.clone());
+        let mut file = SerializedFileWriter::new(to, schema, Arc::new(properties))?;
+        for pieces in self.groups(GROUP_ROWS) {
+            let mut group = file.next_row_group()?;
+            times(&mut group, columns.column(0), &pieces)?;
+            for (i, name) in [(1, host as fn(&Curve) -> &str), (2, object), (3, metric)] {
+                let column = names(columns.column(i), &pieces, name)?;
+                group.append_column(&column.bytes, column.close)?;
             }
-            writer.close()?;
-            column += 1;
+            doubles(&mut group, &pieces, |p| p.1)?;
+            group.close()?;
         }
-        group.close()?;
         file.close()?;
-        Ok(bytes)
+        Ok(())
+    }
+
+    /// The curves cut into groups of at most so many rows; one group where there are none.
+    fn groups(&self, most: usize) -> Vec<Vec<Piece<'_>>> {
+        let mut groups = vec![Vec::new()];
+        let mut room = most;
+        for curve in &self.curves {
+            let mut points = &curve.points[..];
+            while !points.is_empty() {
+                if room == 0 {
+                    groups.push(Vec::new());
+                    room = most;
+                }
+                let (now, later) = points.split_at(points.len().min(room));
+                room -= now.len();
+                points = later;
+                groups.last_mut().expect("there is one").push(Piece { curve, points: now });
+            }
+        }
+        groups
     }
 
     /// Reads the bytes of a Parquet file that [`Series::to_parquet`] made, or of the same columns.
@@ -176,6 +196,94 @@ impl Series {
         }
         Ok(series)
     }
+}
+
+/// Rows of a row group.
+const GROUP_ROWS: usize = 1 << 20;
+/// Most different times of a group that are written as a dictionary: as the Parquet writer has it, 1 MiB of them.
+const MOST_TIMES: usize = (1 << 20) / 8;
+
+/// What a row group has of a curve.
+struct Piece<'a> {
+    curve: &'a Curve,
+    points: &'a [(f64, f64)],
+}
+
+fn host(curve: &Curve) -> &str {
+    &curve.host
+}
+fn object(curve: &Curve) -> &str {
+    &curve.object
+}
+fn metric(curve: &Curve) -> &str {
+    &curve.metric
+}
+
+/// A column of names. It has no statistics: the least and the greatest name tell a reader nothing.
+fn names(descr: ColumnDescPtr, pieces: &[Piece<'_>], name: fn(&Curve) -> &str) -> Result<Chunk, SeriesError> {
+    let (mut plain, mut known, mut numbers) = (Vec::new(), BTreeMap::new(), Numbers::default());
+    for piece in pieces {
+        let (name, next) = (name(piece.curve), known.len() as u32);
+        let number = *known.entry(name).or_insert_with(|| {
+            plain.extend_from_slice(&(name.len() as u32).to_le_bytes());
+            plain.extend_from_slice(name.as_bytes());
+            next
+        });
+        numbers.push(number, piece.points.len());
+    }
+    dictionary::column(descr, &plain, known.len(), &numbers, None)
+}
+
+/// The column of times. Most curves have the times of the one before, so the next number is known but for a look.
+fn times<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    descr: ColumnDescPtr,
+    pieces: &[Piece<'_>],
+) -> Result<(), SeriesError> {
+    let (mut all, mut known, mut numbers) = (Vec::<f64>::new(), BTreeMap::new(), Numbers::default());
+    let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    let mut begin = 0;
+    for piece in pieces {
+        let mut next = begin;
+        for (i, &(time, _)) in piece.points.iter().enumerate() {
+            if all.get(next).map(|t| t.to_bits()) != Some(time.to_bits()) {
+                next = *known.entry(time.to_bits()).or_insert_with(|| {
+                    all.push(time);
+                    all.len() - 1
+                });
+                (least, greatest) = (least.min(time), greatest.max(time));
+            }
+            if i == 0 {
+                begin = next;
+            }
+            numbers.push(next as u32, 1);
+            next += 1;
+        }
+        if all.len() > MOST_TIMES {
+            return doubles(group, pieces, |p| p.0);
+        }
+    }
+    let plain: Vec<u8> = all.iter().flat_map(|t| t.to_le_bytes()).collect();
+    let bounds = (!all.is_empty()).then_some((least, greatest));
+    let statistics = Statistics::double(bounds.map(|b| b.0), bounds.map(|b| b.1), None, Some(0), false);
+    let column = dictionary::column(descr, &plain, all.len(), &numbers, Some(statistics))?;
+    Ok(group.append_column(&column.bytes, column.close)?)
+}
+
+/// A column of numbers that nothing is known of.
+fn doubles<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    pieces: &[Piece<'_>],
+    of: fn(&(f64, f64)) -> f64,
+) -> Result<(), SeriesError> {
+    let Some(mut column) = group.next_column()? else { return Ok(()) };
+    let mut values = Vec::new();
+    for piece in pieces {
+        values.clear();
+        values.extend(piece.points.iter().map(of));
+        column.typed::<DoubleType>().write_batch(&values, None, None)?;
+    }
+    Ok(column.close()?)
 }
 
 /// Most rows that are read: a few small pages may stand for any number.
@@ -242,6 +350,39 @@ mod tests {
     fn an_empty_series_is_a_file_too() {
         let bytes = Series::new().to_parquet().unwrap();
         assert_eq!(Series::from_parquet(bytes).unwrap(), Series::new());
+    }
+
+    #[test]
+    fn row_groups_cut_curves_and_nothing_is_lost() {
+        let mut s = Series::new();
+        for (host, rows) in [("a", 5), ("b", 0), ("c", 12), ("d", 3)] {
+            let curve = s.curve(host, "", "x");
+            (0..rows).for_each(|i| s.push(curve, f64::from(i), 1.0));
+        }
+        let cut: Vec<Vec<usize>> =
+            s.groups(8).iter().map(|g| g.iter().map(|p| p.points.len()).collect()).collect();
+        assert_eq!(cut, [vec![5, 3], vec![8], vec![1, 3]]);
+        assert_eq!(Series::new().groups(8).len(), 1);
+    }
+
+    #[test]
+    fn many_rows_are_several_groups_and_the_memory_for_names_is_their_own() {
+        let mut s = Series::new();
+        let rows = GROUP_ROWS as u32 / 2 + 7;
+        for name in ["a name of some length", "another name", "a third one"] {
+            let curve = s.curve(name, "eth0", "backlog_bytes");
+            (0..rows).for_each(|i| s.push(curve, f64::from(i) * 0.01, f64::from(i % 5)));
+        }
+        let bytes = s.to_parquet().unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes.clone())).unwrap();
+        assert_eq!(reader.metadata().num_row_groups(), 2);
+        for group in reader.metadata().row_groups() {
+            for i in 1..4 {
+                let size = group.column(i).compressed_size();
+                assert!(size < 150, "column {i} takes {size} bytes");
+            }
+        }
+        assert_eq!(Series::from_parquet(bytes).unwrap(), s);
     }
 
     #[test]

@@ -12,8 +12,7 @@ impl Net {
         if let Some(&(arrival, seq, _)) = w.in_flight.front() {
             self.queue.schedule_at(arrival, seq, Event::Arrive(wire));
         }
-        let nic = &self.cables.nics[w.to_nic as usize];
-        let (host, ifindex) = (nic.host, nic.ifindex);
+        let (host, ifindex) = w.to;
         let machine = &mut self.machines[host as usize];
         if machine.cpu.is_free() {
             self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));

@@ -136,7 +136,7 @@ impl World {
         };
         let wire = |net: &Net, from: usize, to: usize| Wire {
             way: way(net, from, to),
-            to_nic: nics[to],
+            to: (net.cables.nics[nics[to] as usize].host, net.cables.nics[nics[to] as usize].ifindex),
             framing: spec.framing,
             in_flight: VecDeque::new(),
         };

@@ -133,7 +133,8 @@ impl Way {
 #[repr(C)]
 pub(crate) struct Wire {
     // With each packet, in this order: what lies together comes into the cache together.
-    pub(crate) to_nic: u32,
+    /// Host and interface that its frames come to: a card that only receives is not looked at.
+    pub(crate) to: (u32, u32),
     pub(crate) framing: Framing,
     /// Frames under way with their arrivals and the places in the order of events reserved for them.
     pub(crate) in_flight: VecDeque<(Time, Seq, Packet)>,

@@ -125,13 +125,13 @@ pub(crate) struct Listener {
 }
 
 /// TCP's half of a socket.
+#[repr(C)]
 pub(crate) struct TcpSock {
-    pub(crate) end: Endpoint,
-    pub(crate) timer: Timer,
-    /// Accepted by this listener; `NONE` for one that connected.
-    pub(crate) listener: u32,
-    /// Bytes still to be written as room comes; `u64::MAX`: without end.
-    pub(crate) pending: u64,
+    // With each segment, in this order: what lies together comes into the cache together.
+    /// Its segments are being sent.
+    pub(crate) pumping: bool,
+    /// What is pending did not fit: it waits until the socket is writable.
+    pub(crate) blocked: bool,
     /// Close once nothing is pending.
     pub(crate) close_after: bool,
     /// Reads by itself.
@@ -141,13 +141,17 @@ pub(crate) struct TcpSock {
     pub(crate) eof_told: bool,
     pub(crate) over_told: bool,
     pub(crate) want_write: bool,
-    /// What is pending did not fit: it waits until the socket is writable.
-    pub(crate) blocked: bool,
-    /// Its segments are being sent.
-    pub(crate) pumping: bool,
-    /// Bytes ever written (with what is pending) and read.
-    pub(crate) written: u64,
+    /// Accepted by this listener; `NONE` for one that connected.
+    pub(crate) listener: u32,
+    /// Bytes still to be written as room comes; `u64::MAX`: without end.
+    pub(crate) pending: u64,
+    /// Bytes ever read.
     pub(crate) read: u64,
+    pub(crate) timer: Timer,
+    pub(crate) end: Endpoint,
+    // The others.
+    /// Bytes ever written, with what is pending.
+    pub(crate) written: u64,
     /// Messages on their way to this socket, with the count of bytes read at which each is complete.
     pub(crate) inbox: VecDeque<(u64, Message)>,
 }

@@ -190,13 +190,13 @@ impl World {
     #[cold]
     fn stands_still(&mut self, event: Event) -> bool {
         let host = |host: u32| self.net.machines[host as usize].name.clone();
-        let nic = |n: u32| {
-            let nic = &self.net.cables.nics[n as usize];
-            format!("{} {}", host(nic.host), self.net.device_name(nic.host, nic.ifindex))
-        };
+        let device = |at: u32, ifindex: u32| format!("{} {}", host(at), self.net.device_name(at, ifindex));
+        let nic =
+            |n: u32| device(self.net.cables.nics[n as usize].host, self.net.cables.nics[n as usize].ifindex);
         let text = match event {
             Event::Arrive(wire) => {
-                format!("{}: a frame arrives", nic(self.net.cables.wires[wire as usize].to_nic))
+                let (host, ifindex) = self.net.cables.wires[wire as usize].to;
+                format!("{}: a frame arrives", device(host, ifindex))
             }
             Event::TxDone(n) => format!("{}: the wire is free", nic(n)),
             Event::Watchdog(n) => format!("{}: the queue's timer", nic(n)),

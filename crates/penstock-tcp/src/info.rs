@@ -138,6 +138,7 @@ pub struct TcpInfo {
 
 /// Counters for [`TcpInfo`].
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Counters {
     pub segs_out: u64,
     pub segs_in: u64,

@@ -5,6 +5,7 @@
 //! Differs: a connection is known from its first packet on, even where a rule drops that packet later; sequence numbers
 //! are not looked at; no helpers, so that RELATED is for ICMP errors alone.
 
+use super::tuples::Tuples;
 use penstock_lang::iptables::extension::state;
 use penstock_model::{Span, Time};
 use penstock_packet::{L3, L4, Skb, TcpFlags};
@@ -70,7 +71,7 @@ pub(super) struct Known {
 pub struct Tracking {
     pub(super) on: bool,
     /// Both directions of each.
-    tuples: BTreeMap<Tuple, u32>,
+    tuples: Tuples,
     connections: BTreeMap<u32, Connection>,
     /// When each is looked at next to see whether it has run out: not later than it does.
     ends: BTreeSet<(Time, u32)>,
@@ -169,7 +170,7 @@ impl Tracking {
     }
 
     fn find(&self, tuple: Tuple, now: Time) -> Option<(u32, bool)> {
-        let id = *self.tuples.get(&tuple)?;
+        let id = self.tuples.get(&tuple)?;
         let connection = self.connections.get(&id).filter(|c| c.expires > now)?;
         Some((id, connection.original != tuple))
     }
@@ -177,7 +178,7 @@ impl Tracking {
     fn begin(&mut self, tuple: Tuple, now: Time) -> u32 {
         // One that has run out may still stand in this one's place.
         for old in [tuple, tuple.reversed()] {
-            if let Some(id) = self.tuples.get(&old).copied() {
+            if let Some(id) = self.tuples.get(&old) {
                 self.forget(id);
             }
         }

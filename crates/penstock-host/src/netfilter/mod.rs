@@ -18,6 +18,7 @@ pub mod nft;
 mod report;
 mod restore;
 mod state;
+mod tuples;
 
 pub use conntrack::Tracking;
 pub use ipchains::Ipchains;

@@ -8,7 +8,7 @@ use penstock_lang::ip::RuleSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Places of the cache: as many as this at first, and four times as many when those that are there drive each other out.
+/// Places of the cache: as many as this at first, more as more destinations are known, and never more than this.
 const CACHE: (usize, usize) = (16, 1 << 16);
 
 #[derive(Clone, Copy)]
@@ -21,6 +21,7 @@ struct Cached {
 }
 
 impl Cached {
+    /// Of no generation.
     const EMPTY: Cached = Cached::new(Ipv4Addr::UNSPECIFIED, 0, Hop::NONE);
     const fn new(dst: Ipv4Addr, generation: u32, hop: Hop) -> Cached {
         Cached { dst, generation, hop, from: Ipv4Addr::UNSPECIFIED }
@@ -55,8 +56,8 @@ pub struct Fib {
     usual: bool,
     /// Routes for which more decides than the destination.
     choosy: usize,
-    /// Entries that drove out others that still held, since the cache was last made larger.
-    driven_out: usize,
+    /// Places of the cache that are taken, be it by what holds no more.
+    taken: usize,
 }
 
 impl Default for Fib {
@@ -71,7 +72,7 @@ impl Default for Fib {
             choosy: 0,
             with_realms: 0,
             cache: vec![Cached::EMPTY; CACHE.0],
-            driven_out: 0,
+            taken: 0,
             generation: 1,
         }
     }
@@ -216,47 +217,92 @@ impl Fib {
         self.plain = self.usual && self.choosy == 0;
     }
 
-    /// The place of a destination in the cache, whose size is a power of two. The place beside it, at `slot ^ 1`, may be its as well.
+    /// Where the search for a destination in the cache begins, whose size is a power of two. It goes on from place to place up to one that is empty.
     #[inline]
-    fn slot(&self, dst: Ipv4Addr) -> usize {
+    fn home(&self, dst: Ipv4Addr) -> usize {
         let mixed = u32::from(dst).wrapping_mul(0x9e37_79b1);
         (mixed >> 16) as usize & (self.cache.len() - 1)
+    }
+    /// What the cache knows of a destination that is true still.
+    #[inline]
+    fn cached(&self, dst: Ipv4Addr) -> Option<&Cached> {
+        let first = &self.cache[self.home(dst)];
+        if first.dst == dst && first.generation == self.generation && self.plain {
+            return Some(first);
+        }
+        self.cached_beyond(dst)
+    }
+    #[inline(never)]
+    fn cached_beyond(&self, dst: Ipv4Addr) -> Option<&Cached> {
+        let cached = &self.cache[self.find_place(dst)];
+        (self.plain && cached.dst == dst && cached.generation == self.generation).then_some(cached)
+    }
+    fn cached_mut(&mut self, dst: Ipv4Addr) -> Option<&mut Cached> {
+        let place = self.find_place(dst);
+        let cached = &mut self.cache[place];
+        (self.plain && cached.dst == dst && cached.generation == self.generation).then_some(cached)
+    }
+    /// The place of a destination; else the one where it may be entered: one that holds no more, or the empty one at the end.
+    fn find_place(&self, dst: Ipv4Addr) -> usize {
+        let (mut at, mut free) = (self.home(dst), None);
+        loop {
+            let cached = &self.cache[at];
+            if cached.generation == 0 {
+                return free.unwrap_or(at);
+            }
+            if cached.dst == dst {
+                return at;
+            }
+            if cached.generation != self.generation {
+                free.get_or_insert(at);
+            }
+            at = (at + 1) & (self.cache.len() - 1);
+        }
+    }
+    /// Enters a destination that is not there, or no more true.
+    fn enter(&mut self, entry: Cached) {
+        let place = self.find_place(entry.dst);
+        self.taken += usize::from(self.cache[place].generation == 0);
+        self.cache[place] = entry;
+        if self.taken * 2 > self.cache.len() {
+            self.make_room();
+        }
+    }
+    /// The places of what holds no more are free again. Where a quarter of them all still holds the cache is made larger; one that is as large as
+    /// it may be forgets all.
+    #[cold]
+    fn make_room(&mut self) {
+        let holds = |cached: &Cached| cached.generation == self.generation;
+        let len = self.cache.len();
+        let many = self.cache.iter().filter(|c| holds(c)).count() * 4 > len;
+        let size = if many { (len * 4).min(CACHE.1) } else { len };
+        let old = std::mem::replace(&mut self.cache, vec![Cached::EMPTY; size]);
+        self.taken = 0;
+        if many && size == len {
+            return;
+        }
+        for entry in old {
+            if entry.generation == self.generation {
+                let place = self.find_place(entry.dst);
+                self.cache[place] = entry;
+                self.taken += 1;
+            }
+        }
     }
     /// The route of a packet, from the cache where it knows.
     #[inline]
     pub(crate) fn lookup(&mut self, key: &Key) -> Hop {
-        let cached = &self.cache[self.slot(key.dst)];
-        if cached.dst == key.dst && cached.generation == self.generation && self.plain {
-            return cached.hop;
+        match self.cached(key.dst) {
+            Some(cached) => cached.hop,
+            None => self.lookup_slow(key),
         }
-        self.lookup_slow(key)
     }
-    /// One that is not in its place: it may be in the place beside, and comes to its own.
     #[cold]
     fn lookup_slow(&mut self, key: &Key) -> Hop {
-        if !self.plain {
-            return self.search_key(key);
-        }
-        let slot = self.slot(key.dst);
-        let beside = self.cache[slot ^ 1];
-        if beside.dst == key.dst && beside.generation == self.generation {
-            self.cache.swap(slot, slot ^ 1);
-            return beside.hop;
-        }
         let hop = self.search_key(key);
-        let holds = |cached: &Cached| cached.generation == self.generation;
-        self.driven_out += usize::from(holds(&beside) && holds(&self.cache[slot]));
-        if self.driven_out > self.cache.len() / 4 && self.cache.len() < CACHE.1 {
-            self.driven_out = 0;
-            let larger = self.cache.len() * 4;
-            self.cache.clear();
-            self.cache.resize(larger, Cached::EMPTY);
+        if self.plain {
+            self.enter(Cached::new(key.dst, self.generation, hop));
         }
-        let slot = self.slot(key.dst);
-        if self.cache[slot].generation == self.generation {
-            self.cache[slot ^ 1] = self.cache[slot];
-        }
-        self.cache[slot] = Cached::new(key.dst, self.generation, hop);
         hop
     }
     /// Whether any route has realms: else [`Fib::realms`] gives 0.
@@ -351,24 +397,18 @@ impl Fib {
     /// Whether [`Fib::note_source`] was told of a packet from `src` to `dst`, and no route has changed since.
     #[inline]
     pub(crate) fn knows_source(&self, dst: Ipv4Addr, src: Ipv4Addr) -> bool {
-        let cached = &self.cache[self.slot(dst)];
-        self.plain && cached.dst == dst && cached.generation == self.generation && cached.from == src
+        self.cached(dst).is_some_and(|cached| cached.from == src)
     }
     /// A packet from `src` to `dst` may come: `src` is no address of this machine and no broadcast.
     pub(crate) fn note_source(&mut self, dst: Ipv4Addr, src: Ipv4Addr) {
-        let slot = self.slot(dst);
-        let cached = &mut self.cache[slot];
-        if self.plain && cached.dst == dst && cached.generation == self.generation {
+        if let Some(cached) = self.cached_mut(dst) {
             cached.from = src;
         }
     }
     /// Notes where the neighbour of a destination stands, for the next packet.
     #[inline]
     pub(crate) fn note_neigh(&mut self, dst: Ipv4Addr, next: Ipv4Addr, neigh: u32) {
-        let slot = self.slot(dst);
-        let cached = &mut self.cache[slot];
-        if self.plain && cached.dst == dst && cached.generation == self.generation && cached.hop.next == next
-        {
+        if let Some(cached) = self.cached_mut(dst).filter(|c| c.hop.next == next) {
             cached.hop.neigh = neigh + 1;
         }
     }
@@ -477,9 +517,35 @@ mod tests {
                 assert_eq!(fib.lookup(&Key::to(addr)).oif, 10 + i, "round {round}");
             }
         }
-        assert!((2048..=CACHE.1).contains(&fib.cache.len()), "{}", fib.cache.len());
+        assert!((4096..=CACHE.1).contains(&fib.cache.len()), "{}", fib.cache.len());
+        // Each of them is known: none has driven another out.
+        assert_eq!(fib.taken, 2000);
+        assert!((0..2000).all(|i| fib.cached(Ipv4Addr::from(0x0a00_0000 + i)).is_some()));
         fib.remove(|r| r.dev == 10);
         assert_eq!(fib.lookup(&Key::to(Ipv4Addr::from(0x0a00_0000))).kind, None);
+    }
+
+    /// What held before a change is taken for nothing and its places are used again; of more than it has places for it forgets all.
+    #[test]
+    fn the_cache_forgets_and_stays_true() {
+        let mut fib = Fib::default();
+        fib.insert(Route { dev: 7, ..Route::new(Prefix::new(Ipv4Addr::UNSPECIFIED, 0)) });
+        let addr = |i: u32| Ipv4Addr::from(0x0a00_0000 + i);
+        for change in 0..50 {
+            for i in 0..100 {
+                assert_eq!(fib.lookup(&Key::to(addr(i * (change + 1)))).oif, 7 + change);
+                fib.note_source(addr(i * (change + 1)), addr(9));
+            }
+            assert!((0..100).all(|i| fib.knows_source(addr(i * (change + 1)), addr(9))));
+            fib.replace(Route { dev: 8 + change, ..Route::new(Prefix::new(Ipv4Addr::UNSPECIFIED, 0)) });
+            assert!(!fib.knows_source(addr(0), addr(9)));
+        }
+        assert!(fib.cache.len() <= 1024, "{}", fib.cache.len());
+        for i in 0..200_000 {
+            assert_eq!(fib.lookup(&Key::to(addr(i))).oif, 57);
+        }
+        assert_eq!(fib.cache.len(), CACHE.1);
+        assert!(fib.taken * 2 <= CACHE.1);
     }
 
     #[test]

@@ -62,7 +62,8 @@ impl Outcome {
         fs::create_dir_all(folder.join("apps"))?;
         fs::create_dir_all(folder.join("tc"))?;
         fs::write(folder.join("record.json"), self.record.to_json())?;
-        fs::write(folder.join("series.parquet"), self.series.to_parquet().map_err(io::Error::other)?)?;
+        let series = fs::File::create(folder.join("series.parquet"))?;
+        self.series.write_parquet(series).map_err(io::Error::other)?;
         for (i, (app, text)) in self.record.apps.iter().zip(&self.outputs).enumerate() {
             fs::write(folder.join("apps").join(app_file(i, &app.host)), text)?;
         }

@@ -86,7 +86,7 @@ impl Endpoint {
         self.push.sent += 1;
         self.recovery.new_data_sent();
         if self.tx.p.today {
-            self.tx.check_space(u32::from(self.cfg.mss), self.recovery.reordering());
+            self.tx.check_space(u32::from(self.mss), self.recovery.reordering());
         }
         match why {
             Why::LossProbe => {
@@ -210,7 +210,7 @@ impl Endpoint {
             }
             Trial::Again { index, .. } => {
                 self.tx.todo.rexmit = false;
-                self.frozen = None;
+                self.frozen = false;
                 // tcp_rack_reo_timeout sets its timer behind the try, which has stamped the front segment.
                 if index == 0 && self.recovery.reo_is_at(self.tx.clock.now) {
                     self.tx.set_rto();

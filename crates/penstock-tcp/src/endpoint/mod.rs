@@ -46,37 +46,48 @@ use penstock_packet::{Tcp, TcpFlags};
 /// [`readable`](Endpoint::readable) says how much waits for [`read`](Endpoint::read);
 /// [`at_eof`](Endpoint::at_eof) that the peer has closed and everything was read.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Endpoint {
+    // With each segment, in this order: what lies together comes into the cache together.
     state: State,
-    // The halves
-    tx: Sender,
-    recovery: Recovery,
-    rx: Receiver,
-    // Handing segments over
-    push: Push,
-    /// What has been handed over last: the host may refuse it until the next is asked for.
-    trial: Trial,
+    stack: Stack,
     /// The retransmission that is due probes a window that the receiver has taken back.
     shrunk: bool,
-    /// The header that retransmissions bear which go in the midst of a segment's processing.
-    frozen: Option<Tcp>,
-    /// Sent in the midst of a segment's processing.
-    outbox: Option<(Transmit, Trial)>,
-    // The connection
+    /// Retransmissions go in the midst of a segment's processing: [`Aside`].
+    frozen: bool,
     sport: u16,
     dport: u16,
-    rcv_scaling: bool,
+    /// What we announce.
+    mss: u16,
     /// How often the socket has drawn its hash anew.
     rehashed: u16,
-    error: Option<Error>,
-    /// When the connection looked at the clock last, microseconds (`tcp_mstamp`).
-    mstamp_us: u64,
-    syn_sent_us: u64,
-    /// When data came last that may be read (`sk_data_ready`).
-    data_ready: Option<Time>,
     /// ns-2's agent and sink, which then do everything.
     one_way: Option<Box<OneWay>>,
-    cfg: Config,
+    /// When the connection looked at the clock last, microseconds (`tcp_mstamp`).
+    mstamp_us: u64,
+    /// What has been handed over last: the host may refuse it until the next is asked for.
+    trial: Trial,
+    push: Push,
+    /// When data came last that may be read (`sk_data_ready`).
+    data_ready: Option<Time>,
+    rx: Receiver,
+    tx: Sender,
+    recovery: Recovery,
+    // The others.
+    rcv_scaling: bool,
+    error: Option<Error>,
+    syn_sent_us: u64,
+    aside: Option<Box<Aside>>,
+    cfg: Box<Config>,
+}
+
+/// Retransmissions that go before the data of the segment at hand are taken in. Made with the first, and kept.
+#[derive(Debug, Default)]
+struct Aside {
+    /// The header that they bear.
+    header: Tcp,
+    /// The first of them.
+    first: Option<(Transmit, Trial)>,
 }
 
 impl Endpoint {
@@ -134,8 +145,10 @@ impl Endpoint {
             push: Push::default(),
             trial: Trial::Nothing,
             shrunk: false,
-            frozen: None,
-            outbox: None,
+            frozen: false,
+            aside: None,
+            stack: cfg.stack,
+            mss: cfg.mss,
             sport,
             dport,
             rcv_scaling: cfg.window_scaling,
@@ -145,7 +158,7 @@ impl Endpoint {
             syn_sent_us: clock.us,
             data_ready: None,
             one_way: None,
-            cfg,
+            cfg: Box::new(cfg),
         }
     }
 
@@ -297,5 +310,21 @@ impl Endpoint {
             (j, j * self.tx.clock.jiffy_us())
         };
         Timing { srtt: some.then_some(srtt), srtt_us: some.then_some(srtt_us) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn what_each_segment_needs_lies_together() {
+        // What recovery, retransmission and set-up need stands behind, or elsewhere.
+        assert!(size_of::<Endpoint>() <= 1880, "{}", size_of::<Endpoint>());
+        assert!(offset_of!(Endpoint, rx) <= 112 && offset_of!(Endpoint, tx) <= 648);
+        assert!(offset_of!(Endpoint, recovery) < offset_of!(Endpoint, rcv_scaling));
+        let cold = [offset_of!(Endpoint, error), offset_of!(Endpoint, aside), offset_of!(Endpoint, cfg)];
+        assert!(cold.iter().all(|&at| at >= offset_of!(Endpoint, rcv_scaling)));
     }
 }

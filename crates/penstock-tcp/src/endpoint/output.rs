@@ -46,7 +46,7 @@ impl Endpoint {
             }
             _ => {}
         }
-        if self.frozen.is_some()
+        if self.frozen
             && let Some(t) = self.transmit_before_data()
         {
             return Some(t);
@@ -261,7 +261,7 @@ impl Endpoint {
         self.tx.todo.push = false;
         self.tx.todo.push_all = false;
         self.push.mss = 0;
-        self.tx.check_space(u32::from(self.cfg.mss), self.recovery.reordering());
+        self.tx.check_space(u32::from(self.mss), self.recovery.reordering());
     }
 
     /// A segment with `len` bytes of data goes, for the first time or `again`.
@@ -341,7 +341,7 @@ impl Endpoint {
     pub(super) fn segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
         self.tx.n.segs_out += 1;
         self.tx.host.hand(len);
-        if self.frozen.is_some() {
+        if self.frozen {
             return self.frozen_segment(seq, len, flags);
         }
         let window = self.rx.select_window();
@@ -364,7 +364,7 @@ impl Endpoint {
     /// One that bears the header of those that went before the data at hand were taken in.
     #[cold]
     fn frozen_segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
-        let frozen = self.frozen.unwrap_or_default();
+        let frozen = self.aside.as_ref().map_or(Tcp::default(), |a| a.header);
         let echo = if frozen.flags.has(TcpFlags::ECE) { TcpFlags::ECE } else { TcpFlags(0) };
         let tcp = Tcp { seq: seq as u32, flags: flags.with(echo), ..frozen };
         let ect = self.tx.cc.ecn_ok() && self.tx.cc.needs_ecn();

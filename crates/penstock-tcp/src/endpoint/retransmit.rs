@@ -18,10 +18,13 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_input.c tcp_xmit_recovery
     pub(super) fn recover_before_data(&mut self) {
         if self.tx.p.today && (self.tx.todo.rexmit || self.tx.todo.frto_new) {
-            let t = self.transmit_recovery();
-            self.frozen = t.map(|t| t.tcp);
+            let first = self.transmit_recovery();
             let trial = std::mem::take(&mut self.trial);
-            self.outbox = t.map(|t| (t, trial));
+            self.frozen = first.is_some();
+            if let Some(t) = first {
+                let aside = self.aside.get_or_insert_default();
+                (aside.header, aside.first) = (t.tcp, Some((t, trial)));
+            }
             self.push.mss = 0;
         }
     }
@@ -29,13 +32,13 @@ impl Endpoint {
     /// The next segment of those.
     #[cold]
     pub(super) fn transmit_before_data(&mut self) -> Option<Transmit> {
-        if let Some((t, trial)) = self.outbox.take() {
+        if let Some((t, trial)) = self.aside.as_mut().and_then(|a| a.first.take()) {
             self.trial = trial;
             return Some(t);
         }
         let t = self.transmit_recovery();
         if t.is_none() {
-            self.frozen = None;
+            self.frozen = false;
             self.push.mss = 0;
         }
         t

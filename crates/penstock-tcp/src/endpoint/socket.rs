@@ -176,7 +176,7 @@ impl Endpoint {
     /// Whether a segment is answered before the process that it wakes has run: so in 6.12; a waiting reader of 2.6.35 takes
     /// segments itself first (`tcp_prequeue`).
     pub fn answers_first(&self) -> bool {
-        self.cfg.stack.is_linux_6_12()
+        self.stack.is_linux_6_12()
     }
 
     /// Bytes that wait to be read.

@@ -40,40 +40,43 @@ pub(crate) enum Rexmit {
 
 /// What loss recovery knows beside the scoreboard.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Recovery {
+    // With each acknowledgement, in this order.
     /// End of what was sent when the trouble began.
     high_seq: u64,
+    rack: Rack,
     /// A tail loss probe is out: the end of what was sent before it.
     tlp_high: Option<u64>,
-    tlp_retrans: bool,
+    /// Segments below this were looked at for their age (2.6.35 `scoreboard_skb_hint`).
+    aged_up_to: u64,
+    reordering: u32,
+    reord_seen: bool,
+    sack_reneg: bool,
+    /// The peer is to be told that the window has fallen.
+    queue_cwr: bool,
     /// F-RTO is under way (6.12).
     frto: bool,
     /// The step of F-RTO, 0 for none, and the end of what was sent before it (2.6.35).
     frto_counter: u8,
-    frto_highmark: Option<u64>,
+    tlp_retrans: bool,
+    /// Holes below the highest SACK count as lost (2.6.35).
+    fack: bool,
+    /// When the reordering window has last run out and let segments be retransmitted.
+    reo_at: Time,
+    // In trouble.
     prior_ssthresh: u32,
-    undo_marker: Option<u64>,
-    /// Retransmissions not yet reported as duplicates; -1: none made.
-    undo_retrans: i64,
+    prr_delivered: u32,
+    prr_out: u32,
     /// Timestamp value of the first retransmission of the episode.
     retrans_stamp: Option<u32>,
     retrans_stamp_us: u64,
-    reordering: u32,
-    reord_seen: bool,
-    prr_delivered: u32,
-    prr_out: u32,
-    rack: Rack,
-    /// Segments below this were looked at for their age (2.6.35 `scoreboard_skb_hint`).
-    aged_up_to: u64,
-    sack_reneg: bool,
-    /// Holes below the highest SACK count as lost (2.6.35).
-    fack: bool,
-    /// The peer is to be told that the window has fallen.
-    queue_cwr: bool,
-    sack_cache: SackCache,
+    undo_marker: Option<u64>,
+    /// Retransmissions not yet reported as duplicates; -1: none made.
+    undo_retrans: i64,
+    frto_highmark: Option<u64>,
     lost_retrans_low: u64,
-    /// When the reordering window has last run out and let segments be retransmitted.
-    reo_at: Time,
+    sack_cache: SackCache,
 }
 
 impl Recovery {

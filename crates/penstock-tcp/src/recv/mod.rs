@@ -82,66 +82,37 @@ pub(crate) enum Taken {
 
 /// State of the receiving half.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
-    // Parameters
-    stack: Stack,
-    /// Most bytes and segments offered, as the route says.
-    route_window: Option<u32>,
-    initial_rwnd: Option<u32>,
-    /// Every segment is acknowledged at once.
-    quickack: bool,
-    /// Least timeout of a retransmission, jiffies: an ACK is held back for less.
-    rto_min: u32,
-    buffer: Buffer,
-    /// MSS we announced, less timestamps where they are used.
-    advmss: u32,
-    /// Header of a segment without SACK blocks, bytes (`tcp_header_len`).
-    header_len: u32,
-    /// Whether SACK was agreed on.
-    sack: bool,
-    /// Shift of the windows we offer.
-    wscale: u8,
-    // Variables
+    // With each segment, in this order: what lies together comes into the cache together.
     /// Next byte expected.
     rcv_nxt: u64,
     /// `rcv_nxt` at the last ACK sent.
     rcv_wup: u64,
-    /// Window offered at `rcv_wup`, bytes.
-    rcv_wnd: u32,
-    /// First byte of the stream.
-    first_seq: u64,
     /// First byte not read by the application.
     copied_seq: u64,
+    /// Window offered at `rcv_wup`, bytes.
+    rcv_wnd: u32,
     rcv_ssthresh: u32,
     window_clamp: u32,
     /// `sk_rcvbuf`, bytes of memory.
     rcvbuf: u32,
     rmem: u32,
-    queue: VecDeque<Held>,
-    read_total: u64,
-    ooo: OooQueue,
-    /// Where a FIN that came out of order stands.
-    fin_at: Option<u64>,
-    sacks: [(u64, u64); 4],
-    num_sacks: usize,
-    dsack: Option<(u64, u64)>,
     /// Share of memory that is payload, in 256ths (6.12).
     scaling_ratio: u32,
+    stack: Stack,
+    /// Shift of the windows we offer.
+    wscale: u8,
+    /// Whether SACK was agreed on.
+    sack: bool,
+    /// Every segment is acknowledged at once.
+    quickack: bool,
     // Acknowledging
     /// What is echoed of marks.
     pub(crate) echo: Echo,
-    /// Estimate of the peer's segment size.
-    rcv_mss: u32,
-    last_seg_size: u32,
-    quick: u32,
-    pingpong: bool,
-    /// TCP_ATO_MIN, jiffies.
-    ato_min: u32,
     /// The mark of the segment at hand asks for two ACKs at once.
     quick_for_mark: bool,
-    /// Delayed-ACK timeout, jiffies; 0 before the first data.
-    ato: u32,
-    lrcvtime: u64,
+    pingpong: bool,
     /// An ACK is owed.
     scheduled: bool,
     /// An ACK is to be sent at once.
@@ -149,19 +120,34 @@ pub(crate) struct Receiver {
     nomem: bool,
     pushed: bool,
     pushed2: bool,
-    delack: Option<u64>,
-    delack_fires: Time,
-    // SACK compression (6.12)
-    /// ACKs held back.
+    /// Estimate of the peer's segment size.
+    rcv_mss: u32,
+    last_seg_size: u32,
+    quick: u32,
+    /// TCP_ATO_MIN, jiffies.
+    ato_min: u32,
+    /// Delayed-ACK timeout, jiffies; 0 before the first data.
+    ato: u32,
+    /// MSS we announced, less timestamps where they are used.
+    advmss: u32,
+    /// Header of a segment without SACK blocks, bytes (`tcp_header_len`).
+    header_len: u32,
+    /// ACKs held back (SACK compression, 6.12).
     compressed: u32,
-    compressed_rcv_nxt: u64,
-    dup_acks: u32,
-    /// When they are sent at the latest.
+    lrcvtime: u64,
+    delack_fires: Time,
+    delack: Option<u64>,
+    /// When ACKs that are held back are sent at the latest.
     compressed_at: Option<Time>,
-    /// What goes before anything else.
-    early: Option<EarlyAck>,
-    /// `Config::deferred_ack`: segments, jiffies.
-    deferred: (u32, u64),
+    /// Where a FIN that came out of order stands.
+    fin_at: Option<u64>,
+    num_sacks: usize,
+    dsack: Option<(u64, u64)>,
+    queue: VecDeque<Held>,
+    ooo: OooQueue,
+    read_total: u64,
+    /// First byte of the stream.
+    first_seq: u64,
     // Receive buffer tuning; times in microseconds (6.12) or jiffies
     rtt_est8: u64,
     rtt_seq: u64,
@@ -170,6 +156,20 @@ pub(crate) struct Receiver {
     space: u32,
     space_seq: u64,
     space_time: Option<u64>,
+    /// What goes before anything else.
+    early: Option<EarlyAck>,
+    buffer: Buffer,
+    // The others.
+    compressed_rcv_nxt: u64,
+    dup_acks: u32,
+    /// Least timeout of a retransmission, jiffies: an ACK is held back for less.
+    rto_min: u32,
+    sacks: [(u64, u64); 4],
+    /// Most bytes and segments offered, as the route says.
+    route_window: Option<u32>,
+    initial_rwnd: Option<u32>,
+    /// `Config::deferred_ack`: segments, jiffies.
+    deferred: (u32, u64),
 }
 
 impl Receiver {

@@ -24,11 +24,12 @@ struct Node {
 
 /// The buffers out of order, by their first byte.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct OooQueue {
-    nodes: Vec<Node>,
-    free: Vec<u32>,
     root: u32,
     last: u32,
+    nodes: Vec<Node>,
+    free: Vec<u32>,
 }
 
 /// How far a search has come: the node whose child is looked at next, and on which side that is.

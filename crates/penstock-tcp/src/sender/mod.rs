@@ -62,31 +62,33 @@ pub(crate) struct Todo {
 
 /// The sending half.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Sender {
-    /// The stack's constants.
-    pub p: Params,
+    // What a receiver needs too stands first.
     /// The present.
     pub clock: Clock,
+    /// The stack's constants.
+    pub p: Params,
+    /// What is to be sent.
+    pub todo: Todo,
+    /// Whether SACK was agreed on.
+    pub sack_ok: bool,
+    /// Timestamps.
+    pub stamps: Stamps,
+    /// What was counted.
+    pub n: Counters,
+    /// Timers and round trips.
+    pub timers: Timers,
     /// Sequence numbers and the peer's window.
     pub space: Space,
     /// What was sent and is not acknowledged.
     pub q: RtxQueue,
     /// What was written and is not sent, and the send buffer.
     pub unsent: SendQueue,
-    /// The congestion window.
-    pub cc: Control,
-    /// Timers and round trips.
-    pub timers: Timers,
     /// What the host's queues hold.
     pub host: InHost,
-    /// Timestamps.
-    pub stamps: Stamps,
-    /// Whether SACK was agreed on.
-    pub sack_ok: bool,
-    /// What is to be sent.
-    pub todo: Todo,
-    /// What was counted.
-    pub n: Counters,
+    /// The congestion window.
+    pub cc: Control,
 }
 
 impl Sender {

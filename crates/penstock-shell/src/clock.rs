@@ -5,6 +5,7 @@
 
 use crate::files::EPOCH;
 use crate::limits::Guard;
+use crate::programs;
 use bashkit::ControlFlow;
 use bashkit::{Bash, Builtin, BuiltinContext, ExecResult, ExecutionPlan, Result, SubCommand, async_trait};
 use std::sync::Arc;
@@ -115,7 +116,7 @@ impl Builtin for Sleep {
 }
 
 /// What `timeout` gives where it has ended a command.
-const TIMED_OUT: i32 = 124;
+pub(crate) const TIMED_OUT: i32 = 124;
 
 /// `timeout`: of the script's time, which only waiting takes.
 ///
@@ -157,8 +158,16 @@ impl Builtin for Timeout {
     async fn execution_plan(&self, ctx: &BuiltinContext<'_>) -> Result<Option<ExecutionPlan>> {
         let Ok((mut duration, preserve_status, command)) = timed(ctx.args) else { return Ok(None) };
         let name = command[0].clone();
-        if matches!(name.as_str(), "bash" | "sh" | "dash" | "env" | "nohup" | "xargs") || name.contains('/') {
+        let is_program = programs::NAMES.contains(&name.rsplit('/').next().unwrap_or(&name));
+        if matches!(name.as_str(), "bash" | "sh" | "dash" | "env" | "nohup" | "xargs")
+            || name.contains('/') && !is_program
+        {
             self.0.until(Instant::now() + duration);
+            duration = Duration::from_millis(FOREVER);
+        }
+        if is_program {
+            // It is told to end, and says what it has printed.
+            self.0.sleepers.limit(Instant::now() + duration, preserve_status);
             duration = Duration::from_millis(FOREVER);
         }
         self.0.sleepers.alarm(Instant::now() + duration);

@@ -4,11 +4,14 @@
 //! The machine alone knows that end. So the command that waits for a program asks the machine, and says how far the clock may go: until
 //! the first of the script's sleepers ([`Sleepers`]) wakes. It asks only where everything else in the script waits, which it sees by
 //! waiting a millisecond first. The interpreter then stands still until the machine answers.
+//!
+//! What `timeout` ends gives what it has printed. What `kill` ends does not: the interpreter forgets such a job.
 
+use crate::clock::TIMED_OUT;
 use crate::limits::Guard;
 use crate::serve::{Ask, Launched, Request, gone};
 use crate::tools;
-use bashkit::{Builtin, BuiltinContext, ExecResult, Result, async_trait};
+use bashkit::{Builtin, BuiltinContext, ControlFlow, ExecResult, Result, async_trait};
 use penstock_host::Output;
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
@@ -35,6 +38,8 @@ struct State {
     alarms: Vec<Instant>,
     /// How often somebody has lain down or woken up.
     changes: u64,
+    /// When the `timeout` is over that the next program stands under, and whether its status is to be the program's own.
+    limit: Option<(Instant, bool)>,
     /// Programs that have ended and that nobody has asked for yet: when, and what they gave.
     over: BTreeMap<u32, (Instant, Output)>,
 }
@@ -54,6 +59,10 @@ impl Sleepers {
     /// Something happens at `end`.
     pub(crate) fn alarm(&self, end: Instant) {
         self.state().alarms.push(end);
+    }
+    /// The next program to be begun is to end by `end`; with `own_status` its exit status says nothing of that.
+    pub(crate) fn limit(&self, end: Instant, own_status: bool) {
+        self.state().limit = Some((end, own_status));
     }
     fn changes(&self) -> u64 {
         self.state().changes
@@ -107,28 +116,35 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// What a program gives, when it has ended.
-    async fn end_of(&self, program: u32) -> Output {
+    /// What a program gives, when it has ended; whether it was told to end, because it came to `end`.
+    async fn end_of(&self, program: u32, mut end: Option<Instant>) -> (Output, bool) {
         let sleepers = &self.guard.sleepers;
         let mut under_way = UnderWay { ask: self.ask.clone(), program, over: false };
+        let mut told = false;
         loop {
             let over = sleepers.state().over.remove(&program);
             if let Some((at, output)) = over {
                 under_way.over = true;
                 sleep_until(at).await;
-                return output;
+                return (output, told);
+            }
+            if end.is_some_and(|end| end <= Instant::now()) {
+                // Not every program ends by that.
+                (end, told) = (None, true);
+                let _ = self.ask.requests.send(Request::Kill(program));
             }
             let changes = sleepers.changes();
             sleep(TICK).await;
             if sleepers.state().over.contains_key(&program) {
                 continue;
             }
-            let next = sleepers.first(Instant::now(), changes).map(|end| end.duration_since(self.ask.began));
+            let next = sleepers.first(Instant::now(), changes);
+            let next = next.into_iter().chain(end).min().map(|end| end.duration_since(self.ask.began));
             let (reply, answer) = channel();
             let _ = self.ask.requests.send(Request::Programs { at: self.ask.now(), next, reply });
             let Ok((now, ended)) = answer.recv() else {
                 under_way.over = true;
-                return gone();
+                return (gone(), told);
             };
             let now = self.ask.began + now;
             sleepers.state().over.extend(ended.into_iter().map(|(n, output)| (n, (now, output))));
@@ -142,14 +158,25 @@ impl Builtin for Launch {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
         let mut words = vec![self.name.clone()];
         words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
+        let limit = self.guard.sleepers.state().limit.take();
+        let shells = self.guard.end();
+        let end = limit.map(|(end, _)| end).into_iter().chain(shells).min();
         let (reply, answer) = channel();
         let _ = self.ask.requests.send(Request::Launch { words, at: self.ask.now(), reply });
-        let output = match answer.recv() {
-            Ok(Launched::Runs(program)) => self.end_of(program).await,
-            Ok(Launched::Ended(output)) => output,
-            Ok(Launched::Unknown) => tools::refused(&self.name),
-            Err(_) => gone(),
+        let (output, told) = match answer.recv() {
+            Ok(Launched::Runs(program)) => self.end_of(program, end).await,
+            Ok(Launched::Ended(output)) => (output, false),
+            Ok(Launched::Unknown) => (tools::refused(&self.name), false),
+            Err(_) => (gone(), false),
         };
-        Ok(tools::result(output))
+        let mut result = tools::result(output);
+        if told && limit.is_some_and(|(_, own_status)| !own_status) {
+            result.exit_code = TIMED_OUT;
+        }
+        if shells.is_some_and(|end| end <= Instant::now()) {
+            // The shell that it stands in is at its end.
+            result.control_flow = ControlFlow::Exit(TIMED_OUT);
+        }
+        Ok(result)
     }
 }

@@ -25,6 +25,7 @@ mod loss;
 mod machine;
 mod meter;
 mod net;
+mod programs;
 mod results;
 mod sample;
 mod script;

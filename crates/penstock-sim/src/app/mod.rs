@@ -56,6 +56,11 @@ pub(crate) fn has(program: &str) -> bool {
     PROGRAMS.contains(&name_of(program).as_str())
 }
 
+/// Whether a word is iperf 2's name.
+pub(crate) fn is_iperf2(program: &str) -> bool {
+    matches!(name_of(program).as_str(), "iperf" | "iperf2")
+}
+
 /// Reads a command line and makes the program.
 pub(crate) fn launch(line: &str, host: u32, net: &Net) -> Result<Box<dyn Program>, Failure> {
     launch_words(&split(line)?, host, net)

@@ -206,7 +206,7 @@ fn supply(gate: &mut Gate, cargo: &str) -> Result<()> {
         gate.step("advisories", cargo, &["deny", "check", "advisories"], &[])
     } else if kept {
         println!("== advisories: the database cannot be renewed; the one at hand is asked");
-        gate.step("advisories", cargo, &["deny", "check", "--disable-fetch", "advisories"], &[])
+        gate.step("advisories", cargo, &["deny", "--offline", "check", "advisories"], &[])
     } else {
         gate.skip("advisories", "not run: no database");
         Ok(())

@@ -17,7 +17,7 @@ use crate::world::{App, World};
 use penstock_host::Host;
 use penstock_model::traffic::{Dist, Load};
 use penstock_model::{Kernel, PschedClock, Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 impl World {
@@ -90,12 +90,13 @@ impl World {
         if spec.ends.len() < 2 {
             return Err(BuildError(format!("a link has two ends or more, not {}", spec.ends.len())));
         }
-        for (i, end) in spec.ends.iter().enumerate() {
+        let mut ends = BTreeSet::new();
+        for end in &spec.ends {
             let Some(machine) = self.net.machines.get(end.host.0 as usize) else {
                 return Err(BuildError(format!("there is no host number {}", end.host.0)));
             };
             let name = format!("{}:{}", machine.name, end.device);
-            let twice = spec.ends[..i].iter().any(|e| e.host == end.host && e.device == end.device);
+            let twice = !ends.insert((end.host, &end.device));
             let taken = machine.host.ifindex(&end.device).is_some_and(|ifindex| {
                 let nic = machine.nics[ifindex as usize];
                 nic != NONE && self.net.cables.nics[nic as usize].port != Port::Nothing
@@ -148,21 +149,23 @@ impl World {
                     Port::Wire(self.net.cables.wires.len() as u32 - 1);
             }
         } else {
-            let mut wires = Vec::new();
-            for from in 0..nics.len() {
-                for to in 0..nics.len() {
-                    let wire = wire(&self.net, from, to);
-                    self.net.cables.wires.push(wire);
-                    wires.push(self.net.cables.wires.len() as u32 - 1);
-                }
-            }
             let s = self.net.cables.segments.len() as u32;
-            for &n in &nics {
-                self.net.cables.nics[n as usize].port = Port::Segment(s);
+            for (&n, place) in nics.iter().zip(0..) {
+                let nic = &mut self.net.cables.nics[n as usize];
+                (nic.port, nic.place) = (Port::Segment(s), place);
             }
+            let way = |from: usize| {
+                let way = way(&self.net, from, from);
+                (way.delay, way.loss_ppb, way.bleach)
+            };
+            let ways = (0..nics.len()).map(way).collect();
             self.net.cables.segments.push(Segment {
+                name,
                 nics,
-                wires,
+                ways,
+                wires: BTreeMap::new(),
+                by_mac: BTreeMap::new(),
+                by_mac_of: None,
                 framing: spec.framing,
                 busy_until: Time::ZERO,
                 serving: false,

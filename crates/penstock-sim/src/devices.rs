@@ -33,6 +33,7 @@ impl Net {
     /// A command may have changed anything: new devices, queues that may go on.
     pub(crate) fn after_command(&mut self, host: u32) {
         self.plug_new_devices(host);
+        self.cables.commands += 1;
         let machine = &mut self.machines[host as usize];
         machine.host.take_effects(&mut self.todo.asked);
         self.settle(host);

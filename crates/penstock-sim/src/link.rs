@@ -16,7 +16,7 @@ use crate::meter::Watch;
 use crate::spec::{Bleach, Framing};
 use penstock_model::{Rate, Rng, Span, Time};
 use penstock_packet::{L3, Packet};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What a card is plugged into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +62,8 @@ pub(crate) struct Nic {
     pub(crate) on_wire: Option<crate::sock::Owed>,
     /// What frames on a link without a rate cost.
     pub(crate) toll: crate::still::Toll,
+    /// Its place on its segment.
+    pub(crate) place: u32,
 }
 
 impl Nic {
@@ -159,9 +161,15 @@ impl Wire {
 
 /// A segment that several cards share.
 pub(crate) struct Segment {
+    pub(crate) name: String,
     pub(crate) nics: Vec<u32>,
-    /// From each card to each, row by row.
-    pub(crate) wires: Vec<u32>,
+    /// How the frames of each card travel: delay, loss in parts per billion, what becomes of ECN.
+    pub(crate) ways: Vec<(Span, u32, Bleach)>,
+    /// From one card to another, by their places, where a frame has gone from the one to the other.
+    pub(crate) wires: BTreeMap<(u32, u32), u32>,
+    /// The places of the cards by their addresses, as they were after so many commands.
+    pub(crate) by_mac: BTreeMap<[u8; 6], Vec<u32>>,
+    pub(crate) by_mac_of: Option<u64>,
     pub(crate) framing: Framing,
     pub(crate) busy_until: Time,
     /// A card is taking a frame from its discipline right now.
@@ -178,6 +186,8 @@ pub(crate) struct Cables {
     pub(crate) segments: Vec<Segment>,
     /// Packets over links so far.
     pub(crate) hops: u64,
+    /// Commands that machines have carried out so far: any of them may have changed a card's address.
+    pub(crate) commands: u64,
 }
 
 impl Cables {
@@ -189,6 +199,7 @@ impl Cables {
             port: Port::Nothing,
             rate: None,
             ring: 0,
+            place: 0,
             tx_frames: 1,
             busy_until: Time::ZERO,
             sending: false,

@@ -181,6 +181,39 @@ fn a_segment_carries_one_frame_at_a_time() {
 }
 
 #[test]
+fn a_segment_brings_frames_to_whoever_has_their_address() {
+    let mut world = World::new(1);
+    let hosts = ["a", "b", "c"].map(|name| world.add_host(name, Kernel::V6_12));
+    let ends = hosts.map(|host| End::new(host, "eth0")).to_vec();
+    let spec = LinkSpec {
+        ends,
+        ..LinkSpec::new(End::new(hosts[0], ""), End::new(hosts[0], ""), mbit(10), Span::ZERO)
+    };
+    world.add_link(spec).unwrap();
+    for (host, address) in hosts.into_iter().zip(["10.0.0.1/24", "10.0.0.2/24", "10.0.0.3/24"]) {
+        world.host_mut(host).add_address(2, Prefix::parse(address).unwrap()).unwrap();
+    }
+    let [a, b, c] = hosts;
+    let mac = |world: &World, host| {
+        let mac = world.host(host).device(2).unwrap().mac;
+        mac.map(|byte| format!("{byte:02x}")).join(":")
+    };
+    // For a second the third machine has the address of the second: what is sent to that comes to both.
+    for (at, of) in [(2, b), (3, c)] {
+        let mac = mac(&world, of);
+        world.exec_at(c, &format!("ip link set dev eth0 address {mac}"), secs(at));
+    }
+    let load = Load::steady(Rate::from_bit_per_s(800_000), 1000);
+    world
+        .add_flow(FlowSpec { transport: Transport::Udp, load, stop: Some(secs(5)), ..greedy(a, b) })
+        .unwrap();
+    let results = world.run(secs(6));
+    let flow = &results.flows[0];
+    assert_eq!((flow.sent_packets, flow.received_packets), (500, 500));
+    assert!(flow.copies.made.abs_diff(100) <= 1, "{:?}", flow.copies);
+}
+
+#[test]
 fn a_lossy_link_loses_its_share() {
     let mut world = World::new(1);
     let [a, b] = ["a", "b"].map(|name| world.add_host(name, Kernel::V6_12));

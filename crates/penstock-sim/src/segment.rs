@@ -1,9 +1,11 @@
 //! Segments that several cards share: one frame at a time for all.
 
 use crate::event::Event;
+use crate::link::{Way, Wire};
 use crate::net::Net;
 use penstock_host::Host;
 use penstock_packet::Packet;
+use std::collections::VecDeque;
 
 impl Net {
     pub(crate) fn join_line(&mut self, s: u32, n: u32) {
@@ -61,39 +63,68 @@ impl Net {
         let segment = &mut self.cables.segments[s as usize];
         let takes = self.cables.nics[n as usize].takes(segment.framing.wire_len(packet.len), now);
         segment.busy_until = now + takes;
-        let me = segment.nics.iter().position(|&x| x == n).expect("the card is on its segment");
-        let count = segment.nics.len();
         if let Some(watch) = &mut self.cables.nics[n as usize].watch {
             watch.sends(&packet, now, now + takes);
         }
-        let to_all = packet.eth.1[0] & 1 == 1;
-        let mut last = None;
+        let (me, to) = (self.cables.nics[n as usize].place, packet.eth.1);
+        let to_all = to[0] & 1 == 1;
+        let count =
+            if to_all { self.cables.segments[s as usize].nics.len() } else { self.stations(s, to).len() };
+        // The packet itself goes to the first, copies of it to the others.
+        let (mut frame, mut wire) = (packet, None);
         for i in 0..count {
-            let segment = &self.cables.segments[s as usize];
-            let to = &self.cables.nics[segment.nics[i] as usize];
-            if i == me || !(to_all || mac(&self.machines[to.host as usize].host, to.ifindex) == packet.eth.1)
-            {
+            let place = if to_all { i as u32 } else { self.stations(s, to)[i] };
+            if place == me {
                 continue;
             }
-            if let Some(wire) = last.replace(segment.wires[me * count + i]) {
-                let mut copy = self.pool.alloc((*packet).clone());
+            let next = self.segment_wire(s, me, place);
+            if let Some(wire) = wire.replace(next) {
+                let mut copy = self.pool.alloc((*frame).clone());
                 copy.tc.role.set_copy(true);
                 self.pool.note_extra(&copy);
-                self.put_on_wire(n, wire, copy, now + takes);
+                let before = std::mem::replace(&mut frame, copy);
+                self.put_on_wire(n, wire, before, now + takes);
                 self.cables.hops -= 1;
             }
         }
-        match last {
-            Some(wire) => self.put_on_wire(n, wire, packet, now + takes),
-            None => self.lost_at(self.cables.nics[n as usize].host, packet, "link", "no-receiver"),
+        match wire {
+            Some(wire) => self.put_on_wire(n, wire, frame, now + takes),
+            None => self.lost_at(self.cables.nics[n as usize].host, frame, "link", "no-receiver"),
         }
+    }
+    /// The places of the cards that have this address, in order.
+    fn stations(&mut self, s: u32, mac: [u8; 6]) -> &[u32] {
+        let segment = &mut self.cables.segments[s as usize];
+        if segment.by_mac_of != Some(self.cables.commands) {
+            segment.by_mac_of = Some(self.cables.commands);
+            segment.by_mac.clear();
+            for (&nic, place) in segment.nics.iter().zip(0..) {
+                let nic = &self.cables.nics[nic as usize];
+                let device = self.machines[nic.host as usize].host.device(nic.ifindex);
+                segment.by_mac.entry(device.map_or([0; 6], |d| d.mac)).or_default().push(place);
+            }
+        }
+        segment.by_mac.get(&mac).map_or(&[], Vec::as_slice)
+    }
+    /// The way from one card of a segment to another, by their places.
+    fn segment_wire(&mut self, s: u32, from: u32, to: u32) -> u32 {
+        let segment = &self.cables.segments[s as usize];
+        if let Some(&wire) = segment.wires.get(&(from, to)) {
+            return wire;
+        }
+        let (delay, loss_ppb, bleach) = segment.ways[from as usize];
+        let rng = self.rng(&format!("link:{}/loss/{from}-{to}", segment.name));
+        let nic = &self.cables.nics[segment.nics[to as usize] as usize];
+        let (to_card, framing) = ((nic.host, nic.ifindex), segment.framing);
+        let way = Way { delay, loss_ppb, bleach, rng };
+        self.cables.wires.push(Wire { to: to_card, framing, in_flight: VecDeque::new(), way });
+        let wire = self.cables.wires.len() as u32 - 1;
+        self.cables.segments[s as usize].wires.insert((from, to), wire);
+        wire
     }
 }
 
 #[inline]
 fn qlen(host: &Host, ifindex: u32) -> u32 {
     host.device(ifindex).map_or(0, |d| d.tree.qlen())
-}
-fn mac(host: &Host, ifindex: u32) -> [u8; 6] {
-    host.device(ifindex).map_or([0; 6], |d| d.mac)
 }

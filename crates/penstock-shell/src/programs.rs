@@ -175,6 +175,7 @@ impl Builtin for Launch {
         }
         if shells.is_some_and(|end| end <= Instant::now()) {
             // The shell that it stands in is at its end.
+            result.exit_code = TIMED_OUT;
             result.control_flow = ControlFlow::Exit(TIMED_OUT);
         }
         Ok(result)

@@ -75,7 +75,7 @@ fn agreed(text: &str) -> BTreeMap<&str, f64> {
 /// Counts all of them and prints a table.
 ///
 /// # Errors
-/// One of them costs more than agreed, or there is no valgrind.
+/// A scenario costs more instructions than `counts.txt` allows, or valgrind is not installed.
 pub fn run(bless: bool) -> Result<()> {
     if !valgrind::is_there() {
         bail!("counting needs valgrind: apt-get install valgrind");

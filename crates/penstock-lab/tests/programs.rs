@@ -93,3 +93,28 @@ fn they_end_with_their_script_s_wish_and_with_the_run() {
     assert!(said.starts_with("begun\nPING 10.0.0.2") && said.matches("bytes from").count() == 4, "{said}");
     assert_eq!(exit, None);
 }
+
+/// What is refused is told with its place in the experiment, whether the text stands there letter by letter or is made by a template.
+#[test]
+fn ssh_is_refused_at_its_place() {
+    let refused = |app: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[host.\"u{{1..2}}\"]\neth0 = \"10.0.0.{{n}}/24\"\n[[link]]\nends = [\"u1:eth0\", \"u2:eth0\"]\n\
+             [[app]]\n{app}\n"
+        );
+        let parsed = experiment::parse(&text, "ssh.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+        match run(&parsed, &mut Options { seed: None, progress: &mut |_| {} }) {
+            Ok(_) => panic!("{app}: it ran"),
+            Err(faults) => {
+                faults.iter().map(|d| format!("{}:{}: {}", d.file, d.line, d.message)).collect::<Vec<_>>()
+            }
+        }
+    };
+    let said = "ssh within a script cannot be run by the simulator";
+    assert_eq!(
+        refused("on = \"u1\"\nrun = \"\"\"\ntrue\nssh u2 true\n\"\"\""),
+        [format!("ssh.toml:10: {said}")]
+    );
+    let each = refused("each = \"1..2\"\non = \"u{n}\"\nrun = \"sleep {n}; ssh u1 true\"");
+    assert_eq!(each, [format!("ssh.toml:9: {said}"), format!("ssh.toml:9: {said}")]);
+}

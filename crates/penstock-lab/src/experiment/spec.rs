@@ -312,6 +312,8 @@ pub struct App {
     pub name: String,
     /// Where its table begins.
     pub place: Place,
+    /// Where the experiment says what it runs.
+    pub run_place: Place,
     /// Machine.
     pub on: String,
     /// Command line, as the file has it.

@@ -45,6 +45,7 @@ impl Builder<'_> {
                     app.script = self.script(&run, "run", value.span(), faults);
                 }
                 app.run = run;
+                app.run_place = faults.place(value.span());
             }
             let mut named = false;
             if let Some(value) = table.take("name")

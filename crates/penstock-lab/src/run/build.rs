@@ -238,7 +238,7 @@ impl Built {
         };
         // What is not a program of the simulator's, alone, is a line of the machine's shell.
         let script = app.script.clone().or_else(|| {
-            let place = app.place.clone();
+            let place = app.run_place.clone();
             (!World::is_program(&app.run)).then(|| Script {
                 text: app.run.clone(),
                 place,

@@ -252,7 +252,10 @@ fn calls_ssh(text: &str) -> Option<u32> {
 
 /// A finding in the text of a script, at its place in the experiment or in the script's file.
 fn placed(fault: Diagnostic, script: &Script, experiment: &Experiment) -> Diagnostic {
-    let Some(begin) = inline(script, experiment) else { return script.place_fault(fault) };
+    let Some(begin) = inline(script, experiment) else {
+        let named = !script.file.is_empty();
+        return if named { script.place_fault(fault) } else { at(experiment, &script.place, fault.message) };
+    };
     // A text in the experiment itself: the place is counted in that file.
     let source = &experiment.sources[script.place.source];
     let line = fault.line.max(1) as usize - 1;

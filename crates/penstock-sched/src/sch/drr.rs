@@ -5,10 +5,9 @@
 
 use super::KindSpec;
 use super::hashed::{ClassChange, Hashed, HashedKind};
+use super::over_leaves::{Held, OverLeaves};
 use super::unsimulated::Params;
-use crate::cls::{Filters, Gone, Verdict};
-use crate::naps::{self, Naps};
-use crate::node::Node;
+use crate::cls::Gone;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
@@ -45,13 +44,7 @@ fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdi
 pub struct Drr {
     /// Classes with packets, in the order of their turns.
     active: VecDeque<u32>,
-    /// Classes whose qdisc has set its watchdog.
-    naps: Naps,
-    /// Their qdiscs may have been changed by others: who naps must be asked anew.
-    unsure: bool,
-    peeked: Option<Packet>,
-    qlen: u32,
-    backlog: u32,
+    held: Held,
     stats: Stats,
 }
 
@@ -129,8 +122,8 @@ impl HashedKind for Drr {
     fn reduced(q: &mut Hashed<Drr>, class: u32, packets: u32, bytes: u32) {
         let old = is_old(q);
         let drr = &mut q.own;
-        drr.qlen = drr.qlen.wrapping_sub(packets);
-        drr.backlog = drr.backlog.wrapping_sub(bytes);
+        drr.held.qlen = drr.held.qlen.wrapping_sub(packets);
+        drr.held.backlog = drr.held.backlog.wrapping_sub(bytes);
         if !old {
             drr.stats.drops = drr.stats.drops.wrapping_add(packets);
         }
@@ -145,55 +138,19 @@ fn is_old(q: &Hashed<Drr>) -> bool {
     q.device.kernel == Kernel::V2_6_35
 }
 
+impl OverLeaves for Drr {
+    fn held(&self) -> &Held {
+        &self.held
+    }
+    fn held_mut(&mut self) -> &mut Held {
+        &mut self.held
+    }
+}
+
 /// The qdisc as it carries packets.
 struct Carrier(Hashed<Drr>);
 
 impl Carrier {
-    /// `drr_classify`: `None` for a packet that no class would have.
-    fn classify(&self, skb: &mut Skb, cx: &mut Cx<'_>) -> Result<Option<u32>, Gone> {
-        let q = &self.0;
-        let priority = Handle(skb.priority);
-        if priority.qdisc() == q.handle
-            && let Some(class) = q.classes.find(priority)
-        {
-            return Ok(Some(class));
-        }
-        match q.filters.classify(Filters::ROOT, skb, cx) {
-            Verdict::Class(hit) if hit.class > 0 => Ok(Some(hit.class - 1)),
-            Verdict::Class(hit) => Ok(q.classes.find(hit.classid)),
-            Verdict::Unmatched => Ok(None),
-            Verdict::Gone(gone) => Err(gone),
-        }
-    }
-    /// Runs `work` on the qdisc in a class and takes over what that has lost of itself.
-    fn on_leaf<T>(&mut self, class: u32, work: impl FnOnce(&mut Node) -> T) -> (T, u32, u32) {
-        let leaf = &mut self.0.classes[class].leaf;
-        let before = (leaf.qlen(), leaf.counted_above());
-        let result = work(leaf);
-        let after = (leaf.qlen(), leaf.counted_above());
-        let alarm = naps::alarm(leaf);
-        let drr = &mut self.0.own;
-        match alarm {
-            Some(alarm) => drr.naps.set(class, alarm),
-            None => drr.naps.remove(class),
-        }
-        drr.qlen = drr.qlen.wrapping_add(after.0.wrapping_sub(before.0));
-        drr.backlog = drr.backlog.wrapping_add(after.1.wrapping_sub(before.1));
-        (result, before.0, after.0)
-    }
-    /// Asks every class's qdisc for its watchdog, where others may have changed them since they were last asked.
-    #[inline]
-    fn settle(&mut self) {
-        if std::mem::take(&mut self.0.own.unsure) {
-            let Hashed { classes, own, .. } = &mut self.0;
-            own.naps.clear();
-            for (number, class) in classes.iter() {
-                if let Some(alarm) = naps::alarm(&class.leaf) {
-                    own.naps.set(number, alarm);
-                }
-            }
-        }
-    }
     /// Packets that a class's qdisc has dropped of itself: in 6.12 they count here too.
     fn lost(&mut self, class: u32, should: u32, has: u32) {
         if !is_old(&self.0) {
@@ -216,10 +173,10 @@ impl Carrier {
     }
     /// `drr_dequeue`.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.settle();
+        self.0.settle();
         loop {
             let class = *self.0.own.active.front()?;
-            let (len, before, after) = self.on_leaf(class, |leaf| leaf.peek(cx).map(|p| p.pkt_len));
+            let (len, before, after) = self.0.on_leaf(class, |leaf| leaf.peek(cx).map(|p| p.pkt_len));
             self.lost(class, before, after);
             //= linux v6.12 sch_drr.c drr_dequeue: a class without a packet to show ends the search.
             let len = len?;
@@ -230,7 +187,7 @@ impl Carrier {
                 continue;
             }
             own.deficit -= len;
-            let (packet, before, after) = self.on_leaf(class, |leaf| leaf.dequeue(cx));
+            let (packet, before, after) = self.0.on_leaf(class, |leaf| leaf.dequeue(cx));
             self.lost(class, before - u32::from(packet.is_some()), after);
             if after == 0 && std::mem::take(&mut self.0.classes[class].own.active) {
                 self.0.own.active.retain(|&c| c != class);
@@ -245,14 +202,14 @@ impl Carrier {
 
 impl Qdisc for Carrier {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        let class = match self.classify(&mut packet, cx) {
+        let class = match self.0.class_of(&mut packet, cx) {
             Ok(Some(class)) => class,
             Ok(None) => return Gone::Shot.leave_counted(packet, &mut self.0.own.stats, cx),
             Err(gone) => return gone.leave_counted(packet, &mut self.0.own.stats, cx),
         };
         let len = packet.pkt_len;
-        self.settle();
-        let (answer, before, after) = self.on_leaf(class, |leaf| leaf.enqueue(packet, cx));
+        self.0.settle();
+        let (answer, before, after) = self.0.on_leaf(class, |leaf| leaf.enqueue(packet, cx));
         self.lost(class, before + u32::from(answer == Xmit::Success), after);
         if answer != Xmit::Success {
             if answer.counts_as_drop() {
@@ -272,65 +229,49 @@ impl Qdisc for Carrier {
         Xmit::Success
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.0.own.peeked.take().or_else(|| self.take(cx))
+        self.0.own.held.peeked.take().or_else(|| self.take(cx))
     }
     /// `qdisc_peek_dequeued`: the packet is taken and counted, and kept.
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
-        if self.0.own.peeked.is_none() {
-            self.0.own.peeked = self.take(cx);
+        if self.0.own.held.peeked.is_none() {
+            self.0.own.held.peeked = self.take(cx);
         }
-        self.0.own.peeked.as_ref()
+        self.0.own.held.peeked.as_ref()
     }
     fn next_wakeup(&self) -> Option<Time> {
-        if !self.0.own.unsure {
-            return self.0.own.naps.first();
-        }
-        let mut next: Option<Time> = None;
-        self.0.children(&mut |_, child| next = [next, child.next_wakeup()].into_iter().flatten().min());
-        next
+        self.0.leaves_wake()
     }
     fn first_soft(&self) -> Option<Time> {
-        if !self.0.own.unsure {
-            return self.0.own.naps.first_soft();
-        }
-        let mut next: Option<Time> = None;
-        self.0.children(&mut |_, child| next = [next, child.first_soft()].into_iter().flatten().min());
-        next
+        self.0.leaves_may_wake()
     }
     fn expire(&mut self, due: Due) {
-        self.settle();
-        let Hashed { classes, own, .. } = &mut self.0;
-        own.naps.expire(due.now, |class| {
-            let leaf = &mut classes[class].leaf;
-            leaf.expire(due);
-            naps::alarm(leaf)
-        });
+        self.0.leaves_expire(due);
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         Drr::change(&mut self.0, options)
     }
     fn reset(&mut self, cx: &mut Cx<'_>) {
         self.0.children_mut(&mut |_, child| child.reset(cx));
-        self.0.own.unsure = true;
+        self.0.own.held.unsure = true;
         for class in self.0.own.active.drain(..) {
             self.0.classes[class].own.active = false;
         }
-        if let Some(packet) = self.0.own.peeked.take() {
+        if let Some(packet) = self.0.own.held.peeked.take() {
             cx.drops.drop(packet, crate::ledger::DropReason::Purged);
         }
-        (self.0.own.qlen, self.0.own.backlog) = (0, 0);
+        (self.0.own.held.qlen, self.0.own.held.backlog) = (0, 0);
     }
     fn stats(&self) -> Stats {
         let drr = &self.0.own;
-        let peeked = drr.peeked.as_ref().map_or(0, |p| p.pkt_len);
-        let backlog = if is_old(&self.0) { 0 } else { drr.backlog.wrapping_add(peeked) };
+        let peeked = drr.held.peeked.as_ref().map_or(0, |p| p.pkt_len);
+        let backlog = if is_old(&self.0) { 0 } else { drr.held.backlog.wrapping_add(peeked) };
         Stats { qlen: self.qlen(), backlog, ..drr.stats }
     }
     fn qlen(&self) -> u32 {
-        self.0.own.qlen + u32::from(self.0.own.peeked.is_some())
+        self.0.own.held.qlen + u32::from(self.0.own.held.peeked.is_some())
     }
     fn packets(&self, see: &mut dyn FnMut(&Skb)) {
-        self.0.own.peeked.iter().for_each(|packet| see(packet));
+        self.0.own.held.peeked.iter().for_each(|packet| see(packet));
     }
     fn dump(&self) -> Options {
         Options::new()
@@ -342,7 +283,7 @@ impl Qdisc for Carrier {
         Some(&self.0)
     }
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
-        self.0.own.unsure = true;
+        self.0.own.held.unsure = true;
         Some(&mut self.0)
     }
     fn kind(&self) -> &'static str {

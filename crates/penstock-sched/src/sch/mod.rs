@@ -32,6 +32,7 @@ pub mod netem;
 pub mod noop;
 pub mod noqueue;
 mod one_class;
+mod over_leaves;
 pub mod pfifo;
 pub mod pfifo_fast;
 pub mod pfifo_head_drop;

@@ -9,11 +9,10 @@ mod groups;
 use self::engine::Engine;
 use super::KindSpec;
 use super::hashed::{ClassChange, Hashed, HashedKind};
+use super::over_leaves::{Held, OverLeaves};
 use super::unsimulated::Params;
-use crate::cls::{Filters, Gone, Verdict};
+use crate::cls::Gone;
 use crate::ledger::DropReason;
-use crate::naps::{self, Naps};
-use crate::node::Node;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
@@ -48,29 +47,15 @@ const LMAX_MIN: u32 = 512;
 const LMAX_MAX: u32 = 1 << 16;
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    let qfq = Qfq {
-        engine: Engine::new(init.device.tx_queue_len),
-        naps: Naps::default(),
-        unsure: false,
-        peeked: None,
-        qlen: 0,
-        backlog: 0,
-        stats: Stats::default(),
-    };
+    let qfq =
+        Qfq { engine: Engine::new(init.device.tx_queue_len), held: Held::default(), stats: Stats::default() };
     Ok(Box::new(Carrier(Hashed::new(init, qfq))))
 }
 
 /// What the qdisc has beside its classes.
 pub struct Qfq {
     engine: Engine,
-    /// Classes whose qdisc has set its watchdog.
-    naps: Naps,
-    /// Their qdiscs may have been changed by others: who naps must be asked anew.
-    unsure: bool,
-    peeked: Option<Packet>,
-    /// Without what was peeked at.
-    qlen: u32,
-    backlog: u32,
+    held: Held,
     stats: Stats,
 }
 
@@ -162,8 +147,8 @@ impl HashedKind for Qfq {
     /// `qdisc_tree_reduce_backlog`, `qfq_qlen_notify`.
     fn reduced(q: &mut Hashed<Qfq>, class: u32, packets: u32, bytes: u32) {
         let qfq = &mut q.own;
-        qfq.qlen = qfq.qlen.wrapping_sub(packets);
-        qfq.backlog = qfq.backlog.wrapping_sub(bytes);
+        qfq.held.qlen = qfq.held.qlen.wrapping_sub(packets);
+        qfq.held.backlog = qfq.held.backlog.wrapping_sub(bytes);
         qfq.stats.drops = qfq.stats.drops.wrapping_add(packets);
         if q.classes[class].leaf.qlen() == 0 {
             q.own.engine.deactivate(class);
@@ -171,7 +156,7 @@ impl HashedKind for Qfq {
     }
     /// `qdisc_replace` tells the class of the old qdisc's end even where that was empty.
     fn replaced(q: &mut Hashed<Qfq>, class: u32) {
-        q.own.naps.remove(class);
+        q.own.held.naps.remove(class);
         if q.classes[class].leaf.qlen() == 0 {
             q.own.engine.deactivate(class);
         }
@@ -181,55 +166,19 @@ impl HashedKind for Qfq {
     }
 }
 
+impl OverLeaves for Qfq {
+    fn held(&self) -> &Held {
+        &self.held
+    }
+    fn held_mut(&mut self) -> &mut Held {
+        &mut self.held
+    }
+}
+
 /// The qdisc as it carries packets.
 struct Carrier(Hashed<Qfq>);
 
 impl Carrier {
-    /// `qfq_classify`: `None` for a packet that no class would have.
-    fn classify(&self, skb: &mut Skb, cx: &mut Cx<'_>) -> Result<Option<u32>, Gone> {
-        let q = &self.0;
-        let priority = Handle(skb.priority);
-        if priority.qdisc() == q.handle
-            && let Some(class) = q.classes.find(priority)
-        {
-            return Ok(Some(class));
-        }
-        match q.filters.classify(Filters::ROOT, skb, cx) {
-            Verdict::Class(hit) if hit.class > 0 => Ok(Some(hit.class - 1)),
-            Verdict::Class(hit) => Ok(q.classes.find(hit.classid)),
-            Verdict::Unmatched => Ok(None),
-            Verdict::Gone(gone) => Err(gone),
-        }
-    }
-    /// Runs `work` on the qdisc in a class and takes over what that has lost of itself.
-    fn on_leaf<T>(&mut self, class: u32, work: impl FnOnce(&mut Node) -> T) -> (T, u32, u32) {
-        let leaf = &mut self.0.classes[class].leaf;
-        let before = (leaf.qlen(), leaf.counted_above());
-        let result = work(leaf);
-        let after = (leaf.qlen(), leaf.counted_above());
-        let alarm = naps::alarm(leaf);
-        let qfq = &mut self.0.own;
-        match alarm {
-            Some(alarm) => qfq.naps.set(class, alarm),
-            None => qfq.naps.remove(class),
-        }
-        qfq.qlen = qfq.qlen.wrapping_add(after.0.wrapping_sub(before.0));
-        qfq.backlog = qfq.backlog.wrapping_add(after.1.wrapping_sub(before.1));
-        (result, before.0, after.0)
-    }
-    /// Asks every class's qdisc for its watchdog, where others may have changed them since they were last asked.
-    #[inline]
-    fn settle(&mut self) {
-        if std::mem::take(&mut self.0.own.unsure) {
-            let Hashed { classes, own, .. } = &mut self.0;
-            own.naps.clear();
-            for (number, class) in classes.iter() {
-                if let Some(alarm) = naps::alarm(&class.leaf) {
-                    own.naps.set(number, alarm);
-                }
-            }
-        }
-    }
     /// Packets that a class's qdisc has dropped of itself count here too.
     #[inline]
     fn lost(&mut self, class: u32, should: u32, has: u32) {
@@ -244,24 +193,24 @@ impl Carrier {
     /// The length of the packet that the qdisc in a class shows.
     #[inline]
     fn peek_len(&mut self, class: u32, cx: &mut Cx<'_>) -> Option<u32> {
-        let (len, before, after) = self.on_leaf(class, |leaf| leaf.peek(cx).map(|p| p.pkt_len));
+        let (len, before, after) = self.0.on_leaf(class, |leaf| leaf.peek(cx).map(|p| p.pkt_len));
         self.lost(class, before, after);
         len
     }
     /// `qfq_dequeue`.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.settle();
+        self.0.settle();
         let mut agg = self.0.own.engine.serving()?;
         let mut class = self.0.own.engine.first(agg);
         let mut len = class.and_then(|class| self.peek_len(class, cx));
         if len.is_none_or(|len| len == 0 || self.0.own.engine.has_spent(agg, len)) {
             // The qdisc has lost its last packet meanwhile: another aggregate is being served.
-            agg = self.0.own.engine.serve_next(agg, self.0.own.qlen > 0)?;
+            agg = self.0.own.engine.serve_next(agg, self.0.own.held.qlen > 0)?;
             class = self.0.own.engine.first(agg);
             len = class.and_then(|class| self.peek_len(class, cx));
         }
         let (class, len) = (class?, len?);
-        let (packet, before, after) = self.on_leaf(class, |leaf| leaf.dequeue(cx));
+        let (packet, before, after) = self.0.on_leaf(class, |leaf| leaf.dequeue(cx));
         self.lost(class, before - u32::from(packet.is_some()), after);
         let packet = packet?;
         self.0.own.engine.charge(class, len);
@@ -283,13 +232,13 @@ impl Carrier {
 
 impl Qdisc for Carrier {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        let class = match self.classify(&mut packet, cx) {
+        let class = match self.0.class_of(&mut packet, cx) {
             Ok(Some(class)) => class,
             Ok(None) => return Gone::Shot.leave_counted(packet, &mut self.0.own.stats, cx),
             Err(gone) => return gone.leave_counted(packet, &mut self.0.own.stats, cx),
         };
         let len = packet.pkt_len;
-        self.settle();
+        self.0.settle();
         let (weight, lmax) = self.0.own.engine.params(class);
         if lmax < len {
             if len > LMAX_MAX {
@@ -302,7 +251,7 @@ impl Qdisc for Carrier {
             self.0.own.engine.change_class(class, weight, len, has_packets);
         }
         let this = ptr::from_ref::<Skb>(&packet);
-        let (answer, before, after) = self.on_leaf(class, |leaf| leaf.enqueue(packet, cx));
+        let (answer, before, after) = self.0.on_leaf(class, |leaf| leaf.enqueue(packet, cx));
         self.lost(class, before + u32::from(answer == Xmit::Success), after);
         if answer != Xmit::Success {
             if answer.counts_as_drop() {
@@ -321,7 +270,7 @@ impl Qdisc for Carrier {
         }
         //= linux v6.12 sch_qfq.c qfq_enqueue: a look at each packet's class, which does a dequeue's work where the qdisc in it is of such a kind.
         let (head, before, after) =
-            self.on_leaf(class, |leaf| leaf.peek(cx).map(|p| ptr::from_ref::<Skb>(p)));
+            self.0.on_leaf(class, |leaf| leaf.peek(cx).map(|p| ptr::from_ref::<Skb>(p)));
         self.lost(class, before, after);
         let engine = &mut self.0.own.engine;
         if head == Some(this) && engine.is_first(class) && engine.lacks(class, len) {
@@ -330,39 +279,23 @@ impl Qdisc for Carrier {
         Xmit::Success
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.0.own.peeked.take().or_else(|| self.take(cx))
+        self.0.own.held.peeked.take().or_else(|| self.take(cx))
     }
     /// `qdisc_peek_dequeued`: the packet is taken and counted, and kept.
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<&Packet> {
-        if self.0.own.peeked.is_none() {
-            self.0.own.peeked = self.take(cx);
+        if self.0.own.held.peeked.is_none() {
+            self.0.own.held.peeked = self.take(cx);
         }
-        self.0.own.peeked.as_ref()
+        self.0.own.held.peeked.as_ref()
     }
     fn next_wakeup(&self) -> Option<Time> {
-        if !self.0.own.unsure {
-            return self.0.own.naps.first();
-        }
-        let mut next: Option<Time> = None;
-        self.0.children(&mut |_, child| next = [next, child.next_wakeup()].into_iter().flatten().min());
-        next
+        self.0.leaves_wake()
     }
     fn first_soft(&self) -> Option<Time> {
-        if !self.0.own.unsure {
-            return self.0.own.naps.first_soft();
-        }
-        let mut next: Option<Time> = None;
-        self.0.children(&mut |_, child| next = [next, child.first_soft()].into_iter().flatten().min());
-        next
+        self.0.leaves_may_wake()
     }
     fn expire(&mut self, due: Due) {
-        self.settle();
-        let Hashed { classes, own, .. } = &mut self.0;
-        own.naps.expire(due.now, |class| {
-            let leaf = &mut classes[class].leaf;
-            leaf.expire(due);
-            naps::alarm(leaf)
-        });
+        self.0.leaves_expire(due);
     }
     fn change(&mut self, options: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
         Qfq::change(&mut self.0, options)
@@ -373,22 +306,22 @@ impl Qdisc for Carrier {
             self.0.own.engine.deactivate(class);
             self.0.classes[class].leaf.reset(cx);
         }
-        self.0.own.unsure = true;
-        if let Some(packet) = self.0.own.peeked.take() {
+        self.0.own.held.unsure = true;
+        if let Some(packet) = self.0.own.held.peeked.take() {
             cx.drops.drop(packet, DropReason::Purged);
         }
-        (self.0.own.qlen, self.0.own.backlog) = (0, 0);
+        (self.0.own.held.qlen, self.0.own.held.backlog) = (0, 0);
     }
     fn stats(&self) -> Stats {
         let qfq = &self.0.own;
-        let peeked = qfq.peeked.as_ref().map_or(0, |p| p.pkt_len);
-        Stats { qlen: self.qlen(), backlog: qfq.backlog.wrapping_add(peeked), ..qfq.stats }
+        let peeked = qfq.held.peeked.as_ref().map_or(0, |p| p.pkt_len);
+        Stats { qlen: self.qlen(), backlog: qfq.held.backlog.wrapping_add(peeked), ..qfq.stats }
     }
     fn qlen(&self) -> u32 {
-        self.0.own.qlen + u32::from(self.0.own.peeked.is_some())
+        self.0.own.held.qlen + u32::from(self.0.own.held.peeked.is_some())
     }
     fn packets(&self, see: &mut dyn FnMut(&Skb)) {
-        self.0.own.peeked.iter().for_each(|packet| see(packet));
+        self.0.own.held.peeked.iter().for_each(|packet| see(packet));
     }
     fn dump(&self) -> Options {
         Options::new()
@@ -400,7 +333,7 @@ impl Qdisc for Carrier {
         Some(&self.0)
     }
     fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
-        self.0.own.unsure = true;
+        self.0.own.held.unsure = true;
         Some(&mut self.0)
     }
     fn kind(&self) -> &'static str {

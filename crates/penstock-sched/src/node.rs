@@ -191,6 +191,23 @@ impl Node {
         }
         answer
     }
+    /// [`Qdisc::pass_by`] of a packet with a length of `pkt_len`; not past a size table.
+    #[inline]
+    pub fn pass_by(&mut self, packet: &mut Skb, now: Time) -> bool {
+        if self.stab.is_some() {
+            return false;
+        }
+        self.look(now);
+        if !self.qdisc.pass_by(packet) {
+            return false;
+        }
+        packet.tc.class = self.parent;
+        let one = Count::one(packet.pkt_len);
+        self.door.given += 1;
+        self.door.taken.add(one);
+        self.door.left.add(one);
+        true
+    }
     /// What the filters at a device's hook make of a packet that passes it.
     pub(crate) fn pass(&mut self, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Gone> {
         self.look(cx.now);

@@ -136,6 +136,11 @@ impl From<Time> for Due {
 pub trait Qdisc: Send {
     /// Takes a packet.
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit;
+    /// A packet passes by, as if it had been taken and given on at once: nothing waits here, and nothing else would come of it
+    /// (`TCQ_F_CAN_BYPASS`). `false`: it has to be [`enqueue`](Qdisc::enqueue)d, and nothing was done.
+    fn pass_by(&mut self, _: &Skb) -> bool {
+        false
+    }
     /// What the filters at a device's hook make of a packet that passes it, coming in or going out; `None`: it goes on. Only
     /// `ingress` and `clsact` have any.
     fn pass(&mut self, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Gone> {

@@ -23,7 +23,7 @@ use crate::sch::noop::Noop;
 use crate::sch::{self, KindSpec};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 use std::collections::BTreeMap;
 
 /// Where a qdisc with a handle is, other than the root.
@@ -198,6 +198,18 @@ impl Tree {
             self.enqueue_again(cx);
         }
         answer
+    }
+    /// A packet passes by the root, as if it had been put in and taken out at once: [`Qdisc::pass_by`](crate::Qdisc::pass_by). `false`: nothing
+    /// was done but what [`enqueue`](Tree::enqueue) does first.
+    #[inline]
+    pub fn pass_by(&mut self, packet: &mut Skb, now: Time) -> bool {
+        if self.ingress.is_some() {
+            return false;
+        }
+        packet.pkt_len = packet.len;
+        packet.queued = now;
+        (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
+        self.root.pass_by(packet, now)
     }
     /// The copies that a qdisc has made of a packet (netem's duplicates) go in at the root: at once, but with what the qdiscs above have
     /// to note of the packet itself behind them, where the kernel has that behind the copy.

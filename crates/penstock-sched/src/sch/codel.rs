@@ -104,10 +104,8 @@ impl Codel {
 
 impl Qdisc for Codel {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        if self.root && self.qlen() == 0 && self.limit > 0 {
+        if self.pass_by(&packet) {
             //= linux v6.12 dev.c __dev_xmit_skb: past an empty root qdisc (TCQ_F_CAN_BYPASS).
-            self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
             self.peeked = Some(packet);
             return Xmit::Success;
         }
@@ -120,6 +118,14 @@ impl Qdisc for Codel {
         self.stats.drops = self.stats.drops.wrapping_add(1);
         cx.drops.drop(packet, DropReason::Overlimit);
         Xmit::Drop
+    }
+    fn pass_by(&mut self, packet: &Skb) -> bool {
+        let passes = self.root && self.qlen() == 0 && self.limit > 0;
+        if passes {
+            self.stats.bytes += u64::from(packet.pkt_len);
+            self.stats.packets += 1;
+        }
+        passes
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         self.peeked.take().or_else(|| self.take(cx))

@@ -19,6 +19,8 @@ pub trait Rule: std::fmt::Debug + Send + 'static {
     fn default_limit(device: &Device) -> u32;
     /// Takes a packet or refuses it.
     fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit;
+    /// Whether there is room for a packet where nothing waits.
+    fn takes(fifo: &Fifo, packet: &Skb) -> bool;
     /// Drops one packet when its parent asks for it. Whether it did.
     fn drop_one(fifo: &mut Fifo, cx: &mut Cx<'_>) -> bool {
         fifo.drop_tail(cx)
@@ -70,6 +72,15 @@ impl<R: Rule> Qdisc for Ruled<R> {
     #[inline]
     fn dequeue(&mut self, _: &mut Cx<'_>) -> Option<Packet> {
         self.0.dequeue_head()
+    }
+    #[inline]
+    fn pass_by(&mut self, packet: &Skb) -> bool {
+        let passes = self.0.queue.is_empty() && R::takes(&self.0, packet);
+        if passes {
+            self.0.stats.bytes += u64::from(packet.pkt_len);
+            self.0.stats.packets += 1;
+        }
+        passes
     }
     fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
         R::drop_one(&mut self.0, cx)

@@ -47,6 +47,9 @@ impl Qdisc for Noqueue {
         self.0.push_tail(packet);
         Xmit::Success
     }
+    fn pass_by(&mut self, _: &Skb) -> bool {
+        self.0.is_empty()
+    }
     fn dequeue(&mut self, _: &mut Cx<'_>) -> Option<Packet> {
         self.0.pop_head()
     }

@@ -8,7 +8,7 @@ use super::fifo::{Fifo, Rule, Ruled};
 use crate::qdisc::{Cx, Device, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::Kernel;
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -39,6 +39,10 @@ impl Rule for Packets {
     const KIND: &'static str = SPEC.id;
     fn default_limit(device: &Device) -> u32 {
         Fifo::tx_queue_len(device)
+    }
+    #[inline]
+    fn takes(fifo: &Fifo, _: &Skb) -> bool {
+        fifo.limit > 0
     }
     #[inline]
     fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit {

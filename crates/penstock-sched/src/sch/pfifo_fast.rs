@@ -142,6 +142,22 @@ impl Qdisc for PfifoFast {
         }
         Some(packet)
     }
+    #[inline]
+    fn pass_by(&mut self, packet: &Skb) -> bool {
+        let number = usize::from(PRIO2BAND[packet.priority as usize & 15]);
+        let ring = &mut self.rings[number];
+        let full = match self.device.kernel {
+            Kernel::V2_6_35 => self.device.tx_queue_len == 0,
+            Kernel::V6_12 => ring.held >= ring.size,
+        };
+        if full || self.qlen > 0 {
+            return false;
+        }
+        ring.taken();
+        self.stats.bytes += u64::from(packet.pkt_len);
+        self.stats.packets += 1;
+        true
+    }
     fn never_wakes(&self) -> bool {
         true
     }

@@ -10,7 +10,7 @@ use crate::ledger::DropReason;
 use crate::qdisc::{Cx, Device, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::Kernel;
-use penstock_packet::Packet;
+use penstock_packet::{Packet, Skb};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -41,6 +41,10 @@ impl Rule for Oldest {
     const KIND: &'static str = SPEC.id;
     fn default_limit(device: &Device) -> u32 {
         Fifo::tx_queue_len(device)
+    }
+    #[inline]
+    fn takes(fifo: &Fifo, _: &Skb) -> bool {
+        fifo.limit > 0
     }
     fn enqueue(fifo: &mut Fifo, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         if fifo.queue.len() < fifo.limit {

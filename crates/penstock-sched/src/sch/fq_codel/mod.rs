@@ -258,10 +258,8 @@ impl FqCodel {
 
 impl Qdisc for FqCodel {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
-        if self.bypass && self.qlen() == 0 && !self.filters.were_there() {
+        if self.pass_by(&packet) {
             //= linux v6.12 dev.c __dev_xmit_skb: past an empty root qdisc (TCQ_F_CAN_BYPASS).
-            self.stats.bytes += u64::from(packet.pkt_len);
-            self.stats.packets += 1;
             self.peeked = Some(packet);
             return Xmit::Success;
         }
@@ -296,6 +294,14 @@ impl Qdisc for FqCodel {
             self.drop_overmemory = self.drop_overmemory.wrapping_add(dropped);
         }
         if from == n { Xmit::Cn } else { Xmit::Success }
+    }
+    fn pass_by(&mut self, packet: &Skb) -> bool {
+        let passes = self.bypass && self.qlen() == 0 && !self.filters.were_there();
+        if passes {
+            self.stats.bytes += u64::from(packet.pkt_len);
+            self.stats.packets += 1;
+        }
+        passes
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         self.peeked.take().or_else(|| self.take(cx))

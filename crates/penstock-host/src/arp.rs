@@ -30,16 +30,11 @@ impl Host {
     /// Gives a packet to the neighbour `next` on `oif`; asks for its hardware address first where need be.
     #[inline(always)]
     pub(crate) fn neigh_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
-        let n = self.neigh.at_mut(at);
-        if !n.state.is_connected() {
-            if !matches!(n.state, Nud::Delay | Nud::Probe) {
-                self.neigh_resolve_output(packet, oif, at, cx);
-                return;
-            }
-            // Its address is used while it is asked whether it is still there.
-            n.used = timer::jiffies(self.kernel, cx.now);
-        }
-        packet.eth = (self.devices[oif].mac, n.mac);
+        let Some(mac) = self.neigh.reaches(at, self.kernel, cx.now) else {
+            self.neigh_resolve_output(packet, oif, at, cx);
+            return;
+        };
+        packet.eth = (self.devices[oif].mac, mac);
         self.xmit(oif, packet, cx);
     }
 

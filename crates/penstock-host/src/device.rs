@@ -285,6 +285,11 @@ impl NetDevice {
     pub fn is_ifb(&self) -> bool {
         self.ifb
     }
+    /// Whether what it sends goes to its qdisc and on to a wire, and nobody listens.
+    #[inline]
+    pub(crate) fn sends_plainly(&self) -> bool {
+        self.up && !self.loopback && !self.ifb && self.tap.is_none()
+    }
     /// Whether frames that are queued wait for a wire: everything but `lo`.
     pub fn is_ethernet(&self) -> bool {
         !self.loopback

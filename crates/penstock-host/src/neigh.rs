@@ -170,6 +170,18 @@ impl NeighTable {
     pub(crate) fn at(&self, at: u32) -> &Neigh {
         &self.entries[at as usize]
     }
+    /// The hardware address of a neighbour that frames go to without a thought, or while it is asked whether it is still there
+    /// (`neigh_connected_output`, `neigh_resolve_output` of a neighbour in `NUD_DELAY` or `NUD_PROBE`).
+    #[inline]
+    pub(crate) fn reaches(&mut self, at: u32, kernel: Kernel, now: Time) -> Option<[u8; 6]> {
+        let n = &mut self.entries[at as usize];
+        match n.state {
+            state if state.is_connected() => {}
+            Nud::Delay | Nud::Probe => n.used = timer::jiffies(kernel, now),
+            _ => return None,
+        }
+        Some(n.mac)
+    }
     #[inline]
     pub(crate) fn at_mut(&mut self, at: u32) -> &mut Neigh {
         &mut self.entries[at as usize]

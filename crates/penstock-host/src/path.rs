@@ -556,27 +556,9 @@ impl Host {
             self.xmit_special(ifindex, packet, cx);
             return;
         }
-        let is_ifb = device.is_ifb();
-        let mut inner =
-            Cx { now: cx.now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
-        self.answer = device.tree.enqueue(packet, &mut inner);
-        if self.drops.has_copied() || self.drops.has_orphans() {
-            self.report_copies(cx);
-        }
-        let mut kick = !is_ifb;
-        if !self.drops.is_empty() {
-            // The discipline is run before what was dropped is freed (__dev_xmit_skb).
-            if std::mem::take(&mut kick) {
-                cx.out.push(Effect::Kick(ifindex));
-            }
-            self.report_drops(ifindex, cx);
-        }
-        if self.acts.has_sent() {
-            self.send_elsewhere(cx);
-        }
-        if is_ifb {
-            self.ifb_run(ifindex, cx);
-        } else if kick {
+        if device.is_ifb() {
+            self.queue_on_ifb(ifindex, packet, cx);
+        } else if self.queue(ifindex, packet, cx) {
             cx.out.push(Effect::Kick(ifindex));
         }
     }
@@ -638,7 +620,7 @@ impl Host {
 
     /// A qdisc has made copies, or taken packets off their sockets.
     #[cold]
-    fn report_copies(&mut self, cx: &mut HostCx<'_>) {
+    pub(crate) fn report_copies(&mut self, cx: &mut HostCx<'_>) {
         self.drops.tell_copies(cx.pool);
         cx.out.extend(self.drops.orphans().map(Effect::Orphaned));
     }

@@ -328,6 +328,12 @@ impl Skb {
     pub fn is_noted(&self) -> bool {
         self.tc.noted
     }
+    /// Whether anything on its way or in this machine has left something on it that the next has to look at: an action's leave to pass, damage, what
+    /// is in [`Skb::rare`].
+    #[inline]
+    pub fn is_touched(&self) -> bool {
+        self.tc.skip_classify | self.tc.bad_checksum | self.tc.damaged | self.tc.noted
+    }
     /// Sets the realms of its route, which mostly are none.
     #[inline]
     pub fn set_realms(&mut self, realms: u32) {

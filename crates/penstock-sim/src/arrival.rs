@@ -3,20 +3,31 @@
 use crate::cpu::NETDEV_MAX_BACKLOG;
 use crate::event::Event;
 use crate::net::Net;
+use penstock_host::Way;
 
 impl Net {
     /// The oldest frame on this wire arrives.
     pub(crate) fn arrive(&mut self, wire: u32) {
         let w = &mut self.cables.wires[wire as usize];
-        let (_, _, packet) = w.in_flight.pop_front().expect("a frame is under way where one arrives");
+        let (_, _, mut packet) = w.in_flight.pop_front().expect("a frame is under way where one arrives");
         if let Some(&(arrival, seq, _)) = w.in_flight.front() {
             self.queue.schedule_at(arrival, seq, Event::Arrive(wire));
         }
         let (host, ifindex) = w.to;
         let machine = &mut self.machines[host as usize];
         if machine.cpu.is_free() {
-            self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));
-            self.settle(host);
+            match machine.host.way(ifindex, &mut packet, self.queue.now()) {
+                Way::Out(oif) => self.pass_on(host, oif, packet),
+                Way::Here => {
+                    self.guard.step();
+                    self.deliver(host, packet);
+                    self.settle(host);
+                }
+                Way::Whole => {
+                    self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));
+                    self.settle(host);
+                }
+            }
             return;
         }
         if machine.cpu.backlog.len() > NETDEV_MAX_BACKLOG {

@@ -6,9 +6,10 @@ use crate::index::NONE;
 use crate::link::{Port, serialisation};
 use crate::net::Net;
 use crate::sock::Owed;
-use penstock_host::Host;
+use penstock_host::{Host, Transmitted};
 use penstock_model::Time;
 use penstock_packet::Packet;
+use penstock_sched::Xmit;
 
 impl Net {
     #[inline]
@@ -44,6 +45,68 @@ impl Net {
                 }
             }
         }
+    }
+    /// A packet that comes from another device is put on the qdisc of `ifindex`, and all is done that follows from it.
+    #[inline]
+    pub(crate) fn pass_on(&mut self, host: u32, ifindex: u32, mut packet: Packet) {
+        let card = self.card_of(host, ifindex);
+        if let Some((n, wire)) = card
+            && self.passes_by(n, host, ifindex, &mut packet)
+        {
+            self.send_one(n, wire, packet);
+            if !self.todo.asked.is_empty() {
+                self.settle(host);
+            }
+            return;
+        }
+        if self.on_host(host, |h, cx| h.queue(ifindex, packet, cx)) {
+            match card {
+                Some((n, _)) => self.kick(n),
+                None => self.kick_device(host, ifindex),
+            }
+        }
+        if !self.todo.asked.is_empty() || self.guard.is_near() {
+            self.settle(host);
+        }
+    }
+    /// A packet that is made on this machine is put on the qdisc of `ifindex`, which is run.
+    #[inline]
+    pub(crate) fn send_on(&mut self, host: u32, ifindex: u32, mut packet: Packet) -> Transmitted {
+        let card = self.card_of(host, ifindex);
+        if let Some((n, wire)) = card
+            && self.passes_by(n, host, ifindex, &mut packet)
+        {
+            self.send_one(n, wire, packet);
+            return Transmitted { answer: Xmit::Success, paced: false };
+        }
+        let (kicks, sent) = self.on_host(host, |h, cx| h.queue_own(ifindex, packet, cx));
+        if kicks {
+            match card {
+                Some((n, _)) => self.kick(n),
+                None => self.kick_device(host, ifindex),
+            }
+        }
+        sent
+    }
+    /// The card of a device that stands at a wire of its own, and that wire.
+    #[inline(always)] // Into the two that call it.
+    fn card_of(&self, host: u32, ifindex: u32) -> Option<(u32, u32)> {
+        let n = *self.machines[host as usize].nics.get(ifindex as usize)?;
+        match self.cables.nics.get(n as usize)?.port {
+            Port::Wire(wire) => Some((n, wire)),
+            Port::Segment(_) | Port::Nothing => None,
+        }
+    }
+    /// Whether a packet passes the qdisc by on its way to a card that can send it at once.
+    #[inline(always)] // Into the two that call it.
+    fn passes_by(&mut self, n: u32, host: u32, ifindex: u32, packet: &mut Packet) -> bool {
+        let now = self.queue.now();
+        let nic = &self.cables.nics[n as usize];
+        let idle = nic.is_plain() && !nic.sending && !nic.tx_pending && nic.busy_until <= now;
+        self.guard.step();
+        idle && !self.tapped
+            && !self.guard.is_near()
+            && self.machines[host as usize].host.passes_by(ifindex, packet, now)
     }
     /// Sees to it that the card is asked again when its wire is free, if there is anything more to send.
     #[inline(always)] // Of those that call it one counts.
@@ -93,19 +156,27 @@ impl Net {
     /// The same for a card whose frames all come from its discipline and take time: one frame.
     #[inline(always)] // Into the two that call it.
     fn transmit_one(&mut self, n: u32, wire: u32) {
-        let now = self.queue.now();
         if self.guard.is_over() {
             return;
         }
         let nic = &mut self.cables.nics[n as usize];
         let (host, ifindex) = (nic.host, nic.ifindex);
         nic.sending = true;
-        let Some(mut packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
+        let Some(packet) = self.on_host(host, |h, cx| h.dequeue(ifindex, cx)) else {
             self.cables.nics[n as usize].sending = false;
             self.arm_watchdog(n);
             return;
         };
+        self.send_one(n, wire, packet);
+    }
+    /// Such a card puts a frame on the wire.
+    #[inline(always)] // Into those that call it.
+    fn send_one(&mut self, n: u32, wire: u32, mut packet: Packet) {
+        let now = self.queue.now();
         self.note_departure(n, &mut packet);
+        let nic = &mut self.cables.nics[n as usize];
+        let host = nic.host;
+        nic.sending = true;
         self.left_host(host, &packet);
         let (nic, w) = (&mut self.cables.nics[n as usize], &mut self.cables.wires[wire as usize]);
         nic.sending = false;

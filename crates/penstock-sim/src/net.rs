@@ -11,7 +11,7 @@ use crate::still::Guard;
 use crate::wake::Wakes;
 use penstock_host::{Effect, Host, HostCx};
 use penstock_model::{Rng, Time};
-use penstock_packet::Pool;
+use penstock_packet::{Packet, Pool};
 use std::collections::BTreeMap;
 
 /// Everything but the programs.
@@ -98,6 +98,13 @@ impl Net {
             machine.cpu.works(work, now);
         }
         answer
+    }
+
+    /// The device by which a packet leaves that is one of most packets: [`Host::way_out`].
+    #[inline(always)] // Of those that call it one counts.
+    pub(crate) fn way_out(&mut self, host: u32, packet: &mut Packet) -> Option<u32> {
+        let machine = &mut self.machines[host as usize];
+        if machine.cpu.counts_work() { None } else { machine.host.way_out(packet, self.queue.now()) }
     }
 
     /// Begins to count anew: what happened so far was warming up. Queues, connections and the devices' own counters stay.

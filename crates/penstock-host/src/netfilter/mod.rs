@@ -217,6 +217,11 @@ impl Netfilter {
     pub fn busy(&self, hook: Hook) -> bool {
         self.busy & hook.bit() != 0
     }
+    /// Whether anything stands at any hook or hangs at a device.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.busy != 0 || self.device_chains
+    }
     /// A command has used `table`: its hooks are registered from now on.
     pub(crate) fn load(&mut self, family: Family, table: Table) {
         if !self.loaded(family).contains(&table) {

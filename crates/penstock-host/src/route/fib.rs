@@ -289,6 +289,11 @@ impl Fib {
             }
         }
     }
+    /// What the cache knows of a destination: the way there, and the sender that may send from where it does.
+    #[inline]
+    pub(crate) fn known(&self, dst: Ipv4Addr) -> Option<(&Hop, Ipv4Addr)> {
+        self.cached(dst).map(|known| (&known.hop, known.from))
+    }
     /// The route of a packet, from the cache where it knows.
     #[inline]
     pub(crate) fn lookup(&mut self, key: &Key) -> Hop {

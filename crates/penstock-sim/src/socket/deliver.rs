@@ -243,7 +243,10 @@ impl Net {
                     Owing::Memory => t.end.transmitted_orphaned(owed.tcp_payload, now),
                     Owing::Place => return t.end.transmitted_left(),
                 }
-                self.pump(sock);
+                // Most of what leaves nobody has waited for.
+                if !t.pumping && !t.end.is_quiet() {
+                    self.pump(sock);
+                }
             }
             Kind::Udp(u) if owed.part != Owing::Place => {
                 let bytes = u64::from(owed.ip_payload).min(u.out_bytes);

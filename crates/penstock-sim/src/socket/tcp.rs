@@ -239,6 +239,7 @@ impl Net {
     fn drain(&mut self, sock: u32, now: Time) {
         while !self.guard.is_over()
             && let Kind::Tcp(t) = &mut self.sockets[sock].kind
+            && !t.end.is_quiet()
             && let Some(segment) = t.end.poll_transmit(now)
         {
             self.send_segment(sock, &segment);
@@ -291,7 +292,10 @@ impl Net {
         let host = s.host;
         // What was sent before this segment has been before its card.
         self.settle_own(host, sock);
-        let sent = self.on_host(host, |h, cx| h.transmit(packet, cx));
+        let sent = match self.way_out(host, &mut packet) {
+            Some(ifindex) => Ok(self.send_on(host, ifindex, packet)),
+            None => self.on_host(host, |h, cx| h.transmit(packet, cx)),
+        };
         self.settle_own(host, sock);
         if let Kind::Tcp(t) = &mut self.sockets[sock].kind {
             if sent.as_ref().is_ok_and(|s| s.paced) {

@@ -32,6 +32,16 @@ pub(super) struct Push {
 }
 
 impl Endpoint {
+    /// Whether [`poll_transmit`](Endpoint::poll_transmit) has nothing to answer and nothing to do.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.trial == Trial::Nothing
+            && self.tx.todo.is_empty()
+            && !self.frozen
+            && !self.tx.host.owes_tsq()
+            && !self.rx.has_early()
+            && self.one_way.is_none()
+    }
     /// The next segment to send now, if there is one.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {

@@ -296,6 +296,11 @@ impl Receiver {
     pub fn is_delayed(&self) -> bool {
         self.delack.is_some()
     }
+    /// Whether [`Receiver::take_early`] has anything.
+    #[inline]
+    pub fn has_early(&self) -> bool {
+        self.early.is_some()
+    }
     /// An ACK that goes before anything else.
     #[inline]
     pub fn take_early(&mut self) -> Option<EarlyAck> {

@@ -143,6 +143,11 @@ impl InHost {
             self.tsq = true;
         }
     }
+    /// Whether [`InHost::take_tsq`] has anything to tell.
+    #[inline]
+    pub fn owes_tsq(&self) -> bool {
+        self.tsq
+    }
     /// Whether room has come free that was waited for; asked once.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_tsq_write
     #[inline]

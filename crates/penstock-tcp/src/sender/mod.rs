@@ -60,6 +60,41 @@ pub(crate) struct Todo {
     pub reset: bool,
 }
 
+impl Todo {
+    /// Whether there is nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        let Todo {
+            syn,
+            syn_again: _,
+            rexmit,
+            rexmit_front,
+            push,
+            push_all: _,
+            frto_new,
+            probe_new,
+            probe_last,
+            probe0,
+            ack_first,
+            ack_check,
+            ack_before,
+            reset,
+        } = *self;
+        let any = syn
+            | rexmit
+            | rexmit_front
+            | push
+            | frto_new
+            | probe_new
+            | probe_last
+            | probe0
+            | ack_first
+            | ack_check
+            | reset;
+        !any && ack_before.is_none()
+    }
+}
+
 /// The sending half.
 #[derive(Debug)]
 #[repr(C)]

@@ -9,6 +9,7 @@ mod conformance;
 mod count;
 mod deny;
 mod difftc;
+mod dist;
 mod grounds;
 mod growth;
 mod kinds;
@@ -43,6 +44,8 @@ enum Command {
     Conformance(conformance::Args),
     /// Hold random command sequences against the real tc on the real kernel
     Difftc(difftc::Args),
+    /// Build the program as it is shipped: optimised across crates, and laid out by what runs of it do most
+    Dist(dist::Args),
     /// Record what real bash and the real tools make of setups and scripts, in the virtual machine
     Grounds(grounds::Args),
     /// What the virtual machine's first process starts
@@ -73,6 +76,7 @@ fn main() -> Result<()> {
         Command::Ci(args) => ci::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
+        Command::Dist(args) => dist::run(&args),
         Command::Grounds(args) => grounds::run(&args),
         Command::Inside(args) => grounds::inside(&args),
         Command::NewKind(args) => kinds::new(&args),

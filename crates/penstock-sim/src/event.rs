@@ -1,7 +1,9 @@
 //! The event queue: what happens next, in a total order.
 //!
 //! Events are ordered by (time, sequence); the sequence is the order in which they were scheduled (or in which a
-//! place was [reserved](Queue::reserve)), so equal times never leave anything to chance. A 4-ary heap of 24-byte
+//! place was [reserved](Queue::reserve)), so equal times never leave anything to chance. Frames that come over a link with
+//! delay are first at their instant, by the numbers of their wires: their order does not hang on when the other end sent them, which
+//! another core may have done. A 4-ary heap of 24-byte
 //! entries: half the levels of a binary one, four children in a cache line and a half. What is taken leaves its place at
 //! the root empty until the next is asked for: most events schedule another, which goes straight in there.
 //!
@@ -64,6 +66,17 @@ impl Entry {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Seq(u64);
 
+/// The first place that is not a wire's.
+const FIRST: u64 = 1 << 32;
+
+impl Seq {
+    /// The place of frames that come over this wire, before all that machines have scheduled for themselves.
+    #[inline]
+    pub(crate) fn of_wire(wire: u32) -> Seq {
+        Seq(u64::from(wire))
+    }
+}
+
 /// Events to come.
 pub(crate) struct Queue {
     heap: Vec<Entry>,
@@ -76,7 +89,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// An empty queue at time zero.
     pub(crate) fn new() -> Queue {
-        Queue { heap: Vec::with_capacity(1024), hole: false, next_seq: 0, now: 0 }
+        Queue { heap: Vec::with_capacity(1024), hole: false, next_seq: FIRST, now: 0 }
     }
     /// The present.
     #[inline]

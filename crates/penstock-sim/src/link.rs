@@ -138,6 +138,8 @@ pub(crate) struct Wire {
     /// Host and interface that its frames come to: a card that only receives is not looked at.
     pub(crate) to: (u32, u32),
     pub(crate) framing: Framing,
+    /// It joins two machines alone and has a delay: its frames come at a place of their own in the order of events.
+    pub(crate) far: bool,
     /// Frames under way with their arrivals and the places in the order of events reserved for them.
     pub(crate) in_flight: VecDeque<(Time, Seq, Packet)>,
     pub(crate) way: Way,
@@ -151,7 +153,7 @@ impl Wire {
     pub(crate) fn carry(&mut self, wire: u32, mut packet: Packet, end: Time, queue: &mut Queue) {
         self.way.bleaches(&mut packet);
         let arrival = end + self.way.delay;
-        let seq = queue.reserve();
+        let seq = if self.far { Seq::of_wire(wire) } else { queue.reserve() };
         if self.in_flight.is_empty() {
             queue.schedule_at(arrival, seq, Event::Arrive(wire));
         }

@@ -117,7 +117,8 @@ impl Net {
         let nic = &self.cables.nics[segment.nics[to as usize] as usize];
         let (to_card, framing) = ((nic.host, nic.ifindex), segment.framing);
         let way = Way { delay, loss_ppb, bleach, rng };
-        self.cables.wires.push(Wire { to: to_card, framing, in_flight: VecDeque::new(), way });
+        let (far, in_flight) = (false, VecDeque::new());
+        self.cables.wires.push(Wire { to: to_card, framing, far, in_flight, way });
         let wire = self.cables.wires.len() as u32 - 1;
         self.cables.segments[s as usize].wires.insert((from, to), wire);
         wire

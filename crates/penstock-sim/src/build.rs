@@ -141,6 +141,7 @@ impl World {
                 to: (nic.host, nic.ifindex),
                 framing: spec.framing,
                 far: way.delay > Span::ZERO,
+                leaves: false,
                 in_flight: VecDeque::new(),
                 way,
             }
@@ -301,6 +302,7 @@ impl World {
             parent: NONE,
             begun: Vec::new(),
             followers: Vec::new(),
+            stands_in: false,
             result,
         });
         if starts {

@@ -118,8 +118,8 @@ impl Net {
         let (to_card, framing) = ((nic.host, nic.ifindex), segment.framing);
         let way = Way { delay, loss_ppb, bleach, rng };
         let (far, in_flight) = (false, VecDeque::new());
-        self.cables.wires.push(Wire { to: to_card, framing, far, in_flight, way });
-        let wire = self.cables.wires.len() as u32 - 1;
+        let wire = self.cables.numbers.next(&mut self.cables.wires, Wire::absent);
+        self.cables.wires.push(Wire { to: to_card, framing, far, leaves: false, in_flight, way });
         self.cables.segments[s as usize].wires.insert((from, to), wire);
         wire
     }

@@ -682,7 +682,10 @@ mod tests {
         let again = there.alloc(skb);
         assert_eq!((format!("{again:?}"), here.lent(), there.lent()), (was, 0, 1));
         // The memory stays where it was.
-        assert_eq!(format!("{:?}", here.make(60, L3::Other(1), L4::None).rare()), format!("{:?}", Rare::NONE));
+        assert_eq!(
+            format!("{:?}", here.make(60, L3::Other(1), L4::None).rare()),
+            format!("{:?}", Rare::NONE)
+        );
         there.free(again);
         last.join(here);
         last.join(there);

@@ -7,9 +7,9 @@
 
 use crate::event::Event;
 use crate::flow::Flow;
-use crate::part::{Places, plan};
+use crate::part::{plan, undivided};
+use crate::places::{Dealt, Places};
 use crate::sample::View;
-use crate::split::Dealt;
 use crate::world::World;
 use penstock_model::{Span, Time};
 use penstock_packet::Skb;
@@ -54,8 +54,8 @@ struct Core {
 }
 
 impl World {
-    /// Lets up to so many cores make the run together, where that promises to make it faster by `gain` thousandths of the time that one
-    /// takes (1000: whatever it promises). The results are the same, to the byte.
+    /// Lets up to so many cores make the run together, where that promises to make it so much faster: `gain` is the time of one core over
+    /// theirs, in thousandths. The results are the same, to the byte.
     pub fn set_cores(&mut self, cores: usize, gain: u64) {
         self.cores = (cores, gain);
     }
@@ -68,12 +68,13 @@ impl World {
         if cores < 2 {
             return Err("no more were asked for".to_owned());
         }
+        undivided(self)?;
         if self.places.as_ref().is_some_and(|places| places.host.len() == self.net.machines.len()) {
             return Ok(self.places.as_ref().map_or(1, |places| places.cores));
         }
         let places = plan(self, cores)?;
         if places.gain < gain {
-            let most = places.busiest(&self.net);
+            let most = &self.net.machines[places.busiest as usize].name;
             return Err(format!("it would hardly be faster: most of the work is around {most}"));
         }
         let cores = places.cores;
@@ -118,7 +119,8 @@ impl World {
         if let Some(panic) = common.panic.into_inner().ok().flatten() {
             resume_unwind(panic);
         }
-        let worlds = common.worlds.into_iter().map(|w| w.into_inner().expect("no core has panicked")).collect();
+        let worlds =
+            common.worlds.into_iter().map(|w| w.into_inner().expect("no core has panicked")).collect();
         self.gather(worlds, &dealt, places);
         if self.net.guard.stuck().is_none() {
             self.net.queue.advance(until.max(self.net.now()));
@@ -154,7 +156,8 @@ impl Common<'_> {
 
 impl Core {
     fn new(number: usize, dealt: &Dealt) -> Core {
-        let out = dealt.cut().filter(|&(_, from, _)| from == number).map(|(wire, _, to)| (wire, to)).collect();
+        let out =
+            dealt.cut().filter(|&(_, from, _)| from == number).map(|(wire, _, to)| (wire, to)).collect();
         Core { number, out }
     }
     /// Works until the end. The first core alone tells and samples.
@@ -337,7 +340,11 @@ mod tests {
     fn any_number_of_cores_gives_the_same() {
         for (seed, programs) in [(1, false), (2, true)] {
             let one = run(mixed(seed, programs), 1, true);
-            assert!(one.flows.iter().any(|f| f.lost_packets > 0) && one.packet_hops > 50_000, "{}", one.packet_hops);
+            assert!(
+                one.flows.iter().any(|f| f.lost_packets > 0) && one.packet_hops > 50_000,
+                "{}",
+                one.packet_hops
+            );
             for cores in [2, 3, 8] {
                 same(&one, &run(mixed(seed, programs), cores, true));
             }
@@ -356,7 +363,8 @@ mod tests {
             for i in 0..9 {
                 let host = if i == 0 { sink } else { world.add_host(&format!("h{i}"), Kernel::V6_12) };
                 let port = format!("p{i}");
-                let link = LinkSpec::new(End::new(host, "eth0"), End::new(hub, &port), rate, Span::from_ms(1));
+                let link =
+                    LinkSpec::new(End::new(host, "eth0"), End::new(hub, &port), rate, Span::from_ms(1));
                 world.add_link(link).unwrap();
                 for (at, dev, n) in [(hub, port.as_str(), 1), (host, "eth0", 2)] {
                     let ifindex = world.host(at).ifindex(dev).unwrap();
@@ -366,7 +374,9 @@ mod tests {
                 world.host_mut(host).add_default_route(format!("10.0.{i}.1").parse().unwrap()).unwrap();
                 if i > 0 {
                     let load = Load::steady(Rate::from_bit_per_s(2_000_000), 1000);
-                    world.add_flow(FlowSpec { transport: Transport::Udp, load, ..greedy(host, sink) }).unwrap();
+                    world
+                        .add_flow(FlowSpec { transport: Transport::Udp, load, ..greedy(host, sink) })
+                        .unwrap();
                 }
             }
             assert_eq!(world.exec(hub, "tc qdisc add dev p0 root pfifo limit 7").status, 0);
@@ -390,7 +400,10 @@ mod tests {
         assert_eq!(why(timed), "commands are carried out during the run");
         let mut fragments = mixed(1, true);
         fragments.add_app(HostId(2), "ping -s 2000 b0", ms(5));
-        assert_eq!(why(fragments), "ping -s 2000 b0: its datagrams go in fragments, which any machine may lose");
+        assert_eq!(
+            why(fragments),
+            "ping -s 2000 b0: its datagrams go in fragments, which any machine may lose"
+        );
         let mut tapped = mixed(1, false);
         tapped.tap(HostId(0), "core");
         assert_eq!(why(tapped), "a device is tapped");

@@ -195,9 +195,7 @@ impl Flow {
                 None => self.lost_at.push((slot, packets)),
             }
         }
-        for (mine, theirs) in
-            [(&mut self.copies, other.copies), (&mut self.fragments, other.fragments)]
-        {
+        for (mine, theirs) in [(&mut self.copies, other.copies), (&mut self.fragments, other.fragments)] {
             mine.received += theirs.received;
             mine.lost += theirs.lost;
         }

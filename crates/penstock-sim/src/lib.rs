@@ -27,6 +27,7 @@ mod machine;
 mod meter;
 mod net;
 mod part;
+mod places;
 mod programs;
 mod results;
 mod sample;

@@ -9,36 +9,11 @@ use crate::event::Event;
 use crate::index::NONE;
 use crate::link::Port;
 use crate::net::Net;
+use crate::places::Places;
 use crate::world::World;
 use penstock_model::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-
-/// Where everything is while a run is made by several cores.
-pub(crate) struct Places {
-    /// The core of each machine.
-    pub(crate) host: Vec<u16>,
-    pub(crate) cores: usize,
-    /// The core of all programs but the sources of flows.
-    pub(crate) programs: usize,
-    /// Least delay of the links between two cores.
-    pub(crate) window: Span,
-    /// By how much the run becomes faster, as far as can be told before: thousandths.
-    pub(crate) gain: u64,
-    /// The machine that has most to do, as far as that can be told.
-    busiest: u32,
-}
-
-impl Places {
-    /// The core of a machine.
-    pub(crate) fn of(&self, host: u32) -> usize {
-        self.host.get(host as usize).map_or(self.programs, |&core| usize::from(core))
-    }
-    /// The machine that has most to do.
-    pub(crate) fn busiest(&self, net: &Net) -> String {
-        net.machines.get(self.busiest as usize).map(|m| m.name.clone()).unwrap_or_default()
-    }
-}
 
 /// What cores spend on waiting for each other, of each window.
 const MEETING: Span = Span::from_us(15);
@@ -76,7 +51,6 @@ struct Edge {
 
 /// Shares the machines among at most so many cores, or says why that cannot be done.
 pub(crate) fn plan(world: &mut World, cores: usize) -> Result<Places, String> {
-    undivided(world)?;
     let hosts = world.net.machines.len() as u32;
     let mut sets = Sets((0..hosts).collect());
     let edges = edges(&world.net, &mut sets);
@@ -110,8 +84,8 @@ pub(crate) fn plan(world: &mut World, cores: usize) -> Result<Places, String> {
     })
 }
 
-/// What no two cores can do.
-fn undivided(world: &mut World) -> Result<(), String> {
+/// What no two cores can do, in words.
+pub(crate) fn undivided(world: &mut World) -> Result<(), String> {
     let name = |host: u32, net: &Net| net.machines[host as usize].name.clone();
     if world.net.tapped {
         return Err("a device is tapped".to_owned());

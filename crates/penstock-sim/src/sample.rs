@@ -5,10 +5,9 @@
 
 use crate::machine::Machine;
 use crate::net::Net;
-use crate::part::Places;
+use crate::places::{Dealt, Places};
 use crate::results::{Metric, Series, SeriesSet};
 use crate::spec::HostId;
-use crate::split::Dealt;
 use penstock_model::{Handle, Span, Time};
 use penstock_tcp::cc::INFINITE_SSTHRESH;
 use std::collections::BTreeMap;

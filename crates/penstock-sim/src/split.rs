@@ -11,7 +11,7 @@ use crate::flow::Flow;
 use crate::index::{NONE, Numbers};
 use crate::link::{Cables, Nic, Port, Segment, Wire};
 use crate::machine::{Loopback, Machine};
-use crate::part::Places;
+use crate::places::{Dealt, Places};
 use crate::results::AppResult;
 use crate::sock::{Sock, SocketTable};
 use crate::spec::{AppId, Cost, HostId, Iperf, Stack};
@@ -100,23 +100,12 @@ impl App {
             begun: Vec::new(),
             followers: Vec::new(),
             stands_in: false,
-            result: AppResult { ended: Some(Time::ZERO), ..AppResult::new(AppId(NONE), HostId(NONE), "", "", Time::ZERO) },
+            result: AppResult {
+                ended: Some(Time::ZERO),
+                ..AppResult::new(AppId(NONE), HostId(NONE), "", "", Time::ZERO)
+            },
         }
     }
-}
-
-/// What is the same for each core, and needed to put the world together.
-pub(crate) struct Dealt {
-    /// Cores of nics, wires by their senders and by their receivers, segments, sockets, programs and their timers.
-    nics: Vec<usize>,
-    senders: Vec<usize>,
-    receivers: Vec<usize>,
-    segments: Vec<usize>,
-    sockets: Vec<usize>,
-    timers: Vec<usize>,
-    apps: Vec<usize>,
-    /// Of each flow: the core of its source, and of its sink.
-    pub(crate) flows: Vec<(usize, usize)>,
 }
 
 impl Dealt {
@@ -143,28 +132,6 @@ impl Dealt {
             flows: net.meter.flows.iter().map(|f| (places.of(f.from), places.of(f.to))).collect(),
         }
     }
-    /// The core that deals with an event.
-    fn core(&self, event: Event, places: &Places) -> usize {
-        match event {
-            Event::Arrive(wire) => self.receivers[wire as usize],
-            Event::TxDone(nic) | Event::Watchdog(nic) => self.nics[nic as usize],
-            Event::SegmentFree(s) => self.segments[s as usize],
-            Event::Cpu(host) | Event::HostTimer(host) | Event::Loop(host) => places.of(host),
-            Event::Tcp(sock) => self.sockets[sock as usize],
-            Event::App(timer) => self.timers[timer as usize],
-            Event::Start(app) | Event::Script(app) => self.apps[app as usize],
-            Event::Command(_) | Event::Sample => places.programs,
-        }
-    }
-    /// The cores of a flow's source and sink: of those that programs have made since, theirs.
-    pub(crate) fn flow(&self, flow: usize, places: &Places) -> (usize, usize) {
-        self.flows.get(flow).copied().unwrap_or((places.programs, places.programs))
-    }
-    /// Wires whose ends are on two cores: their numbers, with the cores of sender and receiver.
-    pub(crate) fn cut(&self) -> impl Iterator<Item = (u32, usize, usize)> {
-        let both = self.senders.iter().zip(&self.receivers).zip(0..);
-        both.filter(|((from, to), _)| from != to).map(|((&from, &to), wire)| (wire, from, to))
-    }
 }
 
 impl World {
@@ -178,7 +145,8 @@ impl World {
         let net = &mut self.net;
         let mut machines = deal(&mut net.machines, cores, &hosts, Machine::absent).into_iter();
         let mut nics = deal(&mut net.cables.nics, cores, &dealt.nics, || Nic::unplugged(NONE, 0)).into_iter();
-        let mut segments = deal(&mut net.cables.segments, cores, &dealt.segments, Segment::absent).into_iter();
+        let mut segments =
+            deal(&mut net.cables.segments, cores, &dealt.segments, Segment::absent).into_iter();
         let mut sockets = deal(&mut net.sockets.all, cores, &dealt.sockets, Sock::gone).into_iter();
         let mut timers =
             deal(&mut net.wakes.timers, cores, &dealt.timers, || AppTimer::new(NONE, 0)).into_iter();

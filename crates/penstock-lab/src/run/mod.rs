@@ -220,7 +220,8 @@ fn pass_on_cores(
 /// Refuses a run that was ended because it stood still.
 fn goes_on(built: &build::Built) -> Result<(), Vec<Diagnostic>> {
     let Some(text) = built.world.stuck() else { return Ok(()) };
-    let help = "this is a fault of penstock, not of the file: please report it with the file; nothing was written";
+    let help =
+        "this is a fault of penstock, not of the file: please report it with the file; nothing was written";
     Err(vec![Diagnostic::error(text).help(help)])
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use penstock_lab::experiment::Experiment;
+use penstock_lab::experiment::{Experiment, Threads};
 use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::{experiment, many, run};
 use penstock_measure::number::Unit;
@@ -48,6 +48,9 @@ pub struct Args {
     /// With --repeat: how many runs at a time, on sim and virtual [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), requires = "repeat")]
     jobs: Option<u32>,
+    /// On sim: how many threads make a run; no byte of it changes [default: as many as there are processors, at most 8, for 100 flows or more; else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    threads: Option<u32>,
     /// Print the record as JSON instead of the summary
     #[arg(long)]
     json: bool,
@@ -97,6 +100,17 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         // All is read: whatever its commands do, it is done without the files of this computer.
         crate::check::confine(&[&folder]);
     }
+    anyhow::ensure!(
+        args.threads.is_none() || args.on == Ground::Sim,
+        "--threads: only the simulator is made by several threads; leave it out, or take --on sim"
+    );
+    let threads = match args.threads {
+        Some(threads) => Threads::Most(threads as usize),
+        // Several runs take the processors already.
+        None if args.repeat.is_some() => Threads::One,
+        None => Threads::Large(many::processors().min(8)),
+    };
+    let experiment = experiment.on_threads(threads);
     let seed = args.seed.unwrap_or(experiment.seed);
     if let Some(times) = args.repeat {
         return repeated(args, &experiment, seed, times, &folder);
@@ -110,6 +124,9 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         Ok(outcome) => outcome,
         Err(faults) => return Ok(nothing_was_run(&faults)),
     };
+    if let Some(why) = outcome.one_thread.as_ref().filter(|_| args.threads.is_some()) {
+        crate::say(&format!("penstock: one thread makes the run: {why}"));
+    }
     outcome.write(&folder).map_err(anyhow::Error::msg)?;
     if args.json {
         crate::print(&outcome.record.to_json())?;
@@ -137,7 +154,8 @@ fn repeated(args: &Args, experiment: &Experiment, seed: u64, times: u32, folder:
         (Ground::Kernel, Some(_)) => {
             anyhow::bail!("--jobs: on kernel one run at a time: two would take each other's processor time")
         }
-        (_, jobs) => jobs.map_or_else(many::processors, |jobs| jobs as usize),
+        (_, Some(jobs)) => jobs as usize,
+        (_, None) => many::processors().div_ceil(args.threads.unwrap_or(1) as usize),
     };
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let bar = bar(&experiment.title);

@@ -243,6 +243,10 @@ impl Host {
         host.auto_handle = host.devices[1].tree.auto_handle();
         host
     }
+    /// In place of a machine that is elsewhere: it has nothing.
+    pub fn absent() -> Host {
+        Host::bare("", Kernel::V6_12, 0, 0)
+    }
     /// A network namespace without any device.
     fn bare(name: &str, kernel: Kernel, seed: u64, space: u32) -> Host {
         Host {

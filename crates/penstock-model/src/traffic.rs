@@ -290,6 +290,14 @@ impl Sizes {
         };
         n.clamp(1, MOST)
     }
+    /// The most that a draw may give.
+    pub fn largest(&self) -> u32 {
+        match self {
+            Sizes::Constant(n) | Sizes::Uniform { to: n, .. } | Sizes::Drawn { most: n, .. } => *n,
+            Sizes::Table(table) => table.iter().copied().max().unwrap_or(1),
+        }
+        .clamp(1, MOST)
+    }
 }
 
 impl Load {

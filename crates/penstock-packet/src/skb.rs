@@ -524,6 +524,28 @@ impl Pool {
         self.lent = self.lent.wrapping_sub(1);
         self.spent.push(packet);
     }
+    /// Takes a packet back whose contents go on elsewhere: into the pool of another core.
+    #[inline]
+    pub fn hand_over(&mut self, mut packet: Packet) -> Skb {
+        let skb = std::mem::replace(&mut *packet, Skb::new(0, L3::Other(0), L4::None));
+        self.free(packet);
+        skb
+    }
+    /// An empty pool that counts extras of the same packets as this one.
+    pub fn beside(&self) -> Pool {
+        Pool { since: self.since, ..Pool::default() }
+    }
+    /// Counts what another pool has counted, too: what was lent here may have been given back there.
+    pub fn join(&mut self, other: Pool) {
+        self.lent = self.lent.wrapping_add(other.lent);
+        for (flow, more) in other.extras {
+            let extras = self.extras.entry(flow).or_default();
+            extras.fragments += more.fragments;
+            extras.merged += more.merged;
+            extras.copies += more.copies;
+            extras.copies_merged += more.copies_merged;
+        }
+    }
     /// Packets that were made here and have not been given back.
     pub fn lent(&self) -> u64 {
         self.lent
@@ -651,6 +673,29 @@ mod tests {
         skb.rare_mut().vlan = None;
         skb.travel();
         assert_eq!((skb.rare(), skb.tc.noted), (&Rare::NONE, false));
+    }
+
+    #[test]
+    fn a_packet_goes_from_one_pool_to_another() {
+        let (mut here, mut last) = (Pool::new(), Pool::new());
+        let mut there = here.beside();
+        let mut packet = here.alloc(Skb { seq: 7, flow: 3, ..Skb::new(100, L3::Other(5), L4::None) });
+        packet.rare_mut().vlan = Some((0x8100, 5));
+        packet.tc.role.set_copy(true);
+        there.note_extra(&packet);
+        let was = format!("{packet:?}");
+        let skb = here.hand_over(packet);
+        let again = there.alloc(skb);
+        assert_eq!((format!("{again:?}"), here.lent(), there.lent()), (was, 0, 1));
+        // The memory stays where it was.
+        assert_eq!(
+            format!("{:?}", here.make(60, L3::Other(1), L4::None).rare()),
+            format!("{:?}", Rare::NONE)
+        );
+        there.free(again);
+        last.join(here);
+        last.join(there);
+        assert_eq!((last.lent(), last.extras(3).copies), (1, 1));
     }
 
     #[test]

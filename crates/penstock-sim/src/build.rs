@@ -135,11 +135,16 @@ impl World {
             bleach: spec.ends[from].bleach.unwrap_or(spec.bleach),
             rng: net.rng(&format!("link:{name}/loss/{from}-{to}")),
         };
-        let wire = |net: &Net, from: usize, to: usize| Wire {
-            way: way(net, from, to),
-            to: (net.cables.nics[nics[to] as usize].host, net.cables.nics[nics[to] as usize].ifindex),
-            framing: spec.framing,
-            in_flight: VecDeque::new(),
+        let wire = |net: &Net, from: usize, to: usize| {
+            let (way, nic) = (way(net, from, to), &net.cables.nics[nics[to] as usize]);
+            Wire {
+                to: (nic.host, nic.ifindex),
+                framing: spec.framing,
+                far: way.delay > Span::ZERO,
+                leaves: false,
+                in_flight: VecDeque::new(),
+                way,
+            }
         };
         if nics.len() == 2 && spec.duplex == Duplex::Full {
             for (from, to) in [(0, 1), (1, 0)] {
@@ -297,6 +302,7 @@ impl World {
             parent: NONE,
             begun: Vec::new(),
             followers: Vec::new(),
+            stands_in: false,
             result,
         });
         if starts {

@@ -89,6 +89,7 @@ impl Net {
     }
     #[cold]
     fn settle_own_of(&mut self, host: u32, sock: u32) {
+        let own = self.sockets[sock].own;
         let mut asked = std::mem::take(&mut self.todo.asked);
         let mut others = std::mem::take(&mut self.todo.spare);
         for effect in asked.drain(..) {
@@ -96,7 +97,7 @@ impl Net {
                 Effect::Kick(ifindex) => self.kick_device(host, ifindex),
                 Effect::Next(ifindex, packet) => self.next(host, ifindex, packet),
                 Effect::Dropped { packet, ifindex, place, reason }
-                    if packet.iif == 0 && packet.sender.socket == sock + 1 =>
+                    if packet.iif == 0 && packet.sender.socket == own =>
                 {
                     self.lost_on(host, ifindex, packet, place, reason);
                 }

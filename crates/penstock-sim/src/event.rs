@@ -1,7 +1,9 @@
 //! The event queue: what happens next, in a total order.
 //!
 //! Events are ordered by (time, sequence); the sequence is the order in which they were scheduled (or in which a
-//! place was [reserved](Queue::reserve)), so equal times never leave anything to chance. A 4-ary heap of 24-byte
+//! place was [reserved](Queue::reserve)), so equal times never leave anything to chance. Frames that come over a link with
+//! delay are first at their instant, by the numbers of their wires: their order does not hang on when the other end sent them, which
+//! another core may have done. A 4-ary heap of 24-byte
 //! entries: half the levels of a binary one, four children in a cache line and a half. What is taken leaves its place at
 //! the root empty until the next is asked for: most events schedule another, which goes straight in there.
 //!
@@ -64,19 +66,32 @@ impl Entry {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Seq(u64);
 
+/// The first place that is not a wire's.
+const FIRST: u64 = 1 << 32;
+
+impl Seq {
+    /// The place of frames that come over this wire, before all that machines have scheduled for themselves.
+    #[inline]
+    pub(crate) fn of_wire(wire: u32) -> Seq {
+        Seq(u64::from(wire))
+    }
+}
+
 /// Events to come.
 pub(crate) struct Queue {
     heap: Vec<Entry>,
     /// The first was taken, and nothing has been put in its place yet.
     hole: bool,
     next_seq: u64,
+    /// How far the places are apart that are given here: as many queues as this give others.
+    step: u64,
     now: i64,
 }
 
 impl Queue {
     /// An empty queue at time zero.
     pub(crate) fn new() -> Queue {
-        Queue { heap: Vec::with_capacity(1024), hole: false, next_seq: 0, now: 0 }
+        Queue { heap: Vec::with_capacity(1024), hole: false, next_seq: FIRST, step: 1, now: 0 }
     }
     /// The present.
     #[inline]
@@ -87,7 +102,7 @@ impl Queue {
     #[inline]
     pub(crate) fn reserve(&mut self) -> Seq {
         let seq = Seq(self.next_seq);
-        self.next_seq += 1;
+        self.next_seq += self.step;
         seq
     }
     /// Schedules an event; answers its place in the order.
@@ -119,10 +134,7 @@ impl Queue {
     /// Takes the next event if it is due by `until`, and moves the present to it.
     #[inline]
     pub(crate) fn next_until(&mut self, until: Time) -> Option<(Seq, Event)> {
-        if std::mem::take(&mut self.hole) {
-            let last = self.heap.pop().expect("the place that is empty");
-            self.fill_root(last);
-        }
+        self.close_hole();
         let first = *self.heap.first()?;
         if first.time > until.as_ns() {
             return None;
@@ -143,6 +155,39 @@ impl Queue {
         assert!(to.as_ns() >= self.now, "time runs forward only");
         debug_assert!(self.hole || self.heap.first().is_none_or(|e| e.time >= to.as_ns()));
         self.now = to.as_ns();
+    }
+
+    /// An empty queue at this present: number `n` of `of` that take the place of this one. No two give the same place, and what is
+    /// scheduled in one of them stands behind all that was scheduled here.
+    pub(crate) fn part(&self, n: u64, of: u64) -> Queue {
+        let next_seq = self.next_seq.next_multiple_of(of) + n;
+        Queue { heap: Vec::with_capacity(1024), hole: false, next_seq, step: of, now: self.now }
+    }
+    /// Takes all events off, in no order.
+    pub(crate) fn take_all(&mut self) -> Vec<(Time, Seq, Event)> {
+        self.close_hole();
+        self.heap.drain(..).map(|e| (Time::from_ns(e.time), Seq(e.seq), e.event)).collect()
+    }
+    /// All events to come, in no order.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (Time, Seq, Event)> {
+        let taken = usize::from(self.hole);
+        self.heap.iter().skip(taken).map(|e| (Time::from_ns(e.time), Seq(e.seq), e.event))
+    }
+    /// What is scheduled from now on stands behind all that was scheduled in another queue.
+    pub(crate) fn go_behind(&mut self, other: &Queue) {
+        self.next_seq = self.next_seq.max(other.next_seq);
+    }
+    /// When the next event is due.
+    pub(crate) fn next_time(&mut self) -> Option<Time> {
+        self.close_hole();
+        self.heap.first().map(|e| Time::from_ns(e.time))
+    }
+    #[inline]
+    fn close_hole(&mut self) {
+        if std::mem::take(&mut self.hole) {
+            let last = self.heap.pop().expect("the place that is empty");
+            self.fill_root(last);
+        }
     }
 
     fn sift_up(&mut self, mut at: usize) {

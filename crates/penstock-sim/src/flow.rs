@@ -167,6 +167,65 @@ impl Flow {
         self.passages = passages;
         self.since = now + Span::from_ns(1);
     }
+    /// A record in which nothing is counted yet, of packets that are made since the same moment.
+    pub(crate) fn blank(&self) -> Flow {
+        Flow { since: self.since, ..Flow::new(String::new(), self.from, self.to, self.proto) }
+    }
+    /// In place of a flow of which nothing is known here.
+    pub(crate) fn unknown() -> Flow {
+        Flow::new(String::new(), u32::MAX, u32::MAX, "")
+    }
+    /// Takes what became of its packets on their way off into a record of its own: any core may count that.
+    pub(crate) fn take_fates(&mut self) -> Flow {
+        let mut fates = self.blank();
+        std::mem::swap(&mut fates.lost_packets, &mut self.lost_packets);
+        std::mem::swap(&mut fates.lost_at, &mut self.lost_at);
+        std::mem::swap(&mut fates.copies, &mut self.copies);
+        std::mem::swap(&mut fates.fragments, &mut self.fragments);
+        std::mem::swap(&mut fates.places, &mut self.places);
+        fates
+    }
+    /// Counts what another record has counted so. `slots`: where its places of loss stand in the table of drops.
+    pub(crate) fn add_fates(&mut self, other: Flow, slots: &[u32]) {
+        self.lost_packets += other.lost_packets;
+        for (slot, packets) in other.lost_at {
+            let slot = slots[slot as usize];
+            match self.lost_at.iter_mut().find(|at| at.0 == slot) {
+                Some(at) => at.1 += packets,
+                None => self.lost_at.push((slot, packets)),
+            }
+        }
+        for (mine, theirs) in [(&mut self.copies, other.copies), (&mut self.fragments, other.fragments)] {
+            mine.received += theirs.received;
+            mine.lost += theirs.lost;
+        }
+        for (host, ifindex, count) in other.places {
+            let at = self.at(host, ifindex);
+            at.lost_packets += count.lost_packets;
+            at.lost_bytes += count.lost_bytes;
+            at.marked_packets += count.marked_packets;
+            at.marked_bytes += count.marked_bytes;
+        }
+    }
+    /// Takes what the sender's side knows off into a record of its own.
+    pub(crate) fn take_sending(&mut self) -> Flow {
+        let mut sending = self.blank();
+        sending.swap_sending(self);
+        sending
+    }
+    /// Exchanges what the sender's side knows.
+    pub(crate) fn swap_sending(&mut self, other: &mut Flow) {
+        use std::mem::swap;
+        swap(&mut self.socks[0], &mut other.socks[0]);
+        swap(&mut self.started, &mut other.started);
+        swap(&mut self.completed, &mut other.completed);
+        swap(&mut self.sent_packets, &mut other.sent_packets);
+        swap(&mut self.sent_bytes, &mut other.sent_bytes);
+        swap(&mut self.retransmitted_packets, &mut other.retransmitted_packets);
+        swap(&mut self.tcp, &mut other.tcp);
+        swap(&mut self.transfers, &mut other.transfers);
+        swap(&mut self.rtts, &mut other.rtts);
+    }
     /// A packet has its fate: it is lost at a place of the table of drops.
     pub(crate) fn lost_at(&mut self, slot: u32) {
         self.lost_packets += 1;

@@ -12,6 +12,7 @@
 
 use crate::event::{Event, Queue, Seq, Timer};
 use crate::histogram::Histogram;
+use crate::index::{NONE, Numbers};
 use crate::meter::Watch;
 use crate::spec::{Bleach, Framing};
 use penstock_model::{Rate, Rng, Span, Time};
@@ -67,6 +68,29 @@ pub(crate) struct Nic {
 }
 
 impl Nic {
+    /// A card that is plugged into nothing.
+    pub(crate) fn unplugged(host: u32, ifindex: u32) -> Nic {
+        Nic {
+            host,
+            ifindex,
+            port: Port::Nothing,
+            rate: None,
+            ring: 0,
+            place: 0,
+            tx_frames: 1,
+            busy_until: Time::ZERO,
+            sending: false,
+            toll: crate::still::Toll::default(),
+            tx_pending: false,
+            in_line: false,
+            queue: VecDeque::new(),
+            on_wire: None,
+            sent: Vec::new(),
+            watchdog: Timer::default(),
+            sojourn: Histogram::default(),
+            watch: None,
+        }
+    }
     /// Time that a frame with `len` bytes on the wire takes from now on.
     #[inline]
     pub(crate) fn takes(&mut self, len: u32, now: Time) -> Span {
@@ -138,12 +162,22 @@ pub(crate) struct Wire {
     /// Host and interface that its frames come to: a card that only receives is not looked at.
     pub(crate) to: (u32, u32),
     pub(crate) framing: Framing,
+    /// It joins two machines alone and has a delay: its frames come at a place of their own in the order of events.
+    pub(crate) far: bool,
+    /// Its other end is on another core, which fetches what is under way.
+    pub(crate) leaves: bool,
     /// Frames under way with their arrivals and the places in the order of events reserved for them.
     pub(crate) in_flight: VecDeque<(Time, Seq, Packet)>,
     pub(crate) way: Way,
 }
 
 impl Wire {
+    /// In place of one that is elsewhere.
+    pub(crate) fn absent() -> Wire {
+        let way = Way { delay: Span::ZERO, loss_ppb: 0, bleach: Bleach::No, rng: Rng::named(0, "") };
+        let (framing, in_flight) = (Framing::default(), VecDeque::new());
+        Wire { to: (NONE, 0), framing, far: false, leaves: false, in_flight, way }
+    }
     /// Takes a frame whose last bit leaves at `end`. `wire`: its own number.
     // Apart, so that the entry is made in the queue itself. Made elsewhere and moved there by `push_back` it is written by words and read
     // by twos, which the processor waits for (store forwarding): 6 ns a packet.
@@ -151,7 +185,18 @@ impl Wire {
     pub(crate) fn carry(&mut self, wire: u32, mut packet: Packet, end: Time, queue: &mut Queue) {
         self.way.bleaches(&mut packet);
         let arrival = end + self.way.delay;
-        let seq = queue.reserve();
+        let seq = if self.far { Seq::of_wire(wire) } else { queue.reserve() };
+        if self.in_flight.is_empty() && !self.leaves {
+            queue.schedule_at(arrival, seq, Event::Arrive(wire));
+        }
+        self.in_flight.push_back((arrival, seq, packet));
+    }
+}
+
+impl Wire {
+    /// A frame comes from another core.
+    pub(crate) fn comes(&mut self, wire: u32, packet: Packet, arrival: Time, queue: &mut Queue) {
+        let seq = Seq::of_wire(wire);
         if self.in_flight.is_empty() {
             queue.schedule_at(arrival, seq, Event::Arrive(wire));
         }
@@ -184,6 +229,8 @@ pub(crate) struct Cables {
     pub(crate) nics: Vec<Nic>,
     pub(crate) wires: Vec<Wire>,
     pub(crate) segments: Vec<Segment>,
+    /// Of wires, which segments make as they need them.
+    pub(crate) numbers: Numbers,
     /// Packets over links so far.
     pub(crate) hops: u64,
     /// Commands that machines have carried out so far: any of them may have changed a card's address.
@@ -193,26 +240,7 @@ pub(crate) struct Cables {
 impl Cables {
     /// A card that is plugged into nothing.
     pub(crate) fn add(&mut self, host: u32, ifindex: u32) -> u32 {
-        self.nics.push(Nic {
-            host,
-            ifindex,
-            port: Port::Nothing,
-            rate: None,
-            ring: 0,
-            place: 0,
-            tx_frames: 1,
-            busy_until: Time::ZERO,
-            sending: false,
-            toll: crate::still::Toll::default(),
-            tx_pending: false,
-            in_line: false,
-            queue: VecDeque::new(),
-            on_wire: None,
-            sent: Vec::new(),
-            watchdog: Timer::default(),
-            sojourn: Histogram::default(),
-            watch: None,
-        });
+        self.nics.push(Nic::unplugged(host, ifindex));
         self.nics.len() as u32 - 1
     }
     /// Begins to count anew what cards measure.

@@ -80,6 +80,32 @@ impl Meter {
         self.flows.push(Flow::new(name, from, to, proto));
         self.flows.len() as u32 - 1
     }
+    /// The same for another core: no flow and no loss yet.
+    pub(crate) fn beside(&self) -> Meter {
+        Meter { counted_from: self.counted_from, since: self.since, ..Meter::default() }
+    }
+    /// Counts the losses that another has counted; answers where each of its places stands in the table of drops.
+    pub(crate) fn join_drops(&mut self, other: &Meter) -> Vec<u32> {
+        let join = |theirs: &DropSlot| {
+            let at = self.drop_slot(theirs.host, theirs.ifindex, theirs.place, theirs.reason);
+            let mine = &mut self.drops[at].count;
+            mine.packets += theirs.count.packets;
+            mine.bytes += theirs.count.bytes;
+            mine.fragments += theirs.count.fragments;
+            mine.copies += theirs.count.copies;
+            at as u32
+        };
+        other.drops.iter().map(join).collect()
+    }
+    /// Where losses of this place and reason are counted.
+    fn drop_slot(&mut self, host: u32, ifindex: u32, place: &'static str, reason: &'static str) -> usize {
+        let here =
+            |d: &DropSlot| d.host == host && d.ifindex == ifindex && d.reason == reason && d.place == place;
+        self.drops.iter().position(here).unwrap_or_else(|| {
+            self.drops.push(DropSlot { host, ifindex, place, reason, count: DropCount::default() });
+            self.drops.len() - 1
+        })
+    }
     /// Begins to count anew. Answers since when packets must be made to count.
     pub(crate) fn end_warmup(&mut self, now: Time) -> Time {
         self.flows.iter_mut().for_each(|flow| flow.end_warmup(now));
@@ -105,12 +131,7 @@ impl Meter {
         if packet.created < self.since {
             return;
         }
-        let here =
-            |d: &DropSlot| d.host == host && d.ifindex == ifindex && d.reason == reason && d.place == place;
-        let at = self.drops.iter().position(here).unwrap_or_else(|| {
-            self.drops.push(DropSlot { host, ifindex, place, reason, count: DropCount::default() });
-            self.drops.len() - 1
-        });
+        let at = self.drop_slot(host, ifindex, place, reason);
         let (slot, role) = (&mut self.drops[at], packet.tc.role);
         slot.count.packets += 1;
         slot.count.bytes += u64::from(packet.len);

@@ -3,7 +3,9 @@
 //! A sample reads and changes nothing. Counters are kept as they stand (cumulative), so giving up every second sample
 //! loses no traffic, only resolution.
 
+use crate::machine::Machine;
 use crate::net::Net;
+use crate::places::{Dealt, Places};
 use crate::results::{Metric, Series, SeriesSet};
 use crate::spec::HostId;
 use penstock_model::{Handle, Span, Time};
@@ -15,6 +17,52 @@ const MAX_INSTANTS: usize = 65_536;
 /// Values of all series kept before the same (half a gigabyte), and the fewest instants that are then left.
 const MAX_VALUES: usize = 64 << 20;
 const FEWEST: usize = 64;
+
+/// What is sampled: the world, or what several cores have of it.
+pub(crate) struct View<'a> {
+    now: Time,
+    nets: Vec<&'a Net>,
+    /// What was there before the cores began, where a flow and a machine are.
+    cores: Option<(&'a Net, &'a Dealt, &'a Places)>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn of_one(net: &'a Net) -> View<'a> {
+        View { now: net.now(), nets: vec![net], cores: None }
+    }
+    pub(crate) fn of_cores(
+        now: Time,
+        nets: Vec<&'a Net>,
+        before: &'a Net,
+        dealt: &'a Dealt,
+        places: &'a Places,
+    ) -> View<'a> {
+        View { now, nets, cores: Some((before, dealt, places)) }
+    }
+    fn flows(&self) -> usize {
+        self.nets.iter().map(|net| net.meter.flows.len()).max().unwrap_or(0)
+    }
+    /// The nets of a flow's source and sink.
+    fn ends(&self, flow: usize) -> (&'a Net, &'a Net) {
+        let (from, to) = self.cores.map_or((0, 0), |(_, dealt, places)| dealt.flow(flow, places));
+        (self.nets[from], self.nets[to])
+    }
+    /// Packets of a flow that were lost and marked, wherever.
+    fn fates(&self, flow: usize) -> (u64, u64) {
+        let before = self.cores.map(|(before, ..)| before);
+        let records = self.nets.iter().copied().chain(before).filter_map(|net| net.meter.flows.get(flow));
+        records.fold((0, 0), |(lost, marked), flow| {
+            let marks: u64 = flow.places.iter().map(|p| p.2.marked_packets).sum();
+            (lost + flow.lost_packets, marked + marks)
+        })
+    }
+    fn machines(&self) -> impl Iterator<Item = &'a Machine> {
+        (0..self.nets[0].machines.len()).map(|host| {
+            let core = self.cores.map_or(0, |(.., places)| places.of(host as u32));
+            &self.nets[core].machines[host]
+        })
+    }
+}
 
 /// Takes the samples.
 pub(crate) struct Sampler {
@@ -52,18 +100,21 @@ impl Sampler {
     }
 
     /// Takes one sample of everything.
-    pub(crate) fn sample(&mut self, net: &Net) {
-        let now = net.now();
+    pub(crate) fn sample(&mut self, view: &View<'_>) {
+        let now = view.now;
         self.set.times.push(now);
         self.cursor = 0;
-        self.owd.resize(net.meter.flows.len(), (0, 0));
-        self.info.resize(net.meter.flows.len(), [None; 8]);
-        for (i, flow) in net.meter.flows.iter().enumerate() {
+        let flows = view.flows();
+        self.owd.resize(flows, (0, 0));
+        self.info.resize(flows, [None; 8]);
+        for i in 0..flows {
+            let (source, sink) = view.ends(i);
+            let (lost, marks) = view.fates(i);
+            let flow = &sink.meter.flows[i];
             let name = || format!("flow {}", flow.name);
             self.put(None, i as u64, &name, Metric::Goodput, flow.goodput_bytes as i64);
             self.put(None, i as u64, &name, Metric::Bytes, flow.received_bytes as i64);
-            self.put(None, i as u64, &name, Metric::Drops, flow.lost_packets as i64);
-            let marks: u64 = flow.places.iter().map(|p| p.2.marked_packets).sum();
+            self.put(None, i as u64, &name, Metric::Drops, lost as i64);
             if marks > 0 {
                 self.put(None, i as u64, &name, Metric::Marks, marks as i64);
             }
@@ -72,7 +123,7 @@ impl Sampler {
             self.owd[i] = (sum, count);
             let mean = if count > count_before { (sum - sum_before) / (count - count_before) } else { 0 };
             self.put(None, i as u64, &name, Metric::Owd, mean);
-            if let Some(end) = net.endpoint(flow.socks[0]) {
+            if let Some(end) = source.endpoint(source.meter.flows[i].socks[0]) {
                 let info = end.info();
                 self.put(None, i as u64, &name, Metric::Cwnd, i64::from(info.cwnd));
                 self.put(None, i as u64, &name, Metric::Srtt, info.srtt.as_ns());
@@ -101,7 +152,7 @@ impl Sampler {
                 }
             }
         }
-        for (h, machine) in net.machines.iter().enumerate() {
+        for (h, machine) in view.machines().enumerate() {
             if machine.cpu.cost != crate::spec::Cost::ZERO {
                 let spent = machine.cpu.spent(now).as_ns();
                 self.put(
@@ -275,7 +326,7 @@ mod tests {
         for t in 0..FEWEST {
             assert_eq!(sampler.set.times.len(), t);
             sampler.values = MAX_VALUES + 1;
-            sampler.sample(&world.net);
+            sampler.sample(&View::of_one(&world.net));
         }
         assert_eq!((sampler.set.times.len(), sampler.interval), (FEWEST / 2, Span::from_ms(2)));
     }

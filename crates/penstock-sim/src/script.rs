@@ -18,7 +18,7 @@ pub trait Execute {
 }
 
 /// A script of a machine's own shell, which may take pauses. The interpreter is the caller's.
-pub trait Script {
+pub trait Script: Send {
     /// Goes on at `since`, counted from its start, until it takes a pause or ends. It is called before its pause is over, too: when
     /// a program of its own has ended.
     fn go_on(&mut self, since: Span, execute: &mut dyn Execute) -> ScriptState;

@@ -117,8 +117,9 @@ impl Net {
         let nic = &self.cables.nics[segment.nics[to as usize] as usize];
         let (to_card, framing) = ((nic.host, nic.ifindex), segment.framing);
         let way = Way { delay, loss_ppb, bleach, rng };
-        self.cables.wires.push(Wire { to: to_card, framing, in_flight: VecDeque::new(), way });
-        let wire = self.cables.wires.len() as u32 - 1;
+        let (far, in_flight) = (false, VecDeque::new());
+        let wire = self.cables.numbers.next(&mut self.cables.wires, Wire::absent);
+        self.cables.wires.push(Wire { to: to_card, framing, far, leaves: false, in_flight, way });
         self.cables.segments[s as usize].wires.insert((from, to), wire);
         wire
     }

@@ -1,7 +1,7 @@
 //! Sockets as data: what a socket is, what each kind keeps, and the tables of a host.
 
 use crate::event::Timer;
-use crate::index::{LOOPBACK, NONE};
+use crate::index::{LOOPBACK, NONE, Numbers};
 use penstock_model::Rng;
 use penstock_packet::{L4, Packet};
 use penstock_sched::Orphan;
@@ -46,8 +46,29 @@ pub(crate) struct Sock {
     pub(crate) kind: Kind,
     pub(crate) priority: u32,
     pub(crate) opts: SockOpts,
+    /// Its number among the sockets that its host has had, from 1: what packets name it by.
+    pub(crate) own: u32,
     /// The program it belongs to; `NONE` for a flow's own.
     pub(crate) app: u32,
+}
+
+impl Sock {
+    /// What stands at a number that no socket here has.
+    pub(crate) fn gone() -> Sock {
+        let unspecified = (Ipv4Addr::UNSPECIFIED, 0);
+        Sock {
+            host: NONE,
+            app: NONE,
+            local: unspecified,
+            remote: unspecified,
+            flow: NONE,
+            is_source: true,
+            opts: SockOpts::default(),
+            own: 0,
+            priority: 0,
+            kind: Kind::Gone,
+        }
+    }
 }
 
 /// All sockets of all hosts, by number.
@@ -56,6 +77,7 @@ pub(crate) struct Sockets {
     pub(crate) all: Vec<Sock>,
     /// Contents of datagrams that have any, by `Skb::seq`.
     pub(crate) notes: Vec<Message>,
+    pub(crate) numbers: Numbers,
 }
 
 impl Index<u32> for Sockets {
@@ -84,19 +106,9 @@ impl Sockets {
     }
     /// A socket that has no address yet; answers its number.
     pub(crate) fn add(&mut self, host: u32, app: u32, opts: SockOpts, priority: u32, kind: Kind) -> u32 {
-        let unspecified = (Ipv4Addr::UNSPECIFIED, 0);
-        self.all.push(Sock {
-            host,
-            app,
-            local: unspecified,
-            remote: unspecified,
-            flow: NONE,
-            is_source: true,
-            opts,
-            priority,
-            kind,
-        });
-        self.all.len() as u32 - 1
+        let sock = self.numbers.next(&mut self.all, Sock::gone);
+        self.all.push(Sock { host, app, opts, priority, kind, ..Sock::gone() });
+        sock
     }
     /// Keeps the contents of a datagram; answers the `seq` to send it with.
     pub(crate) fn note(&mut self, values: Vec<i64>) -> u64 {
@@ -181,6 +193,8 @@ pub(crate) struct SocketTable {
     /// Who waits for echo replies, by ICMP identifier.
     pub(crate) pings: Vec<(u16, u32)>,
     pub(crate) rng: Rng,
+    /// Sockets that there have been.
+    pub(crate) made: u32,
     pub(crate) port_offset: u16,
     pub(crate) ports_used: u16,
     /// Of each protocol and parity: no port is free any more, so that nobody looks again until one is given back.
@@ -198,6 +212,7 @@ impl SocketTable {
             udp: BTreeMap::new(),
             pings: Vec::new(),
             rng,
+            made: 0,
             port_offset,
             ports_used: 0,
             full: [[false; 2]; 2],

@@ -1,7 +1,7 @@
 //! What programs wait for, and their timers.
 
 use crate::event::{Event, Queue, Seq, Timer};
-use crate::index::NONE;
+use crate::index::{NONE, Numbers};
 use crate::still::{CALL, Toll};
 use penstock_model::Time;
 use std::collections::VecDeque;
@@ -49,12 +49,19 @@ pub(crate) struct AppTimer {
     pub(crate) toll: Toll,
 }
 
+impl AppTimer {
+    pub(crate) fn new(app: u32, token: u32) -> AppTimer {
+        AppTimer { app, token, timer: Timer::default(), toll: Toll::default() }
+    }
+}
+
 /// What programs are to be told, and when.
 #[derive(Default)]
 pub(crate) struct Wakes {
     /// Which program is to be woken, and for what, in this order.
     pub(crate) due: VecDeque<(u32, Wake)>,
     pub(crate) timers: Vec<AppTimer>,
+    pub(crate) numbers: Numbers,
     /// Hosts and ports where a daemon is to answer.
     pub(crate) daemons: Vec<(u32, u16)>,
 }
@@ -69,8 +76,9 @@ impl Wakes {
     }
     /// Makes a timer that wakes `app` with [`Wake::Timer`]`(token)`.
     pub(crate) fn new_timer(&mut self, app: u32, token: u32) -> u32 {
-        self.timers.push(AppTimer { app, token, timer: Timer::default(), toll: Toll::default() });
-        self.timers.len() as u32 - 1
+        let n = self.numbers.next(&mut self.timers, || AppTimer::new(NONE, 0));
+        self.timers.push(AppTimer::new(app, token));
+        n
     }
     /// Sets a timer, or moves it; in the past means now. What is done at its end costs a system call: a program that does it without a
     /// pause gets on by that.

@@ -20,11 +20,12 @@
 //! ```
 
 use crate::app::{self, Program};
-use crate::event::Event;
+use crate::event::{Event, Seq};
 use crate::index::NONE;
 use crate::net::Net;
+use crate::places::Places;
 use crate::results::{AppResult, CommandResult, Results};
-use crate::sample::Sampler;
+use crate::sample::{Sampler, View};
 use crate::script::Scripted;
 use crate::spec::HostId;
 use crate::wake::Wake;
@@ -46,6 +47,8 @@ pub(crate) struct App {
     pub(crate) begun: Vec<u32>,
     /// Which programs start when it ends, and how long after.
     pub(crate) followers: Vec<(u32, Span)>,
+    /// It is the receiver of a flow whose source is on another core.
+    pub(crate) stands_in: bool,
     pub(crate) result: AppResult,
 }
 
@@ -67,8 +70,13 @@ pub struct World {
     pub(crate) links: u32,
     /// Command lines executed so far.
     pub(crate) executed: u64,
-    sampler: Option<Sampler>,
-    events: u64,
+    pub(crate) sampler: Option<Sampler>,
+    pub(crate) events: u64,
+    /// How many cores may make the run, and what they must gain.
+    pub(crate) cores: (usize, u64),
+    /// What is where, once several make it; and where the next sample stands in the order of each.
+    pub(crate) places: Option<Places>,
+    pub(crate) samples: Vec<Seq>,
 }
 
 impl World {
@@ -84,6 +92,9 @@ impl World {
             executed: 0,
             sampler: None,
             events: 0,
+            cores: (1, 0),
+            places: None,
+            samples: Vec::new(),
         }
     }
     /// The present.
@@ -144,16 +155,34 @@ impl World {
     }
     /// Lets time pass until `until`; see [`stuck`](World::stuck).
     pub fn run_quietly(&mut self, until: Time) {
+        self.run_telling(until, &mut |_| {});
+    }
+    /// The same; where several cores make the run `tell` hears of the time meanwhile.
+    pub fn run_telling(&mut self, until: Time, tell: &mut dyn FnMut(Time)) {
         self.net.guard.expect(self.net.machines.len() + self.net.sockets.all.len() + self.apps.len());
         for host in 0..self.net.machines.len() as u32 {
             self.net.after_command(host);
         }
         self.net.forget_decided();
+        if self.cores.0 > 1
+            && self.cores().is_ok()
+            && let Some(places) = self.places.take()
+        {
+            self.run_on_cores(until, &places, tell);
+            self.places = Some(places);
+            return;
+        }
+        if self.pass(until, false) {
+            self.net.queue.advance(until.max(self.net.now()));
+        }
+    }
+    /// Lets what is due until then happen; `false` where the run was ended. One of several cores stops at a sample, which they take together.
+    pub(crate) fn pass(&mut self, until: Time, one_of_several: bool) -> bool {
         while let Some((seq, event)) = self.net.queue.next_until(until) {
             self.events += 1;
             self.net.guard.event(self.net.queue.now());
             if self.net.guard.is_near() && self.stands_still(event) {
-                return;
+                return false;
             }
             match event {
                 Event::Arrive(wire) => self.net.arrive(wire),
@@ -168,6 +197,10 @@ impl World {
                 Event::Command(n) => self.timed_command(n),
                 Event::Start(n) => self.start(n),
                 Event::Script(n) => self.script_timer(n, seq),
+                Event::Sample if one_of_several => {
+                    self.events -= 1;
+                    return true;
+                }
                 Event::Sample => self.sample(),
             }
             while let Some((app, wake)) = self.net.wakes.due.pop_front() {
@@ -179,12 +212,12 @@ impl World {
                 }
                 if self.net.guard.is_over() {
                     self.net.guard.stop();
-                    return;
+                    return false;
                 }
                 self.wake(app, wake);
             }
         }
-        self.net.queue.advance(until.max(self.net.now()));
+        true
     }
     /// Tells the event; `true` where such events go on for ever.
     #[cold]
@@ -230,6 +263,8 @@ impl World {
         let now = self.net.now();
         let app = &mut self.apps[n as usize];
         app.result.started = now;
+        // Its start is an event already: that of the source.
+        self.events -= u64::from(app.stands_in);
         if app.script.is_some() {
             return self.script(n);
         }
@@ -289,7 +324,7 @@ impl World {
     }
     fn sample(&mut self) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.sample(&self.net);
+            sampler.sample(&View::of_one(&self.net));
             if cfg!(debug_assertions) {
                 let miscounts = self.net.miscounts();
                 assert!(miscounts.is_empty(), "at {}: {}", self.net.now(), miscounts.join("; "));
@@ -368,6 +403,10 @@ impl World {
     /// counters go on as they are.
     pub fn end_warmup(&mut self) {
         self.net.end_warmup();
+    }
+    /// How many flows there are so far.
+    pub fn flows(&self) -> usize {
+        self.net.meter.flows.len()
     }
     /// Packets over links so far: one packet over one link is one hop.
     pub fn packet_hops(&self) -> u64 {

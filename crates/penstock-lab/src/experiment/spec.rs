@@ -31,6 +31,8 @@ pub struct Experiment {
     pub modern: bool,
     /// Timer interrupts per second of machines with today's kernel; `None`: the profile's 250.
     pub hz: Option<u32>,
+    /// How many threads make the run on the simulator. It changes the time that takes, and no byte.
+    pub threads: Threads,
     /// Folders in which a run on this machine's kernel may write for good, absolute; the file cannot name them.
     pub writable: Vec<std::path::PathBuf>,
     /// Machines in the order of the file.
@@ -45,6 +47,35 @@ pub struct Experiment {
     pub meters: Vec<Meter>,
     /// Expectations in the order of the file.
     pub expects: Vec<Expect>,
+}
+
+/// How many threads make a run on the simulator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Threads {
+    /// One.
+    #[default]
+    One,
+    /// At most so many where the run is large ([`LARGE`] flows or more) and promises to be much faster by it.
+    Large(usize),
+    /// At most so many where it promises to be faster by it.
+    Most(usize),
+    /// So many wherever the network can be divided at all.
+    Always(usize),
+}
+
+/// Flows of a large run.
+pub const LARGE: usize = 100;
+
+impl Threads {
+    /// How many, and by how many thousandths the run must become faster by them. `flows`: how many there are.
+    pub(crate) fn wanted(self, flows: usize) -> (usize, u64) {
+        match self {
+            Threads::Large(threads) if flows >= LARGE => (threads, 1300),
+            Threads::One | Threads::Large(_) => (1, 0),
+            Threads::Most(threads) => (threads, 1050),
+            Threads::Always(threads) => (threads, 0),
+        }
+    }
 }
 
 /// A traffic conditioner on a device.
@@ -77,6 +108,12 @@ impl Experiment {
     /// The same with so many timer interrupts per second on machines with today's kernel, by which TCP and the qdiscs count.
     pub fn at_hz(mut self, hz: Option<u32>) -> Experiment {
         self.hz = hz;
+        self
+    }
+
+    /// The same, made by so many threads.
+    pub fn on_threads(mut self, threads: Threads) -> Experiment {
+        self.threads = threads;
         self
     }
 }

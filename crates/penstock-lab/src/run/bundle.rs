@@ -111,6 +111,7 @@ fn gather(job: &boot::Job) -> Result<Outcome, Vec<Diagnostic>> {
         tc: folder.tc,
         passages: Vec::new(),
         packet_hops: 0,
+        one_thread: None,
     })
 }
 

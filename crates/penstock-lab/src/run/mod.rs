@@ -95,6 +95,8 @@ pub struct Outcome {
     pub passages: Vec<(usize, Vec<Passage>)>,
     /// Packets over links, a packet over a link once: what a run's speed is counted in. 0 on other grounds than the simulator.
     pub packet_hops: u64,
+    /// Why one thread made the run, where more were asked for.
+    pub one_thread: Option<String>,
 }
 
 /// In how many steps a run is made, so that progress can be told. Always the same: a run must not depend on who watches.
@@ -108,10 +110,13 @@ const STEPS: i64 = 100;
 pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
     let seed = options.seed.unwrap_or(experiment.seed);
     let mut built = build::world(experiment, seed)?;
+    let (threads, gain) = experiment.threads.wanted(built.world.flows());
+    built.world.set_cores(threads, gain);
+    let one_thread = built.world.cores().err().filter(|_| threads > 1);
     pass(experiment, &mut built, options.progress)?;
     accounted(built.world.miscounts())?;
     let results = built.world.results();
-    Ok(outcome::collect(experiment, seed, built, results))
+    Ok(Outcome { one_thread, ..outcome::collect(experiment, seed, built, results) })
 }
 
 /// A device that was tapped in a run.
@@ -173,6 +178,9 @@ fn pass(
 ) -> Result<(), Vec<Diagnostic>> {
     simulated(built, "the setup")?;
     let end = experiment.duration.as_ns();
+    if built.world.cores().is_ok() {
+        return pass_on_cores(experiment, built, progress);
+    }
     let mut looked = built.world.executed();
     for step in 1..=STEPS {
         let until = (i128::from(end) * i128::from(step) / i128::from(STEPS)) as i64;
@@ -182,10 +190,7 @@ fn pass(
             built.world.end_warmup();
         }
         built.world.run_quietly(Time::from_ns(until));
-        if let Some(text) = built.world.stuck() {
-            let help = "this is a fault of penstock, not of the file: please report it with the file; nothing was written";
-            return Err(vec![Diagnostic::error(text).help(help)]);
-        }
+        goes_on(built)?;
         // A command of the run may have set up anything.
         if built.world.executed() > looked {
             looked = built.world.executed();
@@ -194,6 +199,30 @@ fn pass(
         progress(step as f64 / STEPS as f64);
     }
     Ok(())
+}
+
+/// The same on several cores: without steps, for the cores are brought together at the end of each. No command is carried out meanwhile.
+fn pass_on_cores(
+    experiment: &Experiment,
+    built: &mut build::Built,
+    progress: &mut dyn FnMut(f64),
+) -> Result<(), Vec<Diagnostic>> {
+    let (warm, end) = (experiment.warmup.as_ns(), experiment.duration.as_ns());
+    let mut tell = |now: Time| progress(now.as_ns() as f64 / end.max(1) as f64);
+    if warm > 0 && warm <= end {
+        built.world.run_telling(Time::from_ns(warm), &mut tell);
+        built.world.end_warmup();
+    }
+    built.world.run_telling(Time::from_ns(end), &mut tell);
+    goes_on(built)
+}
+
+/// Refuses a run that was ended because it stood still.
+fn goes_on(built: &build::Built) -> Result<(), Vec<Diagnostic>> {
+    let Some(text) = built.world.stuck() else { return Ok(()) };
+    let help =
+        "this is a fault of penstock, not of the file: please report it with the file; nothing was written";
+    Err(vec![Diagnostic::error(text).help(help)])
 }
 
 /// Refuses figures that do not add up: a fault of ours, whatever the experiment.

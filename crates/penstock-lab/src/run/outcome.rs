@@ -36,7 +36,7 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
     let record = assemble(experiment, Ground::Sim, seed, measured);
     let traced = results.flows.iter().enumerate().filter(|(_, f)| !f.passages.is_empty());
     let passages = traced.map(|(i, flow)| (i, passages(flow))).collect();
-    Outcome { record, series, outputs, tc, passages, packet_hops: results.packet_hops }
+    Outcome { record, series, outputs, tc, passages, packet_hops: results.packet_hops, one_thread: None }
 }
 
 /// What a watched device sent and lost.

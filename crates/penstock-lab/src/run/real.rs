@@ -239,7 +239,7 @@ pub(super) fn run(
         setup_failures: ran.failures.iter().map(failure).collect(),
     };
     let record = assemble(experiment, ground, seed, measured);
-    Ok(Outcome { record, series, outputs, tc, passages: Vec::new(), packet_hops: 0 })
+    Ok(Outcome { record, series, outputs, tc, passages: Vec::new(), packet_hops: 0, one_thread: None })
 }
 
 fn refusal(failure: &SetupFailure) -> Diagnostic {

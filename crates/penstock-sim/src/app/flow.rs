@@ -88,11 +88,12 @@ impl Source {
     }
 
     fn open(&mut self, cx: &mut Cx<'_>) -> Result<(), &'static str> {
-        let addr =
-            self.to_addr.or_else(|| first_address(cx.net, self.to)).ok_or("Destination address required")?;
         let remote = match self.remote {
             Some(remote) => remote,
-            None => (addr, self.listen(cx)?),
+            None => {
+                let addr = self.address(cx.net).ok_or("Destination address required")?;
+                (addr, self.sink().open(cx.net)?)
+            }
         };
         self.remote = Some(remote);
         match &self.transport {
@@ -106,40 +107,6 @@ impl Source {
             }
         }
         Ok(())
-    }
-    /// Opens the receiver's side and answers its port.
-    fn listen(&self, cx: &mut Cx<'_>) -> Result<u16, &'static str> {
-        if matches!(self.load, Load::Echo { .. }) {
-            let port = if self.port == 0 { ECHO_PORT } else { self.port };
-            // Where somebody listens already, that server answers, if it is one.
-            let _ = cx.net.udp_echo(self.to, port);
-            return Ok(port);
-        }
-        let ports = match self.port {
-            // Each flow has its own, from where its number puts it, around.
-            0 => {
-                let (below, room) = (FIRST_PORT, 65_536 - FIRST_PORT);
-                let first = self.flow % room;
-                (below + first..65_536).chain(below..below + first)
-            }
-            port => (u32::from(port)..u32::from(port) + 1).chain(0..0),
-        };
-        for port in ports {
-            let port = port as u16;
-            let found = match &self.transport {
-                Transport::Tcp(tcp) => {
-                    let cfg = configure(cx.net.tcp_config(self.to), tcp);
-                    let listener = Listener { cfg, sink: true };
-                    cx.net.tcp_listen(self.to, NONE, port, SockOpts::default(), listener)
-                }
-                Transport::Udp => cx.net.udp_bind(self.to, NONE, port, SockOpts::default()),
-            };
-            if found.is_some() || self.port != 0 {
-                // Somebody listens on the port that was asked for: then that is the receiver.
-                return Ok(port);
-            }
-        }
-        Err("Address already in use")
     }
     fn size(&mut self) -> u32 {
         let size = match &self.load {
@@ -275,6 +242,98 @@ impl Source {
     }
 }
 
+/// The receiving side of a flow: a program of its own where the source is on another core.
+pub(crate) struct Sink {
+    flow: u32,
+    to: u32,
+    port: u16,
+    echoes: bool,
+    transport: Transport,
+}
+
+impl Sink {
+    /// The port that it takes where nobody has that.
+    pub(crate) fn first_port(&self) -> u16 {
+        match self.port {
+            0 if self.echoes => ECHO_PORT,
+            // Each flow has its own, from where its number puts it.
+            0 => (FIRST_PORT + self.flow % (65_536 - FIRST_PORT)) as u16,
+            port => port,
+        }
+    }
+    /// Whether it takes that port whoever has it.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.port != 0 || self.echoes
+    }
+    /// Opens it and answers its port.
+    fn open(&self, net: &mut Net) -> Result<u16, &'static str> {
+        let first = self.first_port();
+        if self.echoes {
+            // Where somebody listens already, that server answers, if it is one.
+            let _ = net.udp_echo(self.to, first);
+            return Ok(first);
+        }
+        // From there around.
+        let ports = match self.port {
+            0 => (first..=u16::MAX).chain(FIRST_PORT as u16..first),
+            _ => (first..=first).chain(0..0),
+        };
+        for port in ports {
+            let found = match &self.transport {
+                Transport::Tcp(tcp) => {
+                    let cfg = configure(net.tcp_config(self.to), tcp);
+                    let listener = Listener { cfg, sink: true };
+                    net.tcp_listen(self.to, NONE, port, SockOpts::default(), listener)
+                }
+                Transport::Udp => net.udp_bind(self.to, NONE, port, SockOpts::default()),
+            };
+            if found.is_some() || self.port != 0 {
+                // Somebody listens on the port that was asked for: then that is the receiver.
+                return Ok(port);
+            }
+        }
+        Err("Address already in use")
+    }
+}
+
+impl Program for Sink {
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        // Its port is free, or whoever has it is the receiver.
+        let _ = self.open(cx.net);
+    }
+    fn wake(&mut self, _: Wake, _: &mut Cx<'_>) {}
+}
+
+impl Source {
+    /// Its receiving side.
+    pub(crate) fn sink(&self) -> Sink {
+        let (flow, to, port) = (self.flow, self.to, self.port);
+        let echoes = matches!(self.load, Load::Echo { .. });
+        Sink { flow, to, port, echoes, transport: self.transport.clone() }
+    }
+    /// The flow's number, its receiver, and whether that listens already.
+    pub(crate) fn about(&self) -> (u32, u32, bool) {
+        (self.flow, self.to, self.remote.is_some())
+    }
+    /// Where the receiver is to be found, as far as is known before it begins.
+    pub(crate) fn address(&self, net: &Net) -> Option<std::net::Ipv4Addr> {
+        self.to_addr.or_else(|| first_address(net, self.to))
+    }
+    /// Somebody else opens the receiving side: it is found there.
+    pub(crate) fn finds(&mut self, remote: Addr) {
+        self.remote = Some(remote);
+    }
+    /// It has not begun yet after all.
+    pub(crate) fn forgets(&mut self) {
+        self.remote = None;
+    }
+    /// Whether it sends over UDP, and as much as it can.
+    pub(crate) fn kind(&self) -> (bool, bool) {
+        let udp = self.transport == Transport::Udp;
+        (udp, matches!(self.load, Load::Greedy | Load::Bytes(_) | Load::Pages { .. }))
+    }
+}
+
 /// A host's TCP as a flow wants it.
 pub(crate) fn configure(mut cfg: Config, spec: &TcpWishes) -> Config {
     if let Some(options) = spec.ns2 {
@@ -313,6 +372,19 @@ pub(crate) fn configure(mut cfg: Config, spec: &TcpWishes) -> Config {
 }
 
 impl Program for Source {
+    fn source(&mut self) -> Option<&mut Source> {
+        Some(self)
+    }
+    fn largest(&self) -> u32 {
+        if self.transport != Transport::Udp {
+            return 0;
+        }
+        match &self.load {
+            Load::Packets { size, .. } | Load::Echo { size, .. } | Load::OnOff { size, .. } => size.largest(),
+            Load::Replay(all) => all.iter().map(|p| p.1).max().unwrap_or(0),
+            Load::Greedy | Load::Bytes(_) | Load::Rate(..) | Load::Arrivals(_) | Load::Pages { .. } => 0,
+        }
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         if let Err(error) = self.open(cx) {
             cx.print(&format!("connect: {error}\n"));

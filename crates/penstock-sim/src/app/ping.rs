@@ -288,6 +288,9 @@ fn triptime(us: i64) -> String {
 }
 
 impl Program for Ping {
+    fn largest(&self) -> u32 {
+        self.size
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         let Some(addr) = cx.resolve(&self.target) else {
             let text = match self.kernel {

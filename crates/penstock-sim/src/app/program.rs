@@ -1,5 +1,6 @@
 //! What a program is, and what it works with.
 
+use crate::app::flow::Source;
 use crate::net::Net;
 use crate::results::AppResult;
 use crate::spec::FlowId;
@@ -8,7 +9,7 @@ use penstock_model::Time;
 use std::net::Ipv4Addr;
 
 /// A running program.
-pub(crate) trait Program {
+pub(crate) trait Program: Send {
     /// It begins.
     fn start(&mut self, cx: &mut Cx<'_>);
     /// Something it waits for has happened.
@@ -16,6 +17,14 @@ pub(crate) trait Program {
     /// Adds what can only be told at the end of the run (of a program that may still be running).
     fn report(&self, result: &mut AppResult, net: &Net) {
         let _ = (result, net);
+    }
+    /// The source of a flow, where it is one.
+    fn source(&mut self) -> Option<&mut Source> {
+        None
+    }
+    /// The most payload that a datagram of its may have, bytes.
+    fn largest(&self) -> u32 {
+        0
     }
 }
 

@@ -45,7 +45,11 @@ impl Net {
     fn new_sock(&mut self, host: u32, app: u32, opts: SockOpts, kind: Kind) -> u32 {
         let priority =
             opts.priority.unwrap_or_else(|| rt_tos2priority(self.machines[host as usize].kernel, opts.tos));
-        self.sockets.add(host, app, opts, priority, kind)
+        let sock = self.sockets.add(host, app, opts, priority, kind);
+        let made = &mut self.machines[host as usize].sockets.made;
+        *made += 1;
+        self.sockets[sock].own = *made;
+        sock
     }
     /// The host with this address.
     pub(crate) fn host_of(&self, addr: Ipv4Addr) -> Option<u32> {

@@ -278,7 +278,7 @@ impl Net {
         packet.seq = if segment.retransmission { RETRANSMISSION } else { 0 };
         (packet.created, packet.queued) = (now, now);
         packet.sender = Sender {
-            socket: sock + 1,
+            socket: s.own,
             // A SYN-ACK is a request's, which is not a socket yet.
             connected: !(segment.tcp.flags.has(TcpFlags::SYN) && segment.tcp.flags.has(TcpFlags::ACK)),
             tcp: true,

@@ -94,7 +94,7 @@ impl Net {
         let part = if s.is_source { Part::Data } else { Part::Back };
         let frame = 14 + 20 + 8 + len;
         let flow = s.flow;
-        let sender = Sender { socket: sock + 1, connected, ..Sender::default() };
+        let sender = Sender { socket: s.own, connected, ..Sender::default() };
         let packet = self.pool.alloc(Skb {
             priority: s.priority,
             mark: s.opts.mark,

@@ -164,6 +164,9 @@ impl Client {
 }
 
 impl Program for Client {
+    fn largest(&self) -> u32 {
+        self.settings.len
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         cx.print(&self.settings.warnings);
@@ -293,6 +296,9 @@ impl Server {
 }
 
 impl Program for Server {
+    fn largest(&self) -> u32 {
+        self.settings.len
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.settings.warnings);
         let Some(sock) = cx.net.udp_bind(cx.host, cx.app, self.settings.port, self.settings.sock_opts())

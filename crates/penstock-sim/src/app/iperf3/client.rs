@@ -231,6 +231,11 @@ impl Client {
 }
 
 impl Program for Client {
+    fn largest(&self) -> u32 {
+        // Else a segment of its control connection fits in.
+        let s = &self.test.settings;
+        if s.udp && !s.fits { s.len } else { 0 }
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.test.settings.warnings);
         let host = self.test.settings.host.clone();

@@ -95,6 +95,14 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         let real = folder.canonicalize().with_context(|| format!("--allow-writes {}", folder.display()))?;
         experiment.writable.push(real);
     }
+    if args.on == Ground::Sim {
+        let at_once = args.repeat.map_or(1, |times| {
+            args.jobs.map_or_else(many::processors, |jobs| jobs as usize).min(times as usize)
+        });
+        if let Err(faults) = run::memory::check(&experiment, at_once, run::memory::available()) {
+            return Ok(refuse(&faults));
+        }
+    }
     let folder = args.out.clone().unwrap_or_else(|| crate::default_out(&args.file));
     if args.on == Ground::Sim {
         // All is read: whatever its commands do, it is done without the files of this computer.

@@ -315,6 +315,8 @@ pub struct Devices {
     /// The last index given.
     last: u32,
     sequence: u64,
+    /// How many of them are VLANs, which go up and down with others.
+    vlans: u32,
 }
 
 /// The highest index a device may be given here.
@@ -406,6 +408,7 @@ impl Devices {
             }
         };
         device.ifindex = ifindex;
+        self.vlans += u32::from(device.class.kind == "vlan");
         self.sequence += 1;
         device.sequence = self.sequence;
         if self.slots.len() <= ifindex as usize {
@@ -416,9 +419,14 @@ impl Devices {
         names.into_iter().for_each(|name| self.named(name, ifindex));
         ifindex
     }
+    /// Whether there is any VLAN.
+    pub(crate) fn has_vlans(&self) -> bool {
+        self.vlans > 0
+    }
     /// Takes a device out.
     pub(crate) fn remove(&mut self, ifindex: u32) -> Option<NetDevice> {
         let device = self.slots.get_mut(ifindex as usize)?.take()?;
+        self.vlans -= u32::from(device.class.kind == "vlan");
         device.altnames.iter().chain([&device.name]).for_each(|name| self.unnamed(name, ifindex));
         Some(device)
     }

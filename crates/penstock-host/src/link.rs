@@ -207,6 +207,9 @@ impl Host {
             return Err(KernelError::errno(ENETDOWN));
         }
         self.set_up(ifindex, up, now);
+        if !self.devices.has_vlans() {
+            return Ok(());
+        }
         // VLANs go up and down with the device they are on.
         let here = Lower { space: self.space, ifindex };
         let above: Vec<u32> = self

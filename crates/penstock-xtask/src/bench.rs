@@ -34,6 +34,11 @@ pub enum Bench {
         #[arg(long, num_args = 3, hide = true)]
         child: Option<Vec<String>>,
     },
+    /// Make the tables of docs/notes/speed.md anew: compare, count, growth, memory, queues; an hour for all
+    Write {
+        /// Only these
+        tables: Vec<String>,
+    },
     /// The simulator: ten SACK flows over a dumbbell, packet-hops per second of CPU
     Sim {
         /// Print `{"packet_hops_per_cpu_s": …}` and nothing else
@@ -55,6 +60,7 @@ pub fn run(what: &Bench) -> Result<()> {
             return crate::growth::child(&case[0], case[1].parse()?, case[2].parse()?);
         }
         Bench::Growth { ref only, time, .. } => return crate::growth::run(only, time),
+        Bench::Write { ref tables } => return crate::speed::write(tables),
         Bench::Sim { json, seconds } => (json, seconds),
     };
     penstock_sim::bench_dumbbell(10, 2, 1);

@@ -18,6 +18,7 @@ mod nightly;
 mod outside;
 mod overload;
 mod record;
+mod speed;
 mod tdc;
 mod tidy;
 mod valgrind;

@@ -6,6 +6,7 @@ mod findings;
 mod folder;
 mod groups;
 mod judge;
+pub mod memory;
 mod outcome;
 mod real;
 mod record;

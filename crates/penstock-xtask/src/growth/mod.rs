@@ -70,8 +70,15 @@ pub fn child(name: &str, things: u32, packets: u32) -> Result<()> {
         Work::Experiment(text) => experiments::run(&text(things, packets))?,
         Work::Machine(run) => run(things, packets)?,
     };
-    println!("packets {packets} ns {}", start.elapsed().as_nanos());
+    println!("packets {packets} ns {} kB {}", start.elapsed().as_nanos(), most_memory().unwrap_or(0));
     Ok(())
+}
+
+/// The most memory this process has had at once, kB, where the system tells.
+fn most_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 fn measure(case: &Case, things: u32, packets: u32, count: bool) -> Result<Cost> {

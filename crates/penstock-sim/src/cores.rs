@@ -74,8 +74,13 @@ impl World {
         }
         let places = plan(self, cores)?;
         if places.gain < gain {
-            let most = &self.net.machines[places.busiest as usize].name;
-            return Err(format!("it would hardly be faster: most of the work is around {most}"));
+            let why = match places.even < gain {
+                true => {
+                    format!("most of the work is around {}", self.net.machines[places.busiest as usize].name)
+                }
+                false => format!("links that divide it have a delay of only {} ns", places.window.as_ns()),
+            };
+            return Err(format!("it would hardly be faster: {why}"));
         }
         let cores = places.cores;
         self.places = Some(places);

@@ -310,7 +310,7 @@ fn share(sets: &mut Sets, weights: &[u64], edges: &[Edge], cores: usize) -> Opti
     let window = cut.map(|e| e.delay).min().unwrap_or(Span::from_secs(3600));
     let (all, most) = (loads.iter().sum::<u64>(), loads.iter().copied().max()?);
     let meeting = (u128::from(all) * MEETING.as_ns() as u128 / window.as_ns().max(1) as u128) as u64;
-    let gain = all * 1000 / (most + meeting).max(1);
+    let (gain, even) = (all * 1000 / (most + meeting).max(1), all * 1000 / most.max(1));
     let busiest = (0..).zip(weights).max_by_key(|(_, weight)| **weight).map_or(0, |(host, _)| host);
-    Some(Places { host, cores: loads.len(), programs: 0, window, gain, busiest })
+    Some(Places { host, cores: loads.len(), programs: 0, window, gain, even, busiest })
 }

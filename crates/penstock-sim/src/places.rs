@@ -14,6 +14,8 @@ pub(crate) struct Places {
     pub(crate) window: Span,
     /// How much faster the run becomes, as far as that can be told before: 2000 is twice as fast.
     pub(crate) gain: u64,
+    /// The same if cores met at no cost.
+    pub(crate) even: u64,
     /// The machine that has most to do, as far as that can be told.
     pub(crate) busiest: u32,
 }

@@ -130,8 +130,8 @@ impl Receiver {
 
     /// Memory one full segment is reckoned at (2.6.35).
     fn rcvmem(&self) -> u32 {
-        // MAX_TCP_HEADER 160 (128 + 32), 16, struct sk_buff 240.
-        let mut mem = self.advmss + 160 + 16 + 240;
+        // MAX_TCP_HEADER 304, 16, struct sk_buff 192 (Ubuntu 10.10, 32 bits).
+        let mut mem = self.advmss + 304 + 16 + 192;
         while self.win_from_space(i64::from(mem)) < i64::from(self.advmss) {
             mem += 128;
         }

@@ -26,7 +26,7 @@ impl Receiver {
             // As sent over a veth: head, struct skb_shared_info and struct sk_buff beside the payload.
             Stack::Linux(Kernel::V6_12) | Stack::Ns2 => len + HEAD_MEM,
             // A frame in a 2048-byte buffer and its struct sk_buff.
-            Stack::Linux(_) => 2_288.max(len + 240),
+            Stack::Linux(_) => 2_240.max(len + 192),
             Stack::WindowsXp => len,
         }
     }

@@ -197,7 +197,8 @@ impl Chart {
             ..ring.clone()
         });
         for line in self.lines.iter().filter(|l| !explained(l)).chain(&all) {
-            let wide = 34.0 + 6.6 * line.name.chars().count() as f64;
+            let letter = |c: char| if c.is_uppercase() || c == '+' { 8.6 } else { 6.6 };
+            let wide = 34.0 + line.name.chars().map(letter).sum::<f64>();
             if x > 0.0 && x + wide > self.size.0 {
                 (x, y) = (0.0, y + 18.0);
             }

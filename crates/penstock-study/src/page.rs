@@ -111,11 +111,17 @@ fn tables(page: &mut String, report: &StudyReport) {
     let by_experiment = report.numbers.iter().all(|n| n.table.is_empty());
     if by_experiment {
         // One table, so that its columns stand below one another.
-        head_of_table(page, false);
+        let witness = report.numbers.iter().any(|n| n.witness.is_some());
+        head_of_table(page, witness);
         for name in names {
             let rows = report.numbers.iter().filter(|n| n.experiment == name);
-            let _ = writeln!(page, "<tr class=\"part\"><th colspan=\"7\">{}</th></tr>", escape(&name));
-            rows.for_each(|n| number(page, n, false));
+            let _ = writeln!(
+                page,
+                "<tr class=\"part\"><th colspan=\"{}\">{}</th></tr>",
+                7 + u32::from(witness),
+                escape(&name)
+            );
+            rows.for_each(|n| number(page, n, witness));
         }
         page.push_str("</table></div>\n</section>\n");
         return;

@@ -24,12 +24,15 @@ pub struct Args {
     /// Print claims and numbers as JSON
     #[arg(long)]
     json: bool,
-    /// Repetitions over seeds [default: 20; 5 with --sensitivity]
+    /// Repetitions over seeds [default: 20; 5 with --sensitivity, 2 with --search]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000), conflicts_with = "on")]
     seeds: Option<u64>,
     /// Vary what the document leaves free, and print which verdicts change
     #[arg(long, requires = "name", conflicts_with_all = ["id", "on", "out"])]
     sensitivity: bool,
+    /// Try every combination of the values of the free parameters whose names contain this; may be given several times
+    #[arg(long, value_name = "PARAMETER", requires = "name", conflicts_with_all = ["id", "on", "out", "sensitivity", "html"])]
+    search: Vec<String>,
     /// The AQM to test, for a study that needs one: pie, "red limit …"
     #[arg(long, value_name = "KIND")]
     aqm: Option<String>,
@@ -75,6 +78,20 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     };
     let bar = bar(study.name);
     let progress = |done: usize, of: usize| bar.set_position((done * 1000 / of.max(1)) as u64);
+    if !args.search.is_empty() {
+        let search = study.search(&ask(&progress), &args.search);
+        bar.finish_and_clear();
+        return match search {
+            Ok(search) => {
+                match args.json {
+                    true => crate::print(&format!("{}\n", serde_json::to_string_pretty(&search)?))?,
+                    false => crate::show(&search.text())?,
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(faults) => Ok(refuse(&faults)),
+        };
+    }
     if args.sensitivity {
         let varied = study.sensitivity(&ask(&progress));
         bar.finish_and_clear();

@@ -186,8 +186,19 @@ impl Chart {
     /// Names of the curves in rows below the title; where they end.
     fn legend(&self, out: &mut String, top: f64) -> f64 {
         let (mut x, mut y) = (0.0, top);
-        for line in &self.lines {
-            let wide = 34.0 + 6.6 * line.name.chars().count() as f64;
+        // Rings that a curve of their colour explains are named once for all.
+        let explained = |ring: &Line| {
+            let by = |l: &&Line| l.stroke != Stroke::Rings && l.colour % COLOURS == ring.colour % COLOURS;
+            ring.stroke == Stroke::Rings && ring.name.contains(", ") && self.lines.iter().any(|l| by(&l))
+        };
+        let all = self.lines.iter().find(|l| explained(l)).map(|ring| Line {
+            name: ring.name.rsplit(", ").next().unwrap_or_default().to_owned(),
+            points: Vec::new(),
+            ..ring.clone()
+        });
+        for line in self.lines.iter().filter(|l| !explained(l)).chain(&all) {
+            let letter = |c: char| if c.is_uppercase() || c == '+' { 8.6 } else { 6.6 };
+            let wide = 34.0 + line.name.chars().map(letter).sum::<f64>();
             if x > 0.0 && x + wide > self.size.0 {
                 (x, y) = (0.0, y + 18.0);
             }
@@ -263,12 +274,22 @@ impl Chart {
             );
         }
         let step = nice_step((self.x.1 - self.x.0).max(1e-9), 8);
+        // Where the last number with its unit begins: the one before it must end there.
+        let last_at = (self.x.1 * 1.000_001 / step).floor() * step;
+        let last_wide = 6.6 * (significant(last_at).chars().count() + self.x_unit.chars().count()) as f64;
+        let at_edge = frame.x_at(last_at) > frame.right - 12.0;
+        let last_from = frame.x_at(last_at) - if at_edge { last_wide } else { last_wide / 2.0 };
         let mut i = (self.x.0 / step).ceil();
         let end = i + MAX_TICKS as f64;
         while i < end && i * step <= self.x.1 * 1.000_001 {
             let t = i * step;
             let x = frame.x_at(t);
             let last = (i + 1.0) * step > self.x.1 * 1.000_001;
+            if !last && x + 3.3 * significant(t).chars().count() as f64 + 4.0 > last_from {
+                let _ = write!(out, "<path class=\"axis\" d=\"M{x:.1} {:.1}v4\"/>", frame.bottom);
+                i += 1.0;
+                continue;
+            }
             let _ = write!(
                 out,
                 "<path class=\"axis\" d=\"M{x:.1} {:.1}v4\"/><text x=\"{x:.1}\" y=\"{:.1}\" \

@@ -279,8 +279,12 @@ impl TcpWishes {
 const MOST: u32 = 65_507;
 
 impl Sizes {
-    /// Draws once: 1 to 65507 bytes.
+    /// Draws the payload of a datagram: 1 to 65507 bytes.
     pub fn draw(&self, rng: &mut Rng) -> u32 {
+        self.draw_page(rng).min(MOST)
+    }
+    /// Draws what a connection carries: a byte or more.
+    pub fn draw_page(&self, rng: &mut Rng) -> u32 {
         let n = match self {
             Sizes::Constant(n) => *n,
             Sizes::Uniform { from, to } => from + rng.below(to.saturating_sub(*from).saturating_add(1)),
@@ -288,7 +292,7 @@ impl Sizes {
             Sizes::Table(table) => table[rng.below(table.len() as u32) as usize],
             Sizes::Drawn { dist, most } => dist.draw(rng).as_ns().min(i64::from(*most)) as u32,
         };
-        n.clamp(1, MOST)
+        n.max(1)
     }
     /// The most that a draw may give.
     pub fn largest(&self) -> u32 {

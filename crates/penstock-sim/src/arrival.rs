@@ -34,11 +34,25 @@ impl Net {
             self.lost_at(host, packet, "cpu", "backlog");
             return;
         }
-        if machine.cpu.backlog.is_empty() {
-            let service = machine.service(packet.len, self.queue.now());
-            self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
-        }
+        let (first, len) = (machine.cpu.backlog.is_empty(), packet.len);
         machine.cpu.backlog.push_back((ifindex, packet));
+        if first {
+            self.serve(host, len);
+        }
+    }
+    /// The processor is to take the host's next frame: at once, or behind those of machines that share it.
+    fn serve(&mut self, host: u32, len: u32) {
+        let machine = &mut self.machines[host as usize];
+        let mut begin = self.queue.now();
+        let shared = self.processors.get_mut(machine.processor as usize);
+        if let Some(taken) = &shared {
+            begin = begin.max(**taken);
+        }
+        let end = begin + machine.service(len, begin);
+        if let Some(taken) = shared {
+            *taken = end;
+        }
+        self.queue.schedule(end, Event::Cpu(host));
     }
     /// The processor has finished with its first frame.
     pub(crate) fn cpu_done(&mut self, host: u32) {
@@ -46,8 +60,7 @@ impl Net {
         let (ifindex, packet) = machine.cpu.backlog.pop_front().expect("the processor had a frame");
         if let Some((_, next)) = machine.cpu.backlog.front() {
             let len = next.len;
-            let service = machine.service(len, self.queue.now());
-            self.queue.schedule(self.queue.now() + service, Event::Cpu(host));
+            self.serve(host, len);
         }
         self.on_host(host, |h, cx| h.receive(ifindex, packet, cx));
         self.settle(host);

@@ -31,6 +31,7 @@ impl World {
             kernel,
             stack: Stack::Linux,
             iperf: Iperf::default(),
+            processor: NONE,
             host,
             nics: Vec::new(),
             cpu,
@@ -63,6 +64,11 @@ impl World {
     pub fn set_stack(&mut self, id: HostId, stack: Stack) {
         self.net.machines[id.0 as usize].stack = stack;
     }
+    /// Makes the host a router with IOS: its TCP, and who comes by telnet sees this configuration as `show run` prints it.
+    pub fn set_console(&mut self, id: HostId, config: &str) {
+        self.net.names.consoles.insert(id.0, config.to_owned());
+        self.set_stack(id, Stack::Ios);
+    }
     /// Which iperf 2 the host has.
     pub fn set_iperf(&mut self, id: HostId, iperf: Iperf) {
         self.net.machines[id.0 as usize].iperf = iperf;
@@ -75,6 +81,13 @@ impl World {
             PschedClock::Old(old) => old.hz,
             PschedClock::Ktime => machine.host.hz(),
         };
+    }
+    /// Lets these hosts share one processor, as virtual machines do: it serves one frame at a time, of whichever host; a host with more frames
+    /// to come waits for those that others have brought before. Each spends what its own cost says.
+    pub fn share_processor(&mut self, hosts: &[HostId]) {
+        let shared = self.net.processors.len() as u32;
+        self.net.processors.push(Time::ZERO);
+        hosts.iter().for_each(|id| self.net.machines[id.0 as usize].processor = shared);
     }
     /// Adds a device to a host; one of that name may be there already. Answers its index.
     pub fn add_device(&mut self, id: HostId, name: &str) -> u32 {

@@ -108,6 +108,10 @@ impl Cpu {
         self.works_until = self.works_until.max(now) + takes;
         self.busy += takes;
     }
+    /// How long a thread that was woken waits for the processor.
+    pub(crate) fn thread(&mut self) -> Span {
+        self.cost.thread.draw(&mut self.rng)
+    }
     /// A program's call that sends: when it is over. Calls are served in the order in which they are made.
     pub(crate) fn call(&mut self, now: Time) -> Time {
         self.calls_until = self.calls_until.max(now) + self.cost.send;

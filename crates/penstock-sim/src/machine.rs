@@ -24,6 +24,8 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) stack: Stack,
     pub(crate) iperf: Iperf,
+    /// Which of the processors that several machines share is its own; [`NONE`](crate::index::NONE): it has one to itself.
+    pub(crate) processor: u32,
     pub(crate) sockets: SocketTable,
     pub(crate) lo: Loopback,
 }

@@ -22,6 +22,8 @@ pub(crate) struct Net {
     pub(crate) guard: Guard,
     pub(crate) pool: Pool,
     pub(crate) machines: Vec<Machine>,
+    /// Of each processor that machines share: until when frames have it.
+    pub(crate) processors: Vec<Time>,
     pub(crate) cables: Cables,
     pub(crate) sockets: Sockets,
     pub(crate) meter: Meter,
@@ -39,6 +41,8 @@ pub(crate) struct Names {
     pub(crate) hosts: BTreeMap<String, u32>,
     /// As `/etc/hosts` on every host has them.
     pub(crate) addresses: BTreeMap<String, std::net::Ipv4Addr>,
+    /// Of a router with a console: its configuration, as `show run` has it.
+    pub(crate) consoles: BTreeMap<u32, String>,
     /// Lengths of files, bytes.
     pub(crate) files: BTreeMap<String, u64>,
 }
@@ -66,6 +70,7 @@ impl Net {
             guard: Guard::new(),
             pool: Pool::new(),
             machines: Vec::new(),
+            processors: Vec::new(),
             cables: Cables::default(),
             sockets: Sockets::default(),
             meter: Meter::default(),

@@ -47,6 +47,13 @@ pub enum Framing {
     Fddi,
     /// ATM cells (AAL5, RFC 2684 with LLC): 8 and 8 bytes beside the IP packet, filled up to cells of 48 bytes, which take 53.
     Atm,
+    /// PPP on a serial line (a modem): flag, address, control, protocol, FCS, flag (RFC 1662), 8 bytes beside the IP packet. Escaped bytes are not
+    /// counted: what a packet holds is not known.
+    Ppp,
+    /// Frame Relay: flag, address of two bytes, control, NLPID, FCS, flag (RFC 2427), 8 bytes beside the IP packet.
+    FrameRelay,
+    /// Token Ring: SD, AC, FC, two addresses, LLC and SNAP, FCS, ED, FS (RFC 1042), 29 bytes beside the IP packet.
+    TokenRing,
 }
 
 impl Framing {
@@ -60,6 +67,8 @@ impl Framing {
             Framing::Pos => len.saturating_sub(14) + 9,
             Framing::Fddi => len.saturating_sub(14) + 36,
             Framing::Atm => (len.saturating_sub(14) + 16).div_ceil(48) * 53,
+            Framing::Ppp | Framing::FrameRelay => len.saturating_sub(14) + 8,
+            Framing::TokenRing => len.saturating_sub(14) + 29,
         }
     }
 }
@@ -178,6 +187,8 @@ pub struct Cost {
     pub classify: Span,
     /// Time of reading the packet scheduler's clock, which `cbq`, `htb` and `tbf` do.
     pub clock: Span,
+    /// How long until another thread of a program has the processor: iperf's, which prints, reads the window then.
+    pub thread: Dist,
     /// Time per frame in addition, where a qdisc that was set up stands before any of the host's cards.
     pub qdisc: Span,
     /// When another task of the machine holds the processor, and for how long: in the order of time, none before the one before ends.
@@ -193,6 +204,7 @@ impl Cost {
         send: Span::ZERO,
         classify: Span::ZERO,
         clock: Span::ZERO,
+        thread: Dist::ZERO,
         qdisc: Span::ZERO,
         pauses: Vec::new(),
     };
@@ -206,6 +218,8 @@ pub enum Stack {
     Linux,
     /// Windows XP: 8 KB windows, no timestamps; its programs print their Windows forms.
     WindowsXp,
+    /// A Cisco router's: a window of 4128 bytes, no SACK, no timestamps.
+    Ios,
     /// A Sun with Solaris 2.6: 8 KB windows, late acknowledgements; the rest of the machine is a Linux.
     Solaris,
 }
@@ -291,6 +305,9 @@ mod tests {
             (Framing::Fddi, 1536, 76),
             // 1516 bytes are 32 cells; 56 are two.
             (Framing::Atm, 32 * 53, 2 * 53),
+            (Framing::Ppp, 1508, 48),
+            (Framing::FrameRelay, 1508, 48),
+            (Framing::TokenRing, 1529, 69),
         ] {
             assert_eq!((framing.wire_len(1514), framing.wire_len(54)), (full, short), "{framing:?}");
         }

@@ -1,12 +1,16 @@
 //! The programs of an experiment on two grounds: figure beside figure.
 
-use super::{GroundRow, Study, StudyReport};
+use super::evidence::{Evidence, Run};
+use super::summary::summarise;
+use super::{GroundClaim, GroundRow, How, Judgement, Study, StudyReport};
 use penstock_kernel::printed;
 use penstock_lab::many::{each, processors};
 use penstock_lab::run::{self, Ground, Options, Outcome};
 use penstock_measure::record::App;
 use penstock_model::Diagnostic;
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 impl Study {
     /// Runs its experiments, or the one named, on the simulator and on another ground, and holds the programs' figures side by side.
@@ -47,6 +51,7 @@ impl Study {
         let told = |done| progress(done, names.len());
         let grounds = each(names.len(), width, &told, &there);
         let mut report = StudyReport { study: self.name, source: self.source, ..StudyReport::default() };
+        let (mut of_sim, mut of_ground) = (Runs::new(), Runs::new());
         for (name, (sim, other)) in names.iter().zip(sims.into_iter().zip(grounds)) {
             let other = match other {
                 Ok(outcome) => outcome,
@@ -69,10 +74,47 @@ impl Study {
                 }
             }
             report.grounds.append(&mut rows(name, &sim, &other));
+            of_sim.insert((*name).to_owned(), Arc::new(summarise(&sim)));
+            of_ground.insert((*name).to_owned(), Arc::new(summarise(&other)));
         }
+        report.ground_claims = self.claims_beside(only, of_sim, of_ground, &report.left_out);
         Ok(report)
     }
+
+    /// The claims, judged by the runs of one seed on each ground. What a ground has no part for stays open, with the reason.
+    fn claims_beside(
+        &self,
+        only: Option<&str>,
+        of_sim: Runs,
+        of_ground: Runs,
+        left_out: &[(String, String)],
+    ) -> Vec<GroundClaim> {
+        let How::Programs(judge, _) = self.how else { return Vec::new() };
+        let (sim, ground) = (Evidence { runs: of_sim }, Evidence { runs: of_ground });
+        let wanted = self.claims().into_iter().filter(|c| only.is_none_or(|o| o == c.experiment));
+        let one = |claim: super::Claim| {
+            let (here, there) = (judge(&claim.id, &sim), judge(&claim.id, &ground));
+            let why = if there.verdict == Judgement::OPEN {
+                let refused = left_out.iter().find(|(name, _)| there.note.contains(name.as_str()));
+                refused.map_or_else(|| there.note.clone(), |(name, why)| format!("{name}: {why}"))
+            } else {
+                String::new()
+            };
+            GroundClaim {
+                id: claim.id,
+                sim: here.verdict,
+                ground: there.verdict,
+                measured_sim: here.measured,
+                measured_ground: there.measured,
+                why,
+            }
+        };
+        wanted.map(one).collect()
+    }
 }
+
+/// What runs showed, by experiment.
+type Runs = BTreeMap<String, Arc<Run>>;
 
 /// Throughput and mean round trip of each program that measured them on both grounds.
 fn rows(experiment: &str, sim: &Outcome, other: &Outcome) -> Vec<GroundRow> {

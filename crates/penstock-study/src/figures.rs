@@ -96,7 +96,9 @@ impl Study {
             let says = printed.figure.iter().find(|f| f.name == figure.name);
             Figure { name: figure.name.clone(), chart, says: says.map_or(String::new(), |s| s.says.clone()) }
         };
-        first.iter().map(one).collect()
+        let mut drawn: Vec<Figure> = first.iter().map(one).collect();
+        drawn.sort_by_key(|figure| number(&figure.name));
+        drawn
     }
 
     /// What its document printed of its figures.
@@ -156,6 +158,13 @@ fn at(points: &[(f64, f64)], x: f64) -> Option<f64> {
     }
     let left = points.get(after.checked_sub(1)?)?;
     Some(left.1 + (right.1 - left.1) * (x - left.0) / (right.0 - left.0))
+}
+
+/// The number in a figure's name: `figure-10` comes after `figure-9`. What has none comes last, as it was drawn.
+fn number(name: &str) -> u32 {
+    let digits: String =
+        name.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(u32::MAX)
 }
 
 /// Writes pictures into a folder.

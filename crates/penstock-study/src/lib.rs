@@ -17,13 +17,15 @@ pub mod pfifo_fast_tos;
 mod programs;
 mod report;
 mod rfc7928;
+mod search;
 mod summary;
 mod texts;
 mod verdict;
 pub mod virtual_lab;
 
 pub use figures::Figure;
-pub use report::{ClaimRow, GroundRow, NumberRow, Sensitivity, Shift, StudyReport, Variation};
+pub use report::{ClaimRow, GroundClaim, GroundRow, NumberRow, Sensitivity, Shift, StudyReport, Variation};
+pub use search::{Found, Search};
 pub use verdict::Judgement;
 
 use include_dir::{Dir, include_dir};

@@ -108,25 +108,47 @@ fn tables(page: &mut String, report: &StudyReport) {
         SPAN * 100.0
     );
     let medians = report.medians();
+    let by_experiment = report.numbers.iter().all(|n| n.table.is_empty());
+    if by_experiment {
+        // One table, so that its columns stand below one another.
+        let witness = report.numbers.iter().any(|n| n.witness.is_some());
+        head_of_table(page, witness);
+        for name in names {
+            let rows = report.numbers.iter().filter(|n| n.experiment == name);
+            let _ = writeln!(
+                page,
+                "<tr class=\"part\"><th colspan=\"{}\">{}</th></tr>",
+                7 + u32::from(witness),
+                escape(&name)
+            );
+            rows.for_each(|n| number(page, n, witness));
+        }
+        page.push_str("</table></div>\n</section>\n");
+        return;
+    }
     for table in names {
         let off = medians.iter().find(|m| m.0 == table).map_or(String::new(), |m| {
             format!("<span class=\"off\">median difference {:.1} %</span>", m.1 * 100.0)
         });
         let rows: Vec<&NumberRow> = report.numbers.iter().filter(|n| name(n) == table).collect();
         let witness = rows.iter().any(|n| n.witness.is_some());
-        let _ = writeln!(
-            page,
-            "<h3>{}{off}</h3><div class=\"wide\"><table><tr><th>quantity</th><th>unit</th><th class=\"n\">published</th><th class=\"n\">median</th>\
-             <th class=\"n\">range</th><th class=\"n\">difference</th><th></th>{}</tr>",
-            escape(&table),
-            if witness { "<th class=\"n\">ns-2</th>" } else { "" }
-        );
+        let _ = write!(page, "<h3>{}{off}</h3>", escape(&table));
+        head_of_table(page, witness);
         for n in rows {
             number(page, n, witness);
         }
         page.push_str("</table></div>\n");
     }
     page.push_str("</section>\n");
+}
+
+fn head_of_table(page: &mut String, witness: bool) {
+    let _ = writeln!(
+        page,
+        "<div class=\"wide\"><table><tr><th>quantity</th><th>unit</th><th class=\"n\">published</th><th class=\"n\">median</th>\
+         <th class=\"n\">range</th><th class=\"n\">difference</th><th></th>{}</tr>",
+        if witness { "<th class=\"n\">ns-2</th>" } else { "" }
+    );
 }
 
 fn number(page: &mut String, n: &NumberRow, witness: bool) {

@@ -38,10 +38,10 @@ pub(super) struct Parameters {
     pub(super) parameter: Vec<Parameter>,
 }
 
-/// A study's files with one parameter at another value, or as they are.
+/// A study's files with parameters at other values, or as they are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Setting {
-    change: Option<(Parameter, String)>,
+    changes: Vec<(Parameter, String)>,
 }
 
 impl Setting {
@@ -49,18 +49,30 @@ impl Setting {
     pub(super) fn stated() -> Setting {
         Setting::default()
     }
+    /// The same with one parameter more at another value.
+    pub(super) fn with(&self, parameter: &Parameter, to: &str) -> Setting {
+        let mut changes = self.changes.clone();
+        changes.push((parameter.clone(), to.to_owned()));
+        Setting { changes }
+    }
     /// A file's text under it, if that differs from what it was.
     pub(super) fn apply(&self, file: &str, text: &str) -> Option<String> {
-        let (parameter, to) = self.change.as_ref()?;
-        let meant = parameter.files.is_empty() || parameter.files.iter().any(|f| f == file);
-        (meant && text.contains(&parameter.text)).then(|| text.replace(&parameter.text, to))
+        let mut other = None;
+        for (parameter, to) in &self.changes {
+            let meant = parameter.files.is_empty() || parameter.files.iter().any(|f| f == file);
+            let now: &str = other.as_deref().unwrap_or(text);
+            if meant && now.contains(&parameter.text) {
+                other = Some(now.replace(&parameter.text, to));
+            }
+        }
+        other
     }
 }
 
 /// All values of the parameters but the stated ones.
 fn settings(parameters: &[Parameter]) -> Vec<Setting> {
     let of = |p: &Parameter| {
-        let all = p.range.iter().map(|to| Setting { change: Some((p.clone(), to.clone())) });
+        let all = p.range.iter().map(|to| Setting { changes: vec![(p.clone(), to.clone())] });
         all.collect::<Vec<Setting>>()
     };
     parameters.iter().flat_map(of).collect()
@@ -110,7 +122,7 @@ impl Study {
         let mut report =
             Sensitivity { study: self.name, seeds, hold: hold(&over[0]), variations: Vec::new() };
         for (setting, verdicts) in all.iter().zip(&over).skip(1) {
-            let Some((parameter, to)) = &setting.change else { continue };
+            let Some((parameter, to)) = setting.changes.first() else { continue };
             let changes = claims.iter().zip(over[0].iter().zip(verdicts)).filter(|(_, (a, b))| a != b);
             let shifts = changes.map(|(claim, (from, to))| Shift { claim: claim.id.clone(), from, to });
             report.variations.push(Variation {
@@ -182,10 +194,10 @@ mod tests {
                 for name in study.files() {
                     match study.read(name, &setting) {
                         Ok((_, changed)) => touched += usize::from(changed),
-                        Err(faults) => panic!("{} {name} {:?}: {}", study.name, setting.change, faults[0]),
+                        Err(faults) => panic!("{} {name} {:?}: {}", study.name, setting.changes, faults[0]),
                     }
                 }
-                assert!(touched > 0, "{}: {:?} touches nothing", study.name, setting.change);
+                assert!(touched > 0, "{}: {:?} touches nothing", study.name, setting.changes);
             }
         }
     }

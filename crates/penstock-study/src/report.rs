@@ -31,9 +31,30 @@ pub struct StudyReport {
     /// On another ground: each program's figures on the simulator and there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grounds: Vec<GroundRow>,
+    /// On another ground: each claim's verdict by one run on the simulator and there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ground_claims: Vec<GroundClaim>,
     /// On another ground: experiments that it cannot run, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(String, String)>,
+}
+
+/// A claim judged on the simulator and on another ground, on both by one run with Linux machines of today.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GroundClaim {
+    /// Its id.
+    pub id: String,
+    /// The verdict on the simulator.
+    pub sim: &'static str,
+    /// The verdict on the ground; `open`: it has no part that the claim needs.
+    pub ground: &'static str,
+    /// What the simulator's runs showed.
+    pub measured_sim: String,
+    /// What the ground's runs showed.
+    pub measured_ground: String,
+    /// Why it is open on the ground.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 /// One figure on the simulator and on another ground.
@@ -324,6 +345,32 @@ impl StudyReport {
         let all = self.grounds.len();
         text.push_str(&format!(
             "{agree} of {all} figures agree within 2 % of a throughput and 5 % of a mean round trip.\n"
+        ));
+        if self.ground_claims.is_empty() {
+            return text;
+        }
+        let mut table = Table::new(&[
+            ("claim", Align::Left),
+            ("sim", Align::Left),
+            ("ground", Align::Left),
+            ("", Align::Left),
+        ]);
+        let judged: Vec<&GroundClaim> =
+            self.ground_claims.iter().filter(|c| c.ground != Judgement::OPEN).collect();
+        for c in &self.ground_claims {
+            let told = match (c.ground, c.sim == c.ground) {
+                (Judgement::OPEN, _) => c.why.clone(),
+                (_, true) => String::new(),
+                (_, false) => format!("sim: {}; ground: {}", c.measured_sim, c.measured_ground),
+            };
+            table.row([c.id.clone(), c.sim.to_owned(), c.ground.to_owned(), told]);
+        }
+        let same = judged.iter().filter(|c| c.sim == c.ground).count();
+        text.push_str(&format!(
+            "\n{}{same} of {} verdicts are the same on both; {} claims stay open: the ground has no part that they need.\n",
+            table.text(0),
+            judged.len(),
+            self.ground_claims.len() - judged.len()
         ));
         text
     }

@@ -232,6 +232,17 @@ impl Config {
         }
     }
 
+    /// The defaults of a Cisco router with IOS 12: a window of 4128 bytes (`ip tcp window-size`), no SACK, no timestamps. The rest is as in
+    /// [`Config::windows_xp`].
+    pub fn ios() -> Config {
+        Config {
+            sack: false,
+            sndbuf: Buffer::Fixed(4_128),
+            rcvbuf: Buffer::Fixed(4_128),
+            ..Config::windows_xp()
+        }
+    }
+
     /// Chooses the congestion control by its name (`reno`, `cubic`, …), as `TCP_CONGESTION` does.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ impl Params {
                 rto_init: s(3_000),
                 reordering: 3,
                 fack: true,
-                skb_overhead: 416,
+                skb_overhead: 512,
             },
             Stack::Linux(_) | Stack::Ns2 => Params {
                 today: true,

@@ -153,7 +153,7 @@ fn pauses(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Vec<(Span, Span)>> 
     Some(all)
 }
 
-/// `cost = "20us"` or `{ packet, spread, byte, tick, send, classify, clock, qdisc, pause }`.
+/// `cost = "20us"` or `{ packet, spread, byte, tick, send, classify, clock, thread, qdisc, pause }`.
 fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
     if !value.get_ref().is_table() {
         return Some(Cost {
@@ -163,6 +163,7 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
             send: Span::ZERO,
             classify: Span::ZERO,
             clock: Span::ZERO,
+            thread: Dist::ZERO,
             qdisc: Span::ZERO,
             pauses: Vec::new(),
         });
@@ -171,12 +172,13 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
     let packet = table.take("packet").map(|v| (v, dist("packet", v, faults)));
     let spread = table.take("spread").map(|v| (v, read::time("spread", v, faults)));
     let byte = table.take("byte").map(|v| picoseconds(v, faults));
+    let thread = table.take("thread").map_or(Some(Dist::ZERO), |v| dist("thread", v, faults));
     let pause = table.take("pause").map_or(Some(Vec::new()), |v| pauses(v, faults));
     let mut span = |key| table.take(key).map_or(Some(Span::ZERO), |v| read::time(key, v, faults));
     let others = ["tick", "send", "classify", "clock", "qdisc"].map(&mut span);
     let [tick, send, classify, clock, qdisc] = others;
-    let pauses_alone = pause.as_ref().is_none_or(|p| !p.is_empty());
-    if packet.is_none() && byte.is_none() && !pauses_alone && others.iter().all(|o| *o == Some(Span::ZERO)) {
+    let alone = pause.as_ref().is_none_or(|p| !p.is_empty()) || thread != Some(Dist::ZERO);
+    if packet.is_none() && byte.is_none() && !alone && others.iter().all(|o| *o == Some(Span::ZERO)) {
         faults.add(table.span(), "cost has neither \"packet\" nor \"byte\"", "add e.g. packet = \"20us\"");
     }
     table.finish(faults);
@@ -204,6 +206,7 @@ fn cost(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Cost> {
         byte_ps: byte.unwrap_or(Some(0))?,
         tick: tick?,
         send: send?,
+        thread: thread?,
         classify,
         clock,
         qdisc: qdisc?,
@@ -320,6 +323,16 @@ impl Builder<'_> {
         if let Some(value) = table.take("cost") {
             host.cost = cost(value, faults);
         }
+        if let Some(value) = table.take("ahead")
+            && let Some(ahead) = read::time("ahead", value, faults)
+        {
+            host.ahead = ahead;
+        }
+        if let Some(value) = table.take("processor")
+            && let Some(name) = read::string("processor", value, faults)
+        {
+            host.processor = Some((name, faults.place(value.span())));
+        }
         if let Some(value) = table.take("files") {
             files(value, host, faults);
         }
@@ -364,6 +377,12 @@ impl Builder<'_> {
             host.setup_may_fail = draft.setup_may_fail.or(self.setup_may_fail).unwrap_or(false);
             if let Some(script) = host.cisco.clone() {
                 self.finish_cisco(&mut host, &script);
+            }
+            if let Some((_, place)) = &host.processor
+                && host.cost.is_none()
+            {
+                let message = format!("[host.{}] shares a processor and spends nothing on it", host.name);
+                self.fault(place, message, "add e.g. cost = \"20us\"");
             }
             for device in &host.devices {
                 let v4 = device.addresses.iter().map(|&(a, _)| std::net::IpAddr::V4(a));

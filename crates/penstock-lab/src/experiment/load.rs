@@ -14,6 +14,8 @@ use toml::de::DeValue;
 
 /// Largest payload of a datagram.
 const LARGEST: u64 = 65_507;
+/// Largest page.
+const LARGEST_PAGE: u64 = 1 << 30;
 /// Largest payload of a datagram that is not cut into fragments on Ethernet.
 const UNCUT: u32 = 1472;
 
@@ -99,7 +101,8 @@ impl Builder<'_> {
         }
         if let Some(gap) = table.take("echo") {
             let gap = dist("echo", gap, faults);
-            let size = table.take("size").map_or(Some(Sizes::Constant(ECHO_SIZE)), |v| sizes(v, faults));
+            let size =
+                table.take("size").map_or(Some(Sizes::Constant(ECHO_SIZE)), |v| sizes(v, LARGEST, faults));
             table.finish(faults);
             return Some(Load::Echo { size: size?, gap: gap? });
         }
@@ -109,7 +112,7 @@ impl Builder<'_> {
             return load;
         }
         if let Some(pages) = table.take("pages") {
-            let size = sizes(pages, faults);
+            let size = sizes(pages, LARGEST_PAGE, faults);
             let think =
                 table.take("think").map_or(Some(Dist::Constant(Span::ZERO)), |v| dist("think", v, faults));
             if ["bytes", "rate", "size", "gap"].into_iter().any(|key| table.take(key).is_some()) {
@@ -135,7 +138,7 @@ impl Builder<'_> {
         }
         let bytes = table.take("bytes").map(|v| read::size("bytes", v, faults));
         let rate = table.take("rate").map(|v| read::rate("rate", v, faults));
-        let size = table.take("size").map(|v| sizes(v, faults));
+        let size = table.take("size").map(|v| sizes(v, LARGEST, faults));
         let gap = table.take("gap").map(|v| dist("gap", v, faults));
         let on = table.take("on").map(|v| dist("on", v, faults));
         let off = table.take("off").map(|v| dist("off", v, faults));
@@ -300,11 +303,11 @@ fn generator(table: &mut Table<'_>, frames: Val<'_>, faults: &mut Faults<'_>) ->
 }
 
 /// `160`, `[160, 1200]`, `{ from, to }`, `{ mean, shape, most }`, `{ mean, deviation }`.
-fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
+fn sizes(value: Val<'_>, largest: u64, faults: &mut Faults<'_>) -> Option<Sizes> {
     let one = |key: &str, v: Val<'_>, faults: &mut Faults<'_>| {
         let bytes = read::size(key, v, faults)?;
-        if !(1..=LARGEST).contains(&bytes) {
-            faults.add(v.span(), format!("{key} is out of range"), format!("write 1 to {LARGEST}"));
+        if !(1..=largest).contains(&bytes) {
+            faults.add(v.span(), format!("{key} is out of range"), format!("write 1 to {largest}"));
             return None;
         }
         Some(bytes as u32)
@@ -321,7 +324,10 @@ fn sizes(value: Val<'_>, faults: &mut Faults<'_>) -> Option<Sizes> {
                 table.finish(faults);
                 return dist.map(|dist| match dist {
                     Dist::Pareto { most: Some(most), .. } => Sizes::Drawn { dist, most: most.as_ns() as u32 },
-                    other => Sizes::Drawn { dist: other, most: UNCUT },
+                    other => Sizes::Drawn {
+                        dist: other,
+                        most: if largest > LARGEST { largest as u32 } else { UNCUT },
+                    },
                 });
             }
             let from = table.need("from", "from = 64", faults).and_then(|v| one("from", v, faults));

@@ -143,6 +143,10 @@ pub struct Host {
     pub os: Os,
     /// What its processor spends on a packet.
     pub cost: Option<Cost>,
+    /// By how much its clock is ahead of the run's.
+    pub ahead: Span,
+    /// The processor it shares with the others that name it.
+    pub processor: Option<(String, Place)>,
     /// Files it has, for copies: name and bytes.
     pub files: Vec<(String, u64)>,
 }
@@ -223,6 +227,8 @@ pub struct Cost {
     pub classify: Span,
     /// On each reading of the packet scheduler's clock.
     pub clock: Span,
+    /// Until another thread of a program runs.
+    pub thread: Dist,
     /// On each packet in addition, where a qdisc was set up on the host.
     pub qdisc: Span,
     /// When another task holds the processor, from the run's start, and for how long; in the order of time.
@@ -270,17 +276,26 @@ pub enum Framing {
     Fddi,
     /// ATM cells.
     Atm,
+    /// PPP on a serial line.
+    Ppp,
+    /// Frame Relay.
+    FrameRelay,
+    /// Token Ring.
+    TokenRing,
 }
 
 impl Framing {
     /// All, and their names as the file writes them.
-    pub const ALL: [(Framing, &'static str); 6] = [
+    pub const ALL: [(Framing, &'static str); 9] = [
         (Framing::Ethernet, "ethernet"),
         (Framing::None, "none"),
         (Framing::Ip, "ip"),
         (Framing::Pos, "pos"),
         (Framing::Fddi, "fddi"),
         (Framing::Atm, "atm"),
+        (Framing::Ppp, "ppp"),
+        (Framing::FrameRelay, "frame-relay"),
+        (Framing::TokenRing, "token-ring"),
     ];
     /// Its name.
     pub fn name(self) -> &'static str {

@@ -20,6 +20,8 @@ pub(super) struct Built {
     pub(super) hosts: Vec<HostId>,
     /// The same by their names.
     ids: BTreeMap<String, HostId>,
+    /// The hosts of each processor that is shared.
+    processors: BTreeMap<String, Vec<HostId>>,
     /// Its programs, in the order of the experiment's.
     pub(super) apps: Vec<AppId>,
     /// For each of the experiment's flows its own, `count` of them.
@@ -43,6 +45,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         world: World::new(seed),
         hosts: Vec::new(),
         ids: BTreeMap::new(),
+        processors: BTreeMap::new(),
         apps: Vec::new(),
         flows: Vec::new(),
         failures: Vec::new(),
@@ -52,6 +55,9 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
     let mut faults = Vec::new();
     for host in &experiment.hosts {
         built.host(host, seed, experiment, &mut faults);
+    }
+    for hosts in built.processors.values() {
+        built.world.share_processor(hosts);
     }
     for link in &experiment.links {
         built.link(link, experiment, &mut faults);
@@ -128,18 +134,24 @@ impl Built {
             world.set_iperf(id, Iperf::V2_1);
         }
         if let Some(cost) = &host.cost {
-            let packet = cost.packet.clone();
+            let (packet, thread) = (cost.packet.clone(), cost.thread.clone());
             let spec::Cost { byte_ps, tick, send, classify, clock, qdisc, .. } = *cost;
             let pauses = cost.pauses.iter().map(|(at, length)| (Time::ZERO + *at, *length)).collect();
-            world.set_cost(id, Cost { packet, byte_ps, tick, send, classify, clock, qdisc, pauses });
+            world.set_cost(id, Cost { packet, byte_ps, tick, send, classify, clock, thread, qdisc, pauses });
         }
         for (name, bytes) in &host.files {
             world.add_file(name, *bytes);
         }
+        if let Some((processor, _)) = &host.processor {
+            self.processors.entry(processor.clone()).or_default().push(id);
+        }
         if let Some(script) = &host.cisco {
             let config = cisco::parse(&script.text);
             match config.and_then(|config| Host::from_cisco(&host.name, &config, seed)) {
-                Ok(router) => *world.host_mut(id) = router,
+                Ok(router) => {
+                    *world.host_mut(id) = router;
+                    world.set_console(id, &script.text);
+                }
                 Err(wrong) => faults.extend(wrong.into_iter().map(|fault| script.place_fault(fault))),
             }
             for device in &host.devices {
@@ -199,6 +211,9 @@ impl Built {
                 spec::Framing::Pos => Framing::Pos,
                 spec::Framing::Fddi => Framing::Fddi,
                 spec::Framing::Atm => Framing::Atm,
+                spec::Framing::Ppp => Framing::Ppp,
+                spec::Framing::FrameRelay => Framing::FrameRelay,
+                spec::Framing::TokenRing => Framing::TokenRing,
             },
             duplex: if link.half_duplex { Duplex::Half } else { Duplex::Full },
         };
@@ -247,7 +262,9 @@ impl Built {
         });
         if let Some(script) = script {
             let seed = dice_of(seed, &format!("{}/{}", app.on, app.name));
-            self.script_of(id, &script, experiment, seed, faults);
+            let ahead = experiment.hosts.iter().find(|h| h.name == app.on).map_or(Span::ZERO, |h| h.ahead);
+            let begins = if app.after.is_none() { app.at + ahead } else { ahead };
+            self.script_of(id, &script, experiment, (seed, begins), faults);
         }
         id
     }

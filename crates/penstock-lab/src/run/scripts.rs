@@ -91,7 +91,7 @@ impl Built {
         id: AppId,
         script: &Script,
         experiment: &Experiment,
-        seed: u64,
+        (seed, begins): (u64, Span),
         faults: &mut Vec<Diagnostic>,
     ) {
         if let Some(line) = calls_ssh(&script.text) {
@@ -102,8 +102,16 @@ impl Built {
         }
         let name = if script.file.is_empty() { "app".to_owned() } else { script.file.clone() };
         let files = lent(experiment);
-        let text =
-            penstock_shell::Script { text: script.text.clone(), name, seed, files, ..Default::default() };
+        // Whole seconds: what a script can ask of its clock before it has waited.
+        let clock = begins.as_ns().div_euclid(1_000_000_000);
+        let text = penstock_shell::Script {
+            text: script.text.clone(),
+            name,
+            seed,
+            clock,
+            files,
+            ..Default::default()
+        };
         match Running::new(&text) {
             Ok(running) => self
                 .world

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// Keys of a host, which a device of that name must not stand beside.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "kernel",
     "clock",
     "hz",
@@ -19,6 +19,8 @@ const KEYS: [&str; 12] = [
     "via",
     "setup",
     "cisco",
+    "processor",
+    "ahead",
     "os",
     "cost",
     "files",

@@ -1,14 +1,17 @@
 //! `rsvp` and `rsvp6`: sessions of the Resource Reservation Protocol.
 //!
 //! Follows: linux v2.6.35 `net/sched/cls_rsvp.h`; gone from Linux since 6.3, it is kept under 6.12 for scripts that name it.
-//! Differs: packets are not classified: the kind is not simulated. 2.6.35 itself looked for its options one place off and refused
+//! Differs: a filter into a tunnel (`tunnel … skip …`) and `rsvp6` are not simulated: no packet of ours has a second header, nor IPv6. What a
+//! filter reads behind the headers is 0. 2.6.35 itself looked for its options one place off and refused
 //! every filter with EINVAL; here it works, as in the kernels before and after.
 
 use super::{Answer, Change, Classifier, ClsSpec, Exts, Shared, Target};
 use crate::act::Look;
 use crate::qdisc::{Classful, Cx, Device};
 use penstock_model::{Handle, Kernel, KernelError, Options};
-use penstock_packet::Skb;
+use penstock_packet::headers::ETH_HLEN;
+use penstock_packet::skb::HEADER_MAX;
+use penstock_packet::{L3, L4, Skb};
 use std::collections::BTreeMap;
 
 /// `rsvp`: IPv4.
@@ -16,7 +19,7 @@ pub static RSVP: ClsSpec = ClsSpec {
     id: "rsvp",
     about: "sessions of the Resource Reservation Protocol",
     kernels: &Kernel::ALL,
-    simulated: false,
+    simulated: true,
     build: |_, kernel, _| Box::new(Rsvp::new("rsvp", kernel)),
 };
 
@@ -47,6 +50,8 @@ struct Rsvp {
 struct Session {
     dst: Vec<u8>,
     dpi: Options,
+    /// The same, read.
+    mark: Mark,
     protocol: u32,
     tunnelid: u32,
     /// By the bucket of their sender.
@@ -57,9 +62,43 @@ struct Filter {
     handle: u32,
     src: Vec<u8>,
     spi: Options,
+    /// The same, read.
+    mark: Mark,
     tunnelhdr: u32,
     target: Target,
     exts: Exts,
+}
+
+/// `struct tc_rsvp_gpi`: a word of the packet, counted from its transport header, and what it must be under a mask.
+#[derive(Clone, Copy)]
+struct Mark {
+    key: u32,
+    mask: u32,
+    offset: i32,
+}
+
+impl Mark {
+    fn of(gpi: &Options) -> Mark {
+        let offset = gpi.i64("offset").unwrap_or(0) as i32;
+        Mark { key: gpi.u32("key").unwrap_or(0), mask: mask(gpi), offset }
+    }
+    fn fits(self, skb: &Skb) -> bool {
+        self.mask == 0 || self.mask & (self.word(skb) ^ self.key) == 0
+    }
+    fn word(self, skb: &Skb) -> u32 {
+        let two = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
+        match (self.offset, &skb.l4) {
+            (0, L4::Tcp(t)) => two(t.sport, t.dport),
+            (0, L4::Udp(u)) => two(u.sport, u.dport),
+            _ => {
+                let mut bytes = [0; HEADER_MAX];
+                let len = skb.header_bytes(&mut bytes) as i32;
+                let from = (ETH_HLEN + 20) as i32 + self.offset;
+                let byte = |i: i32| if (0..len).contains(&i) { u32::from(bytes[i as usize]) } else { 0 };
+                (from..from + 4).fold(0, |word, i| word << 8 | byte(i))
+            }
+        }
+    }
 }
 
 fn last_word(address: &[u8]) -> u32 {
@@ -157,8 +196,31 @@ impl Classifier for Rsvp {
     fn kind(&self) -> &'static str {
         self.id
     }
-    fn classify(&self, _: &Shared, _: &mut Skb, _: &mut Cx<'_>) -> Option<Answer> {
+    //= linux v2.6.35 net/sched/cls_rsvp.h rsvp_classify
+    fn classify(&self, _: &Shared, skb: &mut Skb, cx: &mut Cx<'_>) -> Option<Answer> {
+        let L3::Ipv4(ip) = &skb.l3 else { return None };
+        // A fragment: more follow, or it is not the first.
+        if ip.frag_off & 0x3fff != 0 {
+            return None;
+        }
+        let (dst, src, protocol) = (ip.dst.octets(), ip.src.octets(), u32::from(ip.protocol));
+        let sessions = self.sessions.get(&hash_dst(&dst, protocol, 0))?;
+        let same =
+            |s: &&Session| s.dst == dst && s.protocol == protocol && s.tunnelid == 0 && s.mark.fits(skb);
+        let session = sessions.iter().find(same)?;
+        let list = |bucket: u32| session.filters.get(&bucket).into_iter().flatten();
+        let named = list(hash_src(&src)).filter(|f| f.src == src).map(|f| (f, true));
+        for (f, marked) in named.chain(list(WILD).map(|f| (f, false))) {
+            if (!marked || f.mark.fits(skb))
+                && let Some(answer) = f.exts.exec(f.target.0, skb, cx)
+            {
+                return Some(answer);
+            }
+        }
         None
+    }
+    fn exact(&self) -> bool {
+        self.filters().all(|(_, f)| f.tunnelhdr == 0)
     }
     fn has(&self, _: &Shared, handle: u32) -> bool {
         self.find(handle).is_some()
@@ -213,13 +275,15 @@ impl Classifier for Rsvp {
         };
         let at = sessions.iter().position(same).unwrap_or_else(|| {
             let at = before(sessions.iter().map(|s| mask(&s.dpi)), mask(&dpi));
-            sessions.insert(at, Session { dst, dpi, protocol, tunnelid, filters: BTreeMap::new() });
+            let mark = Mark::of(&dpi);
+            sessions.insert(at, Session { dst, dpi, mark, protocol, tunnelid, filters: BTreeMap::new() });
             at
         });
         let list = sessions[at].filters.entry(h2).or_default();
         let place = before(list.iter().map(|f| mask(&f.spi)), mask(&spi));
         let src = src.unwrap_or_default();
-        list.insert(place, Filter { handle, src, spi, tunnelhdr, target, exts });
+        let mark = Mark::of(&spi);
+        list.insert(place, Filter { handle, src, spi, mark, tunnelhdr, target, exts });
         Ok(())
     }
     fn delete(

@@ -110,10 +110,8 @@ impl Source {
     }
     fn size(&mut self) -> u32 {
         let size = match &self.load {
-            Load::Packets { size, .. }
-            | Load::Echo { size, .. }
-            | Load::OnOff { size, .. }
-            | Load::Pages { size, .. } => size,
+            Load::Packets { size, .. } | Load::Echo { size, .. } | Load::OnOff { size, .. } => size,
+            Load::Pages { size, .. } => return size.draw_page(&mut self.rng),
             Load::Replay(all) => return all.get(self.next as usize).map_or(0, |p| p.1).clamp(1, 65_507),
             // A rate has come as packets, arrivals as flows of their own.
             Load::Greedy | Load::Bytes(_) | Load::Rate(..) | Load::Arrivals(_) => return 0,

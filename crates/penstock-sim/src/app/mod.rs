@@ -1,5 +1,6 @@
 //! Programs: models that take the real ones' arguments and print the real ones' forms.
 
+mod console;
 pub(crate) mod daemon;
 pub(crate) mod flow;
 pub(crate) mod form;

@@ -13,7 +13,7 @@ use crate::index::NONE;
 use crate::net::Net;
 use crate::sock::{Message, SockOpts};
 use crate::wake::Wake;
-use penstock_model::{Span, Time};
+use penstock_model::Time;
 
 const KNOWN: &[Known] = &[
     o('P', "", true),
@@ -145,7 +145,10 @@ impl Scp {
     fn finish(&mut self, cx: &mut Cx<'_>) {
         let took = cx.now() - self.started;
         if !self.quiet {
-            cx.print(&progress(&self.file, self.bytes, took));
+            // `time(NULL)` at both ends: whole seconds of the clock, not of the time between.
+            let second = |t: Time| t.as_ns() / 1_000_000_000;
+            let seconds = second(cx.now()) - second(self.started);
+            cx.print(&progress(&self.file, self.bytes, seconds as u64));
             cx.print("\n");
         }
         cx.result.bytes = Some(self.bytes);
@@ -157,9 +160,8 @@ impl Scp {
 }
 
 /// scp's line at the end of a file, on a terminal of 80 columns.
-fn progress(file: &str, bytes: u64, took: Span) -> String {
+fn progress(file: &str, bytes: u64, seconds: u64) -> String {
     let name: String = file.chars().take(45).collect();
-    let seconds = took.as_ns() as u64 / 1_000_000_000;
     let rate = bytes.checked_div(seconds).unwrap_or(bytes);
     let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let time = if h > 0 { format!("{h}:{m:02}:{s:02}") } else { format!("  {m:02}:{s:02}") };
@@ -244,7 +246,7 @@ mod tests {
     #[test]
     fn the_progress_line_is_scp_s() {
         // Founding document 004, section 7.4: "Video08-3.wmv 100% 51MB 5.1MB/s 00:10".
-        let line = progress("Video08-3.wmv", 53_477_376, Span::from_ms(10_400));
+        let line = progress("Video08-3.wmv", 53_477_376, 10);
         let want = format!("{:<45} 100%   51MB   5.1MB/s   00:10    ", "Video08-3.wmv");
         assert_eq!(line, want);
         assert_eq!(format_size(9_999), "9999  ");

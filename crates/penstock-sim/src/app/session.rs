@@ -5,6 +5,7 @@
 //! 3 s of thought, answers have 100 to 2000 bytes.
 //! Differs: today's OpenSSH (7.8 on) would set DSCP af21 instead.
 
+use crate::app::console;
 use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
@@ -40,6 +41,28 @@ const TELNET_USAGE: &str = "Usage: telnet [-4] [-6] [-8] [-E] [-L] [-a] [-d] [-e
 const COMMANDS: [&str; 3] = ["ls -l", "cd Desktop", "ls -l"];
 const LOWDELAY: u8 = 0x10;
 
+/// Something typed, key by key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Typed {
+    pub(super) keys: String,
+    /// Whether the line is ended by the return key; `--More--` goes on at once.
+    pub(super) enter: bool,
+    /// What comes in answer; `None`: of random length.
+    pub(super) answer: Option<String>,
+    /// Whether the keys are seen.
+    pub(super) seen: bool,
+}
+
+impl Typed {
+    /// How many keys that are.
+    fn presses(&self) -> usize {
+        self.keys.len() + usize::from(self.enter)
+    }
+    fn command(keys: &str) -> Typed {
+        Typed { keys: keys.to_owned(), enter: true, answer: None, seen: true }
+    }
+}
+
 /// Which program it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Client {
@@ -55,7 +78,9 @@ pub(crate) struct Session {
     user: String,
     target: String,
     port: u16,
-    commands: Vec<String>,
+    commands: Vec<Typed>,
+    /// At a router's console: what is typed is printed with the answers.
+    console: bool,
     // Variables
     rng: Rng,
     sock: u32,
@@ -88,7 +113,7 @@ impl Session {
             }
         }
         if !commands.is_empty() {
-            session.commands = vec![commands.join(" ")];
+            session.commands = vec![Typed::command(&commands.join(" "))];
         }
         Ok(session)
     }
@@ -117,7 +142,8 @@ impl Session {
             user: String::new(),
             target: target.to_owned(),
             port,
-            commands: COMMANDS.map(str::to_owned).to_vec(),
+            commands: COMMANDS.map(Typed::command).to_vec(),
+            console: false,
             rng: Rng::named(0, ""),
             sock: NONE,
             timer: NONE,
@@ -137,6 +163,8 @@ impl Session {
     /// Rounds before the first key: bytes sent and asked for.
     fn rounds(&self) -> &'static [(u64, u64)] {
         match self.client {
+            // Telnet options only: the login is typed.
+            Client::Telnet if self.console => &[(24, 12)],
             // Telnet options, the login and its password.
             Client::Telnet => &[(24, 36), (30, 60), (8, 10), (8, 200)],
             _ => &[
@@ -193,12 +221,14 @@ impl Session {
             cx.exit(0);
             return;
         };
-        if self.key < command.len() {
-            self.key += 1;
+        self.key += 1;
+        if self.key < command.presses() {
             self.ask(self.wire(1), self.wire(1), cx);
         } else {
-            self.key += 1;
-            let answer = 100 + self.rng.below(1901);
+            let answer = match &command.answer {
+                Some(text) => text.len() as u32 + 2,
+                None => 100 + self.rng.below(1901),
+            };
             self.ask(self.wire(1), self.wire(answer), cx);
         }
     }
@@ -214,7 +244,12 @@ impl Session {
         if let Some(h) = &mut cx.result.rtt {
             h.record(rtt.as_ns() as u64);
         }
-        if self.commands.get(self.command).is_some_and(|c| self.key > c.len()) {
+        if let Some(typed) = self.commands.get(self.command).filter(|c| self.key >= c.presses()) {
+            if self.console {
+                let keys = if typed.seen { typed.keys.trim_end() } else { "" };
+                let line = format!("{keys}\n{}", typed.answer.as_deref().unwrap_or_default());
+                cx.print(if typed.enter { &line } else { &line[1 + keys.len()..] });
+            }
             self.command += 1;
             self.key = 0;
             self.think(1000, 3000, cx);
@@ -254,6 +289,13 @@ impl Program for Session {
         self.timer = cx.net.wakes.new_timer(cx.app, 0);
         let to = cx.net.host_of(addr).unwrap_or(cx.host);
         cx.net.wakes.daemons.push((to, self.port));
+        if let Some(config) = cx.net.names.consoles.get(&to)
+            && self.client == Client::Telnet
+            && self.port == 23
+        {
+            self.console = true;
+            self.commands = console::session(config);
+        }
         let flow = cx.new_flow(name, cx.host, to, "tcp");
         let mut cfg = cx.net.tcp_config(cx.host);
         cfg.nodelay = true;
@@ -271,7 +313,8 @@ impl Program for Session {
                 let text = match self.client {
                     Client::Telnet => {
                         cx.net.tcp_say(sock, 3, Message { kind: SET_TOS, values: vec![i64::from(LOWDELAY)] });
-                        format!("Connected to {}.\nEscape character is '^]'.\n", self.target)
+                        let banner = if self.console { console::BANNER } else { "" };
+                        format!("Connected to {}.\nEscape character is '^]'.\n{banner}", self.target)
                     }
                     _ => {
                         let user = if self.user.is_empty() { "root" } else { &self.user };

@@ -38,6 +38,7 @@ impl Net {
         let mut cfg = match machine.stack {
             Stack::Linux => Config::linux(machine.kernel),
             Stack::WindowsXp => Config::windows_xp(),
+            Stack::Ios => Config::ios(),
             Stack::Solaris => Config::solaris(),
         };
         cfg.device_accounting = machine.stack == Stack::Linux;

@@ -87,7 +87,7 @@ impl Endpoint {
         self.tx.sndbuf_expand(mss, self.recovery.reordering());
         if !self.tx.p.today {
             // tcp_fixup_sndbuf: room for three segments.
-            self.tx.unsent.begin(3 * (mss + 160 + 16 + 240));
+            self.tx.unsent.begin(3 * (mss + 304 + 16 + 192));
         }
         self.tx.show_window();
         if self.tx.p.today {

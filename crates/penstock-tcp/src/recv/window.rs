@@ -26,7 +26,7 @@ impl Receiver {
             // As sent over a veth: head, struct skb_shared_info and struct sk_buff beside the payload.
             Stack::Linux(Kernel::V6_12) | Stack::Ns2 => len + HEAD_MEM,
             // A frame in a 2048-byte buffer and its struct sk_buff.
-            Stack::Linux(_) => 2_288.max(len + 240),
+            Stack::Linux(_) => 2_240.max(len + 192),
             Stack::WindowsXp => len,
         }
     }
@@ -130,8 +130,8 @@ impl Receiver {
 
     /// Memory one full segment is reckoned at (2.6.35).
     fn rcvmem(&self) -> u32 {
-        // MAX_TCP_HEADER 160 (128 + 32), 16, struct sk_buff 240.
-        let mut mem = self.advmss + 160 + 16 + 240;
+        // MAX_TCP_HEADER 304, 16, struct sk_buff 192 (Ubuntu 10.10, 32 bits).
+        let mut mem = self.advmss + 304 + 16 + 192;
         while self.win_from_space(i64::from(mem)) < i64::from(self.advmss) {
             mem += 128;
         }

@@ -125,6 +125,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "2:8: cost has neither \"packet\" nor \"byte\" | add e.g. packet = \"20us\"",
         ),
         (
+            "[host.a]\nprocessor = \"esxi\"\n",
+            "2:13: [host.a] shares a processor and spends nothing on it | add e.g. cost = \"20us\"",
+        ),
+        (
             "[host.a]\ncost = { packet = \"1us\", pause = { at = \"1s\" } }\n",
             "2:34: pause has no \"lasts\" | write pause = { at = \"5s\", lasts = \"50ms\" }",
         ),
@@ -191,7 +195,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             "-framing = \"wlan\"\n",
-            "7:11: framing: \"wlan\" is unknown | write \"ethernet\", \"none\", \"ip\", \"pos\", \"fddi\" or \"atm\"",
+            "7:11: framing: \"wlan\" is unknown | write \"ethernet\", \"none\", \"ip\", \"pos\", \"fddi\", \"atm\", \"ppp\", \"frame-relay\" or \"token-ring\"",
         ),
         (
             "-[[link]]\nends = [\"a:eth0\", \"b:eth0\"]\n",

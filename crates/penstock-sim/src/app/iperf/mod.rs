@@ -292,7 +292,7 @@ impl Settings {
     /// The number that stands for a socket in the reports: the file descriptor, or Windows's handle.
     fn id(&self, n: u32) -> u32 {
         match self.stack {
-            Stack::Linux | Stack::Solaris => 3 + n,
+            Stack::Linux | Stack::Ios | Stack::Solaris => 3 + n,
             Stack::WindowsXp => 1912 - 16 * n.min(100),
         }
     }

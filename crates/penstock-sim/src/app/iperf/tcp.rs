@@ -22,6 +22,9 @@ const HEADER: u64 = 60;
 /// What a server of 2.1 answers, bytes (`struct client_hdr_ack` without the times of `--trip-times`).
 const HEADER_ACK: u64 = 28;
 
+/// The timer of the thread that prints; the others are the streams'.
+const REPORTER: u32 = u32::MAX;
+
 struct Stream {
     sock: u32,
     connected: bool,
@@ -48,32 +51,52 @@ pub(crate) struct Client {
     sums: Sums,
     streams: Vec<Stream>,
     end: Option<Time>,
+    /// Its thread that prints has not had the processor yet.
+    silent: bool,
 }
 
 impl Client {
     pub(crate) fn new(settings: Settings) -> Client {
         let printer = Printer::new(settings.format);
         let sums = Sums::new(settings.threads);
-        Client { settings, printer, sums, streams: Vec::new(), end: None }
+        Client { settings, printer, sums, streams: Vec::new(), end: None, silent: true }
     }
     fn flush(&mut self, cx: &mut Cx<'_>) {
+        if self.silent {
+            return;
+        }
         cx.print(&std::mem::take(&mut self.printer.text));
         cx.result.intervals.append(&mut self.sums.intervals);
+    }
+    /// What stands above the rows. The window is what the first socket has when it is printed (`reporter_reportsettings`,
+    /// `getsock_tcp_windowsize`): where the thread that prints comes late, the socket's buffer may have grown.
+    fn head(&mut self, cx: &mut Cx<'_>) {
+        if !std::mem::take(&mut self.silent) {
+            return;
+        }
+        let window =
+            self.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map_or(0, |e| e.info().sndbuf);
+        cx.print(&self.settings.report(window));
+        for (stream, i) in self.streams.iter().zip(0..) {
+            let s = &cx.net.sockets[stream.sock];
+            let line = peer_line(self.settings.id(i), s.local, s.remote);
+            cx.print(&line);
+        }
     }
     /// All streams are connected: the clock starts.
     fn begin(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        let window =
-            self.streams.first().and_then(|s| cx.net.endpoint(s.sock)).map_or(0, |e| e.info().sndbuf);
-        cx.print(&self.settings.report(window));
+        let late = cx.net.machines[cx.host as usize].cpu.thread();
+        if late > Span::ZERO {
+            let timer = cx.net.wakes.new_timer(cx.app, REPORTER);
+            cx.net.set_timer(timer, now + late);
+        } else {
+            self.head(cx);
+        }
         self.end = self.settings.time.map(|t| now + t);
         for i in 0..self.streams.len() {
-            let stream = &mut self.streams[i];
             let id = self.settings.id(i as u32);
-            stream.report = Report::new(id, i as u32, false, now, self.settings.interval);
-            let s = &cx.net.sockets[stream.sock];
-            let line = peer_line(id, s.local, s.remote);
-            cx.print(&line);
+            self.streams[i].report = Report::new(id, i as u32, false, now, self.settings.interval);
         }
         for i in 0..self.streams.len() {
             if self.settings.waits {
@@ -161,6 +184,7 @@ impl Client {
         if !stream.closing {
             cx.net.tcp_close(stream.sock);
         }
+        self.head(cx);
         let bytes = cx.result.bytes.unwrap_or(0) + stats.bytes;
         let duration = cx.result.duration.unwrap_or_default().max(stats.end);
         cx.result.bytes = Some(bytes);
@@ -225,6 +249,10 @@ impl Program for Client {
                 if let Some(i) = self.streams.iter().position(|s| s.sock == sock) {
                     self.write(i, cx);
                 }
+            }
+            Wake::Timer(REPORTER) => {
+                self.head(cx);
+                self.flush(cx);
             }
             Wake::Timer(i) => {
                 let i = i as usize;

@@ -104,6 +104,26 @@ impl Host {
         out
     }
 
+    /// A device's speed, Mbit/s, where it tells one.
+    pub(crate) fn speed(&self, device: &NetDevice) -> Option<u32> {
+        device.speed_mbit.or(device.class.speed(self.kernel))
+    }
+
+    fn tc_commands(&mut self, commands: &[Command], now: Time) -> Ran {
+        let mut out = Output::default();
+        for command in commands {
+            let one = self.tc_command(command, now);
+            out.stdout.push_str(&one.stdout);
+            out.stderr.push_str(&one.stderr);
+            out.diagnostics.extend(one.diagnostics);
+            if one.status != 0 {
+                out.status = one.status;
+                break;
+            }
+        }
+        out
+    }
+
     /// A device's speed, Mbit/s, where it tells one: veth and dummy name none of their own but veth says 10 Gbit/s.
     pub(crate) fn speed(&self, device: &NetDevice) -> Option<u32> {
         device.speed_mbit.or(match device.class.kind {

@@ -8,7 +8,7 @@
 use crate::device::{BROADCAST, LOOPBACK, Lower, MASTER, MULTICAST, NOARP, NetDevice};
 use crate::{Effect, Host};
 use penstock_lang::ip::LinkData;
-use penstock_model::{KernelError, Time};
+use penstock_model::{Kernel, KernelError, Time};
 use penstock_sched::Cx;
 
 /// What devices of a kind have in common.

@@ -125,6 +125,11 @@ impl Due {
     pub fn has(self, soft: Time, hard: Time) -> bool {
         soft <= self.now && hard < self.before
     }
+    /// Whether timers go off at their very moments: no interrupt lets them, which is a nanosecond late.
+    #[inline]
+    pub fn is_on_time(self) -> bool {
+        self.before == Time::MAX
+    }
 }
 
 impl From<Time> for Due {

@@ -120,8 +120,8 @@ impl Cbs {
     }
     /// `cbs_dequeue_soft`.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        // The interrupt comes a nanosecond behind its timer's moment, and is there by then: a credit that lacks a byte would never come back
-        // otherwise, as the time until then is rounded down.
+        // Linux's interrupt comes a nanosecond behind its timer's moment at the earliest. Where it does not, a credit that lacks a byte would never
+        // come back, as the time until then is rounded down.
         let now = if self.struck == Some(cx.now) { cx.now + Span::from_ns(1) } else { cx.now };
         if now < self.last {
             self.watchdog = Some(self.last);
@@ -179,7 +179,7 @@ impl Qdisc for Cbs {
     }
     fn expire(&mut self, due: Due) {
         if let Some(at) = self.watchdog.filter(|&at| due.has(at, at)) {
-            (self.watchdog, self.struck) = (None, Some(at));
+            (self.watchdog, self.struck) = (None, due.is_on_time().then_some(at));
         }
         self.bands.nodes[0].expire(due);
     }

@@ -209,6 +209,7 @@ fn ten_thousand_packets_over_two_hundred_sets_of_filters() {
             hard_header_len: 14,
             tx_queue_len: 1000,
             tx_queues: 1,
+            speed_mbit: None,
             kernel: Kernel::V6_12,
             clock: penstock_model::PschedClock::default(),
             hz: Kernel::V6_12.hz(),

@@ -42,6 +42,7 @@ fn run(text: &str, link: u64, classes: &[u32], dice: &mut Dice, simple: bool) ->
         hard_header_len: 14,
         tx_queue_len: 1000,
         tx_queues: 1,
+        speed_mbit: None,
         kernel: Kernel::V6_12,
         clock: penstock_model::PschedClock::default(),
         hz: Kernel::V6_12.hz(),

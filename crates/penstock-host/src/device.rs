@@ -221,8 +221,17 @@ impl NetDevice {
         };
         let clock = PschedClock::default();
         let hz = kernel.hz();
-        let spec =
-            Device { ifindex: 0, mtu, hard_header_len: 14, tx_queue_len, tx_queues: 1, kernel, clock, hz };
+        let spec = Device {
+            ifindex: 0,
+            mtu,
+            hard_header_len: 14,
+            tx_queue_len,
+            tx_queues: 1,
+            speed_mbit: class.speed(kernel),
+            kernel,
+            clock,
+            hz,
+        };
         NetDevice {
             name: name.to_owned(),
             ifindex: 0,
@@ -266,6 +275,7 @@ impl NetDevice {
             hard_header_len: 14,
             tx_queue_len: self.tx_queue_len,
             tx_queues: self.queues.0,
+            speed_mbit: self.speed_mbit.or(self.class.speed(kernel)),
             kernel,
             clock: self.clock,
             hz: self.hz,

@@ -337,6 +337,15 @@ impl Host {
         self.pending.retain(|effect| !matches!(effect, Effect::Kick(index) if *index == ifindex));
         ifindex
     }
+    /// Gives a device so many transmit queues, before anything is configured on it: its default qdisc is then what a device of several has.
+    pub fn set_tx_queues(&mut self, name: &str, queues: u32) {
+        let Some(ifindex) = self.ifindex(name) else { return };
+        let Host { devices, drops, acts, kernel, .. } = self;
+        let Some(device) = devices.get_mut(ifindex) else { return };
+        device.queues.0 = queues;
+        device.refresh_tree(*kernel, Time::ZERO, drops, acts);
+        device.tree.renew_default(&mut Cx { now: Time::ZERO, rng: &mut device.rng, drops, acts });
+    }
     /// Puts a queue that is not Linux's ([`penstock_sched::ns2`]) before the link of device `ifindex`.
     ///
     /// # Errors

@@ -50,6 +50,7 @@ pub fn applies(experiment: &Experiment, host: &HostSpec, dev: &str) -> Result<Ra
         _ if link.ends.len() != 2 || link.half_duplex => Err("its medium is shared"),
         _ if link.framing != Framing::Ethernet => Err("its frames are not counted as Ethernet's"),
         _ if end.ring > 0 => Err("its card has a ring"),
+        _ if end.tx_queues > 1 => Err("its card has several transmit queues"),
         None => Err("its link has no rate"),
         Some(rate) => Ok(rate),
     }

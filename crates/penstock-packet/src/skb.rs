@@ -120,8 +120,14 @@ pub struct TcNote {
 pub struct Rare {
     /// The devices that mirred calls within one another have sent it to, and how many of these count.
     pub nest: ([u32; 4], u8),
-    /// `skb->queue_mapping`, as `skbedit` sets it.
+    /// `skb->queue_mapping`: its transmit queue.
     pub queue_mapping: u16,
+    /// `skbedit` has chosen that (`netdev_xmit_skip_txqueue`).
+    pub queue_chosen: bool,
+    /// Among how many queues from there on its hash chooses; 0: none.
+    pub queue_spread: u16,
+    /// `skb->hash`, where it has chosen a transmit queue; 0: it has not.
+    pub hash: u32,
     /// `skb->pkt_type` where `skbedit` has set it: 0 host, 1 broadcast, 2 multicast, 3 other host.
     pub ptype: Option<u8>,
     /// The VLAN tag beside the frame (`skb->vlan_tci`), which no length counts: ethertype and TCI.
@@ -141,6 +147,9 @@ impl Rare {
     const NONE: Rare = Rare {
         nest: ([0; 4], 0),
         queue_mapping: 0,
+        queue_chosen: false,
+        queue_spread: 0,
+        hash: 0,
         ptype: None,
         vlan: None,
         realms: 0,

@@ -49,6 +49,8 @@ const WAIT_READS: u32 = 5;
 const SLACK_NS: i64 = 1;
 /// The longest frame the peer takes: its MTU, the link header and a VLAN tag (`is_skb_forwardable`).
 const PEER_LEN_MAX: u32 = 1518;
+/// How many packets a device of several queues takes at most behind a first one.
+const MORE_MAX: u32 = 8;
 /// Sequence number of frames that carry none.
 pub const UNNUMBERED: u64 = u64::MAX;
 
@@ -69,6 +71,8 @@ pub struct Machine {
     sent: Vec<Sent>,
     /// Packets arrive at the device instead of leaving by it.
     turned: bool,
+    /// Packets that leave together with one before them.
+    batch: Vec<Packet>,
 }
 
 /// `PACKET_OTHERHOST`.
@@ -99,6 +103,7 @@ impl Machine {
             pool: Pool::new(),
             sent: Vec::new(),
             turned: false,
+            batch: Vec::new(),
         }
     }
     /// A command has been carried out or `refused`.
@@ -202,13 +207,44 @@ impl Machine {
     }
     /// `__qdisc_run`: the device takes all it is given; the peer has it at once.
     pub fn serve(&mut self) {
-        while let Some(packet) = self.with_tree(|tree, cx| tree.dequeue(cx)) {
-            if packet.len > PEER_LEN_MAX {
-                self.pool.free(packet);
-                continue;
+        let mut other = None;
+        while let Some(packet) = other.take().or_else(|| self.dequeue()) {
+            other = match self.tree.shares_queues() {
+                true => self.take_more(packet.rare().queue_mapping),
+                false => None,
+            };
+            self.deliver(packet);
+            let mut more = std::mem::take(&mut self.batch);
+            more.drain(..).for_each(|packet| self.deliver(packet));
+            self.batch = more;
+        }
+    }
+    /// What one qdisc has for several transmit queues is taken some packets at a time, all of one queue. Answers the first of another
+    /// queue, which comes next.
+    //= linux v6.12 net/sched/sch_generic.c try_bulk_dequeue_skb_slow
+    fn take_more(&mut self, queue: u16) -> Option<Packet> {
+        for _ in 0..MORE_MAX {
+            let packet = self.dequeue()?;
+            if packet.rare().queue_mapping != queue {
+                return Some(packet);
             }
+            self.batch.push(packet);
+        }
+        None
+    }
+    fn dequeue(&mut self) -> Option<Packet> {
+        self.with_tree(|tree, cx| tree.dequeue(cx))
+    }
+    fn deliver(&mut self, packet: Packet) {
+        if packet.len <= PEER_LEN_MAX {
             self.arrivals.push(Arrival { i: number(&packet), at: self.now });
-            self.pool.free(packet);
+        }
+        self.pool.free(packet);
+    }
+    /// The device asks for packets where a qdisc has had it do so (`net_tx_action`).
+    pub fn run_scheduled(&mut self) {
+        if self.drops.take_scheduled() {
+            self.serve();
         }
     }
     /// The clock moves on under a running program; interrupts that come on the way are taken at the end.

@@ -37,6 +37,8 @@ pub const DEV: &str = "v0";
 const KERNEL_RELEASE: &str = "6.12.117";
 const PROFILE: Kernel = Kernel::V6_12;
 
+/// What a veth says of its speed.
+const VETH_MBIT: u32 = 10_000;
 /// Ticks of that kernel per second.
 const HZ: u32 = 100;
 /// How much later than asked a frame goes out, which the probe measures and sends the earlier by.
@@ -47,6 +49,8 @@ const THROWS: u64 = 9;
 const POLL_NS: i64 = 50_000_000;
 /// The clock when the probe makes the line, in a fresh boot: 4.8 ms after a tick.
 const START_NS: i64 = 1_004_825_783;
+/// What that is off where the device has several transmit queues, however many.
+const QUEUES_NS: i64 = -4;
 
 /// Runs a specification. Where a queue throws dice (sfq's hash key) the answer is the most frequent of several throws:
 /// with few flows the one in which none share a bucket.
@@ -86,12 +90,14 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
         mtu: 1500,
         hard_header_len: 14,
         tx_queue_len: 1000,
-        tx_queues: 1,
+        tx_queues: spec.tx_queues,
+        speed_mbit: Some(VETH_MBIT),
         kernel: PROFILE,
         clock: PschedClock::default(),
         hz: HZ,
     };
-    let mut machine = Machine::new(device, START_NS, seed);
+    let start = START_NS + if device.is_multiqueue() { QUEUES_NS } else { 0 };
+    let mut machine = Machine::new(device, start, seed);
     let release = start_line(&mut machine, &spec)?;
     setup::run(&mut machine, &spec)?;
     let most = machine.tree.device().psched_mtu();
@@ -284,12 +290,12 @@ fn form(json: bool) -> Show {
     Show { dev: Some(DEV.to_owned()), form: Form { stats: true, json, ..Form::default() }, ..Show::default() }
 }
 
-/// Whether `tc -j qdisc show` prints JSON, which it does not where options are printed as bare text among it: cbq's, and hfsc's
+/// Whether `tc -j qdisc show` prints JSON, which it does not where options are printed as bare text among it: those of cbq and multiq, and hfsc's
 /// `default`, which stands there unless it is 0.
 fn speaks_json(machine: &Machine) -> bool {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
     let text = |d: &QdiscDump| match d.kind {
-        "cbq" => true,
+        "cbq" | "multiq" => true,
         "hfsc" => d.options.u32("default").unwrap_or(0) & 0xffff != 0,
         _ => false,
     };

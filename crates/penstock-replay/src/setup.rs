@@ -98,6 +98,7 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             _ => Ok(()),
         });
         machine.command_over(result.is_err());
+        machine.run_scheduled();
         result.map_err(|error| {
             let failure = tc::refused(&command, &error);
             Failure { stderr: format!("{said}{}", failure.stderr), ..failure }

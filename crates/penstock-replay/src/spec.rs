@@ -68,6 +68,8 @@ pub struct Spec {
     pub filters: Vec<String>,
     /// Who asks for packets.
     pub release: Release,
+    /// Transmit queues of the device.
+    pub tx_queues: u32,
     /// The line's rate as it was written.
     pub rate_text: String,
     /// The line's rate, bytes per second.
@@ -84,9 +86,11 @@ type Answer<T> = Result<T, Diagnostic>;
 
 /// More packets than have a number in the IPv4 identification.
 const PACKETS_MAX: usize = 65_536;
+/// Most transmit queues (`ip link add` takes no more).
+const QUEUES_MAX: i64 = 4096;
 /// `rt_tos2priority`: by `(tos & 0x1e) >> 1`.
 const TOS2PRIO: [u32; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
-const FIELDS: &[&str] = &["setup", "filters", "release", "rate", "hold_s", "drain_s", "packets"];
+const FIELDS: &[&str] = &["setup", "filters", "release", "rate", "hold_s", "drain_s", "tx_queues", "packets"];
 const PACKET_FIELDS: &[&str] = &[
     "t_us", "len", "tos", "mark", "priority", "src", "dst", "sport", "dport", "proto", "repeat", "gap_us",
     "run",
@@ -135,6 +139,7 @@ impl Spec {
             setup: strings(spec, "setup")?,
             filters: strings(spec, "filters")?,
             release,
+            tx_queues: whole(spec, "", "tx_queues", 1, 1, QUEUES_MAX)? as u32,
             rate_text,
             rate,
             hold_s,

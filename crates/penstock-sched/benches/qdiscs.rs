@@ -11,7 +11,8 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use penstock_model::Kernel;
 use penstock_packet::{Packet, Skb};
-use rig::{Rig, udp};
+use penstock_sched::Device;
+use rig::{Rig, device, udp};
 
 fn main() {
     divan::main();
@@ -136,6 +137,29 @@ const OTHERS: [&str; 4] = ["bfifo", "pfifo_head_drop", "pie", "sfb"];
 #[divan::bench(args = OTHERS, sample_size = 4096)]
 fn other(bencher: Bencher, kind: &str) {
     steady(bencher, Rig::with(Kernel::V6_12, &[&format!("qdisc add dev eth0 root {kind}")]), flows);
+}
+
+/// The packet's hash chooses among four transmit queues.
+#[divan::bench(args = ["multiq", "mq", "mqprio num_tc 2 map 0 1 queues 1@0 3@1 hw 0"], sample_size = 4096)]
+fn four_queues(bencher: Bencher, kind: &str) {
+    let device = Device { tx_queues: 4, ..device(Kernel::V6_12) };
+    steady(bencher, Rig::with_on(device, &[&format!("qdisc add dev eth0 root handle 1: {kind}")]), flows);
+}
+
+/// Credit that is never used up, on a port of 10 Gbit/s.
+#[divan::bench(sample_size = 4096)]
+fn cbs(bencher: Bencher) {
+    let device = Device { speed_mbit: Some(10_000), ..device(Kernel::V6_12) };
+    let line =
+        "qdisc add dev eth0 root cbs idleslope 9000000 sendslope -1000000 hicredit 100000 locredit -100000";
+    steady(bencher, Rig::with_on(device, &[line]), flows);
+}
+
+/// It has been told to let everything go.
+#[divan::bench(sample_size = 4096)]
+fn plug(bencher: Bencher) {
+    let lines = ["qdisc add dev eth0 root plug", "qdisc change dev eth0 root plug release_indefinite"];
+    steady(bencher, Rig::with(Kernel::V6_12, &lines), flows);
 }
 
 /// Every packet meets a policer that lets it pass.

@@ -21,6 +21,7 @@ fn main() {
         hard_header_len: 14,
         tx_queue_len: 1000,
         tx_queues: 1,
+        speed_mbit: None,
         kernel,
         clock: PschedClock::default(),
         hz: kernel.hz(),

@@ -84,6 +84,8 @@ pub struct Ledger {
     pub work: Work,
     /// A qdisc has taken over the pacing of a packet's socket since this was last taken (`SK_PACING_FQ`).
     pub paced: bool,
+    /// A qdisc has asked for the device's queue to be run (`netif_schedule_queue`), since this was last taken.
+    scheduled: bool,
     /// Bytes that qdiscs above count as queued beyond those that are, modulo 2^32, as [`crate::Qdisc::displaces_untold`] has made them.
     pub(crate) untold: u32,
     /// Copies that are to go in at the root, one after another.
@@ -125,6 +127,18 @@ impl Ledger {
     /// Takes the entries out, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
         self.entries.drain(..)
+    }
+    /// The device is to ask for packets as soon as the call at hand is over (`netif_schedule_queue`).
+    pub(crate) fn schedule(&mut self) {
+        self.scheduled = true;
+    }
+    /// Whether it is.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.scheduled
+    }
+    /// Whether it is; the caller sees to it.
+    pub fn take_scheduled(&mut self) -> bool {
+        std::mem::take(&mut self.scheduled)
     }
     /// A copy of a packet that is in a qdisc's hands, to go in at the root ([`Ledger::send_again`]).
     pub(crate) fn copy(&mut self, skb: &Skb) -> Packet {

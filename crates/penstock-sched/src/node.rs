@@ -259,6 +259,18 @@ impl Node {
     pub fn expire(&mut self, due: Due) {
         self.qdisc.expire(due);
     }
+    /// It stands in a transmit queue of its own.
+    pub(crate) fn stands_alone(&mut self) {
+        self.qdisc.stands_alone();
+    }
+    /// Of several transmit queues, the next has its turn.
+    pub(crate) fn next_queue(&mut self) {
+        self.qdisc.next_queue();
+    }
+    /// The transmit queue that is a class of this is to be run.
+    pub(crate) fn kick(&mut self, class: Handle) {
+        self.qdisc.kick(class);
+    }
     /// Whether it takes note of a dequeue that finds it empty.
     #[inline]
     pub fn watches_idle(&self) -> bool {

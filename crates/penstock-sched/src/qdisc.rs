@@ -46,6 +46,8 @@ pub struct Device {
     pub tx_queue_len: u32,
     /// Transmit queues, 1 at least, all in use.
     pub tx_queues: u32,
+    /// Its speed, Mbit/s, where it tells one.
+    pub speed_mbit: Option<u32>,
     /// The kernel it runs.
     pub kernel: Kernel,
     /// What that measures time with.
@@ -123,6 +125,11 @@ impl Due {
     pub fn has(self, soft: Time, hard: Time) -> bool {
         soft <= self.now && hard < self.before
     }
+    /// Whether timers go off at their very moments: no interrupt lets them, which is a nanosecond late.
+    #[inline]
+    pub fn is_on_time(self) -> bool {
+        self.before == Time::MAX
+    }
 }
 
 impl From<Time> for Due {
@@ -179,6 +186,14 @@ pub trait Qdisc: Send {
             classes.children_mut(&mut |_, child| child.expire(due));
         }
     }
+    /// It stands in a transmit queue of its own, as the device's one qdisc does where there is one queue: a packet may pass by it when it is empty.
+    fn stands_alone(&mut self) {}
+    /// Of several transmit queues, the next has its turn: the card has taken a packet.
+    fn next_queue(&mut self) {}
+    /// The transmit queue that is a class of this is to be run (`netif_schedule_queue`).
+    fn kick(&mut self, class: Handle) {
+        let _ = class;
+    }
     /// Drops one packet, of which the kind says which (`Qdisc_ops.drop`, until Linux 4.6; only cbq's strategy `drop` asks
     /// for it). Whether it did.
     fn drop_one(&mut self, cx: &mut Cx<'_>) -> bool {
@@ -224,6 +239,17 @@ pub trait Qdisc: Send {
     /// Bytes queued, children's included, also where `stats` shows none or others (cbq).
     fn held(&self) -> u32 {
         self.stats().backlog
+    }
+    /// Bytes that those above are told it has lost when it is emptied (`qdisc_purge_queue`): its own counter, also where that has
+    /// drifted from what it holds.
+    fn told(&self) -> u32 {
+        self.held()
+    }
+    /// Where a device keeps its traffic classes here (`netdev_set_prio_tc_map`): the transmit queues of the one that a priority
+    /// belongs to, the first and how many. `None`: there are no classes, and all queues are one's.
+    fn queues_of(&self, priority: u32) -> Option<(u16, u16)> {
+        let _ = priority;
+        None
     }
     /// Parameters as the kernel dumps them.
     fn dump(&self) -> Options;
@@ -357,6 +383,10 @@ pub trait Classful {
     fn delete_class(&mut self, classid: Handle, cx: &mut Cx<'_>) -> Result<(), KernelError> {
         let _ = (classid, cx);
         Err(KernelError::errno(KernelError::EOPNOTSUPP))
+    }
+    /// Whether it counts as drops what those in its classes refuse.
+    fn counts_refusals(&self) -> bool {
+        true
     }
     /// Whether the classes are the device's transmit queues (`TCQ_F_MQROOT`): no rate is estimated here, and those below
     /// may have size tables.

@@ -42,6 +42,7 @@ pub fn device(kernel: Kernel) -> Device {
         hard_header_len: 14,
         tx_queue_len: 1000,
         tx_queues: 1,
+        speed_mbit: None,
         kernel,
         clock,
         hz: kernel.hz(),

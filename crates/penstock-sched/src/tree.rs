@@ -20,6 +20,7 @@ use crate::cls::{Blocks, Filters};
 use crate::node::{Node, Shown};
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Xmit};
 use crate::sch::noop::Noop;
+use crate::sch::sfq::hash::Key;
 use crate::sch::{self, KindSpec};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
@@ -52,6 +53,8 @@ pub struct Tree {
     ingress_queue: bool,
     /// The machine's shared blocks of filters.
     blocks: Blocks,
+    /// What packets are hashed with to choose a transmit queue; drawn with the first that needs it.
+    queue_key: Option<Key>,
     places: BTreeMap<Handle, Place>,
     sequence: u64,
     auto_handle: u32,
@@ -85,6 +88,7 @@ impl Tree {
             ingress: None,
             ingress_queue: false,
             blocks: Blocks::new(),
+            queue_key: None,
             no_queue,
             default: &sch::pfifo_fast::SPEC,
             up: false,
@@ -132,6 +136,14 @@ impl Tree {
         Tree::count(&mut root, &mut self.sequence);
         self.root = root;
     }
+    /// Has the default qdisc made anew, where none but it stands.
+    pub fn renew_default(&mut self, cx: &mut Cx<'_>) {
+        if self.up && self.root.handle == Handle::UNSPEC {
+            self.root.reset(cx);
+            let root = self.default_node(cx);
+            self.put_root(root);
+        }
+    }
     /// `attach_default_qdiscs`.
     fn default_node(&self, cx: &mut Cx<'_>) -> Node {
         let device = &self.device;
@@ -142,7 +154,9 @@ impl Tree {
             return no_queue(device);
         }
         if device.is_multiqueue() {
-            return default_root(device);
+            let mut root = default_root(device);
+            self.fill_queues(&mut root, cx);
+            return root;
         }
         let init = Init { device: *device, handle: Handle::UNSPEC, parent: Handle::ROOT };
         // "default qdisc fail, fallback to noqueue": pfifo_fast where txqueuelen is 0.
@@ -151,6 +165,24 @@ impl Tree {
                 Node::new(&init, qdisc)
             }
             _ => no_queue(device),
+        }
+    }
+    /// `get_default_qdisc_ops`: puts the kind of `net.core.default_qdisc` into the transmit queues of a root just made.
+    fn fill_queues(&self, root: &mut Node, cx: &mut Cx<'_>) {
+        let device = self.device;
+        if self.default.id == sch::pfifo_fast::SPEC.id || device.kernel == Kernel::V2_6_35 {
+            return;
+        }
+        let Some(classes) = root.classes_mut().filter(|classes| classes.queue_root()) else { return };
+        let mut queues = Vec::new();
+        classes.children(&mut |class, _| queues.push(class));
+        for class in queues {
+            let init = Init { device, handle: Handle::UNSPEC, parent: class };
+            let Ok(qdisc) = (self.default.build)(&init, None, cx) else { continue };
+            let mut node = Node::new(&init, qdisc);
+            node.shown = Shown::Always;
+            // The queue's class is there.
+            let _ = classes.graft(class, Some(node), cx);
         }
     }
     /// The device.
@@ -186,12 +218,19 @@ impl Tree {
         packet.pkt_len = packet.len;
         packet.queued = cx.now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
+        cx.acts.at_device(self.device.tx_queues);
+        if self.device.is_multiqueue() && packet.rare().queue_chosen {
+            packet.rare_mut().queue_chosen = false;
+        }
         if let Some(hook) = &mut self.ingress
             && let Some(gone) = hook.pass(&mut packet, cx)
         {
             //= linux v6.12 dev.c sch_handle_egress: NET_XMIT_DROP where a qdisc answers with a bypass.
             let answer = gone.leave(packet, cx);
             return if answer == Xmit::Bypass { Xmit::Drop } else { answer };
+        }
+        if self.device.is_multiqueue() {
+            self.choose_queue(&mut packet, cx);
         }
         let answer = self.root.enqueue(packet, cx);
         if cx.drops.has_again() {
@@ -203,13 +242,41 @@ impl Tree {
     /// was done but what [`enqueue`](Tree::enqueue) does first.
     #[inline]
     pub fn pass_by(&mut self, packet: &mut Skb, now: Time) -> bool {
-        if self.ingress.is_some() {
+        if self.ingress.is_some() || self.device.is_multiqueue() {
             return false;
         }
         packet.pkt_len = packet.len;
         packet.queued = now;
         (packet.tc.at_ingress, packet.tc.dev) = (false, self.device.ifindex);
         self.root.pass_by(packet, now)
+    }
+    /// `netdev_core_pick_tx` without XPS: the queue that a filter at the egress hook has chosen, else one by the packet's hash
+    /// (`skb_tx_hash`), among those of its traffic class where there are any.
+    fn choose_queue(&mut self, skb: &mut Skb, cx: &mut Cx<'_>) {
+        let queues = self.device.tx_queues;
+        let mut hash = |skb: &mut Skb| {
+            let key = *self.queue_key.get_or_insert_with(|| Key::draw(cx.rng));
+            let hash = key.hash_from_socket(skb);
+            skb.rare_mut().hash = hash;
+            hash
+        };
+        let chosen = skb.rare().queue_chosen;
+        let queue = match (chosen, skb.rare().queue_mapping, skb.rare().queue_spread) {
+            (true, queue, 0) => u32::from(queue),
+            (true, first, spread) => u32::from(first) + hash(skb) % u32::from(spread),
+            (false, ..) => {
+                let of_class = self.root.qdisc().queues_of(skb.priority).filter(|&(_, count)| count > 0);
+                let (first, count) = of_class.unwrap_or((0, queues as u16));
+                let by_hash = |hash: u32| (u64::from(hash) * u64::from(count)) >> 32;
+                u32::from(first) + if count > 1 { by_hash(hash(skb)) as u32 } else { 0 }
+            }
+        };
+        //= linux v6.12 include/linux/netdevice.h netdev_cap_txqueue
+        let queue = if queue < queues { queue as u16 } else { 0 };
+        if chosen || queue != skb.rare().queue_mapping {
+            let rare = skb.rare_mut();
+            (rare.queue_mapping, rare.queue_chosen) = (queue, false);
+        }
     }
     /// The copies that a qdisc has made of a packet (netem's duplicates) go in at the root: at once, but with what the qdiscs above have
     /// to note of the packet itself behind them, where the kernel has that behind the copy.
@@ -246,6 +313,10 @@ impl Tree {
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         let packet = self.root.dequeue(cx);
+        // A card takes of its queues in turns; a device without one has taken all of a queue at once.
+        if packet.is_some() && self.device.is_multiqueue() && !self.no_queue {
+            self.root.next_queue();
+        }
         if cx.drops.has_again() {
             self.enqueue_again(cx);
         }
@@ -289,6 +360,10 @@ impl Tree {
         self.root.reset(cx);
         self.put_root(Node::new(&init, made));
         Ok(())
+    }
+    /// Whether one qdisc stands before several transmit queues.
+    pub fn shares_queues(&self) -> bool {
+        self.device.is_multiqueue() && !self.root.classes().is_some_and(Classful::queue_root)
     }
     /// Packets queued.
     #[inline]
@@ -453,6 +528,7 @@ impl Tree {
         let (qlen, backlog) = (node.qlen(), node.backlog());
         let (lost_before, before) = (node.door.lost, cx.drops.len());
         let result = work(node, cx);
+        let kick = path.first().copied().filter(|_| cx.drops.is_scheduled());
         let lost = (cx.drops.len() - before) as u64;
         // Whoever of it worked: what it counted itself is in this.
         node.door.lost = lost_before + lost;
@@ -463,6 +539,9 @@ impl Tree {
         let bytes = if tells && (less as i32) > 0 { less } else { 0 };
         if packets > 0 || bytes > 0 || lost > 0 {
             reduce(&mut self.root, &path, (packets, bytes), lost);
+        }
+        if let Some(class) = kick {
+            self.root.kick(class);
         }
         Some(result)
     }

@@ -4,7 +4,8 @@ mod rig;
 
 use penstock_model::Kernel;
 use penstock_packet::Skb;
-use rig::{Rig, udp};
+use penstock_sched::Device;
+use rig::{Rig, device, udp};
 
 /// Three packets in, drops recycled, and out what may go; `turn` counts on.
 fn turn(rig: &mut Rig, turn: u64, packet: &dyn Fn(u64) -> Skb) {
@@ -26,7 +27,11 @@ fn turn(rig: &mut Rig, turn: u64, packet: &dyn Fn(u64) -> Skb) {
 }
 
 fn check(kernel: Kernel, script: &[&str], packet: &dyn Fn(u64) -> Skb) {
-    let mut rig = Rig::with(kernel, script);
+    check_on(device(kernel), script, packet);
+}
+
+fn check_on(device: Device, script: &[&str], packet: &dyn Fn(u64) -> Skb) {
+    let (kernel, mut rig) = (device.kernel, Rig::with_on(device, script));
     (0..60_000).for_each(|t| turn(&mut rig, t, packet));
     let counted = allocation_counter::measure(|| (60_000..70_000).for_each(|t| turn(&mut rig, t, packet)));
     assert_eq!(counted.count_total, 0, "{kernel} {script:?}");
@@ -65,6 +70,8 @@ fn no_packet_costs_an_allocation() {
                 "cake bandwidth 2mbit diffserv4 memlimit 30000 rtt 5ms",
                 "netem delay 5ms 3ms distribution normal loss 1% duplicate 5% corrupt 1% seed 3",
                 "netem rate 5mbit reorder 20% delay 1ms slot 3ms packets 4 limit 20 loss gemodel 3% 20%",
+                "cbs idleslope 300 sendslope -9700 hicredit 3000 locredit -9000",
+                "plug limit 9000",
                 "sfb",
                 "sfb limit 20 max 9 target 4 increment 0.2",
             ],
@@ -110,6 +117,17 @@ fn what_6_12_alone_has_allocates_nothing() {
         "red limit 60000 min 5000 max 15000 avpkt 1000 burst 20 probability 0.1 ecn adaptive",
     ] {
         check(Kernel::V6_12, &[&format!("qdisc add dev eth0 root handle 1: {line}")], &flow);
+    }
+}
+
+/// The packet's hash chooses among four transmit queues.
+#[test]
+fn several_transmit_queues_allocate_nothing() {
+    let flow = |seq: u64| udp(seq, 200 + (seq * 7 % 1300) as u32, (seq % 50) as u8, (seq % 16) as u32);
+    let device = Device { tx_queues: 4, ..device(Kernel::V6_12) };
+    let shaper = "qdisc add dev eth0 parent 1:2 handle 12: tbf rate 1mbit burst 5000 limit 20000";
+    for root in ["multiq", "mq", "mqprio num_tc 2 map 0 1 1 0 0 0 1 1 0 0 0 0 0 0 0 0 queues 1@0 3@1 hw 0"] {
+        check_on(device, &[&format!("qdisc add dev eth0 root handle 1: {root}"), shaper], &flow);
     }
 }
 

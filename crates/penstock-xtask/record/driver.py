@@ -11,6 +11,8 @@ the traffic. The probe knows nothing of that: it sends a frame, and the socket i
 refused stands in the answer's "refused". Where the specification has "filters" (places such as "parent 1:"), the answer's
 "filters" are the lines that `tc -s filter show` has for them, without the seconds that actions have been there.
 
+"tx_queues" is how many transmit queues the device has, 1 without it.
+
 "release": "arrive" turns the probe round: the packets go out of the peer and arrive at the device; "departures" are those that got past its
 ingress hook to the protocols (sockets for IPv4 and IPv6)."""
 import ctypes, ctypes.util, errno, json, os, re, shlex, socket, struct, subprocess, sys, time  # noqa: F401 (for the children)
@@ -93,6 +95,12 @@ def turned(source):
         source = source.replace(old, new)
     return source
 
+def with_queues(source, queues):
+    """The probe with a device of several transmit queues."""
+    old = "'txqueuelen', '1000', 'type'"
+    assert source.count(old) == 1, old
+    return source.replace(old, f"'txqueuelen', '1000', 'numtxqueues', '{queues}', 'type'")
+
 probe, folder = sys.argv[1:3]
 source = open(probe).read()
 code = {arrive: compile(turned(source) if arrive else source, probe, 'exec') for arrive in (False, True)}
@@ -110,8 +118,11 @@ for name in sorted(os.listdir(folder)):
         if todo:
             sockets_that_run(todo, refused)
         try:
+            program = code[arrive]
+            if 'tx_queues' in spec:
+                program = compile(with_queues(source, spec['tx_queues']), probe, 'exec')
             wait_for_phase()
-            exec(code[arrive], {'__name__': '__main__'})
+            exec(program, {'__name__': '__main__'})
             if todo:
                 with_commands(base, todo, refused)
             if 'filters' in spec:

@@ -6,7 +6,7 @@ use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Env, Failure, Show, batch};
 use penstock_lang::token::{Line, Word};
 use penstock_model::rtnetlink::{ActionDump, ActionVerb, ClassDump, FilterRequest, QdiscDump};
-use penstock_model::{Diagnostic, Kernel, KernelError, Options, Time};
+use penstock_model::{Diagnostic, KernelError, Options, Time};
 use penstock_sched::Cx;
 use penstock_sched::cls::Blocks;
 
@@ -104,12 +104,9 @@ impl Host {
         out
     }
 
-    /// A device's speed, Mbit/s, where it tells one: veth and dummy name none of their own but veth says 10 Gbit/s.
+    /// A device's speed, Mbit/s, where it tells one.
     pub(crate) fn speed(&self, device: &NetDevice) -> Option<u32> {
-        device.speed_mbit.or(match device.class.kind {
-            "veth" if self.kernel == Kernel::V6_12 => Some(10_000),
-            _ => None,
-        })
+        device.speed_mbit.or(device.class.speed(self.kernel))
     }
 
     fn tc_command(&mut self, command: &Command, now: Time) -> Ran {

@@ -104,7 +104,7 @@ impl Builder<'_> {
     }
 }
 
-/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, ecn, queue, ring, tx_frames }`.
+/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, ecn, queue, ring, tx_frames, tx_queues }`.
 fn end(value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
     if !value.get_ref().is_table() {
         return named("ends", value, faults);
@@ -118,6 +118,7 @@ fn end(value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
     let queue = table.take("queue").and_then(|v| queue::read(v, faults));
     let ring =
         table.take("ring").and_then(|v| read::integer("ring", v, 0..65_536, faults)).unwrap_or(0) as u32;
+    let tx_queues = table.take("tx_queues").and_then(|v| read::integer("tx_queues", v, 1..4_097, faults));
     let tx_frames = table.take("tx_frames").map(|v| (v, read::integer("tx_frames", v, 1..65_536, faults)));
     if let Some((value, Some(frames))) = tx_frames
         && frames > u64::from(ring.max(1))
@@ -130,7 +131,8 @@ fn end(value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
     }
     table.finish(faults);
     let tx_frames = tx_frames.and_then(|(_, frames)| frames).unwrap_or(1) as u32;
-    found.map(|end| End { rate, delay, loss_ppb, ecn, queue, ring, tx_frames, ..end })
+    let tx_queues = tx_queues.unwrap_or(1) as u32;
+    found.map(|end| End { rate, delay, loss_ppb, ecn, queue, ring, tx_frames, tx_queues, ..end })
 }
 
 /// `ecn = "bleach"`.

@@ -355,6 +355,8 @@ pub struct End {
     pub ring: u32,
     /// Frames between two interrupts of its card that tell of sent ones. Default 1.
     pub tx_frames: u32,
+    /// Transmit queues of its card. 0 counts as 1.
+    pub tx_queues: u32,
 }
 
 /// A program, started once.

@@ -221,6 +221,10 @@ impl Built {
             faults.push(at(experiment, &link.place, e.to_string()));
             return;
         }
+        for end in link.ends.iter().filter(|end| end.tx_queues > 1) {
+            let host = self.id(&end.host);
+            self.world.host_mut(host).set_tx_queues(&end.dev, end.tx_queues);
+        }
         for end in &link.ends {
             if let Some(queue) = end.queue.as_ref().or(link.queue.as_ref()) {
                 let host = self.id(&end.host);

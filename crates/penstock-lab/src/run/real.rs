@@ -67,6 +67,9 @@ fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
         if link.ecn != spec::Ecn::Pass || link.ends.iter().any(|e| e.ecn.is_some()) {
             faults.push(fault(&link.place, "ecn"));
         }
+        if link.ends.iter().any(|e| e.tx_queues > 1) {
+            faults.push(fault(&link.place, "tx_queues"));
+        }
         if !matches!(link.framing, spec::Framing::Ethernet | spec::Framing::None) {
             faults.push(fault(&link.place, &format!("framing = \"{}\"", link.framing.name())));
         }

@@ -59,7 +59,11 @@ pub struct Sent {
 
 /// The devices of a machine, as far as actions ask for them.
 #[derive(Clone, Debug, Default)]
-pub struct Ports(Vec<Port>);
+pub struct Ports {
+    all: Vec<Port>,
+    /// Transmit queues of the device that the packet at hand is at.
+    pub(crate) tx_queues: u32,
+}
 
 /// One device.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,15 +79,20 @@ pub struct Port {
 impl Ports {
     /// The device called `name`.
     pub fn named(&self, name: &str) -> Option<&Port> {
-        self.0.iter().find(|p| p.name == name)
+        self.all.iter().find(|p| p.name == name)
     }
 }
 
 impl Actions {
     /// Tells of the machine's devices. Whoever has devices that actions may name does so whenever one of them changes.
     pub fn set_ports(&mut self, ports: impl Iterator<Item = Port>) {
-        self.ports.0.clear();
-        self.ports.0.extend(ports);
+        self.ports.all.clear();
+        self.ports.all.extend(ports);
+    }
+    /// A packet is about to be sent by a device of so many transmit queues.
+    #[inline]
+    pub(crate) fn at_device(&mut self, tx_queues: u32) {
+        self.ports.tx_queues = tx_queues;
     }
     /// Whether there is any action that could ask for them.
     pub fn is_empty(&self) -> bool {

@@ -76,6 +76,8 @@ struct Edit {
     priority: Option<u32>,
     inherit: bool,
     queue_mapping: Option<u16>,
+    /// Among how many queues from there on the packet's hash chooses (`skbhash`); 0: none.
+    spread: u16,
     /// Value and mask.
     mark: Option<(u32, u32)>,
     ptype: Option<u8>,
@@ -87,6 +89,11 @@ impl Edit {
             priority: o.u32("priority"),
             inherit: o.u64("flags").unwrap_or(0) & INHERITDSFIELD != 0,
             queue_mapping: o.u32("queue_mapping").map(|q| q as u16),
+            spread: match o.u64("flags").unwrap_or(0) & TXQ_SKBHASH {
+                0 => 0,
+                _ => (o.u32("queue_mapping_max").unwrap_or(0) + 1)
+                    .wrapping_sub(o.u32("queue_mapping").unwrap_or(0)) as u16,
+            },
             mark: o.u32("mark").map(|mark| (mark, o.u32("mask").unwrap_or(u32::MAX))),
             ptype: o.u32("ptype").map(|t| t as u8),
         }
@@ -101,8 +108,8 @@ struct Skbedit {
 
 impl Act for Skbedit {
     /// `tcf_skbedit_act`.
-    fn act(&mut self, skb: &mut Skb, control: i32, _: &mut Run<'_>) -> i32 {
-        let Edit { priority, inherit, queue_mapping, mark, ptype } = self.edit;
+    fn act(&mut self, skb: &mut Skb, control: i32, run: &mut Run<'_>) -> i32 {
+        let Edit { priority, inherit, queue_mapping, spread, mark, ptype } = self.edit;
         skb.priority = priority.unwrap_or(skb.priority);
         if inherit {
             // With a tag in the frame, that is where the kernel takes the IP header to be.
@@ -115,8 +122,9 @@ impl Act for Skbedit {
             };
             skb.priority = tos.map_or(skb.priority, |tos| u32::from(tos >> 2));
         }
-        if let Some(queue) = queue_mapping {
-            skb.rare_mut().queue_mapping = queue;
+        if let Some(queue) = queue_mapping.filter(|&queue| u32::from(queue) < run.ports.tx_queues) {
+            let rare = skb.rare_mut();
+            (rare.queue_mapping, rare.queue_chosen, rare.queue_spread) = (queue, true, spread);
         }
         if let Some((mark, mask)) = mark {
             skb.mark = skb.mark & !mask | mark & mask;

@@ -146,6 +146,7 @@ fn no_device(kernel: Kernel) -> Device {
         hard_header_len: 0,
         tx_queue_len: 0,
         tx_queues: 1,
+        speed_mbit: None,
         kernel,
         clock: PschedClock::default(),
         hz: kernel.hz(),

@@ -1,5 +1,5 @@
-//! What kinds share whose classes are numbered from 1 and cannot be made or deleted one by one: ets, and multiq, mq,
-//! mqprio, taprio and cbs, which carry no packets yet.
+//! What kinds share whose classes are numbered from 1 and cannot be made or deleted one by one: ets, multiq, mq,
+//! mqprio, cbs, and taprio, which carries no packets yet.
 
 use crate::cls::{BlockId, Filters};
 use crate::node::{Node, Shown};
@@ -33,7 +33,8 @@ impl Bands {
     /// A pfifo_fast for a band, shown: what each transmit queue gets.
     pub fn queue_default(&self, band: usize) -> Node {
         let init = Init { device: self.device, handle: Handle::UNSPEC, parent: self.class(band) };
-        let mut node = Node::new(&init, Box::new(super::pfifo_fast::PfifoFast::new(&init)));
+        let alone = Init { parent: Handle::ROOT, ..init };
+        let mut node = Node::new(&init, Box::new(super::pfifo_fast::PfifoFast::new(&alone)));
         node.shown = Shown::Always;
         node
     }
@@ -53,23 +54,7 @@ impl Bands {
     }
 }
 
-/// The part of [`Params`](super::unsimulated::Params) that is the same of all kinds with a field `bands`.
-macro_rules! stands_on_bands {
-    () => {
-        fn set_device(&mut self, device: &crate::qdisc::Device, _: &mut Cx<'_>) {
-            self.bands.device = *device;
-        }
-        fn classes(&self) -> Option<&dyn crate::qdisc::Classful> {
-            Some(self)
-        }
-        fn classes_mut(&mut self) -> Option<&mut dyn crate::qdisc::Classful> {
-            Some(self)
-        }
-    };
-}
-pub(super) use stands_on_bands;
-
-/// The same part of [`Banded`].
+/// The part of [`Banded`] that is the same of all kinds with a field `bands`.
 macro_rules! has_bands {
     () => {
         fn id(&self) -> &'static str {
@@ -118,6 +103,10 @@ pub trait Banded: Send {
     fn reduced(&mut self, band: usize, packets: u32, bytes: u32) {
         let _ = (band, packets, bytes);
     }
+    /// [`Classful::counts_refusals`].
+    fn has_refusals(&self) -> bool {
+        true
+    }
     /// Which counters of a band the kernel gives.
     fn counters(&self) -> Counters {
         Counters::All
@@ -157,7 +146,10 @@ impl<T: Banded> Classful for T {
         _: &mut Cx<'_>,
     ) -> Result<Option<Node>, KernelError> {
         let band = self.band(classid).ok_or(KernelError::errno(KernelError::EINVAL))?;
-        let new = new.unwrap_or_else(|| self.vacant(band));
+        let mut new = new.unwrap_or_else(|| self.vacant(band));
+        if self.is_queue_root() {
+            new.stands_alone();
+        }
         Ok(Some(std::mem::replace(&mut self.bands_mut().nodes[band], new)))
     }
     fn leaf(&self, classid: Handle) -> Option<&Node> {
@@ -224,6 +216,9 @@ impl<T: Banded> Classful for T {
     }
     fn bind(&mut self, _: Handle, classid: Handle) -> u32 {
         self.band(classid).map_or(0, |band| band as u32 + 1)
+    }
+    fn counts_refusals(&self) -> bool {
+        self.has_refusals()
     }
     fn queue_root(&self) -> bool {
         self.is_queue_root()

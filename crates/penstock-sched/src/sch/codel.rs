@@ -103,6 +103,9 @@ impl Codel {
 }
 
 impl Qdisc for Codel {
+    fn stands_alone(&mut self) {
+        self.root = true;
+    }
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         if self.pass_by(&packet) {
             //= linux v6.12 dev.c __dev_xmit_skb: past an empty root qdisc (TCQ_F_CAN_BYPASS).

@@ -40,6 +40,7 @@ pub mod pie;
 pub mod plug;
 pub mod prio;
 pub mod qfq;
+mod queues;
 pub mod red;
 pub mod sfb;
 pub mod sfq;

@@ -1,17 +1,16 @@
 //! `mqprio`: priorities to traffic classes, traffic classes to ranges of transmit queues.
 //!
-//! Follows: linux v6.12 `net/sched/sch_mqprio.c`, `sch_mqprio_lib.c`, configuration only.
-//! Differs: packets are not carried yet; no device has hardware offload, so modes and shapers are refused.
+//! Follows: linux v6.12 `net/sched/sch_mqprio.c`, `sch_mqprio_lib.c`. How packets are carried: [`super::queues`].
+//! Differs: no device has hardware offload, so modes and shapers are refused. A traffic class shows the packets that wait in its queues: Linux
+//! adds those of the classes that were shown before.
 
 use super::KindSpec;
-use super::bands::{Banded, Bands};
-use super::mq;
-use super::unsimulated::{Params, Unsimulated};
-use crate::node::Node;
-use crate::qdisc::{Classful, Cx, Device, Init, Qdisc};
+use super::bands::Bands;
+use super::queues::{QueueKind, Queues, sum};
+use crate::qdisc::{Cx, Device, Init, Qdisc};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use penstock_model::rtnetlink::{ClassDump, Counters};
-use penstock_model::{Handle, Kernel, KernelError, Options, Stats};
+use penstock_model::{Handle, Kernel, KernelError, Options};
 
 /// The kind.
 pub static SPEC: KindSpec = KindSpec {
@@ -19,7 +18,7 @@ pub static SPEC: KindSpec = KindSpec {
     about: "traffic classes by priority, each with a range of transmit queues",
     kernels: &[Kernel::V6_12],
     build,
-    simulated: false,
+    simulated: true,
     traits: Traits {
         classes: Classes::Queues,
         sorting: Sorting::Own,
@@ -87,6 +86,15 @@ impl TrafficClasses {
             self.map = [0; 16];
         }
     }
+    /// The queues of the class that a priority belongs to, the first and how many (`skb_tx_hash`).
+    pub fn queues_of(&self, priority: u32) -> Option<(u16, u16)> {
+        if self.queues.is_empty() {
+            return None;
+        }
+        let (count, offset) =
+            self.queues.get(usize::from(self.map[priority as usize & 15])).copied().unwrap_or((0, 0));
+        Some((offset, count))
+    }
     /// As both kinds dump it.
     pub fn dump(&self) -> Options {
         let range =
@@ -151,75 +159,46 @@ fn build(init: &Init, options: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<d
     if ["mode", "shaper", "min_rate", "max_rate"].into_iter().any(|name| options.has(name)) {
         return no("mqprio TCA_OPTIONS can only contain netlink attributes in hardware mode");
     }
-    let mut bands = Bands::new(init);
-    bands.nodes = (0..init.device.tx_queues as usize).map(|band| bands.queue_default(band)).collect();
-    Ok(Box::new(Unsimulated::new(Mqprio { bands, classes })))
+    Ok(Box::new(Queues::new(init, Mqprio { classes })))
 }
 
-/// The qdisc.
+/// What it sets of the device.
 struct Mqprio {
-    bands: Bands,
     classes: TrafficClasses,
 }
 
-impl Params for Mqprio {
-    fn kind(&self) -> &'static str {
-        SPEC.id
-    }
-    /// There is no such operation.
-    fn change(&mut self, _: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
-        let sentence = "Change operation not supported by specified qdisc";
-        Err(KernelError::new(KernelError::EINVAL, sentence))
-    }
+impl QueueKind for Mqprio {
+    const ID: &'static str = SPEC.id;
     fn dump(&self) -> Options {
         self.classes.dump().with("hw", 0u32)
     }
-    fn stats(&self, _: Stats) -> Stats {
-        mq::sum(&self.bands)
+    fn queues_of(&self, priority: u32) -> Option<(u16, u16)> {
+        self.classes.queues_of(priority)
     }
-    fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {
-        self.bands.device = *device;
-    }
-    fn forget_traffic_classes(&mut self, map: bool) {
+    fn forget(&mut self, map: bool) {
         self.classes.forget(map);
     }
-    fn classes(&self) -> Option<&dyn Classful> {
-        Some(self)
+    fn parent_of(&self, bands: &Bands, band: usize) -> Handle {
+        let id = |class: usize| Handle::new(bands.handle.major(), MIN_PRIORITY + class as u16);
+        self.classes.of_queue(band).map_or(Handle::UNSPEC, id)
     }
-    fn classes_mut(&mut self) -> Option<&mut dyn Classful> {
-        Some(self)
-    }
-}
-
-impl Banded for Mqprio {
-    super::bands::has_bands!();
     fn has_more(&self, classid: Handle) -> bool {
         let class = classid.minor().checked_sub(MIN_PRIORITY);
         class.is_some_and(|class| usize::from(class) < self.classes.queues.len())
     }
-    fn vacant(&self, _: usize) -> Node {
-        Node::noop()
-    }
-    fn dump_band(&self, band: usize) -> (Handle, Options) {
-        let parent = self.classes.of_queue(band);
-        let id = |class: usize| Handle::new(self.bands.handle.major(), MIN_PRIORITY + class as u16);
-        (parent.map_or(Handle::UNSPEC, id), Options::new())
-    }
-    fn walk_before(&self, visit: &mut dyn FnMut(ClassDump)) {
-        for class in 0..self.classes.queues.len() as u16 {
+    fn walk_before(&self, bands: &Bands, visit: &mut dyn FnMut(ClassDump)) {
+        for (class, &(count, offset)) in (0..).zip(&self.classes.queues) {
+            let (first, count) = (usize::from(offset), usize::from(count));
             visit(ClassDump {
                 kind: SPEC.id,
-                classid: Handle::new(self.bands.handle.major(), MIN_PRIORITY + class),
+                classid: Handle::new(bands.handle.major(), MIN_PRIORITY + class),
                 parent: Handle::ROOT,
                 leaf: None,
                 options: Options::new(),
                 counters: Counters::All,
-                stats: Stats::default(),
+                stats: sum(&bands.nodes[first..first + count]),
                 xstats: None,
             });
         }
-    }
-    fn is_queue_root(&self) -> bool {
-        true
     }
 }

@@ -152,7 +152,8 @@ impl Qdisc for Prio {
     }
     #[inline]
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        if self.qlen == 0 {
+        // A band that notes it is asked although there is nothing.
+        if self.qlen == 0 && !self.bands.iter().any(Node::watches_idle) {
             return None;
         }
         let dropped = cx.drops.len();

@@ -68,7 +68,8 @@ fn classes(node: &Node, kernel: Kernel, found: &mut Vec<String>) {
     let (shown, lost) = (node.stats().drops, node.door.drops(kernel));
     // mq and its like show the sum of the qdiscs that stand in them now. What a queue of its own loses by a `change` of its limits is told to
     // those above alone.
-    let passes_on = crate::sch::traits(kind).queue == Holds::Classes && !own.queue_root();
+    let passes_on =
+        crate::sch::traits(kind).queue == Holds::Classes && !own.queue_root() && own.counts_refusals();
     if passes_on && !node.over_choke && shown != lost as u32 {
         found.push(format!(
             "qdisc {kind} {handle}: shows {shown} drops, but {lost} were lost in it and below"

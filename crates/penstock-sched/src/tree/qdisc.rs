@@ -171,6 +171,7 @@ impl Tree {
             self.traffic_classes_gone_with(spec.id);
         })?;
         let mut node = Node::new(&init, qdisc);
+        self.fill_queues(&mut node, cx);
         node.share_blocks(&self.blocks);
         node.stab = stab.transpose()?.map(Box::new);
         if let Some(spec) = req.estimator {
@@ -274,17 +275,20 @@ impl Tree {
                 return Err(device.refusal(KernelError::E2BIG, "Qdisc hierarchy is too deep"));
             }
         }
-        let shift = classes.leaf(parent).map_or(0, Node::shift);
+        let mut shift = classes.leaf(parent).map_or(0, Node::shift);
         if let Some(leaf) = classes.leaf_mut(parent) {
             let (qlen, backlog, before) = (leaf.qlen(), leaf.backlog(), cx.drops.len());
+            let told = leaf.qdisc().told();
             leaf.reset(cx);
+            shift = shift.wrapping_add(backlog.wrapping_sub(told));
             leaf.takes_over(shift);
             let lost = (cx.drops.len() - before) as u64;
-            if qlen > 0 {
-                classes.reduced(parent, qlen, backlog);
+            let bytes = if qlen > 0 || told != backlog { told } else { 0 };
+            if qlen > 0 || bytes > 0 {
+                classes.reduced(parent, qlen, bytes);
             }
             node.door.lost += lost;
-            reduce(&mut self.root, &path, (qlen, if qlen > 0 { backlog } else { 0 }), lost);
+            reduce(&mut self.root, &path, (qlen, bytes), lost);
         }
         if new.as_ref().is_some_and(|new| new.kind() == "choke") {
             over_choke(&mut self.root, &path);
@@ -293,6 +297,8 @@ impl Tree {
         let node = self.node_mut(parent.qdisc()).expect("a path leads to it");
         let classes = node.classes_mut().expect("it has classes");
         let old = classes.graft(parent, new, cx)?;
+        //= linux v6.12 net/sched/sch_mq.c mq_graft: the device is deactivated meanwhile, which empties all its queues.
+        let stops = classes.queue_root() && device.kernel == Kernel::V6_12;
         if let Some(new) = classes.leaf_mut(parent).filter(|_| shift != 0) {
             new.takes_over(shift);
         }
@@ -301,6 +307,9 @@ impl Tree {
         }
         if let Some(handle) = handle {
             self.places.insert(handle, Place { parent });
+        }
+        if stops && self.up {
+            self.root.reset(cx);
         }
         Ok(())
     }

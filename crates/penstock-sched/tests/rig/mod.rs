@@ -30,6 +30,7 @@ pub fn device(kernel: Kernel) -> Device {
         hard_header_len: 14,
         tx_queue_len: 1000,
         tx_queues: 1,
+        speed_mbit: None,
         kernel,
         clock,
         hz: kernel.hz(),
@@ -55,7 +56,11 @@ impl Rig {
     }
     /// The same after some commands, each of which must succeed.
     pub fn with(kernel: Kernel, lines: &[&str]) -> Rig {
-        let mut rig = Rig::new(kernel);
+        Rig::with_on(device(kernel), lines)
+    }
+    /// The same on this device.
+    pub fn with_on(device: Device, lines: &[&str]) -> Rig {
+        let mut rig = Rig::on(device);
         for line in lines {
             rig.tc(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         }

@@ -73,6 +73,7 @@ pub fn device(tx_queues: u32, kernel: Kernel) -> Device {
         hard_header_len: 14,
         tx_queue_len,
         tx_queues,
+        speed_mbit: None,
         kernel,
         clock: Default::default(),
         hz: kernel.hz(),

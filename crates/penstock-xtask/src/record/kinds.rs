@@ -3,8 +3,8 @@
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, chance, classify, edits, ets, fq_pie, hfsc, hhf, htb, matches,
-    midway, mixed, netem, paced, qfq, seldom, skbprio,
+    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, edits, ets, fq_pie, hfsc, hhf, htb,
+    matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio,
 };
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};
@@ -23,6 +23,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("bpf", |d, _| matches::case(d, Some("bpf"))),
     ("cake", |d, _| cake::case(d)),
     ("cake_dice", |d, _| cake::dice(d)),
+    ("cbs", |d, _| cbs::case(d)),
     ("choke", |d, _| aqm::choke(d)),
     ("choke_dice", |d, _| chance::choke(d)),
     ("codel", |d, _| aqm::case(d, aqm::codel_words)),
@@ -44,6 +45,9 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("htb", |d, _| htb::case(d)),
     ("matches", |d, _| matches::case(d, None)),
     ("mixed", |d, _| mixed::case(d, 110)),
+    ("mq", |d, _| mq::case(d, false)),
+    ("mqprio", |d, _| mq::case(d, true)),
+    ("multiq", multiq::case),
     ("netem", |d, _| netem::case(d)),
     ("netem_dice", |d, _| netem::dice(d)),
     ("pfifo", |d, _| fifo(d, "pfifo")),
@@ -52,6 +56,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     // Whether the drain's rate is estimated is the same in a case and in what is woven into it.
     ("pie", |d, seed| aqm::pie(d, seed.is_multiple_of(4))),
     ("pie_dice", |d, _| chance::pie(d)),
+    ("plug", |d, _| plug::case(d)),
     ("police", |d, _| actions::case(d, true)),
     ("prio", |d, _| prio(d)),
     ("qfq", |d, _| qfq::case(d)),
@@ -82,10 +87,13 @@ pub fn all() -> Vec<&'static str> {
 /// Every second case from here on has commands in the midst of the traffic.
 const MIDWAY: u64 = 101;
 
+/// But of these, which have commands of their own there.
+const OWN_COMMANDS: &[&str] = &["mq", "mqprio"];
+
 /// A specification of `kind` from `seed`; `None` for an unknown kind.
 pub fn generate(kind: &str, seed: u64) -> Option<Value> {
     let spec = before_traffic(kind, seed)?;
-    if seed < MIDWAY || seed.is_multiple_of(2) {
+    if seed < MIDWAY || seed.is_multiple_of(2) || OWN_COMMANDS.contains(&kind) {
         return Some(spec);
     }
     let other = before_traffic(kind, seed + (1 << 32))?;

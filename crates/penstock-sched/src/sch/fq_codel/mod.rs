@@ -257,6 +257,9 @@ impl FqCodel {
 }
 
 impl Qdisc for FqCodel {
+    fn stands_alone(&mut self) {
+        self.bypass = self.limit > 0;
+    }
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         if self.pass_by(&packet) {
             //= linux v6.12 dev.c __dev_xmit_skb: past an empty root qdisc (TCQ_F_CAN_BYPASS).

@@ -64,6 +64,10 @@ impl Key {
     //= linux v6.12 include/net/sock.h skb_set_hash_from_sk
     #[inline]
     pub(crate) fn hash_from_socket(&self, skb: &Skb) -> u32 {
+        // What chose its transmit queue has noted it in the packet (`skb->hash`).
+        if skb.rare().hash != 0 {
+            return skb.rare().hash;
+        }
         let hash = self.hash(skb);
         match skb.sender.rehashed {
             0 => hash,

@@ -9,7 +9,7 @@
 
 pub(super) mod chains;
 mod depths;
-pub(super) mod hash;
+pub(crate) mod hash;
 mod old;
 mod present;
 

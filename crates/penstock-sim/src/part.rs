@@ -90,6 +90,9 @@ pub(crate) fn undivided(world: &mut World) -> Result<(), String> {
     if world.net.tapped {
         return Err("a device is tapped".to_owned());
     }
+    if !world.net.processors.is_empty() {
+        return Err("machines share a processor".to_owned());
+    }
     for (_, _, event) in world.net.queue.events() {
         if matches!(event, Event::Command(_)) {
             return Err("commands are carried out during the run".to_owned());

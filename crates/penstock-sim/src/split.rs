@@ -64,6 +64,7 @@ impl Machine {
             timer: Timer::default(),
             sockets: SocketTable::new(Rng::named(0, "")),
             lo: Loopback::default(),
+            processor: NONE,
         }
     }
 }

@@ -457,23 +457,59 @@ proptest! {
     }
 }
 
+/// The same results by one core and by three, whatever the case; many of them can be divided.
+#[test]
+fn any_number_of_cores_gives_the_same() {
+    let cases = std::env::var("PENSTOCK_ACCOUNTS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let mut divided = 0;
+    for n in 0..cases {
+        let mut case = numbered(2, n);
+        // Commands during the run, and datagrams in fragments, are one core's.
+        case.commands.clear();
+        let long =
+            |what: What| matches!(what, What::Udp { size, .. } | What::Echo { size, .. } if size > 1472);
+        case.flows.retain(|flow| !long(flow.2));
+        let run = |cores: usize| {
+            let mut world = case.build();
+            world.set_cores(cores, 0);
+            let divided = world.cores().is_ok();
+            for ms in [case.warmup_ms.unwrap_or(300), 1000, 2000] {
+                world.run_quietly(Time::from_ns(ms * 1_000_000).max(world.now()));
+                assert_eq!(world.miscounts(), Vec::<String>::new(), "{n} on {cores}: {case:?}");
+                if case.warmup_ms == Some(ms) {
+                    world.end_warmup();
+                }
+            }
+            (divided, world.results())
+        };
+        let (three, results) = run(3);
+        divided += u64::from(three);
+        assert!(!three || run(1).1 == results, "{n}: {case:?}");
+    }
+    assert!(divided * 10 > cases, "{divided} of {cases}");
+}
+
+/// A case by its number.
+fn numbered(seed: u64, n: u64) -> Case {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes[8..16].copy_from_slice(&n.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let case = case().new_tree(&mut TestRunner::new_with_rng(ProptestConfig::default(), rng));
+    case.unwrap().current()
+}
+
 /// As many cases as `PENSTOCK_ACCOUNTS` says, told one by one and never shortened: what a night is for.
 #[test]
 #[ignore = "as long as one has time"]
 fn survey() {
-    use proptest::strategy::ValueTree;
-    use proptest::test_runner::TestRunner;
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let seed = number("PENSTOCK_ACCOUNTS_SEED").unwrap_or(1);
     let mut bad = 0;
     for n in 0..number("PENSTOCK_ACCOUNTS").unwrap_or(1000) {
-        let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&seed.to_le_bytes());
-        bytes[8..16].copy_from_slice(&n.to_le_bytes());
-        let rng =
-            proptest::test_runner::TestRng::from_seed(proptest::test_runner::RngAlgorithm::ChaCha, &bytes);
-        let case = case().new_tree(&mut TestRunner::new_with_rng(ProptestConfig::default(), rng)).unwrap();
-        let case = case.current();
+        let case = numbered(seed, n);
         println!("{n} {case:?}");
         if std::panic::catch_unwind(|| check(&case)).is_err() {
             println!("BAD {n}");

@@ -636,6 +636,9 @@ mod tests {
             rare: Rarely(Some(Box::new(Rare {
                 nest: ([4; 4], 5),
                 queue_mapping: 6,
+                queue_chosen: true,
+                queue_spread: 2,
+                hash: 3,
                 ptype: Some(7),
                 vlan: Some((8, 9)),
                 realms: 10,

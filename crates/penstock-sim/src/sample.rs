@@ -179,7 +179,11 @@ impl Sampler {
         let name = || device.name.clone();
         self.put(host, key, &name, Metric::Bytes, device.counters.tx_bytes as i64);
         self.put(host, key, &name, Metric::Packets, device.counters.tx_packets as i64);
-        for (kind, qdisc, s) in device.tree.counters(now) {
+        for (at, (kind, qdisc, s)) in device.tree.counters(now).into_iter().enumerate() {
+            // What the kernel has put into classes by itself has no handle of its own; the class shows it.
+            if at > 0 && handle(qdisc) == 0 {
+                continue;
+            }
             let id = key | 1 << 36 | u64::from(handle(qdisc)) << 1;
             let name = || format!("{} {kind} {qdisc}", device.name);
             self.put(host, id, &name, Metric::Bytes, s.bytes as i64);

@@ -192,7 +192,7 @@ mod tests {
             seq += 1;
             plug.enqueue(packet(seq, 100), &mut bench.cx(0))
         };
-        let mut told = |plug: &mut Plug, bench: &mut Bench, action: &str| {
+        let told = |plug: &mut Plug, bench: &mut Bench, action: &str| {
             let o = Options::new().with("action", action).with("limit", 250u32);
             plug.change(Some(&o), &mut bench.cx(0)).map_err(|e| e.errno)
         };

@@ -335,8 +335,11 @@ impl Classifier for Rsvp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, device, filter, qdisc};
+    use crate::testing::{Bench, device, filter, packet, qdisc};
     use crate::tree::Tree;
+    use penstock_model::Time;
+    use penstock_packet::headers::{Ipv4, Udp};
+    use std::net::Ipv4Addr;
 
     #[test]
     fn handles_tell_the_buckets() {
@@ -361,5 +364,45 @@ mod tests {
             // 10.0.0.1 with TCP falls in bucket 0xd, 10.0.0.2 in bucket 8.
             assert_eq!(handles, [0, 0x2_080d, 0x1_100d], "{kernel}");
         }
+    }
+
+    /// The class, from 1, of a packet of UDP; 3 where no filter has it.
+    fn band(tree: &mut Tree, bench: &mut Bench, from: u8, to: u8, ports: (u16, u16), frag_off: u16) -> usize {
+        let mut p = packet(0, 100);
+        let addr = |last| Ipv4Addr::new(10, 0, 0, last);
+        p.l3 = L3::Ipv4(Ipv4 { frag_off, ..Ipv4::new(addr(from), addr(to), 17) });
+        p.l4 = L4::Udp(Udp { sport: ports.0, dport: ports.1 });
+        tree.enqueue(p, &mut bench.cx(0));
+        let at = tree.dump_classes(Time::ZERO).iter().position(|c| c.stats.qlen > 0).unwrap();
+        tree.dequeue(&mut bench.cx(0)).unwrap();
+        at + 1
+    }
+
+    #[test]
+    fn a_packet_is_of_its_session_and_sender() {
+        let mut bench = Bench::new();
+        let mut tree = Tree::new(device(Kernel::V2_6_35));
+        let mut req = qdisc("add root handle 1: prio");
+        req.options = Some(Options::new().with("bands", 3u32).with("priomap", vec![2u8; 16]));
+        tree.qdisc(&req, &mut bench.cx(0)).unwrap();
+        // 10.0.0.1 port 5004, from anywhere and from 10.0.0.2 port 7.
+        let gpi =
+            |key: u32, mask: u32| Options::new().with("key", key).with("mask", mask).with("offset", 0i64);
+        let pinfo = || Options::new().with("protocol", 17u32).with("dpi", gpi(5004, 0xffff));
+        let session = |class: u32, pinfo: Options| {
+            let o = Options::new().with("dst", vec![10u8, 0, 0, 1]).with("pinfo", pinfo);
+            o.with("classid", 0x1_0000 + class)
+        };
+        let named =
+            session(2, pinfo().with("spi", gpi(7 << 16, 0xffff_0000))).with("src", vec![10u8, 0, 0, 2]);
+        for o in [session(1, pinfo()), named] {
+            tree.filter(&filter("add prio 1 protocol 800", "rsvp", Some(o)), &mut bench.cx(0)).unwrap();
+        }
+        let mut of = |from, to, ports, frag| band(&mut tree, &mut bench, from, to, ports, frag);
+        assert_eq!(of(2, 1, (7, 5004), 0), 2);
+        // Another port of the sender's, another sender: the filter that names none.
+        assert_eq!((of(2, 1, (8, 5004), 0), of(3, 1, (7, 5004), 0)), (1, 1));
+        // Another port, another destination, a fragment: no session.
+        assert_eq!((of(2, 1, (7, 5005), 0), of(2, 4, (7, 5004), 0), of(2, 1, (7, 5004), 0x2000)), (3, 3, 3));
     }
 }

@@ -3,7 +3,27 @@
 //! Follows: IOS 12.3: `User Access Verification`, `Building configuration...`, a page of 24 lines and ` --More-- ` (`terminal length 24`), which the
 //! space bar takes away again.
 
-use crate::app::session::Typed;
+/// Something typed, key by key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Typed {
+    pub(super) keys: String,
+    /// Whether the line is ended by the return key; `--More--` goes on at once.
+    pub(super) enter: bool,
+    /// What comes in answer; `None`: of random length.
+    pub(super) answer: Option<String>,
+    /// Whether the keys are seen.
+    pub(super) seen: bool,
+}
+
+impl Typed {
+    /// How many keys that are.
+    pub(super) fn presses(&self) -> usize {
+        self.keys.len() + usize::from(self.enter)
+    }
+    pub(super) fn command(keys: &str) -> Typed {
+        Typed { keys: keys.to_owned(), enter: true, answer: None, seen: true }
+    }
+}
 
 /// What stands above the first prompt.
 pub(super) const BANNER: &str = "\n\nUser Access Verification\n\nPassword: ";

@@ -5,7 +5,7 @@
 //! 3 s of thought, answers have 100 to 2000 bytes.
 //! Differs: today's OpenSSH (7.8 on) would set DSCP af21 instead.
 
-use crate::app::console;
+use crate::app::console::{self, Typed};
 use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
@@ -40,28 +40,6 @@ const TELNET_USAGE: &str = "Usage: telnet [-4] [-6] [-8] [-E] [-L] [-a] [-d] [-e
 /// What is typed when nothing else is said.
 const COMMANDS: [&str; 3] = ["ls -l", "cd Desktop", "ls -l"];
 const LOWDELAY: u8 = 0x10;
-
-/// Something typed, key by key.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Typed {
-    pub(super) keys: String,
-    /// Whether the line is ended by the return key; `--More--` goes on at once.
-    pub(super) enter: bool,
-    /// What comes in answer; `None`: of random length.
-    pub(super) answer: Option<String>,
-    /// Whether the keys are seen.
-    pub(super) seen: bool,
-}
-
-impl Typed {
-    /// How many keys that are.
-    fn presses(&self) -> usize {
-        self.keys.len() + usize::from(self.enter)
-    }
-    fn command(keys: &str) -> Typed {
-        Typed { keys: keys.to_owned(), enter: true, answer: None, seen: true }
-    }
-}
 
 /// Which program it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

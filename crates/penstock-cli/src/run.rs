@@ -48,7 +48,7 @@ pub struct Args {
     /// With --repeat: how many runs at a time, on sim and virtual [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), requires = "repeat")]
     jobs: Option<u32>,
-    /// On sim: how many threads make a run; no byte of it changes [default: as many as there are processors, at most 8, for 100 flows or more; else 1]
+    /// On sim: how many threads make a run; no byte of it changes [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     threads: Option<u32>,
     /// Print the record as JSON instead of the summary
@@ -114,9 +114,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     );
     let threads = match args.threads {
         Some(threads) => Threads::Most(threads as usize),
-        // Several runs take the processors already.
-        None if args.repeat.is_some() => Threads::One,
-        None => Threads::Large(many::processors().min(8)),
+        None => Threads::One,
     };
     let experiment = experiment.on_threads(threads);
     let seed = args.seed.unwrap_or(experiment.seed);

@@ -93,6 +93,10 @@ pub(crate) fn undivided(world: &mut World) -> Result<(), String> {
     if !world.net.processors.is_empty() {
         return Err("machines share a processor".to_owned());
     }
+    // What a frame on a segment asks of its machine may be done with the next event, whosever that is.
+    if !world.net.cables.segments.is_empty() {
+        return Err("a link is a shared segment".to_owned());
+    }
     for (_, _, event) in world.net.queue.events() {
         if matches!(event, Event::Command(_)) {
             return Err("commands are carried out during the run".to_owned());

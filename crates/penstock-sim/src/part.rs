@@ -93,10 +93,6 @@ pub(crate) fn undivided(world: &mut World) -> Result<(), String> {
     if !world.net.processors.is_empty() {
         return Err("machines share a processor".to_owned());
     }
-    // What a frame on a segment asks of its machine may be done with the next event, whosever that is.
-    if !world.net.cables.segments.is_empty() {
-        return Err("a link is a shared segment".to_owned());
-    }
     for (_, _, event) in world.net.queue.events() {
         if matches!(event, Event::Command(_)) {
             return Err("commands are carried out during the run".to_owned());
@@ -204,17 +200,17 @@ fn join_flows(world: &mut World, sets: &mut Sets, programs: &[u32]) {
             continue;
         }
         let (sink, udp) = (source.sink(), source.kind().0);
-        *wanted.entry((to, udp, sink.first_port())).or_default() += 1;
+        *wanted.entry((to, udp, sink.port)).or_default() += 1;
         to_come.push((app.host, to, udp, sink));
     }
     for (from, to, udp, sink) in to_come {
-        let port = sink.first_port();
+        let port = sink.port;
         let table = &net.machines[to as usize].sockets;
         let taken = if udp { table.udp.contains_key(&port) } else { table.listeners.contains_key(&port) };
         // Ports of its own that the machine may give to what it sends.
         let lent = udp && port >= 32_768;
         let shared = wanted[&(to, udp, port)] > 1;
-        if !sink.is_fixed() && (taken || lent || shared || programs.binary_search(&to).is_ok()) {
+        if !sink.fixed && (taken || lent || shared || programs.binary_search(&to).is_ok()) {
             sets.join(from, to);
         }
     }

@@ -18,7 +18,8 @@ impl Net {
         if segment.serving {
             // A frame that leaves its host made TCP send the next: it stands in line.
         } else if segment.busy_until <= now {
-            self.serve_segment(s);
+            let at_work = self.cables.nics[n as usize].host;
+            self.serve_segment(s, Some(at_work));
         } else if !segment.free_pending {
             segment.free_pending = true;
             self.queue.schedule(segment.busy_until, Event::SegmentFree(s));
@@ -27,34 +28,48 @@ impl Net {
     /// The segment is free again.
     pub(crate) fn segment_free(&mut self, s: u32) {
         self.cables.segments[s as usize].free_pending = false;
-        self.serve_segment(s);
+        self.serve_segment(s, None);
     }
-    /// Gives the free segment to the cards in line.
-    fn serve_segment(&mut self, s: u32) {
+    /// Gives the free segment to the cards in line. `at_work`: the machine that asks for it, which settles what its own frames come to.
+    fn serve_segment(&mut self, s: u32, at_work: Option<u32>) {
         let now = self.queue.now();
         while self.cables.segments[s as usize].busy_until <= now && !self.guard.is_over() {
             let Some(n) = self.cables.segments[s as usize].line.pop_front() else { return };
             self.cables.nics[n as usize].in_line = false;
+            let (host, ifindex) = (self.cables.nics[n as usize].host, self.cables.nics[n as usize].ifindex);
+            let before = self.todo.asked.len();
             self.cables.segments[s as usize].serving = true;
             let packet = self.next_frame(n);
             self.cables.segments[s as usize].serving = false;
             let Some(packet) = packet else {
                 self.arm_watchdog(n);
+                self.settle_other(host, at_work, before);
                 continue;
             };
             self.broadcast(s, n, packet);
-            let (host, ifindex) = (self.cables.nics[n as usize].host, self.cables.nics[n as usize].ifindex);
             let nic = &self.cables.nics[n as usize];
             let more = !nic.queue.is_empty() || qlen(&self.machines[host as usize].host, ifindex) > 0;
             if more && !nic.in_line {
                 self.cables.nics[n as usize].in_line = true;
                 self.cables.segments[s as usize].line.push_back(n);
             }
+            self.settle_other(host, at_work, before);
         }
         let segment = &mut self.cables.segments[s as usize];
         if !segment.line.is_empty() && !segment.free_pending {
             segment.free_pending = true;
             self.queue.schedule(segment.busy_until, Event::SegmentFree(s));
+        }
+    }
+    /// Does what a machine asks for whose card was served while another was at work, or nobody: what stands on the list from there on. Left
+    /// there, it would be done as the other's.
+    #[inline]
+    fn settle_other(&mut self, host: u32, at_work: Option<u32>, from: usize) {
+        if self.todo.asked.len() > from && at_work != Some(host) {
+            let own = self.todo.asked.split_off(from);
+            let others = std::mem::replace(&mut self.todo.asked, own);
+            self.settle(host);
+            self.todo.asked = others;
         }
     }
     /// One frame on the segment: to every other card that its address concerns.

@@ -4,7 +4,6 @@
 //! gets numbers that no other core gives. A flow's record is on the core of its sink; the source's core has one for what
 //! the sender knows, and every core counts in one of its own what it has lost and marked.
 
-use crate::app::Program;
 use crate::cpu::Cpu;
 use crate::event::{Event, Seq, Timer};
 use crate::flow::Flow;
@@ -222,8 +221,8 @@ impl World {
             }
             let Some(addr) = source.address(&self.net) else { continue };
             let sink = source.sink();
-            source.finds((addr, sink.first_port()));
-            let program: Option<Box<dyn Program>> = Some(Box::new(sink));
+            source.finds((addr, sink.port));
+            let program = Some(sink.program);
             let result = AppResult::new(AppId(NONE), HostId(to), "", "", at);
             all.push((n, core, App { host: to, at, program, stands_in: true, result, ..App::absent() }));
         }

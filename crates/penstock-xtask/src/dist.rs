@@ -141,7 +141,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for file in TRAINING {
             let text = fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
-            assert!(text.contains("duration"), "{file} is an experiment");
+            assert!(text.contains("[host."), "{file} is an experiment");
         }
     }
 }

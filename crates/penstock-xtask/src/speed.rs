@@ -7,8 +7,11 @@ use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::process::Command;
 
+/// Makes a table.
+type Make = fn() -> Result<String>;
+
 /// The tables, and what makes each.
-const TABLES: [(&str, fn() -> Result<String>); 5] = [
+const TABLES: [(&str, Make); 5] = [
     ("compare", || own(&["bench", "compare"], true)),
     ("count", || own(&["bench", "count"], false)),
     ("growth", || own(&["bench", "growth"], false)),

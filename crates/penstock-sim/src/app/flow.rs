@@ -3,7 +3,7 @@
 //! TCP runs from the sender to a listener that reads and forgets; UDP to a port where datagrams are counted.
 //! Each flow has a port of its own at the receiver.
 
-use crate::app::{Cx, Program, first_address};
+use crate::app::{Cx, Program, first_address, program};
 use crate::index::NONE;
 use crate::net::Net;
 use crate::sock::{Addr, Listener, SockOpts};
@@ -91,8 +91,8 @@ impl Source {
         let remote = match self.remote {
             Some(remote) => remote,
             None => {
-                let addr = self.address(cx.net).ok_or("Destination address required")?;
-                (addr, self.sink().open(cx.net)?)
+                let addr = program::Source::address(self, cx.net).ok_or("Destination address required")?;
+                (addr, self.receiver().open(cx.net)?)
             }
         };
         self.remote = Some(remote);
@@ -304,31 +304,33 @@ impl Program for Sink {
 
 impl Source {
     /// Its receiving side.
-    pub(crate) fn sink(&self) -> Sink {
+    fn receiver(&self) -> Sink {
         let (flow, to, port) = (self.flow, self.to, self.port);
         let echoes = matches!(self.load, Load::Echo { .. });
         Sink { flow, to, port, echoes, transport: self.transport.clone() }
     }
-    /// The flow's number, its receiver, and whether that listens already.
-    pub(crate) fn about(&self) -> (u32, u32, bool) {
+}
+
+impl program::Source for Source {
+    fn about(&self) -> (u32, u32, bool) {
         (self.flow, self.to, self.remote.is_some())
     }
-    /// Where the receiver is to be found, as far as is known before it begins.
-    pub(crate) fn address(&self, net: &Net) -> Option<std::net::Ipv4Addr> {
-        self.to_addr.or_else(|| first_address(net, self.to))
-    }
-    /// Somebody else opens the receiving side: it is found there.
-    pub(crate) fn finds(&mut self, remote: Addr) {
-        self.remote = Some(remote);
-    }
-    /// It has not begun yet after all.
-    pub(crate) fn forgets(&mut self) {
-        self.remote = None;
-    }
-    /// Whether it sends over UDP, and as much as it can.
-    pub(crate) fn kind(&self) -> (bool, bool) {
+    fn kind(&self) -> (bool, bool) {
         let udp = self.transport == Transport::Udp;
         (udp, matches!(self.load, Load::Greedy | Load::Bytes(_) | Load::Pages { .. }))
+    }
+    fn sink(&self) -> program::Sink {
+        let sink = self.receiver();
+        program::Sink { port: sink.first_port(), fixed: sink.is_fixed(), program: Box::new(sink) }
+    }
+    fn address(&self, net: &Net) -> Option<std::net::Ipv4Addr> {
+        self.to_addr.or_else(|| first_address(net, self.to))
+    }
+    fn finds(&mut self, remote: Addr) {
+        self.remote = Some(remote);
+    }
+    fn forgets(&mut self) {
+        self.remote = None;
     }
 }
 
@@ -370,7 +372,7 @@ pub(crate) fn configure(mut cfg: Config, spec: &TcpWishes) -> Config {
 }
 
 impl Program for Source {
-    fn source(&mut self) -> Option<&mut Source> {
+    fn source(&mut self) -> Option<&mut dyn program::Source> {
         Some(self)
     }
     fn largest(&self) -> u32 {

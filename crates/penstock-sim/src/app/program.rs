@@ -1,6 +1,5 @@
 //! What a program is, and what it works with.
 
-use crate::app::flow::Source;
 use crate::net::Net;
 use crate::results::AppResult;
 use crate::spec::FlowId;
@@ -19,13 +18,38 @@ pub(crate) trait Program: Send {
         let _ = (result, net);
     }
     /// The source of a flow, where it is one.
-    fn source(&mut self) -> Option<&mut Source> {
+    fn source(&mut self) -> Option<&mut dyn Source> {
         None
     }
     /// The most payload that a datagram of its may have, bytes.
     fn largest(&self) -> u32 {
         0
     }
+}
+
+/// The source of a flow: what is to be known of it where its receiver is on another core.
+pub(crate) trait Source {
+    /// The flow's number, its receiver, and whether that listens already.
+    fn about(&self) -> (u32, u32, bool);
+    /// Whether it sends over UDP, and as much as it can.
+    fn kind(&self) -> (bool, bool);
+    /// Its receiving side.
+    fn sink(&self) -> Sink;
+    /// Where the receiver is to be found, as far as is known before it begins.
+    fn address(&self, net: &Net) -> Option<Ipv4Addr>;
+    /// Somebody else opens the receiving side: it is found there.
+    fn finds(&mut self, remote: (Ipv4Addr, u16));
+    /// It has not begun yet after all.
+    fn forgets(&mut self);
+}
+
+/// The receiving side of a flow.
+pub(crate) struct Sink {
+    pub(crate) program: Box<dyn Program>,
+    /// The port it asks for first.
+    pub(crate) port: u16,
+    /// It takes that one or none.
+    pub(crate) fixed: bool,
 }
 
 /// What a program works with.

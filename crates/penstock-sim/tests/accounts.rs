@@ -1,7 +1,8 @@
 //! Every packet is accounted for, whatever the experiment: networks, qdiscs, filters, commands amid traffic and loads by
 //! chance, most of them overloaded; looked at twenty times in each run.
 //!
-//! `PENSTOCK_ACCOUNTS=N` has N cases tried instead of 48; each prints its number where `PENSTOCK_ACCOUNTS_TELL` is set.
+//! `PENSTOCK_ACCOUNTS=N` has N cases tried instead of 48; each prints its number where `PENSTOCK_ACCOUNTS_TELL` is set;
+//! `PENSTOCK_ACCOUNTS_FROM` is the first of those by several cores.
 
 use penstock_host::Prefix;
 use penstock_model::{Kernel, Rate, Span, Time};
@@ -462,7 +463,8 @@ proptest! {
 fn any_number_of_cores_gives_the_same() {
     let cases = std::env::var("PENSTOCK_ACCOUNTS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let mut divided = 0;
-    for n in 0..cases {
+    let from = std::env::var("PENSTOCK_ACCOUNTS_FROM").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    for n in from..from + cases {
         let mut case = numbered(2, n);
         // Commands during the run, and datagrams in fragments, are one core's.
         case.commands.clear();

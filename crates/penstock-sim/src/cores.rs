@@ -58,6 +58,7 @@ impl World {
     /// theirs, in thousandths. The results are the same, to the byte.
     pub fn set_cores(&mut self, cores: usize, gain: u64) {
         self.cores = (cores, gain);
+        self.one_core = None;
     }
     /// How many cores will make the run from now on, or why it is only one.
     ///
@@ -68,6 +69,15 @@ impl World {
         if cores < 2 {
             return Err("no more were asked for".to_owned());
         }
+        // What does not let a run be divided at its beginning may be over later, but what came of it (fragments under way) is still there.
+        if let Some(why) = &self.one_core {
+            return Err(why.clone());
+        }
+        let found = self.divide(cores, gain);
+        self.one_core = found.as_ref().err().cloned();
+        found
+    }
+    fn divide(&mut self, cores: usize, gain: u64) -> Result<usize, String> {
         undivided(self)?;
         if self.places.as_ref().is_some_and(|places| places.host.len() == self.net.machines.len()) {
             return Ok(self.places.as_ref().map_or(1, |places| places.cores));

@@ -74,6 +74,8 @@ pub struct World {
     pub(crate) events: u64,
     /// How many cores may make the run, and what they must gain.
     pub(crate) cores: (usize, u64),
+    /// Why one core makes the run although more were asked for: from when that is known it stays so.
+    pub(crate) one_core: Option<String>,
     /// What is where, once several make it; and where the next sample stands in the order of each.
     pub(crate) places: Option<Places>,
     pub(crate) samples: Vec<Seq>,
@@ -93,6 +95,7 @@ impl World {
             sampler: None,
             events: 0,
             cores: (1, 0),
+            one_core: None,
             places: None,
             samples: Vec::new(),
         }

@@ -464,7 +464,8 @@ fn any_number_of_cores_gives_the_same() {
     let cases = std::env::var("PENSTOCK_ACCOUNTS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let mut divided = 0;
     let from = std::env::var("PENSTOCK_ACCOUNTS_FROM").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    for n in from..from + cases {
+    // And two that once were not: a copy on a segment, and fragments of a program that had ended when the run was divided.
+    for n in (from..from + cases).chain([366, 28_900]) {
         let mut case = numbered(2, n);
         // Commands during the run, and datagrams in fragments, are one core's.
         case.commands.clear();
@@ -488,7 +489,7 @@ fn any_number_of_cores_gives_the_same() {
         divided += u64::from(three);
         assert!(!three || run(1).1 == results, "{n}: {case:?}");
     }
-    assert!(divided * 10 > cases, "{divided} of {cases}");
+    assert!(cases < 100 || divided * 10 > cases, "{divided} of {cases}");
 }
 
 /// A case by its number.

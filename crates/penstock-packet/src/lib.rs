@@ -7,7 +7,9 @@
 pub mod dscp;
 pub mod headers;
 mod headers_bytes;
+pub mod pool;
 pub mod skb;
 
 pub use headers::{Arp, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
-pub use skb::{Extras, Packet, Pool, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, ethertype};
+pub use pool::{Extras, Pool};
+pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, ethertype};

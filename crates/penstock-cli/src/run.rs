@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What `penstock run` takes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 when every [[expect]] was met (or there is none), 1 when one was not, 2 on errors.\n\
+    after_help = "Exit status: 0 when all went as it should, 1 when an [[expect]] was not met or a program failed, 2 when nothing was run.\n\
                         Try:  penstock run examples/home-line.toml"
 )]
 pub struct Args {
@@ -123,12 +123,16 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     }
     let bar = bar(&experiment.title);
     let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
-    let outcome =
-        run::run_on(args.on, &experiment, &mut Options { seed: Some(seed), progress: &mut progress });
+    let mut warn = |warning: &Diagnostic| bar.suspend(|| crate::say(&warning.to_string()));
+    let outcome = run::run_on(
+        args.on,
+        &experiment,
+        &mut Options { seed: Some(seed), progress: &mut progress, warn: &mut warn },
+    );
     bar.finish_and_clear();
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(faults) => return Ok(nothing_was_run(&faults)),
+        Err(faults) => return Ok(nothing_was_run(&experiment, &faults)),
     };
     if let Some(why) = outcome.one_thread.as_ref().filter(|_| args.threads.is_some()) {
         crate::say(&format!("penstock: one thread makes the run: {why}"));
@@ -141,13 +145,20 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         text.push_str(&format!("\n{}\n", folder.join("report.html").display()));
         crate::show(&text)?;
     }
-    Ok(ExitCode::from(u8::from(!outcome.record.holds())))
+    Ok(ExitCode::from(u8::from(!outcome.record.succeeded())))
 }
 
-fn nothing_was_run(faults: &[Diagnostic]) -> ExitCode {
+fn nothing_was_run(experiment: &Experiment, faults: &[Diagnostic]) -> ExitCode {
     let code = refuse(faults);
+    let lines = experiment.apps.iter().map(|app| {
+        let source = &experiment.sources[app.run_place.source];
+        (source.name.as_str(), source.line(app.run_place.span.start))
+    });
+    let lines: BTreeSet<(&str, u32)> = lines.collect();
     // What the machine lacks stands in no file.
-    if faults.iter().any(|f| !f.file.is_empty()) {
+    if faults.iter().all(|f| lines.contains(&(f.file.as_str(), f.line))) {
+        crate::say("penstock: nothing was run");
+    } else if faults.iter().any(|f| !f.file.is_empty()) {
         crate::say("penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)");
     }
     code
@@ -172,7 +183,14 @@ fn repeated(args: &Args, experiment: &Experiment, seed: u64, times: u32, folder:
         if failed.load(Ordering::Relaxed) < n {
             return None;
         }
-        let mut options = Options { seed: Some(seed.wrapping_add(n as u64)), progress: &mut |_| {} };
+        // What cannot work cannot with any seed.
+        let mut warn = |warning: &Diagnostic| {
+            if n == 0 {
+                bar.suspend(|| crate::say(&warning.to_string()));
+            }
+        };
+        let mut options =
+            Options { seed: Some(seed.wrapping_add(n as u64)), progress: &mut |_| {}, warn: &mut warn };
         let made = match run::run_on(args.on, experiment, &mut options) {
             Ok(outcome) => match outcome.write(&folder.join((n + 1).to_string())) {
                 Ok(()) => Ok(outcome.record),
@@ -194,13 +212,13 @@ fn repeated(args: &Args, experiment: &Experiment, seed: u64, times: u32, folder:
                 crate::show(&format!("{}\n", folder.join((n + 1).to_string()).display()))?;
                 records.push(record);
             }
-            Some(Err(Stopped::Faults(faults))) => return Ok(nothing_was_run(&faults)),
+            Some(Err(Stopped::Faults(faults))) => return Ok(nothing_was_run(experiment, &faults)),
             Some(Err(Stopped::Folder(why))) => anyhow::bail!(why),
             None => break,
         }
     }
     crate::show(&repeat::groups(&records.iter().collect::<Vec<_>>()))?;
-    Ok(ExitCode::from(u8::from(!records.iter().all(Record::holds))))
+    Ok(ExitCode::from(u8::from(!records.iter().all(Record::succeeded))))
 }
 
 /// Why a run was not made.
@@ -233,16 +251,24 @@ fn summary(outcome: &Outcome) -> String {
     text
 }
 
-/// What programs that failed said last.
+/// The programs that failed, and what they said last.
 fn last_words(outcome: &Outcome) -> String {
     let mut text = String::new();
-    let failed = |exit: Option<i32>| exit.is_some_and(|status| status != 0);
-    for (app, output) in outcome.record.apps.iter().zip(&outcome.outputs) {
+    for (number, app) in outcome.record.failed_apps().take(MAX_ROWS) {
+        let status = app.exit.unwrap_or_default();
+        text.push_str(&format!("\nfailed: {} ({}), exit status {status}\n", app.name, app.run));
         // Advice on options does not say what went wrong.
         let tells = |l: &&str| !l.trim().is_empty() && !l.starts_with("Usage:") && !l.starts_with("Try `");
-        if let Some(line) = output.lines().filter(|_| failed(app.exit)).rfind(tells) {
-            text.push_str(&format!("\nfailed: {} ({})\n  {}\n", app.name, app.run, line.trim_end()));
+        if let Some(line) = outcome.outputs.get(number).and_then(|o| o.lines().rfind(tells)) {
+            text.push_str(&format!("  {}\n", line.trim_end()));
         }
+    }
+    let more = outcome.record.failed_apps().count().saturating_sub(MAX_ROWS);
+    if more > 0 {
+        text.push_str(&format!("  and {more} more failed\n"));
+    }
+    for w in outcome.record.warnings.iter().filter(|w| w.came_true) {
+        text.push_str(&format!("\n{}:{}: {}\n", w.file, w.line, w.message));
     }
     text
 }
@@ -268,6 +294,8 @@ fn apps(r: &Record) -> String {
         if app.exit.is_none()
             && app.throughput_bit_s.is_none()
             && app.rtt_ms.is_none()
+            && app.so_far_bit_s.is_none()
+            && app.sent_packets.is_none()
             && app.start_s.is_some()
         {
             continue;
@@ -279,7 +307,7 @@ fn apps(r: &Record) -> String {
         };
         table.row([
             app.name.clone(),
-            app.throughput_bit_s.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default(),
+            app.throughput_bit_s.or(app.so_far_bit_s).map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default(),
             ms(app.rtt_ms.map(|d| d.mean)),
             ms(app.rtt_ms.map(|d| d.p95)),
             ms(app.rtt_ms.map(|d| d.max)),
@@ -288,7 +316,19 @@ fn apps(r: &Record) -> String {
             exit,
         ]);
     }
-    if table.is_empty() { String::new() } else { table.text(2) }
+    let cut: Vec<&str> =
+        r.apps.iter().filter(|a| a.so_far_bit_s.is_some()).map(|a| a.name.as_str()).collect();
+    let note = match cut.as_slice() {
+        [] => String::new(),
+        [first, rest @ ..] => {
+            let others = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            let long = Unit::Second.show(r.duration_s);
+            format!(
+                "  {first}{others}: the run ended first ({long}); throughput so far. A longer duration lets it end.\n"
+            )
+        }
+    };
+    if table.is_empty() { String::new() } else { table.text(2) + &note }
 }
 
 /// Most flows in the summary.

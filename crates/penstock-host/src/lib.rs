@@ -20,6 +20,7 @@ mod condition;
 pub mod device;
 mod dump;
 mod exec;
+mod foresee;
 mod fragment;
 pub mod icmp;
 mod ingress;

@@ -26,7 +26,11 @@ pub fn parse(run: &str, text: &str) -> Printed {
     let server = words.iter().any(|w| *w == "-s" || *w == "--server");
     match name {
         "ping" => ping(text),
-        "iperf" | "iperf3" => iperf(text, server, words.contains(&"-u"), name == "iperf3"),
+        "iperf" | "iperf3" => {
+            // With -R it is the client of iperf3 that receives.
+            let receives = server || words.iter().any(|w| *w == "-R" || *w == "--reverse");
+            iperf(text, (server, receives), words.contains(&"-u"), name == "iperf3")
+        }
         _ => Printed::default(),
     }
 }
@@ -110,7 +114,7 @@ fn scale(unit: &str, base: f64) -> Option<f64> {
     Some(base.powi(power) * bits)
 }
 
-fn iperf(text: &str, server: bool, udp: bool, third: bool) -> Printed {
+fn iperf(text: &str, (server, receives): (bool, bool), udp: bool, third: bool) -> Printed {
     let mut printed = Printed::default();
     let rows: Vec<Row<'_>> = text.lines().filter_map(row).collect();
     let ids: Vec<&str> =
@@ -136,7 +140,7 @@ fn iperf(text: &str, server: bool, udp: bool, third: bool) -> Printed {
         }
     };
     let many = ids.len() > 1 && !server;
-    let side = |r: &Row<'_>| !third || (r.rest.last() == Some(&"receiver")) == (server || udp);
+    let side = |r: &Row<'_>| !third || (r.rest.last() == Some(&"receiver")) == (receives || udp);
     let finals: Vec<&Row<'_>> =
         rows.iter().enumerate().filter(|r| is_final(r) && side(r.1)).map(|r| r.1).collect();
     let sum: Vec<&&Row<'_>> = finals.iter().filter(|r| r.id == "SUM").collect();
@@ -245,5 +249,6 @@ mod tests {
         let p = parse("iperf3 -c a", text);
         assert_eq!((p.throughput_bit_s, p.retransmitted, p.intervals.len()), (Some(94.4e6), Some(3), 2));
         assert_eq!(parse("iperf3 -s", text).throughput_bit_s, Some(90.5e6));
+        assert_eq!(parse("iperf3 -c a -R", text).throughput_bit_s, Some(90.5e6));
     }
 }

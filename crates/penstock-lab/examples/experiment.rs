@@ -31,7 +31,8 @@ at  = "1s"
 fn main() -> Result<(), String> {
     let said = |d: Vec<penstock_model::Diagnostic>| d[0].to_string();
     let experiment = experiment::parse(FILE, "shaper.toml").map_err(said)?;
-    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} }).map_err(said)?;
+    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+        .map_err(said)?;
     for (app, printed) in outcome.record.apps.iter().zip(&outcome.outputs) {
         println!("{}: {}\n{printed}", app.host, app.run);
     }

@@ -89,7 +89,10 @@ pub fn run_beside(experiment: &Experiment) -> Result<(Outcome, Beside), Vec<Diag
         }
     }
     if held.is_empty() {
-        return Ok((run::run(experiment, &mut Options { seed: None, progress: &mut |_| {} })?, found));
+        return Ok((
+            run::run(experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })?,
+            found,
+        ));
     }
     let names: Vec<(usize, &str)> = held.iter().map(|h| (h.host, h.dev.as_str())).collect();
     let end = Time::ZERO + experiment.duration;
@@ -314,7 +317,7 @@ mod tests {
         );
         let parsed = parse(&text, "t.toml").unwrap_or_else(|d| panic!("{}", d[0]));
         let told = |o: Outcome| (o.record.to_json(), o.series, o.outputs, o.tc);
-        let plain = run::run(&parsed, &mut Options { seed: None, progress: &mut |_| {} });
+        let plain = run::run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
         let plain = told(plain.unwrap_or_else(|d| panic!("{}", d[0])));
         let (tapped, found) = run_beside(&parsed).unwrap_or_else(|d| panic!("{}", d[0]));
         assert!(told(tapped) == plain && found.busy == 2);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 fn outcome(text: &str, name: &str) -> Outcome {
     let experiment = experiment::parse(text, name).unwrap_or_else(|d| panic!("{}", d[0]));
-    run(&experiment, &mut Options { seed: None, progress: &mut |_| {} })
+    run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
         .unwrap_or_else(|d| panic!("{}", d[0]))
 }
 
@@ -120,8 +120,12 @@ ends = ["b:eth1", "c:eth0"]"#;
     let text = to_c(&TWO.replace("SETUP_A", "").replace("SETUP_B", bridge));
     // What a bridge would carry is refused before the run, port by port.
     let parsed = experiment::parse(&text, "bridge").unwrap();
-    let refused =
-        penstock_lab::run::run(&parsed, &mut Options { seed: None, progress: &mut |_| {} }).err().unwrap();
+    let refused = penstock_lab::run::run(
+        &parsed,
+        &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} },
+    )
+    .err()
+    .unwrap();
     let said: Vec<&str> = refused.iter().map(|d| d.message.split(" can be").next().unwrap()).collect();
     assert_eq!(
         said,

@@ -22,7 +22,7 @@ fn printed(setup: &str, app: &str) -> Result<String, Vec<Diagnostic>> {
         file.map(|f| f.1.to_owned()).ok_or_else(|| "No such file or directory".to_owned())
     };
     let parsed = experiment::parse_with(&text, "exp/x.toml", &loader)?;
-    run(&parsed, &mut Options { seed: None, progress: &mut |_| {} })
+    run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
         .map(|mut outcome| outcome.outputs.remove(0))
 }
 
@@ -62,7 +62,9 @@ fn a_fault_of_syntax_has_a_line_of_the_file() {
             _ => Err("no".to_owned()),
         });
         let refused =
-            run(&parsed.unwrap(), &mut Options { seed: None, progress: &mut |_| {} }).err().unwrap();
+            run(&parsed.unwrap(), &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+                .err()
+                .unwrap();
         assert_eq!(refused[0].file, "w.sh", "{}", refused[0]);
         assert!((1..=lines).contains(&refused[0].line), "{script:?}: {}", refused[0]);
     }

@@ -14,7 +14,8 @@ fn here(name: &str) -> PathBuf {
 fn small(seed: Option<u64>) -> Outcome {
     let text = std::fs::read_to_string(here("small.toml")).unwrap();
     let experiment = experiment::parse(&text, "small.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-    run(&experiment, &mut Options { seed, progress: &mut |_| {} }).unwrap_or_else(|d| panic!("{}", d[0]))
+    run(&experiment, &mut Options { seed, progress: &mut |_| {}, warn: &mut |_| {} })
+        .unwrap_or_else(|d| panic!("{}", d[0]))
 }
 
 #[test]
@@ -109,7 +110,8 @@ fn what_is_no_run_folder_is_left_alone() {
 fn a_refused_command_stops_the_run_with_its_place() {
     let text = "[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = [\"true\", \"tc qdisc add dev eth0 root tbf rate 1mbit\"]\n";
     let experiment = experiment::parse(text, "x.toml").unwrap();
-    let Err(faults) = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} }) else {
+    let Err(faults) = run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+    else {
         panic!("tbf without a burst is refused")
     };
     assert_eq!((faults.len(), faults[0].line), (1, 3));
@@ -117,7 +119,7 @@ fn a_refused_command_stops_the_run_with_its_place() {
     // What may fail is noted in the record, and the run goes on.
     let experiment =
         experiment::parse(&format!("setup_may_fail = true\nduration = \"10ms\"\n{text}"), "x.toml").unwrap();
-    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} });
+    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let record = outcome.unwrap_or_else(|d| panic!("{}", d[0])).record;
     assert_eq!(record.setup_failures.len(), 1);
     assert_eq!(record.setup_failures[0].command, "tc qdisc add dev eth0 root tbf rate 1mbit");
@@ -136,10 +138,11 @@ fn what_is_not_simulated_is_refused_by_name() {
     for (text, what) in [(tunnel_key, "action \"tunnel_key\""), (later, "qdisc \"teql0\""), (measured, table)]
     {
         let experiment = experiment::parse(&format!("{host}{text}"), "x.toml").unwrap();
-        let faults = match run(&experiment, &mut Options { seed: None, progress: &mut |_| {} }) {
-            Err(faults) => faults,
-            Ok(_) => panic!("{what} is not simulated"),
-        };
+        let faults =
+            match run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} }) {
+                Err(faults) => faults,
+                Ok(_) => panic!("{what} is not simulated"),
+            };
         assert_eq!(faults[0].message, format!("a eth0: {what} {sentence}"));
     }
 }
@@ -179,7 +182,7 @@ fn scripts_throw_the_experiments_dice() {
     );
     let experiment = experiment::parse(&text, "dice.toml").unwrap_or_else(|d| panic!("{}", d[0]));
     let thrown = |seed: Option<u64>| -> Vec<Vec<String>> {
-        let outcome = run(&experiment, &mut Options { seed, progress: &mut |_| {} });
+        let outcome = run(&experiment, &mut Options { seed, progress: &mut |_| {}, warn: &mut |_| {} });
         let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
         let of = |shown: &String| {
             let alias = shown.split("alias ").nth(1).unwrap_or_else(|| panic!("no alias: {shown}"));

@@ -9,7 +9,7 @@ fn examples() -> PathBuf {
 }
 
 fn made(experiment: &Experiment) -> Outcome {
-    run(experiment, &mut Options { seed: None, progress: &mut |_| {} })
+    run(experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
         .unwrap_or_else(|faults| panic!("{}", faults[0]))
 }
 

@@ -11,7 +11,7 @@ fn try_lines(setup: &str, app: &str) -> Result<Outcome, Vec<Diagnostic>> {
          [[link]]\nends = [\"r:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\n[[app]]\non = \"r\"\nrun = '''{app}'''\n"
     );
     let parsed = experiment::parse(&text, "door.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-    run(&parsed, &mut Options { seed: None, progress: &mut |_| {} })
+    run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
 }
 
 /// What the app printed behind that setup.
@@ -74,7 +74,7 @@ run = "tc qdisc show dev eth0"
 at  = "101ms"
 "#;
     let experiment = experiment::parse(text, "jobs.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} });
+    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let outputs = outcome.unwrap_or_else(|d| panic!("{}", d[0])).outputs;
     let has = |what: &str| outputs.iter().map(|o| o.contains(what)).collect::<Vec<_>>();
     assert_eq!(has("qdisc pfifo 8001: root"), [false, false, true, false, true], "{outputs:?}");
@@ -180,8 +180,9 @@ eth0 = "10.0.0.1/24"
 setup = ["set -e", "D=eth0", "for q in pfifo sfq; do", "  tc qdisc replace dev $D root $q", "done", "tc qdisc add dev $D root sfq"]
 "#;
     let parsed = experiment::parse(text, "door.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-    let refused =
-        run(&parsed, &mut Options { seed: None, progress: &mut |_| {} }).err().expect("an sfq stands there");
+    let refused = run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+        .err()
+        .expect("an sfq stands there");
     let said: Vec<_> = refused.iter().map(ToString::to_string).collect();
     assert!(
         said[0].starts_with("door.toml:4:102: r: Error: Exclusivity flag on, cannot modify."),

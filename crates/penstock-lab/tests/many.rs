@@ -31,7 +31,8 @@ fn isp(subscribers: u32) -> Experiment {
 fn an_isps_box_gives_each_line_its_class() {
     let experiment = isp(80);
     assert_eq!((experiment.hosts.len(), experiment.links.len()), (83, 82));
-    let outcome = run::run(&experiment, &mut run::Options { seed: None, progress: &mut |_| {} });
+    let outcome =
+        run::run(&experiment, &mut run::Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
     for expect in &outcome.record.expects {
         assert!(expect.ok, "{} {}: {:?}", expect.what, expect.value, expect.measured);
@@ -47,7 +48,8 @@ fn an_isps_box_gives_each_line_its_class() {
 #[test]
 fn a_run_of_many_machines_writes_no_file_for_an_idle_device_and_a_short_page() {
     let experiment = isp(80);
-    let outcome = run::run(&experiment, &mut run::Options { seed: None, progress: &mut |_| {} });
+    let outcome =
+        run::run(&experiment, &mut run::Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
     let folder = std::env::temp_dir().join(format!("penstock-many-{}", std::process::id()));
     outcome.write(&folder.join("r")).unwrap();

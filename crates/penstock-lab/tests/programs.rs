@@ -13,7 +13,7 @@ fn script(text: &str) -> (String, Option<i32>) {
          [[app]]\non = \"b\"\nrun = \"iperf -s\"\n[[app]]\non = \"b\"\nrun = \"iperf -s -u\"\n[[app]]\non = \"a\"\nrun = '''\n{text}\n'''\nat = \"1s\"\n"
     );
     let parsed = experiment::parse(&text, "script.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-    let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {} });
+    let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
     (outcome.outputs[2].clone(), outcome.record.apps[2].exit)
 }
@@ -103,7 +103,7 @@ fn ssh_is_refused_at_its_place() {
              [[app]]\n{app}\n"
         );
         let parsed = experiment::parse(&text, "ssh.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-        match run(&parsed, &mut Options { seed: None, progress: &mut |_| {} }) {
+        match run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} }) {
             Ok(_) => panic!("{app}: it ran"),
             Err(faults) => {
                 faults.iter().map(|d| format!("{}:{}: {}", d.file, d.line, d.message)).collect::<Vec<_>>()

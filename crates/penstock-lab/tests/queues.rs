@@ -31,7 +31,8 @@ load = "3mbit"
 "#
     );
     let read = experiment::parse(&text, "queues.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-    run(&read, &mut Options { seed: None, progress: &mut |_| {} }).unwrap_or_else(|d| panic!("{}", d[0]))
+    run(&read, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+        .unwrap_or_else(|d| panic!("{}", d[0]))
 }
 
 const BY_PORT: &str = r#""tc qdisc add dev eth0 clsact",

@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 fn once(path: &Path) -> (String, Vec<u8>, Vec<String>) {
     let text = std::fs::read_to_string(path).unwrap();
     let parsed = experiment::parse(&text, "case.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-    let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {} });
+    let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
     (outcome.record.to_json(), outcome.series.to_parquet().unwrap(), outcome.outputs)
 }

@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
 
 fn made(name: &str) -> Outcome {
     let experiment = load(&folder().join(name)).unwrap_or_else(|f| panic!("{name}: {}", f[0]));
-    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} })
+    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
         .unwrap_or_else(|faults| panic!("{name}: {}", faults[0]));
     assert!(!outcome.record.expects.is_empty(), "{name} expects nothing");
     for expect in &outcome.record.expects {

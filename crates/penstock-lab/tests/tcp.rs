@@ -39,7 +39,8 @@ to   = "b"
 }
 
 fn go(experiment: &experiment::Experiment) -> Outcome {
-    run(experiment, &mut Options { seed: None, progress: &mut |_| {} }).unwrap_or_else(|d| panic!("{}", d[0]))
+    run(experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+        .unwrap_or_else(|d| panic!("{}", d[0]))
 }
 
 /// What became of the flow, in all there is of it.
@@ -129,8 +130,9 @@ fn a_congestion_control_that_is_not_simulated_is_refused() {
     let refusal = |name: &str| {
         let read = parse_with(&text(name), "test.toml", &|_| Err("there is no such file".to_owned()));
         let read = read.unwrap_or_else(|d| panic!("{}", d[0]));
-        let refused =
-            run(&read, &mut Options { seed: None, progress: &mut |_| {} }).err().unwrap_or_default();
+        let refused = run(&read, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+            .err()
+            .unwrap_or_default();
         refused.into_iter().map(|d| d.message).collect::<Vec<_>>().join("; ")
     };
     let words = "sysctl: setting key \"net.ipv4.tcp_congestion_control\": No such file or directory";

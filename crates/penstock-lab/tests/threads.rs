@@ -7,7 +7,7 @@ use std::path::Path;
 
 fn on(experiment: &Experiment, threads: Threads) -> Outcome {
     let experiment = experiment.clone().on_threads(threads);
-    run(&experiment, &mut Options { seed: None, progress: &mut |_| {} })
+    run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
         .unwrap_or_else(|d| panic!("{}", d[0]))
 }
 /// Whether the run can be divided; that it is the same then by two threads, three and eight.

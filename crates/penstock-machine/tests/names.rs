@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 fn outcome(text: &str) -> Result<Outcome, String> {
     let all = |d: Vec<penstock_model::Diagnostic>| d.iter().map(|d| format!("{d}\n")).collect::<String>();
     let parsed = parse(text, "names.toml").map_err(all)?;
-    run::run(&parsed, &mut Options { seed: None, progress: &mut |_| {} }).map_err(all)
+    run::run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} }).map_err(all)
 }
 
 /// An experiment whose router's devices are `name` and another, `lo` has an address, and everything that can name a device does.

@@ -313,6 +313,7 @@ mod tests {
             expects: Vec::new(),
             setup_failures: Vec::new(),
             findings: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

@@ -64,6 +64,24 @@ pub struct Record {
     /// What `penstock check` says of the setups.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub findings: Vec<Finding>,
+    /// What could not work from the beginning, told before the run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// Something of the experiment that could not work.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Warning {
+    /// The experiment's file.
+    pub file: String,
+    /// The line it stands on, from 1.
+    pub line: u32,
+    /// Who cannot work, and why.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+    /// Whether it came so: one of those concerned failed, or received nothing.
+    pub came_true: bool,
 }
 
 /// Machines and links.
@@ -182,6 +200,12 @@ pub struct App {
     /// Payload bits per second that it reports.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throughput_bit_s: Option<f64>,
+    /// Payload bits per second until the run ended, of a program that had not come to its report by then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub so_far_bit_s: Option<f64>,
+    /// Whether the experiment lets it fail.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub may_fail: bool,
     /// Payload bytes that it reports.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bytes: Option<u64>,
@@ -647,6 +671,18 @@ impl Record {
     pub fn holds(&self) -> bool {
         self.expects.iter().all(|e| e.ok)
     }
+    /// The programs that failed: those with an exit status other than 0 that may not fail and of whose status no expectation speaks.
+    pub fn failed_apps(&self) -> impl Iterator<Item = (usize, &App)> {
+        let judged =
+            |app: &App| self.expects.iter().any(|e| e.what.strip_suffix(" exit") == Some(&*app.name));
+        let failed =
+            move |(_, app): &(usize, &App)| app.exit.is_some_and(|s| s != 0) && !app.may_fail && !judged(app);
+        self.apps.iter().enumerate().filter(failed)
+    }
+    /// Whether it went as it was meant to: every expectation met, no program failed, and nothing came to pass that could not work.
+    pub fn succeeded(&self) -> bool {
+        self.holds() && self.failed_apps().next().is_none() && !self.warnings.iter().any(|w| w.came_true)
+    }
 }
 
 #[cfg(test)]
@@ -696,6 +732,7 @@ mod tests {
             }],
             setup_failures: Vec::new(),
             findings: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

@@ -21,6 +21,7 @@ mod event;
 mod flow;
 mod histogram;
 mod index;
+mod intent;
 mod link;
 mod loss;
 mod machine;
@@ -53,6 +54,7 @@ mod tests;
 
 pub use bench::bench_dumbbell;
 pub use histogram::Histogram;
+pub use intent::{Call, Intent};
 pub use penstock_model::traffic::{Dist, Load, Sizes, TcpWishes};
 pub use results::{
     AppResult, Carried, CommandResult, DropCount, DropKey, FlowResult, Interval, Metric, Passage, Place,

@@ -76,6 +76,8 @@ pub struct AppResult {
     pub intervals: Vec<Interval>,
     /// The flows it made.
     pub flows: Vec<FlowId>,
+    /// The flow it and its server talk over beside those (iperf3).
+    pub control: Option<FlowId>,
 }
 
 impl AppResult {
@@ -100,6 +102,7 @@ impl AppResult {
             jitter: None,
             intervals: Vec::new(),
             flows: Vec::new(),
+            control: None,
         }
     }
 }

@@ -22,6 +22,7 @@
 use crate::app::{self, Program};
 use crate::event::{Event, Seq};
 use crate::index::NONE;
+use crate::intent::Intent;
 use crate::net::Net;
 use crate::places::Places;
 use crate::results::{AppResult, CommandResult, Results};
@@ -406,6 +407,17 @@ impl World {
     /// counters go on as they are.
     pub fn end_warmup(&mut self) {
         self.net.end_warmup();
+    }
+    /// What a program of this command line is going to do on a machine as it is now.
+    ///
+    /// # Errors
+    /// What it prints and its exit status, where it ends before it does anything: options it does not know, a file that is not there.
+    pub fn intent(&self, id: HostId, line: &str) -> Result<Intent, (String, i32)> {
+        let mut intent = app::launch(line, id.0, &self.net).map_err(|f| (f.text, f.status))?.intent();
+        if let Some(call) = &mut intent.calls {
+            call.addr = app::resolve(&call.peer, &self.net);
+        }
+        Ok(intent)
     }
     /// How many flows there are so far.
     pub fn flows(&self) -> usize {

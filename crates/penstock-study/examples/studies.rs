@@ -10,7 +10,8 @@ fn main() -> Result<(), String> {
     let said = |d: Vec<penstock_model::Diagnostic>| d[0].to_string();
     let study = Study::find("pfifo-fast-tos").ok_or("it is one of them")?;
     let experiment = study.experiment("1-none").map_err(said)?;
-    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} }).map_err(said)?;
+    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+        .map_err(said)?;
     for flow in &outcome.record.flows {
         println!("{}: {:.3} Mbit/s", flow.name, flow.goodput_bit_s / 1e6);
     }

@@ -41,9 +41,15 @@ impl Study {
         for name in &names {
             experiments.push(self.experiment(name)?.modern().at_hz(hz));
         }
-        let here = |n: usize| run::run(&experiments[n], &mut Options { seed: None, progress: &mut |_| {} });
+        let here = |n: usize| {
+            run::run(&experiments[n], &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+        };
         let there = |n: usize| {
-            run::run_on(ground, &experiments[n], &mut Options { seed: None, progress: &mut |_| {} })
+            run::run_on(
+                ground,
+                &experiments[n],
+                &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} },
+            )
         };
         let processors = processors();
         let sims = each(names.len(), processors, &|_| {}, &here);

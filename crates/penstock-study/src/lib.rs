@@ -400,7 +400,8 @@ mod tests {
         {
             let experiment =
                 Study::find(name).unwrap().experiment(experiment).unwrap_or_else(|d| panic!("{}", d[0]));
-            let mut options = penstock_lab::run::Options { seed: None, progress: &mut |_| {} };
+            let mut options =
+                penstock_lab::run::Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} };
             let outcome =
                 penstock_lab::run::run(&experiment, &mut options).unwrap_or_else(|d| panic!("{}", d[0]));
             assert_eq!(outcome.record.expects.len(), expects);

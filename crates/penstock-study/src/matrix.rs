@@ -89,7 +89,7 @@ impl<T: Send + Sync, R: Send> Plan<'_, T, R> {
         let work = |job: usize| -> Result<(), Vec<Diagnostic>> {
             let (seed, at, n) = jobs[job];
             let job = Job { experiment: &experiments[at][n].0, stated: at == 0 };
-            let mut options = Options { seed: Some(seed), progress: &mut |_| {} };
+            let mut options = Options { seed: Some(seed), progress: &mut |_| {}, warn: &mut |_| {} };
             let outcome = run::run(job.experiment, &mut options)?;
             if let Some(folder) = ask.out.filter(|_| seed == 1 && job.stated) {
                 std::fs::create_dir_all(folder)

@@ -26,7 +26,8 @@ fn studies_are_the_same_by_any_number_of_threads() {
         experiment.warmup = experiment.warmup.min(Span::from_secs(1));
         let on = |threads: Threads| -> Outcome {
             let experiment = experiment.clone().on_threads(threads);
-            let outcome = run(&experiment, &mut Options { seed: Some(3), progress: &mut |_| {} });
+            let outcome =
+                run(&experiment, &mut Options { seed: Some(3), progress: &mut |_| {}, warn: &mut |_| {} });
             outcome.unwrap_or_else(|d| panic!("{name}: {}", d[0]))
         };
         let two = on(Threads::Always(2));

@@ -125,7 +125,8 @@ fn ours(flows: u32, mbit: u32, queue: &str, seconds: u32) -> Result<Speed> {
     let read = experiment::parse_with(&text, "compare.toml", &|_| Err("there is no such file".to_owned()));
     let Ok(experiment) = read else { bail!("the scenario does not read: {}", read.unwrap_err()[0]) };
     let start = ProcessTime::now();
-    let ran = run_experiment(&experiment, &mut Options { seed: Some(1), progress: &mut |_| {} });
+    let ran =
+        run_experiment(&experiment, &mut Options { seed: Some(1), progress: &mut |_| {}, warn: &mut |_| {} });
     let cpu_s = start.elapsed().as_secs_f64();
     match ran {
         Ok(outcome) => Ok(Speed { hops: outcome.packet_hops, cpu_s }),

@@ -388,7 +388,7 @@ fn base_record() -> Result<String> {
 }
 
 fn simulate(parsed: &Experiment) -> Result<Outcome, Vec<Diagnostic>> {
-    penstock_lab::run::run(parsed, &mut Options { seed: None, progress: &mut |_| {} })
+    penstock_lab::run::run(parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
 }
 
 /// Runs a case, and another beside it.

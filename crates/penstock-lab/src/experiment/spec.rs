@@ -378,6 +378,8 @@ pub struct App {
     pub at: Span,
     /// The app it waits for, by its number.
     pub after: Option<usize>,
+    /// Whether it may fail: else an exit status other than 0 makes the run a failed one. Default false.
+    pub may_fail: bool,
 }
 
 /// Traffic without a command line.

@@ -67,6 +67,9 @@ impl Builder<'_> {
                 }
                 starts = read::list(value).into_iter().filter_map(|v| read::time("at", v, faults)).collect();
             }
+            if let Some(value) = table.take("may_fail") {
+                app.may_fail = read::boolean("may_fail", value, faults).unwrap_or_default();
+            }
             let after = table.take("after").and_then(|v| {
                 let name = read::string("after", v, faults)?;
                 Some((name, faults.place(v.span())))

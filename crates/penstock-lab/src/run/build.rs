@@ -32,6 +32,8 @@ pub(super) struct Built {
     pub(super) setups: Span,
     /// What they have left in the background.
     pub(super) jobs: Vec<super::scripts::Jobs>,
+    /// The hosts on which such went on into the run.
+    pub(super) with_jobs: Vec<HostId>,
 }
 
 /// Most connections of one `arrivals`.
@@ -51,6 +53,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
         failures: Vec::new(),
         setups: Span::ZERO,
         jobs: Vec::new(),
+        with_jobs: Vec::new(),
     };
     let mut faults = Vec::new();
     for host in &experiment.hosts {
@@ -109,7 +112,7 @@ pub(super) fn world(experiment: &Experiment, seed: u64) -> Result<Built, Vec<Dia
 }
 
 impl Built {
-    fn id(&self, name: &str) -> HostId {
+    pub(super) fn id(&self, name: &str) -> HostId {
         *self.ids.get(name).expect("the experiment was checked: its hosts are there")
     }
 
@@ -268,9 +271,34 @@ impl Built {
             let seed = dice_of(seed, &format!("{}/{}", app.on, app.name));
             let ahead = experiment.hosts.iter().find(|h| h.name == app.on).map_or(Span::ZERO, |h| h.ahead);
             let begins = if app.after.is_none() { app.at + ahead } else { ahead };
+            if app.script.is_none() && !app.may_fail {
+                unknown_program(app, &script, experiment, faults);
+            }
             self.script_of(id, &script, experiment, (seed, begins), faults);
+        } else if !app.may_fail {
+            self.refused_options(app, host, experiment, faults);
         }
         id
+    }
+    /// A program that would end before it does anything: options it does not know, a file that is not there.
+    fn refused_options(
+        &self,
+        app: &spec::App,
+        host: HostId,
+        experiment: &Experiment,
+        faults: &mut Vec<Diagnostic>,
+    ) {
+        let asked = |w: &str| matches!(w, "-h" | "--help" | "-v" | "-V" | "--version");
+        let Err((said, status)) = self.world.intent(host, &app.run) else { return };
+        if status == 0 || app.run.split_whitespace().any(asked) {
+            return;
+        }
+        let line = said.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("it ends at once");
+        let message = format!("{}: {line}", app.name);
+        let help =
+            format!("it would end with status {status} at once; may_fail = true in this [[app]] lets it");
+        let place = &app.run_place;
+        faults.push(experiment.sources[place.source].fault(place.span.clone(), message, help));
     }
 
     fn flow(&mut self, flow: &spec::Flow, experiment: &Experiment, seed: u64, faults: &mut Vec<Diagnostic>) {
@@ -348,6 +376,19 @@ impl Built {
             Vec::new()
         })
     }
+}
+
+/// Refuses a line that begins with a program there is not: of all lines of `run`, the ones that are nothing but a program and its words.
+fn unknown_program(app: &spec::App, script: &Script, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
+    let plain = |w: &&str| w.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c));
+    let Some(program) = app.run.split_whitespace().next().filter(plain) else { return };
+    if super::scripts::knows(program, script, experiment) {
+        return;
+    }
+    let place = &app.run_place;
+    let message = format!("{}: there is no program \"{program}\" on the simulator", app.name);
+    let help = "there are ping, iperf, iperf3, scp, ssh, telnet and a shell's tools; --on kernel runs what is installed";
+    faults.push(experiment.sources[place.source].fault(place.span.clone(), message, help));
 }
 
 /// What the dice of a script begin at: another number for each machine and program.

@@ -135,7 +135,7 @@ pub fn inside(job: &Path) -> Result<(), String> {
                 contain::tell(share)
             }
         };
-        let mut options = Options { seed: Some(bundle.seed), progress: &mut progress };
+        let mut options = Options { seed: Some(bundle.seed), progress: &mut progress, warn: &mut |_| {} };
         let ground = if bundle.here { Ground::Kernel } else { Ground::Virtual };
         real::run(&experiment, &mut options, ground, &bundle.token)
     });

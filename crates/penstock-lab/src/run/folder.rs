@@ -239,7 +239,7 @@ mod tests {
                     [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"1mbit\"\n[[app]]\non = \"a\"\nrun = \"ping -c 1 10.0.0.2\"\n\
                     [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nudp = true\nload = \"64kbit\"\n";
         let experiment = crate::experiment::parse(text, "x.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-        let mut options = crate::run::Options { seed: None, progress: &mut |_| {} };
+        let mut options = crate::run::Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} };
         let outcome = crate::run::run(&experiment, &mut options).unwrap_or_else(|d| panic!("{}", d[0]));
         let place = std::env::temp_dir().join(format!("penstock-folder-{}", std::process::id()));
         let _ = fs::remove_dir_all(&place);

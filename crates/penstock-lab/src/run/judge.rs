@@ -18,11 +18,27 @@ pub(super) fn judge(experiment: &Experiment, record: &Record) -> Vec<record::Exp
 
 /// Why the ground of a run has no such figure.
 fn why_not(measure: &Measure, record: &Record) -> Option<String> {
+    if let Subject::App(i) = measure.subject {
+        return cut_off(&record.apps[i], measure, record.duration_s);
+    }
     let Subject::Phb { host, dev, .. } = &measure.subject else { return None };
     let ground = &record.ground;
     (ground != "sim").then(|| {
         format!("{host} {dev} {}: the ground {ground} does not see the packets of a device one by one; the simulator does (--on sim)", measure.figure)
     })
+}
+
+/// Why a program has no such figure: it did not run, or not to its end.
+fn cut_off(app: &record::App, measure: &Measure, duration_s: f64) -> Option<String> {
+    let (name, figure) = (&app.name, measure.figure);
+    match (app.start_s, app.exit) {
+        (None, _) => Some(format!("{name} was never started")),
+        (Some(_), None) => {
+            let help = "a longer duration, or a shorter program, gives it";
+            Some(format!("{name} {figure}: the run ended (at {duration_s} s) before the program did; {help}"))
+        }
+        _ => None,
+    }
 }
 
 fn measure(measure: &Measure, record: &Record) -> Option<f64> {

@@ -4,6 +4,7 @@ mod build;
 mod bundle;
 mod findings;
 mod folder;
+mod foresee;
 mod groups;
 mod judge;
 pub mod memory;
@@ -67,11 +68,19 @@ pub fn run_on(
     experiment: &Experiment,
     options: &mut Options<'_>,
 ) -> Result<Outcome, Vec<Diagnostic>> {
-    match ground {
-        Ground::Sim => run(experiment, options),
-        Ground::Kernel => bundle::contained(experiment, options),
-        Ground::Virtual => bundle::run(experiment, options),
+    if ground == Ground::Sim {
+        return run(experiment, options);
     }
+    // Where the simulator can set the machines up, it tells what cannot work on them.
+    let built = build::world(experiment, options.seed.unwrap_or(experiment.seed));
+    let warnings = built.map_or(Vec::new(), |built| foresee::warnings(experiment, &built));
+    warnings.iter().for_each(|w| (options.warn)(&w.told(experiment)));
+    let mut outcome = match ground {
+        Ground::Kernel => bundle::contained(experiment, options),
+        _ => bundle::run(experiment, options),
+    }?;
+    outcome.record.warnings = warnings.iter().map(|w| w.recorded(experiment, &outcome.record)).collect();
+    Ok(outcome)
 }
 
 /// How to run an experiment.
@@ -80,6 +89,8 @@ pub struct Options<'a> {
     pub seed: Option<u64>,
     /// Is told the share of the run that is done, 0 to 1.
     pub progress: &'a mut dyn FnMut(f64),
+    /// Is told, before anything runs, of what cannot work: a warning each, with its place in the file.
+    pub warn: &'a mut dyn FnMut(&Diagnostic),
 }
 
 /// What a run gave.
@@ -111,13 +122,17 @@ const STEPS: i64 = 100;
 pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
     let seed = options.seed.unwrap_or(experiment.seed);
     let mut built = build::world(experiment, seed)?;
+    let warnings = foresee::warnings(experiment, &built);
+    warnings.iter().for_each(|w| (options.warn)(&w.told(experiment)));
     let (threads, gain) = experiment.threads.wanted(built.world.flows());
     built.world.set_cores(threads, gain);
     let one_thread = built.world.cores().err().filter(|_| threads > 1);
     pass(experiment, &mut built, options.progress)?;
     accounted(built.world.miscounts())?;
     let results = built.world.results();
-    Ok(Outcome { one_thread, ..outcome::collect(experiment, seed, built, results) })
+    let mut outcome = outcome::collect(experiment, seed, built, results);
+    outcome.record.warnings = warnings.iter().map(|w| w.recorded(experiment, &outcome.record)).collect();
+    Ok(Outcome { one_thread, ..outcome })
 }
 
 /// A device that was tapped in a run.

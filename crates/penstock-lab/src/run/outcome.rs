@@ -140,6 +140,8 @@ fn apps(experiment: &Experiment, built: &Built, results: &Results) -> (Vec<recor
             end_s: result.ended.map(Time::as_secs_f64),
             exit: result.exit,
             throughput_bit_s: result.throughput_bit_s.map(|x| x as f64),
+            so_far_bit_s: so_far(result, results),
+            may_fail: app.may_fail,
             bytes: result.bytes,
             sent_packets: packets.map(|p| p.0),
             received_packets: packets.map(|p| p.1),
@@ -165,6 +167,20 @@ fn apps(experiment: &Experiment, built: &Built, results: &Results) -> (Vec<recor
     });
     let apps = apps.collect();
     (apps, outputs)
+}
+
+/// Payload bits per second of a program that the run's end cut off before it told its own figure.
+fn so_far(app: &AppResult, results: &Results) -> Option<f64> {
+    if app.exit.is_some() || app.throughput_bit_s.is_some() {
+        return None;
+    }
+    let own = app.flows.iter().filter_map(|id| results.flows.get(id.0 as usize));
+    let own: Vec<&FlowResult> =
+        own.filter(|f| f.proto != "icmp" && (f.from == app.host || f.goodput_bytes > 0)).collect();
+    let first = own.iter().filter_map(|f| f.started).min()?.max(results.counted_from);
+    let long = (results.ended - first).as_secs_f64();
+    let bytes: u64 = own.iter().map(|f| f.goodput_bytes).sum();
+    (long > 0.0).then(|| bytes as f64 * 8.0 / long)
 }
 
 fn started(result: &AppResult) -> Option<Time> {
@@ -206,7 +222,8 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
     // The first program that has a flow.
     let mut owners: Vec<Option<usize>> = vec![None; results.flows.len()];
     for (i, id) in built.apps.iter().enumerate().rev() {
-        for flow in &results.apps[id.0 as usize].flows {
+        let app = &results.apps[id.0 as usize];
+        for flow in app.flows.iter().chain(&app.control) {
             if let Some(owner) = owners.get_mut(flow.0 as usize) {
                 *owner = Some(i);
             }

@@ -315,6 +315,8 @@ fn app_record(app: &spec::App, run: &AppRun) -> record::App {
         end_s: run.end_s,
         exit: run.exit,
         throughput_bit_s: said.throughput_bit_s,
+        so_far_bit_s: None,
+        may_fail: app.may_fail,
         bytes: said.bytes,
         sent_packets: said.packets.map(|p| p.0),
         received_packets: said.packets.map(|p| p.1),

@@ -43,6 +43,7 @@ pub(super) fn assemble(experiment: &Experiment, ground: Ground, seed: u64, measu
         expects: Vec::new(),
         setup_failures: measured.setup_failures,
         findings: super::findings(experiment),
+        warnings: Vec::new(),
     };
     record.expects = judge::judge(experiment, &record);
     record

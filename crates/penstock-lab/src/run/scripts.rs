@@ -125,6 +125,7 @@ impl Built {
     pub(super) fn start_jobs(&mut self) {
         for Jobs { host, running, since } in std::mem::take(&mut self.jobs) {
             let jobs = InTime { running, kept: Kept::default(), ahead: self.setups - since };
+            self.with_jobs.push(host);
             self.world.add_script(host, Box::new(jobs), Time::ZERO);
         }
     }
@@ -225,6 +226,28 @@ pub(super) fn lent(experiment: &Experiment) -> Vec<(String, String)> {
         names.into_iter().map(|name| (name, l.text.clone())).collect::<Vec<_>>()
     };
     experiment.lent.iter().flat_map(both).collect()
+}
+
+/// Whether a machine's shell knows a program by this name.
+pub(super) fn knows(program: &str, script: &Script, experiment: &Experiment) -> bool {
+    let text = penstock_shell::Script {
+        text: format!("command -v {program}"),
+        name: script.file.clone(),
+        files: lent(experiment),
+        ..Default::default()
+    };
+    let ended = Running::new(&text)
+        .map(|mut running| running.go_on(Span::ZERO, &mut Deaf, &mut Spoken(&mut Kept::default())));
+    World::is_program(program) || !matches!(ended, Ok(Progress::Ended(Ok(1..))))
+}
+
+/// A machine that is asked nothing.
+struct Deaf;
+
+impl Machine for Deaf {
+    fn command(&mut self, _: &[String], _: &mut dyn Files) -> Output {
+        Output::default()
+    }
 }
 
 /// Commands that failed, until they are found among what was heard.

@@ -27,7 +27,7 @@ fn runs(outputs: &[&str]) -> Fragment {
         assert!(at >= last, "{whole}");
         last = at;
     }
-    let outcome = run::run(&parsed, &mut Options { seed: None, progress: &mut |_| {} });
+    let outcome = run::run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let outcome = outcome.unwrap_or_else(|d| panic!("{}\n{whole}", shown(d)));
     assert!(outcome.record.setup_failures.is_empty());
     fragment

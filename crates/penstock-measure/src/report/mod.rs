@@ -106,7 +106,9 @@ pub fn expect_unit(what: &str) -> Unit {
 }
 
 fn verdicts(out: &mut String, r: &Record) {
-    if r.expects.is_empty() && r.setup_failures.is_empty() {
+    let failed: Vec<_> = r.failed_apps().take(MAX_ROWS).collect();
+    let warnings: Vec<_> = r.warnings.iter().filter(|w| w.came_true).collect();
+    if r.expects.is_empty() && r.setup_failures.is_empty() && failed.is_empty() && warnings.is_empty() {
         return;
     }
     out.push_str(
@@ -123,6 +125,25 @@ fn verdicts(out: &mut String, r: &Record) {
             "<tr><td class=\"{class}\">{mark}</td><td>{}</td><td>{}</td><td class=\"n\">{measured}</td></tr>",
             escape(&e.what),
             escape(&e.value)
+        );
+    }
+    for (_, app) in failed {
+        let _ = write!(
+            out,
+            "<tr><td class=\"bad\">✗ failed</td><td>{}: <code>{}</code></td><td>exit 0</td><td class=\"n\">exit {}</td></tr>",
+            escape(&app.name),
+            escape(&app.run),
+            app.exit.unwrap_or_default()
+        );
+    }
+    for w in warnings {
+        let _ = write!(
+            out,
+            "<tr><td class=\"bad\">✗ cannot work</td><td colspan=\"3\">{}:{}: {}; {}</td></tr>",
+            escape(&w.file),
+            w.line,
+            escape(&w.message),
+            escape(&w.help)
         );
     }
     for f in &r.setup_failures {
@@ -390,7 +411,9 @@ fn apps(page: &Page<'_>) -> String {
         ("retransmits", true),
     ]);
     for app in r.apps.iter().take(MAX_ROWS) {
-        let rate = app.throughput_bit_s.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default();
+        let so_far = || app.so_far_bit_s.map(|x| format!("{} so far", Unit::BitPerSecond.show(x)));
+        let rate =
+            app.throughput_bit_s.map(|x| Unit::BitPerSecond.show(x)).or_else(so_far).unwrap_or_default();
         let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
         let s = |x: Option<f64>| x.map(|x| format!("{x:.1} s")).unwrap_or_default();
         rows.rows.push(vec![

@@ -12,7 +12,7 @@ mod program;
 pub(crate) mod scp;
 pub(crate) mod session;
 
-pub(crate) use program::{Cx, Failure, Program, first_address};
+pub(crate) use program::{Cx, Failure, Program, first_address, resolve};
 
 use crate::net::Net;
 

@@ -9,6 +9,7 @@
 use crate::app::options::{self, Known, c_number, o, seconds};
 use crate::app::{Cx, Failure, Program};
 use crate::histogram::Histogram;
+use crate::intent::Intent;
 use crate::wake::Wake;
 use penstock_model::traffic::Dist;
 use penstock_model::{Kernel, Rng, Span, Time};
@@ -288,6 +289,14 @@ fn triptime(us: i64) -> String {
 }
 
 impl Program for Ping {
+    fn intent(&self) -> Intent {
+        // The first packet goes at once, the last as many intervals later.
+        let lasts = self.deadline.or_else(|| {
+            let gaps = i64::try_from(self.count.checked_sub(1)?).ok()?;
+            Some(Span::from_ns(self.interval.as_ns().saturating_mul(gaps)))
+        });
+        Intent::call(&self.target, None, lasts)
+    }
     fn largest(&self) -> u32 {
         self.size
     }

@@ -1,5 +1,6 @@
 //! What a program is, and what it works with.
 
+use crate::intent::Intent;
 use crate::net::Net;
 use crate::results::AppResult;
 use crate::spec::FlowId;
@@ -16,6 +17,10 @@ pub(crate) trait Program: Send {
     /// Adds what can only be told at the end of the run (of a program that may still be running).
     fn report(&self, result: &mut AppResult, net: &Net) {
         let _ = (result, net);
+    }
+    /// What it is going to do.
+    fn intent(&self) -> Intent {
+        Intent::default()
     }
     /// The source of a flow, where it is one.
     fn source(&mut self) -> Option<&mut dyn Source> {
@@ -94,7 +99,7 @@ impl Cx<'_> {
     }
 }
 
-fn resolve(name: &str, net: &Net) -> Option<Ipv4Addr> {
+pub(crate) fn resolve(name: &str, net: &Net) -> Option<Ipv4Addr> {
     if let Ok(addr) = name.parse() {
         return Some(addr);
     }

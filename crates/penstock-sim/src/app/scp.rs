@@ -10,6 +10,7 @@ use crate::app::iperf::throughput;
 use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
 use crate::index::NONE;
+use crate::intent::Intent;
 use crate::net::Net;
 use crate::sock::{Message, SockOpts};
 use crate::wake::Wake;
@@ -192,6 +193,9 @@ fn format_rate(bytes: u64) -> String {
 }
 
 impl Program for Scp {
+    fn intent(&self) -> Intent {
+        Intent::call(&self.target, None, None)
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         let target = self.target.clone();
         let Some(addr) = cx.resolve(&target) else {

@@ -11,6 +11,7 @@ use crate::app::options::{self, Known, c_number, o};
 use crate::app::{Cx, Failure, Program};
 use crate::histogram::Histogram;
 use crate::index::NONE;
+use crate::intent::Intent;
 use crate::sock::{Message, SockOpts};
 use crate::wake::Wake;
 use penstock_model::traffic::Dist;
@@ -246,6 +247,9 @@ impl Session {
 }
 
 impl Program for Session {
+    fn intent(&self) -> Intent {
+        Intent::call(&self.target, None, None)
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         let target = self.target.clone();
         let Some(addr) = cx.resolve(&target) else {

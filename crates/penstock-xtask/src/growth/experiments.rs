@@ -84,7 +84,8 @@ pub(super) const CASES: &[Case] = &[
 pub fn run(text: &str) -> Result<u64> {
     let read = experiment::parse_with(text, "growth.toml", &|_| Err("there is no such file".to_owned()));
     let Ok(experiment) = read else { bail!("the case does not read: {}", read.unwrap_err()[0]) };
-    let ran = run_experiment(&experiment, &mut Options { seed: Some(1), progress: &mut |_| {} });
+    let ran =
+        run_experiment(&experiment, &mut Options { seed: Some(1), progress: &mut |_| {}, warn: &mut |_| {} });
     let outcome = match ran {
         Ok(outcome) => outcome,
         Err(faults) => bail!("the case does not run: {}", faults[0]),

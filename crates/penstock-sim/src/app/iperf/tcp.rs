@@ -12,6 +12,7 @@
 use crate::app::iperf::report::{Printer, Report, Sums};
 use crate::app::iperf::{Settings, peer_line};
 use crate::app::{Cx, Program};
+use crate::intent::Intent;
 use crate::sock::{Kind, Listener, SockOpts};
 use crate::wake::Wake;
 use penstock_model::{Span, Time};
@@ -204,6 +205,9 @@ pub(crate) fn throughput(bytes: u64, duration: Span) -> Option<u64> {
 }
 
 impl Program for Client {
+    fn intent(&self) -> Intent {
+        Intent::call(&self.settings.host, Some(("tcp", self.settings.port)), self.settings.time)
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.settings.warnings);
         let Some(addr) = self.settings.server_addr(cx) else { return };
@@ -372,6 +376,9 @@ impl Server {
 }
 
 impl Program for Server {
+    fn intent(&self) -> Intent {
+        Intent::listen("tcp", self.settings.port)
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.settings.warnings);
         let Some(cfg) = self.settings.tcp_config(cx) else { return };

@@ -9,6 +9,7 @@ use crate::app::iperf::tcp::throughput;
 use crate::app::iperf::{Settings, peer_line};
 use crate::app::{Cx, Program};
 use crate::index::NONE;
+use crate::intent::Intent;
 use crate::sock::{Addr, Kind};
 use crate::wake::Wake;
 use penstock_model::{Span, Time};
@@ -164,6 +165,9 @@ impl Client {
 }
 
 impl Program for Client {
+    fn intent(&self) -> Intent {
+        Intent::call(&self.settings.host, Some(("udp", self.settings.port)), self.settings.time)
+    }
     fn largest(&self) -> u32 {
         self.settings.len
     }
@@ -296,6 +300,9 @@ impl Server {
 }
 
 impl Program for Server {
+    fn intent(&self) -> Intent {
+        Intent::listen("udp", self.settings.port)
+    }
     fn largest(&self) -> u32 {
         self.settings.len
     }

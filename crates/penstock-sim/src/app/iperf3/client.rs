@@ -5,7 +5,9 @@ use crate::app::iperf3::test::{Stream, Test};
 use crate::app::iperf3::{COOKIE_SIZE, HELLO, Settings, say};
 use crate::app::{Cx, Program};
 use crate::index::NONE;
+use crate::intent::Intent;
 use crate::sock::{Addr, Message, SockOpts};
+use crate::spec::FlowId;
 use crate::wake::Wake;
 use penstock_model::Span;
 
@@ -231,6 +233,11 @@ impl Client {
 }
 
 impl Program for Client {
+    fn intent(&self) -> Intent {
+        let s = &self.test.settings;
+        let lasts = (s.bytes == 0).then_some(s.time);
+        Intent::call(&s.host, Some(("tcp", s.port)), lasts)
+    }
     fn largest(&self) -> u32 {
         // Else a segment of its control connection fits in.
         let s = &self.test.settings;
@@ -254,6 +261,7 @@ impl Program for Client {
         }
         let name = format!("{} iperf3 control {}", cx.net.machines[cx.host as usize].name, cx.app);
         let flow = cx.net.meter.new_flow(name, cx.host, self.to, "tcp");
+        cx.result.control = Some(FlowId(flow));
         let cfg = cx.net.tcp_config(cx.host);
         match cx.net.tcp_connect(cx.host, cx.app, self.addr, flow, true, SockOpts::default(), cfg) {
             Ok(sock) => self.control = sock,

@@ -5,6 +5,7 @@ use crate::app::iperf3::test::{Stream, Test};
 use crate::app::iperf3::{HELLO, Settings, say};
 use crate::app::{Cx, Program};
 use crate::index::NONE;
+use crate::intent::Intent;
 use crate::sock::{Addr, Listener, Message, SockOpts};
 use crate::wake::Wake;
 use penstock_model::{Span, Time};
@@ -191,6 +192,9 @@ impl Server {
 }
 
 impl Program for Server {
+    fn intent(&self) -> Intent {
+        Intent::listen("tcp", self.settings.port)
+    }
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.settings.warnings);
         let cfg = cx.net.tcp_config(cx.host);

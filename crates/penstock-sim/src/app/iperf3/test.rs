@@ -394,7 +394,8 @@ impl Test {
         } else {
             cx.print(&text);
         }
-        let counted = if self.sender == self.client && tcp { all_sent } else { all_received };
+        // Each side by what it did itself: a sender's counts what it has written, of which much may not have arrived.
+        let counted = if self.sender && tcp { all_sent } else { all_received };
         let counted = if counted == 0 { all_sent.max(all_received) } else { counted };
         cx.result.bytes = Some(counted);
         cx.result.duration = Some(self.last - self.start);

@@ -1,0 +1,376 @@
+//! What cannot work, told before the run: no link, no common network, no route, nobody who listens.
+//!
+//! The machines stand as their setups have left them. A script that runs later may change anything, so all of this is a warning; what is
+//! not known for certain (rules by mark, translated addresses, devices of a setup's own) is not told of at all.
+
+use super::build::Built;
+use super::record::is_one_of;
+use crate::experiment::{App, Experiment, Place};
+use penstock_host::RouteKind;
+use penstock_measure::record::{self, Record};
+use penstock_model::{Diagnostic, Severity};
+use penstock_sim::{Call, Intent, World};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Whom a warning concerns: an app or a flow of the experiment, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Who {
+    App(usize),
+    Flow(usize),
+}
+
+/// A cause, told once, and whom it concerns.
+pub(super) struct Warning {
+    cause: String,
+    help: String,
+    place: Place,
+    /// Who cannot work.
+    who: Vec<Who>,
+}
+
+/// What is to be told, in the order it was found.
+#[derive(Default)]
+struct Told {
+    order: Vec<Warning>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Told {
+    fn tell(&mut self, place: &Place, who: Who, cause: String, help: String) {
+        match self.places.get(&cause) {
+            Some(&at) => self.order[at].who.push(who),
+            None => {
+                self.places.insert(cause.clone(), self.order.len());
+                self.order.push(Warning { cause, help, place: place.clone(), who: vec![who] });
+            }
+        }
+    }
+}
+
+/// Why packets do not come to an address.
+enum Cause {
+    /// Nobody can tell.
+    Unknown,
+    /// What is wrong, and what to do.
+    Known(String, String),
+}
+
+use Cause::Unknown;
+
+fn known<T>(what: impl Into<String>, help: impl Into<String>) -> Result<T, Cause> {
+    Err(Cause::Known(what.into(), help.into()))
+}
+
+/// The network as it stands before the run.
+struct Net<'a> {
+    experiment: &'a Experiment,
+    built: &'a Built,
+    /// Hosts by their names.
+    index: BTreeMap<&'a str, usize>,
+    /// The link that a device of a host is an end of.
+    links: BTreeMap<(usize, &'a str), usize>,
+    /// Who has an address.
+    owners: BTreeMap<Ipv4Addr, usize>,
+}
+
+/// More machines on a way than these: it goes in a circle.
+const MAX_HOPS: usize = 64;
+
+impl<'a> Net<'a> {
+    fn new(experiment: &'a Experiment, built: &'a Built) -> Net<'a> {
+        let index: BTreeMap<&str, usize> =
+            experiment.hosts.iter().enumerate().map(|(i, h)| (h.name.as_str(), i)).collect();
+        let mut links = BTreeMap::new();
+        for (number, link) in experiment.links.iter().enumerate() {
+            for end in &link.ends {
+                if let Some(&host) = index.get(end.host.as_str()) {
+                    links.insert((host, end.dev.as_str()), number);
+                }
+            }
+        }
+        let mut net = Net { experiment, built, index, links, owners: BTreeMap::new() };
+        for host in 0..experiment.hosts.len() {
+            for address in net.addresses(host) {
+                net.owners.entry(address).or_insert(host);
+            }
+        }
+        net
+    }
+    fn machine(&self, host: usize) -> &'a penstock_host::Host {
+        self.built.world.host(self.built.hosts[host])
+    }
+    fn host(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+    fn name(&self, host: usize) -> &'a str {
+        &self.experiment.hosts[host].name
+    }
+    fn addresses(&self, host: usize) -> impl Iterator<Item = Ipv4Addr> + use<'a> {
+        let devices = self.machine(host).devices().iter().filter(|d| !d.loopback);
+        devices.flat_map(|d| d.addresses.iter().map(|a| a.prefix.addr))
+    }
+    /// The ends of a link, with their addresses.
+    fn ends(&self, link: usize) -> String {
+        let one = |end: &crate::experiment::End| {
+            let host = self.host(&end.host);
+            let machine = host.map(|h| self.machine(h));
+            let addresses = machine.and_then(|m| m.device(m.ifindex(&end.dev)?)).map(|d| {
+                d.addresses.iter().map(|a| format!("{}/{}", a.prefix.addr, a.prefix.len)).collect::<Vec<_>>()
+            });
+            match addresses.filter(|a| !a.is_empty()) {
+                Some(addresses) => format!("{}:{} has {}", end.host, end.dev, addresses.join(" and ")),
+                None => format!("{}:{} has no address", end.host, end.dev),
+            }
+        };
+        let ends: Vec<String> = self.experiment.links[link].ends.iter().take(4).map(one).collect();
+        ends.join(", ")
+    }
+    /// Whether a machine's ways hang on more than a destination.
+    fn is_plain(&self, host: usize) -> bool {
+        let machine = self.machine(host);
+        machine.fib().rules().len() <= 3 && !machine.translates()
+    }
+
+    /// Whether packets of `from` come to `dst`; the machine they come to.
+    fn way(&self, from: usize, dst: Ipv4Addr) -> Result<usize, Cause> {
+        let mut at = from;
+        for hop in 0..MAX_HOPS {
+            let machine = self.machine(at);
+            if !self.is_plain(at) {
+                return Err(Unknown);
+            }
+            let name = self.name(at);
+            let way = machine.way_to(dst);
+            match way.kind {
+                Some(RouteKind::Local) => return Ok(at),
+                _ if hop > 0 && !machine.forwards() => {
+                    return known(
+                        format!("{name} does not forward: nothing gets through it to {dst}"),
+                        format!("write in [host.{name}]: setup = [\"sysctl -w net.ipv4.ip_forward=1\"]"),
+                    );
+                }
+                Some(RouteKind::Unicast) => {}
+                // A route that refuses is meant to.
+                Some(_) => return Err(Unknown),
+                None => return self.no_route(at, dst),
+            }
+            let Some(device) = machine.device(way.oif).filter(|d| !d.loopback) else { return Err(Unknown) };
+            let Some(&link) = self.links.get(&(at, device.name.as_str())) else {
+                let declared = self.experiment.hosts[at].devices.iter().any(|d| d.name == device.name);
+                if !declared {
+                    return Err(Unknown);
+                }
+                return known(
+                    format!(
+                        "{name}:{} is at no link: nothing that {name} sends to {dst} gets anywhere",
+                        device.name
+                    ),
+                    format!("add a [[link]] with ends = [\"{name}:{}\", \"OTHER:eth0\"]", device.name),
+                );
+            };
+            if !device.up || device.carrier == Some(false) {
+                return known(
+                    format!(
+                        "{name}:{} is down: nothing that {name} sends to {dst} gets anywhere",
+                        device.name
+                    ),
+                    format!("ip link set {} up, in the setup of {name}", device.name),
+                );
+            }
+            let ends = self.experiment.links[link].ends.iter();
+            let mut others = ends.filter(|e| e.host != name).filter_map(|e| {
+                let at = self.host(&e.host)?;
+                let machine = self.machine(at);
+                let device = machine.device(machine.ifindex(&e.dev)?)?;
+                Some((at, device))
+            });
+            // Linux answers ARP for any address of the machine, whichever device it stands on (arp_ignore 0).
+            let next = others.find(|(at, device)| device.up && self.addresses(*at).any(|a| a == way.next));
+            at = match next {
+                Some((next, _)) => next,
+                None if machine.neighbours().iter().any(|n| n.addr == way.next) => return Err(Unknown),
+                None => {
+                    let ends = self.ends(link);
+                    let whose = self
+                        .owners
+                        .get(&way.next)
+                        .map_or(String::new(), |&h| format!(" (it is {}'s, on another link)", self.name(h)));
+                    return known(
+                        format!(
+                            "nobody on the link of {name}:{} has the address {}{whose}",
+                            device.name, way.next
+                        ),
+                        ends,
+                    );
+                }
+            };
+        }
+        Err(Unknown)
+    }
+
+    /// Why a machine has no route to an address.
+    fn no_route<T>(&self, at: usize, dst: Ipv4Addr) -> Result<T, Cause> {
+        let name = self.name(at);
+        let owner = self.owners.get(&dst).copied();
+        // A neighbour on the same link, with an address of another network.
+        let shared = owner.and_then(|owner| {
+            let of = |host: usize| self.links.iter().filter(move |((h, _), _)| *h == host).map(|(_, l)| *l);
+            of(at).find(|link| of(owner).any(|other| other == *link))
+        });
+        if let Some(link) = shared {
+            let help = format!("{}: give both addresses of one network, or a route", self.ends(link));
+            return known(
+                format!("{name} has no route to {dst}: the ends of their link share no network"),
+                help,
+            );
+        }
+        let help = match self.experiment.hosts[at].via {
+            None => format!("write in [host.{name}]: via = \"ADDRESS OF ITS ROUTER\""),
+            Some(_) => format!("ip route add {dst} via ADDRESS, in the setup of {name}"),
+        };
+        known(format!("{name} has no route to {dst}"), help)
+    }
+
+    /// Whether packets get there, and answers back.
+    fn there_and_back(&self, from: usize, dst: Ipv4Addr, answers: bool) -> Result<(), Cause> {
+        if dst.is_loopback() || dst.is_multicast() || dst.is_broadcast() {
+            return Err(Unknown);
+        }
+        let to = self.way(from, dst)?;
+        if !answers || to == from {
+            return Ok(());
+        }
+        let machine = self.machine(from);
+        let way = machine.way_to(dst);
+        let own = machine.device(way.oif).and_then(penstock_host::NetDevice::primary_address);
+        let source = if way.src.is_unspecified() { own.ok_or(Unknown)? } else { way.src };
+        self.way(to, source).map(|_| ())
+    }
+}
+
+/// What cannot work.
+pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
+    let net = Net::new(experiment, built);
+    let mut told = Told::default();
+    let intents: Vec<Option<Intent>> = experiment.apps.iter().map(|app| intent(app, built)).collect();
+    for (number, (app, intent)) in experiment.apps.iter().zip(&intents).enumerate() {
+        let (who, place) = (Who::App(number), &app.run_place);
+        let Some(call) = intent.as_ref().and_then(|i| i.calls.as_ref()).filter(|_| !app.may_fail) else {
+            continue;
+        };
+        let Some(from) = net.host(&app.on) else { continue };
+        let Some(dst) = call.addr else {
+            let help = "write an address, or the name of a [host]".to_owned();
+            told.tell(place, who, format!("nobody is called \"{}\"", call.peer), help);
+            continue;
+        };
+        match net.there_and_back(from, dst, true) {
+            Err(Cause::Known(cause, help)) => told.tell(place, who, cause, help),
+            Err(Unknown) => {}
+            Ok(()) => {
+                if let Some((cause, help)) = nobody_listens(&net, app, call, dst, &intents) {
+                    told.tell(place, who, cause, help);
+                }
+            }
+        }
+    }
+    for (number, flow) in experiment.flows.iter().enumerate() {
+        let (Some(from), Some(to)) = (net.host(&flow.from), net.host(&flow.to)) else { continue };
+        let Some(dst) = net.addresses(to).next() else { continue };
+        if let Err(Cause::Known(cause, help)) = net.there_and_back(from, dst, flow.tcp.is_some()) {
+            told.tell(&flow.place, Who::Flow(number), cause, help);
+        }
+    }
+    told.order
+}
+
+impl Warning {
+    fn message(&self, experiment: &Experiment) -> String {
+        let name = match self.who[0] {
+            Who::App(i) => &experiment.apps[i].name,
+            Who::Flow(i) => &experiment.flows[i].name,
+        };
+        let others = match self.who.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{name}{others} cannot work: {}", self.cause)
+    }
+    /// As it is told before the run.
+    pub(super) fn told(&self, experiment: &Experiment) -> Diagnostic {
+        let message = format!("warning: {}", self.message(experiment));
+        let fault =
+            experiment.sources[self.place.source].fault(self.place.span.clone(), message, self.help.as_str());
+        Diagnostic { severity: Severity::Warning, ..fault }
+    }
+    /// As the record of the run has it: whether it came so.
+    pub(super) fn recorded(&self, experiment: &Experiment, record: &Record) -> record::Warning {
+        let failed = |who: &Who| match *who {
+            // A sender of datagrams ends well whether anybody hears it or not.
+            Who::App(i) => {
+                let app = &record.apps[i];
+                let mut own = record.flows.iter().filter(|f| f.app.as_deref() == Some(&app.name)).peekable();
+                app.exit != Some(0) || own.peek().is_some() && own.all(|f| f.received_packets == 0)
+            }
+            Who::Flow(i) => {
+                let name = &experiment.flows[i].name;
+                let own = |f: &&record::Flow| f.app.is_none() && f.name == *name || is_one_of(f, name);
+                record.flows.iter().filter(own).any(|f| f.received_packets == 0)
+            }
+        };
+        let fault = self.told(experiment);
+        record::Warning {
+            file: fault.file,
+            line: fault.line,
+            message: self.message(experiment),
+            help: self.help.clone(),
+            came_true: self.who.iter().any(failed),
+        }
+    }
+}
+
+/// What a program is going to do; `None` for a script.
+fn intent(app: &App, built: &Built) -> Option<Intent> {
+    let is_program = app.script.is_none() && World::is_program(&app.run);
+    is_program.then(|| built.world.intent(built.id(&app.on), &app.run).unwrap_or_default())
+}
+
+/// Why nobody answers at the port that is called: no program listens at it, or none does yet.
+fn nobody_listens(
+    net: &Net<'_>,
+    app: &App,
+    call: &Call,
+    dst: Ipv4Addr,
+    intents: &[Option<Intent>],
+) -> Option<(String, String)> {
+    let (proto, port) = call.port?;
+    let to = &net.experiment.hosts[*net.owners.get(&dst)?];
+    let there = || net.experiment.apps.iter().zip(intents).filter(|(other, _)| other.on == to.name);
+    // What a script listens at nobody can tell, nor what a setup has left running.
+    if to.cisco.is_some()
+        || there().any(|(_, i)| i.is_none())
+        || net.built.with_jobs.contains(&net.built.id(&to.name))
+    {
+        return None;
+    }
+    let listens = |i: &Option<Intent>| i.as_ref().is_some_and(|i| i.listens == Some((proto, port)));
+    let mut waiting = there().filter(|(_, i)| listens(i)).map(|(other, _)| other);
+    let Some(first) = waiting.next() else {
+        let program = app.run.split_whitespace().next().unwrap_or_default();
+        let server = match (proto, port) {
+            ("udp", 5001) => format!("{program} -s -u"),
+            ("udp", _) => format!("{program} -s -u -p {port}"),
+            (_, 5001 | 5201) => format!("{program} -s"),
+            _ => format!("{program} -s -p {port}"),
+        };
+        let help = format!("add an [[app]] with on = \"{}\" and run = \"{server}\"", to.name);
+        return Some((format!("nobody on {} listens at {proto} port {port}", to.name), help));
+    };
+    let later = |other: &App| other.after.is_none() && other.at > app.at;
+    (app.after.is_none() && later(first) && waiting.all(later)).then(|| {
+        let (host, from) = (&to.name, first.at);
+        let cause = format!("nobody on {host} listens at {proto} port {port} before {from}");
+        (cause, "let the server start first, or the client later (at = \"1s\")".to_owned())
+    })
+}

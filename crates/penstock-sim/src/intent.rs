@@ -1,0 +1,39 @@
+//! What a program is going to do, as far as its command line tells it: to be held against the network before anything runs.
+
+use penstock_model::Span;
+use std::net::Ipv4Addr;
+
+/// What a program is going to do.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Intent {
+    /// Whom it calls.
+    pub calls: Option<Call>,
+    /// The port it waits at: `tcp` or `udp`, number.
+    pub listens: Option<(&'static str, u16)>,
+}
+
+/// A call to another machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The other, as the command line names it.
+    pub peer: String,
+    /// Its address; `None`: nobody is called so.
+    pub addr: Option<Ipv4Addr>,
+    /// The port that a program there must listen at, after `tcp` or `udp`; `None` where none need to (`ping`, and `ssh`, whose server
+    /// every machine has).
+    pub port: Option<(&'static str, u16)>,
+    /// How long it sends, where it is told.
+    pub lasts: Option<Span>,
+}
+
+impl Intent {
+    /// It calls somebody.
+    pub(crate) fn call(peer: &str, port: Option<(&'static str, u16)>, lasts: Option<Span>) -> Intent {
+        let call = Call { peer: peer.to_owned(), addr: None, port, lasts };
+        Intent { calls: Some(call), listens: None }
+    }
+    /// It waits for others.
+    pub(crate) fn listen(proto: &'static str, port: u16) -> Intent {
+        Intent { calls: None, listens: Some((proto, port)) }
+    }
+}

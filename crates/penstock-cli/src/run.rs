@@ -341,6 +341,8 @@ fn flows(r: &Record) -> String {
         ("delay mean", Align::Right),
         ("p95", Align::Right),
         ("max", Align::Right),
+        ("rtt mean", Align::Right),
+        ("rtt p95", Align::Right),
         ("lost", Align::Right),
         ("duration", Align::Right),
     ]);
@@ -354,6 +356,8 @@ fn flows(r: &Record) -> String {
             ms(flow.owd_ms.map(|d| d.mean)),
             ms(flow.owd_ms.map(|d| d.p95)),
             ms(flow.owd_ms.map(|d| d.max)),
+            ms(flow.rtt_ms.map(|d| d.mean)),
+            ms(flow.rtt_ms.map(|d| d.p95)),
             format!("{}/{}", flow.lost_packets, flow.sent_packets),
             ms(took.filter(|_| flow.proto == "tcp")),
         ]);

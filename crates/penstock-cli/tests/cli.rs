@@ -87,6 +87,27 @@ fn the_exit_status_is_the_judgement() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// What cannot work is said before the run on standard error, and behind it in the summary; the run has failed then.
+#[test]
+fn a_run_whose_programs_failed_has_failed() {
+    let folder = scratch("failed");
+    let nobody =
+        TWO.replace("VALUE", "4ms..5ms") + "[[app]]\non = \"a\"\nrun = \"iperf3 -c 10.0.0.2 -t 1\"\n";
+    for (more, status) in [("", 1), ("may_fail = true\n", 0)] {
+        std::fs::write(folder.join("nobody.toml"), format!("{nobody}{more}")).unwrap();
+        let done = penstock(&folder, &["run", "nobody.toml"]);
+        let (said, shown) = (text(&done.stderr), text(&done.stdout));
+        assert_eq!(done.status.code(), Some(status), "{said}{shown}");
+        let want = "a iperf3 cannot work: nobody on b listens at tcp port 5201";
+        assert_eq!((said.contains(want), shown.contains(want)), (status == 1, status == 1), "{said}{shown}");
+        let failed = "failed: a iperf3 (iperf3 -c 10.0.0.2 -t 1), exit status 1";
+        assert_eq!(shown.contains(failed), status == 1, "{shown}");
+        let page = std::fs::read_to_string(folder.join("runs/nobody/report.html")).unwrap();
+        assert_eq!((page.contains("✗ cannot work"), page.contains("✗ failed")), (status == 1, status == 1));
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn errors_go_to_standard_error_with_status_2() {
     let folder = scratch("errors");
@@ -109,6 +130,7 @@ fn errors_go_to_standard_error_with_status_2() {
     check(&["run", "two.toml", "--out", "."], "is not a run folder");
     check(&["report", "none"], "none is not a run folder: it has no record.json");
     check(&["replay", "list.json"], "list.json is not JSON");
+    check(&["send", "127.0.0.1", "--udp", "--for", "1"], "it has no unit: write 1s or 1ms");
     check(&["nonsense"], "unrecognized subcommand");
     assert!(!folder.join("runs").exists());
     std::fs::remove_dir_all(folder).unwrap();

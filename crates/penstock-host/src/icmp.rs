@@ -68,7 +68,7 @@ impl Host {
         let quoted = packet.network_len().min(ROOM);
         let tos = (h.tos & 0x1e) | 0xc0;
         let l4 = Icmp { ty, code, id: 0, seq: info, about: quote(packet) };
-        self.icmp_output(src, h.src, tos, l4, quoted, cx);
+        self.icmp_output(src, h.src, tos, l4, quoted, Some(packet), cx);
     }
 
     /// `inet_peer_xrlim_allow` with `icmp_ratelimit` 1000 ms.
@@ -94,13 +94,17 @@ impl Host {
         tos: u8,
         l4: Icmp,
         payload: u32,
+        about: Option<&Skb>,
         cx: &mut HostCx<'_>,
     ) {
         let len = ETH_HLEN + 20 + 8 + payload;
         let ttl = self.sysctl.default_ttl;
         let l3 = L3::Ipv4(Ipv4 { src, dst, tos, ttl, protocol: ipproto::ICMP, id: 0, frag_off: 0 });
-        let packet =
+        let mut packet =
             cx.pool.alloc(Skb { created: cx.now, queued: cx.now, ..Skb::new(len, l3, L4::Icmp(l4)) });
+        if let Some(about) = about.filter(|about| about.is_noted()) {
+            crate::path::attach(&mut packet, about);
+        }
         // Nobody waits for the outcome: a message without a route is gone, as in the kernel.
         let _ = self.send(packet, cx);
     }
@@ -127,6 +131,10 @@ impl Host {
         packet.mark = 0;
         packet.iif = 0;
         packet.classid = Handle::UNSPEC;
+        packet.reset_ct();
+        if packet.is_noted() {
+            packet.rare_mut().frag_max_size = 0;
+        }
         let _ = self.send(packet, cx);
     }
 }

@@ -182,6 +182,8 @@ pub struct Host {
     pub(crate) answer: Xmit,
     pub(crate) depth: u32,
     pub(crate) ip_id: u16,
+    /// The next machine of the packet at hand.
+    pub(crate) next_hop: Ipv4Addr,
     /// By index; the first is `lo`.
     pub(crate) devices: Devices,
     pub(crate) neigh: NeighTable,
@@ -266,7 +268,8 @@ impl Host {
             fib: Fib::default(),
             neigh: NeighTable::new(kernel, Rng::named(seed, &format!("host:{name}/neigh"))),
             frags: fragment::Reassembly::default(),
-            netfilter: netfilter::Netfilter::new(Rng::named(seed, &format!("host:{name}/netfilter"))),
+            netfilter: netfilter::Netfilter::new(Rng::named(seed, &format!("host:{name}/netfilter")))
+                .ticking(kernel),
             sysctl: Settings::default(),
             icmp_buckets: BTreeMap::new(),
             timers: timer::Timers::default(),
@@ -281,6 +284,7 @@ impl Host {
             pending: Vec::new(),
             auto_handle: 0,
             ip_id: 0,
+            next_hop: Ipv4Addr::UNSPECIFIED,
             depth: 0,
         }
     }

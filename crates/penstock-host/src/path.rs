@@ -10,7 +10,7 @@ use crate::route::{Hop, Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags};
+use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, Tracked};
 use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
 
@@ -30,6 +30,14 @@ pub const fn rt_tos2priority(kernel: Kernel, tos: u8) -> u32 {
     }
 }
 
+/// Where a packet is from and for.
+fn addresses(packet: &Skb) -> Option<(Ipv4Addr, Ipv4Addr)> {
+    match packet.l3 {
+        L3::Ipv4(h) => Some((h.src, h.dst)),
+        _ => None,
+    }
+}
+
 /// Whether the network layer takes a frame: not one of another VLAN or one that `skbedit ptype` has given to another host.
 #[cold]
 fn for_us(frame: &mut Skb) -> bool {
@@ -42,6 +50,16 @@ fn for_us(frame: &mut Skb) -> bool {
 
 /// Where a frame ends that a bridge would send on: bridges are set up and shown here, but carry no frames.
 pub(crate) const BRIDGED: (&str, &str) = ("bridge", "unsimulated");
+
+/// An answer of this machine to a packet is of the packet's connection (`nf_conntrack_attach`).
+pub(crate) fn attach(answer: &mut Skb, to: &Skb) {
+    if let Some(known) = to.rare().ct
+        && known.id.is_some()
+    {
+        let state = penstock_lang::iptables::extension::state::RELATED;
+        answer.rare_mut().ct = Some(Tracked { state, reply: !known.reply, ..known });
+    }
+}
 
 /// What became of a packet that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,10 +152,13 @@ impl Host {
 
     /// `ip_rcv`, `ip_rcv_finish`.
     #[inline]
-    fn ip_rcv(&mut self, mut packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
-        if self.netfilter.busy(Hook::Prerouting) && !self.hook(Hook::Prerouting, &mut packet, 0, cx) {
-            self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
-            return;
+    fn ip_rcv(&mut self, mut packet: Packet, mut h: Ipv4, cx: &mut HostCx<'_>) {
+        if self.netfilter.busy(Hook::Prerouting) {
+            let Some(passed) = self.prerouting(packet, h, cx) else { return };
+            packet = passed;
+            if let L3::Ipv4(now) = packet.l3 {
+                h = now;
+            }
         }
         let mut hop = self.fib.lookup(&Key {
             dst: h.dst,
@@ -167,6 +188,19 @@ impl Host {
             Some(RouteKind::Prohibit) => self.ip_error(packet, 13, "prohibited", cx),
             Some(RouteKind::Throw) | None => self.ip_error(packet, 0, "net-unreachable", cx),
         }
+    }
+
+    /// PREROUTING. Where connections are tracked, fragments are put together before (`nf_defrag_ipv4`). `None`: the packet is gone, or waits.
+    #[cold]
+    fn prerouting(&mut self, mut packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) -> Option<Packet> {
+        if h.frag_off & (IP_MF | IP_OFFSET) != 0 && self.netfilter.tracking().on() {
+            packet = self.defragment(packet, h, cx)?;
+        }
+        if !self.hook(Hook::Prerouting, &mut packet, 0, cx) {
+            self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
+            return None;
+        }
+        Some(packet)
     }
 
     /// `ip_error`: only routers tell.
@@ -269,7 +303,8 @@ impl Host {
     }
 
     #[inline]
-    pub(crate) fn deliver(&mut self, packet: Packet, cx: &mut HostCx<'_>) {
+    pub(crate) fn deliver(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) {
+        packet.reset_ct();
         cx.out.push(Effect::Deliver(packet));
     }
 
@@ -351,13 +386,13 @@ impl Host {
         mut hop: Hop,
         cx: &mut HostCx<'_>,
     ) -> Result<(), KernelError> {
-        let before = (packet.mark, packet.tos());
+        let before = (packet.mark, packet.tos(), addresses(&packet));
         let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
         if !self.hook(Hook::Output, &mut packet, oif, cx) {
             self.discard(packet, Hook::Output.chain(), "dropped", cx);
             return Err(KernelError::errno(1));
         }
-        if before != (packet.mark, packet.tos())
+        if before != (packet.mark, packet.tos(), addresses(&packet))
             && let L3::Ipv4(h) = packet.l3
         {
             hop =
@@ -375,7 +410,9 @@ impl Host {
             None => "",
         };
         let input = if hook == Hook::Postrouting { 0 } else { packet.iif };
-        let devices = netfilter::Devices { input: name(input), output: name(oif), fib: Some(&self.fib) };
+        let ports = netfilter::Ports { devices: &self.devices, iif: packet.iif, oif, next: self.next_hop };
+        let (input, output) = (name(input), name(oif));
+        let devices = netfilter::Devices { input, output, fib: Some(&self.fib), ports: Some(ports) };
         match self.netfilter.run(hook, packet, devices, cx.now) {
             Fate::Accept => true,
             Fate::Drop => false,
@@ -411,6 +448,8 @@ impl Host {
         let len = penstock_packet::headers::ETH_HLEN + 40;
         let mut answer = cx.pool.alloc(Skb { len, pkt_len: len, l3, l4: L4::Tcp(tcp), ..Skb::clone(packet) });
         (answer.priority, answer.mark, answer.iif, answer.flow) = (0, 0, 0, 0);
+        answer.reset_ct();
+        attach(&mut answer, packet);
         // Nobody waits for the outcome.
         let _ = self.send(answer, cx);
     }
@@ -459,6 +498,7 @@ impl Host {
     fn ip_output(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         if self.netfilter.busy(Hook::Postrouting) {
             let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+            self.next_hop = hop.next;
             if !self.hook(Hook::Postrouting, &mut packet, oif, cx) {
                 self.discard(packet, Hook::Postrouting.chain(), "dropped", cx);
                 return;
@@ -468,7 +508,7 @@ impl Host {
             self.ip_output_special(packet, hop, cx);
             return;
         }
-        let mtu = self.devices[hop.oif].mtu;
+        let mtu = self.mtu_for(&packet, hop.oif);
         if packet.network_len() > mtu {
             match packet.l3 {
                 L3::Ipv4(h) => {
@@ -481,6 +521,16 @@ impl Host {
             return;
         }
         self.ip_finish_output2(packet, hop, cx);
+    }
+
+    /// The longest IP packet of it that may leave by a device: no longer than the fragments were that it came in (`ip_do_fragment`).
+    #[inline]
+    fn mtu_for(&self, packet: &Skb, oif: u32) -> u32 {
+        let mtu = self.devices[oif].mtu;
+        match packet.rare().frag_max_size {
+            0 => mtu,
+            longest => mtu.min(longest),
+        }
     }
 
     /// `ip_finish_output2`.
@@ -634,6 +684,9 @@ impl Host {
         cx: &mut HostCx<'_>,
     ) {
         let ifindex = packet.iif;
+        if packet.is_noted() {
+            self.netfilter.let_go(&packet);
+        }
         cx.out.push(Effect::Dropped { packet, ifindex, place, reason });
     }
 

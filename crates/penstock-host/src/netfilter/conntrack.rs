@@ -126,6 +126,9 @@ pub struct Tracking {
 /// `nf_conntrack_max` of a machine of 1 GB.
 const MAX_CONNECTIONS: usize = 65_536;
 
+/// How long a connection is remembered that was killed, s: longer than a packet waits for ARP.
+const DYING_S: i64 = 10;
+
 const INVALID: Tracked = Tracked { id: None, state: state::INVALID, reply: false };
 
 impl Default for Tracking {
@@ -294,12 +297,10 @@ impl Tracking {
 
     /// `init_conntrack`. `None`: there are too many.
     fn begin(&mut self, tuple: Tuple, answer: Tuple, now: i64) -> Option<u32> {
+        self.forget_expired(now);
         if self.connections.len() >= self.max && self.max > 0 {
-            self.forget_expired(now);
-            if self.connections.len() >= self.max {
-                let oldest = *self.loose.first()?;
-                self.forget(oldest);
-            }
+            let oldest = *self.loose.first()?;
+            self.forget(oldest);
         }
         let id = self.next;
         self.next = self.next.wrapping_add(1);
@@ -327,7 +328,11 @@ impl Tracking {
             return true;
         };
         if known.reply || c.has(status::CONFIRMED) || c.has(status::DYING) {
-            self.let_go(id);
+            if c.has(status::DYING) && c.end == 0 {
+                // The packet may still wait for ARP, and an error about it is the connection's.
+                (c.expires, c.end) = (now, now + DYING_S * self.timeouts.hz);
+                self.ends.insert((c.end, id));
+            }
             return true;
         }
         if c.tuples.iter().any(|t| self.tuples.get(t).is_some()) {
@@ -355,6 +360,7 @@ impl Tracking {
                 self.tuples.remove(tuple);
             }
             c.status &= !status::CONFIRMED;
+            c.end = 0;
         }
         self.loose.remove(&id);
         c.status |= status::DYING;
@@ -368,6 +374,7 @@ impl Tracking {
     pub(super) fn forget(&mut self, id: u32) {
         self.kill(id);
         if let Some(c) = self.connections.remove(&id) {
+            self.ends.remove(&(c.end, id));
             let first = c.tuples[0];
             self.sources.remove(&(first.protocol, first.src, first.sport, Reverse(id)));
         }

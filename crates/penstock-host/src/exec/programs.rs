@@ -61,6 +61,7 @@ pub static PROGRAMS: &[Program] = &[
         Output::fail("bridge: not here: bridges carry no packets on this machine\n", 127, help)
     }),
     program("cat", Machine, "files of /proc and /sys", |h, c| h.cat(c.line, c.now)),
+    program("conntrack", Script, "the connections that netfilter tracks", |h, c| h.conntrack(c.line, c.now)),
     program("echo", Machine, "its words", |_, c| echo(c.line)),
     program("ethtool", Network, "a card's settings", |h, c| h.ethtool(c.line)),
     program("false", Machine, "nothing, and fails", |_, _| Output { status: 1, ..Output::default() }),

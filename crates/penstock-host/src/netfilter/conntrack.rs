@@ -380,7 +380,7 @@ impl Tracking {
         }
     }
     /// Forgets all that hold.
-    pub(super) fn forget_all(&mut self, holds: impl Fn(&Connection) -> bool) -> usize {
+    pub(crate) fn forget_all(&mut self, holds: impl Fn(&Connection) -> bool) -> usize {
         let found: Vec<u32> = self.connections.iter().filter(|(_, c)| holds(c)).map(|(id, _)| *id).collect();
         found.iter().for_each(|&id| self.forget(id));
         found.len()

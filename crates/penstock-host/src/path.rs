@@ -598,6 +598,9 @@ impl Host {
             let mark = self.netfilter.connection_mark(&packet, cx.now);
             packet.rare_mut().ct_mark = mark;
         }
+        if self.netfilter.translates() {
+            self.netfilter.note_inside(&mut packet, cx.now);
+        }
         let device = &mut self.devices[ifindex];
         if let Some(tap) = &mut device.tap {
             tap.comes(cx.now, &packet);

@@ -139,6 +139,8 @@ pub struct Rare {
     pub ct_mark: Option<u32>,
     /// What the machine knows of its connection (`skb->_nfct`), from the hook on where connections are tracked.
     pub ct: Option<Tracked>,
+    /// Addresses and ports as the inside of a translating machine has them, source and destination; none where nothing is translated.
+    pub inside: Option<[(u128, u16); 2]>,
     /// The largest fragment it was put together from, bytes of the IP packet (`IPCB->frag_max_size`); 0: it came whole.
     pub frag_max_size: u32,
     /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
@@ -170,6 +172,7 @@ impl Rare {
         within: None,
         ct_mark: None,
         ct: None,
+        inside: None,
         frag_max_size: 0,
         sfb: [0; 2],
     };
@@ -366,6 +369,23 @@ impl Skb {
             self.rare_mut().ct = None;
         }
     }
+    /// The packet as the inside of a translating machine has it ([`Rare::inside`]), of no socket; none where nothing is translated.
+    pub fn seen_inside(&self) -> Option<Skb> {
+        let [(src, sport), (dst, dport)] = self.rare().inside?;
+        let mut skb = self.with(Rarely::default());
+        (skb.tc.noted, skb.sender) = (false, Sender::default());
+        match &mut skb.l3 {
+            L3::Ipv4(h) => (h.src, h.dst) = ((src as u32).into(), (dst as u32).into()),
+            L3::Ipv6(h) => (h.src, h.dst) = (src.into(), dst.into()),
+            _ => {}
+        }
+        match &mut skb.l4 {
+            L4::Tcp(t) => (t.sport, t.dport) = (sport, dport),
+            L4::Udp(u) => (u.sport, u.dport) = (sport, dport),
+            _ => {}
+        }
+        Some(skb)
+    }
     /// Sets the realms of its route, which mostly are none.
     #[inline]
     pub fn set_realms(&mut self, realms: u32) {
@@ -533,6 +553,7 @@ mod tests {
                 within: Some(Box::new(Tagged { tci: 1, l3: L3::Other(2), l4: L4::None, within: None })),
                 ct_mark: Some(12),
                 ct: Some(Tracked { id: Some(1), state: 2, reply: true }),
+                inside: Some([(1, 2), (3, 4)]),
                 frag_max_size: 13,
                 sfb: [13, 14],
             }))),

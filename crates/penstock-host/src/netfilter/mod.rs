@@ -157,6 +157,8 @@ pub struct Netfilter {
     busy: u8,
     /// Whether any chain of nft hangs at a device.
     device_chains: bool,
+    /// Whether addresses may be translated.
+    translates: bool,
     /// Rules of tables and of `ipchains` that packets were compared with since it was last taken.
     looked: Looked,
     // The others.
@@ -198,6 +200,7 @@ impl Netfilter {
             translated: false,
             busy: 0,
             device_chains: false,
+            translates: false,
             looked: Looked::default(),
         }
     }
@@ -251,6 +254,27 @@ impl Netfilter {
             None => self.tracking.peek(skb, now).map(|(id, _)| id),
         };
         self.tracking.get(id).map(|c| c.mark)
+    }
+    /// Whether addresses may be translated.
+    #[inline]
+    pub(crate) fn translates(&self) -> bool {
+        self.translates
+    }
+    /// Notes on a packet that comes to a qdisc what it is to the inside (`nf_ct_get_tuple_skb`), for those who sort by that.
+    #[cold]
+    pub(crate) fn note_inside(&mut self, skb: &mut Skb, now: Time) {
+        let (id, reply, turned) = match skb.rare().ct {
+            Some(known) => (known.id, known.reply, false),
+            None => match self.tracking.peek(skb, now) {
+                Some((id, reply)) => (Some(id), !reply, true),
+                None => return,
+            },
+        };
+        let nat = status::SRC_NAT | status::DST_NAT;
+        let Some(c) = self.tracking.get(id).filter(|c| c.status & nat != 0) else { return };
+        let t = c.tuples[usize::from(reply)];
+        let (from, to) = ((t.src, t.sport), (t.dst, t.dport));
+        skb.rare_mut().inside = Some(if turned { [to, from] } else { [from, to] });
     }
     /// Whether a packet at this hook has to be looked at: a table was ever touched (its module is loaded then, and
     /// its policies count packets from that moment).
@@ -315,6 +339,8 @@ impl Netfilter {
             }
         }
         self.device_chains = self.nft.at_devices();
+        let nat = |hooks: &[Vec<Station>; 5]| hooks.iter().any(|h| h.contains(&Station::Nat));
+        self.translates = self.stations.iter().any(nat);
         let here = |h: &Hook| !self.stations[Family::Ip as usize][*h as usize].is_empty();
         self.busy = Hook::ALL.iter().filter(|h| here(h)).map(|h| h.bit()).sum();
     }

@@ -101,7 +101,7 @@ impl Host {
         let mut packet =
             cx.pool.alloc(Skb { created: cx.now, queued: cx.now, ..Skb::new(len, l3, L4::Icmp(l4)) });
         if about.is_noted() {
-            crate::path::attach(&mut packet, about);
+            crate::hooks::attach(&mut packet, about);
         }
         // Nobody waits for the outcome: a message without a route is gone, as in the kernel.
         let _ = self.send(packet, cx);

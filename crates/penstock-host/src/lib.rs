@@ -21,6 +21,7 @@ pub mod device;
 mod dump;
 mod exec;
 mod fragment;
+mod hooks;
 pub mod icmp;
 mod ingress;
 mod leave;

@@ -99,6 +99,8 @@ impl Host {
         };
         let gone = device.addresses.remove(at);
         device.networks.remove(&gone);
+        self.netfilter.unmasquerade(ifindex, Some(gone.prefix.addr));
+        let device = &mut self.devices[ifindex];
         if !gone.secondary {
             device.addresses.retain(|a| {
                 !(a.secondary && a.prefix.len == gone.prefix.len && a.network() == gone.network())
@@ -133,6 +135,7 @@ impl Host {
             self.six_up(ifindex);
             return;
         }
+        self.netfilter.unmasquerade(ifindex, None);
         self.remove_routes_of(ifindex);
         let own: Vec<Address> = self.devices[ifindex].addresses.clone();
         // Own addresses stay known while the device is down.

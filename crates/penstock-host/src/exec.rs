@@ -2,6 +2,7 @@
 //!
 //! A command that fails has changed nothing. Scripts are the interpreter's (`penstock-shell`): it gives commands here word by word.
 
+mod conntrack;
 mod ethtool;
 mod files;
 mod filter;

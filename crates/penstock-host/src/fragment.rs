@@ -34,6 +34,8 @@ struct Queue {
     ranges: Ranges,
     bytes: u32,
     memory: u32,
+    /// The longest fragment, as an IP packet (`max_size`).
+    longest: u32,
     /// The fragments, as they came.
     pieces: Vec<Packet>,
     expires: Time,
@@ -155,7 +157,7 @@ impl Host {
         self.frags.next = self.frags.next.wrapping_add(1);
         let expires = now + TIMEOUT;
         let (ranges, pieces) = self.frags.spare.pop().unwrap_or_default();
-        let queue = Queue { key, total: None, ranges, bytes: 0, memory: 0, pieces, expires };
+        let queue = Queue { key, total: None, ranges, bytes: 0, memory: 0, longest: 0, pieces, expires };
         self.frags.queues.insert(id, queue);
         self.frags.index.insert(key, id);
         self.timers.insert(expires, Timer::Fragments(id));
@@ -201,6 +203,7 @@ impl Host {
         queue.memory += size;
         self.frags.memory += size;
         queue.bytes += len;
+        queue.longest = queue.longest.max(packet.network_len());
         if last {
             queue.total = Some(to);
         }
@@ -227,6 +230,7 @@ impl Host {
         whole.len = ETH_HLEN + 20 + queue.bytes;
         whole.pkt_len = whole.len;
         whole.l3 = L3::Ipv4(Ipv4 { frag_off: 0, ..ip_of(&whole).unwrap_or(h) });
+        whole.rare_mut().frag_max_size = queue.longest;
         Outcome::Whole(whole)
     }
 

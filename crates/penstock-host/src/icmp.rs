@@ -65,10 +65,9 @@ impl Host {
             return;
         }
         let src = if self.is_local(h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };
-        let quoted = packet.network_len().min(ROOM);
         let tos = (h.tos & 0x1e) | 0xc0;
         let l4 = Icmp { ty, code, id: 0, seq: info, about: quote(packet) };
-        self.icmp_output(src, h.src, tos, l4, quoted, cx);
+        self.icmp_output(src, h.src, tos, l4, packet, cx);
     }
 
     /// `inet_peer_xrlim_allow` with `icmp_ratelimit` 1000 ms.
@@ -86,21 +85,24 @@ impl Host {
         allow
     }
 
-    /// Makes an ICMP message with `payload` bytes behind its header and sends it.
+    /// Makes an ICMP error about a packet, of whose connection it is, and sends it.
     fn icmp_output(
         &mut self,
         src: Ipv4Addr,
         dst: Ipv4Addr,
         tos: u8,
         l4: Icmp,
-        payload: u32,
+        about: &Skb,
         cx: &mut HostCx<'_>,
     ) {
-        let len = ETH_HLEN + 20 + 8 + payload;
+        let len = ETH_HLEN + 20 + 8 + about.network_len().min(ROOM);
         let ttl = self.sysctl.default_ttl;
         let l3 = L3::Ipv4(Ipv4 { src, dst, tos, ttl, protocol: ipproto::ICMP, id: 0, frag_off: 0 });
-        let packet =
+        let mut packet =
             cx.pool.alloc(Skb { created: cx.now, queued: cx.now, ..Skb::new(len, l3, L4::Icmp(l4)) });
+        if about.is_noted() {
+            crate::hooks::attach(&mut packet, about);
+        }
         // Nobody waits for the outcome: a message without a route is gone, as in the kernel.
         let _ = self.send(packet, cx);
     }
@@ -127,6 +129,10 @@ impl Host {
         packet.mark = 0;
         packet.iif = 0;
         packet.classid = Handle::UNSPEC;
+        packet.reset_ct();
+        if packet.is_noted() {
+            packet.rare_mut().frag_max_size = 0;
+        }
         let _ = self.send(packet, cx);
     }
 }

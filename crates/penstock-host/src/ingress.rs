@@ -46,7 +46,8 @@ impl Host {
         let answer = self.answer;
         self.depth += 1;
         for sent in list.drain(..) {
-            let packet = cx.pool.alloc(sent.skb);
+            let mut packet = cx.pool.alloc(sent.skb);
+            packet.reset_ct();
             if sent.copied {
                 cx.pool.note_extra(&packet);
             }

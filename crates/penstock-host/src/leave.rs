@@ -23,16 +23,22 @@ impl Host {
             Some(_) => &[Hook::Prerouting, Hook::Forward, Hook::Postrouting],
             None => &[Hook::Output, Hook::Postrouting],
         };
+        // As it is, with its addresses translated.
+        self.netfilter.translated = true;
+        packet.reset_ct();
         for &hook in hooks {
             if hook == Hook::Forward {
                 packet.priority = rt_tos2priority(self.kernel, packet.tos());
             }
             let oif = if hook == Hook::Prerouting { 0 } else { ifindex };
             if self.netfilter.busy(hook) && !self.hook(hook, &mut packet, oif, cx) {
+                self.netfilter.translated = false;
+                self.netfilter.let_go(&packet);
                 cx.out.push(Effect::Dropped { packet, ifindex, place: hook.chain(), reason: "dropped" });
                 return;
             }
         }
+        self.netfilter.translated = false;
         self.dev_queue_xmit(ifindex, packet, cx);
     }
     /// A packet comes to a device from above, as it is: behind the rules, onto the qdisc (`__dev_queue_xmit`).

@@ -22,6 +22,7 @@ mod dump;
 mod exec;
 mod foresee;
 mod fragment;
+mod hooks;
 pub mod icmp;
 mod ingress;
 mod leave;
@@ -183,6 +184,8 @@ pub struct Host {
     pub(crate) answer: Xmit,
     pub(crate) depth: u32,
     pub(crate) ip_id: u16,
+    /// The next machine of the packet at hand.
+    pub(crate) next_hop: Ipv4Addr,
     /// By index; the first is `lo`.
     pub(crate) devices: Devices,
     pub(crate) neigh: NeighTable,
@@ -267,7 +270,8 @@ impl Host {
             fib: Fib::default(),
             neigh: NeighTable::new(kernel, Rng::named(seed, &format!("host:{name}/neigh"))),
             frags: fragment::Reassembly::default(),
-            netfilter: netfilter::Netfilter::new(Rng::named(seed, &format!("host:{name}/netfilter"))),
+            netfilter: netfilter::Netfilter::new(Rng::named(seed, &format!("host:{name}/netfilter")))
+                .ticking(kernel),
             sysctl: Settings::default(),
             icmp_buckets: BTreeMap::new(),
             timers: timer::Timers::default(),
@@ -282,6 +286,7 @@ impl Host {
             pending: Vec::new(),
             auto_handle: 0,
             ip_id: 0,
+            next_hop: Ipv4Addr::UNSPECIFIED,
             depth: 0,
         }
     }

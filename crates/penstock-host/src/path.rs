@@ -5,12 +5,12 @@
 //! Differs: no IP options, no source routes, no redirects, `rp_filter` 0 (the kernel's own default).
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
-use crate::netfilter::{self, Fate, Hook};
+use crate::netfilter::{Fate, Hook};
 use crate::route::{Hop, Key, RouteKind};
 use crate::{Effect, Host, HostCx, Timer, icmp};
 use penstock_model::{Handle, Kernel, KernelError};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags};
+use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb};
 use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
 
@@ -134,10 +134,13 @@ impl Host {
 
     /// `ip_rcv`, `ip_rcv_finish`.
     #[inline]
-    fn ip_rcv(&mut self, mut packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) {
-        if self.netfilter.busy(Hook::Prerouting) && !self.hook(Hook::Prerouting, &mut packet, 0, cx) {
-            self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
-            return;
+    fn ip_rcv(&mut self, mut packet: Packet, mut h: Ipv4, cx: &mut HostCx<'_>) {
+        if self.netfilter.busy(Hook::Prerouting) {
+            let Some(passed) = self.prerouting(packet, h, cx) else { return };
+            packet = passed;
+            if let L3::Ipv4(now) = packet.l3 {
+                h = now;
+            }
         }
         let mut hop = self.fib.lookup(&Key {
             dst: h.dst,
@@ -269,7 +272,8 @@ impl Host {
     }
 
     #[inline]
-    pub(crate) fn deliver(&mut self, packet: Packet, cx: &mut HostCx<'_>) {
+    pub(crate) fn deliver(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) {
+        packet.reset_ct();
         cx.out.push(Effect::Deliver(packet));
     }
 
@@ -343,80 +347,8 @@ impl Host {
         Ok(())
     }
 
-    /// OUTPUT, and the route again where a rule has changed what a route may hang on (`ip_route_me_harder`).
-    #[cold]
-    fn send_through_rules(
-        &mut self,
-        mut packet: Packet,
-        mut hop: Hop,
-        cx: &mut HostCx<'_>,
-    ) -> Result<(), KernelError> {
-        let before = (packet.mark, packet.tos());
-        let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
-        if !self.hook(Hook::Output, &mut packet, oif, cx) {
-            self.discard(packet, Hook::Output.chain(), "dropped", cx);
-            return Err(KernelError::errno(1));
-        }
-        if before != (packet.mark, packet.tos())
-            && let L3::Ipv4(h) = packet.l3
-        {
-            hop =
-                self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
-            packet.set_realms(self.fib.realms(&hop, None));
-        }
-        self.ip_output(packet, hop, cx);
-        Ok(())
-    }
-
-    /// Takes a packet through the tables of a hook; `false` where a rule drops it. One that a rule rejects is answered.
-    pub(crate) fn hook(&mut self, hook: Hook, packet: &mut Packet, oif: u32, cx: &mut HostCx<'_>) -> bool {
-        let name = |ifindex: u32| match self.devices.get(ifindex) {
-            Some(device) => device.name.as_str(),
-            None => "",
-        };
-        let input = if hook == Hook::Postrouting { 0 } else { packet.iif };
-        let devices = netfilter::Devices { input: name(input), output: name(oif), fib: Some(&self.fib) };
-        match self.netfilter.run(hook, packet, devices, cx.now) {
-            Fate::Accept => true,
-            Fate::Drop => false,
-            Fate::Reject(Some(code)) => {
-                self.icmp_send(packet, icmp::DEST_UNREACH, code, 0, cx);
-                false
-            }
-            Fate::Reject(None) => {
-                self.reset(packet, cx);
-                false
-            }
-        }
-    }
-
-    /// `nf_send_reset`: the answer of a closed port, in the name of whom the packet was for.
-    #[cold]
-    fn reset(&mut self, packet: &Packet, cx: &mut HostCx<'_>) {
-        let (L3::Ipv4(h), L4::Tcp(t)) = (packet.l3, packet.l4) else { return };
-        if t.flags.has(TcpFlags::RST) {
-            return;
-        }
-        let payload = packet.network_len().saturating_sub(20 + t.header_len());
-        let one = |flag| u32::from(t.flags.has(flag));
-        let mut tcp = Tcp { sport: t.dport, dport: t.sport, flags: TcpFlags::RST, ..Tcp::default() };
-        if t.flags.has(TcpFlags::ACK) {
-            tcp.seq = t.ack;
-        } else {
-            tcp.flags = tcp.flags.with(TcpFlags::ACK);
-            tcp.ack = t.seq.wrapping_add(payload + one(TcpFlags::SYN) + one(TcpFlags::FIN));
-        }
-        let ttl = self.sysctl.default_ttl;
-        let l3 = L3::Ipv4(Ipv4 { src: h.dst, dst: h.src, tos: 0, ttl, id: 0, frag_off: IP_DF, ..h });
-        let len = penstock_packet::headers::ETH_HLEN + 40;
-        let mut answer = cx.pool.alloc(Skb { len, pkt_len: len, l3, l4: L4::Tcp(tcp), ..Skb::clone(packet) });
-        (answer.priority, answer.mark, answer.iif, answer.flow) = (0, 0, 0, 0);
-        // Nobody waits for the outcome.
-        let _ = self.send(answer, cx);
-    }
-
     #[inline]
-    fn route_output(&mut self, key: Key) -> Hop {
+    pub(crate) fn route_output(&mut self, key: Key) -> Hop {
         let dst = key.dst;
         let mut hop = self.fib.lookup(&key);
         if dst == Ipv4Addr::BROADCAST && hop.kind == Some(RouteKind::Unicast) {
@@ -456,9 +388,10 @@ impl Host {
 
     /// `ip_output`, `ip_finish_output`. One chain with what it calls: every packet that leaves comes through here.
     #[inline(always)]
-    fn ip_output(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
+    pub(crate) fn ip_output(&mut self, mut packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         if self.netfilter.busy(Hook::Postrouting) {
             let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+            self.next_hop = hop.next;
             if !self.hook(Hook::Postrouting, &mut packet, oif, cx) {
                 self.discard(packet, Hook::Postrouting.chain(), "dropped", cx);
                 return;
@@ -468,7 +401,7 @@ impl Host {
             self.ip_output_special(packet, hop, cx);
             return;
         }
-        let mtu = self.devices[hop.oif].mtu;
+        let mtu = self.mtu_for(&packet, hop.oif);
         if packet.network_len() > mtu {
             match packet.l3 {
                 L3::Ipv4(h) => {
@@ -481,6 +414,16 @@ impl Host {
             return;
         }
         self.ip_finish_output2(packet, hop, cx);
+    }
+
+    /// The longest IP packet of it that may leave by a device: no longer than the fragments were that it came in (`ip_do_fragment`).
+    #[inline]
+    fn mtu_for(&self, packet: &Skb, oif: u32) -> u32 {
+        let mtu = self.devices[oif].mtu;
+        match packet.rare().frag_max_size {
+            0 => mtu,
+            longest => mtu.min(longest),
+        }
     }
 
     /// `ip_finish_output2`.
@@ -547,6 +490,9 @@ impl Host {
         if self.acts.ask_for_connections() {
             let mark = self.netfilter.connection_mark(&packet, cx.now);
             packet.rare_mut().ct_mark = mark;
+        }
+        if self.netfilter.translates() {
+            self.netfilter.note_inside(&mut packet, cx.now);
         }
         let device = &mut self.devices[ifindex];
         if let Some(tap) = &mut device.tap {
@@ -634,6 +580,9 @@ impl Host {
         cx: &mut HostCx<'_>,
     ) {
         let ifindex = packet.iif;
+        if packet.is_noted() {
+            self.netfilter.let_go(&packet);
+        }
         cx.out.push(Effect::Dropped { packet, ifindex, place, reason });
     }
 

@@ -73,6 +73,19 @@ impl Host {
         }
     }
 
+    /// The same at a moment, for those that tell how long something is kept.
+    ///
+    /// # Errors
+    /// errno's text.
+    pub fn read_file_at(&self, path: &str, now: Time) -> Result<String, Refusal> {
+        match path {
+            "/proc/net/nf_conntrack" if self.netfilter.tracking().on() => {
+                Ok(self.netfilter.tracking().proc_text(now))
+            }
+            _ => self.read_file(path),
+        }
+    }
+
     /// What `/proc/net/penstock_cwnd` holds from now on: the sockets are the caller's, not this machine's. No Linux has the file.
     pub fn set_cwnd_table(&mut self, text: String) {
         self.cwnd_table = Some(text);
@@ -129,8 +142,17 @@ impl Host {
             return (!found.is_empty()).then_some(found);
         }
         match path {
-            "/proc/net" if self.cwnd_table.is_some() => names(&["arp", "dev", "penstock_cwnd", "route"]),
-            "/proc/net" => names(&["arp", "dev", "route"]),
+            "/proc/net" => {
+                let tracks = self.netfilter.tracking().on();
+                let all = [
+                    ("arp", true),
+                    ("dev", true),
+                    ("nf_conntrack", tracks),
+                    ("penstock_cwnd", self.cwnd_table.is_some()),
+                    ("route", true),
+                ];
+                Some(all.into_iter().filter(|f| f.1).map(|f| f.0.to_owned()).collect())
+            }
             "/sys/class/net" => {
                 let mut found: Vec<String> = self.devices.iter().map(|d| d.name.clone()).collect();
                 found.sort();

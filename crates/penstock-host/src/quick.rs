@@ -256,6 +256,7 @@ mod tests {
                 400,
             ),
             ("iptables -A FORWARD -m mark --mark 5 -j DROP", 400),
+            ("iptables -t nat -A POSTROUTING -o eth1 -j MASQUERADE", 400),
             ("ip route add 10.0.2.1/32 via 10.0.2.1 dev eth1 realm 7", 400),
         ];
         for kernel in Kernel::ALL {

@@ -111,6 +111,11 @@ impl Net {
         let packet = self.pool.alloc(skb);
         self.arrives(host, ifindex, packet);
     }
+    /// A packet leaves a machine by a device, as a capture there shows it.
+    pub fn leaves_by(&mut self, host: usize, ifindex: u32, from: Option<u32>, skb: Skb) {
+        let packet = self.pool.alloc(skb);
+        self.with(host, |h, cx| h.leave_by(ifindex, from, packet, cx));
+    }
     /// Lets time pass, timer by timer.
     pub fn run(&mut self, until: Time) {
         loop {

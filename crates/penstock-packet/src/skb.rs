@@ -137,8 +137,25 @@ pub struct Rare {
     pub within: Option<Box<Tagged>>,
     /// The mark of its connection, where it has one and the machine has looked for it (for `connmark` and `ctinfo`).
     pub ct_mark: Option<u32>,
+    /// What the machine knows of its connection (`skb->_nfct`), from the hook on where connections are tracked.
+    pub ct: Option<Tracked>,
+    /// Addresses and ports as the inside of a translating machine has them, source and destination; none where nothing is translated.
+    pub inside: Option<[(u128, u16); 2]>,
+    /// The largest fragment it was put together from, bytes of the IP packet (`IPCB->frag_max_size`); 0: it came whole.
+    pub frag_max_size: u32,
     /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
     pub sfb: [u32; 2],
+}
+
+/// What a machine knows of a packet's connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tracked {
+    /// The connection's number on that machine; none for an invalid or untracked packet.
+    pub id: Option<u32>,
+    /// A bit of `iptables`' states: INVALID 1, NEW 2, RELATED 4, ESTABLISHED 8, UNTRACKED 16.
+    pub state: u8,
+    /// It goes in the direction of the replies.
+    pub reply: bool,
 }
 
 impl Rare {
@@ -154,6 +171,9 @@ impl Rare {
         realms: 0,
         within: None,
         ct_mark: None,
+        ct: None,
+        inside: None,
+        frag_max_size: 0,
         sfb: [0; 2],
     };
 }
@@ -342,6 +362,30 @@ impl Skb {
     pub fn is_touched(&self) -> bool {
         self.tc.skip_classify | self.tc.bad_checksum | self.tc.damaged | self.tc.noted
     }
+    /// Forgets its connection (`nf_reset_ct`): it comes to a socket, or to another device's receiving side.
+    #[inline]
+    pub fn reset_ct(&mut self) {
+        if self.tc.noted {
+            self.rare_mut().ct = None;
+        }
+    }
+    /// The packet as the inside of a translating machine has it ([`Rare::inside`]), of no socket; none where nothing is translated.
+    pub fn seen_inside(&self) -> Option<Skb> {
+        let [(src, sport), (dst, dport)] = self.rare().inside?;
+        let mut skb = self.with(Rarely::default());
+        (skb.tc.noted, skb.sender) = (false, Sender::default());
+        match &mut skb.l3 {
+            L3::Ipv4(h) => (h.src, h.dst) = ((src as u32).into(), (dst as u32).into()),
+            L3::Ipv6(h) => (h.src, h.dst) = (src.into(), dst.into()),
+            _ => {}
+        }
+        match &mut skb.l4 {
+            L4::Tcp(t) => (t.sport, t.dport) = (sport, dport),
+            L4::Udp(u) => (u.sport, u.dport) = (sport, dport),
+            _ => {}
+        }
+        Some(skb)
+    }
     /// Sets the realms of its route, which mostly are none.
     #[inline]
     pub fn set_realms(&mut self, realms: u32) {
@@ -508,6 +552,9 @@ mod tests {
                 realms: 10,
                 within: Some(Box::new(Tagged { tci: 1, l3: L3::Other(2), l4: L4::None, within: None })),
                 ct_mark: Some(12),
+                ct: Some(Tracked { id: Some(1), state: 2, reply: true }),
+                inside: Some([(1, 2), (3, 4)]),
+                frag_max_size: 13,
                 sfb: [13, 14],
             }))),
             ..Skb::new(60, L3::Other(1), L4::None)

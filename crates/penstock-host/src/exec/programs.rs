@@ -60,7 +60,8 @@ pub static PROGRAMS: &[Program] = &[
         let help = "brctl and ip link show what a bridge has";
         Output::fail("bridge: not here: bridges carry no packets on this machine\n", 127, help)
     }),
-    program("cat", Machine, "files of /proc and /sys", |h, c| h.cat(c.line)),
+    program("cat", Machine, "files of /proc and /sys", |h, c| h.cat(c.line, c.now)),
+    program("conntrack", Script, "the connections that netfilter tracks", |h, c| h.conntrack(c.line, c.now)),
     program("echo", Machine, "its words", |_, c| echo(c.line)),
     program("ethtool", Network, "a card's settings", |h, c| h.ethtool(c.line)),
     program("false", Machine, "nothing, and fails", |_, _| Output { status: 1, ..Output::default() }),

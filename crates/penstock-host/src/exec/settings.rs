@@ -6,6 +6,7 @@
 //! nothing follows; `default.forwarding` is the machine's.
 
 use super::{Files, Ran};
+use crate::netfilter::conntrack;
 use crate::{Host, Output};
 use penstock_lang::sysctl::{self, Request};
 use penstock_lang::token::Line;
@@ -63,7 +64,6 @@ const KEYS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_tw_reuse", "2"),
     ("net.ipv4.tcp_window_scaling", ""),
     ("net.ipv4.tcp_wmem", "4096\t16384\t4194304"),
-    ("net.netfilter.nf_conntrack_max", "65536"),
 ];
 
 /// The keys below `net.ipv4.conf.NAME` and the values they begin with.
@@ -137,7 +137,9 @@ impl Host {
             let four = CONF.iter().map(move |(k, _)| format!("net.ipv4.conf.{name}.{k}"));
             four.chain(CONF6.iter().map(move |(k, _)| format!("net.ipv6.conf.{name}.{k}")))
         });
-        let mut keys: Vec<String> = KEYS.iter().map(|(key, _)| (*key).to_owned()).chain(conf).collect();
+        let tracking = conntrack::settings::KEYS.iter().copied();
+        let fixed = KEYS.iter().map(|(key, _)| *key).chain(tracking);
+        let mut keys: Vec<String> = fixed.map(str::to_owned).chain(conf).collect();
         keys.retain(|key| self.setting(key).is_some());
         keys.sort();
         keys
@@ -160,6 +162,9 @@ impl Host {
             "net.ipv4.tcp_window_scaling" => flag(self.sysctl.tcp_window_scaling),
             "net.ipv4.tcp_ecn" => Some(self.sysctl.tcp_ecn.to_string()),
             _ => {
+                if let Some(number) = self.netfilter.tracking().setting(key) {
+                    return Some(number.to_string());
+                }
                 let begins = self.begins(key)?;
                 if let Some(name) = forwarding_of(key) {
                     let own = self.devices.iter().find(|d| d.name == name).and_then(|d| d.forwarding);
@@ -241,6 +246,10 @@ impl Host {
             "net.ipv4.tcp_ecn" => {
                 let ecn = u8::try_from(number()?).ok().filter(|&v| v <= 2).ok_or(INVALID)?;
                 self.sysctl.tcp_ecn = ecn;
+            }
+            _ if self.netfilter.tracking().setting(key).is_some() => {
+                let value = number()?;
+                self.netfilter.tracking_mut().set_setting(key, value).ok_or(INVALID)?;
             }
             _ => {
                 let begins = self.begins(key).ok_or("No such file or directory")?;
@@ -419,10 +428,10 @@ impl Host {
         )
     }
 
-    pub(super) fn cat(&mut self, line: &Line) -> Ran {
+    pub(super) fn cat(&mut self, line: &Line, now: Time) -> Ran {
         let mut out = Output::default();
         for word in &line.words[1..] {
-            match self.read_file(&word.text) {
+            match self.read_file_at(&word.text, now) {
                 Ok(text) => out.stdout.push_str(&text),
                 Err(why) => {
                     let stderr = format!("cat: {}: {why}\n", word.text);

@@ -172,6 +172,10 @@ fn check_target(rule: &Rule, table: Table, family: Family, hooks: u8, kernel: Ke
                 only_table(table, Table::Nat, name)?;
                 only_hooks(hooks, POST, name, "POSTROUTING")
             }
+            "NETMAP" => {
+                only_table(table, Table::Nat, name)?;
+                only_hooks(hooks, PRE | OUT | POST | IN, name, "PREROUTING, OUTPUT, POSTROUTING and INPUT")
+            }
             "TCPMSS" => tcpmss(rule, hooks, p.save.contains("clamp")),
             "NFQUEUE" if p.save.starts_with(" --queue-balance 0:65535") => {
                 refuse(EINVAL, "65535 queues at most")

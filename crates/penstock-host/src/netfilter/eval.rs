@@ -4,16 +4,17 @@
 //! `xt_multiport.c`, `xt_dscp.c`, `xt_length.c`, `xt_limit.c`, `xt_conntrack.c`, `xt_connmark.c`, `xt_connbytes.c`,
 //! `xt_iprange.c`, `xt_addrtype.c`, `xt_statistic.c`, `xt_u32.c`, `xt_DSCP.c`, `xt_CLASSIFY.c`, `xt_HL.c`.
 
-use super::conntrack::{Known, Tracking};
+use super::conntrack::{Tracking, status};
+use super::nat;
 use super::state::{Memory, Step};
 use super::{Devices, Dice, Fate, Hook, Netfilter, Station, TableState};
 use crate::route::RouteKind;
 use penstock_lang::iptables::extension::state;
 use penstock_lang::iptables::{
-    ConnCount, ConnDir, Connmark, Conntrack, Edit, Family, Match, PortKind, Rule, Statistic, Table, U32Test,
-    Verdict,
+    ConnCount, ConnDir, Connmark, Conntrack, Edit, Family, Match, PortKind, Rule, Statistic, U32Test, Verdict,
 };
 use penstock_model::Time;
+use penstock_packet::skb::Tracked;
 use penstock_packet::{L3, L4, Skb, TcpFlags};
 use std::net::Ipv4Addr;
 
@@ -63,19 +64,18 @@ pub(super) struct Way<'a> {
     pub now: Time,
     pub tracking: &'a mut Tracking,
     pub dice: &'a mut Dice,
-    /// The packet's connection, once it was looked up.
-    pub known: Option<Known>,
-    pub untracked: bool,
     /// Rules that were looked at.
     pub looked: u64,
 }
 
 impl Way<'_> {
-    pub(super) fn known(&mut self, skb: &Skb) -> Known {
-        if self.untracked {
-            return Known { state: state::UNTRACKED, id: None, reply: false };
-        }
-        *self.known.get_or_insert_with(|| self.tracking.look(skb, self.now))
+    /// What is known of a packet's connection (`nf_ct_get`).
+    pub(super) fn known(&self, skb: &Skb) -> Tracked {
+        skb.rare().ct.unwrap_or(Tracked { state: state::INVALID, id: None, reply: false })
+    }
+    /// The packet has no connection from now on, whatever comes.
+    pub(super) fn untrack(skb: &mut Skb) {
+        skb.rare_mut().ct = Some(Tracked { state: state::UNTRACKED, id: None, reply: false });
     }
 }
 
@@ -89,27 +89,61 @@ impl Netfilter {
         devices: Devices<'_>,
         now: Time,
     ) -> Fate {
-        let mut way = Way {
-            hook,
-            devices,
-            now,
-            tracking: &mut self.tracking,
-            dice: &mut self.dice,
-            known: None,
-            untracked: false,
-            looked: 0,
-        };
+        let mut way =
+            Way { hook, devices, now, tracking: &mut self.tracking, dice: &mut self.dice, looked: 0 };
         let mut end = Fate::Accept;
         for station in &self.stations[family as usize][hook as usize] {
             let fate = match station {
-                Station::Tracking => {
-                    if !way.untracked {
-                        way.known = Some(way.tracking.track(skb, now));
+                // What came back by `lo` has its connection already.
+                Station::Tracking if skb.rare().ct.is_some() => Fate::Accept,
+                Station::Tracking => match way.tracking.track(skb, now) {
+                    Some(known) => {
+                        skb.rare_mut().ct = Some(known);
+                        Fate::Accept
                     }
-                    Fate::Accept
+                    None => Fate::Drop,
+                },
+                Station::Confirm => match skb.rare().ct {
+                    Some(known) if !way.tracking.confirm(known, now) => Fate::Drop,
+                    _ => Fate::Accept,
+                },
+                Station::Nat => {
+                    let known = way.known(skb);
+                    let first = known.id.filter(|&id| {
+                        let error = matches!(skb.l4, L4::Icmp(_)) && known.state == state::RELATED;
+                        !error
+                            && known.state != state::ESTABLISHED
+                            && !way.tracking.is_decided(id, nat::of_source(hook))
+                    });
+                    let mut fate = Fate::Accept;
+                    if let Some(id) = first {
+                        let source = nat::of_source(hook);
+                        let asked = match self.translated {
+                            true => &[][..],
+                            false => &self.translators[family as usize][hook as usize],
+                        };
+                        for translator in asked {
+                            fate = match translator {
+                                Station::Table(table) => {
+                                    self.tables[family as usize][*table as usize].run(skb, &mut way)
+                                }
+                                Station::Chain(table, chain) => self.nft.run(*table, *chain, skb, &mut way),
+                                _ => Fate::Accept,
+                            };
+                            if fate != Fate::Accept || way.tracking.is_decided(id, source) {
+                                break;
+                            }
+                        }
+                        if fate == Fate::Accept && !way.tracking.is_decided(id, source) {
+                            nat::Table { tracking: way.tracking, dice: way.dice, now }
+                                .leave_as_is(id, source);
+                        }
+                    }
+                    match fate {
+                        Fate::Accept => way.tracking.translate(skb, known, hook, devices),
+                        fate => fate,
+                    }
                 }
-                // Only a connection's first packet.
-                Station::Table(Table::Nat) if way.known(skb).state != state::NEW => Fate::Accept,
                 Station::Table(table) => self.tables[family as usize][*table as usize].run(skb, &mut way),
                 Station::Ipchains => self.ipchains.run(hook, skb, devices, &mut way.looked),
                 Station::Chain(table, chain) => self.nft.run(*table, *chain, skb, &mut way),
@@ -169,7 +203,8 @@ impl TableState {
                 }
                 Step::Goto(to) => (chain, at) = (to as usize, 0),
                 Step::Edit(edit) => change(edit, skb, way),
-                Step::Notrack => way.untracked = true,
+                Step::Notrack => Way::untrack(skb),
+                Step::Nat(nat) => return nat.apply(skb, way),
                 Step::None => {}
             }
         }
@@ -419,8 +454,12 @@ fn statistic(c: &mut Memory, mode: Statistic, way: &mut Way<'_>) -> bool {
 
 fn conntrack(c: &Conntrack, skb: &Skb, way: &mut Way<'_>) -> bool {
     let known = way.known(skb);
+    let translated = way.tracking.get(known.id).map_or(0, |c| {
+        let bit = |of: u16, bit: u8| if c.has(of) { bit } else { 0 };
+        bit(status::SRC_NAT, state::SNAT) | bit(status::DST_NAT, state::DNAT)
+    });
     if let Some((states, invert)) = c.states
-        && (states & known.state != 0) == invert
+        && (states & (known.state | translated) != 0) == invert
     {
         return false;
     }
@@ -432,15 +471,14 @@ fn conntrack(c: &Conntrack, skb: &Skb, way: &mut Way<'_>) -> bool {
     if c.reply.is_some_and(|reply| reply != known.reply) {
         return false;
     }
-    let original = connection.original;
+    let [original, answer] = connection.tuples;
     if let Some((number, invert)) = c.protocol
         && (original.protocol == number) == invert
     {
         return false;
     }
-    // Without translation the reply goes back the way the original came.
-    let addrs = [original.src, original.dst, original.dst, original.src];
-    let ports = [original.sport, original.dport, original.dport, original.sport];
+    let addrs = [original.src, original.dst, answer.src, answer.dst];
+    let ports = [original.sport, original.dport, answer.sport, answer.dport];
     if !c
         .addrs
         .iter()
@@ -453,15 +491,13 @@ fn conntrack(c: &Conntrack, skb: &Skb, way: &mut Way<'_>) -> bool {
         return false;
     }
     if let Some((wanted, invert)) = c.status {
-        let seen = if connection.seen_reply { 2 } else { 0 };
-        let assured = if connection.assured { 4 } else { 0 };
-        let status = 8 | seen | assured;
+        let status = (connection.status & 0x0e) as u8;
         if (wanted & status != 0) == invert {
             return false;
         }
     }
     if let Some((from, to, invert)) = c.expire {
-        let left = (connection.expires - way.now).as_ns().max(0) / 1_000_000_000;
+        let left = way.tracking.seconds_left(connection, way.now);
         if (i64::from(from)..=i64::from(to)).contains(&left) == invert {
             return false;
         }

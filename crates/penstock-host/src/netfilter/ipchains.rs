@@ -392,7 +392,7 @@ mod tests {
         nf
     }
     fn through(nf: &mut Netfilter, hook: Hook, skb: &mut Skb) -> Fate {
-        nf.run(hook, skb, Devices { input: "eth0", output: "eth1", fib: None }, Time::ZERO)
+        nf.run(hook, skb, Devices { input: "eth0", output: "eth1", fib: None, ports: None }, Time::ZERO)
     }
 
     #[test]

@@ -6,27 +6,27 @@
 //!
 //! Follows: linux v6.12 `net/ipv4/netfilter/ip_tables.c` `ipt_do_table`, `iptable_*.c`, `net/netfilter/xt_*.c`,
 //! `nf_conntrack_core.c`, `nf_tables_core.c`; the same of 2.6.35, whose `CLASSIFY` is for mangle alone.
-//! Differs: addresses are never translated (rules of nat count the first packet of a connection and change nothing);
-//! fragments are not put together before connections are tracked; what [`Netfilter::unsimulated`] names.
+//! Differs: what [`Netfilter::unsimulated`] names.
 
 mod change;
 mod check;
-mod conntrack;
+pub(crate) mod conntrack;
 mod eval;
 mod ipchains;
+mod nat;
 pub mod nft;
 mod report;
 mod restore;
 mod state;
 mod tuples;
 
-pub use conntrack::Tracking;
+pub use conntrack::{Connection, Tracking, Tuple, status};
 pub use ipchains::Ipchains;
 pub use state::TableState;
 
 use crate::route::Fib;
 use penstock_lang::iptables::{Edit, Family, Match, Rule, Table, Target};
-use penstock_model::{Rng, Time};
+use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::{L3, Skb};
 
 /// Where a packet is on its way.
@@ -88,6 +88,29 @@ pub struct Devices<'a> {
     pub output: &'a str,
     /// The machine's routes, which know whose an address is.
     pub fib: Option<&'a Fib>,
+    /// The devices themselves, where addresses may be translated to theirs.
+    pub ports: Option<Ports<'a>>,
+}
+
+/// Where a packet came in and leaves, for those who need more than names.
+#[derive(Clone, Copy)]
+pub struct Ports<'a> {
+    /// The machine's devices.
+    pub devices: &'a crate::Devices,
+    /// Index of the one it came in by; 0: none.
+    pub iif: u32,
+    /// Index of the one it leaves by; 0: none.
+    pub oif: u32,
+    /// The next machine on its way.
+    pub next: std::net::Ipv4Addr,
+}
+
+impl Ports<'_> {
+    /// The address this machine speaks to the next with (`inet_select_addr`).
+    fn source(&self) -> Option<std::net::Ipv4Addr> {
+        let own = self.devices.get(self.oif)?.address_towards(self.next);
+        own.or_else(|| self.devices.iter().filter(|d| !d.loopback).find_map(|d| d.primary_address()))
+    }
 }
 
 /// What stands at a hook.
@@ -95,6 +118,10 @@ pub struct Devices<'a> {
 enum Station {
     Table(Table),
     Tracking,
+    /// Translation: the tables and chains of `nat` for a connection's first packet, what was decided for all.
+    Nat,
+    /// The connection is in the table from here on.
+    Confirm,
     /// The chain of `ipchains`.
     Ipchains,
     /// A chain of nft: its table's and its own place.
@@ -130,6 +157,8 @@ pub struct Netfilter {
     busy: u8,
     /// Whether any chain of nft hangs at a device.
     device_chains: bool,
+    /// Whether addresses may be translated.
+    translates: bool,
     /// Rules of tables and of `ipchains` that packets were compared with since it was last taken.
     looked: Looked,
     // The others.
@@ -143,6 +172,10 @@ pub struct Netfilter {
     dice: Dice,
     /// By family and hook: what a packet meets, in order.
     stations: [[Vec<Station>; 5]; 2],
+    /// The same of what decides on translation.
+    translators: [[Vec<Station>; 5]; 2],
+    /// Packets are as a capture shows them, behind translation: it is not done again.
+    pub(crate) translated: bool,
 }
 
 impl Default for Netfilter {
@@ -163,10 +196,18 @@ impl Netfilter {
             tracking: Tracking::default(),
             dice: Dice(dice),
             stations: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
+            translators: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
+            translated: false,
             busy: 0,
             device_chains: false,
+            translates: false,
             looked: Looked::default(),
         }
+    }
+    /// The same of a machine of this profile, which counts time in its ticks.
+    pub(crate) fn ticking(mut self, kernel: Kernel) -> Netfilter {
+        self.tracking.set_hz(kernel.hz());
+        self
     }
     /// Takes the count of rules that packets were compared with.
     pub(crate) fn take_looked(&mut self) -> u64 {
@@ -208,8 +249,32 @@ impl Netfilter {
     }
     /// The mark of the connection a packet belongs to.
     pub fn connection_mark(&self, skb: &Skb, now: Time) -> Option<u32> {
-        let id = self.tracking.look(skb, now).id;
+        let id = match skb.rare().ct {
+            Some(known) => known.id,
+            None => self.tracking.peek(skb, now).map(|(id, _)| id),
+        };
         self.tracking.get(id).map(|c| c.mark)
+    }
+    /// Whether addresses may be translated.
+    #[inline]
+    pub(crate) fn translates(&self) -> bool {
+        self.translates
+    }
+    /// Notes on a packet that comes to a qdisc what it is to the inside (`nf_ct_get_tuple_skb`), for those who sort by that.
+    #[cold]
+    pub(crate) fn note_inside(&mut self, skb: &mut Skb, now: Time) {
+        let (id, reply, turned) = match skb.rare().ct {
+            Some(known) => (known.id, known.reply, false),
+            None => match self.tracking.peek(skb, now) {
+                Some((id, reply)) => (Some(id), !reply, true),
+                None => return,
+            },
+        };
+        let nat = status::SRC_NAT | status::DST_NAT;
+        let Some(c) = self.tracking.get(id).filter(|c| c.status & nat != 0) else { return };
+        let t = c.tuples[usize::from(reply)];
+        let (from, to) = ((t.src, t.sport), (t.dst, t.dport));
+        skb.rare_mut().inside = Some(if turned { [to, from] } else { [from, to] });
     }
     /// Whether a packet at this hook has to be looked at: a table was ever touched (its module is loaded then, and
     /// its policies count packets from that moment).
@@ -240,27 +305,42 @@ impl Netfilter {
             self.tracking.on = true;
         }
         for family in [Family::Ip, Family::Ip6] {
+            let translates = self.loaded(family).contains(&Table::Nat) || self.nft.translates(family);
             for hook in Hook::ALL {
                 let mut all: Vec<(i32, Station)> = Vec::new();
+                let mut nat: Vec<(i32, Station)> = Vec::new();
                 for &table in self.loaded(family) {
                     if table.built_in().contains(&hook.chain()) {
-                        all.push((priority(table, hook), Station::Table(table)));
+                        let list = if table == Table::Nat { &mut nat } else { &mut all };
+                        list.push((priority(table, hook), Station::Table(table)));
                     }
                 }
                 if self.tracking.on && matches!(hook, Hook::Prerouting | Hook::Output) {
                     all.push((-200, Station::Tracking));
                 }
+                if self.tracking.on && matches!(hook, Hook::Input | Hook::Postrouting) {
+                    all.push((i32::MAX, Station::Confirm));
+                }
+                //= linux v6.12 net/netfilter/nf_nat_proto.c nf_nat_ipv4_ops
+                if translates && hook != Hook::Forward {
+                    all.push((priority(Table::Nat, hook), Station::Nat));
+                }
                 if self.ipchains.touched && family == Family::Ip && Ipchains::of_hook(hook).is_some() {
                     all.push((0, Station::Ipchains));
                 }
                 for (table, chain, priority) in self.nft.base_chains(family, hook) {
-                    all.push((priority, Station::Chain(table, chain)));
+                    let list = if self.nft.is_nat(table, chain) { &mut nat } else { &mut all };
+                    list.push((priority, Station::Chain(table, chain)));
                 }
+                nat.sort_by_key(|s| s.0);
+                self.translators[family as usize][hook as usize] = nat.into_iter().map(|s| s.1).collect();
                 all.sort_by_key(|s| s.0);
                 self.stations[family as usize][hook as usize] = all.into_iter().map(|s| s.1).collect();
             }
         }
         self.device_chains = self.nft.at_devices();
+        let nat = |hooks: &[Vec<Station>; 5]| hooks.iter().any(|h| h.contains(&Station::Nat));
+        self.translates = self.stations.iter().any(nat);
         let here = |h: &Hook| !self.stations[Family::Ip as usize][*h as usize].is_empty();
         self.busy = Hook::ALL.iter().filter(|h| here(h)).map(|h| h.bit()).sum();
     }
@@ -275,7 +355,7 @@ impl Netfilter {
     pub fn run_device(&mut self, ingress: bool, device: &str, skb: &mut Skb, now: Time) -> Fate {
         let hook = if ingress { "ingress" } else { "egress" };
         let (input, output) = if ingress { (device, "") } else { ("", device) };
-        let devices = Devices { input, output, fib: None };
+        let devices = Devices { input, output, fib: None, ports: None };
         for (table, chain) in self.nft.device_chains(hook, device) {
             let mut way = eval::Way {
                 hook: Hook::Prerouting,
@@ -283,8 +363,6 @@ impl Netfilter {
                 now,
                 tracking: &mut self.tracking,
                 dice: &mut self.dice,
-                known: None,
-                untracked: false,
                 looked: 0,
             };
             let fate = self.nft.run(table, chain, skb, &mut way);
@@ -295,7 +373,26 @@ impl Netfilter {
         Fate::Accept
     }
 
-    /// Takes a packet through what stands at a hook. The mark, ToS, TTL and priority may change.
+    /// A packet is gone: a connection that it was to begin goes with it.
+    pub(crate) fn let_go(&mut self, packet: &Skb) {
+        if let Some(known) = packet.rare().ct
+            && let (Some(id), false) = (known.id, known.reply)
+        {
+            self.tracking.let_go(id);
+        }
+    }
+    /// A device went down, or lost an address: connections that were given its address are forgotten.
+    pub(crate) fn unmasquerade(&mut self, ifindex: u32, addr: Option<std::net::Ipv4Addr>) {
+        //= linux v6.12 net/netfilter/nf_nat_masquerade.c device_cmp, inet_cmp
+        let addr = addr.map(conntrack::four);
+        self.tracking
+            .forget_all(|c| c.masqueraded == ifindex && addr.is_none_or(|addr| c.tuples[1].dst == addr));
+    }
+    /// The connections, to be changed.
+    pub(crate) fn tracking_mut(&mut self) -> &mut Tracking {
+        &mut self.tracking
+    }
+    /// Takes a packet through what stands at a hook. Addresses, ports, the mark, ToS, TTL and priority may change.
     #[inline]
     pub fn run(&mut self, hook: Hook, skb: &mut Skb, devices: Devices<'_>, now: Time) -> Fate {
         let family = match skb.l3 {

@@ -1,6 +1,7 @@
 //! What of the rules does nothing to packets here that it does in Linux, in sentences. LOG and its kin do nothing to them there either.
 
 use super::Netfilter;
+use super::nat::Nat;
 use penstock_lang::iptables::{Family, Match, Table, Target};
 use std::collections::BTreeSet;
 
@@ -22,10 +23,7 @@ impl Netfilter {
                         }
                     }
                     match &rule.target {
-                        Target::Plain(p) if table == Table::Nat => {
-                            let name = &p.name;
-                            out.insert(format!("{tool} -j {name}: addresses and ports are not translated"));
-                        }
+                        Target::Plain(p) if Nat::of_target(p, family).is_some() => {}
                         Target::Plain(p) if p.name == "NFQUEUE" => {
                             out.insert(format!(
                                 "{tool} -j NFQUEUE: no program listens; packets are dropped, or pass by with --queue-bypass"

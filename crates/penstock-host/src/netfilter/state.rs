@@ -1,6 +1,7 @@
 //! A table as it stands: its chains, and what a packet needs beside each rule.
 
 use super::Hook;
+use super::nat::Nat;
 use penstock_lang::iptables::{
     Chain, Counted, Edit, Family, Match, Rule, Table, Target, Verdict, reject_names,
 };
@@ -18,6 +19,7 @@ pub(super) enum Step {
     Edit(Edit),
     Reject(Option<u8>),
     Notrack,
+    Nat(Nat),
 }
 
 /// What a match remembers between packets.
@@ -130,9 +132,7 @@ impl TableState {
                 true => Verdict::Accept,
                 false => Verdict::Drop,
             }),
-            // Addresses are not translated, but a rule of nat is a packet's last.
-            Target::Plain(_) if self.table == Table::Nat => Step::Verdict(Verdict::Accept),
-            Target::Plain(_) => Step::None,
+            Target::Plain(p) => Nat::of_target(p, self.family).map_or(Step::None, Step::Nat),
         }
     }
 }

@@ -123,6 +123,7 @@ class htb 1:10 parent 1:1 prio 0 rate 10Mbit ceil 19Mbit burst 1600b cburst 1600
             "ip link add name ifb4pppoe-wan type ifb",
             "ip route add default via 198.51.100.1 dev pppoe-wan",
             "\t\tiifname \"br-lan\" accept",
+            "\t\toifname \"pppoe-wan\" masquerade",
         ],
     );
     notes(
@@ -132,7 +133,6 @@ class htb 1:10 parent 1:1 prio 0 rate 10Mbit ceil 19Mbit burst 1600b cburst 1600
             "eth0.2 is a VLAN on eth0: a card of that name here; its packets do not pass eth0 and its queues",
             "pppoe-wan is a PPP link",
             "wlan0 is wireless",
-            "masquerade",
         ],
     );
     assert!(
@@ -272,6 +272,8 @@ COMMIT
             "ip -6 route add default via 2001:db8::1 dev ens18 metric 1024",
             "-A FORWARD -i docker0 ! -o docker0 -j ACCEPT",
             "-A DOCKER -i docker0 -j RETURN",
+            "-A POSTROUTING -s 198.51.100.0/25 ! -o docker0 -j MASQUERADE",
+            "-A DOCKER ! -i br-0a1b2c3d4e5f -p tcp -m tcp --dport 8080 -j DNAT --to-destination 198.51.100.130:80",
         ],
     );
     notes(
@@ -279,13 +281,9 @@ COMMIT
         &[
             "docker0 is a bridge",
             "br-0a1b2c3d4e5f is a bridge of veth12ab34c",
-            "MASQUERADE",
-            "DNAT",
             "veth12ab34c is one end of a veth pair on if6",
         ],
     );
-    let rule = |l: &str| l.starts_with("-A") && (l.contains("MASQUERADE") || l.contains("DNAT"));
-    assert!(!fragment.text.lines().any(rule), "{}", fragment.text);
 }
 
 #[test]

@@ -192,7 +192,7 @@ impl Filter {
 }
 
 /// `jhash2` of `include/linux/jhash.h`: Bob Jenkins' hash of 2006.
-fn jhash2(keys: &[u32], initval: u32) -> u32 {
+pub fn jhash2(keys: &[u32], initval: u32) -> u32 {
     let start = 0xdead_beefu32.wrapping_add((keys.len() as u32) << 2).wrapping_add(initval);
     let (mut a, mut b, mut c) = (start, start, start);
     let mut left = keys;

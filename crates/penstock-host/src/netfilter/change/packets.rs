@@ -19,6 +19,7 @@ fn reply(to: &Skb) -> Skb {
         std::mem::swap(&mut t.sport, &mut t.dport);
     }
     back.mark = 0;
+    back.reset_ct();
     back
 }
 
@@ -55,10 +56,11 @@ fn a_connection_s_mark_comes_back_with_the_answer() {
     let stray = Tcp { sport: 9, dport: 10, flags: TcpFlags::RST, ..Tcp::default() };
     let mut stray = skb("10.0.0.1", "10.0.0.2", ipproto::TCP, L4::Tcp(stray), 40);
     through(&mut nf, Hook::Prerouting, &mut stray, "eth0", "");
-    assert_eq!(through(&mut nf, Hook::Input, &mut stray, "eth0", ""), Fate::Accept);
+    assert_eq!(through(&mut nf, Hook::Input, &mut stray, "eth0", ""), Fate::Drop);
     let about = crate::icmp::quote(&first);
     let error = Icmp { ty: 3, code: 4, id: 0, seq: 1400, about };
     let mut error = skb("10.3.31.1", "10.3.34.11", ipproto::ICMP, L4::Icmp(error), 56);
+    through(&mut nf, Hook::Prerouting, &mut error, "eth0", "");
     assert_eq!(through(&mut nf, Hook::Input, &mut error, "eth0", ""), Fate::Drop);
 }
 
@@ -70,8 +72,10 @@ fn a_connection_counts_its_bytes_and_is_forgotten() {
     let mut marks = Vec::new();
     for at_s in [0, 1, 2, 200] {
         let mut p = udp("10.0.0.1", "10.0.0.2", 1500);
-        let devices = Devices { input: "eth0", output: "", fib: None };
-        nf.run(Hook::Prerouting, &mut p, devices, Time::from_ns(at_s * 1_000_000_000));
+        let devices = Devices { input: "eth0", output: "", fib: None, ports: None };
+        for hook in [Hook::Prerouting, Hook::Input] {
+            nf.run(hook, &mut p, devices, Time::from_ns(at_s * 1_000_000_000));
+        }
         marks.push(p.mark);
     }
     assert_eq!(marks, [0, 9, 9, 0]);
@@ -110,7 +114,12 @@ fn what_headers_tell() {
     assert_eq!(second.mark, 3 | 16);
     let fib = Fib::default();
     let mut other = udp("10.9.0.1", "224.0.0.5", 100);
-    nf.run(Hook::Prerouting, &mut other, Devices { input: "eth0", output: "", fib: Some(&fib) }, Time::ZERO);
+    nf.run(
+        Hook::Prerouting,
+        &mut other,
+        Devices { input: "eth0", output: "", fib: Some(&fib), ports: None },
+        Time::ZERO,
+    );
     assert_eq!(other.mark, 2 | 8);
     assert_eq!(nf.unsimulated(), ["iptables -m owner: not simulated; a rule with it matches no packet"]);
 }

@@ -5,7 +5,7 @@ use penstock_lang::iptables::{Family, Table};
 use penstock_lang::token::words;
 use penstock_model::{Handle, Time};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{L4, Skb, Tcp};
+use penstock_packet::{L4, Skb, Tcp, TcpFlags};
 
 pub(super) fn run(nf: &mut Netfilter, line: &str) -> Result<String, Failure> {
     nf.execute(&ipt::parse(&words(line).unwrap(), Kernel::V6_12)?)
@@ -18,11 +18,11 @@ pub(super) fn table(lines: &[&str]) -> Netfilter {
     nf
 }
 pub(super) fn tcp(dport: u16) -> Skb {
-    let l4 = L4::Tcp(Tcp { sport: 40_000, dport, ..Tcp::default() });
+    let l4 = L4::Tcp(Tcp { sport: 40_000, dport, flags: TcpFlags::ACK, window: 5000, ..Tcp::default() });
     skb("10.3.34.11", "10.3.31.88", ipproto::TCP, l4, 1500)
 }
 pub(super) fn through(nf: &mut Netfilter, hook: Hook, skb: &mut Skb, input: &str, output: &str) -> Fate {
-    nf.run(hook, skb, Devices { input, output, fib: None }, Time::ZERO)
+    nf.run(hook, skb, Devices { input, output, fib: None, ports: None }, Time::ZERO)
 }
 
 const LAB: &[&str] = &[
@@ -160,7 +160,7 @@ fn limits_let_a_burst_through_then_the_rate() {
     let mut nf = table(&["iptables -A INPUT -m limit --limit 10/second --limit-burst 3 -j DROP"]);
     let mut hits = |ms: i64| {
         let mut p = tcp(1);
-        let devices = Devices { input: "eth0", output: "", fib: None };
+        let devices = Devices { input: "eth0", output: "", fib: None, ports: None };
         nf.run(Hook::Input, &mut p, devices, Time::from_ns(ms * 1_000_000)) == Fate::Drop
     };
     let got: Vec<bool> = [0, 0, 0, 0, 50, 100, 101, 200].into_iter().map(&mut hits).collect();

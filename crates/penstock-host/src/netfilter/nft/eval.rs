@@ -2,6 +2,7 @@
 
 use super::super::Fate;
 use super::super::eval::{Ip, Way, limit, packet_type, ports, set_tos, set_ttl};
+use super::super::nat::Nat;
 use super::super::state::Memory;
 use super::{Ruleset, TableState};
 use penstock_lang::iptables::extension::state;
@@ -36,11 +37,7 @@ impl Ruleset {
     ) -> Fate {
         let Some(state) = self.tables.get_mut(table as usize) else { return Fate::Accept };
         let entry = chain as usize;
-        // Chains that translate addresses see a connection's first packet alone.
         let base = state.chains[entry].base.as_ref();
-        if base.is_some_and(|b| b.ty == "nat") && way.known(skb).state != state::NEW {
-            return Fate::Accept;
-        }
         let policy = if base.is_some_and(|b| b.drop) { Fate::Drop } else { Fate::Accept };
         let mut back: Vec<(usize, usize)> = Vec::new();
         let (mut chain, mut at) = (entry, 0);
@@ -140,11 +137,13 @@ impl TableState {
             }
             Statement::Reject(_, code) => Some(Step::Fate(Fate::Reject(*code))),
             Statement::Notrack => {
-                way.untracked = true;
+                Way::untrack(skb);
                 Some(Step::Next)
             }
-            // Addresses are not translated, but it is the chain's last word.
-            Statement::Nat(_) => Some(Step::Verdict(Verdict::Accept)),
+            Statement::Nat(text) => Some(match Nat::of_statement(text).map(|nat| nat.apply(skb, way)) {
+                None | Some(Fate::Accept) => Step::Verdict(Verdict::Accept),
+                Some(fate) => Step::Fate(fate),
+            }),
             Statement::Log(_) | Statement::Other(_) => Some(Step::Next),
         }
     }
@@ -341,8 +340,7 @@ fn ct(key: &str, reply: Option<bool>, skb: &Skb, way: &mut Way<'_>) -> Option<u1
         Some(reply) => u128::from(counts[usize::from(reply)]),
         None => u128::from(counts[0]) + u128::from(counts[1]),
     };
-    let turned = reply == Some(true);
-    let o = c.original;
+    let o = c.tuples[usize::from(reply.unwrap_or(known.reply))];
     Some(match key {
         "mark" => c.mark.into(),
         "direction" => u128::from(known.reply),
@@ -350,22 +348,10 @@ fn ct(key: &str, reply: Option<bool>, skb: &Skb, way: &mut Way<'_>) -> Option<u1
         "packets" => of(c.packets),
         "avgpkt" => of(c.bytes).checked_div(of(c.packets)).unwrap_or(0),
         "protocol" => o.protocol.into(),
-        "saddr" => {
-            if turned {
-                o.dst
-            } else {
-                o.src
-            }
-        }
-        "daddr" => {
-            if turned {
-                o.src
-            } else {
-                o.dst
-            }
-        }
-        "proto-src" => if turned { o.dport } else { o.sport }.into(),
-        "proto-dst" => if turned { o.sport } else { o.dport }.into(),
+        "saddr" => o.src,
+        "daddr" => o.dst,
+        "proto-src" => o.sport.into(),
+        "proto-dst" => o.dport.into(),
         _ => return None,
     })
 }

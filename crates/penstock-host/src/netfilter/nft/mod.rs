@@ -9,6 +9,7 @@ mod eval;
 mod list;
 
 use super::Hook;
+use super::nat::Nat;
 use super::state::Memory;
 use penstock_lang::iptables;
 use penstock_lang::nft::{Base, Data, Expr, Family, Rule, Set, Statement, Verdict};
@@ -124,14 +125,22 @@ impl Ruleset {
         let nat = |c: &ChainState| c.base.as_ref().is_some_and(|b| b.ty == "nat");
         self.tables.iter().any(|t| t.chains.iter().any(nat) || t.rules().any(rule_tracks))
     }
+    /// Whether a chain decides on translation.
+    pub(super) fn is_nat(&self, table: u32, chain: u32) -> bool {
+        let chain = self.tables.get(table as usize).and_then(|t| t.chains.get(chain as usize));
+        chain.and_then(|c| c.base.as_ref()).is_some_and(|b| b.ty == "nat")
+    }
+    /// Whether any chain of a family does.
+    pub(super) fn translates(&self, family: iptables::Family) -> bool {
+        Hook::ALL.iter().any(|&h| self.base_chains(family, h).iter().any(|&(t, c, _)| self.is_nat(t, c)))
+    }
     /// What of the rules does nothing to packets.
     pub(super) fn unsimulated(&self) -> Vec<String> {
         let mut out = Vec::new();
         for statement in self.tables.iter().flat_map(|t| t.rules()).flat_map(|r| &r.statements) {
             match statement {
-                Statement::Nat(text) => {
-                    let word = text.split(' ').next().unwrap_or("");
-                    out.push(format!("nft {word}: addresses and ports are not translated"));
+                Statement::Nat(text) if Nat::of_statement(text).is_none() => {
+                    out.push(format!("nft {text}: this translation is not simulated"));
                 }
                 Statement::Other(text) => {
                     out.push(format!("nft {text}: not simulated; packets go on as they are"));

@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/sched/sch_cake.c`.
 //! Differs: the hash of a flow is random in the kernel and here (`super::sfq::hash`); a packet takes as much memory as a frame from a packet
-//! socket, wherever it comes from; every packet is one segment, so `split-gso` has nothing to split; `nat` finds no connection and changes nothing.
+//! socket, wherever it comes from; every packet is one segment, so `split-gso` has nothing to split.
 
 mod ack;
 mod config;
@@ -250,6 +250,9 @@ impl Cake {
             return 0;
         }
         let key = self.key;
+        //= linux v6.12 net/sched/sch_cake.c cake_update_flowkeys
+        let inside = if mode & mode::NAT != 0 && skb.is_noted() { skb.seen_inside() } else { None };
+        let skb = inside.as_ref().unwrap_or(skb);
         let hosts = || match host {
             0 if mode & mode::HOSTS != 0 => key.hosts(skb),
             0 => [0, 0],

@@ -1,4 +1,4 @@
-//! `SNAT`, `DNAT`, `MASQUERADE`, `REDIRECT`: kept and shown.
+//! `SNAT`, `DNAT`, `MASQUERADE`, `REDIRECT`, `NETMAP`: read, and kept as they are written back.
 
 use super::super::matches::{Ext, Head, ext};
 use super::super::option::{Fault, Kind, Opt, ParsedOption, Seen, Value, fault, number_prefix, opt};
@@ -10,6 +10,7 @@ use std::fmt::Write;
 pub(super) const TARGETS: &[Ext<Target>] = &[
     ext("DNAT", DNAT, |s, h| target("DNAT", "to-destination", "to:", s, h)).reads(read),
     ext("MASQUERADE", MASQUERADE, |s, h| target("MASQUERADE", "to-ports", "masq ports: ", s, h)).reads(read),
+    ext("NETMAP", NETMAP, |s, h| target("NETMAP", "to", "to:", s, h)).reads(read),
     ext("REDIRECT", REDIRECT, |s, h| target("REDIRECT", "to-ports", "redir ports ", s, h)).reads(read),
     ext("SNAT", SNAT, |s, h| target("SNAT", "to-source", "to:", s, h)).reads(read),
 ];
@@ -27,6 +28,7 @@ const DNAT: &[Opt] = &[
 ];
 const MASQUERADE: &[Opt] =
     &[opt("to-ports", Kind::Text(0, 0)), opt("random", Kind::None), opt("random-fully", Kind::None)];
+const NETMAP: &[Opt] = &[opt("to", Kind::Text(0, 0)).must()];
 const REDIRECT: &[Opt] = &[opt("to-ports", Kind::Text(0, 0)), opt("random", Kind::None)];
 
 /// `first[-last[/base]]`.
@@ -105,9 +107,33 @@ fn to(text: &str, head: &Head) -> Result<String, Fault> {
     Ok(if brackets { format!("[{out}]{ports}") } else { out + &ports })
 }
 
+/// `address[/length or mask]` as it is written back.
+fn net(text: &str, head: &Head) -> Result<String, Fault> {
+    let bad = || fault(format!("Bad network address \"{text}\""), "e.g. 10.0.0.0/24");
+    let (addr, mask) = text.split_once('/').unwrap_or((text, ""));
+    let bits = if head.family == Family::Ip6 { 128 } else { 32 };
+    let Some(addr) = head.family.parse(addr) else { return bad() };
+    let len = match (mask.parse::<u32>(), head.family.parse(mask)) {
+        _ if mask.is_empty() => bits,
+        (Ok(len), _) if len <= bits => len,
+        (_, Some(mask)) if head.family == Family::Ip => {
+            let mask = mask as u32;
+            if mask.leading_ones() + mask.trailing_zeros() < 32 {
+                return bad();
+            }
+            mask.leading_ones()
+        }
+        _ => return bad(),
+    };
+    let host = if bits == len { 0 } else { u128::MAX >> (128 - (bits - len)) };
+    let shown = head.family.address(addr & !host);
+    Ok(if len == bits { shown } else { format!("{shown}/{len}") })
+}
+
 fn range(given: &ParsedOption, head: &Head) -> Result<String, Fault> {
     match given.id {
         "to-ports" => ports(&given.text, head),
+        "to" => net(&given.text, head),
         _ => to(&given.text, head),
     }
 }

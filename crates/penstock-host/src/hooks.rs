@@ -1,0 +1,120 @@
+//! A packet at netfilter's hooks: what is put together before, whom a rejected packet's sender hears from, the route that is looked up again.
+//!
+//! Follows: linux v6.12 `net/ipv4/netfilter.c` `ip_route_me_harder`, `nf_defrag_ipv4.c`, `nf_reject_ipv4.c` `nf_send_reset`.
+
+use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
+use crate::netfilter::{self, Fate, Hook};
+use crate::route::{Hop, Key, RouteKind};
+use crate::{Host, HostCx, icmp};
+use penstock_model::KernelError;
+use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags, Tracked};
+use std::net::Ipv4Addr;
+
+/// Where a packet is from and for.
+fn addresses(packet: &Skb) -> Option<(Ipv4Addr, Ipv4Addr)> {
+    match packet.l3 {
+        L3::Ipv4(h) => Some((h.src, h.dst)),
+        _ => None,
+    }
+}
+
+/// An answer of this machine to a packet is of the packet's connection (`nf_conntrack_attach`).
+pub(crate) fn attach(answer: &mut Skb, to: &Skb) {
+    if let Some(known) = to.rare().ct
+        && known.id.is_some()
+    {
+        let state = penstock_lang::iptables::extension::state::RELATED;
+        answer.rare_mut().ct = Some(Tracked { state, reply: !known.reply, ..known });
+    }
+}
+
+impl Host {
+    /// PREROUTING. Where connections are tracked, fragments are put together before (`nf_defrag_ipv4`). `None`: the packet is gone, or waits.
+    #[cold]
+    pub(crate) fn prerouting(&mut self, mut packet: Packet, h: Ipv4, cx: &mut HostCx<'_>) -> Option<Packet> {
+        if h.frag_off & (IP_MF | IP_OFFSET) != 0 && self.netfilter.tracking().on() {
+            packet = self.defragment(packet, h, cx)?;
+        }
+        if !self.hook(Hook::Prerouting, &mut packet, 0, cx) {
+            self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
+            return None;
+        }
+        Some(packet)
+    }
+
+    /// OUTPUT, and the route again where a rule has changed what a route may hang on (`ip_route_me_harder`).
+    #[cold]
+    pub(crate) fn send_through_rules(
+        &mut self,
+        mut packet: Packet,
+        mut hop: Hop,
+        cx: &mut HostCx<'_>,
+    ) -> Result<(), KernelError> {
+        let before = (packet.mark, packet.tos(), addresses(&packet));
+        let oif = if hop.kind == Some(RouteKind::Local) { 1 } else { hop.oif };
+        if !self.hook(Hook::Output, &mut packet, oif, cx) {
+            self.discard(packet, Hook::Output.chain(), "dropped", cx);
+            return Err(KernelError::errno(1));
+        }
+        if before != (packet.mark, packet.tos(), addresses(&packet))
+            && let L3::Ipv4(h) = packet.l3
+        {
+            hop =
+                self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
+            packet.set_realms(self.fib.realms(&hop, None));
+        }
+        self.ip_output(packet, hop, cx);
+        Ok(())
+    }
+
+    /// Takes a packet through the tables of a hook; `false` where a rule drops it. One that a rule rejects is answered.
+    pub(crate) fn hook(&mut self, hook: Hook, packet: &mut Packet, oif: u32, cx: &mut HostCx<'_>) -> bool {
+        let name = |ifindex: u32| match self.devices.get(ifindex) {
+            Some(device) => device.name.as_str(),
+            None => "",
+        };
+        let input = if hook == Hook::Postrouting { 0 } else { packet.iif };
+        let ports = netfilter::Ports { devices: &self.devices, iif: packet.iif, oif, next: self.next_hop };
+        let (input, output) = (name(input), name(oif));
+        let devices = netfilter::Devices { input, output, fib: Some(&self.fib), ports: Some(ports) };
+        match self.netfilter.run(hook, packet, devices, cx.now) {
+            Fate::Accept => true,
+            Fate::Drop => false,
+            Fate::Reject(Some(code)) => {
+                self.icmp_send(packet, icmp::DEST_UNREACH, code, 0, cx);
+                false
+            }
+            Fate::Reject(None) => {
+                self.reset(packet, cx);
+                false
+            }
+        }
+    }
+
+    /// `nf_send_reset`: the answer of a closed port, in the name of whom the packet was for.
+    #[cold]
+    fn reset(&mut self, packet: &Packet, cx: &mut HostCx<'_>) {
+        let (L3::Ipv4(h), L4::Tcp(t)) = (packet.l3, packet.l4) else { return };
+        if t.flags.has(TcpFlags::RST) {
+            return;
+        }
+        let payload = packet.network_len().saturating_sub(20 + t.header_len());
+        let one = |flag| u32::from(t.flags.has(flag));
+        let mut tcp = Tcp { sport: t.dport, dport: t.sport, flags: TcpFlags::RST, ..Tcp::default() };
+        if t.flags.has(TcpFlags::ACK) {
+            tcp.seq = t.ack;
+        } else {
+            tcp.flags = tcp.flags.with(TcpFlags::ACK);
+            tcp.ack = t.seq.wrapping_add(payload + one(TcpFlags::SYN) + one(TcpFlags::FIN));
+        }
+        let ttl = self.sysctl.default_ttl;
+        let l3 = L3::Ipv4(Ipv4 { src: h.dst, dst: h.src, tos: 0, ttl, id: 0, frag_off: IP_DF, ..h });
+        let len = penstock_packet::headers::ETH_HLEN + 40;
+        let mut answer = cx.pool.alloc(Skb { len, pkt_len: len, l3, l4: L4::Tcp(tcp), ..Skb::clone(packet) });
+        (answer.priority, answer.mark, answer.iif, answer.flow) = (0, 0, 0, 0);
+        answer.reset_ct();
+        attach(&mut answer, packet);
+        // Nobody waits for the outcome.
+        let _ = self.send(answer, cx);
+    }
+}

@@ -1,0 +1,40 @@
+//! A router that translates addresses, packet by packet against what a real one did (`vectors/stack`).
+//!
+//! Where the kernel chose a port at random, ours may be another of the same kind; from then on it stands for that one.
+
+#[path = "stack/packet.rs"]
+mod packet;
+#[path = "stack/play.rs"]
+mod play;
+
+use play::Case;
+use serde_json::Value;
+
+fn cases(file: &str) -> Vec<Value> {
+    let path = format!("{}/../../vectors/stack/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    text.lines().map(|line| serde_json::from_str(line).expect("a case in JSON")).collect()
+}
+
+#[test]
+fn packets_are_translated_as_linux_does() {
+    let wanted: Option<u64> = std::env::var("PENSTOCK_STACK").ok().and_then(|n| n.parse().ok());
+    let all = cases("nat.jsonl");
+    let mut packets = 0;
+    let mut wrong = Vec::new();
+    for case in &all {
+        if wanted.is_some_and(|seed| case["seed"] != seed) {
+            continue;
+        }
+        match Case::new(case).play(wanted.is_some()) {
+            Ok(seen) => packets += seen,
+            Err(said) => wrong.push(format!("seed {}: {said}", case["seed"])),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} cases differ\n{}", wrong.len(), all.len(), wrong.join("\n"));
+    assert!(
+        wanted.is_some() || (all.len() >= 100 && packets >= 1500),
+        "{} cases, {packets} packets",
+        all.len()
+    );
+}

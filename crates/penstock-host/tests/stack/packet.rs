@@ -1,0 +1,117 @@
+//! Packets as the recordings have them.
+
+use penstock_packet::headers::{ETH_HLEN, Quoted};
+use penstock_packet::{Icmp, Ipv4, L3, L4, Skb, Tcp, TcpFlags, Udp};
+use serde_json::{Map, Value, json};
+
+const FLAGS: [(char, TcpFlags); 5] = [
+    ('F', TcpFlags::FIN),
+    ('S', TcpFlags::SYN),
+    ('R', TcpFlags::RST),
+    ('P', TcpFlags::PSH),
+    ('A', TcpFlags::ACK),
+];
+
+pub(crate) fn number(p: &Value, key: &str) -> u64 {
+    p[key].as_u64().unwrap_or(0)
+}
+
+/// A packet from its description.
+pub(crate) fn build(p: &Value) -> Skb {
+    let address = |key: &str| p[key].as_str().and_then(|a| a.parse().ok()).expect("an address");
+    let port = |key: &str| number(p, key) as u16;
+    let (protocol, l4, header) = match p["proto"].as_str() {
+        Some("udp") => (17, L4::Udp(Udp { sport: port("sport"), dport: port("dport") }), 8),
+        Some("tcp") => {
+            let text = p["flags"].as_str().unwrap_or("");
+            let bits = FLAGS.iter().filter(|f| text.contains(f.0)).fold(0, |all, f| all | f.1.0);
+            let (seq, ack) = (number(p, "seq") as u32, number(p, "ack") as u32);
+            let (sport, dport) = (port("sport"), port("dport"));
+            let tcp = Tcp { sport, dport, seq, ack, flags: TcpFlags(bits), window: 8000, ..Tcp::default() };
+            (6, L4::Tcp(tcp), 20)
+        }
+        _ => {
+            let about = p["about"].as_object().map(|_| quoted(&p["about"]));
+            let (ty, code) = (number(p, "type") as u8, number(p, "code") as u8);
+            (1, L4::Icmp(Icmp { ty, code, id: port("id"), seq: port("n"), about }), 8)
+        }
+    };
+    let ttl = p["ttl"].as_u64().unwrap_or(64) as u8;
+    let l3 =
+        Ipv4 { ttl, id: number(p, "ip_id") as u16, ..Ipv4::new(address("src"), address("dst"), protocol) };
+    let data = if p["about"].is_object() { 28 } else { number(p, "data") as u32 };
+    Skb::new(ETH_HLEN + 20 + header + data, L3::Ipv4(l3), l4)
+}
+
+fn quoted(q: &Value) -> Quoted {
+    let address = |key: &str| q[key].as_str().and_then(|a| a.parse().ok()).expect("an address");
+    let (protocol, sport) = match q["proto"].as_str() {
+        Some("udp") => (17, "sport"),
+        Some("tcp") => (6, "sport"),
+        _ => (1, "id"),
+    };
+    let (sport, dport) = (number(q, sport) as u16, number(q, "dport") as u16);
+    Quoted { src: address("src"), dst: address("dst"), protocol, sport, dport }
+}
+
+/// What is compared of a packet.
+pub(crate) fn describe(skb: &Skb) -> Option<Value> {
+    let L3::Ipv4(h) = skb.l3 else { return None };
+    let name = |protocol: u8| match protocol {
+        1 => "icmp".to_owned(),
+        6 => "tcp".to_owned(),
+        17 => "udp".to_owned(),
+        other => other.to_string(),
+    };
+    let mut p = Map::new();
+    let mut put = |key: &str, value: Value| p.insert(key.to_owned(), value);
+    put("proto", json!(name(h.protocol)));
+    put("src", json!(h.src.to_string()));
+    put("dst", json!(h.dst.to_string()));
+    put("ttl", json!(h.ttl));
+    put("tos", json!(h.tos));
+    put("len", json!(skb.network_len()));
+    if h.frag_off & 0x3fff != 0 {
+        put("frag", json!(h.frag_off & 0x3fff));
+    }
+    if h.frag_off & 0x4000 != 0 {
+        put("df", json!(1));
+    }
+    match skb.l4 {
+        _ if h.frag_off & 0x1fff != 0 => {}
+        L4::Udp(u) => {
+            put("sport", json!(u.sport));
+            put("dport", json!(u.dport));
+        }
+        L4::Tcp(t) => {
+            put("sport", json!(t.sport));
+            put("dport", json!(t.dport));
+            put("seq", json!(t.seq));
+            put("ack", json!(t.ack));
+            let set = FLAGS.iter().filter(|f| t.flags.has(f.1)).map(|f| f.0);
+            put("flags", json!(set.collect::<String>()));
+        }
+        L4::Icmp(i) => {
+            put("type", json!(i.ty));
+            put("code", json!(i.code));
+            match i.about {
+                None => {
+                    put("id", json!(i.id));
+                    put("n", json!(i.seq));
+                }
+                Some(q) => {
+                    let mut about = json!({
+                        "proto": name(q.protocol), "src": q.src.to_string(), "dst": q.dst.to_string(),
+                    });
+                    match q.protocol {
+                        1 => about["id"] = json!(q.sport),
+                        _ => (about["sport"], about["dport"]) = (json!(q.sport), json!(q.dport)),
+                    }
+                    put("about", about);
+                }
+            }
+        }
+        L4::None => {}
+    }
+    Some(Value::Object(p))
+}

@@ -24,6 +24,10 @@ pub struct Step {
     pub output: Output,
     /// What it asked for.
     pub what: What,
+    /// The lines of the calls that led to it, the nearest first.
+    pub calls: Vec<u32>,
+    /// What its unknown words were given, where it has some.
+    pub guessed: Option<crate::unknown::Guessed>,
 }
 
 /// What a command asks for.
@@ -40,6 +44,18 @@ pub enum What {
 }
 
 impl Step {
+    /// One of no words.
+    pub(crate) fn new() -> Step {
+        Step {
+            line: 0,
+            file: String::new(),
+            words: Vec::new(),
+            output: Output::default(),
+            what: What::Other,
+            calls: Vec::new(),
+            guessed: None,
+        }
+    }
     /// Whether it was carried out.
     pub fn ok(&self) -> bool {
         self.output.status == 0
@@ -279,6 +295,17 @@ pub struct Facts {
     pub stderr: String,
     /// Whether commands were left out because their words are not known: what is missing then says nothing.
     pub partial: bool,
+    /// Whether something of its course was decided for it, so that what its commands meet is not what they would meet.
+    pub forced: bool,
+    /// Whether the script as it stands gives no network command: it is there to be sourced.
+    pub library: bool,
+    /// Which of the text's commands were carried out.
+    pub(crate) reached: BTreeSet<usize>,
+    /// Programs that are not simulated, with the lines of their calls.
+    pub(crate) unknown: BTreeSet<(String, u32)>,
+    /// Lines of Python whose commands were left out, and those of them that were not reached.
+    pub(crate) left_out: BTreeSet<u32>,
+    pub(crate) not_called: BTreeSet<u32>,
     /// What stands before a command that is to be carried out where these facts hold: empty, or `ip netns exec NAME`.
     pub prefix: String,
     /// The same of other network namespaces that commands were carried out in.

@@ -1,5 +1,6 @@
 //! Findings as text, JSON, SARIF and GitHub's annotations.
 
+use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::rules;
 use penstock_model::Severity;
@@ -13,7 +14,7 @@ fn level(severity: Severity) -> &'static str {
 }
 
 /// For people: each finding with the line it is about.
-pub fn text(findings: &[Finding], source: &str) -> String {
+pub fn text(findings: &[Finding], coverage: &Coverage, source: &str) -> String {
     let lines: Vec<&str> = source.lines().collect();
     let mut out = String::new();
     for f in findings {
@@ -48,16 +49,16 @@ pub fn text(findings: &[Finding], source: &str) -> String {
             )
         }
     }
-    out
+    out + &coverage.text()
 }
 
-/// The format of [`json()`]: 2 since `fix` has its name (format 1 had no number, and called it `mend`).
-pub const FORMAT: u32 = 2;
+/// The format of [`json()`]: 3 since it has the coverage, 2 since `fix` has its name (format 1 had no number, and called it `mend`).
+pub const FORMAT: u32 = 3;
 
-/// `{"format":2,"findings":[{"code","level","file","line","column","message","reason","fix"}]}`.
-pub fn json(findings: &[Finding]) -> String {
+/// `{"format":3,"findings":[{"code","level","file","line","column","message","reason","fix"}],"coverage":{…}}`.
+pub fn json(findings: &[Finding], coverage: &Coverage) -> String {
     let all: Vec<Value> = findings.iter().map(value).collect();
-    format!("{:#}\n", json!({ "format": FORMAT, "findings": all }))
+    format!("{:#}\n", json!({ "format": FORMAT, "findings": all, "coverage": coverage.json() }))
 }
 
 /// One finding as JSON.
@@ -69,7 +70,7 @@ pub fn value(f: &Finding) -> Value {
 }
 
 /// SARIF 2.1.0, as code scanners read it.
-pub fn sarif(findings: &[Finding]) -> String {
+pub fn sarif(findings: &[Finding], coverage: &Coverage) -> String {
     let rule = |r: &crate::finding::Rule| {
         json!({ "id": r.code, "shortDescription": { "text": r.about }, "fullDescription": { "text": r.why },
                 "defaultConfiguration": { "level": level(r.severity) } })
@@ -91,8 +92,13 @@ pub fn sarif(findings: &[Finding]) -> String {
                 "locations": [{ "physicalLocation": { "artifactLocation": { "uri": f.file }, "region": region } }] })
     };
     let driver = json!({ "name": "penstock check", "version": env!("CARGO_PKG_VERSION"), "rules": rules::all().map(rule).collect::<Vec<_>>() });
-    let run =
-        json!({ "tool": { "driver": driver }, "results": findings.iter().map(result).collect::<Vec<_>>() });
+    let unread = |m: &crate::coverage::Missed| json!({ "level": "warning", "message": { "text": format!("lines {}-{} not reached: {}", m.from, m.to, m.why) } });
+    let notes: Vec<Value> = coverage.missed.iter().map(unread).collect();
+    let run = json!({
+        "tool": { "driver": driver }, "results": findings.iter().map(result).collect::<Vec<_>>(),
+        "invocations": [{ "executionSuccessful": coverage.is_whole(), "toolExecutionNotifications": notes }],
+        "properties": { "coverage": coverage.json() },
+    });
     format!(
         "{:#}\n",
         json!({ "version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "runs": [run] })
@@ -100,7 +106,7 @@ pub fn sarif(findings: &[Finding]) -> String {
 }
 
 /// Commands of GitHub's workflows: one annotation a line.
-pub fn github(findings: &[Finding]) -> String {
+pub fn github(findings: &[Finding], coverage: &Coverage, name: &str) -> String {
     let escape = |s: &str| s.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |s: &str| escape(s).replace(':', "%3A").replace(',', "%2C");
     let line = |f: &Finding| {
@@ -119,5 +125,14 @@ pub fn github(findings: &[Finding]) -> String {
             escape(&text)
         )
     };
-    findings.iter().map(line).collect()
+    let unread = |m: &crate::coverage::Missed| {
+        let text = escape(&format!("{} network commands not looked at: {}", m.commands, m.why));
+        format!(
+            "::warning file={},line={},endLine={},title=not looked at::{text}\n",
+            property(name),
+            m.from,
+            m.to
+        )
+    };
+    findings.iter().map(line).chain(coverage.missed.iter().map(unread)).collect()
 }

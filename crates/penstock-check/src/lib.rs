@@ -15,8 +15,10 @@
 //! ```
 
 mod baseline;
+mod coverage;
 mod elsewhere;
 pub mod explain;
+mod explore;
 mod facts;
 mod filters;
 mod finding;
@@ -28,9 +30,12 @@ mod names;
 mod python;
 pub mod rules;
 mod source;
+mod syntax;
+mod unknown;
 mod watch;
 
 pub use baseline::Baseline;
+pub use coverage::{Coverage, Missed};
 pub use facts::{Facts, Step};
 pub use finding::{Edit, Finding, Rule, Say};
 pub use fix::fixed;
@@ -50,10 +55,52 @@ pub struct Settings {
     pub rate: Option<u64>,
 }
 
-/// All that is found, in the order of places. What the script allows by comment is left out.
+/// What was found in a script, and how much of it was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Answer {
+    /// In the order of places.
+    pub findings: Vec<Finding>,
+    /// How much was looked at.
+    pub coverage: Coverage,
+}
+
+impl Answer {
+    /// 0 nothing found, 1 warnings only, 2 errors; 3 where network commands were not looked at and no error was found.
+    pub fn exit_status(&self) -> u8 {
+        match exit_status(&self.findings) {
+            2 => 2,
+            _ if !self.coverage.is_whole() => 3,
+            status => status,
+        }
+    }
+}
+
+/// All that is found, in the order of places, and how much was looked at. What the script allows by comment is left out.
+pub fn examine(script: &Script, settings: &Settings) -> Answer {
+    let explored = explore::explore(script, settings);
+    let mut all = findings(&explored.facts);
+    let mut lines: BTreeSet<(String, u32)> = looked_at(&explored.facts);
+    for there in &explored.others {
+        // A line that was reached without anything decided is judged by that.
+        let new = findings(there).into_iter().filter(|f| !lines.contains(&(f.file.clone(), f.line)));
+        let known: BTreeSet<_> = all.iter().map(place).collect();
+        let new: Vec<Finding> = new.filter(|f| !known.contains(&place(f))).collect();
+        all.extend(new);
+        lines.extend(looked_at(there));
+    }
+    all.sort();
+    Answer { findings: all, coverage: explored.coverage }
+}
+
+/// The lines of the commands that were carried out.
+fn looked_at(facts: &Facts) -> BTreeSet<(String, u32)> {
+    let all = std::iter::once(facts).chain(&facts.spaces);
+    all.flat_map(|f| f.steps.iter().map(|s| (s.file.clone(), s.line))).collect()
+}
+
+/// What [`examine`] finds.
 pub fn check(script: &Script, settings: &Settings) -> Vec<Finding> {
-    let facts = watch::run(script, settings);
-    findings(&facts)
+    examine(script, settings).findings
 }
 
 /// The same from facts that are there, those of all namespaces.
@@ -91,8 +138,22 @@ fn in_place(facts: &Facts) -> Vec<Finding> {
         "PS001", "PS005", "PS006", "PS112", "PS114", "PS115", "PS121", "PS146", "PS147", "PS162", "PS190",
         "PS192", "PS196", "PS234",
     ];
+    // Of a command with unknown words only what its known words say is said.
+    let guessed: BTreeSet<(&str, u32)> = facts
+        .steps
+        .iter()
+        .filter(|s| s.guessed.as_ref().is_some_and(|g| g.deep))
+        .map(|s| (s.file.as_str(), s.line))
+        .collect();
+    // Of a function that nobody calls in a script that calls others, no state is judged.
+    let behind = facts.source.lines.len() as u32;
+    let dead = |s: &&Step| facts.forced && !facts.library && s.calls.iter().any(|&l| l > behind);
+    let dead: BTreeSet<(&str, u32)> =
+        facts.steps.iter().filter(dead).map(|s| (s.file.as_str(), s.line)).collect();
     let allowed = |f: &Finding| {
-        facts.partial && !ALONE.contains(&f.code)
+        dead.contains(&(f.file.as_str(), f.line)) && f.code > "PS006" && !ALONE.contains(&f.code)
+            || (facts.partial || facts.forced && f.code >= "PS190") && !ALONE.contains(&f.code)
+            || guessed.contains(&(f.file.as_str(), f.line)) && !["PS001", "PS003", "PS004"].contains(&f.code)
             || everywhere.contains(f.code)
             || f.file == facts.name && facts.source.allowed(f.line).contains(f.code)
     };
@@ -101,7 +162,7 @@ fn in_place(facts: &Facts) -> Vec<Finding> {
 
 /// What a script does on a machine, for whoever wants to ask more than [`check`] does.
 pub fn facts(script: &Script, settings: &Settings) -> Facts {
-    watch::run(script, settings)
+    explore::explore(script, settings).facts
 }
 
 /// 0 nothing found, 1 warnings only, 2 errors.

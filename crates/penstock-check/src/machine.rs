@@ -4,6 +4,7 @@ use crate::elsewhere::{Elsewhere, elsewhere};
 use crate::facts::{Class, Device, Qdisc, Step, What};
 use crate::filters::Filters;
 use crate::names::{added, deleted, is_name, named};
+use crate::unknown::{Guessed, settled};
 use penstock_host::{Files, Host, NoFiles, Output};
 use penstock_lang::iptables;
 use penstock_lang::tc::{self, Command, Env, batch};
@@ -43,11 +44,21 @@ pub(crate) struct Watched<'a> {
     pub(crate) lives: Vec<Device>,
     /// Whether a failing command ends the script.
     pub(crate) errexit: bool,
+    /// What stands for the unknown.
+    pub(crate) unknown: Option<String>,
+    /// The device that an unknown one is taken for.
+    pub(crate) dev: String,
+    /// What the command at hand was given for its unknown words.
+    pub(crate) guessed: Option<Guessed>,
+    /// Whether the script asks for addresses: then devices that were there have one.
+    pub(crate) asks_address: bool,
 }
 
 impl Machine for Watched<'_> {
     fn command(&mut self, words: &[String], files: &mut dyn Files) -> Output {
         self.pending.borrow_mut().clear();
+        let settled = self.settle(words);
+        let words = settled.as_deref().unwrap_or(words);
         match elsewhere(words) {
             Some(there) => self.there(words, &there, files),
             None if self.focus.is_some() => self.aside(words, files),
@@ -61,6 +72,13 @@ impl Machine for Watched<'_> {
 }
 
 impl Watched<'_> {
+    /// The words with something for each that is unknown; `None` where none is.
+    fn settle(&mut self, words: &[String]) -> Option<Vec<String>> {
+        self.guessed = None;
+        let (words, guessed) = settled(words, self.unknown.as_deref()?, &self.dev)?;
+        self.guessed = Some(guessed);
+        Some(words)
+    }
     /// The namespace that is looked at.
     pub(crate) fn seen(&self) -> &Host {
         self.focus.as_deref().and_then(|place| self.host.netns(place)).unwrap_or(&self.host)
@@ -131,7 +149,7 @@ impl Watched<'_> {
         let mut kept = vec!["elsewhere".to_owned()];
         kept.extend_from_slice(words);
         let output = Output { status: 0, ..output.clone() };
-        let step = Step { line: 0, file: String::new(), words: kept, output, what: What::Other };
+        let step = Step { words: kept, output, ..Step::new() };
         self.pending.borrow_mut().push((step, None));
     }
 
@@ -196,7 +214,8 @@ impl Watched<'_> {
                 self.after_link(words);
             }
         }
-        let step = Step { line: 0, file: String::new(), words: words.to_vec(), output: output.clone(), what };
+        let guessed = self.guessed.clone();
+        let step = Step { words: words.to_vec(), output: output.clone(), what, guessed, ..Step::new() };
         self.pending.borrow_mut().push((step, inner));
         output
     }
@@ -219,6 +238,9 @@ impl Watched<'_> {
             };
             let mut inner = vec!["tc".to_owned()];
             inner.extend(line.words.iter().map(|w| w.text.clone()));
+            if let Some(words) = self.settle(&inner) {
+                inner = words;
+            }
             self.lend(&inner);
             let what = self.parse(&Line::of_words(&inner)).map_or(What::Other, What::Tc);
             let one = self.step(&inner, what, Some(line.number), &mut NoFiles);
@@ -247,6 +269,12 @@ impl Watched<'_> {
         for name in named(words) {
             let ours = self.own.contains(&name) || self.gone.contains(&name);
             if !ours && self.on(|host| lend_one(host, &name)) == Some(true) {
+                if self.asks_address {
+                    let number = self.foreign.len() + 3;
+                    self.on(|host| {
+                        host.exec(&format!("ip addr add 192.0.{number}.2/24 dev {name}"), Time::ZERO)
+                    });
+                }
                 self.foreign.insert(name);
             }
         }

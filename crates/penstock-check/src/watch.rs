@@ -4,11 +4,13 @@
 //! makes, or takes away, are not.
 
 use crate::Settings;
+use crate::explore::Variant;
 use crate::facts::{Device, Facts, Step};
 use crate::machine::Watched;
 use crate::marks::Netfilter;
 use crate::python::{Python, Runs};
 use crate::source::{Form, Source, without_sudo};
+use crate::syntax::Syntax;
 use penstock_host::{Host, NoFiles, Program};
 use penstock_model::Time;
 use penstock_shell::{Console, Given, Kept, Machine, Script};
@@ -22,6 +24,9 @@ struct Keep<'a> {
     source: &'a Source,
     name: String,
     stderr: String,
+    syntax: Option<&'a Syntax>,
+    reached: BTreeSet<usize>,
+    unknown: BTreeSet<(String, u32)>,
 }
 
 impl Console for Keep<'_> {
@@ -30,26 +35,37 @@ impl Console for Keep<'_> {
             self.stderr.push_str(stderr);
         }
     }
-    fn given(&mut self, given: Given) {
+    fn given(&mut self, mut given: Given) {
         let own = given.file == self.name;
+        if own
+            && let Some(syntax) = self.syntax
+            && self.source.line(given.line).contains('|')
+            && let Some(line) = syntax.in_pipeline(given.line, &given.words)
+        {
+            given.line = line;
+        }
+        if let Some(syntax) = self.syntax.filter(|_| own) {
+            syntax.given(given.line, &given.words, &given.calls, &mut self.reached);
+        }
         for (mut step, inner) in self.pending.borrow_mut().drain(..) {
             (step.line, step.file) = (given.line, given.file.clone());
+            step.calls.clone_from(&given.calls);
             if let (Some(inner), Some(begins)) = (inner, self.source.heredoc(given.line).filter(|_| own)) {
                 step.line = begins + inner - 1;
             }
             self.log.borrow_mut().push(step);
         }
     }
+    fn unknown(&mut self, program: &str, line: u32) {
+        self.unknown.insert((program.to_owned(), line));
+    }
 }
 
 /// Runs a script and gathers the facts.
-pub fn run(script: &Script, settings: &Settings) -> Facts {
-    let source = Source::new(&script.text);
-    let script =
-        Script { text: source.runnable(), args: arguments(script, &source, settings), ..script.clone() };
-    let (mut facts, spaces) = in_place(&script, source, settings, None);
+pub(crate) fn run(variant: &Variant<'_>, settings: &Settings) -> Facts {
+    let (mut facts, spaces) = in_place(variant, settings, None);
     for (place, prefix) in spaces.into_iter().take(SPACES_MAX) {
-        let (mut there, _) = in_place(&script, facts.source.clone(), settings, Some(&place));
+        let (mut there, _) = in_place(variant, settings, Some(&place));
         there.prefix = prefix;
         let known = |d: &String| there.devices.iter().any(|device| device.name == *d);
         there.dev = there.dev.filter(known);
@@ -63,16 +79,19 @@ const SPACES_MAX: usize = 32;
 
 /// The facts of one namespace, and what leads to others.
 fn in_place(
-    script: &Script,
-    source: Source,
+    variant: &Variant<'_>,
     settings: &Settings,
     focus: Option<&str>,
 ) -> (Facts, BTreeMap<String, String>) {
-    let first = pass(script, &source, settings, BTreeSet::new(), focus);
+    let (script, source) = (&variant.script, variant.source.clone());
+    let first = pass(variant, settings, BTreeSet::new(), focus);
     // What was lent and turns out to be the script's own to make is not there the second time.
     let lent: BTreeSet<String> = first.foreign.intersection(&first.own).cloned().collect();
-    let done = if lent.is_empty() { first } else { pass(script, &source, settings, lent, focus) };
-    let Done { steps, devices, foreign, stopped, stderr, partial, spaces, .. } = done;
+    let done = if lent.is_empty() { first } else { pass(variant, settings, lent, focus) };
+    let Done {
+        steps, devices, foreign, stopped, stderr, partial, spaces, reached, unknown, left_out, ..
+    } = done;
+    let partial = partial || steps.iter().any(|s| s.guessed.as_ref().is_some_and(|g| g.deep));
     let name = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
     let netfilter = Netfilter::of(&steps);
     let facts = Facts {
@@ -88,6 +107,12 @@ fn in_place(
         stopped,
         stderr,
         partial,
+        forced: false,
+        library: false,
+        reached,
+        unknown,
+        left_out,
+        not_called: BTreeSet::new(),
         prefix: String::new(),
         spaces: Vec::new(),
     };
@@ -95,7 +120,7 @@ fn in_place(
 }
 
 /// What a script is called with where nobody says: `start` where it asks for a verb, the device where `$1` is one.
-fn arguments(script: &Script, source: &Source, settings: &Settings) -> Vec<String> {
+pub(crate) fn arguments(script: &Script, source: &Source, settings: &Settings) -> Vec<String> {
     if !script.args.is_empty() {
         return script.args.clone();
     }
@@ -133,15 +158,13 @@ struct Done {
     stderr: String,
     partial: bool,
     spaces: BTreeMap<String, String>,
+    reached: BTreeSet<usize>,
+    unknown: BTreeSet<(String, u32)>,
+    left_out: BTreeSet<u32>,
 }
 
-fn pass(
-    script: &Script,
-    source: &Source,
-    settings: &Settings,
-    own: BTreeSet<String>,
-    focus: Option<&str>,
-) -> Done {
+fn pass(variant: &Variant<'_>, settings: &Settings, own: BTreeSet<String>, focus: Option<&str>) -> Done {
+    let (script, source) = (&variant.script, &variant.source);
     let (log, pending) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
     let mut host = Host::new("penstock", settings.kernel, 1);
     let mut foreign = BTreeSet::new();
@@ -167,6 +190,14 @@ fn pass(
         }
         foreign.insert(dev.to_owned());
     }
+    // One that asks for a device's address finds one.
+    let asks_address = source.lines.iter().any(|l| {
+        let asks =
+            ["ip addr", "ip a ", "ip -4 a", "ip -o a", "ip -o -4 a", "ip -4 -o a", "ifconfig", "ip -br a"];
+        asks.iter().any(|w| l.contains(w))
+            && (l.contains("$(") || l.contains('`') || l.contains('|'))
+            && !l.contains(" add ")
+    });
     let makes_spaces = source.lines.iter().any(|l| l.contains("netns add"));
     let mut watched = Watched {
         host,
@@ -183,21 +214,37 @@ fn pass(
         filters: BTreeMap::new(),
         lives: Vec::new(),
         errexit: source.errexit,
+        unknown: script.unknown.clone(),
+        dev: settings.dev.clone().unwrap_or_else(|| "eth0".to_owned()),
+        guessed: None,
+        asks_address,
     };
     let name = if script.name.is_empty() { "script".to_owned() } else { script.name.clone() };
     let script = Script { name: name.clone(), ..script.clone() };
-    let mut keep = Keep { log: &log, pending: &pending, source, name, stderr: String::new() };
+    let (reached, unknown) = (BTreeSet::new(), BTreeSet::new());
+    let syntax = variant.syntax;
+    let mut keep =
+        Keep { log: &log, pending: &pending, source, name, stderr: String::new(), syntax, reached, unknown };
+    let mut left_out = BTreeSet::new();
     let mut partial = false;
     let ended = if source.form == Form::Python {
         let dev = settings.dev.clone().unwrap_or_else(|| "eth0".to_owned());
-        let mut runs = FromPython { watched: &mut watched, keep: &mut keep, partial: false, limit: None };
+        let mut runs = FromPython {
+            watched: &mut watched,
+            keep: &mut keep,
+            partial: false,
+            left_out: BTreeSet::new(),
+            limit: None,
+        };
         let ended = Python::new(&mut runs, script.args.clone(), dev).run(&source.lines.join("\n"));
         partial = runs.partial;
+        left_out = std::mem::take(&mut runs.left_out);
         let limit = runs.limit.take();
         ended.and(limit.map_or(Ok(0), Err))
     } else {
-        penstock_shell::run(&script, &mut watched, &mut keep)
+        penstock_shell::run_within(&variant.limits, &script, &mut watched, &mut keep)
     };
+    let (reached, unknown) = (std::mem::take(&mut keep.reached), std::mem::take(&mut keep.unknown));
     let stderr = std::mem::take(&mut keep.stderr);
     let names: Vec<String> = watched.seen().devices().iter().map(|d| d.name.clone()).collect();
     for name in names {
@@ -215,6 +262,9 @@ fn pass(
         stderr,
         partial,
         spaces,
+        reached,
+        unknown,
+        left_out,
     }
 }
 
@@ -223,6 +273,7 @@ struct FromPython<'a, 'b> {
     watched: &'a mut Watched<'b>,
     keep: &'a mut Keep<'b>,
     partial: bool,
+    left_out: BTreeSet<u32>,
     /// Why a shell's command was stopped.
     limit: Option<String>,
 }
@@ -262,7 +313,7 @@ impl Runs for FromPython<'_, '_> {
         let output = self.watched.command(&words, &mut NoFiles);
         let (status, text) = (output.status, output.stdout.clone());
         let file = self.keep.name.clone();
-        self.keep.given(Given { line, file, words, output });
+        self.keep.given(Given { line, file, calls: Vec::new(), words, output });
         (status, text)
     }
     fn shell(&mut self, text: &str, line: u32) -> (i32, String) {
@@ -286,8 +337,12 @@ impl Runs for FromPython<'_, '_> {
     fn left_out(&mut self, line: u32) {
         // Only what has to do with the network is missed.
         let text = self.keep.source.logical(line);
-        self.partial |= Program::tools()
+        let network = Program::tools()
             .any(|p| ["{p} ", "\"{p}\""].iter().any(|f| text.contains(&f.replace("{p}", p.name))));
+        if network {
+            self.partial = true;
+            self.left_out.insert(line);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use penstock_check::{Baseline, Settings, check, exit_status, fixed, form};
+use penstock_check::{Answer, Baseline, Settings, examine, fixed, form};
 use penstock_machine::script::Script;
 use penstock_model::{Kernel, Rate};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 #[command(
     after_help = "The script runs on a virtual machine; nothing real is touched. It may be bash, a list of commands, or a file for tc -batch; - is standard \
                   input. To accept a finding, write `# penstock: allow PS123` on its line or the line above.\n\
-                  Exit status: 0 nothing found, 1 warnings, 2 errors."
+                  Exit status: 0 nothing found, 1 warnings, 2 errors; 3 no error, but network commands that were not looked at."
 )]
 pub struct Args {
     /// The device to shape [default: those the script names]
@@ -41,6 +41,12 @@ pub struct Args {
     /// With --fix: change the script's file
     #[arg(long, requires = "fix")]
     write: bool,
+    /// An argument of the script; may be repeated
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    arg: Vec<String>,
+    /// A variable of the script's environment; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
     #[command(flatten)]
     files: Lent,
     /// The script
@@ -65,7 +71,9 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         !args.write || args.script.as_os_str() != "-",
         "--write needs a file: standard input cannot be changed"
     );
-    let script = script(&args.script, &args.args, &args.files)?;
+    let words: Vec<String> = args.arg.iter().chain(&args.args).cloned().collect();
+    let mut script = script(&args.script, &words, &args.files)?;
+    script.env = args.env.iter().map(|pair| variable(pair)).collect::<Result<_>>()?;
     let settings = settings(args.dev.clone(), args.rate.as_deref(), args.kernel.as_deref())?;
     let known = args.baseline.as_deref().filter(|_| !args.write_baseline);
     let known = known.map(|path| text(path, &read(path)?)).transpose()?;
@@ -75,7 +83,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         args.baseline.as_deref().filter(|_| args.write_baseline),
     ];
     confine(&written.into_iter().flatten().collect::<Vec<_>>());
-    let mut findings = check(&script, &settings);
+    let Answer { mut findings, coverage } = examine(&script, &settings);
     if let Some(path) = &args.baseline {
         if args.write_baseline {
             penstock_files::replace(path, Baseline::write(&findings))
@@ -93,16 +101,28 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             crate::print(&text)?;
         }
         crate::say(&format!("penstock: {count} of {} findings fixed", findings.len()));
-        let left = check(&Script { text, ..script }, &settings);
-        return Ok(ExitCode::from(exit_status(&left)));
+        let left = examine(&Script { text, ..script }, &settings);
+        return Ok(ExitCode::from(left.exit_status()));
     }
     match args.format {
-        Format::Text => crate::show(&form::text(&findings, &script.text)),
-        Format::Json => crate::print(&form::json(&findings)),
-        Format::Sarif => crate::print(&form::sarif(&findings)),
-        Format::Github => crate::show(&form::github(&findings)),
+        Format::Text => crate::show(&form::text(&findings, &coverage, &script.text)),
+        Format::Json => crate::print(&form::json(&findings, &coverage)),
+        Format::Sarif => crate::print(&form::sarif(&findings, &coverage)),
+        Format::Github => crate::show(&form::github(&findings, &coverage, &script.name)),
     }?;
-    Ok(ExitCode::from(exit_status(&findings)))
+    Ok(ExitCode::from(Answer { findings, coverage }.exit_status()))
+}
+
+/// A variable of `--env`.
+fn variable(pair: &str) -> Result<(String, String)> {
+    let is_name = |n: &str| {
+        !n.starts_with(|c: char| c.is_ascii_digit())
+            && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    match pair.split_once('=').filter(|(name, _)| !name.is_empty() && is_name(name)) {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => anyhow::bail!("--env {pair}: not a variable; write NAME=VALUE"),
+    }
 }
 
 /// Gives up every right to files, except in the folders that these ones lie in, wherever symbolic links lead. Where the kernel cannot, nothing is

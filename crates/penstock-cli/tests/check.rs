@@ -78,11 +78,38 @@ fn statuses_and_forms() {
     let (status, text) = said(&folder, &["check", "bad.sh"]);
     assert_eq!((status, text.contains("bad.sh:5:")), (2, true), "{text}");
     std::fs::write(folder.join("good.sh"), script().replace("10: sfq", "10: sfq perturb 10")).unwrap();
-    assert_eq!(said(&folder, &["check", "good.sh"]), (0, "nothing found\n".to_owned()));
-    assert_eq!(
-        said(&folder, &["check", "--format", "json", "good.sh"]),
-        (0, "{\n  \"findings\": [],\n  \"format\": 2\n}\n".to_owned())
-    );
+    let (status, text) = said(&folder, &["check", "good.sh"]);
+    assert_eq!((status, text.starts_with("nothing found\n")), (0, true), "{text}");
+    assert!(text.ends_with(" network commands looked at\n"), "{text}");
+    let (status, text) = said(&folder, &["check", "--format", "json", "good.sh"]);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let all = &json["coverage"]["commands"];
+    assert_eq!((status, &json["format"], &json["findings"]), (0, &json!(3), &json!([])));
+    assert!(*all == json["coverage"]["looked_at"] && all.as_u64() > Some(3), "{text}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_was_not_looked_at_is_said_with_a_status_of_its_own() {
+    let folder = scratch("unread");
+    let arms: String = (0..30).map(|n| format!("x{n}) tc qdisc show dev eth{n};;\n")).collect();
+    std::fs::write(folder.join("s.sh"), format!("#!/bin/sh\ncase $1 in\n{arms}esac\n")).unwrap();
+    let (status, text) = said(&folder, &["check", "s.sh"]);
+    assert_eq!((status, text.contains(" of 30 network commands looked at\n")), (3, true), "{text}");
+    let (status, text) = said(&folder, &["check", "--format", "sarif", "s.sh"]);
+    let run = serde_json::from_str::<Value>(&text).unwrap()["runs"][0].clone();
+    assert_eq!((status, &run["invocations"][0]["executionSuccessful"]), (3, &json!(false)));
+    assert_eq!(run["properties"]["coverage"]["commands"], json!(30));
+    let (status, text) = said(&folder, &["check", "--format", "github", "s.sh"]);
+    assert_eq!((status, text.starts_with("::warning file=s.sh,line=")), (3, true), "{text}");
+
+    // What is unknown may be given.
+    let rates = "#!/bin/sh\ntc class add dev eth0 parent 1: classid 1:1 htb rate $1 ceil $CEIL\n";
+    std::fs::write(folder.join("r.sh"), format!("tc qdisc add dev eth0 root handle 1: htb\n{rates}"))
+        .unwrap();
+    let (_, text) = said(&folder, &["check", "--arg", "2mbit", "--env", "CEIL=1mbit", "r.sh"]);
+    assert!(text.contains("PS103") || text.contains("ceil"), "{text}");
+    assert_eq!(said(&folder, &["check", "--env", "2X=1", "r.sh"]).0, 2);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -125,7 +152,7 @@ fn a_fixed_script_is_clean_and_differs_only_there() {
     assert_eq!(text, script().replace("10: sfq", "10: sfq perturb 10"));
     assert_eq!(status, 0);
     std::fs::write(folder.join("fixed.sh"), &text).unwrap();
-    assert_eq!(said(&folder, &["check", "fixed.sh"]), (0, "nothing found\n".to_owned()));
+    assert!(said(&folder, &["check", "fixed.sh"]).1.starts_with("nothing found\n"));
     let differs = said(&folder, &["diff", "--dev", "eth0", "s.sh", "fixed.sh"]);
     assert_eq!(differs, (1, "class 1:10: perturb 0 -> 10\n".to_owned()));
     assert_eq!(said(&folder, &["check", "--fix", "--write", "s.sh"]), (0, String::new()));

@@ -84,6 +84,8 @@ pub(crate) struct MachineFs {
     /// The file that is read next is run: its text is rewritten.
     is_run: Arc<AtomicBool>,
     guard: Arc<Guard>,
+    /// What files hold that are not there, where that is said.
+    unknown: Option<String>,
     umask: AtomicU32,
     /// What a file is when it is read for the first time.
     at_first: Mutex<Option<(PathBuf, Vec<u8>)>>,
@@ -97,6 +99,7 @@ impl MachineFs {
         chance: Arc<Chance>,
         is_run: Arc<AtomicBool>,
         guard: Arc<Guard>,
+        unknown: Option<String>,
     ) -> MachineFs {
         let own = InMemoryFs::with_limits(guard.limits.of_files());
         for folder in FOLDERS {
@@ -131,6 +134,7 @@ impl MachineFs {
             chance,
             is_run,
             guard,
+            unknown,
             umask: AtomicU32::new(0o022),
             at_first: Mutex::new(None),
         }
@@ -283,7 +287,18 @@ impl FileSystem for MachineFs {
         match of_machine(&path) {
             Some(text) => Ok(self.cat(text).ok_or_else(missing)?.stdout.into_bytes()),
             None => match self.own.read_file(&path).await {
-                Err(e) => tool(&path).map(String::into_bytes).ok_or(e),
+                Err(e) => {
+                    let text = tool(&path).or_else(|| {
+                        let unknown = self.unknown.as_ref().filter(|_| crate::unknown::may_hold(&path))?;
+                        let sourced = self.is_run.swap(false, Ordering::Relaxed);
+                        Some(if sourced {
+                            String::new()
+                        } else {
+                            format!("{unknown} {unknown} {unknown} {unknown}\n")
+                        })
+                    });
+                    text.map(String::into_bytes).ok_or(e)
+                }
                 Ok(bytes)
                     if self.is_run.swap(false, Ordering::Relaxed) || self.is_program(&path, &bytes).await =>
                 {

@@ -5,10 +5,27 @@ use penstock_host::Output;
 use penstock_lang::token::{Line, Word};
 use penstock_model::Diagnostic;
 
+/// What the variable of [`crate::LINE`] says: `line:file`, and behind a tab the lines of the calls.
+pub(crate) struct Place<'a> {
+    pub(crate) line: u32,
+    file: &'a str,
+    calls: Vec<u32>,
+}
+
+impl Place<'_> {
+    pub(crate) fn of(text: &str) -> Place<'_> {
+        let (place, calls) = text.split_once('\t').unwrap_or((text, ""));
+        let (line, file) = place.split_once(':').unwrap_or((place, ""));
+        let mut calls: Vec<u32> = calls.split_whitespace().filter_map(|l| l.parse().ok()).collect();
+        // The last is where the file itself is read.
+        calls.pop();
+        Place { line: line.parse().unwrap_or(0), file, calls }
+    }
+}
+
 /// The command with its place: findings are marked in the script's own line.
 pub(crate) fn given(words: Vec<String>, mut output: Output, place: &str, script: &Script) -> Given {
-    let (line, file) = place.split_once(':').unwrap_or((place, ""));
-    let line: u32 = line.parse().unwrap_or(0);
+    let Place { line, file, calls } = Place::of(place);
     let own = file.is_empty() || file_of(file) == file_of(&called(&script.name));
     let line = if own { behind_sudo(&script.text, line, &words).unwrap_or(line) } else { line };
     let file = if own { script.name.clone() } else { file.to_owned() };
@@ -44,7 +61,7 @@ pub(crate) fn given(words: Vec<String>, mut output: Output, place: &str, script:
         };
         output.diagnostics = output.diagnostics.into_iter().map(placed).collect();
     }
-    Given { line, file, words, output }
+    Given { line, file, calls, words, output }
 }
 
 /// The line of a command behind `sudo`: the interpreter counts lines anew there, and says 1. The first that has these words.

@@ -4,7 +4,7 @@ use crate::chance::{self, Chance};
 use crate::limits::{self, Guard};
 use crate::marks::TRACE;
 use crate::serve::{Ask, Request};
-use crate::{HOME, LINE, Script, clock, dice, files, programs, rewrite, tools, turns};
+use crate::{HOME, LINE, Script, clock, dice, files, programs, rewrite, tools, turns, unknown};
 use bashkit::hooks::HookAction;
 use bashkit::parser::Parser;
 use bashkit::{Bash, ExecOptions, FileSystem, SessionLimits, StreamData};
@@ -32,6 +32,8 @@ pub(crate) struct Begin {
     pub text: usize,
     /// The file that is the script, where one is.
     pub main: Option<String>,
+    /// What stands for the unknown ([`Script::unknown`]).
+    pub unknown: Option<String>,
 }
 
 /// The interpreter's thread.
@@ -70,6 +72,7 @@ async fn serve_jobs(
         Arc::clone(&chance),
         Arc::clone(&is_run),
         Arc::clone(guard),
+        begin.unknown.clone(),
     ));
     let mut builder = Bash::builder()
         .fs(fs.clone())
@@ -85,11 +88,15 @@ async fn serve_jobs(
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .cwd(HOME)
         .builtin_filter(|name| !tools::REFUSED.contains(&name) && !programs::NAMES.contains(&name))
-        .command_resolver(Arc::new(tools::Elsewhere(ask.clone(), Arc::clone(guard))));
+        .command_resolver(Arc::new(tools::Elsewhere(ask.clone(), Arc::clone(guard), begin.unknown.clone())));
     let clock = clock::Clock::new(begin.clock, guard);
     let ours = tools::all(ask, guard).into_iter().chain(clock.tools()).chain(dice::tools(&chance));
     for (name, builtin) in ours.chain(tools::of_files()) {
         builder = builder.builtin(name, builtin);
+    }
+    let is_unknown = begin.unknown.is_some();
+    if is_unknown {
+        builder = builder.builtin("which", Box::new(unknown::Which));
     }
     let end = Arc::clone(ended);
     let exits = ask.clone();
@@ -106,6 +113,9 @@ async fn serve_jobs(
             }
             is_run.store(matches!(event.name.as_str(), "." | "source" | "bash" | "sh"), Ordering::Relaxed);
             tools::instead(&event.name, &mut event.args, &before);
+            if is_unknown {
+                unknown::instead(&event.name, &mut event.args);
+            }
             rewrite_words(&event.name, &mut event.args);
             HookAction::Continue(event)
         }))

@@ -31,6 +31,7 @@ mod serve;
 mod stat;
 mod tools;
 mod turns;
+mod unknown;
 mod written;
 
 pub use limits::Limits;
@@ -117,6 +118,11 @@ pub struct Script {
     pub seed: u64,
     /// Seconds after 2026-01-01 00:00 UTC at which its clock begins.
     pub clock: i64,
+    /// Variables of its environment.
+    pub env: Vec<(String, String)>,
+    /// What stands for the unknown. With it, programs that are not simulated end well and print it, files that are not there hold it, and
+    /// commands know where they are called from ([`Given::calls`]).
+    pub unknown: Option<String>,
 }
 
 /// A network command a script has given.
@@ -126,6 +132,8 @@ pub struct Given {
     pub line: u32,
     /// The file of that line.
     pub file: String,
+    /// The lines of the calls that led to it, the nearest first, where it is in a function; known where [`Script::unknown`] is said.
+    pub calls: Vec<u32>,
     /// The words.
     pub words: Vec<String>,
     /// What it gave; findings with their place in the script.
@@ -138,6 +146,10 @@ pub trait Console {
     fn print(&mut self, stdout: &str, stderr: &str);
     /// A network command has been carried out.
     fn given(&mut self, given: Given);
+    /// A program that is not simulated was called at a line, and taken to end well ([`Script::unknown`]).
+    fn unknown(&mut self, program: &str, line: u32) {
+        let _ = (program, line);
+    }
 }
 
 /// Text and commands, kept.
@@ -173,7 +185,7 @@ pub struct Shell {
 impl Shell {
     /// An interpreter that finds these files.
     pub fn new(hostname: &str, files: &[(String, String)]) -> Shell {
-        Shell::within(&Limits::default(), hostname, files, None, (0, 0))
+        Shell::within(&Limits::default(), hostname, files, None, (0, 0), None)
     }
 
     fn within(
@@ -182,13 +194,14 @@ impl Shell {
         files: &[(String, String)],
         main: Option<String>,
         (seed, clock): (u64, i64),
+        unknown: Option<String>,
     ) -> Shell {
         let (jobs, todo) = channel::<Job>();
         let (asks, requests) = channel();
         let hostname = hostname.to_owned();
         let files: Vec<_> = files.iter().map(|(path, text)| (path.clone(), rewrite::rewrite(text))).collect();
         let text = files.iter().map(|(_, text)| text.len()).sum();
-        let begin = Begin { hostname, files, seed, clock, text, main };
+        let begin = Begin { hostname, files, seed, clock, text, main, unknown };
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let guard = Arc::new(Guard::new(limits.clone()));
@@ -291,6 +304,9 @@ impl Shell {
                     let _ = reply.send((now, ended));
                 }
                 Request::Kill(program) => machine.kill(program),
+                Request::Unknown(program, place) => {
+                    console.unknown(&program, given::Place::of(&place).line);
+                }
                 Request::Command { words, stdin, place, reply, .. } => {
                     course.commands += usize::from(place.is_some());
                     if course.commands > self.guard.limits.commands {
@@ -302,6 +318,11 @@ impl Shell {
                     let mut files = Asked { stdin, reply: reply.clone() };
                     let wraps = words.first().is_some_and(|w| tools::WRAPPERS.contains(&w.as_str()));
                     let output = match wraps.then(|| machine.elsewhere(&words, &mut files)) {
+                        Some(None) if course.script.unknown.is_some() => {
+                            let stdout = course.script.unknown.clone().unwrap_or_default() + "\n";
+                            let _ = reply.send(Reply::Output(Output { stdout, ..Output::default() }));
+                            continue;
+                        }
                         Some(None) => {
                             let _ = reply.send(Reply::Output(tools::refused(&words[0])));
                             continue;
@@ -429,7 +450,8 @@ fn started(limits: &Limits, script: &Script, before: &str, behind: &str) -> Resu
     let mut files = script.files.clone();
     files.push((file_of(&zero), script.text.clone()));
     let main = Some(file_of(&zero));
-    let shell = Shell::within(limits, "penstock", &files, main, (script.seed, script.clock));
+    let shell =
+        Shell::within(limits, "penstock", &files, main, (script.seed, script.clock), script.unknown.clone());
     // Read as a file, so that its lines are its own. `set -T` and the trap know the line in functions as well; the trap is
     // made of compound commands, which leave `$?` and `PIPESTATUS` alone. Extended patterns are on from the beginning, because
     // the interpreter would read the script again where it turns them on.
@@ -438,11 +460,14 @@ fn started(limits: &Limits, script: &Script, before: &str, behind: &str) -> Resu
     } else {
         String::new()
     };
+    let calls = if script.unknown.is_some() { "\t${BASH_LINENO[*]}" } else { "" };
     let trap = format!(
-        "set -T; trap 'for {LINE} in {umask}\"$LINENO:${{BASH_SOURCE:-}}\"; do case x in esac; done' DEBUG; "
+        "set -T; trap 'for {LINE} in {umask}\"$LINENO:${{BASH_SOURCE:-}}{calls}\"; do case x in esac; done' DEBUG; "
     );
     let own = files.iter().any(|(_, text)| traps_debug(text));
-    let text = format!("{before}shopt -s extglob; {}. \"$0\"{behind}", if own { "" } else { &trap });
+    let quoted = |(name, value): &(String, String)| format!("export {name}={}; ", clock::quoted(value));
+    let env: String = script.env.iter().map(quoted).collect();
+    let text = format!("{env}{before}shopt -s extglob; {}. \"$0\"{behind}", if own { "" } else { &trap });
     let name = if script.name.is_empty() { NAMELESS.to_owned() } else { script.name.clone() };
     Ok((shell, Job { text, zero, script: Script { name, ..script.clone() } }))
 }
@@ -519,7 +544,7 @@ mod tests {
         host.add_device("eth0");
         let mut machine = At { host: &mut host, now: Time::ZERO };
         let limits = Limits { steps: 1000, ..Limits::default() };
-        let mut shell = Shell::within(&limits, "penstock", &[], None, (0, 0));
+        let mut shell = Shell::within(&limits, "penstock", &[], None, (0, 0), None);
         let mut line = |text: &str| {
             let mut kept = Kept::default();
             let status = shell.line(text, &mut machine, &mut kept);

@@ -21,7 +21,7 @@ enum Way {
     /// Plain commands, all of them at once; whether failures are marked.
     Plain {
         commands: Vec<plain::Plain>,
-        script: Script,
+        script: Box<Script>,
         marks: bool,
     },
     Interpreted(Box<Interpreted>),
@@ -61,7 +61,7 @@ impl Running {
     fn begun(script: &Script, marks: bool) -> Result<Running, String> {
         let usual = script.args.is_empty() && script.stdin.is_empty();
         match plain::commands(&script.text).filter(|_| usual) {
-            Some(commands) => Ok(Running(Way::Plain { commands, script: script.clone(), marks })),
+            Some(commands) => Ok(Running(Way::Plain { commands, script: Box::new(script.clone()), marks })),
             None => Interpreted::new(script, marks).map(|i| Running(Way::Interpreted(Box::new(i)))),
         }
     }

@@ -36,6 +36,8 @@ pub(crate) enum Request {
     },
     /// Nobody waits for this program any more: it ends.
     Kill(u32),
+    /// A program that is not simulated was called here.
+    Unknown(String, String),
     /// Text for standard output and standard error.
     Print(String, String),
     /// The script has come to its end, or to an `exit`, at this time and with this status. Its jobs may go on.

@@ -5,6 +5,7 @@ use crate::files;
 use crate::limits::{DD, Guard, Limits, dd_stops};
 use crate::programs;
 use crate::serve::{Ask, Reply, Request, gone};
+use crate::unknown::Opaque;
 use bashkit::{Bash, Builtin, BuiltinContext, CommandResolver, ExecOptions, ExecResult, Result, async_trait};
 use penstock_host::{Output, Program};
 use std::path::Path;
@@ -342,7 +343,7 @@ pub(crate) fn refused(program: &str) -> Output {
 
 /// Finds [`REFUSED`], [`WRAPPERS`] and [`programs::NAMES`] when a script calls one, so that `which` does not; and the network tools wherever a script
 /// thinks they are.
-pub(crate) struct Elsewhere(pub(crate) Ask, pub(crate) Arc<Guard>);
+pub(crate) struct Elsewhere(pub(crate) Ask, pub(crate) Arc<Guard>, pub(crate) Option<String>);
 
 impl CommandResolver for Elsewhere {
     fn resolve(&self, name: &str) -> Option<Arc<dyn Builtin>> {
@@ -350,6 +351,10 @@ impl CommandResolver for Elsewhere {
         let own = Program::of_scripts().map(|p| p.name);
         if let Some(tool) = own.chain(WRAPPERS.iter().copied()).find(|t| *t == base) {
             return Some(Arc::new(Network { name: tool, ask: self.0.clone() }));
+        }
+        if let Some(text) = &self.2 {
+            let (name, text, ask) = (base.to_owned(), text.clone(), self.0.clone());
+            return Some(Arc::new(Opaque { name, text, ask }));
         }
         if programs::NAMES.contains(&base) {
             let (name, ask, guard) = (base.to_owned(), self.0.clone(), Arc::clone(&self.1));

@@ -53,7 +53,14 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
     let message = said.map(|d| d.message.clone()).filter(|m| !m.is_empty());
     let message =
         message.unwrap_or_else(|| step.output.stderr.lines().next().unwrap_or("refused").to_owned());
-    let word = said.and_then(|d| typed.words.iter().find(|w| d.column > 0 && w.column == d.column));
+    let at_word = said.and_then(|d| typed.words.iter().position(|w| d.column > 0 && w.column == d.column));
+    let word = at_word.map(|at| &typed.words[at]);
+    // What its unknown words were given says nothing.
+    if let Some(guessed) = &step.guessed
+        && (guessed.whole || at_word.is_none_or(|at| guessed.words.contains(&at)))
+    {
+        return;
+    }
     let help = said.map(|d| d.help.clone()).unwrap_or_default();
     let hidden = if facts.source.is_hushed(step.line) {
         " Its error goes to /dev/null, so nobody sees it."
@@ -134,7 +141,9 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
             }
             _ => false,
         };
-        if !gone && !hushed && !queues {
+        // What the script would have made before is not there where its course was decided for it.
+        let elsewhere = facts.forced || step.guessed.is_some();
+        if !gone && !hushed && !queues && !elsewhere {
             refused(facts, found, at, step);
         }
     }

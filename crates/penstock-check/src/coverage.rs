@@ -1,0 +1,135 @@
+//! How much of a script was looked at.
+
+use crate::facts::Facts;
+use crate::source::Source;
+use crate::syntax::Syntax;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// How many of a script's network commands were looked at, and why others were not.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Coverage {
+    /// Network commands in the text.
+    pub commands: usize,
+    /// Those that were looked at.
+    pub looked_at: usize,
+    /// The others.
+    pub missed: Vec<Missed>,
+    /// Programs that are not simulated, with the lines of their calls: taken to end well.
+    pub unknown: BTreeSet<(String, u32)>,
+    /// How often the script was run.
+    pub runs: usize,
+}
+
+/// Commands one after the other that were not looked at for one reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missed {
+    /// First line.
+    pub from: u32,
+    /// Last line.
+    pub to: u32,
+    /// How many.
+    pub commands: usize,
+    /// Why.
+    pub why: String,
+}
+
+impl Coverage {
+    pub(crate) fn of(syntax: &Syntax, reached: &BTreeSet<usize>, runs: usize, source: &Source) -> Coverage {
+        let mut all = Coverage { runs, ..Coverage::default() };
+        let ended =
+            syntax.commands.iter().enumerate().filter(|c| reached.contains(&c.0)).map(|c| c.1.line).max();
+        for (at, command) in syntax.network() {
+            all.commands += 1;
+            if reached.contains(&at) {
+                all.looked_at += 1;
+                continue;
+            }
+            let why = syntax.why(command).unwrap_or_else(|| match ended {
+                Some(line) if line <= command.line => format!("the script ends behind line {line}"),
+                _ => "the script ends before".to_owned(),
+            });
+            all.miss(command.line, command.last.min(source.lines.len() as u32), why);
+        }
+        all
+    }
+
+    /// Of a script in Python: the commands it gave, and those whose words are not known.
+    pub(crate) fn of_python(facts: &Facts) -> Coverage {
+        let given: BTreeSet<u32> = facts.steps.iter().map(|s| s.line).collect();
+        let left: BTreeSet<u32> = facts.left_out.difference(&given).copied().collect();
+        let mut all = Coverage {
+            commands: given.len() + left.len(),
+            looked_at: given.len(),
+            runs: 1,
+            ..Coverage::default()
+        };
+        for line in left {
+            let why = if facts.not_called.contains(&line) {
+                "it is not reached"
+            } else {
+                "its words are not known"
+            };
+            all.miss(line, line, why.to_owned());
+        }
+        all
+    }
+
+    fn miss(&mut self, from: u32, to: u32, why: String) {
+        match self.missed.last_mut() {
+            Some(last) if last.why == why => {
+                last.to = to.max(last.to);
+                last.commands += 1;
+            }
+            _ => self.missed.push(Missed { from, to, commands: 1, why }),
+        }
+    }
+
+    /// Whether every network command was looked at.
+    pub fn is_whole(&self) -> bool {
+        self.looked_at == self.commands
+    }
+
+    /// In words: one line, and one for each reason.
+    pub fn text(&self) -> String {
+        if self.commands == 0 {
+            return "no network command in it\n".to_owned();
+        }
+        let plural = if self.commands == 1 { "" } else { "s" };
+        let mut out = format!("{} of {} network command{plural} looked at\n", self.looked_at, self.commands);
+        for missed in &self.missed {
+            let lines = if missed.from == missed.to {
+                format!("line {}", missed.from)
+            } else {
+                format!("lines {}-{}", missed.from, missed.to)
+            };
+            out += &format!("  {lines} not reached: {}\n", missed.why);
+        }
+        if !self.is_whole() && self.runs >= crate::explore::RUNS {
+            out += &format!("  the script was run {} times, which is the most\n", self.runs);
+        }
+        if !self.unknown.is_empty() {
+            let mut names: Vec<(&str, u32)> = Vec::new();
+            for (name, line) in &self.unknown {
+                if names.last().is_none_or(|n| n.0 != name) {
+                    names.push((name, *line));
+                }
+            }
+            let names: Vec<String> =
+                names.iter().map(|(name, line)| format!("{name} (line {line})")).collect();
+            out += &format!("  not simulated, taken to succeed: {}\n", names.join(", "));
+        }
+        out
+    }
+
+    /// The same as JSON.
+    pub fn json(&self) -> Value {
+        let missed = |m: &Missed| json!({ "from": m.from, "to": m.to, "commands": m.commands, "why": m.why });
+        let unknown = |u: &(String, u32)| json!({ "program": u.0, "line": u.1 });
+        json!({
+            "commands": self.commands, "looked_at": self.looked_at, "runs": self.runs,
+            "not_reached": self.missed.iter().map(missed).collect::<Vec<_>>(),
+            "not_simulated": self.unknown.iter().map(unknown).collect::<Vec<_>>(),
+        })
+    }
+}

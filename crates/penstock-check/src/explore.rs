@@ -1,0 +1,338 @@
+//! Runs a script until every network command in it was reached, or says which were not and why.
+//!
+//! The first run is the script as it stands. Where it leaves commands unread, further runs go where it did not: past `exit`, into the other arms of `if` and `case`,
+//! into loops over nothing, behind `&&` and `||`, into functions that nobody calls. Each such run is the text with that decided; lines stay where they are.
+
+use crate::coverage::Coverage;
+use crate::facts::Facts;
+use crate::source::{Form, Source};
+use crate::syntax::{End, Frame, Syntax};
+use crate::unknown::symbol;
+use crate::{Settings, watch};
+use penstock_shell::{Limits, Script};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Runs at most.
+pub(crate) const RUNS: usize = 10;
+
+/// What all runs gave: the facts of the one that speaks for the script, those of the others, how much was reached.
+pub(crate) struct Explored {
+    pub facts: Facts,
+    pub others: Vec<Facts>,
+    pub coverage: Coverage,
+}
+
+/// A script as a run takes it.
+#[derive(Clone)]
+pub(crate) struct Variant<'a> {
+    pub script: Script,
+    pub source: Source,
+    pub syntax: Option<&'a Syntax>,
+    pub limits: Limits,
+}
+
+/// Runs a script as often as is needed.
+pub(crate) fn explore(script: &Script, settings: &Settings) -> Explored {
+    let source = Source::new(&script.text);
+    let runnable = source.runnable();
+    let python = source.form == Form::Python;
+    let syntax = if python { Syntax::default() } else { Syntax::of(&runnable) };
+    let symbol = symbol(&script.text);
+    let sources_unknown = syntax.sourced.iter().any(|f| !script.files.iter().any(|(path, _)| path == f));
+    let mut env = script.env.clone();
+    if sources_unknown {
+        env.extend(unset(&syntax, script, symbol));
+    }
+    let first = Script {
+        text: runnable.clone(),
+        args: arguments(script, &source, &syntax, settings, symbol),
+        unknown: Some(symbol.to_owned()),
+        env,
+        ..script.clone()
+    };
+    let variant = Variant { script: first, source, syntax: Some(&syntax), limits: script_limits() };
+    let mut facts = watch::run(&variant, settings);
+    let mut reached = facts.reached.clone();
+    let mut others: Vec<Facts> = Vec::new();
+    let mut runs = 1;
+    let network: BTreeSet<usize> = syntax.network().map(|c| c.0).collect();
+    let missing = |reached: &BTreeSet<usize>| network.difference(reached).count();
+    let syntax_error = facts.stopped.is_some() || facts.stderr.contains("syntax error");
+    if missing(&reached) > 0 && !python && !syntax_error {
+        let mut passed = variant.clone();
+        let steps = 100_000.max(20 * variant.source.lines.len());
+        passed.limits = Limits { steps, commands: 50_000, ..Limits::default() };
+        // Past `exit`: a guard that was not met is met.
+        if !syntax.ends.is_empty() {
+            passed.script.text = edited(&runnable, neutral(&syntax, &runnable, false));
+            if passed.script.args.is_empty() && syntax.positional > 0 && !runnable.contains("shift") {
+                passed.script.args = vec![symbol.to_owned(); syntax.positional];
+            }
+            let there = watch::run(&passed, settings);
+            runs += 1;
+            let more = there.reached.difference(&reached).next().is_some();
+            if more && there.stopped.is_none() {
+                let behind = there.reached.is_superset(&facts.reached);
+                reached.extend(&there.reached);
+                if behind { facts = there } else { others.push(Facts { forced: true, ..there }) }
+            }
+        }
+        let mut tries: BTreeMap<usize, usize> = BTreeMap::new();
+        while missing(&reached) > 0 && runs < RUNS {
+            let mut plan = Plan::new(&syntax, symbol, runs > 3);
+            for &at in network.difference(&reached) {
+                if tries.get(&at).is_none_or(|n| *n < 3) && plan.wants(at, &reached) {
+                    *tries.entry(at).or_default() += 1;
+                }
+            }
+            if plan.is_empty() {
+                break;
+            }
+            let mut forced = passed.clone();
+            let mut edits = neutral(&syntax, &runnable, plan.returns);
+            edits.extend(plan.edits());
+            forced.script.text = edited(&runnable, edits) + &plan.calls();
+            if !plan.called.is_empty() {
+                let known: BTreeSet<String> = forced.script.env.iter().map(|e| e.0.clone()).collect();
+                let unset = unset(&syntax, script, symbol);
+                forced.script.env.extend(unset.into_iter().filter(|e| !known.contains(&e.0)));
+            }
+            let mut there = watch::run(&forced, settings);
+            runs += 1;
+            there.forced = true;
+            there.library = facts.reached.is_empty();
+            let more = there.reached.difference(&reached).next().is_some();
+            reached.extend(&there.reached);
+            if more {
+                others.push(there);
+            }
+        }
+    }
+    let mut coverage = Coverage::of(&syntax, &reached, runs, &variant.source);
+    if python {
+        coverage = Coverage::of_python(&facts);
+    }
+    for facts in std::iter::once(&facts).chain(&others) {
+        coverage.unknown.extend(facts.unknown.iter().cloned());
+    }
+    Explored { facts, others, coverage }
+}
+
+fn script_limits() -> Limits {
+    Limits::default()
+}
+
+/// Variables that nobody sets, unknown.
+fn unset(syntax: &Syntax, script: &Script, symbol: &str) -> Vec<(String, String)> {
+    let given = |name: &String| script.env.iter().any(|e| e.0 == *name);
+    syntax.unset.iter().filter(|n| !given(n)).map(|n| (n.clone(), symbol.to_owned())).collect()
+}
+
+/// What a script is called with where nobody says: as it asks for it, else the unknown.
+fn arguments(
+    script: &Script,
+    source: &Source,
+    syntax: &Syntax,
+    settings: &Settings,
+    symbol: &str,
+) -> Vec<String> {
+    let known = watch::arguments(script, source, settings);
+    if !known.is_empty() || source.form != Form::Script || syntax.positional == 0 {
+        return known;
+    }
+    let lines = source.lines.iter().filter(|l| !l.trim_start().starts_with('#'));
+    let asks = lines.into_iter().any(|l| {
+        let flat = l.replace(['"', '{', '}'], "");
+        let compared = ["$1 = ", "$1 == ", "$1 != ", "$1 =~ ", "$1 in"].iter().any(|w| flat.contains(w));
+        compared || l.contains("shift") || l.contains("getopt") || l.contains("$#") || flat.contains("-z $1")
+    });
+    if asks { Vec::new() } else { vec![symbol.to_owned(); syntax.positional] }
+}
+
+/// A change of the text: from here so many bytes become this.
+type Change = (usize, usize, String);
+
+/// What ends a script does not; with `returns` neither do `return`, `break` and `continue` leave what they stand in.
+fn neutral(syntax: &Syntax, text: &str, returns: bool) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for &(from, to, end) in &syntax.ends {
+        match end {
+            End::ExitOfLoop => changes.push((from, to - from, "break;:".to_owned())),
+            End::Return if !returns => {}
+            _ => changes.push((from, to - from, ":".to_owned())),
+        }
+    }
+    // `${X:?words}` ends a script, too.
+    for (at, _) in text.match_indices(":?") {
+        let name = text[..at].rfind("${").map(|from| &text[from + 2..at]);
+        if name.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
+            changes.push((at, 2, ":-".to_owned()));
+        }
+    }
+    changes
+}
+
+fn edited(text: &str, mut changes: Vec<Change>) -> String {
+    changes.sort();
+    changes.dedup();
+    let mut out = String::with_capacity(text.len() + 1024);
+    let mut at = 0;
+    for (from, length, new) in changes {
+        if from < at {
+            continue;
+        }
+        out.push_str(&text[at..from]);
+        out.push_str(&new);
+        at = from + length;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// What one run decides.
+struct Plan<'a> {
+    syntax: &'a Syntax,
+    symbol: &'a str,
+    returns: bool,
+    arms: BTreeMap<usize, usize>,
+    loops: BTreeSet<usize>,
+    behind: BTreeMap<usize, bool>,
+    called: BTreeSet<String>,
+    wanted: usize,
+}
+
+impl<'a> Plan<'a> {
+    fn new(syntax: &'a Syntax, symbol: &'a str, returns: bool) -> Plan<'a> {
+        Plan {
+            syntax,
+            symbol,
+            returns,
+            arms: BTreeMap::new(),
+            loops: BTreeSet::new(),
+            behind: BTreeMap::new(),
+            called: BTreeSet::new(),
+            wanted: 0,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.wanted == 0
+    }
+
+    /// Decides what leads to a command, unless this run goes elsewhere already.
+    fn wants(&mut self, command: usize, reached: &BTreeSet<usize>) -> bool {
+        let mut frames = Vec::new();
+        let mut called = BTreeSet::new();
+        self.frames(command, reached, &mut frames, &mut called);
+        if called.iter().any(|c| !self.called.contains(c)) && self.called.len() > 200 {
+            return false;
+        }
+        let against = frames.iter().any(|f| match f {
+            Frame::Arm(choice, arm) => self.arms.get(choice).is_some_and(|a| a != arm),
+            _ => false,
+        });
+        if against {
+            return false;
+        }
+        for frame in frames {
+            match frame {
+                Frame::Arm(choice, arm) => _ = self.arms.insert(choice, arm),
+                Frame::Loop(number) => _ = self.loops.insert(number),
+                Frame::Behind { at, and, .. } => _ = self.behind.insert(at, and),
+                Frame::Function(_) => {}
+            }
+        }
+        self.called.extend(called);
+        self.wanted += 1;
+        true
+    }
+
+    /// What a command stands in, and what its function is called from.
+    fn frames(
+        &self,
+        command: usize,
+        reached: &BTreeSet<usize>,
+        frames: &mut Vec<Frame>,
+        called: &mut BTreeSet<String>,
+    ) {
+        let of = &self.syntax.commands[command];
+        let name = of.frames.iter().find_map(|f| match f {
+            Frame::Function(name) => Some(name),
+            _ => None,
+        });
+        frames.extend(of.frames.iter().cloned());
+        let Some(name) = name else { return };
+        let is_in = |f: &Frame| matches!(f, Frame::Function(n) if n == name);
+        let mut inside = self.syntax.in_function(name);
+        let was_called = inside.any(|at| reached.contains(&at));
+        if was_called || !called.insert(name.clone()) {
+            called.remove(name);
+            return;
+        }
+        let caller =
+            self.syntax.calls_of(name).find(|&at| !self.syntax.commands[at].frames.iter().any(is_in));
+        if let Some(caller) = caller
+            && frames.len() < 100
+            && !self.returns
+        {
+            let mut further = BTreeSet::from([name.clone()]);
+            self.frames(caller, reached, frames, &mut further);
+            called.remove(name);
+            further.remove(name);
+            called.extend(further);
+        }
+    }
+
+    fn edits(&self) -> Vec<Change> {
+        let mut changes: Vec<Change> = Vec::new();
+        for (&choice, &arm) in &self.arms {
+            let choice = &self.syntax.choices[choice];
+            match choice.word_end {
+                None => {
+                    for (number, of) in choice.arms.iter().enumerate().take(arm + 1) {
+                        let decided = if number == arm { "true; " } else { "false; " };
+                        changes.extend(of.at.map(|at| (at, 0, decided.to_owned())));
+                    }
+                }
+                Some(end) => {
+                    changes.push((end - choice.word.len(), choice.word.len(), "'\u{2}'".to_owned()));
+                    changes.extend(choice.arms[arm].at.map(|at| (at, 0, "|*".to_owned())));
+                }
+            }
+        }
+        for &number in &self.loops {
+            let of = &self.syntax.loops[number];
+            let symbol = self.symbol;
+            let new = if of.word == "for" {
+                if !of.condition.contains(" in") {
+                    continue;
+                }
+                format!(" {symbol}")
+            } else {
+                let mut read = of.condition.split_whitespace().skip_while(|w| *w != "read").skip(1);
+                let read: String = read
+                    .by_ref()
+                    .filter(|w| w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+                    .map(|w| format!("{w}={symbol}; "))
+                    .collect();
+                let test = if of.word == "until" { "-gt" } else { "-le" };
+                format!(
+                    "{read}penstock_{number}=${{penstock_{number}-}}x; [ ${{#penstock_{number}}} {test} 1 ]; "
+                )
+            };
+            changes.push((of.at, 0, new));
+            let line = format!("<<< '{symbol} {symbol} {symbol} {symbol}'");
+            changes.extend(of.input.map(|(from, to)| (from, to - from, line)));
+        }
+        for &at in self.behind.keys() {
+            changes.push((at, 2, "; ".to_owned()));
+        }
+        changes
+    }
+
+    /// Calls of functions that nobody calls.
+    fn calls(&self) -> String {
+        let call = |name: &String| format!("\n{name}{}", format!(" {}", self.symbol).repeat(6));
+        self.called.iter().map(call).collect::<String>() + "\n"
+    }
+}

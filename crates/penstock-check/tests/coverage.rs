@@ -1,0 +1,135 @@
+//! What of a script is looked at: everything, or it is said.
+
+use penstock_check::{Answer, Settings, examine};
+use penstock_shell::Script;
+
+fn of(text: &str) -> Answer {
+    let script = Script { text: text.to_owned(), name: "x.sh".to_owned(), ..Script::default() };
+    examine(&script, &Settings::default())
+}
+
+/// The wrong line is found wherever a script would not get to it.
+#[track_caller]
+fn found(text: &str, line: u32) {
+    let answer = of(text);
+    let errors: Vec<_> = answer.findings.iter().filter(|f| f.code == "PS001").map(|f| f.line).collect();
+    assert_eq!(errors, [line], "{text}\n{answer:#?}");
+    assert!(answer.coverage.is_whole(), "{text}\n{:#?}", answer.coverage);
+    assert_eq!(answer.exit_status(), 2);
+}
+
+const WRONG: &str = "tc qdisc add dev eth0 root tbf rat 10mbit\n";
+
+#[test]
+fn programs_that_are_not_simulated_end_nothing() {
+    for program in [
+        "systemctl stop foo",
+        "uci get network.wan.ifname",
+        "jq -r .rate /etc/x.json",
+        "ipset create a hash:ip",
+        "conntrack -F",
+        "wg show",
+        "curl -s http://192.0.2.1/",
+        "docker ps",
+        "python3 -c 1",
+        "nmcli dev",
+        "bridge vlan show",
+        "getent hosts foo",
+        "/usr/local/bin/notify a",
+    ] {
+        found(&format!("#!/bin/bash\nset -e\n{program}\n{WRONG}"), 4);
+    }
+}
+
+#[test]
+fn guards_are_passed() {
+    for guard in [
+        "which jq || exit 1",
+        "command -v jq >/dev/null || { echo no jq; exit 1; }",
+        "type jq || exit",
+        "hash jq || exit",
+        "[ -f /etc/shaper.conf ] || exit 1",
+        "[ $# -lt 2 ] && exit",
+        "if [ $# -lt 2 ]; then echo usage; exit 2; fi",
+        "grep -q eth0 /proc/net/dev || exit",
+        "[ \"$ACTION\" = ifup ] || exit 0",
+        "IP=$(ip -4 addr show dev eth0 | awk '/inet/{print $2}'); [ -n \"$IP\" ] || exit",
+        "IP=`cat /etc/address`; [ -z \"$IP\" ] && exit 1",
+        "die() { echo \"$1\"; exit 1; }; [ -e /etc/x ] || die no",
+        "test -x /usr/bin/jq || exit 5",
+        ". /etc/shaper.conf; [ \"$ENABLED\" = yes ] || exit 0",
+        "case \"$2\" in up) ;; *) exit 0;; esac",
+        "while [ ! -e /etc/ready ]; do exit 3; done",
+        "set -u; echo $NOTHING",
+        "D=${1:?usage: x DEV}",
+        "trap 'rm -f x' EXIT; [ -d /etc/shaper ] || exit 1",
+        "[ -e /var/run/lock ] || exit 1",
+    ] {
+        found(&format!("#!/bin/bash\n{guard}\n{WRONG}"), 3);
+    }
+}
+
+#[test]
+fn every_side_of_a_condition_is_read() {
+    found(&format!("#!/bin/sh\nif [ -f /etc/x ]; then\n{WRONG}fi\n"), 3);
+    found(&format!("#!/bin/sh\nif true; then\n:\nelif [ a = b ]; then :; else\n{WRONG}fi\n"), 5);
+    found(&format!("#!/bin/sh\n[ \"$X\" = y ] &&\n{WRONG}"), 3);
+    found(&format!("#!/bin/sh\ntrue || {{\n{WRONG}}}\n"), 3);
+    found(&format!("#!/bin/sh\ncase $MODE in\na) tc qdisc show;;\nb|c)\n{WRONG};; *) ;; esac\n"), 5);
+    found(&format!("#!/bin/sh\nfor i in $(cat /tmp/none); do\n{WRONG}done\n"), 3);
+    found(&format!("#!/bin/sh\nwhile read -r a b; do\n{WRONG}done < /etc/clients\n"), 3);
+    found(&format!("#!/bin/sh\ncat /etc/clients | while read -r a b; do\n{WRONG}done\n"), 3);
+    found(
+        &format!(
+            "#!/bin/bash\nif [[ -n $A && $B ]]; then if [ $C ]; then while [ $D ]; do\n{WRONG}done; fi; fi\n"
+        ),
+        3,
+    );
+}
+
+#[test]
+fn functions_that_nobody_calls_are_read() {
+    found(&format!("#!/bin/sh\nshape() {{\n{WRONG}}}\n"), 3);
+    found(
+        &format!(
+            "#!/bin/bash\nfunction inner {{\n{WRONG}}}\nouter() {{ [ -n \"$1\" ] || return 1; inner; }}\n"
+        ),
+        3,
+    );
+    found(&format!("#!/bin/sh\nshape() {{\n[ -e /etc/x ] || return\n{WRONG}}}\nshape\n"), 4);
+    // Its arguments are unknown: what is wrong beside them is told, they are not.
+    let text = "f() {\n tc class add dev $1 parent $2 classid $3 htb rate $4 ceil $5\n tc qdisc add dev $1 root $2 limit 5\n}\n";
+    let answer = of(text);
+    assert_eq!((answer.findings, answer.coverage.looked_at), (Vec::new(), 2));
+}
+
+#[test]
+fn a_common_script_is_run_once() {
+    let answer = of(
+        "#!/bin/sh\nDEV=eth0\ntc qdisc del dev $DEV root 2>/dev/null\ntc qdisc add dev $DEV root sfq perturb 10\n",
+    );
+    assert_eq!((answer.coverage.runs, answer.coverage.looked_at, answer.exit_status()), (1, 2, 0));
+}
+
+#[test]
+fn what_was_not_read_is_said() {
+    // Inside arithmetic that never holds, with more arms than runs.
+    let arms: String = (0..30).map(|n| format!("x{n}) tc qdisc show dev eth{n};;\n")).collect();
+    let answer = of(&format!("#!/bin/sh\ncase $1 in\n{arms}esac\n"));
+    assert!(!answer.coverage.is_whole());
+    assert_eq!(answer.exit_status(), 3);
+    let said = answer.coverage.text();
+    assert!(said.contains("of 30 network commands looked at"), "{said}");
+    assert!(said.contains("not reached: `$1` is not"), "{said}");
+    assert!(said.contains("times, which is the most"), "{said}");
+    assert_eq!(
+        answer.coverage.missed.iter().map(|m| m.commands).sum::<usize>() + answer.coverage.looked_at,
+        30
+    );
+}
+
+#[test]
+fn programs_taken_to_succeed_are_named() {
+    let answer = of("#!/bin/sh\nsystemctl stop x\ntc qdisc show\n");
+    assert!(answer.coverage.text().contains("not simulated, taken to succeed: systemctl (line 2)"));
+}

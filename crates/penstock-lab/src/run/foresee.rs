@@ -25,7 +25,7 @@ pub(super) struct Warning {
     cause: String,
     help: String,
     place: Place,
-    /// Who cannot work.
+    /// Who cannot work; nobody where it is about what is written alone.
     who: Vec<Who>,
 }
 
@@ -282,14 +282,44 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             told.tell(&flow.place, Who::Flow(number), cause, help);
         }
     }
+    told.order.extend(rates_in_bytes(experiment));
     told.order
+}
+
+/// The first rate of the file in tc's `bps`, which are bytes: most who write `10Mbps` mean bits.
+fn rates_in_bytes(experiment: &Experiment) -> Option<Warning> {
+    let text = &experiment.sources[0].text;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let begin = at;
+        at += line.len();
+        let Some((key, value)) = line.split('#').next().and_then(|l| l.split_once('=')) else { continue };
+        let value = value.trim();
+        let word = value.trim_matches('"');
+        if key.trim() != "rate" || !word.to_ascii_lowercase().ends_with("bps") {
+            continue;
+        }
+        let rate = penstock_model::Rate::parse(word).ok()?;
+        let from = begin + line.find(value)?;
+        return Some(Warning {
+            cause: format!(
+                "{word} is {} Mbit/s: tc's bps are bytes per second",
+                rate.bit_per_s() as f64 / 1e6
+            ),
+            help: format!("write {}it where bits are meant", word[..word.len() - 2].to_ascii_lowercase()),
+            place: Place { source: 0, span: from..from + value.len() },
+            who: Vec::new(),
+        });
+    }
+    None
 }
 
 impl Warning {
     fn message(&self, experiment: &Experiment) -> String {
-        let name = match self.who[0] {
-            Who::App(i) => &experiment.apps[i].name,
-            Who::Flow(i) => &experiment.flows[i].name,
+        let name = match self.who.first() {
+            Some(&Who::App(i)) => &experiment.apps[i].name,
+            Some(&Who::Flow(i)) => &experiment.flows[i].name,
+            None => return self.cause.clone(),
         };
         let others = match self.who.len() - 1 {
             0 => String::new(),

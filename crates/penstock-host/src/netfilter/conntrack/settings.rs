@@ -1,6 +1,6 @@
 //! `net.netfilter.nf_conntrack_*`: how long connections are kept, how many there may be.
 
-use super::Tracking;
+use super::{Timeouts, Tracking};
 
 /// The keys there are.
 pub(crate) const KEYS: [&str; 24] = [
@@ -42,24 +42,26 @@ const STATES: [(&str, usize); 8] = [
     ("close", 8),
 ];
 
-impl Tracking {
-    /// A time of `timeouts`, ticks.
+impl Timeouts {
+    /// One of them by the end of its key, ticks.
     fn time(&mut self, name: &str) -> Option<&mut i64> {
-        let t = &mut self.timeouts;
         Some(match name {
-            "generic_timeout" => &mut t.generic,
-            "icmp_timeout" | "icmpv6_timeout" => &mut t.icmp,
-            "udp_timeout" => &mut t.udp[0],
-            "udp_timeout_stream" => &mut t.udp[1],
-            "tcp_timeout_max_retrans" => &mut t.tcp_retrans,
-            "tcp_timeout_unacknowledged" => &mut t.tcp_unack,
+            "generic_timeout" => &mut self.generic,
+            "icmp_timeout" | "icmpv6_timeout" => &mut self.icmp,
+            "udp_timeout" => &mut self.udp[0],
+            "udp_timeout_stream" => &mut self.udp[1],
+            "tcp_timeout_max_retrans" => &mut self.tcp_retrans,
+            "tcp_timeout_unacknowledged" => &mut self.tcp_unack,
             _ => {
                 let state = name.strip_prefix("tcp_timeout_")?;
                 let at = STATES.iter().find(|s| s.0 == state)?.1;
-                &mut t.tcp[at]
+                &mut self.tcp[at]
             }
         })
     }
+}
+
+impl Tracking {
     fn name(key: &str) -> Option<&str> {
         let known = KEYS.contains(&key);
         let name =
@@ -78,15 +80,8 @@ impl Tracking {
             "tcp_be_liberal" => i64::from(t.tcp_be_liberal),
             "tcp_loose" => i64::from(t.tcp_loose),
             "tcp_max_retrans" => i64::from(t.tcp_max_retrans),
-            name => {
-                let hz = self.hz();
-                *self.clone_times().time(name)? / hz
-            }
+            name => *t.clone().time(name)? / t.hz,
         })
-    }
-    /// The same times without connections.
-    fn clone_times(&self) -> Tracking {
-        Tracking { timeouts: self.timeouts.clone(), ..Tracking::default() }
     }
     /// Sets one; `None` where the value is not taken.
     pub(crate) fn set_setting(&mut self, key: &str, value: i64) -> Option<()> {
@@ -100,7 +95,7 @@ impl Tracking {
             "tcp_be_liberal" => self.timeouts.tcp_be_liberal = flag()?,
             "tcp_loose" => self.timeouts.tcp_loose = flag()?,
             "tcp_max_retrans" => self.timeouts.tcp_max_retrans = u8::try_from(value).ok()?,
-            name => *self.time(name)? = i64::from(u32::try_from(value).ok()?) * hz,
+            name => *self.timeouts.time(name)? = i64::from(u32::try_from(value).ok()?) * hz,
         }
         Some(())
     }

@@ -163,7 +163,9 @@ fn taprio(bencher: Bencher) {
                 sched-entry S 3 4000000 sched-entry S 1 5000000 sched-entry S 0 1000000";
     let mut rig = Rig::with_on(device, &[line]);
     let mut spare: Packet = Box::new(flows(0));
-    (1..=WAITING).for_each(|seq| drop(rig.enqueue(Box::new(flows(seq)))));
+    for seq in 1..=WAITING {
+        rig.enqueue(Box::new(flows(seq)));
+    }
     bencher.counter(ItemsCount::new(1u32)).bench_local(move || {
         rig.now += 10_000;
         let next = loop {

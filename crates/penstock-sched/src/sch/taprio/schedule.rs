@@ -161,7 +161,7 @@ impl Schedule {
     }
     /// `taprio_update_queue_max_sdu`: `wishes` are the user's, 0: none.
     pub fn limit_frames(&mut self, byte: ByteTime, wishes: &[u32; CLASSES_MAX], header: u32, classes: usize) {
-        for class in 0..classes {
+        for (class, &wish) in wishes.iter().enumerate().take(classes) {
             let mut most = u32::MAX;
             if self.longest[class] != self.cycle_time as u64 {
                 let sdu = (byte.length(self.longest[class]) as u32).wrapping_sub(header);
@@ -169,8 +169,8 @@ impl Schedule {
                     most = sdu;
                 }
             }
-            if wishes[class] != 0 {
-                most = most.min(wishes[class]);
+            if wish != 0 {
+                most = most.min(wish);
             }
             self.frame_max[class] = if most == u32::MAX { most } else { most + header };
         }

@@ -237,6 +237,17 @@ pub struct Arrivals {
     pub shape_milli: Option<u32>,
 }
 
+/// What datagrams ask for by `SO_TXTIME`: a time of departure each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TxTimeWish {
+    /// How long after it is written a datagram is to leave.
+    pub after: Span,
+    /// By `CLOCK_MONOTONIC`, as fq takes it; else by `CLOCK_TAI`, as etf does.
+    pub monotonic: bool,
+    /// The time is the latest, not the moment, of its sending.
+    pub deadline: bool,
+}
+
 /// What a flow asks of TCP. `None`: as the sender's profile has it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TcpWishes {

@@ -68,6 +68,28 @@ pub struct Sender {
     pub departs: Time,
 }
 
+/// The clock of a packet's time of departure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TxClock {
+    /// `CLOCK_TAI`.
+    Tai,
+    /// `CLOCK_REALTIME`.
+    Realtime,
+    /// `CLOCK_MONOTONIC`.
+    Monotonic,
+}
+
+/// What is known of [`Sender::departs`] beyond TCP's own pacing, which is by `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TxTime {
+    /// Its clock.
+    pub clock: TxClock,
+    /// Its socket has asked for times of departure (`SO_TXTIME`); else a qdisc has named this one.
+    pub asked: bool,
+    /// The time is the latest at which to send, and not the moment (`SOF_TXTIME_DEADLINE_MODE`).
+    pub deadline: bool,
+}
+
 /// What stands behind a VLAN tag that is in the frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tagged {
@@ -145,6 +167,8 @@ pub struct Rare {
     pub frag_max_size: u32,
     /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
     pub sfb: [u32; 2],
+    /// What kind of time its time of departure is; `None`: none, or TCP's pacing.
+    pub txtime: Option<TxTime>,
 }
 
 /// What a machine knows of a packet's connection.
@@ -175,6 +199,7 @@ impl Rare {
         inside: None,
         frag_max_size: 0,
         sfb: [0; 2],
+        txtime: None,
     };
 }
 
@@ -556,6 +581,7 @@ mod tests {
                 inside: Some([(1, 2), (3, 4)]),
                 frag_max_size: 13,
                 sfb: [13, 14],
+                txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),
             }))),
             ..Skb::new(60, L3::Other(1), L4::None)
         };

@@ -10,7 +10,7 @@
 
 use super::ticks::Ticks;
 use penstock_model::{Rng, Time};
-use penstock_packet::{L3, Packet, Pool, Skb};
+use penstock_packet::{L3, Packet, Pool, Skb, TxClock};
 use penstock_sched::act::{Port, Sent};
 use penstock_sched::tree::Tree;
 use penstock_sched::{Actions, Cx, Device, Due, Ledger, Look, Xmit};
@@ -178,10 +178,11 @@ impl Machine {
             self.arrivals.push(Arrival { i: number(&sent.skb), at: self.now });
         }
     }
-    /// Sends a frame: `__dev_queue_xmit`. Whether `send` succeeds.
-    pub fn send(&mut self, skb: &Skb) -> bool {
+    /// Sends a frame, which asks to leave at `departs` by a clock that stands as this does: `__dev_queue_xmit`. Whether `send` succeeds.
+    pub fn send(&mut self, skb: &Skb, departs: Option<i64>) -> bool {
         let mut packet: Packet = self.pool.alloc(skb.clone());
         packet.created = self.kernel_time();
+        packet.sender.departs = departs.map_or(Time::ZERO, Time::from_ns);
         let answer = self.with_tree(|tree, cx| tree.enqueue(packet, cx));
         self.serve();
         //= linux v6.12 af_packet.c packet_snd: net_xmit_errno lets NET_XMIT_CN pass.
@@ -237,7 +238,8 @@ impl Machine {
     }
     fn deliver(&mut self, packet: Packet) {
         if packet.len <= PEER_LEN_MAX {
-            self.arrivals.push(Arrival { i: number(&packet), at: self.now });
+            let at = stamped(&packet).map_or(self.now, |at| at + SEEN_LATE_NS);
+            self.arrivals.push(Arrival { i: number(&packet), at });
         }
         self.pool.free(packet);
     }
@@ -304,6 +306,14 @@ impl Machine {
         let dumps = self.tree.dump_qdiscs(self.kernel_time());
         dumps.iter().map(|d| d.stats.qlen).max().unwrap_or(0)
     }
+}
+
+/// The peer takes a time that stands on a packet for that of its arrival, unless it is known to be a time of departure: that by `CLOCK_REALTIME`, and what taprio
+/// writes there, are not.
+//= linux v6.12 include/linux/skbuff.h skb_clear_tstamp, net/core/dev.c net_timestamp_check
+fn stamped(skb: &Skb) -> Option<i64> {
+    skb.rare().txtime.filter(|t| !t.asked || t.clock == TxClock::Realtime)?;
+    Some(skb.sender.departs.as_ns()).filter(|&at| at != 0)
 }
 
 /// The number that the probe reads in a frame: in none with a tag in it, or of another ethertype.

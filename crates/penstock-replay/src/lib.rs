@@ -112,7 +112,7 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     }
 
     let t0 = (machine.read_clock() / 1_000_000 + 2) * 1_000_000;
-    let Outcome { refused, commands, refusals } = send(&mut machine, &spec, t0);
+    let Outcome { refused, commands, refusals, moments } = send(&mut machine, &spec, t0);
     if release.is_some_and(|release| machine.read_clock() > release) {
         let hold = spec.hold_s;
         let message = format!("the packets were not all in before the release; raise hold_s ({hold:.3})");
@@ -158,7 +158,9 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
             spec.filters.iter().map(|place| show_filters(&machine, place)).collect();
         answer.insert("filters".into(), Value::Array(shown?));
     }
-    Ok((Value::Object(answer), machine.threw_dice()))
+    let answer = Value::Object(answer);
+    let answer = if moments.is_empty() { answer } else { named_again(answer, &moments) };
+    Ok((answer, machine.threw_dice()))
 }
 
 /// Makes the line: an HTB class without any burst. Answers when a blocked one is released.
@@ -174,7 +176,7 @@ fn start_line(machine: &mut Machine, spec: &Spec) -> Result<Option<i64>, Diagnos
     let slow = ((1514.0 / spec.hold_s).round_ties_even() as i64).max(26);
     line(machine, Verb::Add, slow as u32)?;
     let sent = machine.now();
-    machine.send(&probe_frame());
+    machine.send(&probe_frame(), None);
     line(machine, Verb::Change, spec.rate)?;
     Ok(Some(sent + 1514 * 1_000_000_000 / slow))
 }
@@ -213,6 +215,38 @@ struct Outcome {
     commands: BTreeSet<u32>,
     /// Commands that were refused, in whose words.
     refusals: Vec<(u32, String)>,
+    /// Moments that commands named, and their names.
+    moments: Vec<(i64, String)>,
+}
+
+/// A command, where `$T0+NS` is that moment of the sequence.
+fn with_moments(line: &str, t0: i64, moments: &mut Vec<(i64, String)>) -> String {
+    const NAME: &str = "$T0+";
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some((before, behind)) = rest.split_once(NAME) {
+        let digits = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let at = t0.saturating_add(behind[..digits].parse().unwrap_or(0));
+        moments.push((at, format!("{NAME}{}", &behind[..digits])));
+        out += &format!("{before}{at}");
+        rest = &behind[digits..];
+    }
+    out + rest
+}
+
+/// An answer in which such moments have their names again.
+fn named_again(value: Value, moments: &[(i64, String)]) -> Value {
+    match value {
+        Value::Array(all) => all.into_iter().map(|v| named_again(v, moments)).collect(),
+        Value::Object(all) => all.into_iter().map(|(k, v)| (k, named_again(v, moments))).collect(),
+        Value::String(text) => {
+            Value::String(moments.iter().fold(text, |text, (at, name)| text.replace(&at.to_string(), name)))
+        }
+        Value::Number(n) => match moments.iter().find(|(at, _)| n.as_i64() == Some(*at)) {
+            Some((_, name)) => json!(name),
+            None => Value::Number(n),
+        },
+        other => other,
+    }
 }
 
 /// Sends all packets and gives the commands among them.
@@ -230,13 +264,15 @@ fn send(machine: &mut Machine, spec: &Spec, t0: i64) -> Outcome {
         match &packet.what {
             What::Packet(skb) if spec.release == Release::Arrive => machine.receive(skb),
             What::Packet(skb) => {
-                if !machine.send(skb) {
+                let departs = packet.departs_ns.map(|ns| t0 + ns);
+                if !machine.send(skb, departs) {
                     outcome.refused.insert(packet.i);
                 }
             }
             What::Command(line) => {
                 outcome.commands.insert(packet.i);
-                if let Err(refusal) = setup::line(machine, &setup::named(spec, line)) {
+                let line = with_moments(&setup::named(spec, line), t0, &mut outcome.moments);
+                if let Err(refusal) = setup::line(machine, &line) {
                     outcome.refusals.push((packet.i, refusal.message));
                 }
             }
@@ -291,11 +327,12 @@ fn form(json: bool) -> Show {
 }
 
 /// Whether `tc -j qdisc show` prints JSON, which it does not where options are printed as bare text among it: those of cbq and multiq, and hfsc's
-/// `default`, which stands there unless it is 0.
+/// `default`, which stands there unless it is 0; nor where taprio's coming schedule stands in an object without a name.
 fn speaks_json(machine: &Machine) -> bool {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
     let text = |d: &QdiscDump| match d.kind {
         "cbq" | "multiq" => true,
+        "taprio" => d.options.has("admin"),
         "hfsc" => d.options.u32("default").unwrap_or(0) & 0xffff != 0,
         _ => false,
     };

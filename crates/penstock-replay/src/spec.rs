@@ -3,8 +3,8 @@
 //! Every field is read as the probe reads it; a wrong one is refused with its name.
 
 use penstock_model::Diagnostic;
-use penstock_packet::Skb;
 use penstock_packet::headers::{Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
+use penstock_packet::{Skb, TxClock, TxTime};
 use serde_json::{Map, Value};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -55,6 +55,8 @@ pub struct Sent {
     pub t_us: f64,
     /// Moment, ns from the start.
     pub t_ns: i64,
+    /// When the packet asks to leave (`SO_TXTIME`), ns from the start.
+    pub departs_ns: Option<i64>,
     /// The packet or the command.
     pub what: What,
 }
@@ -92,8 +94,22 @@ const QUEUES_MAX: i64 = 4096;
 const TOS2PRIO: [u32; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 const FIELDS: &[&str] = &["setup", "filters", "release", "rate", "hold_s", "drain_s", "tx_queues", "packets"];
 const PACKET_FIELDS: &[&str] = &[
-    "t_us", "len", "tos", "mark", "priority", "src", "dst", "sport", "dport", "proto", "repeat", "gap_us",
+    "t_us",
+    "len",
+    "tos",
+    "mark",
+    "priority",
+    "src",
+    "dst",
+    "sport",
+    "dport",
+    "proto",
+    "repeat",
+    "gap_us",
     "run",
+    "txtime_us",
+    "txtime_clock",
+    "txtime_deadline",
 ];
 
 impl Spec {
@@ -273,7 +289,8 @@ pub(super) fn packets(spec: &Map<String, Value>) -> Answer<Vec<Sent>> {
                 return Err(Diagnostic::error(format!("{place}run: {other} is not a command line")));
             }
         };
-        let template = frame(entry, &place, all.len())?;
+        let mut template = frame(entry, &place, all.len())?;
+        let departs = departure(entry, &place, &mut template)?;
         for k in 0..repeat {
             let i = all.len() as u32;
             let what = command.clone().map_or_else(
@@ -289,11 +306,40 @@ pub(super) fn packets(spec: &Map<String, Value>) -> Answer<Vec<Sent>> {
             if t_ns.abs() > 1e15 {
                 return Err(Diagnostic::error(format!("{place}t_us: {t_us} is more than eleven days away")));
             }
-            all.push(Sent { i, t_us, t_ns: t_ns as i64, what });
+            let departs_ns = departs.map(|after| t_ns as i64 + after);
+            all.push(Sent { i, t_us, t_ns: t_ns as i64, departs_ns, what });
         }
     }
     all.sort_by(|a, b| a.t_us.total_cmp(&b.t_us));
     Ok(all)
+}
+
+/// The time of departure that an entry's socket asks for: how long behind the packet's own moment it lies, ns. Notes on the frame which kind of time
+/// it is.
+fn departure(p: &Map<String, Value>, place: &str, skb: &mut Skb) -> Answer<Option<i64>> {
+    let Some(after_us) = number(p, place, "txtime_us")? else { return Ok(None) };
+    if after_us.abs() > 1e12 {
+        return Err(Diagnostic::error(format!("{place}txtime_us: {after_us} is more than eleven days away")));
+    }
+    let clock = match p.get("txtime_clock") {
+        None => TxClock::Tai,
+        Some(Value::String(s)) if s == "tai" => TxClock::Tai,
+        Some(Value::String(s)) if s == "realtime" => TxClock::Realtime,
+        Some(Value::String(s)) if s == "monotonic" => TxClock::Monotonic,
+        Some(other) => {
+            let message = format!("{place}txtime_clock is tai, realtime or monotonic, not {other}");
+            return Err(Diagnostic::error(message));
+        }
+    };
+    let deadline = match p.get("txtime_deadline") {
+        None => false,
+        Some(Value::Bool(deadline)) => *deadline,
+        Some(other) => {
+            return Err(Diagnostic::error(format!("{place}txtime_deadline: {other} is not true or false")));
+        }
+    };
+    skb.rare_mut().txtime = Some(TxTime { clock, asked: true, deadline });
+    Ok(Some((after_us * 1000.0).round_ties_even() as i64))
 }
 
 /// Writes the packet's number where the probe writes it.

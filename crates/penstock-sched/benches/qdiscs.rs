@@ -9,8 +9,8 @@ mod rig;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use penstock_model::Kernel;
-use penstock_packet::{Packet, Skb};
+use penstock_model::{Kernel, Time};
+use penstock_packet::{Packet, Skb, TxClock, TxTime};
 use penstock_sched::Device;
 use rig::{Rig, device, udp};
 
@@ -153,6 +153,57 @@ fn cbs(bencher: Bencher) {
     let line =
         "qdisc add dev eth0 root cbs idleslope 9000000 sendslope -1000000 hicredit 100000 locredit -100000";
     steady(bencher, Rig::with_on(device, &[line]), flows);
+}
+
+/// Gates that are open nine milliseconds of ten; who asks when they are closed waits for that.
+#[divan::bench(sample_size = 4096)]
+fn taprio(bencher: Bencher) {
+    let device = Device { tx_queues: 4, speed_mbit: Some(10_000), ..device(Kernel::V6_12) };
+    let line = "qdisc add dev eth0 root handle 1: taprio num_tc 2 map 0 1 queues 2@0 2@2 clockid CLOCK_TAI \
+                sched-entry S 3 4000000 sched-entry S 1 5000000 sched-entry S 0 1000000";
+    let mut rig = Rig::with_on(device, &[line]);
+    let mut spare: Packet = Box::new(flows(0));
+    for seq in 1..=WAITING {
+        rig.enqueue(Box::new(flows(seq)));
+    }
+    bencher.counter(ItemsCount::new(1u32)).bench_local(move || {
+        rig.now += 10_000;
+        let next = loop {
+            if rig.tree.next_wakeup().is_some_and(|at| at.as_ns() <= rig.now) {
+                rig.tree.expire(Time::from_ns(rig.now));
+            }
+            match rig.call(|tree, cx| tree.dequeue(cx)) {
+                Some(next) => break next,
+                None => rig.now = rig.tree.next_wakeup().map_or(rig.now, Time::as_ns),
+            }
+        };
+        rig.call(|tree, cx| tree.enqueue(std::mem::replace(&mut spare, next), cx))
+    });
+}
+
+/// Each packet asks to leave 100 µs later, and does so within the last 50 µs.
+#[divan::bench(sample_size = 4096)]
+fn etf(bencher: Bencher) {
+    let mut rig = Rig::with(Kernel::V6_12, &["qdisc add dev eth0 root etf clockid CLOCK_TAI delta 50000"]);
+    let ask = |packet: &mut Skb, now: i64| {
+        packet.sender.departs = Time::from_ns(now + 100_000);
+        packet.rare_mut().txtime = Some(TxTime { clock: TxClock::Tai, asked: true, deadline: false });
+    };
+    let mut spare: Packet = Box::new(flows(0));
+    for seq in 1..=WAITING {
+        let mut packet: Packet = Box::new(flows(seq));
+        ask(&mut packet, rig.now);
+        rig.enqueue(packet);
+        rig.now += 10_000;
+    }
+    bencher.counter(ItemsCount::new(1u32)).bench_local(move || {
+        rig.now += 10_000;
+        ask(&mut spare, rig.now);
+        rig.call(|tree, cx| {
+            let next = tree.dequeue(cx).expect("something waits and may go");
+            tree.enqueue(std::mem::replace(&mut spare, next), cx)
+        })
+    });
 }
 
 /// It has been told to let everything go.

@@ -28,6 +28,10 @@ pub enum DropReason {
     Trapped,
     /// It is due later than the qdisc looks ahead (fq).
     Horizon,
+    /// It names no time of departure that the qdisc takes (etf, taprio).
+    TxTimeInvalid,
+    /// Its time of departure has passed while it waited (etf).
+    TxTimeMissed,
     /// Its class or qdisc was deleted, changed or reset.
     Purged,
     /// No class would have it.
@@ -49,6 +53,8 @@ impl DropReason {
             DropReason::Stolen => "stolen",
             DropReason::Trapped => "trapped",
             DropReason::Horizon => "horizon",
+            DropReason::TxTimeInvalid => "txtime-invalid",
+            DropReason::TxTimeMissed => "txtime-missed",
             DropReason::Purged => "purged",
             DropReason::Unclassified => "unclassified",
             DropReason::Unsimulated => "unsimulated",

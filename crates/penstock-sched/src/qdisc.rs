@@ -393,6 +393,10 @@ pub trait Classful {
     fn queue_root(&self) -> bool {
         false
     }
+    /// Whether the device is stopped while a class gets another qdisc, which empties all its queues.
+    fn stops_device(&self) -> bool {
+        self.queue_root()
+    }
     /// All classes in the order the kernel walks them.
     fn walk(&self, now: Time, visit: &mut dyn FnMut(ClassDump)) {
         let _ = (now, visit);

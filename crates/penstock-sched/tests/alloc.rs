@@ -2,20 +2,24 @@
 
 mod rig;
 
-use penstock_model::Kernel;
-use penstock_packet::Skb;
+use penstock_model::{Kernel, Time};
+use penstock_packet::{Skb, TxClock, TxTime};
 use penstock_sched::Device;
 use rig::{Rig, device, udp};
 
 /// Three packets in, drops recycled, and out what may go; `turn` counts on.
 fn turn(rig: &mut Rig, turn: u64, packet: &dyn Fn(u64) -> Skb) {
     for i in 0..3 {
-        let packet = rig.pool.alloc(packet(turn * 3 + i));
+        let mut packet = rig.pool.alloc(packet(turn * 3 + i));
+        if packet.sender.departs != Time::ZERO {
+            // Its socket has asked for that.
+            packet.rare_mut().txtime = Some(TxTime { clock: TxClock::Tai, asked: true, deadline: false });
+        }
         rig.enqueue(packet);
     }
     rig.now += 1_000_000;
     if rig.tree.next_wakeup().is_some_and(|t| t.as_ns() <= rig.now) {
-        rig.tree.expire(penstock_model::Time::from_ns(rig.now));
+        rig.tree.expire(Time::from_ns(rig.now));
     }
     for _ in 0..2 {
         if let Some(packet) = rig.dequeue() {
@@ -120,6 +124,23 @@ fn what_6_12_alone_has_allocates_nothing() {
     }
 }
 
+/// Packets that name a time of departure up to 3 ms after they come; some of them miss it.
+#[test]
+fn times_of_departure_allocate_nothing() {
+    let timed = |seq: u64| {
+        let mut skb = udp(seq, 200 + (seq * 7 % 1300) as u32, (seq % 9) as u8, 0);
+        skb.sender.departs = Time::from_ns(1_000_000 * (seq / 3) as i64 + 500_000 * (seq * 5 % 7) as i64);
+        skb
+    };
+    for line in ["delta 300000", "delta 700000 skip_sock_check"] {
+        check(
+            Kernel::V6_12,
+            &[&format!("qdisc add dev eth0 root handle 1: etf clockid CLOCK_TAI {line}")],
+            &timed,
+        );
+    }
+}
+
 /// The packet's hash chooses among four transmit queues.
 #[test]
 fn several_transmit_queues_allocate_nothing() {
@@ -128,6 +149,12 @@ fn several_transmit_queues_allocate_nothing() {
     let shaper = "qdisc add dev eth0 parent 1:2 handle 12: tbf rate 1mbit burst 5000 limit 20000";
     for root in ["multiq", "mq", "mqprio num_tc 2 map 0 1 1 0 0 0 1 1 0 0 0 0 0 0 0 0 queues 1@0 3@1 hw 0"] {
         check_on(device, &[&format!("qdisc add dev eth0 root handle 1: {root}"), shaper], &flow);
+    }
+    let classes = "num_tc 2 map 0 1 1 0 0 0 1 1 0 0 0 0 0 0 0 0 queues 2@0 2@2 clockid CLOCK_TAI";
+    let gates = "sched-entry S 1 3000000 sched-entry S 3 2000000 sched-entry S 2 5000000";
+    for flags in ["", "flags 1 txtime-delay 500000"] {
+        let root = format!("qdisc add dev eth0 root handle 1: taprio {classes} {gates} {flags}");
+        check_on(device, &[&root], &flow);
     }
 }
 

@@ -9,6 +9,7 @@ mod rig;
 
 use penstock_lang::tc::Command;
 use penstock_model::{Handle, Kernel, Rng, Time};
+use penstock_packet::{TxClock, TxTime};
 use penstock_sched::traits::{Classes, Holds, Limit, LimitsRate, Sorting};
 use penstock_sched::{Actions, Cx, Device, Init, Ledger, Qdisc, Xmit, sch};
 use proptest::prelude::*;
@@ -127,6 +128,16 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "idleslope 300 sendslope -9700 hicredit 0 locredit -9000",
         ],
         ("plug", _) => &["", "limit 5000"],
+        ("taprio", _) => &[
+            "num_tc 2 map 0 1 1 0 0 0 1 1 queues 2@0 2@2 clockid CLOCK_TAI sched-entry S 1 3000000 sched-entry S 3 2000000 sched-entry S 2 5000000",
+            "num_tc 2 map 0 1 1 0 0 0 1 1 queues 2@0 2@2 clockid CLOCK_TAI base-time 50000000 sched-entry S 3 5000000 sched-entry S 2 2000000",
+            "num_tc 2 map 0 1 1 0 0 0 1 1 queues 2@0 2@2 clockid CLOCK_TAI sched-entry S f 1500000 cycle-time 1600000",
+        ],
+        ("etf", _) => &[
+            "clockid CLOCK_TAI delta 5000000",
+            "clockid CLOCK_TAI delta 1000",
+            "clockid CLOCK_TAI delta 200000 deadline_mode skip_sock_check",
+        ],
         ("mqprio", _) => &["num_tc 2 map 0 1 1 0 0 0 1 1 0 0 0 0 0 0 0 0 queues 1@0 3@1 hw 0"],
         _ => &[""],
     }
@@ -135,7 +146,7 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
 /// How many transmit queues a device has for a kind at its root.
 fn queues_for(kind: &str) -> u32 {
     match kind {
-        "multiq" | "mq" | "mqprio" => 4,
+        "multiq" | "mq" | "mqprio" | "taprio" => 4,
         _ => 1,
     }
 }
@@ -304,6 +315,12 @@ impl Model {
     fn enqueue(&mut self, len: u32, host: u8, priority: u32, mark: u32) {
         let mut skb = udp(self.seq, len, host, priority);
         skb.mark = mark;
+        if self.has_had("etf") || self.kind == "taprio" {
+            // Packets ask to leave a while later, a few have done so too late.
+            skb.sender.departs = Time::from_ns(self.rig.now + i64::from(len) * 10_000 - 1_000_000);
+            skb.rare_mut().txtime =
+                Some(TxTime { clock: TxClock::Tai, asked: mark != 2, deadline: mark == 3 });
+        }
         self.live.insert(self.seq, Live { len, flow: (host, priority, mark), epoch: self.epoch });
         self.seq += 1;
         let before = self.rig.drops.len();
@@ -352,7 +369,11 @@ impl Model {
         let live = self.live.remove(&packet.seq).expect("what leaves came in, and leaves once");
         assert_eq!(packet.len, live.len);
         if let Some(before) = self.last.insert((live.flow, live.epoch), packet.seq) {
-            assert!(before < packet.seq || self.has_had("hhf"), "#{} overtook #{before}", packet.seq);
+            assert!(
+                before < packet.seq || self.has_had("hhf") || self.has_had("etf"),
+                "#{} overtook #{before}",
+                packet.seq
+            );
         }
         self.trace.push((packet.seq, self.rig.now));
         self.rig.pool.free(packet);
@@ -365,8 +386,9 @@ impl Model {
     }
     /// cbq's round ends early where the first class it meets has nothing more (`cbq_dequeue_prio`), and Linux then waits
     /// for whoever asks next.
+    /// drr ends its search at a class whose packets have all missed their time (etf).
     fn stalls(&self) -> bool {
-        self.kind == "cbq" || self.is_stuck()
+        self.kind == "cbq" || self.kind == "drr" && self.grafted.contains("etf") || self.is_stuck()
     }
     /// Where packets may stay for good, as in Linux: in hfsc's own class, which takes them by name and by `default 0` while there is no
     /// other and has no curve to send them by; in a class of real time alone after a reset of 6.12 (`cl_in_el_or_vttree`: its node is not
@@ -381,8 +403,10 @@ impl Model {
         let dumps = self.rig.tree.dump_qdiscs(now);
         let mut hfsc = dumps.iter().filter(|d| d.kind == "hfsc" && d.stats.qlen > 0);
         let stuck = hfsc.any(|d| known || !classes.clone().any(|c| c.classid.qdisc() == d.handle));
+        // A reset, which a new qdisc in a queue brings too, ends taprio's schedule: what stands behind a closed gate stays there (`taprio_reset`).
+        let ended = self.kind == "taprio" && (self.resets > 0 || !self.grafted.is_empty());
         // plug waits for a command.
-        stuck || self.queues_in("choke") || self.queues_in("plug")
+        stuck || ended || self.queues_in("choke") || self.queues_in("plug")
     }
     /// Whether a qdisc of a kind says that it holds packets.
     fn queues_in(&self, kind: &str) -> bool {
@@ -411,7 +435,11 @@ impl Model {
         // mq and its like show the sum of what those in the queues show.
         let sums = matches!(self.kind, "mq" | "mqprio");
         let hides = sums && (self.grafted.contains("cbq") || self.grafted.contains("multiq"));
-        let drifts = hides || self.grafted.contains("skbprio") || self.grafted.contains("hhf");
+        // taprio counts packets as queued that a queue has refused.
+        let drifts = hides
+            || self.kind == "taprio"
+            || self.grafted.contains("skbprio")
+            || self.grafted.contains("hhf");
         if self.kernel() == Kernel::V6_12 && !matches!(self.kind, "cbq" | "multiq") && !drifts {
             let shown = self.rig.tree.root().stats();
             let bytes: u32 = self.live.values().map(|l| l.len).sum();
@@ -499,6 +527,10 @@ fn queues_at_once(spec: &sch::KindSpec) -> bool {
         && spec.id != "hfsc"
         // plug gives none before a command.
         && spec.id != "plug"
+        // etf takes only packets that name a time, and shows them before it.
+        && spec.id != "etf"
+        // A reset ends taprio's schedule, and nobody can peek.
+        && spec.id != "taprio"
         && (spec.traits.queue != Holds::Nothing || spec.id == "noqueue")
 }
 

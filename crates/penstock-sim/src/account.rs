@@ -152,6 +152,7 @@ mod tests {
     }
     fn flow(from: HostId, to: HostId, transport: Transport, load: Load) -> FlowSpec {
         FlowSpec {
+            txtime: None,
             name: "f".to_owned(),
             group: String::new(),
             from,

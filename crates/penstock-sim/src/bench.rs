@@ -64,6 +64,7 @@ fn address(world: &mut World, host: HostId, device: &str, prefix: &str) {
 /// A connection that sends as much as it can.
 pub(crate) fn greedy(from: HostId, to: HostId) -> FlowSpec {
     FlowSpec {
+        txtime: None,
         name: String::new(),
         group: String::new(),
         from,

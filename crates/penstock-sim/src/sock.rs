@@ -3,6 +3,7 @@
 use crate::event::Timer;
 use crate::index::{LOOPBACK, NONE, Numbers};
 use penstock_model::Rng;
+use penstock_model::traffic::TxTimeWish;
 use penstock_packet::{L4, Packet};
 use penstock_sched::Orphan;
 use penstock_tcp::{Config, Endpoint};
@@ -22,6 +23,8 @@ pub(crate) struct SockOpts {
     pub(crate) mark: u32,
     /// `SO_PRIORITY`, where it is set; else it follows from the ToS.
     pub(crate) priority: Option<u32>,
+    /// `SO_TXTIME`, with which each datagram names such a time.
+    pub(crate) txtime: Option<TxTimeWish>,
 }
 
 /// A message of a modelled protocol: what the bytes mean that carry it.

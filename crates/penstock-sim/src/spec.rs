@@ -1,6 +1,6 @@
 //! What a world is built from: links, processing costs, flows. Plain data.
 
-use penstock_model::traffic::{Dist, Load, TcpWishes};
+use penstock_model::traffic::{Dist, Load, TcpWishes, TxTimeWish};
 use penstock_model::{Rate, Span, Time};
 use std::fmt;
 
@@ -268,6 +268,8 @@ pub struct FlowSpec {
     pub port: u16,
     /// The clock that its packets are timed by.
     pub clock: SenderClock,
+    /// The times of departure that its datagrams ask for. UDP only.
+    pub txtime: Option<TxTimeWish>,
     /// Whether each datagram is kept account of ([`FlowResult::passages`](crate::FlowResult::passages)).
     pub trace: bool,
 }

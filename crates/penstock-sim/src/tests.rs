@@ -28,6 +28,7 @@ fn pair(seed: u64, rate: Option<Rate>, delay: Span) -> (World, HostId, HostId) {
 
 fn greedy(from: HostId, to: HostId) -> FlowSpec {
     FlowSpec {
+        txtime: None,
         name: String::new(),
         group: String::new(),
         from,

@@ -363,6 +363,7 @@ impl Case {
                 What::Greedy => (tcp(), Load::Greedy),
             };
             let flow = FlowSpec {
+                txtime: None,
                 name: format!("f{n}"),
                 group: String::new(),
                 from: ids[from],

@@ -8,10 +8,13 @@ NAME.out.json, or NAME.err with what the probe said.
 
 A packet of the specification that has the field "run" is a command instead, carried out at its moment in the midst of
 the traffic. The probe knows nothing of that: it sends a frame, and the socket it sends by runs the command. What was
-refused stands in the answer's "refused". Where the specification has "filters" (places such as "parent 1:"), the answer's
+refused stands in the answer's "refused". "$T0+NS" in a command is that moment of the sequence by CLOCK_TAI, in the answer too. Where the specification has "filters" (places such as "parent 1:"), the answer's
 "filters" are the lines that `tc -s filter show` has for them, without the seconds that actions have been there.
 
 "tx_queues" is how many transmit queues the device has, 1 without it.
+
+A packet with "txtime_us" is sent by a socket with SO_TXTIME, and asks to leave that long after its own moment; "txtime_clock" (tai, realtime, monotonic) and
+"txtime_deadline" are what the socket says of such times.
 
 "release": "arrive" turns the probe round: the packets go out of the peer and arrive at the device; "departures" are those that got past its
 ingress hook to the protocols (sockets for IPv4 and IPv6)."""
@@ -41,6 +44,29 @@ def commands(spec, mode):
         i += int(p.get('repeat', 1))
     return found
 
+MOMENTS = {}
+TAI_OFFSET = [0]
+
+def with_moments(word):
+    """A command's word, where "$T0+NS" is that moment by CLOCK_TAI."""
+    def moment(m):
+        at = str(socket.socket.t0 + TAI_OFFSET[0] + int(m[1]))
+        MOMENTS[at] = m[0]
+        return at
+    return re.sub(r'\$T0\+(\d+)', moment, word)
+
+def named_again(value):
+    """An answer in which such moments have their names again."""
+    if isinstance(value, list):
+        return [named_again(v) for v in value]
+    if isinstance(value, dict):
+        return {k: named_again(v) for k, v in value.items()}
+    if isinstance(value, str):
+        for at, name in MOMENTS.items():
+            value = value.replace(at, name)
+        return value
+    return MOMENTS.get(str(value), value) if type(value) is int else value
+
 def sockets_that_run(todo, refused):
     """A socket whose sendto runs a command where the frame's number is one's."""
     plain = socket.socket
@@ -49,17 +75,67 @@ def sockets_that_run(todo, refused):
             i = struct.unpack('!H', frame[18:20])[0] if frame[12:14] == b'\x08\0' else None
             if i not in todo:
                 return plain.sendto(self, frame, address)
-            r = subprocess.run(todo[i], capture_output=True, text=True)
+            r = subprocess.run([with_moments(w) for w in todo[i]], capture_output=True, text=True)
             if r.returncode:
                 refused.append({'i': i, 'error': f"{' '.join(todo[i])}: {(r.stderr or r.stdout).strip()}"})
             return len(frame)
     socket.socket = Running
+
+SO_TXTIME = 61
+CLOCKS = {'realtime': time.CLOCK_REALTIME, 'monotonic': time.CLOCK_MONOTONIC, 'tai': 11}
+
+def departures(spec):
+    """What packets ask for by SO_TXTIME, by packet number: ns from the start, clock, deadline."""
+    found, i = {}, 0
+    for p in spec['packets']:
+        for k in range(int(p.get('repeat', 1))):
+            if 'txtime_us' in p:
+                at = round((p.get('t_us', 0) + k * p.get('gap_us', 0)) * 1000) + round(p['txtime_us'] * 1000)
+                found[i] = (at, CLOCKS[p.get('txtime_clock', 'tai')], bool(p.get('txtime_deadline')))
+            i += 1
+    return found
+
+def sockets_that_ask(asked):
+    """A socket whose sendto asks for a time of departure where the frame's number is one's: by a socket for each clock and mode."""
+    below = socket.socket
+    def offset(clock):
+        then = time.clock_gettime_ns(clock)
+        return then - (time.monotonic_ns() - 1)
+    offsets = {clock: 0 if clock == time.CLOCK_MONOTONIC else offset(clock) for clock in CLOCKS.values()}
+    plain = below.__mro__[1] if below.__name__ == 'Running' else below
+    class Asking(below):
+        t0, others, wishes = None, {}, {}
+        def setsockopt(self, level, name, value):
+            Asking.wishes[name] = value
+            return below.setsockopt(self, level, name, value)
+        def sendto(self, frame, address):
+            i = struct.unpack('!H', frame[18:20])[0] if frame[12:14] == b'\x08\0' else struct.unpack('!I', frame[-4:])[0]
+            if i not in asked:
+                return below.sendto(self, frame, address)
+            at, clock, deadline = asked[i]
+            other = self.others.get((clock, deadline))
+            if other is None:
+                other = self.others[clock, deadline] = plain(socket.AF_PACKET, socket.SOCK_RAW, 0)
+                other.setsockopt(socket.SOL_SOCKET, SO_TXTIME, struct.pack('=iI', clock, 1 if deadline else 0))
+                other.setsockopt(socket.SOL_SOCKET, 32, 1 << 29)  # SO_SNDBUFFORCE
+            for name in (socket.SO_PRIORITY, socket.SO_MARK):
+                other.setsockopt(socket.SOL_SOCKET, name, Asking.wishes.get(name, 0))
+            due = struct.pack('=Q', Asking.t0 + at + offsets[clock])
+            return other.sendmsg([frame], [(socket.SOL_SOCKET, SO_TXTIME, due)], 0, address)
+    socket.socket = Asking
+
+def that_tells_its_start(source):
+    """The probe whose sockets know the moment of t_us = 0."""
+    old = "t0 = (now() //"
+    assert source.count(old) == 1, old
+    return source.replace(old, "t0 = socket.socket.t0 = (now() //")
 
 def with_commands(base, todo, refused):
     """The answer knows which of its packets were commands."""
     out = json.load(open(base + '.out.json'))
     out['drops'] = [d for d in out['drops'] if d['i'] not in todo]
     out['refused'] = refused
+    out = named_again(out)
     open(base + '.out.json', 'w').write(json.dumps(out, separators=(',', ':')) + '\n')
 
 def with_filters(base, places):
@@ -117,10 +193,17 @@ for name in sorted(os.listdir(folder)):
         todo, refused = commands(spec, 'none' if arrive else spec.get('release', 'link')), []
         if todo:
             sockets_that_run(todo, refused)
+        asked = departures(spec)
+        if asked:
+            sockets_that_ask(asked)
         try:
             program = code[arrive]
-            if 'tx_queues' in spec:
-                program = compile(with_queues(source, spec['tx_queues']), probe, 'exec')
+            tells = bool(asked) or any('$T0' in w for c in todo.values() for w in c)
+            if tells:
+                TAI_OFFSET[0] = time.clock_gettime_ns(11) - (time.monotonic_ns() - 1)
+            if 'tx_queues' in spec or tells:
+                text = that_tells_its_start(source) if tells else source
+                program = compile(with_queues(text, spec['tx_queues']) if 'tx_queues' in spec else text, probe, 'exec')
             wait_for_phase()
             exec(program, {'__name__': '__main__'})
             if todo:

@@ -1,7 +1,7 @@
 //! An experiment as plain data.
 
 use super::source::{Place, Source};
-use penstock_model::traffic::{Dist, Load, TcpWishes};
+use penstock_model::traffic::{Dist, Load, TcpWishes, TxTimeWish};
 use penstock_model::{Diagnostic, Kernel, Options, PschedClock, Rate, Span};
 use penstock_sched::meter::Conditioner;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -417,6 +417,8 @@ pub struct Flow {
     pub jitter: Span,
     /// Whether each datagram is recorded. Default false.
     pub trace: bool,
+    /// The times of departure that its datagrams ask for.
+    pub txtime: Option<TxTimeWish>,
 }
 
 /// Something to be judged when the run is over.

@@ -8,7 +8,7 @@ use super::read::{self, Faults, Table, Val};
 use super::source::{Place, meant};
 use super::spec::{App, Flow};
 use penstock_model::Span;
-use penstock_model::traffic::{Dist, Load, TcpWishes};
+use penstock_model::traffic::{Dist, Load, TcpWishes, TxTimeWish};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -237,6 +237,16 @@ impl Builder<'_> {
                 "add udp = true, or leave trace out",
             );
         }
+        let txtime = table.take("txtime").map(|v| (v.span(), txtime(v, faults)));
+        if let Some((span, _)) = &txtime
+            && !datagrams
+        {
+            faults.add(
+                span.clone(),
+                "only datagrams name a time of departure",
+                "add udp = true, or leave txtime out",
+            );
+        }
         table.finish(faults);
         let (Some(from), Some(to), Some((_, load))) = (from, to, load) else { return };
         self.experiment.flows.push(Flow {
@@ -256,6 +266,7 @@ impl Builder<'_> {
             drift_ppm: drift.unwrap_or(0) as u32,
             jitter: jitter.flatten().unwrap_or(Span::ZERO),
             trace: trace.and_then(|(_, t)| t).unwrap_or(false),
+            txtime: txtime.and_then(|(_, t)| t),
         });
     }
 
@@ -314,6 +325,30 @@ const LONGEST_START: Span = Span::from_secs(86_400);
 pub(crate) fn program(run: &str) -> &str {
     let word = run.trim_start_matches('@').split_whitespace().find(|w| *w != "sudo").unwrap_or("");
     word.rsplit('/').next().unwrap_or(word)
+}
+
+/// `txtime = "5ms"`, or `txtime = { after = "5ms", clock = "monotonic", deadline = true }`.
+fn txtime(value: Val<'_>, faults: &mut Faults<'_>) -> Option<TxTimeWish> {
+    let wish = |after| TxTimeWish { after, monotonic: false, deadline: false };
+    if value.get_ref().is_str() {
+        return read::time("txtime", value, faults).map(wish);
+    }
+    let mut table = Table::of(value, "txtime", faults)?;
+    let after = table.need("after", "after = \"5ms\"", faults).and_then(|v| read::time("after", v, faults));
+    let clock = table.take("clock").and_then(|v| Some((v.span(), read::string("clock", v, faults)?)));
+    let monotonic = match &clock {
+        None => false,
+        Some((_, name)) if name == "tai" => false,
+        Some((_, name)) if name == "monotonic" => true,
+        Some((span, name)) => {
+            let message = format!("there is no clock {name:?} for times of departure");
+            faults.add(span.clone(), message, "write \"tai\" (for etf) or \"monotonic\" (for fq)");
+            false
+        }
+    };
+    let deadline = table.take("deadline").and_then(|v| read::boolean("deadline", v, faults));
+    table.finish(faults);
+    Some(TxTimeWish { monotonic, deadline: deadline.unwrap_or(false), ..wish(after?) })
 }
 
 /// `tcp = { profile, cc, mss, ecn, sack, sndbuf, rcvbuf, initial_window, min_rto, quickack, hz, … }` or `tcp = true`.

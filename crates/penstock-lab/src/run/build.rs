@@ -370,6 +370,7 @@ impl Built {
             port: flow.port,
             clock: SenderClock { drift_ppm: flow.drift_ppm, jitter: flow.jitter },
             trace: flow.trace,
+            txtime: flow.txtime,
         });
         made.unwrap_or_else(|e| {
             faults.push(at(experiment, &flow.place, e.to_string()));

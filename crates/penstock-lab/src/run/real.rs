@@ -205,6 +205,10 @@ pub(super) fn run(
         let message = "meters are not there on a real kernel: Linux has none of these".to_owned();
         return Err(vec![build::at(experiment, &meter.place, message)]);
     }
+    if let Some(flow) = experiment.flows.iter().find(|flow| flow.txtime.is_some()) {
+        let message = "txtime: senders on a real kernel do not name times of departure yet; run this on sim";
+        return Err(vec![build::at(experiment, &flow.place, message.to_owned())]);
+    }
     let seed = options.seed.unwrap_or(experiment.seed);
     let mut plan = plan_of(experiment, seed, ground == Ground::Virtual)?;
     plan.token = token.to_owned();

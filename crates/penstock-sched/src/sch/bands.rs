@@ -1,5 +1,5 @@
 //! What kinds share whose classes are numbered from 1 and cannot be made or deleted one by one: ets, multiq, mq,
-//! mqprio, cbs, and taprio, which carries no packets yet.
+//! mqprio, cbs and taprio.
 
 use crate::cls::{BlockId, Filters};
 use crate::node::{Node, Shown};
@@ -129,6 +129,10 @@ pub trait Banded: Send {
     fn why_no_block(&self) -> &'static str {
         ""
     }
+    /// [`Classful::stops_device`].
+    fn stops_device(&self) -> bool {
+        self.is_queue_root()
+    }
     /// Whether a class may have any qdisc with a size table: the kernel's multi-queue roots.
     fn is_queue_root(&self) -> bool {
         false
@@ -222,5 +226,8 @@ impl<T: Banded> Classful for T {
     }
     fn queue_root(&self) -> bool {
         self.is_queue_root()
+    }
+    fn stops_device(&self) -> bool {
+        Banded::stops_device(self)
     }
 }

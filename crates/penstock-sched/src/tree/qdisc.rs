@@ -298,7 +298,7 @@ impl Tree {
         let classes = node.classes_mut().expect("it has classes");
         let old = classes.graft(parent, new, cx)?;
         //= linux v6.12 net/sched/sch_mq.c mq_graft: the device is deactivated meanwhile, which empties all its queues.
-        let stops = classes.queue_root() && device.kernel == Kernel::V6_12;
+        let stops = classes.stops_device() && device.kernel == Kernel::V6_12;
         if let Some(new) = classes.leaf_mut(parent).filter(|_| shift != 0) {
             new.takes_over(shift);
         }

@@ -69,7 +69,7 @@ impl Source {
             transport: spec.transport.clone(),
             load: spec.load.clone(),
             stop: spec.stop,
-            opts: SockOpts { tos: spec.tos, mark: spec.mark, priority: None },
+            opts: SockOpts { tos: spec.tos, mark: spec.mark, priority: None, txtime: spec.txtime },
             port: spec.port,
             rng: net.rng(&format!("flow:{name}")),
             clock_rng,

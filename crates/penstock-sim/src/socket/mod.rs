@@ -22,7 +22,7 @@ use crate::wake::Wake;
 use penstock_host::{TcpSettings, rt_tos2priority};
 use penstock_model::{Kernel, KernelError, Time};
 use penstock_packet::headers::{Icmp, ipproto};
-use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, Udp};
+use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, TxClock, TxTime, Udp};
 use penstock_sched::Xmit;
 use penstock_tcp::{Buffer, Config, Ecn, Endpoint, State, Transmit, reset_for};
 use std::net::Ipv4Addr;

@@ -95,7 +95,8 @@ impl Net {
         let frame = 14 + 20 + 8 + len;
         let flow = s.flow;
         let sender = Sender { socket: s.own, connected, ..Sender::default() };
-        let packet = self.pool.alloc(Skb {
+        let txtime = s.opts.txtime;
+        let mut packet = self.pool.alloc(Skb {
             priority: s.priority,
             mark: s.opts.mark,
             flow: if flow == NONE { 0 } else { tag(flow, part) },
@@ -117,6 +118,11 @@ impl Net {
                 L4::Udp(Udp { sport: s.local.1, dport: to.1 }),
             )
         });
+        if let Some(wish) = txtime {
+            let clock = if wish.monotonic { TxClock::Monotonic } else { TxClock::Tai };
+            packet.sender.departs = now.saturating_add(wish.after);
+            packet.rare_mut().txtime = Some(TxTime { clock, asked: true, deadline: wish.deadline });
+        }
         if flow != NONE && part == Part::Data {
             self.meter.flows[flow as usize].sent(frame, false, now);
             self.meter.flows[flow as usize].departs(seq, len, now);

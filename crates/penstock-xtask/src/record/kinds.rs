@@ -3,8 +3,8 @@
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, edits, ets, fq_pie, hfsc, hhf, htb,
-    matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio,
+    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, edits, etf, ets, fq_pie, hfsc, hhf, htb,
+    matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
 };
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};
@@ -29,6 +29,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("codel", |d, _| aqm::case(d, aqm::codel_words)),
     ("drr", |d, _| aqm::drr(d)),
     ("edits", |d, _| edits::case(d)),
+    ("etf", |d, seed| etf::case(d, seed < MIDWAY || seed.is_multiple_of(2))),
     ("ets", |d, _| ets::case(d)),
     ("flow", |d, _| matches::case(d, Some("flow"))),
     ("flow_dice", |d, _| chance::flow(d)),
@@ -68,6 +69,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("sfq", |d, _| sfq(d)),
     ("sfq_dice", |d, _| sfq_dice(d)),
     ("skbprio", |d, _| skbprio::case(d)),
+    ("taprio", |d, seed| taprio::case(d, seed < MIDWAY || seed.is_multiple_of(2))),
     ("tbf", |d, _| tbf(d)),
     ("u32", |d, _| classify::case(d, true)),
 ];
@@ -88,7 +90,7 @@ pub fn all() -> Vec<&'static str> {
 const MIDWAY: u64 = 101;
 
 /// But of these, which have commands of their own there.
-const OWN_COMMANDS: &[&str] = &["mq", "mqprio"];
+const OWN_COMMANDS: &[&str] = &["mq", "mqprio", "taprio"];
 
 /// A specification of `kind` from `seed`; `None` for an unknown kind.
 pub fn generate(kind: &str, seed: u64) -> Option<Value> {
@@ -153,6 +155,10 @@ impl Service {
     /// The queue stands at the root and sends so many bytes a second.
     pub fn alone_at(rate: u64) -> Service {
         Service { release: "none", rate, hold_ms: 0 }
+    }
+    /// Behind a line of so many bytes a second, idle at first.
+    pub fn line_at(rate: u64) -> Service {
+        Service { release: "link", rate, hold_ms: 0 }
     }
     /// Makes the line, where there is one, at most five times as fast as what stands behind it.
     pub fn cap(&mut self, rate: u64) {

@@ -15,6 +15,7 @@ mod chance;
 mod classify;
 mod dice;
 mod edits;
+mod etf;
 mod ets;
 mod fq_pie;
 mod hfsc;
@@ -35,6 +36,7 @@ mod plug;
 mod qfq;
 mod seldom;
 mod skbprio;
+mod taprio;
 
 use anyhow::{Context, Result, bail};
 use penstock_replay as replay;

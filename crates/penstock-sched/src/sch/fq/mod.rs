@@ -21,7 +21,7 @@ use crate::qdisc::{Cx, Due, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
 use flows::{Flow, Flows};
 use penstock_model::{Kernel, KernelError, Options, Stats, Time};
-use penstock_packet::{Packet, Skb};
+use penstock_packet::{Packet, Skb, TxClock};
 use queue::{NIL, Pool, Queue};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -209,6 +209,10 @@ pub struct Fq {
 /// `jiffies`, without what they begin at.
 fn jiffies_at(now: Time, hz: u32) -> u64 {
     now.as_ns() as u64 / (1_000_000_000 / u64::from(hz))
+}
+/// Whether its time of departure is by a clock that counts from 1970: later than any by `CLOCK_MONOTONIC`, as which it is taken.
+fn is_by_wall_clock(skb: &Skb) -> bool {
+    skb.is_noted() && skb.rare().txtime.is_some_and(|t| t.clock != TxClock::Monotonic)
 }
 /// What tells a packet's flow apart where it is not of one connected socket: odd.
 fn orphan(hash: u32, mask: u32) -> u64 {
@@ -471,7 +475,7 @@ impl Qdisc for Fq {
             time = now;
         } else {
             let horizon = now + u64::from(self.horizon) * 1000;
-            if time as i64 > horizon as i64 {
+            if time as i64 > horizon as i64 || is_by_wall_clock(&packet) {
                 if self.horizon_drop != 0 {
                     self.counts.horizon_drops += 1;
                     return self.refuse(packet, DropReason::Horizon, cx);

@@ -50,7 +50,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS236",
         "a policer that drops nothing",
-        "With `pass` (`ok`) for what exceeds the rate, everything goes through. Without a word tc asks for `reclassify`: the packet meets the same policer again, and after 16 rounds the kernel drops it.",
+        "With `pass` (`ok`) for what exceeds the rate, everything goes through. Without a word tc asks for `reclassify`: the packet meets the same \
+         policer again, and after 16 rounds the kernel drops it.",
         police_idle,
     ),
     Rule::warning(

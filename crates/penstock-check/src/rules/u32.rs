@@ -74,7 +74,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS198",
         "IPv4 matches for frames with two tags",
-        "The kernel keeps one tag beside the packet, so that offsets of IPv4 hold for `protocol 802.1q`. A frame that comes in with two tags (802.1ad) still has the inner one before its IP header: all offsets of IPv4 are four too small.",
+        "The kernel keeps one tag beside the packet, so that offsets of IPv4 hold for `protocol 802.1q`. A frame that comes in with two tags \
+         (802.1ad) still has the inner one before its IP header: all offsets of IPv4 are four too small.",
         vlan,
     ),
     Rule::warning(

@@ -82,6 +82,12 @@ impl Step {
         }
         step.text()
     }
+    /// The command with another word in the place of one.
+    pub fn with_word(&self, old: &str, new: &str) -> String {
+        let mut step = self.clone();
+        step.words.iter_mut().filter(|w| *w == old).for_each(|w| new.clone_into(w));
+        step.text()
+    }
     /// The command without a word and its value.
     pub fn without(&self, name: &str) -> String {
         let mut step = self.clone();

@@ -232,6 +232,32 @@ impl Source {
         })
     }
 
+    /// Whether the text says one of these words, and not that it is none: `# fibre, no DSL here`.
+    pub fn claims(&self, words: &[&str]) -> bool {
+        self.lines.iter().any(|l| {
+            let l = l.to_lowercase();
+            words.iter().any(|w| {
+                l.match_indices(w).any(|(at, _)| {
+                    let mut before =
+                        l[..at].split(|c: char| !c.is_alphanumeric()).rev().filter(|w| !w.is_empty());
+                    let denied = before.by_ref().take(2).any(|w| {
+                        matches!(w, "no" | "not" | "without" | "never" | "nor" | "isn" | "non" | "instead")
+                    });
+                    bounded(&l, at, at + w.len()) && !denied
+                })
+            })
+        })
+    }
+
+    /// Whether one of these words is a command of the text.
+    pub fn commands(&self, words: &[&str]) -> bool {
+        let code = self.lines.iter().filter(|l| !l.trim_start().starts_with('#'));
+        let pieces = code.into_iter().flat_map(|l| l.split(['|', ';', '&', '(', '{', '`']));
+        let keyword =
+            |w: &&str| !matches!(*w, "do" | "then" | "else" | "while" | "until" | "if" | "!" | "sudo");
+        pieces.filter_map(|p| p.split_whitespace().find(keyword)).any(|first| words.contains(&first))
+    }
+
     /// The line where a here-document's text begins that the command at `number` reads, where it reads one.
     pub fn heredoc(&self, number: u32) -> Option<u32> {
         let last = self.end_of(number);

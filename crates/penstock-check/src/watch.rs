@@ -334,6 +334,9 @@ impl Runs for FromPython<'_, '_> {
         }
         (ended.unwrap_or(1), out.stdout)
     }
+    fn unknown(&self) -> Option<&str> {
+        self.watched.unknown.as_deref()
+    }
     fn left_out(&mut self, line: u32) {
         // Only what has to do with the network is missed.
         let text = self.keep.source.logical(line);

@@ -76,7 +76,7 @@ fn every_side_of_a_condition_is_read() {
     found(&format!("#!/bin/sh\n[ \"$X\" = y ] &&\n{WRONG}"), 3);
     found(&format!("#!/bin/sh\ntrue || {{\n{WRONG}}}\n"), 3);
     found(&format!("#!/bin/sh\ncase $MODE in\na) tc qdisc show;;\nb|c)\n{WRONG};; *) ;; esac\n"), 5);
-    found(&format!("#!/bin/sh\nfor i in $(cat /tmp/none); do\n{WRONG}done\n"), 3);
+    found(&format!("#!/bin/sh\nfor i in $(cat /run/none); do\n{WRONG}done\n"), 3);
     found(&format!("#!/bin/sh\nwhile read -r a b; do\n{WRONG}done < /etc/clients\n"), 3);
     found(&format!("#!/bin/sh\ncat /etc/clients | while read -r a b; do\n{WRONG}done\n"), 3);
     found(

@@ -371,7 +371,17 @@ fn run(py: &mut Python<'_>, what: Option<&Value>, shell: bool, line: u32) -> Res
     // The first word may stand in a function that all commands go through.
     let place = values.iter().skip(1).chain(values.first()).map(Value::line).find(|l| *l > 0).unwrap_or(line);
     let words: Vec<String> = values.iter().map(Value::show).collect();
-    if words.is_empty() || words.iter().any(|w| w.contains(UNKNOWN)) {
+    let unknown = words.iter().any(|w| w.contains(UNKNOWN));
+    let symbol = py.runs.unknown().map(str::to_owned);
+    let words = match (symbol, words.first()) {
+        (_, None) => words,
+        (Some(symbol), Some(first)) if unknown && !first.starts_with(UNKNOWN) => {
+            words.iter().map(|w| w.replace(UNKNOWN, &symbol)).collect()
+        }
+        (_, Some(_)) if unknown => Vec::new(),
+        _ => words,
+    };
+    if words.is_empty() {
         py.runs.left_out(place);
         return Ok((0, String::new()));
     }

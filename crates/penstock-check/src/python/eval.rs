@@ -15,6 +15,10 @@ pub trait Runs {
     fn shell(&mut self, text: &str, line: u32) -> (i32, String);
     /// A command whose words are not wholly known.
     fn left_out(&mut self, line: u32);
+    /// What stands for the unknown in a command that is known in part; `None`: it is left out.
+    fn unknown(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// How a block ended.

@@ -7,6 +7,7 @@ use penstock_lang::token::Line;
 use penstock_model::Severity;
 use penstock_model::rtnetlink::Verb;
 use penstock_sched::{sch, traits::Classes};
+use std::collections::BTreeSet;
 
 pub const RULES: &[Rule] = &[
     Rule {
@@ -89,7 +90,7 @@ fn deletes(step: &Step) -> bool {
 }
 
 /// Whether tc only shows something.
-fn shows(step: &Step) -> bool {
+pub(super) fn shows(step: &Step) -> bool {
     !matches!(
         step.tc(),
         None | Some(
@@ -126,7 +127,34 @@ fn tc_refuses(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// What refused commands would have made: by device, the handles and classes. What is refused for their absence has its cause there.
+fn never_made(facts: &Facts) -> BTreeSet<(usize, String, String)> {
+    let mut all = BTreeSet::new();
+    for (at, step) in
+        facts.steps.iter().enumerate().filter(|s| !s.1.ok() && s.1.program() == "tc" && !deletes(s.1))
+    {
+        let dev = step.value(&["dev"]).unwrap_or("").to_owned();
+        let handle = step.value(&["handle"]).filter(|_| step.has("qdisc"));
+        for id in step.value(&["classid"]).into_iter().chain(handle) {
+            all.insert((at, dev.clone(), id.trim_end_matches('0').to_owned()));
+        }
+    }
+    all
+}
+
+/// Whether a command needs what one before it should have made and did not.
+fn follows(never: &BTreeSet<(usize, String, String)>, at: usize, step: &Step) -> bool {
+    let dev = step.value(&["dev"]).unwrap_or("");
+    let Some(parent) = step.value(&["parent"]) else { return false };
+    let major = |id: &str| id.split(':').next().unwrap_or("").to_owned();
+    never.iter().any(|(before, of, id)| {
+        let qdisc = id.ends_with(':') && major(id) == major(parent);
+        *before < at && of == dev && (id == parent.trim_end_matches('0') || qdisc)
+    })
+}
+
 fn kernel_refuses(facts: &Facts, found: &mut Found) {
+    let never = never_made(facts);
     for (at, step) in
         failing(facts).filter(|s| s.1.program() == "tc" && !by_tc(s.1) && !deletes(s.1) && !shows(s.1))
     {
@@ -143,7 +171,7 @@ fn kernel_refuses(facts: &Facts, found: &mut Found) {
         };
         // What the script would have made before is not there where its course was decided for it.
         let elsewhere = facts.forced || step.guessed.is_some();
-        if !gone && !hushed && !queues && !elsewhere {
+        if !gone && !hushed && !queues && !elsewhere && !follows(&never, at, step) {
             refused(facts, found, at, step);
         }
     }

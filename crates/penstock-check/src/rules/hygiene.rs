@@ -251,12 +251,16 @@ fn undone(facts: &Facts, found: &mut Found) {
             }
         }
     }
-    // Between set-up and deletion an experiment may run.
-    let waits = facts.source.mentions(&[
-        "sleep", "read", "iperf", "iperf3", "ping", "netperf", "trap", "stop", "down", "flent", "curl",
-        "wget",
+    // Between set-up and deletion an experiment may run, or somebody looks at what stands.
+    let waits = facts.source.commands(&[
+        "sleep", "read", "iperf", "iperf3", "ping", "netperf", "trap", "flent", "curl", "wget", "wait",
+        "select", "ssh", "nc", "timeout",
     ]);
-    if let Some(at) = last.filter(|_| stands.is_empty() && !waits) {
+    let script = facts.source.form == crate::source::Form::Script;
+    let looks = facts.steps.iter().any(|s| s.ok() && s.program() == "tc" && super::errors::shows(s));
+    if let Some(at) =
+        last.filter(|_| stands.is_empty() && script && !waits && !looks && facts.unknown.is_empty())
+    {
         found.at(
             at,
             "del",

@@ -50,7 +50,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS236",
         "a policer that drops nothing",
-        "Without `drop` tc asks for `reclassify`: what exceeds the rate is classified once more and goes through.",
+        "With `pass` (`ok`) for what exceeds the rate, everything goes through. Without a word tc asks for `reclassify`: the packet meets the same \
+         policer again, and after 16 rounds the kernel drops it.",
         police_idle,
     ),
     Rule::warning(
@@ -280,38 +281,22 @@ fn police_short(facts: &Facts, found: &mut Found) {
 fn police_idle(facts: &Facts, found: &mut Found) {
     for (_, filter, o) in policers(facts) {
         let step = &facts.steps[filter.step];
-        let said = step.words.iter().any(|w| {
-            matches!(
-                w.as_str(),
-                "drop"
-                    | "shot"
-                    | "continue"
-                    | "pass"
-                    | "ok"
-                    | "reclassify"
-                    | "pipe"
-                    | "conform-exceed"
-                    | "index"
-                    | "trap"
-            )
-        });
-        if o.i64("action") == Some(i64::from(act::RECLASSIFY)) && !said {
-            let at = step
-                .words
-                .iter()
-                .position(|w| matches!(w.as_str(), "flowid" | "classid"))
-                .unwrap_or(step.words.len());
-            let fix = [&step.words[..at], &["drop".to_owned()], &step.words[at..]].concat().join(" ");
-            found.at(
-                filter.step,
-                "police",
-                Say::new(
-                    "the policer drops nothing",
-                    "What exceeds its rate is reclassified and goes through.".to_owned(),
-                    fix,
-                ),
-            );
+        // A policer without a rate, and one that others share by its number, may be there to count.
+        if o.i64("action") != Some(i64::from(act::OK)) || step.has("index") || !step.has("rate") {
+            continue;
         }
+        let exceeding = |w: &&String| matches!(w.as_str(), "pass" | "ok");
+        let Some(word) = step.words.iter().find(exceeding).cloned() else { continue };
+        let fix = step.with_word(&word, "drop");
+        found.at(
+            filter.step,
+            &word,
+            Say::new(
+                "the policer drops nothing",
+                format!("What exceeds its rate goes through as well (`{word}`)."),
+                fix,
+            ),
+        );
     }
 }
 

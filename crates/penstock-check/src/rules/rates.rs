@@ -380,6 +380,16 @@ fn parent_missing(facts: &Facts, found: &mut Found) {
                     rate(class.ceil().max(class.rate()))
                 ),
             };
+            // What would have made it was refused, and that is said.
+            let parent = req.parent.to_string();
+            let refused = |s: &crate::facts::Step| {
+                !s.ok()
+                    && s.value(&["classid"]) == Some(parent.as_str())
+                    && s.value(&["dev"]) == step.value(&["dev"])
+            };
+            if facts.steps[..at].iter().any(refused) {
+                continue;
+            }
             found.at(
                 at,
                 word,

@@ -73,8 +73,9 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS198",
-        "IPv4 matches for tagged frames",
-        "For `protocol 802.1q` the tag stands before the IP header as long as the card does not take it off, and all offsets of IPv4 are four too small.",
+        "IPv4 matches for frames with two tags",
+        "The kernel keeps one tag beside the packet, so that offsets of IPv4 hold for `protocol 802.1q`. A frame that comes in with two tags \
+         (802.1ad) still has the inner one before its IP header: all offsets of IPv4 are four too small.",
         vlan,
     ),
     Rule::warning(
@@ -387,11 +388,14 @@ fn dscp(facts: &Facts, found: &mut Found) {
 }
 
 fn vlan(facts: &Facts, found: &mut Found) {
-    for filter in all(facts).filter(|f| matches!(f.protocol, 0x8100 | 0x88a8)) {
+    //= linux v6.12 net/core/dev.c __netif_receive_skb_core, net/8021q/vlan_dev.c vlan_dev_hard_start_xmit
+    // One tag is beside the packet's data, whoever put it on; the second one of a frame that comes in is in it.
+    let received = |f: &&Filter| f.protocol == 0x88a8 && f.parent.major() == 0xffff;
+    for filter in all(facts).filter(received) {
         if matches(facts, filter).iter().any(|m| word(m, 0) == "ip") {
             let step = &facts.steps[filter.step];
             let fix = format!(
-                "tc filter add dev {} parent {} protocol 802.1q prio {} flower vlan_ethtype ipv4 ip_proto tcp",
+                "tc filter add dev {} parent {} protocol 802.1ad prio {} flower vlan_ethtype 802.1q cvlan_ethtype ipv4",
                 step.value(&["dev"]).unwrap_or("eth0"),
                 filter.parent,
                 filter.prio
@@ -400,8 +404,8 @@ fn vlan(facts: &Facts, found: &mut Found) {
                 filter.step,
                 "ip",
                 Say::new(
-                    "IPv4's places in tagged frames",
-                    "The tag's four bytes stand before the IP header.".to_owned(),
+                    "IPv4's places in frames with two tags",
+                    "The kernel takes the outer tag off; the inner tag's four bytes stand before the IP header.".to_owned(),
                     fix,
                 ),
             );

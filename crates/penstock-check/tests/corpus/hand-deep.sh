@@ -10,4 +10,3 @@ for i in 1 2 3 4 5 6 7 8 9; do
 done
 tc qdisc add dev $D parent 1:9 fq_codel
 # expect: PS002 8
-# expect: PS002 11

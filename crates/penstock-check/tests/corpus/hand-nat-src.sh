@@ -10,6 +10,5 @@ tc class add dev $WAN parent 1:1 classid 1:20 htb rate 1mbit
 tc qdisc add dev $WAN parent 1:10 fq_codel
 tc qdisc add dev $WAN parent 1:20 fq_codel
 tc filter add dev $WAN parent 1: protocol ip prio 1 u32 match ip src 192.168.1.50/32 flowid 1:20
-# expect: PS123 7
 # expect: PS156 11
 # expect: PS220 12

@@ -10,4 +10,3 @@ tc class add dev eth0 parent 1:1 classid 1:30 htb rate 5mbit ceil 10mbit
 tc qdisc add dev eth0 parent 1:10 fq_codel
 tc qdisc add dev eth0 parent 1:30 fq_codel
 tc filter add dev eth0 parent 1: protocol 802.1q prio 1 u32 match ip dst 10.0.0.0/8 flowid 1:10
-# expect: PS198 12

@@ -27,4 +27,3 @@ tc filter add dev $DEV parent 1: protocol ip prio 14 u32 match ip dst 80.0.0.0/8
 tc qdisc add dev $DEV handle ffff: ingress
 tc filter add dev $DEV parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 police rate ${DOWNLINK}kbit burst 10k drop flowid :1
 # expect: PS101 17
-# expect: PS123 15

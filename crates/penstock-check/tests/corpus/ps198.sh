@@ -1,14 +1,8 @@
 #!/bin/bash
-# IPv4 in tagged frames
-# expect: PS198 14
-tc qdisc del dev eth0 root 2>/dev/null
-tc qdisc add dev eth0 root handle 1: htb default 30
-tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
-tc class add dev eth0 parent 1:1 classid 1:10 htb rate 6mbit ceil 10mbit
-tc class add dev eth0 parent 1:1 classid 1:20 htb rate 3mbit ceil 10mbit
-tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 10mbit
-tc qdisc add dev eth0 parent 1:10 handle 10: fq_codel
-tc qdisc add dev eth0 parent 1:20 handle 20: fq_codel
-tc qdisc add dev eth0 parent 1:30 handle 30: fq_codel
-tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.1.0/24 flowid 1:10
-tc filter add dev eth0 parent 1: protocol 802.1q prio 2 u32 match ip dst 10.0.2.0/24 flowid 1:20
+# IPv4 in frames with two tags
+# expect: PS198 8
+tc qdisc del dev eth0 ingress 2>/dev/null
+tc qdisc add dev eth0 handle ffff: ingress
+# One tag is beside the packet.
+tc filter add dev eth0 parent ffff: protocol 802.1q prio 1 u32 match ip dst 10.0.1.0/24 police rate 1mbit burst 20k drop flowid :1
+tc filter add dev eth0 parent ffff: protocol 802.1ad prio 2 u32 match ip dst 10.0.2.0/24 police rate 1mbit burst 20k drop flowid :1

@@ -1,6 +1,5 @@
 #!/bin/bash
-# a burst of less than a tick
-# expect: PS120 6
+# HTB does not depend on its burst
 tc qdisc del dev eth0 root 2>/dev/null
 tc qdisc add dev eth0 root handle 1: htb default 30
 tc class add dev eth0 parent 1: classid 1:1 htb rate 100mbit burst 15k

@@ -12,8 +12,4 @@ pub mod skb;
 
 pub use headers::{Arp, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
-<<<<<<< HEAD
-pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, ethertype};
-=======
-pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, TxClock, TxTime, ethertype};
->>>>>>> queues
+pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype};

@@ -153,7 +153,8 @@ fn in_place(facts: &Facts) -> Vec<Finding> {
     let allowed = |f: &Finding| {
         dead.contains(&(f.file.as_str(), f.line)) && f.code > "PS006" && !ALONE.contains(&f.code)
             || (facts.partial || facts.forced && f.code >= "PS190") && !ALONE.contains(&f.code)
-            || guessed.contains(&(f.file.as_str(), f.line)) && !["PS001", "PS003", "PS004"].contains(&f.code)
+            || guessed.contains(&(f.file.as_str(), f.line))
+                && !["PS001", "PS003", "PS004", "PS005"].contains(&f.code)
             || everywhere.contains(f.code)
             || f.file == facts.name && facts.source.allowed(f.line).contains(f.code)
     };

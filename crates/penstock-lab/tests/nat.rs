@@ -8,7 +8,7 @@ use std::path::Path;
 fn a_home_router_translates() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/home-nat.toml");
     let experiment = experiment::load(&file).unwrap_or_else(|f| panic!("{}", f[0]));
-    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {} });
+    let outcome = run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let outcome = outcome.unwrap_or_else(|faults| panic!("{}", faults[0]));
     assert_eq!(outcome.record.expects.len(), 6);
     for expect in &outcome.record.expects {

@@ -28,7 +28,8 @@ load = {{ size = 100, gap = "3ms" }}
 
 fn go(setup: &str, flow: &str) -> Outcome {
     let read = experiment::parse(&text(setup, flow), "txtime.toml").unwrap_or_else(|d| panic!("{}", d[0]));
-    run(&read, &mut Options { seed: None, progress: &mut |_| {} }).unwrap_or_else(|d| panic!("{}", d[0]))
+    run(&read, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} })
+        .unwrap_or_else(|d| panic!("{}", d[0]))
 }
 
 /// Least and greatest delay in ms, and how many arrived.

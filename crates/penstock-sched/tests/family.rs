@@ -386,9 +386,11 @@ impl Model {
     }
     /// cbq's round ends early where the first class it meets has nothing more (`cbq_dequeue_prio`), and Linux then waits
     /// for whoever asks next.
-    /// drr ends its search at a class whose packets have all missed their time (etf).
+    /// drr, ets and qfq end their search at a class whose packets have all missed their time (etf): `drr_dequeue`, `ets_qdisc_dequeue`
+    /// and `qfq_dequeue` give nothing where `qdisc_dequeue_peeked` does.
     fn stalls(&self) -> bool {
-        self.kind == "cbq" || self.kind == "drr" && self.grafted.contains("etf") || self.is_stuck()
+        let ends_at_etf = matches!(self.kind, "drr" | "ets" | "qfq") && self.grafted.contains("etf");
+        self.kind == "cbq" || ends_at_etf || self.is_stuck()
     }
     /// Where packets may stay for good, as in Linux: in hfsc's own class, which takes them by name and by `default 0` while there is no
     /// other and has no curve to send them by; in a class of real time alone after a reset of 6.12 (`cl_in_el_or_vttree`: its node is not

@@ -490,6 +490,8 @@ fn braces_fit(text: &str) -> Result<(), String> {
 fn called(name: &str) -> String {
     match name {
         "" => NAMELESS.to_owned(),
+        // What was handed over by a descriptor has no file: the machine's own /dev is another.
+        name if name.starts_with("/dev/") || name.starts_with("/proc/") => NAMELESS.to_owned(),
         name if name.contains('/') => name.to_owned(),
         name => format!("./{name}"),
     }

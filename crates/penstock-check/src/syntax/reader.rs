@@ -131,7 +131,8 @@ fn unset(text: &str) -> BTreeSet<String> {
         }
         for (at, _) in line.match_indices('=') {
             let begin = line[..at].trim_end_matches('+');
-            let from = begin.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+            let other = |c: &(usize, char)| !(c.1.is_ascii_alphanumeric() || c.1 == '_');
+            let from = begin.char_indices().rfind(other).map_or(0, |(at, c)| at + c.len_utf8());
             set.insert(&begin[from..]);
         }
         let mut words = line.split(|c: char| c.is_whitespace() || c == ';').peekable();

@@ -430,6 +430,10 @@ impl Qdisc for Taprio {
                 Some(_) => self.schedules.admin = Some(schedule),
             }
         } else {
+            // The one before, had any time passed since it was made.
+            if self.shown_as_running == Some(cx.now) {
+                self.schedules.switch();
+            }
             self.shown_as_running = (schedule.base_time <= cx.now.as_ns()).then_some(cx.now);
             schedule.begin_at(start, self.byte, count);
             self.schedules.current = None;

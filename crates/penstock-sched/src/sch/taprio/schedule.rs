@@ -313,7 +313,7 @@ pub struct Schedules {
 
 impl Schedules {
     /// `switch_schedules`.
-    fn switch(&mut self) {
+    pub fn switch(&mut self) {
         self.oper = self.admin.take();
     }
     /// `advance_sched`: when to do so again.

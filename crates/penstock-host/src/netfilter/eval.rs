@@ -125,7 +125,7 @@ impl Netfilter {
                         for translator in asked {
                             fate = match translator {
                                 Station::Table(table) => {
-                                    self.tables[family as usize][*table as usize].run(skb, &mut way)
+                                    self.tables[family as usize][*table as usize].run_once(skb, &mut way)
                                 }
                                 Station::Chain(table, chain) => self.nft.run(*table, *chain, skb, &mut way),
                                 _ => Fate::Accept,
@@ -159,7 +159,14 @@ impl Netfilter {
 }
 
 impl TableState {
+    /// The same for a connection's first packet: apart, so that the loop over the rules stays within [`Netfilter::pass`].
+    #[cold]
+    #[inline(never)]
+    fn run_once(&mut self, skb: &mut Skb, way: &mut Way<'_>) -> Fate {
+        self.run(skb, way)
+    }
     /// Takes a packet through the built-in chain of the way's hook.
+    #[inline(always)]
     fn run(&mut self, skb: &mut Skb, way: &mut Way<'_>) -> Fate {
         let entry = self.table.built_in().iter().position(|c| *c == way.hook.chain());
         let Some(entry) = entry else { return Fate::Accept };

@@ -17,11 +17,14 @@ impl Files for Input<'_> {
 
 /// Whether a rule names an interface that no `-save` of the real program's can be read back with: it writes them bare.
 fn unreadable_name(text: &str, family: Family) -> bool {
-    let legal = |name: &str| name.bytes().all(|b| b.is_ascii_graphic() && !b"\"'\\".contains(&b)) && !name.starts_with('-');
+    let legal = |name: &str| {
+        name.bytes().all(|b| b.is_ascii_graphic() && !b"\"'\\".contains(&b)) && !name.starts_with('-')
+    };
     let options = RestoreOptions::default();
     text.lines().any(|line| {
         Table::ALL.into_iter().any(|table| {
-            let Ok(Line::Rule(command)) = read_line(line, 1, Some(table), &options, (family, Kernel::V6_12)) else {
+            let Ok(Line::Rule(command)) = read_line(line, 1, Some(table), &options, (family, Kernel::V6_12))
+            else {
                 return false;
             };
             let rules: &[Rule] = match &command.action {

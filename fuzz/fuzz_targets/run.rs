@@ -22,7 +22,10 @@ fuzz_target!(|data: &[u8]| {
     parsed.duration = parsed.duration.min(penstock_model::Span::from_ms(300));
     parsed.warmup = parsed.warmup.min(penstock_model::Span::from_ms(100));
     // The second run is the one with taps: a run more would tell nothing more.
-    match (run(&parsed, &mut Options { seed: None, progress: &mut |_| {} }), run_beside(&parsed)) {
+    match (
+        run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} }),
+        run_beside(&parsed),
+    ) {
         (Ok(first), Ok((again, beside))) => {
             assert!(told(first) == told(again), "run again it gives something else:\n{text}");
             let differs = beside.differences;

@@ -11,7 +11,15 @@ fn once(text: &str) -> (Result<i32, String>, Kept) {
     host.add_device("eth0");
     let mut kept = Kept::default();
     let script = Script { text: text.to_owned(), name: "fuzz.sh".to_owned(), ..Script::default() };
-    let limits = Limits { steps: 300, commands: 300, work: 200_000, variables: 1 << 20, files: 1 << 20, pipes: 1 << 20, ..Limits::default() };
+    let limits = Limits {
+        steps: 300,
+        commands: 300,
+        work: 200_000,
+        variables: 1 << 20,
+        files: 1 << 20,
+        pipes: 1 << 20,
+        ..Limits::default()
+    };
     (run_within(&limits, &script, &mut At { host: &mut host, now: Time::ZERO }, &mut kept), kept)
 }
 

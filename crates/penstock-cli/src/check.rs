@@ -1,11 +1,13 @@
 //! `penstock check`: what is wrong in a shaping script, where, and how to fix it.
 
+mod folders;
+
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use penstock_check::{Answer, Baseline, Settings, examine, fixed, form};
 use penstock_machine::script::Script;
-use penstock_model::{Kernel, Rate};
+use penstock_model::{Kernel, Rate, Severity};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -49,11 +51,26 @@ pub struct Args {
     env: Vec<String>,
     #[command(flatten)]
     files: Lent,
-    /// The script
-    script: PathBuf,
-    /// Its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    /// The least that ends with a status other than 0
+    #[arg(long, value_enum, default_value = "warning", value_name = "LEVEL")]
+    fail_on: FailOn,
+    /// Say what a code means, and check nothing
+    #[arg(long, value_name = "CODE")]
+    explain: Option<String>,
+    /// The scripts; of a folder all that hold commands of tc or a packet filter
+    #[arg(value_name = "SCRIPT", required_unless_present = "explain")]
+    scripts: Vec<PathBuf>,
+    /// Arguments of the script, behind `--`
+    #[arg(last = true)]
     args: Vec<String>,
+}
+
+/// What ends with a status other than 0.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    Warning,
+    Error,
+    Never,
 }
 
 /// Forms of output.
@@ -67,50 +84,95 @@ enum Format {
 
 /// Checks, prints, fixes.
 pub fn main(args: &Args) -> Result<ExitCode> {
+    if let Some(code) = &args.explain {
+        crate::print(&explained(code)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stdin = args.scripts.iter().any(|s| s.as_os_str() == "-");
+    anyhow::ensure!(!args.write || !stdin, "--write needs a file: standard input cannot be changed");
+    let paths = folders::scripts(&args.scripts)?;
     anyhow::ensure!(
-        !args.write || args.script.as_os_str() != "-",
-        "--write needs a file: standard input cannot be changed"
+        !args.fix || args.write || paths.len() == 1,
+        "--fix prints one script; write --fix --write to change {} files",
+        paths.len()
     );
     let words: Vec<String> = args.arg.iter().chain(&args.args).cloned().collect();
-    let mut script = script(&args.script, &words, &args.files)?;
-    script.env = args.env.iter().map(|pair| variable(pair)).collect::<Result<_>>()?;
+    let env: Vec<(String, String)> = args.env.iter().map(|pair| variable(pair)).collect::<Result<_>>()?;
+    let one = |path: &PathBuf| Ok(Script { env: env.clone(), ..script(path, &words, &args.files)? });
+    let scripts: Vec<Script> = paths.iter().map(one).collect::<Result<_>>()?;
     let settings = settings(args.dev.clone(), args.rate.as_deref(), args.kernel.as_deref())?;
     let known = args.baseline.as_deref().filter(|_| !args.write_baseline);
     let known = known.map(|path| text(path, &read(path)?)).transpose()?;
-    // All is read: what the script does is done without the files of this computer.
-    let written = [
-        args.write.then_some(args.script.as_path()),
-        args.baseline.as_deref().filter(|_| args.write_baseline),
-    ];
-    confine(&written.into_iter().flatten().collect::<Vec<_>>());
-    let Answer { mut findings, coverage } = examine(&script, &settings);
+    // All is read: what the scripts do is done without the files of this computer.
+    let mut written: Vec<&Path> = paths.iter().filter(|_| args.write).map(PathBuf::as_path).collect();
+    written.extend(args.baseline.as_deref().filter(|_| args.write_baseline));
+    confine(&written);
+    let mut answers = folders::examine_all(&scripts, &settings);
     if let Some(path) = &args.baseline {
+        let all: Vec<_> = answers.iter().flat_map(|a| a.findings.clone()).collect();
         if args.write_baseline {
-            penstock_files::replace(path, Baseline::write(&findings))
+            penstock_files::replace(path, Baseline::write(&all))
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        let known = known.unwrap_or_else(|| Baseline::write(&findings));
-        findings = Baseline::parse(&known).new_ones(findings);
+        let known = known.unwrap_or_else(|| Baseline::write(&all));
+        for answer in &mut answers {
+            answer.findings = Baseline::parse(&known).new_ones(std::mem::take(&mut answer.findings));
+        }
     }
     if args.fix {
-        let (text, count) = fixed(&script.text, &findings);
-        if args.write {
-            penstock_files::replace(&args.script, &text)
-                .with_context(|| format!("cannot write {}", args.script.display()))?;
-        } else {
-            crate::print(&text)?;
+        let (mut left, mut count) = (Vec::new(), 0);
+        for ((script, path), answer) in scripts.into_iter().zip(&paths).zip(&answers) {
+            let (text, of_it) = fixed(&script.text, &answer.findings);
+            count += of_it;
+            if args.write {
+                penstock_files::replace(path, &text)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            } else {
+                crate::print(&text)?;
+            }
+            left.push(examine(&Script { text, ..script }, &settings));
         }
-        crate::say(&format!("penstock: {count} of {} findings fixed", findings.len()));
-        let left = examine(&Script { text, ..script }, &settings);
-        return Ok(ExitCode::from(left.exit_status()));
+        let all: usize = answers.iter().map(|a| a.findings.len()).sum();
+        crate::say(&format!("penstock: {count} of {all} findings fixed"));
+        return Ok(ExitCode::from(status(&left, args.fail_on)));
     }
     match args.format {
-        Format::Text => crate::show(&form::text(&findings, &coverage, &script.text)),
-        Format::Json => crate::print(&form::json(&findings, &coverage)),
-        Format::Sarif => crate::print(&form::sarif(&findings, &coverage)),
-        Format::Github => crate::show(&form::github(&findings, &coverage, &script.name)),
+        Format::Text => crate::show(&folders::text(&scripts, &answers)),
+        Format::Json => crate::print(&folders::json(&scripts, &answers)),
+        Format::Sarif => {
+            let whole = folders::together(&scripts, &answers);
+            crate::print(&form::sarif(&whole.findings, &whole.coverage))
+        }
+        Format::Github => {
+            let each = scripts.iter().zip(&answers);
+            let text: String = each.map(|(s, a)| form::github(&a.findings, &a.coverage, &s.name)).collect();
+            crate::show(&text)
+        }
     }?;
-    Ok(ExitCode::from(Answer { findings, coverage }.exit_status()))
+    Ok(ExitCode::from(status(&answers, args.fail_on)))
+}
+
+/// The status of several answers: an error before lines that were not looked at, those before warnings.
+fn status(answers: &[Answer], fail_on: FailOn) -> u8 {
+    let of = |answer: &Answer| match (answer.exit_status(), fail_on) {
+        (_, FailOn::Never) | (1, FailOn::Error) => 0,
+        (status, _) => status,
+    };
+    let all: Vec<u8> = answers.iter().map(of).collect();
+    [2, 3, 1].into_iter().find(|status| all.contains(status)).unwrap_or(0)
+}
+
+/// What a code means: its page in words.
+fn explained(code: &str) -> Result<String> {
+    let code = code.to_uppercase();
+    let rule = penstock_check::rules::all()
+        .find(|r| r.code == code)
+        .with_context(|| format!("{code} is not a code of check; write one like PS101"))?;
+    let level = match rule.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    Ok(format!("{code}: {}\n\n{level}\n\n{}\n", rule.about, rule.why))
 }
 
 /// A variable of `--env`.

@@ -4,18 +4,23 @@
 
 mod check;
 mod compare;
+mod examples;
 mod explain;
 mod import;
 mod kernel;
 mod machine;
+mod manual;
+mod queues;
 mod replay;
 mod report;
 mod run;
 mod shell;
 mod study;
+mod sweep;
 mod traffic;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use penstock_measure::text::visible;
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -32,7 +37,8 @@ use std::process::ExitCode;
     after_help = "Tools on a virtual machine that keeps its state between calls: penstock tc …, also ip iptables sysctl \
                   ethtool\nmodprobe nft bridge ifconfig route arp iptables-save and its relatives. A link to this program with a tool's \
                   name\nacts as that tool.\n\n\
-                  Try:  penstock run examples/home-line.toml\n      \
+                  Try:  penstock run example:home-line\n      \
+                        penstock new bufferbloat\n      \
                         penstock tc qdisc add dev eth0 root tbf rate 1mbit burst 5k latency 50ms\n      \
                         penstock tc -s qdisc show"
 )]
@@ -45,6 +51,12 @@ struct Cli {
 enum Verb {
     /// Run an experiment, print its summary, write its record and its report
     Run(run::Args),
+    /// Run an experiment many times with other values and seeds; sum up, draw, compare
+    Sweep(sweep::Args),
+    /// Write an experiment to begin with, from a template
+    New(examples::NewArgs),
+    /// List the examples that are part of the program, or print one
+    Examples(examples::Args),
     /// List, run and judge published experiments
     Study(study::Args),
     /// Send exact packets through a configured device: departures, drops, statistics
@@ -71,6 +83,10 @@ enum Verb {
     Echo(traffic::EchoArgs),
     /// Build the user-mode kernel for run --on virtual, or show where it is
     Kernel(kernel::Args),
+    /// Print completions for a shell
+    Completions(manual::CompletionsArgs),
+    /// Print a manual page, or write all of them
+    Man(manual::ManArgs),
     /// A delay line between devices of one namespace
     #[command(hide = true)]
     Wire(traffic::WireArgs),
@@ -87,7 +103,7 @@ fn main() -> ExitCode {
     let done = match machine::called(&args) {
         Some(words) if machine::asks_for_dump(&args, &words) => machine::dump(&words[2..]),
         Some(words) => machine::main(&words),
-        None => verb(Cli::parse_from(args)),
+        None => verb(Cli::try_parse_from(args).unwrap_or_else(|error| meant(error).exit())),
     };
     done.unwrap_or_else(|error| {
         say(&format!("penstock: {error:#}"));
@@ -95,9 +111,39 @@ fn main() -> ExitCode {
     })
 }
 
+/// An unknown verb with those that were probably meant: clap's own measure takes `rnu` for nothing known, and offers verbs that are hidden.
+fn meant(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let command = Cli::command();
+    let verbs = command.get_subcommands().filter(|v| !v.is_hide_set()).map(clap::Command::get_name);
+    let verbs: Vec<&str> = verbs.collect();
+    // A file alone is an experiment.
+    let near = match word.ends_with(".toml") || word.starts_with("example:") {
+        true => Some(format!("run {word}")),
+        false => penstock_lab::experiment::meant(word, &verbs).map(str::to_owned),
+    };
+    let near = match (near, error.remove(ContextKind::SuggestedSubcommand)) {
+        (Some(near), _) => vec![near],
+        (None, Some(ContextValue::Strings(clap))) => {
+            clap.into_iter().filter(|verb| verbs.contains(&verb.as_str())).collect()
+        }
+        _ => Vec::new(),
+    };
+    if !near.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
+    }
+    error
+}
+
 fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.verb {
         Verb::Run(args) => run::main(&args),
+        Verb::Sweep(args) => sweep::main(&args),
+        Verb::New(args) => examples::new(&args),
+        Verb::Examples(args) => examples::main(&args),
         Verb::Study(args) => study::main(&args),
         Verb::Replay(args) => replay::main(&args),
         Verb::Report(args) => report::main(&args),
@@ -111,6 +157,8 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Recv(args) => traffic::recv(&args),
         Verb::Echo(args) => traffic::echo(&args),
         Verb::Kernel(args) => kernel::main(&args),
+        Verb::Completions(args) => manual::completions(&args, Cli::command()),
+        Verb::Man(args) => manual::man(&args, Cli::command()),
         Verb::Wire(args) => traffic::wire(&args),
         Verb::Inside(args) => kernel::inside(&args),
     }
@@ -150,7 +198,6 @@ fn default_out(file: &std::path::Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {

@@ -1,14 +1,16 @@
 //! `penstock run`.
 
+use crate::examples;
+use crate::queues::queues;
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use penstock_lab::experiment::{Experiment, Threads};
 use penstock_lab::run::{Ground, Options, Outcome};
 use penstock_lab::{experiment, many, run};
 use penstock_measure::number::Unit;
-use penstock_measure::record::{Class, Record};
+use penstock_measure::record::Record;
 use penstock_measure::repeat;
-use penstock_measure::report::{busiest, expect_unit};
+use penstock_measure::report::expect_unit;
 use penstock_measure::table::{Align, Table};
 use penstock_measure::text::visible;
 use penstock_model::Diagnostic;
@@ -22,10 +24,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 when all went as it should, 1 when an [[expect]] was not met or a program failed, 2 when nothing was run.\n\
-                        Try:  penstock run examples/home-line.toml"
+                        Try:  penstock run example:home-line"
 )]
 pub struct Args {
-    /// The experiment file (TOML)
+    /// The experiment file (TOML), or example:NAME (penstock examples lists them)
     file: PathBuf,
     /// Where it runs: sim (the simulator), kernel (this machine's, needs root), virtual (a real Linux in exact time)
     #[arg(long, value_name = "GROUND", default_value = "sim")]
@@ -48,7 +50,7 @@ pub struct Args {
     /// With --repeat: how many runs at a time, on sim and virtual [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), requires = "repeat")]
     jobs: Option<u32>,
-    /// On sim: how many threads make a run; no byte of it changes [default: 1]
+    /// On sim: how many threads make a run; no byte of it changes [default: as many as there are processors, at most 8, for 100 flows or more; else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     threads: Option<u32>,
     /// Print the record as JSON instead of the summary
@@ -84,7 +86,11 @@ pub fn bar(what: &str) -> ProgressBar {
 
 /// Runs it.
 pub fn main(args: &Args) -> Result<ExitCode> {
-    let experiment = match experiment::load_with(&args.file, &args.allow_path) {
+    let read = match examples::named(&args.file) {
+        Some(name) => examples::load(name)?,
+        None => experiment::load_with(&args.file, &args.allow_path),
+    };
+    let experiment = match read {
         Ok(experiment) => experiment,
         Err(faults) => return Ok(refuse(&faults)),
     };
@@ -103,7 +109,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             return Ok(refuse(&faults));
         }
     }
-    let folder = args.out.clone().unwrap_or_else(|| crate::default_out(&args.file));
+    let folder = args.out.clone().unwrap_or_else(|| crate::default_out(examples::as_file(&args.file)));
     if args.on == Ground::Sim {
         // All is read: whatever its commands do, it is done without the files of this computer.
         crate::check::confine(&[&folder]);
@@ -114,7 +120,9 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     );
     let threads = match args.threads {
         Some(threads) => Threads::Most(threads as usize),
-        None => Threads::One,
+        // Several runs take the processors already.
+        None if args.repeat.is_some() => Threads::One,
+        None => Threads::Large(many::processors().min(8)),
     };
     let experiment = experiment.on_threads(threads);
     let seed = args.seed.unwrap_or(experiment.seed);
@@ -368,61 +376,6 @@ fn flows(r: &Record) -> String {
     let more = described().count().saturating_sub(MAX_ROWS);
     let rest = if more > 0 { format!("  and {more} more in the record\n") } else { String::new() };
     table.text(2) + &rest
-}
-
-fn queues(r: &Record) -> String {
-    let mut table = Table::new(&[
-        ("queue", Align::Left),
-        ("kind", Align::Left),
-        ("rate", Align::Right),
-        ("ceil", Align::Right),
-        ("sent", Align::Right),
-        ("dropped", Align::Right),
-        ("borrowed", Align::Right),
-    ]);
-    let bit = |x: Option<f64>| x.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default();
-    let count = |n: u64| Unit::Count.show(n as f64);
-    let shaped = || r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:" || q.drops > 0));
-    let mut rest = String::new();
-    for d in shaped().take(MAX_ROWS) {
-        for q in d.qdiscs.iter().filter(|q| q.parent == "root" || d.classes.is_empty()) {
-            table.row([
-                format!("{} {} {}", d.host, d.dev, q.handle),
-                q.kind.clone(),
-                bit(q.rate_bit_s),
-                String::new(),
-                Unit::Byte.show(q.bytes as f64),
-                count(q.drops),
-                String::new(),
-            ]);
-        }
-        // sfq lists each flow it holds at the moment as a class of its own.
-        let classes: Vec<&Class> = d.classes.iter().filter(|c| c.kind != "sfq").collect();
-        let shown = busiest(&classes, MAX_ROWS, MAX_ROWS);
-        if shown.len() < classes.len() {
-            let more = classes.len() - shown.len();
-            rest += &format!(
-                "  {} {}: and {more} more classes in the record; these dropped and sent most\n",
-                d.host, d.dev
-            );
-        }
-        for c in shown {
-            table.row([
-                format!("{} {} {}", d.host, d.dev, c.classid),
-                format!("{} class", c.kind),
-                bit(c.rate_bit_s),
-                bit(c.ceil_bit_s),
-                Unit::Byte.show(c.bytes as f64),
-                count(c.drops),
-                c.borrowed.map(count).unwrap_or_default(),
-            ]);
-        }
-    }
-    let more = shaped().count().saturating_sub(MAX_ROWS);
-    if more > 0 {
-        rest += &format!("  and {more} more devices in the record\n");
-    }
-    if table.is_empty() { String::new() } else { table.text(2) + &rest }
 }
 
 /// What was lost elsewhere than in the queues above, which tell their own.

@@ -116,6 +116,70 @@ fn what_was_not_looked_at_is_said_with_a_status_of_its_own() {
 }
 
 #[test]
+fn several_scripts_and_folders() {
+    let folder = scratch("several");
+    for name in ["scripts/sub", ".git", "target"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("scripts/b.sh", &script());
+    write("scripts/sub/a", &script().replace("htb rate 4mbit", "htb rate 4mbot"));
+    write("scripts/z.sh", &script().replace("10: sfq", "10: sfq perturb 10"));
+    // No script, no command of tc, not of the project, not text: none of them is looked at.
+    write("scripts/notes.txt", SETUP);
+    write("scripts/hello.sh", "#!/bin/sh\necho hello\n");
+    write(".git/hook.sh", &script());
+    write("target/made.sh", &script());
+    write("scripts/binary.sh", "tc\0");
+    let (status, text) = said(&folder, &["check", "."]);
+    let named: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("== ")).collect();
+    assert_eq!((status, named), (2, vec!["scripts/b.sh", "scripts/sub/a"]), "{text}");
+    assert!(text.contains("\n3 scripts: "), "{text}");
+    assert!(text.contains(", 1 with nothing found\n"), "{text}");
+    // Each is a script, none an argument of the first; one that is named twice is checked once.
+    let both = ["check", "scripts/z.sh", "scripts/b.sh", "scripts/z.sh"];
+    let (status, text) = said(&folder, &both);
+    assert_eq!(status, 1, "{text}");
+    let end = "\n2 scripts: 0 errors, 1 warning, 1 with nothing found\n16 of 16 network commands looked at\n";
+    assert!(text.ends_with(end), "{text}");
+    let (status, text) = said(&folder, &[&both[..], &["--format", "json"]].concat());
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &json["findings"][0]["file"]), (1, &json!("scripts/b.sh")));
+    assert_eq!(
+        (&json["files"][0]["file"], &json["coverage"]["commands"]),
+        (&json!("scripts/z.sh"), &json!(16))
+    );
+    // What is named and cannot be read is an error, and so is a folder without a script.
+    assert_eq!(said(&folder, &["check", "scripts/z.sh", "start"]).0, 2);
+    assert_eq!(said(&folder, &["check", "scripts/binary.sh"]).0, 2);
+    std::fs::create_dir(folder.join("empty")).unwrap();
+    assert_eq!(said(&folder, &["check", "empty"]).0, 2);
+    // Printed fixes are of one script; files are changed each.
+    assert_eq!(said(&folder, &[&both[..], &["--fix"]].concat()).0, 2);
+    assert_eq!(said(&folder, &[&both[..], &["--fix", "--write"]].concat()).0, 0);
+    assert_eq!(said(&folder, &both).0, 0);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_fails_and_what_a_code_means() {
+    let folder = scratch("fail-on");
+    std::fs::write(folder.join("s.sh"), script()).unwrap();
+    std::fs::write(folder.join("bad.sh"), script().replace("htb rate 4mbit", "htb rate 4mbot")).unwrap();
+    let status = |level: &str, name: &str| said(&folder, &["check", "--fail-on", level, name]).0;
+    assert_eq!(["warning", "error", "never"].map(|level| status(level, "s.sh")), [1, 0, 0]);
+    assert_eq!(["warning", "error", "never"].map(|level| status(level, "bad.sh")), [2, 2, 0]);
+    let (status, text) = said(&folder, &["check", "--explain", "ps250"]);
+    assert_eq!(
+        (status, text.starts_with("PS250: add root without del root\n\nwarning\n\n")),
+        (0, true),
+        "{text}"
+    );
+    assert_eq!(said(&folder, &["check", "--explain", "PS999"]), (2, String::new()));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn what_is_allowed_and_what_is_known() {
     let folder = scratch("known");
     let check = |text: &str, words: &[&str]| {

@@ -586,7 +586,10 @@ run = ". ./lib.sh; tc qdisc show dev eth0; kind pfifo"
         let out = penstock(&folder.0, &words).output().unwrap();
         assert!(out.status.success(), "{ground}: {}", String::from_utf8_lossy(&out.stderr));
         let said = String::from_utf8_lossy(&out.stdout).into_owned();
-        assert!(said.contains("b eth0 1:10") && said.contains("2 Mbit/s"), "{ground}: {said}");
+        let tree = said.split_once("\n  b eth0 1:").unwrap_or_else(|| panic!("{ground}: {said}")).1;
+        let class =
+            |l: &str| l.starts_with("    1:10 ") && l.contains(" htb class ") && l.contains(" 2 Mbit/s ");
+        assert!(tree.lines().nth(1).is_some_and(class), "{ground}: {said}");
         let app = fs::read_to_string(folder.0.join(ground).join("apps/01-a.txt")).unwrap();
         assert!(app.contains("rate 5Mbit") && app.ends_with("kind pfifo\n"), "{ground}: {app}");
     }

@@ -126,7 +126,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
         ("$P check /dev/zero", "it is a device"),
         ("$P check huge", "it is larger than 64 MiB"),
         ("$P check - </dev/zero", "it is larger than 64 MiB"),
-        ("$P check . ", "it is a folder"),
+        ("$P diff --dev eth0 s.sh .", "it is a folder"),
         ("$P check --baseline fifo s.sh", "it is a pipe"),
         ("$P explain --dev eth0 --pcap fifo s.sh", "it is a pipe"),
         ("$P explain --dev eth0 --pcap huge s.sh", "it is larger than 1024 MiB"),

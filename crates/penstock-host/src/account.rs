@@ -78,23 +78,6 @@ mod tests {
         assert_eq!(net.hosts[1].miscounts(), Vec::<String>::new());
     }
 
-    #[test]
-    fn frames_into_a_bridge_and_for_others_are_told() {
-        let mut net = router();
-        shown(&mut net, "ip link add br0 type bridge");
-        shown(&mut net, "ip link set br0 up");
-        shown(&mut net, "ip link set eth0 master br0");
-        let mut frame = udp("10.0.1.1", "10.0.2.1", 100);
-        frame.eth = (net.hosts[0].devices()[2].mac, [2, 9, 9, 9, 9, 9]);
-        for (line, place, reason) in
-            [("ip link set eth0 nomaster", "bridge", "unsimulated"), ("ip link", "netif", "other-host")]
-        {
-            net.receive(1, 2, frame.clone());
-            assert_eq!(net.dropped.pop(), Some((1, place, reason)));
-            shown(&mut net, line);
-        }
-    }
-
     /// fq keeps its watchdog when it is emptied: asked for ever at one moment, nothing would end.
     #[test]
     fn a_device_that_is_down_wants_no_waking() {

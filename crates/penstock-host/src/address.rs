@@ -133,6 +133,7 @@ impl Host {
                 self.add_address_routes(ifindex, address);
             }
             self.six_up(ifindex);
+            self.bridge_follows(ifindex, now);
             return;
         }
         self.netfilter.unmasquerade(ifindex, None);
@@ -142,8 +143,9 @@ impl Host {
         for address in &own {
             self.add_address_routes(ifindex, address);
         }
-        self.six.forget_device(ifindex);
+        self.six_down(ifindex);
         self.neigh_flush(ifindex);
+        self.bridge_follows(ifindex, now);
     }
     pub(crate) fn neigh_flush(&mut self, ifindex: u32) {
         for at in 0..self.neigh.len() {
@@ -252,9 +254,13 @@ impl Host {
         if !(device.class.min_mtu..=most).contains(&mtu) {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
-        device.mtu = mtu;
+        let before = std::mem::replace(&mut device.mtu, mtu);
         device.refresh_tree(kernel, now, &mut self.drops, &mut self.acts);
         self.keep_drops(ifindex);
+        if let Some(bridge) = self.bridge_of(ifindex) {
+            self.bridge_mtu_follows(bridge, now);
+        }
+        self.six_mtu_changed(ifindex, before);
         Ok(())
     }
     /// Sets a device's txqueuelen, packets.

@@ -1,194 +1,28 @@
 //! ARP: finding the hardware address of the next hop, and answering those who look for ours.
 //!
-//! Follows: linux v2.6.35 and v6.12 `net/core/neighbour.c` (`__neigh_event_send`, `neigh_timer_handler`,
-//! `neigh_update`), `net/ipv4/arp.c` (`arp_solicit`, `arp_process`). 2.6.35 sends its first request a tick late
-//! and keeps 3 packets waiting; 6.12 sends at once and keeps 208 KB (`unres_qlen_bytes`).
-//! Differs: no proxy ARP; entries are never collected.
+//! Follows: linux v2.6.35 and v6.12 `net/ipv4/arp.c` (`arp_solicit`, `arp_process`).
+//! Differs: no proxy ARP.
 
-use crate::neigh::{DELAY_PROBE_S, MAX_PROBES, Nud, RETRANS_S, UCAST_PROBES};
-use crate::path::BRIDGED;
-use crate::route::{Key, RouteKind};
-use crate::{Effect, Host, HostCx, Timer, timer};
-use penstock_model::{Kernel, Time};
+use crate::neigh::{Nud, UCAST_PROBES};
+use crate::{Host, HostCx, timer};
+use penstock_model::Kernel;
 use penstock_packet::{Arp, L3, L4, Packet, Skb};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 pub(crate) const MAC_BROADCAST: [u8; 6] = [0xff; 6];
 /// Length of an ARP frame: 14 + 28, bytes. The driver pads it to 60 on the wire, nobody counts that.
 const ARP_FRAME: u32 = 42;
-/// `unres_qlen` of 2.6.35, packets.
-const UNRES_QLEN: usize = 3;
-/// `unres_qlen_bytes` of 6.12: `SK_WMEM_MAX`.
-const UNRES_QLEN_BYTES: u32 = 212_992;
-
-/// `skb->truesize` of a frame as an Ethernet driver of 6.12 would have it: data rounded up to a slab, and 512 bytes.
-pub(crate) fn truesize(len: u32) -> u32 {
-    (len + 320).next_power_of_two().clamp(512, 65_536 * 2) + 256
-}
 
 impl Host {
-    /// Gives a packet to the neighbour `next` on `oif`; asks for its hardware address first where need be.
-    #[inline(always)]
-    pub(crate) fn neigh_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
-        let Some(mac) = self.neigh.reaches(at, self.kernel, cx.now) else {
-            self.neigh_resolve_output(packet, oif, at, cx);
-            return;
-        };
-        packet.eth = (self.devices[oif].mac, mac);
-        self.xmit(oif, packet, cx);
-    }
-
-    /// `neigh_resolve_output`.
-    #[cold]
-    fn neigh_resolve_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
-        let now_tick = timer::jiffies(self.kernel, cx.now);
-        let hz = i64::from(self.kernel.hz());
-        self.neigh.at_mut(at).used = now_tick;
-        let mut solicit = false;
-        match self.neigh.at(at).state {
-            Nud::None | Nud::Failed => {
-                let n = self.neigh.at_mut(at);
-                n.probes = UCAST_PROBES;
-                n.state = Nud::Incomplete;
-                n.updated = now_tick;
-                let expires = match self.kernel {
-                    Kernel::V2_6_35 => now_tick + 1,
-                    Kernel::V6_12 => now_tick + RETRANS_S * hz,
-                };
-                self.neigh_timer(at, Some(timer::fires(self.kernel, cx.now, expires)));
-                solicit = self.kernel != Kernel::V2_6_35;
-            }
-            Nud::Stale => {
-                let n = self.neigh.at_mut(at);
-                n.state = Nud::Delay;
-                n.updated = now_tick;
-                let fires = timer::fires(self.kernel, cx.now, now_tick + DELAY_PROBE_S * hz);
-                self.neigh_timer(at, Some(fires));
-            }
-            _ => {}
-        }
-        let n = self.neigh.at_mut(at);
-        if n.state == Nud::Incomplete {
-            let size = truesize(packet.len);
-            let kernel = self.kernel;
-            loop {
-                let full = match kernel {
-                    Kernel::V2_6_35 => n.queue.len() >= UNRES_QLEN,
-                    Kernel::V6_12 => n.queue_bytes + size > UNRES_QLEN_BYTES,
-                };
-                if !full {
-                    break;
-                }
-                let Some(oldest) = n.queue.pop_front() else { break };
-                n.queue_bytes -= truesize(oldest.len);
-                cx.out.push(Effect::Dropped {
-                    packet: oldest,
-                    ifindex: oif,
-                    place: "arp",
-                    reason: "neigh-queuefull",
-                });
-            }
-            n.queue_bytes += size;
-            n.queue.push_back(packet);
-            if solicit {
-                self.neigh_probe(at, cx);
-            }
-            return;
-        }
-        packet.eth = (self.devices[oif].mac, n.mac);
-        self.xmit(oif, packet, cx);
-    }
-
-    /// Sets (or clears) when the neighbour's timer fires.
-    fn neigh_timer(&mut self, at: u32, fires: Option<Time>) {
-        let n = self.neigh.at_mut(at);
-        if let Some(old) = n.timer.take() {
-            self.timers.remove(old, Timer::Neigh(at));
-        }
-        if let Some(new) = fires {
-            self.neigh.at_mut(at).timer = Some(new);
-            self.timers.insert(new, Timer::Neigh(at));
-        }
-    }
-
-    /// `neigh_timer_handler`.
-    pub(crate) fn neigh_timer_fired(&mut self, at: u32, cx: &mut HostCx<'_>) {
-        let kernel = self.kernel;
-        let hz = i64::from(kernel.hz());
-        let tick = timer::jiffies(kernel, cx.now);
-        let reachable = self.neigh.reachable_time(cx.now);
-        let n = self.neigh.at_mut(at);
-        n.timer = None;
-        if !n.state.in_timer() {
-            return;
-        }
-        let mut next = tick + RETRANS_S * hz;
-        match n.state {
-            Nud::Reachable if tick <= n.confirmed + reachable => next = n.confirmed + reachable,
-            Nud::Reachable if tick <= n.used + DELAY_PROBE_S * hz => {
-                n.state = Nud::Delay;
-                n.updated = tick;
-                next = tick + DELAY_PROBE_S * hz;
-            }
-            Nud::Reachable => {
-                n.state = Nud::Stale;
-                n.updated = tick;
-            }
-            Nud::Delay if tick <= n.confirmed + DELAY_PROBE_S * hz => {
-                n.state = Nud::Reachable;
-                n.updated = tick;
-                next = n.confirmed + reachable;
-            }
-            Nud::Delay => {
-                n.state = Nud::Probe;
-                n.updated = tick;
-                n.probes = 0;
-            }
-            _ => {}
-        }
-        let asking = matches!(n.state, Nud::Incomplete | Nud::Probe);
-        // neigh_max_probes: a neighbour once known is given up after the unicast requests (and mcast_resolicit, 0).
-        let max = if n.state == Nud::Probe { UCAST_PROBES } else { MAX_PROBES };
-        if asking && n.probes >= max {
-            n.state = Nud::Failed;
-            n.updated = tick;
-            self.neigh_invalidate(at, cx);
-            return;
-        }
-        if n.state.in_timer() {
-            let least = match kernel {
-                Kernel::V2_6_35 => hz / 2,
-                Kernel::V6_12 => hz / 100,
-            };
-            let fires = timer::fires(kernel, cx.now, next.max(tick + least));
-            self.neigh_timer(at, Some(fires));
-        }
-        if asking {
-            self.neigh_probe(at, cx);
-        }
-    }
-
-    /// `neigh_invalidate`: all that waited hears that the host is unreachable.
-    fn neigh_invalidate(&mut self, at: u32, cx: &mut HostCx<'_>) {
-        let n = self.neigh.at_mut(at);
-        n.queue_bytes = 0;
-        let ifindex = n.ifindex;
-        let mut waiting = std::mem::take(&mut n.queue);
-        while let Some(packet) = waiting.pop_front() {
-            // arp_error_report, ipv4_link_failure.
-            self.icmp_send(&packet, 3, 1, 0, cx);
-            cx.out.push(Effect::Dropped { packet, ifindex, place: "arp", reason: "host-unreachable" });
-        }
-    }
-
     /// `neigh_probe` and `arp_solicit`.
-    fn neigh_probe(&mut self, at: u32, cx: &mut HostCx<'_>) {
+    pub(crate) fn neigh_probe(&mut self, at: u32, cx: &mut HostCx<'_>) {
         let n = self.neigh.at(at);
+        let IpAddr::V4(target) = n.addr else { return self.ndisc_solicit(at, cx) };
         let waiting = match self.kernel {
             Kernel::V2_6_35 => n.queue.front(),
             Kernel::V6_12 => n.queue.back(),
         };
-        let (ifindex, target) = (n.ifindex, n.addr);
+        let ifindex = n.ifindex;
         let own = waiting.and_then(|p| match p.l3 {
             L3::Ipv4(h) if self.is_local(h.src) => Some(h.src),
             _ => None,
@@ -218,12 +52,7 @@ impl Host {
             return;
         };
         let to_us = frame.eth.1 != MAC_BROADCAST;
-        if !to_us && !self.is_local(arp.tpa) && self.is_bridge_port(ifindex) {
-            // Who is asked for may be behind the bridge.
-            self.discard(frame, BRIDGED.0, BRIDGED.1, cx);
-        } else {
-            cx.pool.free(frame);
-        }
+        cx.pool.free(frame);
         if arp.tpa.is_multicast() || arp.tpa.is_loopback() || !matches!(arp.op, 1 | 2) {
             return;
         }
@@ -235,7 +64,7 @@ impl Host {
                 if self.is_local(arp.spa) {
                     return;
                 }
-                let at = self.neigh.find_or_create(ifindex, arp.spa, cx.now);
+                let at = self.neigh.find_or_create(ifindex, arp.spa.into(), cx.now);
                 self.neigh_update(at, arp.sha, Nud::Stale, true, cx);
             }
             self.arp_send(ifindex, reply, arp.sha, cx);
@@ -244,7 +73,7 @@ impl Host {
         if arp.spa.is_unspecified() {
             return;
         }
-        if let Some(at) = self.neigh.find(ifindex, arp.spa) {
+        if let Some(at) = self.neigh.find(ifindex, arp.spa.into()) {
             let state = if arp.op == 2 && to_us { Nud::Reachable } else { Nud::Stale };
             let hz = i64::from(self.kernel.hz());
             // Of several answers within a second (locktime) the first holds.
@@ -252,98 +81,5 @@ impl Host {
             let overrides = tick > self.neigh.at(at).updated + hz;
             self.neigh_update(at, arp.sha, state, overrides, cx);
         }
-    }
-
-    /// `neigh_update` with a hardware address and a valid state.
-    pub(crate) fn neigh_update(
-        &mut self,
-        at: u32,
-        mac: [u8; 6],
-        mut new: Nud,
-        overrides: bool,
-        cx: &mut HostCx<'_>,
-    ) {
-        let hz = i64::from(self.kernel.hz());
-        let tick = timer::jiffies(self.kernel, cx.now);
-        let reachable = self.neigh.reachable_time(cx.now);
-        let kernel = self.kernel;
-        let n = self.neigh.at_mut(at);
-        let old = n.state;
-        if matches!(old, Nud::Permanent | Nud::Noarp) {
-            return;
-        }
-        let other = n.mac != mac;
-        if new.is_connected() {
-            n.confirmed = tick;
-        }
-        if kernel == Kernel::V2_6_35 {
-            n.updated = tick;
-        }
-        if old.is_valid() {
-            if other && !overrides {
-                return;
-            }
-            let keeps = kernel == Kernel::V6_12 || old.is_connected();
-            if !other && new == Nud::Stale && keeps {
-                new = old;
-            }
-        }
-        if new != old || other {
-            n.updated = tick;
-        }
-        if other {
-            n.mac = mac;
-            if !new.is_connected() {
-                n.confirmed = tick - 2 * crate::neigh::BASE_REACHABLE_S * hz;
-            }
-        }
-        if new == old {
-            return;
-        }
-        n.state = new;
-        let ifindex = n.ifindex;
-        let fires = (new == Nud::Reachable).then(|| timer::fires(kernel, cx.now, tick + reachable));
-        self.neigh_timer(at, fires);
-        if !old.is_valid() {
-            let n = self.neigh.at_mut(at);
-            n.queue_bytes = 0;
-            let mut waiting = std::mem::take(&mut n.queue);
-            while let Some(packet) = waiting.pop_front() {
-                self.neigh_output(packet, ifindex, at, cx);
-            }
-            // The emptied queue goes back, so that its memory is used again.
-            let n = self.neigh.at_mut(at);
-            if n.queue.is_empty() {
-                n.queue = waiting;
-            }
-        }
-    }
-
-    /// A socket has proof that `peer` hears us (`dst_confirm`: TCP on an acknowledgement of new data).
-    pub fn confirm(&mut self, peer: Ipv4Addr, now: Time) {
-        let hop = self.fib.lookup(&Key::to(peer));
-        if hop.kind != Some(RouteKind::Unicast) {
-            return;
-        }
-        let at = match hop.neigh {
-            0 => self.neigh.find(hop.oif, hop.next),
-            known => Some(known - 1),
-        };
-        if let Some(at) = at {
-            self.neigh.at_mut(at).confirmed = timer::jiffies(self.kernel, now);
-        }
-    }
-
-    /// Forgets a neighbour; whatever waited for it is dropped.
-    pub(crate) fn neigh_delete(&mut self, at: u32) {
-        self.neigh_timer(at, None);
-        let n = self.neigh.at_mut(at);
-        let ifindex = n.ifindex;
-        n.queue_bytes = 0;
-        for packet in std::mem::take(&mut n.queue) {
-            self.pending.push(Effect::Dropped { packet, ifindex, place: "arp", reason: "purged" });
-        }
-        self.neigh.forget(at);
-        self.fib.invalidate();
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Follows: linux v6.12 `struct net_device`, `struct in_ifaddr`; `net/core/dev.c` `dev_index_reserve`.
 
+use crate::bridge::Bridge;
 use crate::link::{CLASSES, Class};
 use crate::route::Prefix;
-use crate::six::Address6;
+use crate::six::{Address6, Device6};
+use crate::vlan::Vlan;
 use penstock_lang::ip::LinkData;
 use penstock_model::{Kernel, PschedClock, Rng, Time};
 use penstock_sched::tree::Tree;
@@ -133,8 +135,10 @@ pub struct NetDevice {
     pub up: bool,
     /// Whether it is `lo`.
     pub loopback: bool,
-    /// Whether it is an ifb.
-    ifb: bool,
+    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge).
+    cardless: bool,
+    /// Whether what it receives goes to a bridge.
+    pub(crate) bridged: bool,
     /// Index, from 1; 1 is `lo`.
     pub ifindex: u32,
     /// Largest IP packet, bytes. Default 1500.
@@ -161,10 +165,16 @@ pub struct NetDevice {
     pub(crate) networks: Networks,
     /// IPv6 addresses, in the order given: configuration alone.
     pub addresses6: Vec<Address6>,
+    /// IPv6 on it.
+    pub(crate) six: Device6,
     /// What `ip link add … type` said of it.
     pub data: LinkData,
     /// The device behind it.
     pub lower: Option<Lower>,
+    /// What it does to packets, where it is a VLAN.
+    pub(crate) vlan: Option<Box<Vlan>>,
+    /// What it knows, where it is a bridge.
+    pub(crate) bridge: Option<Box<Bridge>>,
     /// The bridge or bond it belongs to.
     pub master: Option<u32>,
     /// `alias`.
@@ -240,10 +250,14 @@ impl NetDevice {
             tx_queue_len,
             up: false,
             loopback,
-            ifb: class.kind == "ifb",
+            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge"),
+            bridged: false,
+            vlan: None,
+            bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new())),
             addresses: Vec::new(),
             networks: Networks::default(),
             addresses6: Vec::new(),
+            six: Device6::default(),
             counters: Counters::default(),
             tree: Tree::down(spec, class.no_queue),
             class,
@@ -290,15 +304,23 @@ impl NetDevice {
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.altnames.iter().any(|n| n == name)
     }
+    /// Whether a link-local address follows from its hardware address (`addrconf_dev_config`): that of Ethernet.
+    pub(crate) fn has_eui(&self) -> bool {
+        !self.loopback && self.flags & NOARP == 0 && self.class.kind != "vrf"
+    }
     /// Whether it is an ifb, which gives what is sent by it back to where it came from.
-    #[inline]
     pub fn is_ifb(&self) -> bool {
-        self.ifb
+        self.class.kind == "ifb"
+    }
+    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge).
+    #[inline]
+    pub fn is_cardless(&self) -> bool {
+        self.cardless
     }
     /// Whether what it sends goes to its qdisc and on to a wire, and nobody listens.
     #[inline]
     pub(crate) fn sends_plainly(&self) -> bool {
-        self.up && !self.loopback && !self.ifb && self.tap.is_none()
+        self.up && !self.loopback && !self.cardless && self.tap.is_none()
     }
     /// Whether frames that are queued wait for a wire: everything but `lo`.
     pub fn is_ethernet(&self) -> bool {
@@ -327,6 +349,8 @@ pub struct Devices {
     sequence: u64,
     /// How many of them are VLANs, which go up and down with others.
     vlans: u32,
+    /// VLANs by the device they are on, ethertype and identifier of their tag.
+    tagged: BTreeMap<(u32, u16, u16), u32>,
 }
 
 /// The highest index a device may be given here.
@@ -433,10 +457,27 @@ impl Devices {
     pub(crate) fn has_vlans(&self) -> bool {
         self.vlans > 0
     }
+    /// A VLAN device is on another from now on, and has the frames of its tag.
+    pub(crate) fn tag(&mut self, ifindex: u32, vlan: Vlan) {
+        self.tagged.insert((vlan.lower, vlan.protocol, vlan.id), ifindex);
+        self[ifindex].vlan = Some(Box::new(vlan));
+    }
+    /// The VLAN device that has the frames with a tag.
+    pub(crate) fn tagged(&self, lower: u32, ethertype: u16, id: u16) -> Option<u32> {
+        self.tagged.get(&(lower, ethertype, id)).copied()
+    }
+    /// The VLAN devices that are on a device.
+    pub(crate) fn vlans_on(&self, lower: u32) -> impl Iterator<Item = u32> {
+        self.tagged.range((lower, 0, 0)..=(lower, u16::MAX, u16::MAX)).map(|(_, vlan)| *vlan)
+    }
     /// Takes a device out.
     pub(crate) fn remove(&mut self, ifindex: u32) -> Option<NetDevice> {
-        let device = self.slots.get_mut(ifindex as usize)?.take()?;
+        let mut device = self.slots.get_mut(ifindex as usize)?.take()?;
         self.vlans -= u32::from(device.class.kind == "vlan");
+        // In another namespace it is not over that device any more.
+        if let Some(vlan) = device.vlan.take() {
+            self.tagged.remove(&(vlan.lower, vlan.protocol, vlan.id));
+        }
         device.altnames.iter().chain([&device.name]).for_each(|name| self.unnamed(name, ifindex));
         Some(device)
     }

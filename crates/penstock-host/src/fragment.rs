@@ -4,7 +4,7 @@
 //! RFC 791, RFC 815. 2.6.35 makes room by evicting the oldest queues (256 KB), 6.12 refuses new ones (4 MB).
 //! Differs: overlapping fragments throw the whole datagram away under both profiles (2.6.35 trims them).
 
-use crate::arp::truesize;
+use crate::nud::truesize;
 use crate::{Host, HostCx, Timer, icmp};
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::headers::ETH_HLEN;

@@ -5,7 +5,7 @@
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{self, Fate, Hook};
 use crate::route::{Hop, Key, RouteKind};
-use crate::{Host, HostCx, icmp};
+use crate::{Host, HostCx, icmp, six};
 use penstock_model::KernelError;
 use penstock_packet::{Ipv4, L3, L4, Packet, Skb, Tcp, TcpFlags, Tracked};
 use std::net::Ipv4Addr;
@@ -76,16 +76,24 @@ impl Host {
         let input = if hook == Hook::Postrouting { 0 } else { packet.iif };
         let ports = netfilter::Ports { devices: &self.devices, iif: packet.iif, oif, next: self.next_hop };
         let (input, output) = (name(input), name(oif));
-        let devices = netfilter::Devices { input, output, fib: Some(&self.fib), ports: Some(ports) };
+        let devices = netfilter::Devices {
+            input,
+            output,
+            fib: Some(&self.fib),
+            fib6: Some(&self.six.fib),
+            ports: Some(ports),
+        };
         match self.netfilter.run(hook, packet, devices, cx.now) {
             Fate::Accept => true,
             Fate::Drop => false,
             Fate::Reject(Some(code)) => {
                 self.icmp_send(packet, icmp::DEST_UNREACH, code, 0, cx);
+                self.icmp6_send(packet, six::icmp::DEST_UNREACH, code, 0, cx);
                 false
             }
             Fate::Reject(None) => {
                 self.reset(packet, cx);
+                self.reset6(packet, cx);
                 false
             }
         }

@@ -5,9 +5,9 @@
 //! Differs: no redirects, no timestamps, no limit on all messages together (`icmp_msgs_per_sec`, 6.12).
 
 use crate::{Host, HostCx, timer};
-use penstock_model::{Handle, Time};
-use penstock_packet::headers::{ETH_HLEN, ipproto};
-use penstock_packet::{Icmp, Ipv4, L3, L4, Packet, Skb};
+use penstock_model::{Handle, Kernel, Time};
+use penstock_packet::headers::{ETH_HLEN, Quoted, ipproto};
+use penstock_packet::{Icmp, IcmpBody, Ipv4, L3, L4, Packet, Skb};
 use std::net::Ipv4Addr;
 
 /// Echo reply.
@@ -32,15 +32,34 @@ pub(crate) struct Bucket {
 }
 
 /// What an ICMP message quotes of a packet.
-pub(crate) fn quote(packet: &Skb) -> Option<penstock_packet::headers::Quoted> {
-    let L3::Ipv4(h) = packet.l3 else { return None };
+pub(crate) fn quote(packet: &Skb) -> Option<Quoted> {
+    let (src, dst, protocol) = match packet.l3 {
+        L3::Ipv4(h) => (h.src.into(), h.dst.into(), h.protocol),
+        L3::Ipv6(h) => (h.src.into(), h.dst.into(), h.next_header),
+        _ => return None,
+    };
     let (sport, dport) = match packet.l4 {
         L4::Tcp(t) => (t.sport, t.dport),
         L4::Udp(u) => (u.sport, u.dport),
         L4::Icmp(i) => (i.id, i.seq),
         L4::None => (0, 0),
     };
-    Some(penstock_packet::headers::Quoted { src: h.src, dst: h.dst, protocol: h.protocol, sport, dport })
+    Some(Quoted { src, dst, protocol, sport, dport })
+}
+
+impl Bucket {
+    /// Of a peer nobody was told of for long.
+    pub(crate) fn full(tick: i64, kernel: Kernel) -> Bucket {
+        Bucket { tokens: 60 * i64::from(kernel.hz()), last: tick }
+    }
+    /// `inet_peer_xrlim_allow`: one more, where the last ones were long enough ago.
+    pub(crate) fn allow(&mut self, tick: i64, timeout: i64) -> bool {
+        let tokens = (self.tokens + tick - self.last).min(BURST * timeout);
+        self.last = tick;
+        let allow = tokens >= timeout;
+        self.tokens = tokens - if allow { timeout } else { 0 };
+        allow
+    }
 }
 
 impl Host {
@@ -66,7 +85,8 @@ impl Host {
         }
         let src = if self.is_local(h.dst) { h.dst } else { Ipv4Addr::UNSPECIFIED };
         let tos = (h.tos & 0x1e) | 0xc0;
-        let l4 = Icmp { ty, code, id: 0, seq: info, about: quote(packet) };
+        let body = quote(packet).map_or(IcmpBody::Data, IcmpBody::About);
+        let l4 = Icmp { body, ..Icmp::new(ty, code, 0, info) };
         self.icmp_output(src, h.src, tos, l4, packet, cx);
     }
 
@@ -78,11 +98,7 @@ impl Host {
         let hz = i64::from(self.kernel.hz());
         let tick = timer::jiffies(self.kernel, now);
         let bucket = self.icmp_buckets.entry(peer).or_insert(Bucket { tokens: BURST * hz, last: tick });
-        let tokens = (bucket.tokens + tick - bucket.last).min(BURST * hz);
-        bucket.last = tick;
-        let allow = tokens >= hz;
-        bucket.tokens = tokens - if allow { hz } else { 0 };
-        allow
+        bucket.allow(tick, hz)
     }
 
     /// Makes an ICMP error about a packet, of whose connection it is, and sends it.

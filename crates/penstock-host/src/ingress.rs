@@ -90,9 +90,9 @@ impl Host {
                 self.dev_queue_xmit(from, packet, cx);
             }
         }
-        self.timers.retain(|timer| timer != Timer::Ifb(ifindex));
+        self.timers.retain(|timer| timer != Timer::Cardless(ifindex));
         if let Some(at) = self.next_wakeup(ifindex) {
-            self.timers.insert(at.max(cx.now), Timer::Ifb(ifindex));
+            self.timers.insert(at.max(cx.now), Timer::Cardless(ifindex));
         }
     }
 

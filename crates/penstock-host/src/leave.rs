@@ -27,11 +27,13 @@ impl Host {
         self.netfilter.translated = true;
         packet.reset_ct();
         for &hook in hooks {
-            if hook == Hook::Forward {
+            let four = matches!(packet.l3, penstock_packet::L3::Ipv4(_));
+            if hook == Hook::Forward && four {
                 packet.priority = rt_tos2priority(self.kernel, packet.tos());
             }
             let oif = if hook == Hook::Prerouting { 0 } else { ifindex };
-            if self.netfilter.busy(hook) && !self.hook(hook, &mut packet, oif, cx) {
+            let busy = if four { self.netfilter.busy(hook) } else { self.netfilter.busy6(hook) };
+            if busy && !self.hook(hook, &mut packet, oif, cx) {
                 self.netfilter.translated = false;
                 self.netfilter.let_go(&packet);
                 cx.out.push(Effect::Dropped { packet, ifindex, place: hook.chain(), reason: "dropped" });

@@ -15,10 +15,12 @@
 mod account;
 mod address;
 mod arp;
+mod bridge;
 mod cisco;
 mod condition;
 pub mod device;
 mod dump;
+mod either;
 mod exec;
 mod foresee;
 mod fragment;
@@ -30,6 +32,7 @@ pub mod link;
 pub mod neigh;
 pub mod netfilter;
 mod netns;
+mod nud;
 mod path;
 mod proc;
 mod quick;
@@ -41,10 +44,12 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod vlan;
 
 pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, NetDevice};
 pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach};
+pub use foresee::{Goes, WayTo};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::{Transmitted, rt_tos2priority};
 pub use quick::Way;
@@ -89,7 +94,7 @@ pub enum Effect {
         /// the one it came in by; 0 for none.
         ifindex: u32,
         /// Where: `qdisc`, `ingress`, `mirred`, `ifb`, `arp`, `ip_rcv`, `ip_forward`, `ip_output`, `ip_local_deliver`, `ip_defrag`, `icmp`,
-        /// `netif`, or a netfilter chain.
+        /// `netif`, or a netfilter chain; of IPv6 `ip6_rcv`, `ip6_forward`, `ip6_output`, `ip6_input`, `icmp6`, `ndisc`.
         place: &'static str,
         /// Why, in a word.
         reason: &'static str,
@@ -129,7 +134,7 @@ pub(crate) enum Timer {
     Neigh(u32),
     Fragments(u32),
     /// The qdiscs of an ifb, by its index.
-    Ifb(u32),
+    Cardless(u32),
 }
 
 /// Settings under `/proc/sys`.
@@ -214,7 +219,7 @@ pub struct Host {
     pub(crate) proxies: Vec<(u32, Ipv4Addr)>,
     /// Modules that make devices, once loaded.
     pub(crate) modules: BTreeSet<&'static str>,
-    /// IPv6 routes.
+    /// What it knows of IPv6.
     pub(crate) six: six::Six,
     /// `net.core.default_qdisc`.
     pub(crate) default_qdisc: &'static KindSpec,
@@ -377,7 +382,7 @@ impl Host {
         self.devices.called(name)
     }
     /// What is set up here that can be configured and shown as Linux does, but does not do to packets what Linux does: a
-    /// sentence each, naming the machine and the device and kind, or the rule's part. Rules of IPv6 meet no packet here.
+    /// sentence each, naming the machine and the device and kind, or the rule's part. Rules of IPv6 meet packets where a device has such an address.
     pub fn unsimulated(&self) -> Vec<String> {
         let each = self.devices.iter().flat_map(|device| {
             device.tree.unsimulated().into_iter().map(move |found| (device.name.as_str(), found))
@@ -388,8 +393,13 @@ impl Host {
                 self.name, found.object, found.kind
             )
         });
-        let rules = self.unsimulated_rules().into_iter().filter(|rule| !rule.starts_with("ip6tables "));
-        queueing.chain(rules.map(|rule| format!("{}: {rule}", self.name))).collect()
+        let six = self.has_ipv6();
+        let rules =
+            self.unsimulated_rules().into_iter().filter(|rule| six || !rule.starts_with("ip6tables "));
+        let translation = (six && self.six.forwarding && self.netfilter.translates6()).then(|| {
+            "rules that translate addresses meet IPv6 packets, whose addresses are not translated here: write them for IPv4 alone (iptables, nft's ip)".to_owned()
+        });
+        queueing.chain(rules.chain(translation).map(|rule| format!("{}: {rule}", self.name))).collect()
     }
     /// What a dump of filters needs besides the tree.
     pub fn look(&self, now: Time) -> Look<'_> {

@@ -1,12 +1,12 @@
-//! The ARP table: neighbours, their states, and the packets that wait for them.
+//! Neighbours, of ARP and of neighbour discovery: their states, and the packets that wait for them.
 //!
-//! Follows: linux v2.6.35 and v6.12 `net/core/neighbour.c`; what they do with frames is in `arp`.
+//! Follows: linux v2.6.35 and v6.12 `net/core/neighbour.c`; what they do with frames is in `nud`.
 
 use crate::timer;
 use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::Packet;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// `NUD_*`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -83,8 +83,8 @@ pub struct Neigh {
     pub mac: [u8; 6],
     /// The device it is behind.
     pub ifindex: u32,
-    /// Its IPv4 address.
-    pub addr: Ipv4Addr,
+    /// Its address.
+    pub addr: IpAddr,
     pub(crate) used: i64,
     /// Ticks.
     pub(crate) confirmed: i64,
@@ -103,7 +103,8 @@ pub struct NeighTable {
     entries: Vec<Neigh>,
     kernel: Kernel,
     // The others.
-    index: BTreeMap<(u32, Ipv4Addr), u32>,
+    /// Those of ARP before those of neighbour discovery.
+    index: BTreeMap<(bool, u32, IpAddr), u32>,
     rng: Rng,
     /// Ticks a confirmation lasts; drawn anew every 300 s.
     reachable: i64,
@@ -134,10 +135,10 @@ impl NeighTable {
     pub fn iter(&self) -> impl Iterator<Item = &Neigh> {
         self.index.values().map(|&at| &self.entries[at as usize])
     }
-    pub(crate) fn find(&self, ifindex: u32, addr: Ipv4Addr) -> Option<u32> {
-        self.index.get(&(ifindex, addr)).copied()
+    pub(crate) fn find(&self, ifindex: u32, addr: IpAddr) -> Option<u32> {
+        self.index.get(&(addr.is_ipv6(), ifindex, addr)).copied()
     }
-    pub(crate) fn find_or_create(&mut self, ifindex: u32, addr: Ipv4Addr, now: Time) -> u32 {
+    pub(crate) fn find_or_create(&mut self, ifindex: u32, addr: IpAddr, now: Time) -> u32 {
         if let Some(at) = self.find(ifindex, addr) {
             return at;
         }
@@ -156,13 +157,13 @@ impl NeighTable {
             queue: VecDeque::new(),
             queue_bytes: 0,
         });
-        self.index.insert((ifindex, addr), at);
+        self.index.insert((addr.is_ipv6(), ifindex, addr), at);
         at
     }
     /// Takes an entry out of sight; its place is not used again.
     pub(crate) fn forget(&mut self, at: u32) {
         let n = &mut self.entries[at as usize];
-        self.index.remove(&(n.ifindex, n.addr));
+        self.index.remove(&(n.addr.is_ipv6(), n.ifindex, n.addr));
         n.state = Nud::None;
         n.ifindex = 0;
     }

@@ -15,7 +15,7 @@ use penstock_sched::{Cx, Xmit};
 use std::net::Ipv4Addr;
 
 /// Packets to own addresses go round through `lo`; errors answer errors nowhere, so that few rounds are ever needed.
-const MAX_DEPTH: u32 = 16;
+pub(crate) const MAX_DEPTH: u32 = 16;
 
 /// `skb->priority` of a type of service, `rt_tos2priority`: the ToS bits choose among best effort 0, filler 1
 /// (2.6.35 only, for minimal cost alone), bulk 2, interactive bulk 4 and interactive 6.
@@ -30,19 +30,6 @@ pub const fn rt_tos2priority(kernel: Kernel, tos: u8) -> u32 {
     }
 }
 
-/// Whether the network layer takes a frame: not one of another VLAN or one that `skbedit ptype` has given to another host.
-#[cold]
-fn for_us(frame: &mut Skb) -> bool {
-    const VID_MASK: u16 = 0x0fff;
-    const OTHERHOST: u8 = 3;
-    let rare = frame.rare_mut();
-    let tagged = rare.vlan.take().is_some_and(|(_, tci)| tci & VID_MASK != 0);
-    rare.ptype.map_or(!tagged, |ptype| ptype != OTHERHOST)
-}
-
-/// Where a frame ends that a bridge would send on: bridges are set up and shown here, but carry no frames.
-pub(crate) const BRIDGED: (&str, &str) = ("bridge", "unsimulated");
-
 /// What became of a packet that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmitted {
@@ -54,29 +41,31 @@ pub struct Transmitted {
 }
 
 impl Host {
-    /// Whether a device is a port of a bridge.
+    /// A frame for another station came in by a device: whether that one hears it all the same, as a port of a bridge does.
     #[cold]
-    pub(crate) fn is_bridge_port(&self, ifindex: u32) -> bool {
-        let master = self.devices.get(ifindex).and_then(|device| device.master);
-        master.and_then(|m| self.devices.get(m)).is_some_and(|m| m.class.kind == "bridge")
+    fn overhears(&self, ifindex: u32, frame: &mut Packet) -> bool {
+        if !self.hears_all(ifindex) {
+            return false;
+        }
+        if !self.devices[ifindex].bridged {
+            frame.rare_mut().ptype = Some(crate::vlan::OTHERHOST);
+        }
+        true
     }
-    /// A frame came in by device `ifindex`. One for another station is lost here, as
-    /// one for a device that is down.
+    /// A frame came in by device `ifindex`. One for another station is lost here where the device is no port of a bridge, as one for a device
+    /// that is down.
     pub fn receive(&mut self, ifindex: u32, mut frame: Packet, cx: &mut HostCx<'_>) {
         let Some(device) = self.devices.get_mut(ifindex) else {
             self.discard(frame, "netif", "no-device", cx);
             return;
         };
         let to = frame.eth.1;
-        if to != device.mac && to[0] & 1 == 0 {
+        if to != device.mac && to[0] & 1 == 0 && !self.overhears(ifindex, &mut frame) {
             frame.iif = ifindex;
-            let (place, reason) = match self.is_bridge_port(ifindex) {
-                true => BRIDGED,
-                false => ("netif", "other-host"),
-            };
-            self.discard(frame, place, reason, cx);
+            self.discard(frame, "netif", "other-host", cx);
             return;
         }
+        let Some(device) = self.devices.get_mut(ifindex) else { return };
         if !device.up {
             self.discard(frame, "netif", "device-down", cx);
             return;
@@ -117,13 +106,17 @@ impl Host {
             cx.out.push(Effect::Deliver(frame));
             return;
         }
-        if frame.is_noted() && !for_us(&mut frame) {
-            self.discard(frame, "netif", "other-host", cx);
-            return;
+        if frame.is_noted() {
+            let Some(ours) = self.behind_ingress(ifindex, frame, cx) else { return };
+            frame = ours;
+        } else if self.devices[ifindex].bridged {
+            let Some(ours) = self.bridge_receive(ifindex, frame, cx) else { return };
+            frame = ours;
         }
         match frame.l3 {
             L3::Ipv4(_) if frame.tc.bad_checksum => self.discard(frame, "ip_rcv", "bad-checksum", cx),
             L3::Ipv4(h) => self.ip_rcv(frame, h, cx),
+            L3::Ipv6(h) => self.ip6_rcv(ifindex, frame, h, cx),
             L3::Arp(_) => self.arp_receive(ifindex, frame, cx),
             _ => {
                 self.devices[ifindex].counters.rx_dropped += 1;
@@ -282,6 +275,7 @@ impl Host {
     /// The caller sets `len` (with the Ethernet header: 14 + 20 + transport header + payload, up to 65,549),
     /// `priority` ([`rt_tos2priority`] of a socket's ToS, or `SO_PRIORITY`), and the headers; a source of 0.0.0.0 is
     /// chosen by the route, a ttl of 0 is `ip_default_ttl`, an identification of 0 without DF is numbered here.
+    /// Of IPv6, `iif` names the device for a destination that means something on one link only; 0 where there is none.
     /// Hardware addresses are filled in here. Packets over the device's MTU are cut into fragments.
     ///
     /// # Errors
@@ -305,9 +299,16 @@ impl Host {
     #[inline]
     fn output(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) -> Result<(), KernelError> {
         self.answer = Xmit::Success;
-        let L3::Ipv4(mut h) = packet.l3 else {
-            self.discard(packet, "ip_output", "not-ip", cx);
-            return Err(KernelError::errno(KernelError::EINVAL));
+        let mut h = match packet.l3 {
+            L3::Ipv4(h) => h,
+            L3::Ipv6(h) => {
+                let oif = packet.iif;
+                return self.output6(packet, h, oif, cx);
+            }
+            _ => {
+                self.discard(packet, "ip_output", "not-ip", cx);
+                return Err(KernelError::errno(KernelError::EINVAL));
+            }
         };
         let hop =
             self.route_output(Key { src: h.src, tos: h.tos & 0x1c, mark: packet.mark, ..Key::to(h.dst) });
@@ -431,7 +432,7 @@ impl Host {
     fn ip_finish_output2(&mut self, packet: Packet, hop: Hop, cx: &mut HostCx<'_>) {
         let at = match hop.neigh {
             0 => {
-                let at = self.neigh.find_or_create(hop.oif, hop.next, cx.now);
+                let at = self.neigh.find_or_create(hop.oif, hop.next.into(), cx.now);
                 if let L3::Ipv4(h) = packet.l3 {
                     self.fib.note_neigh(h.dst, hop.next, at);
                 }
@@ -502,8 +503,12 @@ impl Host {
             self.xmit_special(ifindex, packet, cx);
             return;
         }
-        if device.is_ifb() {
-            self.queue_on_ifb(ifindex, packet, cx);
+        if device.is_cardless() {
+            match device.class.kind {
+                "ifb" => self.queue_on_ifb(ifindex, packet, cx),
+                "bridge" => self.queue_on_bridge(ifindex, packet, cx),
+                _ => self.queue_on_vlan(ifindex, packet, cx),
+            }
         } else if self.queue(ifindex, packet, cx) {
             cx.out.push(Effect::Kick(ifindex));
         }
@@ -605,7 +610,11 @@ impl Host {
             match timer {
                 Timer::Neigh(at) => self.neigh_timer_fired(at, cx),
                 Timer::Fragments(id) => self.fragments_expired(id, cx),
-                Timer::Ifb(ifindex) => self.ifb_run(ifindex, cx),
+                Timer::Cardless(ifindex) => match self.devices.get(ifindex).map(|d| d.class.kind) {
+                    Some("ifb") => self.ifb_run(ifindex, cx),
+                    Some("bridge") => self.bridge_run(ifindex, cx),
+                    _ => self.vlan_run(ifindex, cx),
+                },
             }
         }
     }
@@ -615,6 +624,8 @@ impl Host {
         let known = matches!(packet.l3, L3::Ipv4(h) if h.protocol != ipproto::TCP || code != 3);
         if known {
             self.icmp_send(packet, icmp::DEST_UNREACH, code, 0, cx);
+        } else if code == 3 && matches!(packet.l3, L3::Ipv6(h) if h.next_header != ipproto::TCP) {
+            self.port_unreachable6(packet, cx);
         }
     }
 }

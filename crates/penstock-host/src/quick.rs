@@ -40,6 +40,7 @@ impl Host {
         let bare = device.mac == frame.eth.1
             && device.up
             && !device.loopback
+            && !device.bridged
             && frame.eth.1[0] & 1 == 0
             && device.tree.ingress().is_none()
             && !frame.is_touched()
@@ -148,7 +149,7 @@ impl Host {
     }
     /// Puts a packet on a qdisc; answers whether nothing has come of it that [`Host::queued`] tells.
     #[inline(always)] // Of those that call it one counts.
-    fn put(&mut self, oif: u32, packet: Packet, now: Time) -> bool {
+    pub(crate) fn put(&mut self, oif: u32, packet: Packet, now: Time) -> bool {
         let device = &mut self.devices[oif];
         let mut inner = Cx { now, rng: &mut device.rng, drops: &mut self.drops, acts: &mut self.acts };
         self.answer = device.tree.enqueue(packet, &mut inner);
@@ -166,7 +167,7 @@ impl Host {
     }
     /// What follows from a packet that was put on a qdisc. `kick`: the card is to be asked.
     #[cold]
-    fn queued(&mut self, oif: u32, mut kick: bool, cx: &mut HostCx<'_>) {
+    pub(crate) fn queued(&mut self, oif: u32, mut kick: bool, cx: &mut HostCx<'_>) {
         self.report_copies(cx);
         if !self.drops.is_empty() {
             // The discipline is run before what was dropped is freed (__dev_xmit_skb).

@@ -6,6 +6,7 @@ mod fib;
 
 pub use fib::Fib;
 
+use crate::six::Key6;
 use penstock_lang::ip::{Net, RuleSpec};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -229,22 +230,30 @@ pub struct Rule {
 }
 
 impl Rule {
-    fn kernel(pref: u32, table: u32) -> Rule {
+    pub(crate) fn kernel(pref: u32, table: u32) -> Rule {
         let spec = RuleSpec { table: Some(table), protocol: Some(KERNEL), ..RuleSpec::default() };
         Rule { pref, spec, iif: 0, oif: 0 }
     }
-    fn within(net: Option<Net>, addr: Ipv4Addr) -> bool {
-        net.is_none_or(|n| n.len == 0 || n.contains(IpAddr::V4(addr)))
+    fn within(net: Option<Net>, addr: IpAddr) -> bool {
+        net.is_none_or(|n| n.len == 0 || n.contains(addr))
     }
     /// `fib_rule_match`. Ports, protocols and users are those of no packet known here: rules that ask for them match none.
     fn matches(&self, key: &Key) -> bool {
+        self.hits(key.iif, key.oif, key.mark, key.src.into(), key.dst.into(), key.tos)
+    }
+    /// The same of IPv6 (`fib6_rule_match`).
+    pub(crate) fn matches6(&self, key: &Key6) -> bool {
+        self.hits(key.iif, key.oif, key.mark, key.src.into(), key.dst.into(), key.tclass)
+    }
+    #[inline]
+    fn hits(&self, iif: u32, oif: u32, mark: u32, src: IpAddr, dst: IpAddr, tos: u8) -> bool {
         let s = &self.spec;
-        let hit = (self.iif == 0 || self.iif == key.iif)
-            && (self.oif == 0 || self.oif == key.oif)
-            && s.fwmark.is_none_or(|(mark, mask)| (mark ^ key.mark) & mask.unwrap_or(u32::MAX) == 0)
-            && Rule::within(s.from, key.src)
-            && Rule::within(s.to, key.dst)
-            && s.tos.is_none_or(|tos| tos == 0 || tos == key.tos)
+        let hit = (self.iif == 0 || self.iif == iif)
+            && (self.oif == 0 || self.oif == oif)
+            && s.fwmark.is_none_or(|(wanted, mask)| (wanted ^ mark) & mask.unwrap_or(u32::MAX) == 0)
+            && Rule::within(s.from, src)
+            && Rule::within(s.to, dst)
+            && s.tos.is_none_or(|wanted| wanted == 0 || wanted == tos)
             && s.ipproto.is_none()
             && s.sport.is_none()
             && s.dport.is_none()

@@ -99,9 +99,18 @@ impl Host {
     }
     /// What the route to `dst` says of a connection.
     pub fn tcp_route(&self, dst: Ipv4Addr) -> TcpRoute {
-        let Ok(Some(route)) = self.fib.search_route(&Key::to(dst)) else { return TcpRoute::default() };
+        match self.fib.search_route(&Key::to(dst)) {
+            Ok(Some(route)) => TcpRoute::of(&route.metrics),
+            _ => TcpRoute::default(),
+        }
+    }
+}
+
+impl TcpRoute {
+    /// What a route's metrics say.
+    pub(crate) fn of(metrics: &[(u8, u32, bool)]) -> TcpRoute {
         let mut t = TcpRoute::default();
-        for &(metric, value, locked) in &route.metrics {
+        for &(metric, value, locked) in metrics {
             let value_if = Some(value).filter(|&v| v > 0);
             match metric {
                 WINDOW => t.window = value_if,

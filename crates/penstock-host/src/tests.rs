@@ -143,7 +143,7 @@ pub(crate) fn udp(src: &str, dst: &str, ip_len: u32) -> Skb {
     skb(src, dst, ipproto::UDP, L4::Udp(Udp { sport: 1000, dport: 2000 }), ip_len)
 }
 pub(crate) fn echo(dst: &str) -> Skb {
-    let l4 = L4::Icmp(Icmp { ty: icmp::ECHO, code: 0, id: 7, seq: 1, about: None });
+    let l4 = L4::Icmp(Icmp::new(icmp::ECHO, 0, 7, 1));
     skb("0.0.0.0", dst, ipproto::ICMP, l4, 84)
 }
 pub(crate) fn h4(skb: &Skb) -> Ipv4 {

@@ -83,10 +83,10 @@ mod tests {
         let mut timers = Timers::default();
         let at = Time::from_ns;
         timers.insert(at(5), Timer::Neigh(1));
-        timers.insert(at(3), Timer::Ifb(2));
+        timers.insert(at(3), Timer::Cardless(2));
         timers.insert(at(4), Timer::Fragments(3));
         assert_eq!((timers.first(), timers.pop_due(at(2))), (Some(at(3)), None));
-        timers.retain(|timer| timer != Timer::Ifb(2));
+        timers.retain(|timer| timer != Timer::Cardless(2));
         assert_eq!(timers.first(), Some(at(4)));
         assert_eq!(timers.pop_due(at(9)), Some(Timer::Fragments(3)));
         timers.remove(at(5), Timer::Neigh(1));

@@ -42,6 +42,8 @@ pub struct Host {
     pub devices: Vec<Device>,
     /// Default gateway.
     pub via: Option<Ipv4Addr>,
+    /// The same of IPv6.
+    pub via6: Option<Ipv6Addr>,
     /// Whether it forwards before any command says so.
     pub forwards: bool,
     /// Arguments of `ip route` commands before the setup.

@@ -8,6 +8,7 @@ use crate::run::{SetupFailure, Trouble};
 use crate::{exec, names, needs};
 use penstock_lang::setup::{self, Setup};
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 /// What was built. The namespaces go with the run's last process.
@@ -28,13 +29,14 @@ impl Drop for Rig {
     }
 }
 
-/// What a fresh machine is: quiet (no IPv6 of its own accord), not forwarding, taking what comes from anywhere, with the buffers of TCP that Linux
-/// has where there is enough memory, and with CUBIC where a namespace may have it (`tcp_set_default_congestion_control` refuses what is not in
-/// `tcp_allowed_congestion_control`). A namespace has its maker's else, whatever this machine was tuned to.
+/// What a fresh machine is: quiet (no IPv6 of its own accord; with addresses of IPv6 it has link-local ones too, at once), not forwarding, taking
+/// what comes from anywhere, with the buffers of TCP that Linux has where there is enough memory, and with CUBIC where a namespace may have it
+/// (`tcp_set_default_congestion_control` refuses what is not in `tcp_allowed_congestion_control`). A namespace has its maker's else, whatever this
+/// machine was tuned to.
 const FRESH: &str = "ip link set lo up
 for f in /proc/sys/net/ipv6/conf/all /proc/sys/net/ipv6/conf/default; do
-  for k in accept_ra router_solicitations; do [ -e $f/$k ] && echo 0 >$f/$k; done
-  [ -e $f/addr_gen_mode ] && echo 1 >$f/addr_gen_mode
+  for k in accept_ra accept_dad router_solicitations; do [ -e $f/$k ] && echo 0 >$f/$k; done
+  [ -e $f/addr_gen_mode ] && echo $QUIET >$f/addr_gen_mode
 done
 echo $FORWARD >/proc/sys/net/ipv4/ip_forward
 for f in all default; do echo 0 >/proc/sys/net/ipv4/conf/$f/rp_filter; done
@@ -65,10 +67,19 @@ pub(crate) fn build(plan: &Plan, stop: &mut dyn FnMut() -> bool) -> Result<Rig, 
         let written =
             file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, &known));
         written.map_err(|e| machine(format!("cannot write {}: {e}", file.display())))?;
+        if Path::new("/etc/gai.conf").exists() {
+            // Of a name with addresses of both families that of IPv4 is called, as on the simulator.
+            let order = file.with_file_name("gai.conf");
+            let written = fs::write(&order, "precedence ::ffff:0:0/96 100\n");
+            written.map_err(|e| machine(format!("cannot write {}: {e}", order.display())))?;
+        }
         exec::run(None, &["ip", "netns", "add", name]).map_err(|e| {
             machine(format!("{e}: network namespaces need CAP_SYS_ADMIN and a kernel with CONFIG_NET_NS; --on virtual needs neither"))
         })?;
-        let fresh = FRESH.replace("$FORWARD", if host.forwards { "1" } else { "0" });
+        let six = host.devices.iter().any(|d| !d.addresses6.is_empty());
+        let fresh = FRESH
+            .replace("$FORWARD", if host.forwards { "1" } else { "0" })
+            .replace("$QUIET", if six { "0" } else { "1" });
         exec::run(Some(name), &["bash", "-c", &fresh]).map_err(machine)?;
     }
     let probe = names::part("probe");
@@ -108,6 +119,9 @@ fn hosts_file(plan: &Plan) -> String {
         if let Some(address) = host.address() {
             text.push_str(&format!("{address} {}\n", host.name));
         }
+        if let Some((address, _)) = host.devices.iter().flat_map(|d| &d.addresses6).next() {
+            text.push_str(&format!("{address} {}\n", host.name));
+        }
     }
     text
 }
@@ -145,6 +159,9 @@ fn devices(plan: &Plan, host: &Host, name: &str, first: usize, away: &str) -> Re
     }
     if let Some(via) = host.via {
         lines.push(format!("route add default via {via}"));
+    }
+    if let Some(via) = host.via6 {
+        lines.push(format!("route add ::/0 via {via}"));
     }
     lines.extend(host.routes.iter().map(|r| format!("route {r}")));
     exec::batch(Some(name), "ip", &lines)?;

@@ -4,5 +4,6 @@ pub mod beside;
 pub mod experiment;
 pub mod many;
 pub mod run;
+pub mod sweep;
 
 pub use experiment::Experiment;

@@ -110,16 +110,16 @@ fn what_vanished_has_its_line() {
     let row = |host: &str, dev: &str, place: &str, reason: &str| {
         (host.to_owned(), dev.to_owned(), place.to_owned(), reason.to_owned())
     };
-    let bridge = r#"setup = ["ip link add br0 type bridge", "ip link set br0 up", "ip link set eth0 master br0", "ip link set eth1 master br0"]
+    let bond = r#"setup = ["ip link add bond0 type bond", "ip link set bond0 up", "ip link set eth0 master bond0", "ip link set eth1 master bond0"]
 eth1 = "10.0.9.1/24"
 [host.c]
 eth0 = "10.0.0.3/24"
 [[link]]
 ends = ["b:eth1", "c:eth0"]"#;
     let to_c = |text: &str| text.replace("to = \"b\"", "to = \"c\"");
-    let text = to_c(&TWO.replace("SETUP_A", "").replace("SETUP_B", bridge));
-    // What a bridge would carry is refused before the run, port by port.
-    let parsed = experiment::parse(&text, "bridge").unwrap();
+    let text = to_c(&TWO.replace("SETUP_A", "").replace("SETUP_B", bond));
+    // What a bond would carry is refused before the run, port by port.
+    let parsed = experiment::parse(&text, "bond").unwrap();
     let refused = penstock_lab::run::run(
         &parsed,
         &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} },
@@ -129,7 +129,7 @@ ends = ["b:eth1", "c:eth0"]"#;
     let said: Vec<&str> = refused.iter().map(|d| d.message.split(" can be").next().unwrap()).collect();
     assert_eq!(
         said,
-        ["b eth0: a port of the bridge \"br0\"", "b eth1: a port of the bridge \"br0\"", "b br0: a bridge"]
+        ["b eth0: a port of the bond \"bond0\"", "b eth1: a port of the bond \"bond0\"", "b bond0: a bond"]
     );
     // Into a device without a wire.
     let dummy =

@@ -14,6 +14,7 @@ pub mod repeat;
 pub mod report;
 pub mod series;
 mod sound;
+pub mod sweep;
 pub mod table;
 pub mod text;
 

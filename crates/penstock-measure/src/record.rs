@@ -546,6 +546,9 @@ pub struct Qdisc {
     pub backlog: u64,
     /// Packets queued.
     pub qlen: u64,
+    /// Packets it marked with CE by its own count, of the kinds that count them; absent on kernel and virtual.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub marked_packets: Option<u64>,
 }
 
 /// A class at the end of the run.
@@ -581,6 +584,13 @@ pub struct Class {
     /// Packets sent on an ancestor's tokens.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub borrowed: Option<u64>,
+}
+
+impl Class {
+    /// Whether it stands for a flow that its qdisc holds at the moment, and so is no part of what was set up.
+    pub fn is_flow(&self) -> bool {
+        matches!(self.kind.as_str(), "sfq" | "sfb" | "fq_codel" | "fq_pie" | "cake" | "choke")
+    }
 }
 
 /// An expectation, judged.

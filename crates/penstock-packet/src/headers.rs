@@ -1,6 +1,6 @@
 //! Header fields as plain data.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Ethertype of IPv4.
 pub const ETH_P_IP: u16 = 0x0800;
@@ -103,7 +103,7 @@ pub enum L4 {
     Tcp(Tcp),
     /// RFC 768.
     Udp(Udp),
-    /// RFC 792.
+    /// RFC 792, RFC 4443.
     Icmp(Icmp),
     /// None, or one that is not read (fragments but the first, other protocols).
     None,
@@ -118,28 +118,73 @@ pub struct Udp {
     pub dport: u16,
 }
 
-/// An ICMP header.
+/// An ICMP header, of version 4 or 6 as the network header says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Icmp {
-    /// Type: 0 echo reply, 3 unreachable, 8 echo request, 11 time exceeded.
+    /// Type. Of ICMP: 0 echo reply, 3 unreachable, 8 echo request, 11 time exceeded. Of ICMPv6: 1 unreachable, 2 packet too big, 3 time exceeded,
+    /// 128 echo request, 129 echo reply, 135 neighbour solicitation, 136 neighbour advertisement.
     pub ty: u8,
     /// Code.
     pub code: u8,
-    /// Identifier of an echo; 0 in errors. In "fragmentation needed" the next hop's MTU is `seq`.
+    /// Identifier of an echo; 0 in errors. Upper half of the MTU in "packet too big", of the flags in a neighbour advertisement.
     pub id: u16,
-    /// Sequence number of an echo.
+    /// Sequence number of an echo. In "fragmentation needed" the next hop's MTU, in "packet too big" its lower half.
     pub seq: u16,
-    /// In errors: the packet spoken of, as protocol, source port and destination port, and its addresses.
-    pub about: Option<Quoted>,
+    /// What stands behind these 8 bytes.
+    pub body: IcmpBody,
+}
+
+/// What an ICMP message holds behind its first 8 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IcmpBody {
+    /// Data of an echo, or what is not read.
+    Data,
+    /// In errors: the packet spoken of.
+    About(Quoted),
+    /// In neighbour discovery (RFC 4861): the address that is asked for or told of.
+    Neighbour {
+        /// The target address.
+        target: Ipv6Addr,
+        /// Source or target link-layer address, where the option is there.
+        mac: Option<[u8; 6]>,
+    },
+}
+
+impl Icmp {
+    /// A message with these first four fields and data.
+    pub const fn new(ty: u8, code: u8, id: u16, seq: u16) -> Icmp {
+        Icmp { ty, code, id, seq, body: IcmpBody::Data }
+    }
+    /// In errors: the packet spoken of.
+    #[inline]
+    pub fn about(&self) -> Option<&Quoted> {
+        match &self.body {
+            IcmpBody::About(quoted) => Some(quoted),
+            _ => None,
+        }
+    }
+    /// The same, to be changed.
+    #[inline]
+    pub fn about_mut(&mut self) -> Option<&mut Quoted> {
+        match &mut self.body {
+            IcmpBody::About(quoted) => Some(quoted),
+            _ => None,
+        }
+    }
+    /// The second four bytes as one number: the MTU of "packet too big", the flags of a neighbour advertisement.
+    #[inline]
+    pub fn info(&self) -> u32 {
+        u32::from(self.id) << 16 | u32::from(self.seq)
+    }
 }
 
 /// What an ICMP error quotes of the packet it speaks of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quoted {
     /// Source address.
-    pub src: Ipv4Addr,
+    pub src: IpAddr,
     /// Destination address.
-    pub dst: Ipv4Addr,
+    pub dst: IpAddr,
     /// Protocol number.
     pub protocol: u8,
     /// Source port, or identifier of an echo.

@@ -1,6 +1,6 @@
 //! From header fields to the bytes on the wire (RFC 791, 8200, 826, 9293, 768, 792).
 
-use crate::headers::{Icmp, Ipv4, Ipv6, L3, L4, Tcp};
+use crate::headers::{Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp};
 use crate::skb::{HEADER_MAX, Skb, Tagged, ethertype};
 
 struct Writer<'a> {
@@ -145,6 +145,14 @@ fn icmp(w: &mut Writer<'_>, i: &Icmp) {
     w.u16(0);
     w.u16(i.id);
     w.u16(i.seq);
+    if let IcmpBody::Neighbour { target, mac } = i.body {
+        w.bytes(&target.octets());
+        if let Some(mac) = mac {
+            // Of a solicitation the source's, of an advertisement the target's; a length of one unit of 8 bytes.
+            w.bytes(&[if i.ty == 135 { 1 } else { 2 }, 1]);
+            w.bytes(&mac);
+        }
+    }
 }
 
 /// Reads the headers that [`write`] wrote into the fields of the packet they are of.
@@ -207,6 +215,11 @@ pub(crate) fn read_back(skb: &mut Skb, bytes: &[u8]) {
         L4::Udp(u) => (u.sport, u.dport) = (two(l4_at), two(l4_at + 2)),
         L4::Icmp(i) => {
             (i.ty, i.code, i.id, i.seq) = (one(l4_at), one(l4_at + 1), two(l4_at + 4), two(l4_at + 6));
+            if let IcmpBody::Neighbour { target, mac: option } = &mut i.body {
+                let octets = bytes.get(l4_at + 8..l4_at + 24).and_then(|b| <[u8; 16]>::try_from(b).ok());
+                *target = octets.unwrap_or_default().into();
+                *option = option.map(|_| mac(l4_at + 26));
+            }
         }
         L4::None => {}
     }
@@ -270,6 +283,36 @@ mod tests {
         assert_eq!(skb.remove_vlan(), Some((0x8100, 0x2006)));
         assert_eq!((skb.len, skb.tos(), skb.remove_vlan()), (100, 0xb8, None));
         assert_eq!(skb.l4, udp(100).l4);
+    }
+
+    #[test]
+    fn a_solicitation_has_its_bytes() {
+        let [src, dst, target]: [std::net::Ipv6Addr; 3] =
+            ["fe80::1", "ff02::1:ff00:2", "fd00::2"].map(|a| a.parse().unwrap());
+        let l3 = L3::Ipv6(Ipv6 {
+            src,
+            dst,
+            traffic_class: 0,
+            flow_label: 0,
+            next_header: ipproto::ICMPV6,
+            hop_limit: 255,
+        });
+        let body = IcmpBody::Neighbour { target, mac: Some([2, 0, 0, 0, 0, 1]) };
+        let mut skb = Skb::new(86, l3, L4::Icmp(Icmp { body, ..Icmp::new(135, 0, 0, 0) }));
+        let mut out = [0; HEADER_MAX];
+        let n = skb.header_bytes(&mut out);
+        assert_eq!(n, 86);
+        assert_eq!(&out[54..62], [135, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((&out[62..78], &out[78..86]), (&target.octets()[..], &[1, 1, 2, 0, 0, 0, 0, 1][..]));
+        let whole = skb.clone();
+        skb.set_header_bytes(&out[..n]);
+        assert_eq!(skb.l4, whole.l4);
+        (out[77], out[85]) = (9, 8);
+        skb.set_header_bytes(&out[..n]);
+        let L4::Icmp(Icmp { body: IcmpBody::Neighbour { target, mac }, .. }) = skb.l4 else {
+            panic!("{:?}", skb.l4)
+        };
+        assert_eq!((target.to_string().as_str(), mac), ("fd00::9", Some([2, 0, 0, 0, 0, 8])));
     }
 
     #[test]

@@ -10,6 +10,6 @@ mod headers_bytes;
 pub mod pool;
 pub mod skb;
 
-pub use headers::{Arp, Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
+pub use headers::{Arp, Icmp, IcmpBody, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp};
 pub use pool::{Extras, Pool};
 pub use skb::{Packet, Rare, Rarely, Role, Sender, Skb, Tagged, TcNote, Tracked, TxClock, TxTime, ethertype};

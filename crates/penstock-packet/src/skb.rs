@@ -508,6 +508,14 @@ impl Skb {
             _ => 0,
         }
     }
+    /// Length of the headers before the transport header, those of Ethernet and IP; that of IPv4 where it is not IPv6.
+    #[inline]
+    pub fn headers_before_l4(&self) -> u32 {
+        match self.l3 {
+            L3::Ipv6(_) => ETH_HLEN + 40,
+            _ => ETH_HLEN + 20,
+        }
+    }
     /// Length from the network header on: `len` without the Ethernet header.
     #[inline]
     pub fn network_len(&self) -> u32 {

@@ -422,7 +422,7 @@ fn frame(p: &Map<String, Value>, place: &str, first: usize) -> Answer<Skb> {
             window: 1000,
             ..Tcp::default()
         }),
-        ipproto::ICMP => L4::Icmp(Icmp { ty: 8, code: 0, id: port("sport", 0)?, seq: 0, about: None }),
+        ipproto::ICMP => L4::Icmp(Icmp::new(8, 0, port("sport", 0)?, 0)),
         _ => L4::None,
     };
     Ok(Skb {

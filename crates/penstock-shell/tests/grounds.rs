@@ -47,6 +47,9 @@ fn machine(auto: u64) -> Host {
         for line in [
             format!("ip link set {dev} address 02:00:00:00:00:{mac}"),
             format!("ip addr add {address} brd + dev {dev}"),
+            // The recorder's machine has no IPv6 of its own accord.
+            format!("ip link set {dev} addrgenmode none"),
+            "sysctl -q -w net.ipv6.conf.lo.disable_ipv6=1".to_owned(),
         ] {
             let out = host.exec(&line, Time::ZERO);
             assert_eq!((out.status, out.stderr.as_str()), (0, ""), "{line}");

@@ -158,6 +158,7 @@ mod tests {
             from,
             to,
             to_addr: None,
+            ipv6: false,
             count: 1,
             transport,
             load,

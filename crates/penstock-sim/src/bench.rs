@@ -70,6 +70,7 @@ pub(crate) fn greedy(from: HostId, to: HostId) -> FlowSpec {
         from,
         to,
         to_addr: None,
+        ipv6: false,
         count: 1,
         transport: Transport::Tcp(TcpWishes::default()),
         load: Load::Greedy,

@@ -18,7 +18,7 @@ use penstock_host::Host;
 use penstock_model::traffic::{Dist, Load};
 use penstock_model::{Kernel, PschedClock, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 impl World {
     /// Adds a machine with `lo` and nothing else. Its name can be used as a destination by programs.
@@ -184,6 +184,7 @@ impl World {
                 wires: BTreeMap::new(),
                 by_mac: BTreeMap::new(),
                 by_mac_of: None,
+                hear_all: Vec::new(),
                 framing: spec.framing,
                 busy_until: Time::ZERO,
                 serving: false,
@@ -199,7 +200,7 @@ impl World {
         self.net.names.files.insert(name.to_owned(), bytes);
     }
     /// A name for an address, as `/etc/hosts` on every host has it. Hosts' own names are known by themselves.
-    pub fn add_name(&mut self, name: &str, addr: Ipv4Addr) {
+    pub fn add_name(&mut self, name: &str, addr: IpAddr) {
         self.net.names.addresses.insert(name.to_owned(), addr);
     }
     /// Starts a program on a host at `at`: `iperf`, `iperf3`, `ping`, `scp`, `ssh`, `telnet` with the arguments of the

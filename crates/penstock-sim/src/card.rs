@@ -180,7 +180,7 @@ impl Net {
         self.left_host(host, &packet);
         let (nic, w) = (&mut self.cables.nics[n as usize], &mut self.cables.wires[wire as usize]);
         nic.sending = false;
-        let end = now + serialisation(w.framing.wire_len(packet.len), nic.rate);
+        let end = now + serialisation(w.framing.of(&packet), nic.rate);
         nic.busy_until = end;
         self.cables.hops += 1;
         if w.way.loses() {
@@ -202,7 +202,7 @@ impl Net {
                 break;
             };
             let framing = self.cables.wires[wire as usize].framing;
-            let takes = nic.takes(framing.wire_len(packet.len), now);
+            let takes = nic.takes(framing.of(&packet), now);
             nic.busy_until = now + takes;
             if nic.completes() {
                 nic.on_wire = Some(Owed::of(&packet));

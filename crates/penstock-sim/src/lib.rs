@@ -34,6 +34,8 @@ mod results;
 mod sample;
 mod script;
 mod segment;
+#[cfg(test)]
+mod six;
 mod sock;
 mod socket;
 mod spec;

@@ -151,6 +151,13 @@ impl Way {
                 _ => {}
             }
             packet.tc.ce_counted &= packet.tos() & 3 == 3;
+        } else if let L3::Ipv6(ip) = &mut packet.l3 {
+            match self.bleach {
+                Bleach::Ect => ip.traffic_class &= !3,
+                Bleach::Ce if ip.traffic_class & 3 == 3 => ip.traffic_class = ip.traffic_class & !3 | 2,
+                _ => {}
+            }
+            packet.tc.ce_counted &= packet.tos() & 3 == 3;
         }
     }
 }
@@ -215,6 +222,8 @@ pub(crate) struct Segment {
     /// The places of the cards by their addresses, as they were after so many commands.
     pub(crate) by_mac: BTreeMap<[u8; 6], Vec<u32>>,
     pub(crate) by_mac_of: Option<u64>,
+    /// Places of cards that hear every frame, as of then.
+    pub(crate) hear_all: Vec<u32>,
     pub(crate) framing: Framing,
     pub(crate) busy_until: Time,
     /// A card is taking a frame from its discipline right now.

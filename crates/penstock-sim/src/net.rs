@@ -40,7 +40,7 @@ pub(crate) struct Names {
     /// The first machine of each name.
     pub(crate) hosts: BTreeMap<String, u32>,
     /// As `/etc/hosts` on every host has them.
-    pub(crate) addresses: BTreeMap<String, std::net::Ipv4Addr>,
+    pub(crate) addresses: BTreeMap<String, std::net::IpAddr>,
     /// Of a router with a console: its configuration, as `show run` has it.
     pub(crate) consoles: BTreeMap<u32, String>,
     /// Lengths of files, bytes.

@@ -13,7 +13,7 @@ use crate::places::Places;
 use crate::world::World;
 use penstock_model::Span;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// What cores spend on waiting for each other, of each window.
 const MEETING: Span = Span::from_us(15);
@@ -170,11 +170,11 @@ fn join_programs(world: &mut World, sets: &mut Sets) -> Vec<u32> {
     let mut addresses = BTreeSet::new();
     for word in &words {
         hosts.extend(net.names.hosts.get(word));
-        addresses.extend(word.parse::<Ipv4Addr>().ok());
+        addresses.extend(word.parse::<IpAddr>().ok());
         addresses.extend(net.names.addresses.get(word));
     }
     for addr in addresses {
-        let has = |host: &u32| net.machines[*host as usize].host.is_local(addr) && !addr.is_loopback();
+        let has = |host: &u32| net.machines[*host as usize].host.has_address(addr) && !addr.is_loopback();
         hosts.extend((0..net.machines.len() as u32).filter(has));
     }
     let hosts: Vec<u32> = hosts.into_iter().collect();

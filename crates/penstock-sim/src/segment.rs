@@ -76,7 +76,7 @@ impl Net {
     fn broadcast(&mut self, s: u32, n: u32, packet: Packet) {
         let now = self.queue.now();
         let segment = &mut self.cables.segments[s as usize];
-        let takes = self.cables.nics[n as usize].takes(segment.framing.wire_len(packet.len), now);
+        let takes = self.cables.nics[n as usize].takes(segment.framing.of(&packet), now);
         segment.busy_until = now + takes;
         if let Some(watch) = &mut self.cables.nics[n as usize].watch {
             watch.sends(&packet, now, now + takes);
@@ -107,19 +107,29 @@ impl Net {
             None => self.lost_at(self.cables.nics[n as usize].host, frame, "link", "no-receiver"),
         }
     }
-    /// The places of the cards that have this address, in order.
+    /// The places of the cards that take frames for this address: those that have it, and the ports of bridges.
     fn stations(&mut self, s: u32, mac: [u8; 6]) -> &[u32] {
         let segment = &mut self.cables.segments[s as usize];
         if segment.by_mac_of != Some(self.cables.commands) {
             segment.by_mac_of = Some(self.cables.commands);
             segment.by_mac.clear();
+            let mut all = Vec::new();
             for (&nic, place) in segment.nics.iter().zip(0..) {
                 let nic = &self.cables.nics[nic as usize];
-                let device = self.machines[nic.host as usize].host.device(nic.ifindex);
-                segment.by_mac.entry(device.map_or([0; 6], |d| d.mac)).or_default().push(place);
+                let host = &self.machines[nic.host as usize].host;
+                let mac = host.device(nic.ifindex).map_or([0; 6], |d| d.mac);
+                segment.by_mac.entry(mac).or_default().push(place);
+                if host.hears_all(nic.ifindex) {
+                    all.push((mac, place));
+                }
             }
+            // A port of a bridge hears every frame, behind the station that it is for.
+            for (mac, places) in &mut segment.by_mac {
+                places.extend(all.iter().filter(|hears| hears.0 != *mac).map(|hears| hears.1));
+            }
+            segment.hear_all = all.into_iter().map(|hears| hears.1).collect();
         }
-        segment.by_mac.get(&mac).map_or(&[], Vec::as_slice)
+        segment.by_mac.get(&mac).unwrap_or(&segment.hear_all)
     }
     /// The way from one card of a segment to another, by their places.
     fn segment_wire(&mut self, s: u32, from: u32, to: u32) -> u32 {

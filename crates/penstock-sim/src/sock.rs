@@ -8,11 +8,11 @@ use penstock_packet::{L4, Packet};
 use penstock_sched::Orphan;
 use penstock_tcp::{Config, Endpoint};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::{Index, IndexMut};
 
 /// An address and a port.
-pub(crate) type Addr = (Ipv4Addr, u16);
+pub(crate) type Addr = (IpAddr, u16);
 
 /// What a socket is set to before it is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,7 +58,7 @@ pub(crate) struct Sock {
 impl Sock {
     /// What stands at a number that no socket here has.
     pub(crate) fn gone() -> Sock {
-        let unspecified = (Ipv4Addr::UNSPECIFIED, 0);
+        let unspecified = (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Sock {
             host: NONE,
             app: NONE,
@@ -190,7 +190,7 @@ pub(crate) struct UdpSock {
 /// The sockets of one host.
 pub(crate) struct SocketTable {
     /// Connections by local port and peer.
-    pub(crate) connections: BTreeMap<(u16, Ipv4Addr, u16), u32>,
+    pub(crate) connections: BTreeMap<(u16, IpAddr, u16), u32>,
     pub(crate) listeners: BTreeMap<u16, u32>,
     pub(crate) udp: BTreeMap<u16, u32>,
     /// Who waits for echo replies, by ICMP identifier.
@@ -274,6 +274,8 @@ pub(crate) struct Owed {
     pub(crate) tcp_payload: u32,
     /// What is behind the IP header.
     pub(crate) ip_payload: u32,
+    /// The headers of Ethernet and IP.
+    pub(crate) headers: u32,
     /// Whether its memory is free already, or is all that comes free of it: it stays in the host.
     pub(crate) part: Owing,
 }
@@ -297,18 +299,18 @@ impl Owed {
         let own = packet.iif <= LOOPBACK && !(role.is_copy() && role.is_orphan());
         let flow = if own { packet.flow } else { 0 };
         let part = if role.is_orphan() { Owing::Place } else { Owing::Both };
-        Owed { part, ..Owed::by(flow, packet.len, &packet.l4) }
+        Owed { part, ..Owed::by(flow, packet.len, packet.headers_before_l4(), &packet.l4) }
     }
     /// What comes free of a packet that a qdisc has orphaned.
     pub(crate) fn to(orphan: Orphan) -> Owed {
-        Owed { part: Owing::Memory, ..Owed::by(orphan.flow, orphan.len, &orphan.l4) }
+        Owed { part: Owing::Memory, ..Owed::by(orphan.flow, orphan.len, orphan.header_len, &orphan.l4) }
     }
-    fn by(flow: u32, len: u32, l4: &L4) -> Owed {
-        let ip_payload = len.saturating_sub(34);
+    fn by(flow: u32, len: u32, header_len: u32, l4: &L4) -> Owed {
+        let ip_payload = len.saturating_sub(header_len);
         let tcp_payload = match l4 {
             L4::Tcp(tcp) => ip_payload.saturating_sub(tcp.header_len()),
             _ => 0,
         };
-        Owed { flow, tcp_payload, ip_payload, part: Owing::Both }
+        Owed { flow, tcp_payload, ip_payload, headers: header_len, part: Owing::Both }
     }
 }

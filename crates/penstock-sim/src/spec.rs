@@ -2,6 +2,7 @@
 
 use penstock_model::traffic::{Dist, Load, TcpWishes, TxTimeWish};
 use penstock_model::{Rate, Span, Time};
+use penstock_packet::Skb;
 use std::fmt;
 
 /// A host of this world, in the order of [`World::add_host`](crate::World::add_host).
@@ -57,6 +58,13 @@ pub enum Framing {
 }
 
 impl Framing {
+    /// Bytes that a packet occupies on the wire. The tag of a VLAN beside its frame is 4 bytes of an Ethernet header.
+    #[inline]
+    pub(crate) fn of(self, packet: &Skb) -> u32 {
+        let tagged = packet.is_noted() && packet.rare().vlan.is_some();
+        let tag = u32::from(tagged && matches!(self, Framing::Ethernet | Framing::None));
+        self.wire_len(packet.len + 4 * tag)
+    }
     /// Bytes that a frame of `len` bytes occupies on the wire.
     #[inline]
     pub const fn wire_len(self, len: u32) -> u32 {
@@ -247,7 +255,9 @@ pub struct FlowSpec {
     /// Receiver.
     pub to: HostId,
     /// Address of the receiver; `None`: its first.
-    pub to_addr: Option<std::net::Ipv4Addr>,
+    pub to_addr: Option<std::net::IpAddr>,
+    /// Over IPv6, whatever addresses of IPv4 the receiver has. Default: only where it has none of these.
+    pub ipv6: bool,
     /// How many. Default 1.
     pub count: u32,
     /// TCP or UDP and what goes with it.

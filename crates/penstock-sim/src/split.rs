@@ -78,6 +78,7 @@ impl Segment {
             wires: Default::default(),
             by_mac: Default::default(),
             by_mac_of: None,
+            hear_all: Vec::new(),
             framing: Default::default(),
             busy_until: Time::ZERO,
             serving: false,

@@ -28,16 +28,16 @@ pub(crate) enum Wake {
     /// A datagram came.
     Datagram {
         sock: u32,
-        from: (std::net::Ipv4Addr, u16),
-        to: std::net::Ipv4Addr,
+        from: (std::net::IpAddr, u16),
+        to: std::net::IpAddr,
         len: u32,
         seq: u64,
         created: Time,
     },
     /// An echo reply: its ICMP length, sequence number, TTL.
-    Echo { len: u32, seq: u16, ttl: u8, from: std::net::Ipv4Addr },
+    Echo { len: u32, seq: u16, ttl: u8, from: std::net::IpAddr },
     /// An ICMP error about an echo of ours.
-    EchoError { from: std::net::Ipv4Addr, ty: u8, code: u8, seq: u16 },
+    EchoError { from: std::net::IpAddr, ty: u8, code: u8, seq: u16, info: u32 },
 }
 
 /// A timer of a program.

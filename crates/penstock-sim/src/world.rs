@@ -415,7 +415,7 @@ impl World {
     pub fn intent(&self, id: HostId, line: &str) -> Result<Intent, (String, i32)> {
         let mut intent = app::launch(line, id.0, &self.net).map_err(|f| (f.text, f.status))?.intent();
         if let Some(call) = &mut intent.calls {
-            call.addr = app::resolve(&call.peer, &self.net);
+            call.addr = app::resolve(&call.peer, call.family, &self.net);
         }
         Ok(intent)
     }

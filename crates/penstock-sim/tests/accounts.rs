@@ -369,6 +369,7 @@ impl Case {
                 from: ids[from],
                 to: ids[to],
                 to_addr: None,
+                ipv6: false,
                 count: 1,
                 transport,
                 load,

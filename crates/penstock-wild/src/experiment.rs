@@ -145,62 +145,63 @@ fn links(u: &mut Unstructured<'_>, shape: Shape, out: &mut String) -> Result<()>
     Ok(())
 }
 
+/// What a flow sends: datagrams, or a connection with its settings.
+pub(crate) fn load(u: &mut Unstructured<'_>, out: &mut String) -> Result<()> {
+    if u.ratio(1, 2)? {
+        let load = match u.int_in_range(0..=5)? {
+            0 => format!(
+                "{{ size = {}, gap = \"{}us\" }}",
+                u.int_in_range(1..=1472)?,
+                u.int_in_range(200..=20_000)?
+            ),
+            // Fragments.
+            1 => format!(
+                "{{ size = {}, gap = \"{}ms\" }}",
+                u.int_in_range(1473..=20_000)?,
+                u.int_in_range(2..=50)?
+            ),
+            2 => format!(
+                "{{ size = {}, gap = \"1ms\", on = \"50ms\", off = \"{}ms\" }}",
+                u.int_in_range(10..=3000)?,
+                u.int_in_range(1..=200)?
+            ),
+            3 => "{ echo = \"20ms\" }".to_owned(),
+            _ => format!("\"{}\"", one(u, &["64kbit", "500kbit", "2mbit", "8mbit"])?),
+        };
+        let _ = writeln!(out, "udp = true\nload = {load}");
+    } else {
+        let load = match u.int_in_range(0..=4)? {
+            0 => format!("{{ bytes = \"{}\" }}", number(u, 1, 300_000)?),
+            1 => format!(
+                "{{ pages = \"{}\", think = \"{}ms\" }}",
+                number(u, 1, 60_000)?,
+                u.int_in_range(0..=200)?
+            ),
+            2 => {
+                format!("{{ size = {}, gap = \"{}us\" }}", number(u, 1, 5000)?, u.int_in_range(50..=20_000)?)
+            }
+            _ => "\"greedy\"".to_owned(),
+        };
+        let cc = one(u, &["reno", "cubic", "bbr"])?;
+        let sndbuf =
+            if u.ratio(1, 4)? { format!(", sndbuf = {}", number(u, 256, 100_000)?) } else { String::new() };
+        let _ = writeln!(
+            out,
+            "tcp = {{ cc = \"{cc}\", ecn = {}, sack = {}{sndbuf} }}\nload = {load}",
+            u.arbitrary::<bool>()?,
+            u.arbitrary::<bool>()?
+        );
+    }
+    Ok(())
+}
+
 fn traffic(u: &mut Unstructured<'_>, ms: u32, out: &mut String) -> Result<()> {
     for _ in 0..u.int_in_range(1..=5)? {
         let (from, to) = if u.ratio(2, 3)? { ("a", "b") } else { ("b", "a") };
         let _ = writeln!(out, "\n[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"");
         let start = if u.ratio(1, 3)? { u.int_in_range(0..=ms - 1)? } else { 0 };
         let _ = writeln!(out, "at = \"{start}ms\"");
-        if u.ratio(1, 2)? {
-            let load = match u.int_in_range(0..=5)? {
-                0 => format!(
-                    "{{ size = {}, gap = \"{}us\" }}",
-                    u.int_in_range(1..=1472)?,
-                    u.int_in_range(200..=20_000)?
-                ),
-                // Fragments.
-                1 => format!(
-                    "{{ size = {}, gap = \"{}ms\" }}",
-                    u.int_in_range(1473..=20_000)?,
-                    u.int_in_range(2..=50)?
-                ),
-                2 => format!(
-                    "{{ size = {}, gap = \"1ms\", on = \"50ms\", off = \"{}ms\" }}",
-                    u.int_in_range(10..=3000)?,
-                    u.int_in_range(1..=200)?
-                ),
-                3 => "{ echo = \"20ms\" }".to_owned(),
-                _ => format!("\"{}\"", one(u, &["64kbit", "500kbit", "2mbit", "8mbit"])?),
-            };
-            let _ = writeln!(out, "udp = true\nload = {load}");
-        } else {
-            let load = match u.int_in_range(0..=4)? {
-                0 => format!("{{ bytes = \"{}\" }}", number(u, 1, 300_000)?),
-                1 => format!(
-                    "{{ pages = \"{}\", think = \"{}ms\" }}",
-                    number(u, 1, 60_000)?,
-                    u.int_in_range(0..=200)?
-                ),
-                2 => format!(
-                    "{{ size = {}, gap = \"{}us\" }}",
-                    number(u, 1, 5000)?,
-                    u.int_in_range(50..=20_000)?
-                ),
-                _ => "\"greedy\"".to_owned(),
-            };
-            let cc = one(u, &["reno", "cubic", "bbr"])?;
-            let sndbuf = if u.ratio(1, 4)? {
-                format!(", sndbuf = {}", number(u, 256, 100_000)?)
-            } else {
-                String::new()
-            };
-            let _ = writeln!(
-                out,
-                "tcp = {{ cc = \"{cc}\", ecn = {}, sack = {}{sndbuf} }}\nload = {load}",
-                u.arbitrary::<bool>()?,
-                u.arbitrary::<bool>()?
-            );
-        }
+        load(u, out)?;
         if u.ratio(1, 3)? {
             let _ = writeln!(out, "count = {}", u.int_in_range(2..=6)?);
         }

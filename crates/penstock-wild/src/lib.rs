@@ -6,6 +6,7 @@
 
 mod capture;
 mod experiment;
+mod network;
 mod script;
 mod spec;
 mod tc;
@@ -13,6 +14,7 @@ mod tc;
 pub use arbitrary::{Result, Unstructured};
 pub use capture::capture;
 pub use experiment::experiment;
+pub use network::network;
 pub use script::{bash, python};
 pub use spec::{record, spec};
 
@@ -58,14 +60,23 @@ mod tests {
             let text = experiment(&mut Unstructured::new(&data)).unwrap();
             assert_eq!(text, experiment(&mut Unstructured::new(&data)).unwrap());
             seen.insert(text);
+            let text = network(&mut Unstructured::new(&data)).unwrap();
+            assert_eq!(text, network(&mut Unstructured::new(&data)).unwrap());
+            seen.insert(text);
         }
-        assert_eq!(seen.len(), 200);
+        assert_eq!(seen.len(), 400);
         // Whatever the bytes, and however few.
         for len in 0..200 {
             for fill in [0u8, 0xff, 0x55] {
                 let data = vec![fill; len];
                 let u = || Unstructured::new(&data);
-                let _ = (experiment(&mut u()), bash(&mut u()), python(&mut u()), spec(&mut u()));
+                let _ = (
+                    experiment(&mut u()),
+                    network(&mut u()),
+                    bash(&mut u()),
+                    python(&mut u()),
+                    spec(&mut u()),
+                );
                 let _ = (capture(&mut u()), record(&mut u(), "{\"a\": 1}"));
             }
         }

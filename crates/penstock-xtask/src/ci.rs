@@ -1,6 +1,6 @@
 //! The whole gate, step by step, with what is skipped and why.
 
-use crate::{deny, outside, overload, tidy, valgrind};
+use crate::{deny, outside, overload, python, tidy, valgrind};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -135,7 +135,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.quick {
         gate.tests(cargo, true)?;
         examples(&mut gate)?;
-        for what in ["supply", "docs", "wasm", "counts", "overload", "fuzz"] {
+        for what in ["supply", "docs", "wasm", "python", "counts", "overload", "fuzz"] {
             gate.skip(what, "--quick");
         }
         return gate.end();
@@ -151,6 +151,13 @@ pub fn run(args: &Args) -> Result<()> {
         &[("RUSTDOCFLAGS", "-D warnings")],
     )?;
     wasm(&mut gate, cargo)?;
+    match python::kit() {
+        Ok(kit) => {
+            println!("\n== python");
+            kit.run()?;
+        }
+        Err(why) => gate.skip("python", &why),
+    }
     if valgrind::is_there() {
         // As it is shipped: another profile counts something else.
         let args = ["run", "--release", "--quiet", "--package", "xtask", "--", "bench", "count"];

@@ -17,6 +17,7 @@ mod lines;
 mod nightly;
 mod outside;
 mod overload;
+mod python;
 mod record;
 mod speed;
 mod tdc;
@@ -47,6 +48,8 @@ enum Command {
     Difftc(difftc::Args),
     /// Build the program as it is shipped: optimised across crates, and laid out by what runs of it do most
     Dist(dist::Args),
+    /// Build the Python module, install it into a fresh environment, run its tests
+    Python,
     /// Record what real bash and the real tools make of setups and scripts, in the virtual machine
     Grounds(grounds::Args),
     /// What the virtual machine's first process starts
@@ -78,6 +81,10 @@ fn main() -> Result<()> {
         Command::Conformance(args) => conformance::run(&args),
         Command::Difftc(args) => difftc::run(&args),
         Command::Dist(args) => dist::run(&args),
+        Command::Python => match python::kit() {
+            Ok(kit) => kit.run(),
+            Err(why) => anyhow::bail!("the Python module was not tried: {why}"),
+        },
         Command::Grounds(args) => grounds::run(&args),
         Command::Inside(args) => grounds::inside(&args),
         Command::NewKind(args) => kinds::new(&args),

@@ -6,11 +6,12 @@
 //! Asked of every case: no panic, an end within the time and the memory, the same bytes when it is run again on another thread, and
 //! while another case runs beside it. Of experiments also that the run accounts for every packet (that is the run's own doing, and its
 //! complaint is a find), and that the replay engine does the same with what came to each device it can be compared with
-//! (`penstock_lab::beside`).
+//! (`penstock_lab::beside`). Of networks that one run on several cores can divide, that two, three and eight threads give the bytes of one.
 
 use anyhow::{Context, Result, bail};
 use penstock_check as check;
 use penstock_lab::beside::beside;
+use penstock_lab::experiment::Threads;
 use penstock_lab::run::{Options, Outcome};
 use penstock_lab::{Experiment, experiment};
 use penstock_measure::Series;
@@ -28,12 +29,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What is made of a seed.
-const KINDS: [&str; 6] = ["experiment", "bash", "python", "spec", "capture", "record"];
+const KINDS: [&str; 7] = ["experiment", "threads", "bash", "python", "spec", "capture", "record"];
 
 /// How much, how long, and where what is found goes.
 #[derive(clap::Args)]
 pub struct Args {
-    /// experiment, bash, python, spec, capture, record; all without one
+    /// experiment, threads (networks, each by one, two, three and eight threads), bash, python, spec, capture, record; all without one
     kinds: Vec<String>,
     /// The first and the last seed
     #[arg(long, default_value = "1..10000")]
@@ -198,7 +199,7 @@ impl Tally {
                 self.found += 1;
                 std::fs::create_dir_all(&args.keep)?;
                 let ending = match kind {
-                    "experiment" => "toml",
+                    "experiment" | "threads" => "toml",
                     "bash" => "sh",
                     "python" => "py",
                     "capture" => "pcap",
@@ -368,6 +369,7 @@ fn input(kind: &str, seed: u64) -> Result<Vec<u8>> {
     let u = &mut u;
     let made = match kind {
         "experiment" => wild::experiment(u).map(String::into_bytes),
+        "threads" => wild::network(u).map(String::into_bytes),
         "bash" => wild::bash(u).map(String::into_bytes),
         "python" => wild::python(u).map(String::into_bytes),
         "spec" => wild::spec(u).map(String::into_bytes),
@@ -396,6 +398,7 @@ fn case(kind: &'static str, seed: u64) -> Result<Verdict> {
     let (bytes, others) = (input(kind, seed)?, input(kind, seed.wrapping_add(1))?);
     Ok(match kind {
         "experiment" => experiment_case(&String::from_utf8_lossy(&bytes), &String::from_utf8_lossy(&others)),
+        "threads" => threads_case(&String::from_utf8_lossy(&bytes)),
         _ => thrice(|| once(kind, &bytes), || once(kind, &others)),
     })
 }
@@ -497,6 +500,31 @@ fn experiment_case(text: &str, other: &str) -> Verdict {
         Verdict::Ran => replayed(&parsed),
         verdict => verdict,
     }
+}
+
+/// A network by one thread, and by several wherever it can be divided at all: the same bytes.
+fn threads_case(text: &str) -> Verdict {
+    let parsed = match read(text) {
+        Ok(parsed) => parsed,
+        Err(why) => return Verdict::Refused(why),
+    };
+    let by = |threads| {
+        let outcome = simulate(&parsed.clone().on_threads(threads))
+            .map_err(|faults| faults.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("\n"))?;
+        Ok((told(&outcome)?, outcome.one_thread))
+    };
+    let one: Result<_, String> = by(Threads::One);
+    for threads in [2, 3, 8] {
+        match (&one, by(Threads::Always(threads))) {
+            (_, Ok((_, Some(why)))) => return Verdict::Refused(format!("one thread: {why}")),
+            (Ok((one, _)), Ok((several, None))) if *one == several => {}
+            (Err(one), Err(several)) if *one == several => return Verdict::Refused(several),
+            (Err(why), _) => return Verdict::Found(format!("one thread alone refuses it: {why}")),
+            (_, Err(why)) => return Verdict::Found(format!("{threads} threads: {why}")),
+            _ => return Verdict::Found(format!("{threads} threads give something else")),
+        }
+    }
+    Verdict::Ran
 }
 
 /// The simulator's devices compared with the replay's.

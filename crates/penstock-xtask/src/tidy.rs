@@ -30,6 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("study", &["model", "sched", "kernel", "measure", "files", "lab"]),
+    ("link", &["model", "packet", "sched", "lang"]),
     ("wild", &[]),
     ("cli", &["model", "check", "kernel", "measure", "files", "replay", "machine", "lab", "study"]),
     (

@@ -202,10 +202,7 @@ pub fn sentences(device: &Device, class: &Class, link: Option<u64>) -> Vec<Strin
 pub fn waits(wait: &Wait) -> Vec<String> {
     vec![
         format!("longest queue: {}: {} bytes", wait.holds, wait.queue),
-        format!(
-            "a packet waits at most {} ms: {}; rates in bytes per second",
-            wait.ns.div_ceil(1_000_000),
-            wait.formula
-        ),
+        format!("a packet waits at most {} ms", wait.ns.div_ceil(1_000_000)),
+        format!("that is {}; rates in bytes per second", wait.formula),
     ]
 }

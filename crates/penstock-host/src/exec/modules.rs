@@ -118,6 +118,14 @@ impl Host {
             let (kind, count) = match name.as_str() {
                 "ifb" => ("ifb", number("numifbs", 2)),
                 "dummy" => ("dummy", number("numdummies", 1)),
+                "br_netfilter" if remove => {
+                    self.modules.remove("br_netfilter");
+                    continue;
+                }
+                "br_netfilter" => {
+                    self.modules.insert("br_netfilter");
+                    continue;
+                }
                 _ => continue,
             };
             let all: Vec<u32> =

@@ -8,9 +8,9 @@ use super::Ran;
 use crate::route::{MAIN, RouteKind};
 use crate::{Host, Nud, Output, Prefix};
 use penstock_lang::token::Line;
-use penstock_model::Time;
+use penstock_model::{Span, Time};
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The mask of an address's class.
 pub(super) fn class_len(addr: Ipv4Addr) -> u8 {
@@ -212,7 +212,7 @@ impl Host {
             if set && rest.len() < 2 {
                 return Output::fail("arp: need hardware address\n", 255, "");
             }
-            let known = self.neigh.iter().find(|n| n.addr == addr).map(|n| n.ifindex);
+            let known = self.neigh.iter().find(|n| n.addr == IpAddr::V4(addr)).map(|n| n.ifindex);
             let hop = self.fib.search(addr);
             let out = dev.map(str::to_owned).or_else(|| {
                 let index =
@@ -337,7 +337,7 @@ impl Host {
                                 return fail(format!("can't add {dev} to bridge {name}: {why}\n"));
                             }
                         }
-                        _ => self.set_master(ifindex, None),
+                        _ => self.set_master(ifindex, None, now),
                     }
                 }
                 Output::default()
@@ -355,7 +355,56 @@ impl Host {
                 }
                 Output::say(out)
             }
-            ["stp" | "setfd" | "sethello" | "setmaxage" | "setageing" | "setbridgeprio", name, ..] => {
+            ["showmacs", name] => match bridge(self, name) {
+                None => fail("read of forward table failed: No such device\n".to_owned()),
+                Some(i) => Output::say(self.macs_behind(i, now)),
+            },
+            ["hairpin", name, port, how] => match (bridge(self, name), self.ifindex(port), *how) {
+                (None, ..) => fail(format!("bridge {name} does not exist!\n")),
+                (Some(to), Some(i), "on" | "yes" | "1" | "off" | "no" | "0")
+                    if self.devices[i].master == Some(to) =>
+                {
+                    let ports = self.devices[to].bridge.iter_mut().flat_map(|b| b.ports.iter_mut());
+                    for port in ports.filter(|p| p.ifindex == i) {
+                        port.set.hairpin = matches!(*how, "on" | "yes" | "1");
+                    }
+                    Output::default()
+                }
+                (Some(_), Some(i), "on" | "yes" | "1" | "off" | "no" | "0") => {
+                    fail(format!("interface {} is not a port of {name}\n", self.devices[i].name))
+                }
+                (Some(_), None, _) => fail(format!("interface {port} does not exist!\n")),
+                _ => fail("expect on/off for argument\n".to_owned()),
+            },
+            ["stp", name, how] => match (bridge(self, name), *how) {
+                (None, _) => fail(format!("bridge {name} does not exist!\n")),
+                (Some(i), "on" | "yes" | "1" | "off" | "no" | "0") => {
+                    let state = if matches!(*how, "on" | "yes" | "1") { "1" } else { "0" };
+                    if let Some(b) = self.devices[i].bridge.as_deref_mut() {
+                        b.ask("stp_state", state, "0");
+                    }
+                    Output::default()
+                }
+                _ => fail("expect on/off for argument\n".to_owned()),
+            },
+            [verb @ ("setfd" | "setageing"), name, seconds] => {
+                let Some(i) = bridge(self, name) else {
+                    return fail(format!("bridge {name} does not exist!\n"));
+                };
+                let Some(span) = seconds.parse().ok().filter(|s: &f64| (0.0..4e6).contains(s)) else {
+                    return fail("bad time value\n".to_owned());
+                };
+                // As hundredths of a second.
+                let span = Span::from_ms((span * 100.0) as i64 * 10);
+                if let Some(b) = self.devices[i].bridge.as_deref_mut() {
+                    match *verb {
+                        "setfd" => b.forward_delay = span,
+                        _ => b.ageing = span,
+                    }
+                }
+                Output::default()
+            }
+            ["sethello" | "setmaxage" | "setbridgeprio" | "setpathcost" | "setportprio", name, ..] => {
                 match bridge(self, name) {
                     Some(_) => Output::default(),
                     None => fail(format!("bridge {name} does not exist!\n")),
@@ -364,5 +413,26 @@ impl Host {
             [] => fail("Usage: brctl [commands]\n".to_owned()),
             [other, ..] => fail(format!("never heard of command [{other}]\n")),
         }
+    }
+
+    /// `brctl showmacs`: by address, as br_cmd_showmacs sorts.
+    fn macs_behind(&self, bridge: u32, now: Time) -> String {
+        let mut out = String::from("port no\tmac addr\t\tis local?\tageing timer\n");
+        let mut heard = self.devices[bridge].bridge.as_ref().map_or(Vec::new(), |b| b.heard(now));
+        heard.sort_by_key(|h| h.mac);
+        for h in heard {
+            let mac: Vec<String> = h.mac.iter().map(|b| format!("{b:02x}")).collect();
+            let hundredths = h.age.as_ns() / 10_000_000;
+            let local = if h.local { "yes" } else { "no" };
+            let _ = writeln!(
+                out,
+                "{:>3}\t{}\t{local}\t\t{:>4}.{:02}",
+                h.port,
+                mac.join(":"),
+                hundredths / 100,
+                hundredths % 100
+            );
+        }
+        out
     }
 }

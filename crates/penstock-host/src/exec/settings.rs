@@ -91,11 +91,13 @@ const CONF: &[(&str, &str)] = &[
 const CONF6: &[(&str, &str)] = &[
     ("accept_ra", "1"),
     ("accept_redirects", "1"),
+    ("addr_gen_mode", "1"),
     ("autoconf", "1"),
     ("dad_transmits", "1"),
     ("disable_ipv6", "0"),
     ("forwarding", "0"),
     ("hop_limit", "64"),
+    ("keep_addr_on_down", "0"),
     ("mtu", "1280"),
     ("proxy_ndp", "0"),
     ("use_tempaddr", "0"),
@@ -175,6 +177,9 @@ impl Host {
                         (self.sysctl.kept.contains_key(key), self.devices.iter().find(|d| d.name == name))
                 {
                     return Some(device.mtu.to_string());
+                }
+                if let Some(number) = self.setting6(key) {
+                    return Some(number.to_string());
                 }
                 Some(self.sysctl.kept.get(key).cloned().unwrap_or_else(|| begins.to_owned()))
             }
@@ -263,15 +268,7 @@ impl Host {
                     return Err(INVALID);
                 }
                 let kept = parts.join("\t");
-                // What is said of all is said of each, and of those to come.
-                //= linux v6.12 net/ipv6/addrconf.c addrconf_forward_change, addrconf_disable_ipv6
-                if let Some(of) = key.strip_prefix("net.ipv6.conf.all.")
-                    && matches!(of, "disable_ipv6" | "forwarding")
-                {
-                    let names = self.devices.iter().map(|d| d.name.as_str()).chain(["default"]);
-                    let keys: Vec<String> = names.map(|name| format!("net.ipv6.conf.{name}.{of}")).collect();
-                    self.sysctl.kept.extend(keys.into_iter().map(|key| (key, kept.clone())));
-                }
+                self.set_setting6(key, parts[0].parse().unwrap_or(0))?;
                 self.sysctl.kept.insert(key.to_owned(), kept);
             }
         }

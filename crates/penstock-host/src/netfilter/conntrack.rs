@@ -219,6 +219,9 @@ impl Tracking {
             if protocol == ipproto::ICMP && i.ty > 18 {
                 return Some(INVALID);
             }
+            if protocol == ipproto::ICMPV6 && tuple::is_never_tracked(i.ty) {
+                return Some(Tracked { state: state::UNTRACKED, ..INVALID });
+            }
             if tuple::is_error(protocol, &i) {
                 return Some(self.related(skb, &i, now));
             }
@@ -275,10 +278,15 @@ impl Tracking {
 
     /// An ICMP error: of the connection it speaks of, if it is for who sent that packet (`nf_conntrack_inet_error`).
     fn related(&mut self, skb: &Skb, i: &Icmp, now: i64) -> Tracked {
-        let (Some(about), L3::Ipv4(outer)) = (&i.about, skb.l3) else { return INVALID };
+        let Some(about) = i.about() else { return INVALID };
+        let outer = match skb.l3 {
+            L3::Ipv4(h) => four(h.dst),
+            L3::Ipv6(h) => h.dst.into(),
+            _ => return INVALID,
+        };
         let Some((id, reply)) = self.find(&Tuple::quoted(about).answer(), now) else { return INVALID };
         let to = self.connections[&id].tuples[usize::from(reply)].dst;
-        if to != four(outer.dst) {
+        if to != outer {
             return INVALID;
         }
         Tracked { id: Some(id), state: state::RELATED, reply }

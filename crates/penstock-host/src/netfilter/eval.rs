@@ -406,7 +406,9 @@ fn match_one(m: &Match, skb: &Skb, ip: &Ip, way: &mut Way<'_>) -> bool {
         }
         Match::Addrtype { src, dst, .. } => {
             let fits = |(types, invert): (u16, bool), addr: u128| {
-                types == 0 || (types & 1 << address_type(addr, way.devices) != 0) != invert
+                let six = matches!(skb.l3, L3::Ipv6(_));
+                let of = if six { address_type6(addr, way.devices) } else { address_type(addr, way.devices) };
+                types == 0 || (types & 1 << of != 0) != invert
             };
             fits(*src, ip.src) && fits(*dst, ip.dst)
         }
@@ -533,9 +535,7 @@ fn connbytes(from: u64, to: u64, what: ConnCount, dir: ConnDir, skb: &Skb, way: 
 
 /// The place of an address's kind in `iptables::ADDR_TYPES` (`inet_addr_type`).
 pub(super) fn address_type(addr: u128, devices: Devices<'_>) -> u32 {
-    let Ok(bits) = u32::try_from(addr) else {
-        return if addr >> 120 == 0xff { 5 } else { 1 };
-    };
+    let Ok(bits) = u32::try_from(addr) else { return 1 };
     let addr = Ipv4Addr::from(bits);
     if addr.is_multicast() {
         return 5;
@@ -550,6 +550,17 @@ pub(super) fn address_type(addr: u128, devices: Devices<'_>) -> u32 {
         Some(RouteKind::Unreachable) => 7,
         Some(RouteKind::Prohibit) => 8,
         Some(RouteKind::Unicast | RouteKind::Throw) | None => 1,
+    }
+}
+
+/// The same of IPv6 (`match_lookup_rt6`).
+fn address_type6(addr: u128, devices: Devices<'_>) -> u32 {
+    if addr >> 120 == 0xff {
+        return 5;
+    }
+    match devices.fib6.and_then(|f| f.find(addr.into())).map_or(1, |r| r.kind) {
+        kind @ (2 | 4 | 7) => kind.into(),
+        _ => 1,
     }
 }
 

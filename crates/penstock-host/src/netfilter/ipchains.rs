@@ -392,7 +392,12 @@ mod tests {
         nf
     }
     fn through(nf: &mut Netfilter, hook: Hook, skb: &mut Skb) -> Fate {
-        nf.run(hook, skb, Devices { input: "eth0", output: "eth1", fib: None, ports: None }, Time::ZERO)
+        nf.run(
+            hook,
+            skb,
+            Devices { input: "eth0", output: "eth1", fib: None, fib6: None, ports: None },
+            Time::ZERO,
+        )
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub use ipchains::Ipchains;
 pub use state::TableState;
 
 use crate::route::Fib;
+use crate::six::Fib6;
 use penstock_lang::iptables::{Edit, Family, Match, Rule, Table, Target};
 use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::{L3, Skb};
@@ -88,6 +89,8 @@ pub struct Devices<'a> {
     pub output: &'a str,
     /// The machine's routes, which know whose an address is.
     pub fib: Option<&'a Fib>,
+    /// The same of IPv6.
+    pub fib6: Option<&'a Fib6>,
     /// The devices themselves, where addresses may be translated to theirs.
     pub ports: Option<Ports<'a>>,
 }
@@ -155,6 +158,8 @@ pub struct Netfilter {
     // With each packet, in this order: what lies together comes into the cache together.
     /// A bit a hook, by [`Hook`]'s order: set where something stands for IPv4.
     busy: u8,
+    /// The same for IPv6.
+    busy6: u8,
     /// Whether any chain of nft hangs at a device.
     device_chains: bool,
     /// Whether addresses may be translated.
@@ -199,6 +204,7 @@ impl Netfilter {
             translators: std::array::from_fn(|_| std::array::from_fn(|_| Vec::new())),
             translated: false,
             busy: 0,
+            busy6: 0,
             device_chains: false,
             translates: false,
             looked: Looked::default(),
@@ -260,6 +266,11 @@ impl Netfilter {
     pub(crate) fn translates(&self) -> bool {
         self.translates
     }
+    /// Whether rules would translate addresses of IPv6, which is not done here.
+    pub(crate) fn translates6(&self) -> bool {
+        let rules = self.table(Family::Ip6, Table::Nat).chains().iter().any(|c| !c.rules.is_empty());
+        rules || self.nft.translates6()
+    }
     /// Notes on a packet that comes to a qdisc what it is to the inside (`nf_ct_get_tuple_skb`), for those who sort by that.
     #[cold]
     pub(crate) fn note_inside(&mut self, skb: &mut Skb, now: Time) {
@@ -282,7 +293,12 @@ impl Netfilter {
     pub fn busy(&self, hook: Hook) -> bool {
         self.busy & hook.bit() != 0
     }
-    /// Whether anything stands at any hook or hangs at a device.
+    /// The same of a packet of IPv6.
+    #[inline]
+    pub fn busy6(&self, hook: Hook) -> bool {
+        self.busy6 & hook.bit() != 0
+    }
+    /// Whether anything stands at any hook of IPv4 or hangs at a device.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.busy != 0 || self.device_chains
@@ -305,7 +321,9 @@ impl Netfilter {
             self.tracking.on = true;
         }
         for family in [Family::Ip, Family::Ip6] {
-            let translates = self.loaded(family).contains(&Table::Nat) || self.nft.translates(family);
+            // Addresses of IPv6 stay as they are (`Netfilter::translates6`).
+            let translates = family == Family::Ip
+                && (self.loaded(family).contains(&Table::Nat) || self.nft.translates(family));
             for hook in Hook::ALL {
                 let mut all: Vec<(i32, Station)> = Vec::new();
                 let mut nat: Vec<(i32, Station)> = Vec::new();
@@ -341,8 +359,11 @@ impl Netfilter {
         self.device_chains = self.nft.at_devices();
         let nat = |hooks: &[Vec<Station>; 5]| hooks.iter().any(|h| h.contains(&Station::Nat));
         self.translates = self.stations.iter().any(nat);
-        let here = |h: &Hook| !self.stations[Family::Ip as usize][*h as usize].is_empty();
-        self.busy = Hook::ALL.iter().filter(|h| here(h)).map(|h| h.bit()).sum();
+        let busy = |family: Family| {
+            let here = |h: &&Hook| !self.stations[family as usize][**h as usize].is_empty();
+            Hook::ALL.iter().filter(here).map(|h| h.bit()).sum()
+        };
+        (self.busy, self.busy6) = (busy(Family::Ip), busy(Family::Ip6));
     }
 
     /// Whether anything hangs at a device.
@@ -355,7 +376,7 @@ impl Netfilter {
     pub fn run_device(&mut self, ingress: bool, device: &str, skb: &mut Skb, now: Time) -> Fate {
         let hook = if ingress { "ingress" } else { "egress" };
         let (input, output) = if ingress { (device, "") } else { ("", device) };
-        let devices = Devices { input, output, fib: None, ports: None };
+        let devices = Devices { input, output, fib: None, fib6: None, ports: None };
         for (table, chain) in self.nft.device_chains(hook, device) {
             let mut way = eval::Way {
                 hook: Hook::Prerouting,

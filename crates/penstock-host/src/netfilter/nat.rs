@@ -297,10 +297,10 @@ fn put(skb: &mut Skb, t: Tuple, source: bool, error: bool) {
 /// The same of the packet that an ICMP error quotes.
 fn quote(skb: &mut Skb, t: Tuple, source: bool) {
     let L4::Icmp(i) = &mut skb.l4 else { return };
-    let Some(q) = &mut i.about else { return };
+    let Some(q) = i.about_mut() else { return };
     match source {
-        true => q.src = Ipv4Addr::from(t.src as u32),
-        false => q.dst = Ipv4Addr::from(t.dst as u32),
+        true => q.src = Ipv4Addr::from(t.src as u32).into(),
+        false => q.dst = Ipv4Addr::from(t.dst as u32).into(),
     }
     match q.protocol {
         ipproto::ICMP => q.sport = t.sport,

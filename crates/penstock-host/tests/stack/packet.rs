@@ -1,7 +1,7 @@
 //! Packets as the recordings have them.
 
 use penstock_packet::headers::{ETH_HLEN, Quoted};
-use penstock_packet::{Icmp, Ipv4, L3, L4, Skb, Tcp, TcpFlags, Udp};
+use penstock_packet::{Icmp, IcmpBody, Ipv4, L3, L4, Skb, Tcp, TcpFlags, Udp};
 use serde_json::{Map, Value, json};
 
 const FLAGS: [(char, TcpFlags); 5] = [
@@ -32,8 +32,9 @@ pub(crate) fn build(p: &Value) -> Skb {
         }
         _ => {
             let about = p["about"].as_object().map(|_| quoted(&p["about"]));
+            let body = about.map_or(IcmpBody::Data, IcmpBody::About);
             let (ty, code) = (number(p, "type") as u8, number(p, "code") as u8);
-            (1, L4::Icmp(Icmp { ty, code, id: port("id"), seq: port("n"), about }), 8)
+            (1, L4::Icmp(Icmp { body, ..Icmp::new(ty, code, port("id"), port("n")) }), 8)
         }
     };
     let ttl = p["ttl"].as_u64().unwrap_or(64) as u8;
@@ -94,7 +95,7 @@ pub(crate) fn describe(skb: &Skb) -> Option<Value> {
         L4::Icmp(i) => {
             put("type", json!(i.ty));
             put("code", json!(i.code));
-            match i.about {
+            match i.about() {
                 None => {
                     put("id", json!(i.id));
                     put("n", json!(i.seq));

@@ -7,7 +7,7 @@ use super::Builder;
 use super::link::tables;
 use super::read::{self, Faults, Table};
 use super::source::{Place, meant};
-use super::spec::{Bounds, Expect, Measure, Subject};
+use super::spec::{Bounds, Expect, Experiment, Measure, Subject};
 use penstock_measure::Distribution;
 use penstock_model::time::split_number;
 use penstock_model::{Handle, Rate, Size, Span};
@@ -107,7 +107,7 @@ impl Builder<'_> {
 
     pub(super) fn finish_expects(&mut self) {
         for draft in std::mem::take(&mut self.expects) {
-            let found = match self.measure(&draft.what.0) {
+            let found = match self.experiment.measured(&draft.what.0) {
                 Ok(found) => found,
                 Err((message, help)) => {
                     self.fault(&draft.what.1, message, help);
@@ -133,9 +133,27 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+impl Experiment {
+    /// What a figure in the words of an expectation measures, and its unit: `bit/s`, `ms`, `bytes`, `share`, or empty for a number.
+    ///
+    /// # Errors
+    /// What is wrong, and what to write.
+    pub fn figure(&self, what: &str) -> Result<(Measure, &'static str), (String, String)> {
+        let (measure, unit) = self.measured(what)?;
+        let unit = match unit {
+            Unit::Rate => "bit/s",
+            Unit::Time => "ms",
+            Unit::Size => "bytes",
+            Unit::Share => "share",
+            Unit::Plain => "",
+        };
+        Ok((measure, unit))
+    }
 
     /// Reads `what`; what is wrong and what to write when it means nothing.
-    fn measure(&self, what: &str) -> Result<(Measure, Unit), (String, String)> {
+    fn measured(&self, what: &str) -> Result<(Measure, Unit), (String, String)> {
         let (subject, rest, figures) = self.subject(what)?;
         let mut words = rest.split_whitespace();
         let names: Vec<&str> = figures.iter().map(|f| f.0).collect();
@@ -182,7 +200,7 @@ impl Builder<'_> {
 
     /// The longest name that `what` begins with, and what follows it.
     fn subject<'t>(&self, what: &'t str) -> Result<(Subject, &'t str, Figures), (String, String)> {
-        let experiment = &self.experiment;
+        let experiment = self;
         let after = |name: &str| {
             let rest = what.strip_prefix(name)?;
             (rest.is_empty() || rest.starts_with(char::is_whitespace)).then_some((name.len(), rest))

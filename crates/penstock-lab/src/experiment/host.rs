@@ -10,6 +10,7 @@ use penstock_model::time::split_number;
 use penstock_model::traffic::Dist;
 use penstock_model::{ClockSource, Kernel, OldClock, OldRelease, PschedClock, Span};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use toml::de::DeValue;
 
 /// A host as the files so far have it.
@@ -301,10 +302,8 @@ impl Builder<'_> {
             draft.setup_may_fail = read::boolean("setup_may_fail", value, faults).or(draft.setup_may_fail);
         }
         let host = &mut draft.host;
-        if let Some(value) = table.take("via")
-            && let Some(via) = read::address("via", value, faults)
-        {
-            host.via = Some((via, faults.place(value.span())));
+        if let Some(value) = table.take("via") {
+            gateways(host, value, faults);
         }
         if let Some(value) = table.take("setup") {
             for line in read::list(value) {
@@ -351,7 +350,7 @@ impl Builder<'_> {
                 "share them among several runs",
             );
         }
-        let mut taken: BTreeMap<std::net::IpAddr, String> = BTreeMap::new();
+        let mut taken: BTreeMap<IpAddr, String> = BTreeMap::new();
         for draft in std::mem::take(&mut self.hosts) {
             let mut host = draft.host;
             let (kernel, old) = draft.kernel.or(self.kernel).unwrap_or_default();
@@ -385,8 +384,8 @@ impl Builder<'_> {
                 self.fault(place, message, "add e.g. cost = \"20us\"");
             }
             for device in &host.devices {
-                let v4 = device.addresses.iter().map(|&(a, _)| std::net::IpAddr::V4(a));
-                let v6 = device.addresses6.iter().map(|&(a, _)| std::net::IpAddr::V6(a));
+                let v4 = device.addresses.iter().map(|&(a, _)| IpAddr::V4(a));
+                let v6 = device.addresses6.iter().map(|&(a, _)| IpAddr::V6(a));
                 // Those of the link may be the same everywhere.
                 for address in v4.chain(v6.filter(|a| !is_link_local(a))) {
                     let here = format!("{}:{}", host.name, device.name);
@@ -398,6 +397,15 @@ impl Builder<'_> {
                         None => drop(taken.insert(address, here)),
                     }
                 }
+            }
+            if let Some((via, place)) = &host.via6
+                && !is_link_local(&IpAddr::V6(*via))
+                && !host.devices.iter().flat_map(|d| &d.addresses6).any(|&(a, len)| {
+                    penstock_host::six::network(a, len) == penstock_host::six::network(*via, len)
+                })
+            {
+                let message = format!("via: {} has no device in {via}'s network", host.name);
+                self.fault(place, message, "give it a device with an address in the gateway's network");
             }
             if let Some((via, place)) = &host.via
                 && !host.devices.iter().flat_map(|d| &d.addresses).any(|&(a, len)| same_net(a, *via, len))
@@ -496,8 +504,27 @@ impl Builder<'_> {
     }
 }
 
-fn is_link_local(address: &std::net::IpAddr) -> bool {
-    matches!(address, std::net::IpAddr::V6(a) if a.segments()[0] & 0xffc0 == 0xfe80)
+fn is_link_local(address: &IpAddr) -> bool {
+    matches!(address, IpAddr::V6(a) if a.segments()[0] & 0xffc0 == 0xfe80)
+}
+
+/// `via`: a gateway, or one of each family.
+fn gateways(host: &mut Host, value: Val<'_>, faults: &mut Faults<'_>) {
+    for one in read::list(value) {
+        let place = faults.place(one.span());
+        match one.get_ref().as_str().and_then(|text| text.parse().ok()) {
+            Some(IpAddr::V6(via)) if is_link_local(&IpAddr::V6(via)) => {
+                let help = "write its global address, or in the setup: ip -6 route add default via ADDRESS dev DEVICE";
+                faults.add(one.span(), format!("via: {via} means something on one link only"), help);
+            }
+            Some(IpAddr::V6(via)) => host.via6 = Some((via, place)),
+            _ => {
+                if let Some(via) = read::address("via", one, faults) {
+                    host.via = Some((via, place));
+                }
+            }
+        }
+    }
 }
 
 fn same_net(a: std::net::Ipv4Addr, b: std::net::Ipv4Addr, len: u8) -> bool {

@@ -16,6 +16,7 @@ mod queue;
 mod read;
 mod source;
 mod spec;
+mod sweep;
 mod template;
 mod traffic;
 
@@ -23,6 +24,8 @@ pub use lent::Lent;
 pub use penstock_model::traffic::{Arrivals, Dist, Load, Sizes, TcpWishes};
 pub use source::{Place, Source, meant};
 pub use spec::*;
+pub use sweep::{Given, Sweep};
+pub(crate) use sweep::{MOST, design};
 pub(crate) use traffic::program;
 
 use penstock_files::Roots;
@@ -53,13 +56,41 @@ pub fn load(path: &Path) -> Result<Experiment, Vec<Diagnostic>> {
 /// # Errors
 /// All faults, in the order of the text.
 pub fn load_with(path: &Path, allowed: &[PathBuf]) -> Result<Experiment, Vec<Diagnostic>> {
-    let name = path.to_string_lossy();
-    let fault = |e: String| vec![Diagnostic::error(e)];
-    let text = read_file(&name).map_err(|e| fault(format!("cannot read {name}: {e}")))?;
-    let roots = allowed.iter().try_fold(Roots::beside(path).map_err(fault)?, |roots, folder| {
-        roots.allow(folder).map_err(|e| fault(format!("--allow-path {e}")))
-    })?;
-    parse_with(&text, &name, &|name| read_below(&roots, name))
+    let opened = Opened::new(path, allowed)?;
+    parse_with(&opened.text, &opened.name, &|name| opened.file(name))
+}
+
+/// A file that was opened, before anybody reads what it says.
+pub struct Opened {
+    /// Its text.
+    pub text: String,
+    /// Its name as it was given.
+    pub name: String,
+    roots: Roots,
+}
+
+impl Opened {
+    /// Opens a file; what it names may lie below these folders too.
+    ///
+    /// # Errors
+    /// The file cannot be read, or there is no such folder.
+    pub fn new(path: &Path, allowed: &[PathBuf]) -> Result<Opened, Vec<Diagnostic>> {
+        let name = path.to_string_lossy().into_owned();
+        let fault = |e: String| vec![Diagnostic::error(e)];
+        let text = read_file(&name).map_err(|e| fault(format!("cannot read {name}: {e}")))?;
+        let roots = allowed.iter().try_fold(Roots::beside(path).map_err(fault)?, |roots, folder| {
+            roots.allow(folder).map_err(|e| fault(format!("--allow-path {e}")))
+        })?;
+        Ok(Opened { text, name, roots })
+    }
+
+    /// The text of a file that it names.
+    ///
+    /// # Errors
+    /// A sentence why it cannot be read.
+    pub fn file(&self, path: &str) -> Result<String, String> {
+        read_below(&self.roots, path)
+    }
 }
 
 /// Reads a text file that somebody named on the command line: a regular one of bounded size. A capture is given as the recording that it is to
@@ -172,6 +203,7 @@ impl<'l> Builder<'l> {
                         self.file(text, &path, depth + 1);
                         // What to expect of another experiment says nothing about this one.
                         self.expects.clear();
+                        self.experiment.sweep = None;
                     }
                     Err(e) => faults.add(place, format!("base: cannot read {path}: {e}"), ""),
                 }
@@ -184,6 +216,7 @@ impl<'l> Builder<'l> {
         self.read_flows(&mut table, faults);
         self.read_meters(&mut table, faults);
         self.read_expects(&mut table, faults);
+        self.read_sweep(&mut table, faults);
         table.finish(faults);
         self.faults.append(&mut list);
     }

@@ -47,6 +47,8 @@ pub struct Experiment {
     pub meters: Vec<Meter>,
     /// Expectations in the order of the file.
     pub expects: Vec<Expect>,
+    /// What `penstock sweep` varies. A single run takes no notice of it.
+    pub sweep: Option<super::Sweep>,
 }
 
 /// How many threads make a run on the simulator.
@@ -133,6 +135,8 @@ pub struct Host {
     pub devices: Vec<Device>,
     /// Default gateway.
     pub via: Option<(Ipv4Addr, Place)>,
+    /// The same of IPv6.
+    pub via6: Option<(Ipv6Addr, Place)>,
     /// Commands before the run.
     pub setup: Vec<Script>,
     /// Whether the run goes on when one of them fails.
@@ -149,6 +153,18 @@ pub struct Host {
     pub processor: Option<(String, Place)>,
     /// Files it has, for copies: name and bytes.
     pub files: Vec<(String, u64)>,
+}
+
+impl Host {
+    /// Its gateways as they are written: that of IPv4, that of IPv6.
+    pub fn gateway(&self) -> Option<String> {
+        let four = self.via.as_ref().map(|(via, _)| via.to_string());
+        let six = self.via6.as_ref().map(|(via, _)| via.to_string());
+        match (four, six) {
+            (Some(four), Some(six)) => Some(format!("{four} {six}")),
+            (four, six) => four.or(six),
+        }
+    }
 }
 
 /// Whose TCP and tools a machine has.
@@ -395,6 +411,8 @@ pub struct Flow {
     pub from: String,
     /// Receiver.
     pub to: String,
+    /// Over IPv6, whatever the receiver has of IPv4. Default false: IPv6 only where it has no address of IPv4.
+    pub ipv6: bool,
     /// How many alike.
     pub count: u32,
     /// TCP, or datagrams.

@@ -227,6 +227,7 @@ impl Builder<'_> {
             faults.add(span.clone(), "a flow has either \"tos\" or \"dscp\"", "leave one out");
         }
         let jitter = table.take("jitter").map(|v| read::time("jitter", v, faults));
+        let ipv6 = table.take("ipv6").and_then(|v| read::boolean("ipv6", v, faults));
         let trace = table.take("trace").map(|v| (v.span(), read::boolean("trace", v, faults)));
         if let Some((span, Some(true))) = &trace
             && !datagrams
@@ -255,6 +256,7 @@ impl Builder<'_> {
             group,
             from,
             to,
+            ipv6: ipv6.unwrap_or(false),
             count: count.unwrap_or(1) as u32,
             tcp: (!datagrams).then(|| tcp.and_then(|(_, t)| t).unwrap_or_default()),
             load,

@@ -187,6 +187,11 @@ impl Built {
         {
             faults.push(at(experiment, place, format!("via: {e}")));
         }
+        if let Some((via, place)) = &host.via6
+            && let Err(e) = world.host_mut(id).add_default_route6(*via)
+        {
+            faults.push(at(experiment, place, format!("via: {e}")));
+        }
     }
 
     fn link(&mut self, link: &spec::Link, experiment: &Experiment, faults: &mut Vec<Diagnostic>) {
@@ -359,6 +364,7 @@ impl Built {
             from: self.id(&flow.from),
             to: self.id(&flow.to),
             to_addr: None,
+            ipv6: flow.ipv6,
             count: flow.count,
             transport,
             load: flow.load.clone(),

@@ -6,12 +6,12 @@
 use super::build::Built;
 use super::record::is_one_of;
 use crate::experiment::{App, Experiment, Place};
-use penstock_host::RouteKind;
+use penstock_host::Goes;
 use penstock_measure::record::{self, Record};
 use penstock_model::{Diagnostic, Severity};
 use penstock_sim::{Call, Intent, World};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Whom a warning concerns: an app or a flow of the experiment, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,8 +70,20 @@ struct Net<'a> {
     index: BTreeMap<&'a str, usize>,
     /// The link that a device of a host is an end of.
     links: BTreeMap<(usize, &'a str), usize>,
+    /// Of each link the first of those that bridges make one network of.
+    joined: Vec<usize>,
     /// Who has an address.
-    owners: BTreeMap<Ipv4Addr, usize>,
+    owners: BTreeMap<IpAddr, usize>,
+}
+
+/// Where packets come to.
+struct Reached {
+    /// The machine.
+    at: usize,
+    /// MTU of the first device on the way.
+    first: u32,
+    /// The least MTU behind that, where it is smaller, and whose it is.
+    narrow: Option<(u32, String)>,
 }
 
 /// More machines on a way than these: it goes in a circle.
@@ -89,13 +101,37 @@ impl<'a> Net<'a> {
                 }
             }
         }
-        let mut net = Net { experiment, built, index, links, owners: BTreeMap::new() };
+        let joined = (0..experiment.links.len()).collect();
+        let mut net = Net { experiment, built, index, links, joined, owners: BTreeMap::new() };
+        net.join_by_bridges();
         for host in 0..experiment.hosts.len() {
             for address in net.addresses(host) {
                 net.owners.entry(address).or_insert(host);
             }
         }
         net
+    }
+    /// Makes one network of the links whose ends are ports of one bridge; the bridge is an end of it, too.
+    fn join_by_bridges(&mut self) {
+        for host in 0..self.experiment.hosts.len() {
+            let machine = self.machine(host);
+            for port in machine.devices().iter().filter(|d| d.up) {
+                let Some(bridge) = port.master.and_then(|m| machine.device(m)) else { continue };
+                let Some(&link) = self.links.get(&(host, port.name.as_str())) else { continue };
+                if bridge.class.kind != "bridge" || !bridge.up {
+                    continue;
+                }
+                let first = *self.links.entry((host, bridge.name.as_str())).or_insert(link);
+                let (a, b) = (self.joined[first], self.joined[link]);
+                let (least, most) = (a.min(b), a.max(b));
+                self.joined.iter_mut().filter(|l| **l == most).for_each(|l| *l = least);
+            }
+        }
+    }
+    /// The ends of the links that are one network with a link.
+    fn all_ends(&self, link: usize) -> impl Iterator<Item = &'a crate::experiment::End> {
+        let together = self.experiment.links.iter().zip(&self.joined);
+        together.filter(move |(_, of)| **of == self.joined[link]).flat_map(|(l, _)| &l.ends)
     }
     fn machine(&self, host: usize) -> &'a penstock_host::Host {
         self.built.world.host(self.built.hosts[host])
@@ -106,9 +142,10 @@ impl<'a> Net<'a> {
     fn name(&self, host: usize) -> &'a str {
         &self.experiment.hosts[host].name
     }
-    fn addresses(&self, host: usize) -> impl Iterator<Item = Ipv4Addr> + use<'a> {
-        let devices = self.machine(host).devices().iter().filter(|d| !d.loopback);
-        devices.flat_map(|d| d.addresses.iter().map(|a| a.prefix.addr))
+    fn addresses(&self, host: usize) -> impl Iterator<Item = IpAddr> + use<'a> {
+        let devices = || self.machine(host).devices().iter().filter(|d| !d.loopback);
+        let four = devices().flat_map(|d| d.addresses.iter().map(|a| IpAddr::V4(a.prefix.addr)));
+        four.chain(devices().flat_map(|d| d.addresses6.iter().map(|a| IpAddr::V6(a.addr))))
     }
     /// The ends of a link, with their addresses.
     fn ends(&self, link: usize) -> String {
@@ -116,44 +153,49 @@ impl<'a> Net<'a> {
             let host = self.host(&end.host);
             let machine = host.map(|h| self.machine(h));
             let addresses = machine.and_then(|m| m.device(m.ifindex(&end.dev)?)).map(|d| {
-                d.addresses.iter().map(|a| format!("{}/{}", a.prefix.addr, a.prefix.len)).collect::<Vec<_>>()
+                let four = d.addresses.iter().map(|a| format!("{}/{}", a.prefix.addr, a.prefix.len));
+                let own = |a: &&penstock_host::six::Address6| !penstock_host::six::is_link_local(a.addr);
+                let six = d.addresses6.iter().filter(own).map(|a| format!("{}/{}", a.addr, a.len));
+                four.chain(six).collect::<Vec<_>>()
             });
             match addresses.filter(|a| !a.is_empty()) {
                 Some(addresses) => format!("{}:{} has {}", end.host, end.dev, addresses.join(" and ")),
                 None => format!("{}:{} has no address", end.host, end.dev),
             }
         };
-        let ends: Vec<String> = self.experiment.links[link].ends.iter().take(4).map(one).collect();
+        let ends: Vec<String> = self.all_ends(link).take(4).map(one).collect();
         ends.join(", ")
     }
     /// Whether a machine's ways hang on more than a destination.
-    fn is_plain(&self, host: usize) -> bool {
+    fn is_plain(&self, host: usize, dst: IpAddr) -> bool {
         let machine = self.machine(host);
-        machine.fib().rules().len() <= 3 && !machine.translates()
+        !machine.has_rules_for(dst) && !machine.translates()
     }
 
-    /// Whether packets of `from` come to `dst`; the machine they come to.
-    fn way(&self, from: usize, dst: Ipv4Addr) -> Result<usize, Cause> {
-        let mut at = from;
+    /// Whether packets of `from` come to `dst`.
+    fn way(&self, from: usize, dst: IpAddr) -> Result<Reached, Cause> {
+        let (mut at, mut first, mut narrow) = (from, u32::MAX, None);
         for hop in 0..MAX_HOPS {
             let machine = self.machine(at);
-            if !self.is_plain(at) {
+            if !self.is_plain(at, dst) {
                 return Err(Unknown);
             }
             let name = self.name(at);
             let way = machine.way_to(dst);
-            match way.kind {
-                Some(RouteKind::Local) => return Ok(at),
-                _ if hop > 0 && !machine.forwards() => {
+            match way.goes {
+                Goes::Here => return Ok(Reached { at, first, narrow }),
+                _ if hop > 0 && !machine.forwards_to(dst) => {
+                    let key =
+                        if dst.is_ipv4() { "net.ipv4.ip_forward" } else { "net.ipv6.conf.all.forwarding" };
                     return known(
                         format!("{name} does not forward: nothing gets through it to {dst}"),
-                        format!("write in [host.{name}]: setup = [\"sysctl -w net.ipv4.ip_forward=1\"]"),
+                        format!("write in [host.{name}]: setup = [\"sysctl -w {key}=1\"]"),
                     );
                 }
-                Some(RouteKind::Unicast) => {}
+                Goes::On => {}
                 // A route that refuses is meant to.
-                Some(_) => return Err(Unknown),
-                None => return self.no_route(at, dst),
+                Goes::Elsewhere => return Err(Unknown),
+                Goes::Nowhere => return self.no_route(at, dst),
             }
             let Some(device) = machine.device(way.oif).filter(|d| !d.loopback) else { return Err(Unknown) };
             let Some(&link) = self.links.get(&(at, device.name.as_str())) else {
@@ -178,8 +220,12 @@ impl<'a> Net<'a> {
                     format!("ip link set {} up, in the setup of {name}", device.name),
                 );
             }
-            let ends = self.experiment.links[link].ends.iter();
-            let mut others = ends.filter(|e| e.host != name).filter_map(|e| {
+            if hop == 0 {
+                first = device.mtu;
+            } else if device.mtu < narrow.as_ref().map_or(first, |n: &(u32, String)| n.0) {
+                narrow = Some((device.mtu, format!("{name}:{}", device.name)));
+            }
+            let mut others = self.all_ends(link).filter(|e| e.host != name).filter_map(|e| {
                 let at = self.host(&e.host)?;
                 let machine = self.machine(at);
                 let device = machine.device(machine.ifindex(&e.dev)?)?;
@@ -189,7 +235,9 @@ impl<'a> Net<'a> {
             let next = others.find(|(at, device)| device.up && self.addresses(*at).any(|a| a == way.next));
             at = match next {
                 Some((next, _)) => next,
-                None if machine.neighbours().iter().any(|n| n.addr == way.next) => return Err(Unknown),
+                None if machine.neighbours().iter().any(|n| n.addr == way.next) => {
+                    return Err(Unknown);
+                }
                 None => {
                     let ends = self.ends(link);
                     let whose = self
@@ -210,12 +258,14 @@ impl<'a> Net<'a> {
     }
 
     /// Why a machine has no route to an address.
-    fn no_route<T>(&self, at: usize, dst: Ipv4Addr) -> Result<T, Cause> {
+    fn no_route<T>(&self, at: usize, dst: IpAddr) -> Result<T, Cause> {
         let name = self.name(at);
         let owner = self.owners.get(&dst).copied();
         // A neighbour on the same link, with an address of another network.
         let shared = owner.and_then(|owner| {
-            let of = |host: usize| self.links.iter().filter(move |((h, _), _)| *h == host).map(|(_, l)| *l);
+            let of = |host: usize| {
+                self.links.iter().filter(move |((h, _), _)| *h == host).map(|(_, l)| self.joined[*l])
+            };
             of(at).find(|link| of(owner).any(|other| other == *link))
         });
         if let Some(link) = shared {
@@ -226,26 +276,37 @@ impl<'a> Net<'a> {
             );
         }
         let help = match self.experiment.hosts[at].via {
+            _ if dst.is_ipv6() && self.experiment.hosts[at].via6.is_none() => {
+                format!("write in [host.{name}]: via = \"ADDRESS OF ITS ROUTER\"; of both families a list")
+            }
             None => format!("write in [host.{name}]: via = \"ADDRESS OF ITS ROUTER\""),
             Some(_) => format!("ip route add {dst} via ADDRESS, in the setup of {name}"),
         };
         known(format!("{name} has no route to {dst}"), help)
     }
 
-    /// Whether packets get there, and answers back.
-    fn there_and_back(&self, from: usize, dst: Ipv4Addr, answers: bool) -> Result<(), Cause> {
-        if dst.is_loopback() || dst.is_multicast() || dst.is_broadcast() {
+    /// Whether packets get there, and answers back; `tcp`: they are segments.
+    fn there_and_back(&self, from: usize, dst: IpAddr, answers: bool, tcp: bool) -> Result<(), Cause> {
+        let broadcast = matches!(dst, IpAddr::V4(dst) if dst.is_broadcast());
+        if dst.is_loopback() || dst.is_multicast() || broadcast {
             return Err(Unknown);
         }
-        let to = self.way(from, dst)?;
-        if !answers || to == from {
+        let there = self.way(from, dst)?;
+        if !answers || there.at == from {
             return Ok(());
         }
-        let machine = self.machine(from);
-        let way = machine.way_to(dst);
-        let own = machine.device(way.oif).and_then(penstock_host::NetDevice::primary_address);
-        let source = if way.src.is_unspecified() { own.ok_or(Unknown)? } else { way.src };
-        self.way(to, source).map(|_| ())
+        let source = self.machine(from).way_to(dst).src.ok_or(Unknown)?;
+        let back = self.way(there.at, source)?;
+        // A segment is as long as both ends' devices allow, whatever is between them.
+        let longest = there.first.min(back.first);
+        let narrow = [there.narrow, back.narrow].into_iter().flatten().find(|n| n.0 < longest);
+        match narrow.filter(|_| tcp && dst.is_ipv6()) {
+            Some((mtu, device)) => known(
+                format!("{device} takes no packet of IPv6 above {mtu} bytes, and TCP sends up to {longest}"),
+                "TCP does not learn the MTU of a path here: give one end's device that mtu",
+            ),
+            None => Ok(()),
+        }
     }
 }
 
@@ -265,7 +326,8 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
             told.tell(place, who, format!("nobody is called \"{}\"", call.peer), help);
             continue;
         };
-        match net.there_and_back(from, dst, true) {
+        let tcp = call.port.is_some_and(|port| port.0 == "tcp");
+        match net.there_and_back(from, dst, true, tcp) {
             Err(Cause::Known(cause, help)) => told.tell(place, who, cause, help),
             Err(Unknown) => {}
             Ok(()) => {
@@ -277,8 +339,13 @@ pub(super) fn warnings(experiment: &Experiment, built: &Built) -> Vec<Warning> {
     }
     for (number, flow) in experiment.flows.iter().enumerate() {
         let (Some(from), Some(to)) = (net.host(&flow.from), net.host(&flow.to)) else { continue };
-        let Some(dst) = net.addresses(to).next() else { continue };
-        if let Err(Cause::Known(cause, help)) = net.there_and_back(from, dst, flow.tcp.is_some()) {
+        let wanted = |dst: &IpAddr| {
+            !flow.ipv6 || matches!(dst, IpAddr::V6(a) if !penstock_host::six::is_link_local(*a))
+        };
+        let Some(dst) = net.addresses(to).find(wanted) else { continue };
+        if let Err(Cause::Known(cause, help)) =
+            net.there_and_back(from, dst, flow.tcp.is_some(), flow.tcp.is_some())
+        {
             told.tell(&flow.place, Who::Flow(number), cause, help);
         }
     }
@@ -371,7 +438,7 @@ fn nobody_listens(
     net: &Net<'_>,
     app: &App,
     call: &Call,
-    dst: Ipv4Addr,
+    dst: IpAddr,
     intents: &[Option<Intent>],
 ) -> Option<(String, String)> {
     let (proto, port) = call.port?;

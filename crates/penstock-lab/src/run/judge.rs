@@ -41,7 +41,8 @@ fn cut_off(app: &record::App, measure: &Measure, duration_s: f64) -> Option<Stri
     }
 }
 
-fn measure(measure: &Measure, record: &Record) -> Option<f64> {
+/// A figure of a record; `None` where the record has none.
+pub fn measure(measure: &Measure, record: &Record) -> Option<f64> {
     match &measure.subject {
         Subject::App(i) => app(&record.apps[*i], measure),
         Subject::Flow(name) => {

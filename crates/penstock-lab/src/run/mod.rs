@@ -16,6 +16,7 @@ mod scripts;
 pub use bundle::inside;
 pub use findings::findings;
 pub use folder::{Folder, write_report};
+pub use judge::measure;
 
 use crate::experiment::Experiment;
 use penstock_host::{Heard, Host};

@@ -12,7 +12,7 @@ use penstock_measure::phb::Carried;
 use penstock_measure::record;
 use penstock_measure::{Distribution, Series};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
-use penstock_model::{Handle, Kernel, OldRelease, Span, Time};
+use penstock_model::{Handle, Kernel, OldRelease, Options, Span, Time};
 use penstock_packet::dscp;
 use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ fn rig(experiment: &Experiment, built: &Built, results: &Results) -> record::Rig
             .then(|| Os::ALL.iter().find(|(_, os)| *os == host.os).map_or("", |(name, _)| name).to_owned()),
         system: host.cisco.is_some().then(|| "cisco".to_owned()),
         forwards: built.world.host(id).forwards(),
-        via: host.via.as_ref().map(|(via, _)| via.to_string()),
+        via: host.gateway(),
         processor_share: host.cost.as_ref().map(|_| {
             results.busy[id.0 as usize].as_secs_f64() / results.ended.as_secs_f64().max(f64::MIN_POSITIVE)
         }),
@@ -358,7 +358,18 @@ fn qdisc(dump: &QdiscDump, kernel: Kernel) -> record::Qdisc {
         requeues: dump.stats.requeues.into(),
         backlog: dump.stats.backlog.into(),
         qlen: dump.stats.qlen.into(),
+        marked_packets: marked(dump),
     }
+}
+
+/// What a kind counts of its marks: one counter, or one for each reason (codel), or for each tin (cake).
+fn marked(dump: &QdiscDump) -> Option<u64> {
+    const COUNTERS: &[&str] =
+        &["marked", "ecn_mark", "ce_mark", "prob_mark", "prob_mark_head", "forced_mark", "forced_mark_head"];
+    let counts = dump.xstats.as_ref()?;
+    let sum = |of: &Options| COUNTERS.iter().filter_map(|name| of.u64(name)).reduce(u64::wrapping_add);
+    let tins = counts.list("tins").iter().filter_map(sum).reduce(u64::wrapping_add);
+    sum(counts).or(tins)
 }
 
 fn class(dump: &ClassDump) -> record::Class {

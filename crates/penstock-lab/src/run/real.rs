@@ -149,6 +149,7 @@ fn machine(host: &spec::Host) -> Result<plan::Host, Vec<Diagnostic>> {
         name: host.name.clone(),
         devices: devices.collect(),
         via: host.via.as_ref().map(|(via, _)| *via),
+        via6: host.via6.as_ref().map(|(via, _)| *via),
         setup_may_fail: host.setup_may_fail,
         ..plan::Host::default()
     };
@@ -207,6 +208,15 @@ pub(super) fn run(
     }
     if let Some(flow) = experiment.flows.iter().find(|flow| flow.txtime.is_some()) {
         let message = "txtime: senders on a real kernel do not name times of departure yet; run this on sim";
+        return Err(vec![build::at(experiment, &flow.place, message.to_owned())]);
+    }
+    // Their senders and receivers speak IPv4.
+    let four = |name: &str| {
+        let host = experiment.hosts.iter().find(|h| h.name == name);
+        host.is_some_and(|h| h.devices.iter().any(|d| !d.addresses.is_empty()))
+    };
+    if let Some(flow) = experiment.flows.iter().find(|flow| flow.ipv6 || !four(&flow.to)) {
+        let message = "flows over IPv6 run on sim alone: elsewhere write an [[app]], iperf3 -6 or ping -6";
         return Err(vec![build::at(experiment, &flow.place, message.to_owned())]);
     }
     let seed = options.seed.unwrap_or(experiment.seed);
@@ -268,7 +278,7 @@ fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {
         tcp: None,
         system: host.cisco.is_some().then(|| "cisco".to_owned()),
         forwards: *forwards,
-        via: host.via.as_ref().map(|(via, _)| via.to_string()),
+        via: host.gateway(),
         processor_share: None,
         devices: host
             .devices
@@ -405,6 +415,7 @@ fn device_record(experiment: &Experiment, device: &DeviceEnd) -> record::Device 
         requeues: o.requeues,
         backlog: o.backlog,
         qlen: o.qlen,
+        marked_packets: None,
     });
     let classes = device.objects.iter().filter(|o| o.is_class).map(|o| record::Class {
         kind: o.kind.clone(),

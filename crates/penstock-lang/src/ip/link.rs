@@ -36,6 +36,10 @@ pub enum LinkData {
         protocol: u16,
         /// Flags: 1 REORDER_HDR, 2 GVRP, 4 LOOSE_BINDING, 8 MVRP, 16 BRIDGE_BINDING.
         flags: u32,
+        /// `ingress-qos-map`: a tag's priority and the packet's, in the order given.
+        ingress: Vec<(u32, u32)>,
+        /// `egress-qos-map`: a packet's priority and its tag's, in the order given.
+        egress: Vec<(u32, u32)>,
     },
     /// `macvlan`, `macvtap`: the mode.
     Macvlan(String),
@@ -348,6 +352,7 @@ impl Words<'_> {
     /// `vlan_parse_opt`.
     fn vlan_words(&mut self) -> Parsed<LinkData> {
         let (mut id, mut protocol, mut flags) = (None, 0x8100, 1u32);
+        let (mut ingress, mut egress) = (Vec::new(), Vec::new());
         while let Some(word) = self.next() {
             let is = |full: &str| matches(&word, full);
             let bit =
@@ -374,8 +379,18 @@ impl Words<'_> {
                 let on = self.on_off(name)?;
                 flags = if on { flags | bit } else { flags & !bit };
             } else if is("ingress-qos-map") || is("egress-qos-map") {
-                while self.peek().is_some_and(|w| w.contains(':')) {
+                let (map, name) = match is("ingress-qos-map") {
+                    true => (&mut ingress, "ingress-qos-map"),
+                    false => (&mut egress, "egress-qos-map"),
+                };
+                // vlan_parse_qos_map: words with a colon, as many as there are.
+                while let Some(word) = self.peek().filter(|w| w.contains(':')).map(|w| w.to_string()) {
                     self.next();
+                    let pair = word.split_once(':').and_then(|(from, to)| Some((number(from)?, number(to)?)));
+                    match pair {
+                        Some(pair) => map.push(pair),
+                        None => return self.invalid(&word, &format!("invalid {name}")),
+                    }
                 }
             } else {
                 let word = self.at - 1;
@@ -387,7 +402,7 @@ impl Words<'_> {
                 return Err(Failure { stderr, exit: 1, word, help: String::new() });
             }
         }
-        Ok(LinkData::Vlan { id, protocol, flags })
+        Ok(LinkData::Vlan { id, protocol, flags, ingress, egress })
     }
 
     /// `macvlan_parse_opt`.

@@ -137,7 +137,7 @@ fn read(parsed: &LaxSlicedPacket<'_>, ethertype: u16, skb: &mut Skb) {
         Some(TransportSlice::Icmpv4(m)) if direct(ipproto::ICMP) => {
             let b = m.bytes5to8();
             let (id, seq) = (u16::from_be_bytes([b[0], b[1]]), u16::from_be_bytes([b[2], b[3]]));
-            L4::Icmp(Icmp { ty: m.type_u8(), code: m.code_u8(), id, seq, about: None })
+            L4::Icmp(Icmp::new(m.type_u8(), m.code_u8(), id, seq))
         }
         _ => L4::None,
     };

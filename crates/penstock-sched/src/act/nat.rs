@@ -7,7 +7,7 @@ use super::plain::pick;
 use super::{Act, ActSpec, Init, Ready, Run, SHOT, int};
 use penstock_model::{Kernel, KernelError, Options, Time};
 use penstock_packet::{L3, L4, Skb};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The kind.
 pub static SPEC: ActSpec = ActSpec {
@@ -64,11 +64,13 @@ impl Act for Nat {
         // An ICMP error speaks of a packet that went the other way.
         if h.frag_off & IP_OFFSET == 0
             && let L4::Icmp(icmp) = &mut skb.l4
-            && let Some(about) = &mut icmp.about
+            && let Some(about) = icmp.about_mut()
         {
             let address = if egress { &mut about.dst } else { &mut about.src };
-            if let Some(new) = self.map(*address) {
-                *address = new;
+            if let IpAddr::V4(old) = *address
+                && let Some(new) = self.map(old)
+            {
+                *address = new.into();
             }
         }
         control

@@ -3,7 +3,7 @@
 //! TCP runs from the sender to a listener that reads and forgets; UDP to a port where datagrams are counted.
 //! Each flow has a port of its own at the receiver.
 
-use crate::app::{Cx, Program, first_address, program};
+use crate::app::{Cx, Family, Program, first_address, program};
 use crate::index::NONE;
 use crate::net::Net;
 use crate::sock::{Addr, Listener, SockOpts};
@@ -24,7 +24,8 @@ pub(crate) struct Source {
     // Parameters
     flow: u32,
     to: u32,
-    to_addr: Option<std::net::Ipv4Addr>,
+    to_addr: Option<std::net::IpAddr>,
+    family: Family,
     transport: Transport,
     load: Load,
     stop: Option<Time>,
@@ -66,6 +67,7 @@ impl Source {
             flow,
             to: spec.to.0,
             to_addr: spec.to_addr,
+            family: if spec.ipv6 { Family::Six } else { Family::Any },
             transport: spec.transport.clone(),
             load: spec.load.clone(),
             stop: spec.stop,
@@ -323,8 +325,8 @@ impl program::Source for Source {
         let sink = self.receiver();
         program::Sink { port: sink.first_port(), fixed: sink.is_fixed(), program: Box::new(sink) }
     }
-    fn address(&self, net: &Net) -> Option<std::net::Ipv4Addr> {
-        self.to_addr.or_else(|| first_address(net, self.to))
+    fn address(&self, net: &Net) -> Option<std::net::IpAddr> {
+        self.to_addr.or_else(|| first_address(net, self.to, self.family))
     }
     fn finds(&mut self, remote: Addr) {
         self.remote = Some(remote);

@@ -12,6 +12,7 @@ mod program;
 pub(crate) mod scp;
 pub(crate) mod session;
 
+pub(crate) use crate::intent::Family;
 pub(crate) use program::{Cx, Failure, Program, first_address, resolve};
 
 use crate::net::Net;

@@ -7,14 +7,14 @@
 //! Differs: no flood, no record route, no timestamps; names are not looked up for replies.
 
 use crate::app::options::{self, Known, c_number, o, seconds};
-use crate::app::{Cx, Failure, Program};
+use crate::app::{Cx, Failure, Family, Program};
 use crate::histogram::Histogram;
 use crate::intent::Intent;
 use crate::wake::Wake;
 use penstock_model::traffic::Dist;
 use penstock_model::{Kernel, Rng, Span, Time};
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 const KNOWN: &[Known] = &[
     o('c', "", true),
@@ -27,6 +27,7 @@ const KNOWN: &[Known] = &[
     o('n', "", false),
     o('q', "", false),
     o('4', "", false),
+    o('6', "", false),
     o('O', "", false),
     o('D', "", false),
 ];
@@ -38,7 +39,8 @@ pub(crate) struct Ping {
     // Parameters
     kernel: Kernel,
     target: String,
-    addr: Ipv4Addr,
+    addr: IpAddr,
+    family: Family,
     count: u64,
     interval: Span,
     size: u32,
@@ -79,7 +81,8 @@ impl Ping {
         let mut ping = Ping {
             kernel,
             target: String::new(),
-            addr: Ipv4Addr::UNSPECIFIED,
+            addr: Ipv4Addr::UNSPECIFIED.into(),
+            family: Family::Any,
             count: 0,
             interval: Span::from_secs(1),
             size: 56,
@@ -167,6 +170,8 @@ impl Ping {
                         .ok_or_else(|| Failure::new(format!("ping: ttl {value} out of range\n"), 2))?;
                 }
                 'q' => ping.quiet = true,
+                '4' => ping.family = Family::Four,
+                '6' => ping.family = Family::Six,
                 _ => {}
             }
         }
@@ -182,6 +187,10 @@ impl Ping {
         Ok(ping)
     }
 
+    /// The headers of Ethernet and IP, bytes.
+    fn headers(&self) -> u32 {
+        if self.addr.is_ipv4() { 34 } else { 54 }
+    }
     fn send(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         let seq = (self.sent.len() + 1) as u16;
@@ -265,6 +274,30 @@ impl Ping {
     }
 }
 
+/// An error of ICMPv6 in ping's words (iputils `ping6_common.c` `print_icmp`).
+fn error6(ty: u8, code: u8, info: u32) -> String {
+    let unreachable = match code {
+        0 => "No route",
+        1 => "Administratively prohibited",
+        2 => "Beyond scope of source address",
+        3 => "Address unreachable",
+        4 => "Port unreachable",
+        _ => "",
+    };
+    match (ty, code) {
+        (1, 0..=4) => format!("Destination unreachable: {unreachable}"),
+        (1, _) => format!("Destination unreachable: Unknown code {code}"),
+        (2, 0) => format!("Packet too big: mtu={info}"),
+        (2, _) => format!("Packet too big: mtu={info}, code={code}"),
+        (3, 0) => "Time exceeded: Hop limit".to_owned(),
+        (3, 1) => "Time exceeded: Defragmentation failure".to_owned(),
+        (3, _) => format!("Time exceeded: code {code}"),
+        (_, 1) => "Parameter problem: Unknown header ".to_owned(),
+        (_, 2) => "Parameter problem: Unknown option ".to_owned(),
+        _ => "Parameter problem: Wrong header field ".to_owned(),
+    }
+}
+
 /// The integer square root as ping takes it.
 fn llsqrt(a: i128) -> i64 {
     let mut prev = i128::from(i64::MAX);
@@ -295,13 +328,13 @@ impl Program for Ping {
             let gaps = i64::try_from(self.count.checked_sub(1)?).ok()?;
             Some(Span::from_ns(self.interval.as_ns().saturating_mul(gaps)))
         });
-        Intent::call(&self.target, None, lasts)
+        Intent::call(&self.target, None, lasts).over(self.family)
     }
     fn largest(&self) -> u32 {
         self.size
     }
     fn start(&mut self, cx: &mut Cx<'_>) {
-        let Some(addr) = cx.resolve(&self.target) else {
+        let Some(addr) = cx.resolve(&self.target, self.family) else {
             let text = match self.kernel {
                 Kernel::V2_6_35 => format!("ping: unknown host {}\n", self.target),
                 Kernel::V6_12 => format!("ping: {}: Name or service not known\n", self.target),
@@ -311,7 +344,7 @@ impl Program for Ping {
             return;
         };
         self.addr = addr;
-        if cx.net.machines[cx.host as usize].host.source_towards(addr).is_none() {
+        if cx.net.machines[cx.host as usize].host.source_to(addr).is_none() {
             let word = if self.kernel == Kernel::V2_6_35 { "connect" } else { "ping: connect" };
             cx.print(&format!("{word}: Network is unreachable\n"));
             cx.exit(2);
@@ -324,12 +357,11 @@ impl Program for Ping {
         self.rng = cx.net.rng(&format!("app:{name}/{}", cx.app));
         self.flow = cx.new_flow(name, cx.host, to, "icmp");
         cx.result.rtt = Some(Histogram::default());
-        cx.print(&format!(
-            "PING {} ({addr}) {}({}) bytes of data.\n",
-            self.target,
-            self.size,
-            self.size + 28
-        ));
+        let (target, size) = (&self.target, self.size);
+        cx.print(&match addr {
+            IpAddr::V4(_) => format!("PING {target} ({addr}) {size}({}) bytes of data.\n", size + 28),
+            IpAddr::V6(_) => format!("PING {target}({addr}) {size} data bytes\n"),
+        });
         self.timer = cx.net.wakes.new_timer(cx.app, SEND);
         self.started = cx.now();
         self.send(cx);
@@ -361,7 +393,7 @@ impl Program for Ping {
                 self.sum2_us += i128::from(us) * i128::from(us);
                 self.min_us = self.min_us.min(us);
                 self.max_us = self.max_us.max(us);
-                cx.net.meter.flows[self.flow as usize].arrived(len + 34, false, sent, now);
+                cx.net.meter.flows[self.flow as usize].arrived(len + self.headers(), false, sent, now);
                 cx.result.packets = Some((count as u64, self.received));
                 cx.result.rtts.push(rtt.as_ns());
                 let now = cx.now();
@@ -380,9 +412,11 @@ impl Program for Ping {
                     self.finish(cx);
                 }
             }
-            Wake::EchoError { from, ty, code, seq } => {
+            Wake::EchoError { from, ty, code, seq, info } => {
                 self.errors += 1;
+                let four = from.is_ipv4();
                 let what = match (ty, code) {
+                    _ if !four => error6(ty, code, info),
                     (3, 0) => "Destination Net Unreachable".to_owned(),
                     (3, 1) => "Destination Host Unreachable".to_owned(),
                     (3, 2) => "Destination Protocol Unreachable".to_owned(),
@@ -392,7 +426,8 @@ impl Program for Ping {
                     _ => "Time to live exceeded".to_owned(),
                 };
                 if !self.quiet {
-                    cx.print(&format!("From {from} icmp_seq={seq} {what}\n"));
+                    let colon = if four { "" } else { ":" };
+                    cx.print(&format!("From {from}{colon} icmp_seq={seq} {what}\n"));
                 }
                 if self.finishing && self.received + self.errors >= self.count {
                     self.finish(cx);

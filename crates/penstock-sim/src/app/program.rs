@@ -1,12 +1,12 @@
 //! What a program is, and what it works with.
 
-use crate::intent::Intent;
+use crate::intent::{Family, Intent};
 use crate::net::Net;
 use crate::results::AppResult;
 use crate::spec::FlowId;
 use crate::wake::Wake;
 use penstock_model::Time;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A running program.
 pub(crate) trait Program: Send {
@@ -41,9 +41,9 @@ pub(crate) trait Source {
     /// Its receiving side.
     fn sink(&self) -> Sink;
     /// Where the receiver is to be found, as far as is known before it begins.
-    fn address(&self, net: &Net) -> Option<Ipv4Addr>;
+    fn address(&self, net: &Net) -> Option<IpAddr>;
     /// Somebody else opens the receiving side: it is found there.
-    fn finds(&mut self, remote: (Ipv4Addr, u16));
+    fn finds(&mut self, remote: (IpAddr, u16));
     /// It has not begun yet after all.
     fn forgets(&mut self);
 }
@@ -93,33 +93,43 @@ impl Cx<'_> {
             n => format!("{base} {}", n + 1),
         }
     }
-    /// The address of a name: dotted, of `/etc/hosts`, or a host's own.
-    pub(crate) fn resolve(&self, name: &str) -> Option<Ipv4Addr> {
-        resolve(name, self.net)
+    /// The address of a name: as numbers, of `/etc/hosts`, or a host's own.
+    pub(crate) fn resolve(&self, name: &str, family: Family) -> Option<IpAddr> {
+        resolve(name, family, self.net)
     }
 }
 
-pub(crate) fn resolve(name: &str, net: &Net) -> Option<Ipv4Addr> {
-    if let Ok(addr) = name.parse() {
-        return Some(addr);
+pub(crate) fn resolve(name: &str, family: Family, net: &Net) -> Option<IpAddr> {
+    if let Ok(addr) = name.parse::<IpAddr>() {
+        return Some(addr).filter(|&addr| family.has(addr));
     }
     if let Some(&addr) = net.names.addresses.get(name) {
-        return Some(addr);
+        return Some(addr).filter(|&addr| family.has(addr));
     }
     if name == "localhost" {
-        return Some(Ipv4Addr::LOCALHOST);
+        return Some(match family {
+            Family::Six => Ipv6Addr::LOCALHOST.into(),
+            Family::Any | Family::Four => Ipv4Addr::LOCALHOST.into(),
+        });
     }
-    first_address(net, *net.names.hosts.get(name)?)
+    first_address(net, *net.names.hosts.get(name)?, family)
 }
 
 /// The first address of a host that is not `lo`'s.
-pub(crate) fn first_address(net: &Net, host: u32) -> Option<Ipv4Addr> {
-    net.machines[host as usize]
-        .host
-        .devices()
-        .iter()
-        .filter(|d| !d.loopback)
-        .find_map(|d| d.primary_address())
+pub(crate) fn first_address(net: &Net, host: u32, family: Family) -> Option<IpAddr> {
+    let devices = || net.machines[host as usize].host.devices().iter().filter(|d| !d.loopback);
+    let four = || devices().find_map(|d| d.primary_address()).map(IpAddr::V4);
+    let global = |addr: &&Ipv6Addr| !penstock_host::six::is_link_local(**addr);
+    // The newest of a device stands first.
+    let six = || {
+        devices()
+            .find_map(|d| d.addresses6.iter().rev().map(|a| &a.addr).find(global).copied().map(IpAddr::V6))
+    };
+    match family {
+        Family::Any => four().or_else(six),
+        Family::Four => four(),
+        Family::Six => six(),
+    }
 }
 
 /// Why a program did not start: what it printed, and its exit status.

@@ -8,7 +8,7 @@
 use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::iperf::throughput;
 use crate::app::options::{self, Known, c_number, o};
-use crate::app::{Cx, Failure, Program};
+use crate::app::{Cx, Failure, Family, Program};
 use crate::index::NONE;
 use crate::intent::Intent;
 use crate::net::Net;
@@ -198,7 +198,7 @@ impl Program for Scp {
     }
     fn start(&mut self, cx: &mut Cx<'_>) {
         let target = self.target.clone();
-        let Some(addr) = cx.resolve(&target) else {
+        let Some(addr) = cx.resolve(&target, Family::Any) else {
             cx.print(&format!(
                 "ssh: Could not resolve hostname {target}: Name or service not known\nlost connection\n"
             ));

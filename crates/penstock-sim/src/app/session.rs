@@ -8,7 +8,7 @@
 use crate::app::console::{self, Typed};
 use crate::app::daemon::{ANSWER, ASK, SET_TOS};
 use crate::app::options::{self, Known, c_number, o};
-use crate::app::{Cx, Failure, Program};
+use crate::app::{Cx, Failure, Family, Program};
 use crate::histogram::Histogram;
 use crate::index::NONE;
 use crate::intent::Intent;
@@ -252,7 +252,7 @@ impl Program for Session {
     }
     fn start(&mut self, cx: &mut Cx<'_>) {
         let target = self.target.clone();
-        let Some(addr) = cx.resolve(&target) else {
+        let Some(addr) = cx.resolve(&target, Family::Any) else {
             let (text, status) = match self.client {
                 Client::Telnet => {
                     (format!("telnet: could not resolve {target}/telnet: Name or service not known\n"), 1)

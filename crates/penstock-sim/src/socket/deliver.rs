@@ -8,7 +8,7 @@ impl Net {
     /// A packet for this host's sockets.
     #[inline]
     pub(crate) fn deliver(&mut self, host: u32, packet: Packet) {
-        let L3::Ipv4(ip) = packet.l3 else {
+        let Some(ip) = Ends::of(&packet) else {
             self.no_listener(host, packet);
             return;
         };
@@ -26,10 +26,10 @@ impl Net {
     }
 
     #[inline]
-    fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ipv4) {
+    fn deliver_tcp(&mut self, host: u32, packet: Packet, ip: Ends) {
         let L4::Tcp(tcp) = &packet.l4 else { return self.no_listener(host, packet) };
         let now = self.queue.now();
-        let payload = packet.len.saturating_sub(34 + tcp.header_len());
+        let payload = packet.len.saturating_sub(ip.len + tcp.header_len());
         let ecn = EcnField::of_tos(ip.tos);
         let known = untag(packet.flow).and_then(|(flow, part)| {
             let sock = self.meter.flows[flow as usize].socks[usize::from(part != Part::Back)];
@@ -62,7 +62,7 @@ impl Net {
         }
     }
     /// A segment for no connection: a listener may make one of it, else it is answered with RST.
-    fn deliver_syn(&mut self, host: u32, packet: Packet, ip: Ipv4, tcp: &Tcp, payload: u32) {
+    fn deliver_syn(&mut self, host: u32, packet: Packet, ip: Ends, tcp: &Tcp, payload: u32) {
         let now = self.now();
         let listening = self.machines[host as usize].sockets.listeners.get(&tcp.dport).copied();
         let accepted = listening.and_then(|listener| {
@@ -98,46 +98,39 @@ impl Net {
             self.pump(sock);
             return;
         }
-        if let Some(reset) = reset_for(tcp, payload) {
-            self.send_reset(host, ip, packet.flow, &reset);
+        //= linux v6.12 net/ipv6/tcp_ipv6.c tcp_v6_send_reset: not for an address that it shares with others
+        let own = ip.dst.is_ipv4() || self.machines[host as usize].host.has_address(ip.dst);
+        if let Some(reset) = reset_for(tcp, payload).filter(|_| own) {
+            self.send_reset(host, ip, (packet.flow, packet.iif), &reset);
         }
         self.no_listener(host, packet);
     }
-    fn send_reset(&mut self, host: u32, about: Ipv4, flow: u32, reset: &Transmit) {
+    fn send_reset(&mut self, host: u32, about: Ends, (flow, iif): (u32, u32), reset: &Transmit) {
         let now = self.now();
-        let len = 34 + reset.tcp.header_len();
+        let len = about.len + reset.tcp.header_len();
+        //= linux v6.12 net/ipv6/tcp_ipv6.c tcp_v6_send_response: the class comes back, that of IPv4 does not
+        let tos = if about.src.is_ipv4() { 0 } else { about.tos & !3 };
         let flow = untag(flow)
             .map_or(0, |(f, part)| tag(f, if part == Part::Back { Part::Control } else { Part::Back }));
         let packet = self.pool.alloc(Skb {
             flow,
+            iif: if about.src.is_ipv4() { 0 } else { iif },
             created: now,
             queued: now,
-            ..Skb::new(
-                len,
-                L3::Ipv4(Ipv4 {
-                    src: about.dst,
-                    dst: about.src,
-                    tos: 0,
-                    ttl: 0,
-                    protocol: ipproto::TCP,
-                    id: 0,
-                    frag_off: 0x4000,
-                }),
-                L4::Tcp(reset.tcp),
-            )
+            ..Skb::new(len, network(about.dst, about.src, tos, ipproto::TCP, true), L4::Tcp(reset.tcp))
         });
         // Nobody waits for the answer: an unreachable peer gets none.
         let _ = self.on_host(host, |h, cx| h.send(packet, cx));
     }
 
-    fn deliver_udp(&mut self, host: u32, packet: Packet, ip: Ipv4, udp: Udp) {
+    fn deliver_udp(&mut self, host: u32, packet: Packet, ip: Ends, udp: Udp) {
         let now = self.now();
         let Some(&sock) = self.machines[host as usize].sockets.udp.get(&udp.dport) else {
             self.on_host(host, |h, cx| h.icmp_unreachable(&packet, 3, cx));
             self.no_listener(host, packet);
             return;
         };
-        let len = packet.len.saturating_sub(42);
+        let len = packet.len.saturating_sub(ip.len + 8);
         if let Some((flow, Part::Data)) = untag(packet.flow)
             && self.meter.received(flow, &packet)
         {
@@ -159,62 +152,77 @@ impl Net {
         self.pool.free(packet);
     }
 
-    fn deliver_icmp(&mut self, host: u32, packet: Packet, ip: Ipv4, icmp: Icmp) {
+    fn deliver_icmp(&mut self, host: u32, packet: Packet, ip: Ends, icmp: Icmp) {
+        let six = ip.src.is_ipv6();
+        match (icmp.ty, icmp.about()) {
+            (0, _) if !six => return self.echo_answered(host, packet, ip, icmp),
+            (129, _) if six => return self.echo_answered(host, packet, ip, icmp),
+            (3 | 11, Some(about)) if !six => self.error_heard(host, ip, icmp, about),
+            (1..=4, Some(about)) if six => self.error_heard(host, ip, icmp, about),
+            _ => {}
+        }
+        self.pool.free(packet);
+    }
+    fn echo_answered(&mut self, host: u32, packet: Packet, ip: Ends, icmp: Icmp) {
+        let waiting = self.machines[host as usize].sockets.pings.iter().find(|&&(id, _)| id == icmp.id);
+        let Some(&(_, app)) = waiting else {
+            self.no_listener(host, packet);
+            return;
+        };
+        if let Some((flow, Part::Data)) = untag(packet.flow) {
+            self.meter.received(flow, &packet);
+        }
+        let len = packet.len - ip.len;
+        self.wakes.tell(app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src });
+        self.pool.free(packet);
+    }
+    /// An error about a packet of a socket here. Of a packet that was too big the machine itself has taken note (`Host::mtu_to`).
+    fn error_heard(&mut self, host: u32, ip: Ends, icmp: Icmp, about: &Quoted) {
         let now = self.now();
-        match (icmp.ty, icmp.about) {
-            (0, _) => {
-                let waiting =
-                    self.machines[host as usize].sockets.pings.iter().find(|&&(id, _)| id == icmp.id);
-                let Some(&(_, app)) = waiting else {
-                    self.no_listener(host, packet);
-                    return;
-                };
-                if let Some((flow, Part::Data)) = untag(packet.flow) {
-                    self.meter.received(flow, &packet);
+        let six = ip.src.is_ipv6();
+        let unreachable = icmp.ty == if six { 1 } else { 3 };
+        let table = &self.machines[host as usize].sockets;
+        match about.protocol {
+            ipproto::ICMP | ipproto::ICMPV6 => {
+                if let Some(&(_, app)) = table.pings.iter().find(|&&(id, _)| id == about.sport) {
+                    let info = icmp.info();
+                    let error = Wake::EchoError {
+                        from: ip.src,
+                        ty: icmp.ty,
+                        code: icmp.code,
+                        seq: about.dport,
+                        info,
+                    };
+                    self.wakes.tell(app, error);
                 }
-                let len = packet.len - 34;
-                self.wakes.tell(app, Wake::Echo { len, seq: icmp.seq, ttl: ip.ttl, from: ip.src });
             }
-            (3 | 11, Some(about)) => {
-                let table = &self.machines[host as usize].sockets;
-                match about.protocol {
-                    ipproto::ICMP => {
-                        if let Some(&(_, app)) = table.pings.iter().find(|&&(id, _)| id == about.sport) {
-                            let error = Wake::EchoError {
-                                from: ip.src,
-                                ty: icmp.ty,
-                                code: icmp.code,
-                                seq: about.dport,
-                            };
-                            self.wakes.tell(app, error);
-                        }
-                    }
-                    ipproto::UDP => {
-                        if let Some(&sock) = table.udp.get(&about.sport)
-                            && let Kind::Udp(u) = &mut self.sockets[sock].kind
-                            && u.connected
-                            && icmp.ty == 3
-                        {
-                            u.error =
-                                Some(if icmp.code == 3 { "Connection refused" } else { "No route to host" });
-                        }
-                    }
-                    ipproto::TCP => {
-                        let key = (about.sport, about.dst, about.dport);
-                        if let Some(&sock) = table.connections.get(&key)
-                            && let Kind::Tcp(t) = &mut self.sockets[sock].kind
-                            && icmp.ty == 3
-                        {
-                            t.end.unreachable(now);
-                            self.pump(sock);
-                        }
-                    }
-                    _ => {}
+            ipproto::UDP => {
+                if let Some(&sock) = table.udp.get(&about.sport)
+                    && let Kind::Udp(u) = &mut self.sockets[sock].kind
+                    && u.connected
+                    && unreachable
+                {
+                    //= linux v6.12 net/ipv6/icmp.c icmpv6_err_convert: what is not fatal is not told
+                    u.error = match (six, icmp.code) {
+                        (false, 3) | (true, 4) => Some("Connection refused"),
+                        (false, _) => Some("No route to host"),
+                        (true, 1 | 5 | 6) => Some("Permission denied"),
+                        (true, _) => u.error,
+                    };
+                }
+            }
+            ipproto::TCP => {
+                let key = (about.sport, about.dst, about.dport);
+                if let Some(&sock) = table.connections.get(&key)
+                    && let Kind::Tcp(t) = &mut self.sockets[sock].kind
+                    && unreachable
+                {
+                    t.end.unreachable(now);
+                    self.pump(sock);
                 }
             }
             _ => {}
         }
-        self.pool.free(packet);
     }
 
     /// A frame was sent, or taken by a card that has no ring: if a socket of this host made it, its memory is free again.
@@ -252,8 +260,11 @@ impl Net {
                 let bytes = u64::from(owed.ip_payload).min(u.out_bytes);
                 if bytes > 0 {
                     u.out_bytes -= bytes;
-                    let freed =
-                        if u.out_bytes == 0 { u.wmem } else { truesize(kernel, owed.ip_payload).min(u.wmem) };
+                    let freed = if u.out_bytes == 0 {
+                        u.wmem
+                    } else {
+                        truesize(kernel, owed.headers, owed.ip_payload).min(u.wmem)
+                    };
                     u.wmem -= freed;
                 }
                 // A writer is woken when half of the buffer is free; the socket itself counts for a byte.

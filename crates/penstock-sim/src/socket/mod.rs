@@ -21,24 +21,96 @@ use crate::spec::Stack;
 use crate::wake::Wake;
 use penstock_host::{TcpSettings, rt_tos2priority};
 use penstock_model::{Kernel, KernelError, Time};
-use penstock_packet::headers::{Icmp, ipproto};
+use penstock_packet::headers::{ETH_HLEN, Icmp, Ipv6, Quoted, ipproto};
 use penstock_packet::{Ipv4, L3, L4, Packet, Sender, Skb, Tcp, TcpFlags, TxClock, TxTime, Udp};
 use penstock_sched::Xmit;
 use penstock_tcp::{Buffer, Config, Ecn, Endpoint, State, Transmit, reset_for};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// `SKB_TRUESIZE` of a frame with `len` bytes of IP payload that a program has written to a socket.
+/// `SKB_TRUESIZE` of a frame with `len` bytes of IP payload, behind headers of `headers` bytes, that a program has written to a socket.
 //= linux v6.12 net/ipv4/ip_output.c __ip_append_data, net/core/skbuff.c kmalloc_reserve
-fn truesize(kernel: Kernel, len: u32) -> u64 {
+fn truesize(kernel: Kernel, headers: u32, len: u32) -> u64 {
     if kernel == Kernel::V2_6_35 {
         // Headers before and `skb_shared_info` behind the data, by the sizes kmalloc has, then `struct sk_buff`.
-        return u64::from((len + 64 + 320).next_power_of_two().max(512)) + 256;
+        return u64::from((len + 44 + headers - ETH_HLEN + 320).next_power_of_two().max(512)) + 256;
     }
     // The IP header, 16 + 15 bytes for that of the link, to whole cache lines; `skb_shared_info` behind them.
-    let head = (len + 20 + 31).next_multiple_of(64) + 320;
+    let head = (len + headers - ETH_HLEN + 31).next_multiple_of(64) + 320;
     // Small ones come from a cache of their own (`skb_small_head_cache`).
     let head = if head <= 704 { 704 } else { head.next_power_of_two() };
     u64::from(head) + 256
+}
+
+/// The first address in order.
+const LEAST: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// An address as 32 bits.
+fn folded(addr: IpAddr) -> u32 {
+    match addr {
+        IpAddr::V4(a) => a.into(),
+        IpAddr::V6(a) => {
+            let bits = u128::from(a);
+            (bits >> 96 ^ bits >> 64 ^ bits >> 32 ^ bits) as u32
+        }
+    }
+}
+
+/// The headers of Ethernet and IP before a packet to this address, bytes.
+#[inline]
+fn headers(to: IpAddr) -> u32 {
+    if to.is_ipv4() { ETH_HLEN + 20 } else { ETH_HLEN + 40 }
+}
+
+/// The network header of a packet that a socket makes. Where its source is not chosen yet, or of the other family, the route decides.
+#[inline]
+fn network(from: IpAddr, to: IpAddr, tos: u8, protocol: u8, whole: bool) -> L3 {
+    match to {
+        IpAddr::V4(dst) => L3::Ipv4(Ipv4 {
+            src: if let IpAddr::V4(src) = from { src } else { Ipv4Addr::UNSPECIFIED },
+            dst,
+            tos,
+            ttl: 0,
+            protocol,
+            id: 0,
+            frag_off: if whole { 0x4000 } else { 0 },
+        }),
+        IpAddr::V6(dst) => L3::Ipv6(Ipv6 {
+            src: if let IpAddr::V6(src) = from { src } else { Ipv6Addr::UNSPECIFIED },
+            dst,
+            traffic_class: tos,
+            flow_label: 0,
+            next_header: protocol,
+            hop_limit: 0,
+        }),
+    }
+}
+
+/// What a socket reads of a packet's network header.
+#[derive(Clone, Copy)]
+struct Ends {
+    src: IpAddr,
+    dst: IpAddr,
+    tos: u8,
+    ttl: u8,
+    /// Length of the headers of Ethernet and IP.
+    len: u32,
+}
+
+impl Ends {
+    #[inline]
+    fn of(packet: &Skb) -> Option<Ends> {
+        match packet.l3 {
+            L3::Ipv4(h) => {
+                let (src, dst) = (IpAddr::V4(h.src), IpAddr::V4(h.dst));
+                Some(Ends { src, dst, tos: h.tos, ttl: h.ttl, len: ETH_HLEN + 20 })
+            }
+            L3::Ipv6(h) => {
+                let (src, dst) = (IpAddr::V6(h.src), IpAddr::V6(h.dst));
+                Some(Ends { src, dst, tos: h.traffic_class, ttl: h.hop_limit, len: ETH_HLEN + 40 })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Net {
@@ -52,8 +124,8 @@ impl Net {
         sock
     }
     /// The host with this address.
-    pub(crate) fn host_of(&self, addr: Ipv4Addr) -> Option<u32> {
-        self.machines.iter().position(|m| m.host.is_local(addr) && !addr.is_loopback()).map(|i| i as u32)
+    pub(crate) fn host_of(&self, addr: IpAddr) -> Option<u32> {
+        self.machines.iter().position(|m| m.host.has_address(addr) && !addr.is_loopback()).map(|i| i as u32)
     }
 
     // Ports.
@@ -75,7 +147,7 @@ impl Net {
         };
         let mut offset = u32::from(table.ports_used);
         if machine.stack == Stack::Linux {
-            let peer = u32::from(remote.0) ^ u32::from(remote.1) << 16 ^ u32::from(table.port_offset);
+            let peer = folded(remote.0) ^ u32::from(remote.1) << 16 ^ u32::from(table.port_offset);
             offset += (peer.wrapping_mul(0x9e37_79b1) >> 8) & !1;
         }
         // A pass goes over the ports of one parity; what is tried counts within it.
@@ -86,7 +158,7 @@ impl Net {
             if found.is_none() && !table.full[usize::from(tcp)][odd as usize] {
                 let taken = |port: u16| match tcp {
                     true => {
-                        let mut at = table.connections.range((port, Ipv4Addr::UNSPECIFIED, 0)..);
+                        let mut at = table.connections.range((port, LEAST, 0)..);
                         at.next().is_some_and(|(k, _)| k.0 == port)
                     }
                     false => table.udp.contains_key(&port),
@@ -134,7 +206,7 @@ mod tests {
         for (payload, memory) in
             [(1, 960), (325, 960), (326, 1280), (645, 1280), (646, 2304), (1000, 2304), (1472, 2304)]
         {
-            assert_eq!(truesize(Kernel::V6_12, payload + 8), memory, "{payload}");
+            assert_eq!(truesize(Kernel::V6_12, 34, payload + 8), memory, "{payload}");
         }
     }
 
@@ -145,7 +217,8 @@ mod tests {
         for (kernel, all) in [(Kernel::V6_12, 28_232), (Kernel::V2_6_35, 28_233)] {
             let mut world = crate::World::new(1);
             let host = world.add_host("a", kernel).0;
-            let (peer, other): (Addr, Addr) = (([10, 0, 0, 2].into(), 80), ([10, 0, 0, 3].into(), 80));
+            let (peer, other): (Addr, Addr) =
+                ((IpAddr::from([10, 0, 0, 2]), 80), (IpAddr::from([10, 0, 0, 3]), 80));
             let net = &mut world.net;
             let mut given = Vec::new();
             while let Some(port) = net.ephemeral_port(host, peer, true) {

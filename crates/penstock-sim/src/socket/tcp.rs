@@ -33,8 +33,7 @@ impl Net {
         opts: SockOpts,
         mut cfg: Config,
     ) -> Result<u32, &'static str> {
-        let source =
-            self.machines[host as usize].host.source_towards(remote.0).ok_or("Network is unreachable")?;
+        let source = self.machines[host as usize].host.source_to(remote.0).ok_or("Network is unreachable")?;
         self.route_mss(host, remote.0, &mut cfg);
         self.route_config(host, remote.0, &mut cfg);
         let port = self.ephemeral_port(host, remote, true).ok_or("Cannot assign requested address")?;
@@ -254,7 +253,7 @@ impl Net {
         }
         let now = self.queue.now();
         let s = &self.sockets[sock];
-        let len = 34 + segment.tcp.header_len() + segment.payload_len;
+        let len = headers(s.remote.0) + segment.tcp.header_len() + segment.payload_len;
         let part = match (s.is_source, segment.payload_len) {
             (true, 1..) => Part::Data,
             (true, 0) => Part::Control,
@@ -264,15 +263,8 @@ impl Net {
         if part == Part::Data {
             flow.sent(len, segment.retransmission, now);
         }
-        let l3 = L3::Ipv4(Ipv4 {
-            src: s.local.0,
-            dst: s.remote.0,
-            tos: s.opts.tos & !3 | if segment.ect { 2 } else { 0 },
-            ttl: 0,
-            protocol: ipproto::TCP,
-            id: 0,
-            frag_off: 0x4000,
-        });
+        let tos = s.opts.tos & !3 | if segment.ect { 2 } else { 0 };
+        let l3 = network(s.local.0, s.remote.0, tos, ipproto::TCP, true);
         let mut packet = self.pool.make(len, l3, L4::Tcp(segment.tcp));
         (packet.priority, packet.mark, packet.flow) = (s.priority, s.opts.mark, tag(s.flow, part));
         packet.seq = if segment.retransmission { RETRANSMISSION } else { 0 };

@@ -31,8 +31,7 @@ impl Net {
     /// `connect` on a UDP socket: chooses address and port, and the flow its datagrams belong to.
     pub(crate) fn udp_connect(&mut self, sock: u32, remote: Addr, flow: u32) -> Result<(), &'static str> {
         let host = self.sockets[sock].host;
-        let source =
-            self.machines[host as usize].host.source_towards(remote.0).ok_or("Network is unreachable")?;
+        let source = self.machines[host as usize].host.source_to(remote.0).ok_or("Network is unreachable")?;
         if self.sockets[sock].local.1 == 0 {
             // inet_autobind: EAGAIN.
             let port = self.ephemeral_port(host, remote, false).ok_or("Resource temporarily unavailable")?;
@@ -82,17 +81,18 @@ impl Net {
             return Ok(false);
         }
         let connected = u.connected;
+        let before = headers(to.0);
         let len = len.clamp(0, 65_507);
         // Cut into fragments as the MTU will have it: each is a packet of its own in memory.
         let mut left = len + 8;
         while left > 0 {
             let piece = left.min(1480);
-            u.wmem += truesize(kernel, piece);
+            u.wmem += truesize(kernel, before, piece);
             left -= piece;
         }
         u.out_bytes += u64::from(len + 8);
         let part = if s.is_source { Part::Data } else { Part::Back };
-        let frame = 14 + 20 + 8 + len;
+        let frame = before + 8 + len;
         let flow = s.flow;
         let sender = Sender { socket: s.own, connected, ..Sender::default() };
         let txtime = s.opts.txtime;
@@ -106,15 +106,7 @@ impl Net {
             sender,
             ..Skb::new(
                 frame,
-                L3::Ipv4(Ipv4 {
-                    src: s.local.0, // 0.0.0.0 where it is not connected: the route decides
-                    dst: to.0,
-                    tos: s.opts.tos,
-                    ttl: 0,
-                    protocol: ipproto::UDP,
-                    id: 0,
-                    frag_off: if len + 28 <= 1500 { 0x4000 } else { 0 },
-                }),
+                network(s.local.0, to.0, s.opts.tos, ipproto::UDP, len + 28 <= 1500),
                 L4::Udp(Udp { sport: s.local.1, dport: to.1 }),
             )
         });
@@ -150,7 +142,7 @@ impl Net {
     pub(crate) fn echo_request(
         &mut self,
         host: u32,
-        to: Ipv4Addr,
+        to: IpAddr,
         id: u16,
         seq: u16,
         len: u32,
@@ -158,7 +150,8 @@ impl Net {
         flow: u32,
     ) -> Result<(), &'static str> {
         let now = self.now();
-        let frame = 14 + 20 + 8 + len.min(65_507);
+        let frame = headers(to) + 8 + len.min(65_507);
+        let (ty, protocol) = if to.is_ipv4() { (8, ipproto::ICMP) } else { (128, ipproto::ICMPV6) };
         let kernel = self.machines[host as usize].kernel;
         let packet = self.pool.alloc(Skb {
             priority: rt_tos2priority(kernel, tos),
@@ -168,16 +161,8 @@ impl Net {
             queued: now,
             ..Skb::new(
                 frame,
-                L3::Ipv4(Ipv4 {
-                    src: Ipv4Addr::UNSPECIFIED,
-                    dst: to,
-                    tos,
-                    ttl: 0,
-                    protocol: ipproto::ICMP,
-                    id: 0,
-                    frag_off: if len + 28 <= 1500 { 0x4000 } else { 0 },
-                }),
-                L4::Icmp(Icmp { ty: 8, code: 0, id, seq, about: None }),
+                network(LEAST, to, tos, protocol, len + 28 <= 1500),
+                L4::Icmp(Icmp::new(ty, 0, id, seq)),
             )
         });
         self.meter.flows[flow as usize].sent(frame, false, now);

@@ -2,8 +2,7 @@
 
 use super::{Done, errno, quiet};
 use crate::link::EADDRNOTAVAIL;
-use crate::route::KERNEL;
-use crate::six::{Address6, Route6, network};
+use crate::six::Address6;
 use crate::{Address, Host, Prefix};
 use penstock_lang::ip::{AddrSpec, AddressView, Broadcast, Family, LinkFilter, Net};
 use penstock_model::KernelError;
@@ -62,14 +61,7 @@ impl Host {
         let Some(net) = spec.local else { return Err(self.no(EADDRNOTAVAIL, "ipv4: Address not found")) };
         let gone = match net.addr {
             IpAddr::V6(addr) => {
-                let device = &mut self.devices[ifindex];
-                let before = device.addresses6.len();
-                device.addresses6.retain(|a| !(a.addr == addr && a.len == net.len));
-                if device.addresses6.len() == before {
-                    return Err(self.no(EADDRNOTAVAIL, "ipv6: address not found"));
-                }
-                self.six_rebuild(ifindex);
-                return Ok(String::new());
+                return quiet(self.delete_address6(ifindex, addr, net.len));
             }
             IpAddr::V4(addr) => {
                 let exact = spec.has_length || spec.peer.is_some();
@@ -96,31 +88,29 @@ impl Host {
                 .filter(|a| chosen(filter, IpAddr::V4(a.prefix.addr), a.scope, &a.label, a.secondary))
                 .map(|a| a.prefix)
                 .collect();
-            let gone6: Vec<Address6> = device
+            let gone6: Vec<(Ipv6Addr, u8)> = device
                 .addresses6
                 .iter()
                 .filter(|a| chosen(filter, IpAddr::V6(a.addr), a.scope(), "", false))
-                .cloned()
+                .map(|a| (a.addr, a.len))
                 .collect();
             for prefix in gone {
                 // A secondary may have gone with its primary.
                 let _ = self.delete_address(ifindex, prefix);
             }
-            self.devices[ifindex].addresses6.retain(|a| !gone6.contains(a));
-            if !gone6.is_empty() {
-                self.six_rebuild(ifindex);
+            for (addr, len) in gone6 {
+                let _ = self.delete_address6(ifindex, addr, len);
             }
         }
         Ok(String::new())
     }
 
     fn addr6_add(&mut self, ifindex: u32, addr: Ipv6Addr, len: u8, spec: &AddrSpec, replace: bool) -> Done {
-        let device = &mut self.devices[ifindex];
-        if device.addresses6.iter().any(|a| a.addr == addr) {
-            if replace {
-                return Ok(String::new());
-            }
-            return Err(self.no(KernelError::EEXIST, "ipv6: address already assigned"));
+        if let Some(old) = self.devices[ifindex].addresses6.iter_mut().find(|a| a.addr == addr)
+            && replace
+        {
+            old.lifetime = spec.lifetime.unwrap_or((u32::MAX, u32::MAX));
+            return Ok(String::new());
         }
         let peer = match spec.peer {
             Some(Net { addr: IpAddr::V6(peer), .. }) if peer != addr => Some(peer),
@@ -128,41 +118,7 @@ impl Host {
         };
         let lifetime = spec.lifetime.unwrap_or((u32::MAX, u32::MAX));
         let no_prefix_route = spec.no_prefix_route;
-        self.insert_address6(ifindex, Address6 { addr, len, peer, lifetime, no_prefix_route });
-        Ok(String::new())
-    }
-
-    /// The routes that follow from a device's IPv6 addresses.
-    pub(crate) fn six_rebuild(&mut self, ifindex: u32) {
-        self.six.routes.retain(|r| r.dev != ifindex || r.proto != KERNEL);
-        self.six_up(ifindex);
-    }
-    pub(crate) fn six_up(&mut self, ifindex: u32) {
-        let device = &self.devices[ifindex];
-        if !device.up {
-            return;
-        }
-        let addresses = device.addresses6.clone();
-        let route = |table, dst, kind, metric| Route6 {
-            table,
-            dst,
-            kind,
-            via: None,
-            dev: ifindex,
-            src: None,
-            metric,
-            proto: KERNEL,
-        };
-        for a in &addresses {
-            self.six.insert(route(255, Net { addr: IpAddr::V6(a.addr), len: 128 }, 2, 0));
-            if !a.no_prefix_route {
-                self.six.insert(route(254, a.network(), 1, 256));
-            }
-        }
-        if !addresses.is_empty() && !self.devices[ifindex].loopback {
-            let all = network(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8);
-            self.six.insert(route(255, all, 5, 256));
-        }
+        quiet(self.insert_address6(ifindex, Address6 { addr, len, peer, lifetime, no_prefix_route }))
     }
 
     pub(super) fn address_views(&self, ifindex: u32) -> Vec<AddressView> {

@@ -10,6 +10,8 @@ use crate::Host;
 use crate::arp::MAC_BROADCAST;
 use crate::device::{ALLMULTI, INDEX_MAX, Lower, PROMISC, class};
 use crate::link::EADDRNOTAVAIL;
+use crate::six::GenMode;
+use crate::vlan::Vlan;
 use penstock_lang::ip::{
     self, Details, Failure, LinkData, LinkRef, LinkRequest, LinkVerb, LinkView, NetnsRef,
 };
@@ -185,7 +187,7 @@ impl Host {
                 })
                 .unwrap_or(Err(errno(KernelError::EINVAL)))?;
             if let Some(master) = master {
-                self.set_master(made, master);
+                self.set_master(made, master, now);
             }
         }
         Ok(String::new())
@@ -282,10 +284,11 @@ impl Host {
         };
         if let Some(mac) = r.address.as_deref().map(mac_of).transpose()? {
             device.mac = mac;
-            if kind == "bridge" {
-                device.data = LinkData::Words(vec!["address".to_owned()]);
+            if let Some(b) = device.bridge.as_deref_mut() {
+                b.own_mac = true;
             }
         }
+        let vlan = lower.filter(|l| l.space == self.space).and_then(|l| Vlan::new(l.ifindex, &device.data));
         device.mtu = mtu.unwrap_or(device.mtu);
         if let Some(qlen) = r.txqueuelen.and_then(|n| u32::try_from(n).ok()) {
             device.tx_queue_len = qlen;
@@ -299,6 +302,22 @@ impl Host {
         device.group = r.group.unwrap_or(0);
         device.flags = device.flags & !(r.change & !UP) | r.flags & r.change & !UP;
         device.refresh_tree(kernel, now, drops, acts);
+        if let Some(vlan) = vlan {
+            self.devices.tag(ifindex, vlan);
+        }
+        if let Some(mode) = r.addr_gen_mode.and_then(GenMode::of) {
+            self.set_addr_gen_mode(ifindex, mode);
+        }
+        if let Some(b) = self.devices[ifindex].bridge.as_deref_mut() {
+            b.own_mtu = mtu.is_some() && kernel != Kernel::V2_6_35;
+            self.bridge_addressed(ifindex, now);
+        }
+        if let (LinkData::Words(words), "bridge") = (&r.data, kind)
+            && let Err(e) = self.set_bridge(ifindex, words)
+        {
+            self.delete_link(ifindex, now);
+            return Err(e);
+        }
         if r.change & r.flags & UP != 0
             && let Err(e) = self.set_link_up(ifindex, true, now)
         {
@@ -350,15 +369,19 @@ impl Host {
             }
             let device = &mut self.devices[ifindex];
             device.mac = mac;
-            if device.class.kind == "bridge" {
-                device.data = LinkData::Words(vec!["address".to_owned()]);
+            if let Some(b) = device.bridge.as_deref_mut() {
+                b.own_mac = true;
             }
+            self.bridge_addressed(ifindex, now);
         }
         if let Some(mtu) = r.mtu {
             let mtu = u32::try_from(mtu).unwrap_or(u32::MAX);
             let class = self.devices[ifindex].class;
             self.check_mtu(mtu, class.min_mtu, class.max_mtu)?;
             self.set_mtu(ifindex, mtu, now).map_err(|e| ip::refused(&e))?;
+            if let Some(b) = self.devices[ifindex].bridge.as_deref_mut() {
+                b.own_mtu = self.kernel != Kernel::V2_6_35;
+            }
         }
         if let Some(group) = r.group {
             self.devices[ifindex].group = group;
@@ -370,7 +393,7 @@ impl Host {
             self.devices[ifindex].alias.clone_from(alias);
         }
         if let Some(master) = master {
-            self.enslave(ifindex, master)?;
+            self.enslave(ifindex, master, now)?;
         }
         let flags = r.change & !UP;
         if flags != 0 {
@@ -385,6 +408,17 @@ impl Host {
                 return Err(errno(KernelError::EOPNOTSUPP));
             }
             self.devices[ifindex].carrier = Some(carrier);
+            self.bridge_follows(ifindex, now);
+        }
+        if let Some(mode) = r.addr_gen_mode.and_then(GenMode::of) {
+            self.set_addr_gen_mode(ifindex, mode);
+        }
+        if let LinkData::Words(words) = &r.data {
+            match r.kind.as_deref() {
+                Some("bridge") => self.set_bridge(ifindex, words)?,
+                Some("bridge_slave") => self.set_bridge_port(ifindex, words)?,
+                _ => {}
+            }
         }
         if let Some(qlen) = r.txqueuelen.and_then(|n| u32::try_from(n).ok()) {
             self.set_tx_queue_len(ifindex, qlen, now).map_err(|e| ip::refused(&e))?;
@@ -433,9 +467,9 @@ impl Host {
         Ok(())
     }
 
-    fn enslave(&mut self, ifindex: u32, master: Option<u32>) -> Result<(), Failure> {
+    fn enslave(&mut self, ifindex: u32, master: Option<u32>, now: Time) -> Result<(), Failure> {
         let Some(to) = master else {
-            self.set_master(ifindex, None);
+            self.set_master(ifindex, None, now);
             return Ok(());
         };
         if self.devices[ifindex].master == Some(to) {
@@ -453,7 +487,7 @@ impl Host {
         if bridge && device.class.kind == "bridge" {
             return Err(self.no(ELOOP, "Can not enslave a bridge to a bridge"));
         }
-        self.set_master(ifindex, Some(to));
+        self.set_master(ifindex, Some(to), now);
         Ok(())
     }
 
@@ -521,7 +555,7 @@ impl Host {
                 kind: if d.loopback { String::new() } else { d.class.kind.to_owned() },
                 data: d.data.clone(),
                 slave_kind: master.map_or_else(String::new, |m| m.class.kind.to_owned()),
-                addr_gen_mode: "none".to_owned(),
+                addr_gen_mode: d.six.conf.addr_gen_mode.name().to_owned(),
                 queues: d.queues,
                 tso_max_size: match d.class.kind {
                     "vlan" | "macvlan" => lower_tso.unwrap_or(d.class.tso_max_size),

@@ -4,7 +4,7 @@
 
 use super::{Done, errno};
 use crate::{Host, HostCx, Nud};
-use penstock_lang::ip::{self, Form, NeighFilter, NeighSpec, NeighVerb, NeighView};
+use penstock_lang::ip::{self, Family, Form, NeighFilter, NeighSpec, NeighVerb, NeighView};
 use penstock_model::{KernelError, Time};
 use penstock_packet::Pool;
 use std::net::{IpAddr, Ipv4Addr};
@@ -27,11 +27,12 @@ fn bit(state: Nud) -> u16 {
 impl Host {
     pub(super) fn neigh_change(&mut self, verb: NeighVerb, spec: &NeighSpec, now: Time) -> Done {
         let ifindex = self.dev(&spec.dev)?;
-        let IpAddr::V4(addr) = spec.addr else {
-            let help = "neighbours of IPv6 are not known here".to_owned();
-            return Err(ip::Failure { help, ..errno(KernelError::EOPNOTSUPP) });
-        };
+        let addr = spec.addr;
         if spec.proxy {
+            let IpAddr::V4(addr) = addr else {
+                let help = "neighbour discovery on behalf of others is not simulated".to_owned();
+                return Err(ip::Failure { help, ..errno(KernelError::EOPNOTSUPP) });
+            };
             return self.neigh_proxy(verb, ifindex, addr);
         }
         let found = self.neigh.find(ifindex, addr);
@@ -97,7 +98,7 @@ impl Host {
             u64::try_from((crate::timer::jiffies(self.kernel, now) - tick) / hz).unwrap_or(0)
         };
         NeighView {
-            addr: IpAddr::V4(n.addr),
+            addr: n.addr,
             dev: self.device(n.ifindex).filter(|_| dev).map(|d| d.name.clone()),
             mac: n.state.is_valid().then_some(n.mac),
             state: bit(n.state),
@@ -129,7 +130,12 @@ impl Host {
             let state = bit(n.state);
             only.is_none_or(|i| i == n.ifindex)
                 && (state & states != 0 || state == 0 && states & 0x100 != 0)
-                && f.to.is_none_or(|net| net.contains(IpAddr::V4(n.addr)))
+                && f.to.is_none_or(|net| net.contains(n.addr))
+                && match f.family {
+                    Family::Inet => n.addr.is_ipv4(),
+                    Family::Inet6 => n.addr.is_ipv6(),
+                    _ => true,
+                }
         });
         wanted.filter_map(|n| self.neigh.find(n.ifindex, n.addr)).collect()
     }
@@ -143,7 +149,7 @@ impl Host {
     }
 
     /// Enters a neighbour by hand; what waited for it goes out.
-    pub(crate) fn neigh_set(&mut self, ifindex: u32, addr: Ipv4Addr, mac: [u8; 6], state: u16, now: Time) {
+    pub(crate) fn neigh_set(&mut self, ifindex: u32, addr: IpAddr, mac: [u8; 6], state: u16, now: Time) {
         let at = self.neigh.find_or_create(ifindex, addr, now);
         let state = match state {
             0x02 => Nud::Reachable,

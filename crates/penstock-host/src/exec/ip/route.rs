@@ -5,14 +5,14 @@
 
 use super::{Done, errno, says};
 use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Route, RouteKind};
-use crate::six::{Route6, network};
+use crate::six::{Key6, Kind6, Route6, is_link_local, network};
 use crate::{Host, Prefix};
 use penstock_lang::ip::{
     self, Failure, Family, Form, Net, NextHopView, RouteFilter, RouteQuestion, RouteSpec, RouteVerb,
     RouteView,
 };
 use penstock_model::{Kernel, KernelError};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// ENETUNREACH, EHOSTUNREACH, EACCES.
 const ENETUNREACH: i32 = 101;
@@ -23,6 +23,13 @@ fn four(addr: IpAddr) -> Ipv4Addr {
     match addr {
         IpAddr::V4(addr) => addr,
         IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+    }
+}
+
+fn six(addr: IpAddr) -> Option<Ipv6Addr> {
+    match addr {
+        IpAddr::V6(addr) => Some(addr),
+        IpAddr::V4(_) => None,
     }
 }
 
@@ -195,59 +202,116 @@ impl Host {
         if dst.addr != IpAddr::V6(addr) {
             return Err(self.no(KernelError::EINVAL, "Invalid prefix for given prefix length"));
         }
-        let via = spec.via.and_then(|v| match v {
-            IpAddr::V6(v) => Some(v),
-            IpAddr::V4(_) => None,
-        });
+        let via = spec.via.and_then(six);
         let table = spec.table.filter(|t| *t != 0).unwrap_or(MAIN);
         let kind = spec.kind.unwrap_or(1);
         if verb == RouteVerb::Del {
-            let at = self.six.routes.iter().position(|r| {
-                r.table == table
-                    && r.dst == dst
-                    && via.is_none_or(|v| r.via == Some(v))
-                    && dev.is_none_or(|d| r.dev == d)
-                    && spec.metric.is_none_or(|m| r.metric == m)
-            });
-            return match at {
-                Some(at) => {
-                    self.six.routes.remove(at);
-                    Ok(String::new())
-                }
-                None => Err(errno(KernelError::ESRCH)),
-            };
+            return self.route6_delete(spec, table, dst, via, dev);
         }
         let refusing = matches!(kind, 6..=9);
-        let dev = match (dev, via) {
-            (Some(dev), _) => dev,
-            (None, _) if refusing => 1,
-            (None, Some(via)) => match self.six.find(via).filter(|r| r.via.is_none() && r.table == MAIN) {
-                Some(r) => r.dev,
-                None => return Err(errno(EHOSTUNREACH)),
-            },
-            (None, None) => return Err(errno(KernelError::ENODEV)),
+        let src = match spec.src {
+            Some(IpAddr::V6(src)) if !self.is_local6(src) => {
+                return Err(self.no(KernelError::EINVAL, "Invalid source address"));
+            }
+            Some(IpAddr::V6(src)) => Some(src),
+            _ => None,
         };
-        if !refusing && !self.devices[dev].up {
-            return Err(self.no(crate::link::ENETDOWN, "Nexthop device is not up"));
+        let mut ways = Vec::new();
+        if spec.nexthops.is_empty() {
+            ways.push((via, dev, spec.onlink, 1));
         }
-        let metric = spec.metric.filter(|m| *m > 0).unwrap_or(1024);
-        let src = spec.src.and_then(|s| match s {
-            IpAddr::V6(s) => Some(s),
-            IpAddr::V4(_) => None,
-        });
-        let proto = spec.protocol.unwrap_or(BOOT);
-        let route = Route6 { table, dst, kind, via, dev, src, metric, proto };
-        let same = |r: &Route6| r.table == table && r.dst == dst && r.metric == metric;
-        let there = self.six.routes.iter().any(same);
+        for hop in &spec.nexthops {
+            let dev = hop.dev.as_deref().map(|d| self.dev(d)).transpose()?;
+            let via = hop.via.and_then(six);
+            ways.push((via, dev, hop.onlink, hop.weight));
+        }
+        let mut routes = Vec::new();
+        for (via, dev, onlink, weight) in ways {
+            let dev = if refusing { 1 } else { self.check_way6(via, dev, onlink)? };
+            routes.push(Route6 {
+                table,
+                kind,
+                via: via.filter(|_| !refusing),
+                src,
+                metric: spec.metric.filter(|m| *m > 0).unwrap_or(1024),
+                proto: spec.protocol.unwrap_or(BOOT),
+                metrics: spec.metrics.clone(),
+                onlink,
+                weight,
+                ..Route6::new(dst, dev)
+            });
+        }
+        let Some(first) = routes.first() else { return Ok(String::new()) };
+        let there = !self.six.fib.rivals(first).is_empty();
         match (verb, there) {
             (RouteVerb::Add, true) => return Err(errno(KernelError::EEXIST)),
             (RouteVerb::Change, false) => return Err(errno(KernelError::ENOENT)),
-            (RouteVerb::Change | RouteVerb::Replace, true) => {
-                self.six.routes.retain(|r| !same(r));
-            }
+            (RouteVerb::Change | RouteVerb::Replace, true) => self.six.fib.remove_like(first, |_| true),
             _ => {}
         }
-        if self.six.insert(route) { Ok(String::new()) } else { Err(errno(KernelError::EEXIST)) }
+        for route in routes {
+            if !self.six.fib.insert(route) {
+                return Err(errno(KernelError::EEXIST));
+            }
+        }
+        Ok(String::new())
+    }
+    fn route6_delete(
+        &mut self,
+        spec: &RouteSpec,
+        table: u32,
+        dst: Net,
+        via: Option<Ipv6Addr>,
+        dev: Option<u32>,
+    ) -> Done {
+        let meant = |r: &Route6| {
+            via.is_none_or(|v| r.via == Some(v))
+                && dev.is_none_or(|d| r.dev == d)
+                && spec.metric.is_none_or(|m| r.metric == m)
+                && spec.protocol.is_none_or(|p| r.proto == p)
+        };
+        let Some(found) = self.six.fib.to(table, &dst).find(|r| meant(r)).cloned() else {
+            return Err(errno(KernelError::ESRCH));
+        };
+        // Without a gateway or a device all ways of the route are meant (`RTA_MULTIPATH` without `via`).
+        let all = via.is_none() && dev.is_none();
+        self.six.fib.remove_like(&found, |r| all || r.dev == found.dev && r.via == found.via);
+        Ok(String::new())
+    }
+    /// `fib6_nh_init`, `ip6_route_check_nh`: the gateway must be a neighbour. Answers its device.
+    fn check_way6(&self, via: Option<Ipv6Addr>, dev: Option<u32>, onlink: bool) -> Result<u32, Failure> {
+        let dev = match (dev, via) {
+            (None, None) => return Err(errno(KernelError::ENODEV)),
+            (Some(dev), None) => dev,
+            (dev, Some(via)) => {
+                if via.is_multicast() || via.is_unspecified() {
+                    return Err(self.no(KernelError::EINVAL, "Invalid gateway address"));
+                }
+                if self.is_local6(via) {
+                    return Err(self.no(KernelError::EINVAL, "Gateway can not be a local address"));
+                }
+                match dev {
+                    None if is_link_local(via) || onlink => {
+                        return Err(self.no(KernelError::EINVAL, "Device required for gateway"));
+                    }
+                    Some(dev) if is_link_local(via) || onlink => dev,
+                    dev => {
+                        let key = Key6 { oif: dev.unwrap_or(0), strict: dev.is_some(), ..Key6::to(via) };
+                        match self.six.fib.search_route(&key).filter(|r| r.via.is_none() && r.kind == 1) {
+                            Some(r) => r.dev,
+                            None => return Err(errno(EHOSTUNREACH)),
+                        }
+                    }
+                }
+            }
+        };
+        if !self.devices[dev].up {
+            return Err(self.no(crate::link::ENETDOWN, "Nexthop device is not up"));
+        }
+        if self.devices[dev].six.conf.disabled {
+            return Err(self.no(EACCES, "IPv6 is disabled on nexthop device"));
+        }
+        Ok(dev)
     }
 
     fn dev_name(&self, ifindex: u32) -> Option<String> {
@@ -293,23 +357,37 @@ impl Host {
             answer: None,
         }
     }
-    fn route6_view(&self, r: &Route6) -> RouteView {
+    /// A route with all its ways.
+    fn route6_view(&self, ways: &[&Route6]) -> RouteView {
+        let r = ways[0];
+        let nexthops = match ways {
+            [_] => Vec::new(),
+            _ => ways
+                .iter()
+                .map(|r| NextHopView {
+                    via: r.via.map(IpAddr::V6),
+                    dev: self.dev_name(r.dev),
+                    weight: r.weight,
+                    flags: self.way_flags(r.dev, r.onlink),
+                })
+                .collect(),
+        };
         RouteView {
             kind: r.kind,
             dst: r.dst,
             from: None,
             tos: 0,
-            via: r.via.map(IpAddr::V6),
-            dev: self.dev_name(r.dev),
+            via: r.via.filter(|_| ways.len() == 1).map(IpAddr::V6),
+            dev: self.dev_name(r.dev).filter(|_| ways.len() == 1),
             table: r.table,
             protocol: r.proto,
             scope: 0,
             src: r.src.map(IpAddr::V6),
             metric: Some(r.metric),
-            flags: Vec::new(),
-            metrics: Vec::new(),
+            flags: if ways.len() == 1 { self.way_flags(r.dev, r.onlink) } else { Vec::new() },
+            metrics: r.metrics.clone(),
             realms: 0,
-            nexthops: Vec::new(),
+            nexthops,
             pref: true,
             answer: None,
         }
@@ -367,10 +445,12 @@ impl Host {
             views.extend(wanted.into_iter().map(|r| self.route_view(r)));
         }
         if six {
-            let mut wanted: Vec<&Route6> =
-                self.six.routes.iter().filter(|r| self.route6_wanted(r, f, dev)).collect();
-            wanted.sort_by_key(|r| r.table);
-            views.extend(wanted.into_iter().map(|r| self.route6_view(r)));
+            let wanted: Vec<&Route6> =
+                self.six.fib.routes().filter(|r| self.route6_wanted(r, f, dev)).collect();
+            let of_one = |a: &&Route6, b: &&Route6| {
+                (a.table, a.dst, a.metric) == (b.table, b.dst, b.metric) && a.via.is_some() && b.via.is_some()
+            };
+            views.extend(wanted.chunk_by(of_one).map(|ways| self.route6_view(ways)));
         }
         Ok(ip::routes(&views, f, form, self.kernel))
     }
@@ -387,11 +467,48 @@ impl Host {
             self.fib.remove(|_| gone.next() == Some(true));
         }
         if f.family == Family::Inet6 {
-            let gone: Vec<Route6> =
-                self.six.routes.iter().filter(|r| self.route6_wanted(r, f, dev)).cloned().collect();
-            self.six.routes.retain(|r| !gone.contains(r));
+            let gone: Vec<bool> = self.six.fib.routes().map(|r| self.route6_wanted(r, f, dev)).collect();
+            let mut gone = gone.into_iter();
+            self.six.fib.remove(|_| gone.next() == Some(true));
         }
         Ok(String::new())
+    }
+
+    fn route6_get(
+        &self,
+        q: &RouteQuestion,
+        dst: Ipv6Addr,
+        iif: Option<u32>,
+        oif: Option<u32>,
+        form: Form,
+    ) -> Done {
+        let src = q.from.and_then(six).unwrap_or(Ipv6Addr::UNSPECIFIED);
+        let key = Key6 {
+            src,
+            tclass: q.tos,
+            mark: q.mark,
+            iif: iif.unwrap_or(1),
+            oif: oif.unwrap_or(0),
+            strict: oif.is_some(),
+            ..Key6::to(dst)
+        };
+        let hop = self.search6(&key);
+        match hop.kind {
+            None => return Err(errno(ENETUNREACH)),
+            Some(Kind6::Unreachable) => return Err(errno(EHOSTUNREACH)),
+            Some(Kind6::Prohibit) => return Err(errno(EACCES)),
+            Some(Kind6::Blackhole) => return Err(errno(KernelError::EINVAL)),
+            Some(_) => {}
+        }
+        let Some(r) = self.six.fib.search_route(&key) else { return Err(errno(ENETUNREACH)) };
+        let mut view = self.route6_view(&[r]);
+        view.dst = Net { addr: q.dst, len: 128 };
+        view.from = Some(IpAddr::V6(src));
+        view.src = self.source6(&hop, dst).map(IpAddr::V6);
+        if r.kind == 2 {
+            view.dev = Some("lo".to_owned());
+        }
+        Ok(ip::routes(&[view], &RouteFilter::default(), form, self.kernel))
     }
 
     pub(super) fn route_get(&mut self, q: &RouteQuestion, form: Form) -> Done {
@@ -400,18 +517,7 @@ impl Host {
         let filter = RouteFilter::default();
         let dst = match q.dst {
             IpAddr::V4(dst) => dst,
-            IpAddr::V6(dst) => {
-                let Some(r) = self.six.find(dst) else { return Err(errno(ENETUNREACH)) };
-                let mut view = self.route6_view(r);
-                view.dst = Net { addr: q.dst, len: 128 };
-                view.from = Some(q.from.unwrap_or(IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED)));
-                let device = &self.devices[r.dev];
-                view.src = r.src.or_else(|| device.addresses6.first().map(|a| a.addr)).map(IpAddr::V6);
-                if r.table == LOCAL {
-                    view.dev = Some("lo".to_owned());
-                }
-                return Ok(ip::routes(&[view], &filter, form, self.kernel));
-            }
+            IpAddr::V6(dst) => return self.route6_get(q, dst, iif, oif, form),
         };
         let from = q.from.map(four);
         if iif.is_none() && from.is_some_and(|from| !self.is_local(from)) {

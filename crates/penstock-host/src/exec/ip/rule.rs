@@ -4,20 +4,17 @@
 
 use super::{Done, errno};
 use crate::Host;
-use crate::route::{LOCAL, MAIN, Rule};
+use crate::route::{MAIN, Rule};
 use penstock_lang::ip::{self, Family, Form, RuleSpec, RuleVerb, RuleView};
 use penstock_model::KernelError;
 
 impl Host {
     pub(super) fn ip_rule(&mut self, verb: RuleVerb, mut spec: RuleSpec, form: Form) -> Done {
-        if spec.family == Family::Inet6 {
-            return self.rule6(verb, form);
-        }
+        let six = spec.family == Family::Inet6;
         match verb {
             RuleVerb::Show => {
                 let views: Vec<RuleView> = self
-                    .fib
-                    .rules()
+                    .rules_of(six)
                     .iter()
                     .filter(|r| named(&spec, r))
                     .map(|r| RuleView { pref: r.pref, spec: r.spec.clone() })
@@ -25,13 +22,13 @@ impl Host {
                 Ok(ip::rules(&views, form, self.kernel))
             }
             RuleVerb::Flush => {
-                self.fib.change_rules(|rules| rules.retain(|r| r.pref == 0 || !named(&spec, r)));
+                self.change_rules_of(six, |rules| rules.retain(|r| r.pref == 0 || !named(&spec, r)));
                 Ok(String::new())
             }
             RuleVerb::Del => {
-                let found = self.fib.rules().iter().position(|r| named(&spec, r));
+                let found = self.rules_of(six).iter().position(|r| named(&spec, r));
                 let Some(at) = found else { return Err(errno(KernelError::ENOENT)) };
-                self.fib.change_rules(|rules| {
+                self.change_rules_of(six, |rules| {
                     rules.remove(at);
                 });
                 Ok(String::new())
@@ -44,29 +41,24 @@ impl Host {
                     spec.action = None;
                 }
                 // Before the first rule behind that of table local.
-                let auto = self.fib.rules().get(1).map_or(0, |r| r.pref.saturating_sub(1));
+                let auto = self.rules_of(six).get(1).map_or(0, |r| r.pref.saturating_sub(1));
                 let pref = spec.pref.take().unwrap_or(auto);
                 let new = Rule { pref, spec, iif: 0, oif: 0 };
-                if self.fib.rules().iter().any(|r| r.pref == pref && r.spec == new.spec) {
+                if self.rules_of(six).iter().any(|r| r.pref == pref && r.spec == new.spec) {
                     return Err(errno(KernelError::EEXIST));
                 }
-                self.fib.change_rules(|rules| rules.push(new));
+                self.change_rules_of(six, |rules| rules.push(new));
                 self.rebind_rules();
                 Ok(String::new())
             }
         }
     }
 
-    /// IPv6's rules are those the kernel makes.
-    fn rule6(&self, verb: RuleVerb, form: Form) -> Done {
-        if verb != RuleVerb::Show {
-            return Err(errno(KernelError::EOPNOTSUPP));
-        }
-        let rule = |pref, table| RuleView {
-            pref,
-            spec: RuleSpec { table: Some(table), protocol: Some(2), ..RuleSpec::default() },
-        };
-        Ok(ip::rules(&[rule(0, LOCAL), rule(32_766, MAIN)], form, self.kernel))
+    fn rules_of(&self, six: bool) -> &[Rule] {
+        if six { self.six.fib.rules() } else { self.fib.rules() }
+    }
+    fn change_rules_of(&mut self, six: bool, change: impl FnOnce(&mut Vec<Rule>)) {
+        if six { self.six.fib.change_rules(change) } else { self.fib.change_rules(change) }
     }
 
     /// Devices have come, gone or changed their names.
@@ -76,11 +68,13 @@ impl Host {
             None => 0,
             Some(name) => devices.called(name).unwrap_or(u32::MAX),
         };
-        self.fib.change_rules(|rules| {
+        let bind = |rules: &mut Vec<Rule>| {
             for rule in rules {
                 (rule.iif, rule.oif) = (of(&rule.spec.iif), of(&rule.spec.oif));
             }
-        });
+        };
+        self.fib.change_rules(bind);
+        self.six.fib.change_rules(bind);
     }
 }
 

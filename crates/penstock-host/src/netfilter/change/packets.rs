@@ -8,7 +8,7 @@ use crate::tests::{skb, udp};
 use penstock_lang::nft::Options;
 use penstock_model::{Handle, Time};
 use penstock_packet::headers::ipproto;
-use penstock_packet::{Icmp, L3, L4, Skb, Tcp, TcpFlags};
+use penstock_packet::{Icmp, IcmpBody, L3, L4, Skb, Tcp, TcpFlags};
 
 fn reply(to: &Skb) -> Skb {
     let mut back = to.clone();
@@ -57,8 +57,8 @@ fn a_connection_s_mark_comes_back_with_the_answer() {
     let mut stray = skb("10.0.0.1", "10.0.0.2", ipproto::TCP, L4::Tcp(stray), 40);
     through(&mut nf, Hook::Prerouting, &mut stray, "eth0", "");
     assert_eq!(through(&mut nf, Hook::Input, &mut stray, "eth0", ""), Fate::Drop);
-    let about = crate::icmp::quote(&first);
-    let error = Icmp { ty: 3, code: 4, id: 0, seq: 1400, about };
+    let body = IcmpBody::About(crate::icmp::quote(&first).unwrap());
+    let error = Icmp { body, ..Icmp::new(3, 4, 0, 1400) };
     let mut error = skb("10.3.31.1", "10.3.34.11", ipproto::ICMP, L4::Icmp(error), 56);
     through(&mut nf, Hook::Prerouting, &mut error, "eth0", "");
     assert_eq!(through(&mut nf, Hook::Input, &mut error, "eth0", ""), Fate::Drop);
@@ -72,7 +72,7 @@ fn a_connection_counts_its_bytes_and_is_forgotten() {
     let mut marks = Vec::new();
     for at_s in [0, 1, 2, 200] {
         let mut p = udp("10.0.0.1", "10.0.0.2", 1500);
-        let devices = Devices { input: "eth0", output: "", fib: None, ports: None };
+        let devices = Devices { input: "eth0", output: "", fib: None, fib6: None, ports: None };
         for hook in [Hook::Prerouting, Hook::Input] {
             nf.run(hook, &mut p, devices, Time::from_ns(at_s * 1_000_000_000));
         }
@@ -117,7 +117,7 @@ fn what_headers_tell() {
     nf.run(
         Hook::Prerouting,
         &mut other,
-        Devices { input: "eth0", output: "", fib: Some(&fib), ports: None },
+        Devices { input: "eth0", output: "", fib: Some(&fib), fib6: None, ports: None },
         Time::ZERO,
     );
     assert_eq!(other.mark, 2 | 8);

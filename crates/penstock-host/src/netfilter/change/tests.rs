@@ -22,7 +22,7 @@ pub(super) fn tcp(dport: u16) -> Skb {
     skb("10.3.34.11", "10.3.31.88", ipproto::TCP, l4, 1500)
 }
 pub(super) fn through(nf: &mut Netfilter, hook: Hook, skb: &mut Skb, input: &str, output: &str) -> Fate {
-    nf.run(hook, skb, Devices { input, output, fib: None, ports: None }, Time::ZERO)
+    nf.run(hook, skb, Devices { input, output, fib: None, fib6: None, ports: None }, Time::ZERO)
 }
 
 const LAB: &[&str] = &[
@@ -160,7 +160,7 @@ fn limits_let_a_burst_through_then_the_rate() {
     let mut nf = table(&["iptables -A INPUT -m limit --limit 10/second --limit-burst 3 -j DROP"]);
     let mut hits = |ms: i64| {
         let mut p = tcp(1);
-        let devices = Devices { input: "eth0", output: "", fib: None, ports: None };
+        let devices = Devices { input: "eth0", output: "", fib: None, fib6: None, ports: None };
         nf.run(Hook::Input, &mut p, devices, Time::from_ns(ms * 1_000_000)) == Fate::Drop
     };
     let got: Vec<bool> = [0, 0, 0, 0, 50, 100, 101, 200].into_iter().map(&mut hits).collect();

@@ -5,7 +5,7 @@
 
 use penstock_packet::headers::{Quoted, ipproto};
 use penstock_packet::{Icmp, L3, L4, Skb};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Addresses, protocol, ports. ICMP has its identifier as source port, and type and code as destination port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -47,6 +47,13 @@ pub(in crate::netfilter) fn four(addr: Ipv4Addr) -> u128 {
     u128::from(u32::from(addr))
 }
 
+fn any(addr: IpAddr) -> u128 {
+    match addr {
+        IpAddr::V4(a) => four(a),
+        IpAddr::V6(a) => a.into(),
+    }
+}
+
 impl Tuple {
     /// A packet's; `None` where it has none that is read.
     pub(in crate::netfilter) fn of(skb: &Skb) -> Option<Tuple> {
@@ -65,8 +72,12 @@ impl Tuple {
     }
     /// Of the packet an ICMP error quotes; of an echo its type is not kept, and the request is meant.
     pub(in crate::netfilter) fn quoted(q: &Quoted) -> Tuple {
-        let dport = if q.protocol == ipproto::ICMP { 8 << 8 } else { q.dport };
-        Tuple { src: four(q.src), dst: four(q.dst), protocol: q.protocol, sport: q.sport, dport }
+        let dport = match q.protocol {
+            ipproto::ICMP => 8 << 8,
+            ipproto::ICMPV6 => 128 << 8,
+            _ => q.dport,
+        };
+        Tuple { src: any(q.src), dst: any(q.dst), protocol: q.protocol, sport: q.sport, dport }
     }
     /// That of the answers; `None` for an ICMP message that has none.
     pub(in crate::netfilter) fn inverted(self) -> Option<Tuple> {
@@ -94,6 +105,12 @@ impl Tuple {
             _ => true,
         }
     }
+}
+
+/// Whether an ICMPv6 message belongs to no connection: multicast listeners, routers and neighbours.
+//= linux v6.12 net/netfilter/nf_conntrack_proto_icmpv6.c nf_conntrack_icmpv6_error
+pub(super) fn is_never_tracked(ty: u8) -> bool {
+    matches!(ty, 130..=136 | 143 | 151 | 152)
 }
 
 /// Whether an ICMP message speaks of another packet (`icmp_is_err`).

@@ -135,7 +135,7 @@ impl TableState {
                     _ => Some(Step::Next),
                 }
             }
-            Statement::Reject(_, code) => Some(Step::Fate(Fate::Reject(*code))),
+            Statement::Reject(text, code) => Some(Step::Fate(Fate::Reject(code_of(text, *code, skb)))),
             Statement::Notrack => {
                 Way::untrack(skb);
                 Some(Step::Next)
@@ -444,6 +444,20 @@ fn put(left: &Expr, n: u128, skb: &mut Skb, way: &mut Way<'_>) {
         Expr::Field("ip6", "hoplimit") if matches!(skb.l3, L3::Ipv6(_)) => set_ttl(skb, |_| n as u8),
         _ => {}
     }
+}
+
+/// The code a packet of IPv6 is rejected with: `icmpx` has names for both families.
+//= linux v6.12 net/netfilter/nft_reject.c icmp_code_v6
+fn code_of(text: &str, code: Option<u8>, skb: &Skb) -> Option<u8> {
+    if !matches!(skb.l3, L3::Ipv6(_)) || text.contains("icmpv6") {
+        return code;
+    }
+    code.map(|code| match code {
+        1 => 3,
+        3 => 4,
+        13 => 1,
+        other => other,
+    })
 }
 
 #[cfg(test)]

@@ -335,7 +335,7 @@ fn details(out: &mut Out, d: &Details, links: bool) {
 
 fn data(out: &mut Out, data: &LinkData) {
     match data {
-        LinkData::Vlan { id, protocol, flags } => {
+        LinkData::Vlan { id, protocol, flags, ingress, egress } => {
             out.open_object(Some("info_data"));
             let name = match protocol {
                 0x8100 => "802.1Q".to_owned(),
@@ -355,6 +355,21 @@ fn data(out: &mut Out, data: &LinkData) {
             }
             out.close_array();
             out.text_only(format_args!("> "));
+            let mut by_tag = [0; 8];
+            ingress.iter().for_each(|&(from, to)| by_tag[(from & 7) as usize] = to);
+            let by_tag = (0..8u32).zip(by_tag).filter(|&(_, to)| to != 0);
+            qos_map(out, "ingress_qos", "ingress-qos-map", !ingress.is_empty(), by_tag);
+            // The kernel's hash table of 16 lists, each with the newest first.
+            let mut by_packet: Vec<(u32, u32)> = Vec::new();
+            for &(from, to) in egress {
+                match by_packet.iter_mut().find(|(known, _)| *known == from) {
+                    Some(known) => known.1 = to & 7,
+                    None => by_packet.insert(0, (from, to & 7)),
+                }
+            }
+            by_packet.sort_by_key(|&(from, _)| from & 15);
+            by_packet.retain(|&(_, to)| to != 0);
+            qos_map(out, "egress_qos", "egress-qos-map", !egress.is_empty(), by_packet.into_iter());
             out.close_object();
         }
         LinkData::Macvlan(mode) => {
@@ -366,6 +381,24 @@ fn data(out: &mut Out, data: &LinkData) {
         }
         _ => {}
     }
+}
+
+/// `vlan_print_map`: pairs of priorities, where any were given.
+fn qos_map(out: &mut Out, key: &str, name: &str, given: bool, pairs: impl Iterator<Item = (u32, u32)>) {
+    if !given {
+        return;
+    }
+    out.nl();
+    out.open_array(key, "");
+    out.text_only(format_args!("      {name} {{ "));
+    for (from, to) in pairs {
+        out.open_object(None);
+        out.num("from", from, format_args!("{from}:"));
+        out.num("to", to, format_args!("{to} "));
+        out.close_object();
+    }
+    out.close_array();
+    out.text_only(format_args!("}} "));
 }
 
 /// `print_stats64`.

@@ -14,11 +14,11 @@ pub(crate) use tcp::throughput;
 
 use crate::app::form::units;
 use crate::app::options::{self, Known, c_number, o, scaled, seconds};
-use crate::app::{Cx, Failure, Program};
+use crate::app::{Cx, Failure, Family, Program};
 use crate::sock::SockOpts;
 use crate::spec::{Iperf, Stack};
 use penstock_model::{Kernel, Span};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 pub(crate) const SEPARATOR: &str = "------------------------------------------------------------\n";
 
@@ -91,6 +91,8 @@ pub(crate) struct Settings {
     pub(crate) host: String,
     pub(crate) server: bool,
     pub(crate) udp: bool,
+    /// That of IPv6 with `-V` alone.
+    pub(crate) family: Family,
     pub(crate) port: u16,
     /// Time mode: how long; `None`: [`amount`](Settings::amount).
     pub(crate) time: Option<Span>,
@@ -157,6 +159,7 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
         congestion: None,
         bind: None,
         stack,
+        family: Family::Four,
         waits: false,
         warnings: String::new(),
     };
@@ -185,7 +188,8 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
             }
             's' if client => s.warnings.push_str("WARNING: option -s is not valid for client mode\n"),
             's' => server = true,
-            'd' | 'r' | 'y' | 'T' | 'V' => {
+            'V' => s.family = Family::Six,
+            'd' | 'r' | 'y' | 'T' => {
                 return Err(Failure::new(format!("iperf: option -{letter} is not modelled\n"), 1));
             }
             'f' => {
@@ -242,6 +246,7 @@ fn settings(args: &[&str], kernel: Kernel, stack: Stack) -> Result<Settings, Fai
     s.server = server;
     let old = kernel == Kernel::V2_6_35 || stack == Stack::WindowsXp;
     let default = match (s.udp, old) {
+        (true, _) if s.family == Family::Six => 1450,
         (true, _) => 1470,
         (false, true) => 8 << 10,
         (false, false) => 128 << 10,
@@ -297,8 +302,8 @@ impl Settings {
         }
     }
     /// The address of the server; prints what is wrong with it.
-    fn server_addr(&self, cx: &mut Cx<'_>) -> Option<Ipv4Addr> {
-        let addr = cx.resolve(&self.host);
+    fn server_addr(&self, cx: &mut Cx<'_>) -> Option<IpAddr> {
+        let addr = cx.resolve(&self.host, self.family);
         if addr.is_none() {
             cx.print("error: Name or service not known\n");
             cx.exit(1);

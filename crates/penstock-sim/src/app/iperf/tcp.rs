@@ -16,7 +16,7 @@ use crate::intent::Intent;
 use crate::sock::{Kind, Listener, SockOpts};
 use crate::wake::Wake;
 use penstock_model::{Span, Time};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// What a client of 2.1 says first, bytes (`struct client_tcp_testhdr` without what only other tests need).
 const HEADER: u64 = 60;
@@ -206,7 +206,8 @@ pub(crate) fn throughput(bytes: u64, duration: Span) -> Option<u64> {
 
 impl Program for Client {
     fn intent(&self) -> Intent {
-        Intent::call(&self.settings.host, Some(("tcp", self.settings.port)), self.settings.time)
+        let s = &self.settings;
+        Intent::call(&s.host, Some(("tcp", s.port)), s.time).over(s.family)
     }
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.settings.warnings);
@@ -298,7 +299,7 @@ impl Program for Client {
 
 struct Connection {
     sock: u32,
-    peer: Ipv4Addr,
+    peer: IpAddr,
     report: Report,
     untold: u64,
     /// Of what the client says first, bytes still to come.
@@ -311,7 +312,7 @@ pub(crate) struct Server {
     printer: Printer,
     connections: Vec<Connection>,
     /// Sums of the connections of one client that run together.
-    groups: Vec<(Ipv4Addr, Sums)>,
+    groups: Vec<(IpAddr, Sums)>,
     streams: u32,
 }
 
@@ -320,7 +321,7 @@ impl Server {
         let printer = Printer::new(settings.format);
         Server { settings, printer, connections: Vec::new(), groups: Vec::new(), streams: 0 }
     }
-    fn group(groups: &mut Vec<(Ipv4Addr, Sums)>, peer: Ipv4Addr) -> &mut Sums {
+    fn group(groups: &mut Vec<(IpAddr, Sums)>, peer: IpAddr) -> &mut Sums {
         let at = groups.iter().position(|(p, _)| *p == peer).unwrap_or_else(|| {
             groups.push((peer, Sums::new(0)));
             groups.len() - 1

@@ -166,7 +166,8 @@ impl Client {
 
 impl Program for Client {
     fn intent(&self) -> Intent {
-        Intent::call(&self.settings.host, Some(("udp", self.settings.port)), self.settings.time)
+        let s = &self.settings;
+        Intent::call(&s.host, Some(("udp", s.port)), s.time).over(s.family)
     }
     fn largest(&self) -> u32 {
         self.settings.len

@@ -37,7 +37,7 @@ impl Client {
         let sender = !settings.reverse;
         Client {
             test: Test::new(settings, sender, true),
-            addr: (std::net::Ipv4Addr::UNSPECIFIED, 0),
+            addr: (std::net::Ipv4Addr::UNSPECIFIED.into(), 0),
             to: 0,
             control: NONE,
             running: false,
@@ -236,7 +236,7 @@ impl Program for Client {
     fn intent(&self) -> Intent {
         let s = &self.test.settings;
         let lasts = (s.bytes == 0).then_some(s.time);
-        Intent::call(&s.host, Some(("tcp", s.port)), lasts)
+        Intent::call(&s.host, Some(("tcp", s.port)), lasts).over(s.family)
     }
     fn largest(&self) -> u32 {
         // Else a segment of its control connection fits in.
@@ -246,7 +246,7 @@ impl Program for Client {
     fn start(&mut self, cx: &mut Cx<'_>) {
         cx.print(&self.test.settings.warnings);
         let host = self.test.settings.host.clone();
-        let Some(addr) = cx.resolve(&host) else {
+        let Some(addr) = cx.resolve(&host, self.test.settings.family) else {
             self.fail("error - unable to connect to server: Name or service not known", cx);
             return;
         };

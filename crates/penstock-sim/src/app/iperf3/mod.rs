@@ -12,7 +12,7 @@ mod test;
 
 use crate::app::form::units;
 use crate::app::options::{self, Known, c_number, o, scaled, seconds};
-use crate::app::{Failure, Program};
+use crate::app::{Failure, Family, Program};
 use crate::spec::Iperf;
 use penstock_model::Span;
 
@@ -40,6 +40,7 @@ const KNOWN: &[Known] = &[
     o('D', "daemon", false),
     o('1', "one-off", false),
     o('4', "version4", false),
+    o('6', "version6", false),
     o('T', "title", true),
     o('v', "version", false),
     o('h', "help", false),
@@ -114,6 +115,7 @@ pub(crate) struct Settings {
     /// In place of that, as long as a segment.
     pub(crate) fits: bool,
     pub(crate) parallel: u32,
+    pub(crate) family: Family,
     pub(crate) reverse: bool,
     pub(crate) window: u32,
     pub(crate) mss: u16,
@@ -181,6 +183,7 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
         len: 0,
         fits: false,
         parallel: 1,
+        family: Family::Any,
         reverse: false,
         window: 0,
         mss: 0,
@@ -245,6 +248,8 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
                 s.parallel = n.max(1) as u32;
             }
             'R' => s.reverse = true,
+            '4' => s.family = Family::Four,
+            '6' => s.family = Family::Six,
             'w' => {
                 let n = bytes(value).ok_or_else(wrong)?;
                 if n > 512 << 20 {

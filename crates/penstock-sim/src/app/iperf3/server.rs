@@ -34,7 +34,7 @@ impl Server {
             settings,
             udp: NONE,
             control: NONE,
-            peer: (std::net::Ipv4Addr::UNSPECIFIED, 0),
+            peer: (std::net::Ipv4Addr::UNSPECIFIED.into(), 0),
             cookie: 0,
             test: None,
             running: false,

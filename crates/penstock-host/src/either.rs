@@ -1,0 +1,41 @@
+//! What a socket asks of its machine, by an address of either family.
+
+use crate::Host;
+use crate::six::Key6;
+use crate::tcp::TcpRoute;
+use penstock_model::Time;
+use std::net::IpAddr;
+
+impl Host {
+    /// The source address this machine speaks to `dst` with; `None` where there is no route.
+    pub fn source_to(&mut self, dst: IpAddr) -> Option<IpAddr> {
+        match dst {
+            IpAddr::V4(dst) => self.source_towards(dst).map(IpAddr::V4),
+            IpAddr::V6(dst) => self.source_towards6(dst).map(IpAddr::V6),
+        }
+    }
+    /// The MTU of the way to `dst`; `None` where there is none. A socket's MSS follows from it.
+    pub fn mtu_to(&mut self, dst: IpAddr, now: Time) -> Option<u32> {
+        match dst {
+            IpAddr::V4(dst) => self.mtu_towards(dst),
+            IpAddr::V6(dst) => self.mtu_towards6(dst, now),
+        }
+    }
+    /// Whether `addr` is one of this machine's.
+    pub fn has_address(&self, addr: IpAddr) -> bool {
+        match addr {
+            IpAddr::V4(addr) => self.is_local(addr),
+            IpAddr::V6(addr) => self.is_local6(addr),
+        }
+    }
+    /// What the route to `dst` says of a connection.
+    pub fn tcp_route_to(&self, dst: IpAddr) -> TcpRoute {
+        match dst {
+            IpAddr::V4(dst) => self.tcp_route(dst),
+            IpAddr::V6(dst) => match self.six.fib.search_route(&Key6::to(dst)) {
+                Some(route) => TcpRoute::of(&route.metrics),
+                None => TcpRoute::default(),
+            },
+        }
+    }
+}

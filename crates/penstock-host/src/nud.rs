@@ -1,0 +1,282 @@
+//! What neighbours' states do with packets: who waits, who is asked for again, who is given up.
+//!
+//! Follows: linux v2.6.35 and v6.12 `net/core/neighbour.c` (`__neigh_event_send`, `neigh_timer_handler`, `neigh_update`). 2.6.35 sends its
+//! first request a tick late and keeps 3 packets waiting; 6.12 sends at once and keeps 208 KB (`unres_qlen_bytes`).
+//! Differs: entries are never collected.
+
+use crate::neigh::{DELAY_PROBE_S, MAX_PROBES, Nud, RETRANS_S, UCAST_PROBES};
+use crate::route::{Key, RouteKind};
+use crate::six::icmp;
+use crate::{Effect, Host, HostCx, Timer, timer};
+use penstock_model::{Kernel, Time};
+use penstock_packet::Packet;
+use std::net::Ipv4Addr;
+
+/// `unres_qlen` of 2.6.35, packets.
+const UNRES_QLEN: usize = 3;
+/// `unres_qlen_bytes` of 6.12: `SK_WMEM_MAX`.
+const UNRES_QLEN_BYTES: u32 = 212_992;
+
+/// `skb->truesize` of a frame as an Ethernet driver of 6.12 would have it: data rounded up to a slab, and 512 bytes.
+pub(crate) fn truesize(len: u32) -> u32 {
+    (len + 320).next_power_of_two().clamp(512, 65_536 * 2) + 256
+}
+
+impl Host {
+    /// Gives a packet to the neighbour `next` on `oif`; asks for its hardware address first where need be.
+    #[inline(always)]
+    pub(crate) fn neigh_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
+        let Some(mac) = self.neigh.reaches(at, self.kernel, cx.now) else {
+            self.neigh_resolve_output(packet, oif, at, cx);
+            return;
+        };
+        packet.eth = (self.devices[oif].mac, mac);
+        self.xmit(oif, packet, cx);
+    }
+
+    /// `neigh_resolve_output`.
+    #[cold]
+    fn neigh_resolve_output(&mut self, mut packet: Packet, oif: u32, at: u32, cx: &mut HostCx<'_>) {
+        let now_tick = timer::jiffies(self.kernel, cx.now);
+        let hz = i64::from(self.kernel.hz());
+        self.neigh.at_mut(at).used = now_tick;
+        let mut solicit = false;
+        match self.neigh.at(at).state {
+            Nud::None | Nud::Failed => {
+                let n = self.neigh.at_mut(at);
+                n.probes = UCAST_PROBES;
+                n.state = Nud::Incomplete;
+                n.updated = now_tick;
+                let expires = match self.kernel {
+                    Kernel::V2_6_35 => now_tick + 1,
+                    Kernel::V6_12 => now_tick + RETRANS_S * hz,
+                };
+                self.neigh_timer(at, Some(timer::fires(self.kernel, cx.now, expires)));
+                solicit = self.kernel != Kernel::V2_6_35;
+            }
+            Nud::Stale => {
+                let n = self.neigh.at_mut(at);
+                n.state = Nud::Delay;
+                n.updated = now_tick;
+                let fires = timer::fires(self.kernel, cx.now, now_tick + DELAY_PROBE_S * hz);
+                self.neigh_timer(at, Some(fires));
+            }
+            _ => {}
+        }
+        let n = self.neigh.at_mut(at);
+        if n.state == Nud::Incomplete {
+            let size = truesize(packet.len);
+            let kernel = self.kernel;
+            loop {
+                let full = match kernel {
+                    Kernel::V2_6_35 => n.queue.len() >= UNRES_QLEN,
+                    Kernel::V6_12 => n.queue_bytes + size > UNRES_QLEN_BYTES,
+                };
+                if !full {
+                    break;
+                }
+                let Some(oldest) = n.queue.pop_front() else { break };
+                n.queue_bytes -= truesize(oldest.len);
+                cx.out.push(Effect::Dropped {
+                    packet: oldest,
+                    ifindex: oif,
+                    place: "arp",
+                    reason: "neigh-queuefull",
+                });
+            }
+            n.queue_bytes += size;
+            n.queue.push_back(packet);
+            if solicit {
+                self.neigh_probe(at, cx);
+            }
+            return;
+        }
+        packet.eth = (self.devices[oif].mac, n.mac);
+        self.xmit(oif, packet, cx);
+    }
+
+    /// Sets (or clears) when the neighbour's timer fires.
+    pub(crate) fn neigh_timer(&mut self, at: u32, fires: Option<Time>) {
+        let n = self.neigh.at_mut(at);
+        if let Some(old) = n.timer.take() {
+            self.timers.remove(old, Timer::Neigh(at));
+        }
+        if let Some(new) = fires {
+            self.neigh.at_mut(at).timer = Some(new);
+            self.timers.insert(new, Timer::Neigh(at));
+        }
+    }
+
+    /// `neigh_timer_handler`.
+    pub(crate) fn neigh_timer_fired(&mut self, at: u32, cx: &mut HostCx<'_>) {
+        let kernel = self.kernel;
+        let hz = i64::from(kernel.hz());
+        let tick = timer::jiffies(kernel, cx.now);
+        let reachable = self.neigh.reachable_time(cx.now);
+        let n = self.neigh.at_mut(at);
+        n.timer = None;
+        if !n.state.in_timer() {
+            return;
+        }
+        let mut next = tick + RETRANS_S * hz;
+        match n.state {
+            Nud::Reachable if tick <= n.confirmed + reachable => next = n.confirmed + reachable,
+            Nud::Reachable if tick <= n.used + DELAY_PROBE_S * hz => {
+                n.state = Nud::Delay;
+                n.updated = tick;
+                next = tick + DELAY_PROBE_S * hz;
+            }
+            Nud::Reachable => {
+                n.state = Nud::Stale;
+                n.updated = tick;
+            }
+            Nud::Delay if tick <= n.confirmed + DELAY_PROBE_S * hz => {
+                n.state = Nud::Reachable;
+                n.updated = tick;
+                next = n.confirmed + reachable;
+            }
+            Nud::Delay => {
+                n.state = Nud::Probe;
+                n.updated = tick;
+                n.probes = 0;
+            }
+            _ => {}
+        }
+        let asking = matches!(n.state, Nud::Incomplete | Nud::Probe);
+        // neigh_max_probes: a neighbour once known is given up after the unicast requests (and mcast_resolicit, 0).
+        let max = if n.state == Nud::Probe { UCAST_PROBES } else { MAX_PROBES };
+        if asking && n.probes >= max {
+            n.state = Nud::Failed;
+            n.updated = tick;
+            self.neigh_invalidate(at, cx);
+            return;
+        }
+        if n.state.in_timer() {
+            let least = match kernel {
+                Kernel::V2_6_35 => hz / 2,
+                Kernel::V6_12 => hz / 100,
+            };
+            let fires = timer::fires(kernel, cx.now, next.max(tick + least));
+            self.neigh_timer(at, Some(fires));
+        }
+        if asking {
+            self.neigh_probe(at, cx);
+        }
+    }
+
+    /// `neigh_invalidate`: all that waited hears that the host is unreachable.
+    fn neigh_invalidate(&mut self, at: u32, cx: &mut HostCx<'_>) {
+        let n = self.neigh.at_mut(at);
+        n.queue_bytes = 0;
+        let (ifindex, six) = (n.ifindex, n.addr.is_ipv6());
+        let mut waiting = std::mem::take(&mut n.queue);
+        if six {
+            // A host looks for another gateway from now on.
+            self.six.fib.invalidate();
+        }
+        while let Some(packet) = waiting.pop_front() {
+            // arp_error_report, ipv4_link_failure.
+            self.icmp_send(&packet, 3, 1, 0, cx);
+            // ndisc_error_report, ip6_link_failure.
+            self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::ADDR_UNREACH, 0, cx);
+            cx.out.push(Effect::Dropped { packet, ifindex, place: "arp", reason: "host-unreachable" });
+        }
+    }
+
+    /// `neigh_update` with a hardware address and a valid state.
+    pub(crate) fn neigh_update(
+        &mut self,
+        at: u32,
+        mac: [u8; 6],
+        mut new: Nud,
+        overrides: bool,
+        cx: &mut HostCx<'_>,
+    ) {
+        let hz = i64::from(self.kernel.hz());
+        let tick = timer::jiffies(self.kernel, cx.now);
+        let reachable = self.neigh.reachable_time(cx.now);
+        let kernel = self.kernel;
+        let n = self.neigh.at_mut(at);
+        let old = n.state;
+        if matches!(old, Nud::Permanent | Nud::Noarp) {
+            return;
+        }
+        let other = n.mac != mac;
+        if new.is_connected() {
+            n.confirmed = tick;
+        }
+        if kernel == Kernel::V2_6_35 {
+            n.updated = tick;
+        }
+        if old.is_valid() {
+            if other && !overrides {
+                return;
+            }
+            let keeps = kernel == Kernel::V6_12 || old.is_connected();
+            if !other && new == Nud::Stale && keeps {
+                new = old;
+            }
+        }
+        if new != old || other {
+            n.updated = tick;
+        }
+        if other {
+            n.mac = mac;
+            if !new.is_connected() {
+                n.confirmed = tick - 2 * crate::neigh::BASE_REACHABLE_S * hz;
+            }
+        }
+        if new == old {
+            return;
+        }
+        n.state = new;
+        let ifindex = n.ifindex;
+        if old == Nud::Failed && n.addr.is_ipv6() {
+            self.six.fib.invalidate();
+        }
+        let fires = (new == Nud::Reachable).then(|| timer::fires(kernel, cx.now, tick + reachable));
+        self.neigh_timer(at, fires);
+        if !old.is_valid() {
+            let n = self.neigh.at_mut(at);
+            n.queue_bytes = 0;
+            let mut waiting = std::mem::take(&mut n.queue);
+            while let Some(packet) = waiting.pop_front() {
+                self.neigh_output(packet, ifindex, at, cx);
+            }
+            // The emptied queue goes back, so that its memory is used again.
+            let n = self.neigh.at_mut(at);
+            if n.queue.is_empty() {
+                n.queue = waiting;
+            }
+        }
+    }
+
+    /// A socket has proof that `peer` hears us (`dst_confirm`: TCP on an acknowledgement of new data).
+    pub fn confirm(&mut self, peer: Ipv4Addr, now: Time) {
+        let hop = self.fib.lookup(&Key::to(peer));
+        if hop.kind != Some(RouteKind::Unicast) {
+            return;
+        }
+        let at = match hop.neigh {
+            0 => self.neigh.find(hop.oif, hop.next.into()),
+            known => Some(known - 1),
+        };
+        if let Some(at) = at {
+            self.neigh.at_mut(at).confirmed = timer::jiffies(self.kernel, now);
+        }
+    }
+
+    /// Forgets a neighbour; whatever waited for it is dropped.
+    pub(crate) fn neigh_delete(&mut self, at: u32) {
+        self.neigh_timer(at, None);
+        let n = self.neigh.at_mut(at);
+        let ifindex = n.ifindex;
+        n.queue_bytes = 0;
+        for packet in std::mem::take(&mut n.queue) {
+            self.pending.push(Effect::Dropped { packet, ifindex, place: "arp", reason: "purged" });
+        }
+        self.neigh.forget(at);
+        self.fib.invalidate();
+        self.six.fib.invalidate();
+    }
+}

@@ -1,0 +1,295 @@
+//! IPv6 addresses of devices, with the routes and groups that follow from them.
+//!
+//! Follows: linux v6.12 `net/ipv6/addrconf.c` `ipv6_add_addr`, `ipv6_link_dev_addr`, `addrconf_prefix_route`, `addrconf_join_anycast`,
+//! `dev_forward_change`, `addrconf_notify`, `addrconf_ifdown`, `init_loopback`, `addrconf_addr_gen`.
+
+use super::fib::Route6;
+use super::{GenMode, MIN_MTU, is_link_local, link_local, mask, network};
+use crate::Host;
+use crate::route::LOCAL;
+use penstock_lang::ip::Net;
+use penstock_model::KernelError;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// An IPv6 address on a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Address6 {
+    /// Address.
+    pub addr: Ipv6Addr,
+    /// Prefix length.
+    pub len: u8,
+    /// `peer`.
+    pub peer: Option<Ipv6Addr>,
+    /// Seconds it is valid and preferred.
+    pub lifetime: (u32, u32),
+    /// `noprefixroute`.
+    pub no_prefix_route: bool,
+}
+
+impl Address6 {
+    /// One that stays.
+    pub fn new(addr: Ipv6Addr, len: u8) -> Address6 {
+        Address6 { addr, len, peer: None, lifetime: (u32::MAX, u32::MAX), no_prefix_route: false }
+    }
+    /// `ipv6_addr_scope` as `ip` shows it: 0 global, 253 link, 254 host.
+    pub fn scope(&self) -> u8 {
+        if self.addr.is_loopback() {
+            254
+        } else if is_link_local(self.addr) {
+            253
+        } else if self.addr.segments()[0] & 0xffc0 == 0xfec0 {
+            200
+        } else {
+            0
+        }
+    }
+    /// The network it brings: that of the peer, else its own.
+    pub fn network(&self) -> Net {
+        network(self.peer.unwrap_or(self.addr), self.len)
+    }
+    /// Whether no new connection is to use it (`IFA_F_DEPRECATED`).
+    pub fn is_deprecated(&self) -> bool {
+        self.lifetime.1 == 0
+    }
+    /// The subnet's routers' address, where there is one (RFC 6164: not on links between two).
+    fn anycast(&self) -> Option<Ipv6Addr> {
+        let addr = Ipv6Addr::from(u128::from(self.addr) & mask(self.len));
+        (self.len < 127 && !addr.is_unspecified()).then_some(addr)
+    }
+}
+
+fn one(addr: Ipv6Addr) -> Net {
+    Net { addr: IpAddr::V6(addr), len: 128 }
+}
+
+impl Host {
+    /// Puts an IPv6 address on a device, with the routes that follow from it: `ip -6 addr add ADDR/LEN dev …`.
+    ///
+    /// # Errors
+    /// ENODEV, EEXIST; EACCES where IPv6 is off on the device.
+    pub fn add_address6(&mut self, ifindex: u32, addr: Ipv6Addr, len: u8) -> Result<(), KernelError> {
+        self.insert_address6(ifindex, Address6::new(addr, len))
+    }
+    /// The same of an address with all that belongs to it.
+    ///
+    /// # Errors
+    /// ENODEV, EEXIST; EACCES where IPv6 is off on the device.
+    pub(crate) fn insert_address6(&mut self, ifindex: u32, new: Address6) -> Result<(), KernelError> {
+        let Some(device) = self.devices.get_mut(ifindex) else {
+            return Err(KernelError::errno(KernelError::ENODEV));
+        };
+        if device.six.conf.disabled || device.mtu < MIN_MTU {
+            return Err(KernelError::new(13, "ipv6: IPv6 is disabled on this device"));
+        }
+        if device.addresses6.iter().any(|a| a.addr == new.addr) {
+            return Err(KernelError::new(KernelError::EEXIST, "ipv6: address already assigned"));
+        }
+        // Those of wider scope stand first, the newest of a scope before the others.
+        let rank = |a: &Address6| match a.scope() {
+            0 => 14,
+            200 => 5,
+            253 => 2,
+            _ => 1,
+        };
+        if !std::mem::replace(&mut self.six.on, true) {
+            let all: Vec<u32> = self.devices.iter().map(|d| d.ifindex).collect();
+            all.into_iter().for_each(|ifindex| self.six_up(ifindex));
+        }
+        let device = &mut self.devices[ifindex];
+        let at = device.addresses6.iter().take_while(|a| rank(a) > rank(&new)).count();
+        device.addresses6.insert(at, new.clone());
+        self.address6_works(ifindex, &new);
+        Ok(())
+    }
+
+    /// The routes and groups of an address of a device that is up.
+    fn address6_works(&mut self, ifindex: u32, a: &Address6) {
+        let device = &mut self.devices[ifindex];
+        if !device.up {
+            return;
+        }
+        device.six.join(a.addr);
+        let first = !device.loopback;
+        let anycast = if device.six.conf.forwarding && first { a.anycast() } else { None };
+        let local = Route6 { table: LOCAL, kind: 2, metric: 0, ..Route6::new(one(a.addr), ifindex) };
+        self.six.fib.insert(local);
+        if first {
+            let groups = network(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8);
+            self.six.fib.insert(Route6 { table: LOCAL, kind: 5, ..Route6::new(groups, ifindex) });
+            if !a.no_prefix_route {
+                self.six.fib.insert(Route6::new(a.network(), ifindex));
+            }
+        }
+        if let Some(addr) = anycast {
+            self.join_anycast(ifindex, addr);
+        }
+    }
+    fn join_anycast(&mut self, ifindex: u32, addr: Ipv6Addr) {
+        let device = &mut self.devices[ifindex];
+        if device.six.anycast.insert(addr) {
+            device.six.join(addr);
+            let route = Route6 { table: LOCAL, kind: 4, metric: 0, ..Route6::new(one(addr), ifindex) };
+            self.six.fib.insert(route);
+        }
+    }
+    fn leave_anycast(&mut self, ifindex: u32, addr: Ipv6Addr) {
+        let device = &mut self.devices[ifindex];
+        if device.six.anycast.remove(&addr) {
+            device.six.leave(addr);
+            let like = Route6 { table: LOCAL, kind: 4, metric: 0, ..Route6::new(one(addr), ifindex) };
+            self.six.fib.remove_like(&like, |r| r.kind == 4 && r.dev == ifindex);
+        }
+    }
+
+    /// Takes an IPv6 address from a device.
+    ///
+    /// # Errors
+    /// ENODEV; EADDRNOTAVAIL (99) where it is not there.
+    pub fn delete_address6(&mut self, ifindex: u32, addr: Ipv6Addr, len: u8) -> Result<(), KernelError> {
+        let Some(device) = self.devices.get_mut(ifindex) else {
+            return Err(KernelError::errno(KernelError::ENODEV));
+        };
+        let Some(at) = device.addresses6.iter().position(|a| a.addr == addr && a.len == len) else {
+            return Err(KernelError::new(crate::link::EADDRNOTAVAIL, "ipv6: address not found"));
+        };
+        let gone = device.addresses6.remove(at);
+        if !device.up {
+            return Ok(());
+        }
+        device.six.leave(addr);
+        let shared = |a: &Address6| !a.no_prefix_route && a.network() == gone.network();
+        let keeps_network = device.addresses6.iter().any(shared);
+        let keeps_anycast = device.addresses6.iter().any(|a| a.anycast() == gone.anycast());
+        let local = Route6 { table: LOCAL, kind: 2, metric: 0, ..Route6::new(one(addr), ifindex) };
+        self.six.fib.remove_like(&local, |r| r.kind == 2 && r.dev == ifindex);
+        if !keeps_network && !gone.no_prefix_route {
+            let network = Route6::new(gone.network(), ifindex);
+            self.six.fib.remove_like(&network, |r| r.dev == ifindex && r.via.is_none());
+        }
+        if let Some(anycast) = gone.anycast().filter(|_| !keeps_anycast) {
+            self.leave_anycast(ifindex, anycast);
+        }
+        // What prefers the address as its source goes on without a preference.
+        //= linux v6.12 net/ipv6/route.c rt6_remove_prefsrc
+        if !self.is_local6(addr) {
+            self.six.fib.forget_source(addr);
+        }
+        Ok(())
+    }
+
+    /// A device comes up: the routes of its addresses, `::1` on `lo`, a link-local address where it makes one.
+    pub(crate) fn six_up(&mut self, ifindex: u32) {
+        let device = &self.devices[ifindex];
+        if device.six.conf.disabled || !device.up || device.mtu < MIN_MTU {
+            return;
+        }
+        for address in device.addresses6.clone() {
+            self.address6_works(ifindex, &address);
+        }
+        self.six_makes_addresses(ifindex);
+    }
+    /// `addrconf_init_auto_addrs`.
+    fn six_makes_addresses(&mut self, ifindex: u32) {
+        let device = &self.devices[ifindex];
+        if !self.six.on {
+            return;
+        }
+        let made = match (device.loopback, device.six.conf.addr_gen_mode) {
+            (true, _) => Address6::new(Ipv6Addr::LOCALHOST, 128),
+            (false, GenMode::Eui64) if device.has_eui() => Address6::new(link_local(device.mac), 64),
+            (false, _) => return,
+        };
+        // Where it is there already, it stays.
+        let _ = self.insert_address6(ifindex, made);
+    }
+    /// A device goes down, or IPv6 on it: its addresses go, unless it is to keep them, and its routes.
+    pub(crate) fn six_down(&mut self, ifindex: u32) {
+        self.six.fib.remove(|r| r.dev == ifindex);
+        let Some(device) = self.devices.get_mut(ifindex) else { return };
+        let keeps = (self.six.keep_all || device.six.conf.keep_addr_on_down) && !device.six.conf.disabled;
+        device
+            .addresses6
+            .retain(|a| keeps && a.lifetime.0 == u32::MAX && !is_link_local(a.addr) && !a.addr.is_loopback());
+        device.six.solicited.clear();
+        device.six.anycast.clear();
+    }
+    /// Says of a device which link-local address it makes. One that is up makes it now.
+    pub fn set_addr_gen_mode(&mut self, ifindex: u32, mode: GenMode) {
+        let Some(device) = self.devices.get_mut(ifindex) else { return };
+        if std::mem::replace(&mut device.six.conf.addr_gen_mode, mode) != mode && device.up {
+            self.six_makes_addresses(ifindex);
+        }
+    }
+    /// Turns IPv6 on a device on or off (`disable_ipv6`).
+    pub(crate) fn set_six_disabled(&mut self, ifindex: u32, disabled: bool) {
+        let Some(device) = self.devices.get_mut(ifindex) else { return };
+        if std::mem::replace(&mut device.six.conf.disabled, disabled) == disabled {
+            return;
+        }
+        match disabled {
+            true => self.six_down(ifindex),
+            false => self.six_up(ifindex),
+        }
+    }
+    /// Makes a device a router's, or a host's (`dev_forward_change`).
+    pub(crate) fn set_six_router(&mut self, ifindex: u32, router: bool) {
+        let Some(device) = self.devices.get_mut(ifindex) else { return };
+        if std::mem::replace(&mut device.six.conf.forwarding, router) == router
+            || !device.up
+            || device.loopback
+        {
+            return;
+        }
+        let all: Vec<Ipv6Addr> = device.addresses6.iter().filter_map(Address6::anycast).collect();
+        for addr in all {
+            match router {
+                true => self.join_anycast(ifindex, addr),
+                false => self.leave_anycast(ifindex, addr),
+            }
+        }
+    }
+    /// `net.ipv6.conf.all.forwarding`: the machine's, and with it each device's.
+    pub fn set_forwarding6(&mut self, on: bool) {
+        self.six.forwarding = on;
+        self.six.begins.forwarding = on;
+        let all: Vec<u32> = self.devices.iter().map(|d| d.ifindex).collect();
+        for ifindex in all {
+            self.set_six_router(ifindex, on);
+        }
+        self.six.fib.invalidate();
+    }
+    /// Sets a default route through `gateway`.
+    ///
+    /// # Errors
+    /// EHOSTUNREACH (113) where the gateway is on no network of this machine, EEXIST where there is one already.
+    pub fn add_default_route6(&mut self, gateway: Ipv6Addr) -> Result<(), KernelError> {
+        let Some(way) = self.six.fib.find(gateway).filter(|r| r.via.is_none() && r.kind == 1) else {
+            return Err(KernelError::errno(113));
+        };
+        let all = Net { addr: IpAddr::V6(Ipv6Addr::UNSPECIFIED), len: 0 };
+        let (metric, proto) = (1024, crate::route::BOOT);
+        let route = Route6 { via: Some(gateway), metric, proto, ..Route6::new(all, way.dev) };
+        if !self.six.fib.rivals(&route).is_empty() {
+            return Err(KernelError::errno(KernelError::EEXIST));
+        }
+        self.six.fib.insert(route);
+        Ok(())
+    }
+    /// Whether a device has an address of IPv6.
+    pub fn has_ipv6(&self) -> bool {
+        self.devices.iter().any(|d| !d.loopback && !d.addresses6.is_empty())
+    }
+    /// Whether it forwards IPv6 (`net.ipv6.conf.all.forwarding`).
+    pub fn forwards6(&self) -> bool {
+        self.six.forwarding
+    }
+    /// Whether `addr` is one of this machine's.
+    #[inline]
+    pub(crate) fn is_local6(&self, addr: Ipv6Addr) -> bool {
+        self.six.fib.find(addr).is_some_and(|r| r.kind == 2)
+    }
+    /// Whether `addr` is an address of this device (`ipv6_get_ifaddr`).
+    pub(crate) fn has_address6(&self, ifindex: u32, addr: Ipv6Addr) -> bool {
+        self.six.fib.to(LOCAL, &one(addr)).any(|r| r.kind == 2 && r.dev == ifindex)
+    }
+}

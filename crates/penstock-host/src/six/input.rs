@@ -1,0 +1,132 @@
+//! IPv6 packets that come in: for this machine, or on to another.
+//!
+//! Follows: linux v6.12 `net/ipv6/ip6_input.c` `ip6_rcv_core`, `ip6_input_finish`, `ip6_mc_input`; `ip6_output.c` `ip6_forward`;
+//! `route.c` `ip6_route_input`, `ip6_pkt_drop`.
+//! Differs: no extension headers; no redirects.
+
+use super::{Hop6, Key6, Kind6, MIN_MTU, icmp, is_link_local, needs_link};
+use crate::netfilter::Hook;
+use crate::{Host, HostCx};
+use penstock_packet::{Ipv6, L3, L4, Packet};
+
+impl Host {
+    /// `ipv6_rcv`, `ip6_rcv_finish`.
+    pub(crate) fn ip6_rcv(&mut self, ifindex: u32, mut packet: Packet, mut h: Ipv6, cx: &mut HostCx<'_>) {
+        let device = &self.devices[ifindex];
+        let (loopback, group) = (device.loopback, h.dst.is_multicast());
+        if device.six.conf.disabled || device.mtu < MIN_MTU {
+            self.discard(packet, "ip6_rcv", "disabled", cx);
+            return;
+        }
+        let scope = h.dst.segments()[0] & 0xf;
+        let wrong = !loopback && (h.src.is_loopback() || h.dst.is_loopback())
+            || group && (scope == 0 || scope == 1 && !loopback)
+            || h.src.is_multicast();
+        if wrong {
+            self.discard(packet, "ip6_rcv", "bad-address", cx);
+            return;
+        }
+        if self.netfilter.busy6(Hook::Prerouting) {
+            if !self.hook(Hook::Prerouting, &mut packet, 0, cx) {
+                self.discard(packet, Hook::Prerouting.chain(), "dropped", cx);
+                return;
+            }
+            if let L3::Ipv6(now) = packet.l3 {
+                h = now;
+            }
+        }
+        // What is sent by `lo` has the way that it was sent by.
+        let link = needs_link(h.dst) && !loopback;
+        let hop = self.lookup6(&Key6 {
+            dst: h.dst,
+            src: h.src,
+            label: h.flow_label,
+            tclass: h.traffic_class,
+            mark: packet.mark,
+            iif: ifindex,
+            oif: if link { ifindex } else { 0 },
+            strict: link,
+        });
+        match hop.kind {
+            Some(Kind6::Unicast) => self.ip6_forward(packet, h, hop, cx),
+            Some(Kind6::Local | Kind6::Anycast) => self.ip6_input(packet, cx),
+            Some(Kind6::Multicast) if self.devices[ifindex].six.is_in(h.dst) => self.ip6_input(packet, cx),
+            Some(Kind6::Multicast) => self.discard(packet, "ip6_rcv", "no-group", cx),
+            Some(Kind6::Blackhole) => self.discard(packet, "ip6_forward", "blackhole", cx),
+            Some(Kind6::Prohibit) => {
+                self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::ADM_PROHIBITED, 0, cx);
+                self.discard(packet, "ip6_forward", "prohibited", cx);
+            }
+            Some(Kind6::Unreachable) | None => {
+                if !h.dst.is_unspecified() {
+                    self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::NOROUTE, 0, cx);
+                }
+                self.discard(packet, "ip6_forward", "no-route", cx);
+            }
+        }
+    }
+
+    /// `ip6_forward`.
+    fn ip6_forward(&mut self, mut packet: Packet, h: Ipv6, hop: Hop6, cx: &mut HostCx<'_>) {
+        if !self.six.forwarding || packet.eth.1[0] & 1 == 1 {
+            self.discard(packet, "ip6_forward", "not-forwarding", cx);
+            return;
+        }
+        if h.hop_limit <= 1 {
+            self.icmp6_send(&packet, icmp::TIME_EXCEED, 0, 0, cx);
+            self.discard(packet, "ip6_forward", "hop-limit-exceeded", cx);
+            return;
+        }
+        if packet.iif != hop.oif {
+            if h.src.is_unspecified() || h.src.is_loopback() {
+                self.discard(packet, "ip6_forward", "martian-source", cx);
+                return;
+            }
+            if is_link_local(h.src) {
+                self.icmp6_send(&packet, icmp::DEST_UNREACH, icmp::NOT_NEIGHBOUR, 0, cx);
+                self.discard(packet, "ip6_forward", "link-local-source", cx);
+                return;
+            }
+        }
+        //= linux v6.12 include/net/ip6_route.h ip6_dst_mtu_maybe_forward
+        let mtu = match hop.mtu_locked && hop.mtu > 0 {
+            true => hop.mtu,
+            false => self.devices[hop.oif].mtu,
+        };
+        let mtu = mtu.max(MIN_MTU);
+        if packet.network_len() > mtu {
+            self.icmp6_send(&packet, icmp::PKT_TOOBIG, 0, mtu, cx);
+            self.discard(packet, "ip6_forward", "too-big", cx);
+            return;
+        }
+        if let L3::Ipv6(h) = &mut packet.l3 {
+            h.hop_limit -= 1;
+        }
+        if self.netfilter.busy6(Hook::Forward) && !self.hook(Hook::Forward, &mut packet, hop.oif, cx) {
+            self.discard(packet, Hook::Forward.chain(), "dropped", cx);
+            return;
+        }
+        self.ip6_output(packet, hop, cx);
+    }
+
+    /// `ip6_input`, `ip6_protocol_deliver_rcu`.
+    fn ip6_input(&mut self, mut packet: Packet, cx: &mut HostCx<'_>) {
+        if packet.tc.damaged {
+            self.discard(packet, "ip6_input", "bad-checksum", cx);
+            return;
+        }
+        if self.netfilter.busy6(Hook::Input) && !self.hook(Hook::Input, &mut packet, 0, cx) {
+            self.discard(packet, Hook::Input.chain(), "dropped", cx);
+            return;
+        }
+        match packet.l4 {
+            L4::Icmp(i) => self.icmp6_receive(packet, i, cx),
+            L4::Tcp(_) | L4::Udp(_) => self.deliver(packet, cx),
+            L4::None => {
+                // The next header's place in the header.
+                self.icmp6_send(&packet, icmp::PARAMPROB, icmp::UNK_NEXTHDR, 6, cx);
+                self.discard(packet, "ip6_input", "no-protocol", cx);
+            }
+        }
+    }
+}

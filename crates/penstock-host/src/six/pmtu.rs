@@ -1,0 +1,55 @@
+//! What is known of the paths to others: the largest packet that came through.
+//!
+//! Follows: linux v6.12 `net/ipv6/route.c` `__ip6_rt_update_pmtu`, `rt6_do_update_pmtu`, `rt6_mtu_change`; RFC 8201.
+
+use super::{Hop6, Kind6, MIN_MTU, fib::Key6};
+use crate::{Host, HostCx};
+use penstock_model::{Span, Time};
+use std::net::Ipv6Addr;
+
+/// `ip6_rt_mtu_expires`.
+const EXPIRES: Span = Span::from_secs(600);
+
+impl Host {
+    /// The largest packet that may be sent on a way (`ip6_mtu`).
+    #[inline]
+    pub(crate) fn mtu6(&self, hop: &Hop6, dst: Ipv6Addr, now: Time) -> u32 {
+        let own = matches!(hop.kind, Some(Kind6::Local | Kind6::Anycast));
+        let device = &self.devices[if own { 1 } else { hop.oif }];
+        let said = if hop.mtu > 0 { hop.mtu } else { device.mtu };
+        if self.six.path_mtu.is_empty() {
+            return said;
+        }
+        match self.six.path_mtu.get(&dst) {
+            Some(&(mtu, until)) if now < until => mtu.min(said),
+            _ => said,
+        }
+    }
+    /// A router could not send a packet on to `dst`: it was longer than `mtu`.
+    pub(crate) fn too_big6(&mut self, dst: Ipv6Addr, mtu: u32, cx: &HostCx<'_>) {
+        let hop = self.lookup6(&Key6::to(dst));
+        if mtu < MIN_MTU || !hop.kind.is_some_and(Kind6::leads) || mtu >= self.mtu6(&hop, dst, cx.now) {
+            return;
+        }
+        self.six.path_mtu.insert(dst, (mtu, cx.now + EXPIRES));
+    }
+    /// A device has another MTU: too small for IPv6, IPv6 leaves it; what was known of paths over it is forgotten where it was the limit.
+    pub(crate) fn six_mtu_changed(&mut self, ifindex: u32, before: u32) {
+        let mtu = self.devices[ifindex].mtu;
+        if mtu < MIN_MTU && before >= MIN_MTU {
+            //= linux v6.12 net/ipv6/addrconf.c addrconf_notify: NETDEV_CHANGEMTU below IPV6_MIN_MTU
+            self.six_down(ifindex);
+            self.devices[ifindex].addresses6.clear();
+        } else if mtu >= MIN_MTU && before < MIN_MTU {
+            self.six_up(ifindex);
+        }
+        self.six.path_mtu.retain(|_, (known, _)| *known < mtu && *known < before);
+        self.six.fib.invalidate();
+    }
+    /// The MTU of the route to `dst`; `None` where there is none. A socket's MSS follows from it.
+    pub fn mtu_towards6(&mut self, dst: Ipv6Addr, now: Time) -> Option<u32> {
+        let hop = self.lookup6(&Key6::to(dst));
+        hop.kind.filter(|k| k.leads())?;
+        Some(self.mtu6(&hop, dst, now))
+    }
+}

@@ -1,0 +1,305 @@
+//! IPv6 packets between machines joined by wires.
+
+use super::icmp::{
+    ADVERTISEMENT, DEST_UNREACH, ECHO_REPLY, ECHO_REQUEST, PKT_TOOBIG, SOLICITATION, TIME_EXCEED,
+};
+use super::{Device6, group_mac, is_link_local, link_local, network, solicited_node};
+use crate::Host;
+use crate::tests::Net;
+use penstock_model::{Kernel, Span, Time};
+use penstock_packet::headers::{ETH_HLEN, ipproto};
+use penstock_packet::{Icmp, IcmpBody, Ipv6, L3, L4, Skb, Udp};
+use std::net::Ipv6Addr;
+
+fn ip(text: &str) -> Ipv6Addr {
+    text.parse().unwrap()
+}
+
+fn packet(dst: &str, next_header: u8, l4: L4, len: u32) -> Skb {
+    let l3 = Ipv6 {
+        src: Ipv6Addr::UNSPECIFIED,
+        dst: ip(dst),
+        traffic_class: 0,
+        flow_label: 0,
+        next_header,
+        hop_limit: 0,
+    };
+    Skb::new(ETH_HLEN + len, L3::Ipv6(l3), l4)
+}
+fn echo(dst: &str, len: u32) -> Skb {
+    packet(dst, ipproto::ICMPV6, L4::Icmp(Icmp::new(ECHO_REQUEST, 0, 7, 1)), len)
+}
+fn udp(dst: &str, len: u32) -> Skb {
+    packet(dst, ipproto::UDP, L4::Udp(Udp { sport: 1000, dport: 2000 }), len)
+}
+fn h6(skb: &Skb) -> Ipv6 {
+    match skb.l3 {
+        L3::Ipv6(h) => h,
+        _ => panic!("not IPv6"),
+    }
+}
+fn message(skb: &Skb) -> Icmp {
+    match skb.l4 {
+        L4::Icmp(i) => i,
+        _ => panic!("not ICMPv6"),
+    }
+}
+
+/// client fd00:1::1 — fd00:1::fe router fd00:2::fe — fd00:2::1 server
+fn routed() -> Net {
+    let host = |name: &str, lines: &[&str]| {
+        let mut host = Host::new(name, Kernel::V6_12, 1);
+        for line in lines {
+            if let Some(dev) = line.split(' ').find(|w| w.starts_with("eth")) {
+                host.add_device(dev);
+            }
+            let out = host.exec(line, Time::ZERO);
+            assert_eq!(out.status, 0, "{line}: {}", out.stderr);
+        }
+        host
+    };
+    let client =
+        host("client", &["ip addr add fd00:1::1/64 dev eth0", "ip -6 route add default via fd00:1::fe"]);
+    let router = host(
+        "router",
+        &[
+            "ip addr add fd00:1::fe/64 dev eth0",
+            "ip addr add fd00:2::fe/64 dev eth1",
+            "sysctl -qw net.ipv6.conf.all.forwarding=1",
+        ],
+    );
+    let server =
+        host("server", &["ip addr add fd00:2::1/64 dev eth0", "ip -6 route add default via fd00:2::fe"]);
+    Net::new(vec![client, router, server], vec![((0, 2), (1, 2)), ((1, 3), (2, 2))])
+}
+fn ms(ms: i64) -> Time {
+    Time::ZERO + Span::from_ms(ms)
+}
+/// All that was delivered to a machine.
+fn heard(net: &Net, host: usize) -> Vec<&Skb> {
+    net.delivered.iter().filter(|d| d.0 == host).map(|d| &*d.1).collect()
+}
+
+#[test]
+fn a_ping_crosses_a_router() {
+    let mut net = routed();
+    net.send(0, echo("fd00:2::1", 104)).unwrap();
+    net.run(ms(100));
+    let heard = heard(&net, 0);
+    assert_eq!(heard.len(), 1, "{:?}", net.dropped);
+    let (h, i) = (h6(heard[0]), message(heard[0]));
+    assert_eq!((h.src, h.dst, h.hop_limit), (ip("fd00:2::1"), ip("fd00:1::1"), 63));
+    assert_eq!((i.ty, i.id, i.seq, heard[0].network_len()), (ECHO_REPLY, 7, 1, 104));
+    // The router asks in its own name, of which the server learns its link-local address alone: it asks for its gateway.
+    let asked: Vec<&Skb> =
+        net.frames.iter().map(|f| &f.2).filter(|f| message(f).ty == SOLICITATION).collect();
+    let told: Vec<&Skb> =
+        net.frames.iter().map(|f| &f.2).filter(|f| message(f).ty == ADVERTISEMENT).collect();
+    assert_eq!((asked.len(), told.len(), net.frames.len()), (3, 3, 10));
+    assert_eq!(h6(asked[0]).dst, solicited_node(ip("fd00:1::fe")));
+    assert_eq!((h6(asked[0]).src, asked[0].eth.1), (ip("fd00:1::1"), [0x33, 0x33, 0xff, 0, 0, 0xfe]));
+    assert!(is_link_local(h6(asked[1]).src), "{:?}", asked[1]);
+    assert!(asked.iter().chain(&told).all(|f| f.len == 86 && h6(f).hop_limit == 255));
+    assert_eq!(message(told[0]).id, 0x8000 | 0x4000 | 0x2000, "router, solicited, override");
+    assert_eq!(message(told[1]).id, 0x4000 | 0x2000);
+    assert_eq!(
+        message(told[0]).body,
+        IcmpBody::Neighbour { target: ip("fd00:1::fe"), mac: Some(told[0].eth.0) }
+    );
+}
+
+#[test]
+fn a_used_up_hop_limit_is_reported() {
+    let mut net = routed();
+    let mut one = udp("fd00:2::1", 100);
+    if let L3::Ipv6(h) = &mut one.l3 {
+        h.hop_limit = 1;
+    }
+    net.send(0, one).unwrap();
+    let heard = heard(&net, 0);
+    assert_eq!(
+        (h6(heard[0]).src, message(heard[0]).ty, heard[0].network_len()),
+        (ip("fd00:1::fe"), TIME_EXCEED, 148)
+    );
+    let about = *message(heard[0]).about().unwrap();
+    assert_eq!((about.dst, about.protocol, about.dport), (ip("fd00:2::1").into(), ipproto::UDP, 2000));
+    assert_eq!(net.dropped, [(1, "ip6_forward", "hop-limit-exceeded")]);
+}
+
+#[test]
+fn what_is_too_big_is_told_once_and_remembered_ten_minutes() {
+    let mut net = routed();
+    assert_eq!(net.hosts[1].exec("ip link set eth1 mtu 1400", net.now).status, 0);
+    net.send(0, echo("fd00:2::1", 1500)).unwrap();
+    let heard = heard(&net, 0);
+    assert_eq!((message(heard[0]).ty, message(heard[0]).info()), (PKT_TOOBIG, 1400));
+    assert_eq!(heard[0].network_len(), 1280);
+    assert_eq!(net.hosts[0].mtu_towards6(ip("fd00:2::1"), net.now), Some(1400));
+    assert_eq!(net.send(0, echo("fd00:2::1", 1401)), Err(90));
+    net.send(0, echo("fd00:2::1", 1400)).unwrap();
+    assert_eq!(message(&net.delivered.last().unwrap().1).ty, ECHO_REPLY);
+    net.run(ms(600_001));
+    assert_eq!(net.hosts[0].mtu_towards6(ip("fd00:2::1"), net.now), Some(1500));
+}
+
+#[test]
+fn a_silent_neighbour_is_asked_three_times_then_unreachable() {
+    let mut net = routed();
+    net.send(0, udp("fd00:2::77", 100)).unwrap();
+    net.run(ms(3_100));
+    let asked: Vec<Time> =
+        net.frames.iter().filter(|f| f.1 == 1 && message_type(&f.2) == SOLICITATION).map(|f| f.0).collect();
+    assert_eq!(asked.len(), 3);
+    let heard = heard(&net, 0);
+    let i = message(heard[0]);
+    assert_eq!((i.ty, i.code, h6(heard[0]).src), (DEST_UNREACH, 3, ip("fd00:1::fe")));
+}
+fn message_type(skb: &Skb) -> u8 {
+    match skb.l4 {
+        L4::Icmp(i) => i.ty,
+        _ => 0,
+    }
+}
+
+#[test]
+fn no_route_is_told_and_refused() {
+    let mut net = routed();
+    net.send(0, udp("fd00:3::1", 100)).unwrap();
+    assert_eq!((message(heard(&net, 0)[0]).ty, message(heard(&net, 0)[0]).code), (DEST_UNREACH, 0));
+    assert_eq!(net.send(1, udp("fd00:3::1", 100)), Err(101));
+    assert_eq!(net.send(0, udp("fe80::1", 100)), Err(22), "a device belongs to it");
+    for (kind, errno) in [("unreachable", 113), ("prohibit", 13), ("blackhole", 22)] {
+        assert_eq!(net.hosts[1].exec(&format!("ip -6 route add {kind} fd00:3::/64"), net.now).status, 0);
+        assert_eq!(net.send(1, udp("fd00:3::1", 100)), Err(errno), "{kind}");
+        assert_eq!(net.hosts[1].exec(&format!("ip -6 route del {kind} fd00:3::/64"), net.now).status, 0);
+    }
+}
+
+#[test]
+fn errors_to_one_peer_are_limited_by_the_width_of_its_prefix() {
+    let mut net = routed();
+    net.run(ms(100_000));
+    for _ in 0..20 {
+        net.send(0, udp("fd00:3::1", 100)).unwrap();
+    }
+    // Of a /64 four a second, six of them at once.
+    assert_eq!(heard(&net, 0).len(), 6);
+    net.run(ms(100_500));
+    for _ in 0..20 {
+        net.send(0, udp("fd00:3::1", 100)).unwrap();
+    }
+    assert_eq!(heard(&net, 0).len(), 8);
+}
+
+#[test]
+fn own_addresses_answer_by_lo_and_nobody_forwards_unasked() {
+    let mut net = routed();
+    for addr in ["::1", "fd00:1::1"] {
+        net.send(0, echo(addr, 104)).unwrap();
+        assert_eq!(message(&net.delivered.last().unwrap().1).ty, ECHO_REPLY, "{addr}");
+    }
+    assert!(net.frames.is_empty());
+    assert_eq!(net.hosts[1].exec("sysctl -qw net.ipv6.conf.all.forwarding=0", net.now).status, 0);
+    net.send(0, udp("fd00:2::1", 100)).unwrap();
+    assert_eq!(net.dropped, [(1, "ip6_forward", "not-forwarding")]);
+}
+
+#[test]
+fn rules_of_ip6tables_meet_packets() {
+    let mut net = routed();
+    for line in [
+        "ip6tables -A FORWARD -p udp --dport 2000 -j REJECT --reject-with icmp6-adm-prohibited",
+        "ip6tables -t mangle -A POSTROUTING -p icmpv6 -j DSCP --set-dscp 10",
+    ] {
+        let out = net.hosts[1].exec(line, net.now);
+        assert_eq!(out.status, 0, "{line}: {}", out.stderr);
+    }
+    net.send(0, udp("fd00:2::1", 100)).unwrap();
+    let i = message(heard(&net, 0)[0]);
+    assert_eq!((i.ty, i.code), (DEST_UNREACH, 1));
+    net.send(0, echo("fd00:2::1", 104)).unwrap();
+    assert_eq!(h6(&net.delivered.last().unwrap().1).traffic_class, 40);
+    for line in [
+        "ip6tables -F",
+        "nft add table inet t",
+        "nft 'add chain inet t f { type filter hook forward priority 0 ; }'",
+        "nft add rule inet t f ct state established meta l4proto ipv6-icmp drop",
+    ] {
+        let out = net.hosts[1].exec(line, net.now);
+        assert_eq!(out.status, 0, "{line}: {}", out.stderr);
+    }
+    assert_eq!(net.hosts[1].exec("nft add rule inet t f udp dport 2000 reject", net.now).status, 0);
+    net.send(0, udp("fd00:2::1", 100)).unwrap();
+    let i = message(&net.delivered.last().unwrap().1);
+    assert_eq!((i.ty, i.code), (DEST_UNREACH, 4));
+    // The answer to an echo is of a connection that is known.
+    net.send(0, echo("fd00:2::1", 104)).unwrap();
+    assert_eq!(net.dropped.last(), Some(&(1, "FORWARD", "dropped")));
+}
+
+/// `-j MASQUERADE` of IPv6 is said to do nothing, once there are packets.
+#[test]
+fn translation_of_ipv6_is_refused_by_name() {
+    let mut net = routed();
+    let line = "ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE";
+    assert_eq!(net.hosts[1].exec(line, net.now).status, 0);
+    let said = net.hosts[1].unsimulated();
+    assert!(said.len() == 1 && said[0].contains("addresses are not translated here"), "{said:?}");
+    // What names IPv4 meets no packet of IPv6; a host that sends nothing on has nothing to hide.
+    let nft = |rule: &str| {
+        let mut net = routed();
+        for line in [
+            "nft add table inet t",
+            "nft 'add chain inet t n { type nat hook postrouting priority 100 ; }'",
+            rule,
+        ] {
+            let out = net.hosts[1].exec(line, net.now);
+            assert_eq!(out.status, 0, "{line}: {}", out.stderr);
+        }
+        net.hosts[1].unsimulated().len()
+    };
+    assert_eq!(nft("nft add rule inet t n meta nfproto ipv4 masquerade"), 0);
+    assert_eq!(nft("nft add rule inet t n ip saddr 10.0.0.0/8 masquerade"), 0);
+    assert_eq!(nft("nft add rule inet t n meta nfproto ipv6 masquerade"), 1);
+    assert_eq!(nft("nft add rule inet t n masquerade"), 1);
+    net.hosts[1].set_forwarding6(false);
+    assert!(net.hosts[1].unsimulated().is_empty());
+    let mut bare = Host::new("bare", Kernel::V6_12, 1);
+    assert_eq!(bare.exec(line, Time::ZERO).status, 0);
+    assert!(bare.unsimulated().is_empty());
+}
+
+#[test]
+fn addresses_that_follow_from_others() {
+    let addr = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+    assert_eq!(link_local([2, 0, 0, 0, 0, 1]), addr("fe80::ff:fe00:1"));
+    assert_eq!(link_local([0x52, 0x54, 0, 0x12, 0x34, 0x56]), addr("fe80::5054:ff:fe12:3456"));
+    assert_eq!(solicited_node(addr("2001:db8::1:800:200e:8c6c")), addr("ff02::1:ff0e:8c6c"));
+    assert_eq!(group_mac(addr("ff02::1:ff0e:8c6c")), [0x33, 0x33, 0xff, 0x0e, 0x8c, 0x6c]);
+    assert_eq!(network(addr("2001:db8:ffff::1"), 33).addr, addr("2001:db8:8000::"));
+}
+
+#[test]
+fn groups_a_device_is_in() {
+    let mut device = Device6::default();
+    let group = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+    device.join(group("fe80::1:2"));
+    device.join(group("fd00::1:2"));
+    for (text, is) in [
+        ("ff02::1", true),
+        ("ff01::1", true),
+        ("ff05::1", false),
+        ("ff02::2", false),
+        ("ff02::1:ff01:2", true),
+        ("ff02::1:ff01:3", false),
+        ("ff02::fb", false),
+    ] {
+        assert_eq!(device.is_in(group(text)), is, "{text}");
+    }
+    device.conf.forwarding = true;
+    assert!(device.is_in(group("ff05::2")) && device.is_in(group("ff02::2")));
+    device.leave(group("fe80::1:2"));
+    assert!(device.is_in(group("ff02::1:ff01:2")));
+    device.leave(group("fd00::1:2"));
+    assert!(!device.is_in(group("ff02::1:ff01:2")));
+}

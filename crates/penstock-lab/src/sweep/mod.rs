@@ -1,0 +1,167 @@
+//! Many runs of one experiment: keys of its file are varied, and each point is run with the same seeds.
+//!
+//! [`Plan::new`] reads and checks everything, [`make`] runs what has no result yet. Results depend on the points and seeds alone: how many runs are made at a
+//! time, and how often the work was broken off, changes no byte of what is written at the end.
+
+mod design;
+mod edit;
+mod plan;
+mod store;
+mod value;
+
+pub use plan::{Plan, Wishes, usual_figures};
+
+use crate::experiment::{Experiment, Threads};
+use crate::many;
+use crate::run::{self, Ground, Options};
+use penstock_measure::sweep::{Figure, Run, Sweep};
+use penstock_model::Diagnostic;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use store::{Id, Store};
+
+/// How a sweep is made.
+pub struct Making<'a> {
+    /// Where the runs are made.
+    pub ground: Ground,
+    /// Runs at a time.
+    pub jobs: usize,
+    /// The sweep's folder.
+    pub folder: &'a Path,
+    /// Whether each run's own folder is written too.
+    pub folders: bool,
+    /// Which program makes the runs: results of another are not taken for its own.
+    pub program: &'a str,
+    /// Is told of how many runs there are results, and how many of these were made just now.
+    pub told: &'a (dyn Fn(usize, usize) + Sync),
+    /// Is told of what cannot work, once each.
+    pub warn: &'a (dyn Fn(&Diagnostic) + Sync),
+    /// What is done to each experiment before it is run.
+    pub prepare: &'a (dyn Fn(Experiment) -> Experiment + Sync),
+}
+
+/// Makes every run of a plan that has no result in the folder, and writes `results.parquet`, `sweep.json` and `report.html`.
+///
+/// # Errors
+/// A sentence: the folder is not a sweep's, or cannot be written; or the ground lacks something. What was run stays, and is not run again.
+pub fn make(plan: &Plan, making: &Making<'_>) -> Result<Sweep, String> {
+    let store = Store::open(making.folder)?;
+    let (points, seeds) = (plan.points.len(), plan.seeds.len());
+    let sets: Vec<Vec<(String, String)>> = plan
+        .points
+        .iter()
+        .map(|p| plan.parameters.iter().map(|q| q.path.clone()).zip(p.values.iter().cloned()).collect())
+        .collect();
+    let (stop, made, warned) = (AtomicBool::new(false), AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let warn = |warning: &Diagnostic| {
+        let mut warned = warned.lock().expect("nobody panics while it is held");
+        if !warned.contains(&warning.message) {
+            warned.push(warning.message.clone());
+            (making.warn)(warning);
+        }
+    };
+    // All points with the first seed, then with the second: what is broken off early has seen all points.
+    let work = |n: usize| -> Option<Result<Run, String>> {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (point, seed) = (n % points, plan.seeds[n / points]);
+        let done = one(plan, making, &store, &sets[point], point, seed, &warn);
+        if done.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        Some(done.map(|(run, new)| {
+            made.fetch_add(usize::from(new), Ordering::Relaxed);
+            run
+        }))
+    };
+    let told = |done: usize| (making.told)(done, made.load(Ordering::Relaxed));
+    let mut runs = Vec::with_capacity(points * seeds);
+    let mut stopped = None;
+    for run in many::each(points * seeds, making.jobs, &told, &work).into_iter().flatten() {
+        match run {
+            Ok(run) => runs.push(run),
+            Err(why) => stopped = stopped.or(Some(why)),
+        }
+    }
+    if let Some(why) = stopped {
+        return Err(why);
+    }
+    runs.sort_by_key(|r| (r.point, r.seed.wrapping_sub(plan.seeds[0])));
+    let sweep = whole(plan, making.ground, runs);
+    store.write("results.parquet", sweep.to_parquet().map_err(|e| e.to_string())?)?;
+    store.write("sweep.json", sweep.to_json())?;
+    store.write("report.html", penstock_measure::sweep::html(&sweep))?;
+    Ok(sweep)
+}
+
+/// The result of one run, and whether it was made just now.
+fn one(
+    plan: &Plan,
+    making: &Making<'_>,
+    store: &Store,
+    set: &[(String, String)],
+    point: usize,
+    seed: u64,
+    warn: &dyn Fn(&Diagnostic),
+) -> Result<(Run, bool), String> {
+    let told =
+        |faults: Vec<Diagnostic>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let experiment = (making.prepare)(plan.experiment(point).map_err(told)?).on_threads(Threads::One);
+    let how = format!("{} {} {seed}", making.program, making.ground.name());
+    let id = Id { key: store::key(&experiment, &how), set, seed };
+    if let Some(run) = store.find(&id, point, &plan.figures, making.folders) {
+        return Ok((run, false));
+    }
+    let mut options = Options { seed: Some(seed), progress: &mut |_| {}, warn: &mut |w| warn(w) };
+    let run = match run::run_on(making.ground, &experiment, &mut options) {
+        Ok(outcome) => {
+            if making.folders {
+                outcome.write(&store.run_folder(&id))?;
+            }
+            let record = &outcome.record;
+            let value = |f: &Figure| {
+                let (measure, _) = plan::figure(&experiment, &f.what).ok()?;
+                run::measure(&measure, record).filter(|x| x.is_finite())
+            };
+            let met = record.expects.iter().filter(|e| e.ok).count() as u64;
+            let unmet = record.expects.len() as u64 - met;
+            Run { point, seed, refused: None, values: plan.figures.iter().map(value).collect(), met, unmet }
+        }
+        // On the simulator it is the point that cannot be run: the others can.
+        Err(faults) if making.ground == Ground::Sim => {
+            let refused = Some(told(faults));
+            Run { point, seed, refused, values: vec![None; plan.figures.len()], ..Run::default() }
+        }
+        Err(faults) => return Err(told(faults)),
+    };
+    store.put(&id, &run, &plan.figures, making.folders)?;
+    // As it will be read when it is found: the same bytes, whoever ran it.
+    Ok((store.find(&id, point, &plan.figures, false).unwrap_or(run), true))
+}
+
+/// The results of a plan; figures that no run has are left out.
+fn whole(plan: &Plan, ground: Ground, mut runs: Vec<Run>) -> Sweep {
+    let has = |n: &usize| runs.iter().any(|r| r.values.get(*n).copied().flatten().is_some());
+    let kept: Vec<usize> = (0..plan.figures.len()).filter(has).collect();
+    for run in &mut runs {
+        run.values = kept.iter().map(|&n| run.values.get(n).copied().flatten()).collect();
+    }
+    let place = |n: usize| kept.iter().position(|&k| k == n);
+    Sweep {
+        penstock: env!("CARGO_PKG_VERSION").to_owned(),
+        title: plan.title.clone(),
+        ground: ground.name().to_owned(),
+        design: plan.design.to_owned(),
+        seeds: plan.seeds.clone(),
+        parameters: plan.parameters.clone(),
+        figures: kept.iter().map(|&n| plan.figures[n].clone()).collect(),
+        pareto: plan.pareto.and_then(|(a, b)| Some((place(a)?, place(b)?))),
+        points: plan.points.clone(),
+        runs,
+    }
+}
+
+#[cfg(test)]
+mod tests;

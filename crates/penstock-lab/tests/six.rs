@@ -1,0 +1,132 @@
+//! IPv6 in experiments.
+
+use penstock_lab::experiment::{self, Experiment};
+use penstock_lab::run::{Options, Outcome, run};
+use std::path::Path;
+
+fn outcome(experiment: &Experiment) -> Outcome {
+    let outcome = run(experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
+    outcome.unwrap_or_else(|faults| panic!("{}", faults[0]))
+}
+fn parse(text: &str) -> Experiment {
+    experiment::parse(text, "x.toml").unwrap_or_else(|d| panic!("{}", d[0]))
+}
+
+#[test]
+fn the_example_s_expectations_are_met() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dual-stack.toml");
+    let outcome = outcome(&experiment::load(&file).unwrap_or_else(|f| panic!("{}", f[0])));
+    assert_eq!(outcome.record.expects.len(), 4);
+    for expect in &outcome.record.expects {
+        assert!(expect.ok, "{} {}: {:?}", expect.what, expect.value, expect.measured);
+    }
+    assert!(outcome.record.warnings.is_empty(), "{:?}", outcome.record.warnings);
+    assert!(outcome.outputs.iter().any(|o| o.starts_with("PING server(fd00:9::2) 56 data bytes\n")));
+}
+
+/// Two hosts with a router between them.
+const LINE: &str = r#"
+duration = "3s"
+[host.a]
+eth0 = ["10.0.1.2/24", "fd00:1::2/64"]
+via = ["fd00:1::1", "10.0.1.1"]
+[host.r]
+eth0 = ["10.0.1.1/24", "fd00:1::1/64"]
+eth1 = ["10.0.2.1/24", "fd00:2::1/64"]
+setup = "sysctl -w net.ipv4.ip_forward=1 @FORWARD"
+[host.b]
+eth0 = ["10.0.2.2/24", "fd00:2::2/64"]
+via = ["10.0.2.1", "fd00:2::1"]
+[[link]]
+ends = ["a:eth0", "r:eth0"]
+[[link]]
+ends = ["r:eth1", "b:eth0"]
+rate = "10mbit"
+"#;
+const FORWARD: &str = "net.ipv6.conf.all.forwarding=1";
+
+#[test]
+fn a_flow_goes_over_ipv6_where_it_says_so() {
+    let flow = |keys: &str| {
+        format!(
+            "[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = {{ size = 1000, gap = \"10ms\" }}\nudp = true\n{keys}\n"
+        )
+    };
+    let text =
+        LINE.replace("@FORWARD", FORWARD) + &flow("name = \"four\"") + &flow("name = \"six\"\nipv6 = true");
+    let record = outcome(&parse(&text)).record;
+    let bytes = |name: &str| {
+        let flow = record.flows.iter().find(|f| f.name == name).unwrap();
+        assert!(flow.received_packets > 290 && flow.lost_packets == 0, "{flow:?}");
+        flow.sent_bytes.unwrap() / flow.sent_packets
+    };
+    assert_eq!((bytes("four"), bytes("six")), (1042, 1062));
+    // Where there is no address of IPv4 it needs no word.
+    let alone = text.replace("\"10.0.2.2/24\", ", "").replace("\"10.0.2.1\", \"fd00:2::1\"", "\"fd00:2::1\"");
+    let record = outcome(&parse(&alone)).record;
+    assert!(record.flows.iter().all(|f| f.sent_bytes == Some(1062 * f.sent_packets) && f.lost_packets == 0));
+}
+
+#[test]
+fn what_cannot_work_over_ipv6_is_warned_of() {
+    let app = "[[app]]\non = \"a\"\nrun = \"ping -6 -c 1 -W 1 b\"\n";
+    for (forward, want) in
+        [(FORWARD, ""), ("", "a ping cannot work: r does not forward: nothing gets through it to fd00:2::2")]
+    {
+        let record = outcome(&parse(&(LINE.replace("@FORWARD", forward) + app))).record;
+        let said: Vec<&str> = record.warnings.iter().map(|w| w.message.as_str()).collect();
+        assert_eq!(said.join("; "), want);
+        assert!(
+            record.warnings.iter().all(|w| w.came_true && w.help.contains("net.ipv6.conf.all.forwarding=1"))
+        );
+    }
+}
+
+/// Path MTU discovery is the machine's here, not TCP's.
+#[test]
+fn a_narrow_path_is_told_of() {
+    let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\nload = \"greedy\"\nipv6 = true\n";
+    let narrow = format!("{FORWARD}; ip link set eth1 mtu 1400");
+    for (file, want) in [
+        (
+            LINE.replace("@FORWARD", &narrow),
+            "a-b cannot work: r:eth1 takes no packet of IPv6 above 1400 bytes, and TCP sends up to 1500",
+        ),
+        (
+            LINE.replace("@FORWARD", &narrow)
+                .replace(
+                    "[host.b]\neth0 = [\"10.0.2.2/24\", \"fd00:2::2/64\"]",
+                    "[host.b]\neth0 = { address = [\"fd00:2::2/64\"], mtu = 1400 }",
+                )
+                .replace("\"10.0.2.1\", \"fd00:2::1\"", "\"fd00:2::1\""),
+            "",
+        ),
+    ] {
+        let record = outcome(&parse(&(file + flow))).record;
+        let said: Vec<&str> = record.warnings.iter().map(|w| w.message.as_str()).collect();
+        assert_eq!(said.join("; "), want);
+        assert_eq!(record.flows[0].received_packets < 20, !want.is_empty(), "{:?}", record.flows[0]);
+    }
+}
+
+#[test]
+fn gateways_are_checked() {
+    for (via, want) in [
+        ("\"fd00:7::1\"", "via: a has no device in fd00:7::1's network"),
+        ("\"fe80::1\"", "via: fe80::1 means something on one link only"),
+        ("\"fd00\"", "via: \"fd00\" is not an IPv4 address"),
+    ] {
+        let text = LINE.replace("[\"fd00:1::1\", \"10.0.1.1\"]", via);
+        assert_eq!(experiment::parse(&text, "x.toml").unwrap_err()[0].message, want);
+    }
+}
+
+/// Translation of IPv6 is not simulated: an experiment that asks for it is refused by name.
+#[test]
+fn translation_of_ipv6_is_refused() {
+    let setup = format!("{FORWARD}; ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE");
+    let experiment = parse(&LINE.replace("@FORWARD", &setup));
+    let faults = run(&experiment, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
+    let said = faults.err().unwrap()[0].message.clone();
+    assert!(said.contains("r: rules that translate addresses meet IPv6 packets"), "{said}");
+}

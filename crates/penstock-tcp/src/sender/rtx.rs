@@ -12,6 +12,7 @@ mod reshape;
 mod sacked;
 
 use std::collections::VecDeque;
+use std::mem::replace;
 
 /// Reported by SACK.
 pub(crate) const SACKED: u8 = 1;
@@ -218,8 +219,10 @@ impl RtxQueue {
         if !self.segs[index].has(LISTED) {
             return;
         }
-        let Seg { prev, next, .. } = self.segs[index];
-        self.segs[index].bits &= !LISTED;
+        let seg = &mut self.segs[index];
+        // No number of a neighbour stays behind in it: that may be gone by the time the numbers move.
+        let (prev, next) = (replace(&mut seg.prev, NIL), replace(&mut seg.next, NIL));
+        seg.bits &= !LISTED;
         match prev {
             NIL => self.head = next,
             p => {

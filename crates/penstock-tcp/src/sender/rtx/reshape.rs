@@ -141,4 +141,16 @@ mod tests {
         q.merge(1);
         assert_eq!(sent_order(&q), [10, 20]);
     }
+
+    #[test]
+    fn a_segment_off_the_list_knows_none_that_are_gone() {
+        let mut q = queue(5);
+        // The first is the neighbour of the second when that leaves the order of sending, and is acknowledged then.
+        q.mark_lost_unlist(1);
+        q.pop_acked(10);
+        q.merge(1);
+        assert_eq!(sent_order(&q), [20, 40]);
+        q.split(0, 4);
+        assert_eq!(sent_order(&q), [20, 40]);
+    }
 }

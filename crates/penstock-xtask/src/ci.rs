@@ -11,6 +11,9 @@ use std::time::Instant;
 /// Set where tests leave out what needs the network or a real kernel.
 const QUICK: &str = "PENSTOCK_QUICK";
 
+/// The seed of property tests. The gate fixes it, so that the same state gets the same verdict; `nightly` tries fresh ones.
+pub const PROPERTIES: &str = "PROPTEST_RNG_SEED";
+
 /// Options of `cargo xtask ci`.
 #[derive(clap::Args)]
 pub struct Args {
@@ -52,6 +55,9 @@ impl Gate {
         let started = Instant::now();
         let mut command = Command::new(cargo);
         command.args(["test", "--workspace"]).current_dir(tidy::root());
+        if std::env::var_os(PROPERTIES).is_none() {
+            command.env(PROPERTIES, "1");
+        }
         if quick {
             command.env(QUICK, "1");
         }

@@ -1,6 +1,6 @@
 //! `cargo xtask nightly`: everything that looks for faults with seeds nobody has tried, for as long as one has time.
 //!
-//! Wild inputs run whole (`overload`, all kinds) for the larger part of the time; the libFuzzer targets, where `cargo xtask ci` has built
+//! Wild inputs run whole (`overload`, all kinds) for the larger part of the time; property tests run once; the libFuzzer targets, where `cargo xtask ci` has built
 //! them; new random cases against the real kernel, where its runner and probe are at hand. Each says what it has done and what it has
 //! found, with the seed that gives it again.
 
@@ -73,6 +73,8 @@ pub fn run(args: &Args) -> Result<()> {
     println!("nightly: wild inputs for {} s, from seed {first}", wild.as_secs());
     let campaign = overload::Args::fresh(first, args.jobs, &args.keep);
     told("wild inputs", overload::campaign(&campaign, Some(Instant::now() + wild)));
+    println!("nightly: property tests, seed {first}");
+    told("property tests", properties(first));
     match targets.len() as u32 {
         0 => told("libFuzzer", Ok("left out: no target is built (cargo xtask ci builds them)".to_owned())),
         n => {
@@ -102,6 +104,20 @@ pub fn run(args: &Args) -> Result<()> {
     match found.as_slice() {
         [] => Ok(()),
         found => bail!("found by {}; what it was is in {}", found.join(", "), args.keep.display()),
+    }
+}
+
+/// The crates with property tests of whole machines, once, by a seed of their own.
+fn properties(seed: u64) -> Result<String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.arg("test").env(ci::PROPERTIES, seed.to_string()).current_dir(tidy::root());
+    for name in ["lang", "sched", "tcp", "host", "sim", "measure", "replay"] {
+        command.args(["-p", &format!("penstock-{name}")]);
+    }
+    let status = command.arg("--quiet").status()?;
+    match status.success() {
+        true => Ok(format!("seed {seed}")),
+        false => bail!("seed {seed}: {}={seed} cargo test ({status})", ci::PROPERTIES),
     }
 }
 

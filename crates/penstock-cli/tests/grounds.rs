@@ -1,6 +1,6 @@
 //! Runs on real kernels. Each test says aloud what it leaves out where the machine lacks something.
 
-use penstock_kernel::boot;
+use penstock_kernel::{Plan, boot};
 use penstock_measure::record::Record;
 use penstock_measure::series::Series;
 use std::fs;
@@ -568,7 +568,8 @@ run = ". ./lib.sh; tc qdisc show dev eth0; kind pfifo"
         Some(why) => aloud(&format!("SKIPPED files beside an experiment on the ground virtual: {why}")),
         None => grounds.push("virtual"),
     }
-    match quick.or(penstock_kernel::needs::rights().err()) {
+    let lacks = || penstock_kernel::needs::check(&Plan::default()).err().map(|lacks| lacks.join("; "));
+    match quick.or_else(lacks) {
         Some(why) => aloud(&format!("SKIPPED files beside an experiment on the ground kernel: {why}")),
         None => grounds.push("kernel"),
     }

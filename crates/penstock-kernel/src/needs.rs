@@ -243,6 +243,8 @@ mod tests {
                 app(". ./lib.sh; shape"),
                 app("local x"),
             ],
+            // What this computer lacks beside is not asked for.
+            offloads: true,
             ..Plan::default()
         };
         let said = check(&plan).unwrap_err().join("\n");

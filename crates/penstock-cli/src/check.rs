@@ -1,5 +1,6 @@
 //! `penstock check`: what is wrong in a shaping script, where, and how to fix it.
 
+mod experiments;
 mod folders;
 
 use crate::shell::Lent;
@@ -57,7 +58,7 @@ pub struct Args {
     /// Say what a code means, and check nothing
     #[arg(long, value_name = "CODE")]
     explain: Option<String>,
-    /// The scripts; of a folder all that hold commands of tc or a packet filter
+    /// The scripts, or an experiment (TOML), whose setups are checked; of a folder all that hold commands of tc or a packet filter
     #[arg(value_name = "SCRIPT", required_unless_present = "explain")]
     scripts: Vec<PathBuf>,
     /// Arguments of the script, behind `--`
@@ -87,6 +88,12 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if let Some(code) = &args.explain {
         crate::print(&explained(code)?)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let [path] = &args.scripts[..]
+        && experiments::is_one(path)
+    {
+        anyhow::ensure!(!args.fix, "--fix is of scripts: {} is an experiment", path.display());
+        return experiments::check(path, args.format, args.fail_on);
     }
     let stdin = args.scripts.iter().any(|s| s.as_os_str() == "-");
     anyhow::ensure!(!args.write || !stdin, "--write needs a file: standard input cannot be changed");

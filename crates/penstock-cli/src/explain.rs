@@ -139,6 +139,9 @@ pub struct DiffArgs {
     /// The kernel both run on [default: the newest]
     #[arg(long, value_name = "V")]
     kernel: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     /// The old script
     before: PathBuf,
     /// The new script
@@ -153,7 +156,53 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode> {
     crate::check::confine(&[]);
     let (before, after) = (facts(&before, &settings), facts(&after, &settings));
     let said = explain::diff(&before, &after, &args.dev).map_err(anyhow::Error::msg)?;
-    crate::show(&said.iter().map(|l| format!("{l}\n")).collect::<String>())?;
+    if args.json {
+        let (old, new) = (args.before.display().to_string(), args.after.display().to_string());
+        let all: Vec<serde_json::Value> = said.iter().map(|line| difference(line)).collect();
+        let json = serde_json::json!({ "dev": args.dev, "before": old, "after": new, "differences": all });
+        crate::print(&format!("{json:#}\n"))?;
+    } else {
+        crate::show(&said.iter().map(|l| format!("{l}\n")).collect::<String>())?;
+    }
     let status = if said.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
     Ok(whole(&before, whole(&after, status)))
+}
+
+/// A difference in parts: what it is about, what that was and what it has become, and a packet that shows it.
+fn difference(line: &str) -> serde_json::Value {
+    let (rest, example) = match line.split_once("   (") {
+        Some((rest, example)) => (rest, example.strip_suffix(')')),
+        None => (line, None),
+    };
+    let mut json = serde_json::json!({ "text": line });
+    if let Some((left, after)) = rest.rsplit_once(" -> ")
+        && let Some((what, before)) = left.rsplit_once(": ")
+    {
+        (json["what"], json["before"], json["after"]) = (what.into(), before.into(), after.into());
+    }
+    match example {
+        // What could not be decided has none.
+        Some("perhaps") => json["perhaps"] = true.into(),
+        Some(example) => json["example"] = example.into(),
+        None => {}
+    }
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn a_difference_has_its_parts() {
+        let json = difference("ip, dst 10.1.0.0/16: 1:10 -> 1:20   (tcp 192.0.2.1:40000 > 10.1.0.0:40001)");
+        assert_eq!(
+            (&json["what"], &json["before"], &json["after"]),
+            (&"ip, dst 10.1.0.0/16".into(), &"1:10".into(), &"1:20".into())
+        );
+        assert_eq!(json["example"], "tcp 192.0.2.1:40000 > 10.1.0.0:40001");
+        let json = difference("class 1:10: rate 6mbit ceil 6mbit -> rate 7mbit ceil 7mbit");
+        assert_eq!((&json["what"], &json["after"]), (&"class 1:10".into(), &"rate 7mbit ceil 7mbit".into()));
+        assert_eq!(difference("class 1:30: new")["text"], "class 1:30: new");
+    }
 }

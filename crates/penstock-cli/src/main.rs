@@ -3,6 +3,7 @@
 //! Exit status: 0 all well, 1 an expectation or a claim was not met, 2 an error; the tools (`tc`, `ip`, …) have their own.
 
 mod check;
+mod colour;
 mod compare;
 mod examples;
 mod explain;
@@ -43,6 +44,16 @@ use std::process::ExitCode;
                         penstock tc -s qdisc show"
 )]
 struct Cli {
+    /// When there are colours: on a terminal unless NO_COLOR is set (auto), always, never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    color: colour::Color,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -139,6 +150,7 @@ fn meant(mut error: clap::Error) -> clap::Error {
 }
 
 fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
+    colour::choose(cli.color);
     match cli.verb {
         Verb::Run(args) => run::main(&args),
         Verb::Sweep(args) => sweep::main(&args),
@@ -177,12 +189,14 @@ fn print(text: &str) -> anyhow::Result<()> {
 
 /// The same for people: what comes from a file cannot command the terminal.
 fn show(text: &str) -> anyhow::Result<()> {
-    print(&visible(text))
+    let text = visible(text);
+    if colour::wanted(false) { print(&colour::paint(&text)) } else { print(&text) }
 }
 
 /// A line for people on standard error. Where nobody can be told, nobody is, and what was to be done is done.
 fn say(text: &str) {
-    complain(&format!("{}\n", visible(text)));
+    let text = format!("{}\n", visible(text));
+    complain(&if colour::wanted(true) { colour::paint(&text) } else { text });
 }
 
 /// Bytes for standard error, as a tool or a script said them.

@@ -119,7 +119,12 @@ fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
             if written.iter().all(|path| path.is_file() || !path.exists()) {
                 crate::check::confine(&written);
             }
+            if let Some(dev) = &args.dev {
+                named(&script, dev, path)?;
+            }
             let devices: Vec<&str> = args.dev.iter().chain(&args.from).map(String::as_str).collect();
+            // What the script makes itself is not there before.
+            let devices: Vec<&str> = devices.into_iter().filter(|dev| !makes(&script.text, dev)).collect();
             let (host, now, status) = script::on_a_fresh_machine(&script, profile, &devices, &mut Errors)
                 .map_err(anyhow::Error::msg)?;
             if status != 0 {
@@ -158,6 +163,51 @@ fn through(args: &Args, bytes: &[u8], name: &str) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether a script makes a device of that name: `ip link add`, in any form.
+fn makes(text: &str, dev: &str) -> bool {
+    text.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().map(|w| w.trim_matches(['"', '\''])).collect();
+        let adds = words.windows(2).any(|w| matches!(w[0], "link" | "l") && matches!(w[1], "add" | "a"));
+        let name = words.iter().position(|w| matches!(*w, "add" | "a")).map(|at| &words[at + 1..]);
+        adds && match name {
+            Some(["name" | "dev", name, ..]) => *name == dev,
+            Some(rest) => {
+                let link = rest.windows(2).any(|w| w[0] == "name" && w[1] == dev);
+                link || rest.first() == Some(&dev) || rest.windows(3).any(|w| w[0] == "peer" && w[2] == dev)
+            }
+            None => false,
+        }
+    })
+}
+
+/// Refuses a device that the script says nothing of, where it sets up others: a typo.
+fn named(script: &script::Script, dev: &str, path: &Path) -> Result<()> {
+    let words = |text: &str| -> std::collections::BTreeSet<String> {
+        let fits = |c: char| c.is_alphanumeric() || "_.-@".contains(c);
+        text.split(|c: char| !fits(c)).map(str::to_owned).collect()
+    };
+    let all = words(&script.text);
+    // A script that takes its device from a variable or an argument may mean any.
+    if all.contains(dev) || script.text.contains("dev $") || script.text.contains("dev \"$") {
+        return Ok(());
+    }
+    let mut told: Vec<&str> = Vec::new();
+    let tokens: Vec<&str> = script.text.split_whitespace().collect();
+    for pair in tokens.windows(2).filter(|pair| pair[0] == "dev") {
+        let name = pair[1].trim_matches(['"', '\'', ';']);
+        if !name.is_empty() && !told.contains(&name) {
+            told.push(name);
+        }
+    }
+    anyhow::ensure!(
+        told.is_empty(),
+        "--dev {dev}: {} sets up {}, and says nothing of {dev}",
+        path.display(),
+        told.join(", ")
+    );
+    Ok(())
+}
+
 /// What the script says, on standard error: standard output is the answer's.
 struct Errors;
 
@@ -168,4 +218,24 @@ impl Console for Errors {
         let _ = std::io::stderr().write_all(stderr.as_bytes());
     }
     fn given(&mut self, _: Given) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::makes;
+
+    #[test]
+    fn devices_that_a_script_makes_are_not_made_before() {
+        for text in [
+            "ip link add v0 type dummy",
+            "ip link add name v0 type dummy",
+            "ip link add link eth0 name v0 type vlan id 5",
+        ] {
+            assert!(makes(text, "v0"), "{text}");
+        }
+        assert!(makes("ip link add va type veth peer name v0", "v0"));
+        for text in ["ip link set v0 up", "ip link add v1 type dummy", "tc qdisc add dev v0 root fq"] {
+            assert!(!makes(text, "v0"), "{text}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use crate::queues::queues;
 use anyhow::{Context as _, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use penstock_lab::experiment::{Experiment, Threads};
-use penstock_lab::run::{Ground, Options, Outcome};
+use penstock_lab::run::{Also, Ground, Options, Outcome};
 use penstock_lab::{experiment, many, run};
 use penstock_measure::number::Unit;
 use penstock_measure::record::Record;
@@ -56,6 +56,15 @@ pub struct Args {
     /// Print the record as JSON instead of the summary
     #[arg(long)]
     json: bool,
+    /// Print only what was not met or failed, and no progress
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+    /// Write the series as text too: series.csv in the run folder
+    #[arg(long)]
+    csv: bool,
+    /// Write data.flent.gz too, for flent to plot
+    #[arg(long)]
+    flent: bool,
     /// Another folder that paths in the experiment (base, @file, replay) may lead into; may be repeated
     #[arg(long, value_name = "DIR")]
     allow_path: Vec<PathBuf>,
@@ -110,6 +119,11 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         }
     }
     let folder = args.out.clone().unwrap_or_else(|| crate::default_out(examples::as_file(&args.file)));
+    // Captures are written beside the run folder while the run goes on.
+    experiment.scratch = Some(match folder.parent().filter(|p| !p.as_os_str().is_empty()) {
+        Some(parent) => parent.to_owned(),
+        None => PathBuf::from("."),
+    });
     if args.on == Ground::Sim {
         // All is read: whatever its commands do, it is done without the files of this computer.
         crate::check::confine(&[&folder]);
@@ -129,7 +143,7 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     if let Some(times) = args.repeat {
         return repeated(args, &experiment, seed, times, &folder);
     }
-    let bar = bar(&experiment.title);
+    let bar = if args.quiet { ProgressBar::hidden() } else { bar(&experiment.title) };
     let mut progress = |share: f64| bar.set_position((share * 1000.0) as u64);
     let mut warn = |warning: &Diagnostic| bar.suspend(|| crate::say(&warning.to_string()));
     let outcome = run::run_on(
@@ -138,22 +152,29 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         &mut Options { seed: Some(seed), progress: &mut progress, warn: &mut warn },
     );
     bar.finish_and_clear();
-    let outcome = match outcome {
+    let mut outcome = match outcome {
         Ok(outcome) => outcome,
         Err(faults) => return Ok(nothing_was_run(&experiment, &faults)),
     };
+    outcome.also = also(args);
     if let Some(why) = outcome.one_thread.as_ref().filter(|_| args.threads.is_some()) {
         crate::say(&format!("penstock: one thread makes the run: {why}"));
     }
     outcome.write(&folder).map_err(anyhow::Error::msg)?;
     if args.json {
         crate::print(&outcome.record.to_json())?;
+    } else if args.quiet {
+        crate::show(&wrong(&outcome))?;
     } else {
         let mut text = summary(&outcome);
         text.push_str(&format!("\n{}\n", folder.join("report.html").display()));
         crate::show(&text)?;
     }
     Ok(ExitCode::from(u8::from(!outcome.record.succeeded())))
+}
+
+fn also(args: &Args) -> Also {
+    Also { csv: args.csv, flent: args.flent }
 }
 
 fn nothing_was_run(experiment: &Experiment, faults: &[Diagnostic]) -> ExitCode {
@@ -200,10 +221,13 @@ fn repeated(args: &Args, experiment: &Experiment, seed: u64, times: u32, folder:
         let mut options =
             Options { seed: Some(seed.wrapping_add(n as u64)), progress: &mut |_| {}, warn: &mut warn };
         let made = match run::run_on(args.on, experiment, &mut options) {
-            Ok(outcome) => match outcome.write(&folder.join((n + 1).to_string())) {
-                Ok(()) => Ok(outcome.record),
-                Err(why) => Err(Stopped::Folder(why)),
-            },
+            Ok(mut outcome) => {
+                outcome.also = also(args);
+                match outcome.write(&folder.join((n + 1).to_string())) {
+                    Ok(()) => Ok(outcome.record),
+                    Err(why) => Err(Stopped::Folder(why)),
+                }
+            }
             Err(faults) => Err(Stopped::Faults(faults)),
         };
         if made.is_err() {
@@ -233,6 +257,15 @@ fn repeated(args: &Args, experiment: &Experiment, seed: u64, times: u32, folder:
 enum Stopped {
     Faults(Vec<Diagnostic>),
     Folder(String),
+}
+
+/// What was not met and what failed, a line each.
+fn wrong(outcome: &Outcome) -> String {
+    let missed = outcome.record.expects.iter().filter(|e| !e.ok).map(|e| {
+        let measured = e.measured.map_or("not measured".to_owned(), |x| expect_unit(&e.what).show(x));
+        format!("NOT MET  {} {}: {measured}\n", e.what, e.value)
+    });
+    missed.collect::<String>() + last_words(outcome).trim_start()
 }
 
 /// The summary of a run.

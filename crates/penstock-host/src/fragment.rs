@@ -99,6 +99,9 @@ impl Host {
         if !counted {
             cx.pool.note_extra(&packet);
         }
+        if base == 0 && matches!(packet.l4, L4::Udp(_)) && packet.rare().datagram.is_none() {
+            packet.rare_mut().datagram = Some(payload as u16);
+        }
         packet.len = ETH_HLEN + 20 + step;
         packet.pkt_len = packet.len;
         packet.l3 = L3::Ipv4(Ipv4 { frag_off: h.frag_off | IP_MF, ..h });

@@ -4,6 +4,7 @@
 
 pub mod compare;
 pub mod fairness;
+pub mod flent;
 pub mod number;
 pub mod passage;
 pub mod phb;

@@ -61,6 +61,9 @@ pub struct Record {
     /// Commands of the setup that failed where the experiment allows it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub setup_failures: Vec<SetupFailure>,
+    /// What was captured.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub captures: Vec<Capture>,
     /// What `penstock check` says of the setups.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub findings: Vec<Finding>,
@@ -177,6 +180,19 @@ pub struct Link {
     /// Share of the frames it loses by chance, 0..=1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub loss: Option<f64>,
+}
+
+/// Frames that were kept.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Capture {
+    /// The file in the run folder, `captures/r-eth0.pcapng`.
+    pub file: String,
+    /// The cards, `host:dev`.
+    pub on: Vec<String>,
+    /// Frames sent and received there, while it was captured.
+    pub packets: u64,
+    /// Packets lost there.
+    pub lost_packets: u64,
 }
 
 /// A program that ran.

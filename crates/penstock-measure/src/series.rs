@@ -60,6 +60,14 @@ impl From<parquet::errors::ParquetError> for SeriesError {
 
 const COLUMNS: [&str; 5] = ["time_s", "host", "object", "metric", "value"];
 
+/// A field of a CSV file (RFC 4180).
+fn quoted(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")).into(),
+        false => text.into(),
+    }
+}
+
 impl Series {
     /// No curves.
     pub fn new() -> Series {
@@ -96,6 +104,22 @@ impl Series {
     pub fn points(&self, host: &str, object: &str, metric: &str) -> &[(f64, f64)] {
         let key = (host.to_owned(), object.to_owned(), metric.to_owned());
         self.index.get(&key).map_or(&[], |&i| &self.curves[i].points)
+    }
+
+    /// Writes the series as text, the columns of the Parquet file with a comma between; curve after curve. Numbers are the shortest that read back
+    /// as the same.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write_csv(&self, to: &mut impl Write) -> std::io::Result<()> {
+        writeln!(to, "{}", COLUMNS.join(","))?;
+        for curve in &self.curves {
+            let names = [&curve.host, &curve.object, &curve.metric].map(|name| quoted(name)).join(",");
+            for (time, value) in &curve.points {
+                writeln!(to, "{time},{names},{value}")?;
+            }
+        }
+        Ok(())
     }
 
     /// The series as the bytes of a Parquet file.

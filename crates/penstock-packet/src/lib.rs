@@ -5,6 +5,7 @@
 //! payload is a length, never contents.
 
 pub mod dscp;
+mod frame;
 pub mod headers;
 mod headers_bytes;
 pub mod pool;

@@ -165,6 +165,8 @@ pub struct Rare {
     pub inside: Option<[(u128, u16); 2]>,
     /// The largest fragment it was put together from, bytes of the IP packet (`IPCB->frag_max_size`); 0: it came whole.
     pub frag_max_size: u32,
+    /// Of the first fragment of a UDP datagram: the length that its UDP header gives, of the whole.
+    pub datagram: Option<u16>,
     /// Its hashes in sfb's two sets of bins; 0 where it is not counted.
     pub sfb: [u32; 2],
     /// What kind of time its time of departure is; `None`: none, or TCP's pacing.
@@ -198,6 +200,7 @@ impl Rare {
         ct: None,
         inside: None,
         frag_max_size: 0,
+        datagram: None,
         sfb: [0; 2],
         txtime: None,
     };
@@ -446,9 +449,9 @@ impl Skb {
     #[cold]
     fn rare_travels(&mut self) {
         let rare = self.rare.noted(true);
-        let (vlan, within) = (rare.vlan, rare.within.take());
-        self.tc.noted = vlan.is_some() || within.is_some();
-        *rare = Rare { vlan, within, ..Rare::NONE };
+        let (vlan, within, datagram) = (rare.vlan, rare.within.take(), rare.datagram);
+        self.tc.noted = vlan.is_some() || within.is_some() || datagram.is_some();
+        *rare = Rare { vlan, within, datagram, ..Rare::NONE };
     }
 
     /// The ethertype.
@@ -588,6 +591,7 @@ mod tests {
                 ct: Some(Tracked { id: Some(1), state: 2, reply: true }),
                 inside: Some([(1, 2), (3, 4)]),
                 frag_max_size: 13,
+                datagram: Some(14),
                 sfb: [13, 14],
                 txtime: Some(TxTime { clock: TxClock::Tai, asked: true, deadline: true }),
             }))),

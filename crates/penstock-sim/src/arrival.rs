@@ -14,6 +14,9 @@ impl Net {
             self.queue.schedule_at(arrival, seq, Event::Arrive(wire));
         }
         let (host, ifindex) = w.to;
+        if self.captured {
+            self.capture_received(host, ifindex, &packet);
+        }
         let machine = &mut self.machines[host as usize];
         if machine.cpu.is_free() {
             match machine.host.way(ifindex, &mut packet, self.queue.now()) {

@@ -117,6 +117,10 @@ impl World {
             if twice || taken || end.device == "lo" {
                 return Err(BuildError(format!("{name} is on a link already; give this end another device")));
             }
+            if let Some(course) = &end.course {
+                let shared = spec.ends.len() > 2 || spec.duplex == Duplex::Half;
+                course.check(&name, shared, end.ring, end.rate.or(spec.rate))?;
+            }
             if end.rate.or(spec.rate).is_some_and(|r| r.bytes_per_s() == 0) {
                 return Err(BuildError(format!(
                     "the rate at {name} is 0; leave it out for a link without a rate"
@@ -139,6 +143,10 @@ impl World {
                 nic.rate = end.rate.or(spec.rate);
                 nic.ring = end.ring;
                 nic.tx_frames = end.tx_frames;
+                if let Some(course) = &end.course {
+                    nic.plain = false;
+                    nic.pace = course.pace().map(Box::new);
+                }
                 n
             })
             .collect();
@@ -147,13 +155,17 @@ impl World {
             loss_ppb: spec.ends[from].loss_ppb.unwrap_or(spec.loss_ppb),
             bleach: spec.ends[from].bleach.unwrap_or(spec.bleach),
             rng: net.rng(&format!("link:{name}/loss/{from}-{to}")),
+            course: spec.ends[from].course.as_ref().map(|course| {
+                let delay = spec.ends[from].delay.unwrap_or(spec.delay);
+                Box::new(course.way(delay, spec.ends[from].loss_ppb.unwrap_or(spec.loss_ppb)))
+            }),
         };
         let wire = |net: &Net, from: usize, to: usize| {
             let (way, nic) = (way(net, from, to), &net.cables.nics[nics[to] as usize]);
             Wire {
                 to: (nic.host, nic.ifindex),
                 framing: spec.framing,
-                far: way.delay > Span::ZERO,
+                far: way.least_delay() > Span::ZERO,
                 leaves: false,
                 in_flight: VecDeque::new(),
                 way,

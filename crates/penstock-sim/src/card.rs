@@ -268,6 +268,9 @@ impl Net {
     #[inline(always)] // As above.
     fn note_departure(&mut self, n: u32, packet: &mut Packet) {
         let now = self.queue.now();
+        if self.captured {
+            self.capture_sent(n, packet);
+        }
         let nic = &mut self.cables.nics[n as usize];
         nic.sojourn.record((now - packet.queued).as_ns().max(0) as u64);
         if packet.tos() & 3 == 3 && !packet.tc.ce_counted {
@@ -309,7 +312,13 @@ impl Net {
     #[inline(always)] // As above.
     pub(crate) fn put_on_wire(&mut self, n: u32, wire: u32, packet: Packet, end: Time) {
         self.cables.hops += 1;
+        let now = self.queue.now();
         let w = &mut self.cables.wires[wire as usize];
+        if !w.way.is_up(now, end) {
+            let host = self.cables.nics[n as usize].host;
+            self.lost_at(host, packet, "link", "down");
+            return;
+        }
         if w.way.loses() {
             let host = self.cables.nics[n as usize].host;
             self.lost_at(host, packet, "link", "loss");

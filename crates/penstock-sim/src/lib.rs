@@ -12,8 +12,10 @@ mod app;
 mod arrival;
 mod bench;
 mod build;
+mod capture;
 mod card;
 mod cores;
+mod course;
 mod cpu;
 mod devices;
 mod effects;
@@ -54,7 +56,10 @@ mod scenarios;
 #[cfg(test)]
 mod tests;
 
+pub use app::{ProgramOptions, programs};
 pub use bench::bench_dumbbell;
+pub use capture::{Capture, Seen};
+pub use course::{Course, RateCourse};
 pub use histogram::Histogram;
 pub use intent::{Call, Intent};
 pub use penstock_model::traffic::{Dist, Load, Sizes, TcpWishes};

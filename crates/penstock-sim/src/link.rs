@@ -47,6 +47,8 @@ pub(crate) struct Nic {
     pub(crate) in_line: bool,
     /// The wire is taken up to here by the last frame.
     pub(crate) busy_until: Time,
+    /// Nobody looks at its frames one by one, and its rate stays what it is.
+    pub(crate) plain: bool,
     /// What it sends and loses, packet by packet, where somebody asks for that.
     pub(crate) watch: Option<Box<Watch>>,
     /// Taken from the discipline, not yet on the wire.
@@ -65,6 +67,10 @@ pub(crate) struct Nic {
     pub(crate) toll: crate::still::Toll,
     /// Its place on its segment.
     pub(crate) place: u32,
+    /// Who is told of its frames.
+    pub(crate) capture: Option<Box<crate::capture::Capturing>>,
+    /// How its rate changes.
+    pub(crate) pace: Option<Box<crate::course::Pace>>,
 }
 
 impl Nic {
@@ -89,11 +95,17 @@ impl Nic {
             watchdog: Timer::default(),
             sojourn: Histogram::default(),
             watch: None,
+            plain: true,
+            capture: None,
+            pace: None,
         }
     }
     /// Time that a frame with `len` bytes on the wire takes from now on.
     #[inline]
     pub(crate) fn takes(&mut self, len: u32, now: Time) -> Span {
+        if let Some(pace) = &mut self.pace {
+            return pace.takes(len, now);
+        }
         match self.rate {
             Some(_) => serialisation(len, self.rate),
             None => self.toll.charge(now, crate::still::frame(len)),
@@ -109,10 +121,10 @@ impl Nic {
     pub(crate) fn is_virtual(&self) -> bool {
         self.rate.is_none() && matches!(self.port, Port::Wire(_))
     }
-    /// Whether its frames wait in the discipline alone, each takes time on the wire, and nobody looks at them.
+    /// Whether its frames wait in the discipline alone, each takes time on the wire, always the same, and nobody looks at them.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.ring == 0 && self.rate.is_some() && self.queue.is_empty() && self.watch.is_none()
+        self.ring == 0 && self.rate.is_some() && self.queue.is_empty() && self.plain
     }
     /// Whether frames stay in their sockets' memory until they are sent.
     #[inline]
@@ -130,6 +142,8 @@ pub(crate) struct Way {
     pub(crate) bleach: Bleach,
     // The others.
     pub(crate) rng: Rng,
+    /// How the rest of these changes with time.
+    pub(crate) course: Option<Box<crate::course::Way>>,
 }
 
 impl Way {
@@ -137,6 +151,22 @@ impl Way {
     #[inline]
     pub(crate) fn loses(&mut self) -> bool {
         self.loss_ppb > 0 && self.rng.below(1_000_000_000) < self.loss_ppb
+    }
+    /// Becomes what it is for a frame whose first bit leaves at `begin` and its last at `end`; `false` where the link is down then, and
+    /// the frame is lost.
+    #[inline]
+    pub(crate) fn is_up(&mut self, begin: Time, end: Time) -> bool {
+        match &mut self.course {
+            None => true,
+            Some(course) => {
+                (self.delay, self.loss_ppb) = course.at(end);
+                course.is_up(begin, end + self.delay)
+            }
+        }
+    }
+    /// The least delay that it ever has.
+    pub(crate) fn least_delay(&self) -> Span {
+        self.course.as_ref().map_or(self.delay, |course| course.least_delay())
     }
     /// Does to a packet's ECN field what the link does.
     #[inline]
@@ -181,7 +211,8 @@ pub(crate) struct Wire {
 impl Wire {
     /// In place of one that is elsewhere.
     pub(crate) fn absent() -> Wire {
-        let way = Way { delay: Span::ZERO, loss_ppb: 0, bleach: Bleach::No, rng: Rng::named(0, "") };
+        let rng = Rng::named(0, "");
+        let way = Way { delay: Span::ZERO, loss_ppb: 0, bleach: Bleach::No, rng, course: None };
         let (framing, in_flight) = (Framing::default(), VecDeque::new());
         Wire { to: (NONE, 0), framing, far: false, leaves: false, in_flight, way }
     }

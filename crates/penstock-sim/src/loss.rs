@@ -28,6 +28,9 @@ impl Net {
                 tap.loses(now, &packet, place, reason);
             }
         }
+        if ifindex > 0 && self.captured {
+            self.capture_lost(host, ifindex, &packet, place, reason);
+        }
         // What a meter drops has not come to the device.
         if ifindex > 0 && place != "meter" {
             self.note_lost(host, ifindex, &packet);

@@ -32,6 +32,8 @@ pub(crate) struct Net {
     pub(crate) todo: Todo,
     /// Some device has a tap.
     pub(crate) tapped: bool,
+    /// Some card is captured.
+    pub(crate) captured: bool,
 }
 
 /// What programs find by its name.
@@ -78,6 +80,7 @@ impl Net {
             names: Names::default(),
             todo: Todo::default(),
             tapped: false,
+            captured: false,
         }
     }
     /// The present.

@@ -139,7 +139,7 @@ fn edges(net: &Net, sets: &mut Sets) -> Vec<Edge> {
         if let Port::Wire(w) = nic.port {
             let wire = &net.cables.wires[w as usize];
             match wire.far {
-                true => edges.push(Edge { ends: (nic.host, wire.to.0), delay: wire.way.delay }),
+                true => edges.push(Edge { ends: (nic.host, wire.to.0), delay: wire.way.least_delay() }),
                 false => sets.join(nic.host, wire.to.0),
             }
         }

@@ -141,7 +141,7 @@ impl Net {
         let rng = self.rng(&format!("link:{}/loss/{from}-{to}", segment.name));
         let nic = &self.cables.nics[segment.nics[to as usize] as usize];
         let (to_card, framing) = ((nic.host, nic.ifindex), segment.framing);
-        let way = Way { delay, loss_ppb, bleach, rng };
+        let way = Way { delay, loss_ppb, bleach, rng, course: None };
         let (far, in_flight) = (false, VecDeque::new());
         let wire = self.cables.numbers.next(&mut self.cables.wires, Wire::absent);
         self.cables.wires.push(Wire { to: to_card, framing, far, leaves: false, in_flight, way });

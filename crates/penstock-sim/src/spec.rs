@@ -123,6 +123,8 @@ pub struct End {
     pub ring: u32,
     /// With a ring: after how many sent frames the driver is told, so that it frees their memory and fills their places. Default 1.
     pub tx_frames: u32,
+    /// How what this end sends with changes in the run; where it says nothing the values above hold. Default: nothing changes.
+    pub course: Option<crate::course::Course>,
 }
 
 impl End {
@@ -137,6 +139,7 @@ impl End {
             bleach: None,
             ring: 0,
             tx_frames: 1,
+            course: None,
         }
     }
 }

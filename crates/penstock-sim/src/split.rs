@@ -162,6 +162,7 @@ impl World {
             let part = &mut world.net;
             part.queue = net.queue.part(core as u64, cores as u64);
             part.guard.expect(hosts.len() + dealt.sockets.len() + dealt.apps.len());
+            part.captured = net.captured;
             part.pool = net.pool.beside();
             part.machines = machines.next().unwrap_or_default();
             part.cables = Cables {

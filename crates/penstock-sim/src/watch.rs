@@ -14,6 +14,7 @@ impl World {
         let nic = ifindex.and_then(|i| machine.nics.get(i as usize)).copied();
         if let Some(nic) = nic.and_then(|n| self.net.cables.nics.get_mut(n as usize)) {
             nic.watch = Some(Box::default());
+            nic.plain = false;
         }
     }
 }

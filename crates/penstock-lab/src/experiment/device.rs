@@ -11,7 +11,7 @@ use std::ops::Range;
 use toml::de::DeValue;
 
 /// What a device's table may hold.
-const KEYS: [&str; 3] = ["address", "mtu", "txqueuelen"];
+const KEYS: [&str; 4] = ["address", "mtu", "txqueuelen", "capture"];
 
 /// A device as the file has it.
 struct Found<'a> {
@@ -138,7 +138,7 @@ pub(super) fn is_number(peer: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `"10.0.0.1/24"`, a list of such, or `{ address, mtu, txqueuelen }`.
+/// `"10.0.0.1/24"`, a list of such, or `{ address, mtu, txqueuelen, capture }`.
 fn read_device(device: &mut Device, value: Val<'_>, faults: &mut Faults<'_>) {
     let name = device.name.clone();
     if !value.get_ref().is_table() {
@@ -155,6 +155,7 @@ fn read_device(device: &mut Device, value: Val<'_>, faults: &mut Faults<'_>) {
     };
     device.mtu = number("mtu", 68..65_536);
     device.txqueuelen = number("txqueuelen", 0..u64::from(u32::MAX));
+    device.capture = table.take("capture").and_then(|v| read::boolean("capture", v, faults)).unwrap_or(false);
     for (part, key, value) in table.rest() {
         // `eth0.100 = …` is a table of TOML.
         if meant(&part, &KEYS).is_none() && likely(&part, value, false) {

@@ -16,7 +16,7 @@ use toml::de::DeValue;
 /// A host as the files so far have it.
 #[derive(Default)]
 pub(super) struct Draft {
-    host: Host,
+    pub(super) host: Host,
     kernel: Option<Profile>,
     clock: Option<(ClockSource, Place)>,
     hz: Option<(u32, Place)>,

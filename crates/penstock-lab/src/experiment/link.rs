@@ -1,10 +1,11 @@
 //! `[[link]]`.
 
 use super::Builder;
+use super::change;
 use super::queue;
 use super::read::{self, Faults, Table, Val};
 use super::source::Place;
-use super::spec::{Ecn, End, Framing, Link};
+use super::spec::{Change, Changes, Ecn, End, Framing, Link};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
@@ -44,7 +45,7 @@ impl Builder<'_> {
                 link.name = read::string("name", value, faults).unwrap_or_default();
             }
             if let Some(value) = table.need("ends", "ends = [\"a:eth0\", \"b:eth0\"]", faults) {
-                link.ends = read::list(value).into_iter().filter_map(|v| end(v, faults)).collect();
+                link.ends = read::list(value).into_iter().filter_map(|v| end(self, v, faults)).collect();
                 if read::list(value).len() < 2 {
                     faults.add(
                         value.span(),
@@ -53,12 +54,22 @@ impl Builder<'_> {
                     );
                 }
             }
-            link.rate = table.take("rate").and_then(|v| read::rate("rate", v, faults));
-            if let Some(value) = table.take("delay") {
-                link.delay = read::time("delay", value, faults).unwrap_or_default();
+            if let Some(said) = table.take("rate").and_then(|v| change::rate(self, v, faults)) {
+                (link.rate, link.changes.rate) = (Some(said.first), said.change);
             }
-            if let Some(value) = table.take("loss") {
-                link.loss_ppb = read::chance("loss", value, faults).unwrap_or_default();
+            if let Some(said) = table.take("delay").and_then(|v| change::delay(v, faults)) {
+                (link.delay, link.changes.delay) = (said.first, said.change);
+            }
+            if let Some(said) = table.take("loss").and_then(|v| change::loss(v, faults)) {
+                (link.loss_ppb, link.changes.loss) = (said.first, said.change);
+            }
+            if let Some(value) = table.take("down") {
+                link.changes.down = change::down(value, faults);
+            }
+            // The packets of a trace are those of IP.
+            let traced = |changes: &Changes| matches!(changes.rate, Some(Change::Trace(_)));
+            if traced(&link.changes) || link.ends.iter().any(|e| traced(&e.changes)) {
+                link.framing = Framing::Ip;
             }
             if let Some(value) = table.take("framing") {
                 let chosen = word("framing", value, &Framing::ALL.map(|f| f.1), faults);
@@ -83,6 +94,13 @@ impl Builder<'_> {
         let mut links = std::mem::take(&mut self.experiment.links);
         for link in &mut links {
             link.half_duplex |= link.ends.len() > 2;
+            let changes = link.changes.any() || link.ends.iter().any(|e| e.changes.any());
+            if changes && link.half_duplex {
+                let message = "a shared medium does not change in a run";
+                let help =
+                    "give the link two ends and both directions, or plug the ends into a [switch.NAME]";
+                self.fault(&link.place.clone(), message, help);
+            }
             for end in &mut link.ends {
                 end.dev = self.device_meant(&end.host, &end.dev);
                 let place: &Place = &end.place;
@@ -104,16 +122,30 @@ impl Builder<'_> {
     }
 }
 
-/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, ecn, queue, ring, tx_frames, tx_queues }`.
-fn end(value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
+/// `"u5:eth0"` or `{ end = "u5:eth0", rate, delay, loss, down, ecn, queue, ring, tx_frames, tx_queues, capture }`.
+pub(super) fn end(builder: &Builder<'_>, value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
     if !value.get_ref().is_table() {
         return named("ends", value, faults);
     }
     let mut table = Table::of(value, "an end", faults)?;
     let found = table.need("end", "end = \"a:eth0\"", faults).and_then(|v| named("end", v, faults));
-    let rate = table.take("rate").and_then(|v| read::rate("rate", v, faults));
-    let delay = table.take("delay").and_then(|v| read::time("delay", v, faults));
-    let loss_ppb = table.take("loss").and_then(|v| read::chance("loss", v, faults));
+    let mut changes = Changes::default();
+    let rate = table.take("rate").and_then(|v| change::rate(builder, v, faults)).map(|said| {
+        changes.rate = said.change;
+        said.first
+    });
+    let delay = table.take("delay").and_then(|v| change::delay(v, faults)).map(|said| {
+        changes.delay = said.change;
+        said.first
+    });
+    let loss_ppb = table.take("loss").and_then(|v| change::loss(v, faults)).map(|said| {
+        changes.loss = said.change;
+        said.first
+    });
+    if let Some(value) = table.take("down") {
+        changes.down = change::down(value, faults);
+    }
+    let capture = table.take("capture").and_then(|v| read::boolean("capture", v, faults)).unwrap_or(false);
     let ecn = table.take("ecn").and_then(|v| ecn(v, faults));
     let queue = table.take("queue").and_then(|v| queue::read(v, faults));
     let ring =
@@ -132,7 +164,19 @@ fn end(value: Val<'_>, faults: &mut Faults<'_>) -> Option<End> {
     table.finish(faults);
     let tx_frames = tx_frames.and_then(|(_, frames)| frames).unwrap_or(1) as u32;
     let tx_queues = tx_queues.unwrap_or(1) as u32;
-    found.map(|end| End { rate, delay, loss_ppb, ecn, queue, ring, tx_frames, tx_queues, ..end })
+    found.map(|end| End {
+        rate,
+        delay,
+        loss_ppb,
+        ecn,
+        queue,
+        ring,
+        tx_frames,
+        tx_queues,
+        changes,
+        capture,
+        ..end
+    })
 }
 
 /// `ecn = "bleach"`.

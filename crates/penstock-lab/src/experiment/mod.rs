@@ -5,6 +5,8 @@
 //! write instead, and all of them come at once. Nothing is read but what the file names (`base`, `@file`, `cisco`, `replay`), and of that
 //! only regular files below the experiment's own folder and those that were allowed.
 
+mod capture;
+mod change;
 mod device;
 mod expect;
 mod host;
@@ -17,7 +19,9 @@ mod read;
 mod source;
 mod spec;
 mod sweep;
+mod switch;
 mod template;
+mod test;
 mod traffic;
 
 pub use lent::Lent;
@@ -26,6 +30,7 @@ pub use source::{Place, Source, meant};
 pub use spec::*;
 pub use sweep::{Given, Sweep};
 pub(crate) use sweep::{MOST, design};
+pub use test::{CALLS, NOT_HERE, TESTS};
 pub(crate) use traffic::program;
 
 use penstock_files::Roots;
@@ -142,11 +147,13 @@ struct Builder<'l> {
     kernel: Option<host::Profile>,
     setup_may_fail: Option<bool>,
     hosts: Vec<host::Draft>,
+    switches: Vec<switch::Switch>,
     /// Where each of the experiment's hosts stands: hosts are only added.
     known: BTreeMap<String, usize>,
     /// The names of the devices of hosts that have many.
     indexed: BTreeMap<String, BTreeSet<String>>,
     apps: Vec<traffic::AppDraft>,
+    tests: Vec<test::Draft>,
     expects: Vec<expect::Draft>,
     faults: Vec<Diagnostic>,
 }
@@ -160,9 +167,11 @@ impl<'l> Builder<'l> {
             kernel: None,
             setup_may_fail: None,
             hosts: Vec::new(),
+            switches: Vec::new(),
             known: BTreeMap::new(),
             indexed: BTreeMap::new(),
             apps: Vec::new(),
+            tests: Vec::new(),
             expects: Vec::new(),
             faults: Vec::new(),
         }
@@ -211,10 +220,13 @@ impl<'l> Builder<'l> {
         }
         self.head(&mut table, faults);
         self.read_hosts(&mut table, faults);
+        self.read_switches(&mut table, faults);
         self.read_links(&mut table, faults);
         self.read_apps(&mut table, faults);
         self.read_flows(&mut table, faults);
+        self.read_tests(&mut table, faults);
         self.read_meters(&mut table, faults);
+        self.read_captures(&mut table, faults);
         self.read_expects(&mut table, faults);
         self.read_sweep(&mut table, faults);
         table.finish(faults);
@@ -316,11 +328,14 @@ impl<'l> Builder<'l> {
 
     /// What only the whole can tell: names that mean something, each end used once.
     fn finish(mut self, file: &str) -> Result<Experiment, Vec<Diagnostic>> {
+        self.finish_switches();
         self.finish_hosts();
         self.finish_links();
+        self.finish_tests();
         self.finish_apps();
         self.finish_flows();
         self.finish_meters();
+        self.finish_captures();
         if self.faults.is_empty() {
             self.finish_expects();
         }

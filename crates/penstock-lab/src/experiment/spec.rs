@@ -43,8 +43,14 @@ pub struct Experiment {
     pub apps: Vec<App>,
     /// Flows in the order of the file.
     pub flows: Vec<Flow>,
+    /// The name of the one `[[test]]` that is all of its traffic.
+    pub test: Option<String>,
     /// Traffic conditioners in the order of the file.
     pub meters: Vec<Meter>,
+    /// What is captured.
+    pub captures: Vec<Capture>,
+    /// The folder in which captures are written while the run goes on; `None`: that of the system for such. The file cannot name it.
+    pub scratch: Option<std::path::PathBuf>,
     /// Expectations in the order of the file.
     pub expects: Vec<Expect>,
     /// What `penstock sweep` varies. A single run takes no notice of it.
@@ -145,6 +151,8 @@ pub struct Host {
     pub cisco: Option<Script>,
     /// Whose TCP and tools it has.
     pub os: Os,
+    /// Whether it is a `[switch.NAME]`.
+    pub switch: bool,
     /// What its processor spends on a packet.
     pub cost: Option<Cost>,
     /// By how much its clock is ahead of the run's.
@@ -200,6 +208,8 @@ pub struct Device {
     pub mtu: Option<u32>,
     /// txqueuelen, packets; `None`: the profile's.
     pub txqueuelen: Option<u32>,
+    /// Whether its frames are captured. Default false.
+    pub capture: bool,
 }
 
 /// Command lines.
@@ -274,6 +284,90 @@ pub struct Link {
     pub ecn: Ecn,
     /// The queue before it, at each end that has none of its own.
     pub queue: Option<Queue>,
+    /// How it changes in the run; the values above are those of the beginning.
+    pub changes: Changes,
+}
+
+/// How a link changes in a run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Changes {
+    /// Its rate, bit/s.
+    pub rate: Option<Change>,
+    /// Its delay, ns.
+    pub delay: Option<Change>,
+    /// Its loss, parts per 1,000,000,000.
+    pub loss: Option<Change>,
+    /// From when to when nothing gets through.
+    pub down: Vec<(Span, Span)>,
+}
+
+impl Changes {
+    /// Whether anything changes.
+    pub fn any(&self) -> bool {
+        self.rate.is_some() || self.delay.is_some() || self.loss.is_some() || !self.down.is_empty()
+    }
+}
+
+/// How a quantity changes with time.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Change {
+    /// By a function.
+    Values(Values),
+    /// By a trace of Mahimahi's: at each of these milliseconds 1500 bytes can leave; the last is its length.
+    Trace(Vec<u32>),
+}
+
+/// A function of time.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Values {
+    /// From each of these times on this value.
+    List(Vec<(Span, u64)>),
+    /// From one value to another, straight.
+    Ramp {
+        /// The first and the last.
+        values: (u64, u64),
+        /// When it begins to change.
+        from: Span,
+        /// When it has changed; `None`: at the end of the run.
+        to: Option<Span>,
+        /// How long each step is; `None`: a hundredth of it, 1 ms or more.
+        every: Option<Span>,
+    },
+    /// Up and down, from the middle on.
+    Sine {
+        /// The least and the greatest.
+        values: (u64, u64),
+        /// How long a wave is.
+        period: Span,
+        /// How long each step is; `None`: a hundredth of it, 1 ms or more.
+        every: Option<Span>,
+    },
+    /// One after another, again and again.
+    Turns {
+        /// The values.
+        values: Vec<u64>,
+        /// How long each holds.
+        every: Span,
+    },
+}
+
+/// Frames of some cards, kept in a file.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Capture {
+    /// Where it is asked for.
+    pub place: Place,
+    /// Its name, which is that of the file too.
+    pub name: String,
+    /// The cards: ends of links.
+    pub on: Vec<End>,
+    /// How many bytes of each frame are kept, at most.
+    pub snaplen: usize,
+    /// Whether packets that are lost there are kept too.
+    pub drops: bool,
+    /// From when on.
+    pub from: Span,
+    /// Until when; `None`: until the run ends.
+    pub until: Option<Span>,
 }
 
 /// What takes time on a link's wire beside the IP packet. Default: what does on Ethernet.
@@ -373,6 +467,10 @@ pub struct End {
     pub tx_frames: u32,
     /// Transmit queues of its card. 0 counts as 1.
     pub tx_queues: u32,
+    /// How what this end sends with changes, where it differs from the link's.
+    pub changes: Changes,
+    /// Whether its frames are captured. Default false.
+    pub capture: bool,
 }
 
 /// A program, started once.

@@ -1,6 +1,6 @@
 //! Templates: one table of the file for many hosts, devices, links, apps, flows, meters or expectations.
 //!
-//! A name with a range, `[host."u{1..50}"]`, is as many hosts; `each = "1..50"` in a `[[link]]`, `[[app]]`, `[[flow]]`, `[[meter]]` or `[[expect]]` makes as many
+//! A name with a range, `[host."u{1..50}"]`, is as many hosts; `each = "1..50"` in a `[[link]]`, `[[app]]`, `[[flow]]`, `[[meter]]`, `[[capture]]` or `[[expect]]` makes as many
 //! of these. In their texts `{n}` is the number, `{n+1}`, `{n-1}`, `{n*4+1}` are computed from it, `{n:x}` is the number in hexadecimal. In the last
 //! place of an IPv4 address a number above 255 carries, so that `10.0.0.{n}` counts addresses. `${n}` is the shell's.
 //!
@@ -16,7 +16,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 /// Most copies that one template makes.
 const MAX_COPIES: u64 = 100_000;
 /// The lists whose tables may have `each`.
-const LISTS: [&str; 5] = ["link", "app", "flow", "meter", "expect"];
+const LISTS: [&str; 7] = ["link", "app", "flow", "test", "meter", "capture", "expect"];
 /// Keys that name hosts: a range in one of these stands for `each`.
 const HOSTS: [&str; 3] = ["on", "from", "to"];
 
@@ -34,6 +34,11 @@ pub(super) fn expand(root: &mut DeTable<'_>, faults: &mut Faults<'_>) {
             devices(host, &[], faults);
         }
     }
+    if let Some(switches) = root.get_mut("switch")
+        && let DeValue::Table(switches) = switches.get_mut()
+    {
+        switches.iter_mut().for_each(|(_, switch)| ends(switch, "ports", faults));
+    }
     for list in LISTS {
         let Some(value) = root.get_mut(list) else { continue };
         let DeValue::Array(tables) = value.get_mut() else { continue };
@@ -45,7 +50,7 @@ pub(super) fn expand(root: &mut DeTable<'_>, faults: &mut Faults<'_>) {
             }
         }
         for table in tables.iter_mut() {
-            ends(table, faults);
+            ends(table, "ends", faults);
         }
     }
 }
@@ -227,9 +232,9 @@ fn each_of(value: &Spanned<DeValue<'_>>, faults: &mut Faults<'_>) -> Option<Rang
 }
 
 /// Ranges in the ends of a link: so many ends of one medium.
-fn ends(link: &mut Spanned<DeValue<'_>>, faults: &mut Faults<'_>) {
+fn ends(link: &mut Spanned<DeValue<'_>>, key: &str, faults: &mut Faults<'_>) {
     let DeValue::Table(link) = link.get_mut() else { return };
-    let Some(ends) = link.get_mut("ends") else { return };
+    let Some(ends) = link.get_mut(key) else { return };
     let DeValue::Array(ends) = ends.get_mut() else { return };
     let name = |end: &Spanned<DeValue<'_>>| match end.get_ref() {
         DeValue::Table(t) => t.get("end").and_then(|v| v.get_ref().as_str()).map(str::to_owned),

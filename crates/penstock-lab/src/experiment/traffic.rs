@@ -24,6 +24,13 @@ pub(super) struct AppDraft {
     starts: Vec<Span>,
 }
 
+impl AppDraft {
+    /// One that has a name, and starts once.
+    pub(super) fn named(app: App, at: Span) -> AppDraft {
+        AppDraft { app, named: true, after: None, starts: vec![at] }
+    }
+}
+
 impl Builder<'_> {
     pub(super) fn read_apps(&mut self, root: &mut Table<'_>, faults: &mut Faults<'_>) {
         for mut table in tables(root, "app", "on = \"u1\", run = \"ping 10.0.0.2\"", faults) {

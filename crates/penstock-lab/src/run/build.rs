@@ -1,14 +1,14 @@
 //! The world that an experiment describes, with its setup done.
 
-use crate::experiment::{self as spec, Experiment, Script};
+use crate::experiment::{self as spec, Change, Experiment, Script};
 use penstock_host::{Host, Prefix};
 use penstock_lang::cisco;
 use penstock_measure::record::SetupFailure;
 use penstock_model::traffic::{Dist, Load, pareto};
 use penstock_model::{Diagnostic, Rng, Span, Time};
 use penstock_sim::{
-    AppId, Bleach, Cost, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, SenderClock, Stack,
-    Transport, World,
+    AppId, Bleach, Cost, Course, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, RateCourse,
+    SenderClock, Stack, Transport, World,
 };
 use std::collections::BTreeMap;
 
@@ -204,6 +204,7 @@ impl Built {
             bleach: end.ecn.map(bleach),
             ring: end.ring,
             tx_frames: end.tx_frames,
+            course: course(link, end, experiment.duration),
         });
         let made = LinkSpec {
             name: link.name.clone(),
@@ -405,6 +406,41 @@ fn dice_of(seed: u64, name: &str) -> u64 {
 
 pub(super) fn at(experiment: &Experiment, place: &spec::Place, message: String) -> Diagnostic {
     experiment.sources[place.source].fault(place.span.clone(), message, "")
+}
+
+/// How what an end sends with changes; `None` where nothing does.
+fn course(link: &spec::Link, end: &spec::End, duration: Span) -> Option<Course> {
+    if !link.changes.any() && !end.changes.any() {
+        return None;
+    }
+    let at = |span: Span| Time::from_ns(span.as_ns());
+    fn of<'c, T>(own: Option<T>, change: &'c Option<Change>, link: &'c Option<Change>) -> Option<&'c Change> {
+        match own {
+            Some(_) => change.as_ref(),
+            None => link.as_ref(),
+        }
+    }
+    let steps = |change: Option<&Change>| match change {
+        Some(Change::Values(values)) => values.steps(duration),
+        _ => Vec::new(),
+    };
+    let rate = match of(end.rate, &end.changes.rate, &link.changes.rate) {
+        Some(Change::Trace(ms)) => RateCourse::Opportunities(ms.clone()),
+        Some(change @ Change::Values(_)) => {
+            let rate = |&(from, bits): &(Span, u64)| (at(from), penstock_model::Rate::from_bit_per_s(bits));
+            RateCourse::Steps(steps(Some(change)).iter().map(rate).collect())
+        }
+        None => RateCourse::Constant,
+    };
+    let delay = steps(of(end.delay, &end.changes.delay, &link.changes.delay));
+    let loss = steps(of(end.loss_ppb, &end.changes.loss, &link.changes.loss));
+    let down = if end.changes.down.is_empty() { &link.changes.down } else { &end.changes.down };
+    Some(Course {
+        rate,
+        delay: delay.into_iter().map(|(from, ns)| (at(from), Span::from_ns(ns as i64))).collect(),
+        loss_ppb: loss.into_iter().map(|(from, ppb)| (at(from), ppb as u32)).collect(),
+        down: down.iter().map(|&(from, to)| (at(from), at(to))).collect(),
+    })
 }
 
 fn bleach(ecn: spec::Ecn) -> Bleach {

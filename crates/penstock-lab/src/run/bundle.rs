@@ -112,6 +112,9 @@ fn gather(job: &boot::Job) -> Result<Outcome, Vec<Diagnostic>> {
         passages: Vec::new(),
         packet_hops: 0,
         one_thread: None,
+        captures: Vec::new(),
+        test: None,
+        also: super::Also::default(),
     })
 }
 

@@ -26,6 +26,10 @@ pub struct Folder {
     pub tc: Vec<(String, String, String)>,
 }
 
+/// The series as text.
+const CSV: &str = "series.csv";
+/// The series as flent reads them.
+const FLENT: &str = "data.flent.gz";
 /// Most bytes of a record that is read.
 const RECORD: u64 = 256 << 20;
 /// Most bytes of any other file of a run folder that is read.
@@ -71,6 +75,21 @@ impl Outcome {
             fs::create_dir_all(folder.join("flows"))?;
             let file = folder.join("flows").join(flow_file(*i, &self.record.flows[*i].name));
             fs::write(file, penstock_measure::passage::csv(passages))?;
+        }
+        if !self.captures.is_empty() {
+            fs::create_dir_all(folder.join("captures"))?;
+        }
+        for capture in &self.captures {
+            capture.write(&folder.join("captures"))?;
+        }
+        if self.also.csv {
+            let mut to = io::BufWriter::new(fs::File::create(folder.join(CSV))?);
+            self.series.write_csv(&mut to).and_then(|()| io::Write::flush(&mut to))?;
+        }
+        if self.also.flent {
+            let mut to = io::BufWriter::new(fs::File::create(folder.join(FLENT))?);
+            penstock_measure::flent::write(&self.record, &self.series, self.test.as_deref(), &mut to)?;
+            io::Write::flush(&mut to)?;
         }
         let names = tc_names(&self.record);
         let places: BTreeMap<(&str, &str), usize> =
@@ -122,7 +141,8 @@ fn replaceable(there: &Path, path: &Path) -> Result<(), String> {
 /// What a run with this record has written, apart from folders.
 fn written(record: &Record) -> BTreeSet<PathBuf> {
     let mut files: BTreeSet<PathBuf> =
-        ["record.json", "series.parquet", "report.html"].map(PathBuf::from).into();
+        ["record.json", "series.parquet", "report.html", CSV, FLENT].map(PathBuf::from).into();
+    files.extend(record.captures.iter().map(|capture| PathBuf::from(&capture.file)));
     let apps = record.apps.iter().enumerate();
     files.extend(apps.map(|(i, app)| Path::new("apps").join(app_file(i, &app.host))));
     let flows = record.flows.iter().enumerate();
@@ -136,8 +156,8 @@ fn walk(folder: &Path, below: &Path, files: &mut Vec<PathBuf>) -> io::Result<()>
     for entry in fs::read_dir(folder.join(below))? {
         let entry = entry?;
         let name = below.join(entry.file_name());
-        let ours =
-            below.as_os_str().is_empty() && ["apps", "flows", "tc"].iter().any(|n| name == Path::new(n));
+        let ours = below.as_os_str().is_empty()
+            && ["apps", "captures", "flows", "tc"].iter().any(|n| name == Path::new(n));
         if ours && entry.file_type()?.is_dir() {
             walk(folder, &name, files)?;
         } else {

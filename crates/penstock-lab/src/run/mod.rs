@@ -2,6 +2,7 @@
 
 mod build;
 mod bundle;
+mod capture;
 mod findings;
 mod folder;
 mod foresee;
@@ -14,6 +15,7 @@ mod record;
 mod scripts;
 
 pub use bundle::inside;
+pub use capture::Captured;
 pub use findings::findings;
 pub use folder::{Folder, write_report};
 pub use judge::measure;
@@ -81,6 +83,7 @@ pub fn run_on(
         _ => bundle::run(experiment, options),
     }?;
     outcome.record.warnings = warnings.iter().map(|w| w.recorded(experiment, &outcome.record)).collect();
+    outcome.test.clone_from(&experiment.test);
     Ok(outcome)
 }
 
@@ -110,6 +113,21 @@ pub struct Outcome {
     pub packet_hops: u64,
     /// Why one thread made the run, where more were asked for.
     pub one_thread: Option<String>,
+    /// What was captured.
+    pub captures: Vec<Captured>,
+    /// Flent's name of the test that the run is.
+    pub test: Option<String>,
+    /// What else is written into the run folder.
+    pub also: Also,
+}
+
+/// What a run folder may hold beside what it always does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Also {
+    /// `series.csv`: the series as text.
+    pub csv: bool,
+    /// `data.flent.gz`: the series as flent reads them.
+    pub flent: bool,
 }
 
 /// In how many steps a run is made, so that progress can be told. Always the same: a run must not depend on who watches.
@@ -128,10 +146,13 @@ pub fn run(experiment: &Experiment, options: &mut Options<'_>) -> Result<Outcome
     let (threads, gain) = experiment.threads.wanted(built.world.flows());
     built.world.set_cores(threads, gain);
     let one_thread = built.world.cores().err().filter(|_| threads > 1);
+    let captures = capture::begin(experiment, &mut built)?;
     pass(experiment, &mut built, options.progress)?;
     accounted(built.world.miscounts())?;
     let results = built.world.results();
     let mut outcome = outcome::collect(experiment, seed, built, results);
+    outcome.captures = capture::end(captures)?;
+    outcome.record.captures = outcome.captures.iter().map(Captured::recorded).collect();
     outcome.record.warnings = warnings.iter().map(|w| w.recorded(experiment, &outcome.record)).collect();
     Ok(Outcome { one_thread, ..outcome })
 }

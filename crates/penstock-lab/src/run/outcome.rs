@@ -2,7 +2,7 @@
 
 use super::build::Built;
 use super::record::{Hop, Measured, assemble};
-use super::{Ground, Outcome};
+use super::{Also, Ground, Outcome};
 use crate::experiment::{self as spec, Experiment, Os};
 use penstock_host::{Conditioned, Host, NetDevice};
 use penstock_lang::show;
@@ -36,7 +36,18 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
     let record = assemble(experiment, Ground::Sim, seed, measured);
     let traced = results.flows.iter().enumerate().filter(|(_, f)| !f.passages.is_empty());
     let passages = traced.map(|(i, flow)| (i, passages(flow))).collect();
-    Outcome { record, series, outputs, tc, passages, packet_hops: results.packet_hops, one_thread: None }
+    Outcome {
+        record,
+        series,
+        outputs,
+        tc,
+        passages,
+        packet_hops: results.packet_hops,
+        one_thread: None,
+        captures: Vec::new(),
+        test: experiment.test.clone(),
+        also: Also::default(),
+    }
 }
 
 /// What a watched device sent and lost.
@@ -86,7 +97,7 @@ fn rig(experiment: &Experiment, built: &Built, results: &Results) -> record::Rig
             .then(|| host.clock.release().map_or(host.kernel.name(), OldRelease::name).to_owned()),
         tcp: (host.os != Os::Linux)
             .then(|| Os::ALL.iter().find(|(_, os)| *os == host.os).map_or("", |(name, _)| name).to_owned()),
-        system: host.cisco.is_some().then(|| "cisco".to_owned()),
+        system: super::record::system(host),
         forwards: built.world.host(id).forwards(),
         via: host.gateway(),
         processor_share: host.cost.as_ref().map(|_| {

@@ -1,7 +1,7 @@
 //! The grounds with a real Linux: this machine's kernel, or a virtual one in exact time.
 
 use super::record::{Measured, assemble};
-use super::{Ground, Options, Outcome, build};
+use super::{Also, Ground, Options, Outcome, build};
 use crate::experiment::{self as spec, Experiment, Os, Script, program};
 use penstock_kernel::plan::{self, Plan};
 use penstock_kernel::printed::{self, Printed};
@@ -67,12 +67,21 @@ fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
         if link.ecn != spec::Ecn::Pass || link.ends.iter().any(|e| e.ecn.is_some()) {
             faults.push(fault(&link.place, "ecn"));
         }
+        if link.changes.any() || link.ends.iter().any(|e| e.changes.any()) {
+            faults.push(fault(&link.place, "a rate, delay or loss that changes, and down"));
+        }
         if link.ends.iter().any(|e| e.tx_queues > 1) {
             faults.push(fault(&link.place, "tx_queues"));
         }
         if !matches!(link.framing, spec::Framing::Ethernet | spec::Framing::None) {
             faults.push(fault(&link.place, &format!("framing = \"{}\"", link.framing.name())));
         }
+    }
+    for capture in &experiment.captures {
+        let message = format!("capture {}: only the simulator has this", capture.name);
+        let place = &capture.place;
+        let help = "run it with --on sim, or run tcpdump as an [[app]]";
+        faults.push(experiment.sources[place.source].fault(place.span.clone(), message, help));
     }
     for flow in &experiment.flows {
         match flow.load {
@@ -256,7 +265,18 @@ pub(super) fn run(
         setup_failures: ran.failures.iter().map(failure).collect(),
     };
     let record = assemble(experiment, ground, seed, measured);
-    Ok(Outcome { record, series, outputs, tc, passages: Vec::new(), packet_hops: 0, one_thread: None })
+    Ok(Outcome {
+        record,
+        series,
+        outputs,
+        tc,
+        passages: Vec::new(),
+        packet_hops: 0,
+        one_thread: None,
+        captures: Vec::new(),
+        test: experiment.test.clone(),
+        also: Also::default(),
+    })
 }
 
 fn refusal(failure: &SetupFailure) -> Diagnostic {
@@ -276,7 +296,7 @@ fn rig(experiment: &Experiment, ran: &penstock_kernel::Outcome) -> record::Rig {
         name: host.name.clone(),
         kernel: host.cisco.is_none().then(|| facts.kernel.clone()),
         tcp: None,
-        system: host.cisco.is_some().then(|| "cisco".to_owned()),
+        system: super::record::system(host),
         forwards: *forwards,
         via: host.gateway(),
         processor_share: None,

@@ -42,11 +42,21 @@ pub(super) fn assemble(experiment: &Experiment, ground: Ground, seed: u64, measu
         drops: measured.drops,
         expects: Vec::new(),
         setup_failures: measured.setup_failures,
+        captures: Vec::new(),
         findings: super::findings(experiment),
         warnings: Vec::new(),
     };
     record.expects = judge::judge(experiment, &record);
     record
+}
+
+/// What a machine is where it is not one that anybody logs in to.
+pub(super) fn system(host: &crate::experiment::Host) -> Option<String> {
+    match (&host.cisco, host.switch) {
+        (Some(_), _) => Some("cisco".to_owned()),
+        (None, true) => Some("switch".to_owned()),
+        (None, false) => None,
+    }
 }
 
 /// What a device sent, and lost by code point.

@@ -313,7 +313,11 @@ impl Plan {
     /// What is wrong with it; that was told when the plan was made.
     pub fn experiment(&self, point: usize) -> Result<Experiment, Vec<Diagnostic>> {
         let none = || Err("it was not there when the sweep was planned".to_owned());
-        self.read(&self.values[point], &|path| self.files.get(path).cloned().unwrap_or_else(none))
+        let loader: Loader<'_> = &|path| self.files.get(path).cloned().unwrap_or_else(none);
+        let mut experiment = self.read(&self.values[point], loader)?;
+        // A sweep keeps figures, no run folders.
+        experiment.captures.clear();
+        Ok(experiment)
     }
 
     fn read(&self, values: &[Value], loader: Loader<'_>) -> Result<Experiment, Vec<Diagnostic>> {

@@ -13,6 +13,7 @@ mod play;
 mod read;
 mod write;
 
+pub use pcap::{Direction, Seat, Writer, packet_block};
 pub use play::{Fate, Played, Served, Simulated, play};
 pub use read::{Moment, Traffic, What, is_capture, read};
 pub use write::write;
@@ -21,8 +22,10 @@ use penstock_host::Host;
 use penstock_measure::Distribution;
 use penstock_measure::table::{Align, Table};
 use penstock_model::{Diagnostic, Handle, Rate, Span, Time};
+use penstock_packet::L3;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// How a capture is replayed.
 pub struct Settings {
@@ -151,7 +154,29 @@ fn notes(host: &Host, ifindex: u32, traffic: &Traffic) -> Vec<String> {
         long.count() as u64,
         " longer than the MTU (offloads, where they were captured): each went as one packet of its size",
     );
+    note(
+        against(traffic),
+        " go against the first direction of their connection: all leave by the same device here; keep one direction of the capture",
+    );
     notes
+}
+
+/// How many packets go the other way than the first of the same two machines: of a capture that has both directions.
+fn against(traffic: &Traffic) -> u64 {
+    let mut first: BTreeMap<(IpAddr, IpAddr), bool> = BTreeMap::new();
+    let mut count = 0;
+    for moment in &traffic.moments {
+        let What::Packet(skb) = &moment.what else { continue };
+        let (src, dst): (IpAddr, IpAddr) = match skb.l3 {
+            L3::Ipv4(h) => (h.src.into(), h.dst.into()),
+            L3::Ipv6(h) => (h.src.into(), h.dst.into()),
+            _ => continue,
+        };
+        let upwards = src <= dst;
+        let pair = if upwards { (src, dst) } else { (dst, src) };
+        count += u64::from(*first.entry(pair).or_insert(upwards) != upwards);
+    }
+    count
 }
 
 /// The class as `tc` writes it; empty for none.

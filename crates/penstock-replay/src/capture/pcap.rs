@@ -244,8 +244,56 @@ impl Clock {
     }
 }
 
-/// A pcapng as this program writes it: little-endian, one interface, times in ns.
+/// A pcapng as this program writes it: little-endian, Ethernet, times in ns.
 pub struct Writer<W>(W);
+
+/// Where frames were seen.
+pub struct Seat<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it is; may be empty.
+    pub description: &'a str,
+    /// How many bytes of a frame are kept; 0: all.
+    pub snaplen: u32,
+}
+
+/// Which way a frame went, as `epb_flags` has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// It came in.
+    In,
+    /// It went out.
+    Out,
+}
+
+/// Appends the block of a frame that `interface` saw at `t_ns` since 1970, of which `data` is kept and which was `len` bytes long.
+pub fn packet_block(
+    out: &mut Vec<u8>,
+    interface: u32,
+    t_ns: u64,
+    data: &[u8],
+    len: u32,
+    direction: Direction,
+    comment: &str,
+) {
+    let start = out.len();
+    out.extend([0; 8]);
+    for word in [interface, (t_ns >> 32) as u32, t_ns as u32, data.len() as u32, len] {
+        out.extend(word.to_le_bytes());
+    }
+    out.extend(data);
+    out.resize(start + (out.len() - start).next_multiple_of(4), 0);
+    if !comment.is_empty() {
+        option(out, OptionCode::Comment.0, comment.as_bytes());
+    }
+    let flags: u32 = if direction == Direction::In { 1 } else { 2 };
+    option(out, FLAGS.0, &flags.to_le_bytes());
+    option(out, 0, &[]);
+    let size = ((out.len() - start) as u32 + 4).to_le_bytes();
+    out.extend(size);
+    out[start..start + 4].copy_from_slice(&EPB_MAGIC.to_le_bytes());
+    out[start + 4..start + 8].copy_from_slice(&size);
+}
 
 impl<W: std::io::Write> Writer<W> {
     /// Begins with who writes and the device.
@@ -253,6 +301,15 @@ impl<W: std::io::Write> Writer<W> {
     /// # Errors
     /// Those of the writer.
     pub fn new(out: W, application: &str, device: &str) -> std::io::Result<Writer<W>> {
+        let mut writer = Writer::begin(out, application)?;
+        writer.interface(&Seat { name: device, description: "", snaplen: 0 })?;
+        Ok(writer)
+    }
+    /// Begins with who writes.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn begin(out: W, application: &str) -> std::io::Result<Writer<W>> {
         let mut writer = Writer(out);
         let mut section = 0x1a2b_3c4du32.to_le_bytes().to_vec();
         // Version 1.0; the section's length is not known.
@@ -261,13 +318,30 @@ impl<W: std::io::Write> Writer<W> {
         option(&mut section, 4, application.as_bytes());
         option(&mut section, 0, &[]);
         writer.block(SHB_MAGIC, &section)?;
-        // Ethernet, packets of any length.
-        let mut interface = vec![1, 0, 0, 0, 0, 0, 0, 0];
-        option(&mut interface, OptionCode::IfName.0, device.as_bytes());
-        option(&mut interface, OptionCode::IfTsresol.0, &[9]);
-        option(&mut interface, 0, &[]);
-        writer.block(IDB_MAGIC, &interface)?;
         Ok(writer)
+    }
+    /// One more interface; they are numbered from 0.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn interface(&mut self, interface: &Seat<'_>) -> std::io::Result<()> {
+        // Ethernet.
+        let mut body = vec![1, 0, 0, 0];
+        body.extend(interface.snaplen.to_le_bytes());
+        option(&mut body, OptionCode::IfName.0, interface.name.as_bytes());
+        if !interface.description.is_empty() {
+            option(&mut body, OptionCode::IfDescription.0, interface.description.as_bytes());
+        }
+        option(&mut body, OptionCode::IfTsresol.0, &[9]);
+        option(&mut body, 0, &[]);
+        self.block(IDB_MAGIC, &body)
+    }
+    /// Blocks that are made already.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn raw(&mut self, blocks: &[u8]) -> std::io::Result<()> {
+        self.0.write_all(blocks)
     }
 
     /// A packet at `t_ns` since 1970 that was `len` bytes long on the wire, and what is to be said of it.

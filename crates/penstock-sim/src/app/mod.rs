@@ -21,6 +21,49 @@ use crate::net::Net;
 const PROGRAMS: [&str; 10] =
     ["ping", "iperf", "iperf2", "iperf3", "scp", "pscp", "ssh", "putty", "plink", "telnet"];
 
+/// What is here of a program's options.
+pub struct ProgramOptions {
+    /// Its name, and others it is called by.
+    pub names: &'static [&'static str],
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// Its options as they are written, each with whether a value follows.
+    pub options: Vec<(String, bool)>,
+    /// Options of the real program that are refused by name, and what to do instead.
+    pub not_here: &'static [(&'static str, &'static str)],
+}
+
+/// The programs, and what is here of their options.
+pub fn programs() -> Vec<ProgramOptions> {
+    fn written(known: &[options::Known]) -> Vec<(String, bool)> {
+        let one = |k: &options::Known| {
+            let letter = (!k.short.is_control()).then(|| format!("-{}", k.short));
+            let long = (!k.long.is_empty()).then(|| format!("--{}", k.long));
+            (letter.into_iter().chain(long).collect::<Vec<_>>().join(" "), k.value)
+        };
+        known.iter().map(one).collect()
+    }
+    let program = |names, about, known: &[options::Known], not_here| ProgramOptions {
+        names,
+        about,
+        options: written(known),
+        not_here,
+    };
+    vec![
+        program(&["ping"], "echo requests, printed as iputils prints them", ping::KNOWN, ping::NOT_HERE),
+        program(
+            &["iperf3"],
+            "TCP and UDP, client and server, text and JSON",
+            iperf3::KNOWN,
+            iperf3::NOT_HERE,
+        ),
+        program(&["iperf", "iperf2"], "iperf 2: TCP and UDP, client and server", iperf::KNOWN, &[]),
+        program(&["scp", "pscp"], "copies a file of a host's `files`", scp::KNOWN, &[]),
+        program(&["ssh", "putty", "plink"], "a session in which somebody types", session::SSH, &[]),
+        program(&["telnet"], "the same, of a router's console too", session::TELNET, &[]),
+    ]
+}
+
 /// A program's name, without its folder and what Windows adds.
 fn name_of(program: &str) -> String {
     let name = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();

@@ -17,6 +17,34 @@ pub(crate) const fn o(short: char, long: &'static str, value: bool) -> Known {
     Known { short, long, value }
 }
 
+/// An option that the real program has and this one has not: how it is written, and what to do instead.
+pub(crate) type NotHere = (&'static str, &'static str);
+
+/// The same as [`parse`], of a program of whose options some are not simulated: each is refused by its name.
+pub(crate) fn parse_all<'a>(
+    program: &str,
+    args: &[&'a str],
+    known: &[Known],
+    not_here: &[NotHere],
+    usage: &str,
+    status: i32,
+) -> Result<Parsed<'a>, Failure> {
+    parse(program, args, known, usage, status).map_err(|failure| {
+        let said = failure.text.lines().next().unwrap_or_default();
+        let long = said.split_once("unrecognized option '").and_then(|(_, rest)| rest.strip_suffix('\''));
+        let short = said.split_once("invalid option -- '").and_then(|(_, rest)| rest.strip_suffix('\''));
+        let written = long.map(str::to_owned).or_else(|| short.map(|letter| format!("-{letter}")));
+        let is = |option: &&NotHere| written.as_deref().is_some_and(|w| option.0.split(' ').any(|o| o == w));
+        match not_here.iter().find(is) {
+            Some((_, why)) => {
+                let written = written.as_deref().unwrap_or_default();
+                Failure::new(format!("{program}: {written} is not simulated: {why}\n"), status)
+            }
+            None => failure,
+        }
+    })
+}
+
 /// Options in order with their values, then the other words.
 pub(crate) type Parsed<'a> = (Vec<(char, &'a str)>, Vec<&'a str>);
 

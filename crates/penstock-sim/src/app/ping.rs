@@ -16,7 +16,7 @@ use penstock_model::{Kernel, Rng, Span, Time};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
 
-const KNOWN: &[Known] = &[
+pub(crate) const KNOWN: &[Known] = &[
     o('c', "", true),
     o('i', "", true),
     o('s', "", true),
@@ -30,6 +30,23 @@ const KNOWN: &[Known] = &[
     o('6', "", false),
     o('O', "", false),
     o('D', "", false),
+];
+
+/// What iputils' ping has beside these.
+pub(crate) const NOT_HERE: &[options::NotHere] = &[
+    ("-A", "write the interval: -i"),
+    ("-a", "there is nothing to hear"),
+    ("-b", "broadcasts are not answered"),
+    ("-B -I", "routes and rules choose the address and the device"),
+    ("-C -3 -e -f -l -N", "write the interval and the count: -i, -c"),
+    ("-d -v -V -H -h", "it changes nothing but what is printed"),
+    ("-F", "flow labels are the stack's own"),
+    ("-L -P -r -R -T", "there are no IP options, and no multicast"),
+    ("-m", "a mark is set by rules: iptables -t mangle … -j MARK"),
+    ("-M", "the length decides what is cut: -s"),
+    ("-p", "payload has no contents"),
+    ("-S", "the socket's memory is the system's"),
+    ("-U", "the time is always that of the network alone"),
 ];
 
 const LINGER_MAX: Span = Span::from_secs(10);
@@ -77,7 +94,7 @@ impl Ping {
         } else {
             "\nUsage\n  ping [options] <destination>\n\nFor more details see ping(8).\n"
         };
-        let (options, words) = options::parse("ping", args, KNOWN, usage, 2)?;
+        let (options, words) = options::parse_all("ping", args, KNOWN, NOT_HERE, usage, 2)?;
         let mut ping = Ping {
             kernel,
             target: String::new(),

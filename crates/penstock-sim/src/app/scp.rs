@@ -16,7 +16,7 @@ use crate::sock::{Message, SockOpts};
 use crate::wake::Wake;
 use penstock_model::Time;
 
-const KNOWN: &[Known] = &[
+pub(crate) const KNOWN: &[Known] = &[
     o('P', "", true),
     o('p', "", false),
     o('q', "", false),

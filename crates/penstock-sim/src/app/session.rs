@@ -17,7 +17,7 @@ use crate::wake::Wake;
 use penstock_model::traffic::Dist;
 use penstock_model::{Rng, Span, Time};
 
-const SSH: &[Known] = &[
+pub(crate) const SSH: &[Known] = &[
     o('p', "", true),
     o('P', "", true),
     o('l', "", true),
@@ -33,7 +33,8 @@ const SSH: &[Known] = &[
     o('q', "", false),
     o('s', "sh", false),
 ];
-const TELNET: &[Known] = &[o('4', "", false), o('E', "", false), o('K', "", false), o('l', "", true)];
+pub(crate) const TELNET: &[Known] =
+    &[o('4', "", false), o('E', "", false), o('K', "", false), o('l', "", true)];
 const SSH_USAGE: &str = "usage: ssh [-1246AaCfgKkMNnqsTtVvXxYy] [-b bind_address] [-c cipher_spec]\n           [-i identity_file] [-l login_name] [-o option] [-p \
     port]\n           [user@]hostname [command]\n";
 const TELNET_USAGE: &str = "Usage: telnet [-4] [-6] [-8] [-E] [-L] [-a] [-d] [-e char] [-l user]\n\t[-n tracefile] [ -b addr ] [-r] [host-name [port]]\n";

@@ -22,7 +22,7 @@ use std::net::IpAddr;
 
 pub(crate) const SEPARATOR: &str = "------------------------------------------------------------\n";
 
-const KNOWN: &[Known] = &[
+pub(crate) const KNOWN: &[Known] = &[
     o('b', "bandwidth", true),
     o('c', "client", true),
     o('d', "dualtest", false),

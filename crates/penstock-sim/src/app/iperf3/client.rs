@@ -15,6 +15,7 @@ const INTERVAL: u32 = 0;
 const END: u32 = 1;
 const PACE: u32 = 2;
 const HELLO_AGAIN: u32 = 3;
+const OMIT: u32 = 4;
 
 /// The client.
 pub(crate) struct Client {
@@ -28,7 +29,7 @@ pub(crate) struct Client {
     in_call: bool,
     /// Streams that the server has answered (UDP) or that are connected (TCP).
     ready: u32,
-    timers: [u32; 4],
+    timers: [u32; 5],
     start_json: Vec<(&'static str, Json)>,
 }
 
@@ -44,7 +45,7 @@ impl Client {
             over: false,
             in_call: false,
             ready: 0,
-            timers: [NONE; 4],
+            timers: [NONE; 5],
             start_json: Vec::new(),
         }
     }
@@ -130,7 +131,11 @@ impl Client {
             cx.net.set_timer(self.timers[INTERVAL as usize], now + self.test.settings.interval);
         }
         if self.test.settings.bytes == 0 {
-            cx.net.set_timer(self.timers[END as usize], now + self.test.settings.time);
+            let lasts = self.test.settings.omit + self.test.settings.time;
+            cx.net.set_timer(self.timers[END as usize], now + lasts);
+        }
+        if self.test.omitting {
+            cx.net.set_timer(self.timers[OMIT as usize], now + self.test.settings.omit);
         }
         self.work(cx);
     }
@@ -180,6 +185,7 @@ impl Client {
         let s = &mut self.test.settings;
         if let Some(control) = cx.net.endpoint(self.control).filter(|_| s.fits) {
             s.len = control.info().snd_mss.max(16);
+            s.count_blocks();
         }
         let s = &self.test.settings;
         match message.kind {
@@ -196,6 +202,8 @@ impl Client {
                     i64::from(s.tos),
                     s.bytes as i64,
                     s.time.as_ns(),
+                    s.omit.as_ns(),
+                    s.blocks as i64,
                 ];
                 self.tell(say::PARAMS, 130, values, cx);
             }
@@ -235,7 +243,7 @@ impl Client {
 impl Program for Client {
     fn intent(&self) -> Intent {
         let s = &self.test.settings;
-        let lasts = (s.bytes == 0).then_some(s.time);
+        let lasts = (s.bytes == 0).then_some(s.omit + s.time);
         Intent::call(&s.host, Some(("tcp", s.port)), lasts).over(s.family)
     }
     fn largest(&self) -> u32 {
@@ -252,7 +260,8 @@ impl Program for Client {
         };
         self.addr = (addr, self.test.settings.port);
         self.to = cx.net.host_of(addr).unwrap_or(cx.host);
-        self.timers = [INTERVAL, END, PACE, HELLO_AGAIN].map(|token| cx.net.wakes.new_timer(cx.app, token));
+        self.timers =
+            [INTERVAL, END, PACE, HELLO_AGAIN, OMIT].map(|token| cx.net.wakes.new_timer(cx.app, token));
         if !self.test.settings.json {
             cx.print(&format!("Connecting to host {host}, port {}\n", self.test.settings.port));
             if self.test.settings.reverse {
@@ -320,6 +329,14 @@ impl Program for Client {
                 self.test.interval(cx);
                 let at = cx.now() + self.test.settings.interval;
                 cx.net.set_timer(self.timers[INTERVAL as usize], at);
+            }
+            Wake::Timer(OMIT) => {
+                self.test.omitted(cx);
+                if self.test.settings.interval > Span::ZERO {
+                    let at = cx.now() + self.test.settings.interval;
+                    cx.net.set_timer(self.timers[INTERVAL as usize], at);
+                }
+                self.work(cx);
             }
             Wake::Timer(END) => self.end(cx),
             Wake::Timer(PACE) => self.work(cx),

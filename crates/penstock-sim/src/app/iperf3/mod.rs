@@ -3,7 +3,8 @@
 //! Follows: iperf 3.1.3 `src/iperf_api.c`, `iperf_client_api.c`, `iperf_server_api.c`, `iperf_locale.c`, `iperf_udp.c`; the pacing of UDP
 //! every millisecond is 3.2's. Beside real kernels ([`Iperf::V2_1`]) a datagram without `-l` is as long as the segments of the control connection, as
 //! since 3.2; before it was 8 KB.
-//! Differs: IPv4; no `-O`, `-Z`, `-F`, `-A`, no diskfile; CPU use is told as zero; the time of day of a run is the epoch.
+//! `-O`, `-k` and `--dscp` are those of 3.12, recorded there; `-Z` and `-A` cost a real host less and change no packet.
+//! Differs: no diskfile, and what [`NOT_HERE`] lists; CPU use is told as zero; the time of day of a run is the epoch.
 
 mod client;
 mod json;
@@ -16,7 +17,7 @@ use crate::app::{Failure, Family, Program};
 use crate::spec::Iperf;
 use penstock_model::Span;
 
-const KNOWN: &[Known] = &[
+pub(crate) const KNOWN: &[Known] = &[
     o('c', "client", true),
     o('s', "server", false),
     o('p', "port", true),
@@ -42,8 +43,46 @@ const KNOWN: &[Known] = &[
     o('4', "version4", false),
     o('6', "version6", false),
     o('T', "title", true),
+    o('k', "blockcount", true),
+    o('\u{2}', "dscp", true),
+    o('O', "omit", true),
+    o('Z', "zerocopy", false),
+    o('A', "affinity", true),
     o('v', "version", false),
     o('h', "help", false),
+];
+
+/// What iperf 3.12 and later have beside these.
+pub(crate) const NOT_HERE: &[options::NotHere] = &[
+    ("--bidir", "write two [[app]]s, one of them with -R"),
+    ("--get-server-output", "the server's own output is in apps/, among the programs of its host"),
+    ("--logfile", "what a program prints is in apps/ in the run folder"),
+    ("--json-stream", "-J prints all of it at the end"),
+    ("--timestamps", "intervals have their times"),
+    ("--forceflush", "nothing is held back: leave it out"),
+    ("-F --file", "there is no file to send; -n says how many bytes"),
+    ("-B --bind --bind-dev", "routes and rules choose the address; give the host another address or route"),
+    ("--cport", "ports are chosen by the system; the server's is -p"),
+    (
+        "--fq-rate",
+        "-b paces in the program; tcp = { pacing … } in a [[flow]], or the qdisc fq, paces below it",
+    ),
+    ("--pacing-timer", "it is 1000 us"),
+    ("-X --xbind --sctp --nstreams", "there is no SCTP"),
+    ("-L --flowlabel", "flow labels are the stack's own"),
+    ("--connect-timeout --rcv-timeout --snd-timeout --idle-timeout", "timeouts are TCP's own"),
+    ("--server-bitrate-limit", "limit the client with -b"),
+    ("--dont-fragment", "TCP sets it; datagrams up to 1472 bytes are not cut"),
+    ("--udp-counters-64bit", "counters do not wrap here: leave it out"),
+    ("--repeating-payload", "payload has no contents: leave it out"),
+    ("--extra-data", "it changes nothing but the JSON"),
+    (
+        "--username --rsa-public-key-path --rsa-private-key-path --authorized-users-path --time-skew-threshold",
+        "there are no users",
+    ),
+    ("-m --mptcp", "there is no MPTCP"),
+    ("-I --pidfile", "there are no process files"),
+    ("-d --debug", "-V says more"),
 ];
 
 const USAGE: &str = "Usage: iperf [-s|-c host] [options]\nTry `iperf --help' for more information.\n";
@@ -111,6 +150,10 @@ pub(crate) struct Settings {
     pub(crate) time: Span,
     /// Instead of the time, when not 0.
     pub(crate) bytes: u64,
+    /// In place of these, so many blocks.
+    pub(crate) blocks: u64,
+    /// How long it sends before it counts.
+    pub(crate) omit: Span,
     pub(crate) len: u32,
     /// In place of that, as long as a segment.
     pub(crate) fits: bool,
@@ -128,6 +171,12 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// As many bytes as the blocks have.
+    fn count_blocks(&mut self) {
+        if self.blocks > 0 {
+            self.bytes = self.blocks * u64::from(self.len);
+        }
+    }
     fn units(&self, bytes: f64) -> String {
         units(bytes, 'A')
     }
@@ -169,7 +218,7 @@ pub(crate) fn parse(args: &[&str], iperf: Iperf) -> Result<Box<dyn Program>, Fai
 }
 
 fn settings(args: &[&str]) -> Result<Settings, Failure> {
-    let (options, rest) = options::parse("iperf3", args, KNOWN, USAGE, 1)?;
+    let (options, rest) = options::parse_all("iperf3", args, KNOWN, NOT_HERE, USAGE, 1)?;
     let mut s = Settings {
         host: String::new(),
         server: false,
@@ -180,6 +229,8 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
         rate: 0,
         time: Span::from_secs(10),
         bytes: 0,
+        blocks: 0,
+        omit: Span::ZERO,
         len: 0,
         fits: false,
         parallel: 1,
@@ -201,6 +252,7 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
     let mut rate = None;
     let mut len = None;
     let mut client_only = false;
+    let mut ends = std::collections::BTreeSet::new();
     for (letter, value) in options {
         let wrong = || error(&format!("invalid value \"{value}\" for -{letter}"));
         match letter {
@@ -232,6 +284,20 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
                 s.time = Span::from_secs(ns / 1_000_000_000);
             }
             'n' => s.bytes = bytes(value).ok_or_else(wrong)?,
+            'k' => s.blocks = bytes(value).ok_or_else(wrong)?,
+            'O' => {
+                let ns = seconds(value).filter(|ns| (0..=600_000_000_000).contains(ns));
+                let ns = ns.ok_or_else(|| error("bogus value for --omit"))?;
+                s.omit = Span::from_secs(ns / 1_000_000_000);
+            }
+            '\u{2}' => {
+                let dscp = match c_number(value) {
+                    Some(n) => u8::try_from(n).ok().filter(|n| *n < 64),
+                    None => penstock_packet::dscp::parse(value),
+                };
+                let bad = || error("bad TOS value (must be between 0 and 255 inclusive)");
+                s.tos = dscp.ok_or_else(bad)? << 2;
+            }
             'l' => {
                 len = Some(
                     bytes(value)
@@ -270,14 +336,22 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
             'h' => return Err(Failure::new(HELP, 1)),
             _ => {}
         }
-        client_only |=
-            matches!(letter, 'u' | 'b' | 't' | 'n' | 'l' | 'P' | 'R' | 'w' | 'M' | 'N' | 'S' | 'C');
+        client_only |= matches!(
+            letter,
+            'u' | 'b' | 't' | 'n' | 'k' | 'O' | 'Z' | 'l' | 'P' | 'R' | 'w' | 'M' | 'N' | 'S' | 'C' | '\u{2}'
+        );
+        if matches!(letter, 't' | 'n' | 'k') {
+            ends.insert(letter);
+        }
     }
     for extra in rest {
         s.warnings.push_str(&format!("iperf3: ignoring extra argument -- {extra}\n"));
     }
     if !s.server && s.host.is_empty() {
         return Err(error("must either be a client (-c) or server (-s)"));
+    }
+    if ends.len() > 1 {
+        return Err(error("only one test end condition (-t, -n, -k) may be specified"));
     }
     if s.server && client_only {
         return Err(error("some option you are trying to set is client only"));
@@ -288,6 +362,7 @@ fn settings(args: &[&str]) -> Result<Settings, Failure> {
     if s.udp {
         s.len = s.len.clamp(16, 65_507);
     }
+    s.count_blocks();
     Ok(s)
 }
 
@@ -316,5 +391,20 @@ mod tests {
         );
         assert!(text("-c h -i 0.01").contains("invalid report interval (min = 0.1, max = 60 seconds)"));
         assert!(text("-c h -q").starts_with("iperf3: invalid option -- 'q'\n"));
+        // Those of 3.12: what it says was recorded.
+        let s = read("-c h -O 2 -k 20 -Z -A 0,1 --dscp EF").unwrap();
+        assert_eq!((s.omit, s.bytes, s.tos), (Span::from_secs(2), 20 * (128 << 10), 0xb8));
+        assert_eq!((read("-c h --dscp 10").unwrap().tos, read("-c h --dscp 0x2e").unwrap().tos), (40, 0xb8));
+        assert!(text("-c h --dscp XX").contains("bad TOS value (must be between 0 and 255 inclusive)"));
+        assert!(text("-c h -O 700").starts_with("iperf3: parameter error - bogus value for --omit\n"));
+        assert!(
+            text("-c h -k 5 -n 10").contains("only one test end condition (-t, -n, -k) may be specified")
+        );
+        assert_eq!(
+            text("-c h --bidir"),
+            "iperf3: --bidir is not simulated: write two [[app]]s, one of them with -R\n"
+        );
+        assert!(text("-c h -F x").starts_with("iperf3: -F is not simulated: "));
+        assert!(text("-c h --nonsense").starts_with("iperf3: unrecognized option '--nonsense'\n"));
     }
 }

@@ -12,6 +12,7 @@ use penstock_model::{Span, Time};
 
 const INTERVAL: u32 = 0;
 const PACE: u32 = 1;
+const OMIT: u32 = 2;
 const LINE: &str = "-----------------------------------------------------------\n";
 
 /// The server.
@@ -23,7 +24,7 @@ pub(crate) struct Server {
     cookie: i64,
     test: Option<Test>,
     running: bool,
-    timers: [u32; 2],
+    timers: [u32; 3],
     start_json: Vec<(&'static str, Json)>,
     started: Time,
 }
@@ -38,7 +39,7 @@ impl Server {
             cookie: 0,
             test: None,
             running: false,
-            timers: [NONE; 2],
+            timers: [NONE; 3],
             start_json: Vec::new(),
             started: Time::ZERO,
         }
@@ -85,6 +86,8 @@ impl Server {
                     tos: value(5) as u8,
                     bytes: value(6) as u64,
                     time: Span::from_ns(value(7)),
+                    omit: Span::from_ns(value(8)),
+                    blocks: value(9) as u64,
                     ..self.settings.clone()
                 };
                 let sender = settings.reverse;
@@ -143,6 +146,9 @@ impl Server {
         }
         if test.settings.interval > Span::ZERO {
             cx.net.set_timer(self.timers[INTERVAL as usize], now + test.settings.interval);
+        }
+        if test.omitting {
+            cx.net.set_timer(self.timers[OMIT as usize], now + test.settings.omit);
         }
         self.work(cx);
     }
@@ -208,7 +214,7 @@ impl Program for Server {
             return;
         };
         self.udp = udp;
-        self.timers = [INTERVAL, PACE].map(|token| cx.net.wakes.new_timer(cx.app, token));
+        self.timers = [INTERVAL, PACE, OMIT].map(|token| cx.net.wakes.new_timer(cx.app, token));
         self.listening(cx);
     }
 
@@ -268,6 +274,16 @@ impl Program for Server {
                     let at = cx.now() + test.settings.interval;
                     cx.net.set_timer(self.timers[INTERVAL as usize], at);
                 }
+            }
+            Wake::Timer(OMIT) => {
+                if let Some(test) = &mut self.test {
+                    test.omitted(cx);
+                    if test.settings.interval > Span::ZERO {
+                        let at = cx.now() + test.settings.interval;
+                        cx.net.set_timer(self.timers[INTERVAL as usize], at);
+                    }
+                }
+                self.work(cx);
             }
             Wake::Timer(_) => self.work(cx),
             Wake::Eof(sock) | Wake::Failed(sock, _) if sock == self.control => {

@@ -35,6 +35,8 @@ pub(crate) struct Stream {
     max_cwnd: u64,
     rtt_us: (i64, i64, i64, i64),
     before: (u64, u64, u64, u64),
+    /// What is not counted of them: packets, errors, retransmissions.
+    omitted: (u64, u64, u64),
     /// The send that waits for memory.
     pub(crate) blocked: bool,
     /// A send is under way: it is carried out when the processor is through with it.
@@ -60,6 +62,7 @@ impl Stream {
             max_cwnd: 0,
             rtt_us: (i64::MAX, 0, 0, 0),
             before: (0, 0, 0, 0),
+            omitted: (0, 0, 0),
             blocked: false,
             calling: false,
         }
@@ -85,7 +88,13 @@ impl Stream {
     /// What is told to the other side in the end.
     pub(crate) fn results(&self) -> [i64; 5] {
         let jitter = (self.jitter * 1e9) as i64;
-        [self.bytes as i64, self.packets as i64, self.errors as i64, jitter, self.retransmits as i64]
+        let (packets, errors, retransmits) = self.counted();
+        [self.bytes as i64, packets as i64, errors as i64, jitter, retransmits as i64]
+    }
+    /// Packets, errors and retransmissions without what is omitted.
+    fn counted(&self) -> (u64, u64, u64) {
+        let (packets, errors, retransmits) = self.omitted;
+        (self.packets - packets, self.errors - errors, self.retransmits.saturating_sub(retransmits))
     }
 }
 
@@ -100,6 +109,8 @@ pub(crate) struct Test {
     pub(crate) last: Time,
     intervals: Vec<Json>,
     pub(crate) header_printed: bool,
+    /// It sends already, and does not count yet.
+    pub(crate) omitting: bool,
 }
 
 fn float(x: f64) -> Json {
@@ -120,11 +131,28 @@ impl Test {
             last: Time::ZERO,
             intervals: Vec::new(),
             header_printed: false,
+            omitting: false,
         }
     }
     /// Streams start now.
     pub(crate) fn begin(&mut self, now: Time) {
         (self.start, self.last) = (now, now);
+        self.omitting = self.settings.omit > Span::ZERO;
+    }
+    /// From now on it counts (`iperf_reset_stats`).
+    pub(crate) fn omitted(&mut self, cx: &mut Cx<'_>) {
+        self.interval(cx);
+        self.omitting = false;
+        let now = cx.now();
+        (self.start, self.last) = (now, now);
+        for stream in &mut self.streams {
+            if let Some(endpoint) = cx.net.endpoint(stream.sock) {
+                stream.retransmits = endpoint.info().total_retrans;
+            }
+            (stream.bytes, stream.jitter) = (0, 0.0);
+            stream.omitted = (stream.packets, stream.errors, stream.retransmits);
+            stream.before = (0, stream.packets, stream.errors, stream.retransmits);
+        }
     }
     /// Writes to a stream as much as it takes.
     pub(crate) fn write(&mut self, i: usize, cx: &mut Cx<'_>) {
@@ -205,6 +233,7 @@ impl Test {
         let seconds = (now - self.last).as_secs_f64();
         let (st, et) = ((self.last - self.start).as_secs_f64(), (now - self.start).as_secs_f64());
         let tcp = !self.settings.udp;
+        let omitted = if self.omitting { "(omitted)" } else { "" };
         let mut text = String::new();
         if !self.header_printed {
             text.push_str(match (tcp, self.sender) {
@@ -238,23 +267,25 @@ impl Test {
             sum =
                 (sum.0 + bytes, sum.1 + packets, sum.2 + errors, sum.3 + retransmits, sum.4 + stream.jitter);
             let rate = bytes as f64 / seconds;
-            cx.result.intervals.push(Interval {
-                stream: i as u32,
-                from: self.last - self.start,
-                to: now - self.start,
-                bytes,
-            });
+            if !self.omitting {
+                cx.result.intervals.push(Interval {
+                    stream: i as u32,
+                    from: self.last - self.start,
+                    to: now - self.start,
+                    bytes,
+                });
+            }
             let head = head(&format!("{:3}", stream.id), st, et, &self.settings, bytes, rate);
             match (tcp, self.sender) {
                 (true, true) => {
                     let cwnd = self.settings.units(cwnd as f64);
-                    text.push_str(&format!("{head}  {retransmits:3}   {cwnd}s       \n"));
+                    text.push_str(&format!("{head}  {retransmits:3}   {cwnd}s       {omitted}\n"));
                 }
-                (true, false) => text.push_str(&format!("{head}                  \n")),
-                (false, true) => text.push_str(&format!("{head}  {packets}  \n")),
+                (true, false) => text.push_str(&format!("{head}                  {omitted}\n")),
+                (false, true) => text.push_str(&format!("{head}  {packets}  {omitted}\n")),
                 (false, false) => {
                     let (ms, pct) = (stream.jitter * 1000.0, percent(errors, packets.max(1)));
-                    text.push_str(&format!("{head}  {ms:5.3} ms  {errors}/{packets} ({pct}%)  \n"));
+                    text.push_str(&format!("{head}  {ms:5.3} ms  {errors}/{packets} ({pct}%)  {omitted}\n"));
                 }
             }
             let mut json = amounts(Some(stream.id), st, et, seconds, bytes);
@@ -268,19 +299,19 @@ impl Test {
                 (false, true) => json.push(("packets", int(packets))),
                 (false, false) => losses(&mut json, stream.jitter, errors, packets),
             }
-            json.push(("omitted", Json::Bool(false)));
+            json.push(("omitted", Json::Bool(self.omitting)));
             streams.push(Json::Object(json));
         }
         let n = self.streams.len().max(1) as f64;
         if self.streams.len() > 1 {
             let head = head("SUM", st, et, &self.settings, sum.0, sum.0 as f64 / seconds);
             match (tcp, self.sender) {
-                (true, true) => text.push_str(&format!("{head}  {:3}             \n", sum.3)),
-                (true, false) => text.push_str(&format!("{head}                  \n")),
-                (false, true) => text.push_str(&format!("{head}  {}  \n", sum.1)),
+                (true, true) => text.push_str(&format!("{head}  {:3}             {omitted}\n", sum.3)),
+                (true, false) => text.push_str(&format!("{head}                  {omitted}\n")),
+                (false, true) => text.push_str(&format!("{head}  {}  {omitted}\n", sum.1)),
                 (false, false) => {
                     let (ms, pct) = (sum.4 / n * 1000.0, percent(sum.2, sum.1.max(1)));
-                    text.push_str(&format!("{head}  {ms:5.3} ms  {}/{} ({pct}%)  \n", sum.2, sum.1));
+                    text.push_str(&format!("{head}  {ms:5.3} ms  {}/{} ({pct}%)  {omitted}\n", sum.2, sum.1));
                 }
             }
         }
@@ -291,7 +322,7 @@ impl Test {
             (false, true) => json.push(("packets", int(sum.1))),
             (false, false) => losses(&mut json, sum.4 / n, sum.2, sum.1),
         }
-        json.push(("omitted", Json::Bool(false)));
+        json.push(("omitted", Json::Bool(self.omitting)));
         let both = vec![("streams", Json::Array(streams)), ("sum", Json::Object(json))];
         self.intervals.push(Json::Object(both));
         if !self.settings.json {
@@ -322,7 +353,7 @@ impl Test {
             let id = format!("{:3}", s.id);
             let line = head(&id, 0.0, et, &self.settings, sent, per_second(sent));
             if tcp {
-                let retransmits = if self.sender { s.retransmits } else { s.other[4] as u64 };
+                let retransmits = if self.sender { s.counted().2 } else { s.other[4] as u64 };
                 all_retransmits += retransmits;
                 text.push_str(&format!("{line}  {retransmits:3}             sender\n"));
                 let line = head(&id, 0.0, et, &self.settings, received, per_second(received));
@@ -342,9 +373,9 @@ impl Test {
                 continue;
             }
             let (packets, errors, jitter) = if self.sender {
-                (s.packets, s.other[2] as u64, s.other[3] as f64 / 1e9)
+                (s.counted().0, s.other[2] as u64, s.other[3] as f64 / 1e9)
             } else {
-                (s.packets, s.errors, s.jitter)
+                (s.counted().0, s.counted().1, s.jitter)
             };
             (all_packets, all_errors, all_jitter) =
                 (all_packets + packets, all_errors + errors, all_jitter + jitter);
@@ -447,10 +478,10 @@ impl Test {
                 ("protocol", text(if s.udp { "UDP" } else { "TCP" })),
                 ("num_streams", int(u64::from(s.parallel))),
                 ("blksize", int(u64::from(s.len))),
-                ("omit", Json::Int(0)),
+                ("omit", Json::Int(s.omit.as_ns() / 1_000_000_000)),
                 ("duration", Json::Int(if s.bytes > 0 { 0 } else { s.time.as_ns() / 1_000_000_000 })),
-                ("bytes", int(s.bytes)),
-                ("blocks", Json::Int(0)),
+                ("bytes", int(if s.blocks > 0 { 0 } else { s.bytes })),
+                ("blocks", int(s.blocks)),
                 ("reverse", Json::Int(i64::from(s.reverse))),
             ]),
         ));

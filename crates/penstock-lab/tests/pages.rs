@@ -1,0 +1,204 @@
+//! Pages that are made from the code: `docs/programs.md` and `docs/limits.md`. `PENSTOCK_BLESS=1` writes them.
+
+use penstock_host::Host;
+use penstock_lab::experiment::{CALLS, NOT_HERE, TESTS};
+use penstock_model::{Kernel, Time};
+use std::fmt::Write as _;
+use std::path::Path;
+
+fn same(name: &str, page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    if std::env::var_os("PENSTOCK_BLESS").is_some() {
+        std::fs::write(&path, page).unwrap();
+        return;
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        there == page,
+        "docs/{name} is not what the code says: PENSTOCK_BLESS=1 cargo test -p penstock-lab --test pages"
+    );
+}
+
+/// Words in lines of at most so many letters.
+fn filled(text: &mut String, indent: &str, words: impl IntoIterator<Item = String>) {
+    let mut line = String::from(indent);
+    for word in words {
+        if line.len() + word.len() > 150 && line.trim() != "" {
+            writeln!(text, "{}", line.trim_end()).unwrap();
+            line = indent.to_owned();
+        }
+        line.push_str(&word);
+        line.push(' ');
+    }
+    writeln!(text, "{}", line.trim_end()).unwrap();
+}
+
+#[test]
+fn programs_and_their_options() {
+    let mut text = String::from(
+        "# Programs\n\nWhat an [`[[app]]`](experiment-file.md#app) and a script may run on the ground `sim`, and which of their options are here. On `kernel` and `virtual` the\n\
+         programs are those installed there. A test makes this page from the code.\n\n\
+         An option of the real program that is not here is refused before the run, by name, with what to write instead; one that nobody knows is refused in the program's own words.\n\n",
+    );
+    for program in penstock_sim::programs() {
+        writeln!(text, "## {}\n\n{}.\n", program.names.join(", "), program.about).unwrap();
+        let option =
+            |(written, value): &(String, bool)| format!("`{written}{}`", if *value { " …" } else { "" });
+        filled(&mut text, "", program.options.iter().map(option));
+        if !program.not_here.is_empty() {
+            text.push_str("\n| known, not simulated | instead |\n|---|---|\n");
+            for (written, why) in program.not_here {
+                let each: Vec<String> = written.split(' ').map(|w| format!("`{w}`")).collect();
+                writeln!(text, "| {} | {why} |", each.join(" ")).unwrap();
+            }
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "iperf3 is that of 3.1, whose headings say `Bandwidth`, with `-O`, `-k` and `--dscp` as 3.12 has them; `-Z` and `-A` change no packet. \
+         Its JSON has the members of 3.1.\n\n## flent\n\nTests that [`[[test]]`](experiment-file.md#test) makes, by flent's names (2.3.0):\n\n",
+    );
+    filled(&mut text, "", TESTS.into_iter().chain(CALLS).map(|t| format!("`{t}`")));
+    text.push_str("\nNot here:\n\n| tests | why, or what instead |\n|---|---|\n");
+    for (names, why) in NOT_HERE {
+        let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+        writeln!(text, "| {} | {why} |", names.join(" ")).unwrap();
+    }
+    same("programs.md", &text);
+}
+
+/// What a machine says after these commands of what it does not do to packets.
+fn said(commands: &str) -> Vec<String> {
+    let mut host = Host::new("r", Kernel::V6_12, 1);
+    for name in ["eth0", "eth1"] {
+        let ifindex = host.add_device(name);
+        let address = if name == "eth0" { "10.0.0.1/24" } else { "10.0.1.1/24" };
+        host.exec(&format!("ip addr add {address} dev {name}"), Time::ZERO);
+        host.exec(&format!("ip link set {name} up"), Time::ZERO);
+        assert!(ifindex > 0);
+    }
+    let mut failed = Vec::new();
+    for command in commands.split("; ") {
+        let output = host.exec(command, Time::ZERO);
+        if output.status != 0 {
+            let first =
+                output.stderr.lines().find(|l| !l.trim().is_empty()).unwrap_or("refused").trim().to_owned();
+            failed.push(first);
+            break;
+        }
+    }
+    let found = host.unsimulated_devices().into_iter().chain(host.unsimulated());
+    let plain = |s: String| s.strip_prefix("r: ").or(s.strip_prefix("r ")).map_or(s.clone(), str::to_owned);
+    failed.into_iter().chain(found.map(plain)).collect()
+}
+
+/// Set-ups that people have, tried one by one.
+const TRIED: [(&str, &[&str]); 3] = [
+    (
+        "Devices",
+        &[
+            "ip link add bond0 type bond; ip link set bond0 up",
+            "ip link add mac0 link eth0 type macvlan; ip link set mac0 up",
+            "ip link add vx0 type vxlan id 7 dev eth0 dstport 4789; ip link set vx0 up",
+            "ip link add red type vrf table 10; ip link set red up",
+            "ip link add va type veth peer name vb; ip link set va up",
+            "ip link add wg0 type wireguard",
+            "ip link add gre1 type gre local 10.0.0.1 remote 10.0.0.2",
+            "ip tunnel add sit1 mode sit remote 10.0.0.2",
+            "ip link add br0 type bridge stp_state 1; ip link set eth0 master br0; ip link set br0 up",
+            "ip link add br0 type bridge vlan_filtering 1; ip link set eth0 master br0; ip link set br0 up",
+        ],
+    ),
+    (
+        "Rules",
+        &[
+            "iptables -A FORWARD -m string --string x --algo bm -j DROP",
+            "iptables -A FORWARD -j NFQUEUE --queue-num 1",
+            "iptables -A FORWARD -m recent --name ssh --update --seconds 60 -j DROP",
+            "iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
+            "iptables -t nat -A POSTROUTING -o eth1 -j NETMAP --to 192.0.2.0/24",
+            "sysctl -w net.ipv6.conf.all.forwarding=1; ip -6 addr add fd00::1/64 dev eth0; ip6tables -t nat -A POSTROUTING -o eth1 -j MASQUERADE",
+            "ipset create bad hash:ip",
+        ],
+    ),
+    (
+        "Routes",
+        &[
+            "ip rule add fwmark 1 lookup 100",
+            "ip route add 192.0.2.0/24 nexthop via 10.0.0.2 nexthop via 10.0.1.2",
+            "ip route add 192.0.2.0/24 encap mpls 100 via 10.0.0.2",
+            "ip -6 route add 2001:db8::/64 encap seg6 mode encap segs 2001:db8::1 dev eth0",
+        ],
+    ),
+];
+
+/// Congestion controls of Linux 6.12.
+const CONTROLS: [&str; 17] = [
+    "bbr",
+    "bic",
+    "cdg",
+    "cubic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "reno",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+];
+
+#[test]
+fn what_packets_cannot_do_yet() {
+    let mut text = String::from(
+        "# What packets cannot do yet\n\nWhat the ground `sim` does not do to packets, made from the code by a test. All of it is refused before the run, in these words;\n\
+         where something can be set up and shown all the same, the tools on the [virtual machine](verbs/tc.md) take it. Linux itself (`--on kernel`, `--on virtual`) does all of it.\n\n## Queueing\n\n\
+         These can be set up, changed and shown, with their checks and messages; packets do not go through them:\n\n",
+    );
+    let qdiscs = penstock_sched::sch::KINDS.iter().filter(|k| !k.simulated).map(|k| k.id);
+    let filters = penstock_sched::cls::KINDS.iter().filter(|k| !k.simulated).map(|k| k.id);
+    let actions = penstock_sched::act::KINDS.iter().filter(|k| !k.simulated).map(|k| k.id);
+    let list = |names: &mut dyn Iterator<Item = &str>| {
+        names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+    };
+    for (what, mut names) in [
+        ("qdiscs", Box::new(qdiscs) as Box<dyn Iterator<Item = &str>>),
+        ("filters", Box::new(filters)),
+        ("actions", Box::new(actions)),
+    ] {
+        writeln!(text, "- {what}: {}", list(&mut *names)).unwrap();
+    }
+    for (title, tried) in TRIED {
+        writeln!(text, "\n## {title}\n\n| set up | what it says |\n|---|---|").unwrap();
+        for commands in tried {
+            let answers = said(commands);
+            let shown = commands.replace('|', "\\|");
+            // What has come to be simulated leaves the page.
+            if !answers.is_empty() {
+                writeln!(text, "| `{shown}` | {} |", answers.join("; ").replace('|', "\\|")).unwrap();
+            }
+        }
+    }
+    let known = penstock_tcp::cc::names();
+    let missing = CONTROLS.iter().filter(|c| !known.contains(*c)).map(|c| format!("`{c}`"));
+    writeln!(
+        text,
+        "\n## TCP\n\nCongestion controls of Linux 6.12 that are not here: {}.",
+        missing.collect::<Vec<_>>().join(", ")
+    )
+    .unwrap();
+    text.push_str(
+        "TCP does not learn the MTU of a path over IPv6, and there is no MPTCP, no SCTP, no QUIC.\n\n\
+         ## Elsewhere\n\n\
+         - [Programs](programs.md) and their options.\n\
+         - [IPv6](experiment-file.md#ipv6): router advertisements, redirects, multicast listeners, fragments.\n\
+         - [Scripts](notes/shell-limits.md): how far the interpreter goes.\n\
+         - [Conformance](conformance.md): what is compared with a real Linux, and what differs.\n",
+    );
+    same("limits.md", &text);
+}

@@ -1,0 +1,252 @@
+//! A frame as a capture has it: the headers with their checksums, and a payload of zeros.
+
+use crate::headers::{ETH_HLEN, IcmpBody, L3, L4, Quoted, ipproto};
+use crate::skb::{HEADER_MAX, Skb};
+use std::net::IpAddr;
+
+/// Length of a tag.
+const TAG: usize = 4;
+
+impl Skb {
+    /// Appends the frame as it stands on the wire, at most `snap` bytes of it, and answers how long all of it is. The payload is
+    /// zeros, which no packet here has others than, so the checksums of TCP, UDP and ICMP are those of the headers; a packet
+    /// that was damaged on its way has wrong ones. The tag of a VLAN beside the packet is in the frame.
+    pub fn frame_bytes(&self, snap: usize, out: &mut Vec<u8>) -> usize {
+        let mut head = [0; HEADER_MAX];
+        let written = self.header_bytes(&mut head);
+        let tags = self.tags_in_frame();
+        let network = ETH_HLEN as usize + TAG * tags;
+        let (l3, l4) = self.innermost();
+        let transport = network
+            + match l3 {
+                L3::Ipv4(_) => 20,
+                L3::Ipv6(_) => 40,
+                _ => 0,
+            };
+        let start = out.len();
+        out.extend_from_slice(&head[..written]);
+        if let L4::Icmp(icmp) = l4
+            && let IcmpBody::About(about) = &icmp.body
+        {
+            quote(about, (self.len as usize).saturating_sub(transport + 8), out);
+        }
+        self.checksum(l3, l4, transport, &mut out[start..]);
+        if self.is_noted()
+            && let Some((ethertype, tci)) = self.rare().vlan
+        {
+            let tag = (u32::from(ethertype) << 16 | u32::from(tci)).to_be_bytes();
+            out.splice(start + 12..start + 12, tag);
+        }
+        let beside = if self.is_noted() && self.rare().vlan.is_some() { TAG } else { 0 };
+        let whole = self.len as usize + beside;
+        out.resize(start + whole.min(snap), 0);
+        whole
+    }
+    /// Fills the checksum of the transport header in.
+    fn checksum(&self, l3: &L3, l4: &L4, transport: usize, frame: &mut [u8]) {
+        let whole = match (l4, self.rare().datagram) {
+            // The first fragment speaks of the whole datagram.
+            (L4::Udp(_), Some(bytes)) => u32::from(bytes),
+            _ => self.len.saturating_sub(transport as u32),
+        };
+        let (at, pseudo) = match l4 {
+            L4::Tcp(_) => (16, true),
+            L4::Udp(_) => (6, true),
+            L4::Icmp(_) => (2, matches!(l3, L3::Ipv6(_))),
+            L4::None => return,
+        };
+        if frame.len() < transport + at + 2 {
+            return;
+        }
+        if let L4::Udp(_) = l4 {
+            frame[transport + 4..transport + 6].copy_from_slice(&(whole as u16).to_be_bytes());
+        }
+        let mut sum = words(&frame[transport..]);
+        if pseudo {
+            sum += match l3 {
+                L3::Ipv4(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.protocol),
+                L3::Ipv6(h) => words(&h.src.octets()) + words(&h.dst.octets()) + u64::from(h.next_header),
+                _ => 0,
+            };
+            sum += u64::from(whole);
+        }
+        while sum >> 16 != 0 {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        let mut check = !(sum as u16);
+        // RFC 768: a sum of zero is sent as ones; zero says that there is none.
+        if check == 0 && matches!(l4, L4::Udp(_)) {
+            check = 0xffff;
+        }
+        if self.tc.bad_checksum {
+            check ^= 0x0100;
+        }
+        frame[transport + at..transport + at + 2].copy_from_slice(&check.to_be_bytes());
+    }
+}
+
+/// The sum of 16-bit words in network order, the last filled up.
+fn words(bytes: &[u8]) -> u64 {
+    let word = |c: &[u8]| u64::from(c[0]) << 8 | u64::from(c.get(1).copied().unwrap_or(0));
+    bytes.chunks(2).map(word).sum()
+}
+
+/// The packet that an error speaks of, of which `room` bytes are quoted: its network header and the first 8 bytes behind it. What the
+/// error does not know (lengths, the time to live) is as a packet of that length has it.
+fn quote(about: &Quoted, room: usize, out: &mut Vec<u8>) {
+    match (about.src, about.dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let mut header = vec![0x45, 0];
+            header.extend((room as u16).to_be_bytes());
+            header.extend([0, 0, 0x40, 0, 64, about.protocol, 0, 0]);
+            header.extend(src.octets().into_iter().chain(dst.octets()));
+            let mut sum = words(&header);
+            while sum >> 16 != 0 {
+                sum = (sum & 0xffff) + (sum >> 16);
+            }
+            header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            out.extend(header);
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            out.extend([0x60, 0, 0, 0]);
+            out.extend((room.saturating_sub(40) as u16).to_be_bytes());
+            out.extend([about.protocol, 64]);
+            out.extend(src.octets().into_iter().chain(dst.octets()));
+        }
+        _ => return,
+    }
+    let behind = room.saturating_sub(if about.src.is_ipv4() { 20 } else { 40 }) as u16;
+    match about.protocol {
+        ipproto::UDP => {
+            out.extend([about.sport, about.dport, behind, 0].iter().flat_map(|w| w.to_be_bytes()));
+        }
+        ipproto::ICMP | ipproto::ICMPV6 => {
+            // Of the messages that errors are sent about only echo requests are made here.
+            let ty = if about.protocol == ipproto::ICMP { 8 } else { 128 };
+            out.extend([ty, 0, 0, 0]);
+            out.extend([about.sport, about.dport].iter().flat_map(|w| w.to_be_bytes()));
+        }
+        _ => out.extend([about.sport, about.dport, 0, 0].iter().flat_map(|w| w.to_be_bytes())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headers::{Icmp, Ipv4, Ipv6, Tcp, TcpFlags, Udp};
+
+    fn v4(protocol: u8, l4: L4, len: u32) -> Skb {
+        let l3 = L3::Ipv4(Ipv4 {
+            src: [10, 0, 0, 1].into(),
+            dst: [10, 0, 0, 2].into(),
+            tos: 0,
+            ttl: 64,
+            protocol,
+            id: 1,
+            frag_off: 0,
+        });
+        Skb::new(len, l3, l4)
+    }
+    /// What a receiver comes to: all ones where the checksum holds.
+    fn verify(frame: &[u8], transport: usize, pseudo: &[u8], protocol: u8) -> u64 {
+        let len = (frame.len() - transport) as u64;
+        let mut sum = words(&frame[transport..]);
+        if !pseudo.is_empty() {
+            sum += words(pseudo) + u64::from(protocol) + len;
+        }
+        while sum >> 16 != 0 {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum
+    }
+
+    #[test]
+    fn checksums_hold() {
+        let tcp = Tcp {
+            sport: 1,
+            dport: 2,
+            seq: 77,
+            flags: TcpFlags::ACK,
+            timestamps: Some((5, 6)),
+            ..Tcp::default()
+        };
+        let udp = Udp { sport: 9, dport: 10 };
+        for (protocol, l4, len) in [
+            (ipproto::TCP, L4::Tcp(tcp), 1514),
+            (ipproto::UDP, L4::Udp(udp), 61),
+            (ipproto::ICMP, L4::Icmp(Icmp::new(8, 0, 3, 4)), 98),
+        ] {
+            let skb = v4(protocol, l4, len);
+            let mut frame = Vec::new();
+            assert_eq!(skb.frame_bytes(usize::MAX, &mut frame), len as usize);
+            assert_eq!(frame.len(), len as usize);
+            let pseudo = if protocol == ipproto::ICMP { vec![] } else { frame[26..34].to_vec() };
+            assert_eq!(verify(&frame, 34, &pseudo, protocol), 0xffff, "{protocol}");
+            // Cut short it has the same bytes, and a damaged one does not hold.
+            let mut cut = Vec::new();
+            assert_eq!(skb.frame_bytes(50, &mut cut), len as usize);
+            assert_eq!(cut, frame[..50]);
+            let mut bad = skb.clone();
+            bad.tc.bad_checksum = true;
+            let mut frame = Vec::new();
+            bad.frame_bytes(usize::MAX, &mut frame);
+            assert_ne!(verify(&frame, 34, &pseudo, protocol), 0xffff, "{protocol}");
+        }
+        let [src, dst]: [std::net::Ipv6Addr; 2] = ["fd00::1", "fd00::2"].map(|a| a.parse().unwrap());
+        let l3 = L3::Ipv6(Ipv6 {
+            src,
+            dst,
+            traffic_class: 0,
+            flow_label: 0,
+            next_header: ipproto::ICMPV6,
+            hop_limit: 64,
+        });
+        let skb = Skb::new(118, l3, L4::Icmp(Icmp::new(128, 0, 3, 4)));
+        let mut frame = Vec::new();
+        skb.frame_bytes(usize::MAX, &mut frame);
+        assert_eq!(verify(&frame, 54, &frame[22..54], ipproto::ICMPV6), 0xffff);
+    }
+
+    #[test]
+    fn tags_are_in_the_frame() {
+        let mut skb = v4(ipproto::UDP, L4::Udp(Udp { sport: 9, dport: 10 }), 100);
+        let mut plain = Vec::new();
+        skb.frame_bytes(usize::MAX, &mut plain);
+        skb.rare_mut().vlan = Some((0x8100, 5));
+        let mut tagged = Vec::new();
+        assert_eq!(skb.frame_bytes(usize::MAX, &mut tagged), 104);
+        assert_eq!(&tagged[12..18], [0x81, 0, 0, 5, 8, 0]);
+        tagged.drain(12..16);
+        assert_eq!(tagged, plain);
+    }
+
+    #[test]
+    fn an_error_quotes_a_packet_that_can_be_read() {
+        let quoted = Quoted {
+            src: [10, 0, 0, 2].into(),
+            dst: [10, 0, 0, 1].into(),
+            protocol: ipproto::UDP,
+            sport: 33,
+            dport: 44,
+        };
+        let body = IcmpBody::About(quoted);
+        let skb = v4(ipproto::ICMP, L4::Icmp(Icmp { body, ..Icmp::new(3, 3, 0, 0) }), 14 + 20 + 8 + 28);
+        let mut frame = Vec::new();
+        skb.frame_bytes(usize::MAX, &mut frame);
+        assert_eq!((frame.len(), frame[42], frame[51]), (70, 0x45, ipproto::UDP));
+        assert_eq!(&frame[54..66], [10, 0, 0, 2, 10, 0, 0, 1, 0, 33, 0, 44]);
+        assert_eq!(verify(&frame, 34, &[], ipproto::ICMP), 0xffff);
+    }
+
+    #[test]
+    fn the_first_fragment_speaks_of_the_whole_datagram() {
+        let mut skb = v4(ipproto::UDP, L4::Udp(Udp { sport: 9, dport: 10 }), 1514);
+        skb.rare_mut().datagram = Some(3008);
+        let mut frame = Vec::new();
+        assert_eq!(skb.frame_bytes(usize::MAX, &mut frame), 1514);
+        assert_eq!(&frame[38..40], 3008u16.to_be_bytes());
+        // Behind it come zeros, up to the datagram's length.
+        frame.resize(34 + 3008, 0);
+        assert_eq!(verify(&frame, 34, &frame[26..34], ipproto::UDP), 0xffff);
+    }
+}

@@ -4,6 +4,7 @@
 
 pub mod compare;
 pub mod fairness;
+pub mod live;
 pub mod number;
 pub mod passage;
 pub mod phb;
@@ -12,6 +13,7 @@ pub mod quantile;
 pub mod record;
 pub mod repeat;
 pub mod report;
+pub mod scores;
 pub mod series;
 mod sound;
 pub mod sweep;

@@ -273,7 +273,7 @@ fn summary(outcome: &Outcome) -> String {
     let r = &outcome.record;
     let on = r.rig.machine.as_ref().map(|m| format!(", {} {}", r.ground, m.kernel)).unwrap_or_default();
     let mut text = format!("{} ({}, seed {}{on})\n", r.title, Unit::Second.show(r.duration_s), r.seed);
-    for part in [apps(r), flows(r), repeat::groups(&[r]), queues(r), drops(r), expects(r)] {
+    for part in [apps(r), flows(r), repeat::groups(&[r]), scores(r), queues(r), drops(r), expects(r)] {
         if !part.is_empty() {
             text.push('\n');
             text.push_str(&part);
@@ -382,6 +382,8 @@ fn flows(r: &Record) -> String {
         ("delay mean", Align::Right),
         ("p95", Align::Right),
         ("max", Align::Right),
+        ("jitter mean", Align::Right),
+        ("jitter max", Align::Right),
         ("rtt mean", Align::Right),
         ("rtt p95", Align::Right),
         ("lost", Align::Right),
@@ -397,6 +399,8 @@ fn flows(r: &Record) -> String {
             ms(flow.owd_ms.map(|d| d.mean)),
             ms(flow.owd_ms.map(|d| d.p95)),
             ms(flow.owd_ms.map(|d| d.max)),
+            ms(flow.jitter_mean_ms.filter(|_| flow.proto == "udp")),
+            ms(flow.jitter_max_ms.filter(|_| flow.proto == "udp")),
             ms(flow.rtt_ms.map(|d| d.mean)),
             ms(flow.rtt_ms.map(|d| d.p95)),
             format!("{}/{}", flow.lost_packets, flow.sent_packets),
@@ -409,6 +413,65 @@ fn flows(r: &Record) -> String {
     let more = described().count().saturating_sub(MAX_ROWS);
     let rest = if more > 0 { format!("  and {more} more in the record\n") } else { String::new() };
     table.text(2) + &rest
+}
+
+/// Latency under load and calls, the worst first (`docs/scores.md`).
+fn scores(r: &Record) -> String {
+    let ms = |x: f64| Unit::Millisecond.show(x);
+    let mut latency: Vec<_> = r.scores.latency.iter().collect();
+    latency.sort_by(|a, b| b.increase_ms.total_cmp(&a.increase_ms));
+    let mut table = Table::new(&[
+        ("latency under load", Align::Left),
+        ("unloaded", Align::Right),
+        ("p50", Align::Right),
+        ("p95", Align::Right),
+        ("p99", Align::Right),
+        ("grade", Align::Left),
+        ("RPM", Align::Right),
+        ("games", Align::Left),
+        ("conferences", Align::Left),
+    ]);
+    for l in latency.iter().take(MAX_ROWS) {
+        table.row([
+            l.probe.clone(),
+            ms(l.unloaded_ms),
+            ms(l.loaded_ms.p50),
+            ms(l.loaded_ms.p95),
+            ms(l.loaded_ms.p99),
+            l.grade.clone(),
+            format!("{:.0}", l.rpm),
+            l.game.clone(),
+            l.conference.clone(),
+        ]);
+    }
+    let mut text = if table.is_empty() { String::new() } else { table.text(2) };
+    let mut calls: Vec<_> = r.scores.calls.iter().collect();
+    calls.sort_by(|a, b| a.r.total_cmp(&b.r));
+    let mut table = Table::new(&[
+        ("call", Align::Left),
+        ("MOS", Align::Right),
+        ("R", Align::Right),
+        ("quality", Align::Left),
+        ("mouth to ear", Align::Right),
+        ("lost or late", Align::Right),
+    ]);
+    for c in calls.iter().take(MAX_ROWS) {
+        table.row([
+            c.flow.clone(),
+            format!("{:.2}", c.mos),
+            format!("{:.1}", c.r),
+            c.quality.clone(),
+            ms(c.delay_ms),
+            Unit::Share.show(c.loss),
+        ]);
+    }
+    if !table.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&table.text(2));
+    }
+    text
 }
 
 /// What was lost elsewhere than in the queues above, which tell their own.

@@ -1,7 +1,8 @@
 //! Runs compared with each other: which figures differ by more than repeated runs do among themselves.
 
+use crate::live::{self, Live, Panel};
 use crate::number::Unit;
-use crate::plot::{CHART_STYLE, Chart, Line, STYLE, Stroke, escape};
+use crate::plot::{Stroke, escape};
 use crate::record::Record;
 use crate::series::Series;
 use crate::table::{Align, Table};
@@ -242,49 +243,84 @@ fn called(host: &str, object: &str) -> String {
 /// Most pictures of a page.
 const PICTURES: usize = 48;
 
-/// A page: the table, and each curve that both sides have in one picture with its counterpart. Refers to no network.
+/// A page: the table, and each curve that both sides have in one chart with its counterpart. Refers to no network.
 pub fn html(before: &Side<'_>, after: &Side<'_>, rows: &[Row]) -> String {
     let title = format!("{} against {}", before.name, after.name);
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><style>{STYLE}{CHART_STYLE}\
-         body{{font:14px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--ground);max-width:72rem;margin:2rem auto;padding:0 1rem}}\
-         table{{border-collapse:collapse}}td,th{{padding:.15rem .7rem;text-align:right;border-bottom:1px solid var(--rule)}}\
-         td:first-child,td:nth-child(2),td:last-child,th:first-child{{text-align:left}}tr.differs td{{font-weight:600}}</style></head>\n\
-         <body><h1>{0}</h1>\n<table><tr><th></th><th></th><th>{1}</th><th>{2}</th><th>difference</th><th></th></tr>\n",
+    let mut page = crate::report::opening(&title);
+    let count = |verdict| rows.iter().filter(|r| r.verdict == verdict).count();
+    let _ = write!(
+        page,
+        "<header><h1>{}</h1><p class=\"facts\"><span>{} figures</span><span>{} equal</span><span>{} within the spread</span><span>{} beyond it</span>\
+         <span>{} of single runs</span></p></header>\n",
         escape(&title),
+        rows.len(),
+        count("equal"),
+        count("within"),
+        count("differs"),
+        count("unknown")
+    );
+    let charts = charts(before, after);
+    if !charts.0.is_empty() {
+        let _ = writeln!(
+            page,
+            "<section id=\"curves\"><h2>Over time</h2><div class=\"charts\" data-bar>{}</div></section>",
+            charts.0
+        );
+    }
+    let _ = write!(
+        page,
+        "<section id=\"figures\"><h2>Figures</h2><div class=\"wide\"><table class=\"compare\"><thead><tr><th></th><th></th><th class=\"n\">{}</th>\
+         <th class=\"n\">{}</th><th class=\"n\">difference</th><th></th></tr></thead><tbody>\n",
         escape(&before.name),
         escape(&after.name)
     );
     for row in rows {
-        let cells: String = cells(row).iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
+        let cell = |(i, c): (usize, &String)| {
+            format!("<td{}>{}</td>", if (2..5).contains(&i) { " class=\"n\"" } else { "" }, escape(c))
+        };
+        let cells: String = cells(row).iter().enumerate().map(cell).collect();
         let _ = writeln!(page, "<tr class=\"{}\">{cells}</tr>", row.verdict);
     }
-    page.push_str("</table>\n");
-    let first =
-        |side: &Side<'_>| side.runs.first().map(|(record, series)| (record.duration_s, (*series).clone()));
-    if let (Some((long, a)), Some((other, b))) = (first(before), first(after)) {
-        let both = a.curves().iter().filter_map(|curve| {
-            let (unit, what) = metric(&curve.metric)?;
-            let points = b.points(&curve.host, &curve.object, &curve.metric);
-            let flat = |p: &[(f64, f64)]| p.iter().all(|x| x.1 == 0.0);
-            let nothing = points.is_empty() || flat(points) && flat(&curve.points);
-            (!nothing).then_some((curve, points, unit, what))
-        });
-        for (curve, points, unit, what) in both.take(PICTURES) {
-            let subject = called(&curve.host, &curve.object);
-            let mut chart = Chart::new(format!("{subject}: {what}"), unit, (0.0, long.max(other)));
-            let stroke = if curve.metric == "rtt_ms" { Stroke::Dots } else { Stroke::Line };
-            for (colour, (name, points)) in
-                [(&before.name, curve.points.as_slice()), (&after.name, points)].into_iter().enumerate()
-            {
-                chart.lines.push(Line { name: name.clone(), colour, stroke, points: points.to_vec() });
-            }
-            page.push_str(&chart.svg());
-            page.push('\n');
-        }
-    }
+    page.push_str("</tbody></table></div></section>\n</main>\n");
+    page.push_str(&charts.1);
     page.push_str("</body></html>\n");
     page
+}
+
+/// The charts of the first run of each side, and what makes them live.
+fn charts(before: &Side<'_>, after: &Side<'_>) -> (String, String) {
+    let first =
+        |side: &Side<'_>| side.runs.first().map(|(record, series)| (record.duration_s, (*series).clone()));
+    let (Some((long, a)), Some((other, b))) = (first(before), first(after)) else {
+        return (String::new(), String::new());
+    };
+    let long = long.max(other);
+    let mut live = Live::new(long);
+    let both = a.curves().iter().filter_map(|curve| {
+        let (unit, what) = metric(&curve.metric)?;
+        let points = b.points(&curve.host, &curve.object, &curve.metric);
+        let flat = |p: &[(f64, f64)]| p.iter().all(|x| x.1 == 0.0);
+        let nothing = points.is_empty() || flat(points) && flat(&curve.points);
+        (!nothing).then_some((curve, points, unit, what))
+    });
+    let mut html = String::new();
+    for (n, (curve, points, unit, what)) in both.take(PICTURES).enumerate() {
+        let subject = called(&curve.host, &curve.object);
+        let mut panel =
+            Panel::over_time(format!("chart-{}", n + 1), format!("{subject}: {what}"), unit, long);
+        let stroke = if curve.metric == "rtt_ms" { Stroke::Dots } else { Stroke::Line };
+        for (colour, (name, points)) in
+            [(&before.name, curve.points.as_slice()), (&after.name, points)].into_iter().enumerate()
+        {
+            panel.curves.push(live::Curve { stroke, ..live::Curve::new(name.clone(), colour, points) });
+        }
+        if unit == Unit::Millisecond {
+            panel = panel.log_if_far();
+        }
+        html.push_str(&live.figure(&panel));
+    }
+    let scripts = live.scripts(long);
+    (html, scripts)
 }
 
 #[cfg(test)]
@@ -312,6 +348,7 @@ mod tests {
             drops: Vec::new(),
             expects: Vec::new(),
             setup_failures: Vec::new(),
+            scores: Default::default(),
             findings: Vec::new(),
             warnings: Vec::new(),
         }
@@ -327,7 +364,11 @@ mod tests {
         let rows = compare(&before, &after);
         assert_eq!(rows.len(), 1);
         let page = html(&before, &after, &rows);
-        assert!(page.contains("one against two") && page.matches("<svg").count() == 1, "{page}");
+        assert!(
+            page.contains("one against two") && page.matches("<svg class=\"chart\"").count() == 1,
+            "{page}"
+        );
+        assert!(page.contains("id=\"charts-bits\"") && page.contains("a iperf: goodput"));
         assert!(text("one", "two", &rows).contains("a iperf"));
         rows[0].verdict
     }

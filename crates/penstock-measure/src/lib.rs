@@ -5,6 +5,7 @@
 pub mod compare;
 pub mod fairness;
 pub mod flent;
+pub mod live;
 pub mod number;
 pub mod passage;
 pub mod phb;
@@ -13,6 +14,7 @@ pub mod quantile;
 pub mod record;
 pub mod repeat;
 pub mod report;
+pub mod scores;
 pub mod series;
 mod sound;
 pub mod sweep;

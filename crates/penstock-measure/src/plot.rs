@@ -15,6 +15,8 @@ pub enum Stroke {
     Line,
     /// A dot a sample.
     Dots,
+    /// A broken line from sample to sample: what goes with another curve of its colour.
+    Dashes,
     /// A ring a sample, and a broken line between them: what somebody else measured.
     Rings,
 }
@@ -24,7 +26,7 @@ pub enum Stroke {
 pub struct Line {
     /// Its name in the legend.
     pub name: String,
-    /// Index of its colour, 0.. ([`COLOURS`] of them, then again from the first).
+    /// Index of its colour, 0.. ([`COLOURS`] of them, then again from the first), or [`INK`].
     pub colour: usize,
     /// How it is drawn.
     pub stroke: Stroke,
@@ -67,14 +69,25 @@ pub struct Chart {
     pub bands: Vec<Band>,
     /// The marks.
     pub levels: Vec<Level>,
-    /// Whether y has a logarithmic scale; not positive values are then left out.
+    /// Whether y has a logarithmic scale; not positive values are then left out. The title says so.
     pub log: bool,
+    /// Whether the curves (but those in [`INK`]) stand upon each other as areas, the first at the bottom.
+    pub stacked: bool,
     /// Width and height in the units of the page.
     pub size: (f64, f64),
+    /// How many of the curves the legend names: the first.
+    named: usize,
 }
 
 /// How many colours there are: the classes `c0` … `c7`.
 pub const COLOURS: usize = 8;
+/// The colour of what is no single thing: a sum of others.
+pub const INK: usize = usize::MAX;
+
+/// The class of a colour.
+fn class(colour: usize) -> String {
+    if colour == INK { "ink".to_owned() } else { format!("c{}", colour % COLOURS) }
+}
 
 /// Style of a chart that stands alone; a page that embeds charts sets the same variables itself.
 /// The colours are told apart in the common forms of colour blindness and reach 3:1 on both grounds.
@@ -95,13 +108,15 @@ stroke:var(--ground);stroke-width:4px;stroke-linejoin:round}\
 .chart .line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}\
 .chart .c0{stroke:var(--c0)}.chart .c1{stroke:var(--c1)}.chart .c2{stroke:var(--c2)}.chart .c3{stroke:var(--c3)}\
 .chart .c4{stroke:var(--c4)}.chart .c5{stroke:var(--c5)}.chart .c6{stroke:var(--c6)}.chart .c7{stroke:var(--c7)}\
-.chart .dots{stroke-width:4.5;stroke-linecap:round;fill:none}";
+.chart .dots{stroke-width:4.5;stroke-linecap:round;fill:none}.chart .ink{stroke:var(--ink)}.chart .dashes{stroke-dasharray:5 4}\
+.chart .box{fill:var(--ground);stroke-width:1.5}.chart .median{stroke:var(--ink);stroke-width:2}\
+.chart .band{stroke:none;opacity:.4}.chart .b0{fill:var(--c0)}.chart .b1{fill:var(--c1)}.chart .b2{fill:var(--c2)}\
+.chart .b3{fill:var(--c3)}.chart .b4{fill:var(--c4)}.chart .b5{fill:var(--c5)}.chart .b6{fill:var(--c6)}.chart .b7{fill:var(--c7)}";
 
 /// Rules for rings and bands, beside [`CHART_STYLE`].
 pub const RANGE_STYLE: &str = "\
 .chart .rings{stroke-width:1.8;fill:var(--ground)}.chart .between{stroke-width:1.2;stroke-dasharray:2 4;fill:none}\
-.chart .band{stroke:none;opacity:.2}.chart .b0{fill:var(--c0)}.chart .b1{fill:var(--c1)}.chart .b2{fill:var(--c2)}\
-.chart .b3{fill:var(--c3)}.chart .b4{fill:var(--c4)}.chart .b5{fill:var(--c5)}.chart .b6{fill:var(--c6)}.chart .b7{fill:var(--c7)}";
+.chart .band{opacity:.2}";
 
 impl Chart {
     /// An empty chart of the common size.
@@ -115,13 +130,24 @@ impl Chart {
             bands: Vec::new(),
             levels: Vec::new(),
             log: false,
+            stacked: false,
             size: (520.0, 236.0),
+            named: usize::MAX,
         }
     }
 
     /// The chart as an `<svg>` element for a page that has [`STYLE`]'s variables and [`CHART_STYLE`].
     pub fn svg(&self) -> String {
         self.draw("")
+    }
+
+    /// The same with curves that the legend does not name.
+    pub(crate) fn svg_with(&self, unnamed: &[Line]) -> String {
+        let named = self.lines.len();
+        let mut chart = self.clone();
+        chart.lines.extend_from_slice(unnamed);
+        chart.named = named;
+        chart.draw("")
     }
 
     /// The chart as a file of its own.
@@ -133,6 +159,9 @@ impl Chart {
 
     fn draw(&self, style: &str) -> String {
         let (width, height) = self.size;
+        if self.stacked {
+            return self.upon_each_other(style);
+        }
         let mut out = String::new();
         let _ = write!(
             out,
@@ -144,10 +173,11 @@ impl Chart {
         let (_, unit) = self.scale(&ticks);
         let _ = write!(
             out,
-            "<text x=\"0\" y=\"14\"><tspan class=\"title\">{}</tspan>{}{}</text>",
+            "<text x=\"0\" y=\"14\"><tspan class=\"title\">{}</tspan>{}{}{}</text>",
             escape(&self.title),
             if unit.is_empty() { "" } else { ", " },
-            escape(unit)
+            escape(unit),
+            if self.log { ", logarithmic" } else { "" }
         );
         let legend_bottom = self.legend(&mut out, 36.0);
         let frame = Frame {
@@ -183,6 +213,38 @@ impl Chart {
         out
     }
 
+    /// Its curves as bands upon each other, with their upper edges.
+    fn upon_each_other(&self, style: &str) -> String {
+        let mut times: Vec<f64> = self.lines.iter().flat_map(|l| l.points.iter().map(|p| p.0)).collect();
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        let mut chart = Chart { stacked: false, bands: Vec::new(), lines: Vec::new(), ..self.clone() };
+        let mut below = vec![0.0; times.len()];
+        for line in &self.lines {
+            if line.colour == INK {
+                chart.lines.push(line.clone());
+                continue;
+            }
+            // Between two of its samples a curve keeps the earlier one's value; outside of its life it is nothing.
+            let (mut next, mut value) = (0, 0.0);
+            let (mut band, mut edge) = (Vec::new(), Vec::new());
+            for (&t, below) in times.iter().zip(&mut below) {
+                while line.points.get(next).is_some_and(|p| p.0 <= t) {
+                    value = if line.points[next].1.is_finite() { line.points[next].1 } else { 0.0 };
+                    next += 1;
+                }
+                let alive = next > 0 && (next < line.points.len() || line.points[next - 1].0 == t);
+                let top = *below + if alive { value } else { 0.0 };
+                band.push((t, *below, top));
+                edge.push((t, top));
+                *below = top;
+            }
+            chart.bands.push(Band { colour: line.colour, points: band });
+            chart.lines.push(Line { points: edge, ..line.clone() });
+        }
+        chart.draw(style)
+    }
+
     /// Names of the curves in rows below the title; where they end.
     fn legend(&self, out: &mut String, top: f64) -> f64 {
         let (mut x, mut y) = (0.0, top);
@@ -196,24 +258,24 @@ impl Chart {
             points: Vec::new(),
             ..ring.clone()
         });
-        for line in self.lines.iter().filter(|l| !explained(l)).chain(&all) {
+        for line in self.lines.iter().take(self.named).filter(|l| !explained(l)).chain(&all) {
             let letter = |c: char| if c.is_uppercase() || c == '+' { 8.6 } else { 6.6 };
             let wide = 34.0 + line.name.chars().map(letter).sum::<f64>();
             if x > 0.0 && x + wide > self.size.0 {
                 (x, y) = (0.0, y + 18.0);
             }
-            let colour = line.colour % COLOURS;
+            let colour = class(line.colour);
             let _ = match line.stroke {
                 Stroke::Rings => {
                     write!(
                         out,
-                        "<circle class=\"rings c{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"/>",
+                        "<circle class=\"rings {colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"/>",
                         x + 9.0,
                         y - 4.0
                     )
                 }
-                Stroke::Line | Stroke::Dots => {
-                    write!(out, "<path class=\"key c{colour}\" d=\"M{:.1} {:.1}h14\"/>", x + 2.0, y - 4.0)
+                Stroke::Line | Stroke::Dots | Stroke::Dashes => {
+                    write!(out, "<path class=\"key {colour}\" d=\"M{:.1} {:.1}h14\"/>", x + 2.0, y - 4.0)
                 }
             };
             let _ = write!(out, "<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", x + 22.0, escape(&line.name));
@@ -389,11 +451,15 @@ impl Line {
             last = (x, y);
         }
         if !path.is_empty() {
-            let class = if self.stroke == Stroke::Dots { "dots" } else { "line" };
+            let kind = match self.stroke {
+                Stroke::Dots => "dots",
+                Stroke::Dashes => "line dashes",
+                _ => "line",
+            };
             let _ = write!(
                 out,
-                "<path class=\"{class} c{}\" d=\"{path}\"><title>{}</title></path>",
-                self.colour % COLOURS,
+                "<path class=\"{kind} {}\" d=\"{path}\"><title>{}</title></path>",
+                class(self.colour),
                 escape(&self.name)
             );
         }
@@ -424,7 +490,7 @@ impl Line {
 const MAX_TICKS: usize = 32;
 
 /// A step of 1, 2 or 5 times a power of ten that divides `span` into at most `most` parts.
-fn nice_step(span: f64, most: u32) -> f64 {
+pub(crate) fn nice_step(span: f64, most: u32) -> f64 {
     let rough = span / f64::from(most);
     let power = decade_below(rough);
     let factors = [1.0, 2.0, 5.0, 10.0];
@@ -495,6 +561,41 @@ mod tests {
         assert!(svg.contains("class=\"line c1\""), "{svg}");
         assert!(chart.file().contains("prefers-color-scheme:dark"));
         assert_eq!(svg, chart.svg());
+    }
+
+    #[test]
+    fn curves_stand_upon_each_other() {
+        let mut chart = Chart::new("x", Unit::BitPerSecond, (0.0, 2.0));
+        chart.stacked = true;
+        let of = |colour, points| Line { name: "l".into(), colour, stroke: Stroke::Line, points };
+        chart.lines.push(of(0, vec![(0.0, 1e6), (1.0, 2e6), (2.0, 1e6)]));
+        chart.lines.push(of(1, vec![(1.0, 3e6), (2.0, 3e6)]));
+        chart.lines.push(of(INK, vec![(0.0, 1e6), (2.0, 4e6)]));
+        let svg = chart.svg();
+        let mut edges = Chart { stacked: false, ..chart.clone() };
+        edges.lines[1].points = vec![(0.0, 1e6), (1.0, 5e6), (2.0, 4e6)];
+        // The second begins where the first is at its first sample and ends at the sum.
+        let path = |svg: &str, of: &str| {
+            svg.split(&format!("class=\"line {of}\" d=\""))
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(path(&svg, "c1"), path(&edges.svg(), "c1"));
+        assert_eq!(path(&svg, "ink"), path(&edges.svg(), "ink"));
+        assert_eq!(svg.matches("class=\"band").count(), 2);
+    }
+
+    #[test]
+    fn a_logarithmic_scale_is_said() {
+        let mut chart = Chart::new("x", Unit::Millisecond, (0.0, 2.0));
+        chart.lines.push(line(vec![(0.0, 1.0), (1.0, 100.0)]));
+        assert!(!chart.svg().contains("logarithmic"));
+        chart.log = true;
+        assert!(chart.svg().contains("ms, logarithmic</text>"));
     }
 
     #[test]

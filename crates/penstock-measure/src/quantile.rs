@@ -54,6 +54,10 @@ impl Distribution {
     pub const NAMES: [&'static str; 6] = ["min", "mean", "p50", "p95", "p99", "max"];
 }
 
+/// The shares whose quantiles a record keeps where it can (`owd_quantiles_ms`): enough for a distribution function and a box plot.
+pub const SHARES: [f64; 17] =
+    [0.0, 0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99, 1.0];
+
 /// The `q`-quantile (0..=1) of sorted, non-empty samples, interpolated linearly between the two nearest
 /// (Hyndman & Fan's type 7, the default of numpy and R).
 pub fn of_sorted(sorted: &[f64], q: f64) -> f64 {

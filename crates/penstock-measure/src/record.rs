@@ -4,6 +4,7 @@
 //! SI and stand in the name (`throughput_bit_s`, `rtt_ms`). Same file, seed and version give the same bytes.
 
 use crate::quantile::Distribution;
+use crate::scores::Scores;
 use serde::{Deserialize, Serialize};
 
 /// The format this version writes.
@@ -64,6 +65,9 @@ pub struct Record {
     /// What was captured.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub captures: Vec<Capture>,
+    /// What the figures mean for people.
+    #[serde(skip_serializing_if = "Scores::is_empty", default)]
+    pub scores: Scores,
     /// What `penstock check` says of the setups.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub findings: Vec<Finding>,
@@ -331,12 +335,21 @@ pub struct Flow {
     /// One-way delays.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub owd_ms: Option<Distribution>,
+    /// Quantiles of the one-way delays at [`crate::quantile::SHARES`]; of a flow that is one of many those of all stand in [`Together`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub owd_quantiles_ms: Vec<f64>,
     /// Round trips of an echo probe.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rtt_ms: Option<Distribution>,
-    /// Interarrival jitter (RFC 3550).
+    /// Interarrival jitter (RFC 3550) when the last packet had come; it forgets what was 16 packets before.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub jitter_ms: Option<f64>,
+    /// Mean of that jitter over all packets; on `sim`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jitter_mean_ms: Option<f64>,
+    /// The greatest it ever was; on `sim`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub jitter_max_ms: Option<f64>,
     /// How much later than its time each packet was handed to the kernel, µs; only where real time passes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late_us: Option<Distribution>,
@@ -355,6 +368,9 @@ pub struct Together {
     /// One-way delays of all their packets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub owd_ms: Option<Distribution>,
+    /// Quantiles of these at [`crate::quantile::SHARES`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub owd_quantiles_ms: Vec<f64>,
     /// Round trips of echo probes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rtt_ms: Option<Distribution>,
@@ -406,10 +422,14 @@ pub struct Group {
     pub name: String,
     /// How many flows.
     pub flows: u64,
-    /// New payload delivered to the applications, bits per second.
+    /// New payload delivered to the applications, bits per second of all the time that is counted.
     pub goodput_bit_s: f64,
     /// Everything received with IP headers, bits per second.
     pub throughput_bit_s: f64,
+    /// The members' own goodputs together: each over its own life, as the flows tell it. Members that live one after another make it more than any
+    /// moment had.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub members_bit_s: Option<f64>,
     /// Packets sent (retransmissions included).
     pub sent_packets: u64,
     /// Share of the packets sent that were retransmitted; absent without TCP.
@@ -607,6 +627,12 @@ impl Class {
     pub fn is_flow(&self) -> bool {
         matches!(self.kind.as_str(), "sfq" | "sfb" | "fq_codel" | "fq_pie" | "cake" | "choke")
     }
+    /// Whether it was set up or came with its qdisc: neither a flow nor the one place for an inner qdisc that some kinds show as a class.
+    pub fn is_set_up(&self) -> bool {
+        let place =
+            matches!(self.kind.as_str(), "tbf" | "red" | "gred" | "netem" | "cbs" | "skbprio" | "plug");
+        !self.is_flow() && !place
+    }
 }
 
 /// An expectation, judged.
@@ -749,6 +775,7 @@ mod tests {
                 packets: 3,
                 ..Drop::default()
             }],
+            scores: Scores::default(),
             expects: vec![Expect {
                 what: "u5 iperf throughput".into(),
                 value: "5.5mbit..6.0mbit".into(),

@@ -275,6 +275,7 @@ impl Net {
         nic.sojourn.record((now - packet.queued).as_ns().max(0) as u64);
         if packet.tos() & 3 == 3 && !packet.tc.ce_counted {
             packet.tc.ce_counted = true;
+            nic.marked += 1;
             if let Some((flow, Part::Data)) = untag(packet.flow) {
                 let at = self.meter.flows[flow as usize].at(nic.host, nic.ifindex);
                 at.marked_packets += 1;

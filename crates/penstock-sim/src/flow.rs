@@ -58,6 +58,9 @@ pub(crate) struct Flow {
     last_transit: i64,
     /// Jitter times 16, as RFC 3550 appendix A.8 keeps it.
     jitter_16: i64,
+    /// Sum of the jitter after each packet but the first, and the greatest, ns.
+    jitter_sum: i64,
+    jitter_max: i64,
     owd_sum: i64,
     pub(crate) marked_packets: u64,
     pub(crate) first_received: Time,
@@ -122,6 +125,8 @@ impl Flow {
             owd: Histogram::default(),
             last_transit: 0,
             jitter_16: 0,
+            jitter_sum: 0,
+            jitter_max: 0,
             owd_sum: 0,
             rtts: Vec::new(),
             tcp: None,
@@ -257,6 +262,9 @@ impl Flow {
             //= RFC 3550 appendix A.8
             let d = (transit - self.last_transit).abs();
             self.jitter_16 += d - ((self.jitter_16 + 8) >> 4);
+            let jitter = self.jitter_16 >> 4;
+            self.jitter_sum += jitter;
+            self.jitter_max = self.jitter_max.max(jitter);
         }
         self.last_transit = transit;
         self.last_received = now;
@@ -300,6 +308,8 @@ impl Flow {
             received_span: (self.arrived_packets > 0).then_some((self.first_received, self.last_received)),
             owd: self.owd.clone(),
             jitter: self.jitter(),
+            jitter_mean: Span::from_ns(self.jitter_sum / (self.arrived_packets as i64 - 1).max(1)),
+            jitter_max: Span::from_ns(self.jitter_max),
             tcp: self.tcp,
             places: Vec::new(),
             transfers: self.transfers.clone(),
@@ -339,5 +349,35 @@ mod tests {
             last = Some(transit);
         }
         assert!((flow.jitter().as_ns() as f64 - exact).abs() < 10.0);
+    }
+
+    /// The last value forgets what was 16 packets before: mean and greatest do not.
+    #[test]
+    fn jitter_that_is_over_is_still_known() {
+        let mut flow = Flow::new(String::new(), 0, 0, "udp");
+        let (mut exact, mut sum, mut most) = (0.0f64, 0.0, 0.0f64);
+        for i in 0..400i64 {
+            // A burst of jitter, then calm.
+            let transit = 1_000_000 + if (100..140).contains(&i) { (i % 2) * 80_000_000 } else { 0 };
+            let created = Time::from_ns(i * 20_000_000);
+            flow.arrived(100, false, created, created + Span::from_ns(transit));
+            if i > 0 {
+                let d = if (100..=140).contains(&i) && i != 100 { 80e6 } else { 0.0 };
+                exact += (d - exact) / 16.0;
+                (sum, most) = (sum + exact, most.max(exact));
+            }
+        }
+        let result = flow.result(0);
+        assert!(result.jitter.as_ns() < 100, "{:?}", result.jitter);
+        assert!(
+            (result.jitter_max.as_ns() as f64 / most - 1.0).abs() < 1e-3,
+            "{:?} {most}",
+            result.jitter_max
+        );
+        assert!(
+            (result.jitter_mean.as_ns() as f64 / (sum / 399.0) - 1.0).abs() < 1e-3,
+            "{:?}",
+            result.jitter_mean
+        );
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Nic {
     pub(crate) queue: VecDeque<Packet>,
     /// How long frames waited for it.
     pub(crate) sojourn: Histogram,
+    /// Frames that got ECN's congestion mark here.
+    pub(crate) marked: u64,
     pub(crate) watchdog: Timer,
     // The others.
     /// Frames between two interrupts that tell of sent ones.
@@ -94,6 +96,7 @@ impl Nic {
             sent: Vec::new(),
             watchdog: Timer::default(),
             sojourn: Histogram::default(),
+            marked: 0,
             watch: None,
             plain: true,
             capture: None,

@@ -171,8 +171,12 @@ pub struct FlowResult {
     pub received_span: Option<(Time, Time)>,
     /// One-way delays, ns, from the moment the transport made the packet.
     pub owd: Histogram,
-    /// Interarrival jitter (RFC 3550 section 6.4.1).
+    /// Interarrival jitter (RFC 3550 section 6.4.1) after the last packet.
     pub jitter: Span,
+    /// Mean of the jitter over all packets.
+    pub jitter_mean: Span,
+    /// The greatest it was.
+    pub jitter_max: Span,
     /// What the sending TCP says of itself, at its end or the run's.
     pub tcp: Option<TcpResult>,
     /// Its losses and marks, device by device.

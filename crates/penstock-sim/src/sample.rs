@@ -2,6 +2,9 @@
 //!
 //! A sample reads and changes nothing. Counters are kept as they stand (cumulative), so giving up every second sample
 //! loses no traffic, only resolution.
+//!
+//! What stands still is not looked at: of a device through which nothing went since the sample before and in which nothing waits, three counters are read, and its series
+//! go on with their last values when something happens or the run ends. A device that never had anything has no series.
 
 use crate::machine::Machine;
 use crate::net::Net;
@@ -9,6 +12,8 @@ use crate::places::{Dealt, Places};
 use crate::results::{Metric, Series, SeriesSet};
 use crate::spec::HostId;
 use penstock_model::{Handle, Span, Time};
+use penstock_sched::sch::traits;
+use penstock_sched::traits::Classes;
 use penstock_tcp::cc::INFINITE_SSTHRESH;
 use std::collections::BTreeMap;
 
@@ -56,12 +61,58 @@ impl<'a> View<'a> {
             (lost + flow.lost_packets, marked + marks)
         })
     }
-    fn machines(&self) -> impl Iterator<Item = &'a Machine> {
+    /// The machines, each with the net it is in.
+    fn machines(&self) -> impl Iterator<Item = (&'a Net, &'a Machine)> {
         (0..self.nets[0].machines.len()).map(|host| {
             let core = self.cores.map_or(0, |(.., places)| places.of(host as u32));
-            &self.nets[core].machines[host]
+            (self.nets[core], &self.nets[core].machines[host])
         })
     }
+}
+
+/// What a device was like at the sample before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Seen {
+    /// Frames that left; those that came in, where it has an ingress qdisc.
+    packets: [u64; 2],
+    /// What its root qdisc counted: bytes, drops, overlimits, packets waiting.
+    root: [u64; 4],
+}
+
+impl Seen {
+    fn of(device: &penstock_host::NetDevice) -> Seen {
+        let root = device.tree.root().stats();
+        let came = if device.tree.ingress().is_some() { device.counters.rx_packets } else { 0 };
+        Seen {
+            packets: [device.counters.tx_packets, came],
+            root: [root.bytes, root.drops.into(), root.overlimits.into(), root.qlen.into()],
+        }
+    }
+    /// Whether nothing waits in it.
+    fn is_empty(&self) -> bool {
+        self.root[3] == 0
+    }
+}
+
+/// What is remembered of a device.
+#[derive(Clone, Copy, Default)]
+struct Watched {
+    seen: Seen,
+    /// Something went through it: it has series.
+    used: bool,
+    /// It has gauges that move by themselves (cbq).
+    restless: bool,
+    /// At which instant it was looked at last.
+    last: usize,
+}
+
+/// What a flow without a connection was like at the sample before.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Still {
+    /// Sent, arrived, lost, marked.
+    packets: [u64; 4],
+    /// It was so at the sample before that, too.
+    twice: bool,
 }
 
 /// Takes the samples.
@@ -72,6 +123,9 @@ pub(crate) struct Sampler {
     owd: Vec<(i64, i64)>,
     /// Where the series of each flow's `TCP_INFO` stand.
     info: Vec<[Option<u32>; 8]>,
+    /// Flows and devices (by machine and place) as they were at the sample before.
+    still: Vec<Still>,
+    devices: Vec<Vec<Watched>>,
     /// Where the search for the next series goes on: objects come in the same order every time.
     cursor: usize,
     /// Where each series stands, for those that are not the next one.
@@ -87,6 +141,8 @@ impl Sampler {
             set: SeriesSet::default(),
             owd: Vec::new(),
             info: Vec::new(),
+            still: Vec::new(),
+            devices: Vec::new(),
             cursor: 0,
             index: BTreeMap::new(),
             values: 0,
@@ -95,8 +151,29 @@ impl Sampler {
     pub(crate) fn interval(&self) -> Span {
         self.interval
     }
-    pub(crate) fn set(&self) -> &SeriesSet {
-        &self.set
+    /// All series, those of objects that stand still up to the last sample.
+    pub(crate) fn set(&self) -> SeriesSet {
+        let mut set = self.set.clone();
+        for series in &mut set.series {
+            let goes_on = match series.host {
+                // What TCP says of itself ends with its connection.
+                None => matches!(
+                    series.metric,
+                    Metric::Goodput | Metric::Bytes | Metric::Drops | Metric::Owd | Metric::Marks
+                ),
+                // What was not there any more when its device was looked at last ended then.
+                Some(host) => {
+                    let device =
+                        self.devices.get(host.0 as usize).and_then(|d| d.get((series.key >> 40) as usize));
+                    device.is_some_and(|d| series.first + series.values.len() == d.last + 1)
+                }
+            };
+            if goes_on {
+                let last = series.values.last().copied().unwrap_or(0);
+                series.values.resize(set.times.len() - series.first, last);
+            }
+        }
+        set
     }
 
     /// Takes one sample of everything.
@@ -104,13 +181,23 @@ impl Sampler {
         let now = view.now;
         self.set.times.push(now);
         self.cursor = 0;
+        let at = self.set.times.len() - 1;
         let flows = view.flows();
         self.owd.resize(flows, (0, 0));
         self.info.resize(flows, [None; 8]);
+        self.still.resize(flows, Still::default());
         for i in 0..flows {
             let (source, sink) = view.ends(i);
             let (lost, marks) = view.fates(i);
             let flow = &sink.meter.flows[i];
+            let end = source.endpoint(source.meter.flows[i].socks[0]);
+            let before = self.still[i];
+            let packets = [source.meter.flows[i].sent_packets, flow.arrived_packets, lost, marks];
+            // Its delay of the interval is once 0, before it is left alone.
+            let same = end.is_none() && before.packets == packets && at > 0;
+            if same && before.twice {
+                continue;
+            }
             let name = || format!("flow {}", flow.name);
             self.put(None, i as u64, &name, Metric::Goodput, flow.goodput_bytes as i64);
             self.put(None, i as u64, &name, Metric::Bytes, flow.received_bytes as i64);
@@ -123,7 +210,8 @@ impl Sampler {
             self.owd[i] = (sum, count);
             let mean = if count > count_before { (sum - sum_before) / (count - count_before) } else { 0 };
             self.put(None, i as u64, &name, Metric::Owd, mean);
-            if let Some(end) = source.endpoint(source.meter.flows[i].socks[0]) {
+            self.still[i] = Still { packets, twice: same };
+            if let Some(end) = end {
                 let info = end.info();
                 self.put(None, i as u64, &name, Metric::Cwnd, i64::from(info.cwnd));
                 self.put(None, i as u64, &name, Metric::Srtt, info.srtt.as_ns());
@@ -152,7 +240,8 @@ impl Sampler {
                 }
             }
         }
-        for (h, machine) in view.machines().enumerate() {
+        self.devices.resize(view.nets[0].machines.len(), Vec::new());
+        for (h, (net, machine)) in view.machines().enumerate() {
             if machine.cpu.cost != crate::spec::Cost::ZERO {
                 let spent = machine.cpu.spent(now).as_ns();
                 self.put(
@@ -164,7 +253,22 @@ impl Sampler {
                 );
             }
             for device in machine.host.devices().iter().filter(|d| !d.loopback) {
-                self.device(h as u32, device, now);
+                let d = device.ifindex as usize;
+                if self.devices[h].len() <= d {
+                    self.devices[h].resize(d + 1, Watched::default());
+                }
+                let (seen, before) = (Seen::of(device), self.devices[h][d]);
+                if seen == before.seen && seen.is_empty() && !before.restless {
+                    continue;
+                }
+                let nic =
+                    machine.nics.get(device.ifindex as usize).and_then(|&n| net.cables.nics.get(n as usize));
+                let new = self.set.series.len();
+                let restless = self.device(h as u32, device, nic.map_or(0, |nic| nic.marked), now);
+                if !before.used {
+                    self.from_the_beginning(new);
+                }
+                self.devices[h][d] = Watched { seen, used: true, restless, last: at };
             }
         }
         let instants = self.set.times.len();
@@ -173,12 +277,27 @@ impl Sampler {
         }
     }
 
-    fn device(&mut self, host: u32, device: &penstock_host::NetDevice, now: Time) {
+    /// What was not there before had counted nothing until now: series that are entered with the first use of their device begin with the run.
+    fn from_the_beginning(&mut self, new: usize) {
+        let moves = |s: &&mut Series| !matches!(s.metric, Metric::Avgidle | Metric::Undertime);
+        for series in self.set.series[new..].iter_mut().filter(moves) {
+            self.values += series.first;
+            series.values.splice(0..0, std::iter::repeat_n(0, series.first));
+            series.first = 0;
+        }
+    }
+
+    /// Samples a device; whether it has gauges that move by themselves.
+    fn device(&mut self, host: u32, device: &penstock_host::NetDevice, marked: u64, now: Time) -> bool {
+        let mut restless = false;
         let host = Some(HostId(host));
         let key = u64::from(device.ifindex) << 40;
         let name = || device.name.clone();
         self.put(host, key, &name, Metric::Bytes, device.counters.tx_bytes as i64);
         self.put(host, key, &name, Metric::Packets, device.counters.tx_packets as i64);
+        if marked > 0 {
+            self.put(host, key, &name, Metric::Marks, marked as i64);
+        }
         for (at, (kind, qdisc, s)) in device.tree.counters(now).into_iter().enumerate() {
             // What the kernel has put into classes by itself has no handle of its own; the class shows it.
             if at > 0 && handle(qdisc) == 0 {
@@ -192,6 +311,10 @@ impl Sampler {
             self.put(host, id, &name, Metric::Qlen, i64::from(s.qlen));
         }
         for c in device.tree.dump_classes(now) {
+            // A flow that a qdisc holds at the moment, or the place of an inner qdisc, is nothing that was set up.
+            if matches!(traits(c.kind).classes, Classes::Flows | Classes::Inner) {
+                continue;
+            }
             let id = key | 2 << 36 | u64::from(handle(c.classid)) << 1;
             let name = || format!("{} class {}", device.name, c.classid);
             let s = &c.stats;
@@ -201,6 +324,7 @@ impl Sampler {
             self.put(host, id, &name, Metric::Qlen, i64::from(s.qlen));
             // What cbq keeps of a class, and nobody else.
             let Some(xstats) = c.xstats.as_ref().filter(|x| x.has("avgidle")) else { continue };
+            restless = true;
             let count = |name: &str| xstats.u64(name).unwrap_or(0) as i64;
             self.put(host, id, &name, Metric::Overlimits, i64::from(s.overlimits));
             self.put(host, id, &name, Metric::Borrowed, count("borrows"));
@@ -208,6 +332,7 @@ impl Sampler {
             self.put(host, id, &name, Metric::Avgidle, xstats.i64("avgidle").unwrap_or(0));
             self.put(host, id, &name, Metric::Undertime, xstats.i64("undertime").unwrap_or(0));
         }
+        restless
     }
 
     /// Enters one value; makes the series when there is none.
@@ -241,6 +366,7 @@ impl Sampler {
     /// Gives up every second instant and doubles the interval.
     fn halve(&mut self) {
         self.interval = self.interval * 2;
+        self.set = self.set();
         for series in &mut self.set.series {
             let first = series.first;
             let mut at = first;
@@ -256,6 +382,8 @@ impl Sampler {
             at += 1;
             (at - 1) % 2 == 0
         });
+        let last = self.set.times.len().saturating_sub(1);
+        self.devices.iter_mut().flatten().for_each(|d| d.last = last);
     }
 }
 
@@ -279,7 +407,7 @@ mod tests {
             }
         }
         sampler.halve();
-        let set = &sampler.set;
+        let set = sampler.set();
         for series in &set.series {
             for (i, &value) in series.values.iter().enumerate() {
                 assert_eq!(set.times[series.first + i].as_ns(), value, "{}", series.object);

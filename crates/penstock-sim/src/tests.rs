@@ -408,3 +408,36 @@ fn the_card_is_asked_after_each_packet_of_a_call() {
     // Five datagrams have waited for ARP's answer, which comes after 41 ms.
     assert_eq!([5, 4, 3, 2].map(|limit| lost(limit, 1000, false, 45)), [0, 0, 1, 2]);
 }
+
+/// Devices that nothing goes through have no series; others have all their values, as if they had been looked at each time.
+#[test]
+fn what_stands_still_is_not_sampled_and_loses_nothing() {
+    let (mut world, a, b) = pair(1, mbit(10), Span::from_ms(5));
+    let (c, d) = (world.add_host("c", Kernel::V6_12), world.add_host("d", Kernel::V6_12));
+    world.add_link(LinkSpec::new(End::new(c, "eth0"), End::new(d, "eth0"), mbit(10), Span::ZERO)).unwrap();
+    world.sample_every(Span::from_ms(100));
+    let flow = FlowSpec { start: secs(1), stop: Some(secs(2)), ..greedy(a, b) };
+    world.add_flow(flow).unwrap();
+    let results = world.run(secs(4));
+    let set = &results.series;
+    assert!(set.series.iter().all(|s| s.host != Some(c) && s.host != Some(d)));
+    let of = |host: Option<HostId>, object: &str, metric: Metric| {
+        let found = set.series.iter().find(|s| s.host == host && s.object == object && s.metric == metric);
+        let series = found.unwrap_or_else(|| panic!("{object} has no {metric:?}"));
+        assert_eq!(series.first + series.values.len(), set.times.len(), "{object}");
+        assert!(series.host.is_none() || series.first == 0, "{object} begins at {}", series.first);
+        &series.values
+    };
+    let sent = of(Some(a), "eth0", Metric::Bytes);
+    let at = |s: i64| set.times.iter().position(|t| *t >= secs(s)).unwrap();
+    assert_eq!((sent[0], sent[at(1) - 1]), (0, 0));
+    assert!(sent[at(2)] > 1_000_000 && sent[at(3)] == sent[sent.len() - 1]);
+    let counters = world.host(a).devices().iter().find(|d| d.name == "eth0").unwrap().counters;
+    assert_eq!(*sent.last().unwrap(), counters.tx_bytes as i64);
+    // Every step of the way, not only its ends: while it sends no two samples are alike.
+    assert!(sent[at(1) + 1..at(2)].windows(2).all(|w| w[0] < w[1]));
+    let delay = &set.series.iter().find(|s| s.host.is_none() && s.metric == Metric::Owd).unwrap().values;
+    assert!(delay.iter().any(|d| *d > 0) && delay.last() == Some(&0));
+    let queue = set.series.iter().find(|s| s.host == Some(a) && s.metric == Metric::Qlen).unwrap();
+    assert!(queue.object.starts_with("eth0 ") && queue.values.iter().any(|q| *q > 0));
+}

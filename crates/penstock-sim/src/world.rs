@@ -365,7 +365,7 @@ impl World {
                 .collect(),
             drops: self.net.drops(),
             commands: self.command_results.clone(),
-            series: self.sampler.as_ref().map(|s| s.set().clone()).unwrap_or_default(),
+            series: self.sampler.as_ref().map(Sampler::set).unwrap_or_default(),
             ended: self.net.now(),
             packet_hops: self.net.cables.hops,
             events: self.events,

@@ -9,9 +9,11 @@ use super::{Figure, Judgement as J, Matrix, Seen, Study, StudyReport};
 use penstock_lab::experiment::{self, Experiment};
 use penstock_lab::run::Outcome;
 use penstock_measure::Record;
+use penstock_measure::live::{Live, Panel};
 use penstock_measure::number::Unit;
 use penstock_measure::plot::{Chart, Line, Stroke, escape};
 use penstock_measure::record::Group;
+use penstock_measure::report::opening;
 use penstock_model::Diagnostic;
 use std::fmt::Write as _;
 
@@ -236,12 +238,14 @@ fn picture(part: &str, s: &Shown) -> Chart {
 
 /// All scenarios on one page.
 fn page(words: &str, report: &StudyReport, drawn: &[Figure]) -> String {
-    let mut page = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>RFC 7928: {0}</title><style>body{{font:15px \
-         system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}}table{{border-collapse:collapse}}td,th{{padding:.2rem \
-         .7rem;text-align:left;border-bottom:1px solid #ccc}}.fails td{{font-weight:600}}</style></head><body><h1>RFC 7928: \
-         {0}</h1>\n<table><tr><th>scenario</th><th>asked</th><th>bound</th><th>measured</th><th></th></tr>\n",
-        escape(words)
+    let title = format!("RFC 7928: {words}");
+    let mut page = opening(&title);
+    let _ = write!(
+        page,
+        "<header><h1>{}</h1><p class=\"facts\"><span>{}</span></p></header>\n<section id=\"claims\"><h2>Scenarios</h2><div class=\"wide\"><table><thead><tr>\
+         <th>scenario</th><th>asked</th><th>bound</th><th>measured</th><th></th></tr></thead><tbody>\n",
+        escape(&title),
+        escape(&report.score())
     );
     for c in &report.claims {
         let cells =
@@ -250,14 +254,26 @@ fn page(words: &str, report: &StudyReport, drawn: &[Figure]) -> String {
             true => format!("{}{}", c.verdict, c.terms()),
             false => format!("{}{}: {}", c.verdict, c.terms(), c.note),
         };
-        let _ =
-            writeln!(page, "<tr class=\"{}\">{}<td>{}</td></tr>", c.verdict, cells.concat(), escape(&last));
+        let class = match c.verdict {
+            J::HOLDS => "ok",
+            J::FAILS => "bad",
+            _ => "",
+        };
+        let _ = writeln!(page, "<tr>{}<td class=\"{class}\">{}</td></tr>", cells.concat(), escape(&last));
     }
-    page.push_str("</table>\n");
-    for figure in drawn {
-        page.push_str(&figure.svg());
-        page.push('\n');
+    page.push_str("</tbody></table></div></section>\n");
+    let seconds = drawn.iter().map(|f| f.chart.x.1).fold(0.0, f64::max);
+    let mut live = Live::new(seconds);
+    let figures: String =
+        drawn.iter().map(|f| live.figure(&Panel::of_chart(f.name.clone(), &f.chart))).collect();
+    if !figures.is_empty() {
+        let _ = writeln!(
+            page,
+            "<section id=\"queues\"><h2>Queues</h2><div class=\"charts\" data-bar>{figures}</div></section>"
+        );
     }
+    page.push_str("</main>\n");
+    page.push_str(&live.scripts(seconds));
     page.push_str("</body></html>\n");
     page
 }

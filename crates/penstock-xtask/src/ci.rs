@@ -1,6 +1,6 @@
 //! The whole gate, step by step, with what is skipped and why.
 
-use crate::{deny, outside, overload, python, tidy, valgrind};
+use crate::{deny, outside, overload, pages, python, tidy, valgrind};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -141,7 +141,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.quick {
         gate.tests(cargo, true)?;
         examples(&mut gate)?;
-        for what in ["supply", "docs", "wasm", "python", "counts", "overload", "fuzz"] {
+        for what in ["supply", "docs", "wasm", "python", "pages", "counts", "overload", "fuzz"] {
             gate.skip(what, "--quick");
         }
         return gate.end();
@@ -163,6 +163,13 @@ pub fn run(args: &Args) -> Result<()> {
             kit.run()?;
         }
         Err(why) => gate.skip("python", &why),
+    }
+    match pages::kit() {
+        Ok(kit) => {
+            println!("\n== pages: reports and comparisons in Chromium");
+            kit.run(false)?;
+        }
+        Err(why) => gate.skip("pages", &why),
     }
     if valgrind::is_there() {
         // As it is shipped: another profile counts something else.

@@ -17,6 +17,7 @@ mod lines;
 mod nightly;
 mod outside;
 mod overload;
+mod pages;
 mod python;
 mod record;
 mod speed;
@@ -61,6 +62,8 @@ enum Command {
     Nightly(nightly::Args),
     /// Run wild experiments, scripts, specifications, captures and records; keep what hangs, panics or differs
     Overload(overload::Args),
+    /// Try the pages that penstock writes in a real Chromium
+    Pages(pages::Args),
     /// Record vectors from the real kernel in exact virtual time
     Record(record::Args),
     /// Replay recorded vectors and print where the answers differ
@@ -90,6 +93,7 @@ fn main() -> Result<()> {
         Command::NewKind(args) => kinds::new(&args),
         Command::Nightly(args) => nightly::run(&args),
         Command::Overload(args) => overload::run(&args),
+        Command::Pages(args) => pages::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Tdc(args) => tdc::run(&args),

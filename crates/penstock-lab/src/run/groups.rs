@@ -1,8 +1,8 @@
 //! What groups of flows got and met (RFC 5166).
 
 use super::build::Built;
-use super::outcome::distribution;
-use super::record::EVEN;
+use super::outcome::{distribution, life_rate, quantiles};
+use super::record::{EVEN, has_an_end};
 use crate::experiment::Experiment;
 use penstock_measure::record::{Group, GroupAtLink, Together};
 use penstock_measure::{Distribution, Series, fairness};
@@ -29,6 +29,7 @@ pub(super) fn together(experiment: &Experiment, built: &Built, results: &Results
             name: flow.name.clone(),
             flows: own.len() as u64,
             owd_ms: distribution(&owd),
+            owd_quantiles_ms: quantiles(&owd),
             rtt_ms: round_trips(own.iter().copied()),
         }
     });
@@ -36,15 +37,32 @@ pub(super) fn together(experiment: &Experiment, built: &Built, results: &Results
 }
 
 /// The groups of a run, by name.
-pub(super) fn groups(built: &Built, results: &Results, series: &Series) -> Vec<Group> {
+pub(super) fn groups(
+    experiment: &Experiment,
+    built: &Built,
+    results: &Results,
+    series: &Series,
+) -> Vec<Group> {
+    // Those that stop because their time is over complete nothing.
+    let mut ends = vec![true; results.flows.len()];
+    for (_, ids) in experiment.flows.iter().zip(&built.flows).filter(|(f, _)| !has_an_end(&f.load)) {
+        ids.iter().for_each(|id| ends[id.0 as usize] = false);
+    }
     let mut named: BTreeMap<&str, Vec<&FlowResult>> = BTreeMap::new();
     for flow in results.flows.iter().filter(|f| !f.group.is_empty()) {
         named.entry(&flow.group).or_default().push(flow);
     }
-    named.into_iter().map(|(name, flows)| group(name, &flows, built, results, series)).collect()
+    named.into_iter().map(|(name, flows)| group(name, &flows, &ends, built, results, series)).collect()
 }
 
-fn group(name: &str, flows: &[&FlowResult], built: &Built, results: &Results, series: &Series) -> Group {
+fn group(
+    name: &str,
+    flows: &[&FlowResult],
+    ends: &[bool],
+    built: &Built,
+    results: &Results,
+    series: &Series,
+) -> Group {
     let counted_s = (results.ended - results.counted_from).as_secs_f64();
     let rate = |bytes: u64| if counted_s > 0.0 { bytes as f64 * 8.0 / counted_s } else { 0.0 };
     let sum = |of: &dyn Fn(&FlowResult) -> u64| flows.iter().map(|f| of(f)).sum::<u64>();
@@ -61,6 +79,7 @@ fn group(name: &str, flows: &[&FlowResult], built: &Built, results: &Results, se
             && to > from
             && from >= results.counted_from
             && flow.proto == "tcp"
+            && ends[flow.id.0 as usize]
         {
             completion.record((to - from).as_ns() as u64);
         }
@@ -86,6 +105,7 @@ fn group(name: &str, flows: &[&FlowResult], built: &Built, results: &Results, se
         throughput_bit_s: rate(
             sum(&|f| f.received_bytes).saturating_sub(ETHERNET * sum(&|f| f.arrived_packets)),
         ),
+        members_bit_s: Some(flows.iter().map(|f| life_rate(f, results.ended, f.goodput_bytes)).sum()),
         sent_packets: sent,
         retransmission_rate: (tcp && sent > 0)
             .then(|| sum(&|f| f.retransmitted_packets) as f64 / sent as f64),

@@ -9,13 +9,13 @@ use penstock_lang::show;
 use penstock_lang::token::quoted;
 use penstock_measure::passage::{Analysis, Passage};
 use penstock_measure::phb::Carried;
+use penstock_measure::quantile::SHARES;
 use penstock_measure::record;
 use penstock_measure::{Distribution, Series};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, OldRelease, Options, Span, Time};
 use penstock_packet::dscp;
 use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
-use std::collections::BTreeMap;
 
 /// Everything that is recorded of a run.
 pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, results: Results) -> Outcome {
@@ -26,14 +26,14 @@ pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, resu
         rig: rig(experiment, &built, &results),
         apps,
         flows: flows(experiment, &built, &results),
-        groups: super::groups::groups(&built, &results, &series),
+        groups: super::groups::groups(experiment, &built, &results, &series),
         together: super::groups::together(experiment, &built, &results),
         devices: devices(experiment, &built, &results),
         per_hop: super::record::per_hop(experiment, |host, dev| hop(experiment, &built, &results, host, dev)),
         drops: drops(experiment, &built, &results),
         setup_failures: std::mem::take(&mut built.failures),
     };
-    let record = assemble(experiment, Ground::Sim, seed, measured);
+    let record = assemble(experiment, Ground::Sim, seed, measured, &series);
     let traced = results.flows.iter().enumerate().filter(|(_, f)| !f.passages.is_empty());
     let passages = traced.map(|(i, flow)| (i, passages(flow))).collect();
     Outcome {
@@ -218,6 +218,16 @@ pub(super) fn distribution(h: &Histogram) -> Option<Distribution> {
     })
 }
 
+/// The quantiles of a histogram of nanoseconds at [`SHARES`], in ms; empty where it is.
+pub(super) fn quantiles(h: &Histogram) -> Vec<f64> {
+    let of = |share: f64| match share {
+        0.0 => h.min(),
+        1.0 => h.max(),
+        share => h.quantile((share * 1000.0).round() as u32),
+    };
+    SHARES.iter().filter_map(|&share| Some(of(share)? as f64 / 1e6)).collect()
+}
+
 /// The name or number of a code point that is not 0.
 pub(super) fn code_point(tos: u8) -> Option<String> {
     let dscp = tos >> 2;
@@ -228,6 +238,11 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
     let mut tos = vec![0; results.flows.len()];
     for (flow, ids) in experiment.flows.iter().zip(&built.flows) {
         ids.iter().for_each(|id| tos[id.0 as usize] = flow.tos);
+    }
+    // Of flows that are many of one `[[flow]]` the quantiles of all together are kept.
+    let mut alone = vec![true; results.flows.len()];
+    for ids in built.flows.iter().filter(|ids| ids.len() > 1) {
+        ids.iter().for_each(|id| alone[id.0 as usize] = false);
     }
     let host = |id: penstock_sim::HostId| built.world.host_name(id).to_owned();
     // The first program that has a flow.
@@ -246,8 +261,7 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
         .enumerate()
         .map(|(i, flow)| {
             let app = owners[i];
-            let life = life(flow, results.ended);
-            let rate = |bytes: u64| if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 };
+            let rate = |bytes: u64| life_rate(flow, results.ended, bytes);
             record::Flow {
                 name: flow.name.clone(),
                 from: host(flow.from),
@@ -283,10 +297,13 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
                 goodput_bit_s: rate(flow.goodput_bytes),
                 throughput_bit_s: rate(flow.received_bytes.saturating_sub(14 * flow.arrived_packets)),
                 owd_ms: distribution(&flow.owd),
+                owd_quantiles_ms: if alone[i] { quantiles(&flow.owd) } else { Vec::new() },
                 rtt_ms: Distribution::of(
                     &mut flow.rtts.iter().map(|r| r.1.as_ns() as f64 / 1e6).collect::<Vec<f64>>(),
                 ),
                 jitter_ms: (flow.received_packets > 1).then(|| ms(flow.jitter)),
+                jitter_mean_ms: (flow.received_packets > 1).then(|| ms(flow.jitter_mean)),
+                jitter_max_ms: (flow.received_packets > 1).then(|| ms(flow.jitter_max)),
                 late_us: None,
                 analysis: Analysis::of(&passages(flow)),
             }
@@ -309,6 +326,12 @@ fn life(flow: &FlowResult, ended: Time) -> f64 {
     let last = flow.received_span.map(|(_, last)| last);
     let end = flow.completed.map_or(ended, |done| last.map_or(done, |last| last.max(done).min(ended)));
     flow.started.map_or(0.0, |start| (end - start).as_secs_f64())
+}
+
+/// Bits per second of a flow's life.
+pub(super) fn life_rate(flow: &FlowResult, ended: Time, bytes: u64) -> f64 {
+    let life = life(flow, ended);
+    if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 }
 }
 
 /// How long frames waited at a device, where any waited at all.
@@ -453,13 +476,8 @@ fn parents_of_filters(device: &NetDevice, look: penstock_sched::Look<'_>) -> Vec
 fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
     let mut all = Series::new();
     let set = &results.series;
-    let mut sfqs = Sfqs::default();
     for series in &set.series {
         let host = series.host.map_or(String::new(), |id| built.world.host_name(id).to_owned());
-        // sfq lists each flow it holds at the moment as a class: too short-lived to be a curve.
-        if series.host.is_some_and(|id| sfqs.have_flow(built, id, &series.object, results.ended)) {
-            continue;
-        }
         let times = &set.times[series.first.min(set.times.len())..];
         let object = series.object.strip_suffix(" none").map(|name| format!("{name} 0:"));
         let object = object.as_deref().unwrap_or(&series.object);
@@ -520,24 +538,6 @@ fn series(experiment: &Experiment, built: &Built, results: &Results) -> Series {
         }
     }
     all
-}
-
-/// The qdiscs of each device that are an sfq, dumped once.
-#[derive(Default)]
-struct Sfqs(BTreeMap<(penstock_sim::HostId, u32), Vec<Handle>>);
-
-impl Sfqs {
-    /// Whether `eth0 class 20:4e` is a flow within an sfq.
-    fn have_flow(&mut self, built: &Built, host: penstock_sim::HostId, object: &str, now: Time) -> bool {
-        let Some((dev, class)) = object.split_once(" class ") else { return false };
-        let machine = built.world.host(host);
-        let Some(device) = machine.ifindex(dev).and_then(|i| machine.device(i)) else { return false };
-        let sfqs = self.0.entry((host, device.ifindex)).or_insert_with(|| {
-            let all = device.tree.dump_qdiscs(now);
-            all.into_iter().filter(|q| q.kind == "sfq").map(|q| q.handle).collect()
-        });
-        Handle::parse_classid(class).is_ok_and(|class| sfqs.contains(&class.qdisc()))
-    }
 }
 
 /// Differences of a counter as rates per second.

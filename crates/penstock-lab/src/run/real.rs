@@ -255,7 +255,7 @@ pub(super) fn run(
     let measured = Measured {
         rig: rig(experiment, &ran),
         apps: experiment.apps.iter().zip(&ran.apps).map(|(app, run)| app_record(app, run)).collect(),
-        groups: super::record::groups(&flows, &series, experiment.duration.as_secs_f64()),
+        groups: super::record::groups(experiment, &flows, &series),
         together: super::record::together(experiment, &flows),
         flows,
         devices: devices.map(|d| device_record(experiment, d)).collect(),
@@ -264,7 +264,7 @@ pub(super) fn run(
         drops: ran.drops.iter().map(|(host, lost)| drop_record(experiment, *host, lost)).collect(),
         setup_failures: ran.failures.iter().map(failure).collect(),
     };
-    let record = assemble(experiment, ground, seed, measured);
+    let record = assemble(experiment, ground, seed, measured, &series);
     Ok(Outcome {
         record,
         series,
@@ -415,6 +415,9 @@ fn flow_record(experiment: &Experiment, plan: &Plan, flow: &plan::Flow, run: &Fl
         throughput_bit_s: rate(received.bytes + received.received_packets * HEADERS[usize::from(tcp)]),
         owd_ms: received.owd_ms,
         rtt_ms: None,
+        owd_quantiles_ms: Vec::new(),
+        jitter_mean_ms: None,
+        jitter_max_ms: None,
         jitter_ms: received.jitter_ms,
         dscp: super::outcome::code_point(flow.tos),
         late_us: sent.late_us,

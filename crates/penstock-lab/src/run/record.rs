@@ -1,11 +1,13 @@
 //! The record, put together for every ground, and what is counted of several flows together.
 
 use super::{Ground, judge};
-use crate::experiment::{Experiment, Subject};
+use crate::experiment::{Experiment, Flow, Subject};
 use penstock_measure::phb::{self, Carried};
 use penstock_measure::record::{self, FORMAT, Group, PerHop, Record, Together};
+use penstock_measure::scores::{self, Scores};
 use penstock_measure::{Distribution, Series, fairness};
 use penstock_model::Rate;
+use penstock_model::traffic::Load;
 use std::collections::BTreeMap;
 
 /// What a ground has measured.
@@ -21,8 +23,14 @@ pub(super) struct Measured {
     pub(super) setup_failures: Vec<record::SetupFailure>,
 }
 
-/// The record of a run, judged.
-pub(super) fn assemble(experiment: &Experiment, ground: Ground, seed: u64, measured: Measured) -> Record {
+/// The record of a run, scored and judged.
+pub(super) fn assemble(
+    experiment: &Experiment,
+    ground: Ground,
+    seed: u64,
+    measured: Measured,
+    series: &Series,
+) -> Record {
     let mut record = Record {
         format: FORMAT,
         penstock: env!("CARGO_PKG_VERSION").to_owned(),
@@ -43,9 +51,11 @@ pub(super) fn assemble(experiment: &Experiment, ground: Ground, seed: u64, measu
         expects: Vec::new(),
         setup_failures: measured.setup_failures,
         captures: Vec::new(),
+        scores: Scores::default(),
         findings: super::findings(experiment),
         warnings: Vec::new(),
     };
+    record.scores = scores::of(&record, series);
     record.expects = judge::judge(experiment, &record);
     record
 }
@@ -131,7 +141,7 @@ pub(super) fn together(experiment: &Experiment, flows: &[record::Flow]) -> Vec<T
     let one = several.map(|flow| {
         let own: Vec<&record::Flow> = flows.iter().filter(|f| is_one_of(f, &flow.name)).collect();
         let owd_ms = merged(own.iter().copied());
-        Together { name: flow.name.clone(), flows: own.len() as u64, owd_ms, rtt_ms: None }
+        Together { name: flow.name.clone(), flows: own.len() as u64, owd_ms, ..Together::default() }
     });
     one.filter(|t| t.owd_ms.is_some()).collect()
 }
@@ -146,23 +156,40 @@ pub(super) fn is_one_of(flow: &record::Flow, name: &str) -> bool {
 pub(super) const EVEN: (f64, usize) = (0.9, 10);
 
 /// The groups of a run on a ground that keeps no account beside its record and series.
-pub(super) fn groups(flows: &[record::Flow], series: &Series, duration_s: f64) -> Vec<Group> {
+pub(super) fn groups(experiment: &Experiment, flows: &[record::Flow], series: &Series) -> Vec<Group> {
     let mut named: BTreeMap<&str, Vec<&record::Flow>> = BTreeMap::new();
     for flow in flows {
         if let Some(name) = &flow.group {
             named.entry(name).or_default().push(flow);
         }
     }
-    named.into_iter().map(|(name, own)| group(name, &own, series, duration_s)).collect()
+    let ends = |flow: &record::Flow| {
+        let of = |f: &&Flow| f.name == flow.name || is_one_of(flow, &f.name);
+        flow.app.is_some() || experiment.flows.iter().find(of).is_none_or(|f| has_an_end(&f.load))
+    };
+    let duration_s = experiment.duration.as_secs_f64();
+    named.into_iter().map(|(name, own)| group(name, &own, series, duration_s, &ends)).collect()
 }
 
-fn group(name: &str, flows: &[&record::Flow], series: &Series, duration_s: f64) -> Group {
+/// Whether a load is carried by transfers that are over when all is delivered, and not when their time is.
+pub(super) fn has_an_end(load: &Load) -> bool {
+    matches!(load, Load::Bytes(_) | Load::Pages { .. } | Load::Arrivals(_))
+}
+
+fn group(
+    name: &str,
+    flows: &[&record::Flow],
+    series: &Series,
+    duration_s: f64,
+    ends: &dyn Fn(&record::Flow) -> bool,
+) -> Group {
     let rate = |bytes: u64| if duration_s > 0.0 { bytes as f64 * 8.0 / duration_s } else { 0.0 };
     let goodputs: Vec<f64> = flows.iter().map(|f| rate(f.payload_bytes.unwrap_or(0))).collect();
     let sum = |of: fn(&record::Flow) -> u64| flows.iter().map(|f| of(f)).sum::<u64>();
     let sent = sum(|f| f.sent_packets);
     let tcp = flows.iter().any(|f| f.proto == "tcp");
-    let took = |f: &&record::Flow| Some((f.end_s? - f.start_s?) * 1000.0).filter(|_| f.proto == "tcp");
+    let took =
+        |f: &&record::Flow| Some((f.end_s? - f.start_s?) * 1000.0).filter(|_| f.proto == "tcp" && ends(f));
     let mut completion: Vec<f64> = flows.iter().filter_map(took).collect();
     let completed = completion.len() as u64;
     let curves: Vec<&[(f64, f64)]> =
@@ -179,6 +206,7 @@ fn group(name: &str, flows: &[&record::Flow], series: &Series, duration_s: f64) 
         flows: flows.len() as u64,
         goodput_bit_s: goodputs.iter().sum(),
         throughput_bit_s: rate(received),
+        members_bit_s: Some(flows.iter().map(|f| f.goodput_bit_s).sum()),
         sent_packets: sent,
         retransmission_rate: (tcp && sent > 0)
             .then(|| sum(|f| f.retransmitted_packets.unwrap_or(0)) as f64 / sent as f64),
@@ -226,6 +254,7 @@ mod tests {
             retransmitted_packets: Some(3),
             start_s: Some(0.5),
             end_s: Some(1.5),
+            goodput_bit_s: 10_000.0,
             ..record::Flow::default()
         };
         let mut series = Series::new();
@@ -234,10 +263,14 @@ mod tests {
             series.add("", "flow b", "goodput_bit_s", t, b);
         }
         let flows = [make("a", 1000), make("b", 3000)];
-        let all = groups(&flows, &series, 2.0);
+        let all = [group("g", &flows.iter().collect::<Vec<_>>(), &series, 2.0, &|_| true)];
         assert_eq!((all.len(), all[0].flows, all[0].goodput_bit_s), (1, 2, 16_000.0));
         assert_eq!(all[0].throughput_bit_s, (4000.0 + 2.0 * 52.0 * 10.0) * 4.0);
         assert_eq!((all[0].retransmission_rate, all[0].completed), (Some(0.25), Some(2)));
         assert_eq!((all[0].min_over_max, all[0].completion_ms.unwrap().max), (Some(1000.0 / 3000.0), 1000.0));
+        assert_eq!(all[0].members_bit_s, Some(20_000.0));
+        // Flows that stop because their time is over complete nothing.
+        let endless = group("g", &flows.iter().collect::<Vec<_>>(), &series, 2.0, &|_| false);
+        assert_eq!((endless.completed, endless.completion_ms), (None, None));
     }
 }

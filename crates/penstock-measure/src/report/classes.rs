@@ -3,15 +3,17 @@
 use super::Page;
 use crate::number::Unit;
 use crate::plot::escape;
+use crate::quantile::of_sorted;
 use crate::record::{Class, Device, Qdisc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Mean rate of a class while it sent at all, bit/s.
+/// Median rate of a class over the samples in which it sent at all, bit/s.
 fn busy_rate(page: &Page<'_>, device: &Device, object: &str) -> Option<f64> {
     let points = page.series.points(&device.host, object, "throughput_bit_s");
-    let busy: Vec<f64> = points.iter().map(|p| p.1).filter(|v| *v > 0.0).collect();
-    (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64)
+    let mut busy: Vec<f64> = points.iter().map(|p| p.1).filter(|v| *v > 0.0).collect();
+    busy.sort_by(f64::total_cmp);
+    (!busy.is_empty()).then(|| of_sorted(&busy, 0.5))
 }
 
 /// What hangs where on a device, in the order of the record.
@@ -36,7 +38,7 @@ fn major(id: &str) -> &str {
 impl<'a> Hangs<'a> {
     fn new(page: &'a Page<'a>, device: &'a Device) -> Hangs<'a> {
         let (mut below, mut of_major) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
-        for class in &device.classes {
+        for class in device.classes.iter().filter(|c| c.is_set_up()) {
             below.entry(class.parent.as_str()).or_default().push(class);
             of_major.entry(major(&class.classid)).or_default().push(class);
         }
@@ -45,7 +47,7 @@ impl<'a> Hangs<'a> {
             leaves.entry(qdisc.parent.as_str()).or_default().push(qdisc);
             of_parent.entry(major(&qdisc.parent)).or_default().push(qdisc);
         }
-        let listed = device.classes.iter().map(|c| c.classid.as_str()).collect();
+        let listed = device.classes.iter().filter(|c| c.is_set_up()).map(|c| c.classid.as_str()).collect();
         Hangs { page, device, below, of_major, leaves, of_parent, listed }
     }
 }
@@ -58,8 +60,8 @@ fn under<'a, T>(map: &'a BTreeMap<&'a str, Vec<&'a T>>, key: &str) -> impl Itera
 pub(super) fn tree(page: &Page<'_>, device: &Device) -> String {
     let mut out = format!(
         "<h3>{} {}</h3><div class=\"wide\"><table class=\"tree\"><thead><tr><th>qdisc or class</th><th>set up as</th>\
-         <th class=\"n\">rate</th><th class=\"n\">ceil</th><th>share of ceil, while sending</th><th class=\"n\">sent</th>\
-         <th class=\"n\">dropped</th><th class=\"n\">borrowed</th></tr></thead><tbody>",
+         <th class=\"n\">rate</th><th class=\"n\">ceil</th><th>median rate while sending</th><th class=\"n\">sent</th>\
+         <th class=\"n\">dropped</th><th class=\"n\">marked</th><th class=\"n\">borrowed</th></tr></thead><tbody>",
         escape(&device.host),
         escape(&device.dev)
     );
@@ -100,6 +102,7 @@ fn classes_of(out: &mut String, hangs: &Hangs<'_>, classes: Vec<&Class>, depth: 
         limit: None,
         bytes: sum(&|c| c.bytes),
         drops: sum(&|c| c.drops),
+        marked: None,
         borrowed: classes.iter().any(|c| c.borrowed.is_some()).then(|| sum(&|c| c.borrowed.unwrap_or(0))),
     };
     cells.row(out, depth, "others");
@@ -133,14 +136,14 @@ fn tree_of(out: &mut String, hangs: &Hangs<'_>, qdisc: &Qdisc, depth: usize) {
         limit: qdisc.rate_bit_s,
         bytes: qdisc.bytes,
         drops: qdisc.drops,
+        marked: qdisc.marked_packets,
         borrowed: None,
     };
     cells.row(out, depth, "qdisc");
     if depth >= DEEPEST {
         return;
     }
-    // sfq lists each flow it holds at the moment as a class of its own: no part of what was set up.
-    let own = |c: &&Class| c.kind != "sfq" && (c.parent == "root" || c.parent == qdisc.handle);
+    let own = |c: &&Class| c.parent == "root" || c.parent == qdisc.handle;
     classes_of(out, hangs, under(&hangs.of_major, major(&qdisc.handle)).filter(own).collect(), depth + 1);
     // Kinds whose classes are not listed (prio) hold their qdiscs directly.
     let inner = |q: &&Qdisc| q.parent != "root" && !hangs.listed.contains(q.parent.as_str());
@@ -162,6 +165,7 @@ fn class_of(out: &mut String, hangs: &Hangs<'_>, class: &Class, depth: usize) {
         limit: class.ceil_bit_s.or(class.rate_bit_s),
         bytes: class.bytes,
         drops: class.drops,
+        marked: None,
         borrowed: class.borrowed,
     };
     cells.row(out, depth, "class");
@@ -184,6 +188,7 @@ struct Cells {
     limit: Option<f64>,
     bytes: u64,
     drops: u64,
+    marked: Option<u64>,
     borrowed: Option<u64>,
 }
 
@@ -208,12 +213,13 @@ impl Cells {
             0 => "0".to_owned(),
             n => format!("<b class=\"drops\">{}</b>", Unit::Count.show(n as f64)),
         };
+        let marked = self.marked.map(|n| Unit::Count.show(n as f64)).unwrap_or_default();
         let borrowed = self.borrowed.map(|n| Unit::Count.show(n as f64)).unwrap_or_default();
         let _ = write!(
             out,
             "<tr class=\"{kind}\"><td style=\"padding-left:{}em\">{}</td><td class=\"opts\">{}</td><td class=\"n\">{}</td>\
              <td class=\"n\">{}</td><td class=\"share\">{bar}</td><td class=\"n\">{}</td><td class=\"n\">{drops}</td>\
-             <td class=\"n\">{borrowed}</td></tr>",
+             <td class=\"n\">{marked}</td><td class=\"n\">{borrowed}</td></tr>",
             0.6 + 1.4 * depth.min(DEEPEST) as f64,
             self.name,
             self.options,

@@ -1,14 +1,21 @@
 //! `report.html`: one run on one page that needs nothing else.
 
 mod classes;
+mod panels;
+mod people;
+mod spread;
+#[cfg(test)]
+mod tests;
 mod topology;
 
 pub use classes::busiest;
 
+use crate::live::{LIVE_STYLE, Live};
 use crate::number::Unit;
-use crate::plot::{CHART_STYLE, Chart, Level, Line, STYLE, Stroke, escape};
+use crate::plot::{CHART_STYLE, STYLE, escape};
 use crate::record::{self, App, Device, Record};
-use crate::series::{Curve, Series};
+use crate::series::Series;
+use panels::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -27,49 +34,78 @@ pub struct Page<'a> {
 /// Rules of the page; the colours are the charts' ([`STYLE`]).
 const PAGE_STYLE: &str = include_str!("report.css");
 
-/// The report as a page of its own: no network, no scripts, no fonts.
-pub fn html(page: &Page<'_>) -> String {
-    let r = page.record;
-    let mut out = String::new();
-    let _ = write!(
-        out,
+/// The beginning of a page in the form of the report, up to its `<main>`.
+pub fn opening(title: &str) -> String {
+    format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\"><title>{}</title>\
-         <style>{STYLE}{CHART_STYLE}{PAGE_STYLE}</style></head><body><main>\n",
-        escape(&r.title)
-    );
+         <style>{LIVE_STYLE}</style><style data-charts>{STYLE}{CHART_STYLE}</style><style>{PAGE_STYLE}</style></head><body><main>\n",
+        escape(title)
+    )
+}
+
+/// The report as a page of its own that refers to no network. Without scripts, and on paper, its charts are pictures.
+pub fn html(page: &Page<'_>) -> String {
+    let r = page.record;
+    let mut out = opening(&r.title);
     head(&mut out, r);
-    verdicts(&mut out, r);
-    section(&mut out, "Network", &topology::svg(r));
-    let charts = charts(page);
-    if !charts.is_empty() {
-        section(&mut out, "Over time", &charts);
-    }
-    section(&mut out, "Queues", &queues(page));
-    section(&mut out, "Programs", &apps(page));
-    if r.flows.iter().any(|f| f.app.is_none()) {
-        section(&mut out, "Flows", &flows(r));
-    }
-    section(&mut out, "Devices", &devices(page));
-    section(&mut out, "Findings in the setups", &findings(r));
+    let mut live = Live::new(r.duration_s);
+    let names = Names::new(page);
+    let grid = |charts: String| match charts.is_empty() {
+        true => charts,
+        false => format!("<div class=\"charts\">{charts}</div>"),
+    };
+    let load = match panels::under_load(&names, &mut live) {
+        charts if charts.is_empty() => charts,
+        charts => format!("<div class=\"charts\" data-bar>{charts}</div>"),
+    };
+    let group_charts = grid(panels::groups(&names, &mut live));
+    let queues = queues(page, &mut live);
+    let tcp = grid(panels::tcp(&names, &mut live));
+    let spread = grid(spread::charts(page, &names, &mut live));
+    let flow_rows = if r.flows.iter().any(|f| f.app.is_none()) { flows(r) } else { String::new() };
     let text =
         format!("<details><summary>experiment file</summary><pre>{}</pre></details>", escape(&r.experiment));
-    section(&mut out, "Experiment", &text);
+    let sections = [
+        ("scores", "Scores", people::scores(r)),
+        ("network", "Network", topology::svg(r)),
+        ("load", "Latency under load", load),
+        ("groups", "Groups", groups(r) + &group_charts),
+        ("queues", "Queues", queues),
+        ("tcp", "TCP", tcp),
+        ("delays", "Delays", spread),
+        ("programs", "Programs", apps(page)),
+        ("flows", "Flows", flow_rows),
+        ("devices", "Devices", devices(page)),
+        ("findings", "Findings in the setups", findings(r)),
+        ("experiment", "Experiment", text),
+    ];
+    out.push_str("<nav aria-label=\"sections\">");
+    for (id, title, _) in sections.iter().filter(|s| !s.2.is_empty()) {
+        let _ = write!(out, "<a href=\"#{id}\">{title}</a>");
+    }
+    out.push_str("</nav>\n");
+    verdicts(&mut out, r);
+    for (id, title, body) in &sections {
+        section(&mut out, id, title, body);
+    }
     let _ = write!(
         out,
-        "<footer>penstock {} · ground {} · seed {} · record format {}</footer>\n</main></body></html>\n",
+        "<footer>penstock {} · ground {} · seed {} · record format {} · charts by uPlot (MIT)</footer>\n</main>\n",
         escape(&r.penstock),
         escape(&r.ground),
         r.seed,
         r.format
     );
+    out.push_str(&live.scripts(r.duration_s));
+    out.push_str("</body></html>\n");
     out
 }
 
-fn section(out: &mut String, title: &str, body: &str) {
+fn section(out: &mut String, id: &str, title: &str, body: &str) {
     if !body.is_empty() {
-        let _ = write!(out, "<section><h2>{title}</h2>\n{body}</section>\n");
+        let _ = write!(out, "<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n");
     }
 }
 
@@ -112,7 +148,7 @@ fn verdicts(out: &mut String, r: &Record) {
         return;
     }
     out.push_str(
-        "<section class=\"verdicts\"><h2>Expected and measured</h2><table><thead><tr><th></th><th>what</th>\
+        "<section class=\"verdicts\" id=\"expected\"><h2>Expected and measured</h2><div class=\"wide\"><table><thead><tr><th></th><th>what</th>\
                   <th>expected</th><th class=\"n\">measured</th></tr></thead><tbody>",
     );
     for e in &r.expects {
@@ -155,108 +191,7 @@ fn verdicts(out: &mut String, r: &Record) {
             escape(&f.message)
         );
     }
-    out.push_str("</tbody></table></section>\n");
-}
-
-/// Most curves of one chart; the rest would only hide each other.
-const MAX_CURVES: usize = 8;
-
-fn line(name: &str, colour: usize, stroke: Stroke, points: &[(f64, f64)]) -> Line {
-    Line { name: name.to_owned(), colour, stroke, points: points.to_vec() }
-}
-
-/// Joins neighbours until there are few enough to see: each point is the mean of its neighbours.
-fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
-    let per = points.len().div_ceil(most.max(1)).max(1);
-    let mean = |c: &[(f64, f64)]| (c[c.len() - 1].0, c.iter().map(|p| p.1).sum::<f64>() / c.len() as f64);
-    points.chunks(per).map(mean).collect()
-}
-
-fn any(points: &[(f64, f64)]) -> bool {
-    points.iter().any(|p| p.1 > 0.0)
-}
-
-fn charts(page: &Page<'_>) -> String {
-    let r = page.record;
-    let x = (0.0, r.duration_s);
-    let mut out = String::from("<div class=\"charts\">");
-    let before = out.len();
-    let mut put = |chart: Chart| {
-        if !chart.lines.is_empty() {
-            let _ = write!(out, "<figure>{}</figure>", chart.svg());
-        }
-    };
-    let curves = |metric: &str, of: &dyn Fn(&Curve) -> Option<String>| {
-        let found = page.series.curves().iter().filter(|c| c.metric == metric && any(&c.points));
-        let named = found.filter_map(|c| of(c).map(|name| (name, c)));
-        named.take(MAX_CURVES).collect::<Vec<_>>()
-    };
-    // Colours follow the program, not the chart: the same one looks the same everywhere.
-    let moved = page
-        .series
-        .curves()
-        .iter()
-        .filter(|c| matches!(c.metric.as_str(), "goodput_bit_s" | "rtt_ms") && any(&c.points));
-    let moved: BTreeSet<&str> =
-        moved.flat_map(|c| [Some(c.object.as_str()), c.object.strip_prefix("flow ")]).flatten().collect();
-    let mut colours: BTreeMap<&str, usize> = BTreeMap::new();
-    for name in r.apps.iter().map(|a| a.name.as_str()).chain(r.flows.iter().map(|f| f.name.as_str())) {
-        if moved.contains(name) {
-            let next = colours.len();
-            colours.entry(name).or_insert(next);
-        }
-    }
-    let colour = |name: &str| colours.get(name).copied().unwrap_or(0);
-    let apps: BTreeSet<&str> = r.apps.iter().map(|a| a.name.as_str()).collect();
-    let mut flows: BTreeMap<&str, Vec<&record::Flow>> = BTreeMap::new();
-    r.flows.iter().for_each(|f| flows.entry(&f.name).or_default().push(f));
-    let app = |c: &Curve| apps.contains(c.object.as_str()).then(|| c.object.clone());
-    let described = |c: &Curve| {
-        let name = c.object.strip_prefix("flow ")?;
-        flows.get(name)?.iter().any(|f| f.app.is_none()).then(|| name.to_owned())
-    };
-    let goodput: Vec<_> = curves("goodput_bit_s", &app)
-        .into_iter()
-        .chain(curves("goodput_bit_s", &described))
-        .take(MAX_CURVES)
-        .collect();
-    let mut chart = Chart::new("Throughput at the receiving program", Unit::BitPerSecond, x);
-    chart.lines = goodput
-        .iter()
-        .map(|(name, c)| line(name, colour(name), Stroke::Line, &thinned(&c.points, 150)))
-        .collect();
-    put(chart);
-    let mut chart = Chart::new("Round-trip time", Unit::Millisecond, x);
-    chart.lines =
-        curves("rtt_ms", &app).iter().map(|(n, c)| line(n, colour(n), Stroke::Dots, &c.points)).collect();
-    chart.log = spread(&chart);
-    put(chart);
-    let mut chart = Chart::new("One-way delay, mean of each interval", Unit::Millisecond, x);
-    let owd = curves("owd_ms", &|c| {
-        let name = c.object.strip_prefix("flow ")?;
-        let flow = flows.get(name)?.first()?;
-        // Echoes have their round trips above; a stream of acknowledgements would only repeat the path.
-        (flow.proto != "icmp").then(|| flow.app.clone().unwrap_or(name.to_owned()))
-    });
-    chart.lines =
-        owd.iter().map(|(n, c)| line(n, colour(n), Stroke::Line, &thinned(&c.points, 150))).collect();
-    chart.log = spread(&chart);
-    put(chart);
-    for device in shaped(r).take(MAX_DEVICES) {
-        device_charts(page, device, x, &mut put);
-    }
-    if out.len() == before {
-        return String::new();
-    }
-    out.push_str("</div>");
-    out
-}
-
-/// Whether delays lie so far apart that only a logarithmic scale shows all of them.
-fn spread(chart: &Chart) -> bool {
-    let values = chart.lines.iter().flat_map(|l| l.points.iter().map(|p| p.1)).filter(|y| *y > 0.0);
-    let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), y| (l.min(y), h.max(y)));
-    high > 30.0 * low
+    out.push_str("</tbody></table></div></section>\n");
 }
 
 /// Most devices whose queues have charts and a tree of their own.
@@ -273,76 +208,83 @@ fn more_of(out: &mut String, more: usize) {
     }
 }
 
-/// Devices whose qdiscs somebody set up, and those that dropped something.
-fn shaped(r: &Record) -> impl Iterator<Item = &Device> {
-    r.devices.iter().filter(|d| d.qdiscs.iter().any(|q| q.handle != "0:" || q.drops > 0))
+/// Packets that must have waited at a device for it to be worth a look, where nobody set it up and nothing was lost.
+const QUEUE: f64 = 8.0;
+
+/// Devices whose qdiscs somebody set up, those that dropped something, and those where packets stood in line. Of very many those come first that dropped most.
+fn shaped<'a>(page: &'a Page<'a>) -> Vec<&'a Device> {
+    // The longest queue of each device's root, by the device's place in the series.
+    let mut longest: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for c in
+        page.series.curves().iter().filter(|c| c.metric == "qlen_packets" && !c.object.contains(" class "))
+    {
+        let dev = c.object.split(' ').next().unwrap_or_default();
+        let most = longest.entry((&c.host, dev)).or_default();
+        *most = c.points.iter().map(|p| p.1).fold(*most, f64::max);
+    }
+    let waits = |d: &Device| longest.get(&(d.host.as_str(), d.dev.as_str())).is_some_and(|n| *n >= QUEUE);
+    let set_up = |d: &Device| d.qdiscs.iter().any(|q| q.handle != "0:" || q.drops > 0);
+    let mut all: Vec<&Device> = page.record.devices.iter().filter(|d| set_up(d) || waits(d)).collect();
+    if all.len() > MAX_DEVICES {
+        let drops = |d: &Device| d.qdiscs.iter().map(|q| q.drops).sum::<u64>();
+        let bytes = |d: &Device| d.qdiscs.iter().map(|q| q.bytes).max().unwrap_or(0);
+        all.sort_by_key(|d| std::cmp::Reverse((drops(d), bytes(d))));
+    }
+    all
 }
 
-fn device_charts(page: &Page<'_>, device: &Device, x: (f64, f64), put: &mut dyn FnMut(Chart)) {
-    let name = format!("{} {}", device.host, device.dev);
-    // sfq lists each flow it holds at the moment as a class of its own.
-    let flows = device.classes.iter().filter(|c| c.kind == "sfq").map(|c| c.classid.as_str());
-    let parents = device.classes.iter().map(|c| c.parent.as_str());
-    let no_leaves: BTreeSet<&str> = flows.chain(parents).collect();
-    let leaf = |id: &str| !no_leaves.contains(id);
-    let of = |metric: &str| {
-        let prefix = format!("{} class ", device.dev);
-        let classes =
-            page.series.curves().iter().filter(move |c| c.host == device.host && c.metric == metric);
-        let found = classes.filter_map(|c| Some((c.object.strip_prefix(&prefix)?.to_owned(), c)));
-        found.filter(|(id, c)| leaf(id) && any(&c.points)).take(MAX_CURVES).collect::<Vec<_>>()
-    };
-    let leaves = device.classes.iter().map(|c| c.classid.as_str()).filter(|id| leaf(id));
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for (i, id) in leaves.enumerate() {
-        places.entry(id).or_insert(i);
-    }
-    let index = |id: &str| places.get(id).copied();
-    let lines = |found: Vec<(String, &Curve)>| {
-        let line = |(id, c): &(String, &Curve)| {
-            line(id, index(id).unwrap_or(0), Stroke::Line, &thinned(&c.points, 150))
-        };
-        found.iter().map(line).collect::<Vec<_>>()
-    };
-    let mut chart = Chart::new(format!("{name}: rate of each class"), Unit::BitPerSecond, x);
-    chart.lines = lines(of("throughput_bit_s"));
-    let total =
-        device.classes.iter().filter(|c| c.parent == "root").find_map(|c| c.ceil_bit_s.or(c.rate_bit_s));
-    if let Some(ceil) = total.filter(|_| !chart.lines.is_empty()) {
-        chart.levels.push(Level { name: format!("ceil {}", Unit::BitPerSecond.show(ceil)), y: ceil });
-    }
-    put(chart);
-    let mut chart = Chart::new(format!("{name}: queued in each class"), Unit::Byte, x);
-    chart.lines = lines(of("backlog_bytes"));
-    put(chart);
-    if device.classes.iter().all(|c| c.kind == "sfq") {
-        let own = page.series.curves().iter().filter(|c| {
-            c.host == device.host
-                && c.object.starts_with(&format!("{} ", device.dev))
-                && !c.object.starts_with(&format!("{} class ", device.dev))
-                && any(&c.points)
-        });
-        let own: Vec<&Curve> = own.collect();
-        for (metric, title, unit) in
-            [("throughput_bit_s", "rate", Unit::BitPerSecond), ("backlog_bytes", "queued", Unit::Byte)]
-        {
-            let mut chart = Chart::new(format!("{name}: {title}"), unit, x);
-            let found = own.iter().filter(|c| c.metric == metric).take(MAX_CURVES).enumerate();
-            let named = |c: &Curve| c.object[device.dev.len() + 1..].to_owned();
-            chart.lines =
-                found.map(|(i, c)| line(&named(c), i, Stroke::Line, &thinned(&c.points, 150))).collect();
-            put(chart);
+/// Each device with a queue worth looking at: its tree and its charts.
+fn queues(page: &Page<'_>, live: &mut Live) -> String {
+    let mut out = String::new();
+    for device in panels::devices(page) {
+        out.push_str(&classes::tree(page, device));
+        let charts = panels::device(page, device, live);
+        if !charts.is_empty() {
+            let _ = write!(out, "<div class=\"charts\">{charts}</div>");
         }
     }
+    more_of(&mut out, shaped(page).len().saturating_sub(MAX_DEVICES));
+    out
 }
 
-fn queues(page: &Page<'_>) -> String {
-    let mut out = String::new();
-    for device in shaped(page.record).take(MAX_DEVICES) {
-        out.push_str(&classes::tree(page, device));
+/// Groups of flows: what they got, and what it cost them.
+fn groups(r: &Record) -> String {
+    let mut rows = Rows::new(&[
+        ("group", false),
+        ("flows", true),
+        ("goodput, whole run", true),
+        ("members together, each while it lived", true),
+        ("Jain", true),
+        ("min/max", true),
+        ("retransmitted", true),
+        ("delay mean", true),
+        ("p95", true),
+        ("p99", true),
+        ("transfers", true),
+        ("took p50", true),
+        ("p95", true),
+    ]);
+    let ms = |x: Option<f64>| x.map(|x| Unit::Millisecond.show(x)).unwrap_or_default();
+    let plain = |x: Option<f64>| x.map(|x| format!("{x:.3}")).unwrap_or_default();
+    for g in r.groups.iter().take(MAX_ROWS) {
+        rows.rows.push(vec![
+            escape(&g.name),
+            count(Some(g.flows)),
+            Unit::BitPerSecond.show(g.goodput_bit_s),
+            g.members_bit_s.map(|x| Unit::BitPerSecond.show(x)).unwrap_or_default(),
+            plain(g.fairness),
+            plain(g.min_over_max),
+            g.retransmission_rate.map(|x| Unit::Share.show(x)).unwrap_or_default(),
+            ms(g.owd_ms.map(|d| d.mean)),
+            ms(g.owd_ms.map(|d| d.p95)),
+            ms(g.owd_ms.map(|d| d.p99)),
+            count(g.completed),
+            ms(g.completion_ms.map(|d| d.p50)),
+            ms(g.completion_ms.map(|d| d.p95)),
+        ]);
     }
-    let more = shaped(page.record).count().saturating_sub(MAX_DEVICES);
-    more_of(&mut out, more);
+    let mut out = rows.html();
+    more_of(&mut out, r.groups.len().saturating_sub(MAX_ROWS));
     out
 }
 
@@ -491,7 +433,8 @@ fn flows(r: &Record) -> String {
         ("delay mean", true),
         ("p95", true),
         ("max", true),
-        ("jitter", true),
+        ("jitter mean", true),
+        ("jitter max", true),
         ("sent", true),
         ("lost", true),
         ("marked", true),
@@ -509,7 +452,8 @@ fn flows(r: &Record) -> String {
             ms(f.owd_ms.map(|d| d.mean)),
             ms(f.owd_ms.map(|d| d.p95)),
             ms(f.owd_ms.map(|d| d.max)),
-            ms(f.jitter_ms),
+            ms(f.jitter_mean_ms.or(f.jitter_ms)),
+            ms(f.jitter_max_ms),
             count(Some(f.sent_packets)),
             count(Some(f.lost_packets)),
             count(Some(f.marked_packets).filter(|n| *n > 0)),
@@ -569,7 +513,7 @@ fn devices(page: &Page<'_>) -> String {
     let mut out = rows.html();
     more_of(&mut out, more);
     let shaped: BTreeSet<(&str, &str)> =
-        shaped(page.record).take(MAX_DEVICES).map(|d| (d.host.as_str(), d.dev.as_str())).collect();
+        panels::devices(page).into_iter().map(|d| (d.host.as_str(), d.dev.as_str())).collect();
     for (host, dev, text) in page.tc {
         if shaped.contains(&(host.as_str(), dev.as_str())) {
             let _ = writeln!(

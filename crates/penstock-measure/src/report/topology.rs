@@ -2,7 +2,7 @@
 //!
 //! Machines stand in columns by their distance from the first end system along the links, in each column in an order
 //! that keeps neighbours near (two sweeps by the mean of the neighbours' places); shared segments are a bar. Of many machines that
-//! all hang at the same place only the first few are drawn, and a box that counts the others.
+//! all hang at the same place only the first few are drawn, and a box that counts the others. The page keeps it within a screen.
 
 use crate::number::Unit;
 use crate::plot::escape;
@@ -12,12 +12,10 @@ use std::fmt::Write as _;
 
 const BOX: (f64, f64) = (150.0, 64.0);
 const GAP: (f64, f64) = (132.0, 30.0);
-/// Up to so many machines all are drawn.
-const MAX_DRAWN: usize = 60;
 /// From how many end systems at one place on some are only counted.
-const MANY: usize = 8;
+const MANY: usize = 6;
 /// How many of them are drawn.
-const FIRST: usize = 5;
+const FIRST: usize = 2;
 
 /// A machine or a shared segment, placed.
 struct Node {
@@ -25,8 +23,8 @@ struct Node {
     row: f64,
     /// Index of the host; `None` for a shared segment, and for machines that are only counted.
     host: Option<usize>,
-    /// How many machines it counts.
-    more: usize,
+    /// The machines that it counts.
+    more: Vec<usize>,
     neighbours: Vec<usize>,
 }
 
@@ -43,15 +41,22 @@ pub(super) fn svg(r: &Record) -> String {
     let width = BOX.0 + (columns - 1) as f64 * step;
     let height = tallest as f64 * (BOX.1 + GAP.1) - GAP.1;
     // Room for the two lines over a bar where there is one.
-    let top = if nodes.iter().any(|n| n.host.is_none() && n.more == 0) && tallest < 3 { 40.0 } else { 8.0 };
+    let bus = |n: &Node| n.host.is_none() && n.more.is_empty();
+    let lines = wires.iter().map(|w| label(&r.rig.links[w.link], Some(0)).len()).max().unwrap_or(0) as f64;
+    let top = match nodes.iter().any(bus) {
+        true if tallest < 3 => 12.0 + 14.0 * lines,
+        _ if tallest == 1 => (14.0 * lines - BOX.1 / 2.0 + 14.0).max(16.0),
+        _ => 16.0,
+    };
     let (width, height) = (width + 4.0, height.max(BOX.1) + top + 8.0);
     let centre = |n: &Node| {
         let x = 2.0 + BOX.0 / 2.0 + n.column as f64 * step;
         (x, top + BOX.1 / 2.0 + n.row * (BOX.1 + GAP.1))
     };
     let mut out = format!(
-        "<svg class=\"net\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
-         aria-label=\"machines and links\" style=\"max-width:{width:.0}px\">"
+        "<div class=\"net-box\"><svg class=\"net\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
+         aria-label=\"{}\" style=\"max-width:{width:.0}px\">",
+        escape(&told(r))
     );
     for wire in &wires {
         draw_wire(&mut out, r, wire, centre(&nodes[wire.a]), centre(&nodes[wire.b]), &nodes);
@@ -62,7 +67,7 @@ pub(super) fn svg(r: &Record) -> String {
         let (x, y) = centre(node);
         match node.host {
             Some(i) => draw_host(&mut out, &r.rig.hosts[i], &shaped, x, y),
-            None if node.more > 0 => draw_more(&mut out, node.more, x, y),
+            None if !node.more.is_empty() => draw_more(&mut out, r, &node.more, x, y),
             None => {
                 let _ = write!(
                     out,
@@ -73,8 +78,19 @@ pub(super) fn svg(r: &Record) -> String {
             }
         }
     }
-    out.push_str("</svg>\n");
+    out.push_str("</svg></div>\n");
     out
+}
+
+/// The network in words, for those who cannot see the picture.
+fn told(r: &Record) -> String {
+    let links = r.rig.links.iter().take(12).map(|l| {
+        let facts = label(l, Some(0)).join(" ");
+        format!("{}{}{facts}", l.ends.join(" to "), if facts.is_empty() { "" } else { ", " })
+    });
+    let more = r.rig.links.len().saturating_sub(12);
+    let more = if more > 0 { format!("; and {more} more links") } else { String::new() };
+    format!("Network of {} machines. {}{more}", r.rig.hosts.len(), links.collect::<Vec<_>>().join("; "))
 }
 
 /// A line of the picture: between two nodes, labelled by a link.
@@ -100,7 +116,7 @@ fn graph(r: &Record) -> (Vec<Node>, Vec<Wire>) {
     let mut place = vec![usize::MAX; r.rig.hosts.len()];
     for i in (0..place.len()).filter(|i| !counted.hosts.contains(i)) {
         place[i] = nodes.len();
-        nodes.push(node(Some(i), 0));
+        nodes.push(node(Some(i), Vec::new()));
     }
     let mut wires = Vec::new();
     for &l in &links {
@@ -113,18 +129,18 @@ fn graph(r: &Record) -> (Vec<Node>, Vec<Wire>) {
             [_, _] => continue,
             _ => nodes.len(),
         };
-        nodes.push(node(None, 0));
+        nodes.push(node(None, Vec::new()));
         for (e, &end) in ends[l].iter().enumerate().filter(drawn) {
             wires.push(Wire { a: place[end], b: hub, link: l, ends: (Some(e), None) });
         }
-        if let Some(&more) = counted.at_segments.get(&l) {
+        if let Some(more) = counted.at_segments.get(&l) {
             wires.push(Wire { a: nodes.len(), b: hub, link: l, ends: (None, None) });
-            nodes.push(node(None, more));
+            nodes.push(node(None, more.clone()));
         }
     }
-    for (&hub, &(more, link)) in &counted.at_hosts {
-        wires.push(Wire { a: place[hub], b: nodes.len(), link, ends: (None, None) });
-        nodes.push(node(None, more));
+    for (&hub, (more, link)) in &counted.at_hosts {
+        wires.push(Wire { a: place[hub], b: nodes.len(), link: *link, ends: (None, None) });
+        nodes.push(node(None, more.clone()));
     }
     for wire in &wires {
         nodes[wire.a].neighbours.push(wire.b);
@@ -137,18 +153,15 @@ fn graph(r: &Record) -> (Vec<Node>, Vec<Wire>) {
 #[derive(Default)]
 struct Counted {
     hosts: BTreeSet<usize>,
-    /// By host: how many, and the link of one of them.
-    at_hosts: BTreeMap<usize, (usize, usize)>,
+    /// By host: those that are counted, and the link of one of them.
+    at_hosts: BTreeMap<usize, (Vec<usize>, usize)>,
     /// By link with more than two ends.
-    at_segments: BTreeMap<usize, usize>,
+    at_segments: BTreeMap<usize, Vec<usize>>,
 }
 
 /// Of the end systems at one machine or segment the first are drawn, the others counted.
 fn counted(hosts: usize, links: &[usize], ends: &[Vec<usize>]) -> Counted {
     let mut counted = Counted::default();
-    if hosts <= MAX_DRAWN {
-        return counted;
-    }
     let mut degree = vec![0usize; hosts];
     links.iter().flat_map(|&l| &ends[l]).for_each(|&h| degree[h] += 1);
     let mut at_hosts: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
@@ -160,14 +173,15 @@ fn counted(hosts: usize, links: &[usize], ends: &[Vec<usize>]) -> Counted {
             _ => {
                 let leaves: Vec<usize> = ends[l].iter().copied().filter(|&h| degree[h] == 1).collect();
                 if leaves.len() > MANY {
-                    counted.at_segments.insert(l, leaves.len() - FIRST);
+                    counted.at_segments.insert(l, leaves[FIRST..].to_vec());
                     counted.hosts.extend(&leaves[FIRST..]);
                 }
             }
         }
     }
     for (hub, leaves) in at_hosts.into_iter().filter(|(_, leaves)| leaves.len() > MANY) {
-        counted.at_hosts.insert(hub, (leaves.len() - FIRST, leaves[FIRST].1));
+        let others = leaves[FIRST..].iter().map(|leaf| leaf.0).collect();
+        counted.at_hosts.insert(hub, (others, leaves[FIRST].1));
         counted.hosts.extend(leaves[FIRST..].iter().map(|leaf| leaf.0));
     }
     counted
@@ -219,16 +233,26 @@ fn place(nodes: &mut [Node]) {
 }
 
 /// The box of machines that are only counted.
-fn draw_more(out: &mut String, more: usize, x: f64, y: f64) {
+fn draw_more(out: &mut String, r: &Record, more: &[usize], x: f64, y: f64) {
     let (left, top) = (x - BOX.0 / 2.0, y - BOX.1 / 2.0);
+    let name = |i: usize| escape(&r.rig.hosts[i].name);
+    let (first, last) = (name(more[0]), name(more[more.len() - 1]));
+    for off in [8.0, 4.0, 0.0] {
+        let _ = write!(
+            out,
+            "<rect class=\"host more\" x=\"{:.1}\" y=\"{:.1}\" width=\"{}\" height=\"{}\" rx=\"9\"/>",
+            left + off,
+            top - off,
+            BOX.0,
+            BOX.1
+        );
+    }
     let _ = write!(
         out,
-        "<rect class=\"host more\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{}\" height=\"{}\" rx=\"9\"/>\
-         <text class=\"name\" x=\"{x:.1}\" y=\"{:.1}\">and {} more</text>",
-        BOX.0,
-        BOX.1,
-        y + 5.0,
-        Unit::Count.show(more as f64)
+        "<text class=\"name\" x=\"{x:.1}\" y=\"{:.1}\">× {}</text><text x=\"{x:.1}\" y=\"{:.1}\">{first} … {last}</text>",
+        y - 2.0,
+        Unit::Count.show(more.len() as f64),
+        y + 17.0,
     );
 }
 
@@ -268,7 +292,7 @@ fn draw_wire(out: &mut String, r: &Record, wire: &Wire, a: (f64, f64), b: (f64, 
     let link = &r.rig.links[wire.link];
     let (from, to) = if a.0 <= b.0 { (a, b) } else { (b, a) };
     let flipped = a.0 > b.0;
-    let half = |node: usize| match nodes[node].host.is_some() || nodes[node].more > 0 {
+    let half = |node: usize| match nodes[node].host.is_some() || !nodes[node].more.is_empty() {
         true => BOX.0 / 2.0,
         false => 0.0,
     };

@@ -94,11 +94,19 @@ impl Outcome {
         let names = tc_names(&self.record);
         let places: BTreeMap<(&str, &str), usize> =
             self.record.devices.iter().enumerate().rev().map(|(at, d)| ((&*d.host, &*d.dev), at)).collect();
+        let together = self.record.devices.len() > MANY;
+        let mut plain = String::new();
         for (host, dev, text) in &self.tc {
             let Some(&at) = places.get(&(&**host, &**dev)) else { continue };
-            if !idle(&self.record.devices[at]) {
-                fs::write(folder.join("tc").join(&names[at]), text)?;
+            let device = &self.record.devices[at];
+            match (idle(device), together && unshaped(device)) {
+                (true, _) => {}
+                (false, true) => plain.extend([HEAD, host, " ", dev, "\n", text]),
+                (false, false) => fs::write(folder.join("tc").join(&names[at]), text)?,
             }
+        }
+        if !plain.is_empty() {
+            fs::write(folder.join("tc").join(UNSHAPED), plain)?;
         }
         let page = Page { record: &self.record, series: &self.series, outputs: &self.outputs, tc: &self.tc };
         fs::write(folder.join("report.html"), report::html(&page))
@@ -148,6 +156,7 @@ fn written(record: &Record) -> BTreeSet<PathBuf> {
     let flows = record.flows.iter().enumerate();
     files.extend(flows.map(|(i, flow)| Path::new("flows").join(flow_file(i, &flow.name))));
     files.extend(tc_names(record).into_iter().map(|name| Path::new("tc").join(name)));
+    files.insert(Path::new("tc").join(UNSHAPED));
     files
 }
 
@@ -182,10 +191,36 @@ fn idle(device: &record::Device) -> bool {
         && device.qdiscs.iter().all(|q| q.handle == "0:" && q.packets == 0 && q.drops == 0)
 }
 
+/// Whether a device has only the queue that the kernel gave it, and that dropped nothing.
+fn unshaped(device: &record::Device) -> bool {
+    device.classes.is_empty() && device.qdiscs.iter().all(|q| q.handle == "0:" && q.drops == 0)
+}
+
+/// Of a run with more devices than this the unshaped ones have one file together: thousands of files cost more than the run.
+const MANY: usize = 200;
+/// That file, in `tc`.
+const UNSHAPED: &str = "unshaped.txt";
+/// What a device's text begins with there: `## HOST DEV`.
+const HEAD: &str = "## ";
+
+/// The texts of that file: machine, device, text.
+fn texts(file: &str) -> Vec<(String, String, String)> {
+    let mut texts: Vec<(String, String, String)> = Vec::new();
+    for line in file.split_inclusive('\n') {
+        let named = line.strip_prefix(HEAD).and_then(|names| names.trim_end().split_once(' '));
+        match (named, texts.last_mut()) {
+            (Some((host, dev)), _) => texts.push((host.to_owned(), dev.to_owned(), String::new())),
+            (None, Some(last)) => last.2.push_str(line),
+            (None, None) => {}
+        }
+    }
+    texts
+}
+
 /// The files of a record's devices: `HOST-DEV.txt`. Where two would have the same (`a-b` and `c`, `a` and `b-c`), the later one has a number
 /// behind it.
 fn tc_names(record: &Record) -> Vec<String> {
-    let mut taken = BTreeSet::new();
+    let mut taken = BTreeSet::from([UNSHAPED.to_owned()]);
     let mut name = |device: &record::Device| {
         let plain = format!("{}-{}", device.host, device.dev.replace('/', "_"));
         let numbered = (2u32..).map(|n| format!("{plain}-{n}.txt"));
@@ -227,10 +262,21 @@ impl Folder {
         let outputs =
             outputs.map(|(i, app)| lossy(format!("apps/{}", app_file(i, &app.host))).unwrap_or_default());
         let outputs = outputs.collect();
-        let tc = record.devices.iter().zip(tc_names(&record)).filter_map(|(d, name)| {
-            let text = lossy(format!("tc/{name}")).ok()?;
-            Some((d.host.clone(), d.dev.clone(), text))
-        });
+        let together = record.devices.len() > MANY;
+        let plain = texts(&lossy(format!("tc/{UNSHAPED}")).unwrap_or_default());
+        let mut plain: BTreeMap<_, _> = plain.into_iter().map(|(h, d, text)| ((h, d), text)).collect();
+        let tc =
+            record.devices.iter().zip(tc_names(&record)).filter(|(d, _)| !idle(d)).filter_map(|(d, name)| {
+                let (host, dev) = (d.host.clone(), d.dev.clone());
+                let own = || lossy(format!("tc/{name}")).ok();
+                // A run of an earlier version has a file for each.
+                let text = if together && unshaped(d) {
+                    plain.remove(&(host.clone(), dev.clone())).or_else(own)
+                } else {
+                    own()
+                };
+                Some((host, dev, text?))
+            });
         let tc = tc.collect();
         Ok(Folder { path: path.to_owned(), record, series, outputs, tc })
     }
@@ -288,5 +334,36 @@ mod tests {
         assert!(outcome.write(&folder.join("series.parquet")).unwrap_err().contains("is not a folder"));
         assert_eq!(fs::read_dir(place.join("runs")).unwrap().count(), 1);
         fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn of_many_devices_those_without_queues_of_their_own_share_a_file() {
+        let text = "duration = \"100ms\"\n[host.\"u{1..150}\"]\neth0 = \"10.0.{n}.2/24\"\nvia = \"10.0.{n}.1\"\n\
+                    [host.r]\n\"p{1..150}\" = \"10.0.{n}.1/24\"\n\
+                    setup = [\"sysctl -w net.ipv4.ip_forward=1\", \"tc qdisc add dev p7 root tbf rate 1mbit burst 5k latency 50ms\"]\n\
+                    [[link]]\neach = \"1..150\"\nends = [\"u{n}:eth0\", \"r:p{n}\"]\nrate = \"10mbit\"\n\
+                    [[flow]]\nname = \"f\"\nfrom = \"u1\"\nto = \"u7\"\nudp = true\nload = \"64kbit\"\n";
+        let experiment = crate::experiment::parse(text, "x.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+        let mut options = crate::run::Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} };
+        let outcome = crate::run::run(&experiment, &mut options).unwrap_or_else(|d| panic!("{}", d[0]));
+        let place = std::env::temp_dir().join(format!("penstock-folder-many-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&place);
+        let folder = place.join("r");
+        outcome.write(&folder).unwrap();
+        outcome.write(&folder).unwrap();
+        let mut names: Vec<_> =
+            fs::read_dir(folder.join("tc")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["r-p7.txt", "unshaped.txt"]);
+        let mut kept = outcome.tc.clone();
+        kept.retain(|(host, dev, _)| {
+            !idle(outcome.record.devices.iter().find(|d| d.host == *host && d.dev == *dev).unwrap())
+        });
+        assert_eq!(kept.len(), 4, "u1 eth0, r p1, r p7, u7 eth0");
+        let mut read = Folder::read(&folder).unwrap().tc;
+        kept.sort();
+        read.sort();
+        assert_eq!(read, kept);
+        fs::remove_dir_all(&place).unwrap();
     }
 }

@@ -334,14 +334,18 @@ pub(super) fn life_rate(flow: &FlowResult, ended: Time, bytes: u64) -> f64 {
     if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 }
 }
 
-/// How long frames waited at a device, where any waited at all.
-fn waits(host: penstock_sim::HostId, dev: &str, results: &Results) -> Option<Distribution> {
-    let found = results.sojourns.iter().find(|s| s.host == host && s.device == dev)?;
-    distribution(&found.waits).filter(|d| d.max > 0.0)
+/// How long frames waited at each device, where any waited at all.
+fn waits(results: &Results) -> BTreeMap<(penstock_sim::HostId, &str), Distribution> {
+    let waited = results.sojourns.iter().filter_map(|s| {
+        let waits = distribution(&s.waits).filter(|d| d.max > 0.0)?;
+        Some(((s.host, &*s.device), waits))
+    });
+    waited.collect()
 }
 
 fn devices(experiment: &Experiment, built: &Built, results: &Results) -> Vec<record::Device> {
     let now = results.ended;
+    let mut waits = waits(results);
     let mut found = Vec::new();
     for (host, &id) in experiment.hosts.iter().zip(&built.hosts) {
         if host.cisco.is_some() {
@@ -352,7 +356,7 @@ fn devices(experiment: &Experiment, built: &Built, results: &Results) -> Vec<rec
             found.push(record::Device {
                 host: host.name.clone(),
                 dev: device.name.clone(),
-                sojourn_ms: waits(id, &device.name, results),
+                sojourn_ms: waits.remove(&(id, &*device.name)),
                 qdiscs: qdiscs.iter().map(|q| qdisc(q, host.kernel)).collect(),
                 classes: device.tree.dump_classes(now).iter().map(class).collect(),
                 meters: meters(experiment, built.world.host(id), &host.name, device),

@@ -16,6 +16,7 @@ use penstock_model::rtnetlink::{ClassDump, QdiscDump};
 use penstock_model::{Handle, Kernel, OldRelease, Options, Span, Time};
 use penstock_packet::dscp;
 use penstock_sim::{AppResult, FlowResult, Histogram, Metric, Results};
+use std::collections::BTreeMap;
 
 /// Everything that is recorded of a run.
 pub(super) fn collect(experiment: &Experiment, seed: u64, mut built: Built, results: Results) -> Outcome {

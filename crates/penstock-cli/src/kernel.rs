@@ -1,6 +1,6 @@
 //! `penstock kernel`: the user-mode kernel of the ground `virtual`.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use penstock_kernel::boot::build;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,6 +11,9 @@ pub struct Args {
     /// build (once, about ten minutes of one processor), or status
     #[arg(value_parser = ["build", "status"])]
     what: String,
+    /// Which Linux it is
+    #[arg(long, default_value = "6.12")]
+    profile: String,
 }
 
 /// What a virtual machine's own run takes.
@@ -22,6 +25,14 @@ pub struct InsideArgs {
 
 /// Builds it or says where it is.
 pub fn main(args: &Args) -> Result<ExitCode> {
+    if args.profile != build::PROFILE {
+        bail!(
+            "{} cannot be built: {} is, from Debian's own source package; a kernel built elsewhere is named by {}",
+            args.profile,
+            build::PROFILE,
+            penstock_kernel::boot::KERNEL
+        );
+    }
     if args.what == "status" {
         crate::print(&format!("{}\n", build::status()))?;
         return Ok(ExitCode::SUCCESS);

@@ -51,13 +51,17 @@ impl Host {
             if !other && device.networks.has(new.network(), new.prefix.addr) {
                 return Err(match kernel {
                     Kernel::V2_6_35 => KernelError::errno(KernelError::EEXIST),
-                    Kernel::V6_12 => KernelError::new(KernelError::EEXIST, "ipv4: Address already assigned"),
+                    Kernel::V6_12 | Kernel::V7_2 => {
+                        KernelError::new(KernelError::EEXIST, "ipv4: Address already assigned")
+                    }
                 });
             }
             if shared.scope != new.scope {
                 return Err(match kernel {
                     Kernel::V2_6_35 => KernelError::errno(KernelError::EINVAL),
-                    Kernel::V6_12 => KernelError::new(KernelError::EINVAL, "ipv4: Invalid scope value"),
+                    Kernel::V6_12 | Kernel::V7_2 => {
+                        KernelError::new(KernelError::EINVAL, "ipv4: Invalid scope value")
+                    }
                 });
             }
         }

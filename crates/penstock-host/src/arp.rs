@@ -20,7 +20,7 @@ impl Host {
         let IpAddr::V4(target) = n.addr else { return self.ndisc_solicit(at, cx) };
         let waiting = match self.kernel {
             Kernel::V2_6_35 => n.queue.front(),
-            Kernel::V6_12 => n.queue.back(),
+            Kernel::V6_12 | Kernel::V7_2 => n.queue.back(),
         };
         let ifindex = n.ifindex;
         let own = waiting.and_then(|p| match p.l3 {

@@ -229,7 +229,7 @@ impl Host {
         let Some(bridge) = self.devices[bridge].bridge.as_deref_mut() else { return };
         let delay = match kernel {
             Kernel::V2_6_35 => bridge.forward_delay,
-            Kernel::V6_12 => Span::ZERO,
+            Kernel::V6_12 | Kernel::V7_2 => Span::ZERO,
         };
         for (ifindex, ready) in ready {
             let Some(port) = bridge.ports.iter_mut().find(|p| p.ifindex == ifindex) else { continue };

@@ -223,11 +223,11 @@ impl NetDevice {
     pub(crate) fn new(host: &str, name: &str, class: &'static Class, kernel: Kernel, seed: u64) -> NetDevice {
         let loopback = class.kind == "loopback";
         let (mtu, tx_queue_len) = match (loopback, kernel) {
-            (false, Kernel::V6_12) => (class.mtu, class.tx_queue_len),
+            (false, Kernel::V6_12 | Kernel::V7_2) => (class.mtu, class.tx_queue_len),
             (false, Kernel::V2_6_35) if class.no_queue => (class.mtu, 0),
             (false, Kernel::V2_6_35) => (class.mtu, class.tx_queue_len.min(kernel.txqueuelen())),
             (true, Kernel::V2_6_35) => (16436, 0),
-            (true, Kernel::V6_12) => (65536, 1000),
+            (true, Kernel::V6_12 | Kernel::V7_2) => (65536, 1000),
         };
         let clock = PschedClock::default();
         let hz = kernel.hz();

@@ -128,17 +128,17 @@ impl Host {
         let size = truesize(packet.len);
         let high = match self.kernel {
             Kernel::V2_6_35 => 256 * 1024,
-            Kernel::V6_12 => 4 * 1024 * 1024,
+            Kernel::V6_12 | Kernel::V7_2 => 4 * 1024 * 1024,
         };
         let key = (h.src, h.dst, h.protocol, h.id);
         if self.frags.memory + size > high {
             match self.kernel {
                 Kernel::V2_6_35 => self.evict_fragments(192 * 1024, cx),
-                Kernel::V6_12 if !self.frags.index.contains_key(&key) => {
+                Kernel::V6_12 | Kernel::V7_2 if !self.frags.index.contains_key(&key) => {
                     self.discard(packet, "ip_defrag", "no-memory", cx);
                     return None;
                 }
-                Kernel::V6_12 => {}
+                Kernel::V6_12 | Kernel::V7_2 => {}
             }
         }
         let id = match self.frags.index.get(&key) {

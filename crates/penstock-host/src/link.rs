@@ -38,7 +38,7 @@ impl Class {
     /// The speed its driver tells, Mbit/s: veth and dummy have none of their own, but veth says 10 Gbit/s.
     pub fn speed(&self, kernel: Kernel) -> Option<u32> {
         match self.kind {
-            "veth" if kernel == Kernel::V6_12 => Some(10_000),
+            "veth" if kernel >= Kernel::V6_12 => Some(10_000),
             _ => None,
         }
     }

@@ -49,7 +49,7 @@ impl Host {
                 n.updated = now_tick;
                 let expires = match self.kernel {
                     Kernel::V2_6_35 => now_tick + 1,
-                    Kernel::V6_12 => now_tick + RETRANS_S * hz,
+                    Kernel::V6_12 | Kernel::V7_2 => now_tick + RETRANS_S * hz,
                 };
                 self.neigh_timer(at, Some(timer::fires(self.kernel, cx.now, expires)));
                 solicit = self.kernel != Kernel::V2_6_35;
@@ -70,7 +70,7 @@ impl Host {
             loop {
                 let full = match kernel {
                     Kernel::V2_6_35 => n.queue.len() >= UNRES_QLEN,
-                    Kernel::V6_12 => n.queue_bytes + size > UNRES_QLEN_BYTES,
+                    Kernel::V6_12 | Kernel::V7_2 => n.queue_bytes + size > UNRES_QLEN_BYTES,
                 };
                 if !full {
                     break;
@@ -154,7 +154,7 @@ impl Host {
         if n.state.in_timer() {
             let least = match kernel {
                 Kernel::V2_6_35 => hz / 2,
-                Kernel::V6_12 => hz / 100,
+                Kernel::V6_12 | Kernel::V7_2 => hz / 100,
             };
             let fires = timer::fires(kernel, cx.now, next.max(tick + least));
             self.neigh_timer(at, Some(fires));
@@ -212,7 +212,7 @@ impl Host {
             if other && !overrides {
                 return;
             }
-            let keeps = kernel == Kernel::V6_12 || old.is_connected();
+            let keeps = kernel >= Kernel::V6_12 || old.is_connected();
             if !other && new == Nud::Stale && keeps {
                 new = old;
             }

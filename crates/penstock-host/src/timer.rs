@@ -62,7 +62,7 @@ pub(crate) fn fires(kernel: Kernel, now: Time, expires: i64) -> Time {
     let expires = expires.max(clk + 1);
     let tick = match kernel {
         Kernel::V2_6_35 => expires,
-        Kernel::V6_12 => {
+        Kernel::V6_12 | Kernel::V7_2 => {
             // Level n begins at 63 << 3(n-1) ticks from now and has steps of 8^n ticks; expiry is rounded up
             // past the step it falls into, so that no timer is early.
             let delta = expires - clk;

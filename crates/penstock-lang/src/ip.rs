@@ -271,6 +271,7 @@ pub fn parse(words: &[Word], kernel: Kernel) -> Result<Command, Failure> {
             let version = match kernel {
                 Kernel::V2_6_35 => "ip utility, iproute2-ss100804\n",
                 Kernel::V6_12 => "ip utility, iproute2-6.1.0, libbpf 1.1.2\n",
+                Kernel::V7_2 => "ip utility, iproute2-7.3.0, libbpf 1.7.0\n",
             };
             return Ok(Command::Say(version.to_owned()));
         } else if is("-force") {

@@ -139,7 +139,7 @@ impl Program {
     pub const fn version(self) -> &'static str {
         match self.kernel {
             Kernel::V2_6_35 => "1.4.4",
-            Kernel::V6_12 => "1.8.9 (legacy)",
+            Kernel::V6_12 | Kernel::V7_2 => "1.8.9 (legacy)",
         }
     }
     /// How it names itself in its messages and with `-V`.

@@ -10,11 +10,18 @@ pub enum Kernel {
     /// Linux 6.12 with iproute2 6.x: nanosecond clocks, today's defaults and forms.
     #[default]
     V6_12,
+    /// Linux 7.2 (2026) with iproute2 7.3: `dualpi2`, `cake_mq`, JSON of classes.
+    V7_2,
 }
 
 impl Kernel {
     /// All profiles, oldest first.
-    pub const ALL: [Kernel; 2] = [Kernel::V2_6_35, Kernel::V6_12];
+    pub const ALL: [Kernel; 3] = [Kernel::V2_6_35, Kernel::V6_12, Kernel::V7_2];
+    /// Those that are still maintained: what is not in 2.6.35 and was not taken out since.
+    pub const LIVING: [Kernel; 2] = [Kernel::V6_12, Kernel::V7_2];
+    /// Those in which the kinds can be set up that Linux 6.3 to 6.7 took out: `cbq`, `dsmark`, `atm`, `tcindex`, `rsvp`. Linux 6.12 has
+    /// them no more; its profile keeps them for those who compare.
+    pub const BEFORE_7: [Kernel; 2] = [Kernel::V2_6_35, Kernel::V6_12];
 
     /// Reads a profile's name as an experiment file gives it.
     ///
@@ -26,14 +33,15 @@ impl Kernel {
             format!("unknown kernel profile \"{text}\"; there are {}", names.join(", "))
         })
     }
-    /// The profile's name: `2.6.35`, `6.12`.
+    /// The profile's name: `2.6.35`, `6.12`, `7.2`.
     pub const fn name(self) -> &'static str {
         match self {
             Kernel::V2_6_35 => "2.6.35",
             Kernel::V6_12 => "6.12",
+            Kernel::V7_2 => "7.2",
         }
     }
-    /// Timer interrupts per second: 250 for both (Debian's and Ubuntu's choice).
+    /// Timer interrupts per second: 250 for all (Debian's and Ubuntu's choice).
     pub const fn hz(self) -> u32 {
         250
     }

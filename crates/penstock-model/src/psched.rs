@@ -23,6 +23,10 @@ pub fn tick2time(ticks: u32) -> u32 {
 pub fn xmittime(rate: u64, size: u32) -> u32 {
     time2tick(TIME_UNITS_PER_SEC * (f64::from(size) / rate as f64))
 }
+/// The same of iproute2 6.15 and later: rounded up, and at most what 32 bits hold.
+pub fn xmittime_up(rate: u64, size: u32) -> u32 {
+    (TIME_UNITS_PER_SEC * (f64::from(size) / rate as f64) * TICK_IN_USEC).ceil() as u32
+}
 /// `tc_calc_xmitsize`: bytes that pass in `ticks` at `rate` bytes per second.
 pub fn xmitsize(rate: u64, ticks: u32) -> u32 {
     (rate as f64 * f64::from(tick2time(ticks)) / TIME_UNITS_PER_SEC) as u64 as u32

@@ -8,8 +8,9 @@
 //! than 1 ns later (the probe asks for a timer slack of 1 ns). Seen on 6.12 with `time-travel=inf-cpu`; see
 //! `docs/notes/replay.md`.
 
+use super::ground::Ground;
 use super::ticks::Ticks;
-use penstock_model::{Rng, Time};
+use penstock_model::{Kernel, Rng, Time};
 use penstock_packet::{L3, Packet, Pool, Skb, TxClock};
 use penstock_sched::act::{Port, Sent};
 use penstock_sched::tree::Tree;
@@ -37,12 +38,6 @@ const READ_NS: i64 = 1;
 const FAILED_CALL_NS: i64 = 1000;
 /// Calls that fail when the interpreter makes two pipes of file objects.
 const PIPE_FAILURES: u32 = 4;
-/// How often a fork looks at the clock.
-const FORK_READS: u32 = 3;
-/// Folders of the interpreter's PATH before the one that has `tc`: as on the machine the vectors were recorded on.
-const PATH_MISSES: u32 = 15;
-/// Calls that fail while a program starts: the loader's and the C library's, libcap's four.
-const LOADER_FAILURES: u32 = 6;
 /// How often the interpreter looks at the clock until it knows that a program has ended.
 const WAIT_READS: u32 = 5;
 /// How much later than asked a sleeper's timer is set.
@@ -60,6 +55,8 @@ pub struct Machine {
     pub tree: Tree,
     /// What came out at the peer, in order.
     pub arrivals: Vec<Arrival>,
+    /// What its programs cost.
+    pub ground: &'static Ground,
     now: i64,
     ticks: Ticks,
     rng: Rng,
@@ -82,7 +79,7 @@ const PEER: u32 = 2;
 
 impl Machine {
     /// A machine with one device that is up; its clock stands at `now`.
-    pub fn new(device: Device, now: i64, seed: u64) -> Machine {
+    pub fn new(device: Device, now: i64, seed: u64, ground: &'static Ground) -> Machine {
         let rng = Rng::named(seed, "replay");
         let mut acts = Actions::new();
         let names = [("lo", 1), ("v1", PEER), (super::DEV, device.ifindex)];
@@ -94,6 +91,7 @@ impl Machine {
         Machine {
             tree: Tree::without_queue(device),
             arrivals: Vec::new(),
+            ground,
             now,
             ticks: Ticks::new(now - SEEN_LATE_NS),
             unthrown: rng.clone(),
@@ -106,8 +104,14 @@ impl Machine {
             batch: Vec::new(),
         }
     }
+    /// The profile.
+    pub fn kernel(&self) -> Kernel {
+        self.ground.kernel
+    }
     /// A command has been carried out or `refused`.
     pub fn command_over(&mut self, refused: bool) {
+        // From now on the timers of a qdisc that was made go off by the interrupts here.
+        self.tree.do_chores(Time::from_ns(i64::MIN));
         self.acts.command_over(refused);
     }
     /// Whether any queue threw dice.
@@ -138,11 +142,18 @@ impl Machine {
     /// The probe runs `tc` or `ip`: what passes of the clock before the request reaches the kernel. `modules` is how
     /// many kinds tc meets, for each of which it looks for a library that is not there.
     pub fn program_starts(&mut self, modules: u32) {
+        self.starts(self.ground.tc_failures + modules);
+    }
+    /// The same of `ip`.
+    pub fn ip_starts(&mut self) {
+        self.starts(self.ground.ip_failures);
+    }
+    fn starts(&mut self, failures: u32) {
         self.acts.program_begins();
-        // The pipes are no terminals and do not seek; then the fork, which looks at the clock three times.
+        // The pipes are no terminals and do not seek; then the fork, which looks at the clock some times.
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
-        (0..FORK_READS).for_each(|_| self.step(READ_NS));
-        (0..PATH_MISSES + LOADER_FAILURES + modules).for_each(|_| self.fail_call());
+        (0..self.ground.fork_reads).for_each(|_| self.step(READ_NS));
+        (0..failures).for_each(|_| self.fail_call());
     }
     /// The program has ended; the interpreter notices.
     pub fn program_ends(&mut self) {
@@ -272,6 +283,7 @@ impl Machine {
     fn first_expiry(&self, sleeper: i64) -> i64 {
         let mut first = self.ticks.tick.min(sleeper);
         self.tree.timers(&mut |_, hard| first = first.min(hard.as_ns()));
+        self.tree.chores(&mut |at| first = first.min(at.as_ns()));
         first.min(i64::MAX - EXPIRY_NS)
     }
     /// A timer interrupt (`hrtimer_interrupt`): the timers that are due go off, and the device is asked once if there were any. `sleeper`: from
@@ -296,6 +308,8 @@ impl Machine {
             self.tree.expire(due);
             self.serve();
         }
+        //= linux v7.2 include/linux/interrupt.h: of the softirqs HRTIMER comes behind NET_TX.
+        self.tree.do_chores(Time::from_ns(now));
         if sleeper.is_some() {
             let tree = &self.tree;
             self.ticks.idle(now, ticked, &|tick| tree.ticks_at(Time::from_ns(tick)));

@@ -12,12 +12,14 @@ pub mod capture;
 pub mod chance;
 mod clock;
 mod compare;
+mod ground;
 mod setup;
 mod spec;
 mod ticks;
 pub mod vectors;
 
 pub use compare::differences;
+pub use ground::Ground;
 pub use spec::{Release, Spec, What, strangers};
 
 use clock::{Machine, probe_frame};
@@ -25,7 +27,7 @@ use penstock_lang::show::{self, Form};
 use penstock_lang::tc::{self, Command, Show};
 use penstock_lang::token;
 use penstock_model::rtnetlink::{ClassRequest, QdiscDump, Verb};
-use penstock_model::{Diagnostic, Handle, Kernel, KernelError, Options, PschedClock};
+use penstock_model::{Diagnostic, Handle, KernelError, Options, PschedClock};
 use penstock_sched::Device;
 use penstock_sched::cls::Select;
 use serde_json::{Map, Value, json};
@@ -33,9 +35,6 @@ use std::collections::BTreeSet;
 
 /// The device's name; packets leave through it.
 pub const DEV: &str = "v0";
-/// The release the answers name.
-const KERNEL_RELEASE: &str = "6.12.117";
-const PROFILE: Kernel = Kernel::V6_12;
 
 /// What a veth says of its speed.
 const VETH_MBIT: u32 = 10_000;
@@ -47,9 +46,7 @@ const EARLY_NS: i64 = 2;
 const THROWS: u64 = 9;
 /// How often the probe looks for packets while the queue drains.
 const POLL_NS: i64 = 50_000_000;
-/// The clock when the probe makes the line, in a fresh boot: 4.8 ms after a tick.
-const START_NS: i64 = 1_004_825_783;
-/// What that is off where the device has several transmit queues, however many.
+/// What the start of the line is off where the device has several transmit queues, however many.
 const QUEUES_NS: i64 = -4;
 
 /// Runs a specification. Where a queue throws dice (sfq's hash key) the answer is the most frequent of several throws:
@@ -92,12 +89,12 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
         tx_queue_len: 1000,
         tx_queues: spec.tx_queues,
         speed_mbit: Some(VETH_MBIT),
-        kernel: PROFILE,
+        kernel: spec.ground.kernel,
         clock: PschedClock::default(),
         hz: HZ,
     };
-    let start = START_NS + if device.is_multiqueue() { QUEUES_NS } else { 0 };
-    let mut machine = Machine::new(device, start, seed);
+    let start = spec.ground.start_ns + if device.is_multiqueue() { QUEUES_NS } else { 0 };
+    let mut machine = Machine::new(device, start, seed, spec.ground);
     let release = start_line(&mut machine, &spec)?;
     setup::run(&mut machine, &spec)?;
     let most = machine.tree.device().psched_mtu();
@@ -130,7 +127,7 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     let lost = (0..spec.packets.len() as u32).filter(|i| !out.contains(i) && !commands.contains(i));
     let how = |i: u32| if refused.contains(&i) { "enqueue" } else { "inside" };
     let mut answer = Map::new();
-    answer.insert("kernel".into(), json!(KERNEL_RELEASE));
+    answer.insert("kernel".into(), json!(spec.ground.release));
     answer.insert("release".into(), json!(spec.release.as_str()));
     answer.insert("rate".into(), if !spec.release.has_line() { Value::Null } else { json!(spec.rate_text) });
     answer.insert("release_ns".into(), json!(release.map(|r| r - t0)));
@@ -151,7 +148,9 @@ fn run_with(value: &Value, seed: u64) -> Result<(Value, bool), Diagnostic> {
     answer.insert("qdiscs".into(), shown);
     // The probe asks for classes with `-j` first.
     show_classes_runs(&mut machine);
-    show_classes_runs(&mut machine);
+    if !spec.ground.class_json {
+        show_classes_runs(&mut machine);
+    }
     answer.insert("classes".into(), show_classes(&machine));
     if !spec.filters.is_empty() {
         let shown: Result<Vec<Value>, Diagnostic> =
@@ -326,11 +325,13 @@ fn form(json: bool) -> Show {
     Show { dev: Some(DEV.to_owned()), form: Form { stats: true, json, ..Form::default() }, ..Show::default() }
 }
 
-/// Whether `tc -j qdisc show` prints JSON, which it does not where options are printed as bare text among it: those of cbq and multiq, and hfsc's
+/// Whether `tc -j qdisc show` prints JSON, which that of 6.1 does not where options are printed as bare text among it: those of cbq and multiq, and hfsc's
 /// `default`, which stands there unless it is 0; nor where taprio's coming schedule stands in an object without a name.
 fn speaks_json(machine: &Machine) -> bool {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
+    let old = !machine.ground.class_json;
     let text = |d: &QdiscDump| match d.kind {
+        "cbq" | "multiq" | "hfsc" if !old => false,
         "cbq" | "multiq" => true,
         "taprio" => d.options.has("admin"),
         "hfsc" => d.options.u32("default").unwrap_or(0) & 0xffff != 0,
@@ -344,18 +345,20 @@ fn show_qdiscs(machine: &Machine) -> Value {
     let dumps = machine.tree.dump_qdiscs(machine.kernel_time());
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
     if speaks_json(machine)
-        && let Ok(json) = serde_json::from_str(&show::qdiscs(&dumps, &form(true), PROFILE))
+        && let Ok(json) = serde_json::from_str(&show::qdiscs(&dumps, &form(true), machine.kernel()))
     {
         return json;
     }
-    lines(&show::qdiscs(&dumps, &form(false), PROFILE))
+    lines(&show::qdiscs(&dumps, &form(false), machine.kernel()))
 }
 
-/// `tc -s class show dev v0`, which has no JSON in iproute2 6.1.
+/// `tc -s class show dev v0`, which has no JSON in iproute2 6.1, and `tc -s -j …` where it has.
 fn show_classes(machine: &Machine) -> Value {
     let dumps = machine.tree.show_classes(Handle::UNSPEC, machine.kernel_time());
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
-    lines(&show::classes(&dumps, &form(false), PROFILE))
+    let json = machine.ground.class_json;
+    let text = show::classes(&dumps, &form(json), machine.kernel());
+    serde_json::from_str(&text).ok().filter(|_| json).unwrap_or_else(|| lines(&text))
 }
 
 /// `tc -s filter show dev v0 PLACE`, without the seconds that actions have been there and unused.
@@ -363,7 +366,7 @@ fn show_filters(machine: &Machine, place: &str) -> Result<Value, Diagnostic> {
     let line = format!("-s filter show dev {DEV} {place}");
     let refused = |d: &str| Diagnostic::error(format!("filters: {place}: {d}"));
     let words = token::words(&line).map_err(|d| refused(&d.message))?;
-    let commands = tc::parse(&words, PROFILE).map_err(|f| refused(f.stderr.trim()))?;
+    let commands = tc::parse(&words, machine.kernel()).map_err(|f| refused(f.stderr.trim()))?;
     let [Command::ShowFilter(show)] = commands.as_slice() else {
         return Err(refused("say parent CLASSID, ingress, egress or nothing"));
     };
@@ -371,7 +374,7 @@ fn show_filters(machine: &Machine, place: &str) -> Result<Value, Diagnostic> {
     let select = Select { prio: show.prio as u16, protocol: show.protocol, chain: show.chain, terse: false };
     let (dumps, _) = machine.tree.show_filters(show.parent, select, look);
     let dumps: Vec<_> = dumps.into_iter().map(|d| (DEV.to_owned(), d)).collect();
-    let text = show::filters(&dumps, show, PROFILE);
+    let text = show::filters(&dumps, show, machine.kernel());
     Ok(Value::Array(text.lines().map(|l| json!(without_seconds(l))).collect()))
 }
 

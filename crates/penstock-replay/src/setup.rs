@@ -1,7 +1,7 @@
 //! The commands of a specification.
 
 use super::clock::Machine;
-use super::{DEV, PROFILE, Spec};
+use super::{DEV, Ground, Spec};
 use penstock_lang::tc::{self, Command, Env, Failure, Link};
 use penstock_lang::token::Word;
 use penstock_model::rtnetlink::{ClassDump, ClassRequest, FilterRequest, QdiscRequest, Verb};
@@ -38,7 +38,7 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
         _ => "tc",
     };
     let stderr = if program == "ip" {
-        machine.program_starts(0);
+        machine.ip_starts();
         ip(machine, &words[1..])
     } else {
         tc(machine, &words)
@@ -57,15 +57,16 @@ pub fn line(machine: &mut Machine, text: &str) -> Result<(), Diagnostic> {
 
 fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
     let known = |name: &str| matches!(name, DEV | "v1" | "lo").then(Link::default);
-    let env = Env { kernel: PROFILE, device: &known };
+    let env = Env { kernel: machine.kernel(), device: &known };
     let commands = tc::parse_in(words, &env).inspect_err(|refused| {
         // What tc itself refuses it refuses once it has begun, and found the kind where there is one, and the actions before.
         let object = words.iter().map(|w| w.text.as_str()).find(|w| *w != "tc");
         let at = refused.diagnostic.column;
         let read = words.iter().take_while(|w| at == 0 || w.column <= at).count();
-        machine.program_starts(u32::from(object != Some("chain")) + libraries(&words[..read]));
+        machine
+            .program_starts(u32::from(object != Some("chain")) + libraries(&words[..read], machine.ground));
     })?;
-    let libraries = libraries(words);
+    let libraries = libraries(words, machine.ground);
     let modules = commands.iter().filter(|c| {
         matches!(
             c,
@@ -88,6 +89,8 @@ fn tc(machine: &mut Machine, words: &[Word]) -> Result<(), Failure> {
             _ => continue,
         };
         let before = token_buckets(machine);
+        //= linux v7.2 sch_dualpi2.c dualpi2_init: it reads the clock for its timer outside of any lock.
+        machine.kernel_looks(u32::from(makes_dualpi2(&command)));
         let curves = u32::from(changes_curves(machine, &command));
         let result = machine.with_tree(|tree, cx| match (&command, dev) {
             (_, None) => Err(KernelError::errno(KernelError::ENODEV)),
@@ -119,6 +122,12 @@ fn token_buckets(machine: &mut Machine) -> Vec<Handle> {
     })
 }
 
+/// Whether a qdisc with a timer of its own is to be made, so far as the command tells.
+fn makes_dualpi2(command: &Command) -> bool {
+    let Command::Qdisc { req, .. } = command else { return false };
+    req.kind.as_deref() == Some("dualpi2") && matches!(req.verb, Verb::Add | Verb::Create)
+}
+
 /// Whether a class of hfsc that is there is to be changed.
 //= linux v6.12 sch_hfsc.c hfsc_change_class: the clock is read outside of any lock.
 fn changes_curves(machine: &mut Machine, command: &Command) -> bool {
@@ -129,9 +138,7 @@ fn changes_curves(machine: &mut Machine, command: &Command) -> bool {
 
 /// How often tc looks in vain for the library of an action, of a header's fields for `pedit` and of an extended match. The last two it looks
 /// for wherever the loader does: many folders the first time, then those that there are.
-fn libraries(words: &[Word]) -> u32 {
-    const FIRST: u32 = 149;
-    const NEXT: u32 = 4;
+fn libraries(words: &[Word], ground: &Ground) -> u32 {
     const CONTROLS: [&str; 9] =
         ["ok", "pass", "drop", "shot", "continue", "pipe", "reclassify", "trap", "goto"];
     let (mut actions, mut edits, mut anywhere) = (BTreeSet::new(), 0, BTreeSet::new());
@@ -156,7 +163,10 @@ fn libraries(words: &[Word]) -> u32 {
     }
     let searched = match anywhere.len() as u32 {
         0 => 0,
-        n => FIRST + NEXT * (n - 1),
+        n => {
+            let alone = if actions.is_empty() && edits == 0 { ground.first_alone } else { 0 };
+            ground.first_library + alone + ground.next_library * (n - 1)
+        }
     };
     actions.len() as u32 + edits + searched
 }

@@ -2,6 +2,7 @@
 //!
 //! Every field is read as the probe reads it; a wrong one is refused with its name.
 
+use super::ground::Ground;
 use penstock_model::Diagnostic;
 use penstock_packet::headers::{Icmp, Ipv4, Ipv6, L3, L4, Tcp, TcpFlags, Udp, ipproto};
 use penstock_packet::{Skb, TxClock, TxTime};
@@ -64,6 +65,8 @@ pub struct Sent {
 /// A whole specification.
 #[derive(Clone, Debug)]
 pub struct Spec {
+    /// The kernel that is asked.
+    pub ground: &'static Ground,
     /// Commands, `$DEV` and `$PARENT` not yet replaced.
     pub setup: Vec<String>,
     /// Where the filters are that are shown at the end: `parent 1:`, `egress`, ….
@@ -92,7 +95,8 @@ const PACKETS_MAX: usize = 65_536;
 const QUEUES_MAX: i64 = 4096;
 /// `rt_tos2priority`: by `(tos & 0x1e) >> 1`.
 const TOS2PRIO: [u32; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
-const FIELDS: &[&str] = &["setup", "filters", "release", "rate", "hold_s", "drain_s", "tx_queues", "packets"];
+const FIELDS: &[&str] =
+    &["kernel", "setup", "filters", "release", "rate", "hold_s", "drain_s", "tx_queues", "packets"];
 const PACKET_FIELDS: &[&str] = &[
     "t_us",
     "len",
@@ -152,6 +156,7 @@ impl Spec {
             return Err(Diagnostic::error(format!("drain_s {drain_s} is not in 0..86400")));
         }
         Ok(Spec {
+            ground: ground(spec)?,
             setup: strings(spec, "setup")?,
             filters: strings(spec, "filters")?,
             release,
@@ -180,6 +185,16 @@ pub fn strangers(value: &Value) -> Vec<String> {
         look(packet, PACKET_FIELDS, &format!("packets[{n}]."));
     }
     found
+}
+
+/// The kernel that `kernel` names.
+fn ground(spec: &Map<String, Value>) -> Answer<&'static Ground> {
+    let Some(value) = spec.get("kernel") else { return Ok(Ground::newest_long_term()) };
+    let known = Ground::ALL.into_iter().find(|g| value.as_str() == Some(g.kernel.name()));
+    known.ok_or_else(|| {
+        let names: Vec<String> = Ground::ALL.iter().map(|g| format!("\"{}\"", g.kernel)).collect();
+        Diagnostic::error(format!("kernel is {}, not {value}", names.join(" or ")))
+    })
 }
 
 /// A list of texts, empty where it is not given.

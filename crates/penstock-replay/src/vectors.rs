@@ -15,7 +15,8 @@ pub struct Vector {
     pub value: Value,
 }
 
-/// All vectors of a folder, by kind and number: of each `KIND.jsonl` every line.
+/// All vectors of a folder, by kind and number: of each `KIND.jsonl` every line; and those of the other kernels, which are in folders of their
+/// profiles' names, with kinds such as `7.2/htb`.
 ///
 /// # Errors
 /// A folder or file that cannot be read.
@@ -27,6 +28,14 @@ pub fn load(folder: &Path) -> Result<Vec<Vector>, String> {
     let mut vectors = Vec::new();
     for path in paths {
         vectors.extend(read(&path)?);
+    }
+    for ground in super::Ground::ALL {
+        let name = ground.kernel.name();
+        let below = folder.join(name);
+        if below.is_dir() {
+            let named = |v: Vector| Vector { kind: format!("{name}/{}", v.kind), ..v };
+            vectors.extend(load(&below)?.into_iter().map(named));
+        }
     }
     Ok(vectors)
 }

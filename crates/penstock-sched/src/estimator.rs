@@ -48,7 +48,7 @@ impl Estimator {
         let fits = match kernel {
             // There a shift by 64 or more is whatever the processor makes of it.
             Kernel::V2_6_35 => ewma_log < 64,
-            Kernel::V6_12 => (1..31).contains(&ewma_log),
+            Kernel::V6_12 | Kernel::V7_2 => (1..31).contains(&ewma_log),
         };
         if !(-2..=3).contains(&interval) || !fits {
             return Err(KernelError::errno(KernelError::EINVAL));
@@ -113,7 +113,7 @@ impl Estimator {
         let packets_sent = packets.wrapping_sub(self.last_packets);
         let log = u32::from(self.interval_log);
         match self.kernel {
-            Kernel::V6_12 => {
+            Kernel::V6_12 | Kernel::V7_2 => {
                 self.avbps = grow(self.avbps, bytes_sent << (10 - log));
                 self.avpps = grow(self.avpps, packets_sent << (10 - log));
             }
@@ -127,7 +127,7 @@ impl Estimator {
     /// The averages, bytes and packets per second.
     pub fn rate(&self) -> (u64, u64) {
         match self.kernel {
-            Kernel::V6_12 => (self.avbps >> 8, self.avpps >> 8),
+            Kernel::V6_12 | Kernel::V7_2 => (self.avbps >> 8, self.avpps >> 8),
             Kernel::V2_6_35 => ((self.avbps + 0xf) >> 5, (self.avpps + 0x1ff) >> 10),
         }
     }

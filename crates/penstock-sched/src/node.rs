@@ -56,7 +56,7 @@ impl Door {
     pub(crate) fn drops(&self, kernel: Kernel) -> u64 {
         match kernel {
             Kernel::V2_6_35 => self.refused,
-            Kernel::V6_12 => self.lost.wrapping_sub(self.stolen).wrapping_sub(self.reset),
+            Kernel::V6_12 | Kernel::V7_2 => self.lost.wrapping_sub(self.stolen).wrapping_sub(self.reset),
         }
     }
     /// What went through another's door counts here too: it stood in the same class before.
@@ -283,6 +283,20 @@ impl Node {
             classes.children(&mut |_, child| found = found || child.ticks_at(tick));
         }
         found
+    }
+    /// Its timers that ask for no dequeue, and those below ([`Qdisc::chores`]).
+    pub fn chores(&self, see: &mut dyn FnMut(Time)) {
+        self.qdisc.chores(see);
+        if let Some(classes) = self.classes() {
+            classes.children(&mut |_, child| child.chores(see));
+        }
+    }
+    /// Those that are due by `now` go off ([`Qdisc::do_chores`]).
+    pub fn do_chores(&mut self, now: Time) {
+        self.qdisc.do_chores(now);
+        if let Some(classes) = self.qdisc.classes_mut() {
+            classes.children_mut(&mut |_, child| child.do_chores(now));
+        }
     }
     /// How often a dump of it, and of what is below, looks at the clock.
     pub fn dump_looks(&self) -> u32 {

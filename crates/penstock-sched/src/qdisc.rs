@@ -69,7 +69,7 @@ impl Device {
     pub fn refusal(&self, errno: i32, sentence: &str) -> KernelError {
         match self.kernel {
             Kernel::V2_6_35 => KernelError::errno(errno),
-            Kernel::V6_12 => KernelError::new(errno, sentence),
+            Kernel::V6_12 | Kernel::V7_2 => KernelError::new(errno, sentence),
         }
     }
 }
@@ -185,6 +185,15 @@ pub trait Qdisc: Send {
         if let Some(classes) = self.classes_mut() {
             classes.children_mut(&mut |_, child| child.expire(due));
         }
+    }
+    /// Its timers that ask for no dequeue when they go off (the controller of dualpi2); not those below.
+    fn chores(&self, see: &mut dyn FnMut(Time)) {
+        let _ = see;
+    }
+    /// Those that are due by `now` go off. A qdisc that is never told so takes them to go off on time; one that has been told once waits to
+    /// be told from then on: whoever knows how late interrupts are tells it at each.
+    fn do_chores(&mut self, now: Time) {
+        let _ = now;
     }
     /// It stands in a transmit queue of its own, as the device's one qdisc does where there is one queue: a packet may pass by it when it is empty.
     fn stands_alone(&mut self) {}
@@ -392,6 +401,14 @@ pub trait Classful {
     /// may have size tables.
     fn queue_root(&self) -> bool {
         false
+    }
+    /// Whether it fills its transmit queues itself, and not with the device's default.
+    fn has_own_queues(&self) -> bool {
+        false
+    }
+    /// The sentence of a kind that lets nobody put another qdisc into a class (EOPNOTSUPP).
+    fn no_graft(&self) -> Option<&'static str> {
+        None
     }
     /// Whether the device is stopped while a class gets another qdisc, which empties all its queues.
     fn stops_device(&self) -> bool {

@@ -84,7 +84,7 @@ impl Stab {
             };
             len <<= self.size_log;
         }
-        let most = if self.kernel == Kernel::V6_12 { PKT_LEN_MAX } else { i64::from(i32::MAX) };
+        let most = if self.kernel >= Kernel::V6_12 { PKT_LEN_MAX } else { i64::from(i32::MAX) };
         skb.pkt_len = len.clamp(1, most) as u32;
     }
 

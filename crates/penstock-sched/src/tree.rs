@@ -173,7 +173,8 @@ impl Tree {
         if self.default.id == sch::pfifo_fast::SPEC.id || device.kernel == Kernel::V2_6_35 {
             return;
         }
-        let Some(classes) = root.classes_mut().filter(|classes| classes.queue_root()) else { return };
+        let fills = |classes: &&mut dyn Classful| classes.queue_root() && !classes.has_own_queues();
+        let Some(classes) = root.classes_mut().filter(fills) else { return };
         let mut queues = Vec::new();
         classes.children(&mut |class, _| queues.push(class));
         for class in queues {
@@ -190,7 +191,7 @@ impl Tree {
         &self.device
     }
     /// Changes MTU or txqueuelen. Most qdiscs look at these only when they are made; but in 6.12 another txqueuelen
-    /// stops the device for a moment (`dev_qdisc_change_tx_queue_len`), which empties the whole tree.
+    /// stops the device for a moment (`dev_qdisc_change_tx_queue_len`), which empties the whole tree, as it does no more in 7.2.
     pub fn set_device(&mut self, device: Device, cx: &mut Cx<'_>) {
         if device.kernel == Kernel::V6_12 && device.tx_queue_len != self.device.tx_queue_len {
             self.root.reset(cx);
@@ -344,6 +345,14 @@ impl Tree {
     /// alone, every one whose slack has begun. Ask [`Tree::dequeue`] then.
     pub fn expire(&mut self, due: impl Into<Due>) {
         self.root.expire(due.into());
+    }
+    /// Each timer that is set and asks for no dequeue when it goes off: the controller of dualpi2.
+    pub fn chores(&self, see: &mut dyn FnMut(Time)) {
+        self.root.chores(see);
+    }
+    /// A timer interrupt: those that are due go off ([`Qdisc::do_chores`](crate::Qdisc::do_chores)). To be told at every one, or never.
+    pub fn do_chores(&mut self, now: Time) {
+        self.root.do_chores(now);
     }
     /// Whether the root takes note of a dequeue that finds it empty, so that the card asks once more after its last frame.
     #[inline]

@@ -118,13 +118,15 @@ const CBQ: [&str; 3] = [
 
 #[test]
 fn cbq() {
-    for kernel in Kernel::ALL {
+    for kernel in Kernel::BEFORE_7 {
         let mut d = eth(kernel);
         for line in CBQ {
             d.gives(line, "");
         }
         let qdisc = match kernel {
-            Kernel::V6_12 => "qdisc cbq 1: root refcnt 2 rate 10Mbit (bounded,isolated) prio no-transmit\n",
+            Kernel::V6_12 | Kernel::V7_2 => {
+                "qdisc cbq 1: root refcnt 2 rate 10Mbit (bounded,isolated) prio no-transmit\n"
+            }
             Kernel::V2_6_35 => {
                 "qdisc cbq 1: root refcnt 2 rate 10000Kbit (bounded,isolated) prio no-transmit\n"
             }
@@ -135,7 +137,7 @@ fn cbq() {
         assert_eq!(d.tc("class del dev d classid 1:4"), "RTNETLINK answers: Device or resource busy\n");
         let no_rate = "class add dev d parent 1: classid 1:9 cbq bandwidth 10mbit allot 1514 prio 5";
         let want = match kernel {
-            Kernel::V6_12 => {
+            Kernel::V6_12 | Kernel::V7_2 => {
                 "Error: One of the following attributes MUST be specified: WRR, rate or link sharing.\n"
             }
             Kernel::V2_6_35 => "RTNETLINK answers: Invalid argument\n",
@@ -167,7 +169,7 @@ fn cbq() {
 
 #[test]
 fn dsmark_and_atm() {
-    for kernel in Kernel::ALL {
+    for kernel in Kernel::BEFORE_7 {
         let mut d = eth(kernel);
         d.gives("qdisc add dev d root handle 1: dsmark indices 3", "RTNETLINK answers: Invalid argument\n");
         d.gives("qdisc add dev d root handle 1: dsmark indices 64 default_index 4 set_tc_index", "");

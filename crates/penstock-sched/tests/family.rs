@@ -55,7 +55,7 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
             "rate 1mbit burst 5000 limit 9000 peakrate 2mbit mtu 2000",
         ],
         ("sfq", Kernel::V2_6_35) => &["", "limit 9", "quantum 600 limit 20"],
-        ("sfq", Kernel::V6_12) => &[
+        ("sfq", Kernel::V6_12 | Kernel::V7_2) => &[
             "",
             "limit 9 perturb 1",
             "limit 12 flows 5 depth 4 divisor 8 headdrop perturb 1 quantum 600",
@@ -105,11 +105,16 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
         ("hfsc", _) => &["default 10", "default 99", "default 2"],
         // No packet overtakes another of its flow without jitter, nor is doubled; what is damaged is not told from others here.
         ("netem", Kernel::V2_6_35) => &["", "limit 20 delay 3ms", "limit 9 delay 1ms drop 20%"],
-        ("netem", Kernel::V6_12) => &[
+        ("netem", Kernel::V6_12 | Kernel::V7_2) => &[
             "",
             "limit 9 delay 5ms loss 20% rate 1mbit 18 48 5 seed 7",
             "delay 1ms loss gemodel 10% 30% slot 2ms packets 2 seed 8 ecn",
             "rate 500kbit loss state 10% 40% slot distribution normal 3ms 1ms bytes 3000",
+        ],
+        ("dualpi2", _) => &[
+            "",
+            "limit 5 memlimit 9000 target 1ms tupdate 4ms step_thresh 2p drop_enqueue any_ect",
+            "max_rtt 20ms overflow classic_protection 50% min_qlen_step 2",
         ],
         ("htb", _) => &["default 10", "", "default 2 r2q 1"],
         ("fq_pie", _) => &[
@@ -146,7 +151,7 @@ fn options(kind: &str, kernel: Kernel) -> &'static [&'static str] {
 /// How many transmit queues a device has for a kind at its root.
 fn queues_for(kind: &str) -> u32 {
     match kind {
-        "multiq" | "mq" | "mqprio" | "taprio" => 4,
+        "multiq" | "mq" | "mqprio" | "cake_mq" | "taprio" => 4,
         _ => 1,
     }
 }
@@ -442,7 +447,7 @@ impl Model {
             || self.kind == "taprio"
             || self.grafted.contains("skbprio")
             || self.grafted.contains("hhf");
-        if self.kernel() == Kernel::V6_12 && !matches!(self.kind, "cbq" | "multiq") && !drifts {
+        if self.kernel() >= Kernel::V6_12 && !matches!(self.kind, "cbq" | "multiq") && !drifts {
             let shown = self.rig.tree.root().stats();
             let bytes: u32 = self.live.values().map(|l| l.len).sum();
             assert_eq!((shown.qlen, shown.backlog), (self.rig.qlen(), bytes), "bytes queued");

@@ -112,7 +112,8 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
         "\n## Packets\n\n\
          Random configurations and random packets through the qdiscs of Linux 6.12.117 in exact virtual time (a user-mode kernel in which code takes no time). An exact\n\
          vector agrees when every departure has its nanosecond, every drop its packet, and `tc -s` prints the same of every qdisc, class and (where it is asked) filter.\n\
-         `cbq`, which Linux 6.12 has no more, was recorded from the last `sch_cbq.c`, ported to it; `dsmark` has no vector and is checked against its sources only.\n\n\
+         `cbq`, which Linux 6.12 has no more, was recorded from the last `sch_cbq.c`, ported to it; `dsmark` has no vector and is checked against its sources only.\n\
+         What is named `7.2/…` was recorded from Linux 7.2.13 with tc of iproute2 7.3.0.\n\n\
          | vectors | cases | agreeing | with commands amid traffic | with a refused command | packets |\n\
          |---|--:|--:|--:|--:|--:|\n",
     );
@@ -154,7 +155,7 @@ fn packets(root: &Path, out: &mut String) -> Result<()> {
 
 /// Qdiscs, classifiers and actions that carry packets, as commands name them.
 fn named() -> [(&'static str, Vec<&'static str>); 3] {
-    let exact = |kernels: &[Kernel]| kernels.contains(&Kernel::V6_12);
+    let exact = |kernels: &[Kernel]| Kernel::LIVING.iter().any(|k| kernels.contains(k));
     let qdiscs = sch::KINDS.iter().filter(|k| k.simulated && exact(k.kernels)).map(|k| k.id);
     [
         ("Qdiscs", qdiscs.collect()),

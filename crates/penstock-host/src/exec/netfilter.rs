@@ -104,7 +104,7 @@ impl Host {
         if options.version {
             let version = match self.kernel {
                 penstock_model::Kernel::V2_6_35 => "1.4.4",
-                penstock_model::Kernel::V6_12 => "1.8.9 (legacy)",
+                penstock_model::Kernel::V6_12 | penstock_model::Kernel::V7_2 => "1.8.9 (legacy)",
             };
             return Output::say(format!("{name} v{version}\n"));
         }

@@ -185,6 +185,7 @@ impl Host {
         let release = match self.kernel {
             Kernel::V2_6_35 => "2.6.35-22-generic",
             Kernel::V6_12 => "6.12.0",
+            Kernel::V7_2 => "7.2.0",
         };
         let parts = [
             ('s', "--kernel-name", "Linux"),

@@ -248,7 +248,7 @@ impl TableState {
         self.targets_there(rule, program)?;
         let at = self.index(chain).ok_or_else(|| match program.kernel {
             Kernel::V2_6_35 => no_chain(program, chain),
-            Kernel::V6_12 => bad_rule("there is no chain of this name"),
+            Kernel::V6_12 | Kernel::V7_2 => bad_rule("there is no chain of this name"),
         })?;
         match self.chains[at].rules.iter().position(|c| c.rule == *rule) {
             Some(place) => Ok((at, place)),
@@ -320,7 +320,7 @@ impl TableState {
         if chain.policy.is_some() {
             return Err(match program.kernel {
                 Kernel::V2_6_35 => program.refused("Can't delete built-in chain", ""),
-                Kernel::V6_12 => program.invalid("built-in chains stay; -F empties one"),
+                Kernel::V6_12 | Kernel::V7_2 => program.invalid("built-in chains stay; -F empties one"),
             });
         }
         if chain.references > 0 {
@@ -388,7 +388,7 @@ impl TableState {
             _ => {
                 let message = match program.kernel {
                     Kernel::V2_6_35 => "Bad policy name",
-                    Kernel::V6_12 => "Bad policy name. Run `dmesg' for more information",
+                    Kernel::V6_12 | Kernel::V7_2 => "Bad policy name. Run `dmesg' for more information",
                 };
                 return Err(program.refused(message, "ACCEPT or DROP"));
             }

@@ -185,7 +185,7 @@ impl Work<'_> {
 
     fn filter(&mut self, dev: &str, place: &str, f: &FilterDump, real: bool) {
         let text = show::filters(&[(dev.to_owned(), f.clone())], &exact(), self.host.kernel);
-        let said = match say::filter(&text, f.options.as_ref()) {
+        let said = match say::filter(&text, f.options.as_ref(), self.host.kernel) {
             Ok(said) => said,
             Err(why) => return self.note(format!("filter {place} pref {} {}: {why}", f.prio, f.kind)),
         };

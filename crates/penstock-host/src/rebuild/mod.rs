@@ -11,7 +11,7 @@ mod order;
 use crate::{Host, NoFiles};
 use penstock_lang::tc::say::{self, Part, Said};
 use penstock_model::rtnetlink::{ClassDump, QdiscDump};
-use penstock_model::{Handle, Kernel, Options, Time};
+use penstock_model::{Handle, Options, Time};
 use penstock_sched::sch;
 use penstock_sched::traits::Classes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,9 +112,6 @@ fn words(text: &str) -> Vec<String> {
 }
 
 impl Work<'_> {
-    fn old(&self) -> bool {
-        self.host.kernel == Kernel::V2_6_35
-    }
     fn note(&mut self, text: String) {
         if !self.out.notes.contains(&text) {
             self.out.notes.push(text);
@@ -241,7 +238,7 @@ impl Work<'_> {
             start.extend(say::words(&say::stab(stab)));
         }
         start.push(q.kind.to_owned());
-        let Said { add, then, lacking } = say::qdisc(q.kind, &q.options, self.old());
+        let Said { add, then, lacking } = say::qdisc(q.kind, &q.options, self.host.kernel);
         let handle = q.handle;
         let shown = |twin: &Host| twin.device(twin.ifindex(dev)?)?.tree.options_of(handle);
         if !self.settle(&start, add, &undo, &q.options, shown) {
@@ -293,7 +290,8 @@ impl Work<'_> {
         start.extend(estimator(&c.options));
         start.push(c.kind.to_owned());
         let undo = words(&format!("tc class del dev {dev} classid {}", c.classid));
-        let Said { add, lacking, .. } = say::class(c.kind, &c.options, q.options.u32("rate").unwrap_or(0));
+        let Said { add, lacking, .. } =
+            say::class(c.kind, &c.options, q.options.u32("rate").unwrap_or(0), self.host.kernel);
         if verb == "change" && (c.options.u32("mask"), c.options.u32("value")) == (Some(0xff), Some(0)) {
             return;
         }
@@ -310,7 +308,7 @@ impl Work<'_> {
         if moves {
             self.settle(&start, add, &undo, &c.options, shown);
         } else if let Some(first) = self.tokens(c) {
-            let first = say::words(&say::class(c.kind, &first, 0).add);
+            let first = say::words(&say::class(c.kind, &first, 0, self.host.kernel).add);
             self.give([start.as_slice(), &first].concat());
             let mut change =
                 words(&format!("tc class change dev {dev} parent {parent} classid {} {}", c.classid, c.kind));

@@ -11,6 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The profile whose kernel is built.
+pub const PROFILE: &str = "6.12";
 /// The package.
 const SOURCE: &str = "linux-source-6.12";
 /// What is switched on over the smallest configuration.

@@ -124,7 +124,7 @@ impl Built {
         world.host_mut(id).set_psched_clock(host.clock);
         if let Some(hz) = experiment
             .hz
-            .filter(|_| host.kernel == penstock_model::Kernel::V6_12 && host.os == spec::Os::Linux)
+            .filter(|_| host.kernel >= penstock_model::Kernel::V6_12 && host.os == spec::Os::Linux)
         {
             world.host_mut(id).set_hz(hz);
         }

@@ -79,7 +79,7 @@ pub(super) fn no_target(program: Program, name: &str) -> Failure {
         Kernel::V2_6_35 => format!(
             "Couldn't load target `{name}':/lib/xtables/libipt_{name}.so: cannot open shared object file: No such file or directory\n"
         ),
-        Kernel::V6_12 => format!("Couldn't load target `{name}':No such file or directory\n"),
+        Kernel::V6_12 | Kernel::V7_2 => format!("Couldn't load target `{name}':No such file or directory\n"),
     };
     program.parameter(0, message, &targets::advice(name, program.family))
 }

@@ -1,4 +1,4 @@
-//! `print_class`. tc 6.1.0 knows no JSON of classes: `-j` prints the same text.
+//! `print_class`. tc 6.1.0 knows no JSON of classes: `-j` prints the same text. That of 7.2 does.
 
 use super::{Out, graph, queue_stats, stats};
 use crate::tc::{Show, kinds};
@@ -6,7 +6,7 @@ use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel};
 
 pub fn print(dumps: &[(String, ClassDump)], show: &Show, kernel: Kernel) -> String {
-    let mut out = Out::new(&show.form, kernel, false);
+    let mut out = Out::new(&show.form, kernel, kernel >= Kernel::V7_2 && !show.form.graph);
     if show.form.graph {
         graph::print(dumps, &mut out);
         return out.finish();
@@ -24,21 +24,30 @@ pub fn print(dumps: &[(String, ClassDump)], show: &Show, kernel: Kernel) -> Stri
 fn one(dev: &str, dump: &ClassDump, show: &Show, out: &mut Out) {
     let id = |h: Handle| if show.qdisc == Handle::UNSPEC { h } else { Handle::new(0, h.minor()) };
     let classid = if dump.classid == Handle::UNSPEC { String::new() } else { id(dump.classid).to_string() };
-    out.text_only(format_args!("class {} {classid} ", dump.kind));
+    out.open_object(None);
+    out.string("class", dump.kind, format_args!("class {} ", dump.kind));
+    out.string("handle", &classid, format_args!("{classid} "));
     if show.dev.is_none() {
-        out.text_only(format_args!("dev {dev} "));
+        if out.since_7() {
+            out.device(dev);
+        } else {
+            out.text_only(format_args!("dev {dev} "));
+        }
     }
     if dump.parent == Handle::ROOT {
-        out.text_only(format_args!("root "));
+        out.flag("root", format_args!("root "));
     } else {
-        out.text_only(format_args!("parent {} ", id(dump.parent)));
+        let parent = id(dump.parent).to_string();
+        out.string("parent", &parent, format_args!("parent {parent} "));
     }
     if let Some(leaf) = dump.leaf.filter(|&l| l != Handle::UNSPEC) {
-        out.text_only(format_args!("leaf {:x}: ", leaf.major()));
+        let leaf = leaf.major();
+        out.string("leaf", &format!("{leaf:#x}"), format_args!("leaf {leaf:x}: "));
     }
     kinds::print_class(dump.kind, &dump.options, out);
-    out.text_only(format_args!("\n"));
+    end_line(out);
     if out.form.stats {
+        out.open_object(Some("stats"));
         match dump.counters {
             Counters::All => stats(&dump.stats, " ", out),
             Counters::Queue => queue_stats(&dump.stats, " ", out),
@@ -51,5 +60,16 @@ fn one(dev: &str, dump: &ClassDump, show: &Show, out: &mut Out) {
         {
             out.text_only(format_args!("\n"));
         }
+        out.close_object();
+    }
+    out.close_object();
+}
+
+/// The end of the first line, which is one with `-o` too before 7.2.
+fn end_line(out: &mut Out) {
+    if out.since_7() {
+        out.nl();
+    } else {
+        out.text_only(format_args!("\n"));
     }
 }

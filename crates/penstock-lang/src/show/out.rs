@@ -62,6 +62,10 @@ impl Out {
     pub fn old(&self) -> bool {
         self.kernel == Kernel::V2_6_35
     }
+    /// Whether the forms are those of the profile 7.2 or later.
+    pub fn since_7(&self) -> bool {
+        self.kernel >= Kernel::V7_2
+    }
     /// The profile.
     pub fn kernel(&self) -> Kernel {
         self.kernel
@@ -285,13 +289,31 @@ impl Out {
         let nl = if self.form.oneline { "\\" } else { "\n" };
         self.text_only(format_args!("{nl}"));
     }
+    /// Text, which JSON has only since 7.2.
+    pub fn since_7_text(&mut self, key: &str, value: &str, text: Arguments) {
+        if self.since_7() { self.string(key, value, text) } else { self.text_only(text) }
+    }
+    /// A number, which JSON has only since 7.2.
+    pub fn since_7_num(&mut self, key: &str, value: impl Display, text: Arguments) {
+        if self.since_7() { self.num(key, value, text) } else { self.text_only(text) }
+    }
     /// A size: bytes in JSON, `15Kb` in text.
     pub fn size(&mut self, key: &str, before: &str, size: u32, after: &str) {
         if self.json.is_some() {
             self.field(key, size);
         } else {
-            self.add(format_args!("{before}{}{after}", size_text(size)));
+            let text = self.size_text(size);
+            self.add(format_args!("{before}{text}{after}"));
         }
+    }
+    /// `sprint_size`: `15Kb`, `1600b`; since 7.2 `2Gb` too.
+    pub fn size_text(&self, size: u32) -> String {
+        const GIGA: u32 = 1 << 30;
+        let whole = (f64::from(size) / f64::from(GIGA)).round_ties_even();
+        if self.since_7() && size >= GIGA && (f64::from(GIGA) * whole - f64::from(size)).abs() < 1024.0 {
+            return format!("{whole}Gb");
+        }
+        size_text(size)
     }
     /// A rate: bytes per second in JSON (nothing without a key), `10Mbit` in text.
     pub fn rate(&mut self, key: Option<&str>, before: &str, rate: u64, after: &str) {

@@ -45,6 +45,10 @@ impl<'a> Args<'a> {
     pub fn old(&self) -> bool {
         self.env.kernel == Kernel::V2_6_35
     }
+    /// Whether tc is that of the profile 7.2 or later.
+    pub fn since_7(&self) -> bool {
+        self.env.kernel >= Kernel::V7_2
+    }
     /// The next word, left where it is.
     pub fn peek(&self) -> Option<&'a Word> {
         self.words.get(self.at)

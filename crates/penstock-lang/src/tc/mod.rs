@@ -265,10 +265,10 @@ fn flags(args: &mut Args) -> Result<Option<Command>, Failure> {
         } else if !old && is("-graph") {
             form.graph = true;
         } else if is("-Version") {
-            let version = if old {
-                "tc utility, iproute2-ss100804\n"
-            } else {
-                "tc utility, iproute2-6.1.0, libbpf 1.1.2\n"
+            let version = match args.kernel() {
+                Kernel::V2_6_35 => "tc utility, iproute2-ss100804\n",
+                Kernel::V6_12 => "tc utility, iproute2-6.1.0, libbpf 1.1.2\n",
+                Kernel::V7_2 => "tc utility, iproute2-7.3.0, libbpf 1.7.0\n",
             };
             return Ok(Some(Command::Say(version.to_owned())));
         } else if is("-iec") {

@@ -4,7 +4,7 @@
 //! `tc/tc_util.c` (`get_qdisc_handle`, `get_tc_classid`, `get_size_and_cell`), `lib/ll_proto.c`; 2.6.35 where it differs.
 //! Differs: `unsigned long` has 64 bits for both.
 
-use penstock_model::{Handle, Kernel, rate, size};
+use penstock_model::{Handle, Kernel, psched, rate, size};
 
 /// A C cast of a double to `unsigned int` as x86-64 does it: through 64 bits, then cut.
 pub fn cast_u32(x: f64) -> u32 {
@@ -189,6 +189,9 @@ pub fn integer(text: &str, base: u32) -> Option<i32> {
 /// `get_rate64` (6.x) and `get_rate` (2.6.35): bytes per second. The old one keeps 32 bits of them.
 pub fn rate(text: &str, kernel: Kernel) -> Option<u64> {
     let (number, unit) = strtod(text)?;
+    if kernel >= Kernel::V7_2 && number < 0.0 {
+        return None;
+    }
     let bits = if unit.is_empty() { number } else { number * rate::unit_scale(unit)? };
     Some(match kernel {
         Kernel::V2_6_35 => u64::from(cast_u32(bits / 8.0)),
@@ -199,6 +202,9 @@ pub fn rate(text: &str, kernel: Kernel) -> Option<u64> {
 /// `get_rate`: bytes per second in 32 bits. What does not fit is refused; 2.6.35 cuts it.
 pub fn rate32(text: &str, kernel: Kernel) -> Option<u32> {
     let (number, unit) = strtod(text)?;
+    if kernel >= Kernel::V7_2 && number < 0.0 {
+        return None;
+    }
     let bytes = if unit.is_empty() { number } else { number * rate::unit_scale(unit)? } / 8.0;
     let cut = cast_u32(bytes);
     (kernel == Kernel::V2_6_35 || f64::from(cut) == bytes.floor()).then_some(cut)
@@ -207,6 +213,9 @@ pub fn rate32(text: &str, kernel: Kernel) -> Option<u32> {
 /// `get_size`: bytes. Since 2018 what does not fit 32 bits is refused; 2.6.35 cuts it.
 pub fn size(text: &str, kernel: Kernel) -> Option<u32> {
     let (number, unit) = strtod(text)?;
+    if kernel >= Kernel::V7_2 && number < 0.0 {
+        return None;
+    }
     let bytes = number * size::unit_scale(unit)?;
     let cut = cast_u32(bytes);
     (kernel == Kernel::V2_6_35 || f64::from(cut) == bytes.floor()).then_some(cut)
@@ -221,6 +230,14 @@ pub fn size_and_cell(text: &str, kernel: Kernel) -> Option<(u32, Option<u32>)> {
     let cell = integer(cell, 0)?;
     let log = (0..32).find(|&i| 1i32.wrapping_shl(i) == cell);
     log.map(|l| (bytes, Some(l)))
+}
+
+/// `tc_calc_xmittime`: ticks that so many bytes take at a rate. Since 7.2 they are rounded up, and at most what 32 bits hold.
+pub fn xmittime(rate: u64, size: u32, kernel: Kernel) -> u32 {
+    match kernel {
+        Kernel::V7_2 => psched::xmittime_up(rate, size),
+        Kernel::V2_6_35 | Kernel::V6_12 => psched::xmittime(rate, size),
+    }
 }
 
 /// `get_time`: microseconds; without a unit microseconds.

@@ -11,7 +11,7 @@ use penstock_packet::Skb;
 
 /// The kind.
 pub static SPEC: ActSpec =
-    ActSpec { id: "bpf", about: "a program decides", kernels: &[Kernel::V6_12], simulated: true, init };
+    ActSpec { id: "bpf", about: "a program decides", kernels: &Kernel::LIVING, simulated: true, init };
 
 fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError> {
     let options = options.ok_or_else(|| init.invalid())?;

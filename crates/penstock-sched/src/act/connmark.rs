@@ -12,7 +12,7 @@ use penstock_packet::Skb;
 pub static SPEC: ActSpec = ActSpec {
     id: "connmark",
     about: "copy the connection's mark to the packet",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     init,
 };

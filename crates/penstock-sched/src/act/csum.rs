@@ -12,7 +12,7 @@ use penstock_packet::Skb;
 pub static SPEC: ActSpec = ActSpec {
     id: "csum",
     about: "recompute header checksums",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     init,
 };

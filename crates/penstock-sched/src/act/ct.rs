@@ -11,7 +11,7 @@ use penstock_model::{Kernel, KernelError, Options};
 pub static SPEC: ActSpec = ActSpec {
     id: "ct",
     about: "track the packet's connection",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: false,
     init,
 };

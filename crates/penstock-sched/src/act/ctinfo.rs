@@ -11,7 +11,7 @@ use penstock_packet::{L3, Skb};
 pub static SPEC: ActSpec = ActSpec {
     id: "ctinfo",
     about: "restore DSCP and mark from the connection's mark",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     init,
 };

@@ -62,7 +62,7 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     init.control(control)?;
     let mut gact = init.present::<Gact>(place).copied().unwrap_or_default();
     if let Some(chance) = chance {
-        let least = u32::from(init.kernel == Kernel::V6_12);
+        let least = u32::from(init.kernel >= Kernel::V6_12);
         gact = Gact { pval: chance.pval.max(least), packets: gact.packets, ..chance };
     }
     Ok(Ready::Set { place, control, params: Box::new(gact) })

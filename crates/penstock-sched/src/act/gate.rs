@@ -11,7 +11,7 @@ use penstock_model::{Kernel, KernelError, Options, Value};
 pub static SPEC: ActSpec = ActSpec {
     id: "gate",
     about: "let packets pass by a schedule",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: false,
     init,
 };

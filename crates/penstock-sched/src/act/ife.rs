@@ -11,7 +11,7 @@ use penstock_model::{Kernel, KernelError, Options, Value};
 pub static SPEC: ActSpec = ActSpec {
     id: "ife",
     about: "carry metadata between machines in an Ethernet frame",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: false,
     init,
 };

@@ -1,6 +1,6 @@
 //! `mirred`: sends a packet, or a copy of it, out of or into another device.
 //!
-//! Follows: linux v6.12 and v2.6.35 `net/sched/act_mirred.c`.
+//! Follows: linux v7.2, v6.12 and v2.6.35 `net/sched/act_mirred.c`.
 //! Differs: the device is kept by its name; what is sent elsewhere leaves when the call that met the action is over. To all
 //! devices of a block (`blockid`) nothing is sent: the packet counts as over the limit, as where the block has no devices.
 
@@ -25,12 +25,14 @@ struct Mirred {
     eaction: u32,
     dev: Option<String>,
     block: Option<u32>,
+    /// 7.2 refuses to send a packet to where it is.
+    refuses_loops: bool,
 }
 
 fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError> {
     let no = |why| Err(init.refusal(KernelError::EINVAL, why));
     let Some(options) = options else { return no("act_mirred: Mirred requires attributes to be passed") };
-    let new = init.kernel == Kernel::V6_12;
+    let new = init.kernel >= Kernel::V6_12;
     let index = options.u32("index").unwrap_or(0);
     let Some(place) = init.place(index)? else { return Ok(Ready::Bound(index)) };
     let dev = options.str("dev").map(str::to_owned);
@@ -49,7 +51,7 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
     let control = int(options, "action");
     init.control(control)?;
     let mut mirred = init.present::<Mirred>(place).cloned().unwrap_or_default();
-    mirred.eaction = eaction;
+    (mirred.eaction, mirred.refuses_loops) = (eaction, init.kernel >= Kernel::V7_2);
     if dev.is_some() || block.is_some() {
         (mirred.dev, mirred.block) = (dev, block);
     }
@@ -82,6 +84,11 @@ impl Act for Mirred {
             run.overlimit();
             return failed;
         };
+        let here = port.ifindex == skb.tc.dev && self.receives() == skb.tc.at_ingress;
+        if self.refuses_loops && here {
+            run.overlimit();
+            return failed;
+        }
         if !self.receives() && nest[..usize::from(depth)].contains(&port.ifindex) {
             run.overlimit();
             return failed;

@@ -289,7 +289,7 @@ impl<'a> Init<'a> {
 pub(crate) fn refusal(kernel: Kernel, errno: i32, sentence: &str) -> KernelError {
     match kernel {
         Kernel::V2_6_35 => KernelError::errno(errno),
-        Kernel::V6_12 => KernelError::new(errno, sentence),
+        Kernel::V6_12 | Kernel::V7_2 => KernelError::new(errno, sentence),
     }
 }
 

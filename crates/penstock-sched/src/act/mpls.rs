@@ -11,7 +11,7 @@ use penstock_model::{Kernel, KernelError, Options};
 pub static SPEC: ActSpec = ActSpec {
     id: "mpls",
     about: "push, pop or modify an MPLS label",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: false,
     init,
 };

@@ -44,7 +44,8 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
         false => Offload::Says("act_pedit: Unsupported pedit command offload"),
     };
     let shown = pick(options, &["ex", "keys"]);
-    let keys = shown.list("keys").iter().map(|key| Key::new(key, shown.has("ex"))).collect();
+    let new = |key| Key { asks_protocol: init.kernel >= Kernel::V7_2, ..Key::new(key, shown.has("ex")) };
+    let keys = shown.list("keys").iter().map(new).collect();
     Ok(Ready::Set { place, control, params: Box::new(Pedit { plain: Plain { shown, offload }, keys }) })
 }
 
@@ -52,6 +53,13 @@ fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError
 const ETH: u32 = 1;
 const TCP: u32 = 4;
 const UDP: u32 = 5;
+
+/// Whether an IPv4 header of at least five words says that the transport header follows, and this is no later fragment.
+fn follows(header: u32, bytes: &[u8; HEADER_MAX]) -> bool {
+    let ip = &bytes[ETH_HLEN as usize..];
+    let protocol = if header == TCP { 6 } else { 17 };
+    ip[0] & 15 >= 5 && ip[9] == protocol && u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff == 0
+}
 
 /// One word to rewrite: `struct tc_pedit_key`.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +73,8 @@ struct Key {
     /// The header that the offset counts from.
     header: u32,
     add: bool,
+    /// 7.2 asks whether the IPv4 header says that the header is there.
+    asks_protocol: bool,
 }
 
 impl Key {
@@ -79,6 +89,7 @@ impl Key {
             shift: n("shift"),
             header: if extended { n("header") } else { 0 },
             add: extended && n("cmd") != 0,
+            asks_protocol: false,
         }
     }
     /// Where it is written, from the start of the frame; `None` where the kernel gives up.
@@ -86,6 +97,7 @@ impl Key {
         let network = ETH_HLEN as i32;
         let start = match (self.header, &skb.l3, &skb.l4) {
             (ETH, ..) => 0,
+            (TCP | UDP, L3::Ipv4(_), _) if self.asks_protocol && !follows(self.header, bytes) => return None,
             (TCP | UDP, L3::Ipv4(_), _) => network + 20,
             (TCP, L3::Ipv6(_), L4::Tcp(_)) | (UDP, L3::Ipv6(_), L4::Udp(_)) => network + 40,
             (TCP | UDP, ..) => return None,

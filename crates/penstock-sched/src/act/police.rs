@@ -152,7 +152,7 @@ fn table(options: &Options, cell_log: &str) -> bool {
 
 fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError> {
     let options = options.ok_or_else(|| init.invalid())?;
-    let new = init.kernel == Kernel::V6_12;
+    let new = init.kernel >= Kernel::V6_12;
     let index = options.u32("index").unwrap_or(0);
     let Some(place) = init.place(index)? else { return Ok(Ready::Bound(index)) };
     if place.exists && init.bind && !new {

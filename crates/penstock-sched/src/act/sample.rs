@@ -11,7 +11,7 @@ use penstock_model::{Kernel, KernelError, Options, Value};
 pub static SPEC: ActSpec = ActSpec {
     id: "sample",
     about: "hand samples of packets to a psample group",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     init,
 };

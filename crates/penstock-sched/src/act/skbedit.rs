@@ -30,7 +30,7 @@ const OLD: &[&str] = &["priority", "queue_mapping", "mark"];
 fn init(init: &Init<'_>, options: Option<&Options>) -> Result<Ready, KernelError> {
     let no = |errno, why: &str| Err(init.refusal(errno, &format!("act_skbedit: {why}")));
     let options = options.ok_or_else(|| init.invalid())?;
-    let new = init.kernel == Kernel::V6_12;
+    let new = init.kernel >= Kernel::V6_12;
     let shown = pick(options, if new { NEW } else { OLD });
     if new && shown.has("queue_mapping") && init.ingress && init.flags & SKIP_SW == 0 {
         let why = "\"queue_mapping\" option on receive side is hardware only, use skip_sw";

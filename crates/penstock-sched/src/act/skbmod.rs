@@ -13,7 +13,7 @@ use penstock_packet::{L3, L4, Skb};
 pub static SPEC: ActSpec = ActSpec {
     id: "skbmod",
     about: "set or swap Ethernet addresses",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     init,
 };

@@ -168,7 +168,7 @@ impl Table {
                 let after = (1..=u32::MAX).map(|n| self.chosen.wrapping_add(n)).filter(|&i| i != 0);
                 after.into_iter().find(|&i| self.at(i).is_none()).expect("not all indices are taken")
             }
-            Kernel::V6_12 => {
+            Kernel::V6_12 | Kernel::V7_2 => {
                 let mut free = self.full.get().max(1);
                 while self.at(free).is_some() || self.waiting.contains_key(&free) {
                     free += 1;
@@ -352,6 +352,9 @@ impl Actions {
     /// # Errors
     /// The kernel's errno and sentence.
     pub(crate) fn init(&mut self, list: &[Options], ask: &Ask) -> Result<Made, KernelError> {
+        if ask.kernel >= Kernel::V7_2 && list.len() > MAX_PRIO {
+            return Err(refusal(ask.kernel, KernelError::EINVAL, "Only 32 actions supported per filter"));
+        }
         let mut specs = Vec::new();
         for one in list.iter().take(MAX_PRIO) {
             specs.push(load(one.str("kind"), ask.kernel)?);
@@ -464,7 +467,7 @@ impl Actions {
         if ask.police {
             // Nobody sets it.
             table.at_mut(index).hw_stats = 0;
-        } else if ask.kernel == Kernel::V6_12 {
+        } else if ask.kernel >= Kernel::V6_12 {
             let action = table.at_mut(index);
             if let Some(cookie) = one.bytes("cookie") {
                 action.cookie = cookie.to_vec();

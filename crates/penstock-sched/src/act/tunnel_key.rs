@@ -11,7 +11,7 @@ use penstock_model::{Kernel, KernelError, Options, Value};
 pub static SPEC: ActSpec = ActSpec {
     id: "tunnel_key",
     about: "set or release the metadata of a tunnel",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: false,
     init,
 };

@@ -12,7 +12,7 @@ use penstock_packet::Skb;
 pub static SPEC: ActSpec = ActSpec {
     id: "vlan",
     about: "push, pop or modify a VLAN tag",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     init,
 };

@@ -37,7 +37,7 @@ struct Filter {
 impl Basic {
     /// A handle for a filter that names none.
     fn handle(&mut self) -> Result<u32, KernelError> {
-        if self.kernel == Kernel::V6_12 {
+        if self.kernel >= Kernel::V6_12 {
             return Ok(self.filters.free_handle());
         }
         // Round and round from the last one on.

@@ -15,7 +15,7 @@ use penstock_packet::Skb;
 pub static SPEC: ClsSpec = ClsSpec {
     id: "bpf",
     about: "a program decides",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     build: |_, _, _| Box::new(Bpf { programs: List::new() }),
 };

@@ -115,7 +115,7 @@ impl Tree {
                 },
                 U32 => Test::U32 { off: o.i64("off").unwrap_or(0), val: n("val"), mask: n("mask") },
                 META => meta(o)?,
-                CANID if kernel == Kernel::V6_12 => {
+                CANID if kernel >= Kernel::V6_12 => {
                     let rules = o.list("rules");
                     if rules.is_empty() {
                         return refused(KernelError::EINVAL);
@@ -127,7 +127,7 @@ impl Tree {
                     entry.set("rules", Value::List(sorted));
                     Test::Other
                 }
-                IPT if kernel == Kernel::V6_12 => {
+                IPT if kernel >= Kernel::V6_12 => {
                     if !matches!(o.str("match"), Some("policy" | "addrtype")) {
                         return refused(KernelError::EINVAL);
                     }

@@ -101,7 +101,7 @@ impl Keys {
         };
         let fold = |address: u128| match kernel {
             Kernel::V2_6_35 => address as u32,
-            Kernel::V6_12 => (0..4).fold(0, |sum, word| sum ^ (address >> (32 * word)) as u32),
+            Kernel::V6_12 | Kernel::V7_2 => (0..4).fold(0, |sum, word| sum ^ (address >> (32 * word)) as u32),
         };
         match l3 {
             L3::Ipv4(h) => Keys {
@@ -179,7 +179,7 @@ impl Filter {
             let seed = self.hash_seed(cx.now, cx.rng);
             match kernel {
                 Kernel::V2_6_35 => jhash2_old(&keys[..n], seed),
-                Kernel::V6_12 => jhash2(&keys[..n], seed),
+                Kernel::V6_12 | Kernel::V7_2 => jhash2(&keys[..n], seed),
             }
         } else {
             (((keys[0] & p.mask) ^ p.xor) >> p.rshift).wrapping_add(p.addend)
@@ -278,7 +278,7 @@ impl Classifier for Flow {
         let einval = || KernelError::errno(KernelError::EINVAL);
         let o = change.options.ok_or_else(einval)?;
         let u32 = |name| o.u32(name);
-        if u32("rshift").is_some_and(|n| n > 31) && self.kernel == Kernel::V6_12 {
+        if u32("rshift").is_some_and(|n| n > 31) && self.kernel >= Kernel::V6_12 {
             return Err(KernelError::errno(KernelError::ERANGE));
         }
         let mut baseclass = Handle(u32("baseclass").unwrap_or(0));
@@ -287,14 +287,14 @@ impl Classifier for Flow {
         }
         let keys = u32("keys");
         let nkeys = keys.map_or(0, u32::count_ones);
-        let known = KEYS[usize::from(self.kernel == Kernel::V6_12)];
+        let known = KEYS[usize::from(self.kernel >= Kernel::V6_12)];
         if keys == Some(0) {
             return Err(einval());
         }
         if keys.is_some_and(|keys| keys >> known != 0) {
             return Err(KernelError::errno(KernelError::EOPNOTSUPP));
         }
-        let (matches, exts) = if self.kernel == Kernel::V6_12 {
+        let (matches, exts) = if self.kernel >= Kernel::V6_12 {
             let matches = Matches::new(o.list("ematches"), self.kernel)?;
             (matches, Exts::validate(o, 0, &mut change)?)
         } else {

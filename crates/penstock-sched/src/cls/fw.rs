@@ -48,7 +48,7 @@ impl Fw {
     fn size(&self) -> usize {
         match self.kernel {
             Kernel::V2_6_35 => 512,
-            Kernel::V6_12 => 256,
+            Kernel::V6_12 | Kernel::V7_2 => 256,
         }
     }
     /// `fw_hash`.
@@ -56,7 +56,7 @@ impl Fw {
     fn bucket(&self, id: u32) -> usize {
         let hash = match self.kernel {
             Kernel::V2_6_35 => (id >> 27) ^ (id >> 18 & 0x1ff) ^ (id >> 9 & 0x1ff) ^ (id & 0x1ff),
-            Kernel::V6_12 => {
+            Kernel::V6_12 | Kernel::V7_2 => {
                 let id = id ^ id >> 16;
                 (id ^ id >> 8) & 0xff
             }

@@ -14,7 +14,7 @@ use std::cell::Cell;
 pub static SPEC: ClsSpec = ClsSpec {
     id: "matchall",
     about: "matches every packet",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     build: |_, _, _| Box::new(Matchall { head: None }),
 };

@@ -35,7 +35,7 @@ pub(crate) fn check_prio(req: &FilterRequest, device: &Device) -> Answer {
     }
     let why = match (req.verb, device.kernel) {
         (Verb::Add | Verb::Replace, _) => return Ok(()),
-        (Verb::Del, Kernel::V6_12) => {
+        (Verb::Del, Kernel::V6_12 | Kernel::V7_2) => {
             if req.protocol == 0 && req.handle == 0 && req.kind.is_none() {
                 return Ok(());
             }
@@ -50,7 +50,7 @@ pub(crate) fn check_prio(req: &FilterRequest, device: &Device) -> Answer {
 fn chain_index(req: &FilterRequest, device: &Device) -> Answer<u32> {
     let index = match device.kernel {
         Kernel::V2_6_35 => 0,
-        Kernel::V6_12 => req.chain.unwrap_or(0),
+        Kernel::V6_12 | Kernel::V7_2 => req.chain.unwrap_or(0),
     };
     if index > CHAIN_MAX {
         return Err(device.refusal(KernelError::EINVAL, "Specified chain index exceeds upper limit"));
@@ -200,7 +200,7 @@ impl Filters {
         device: &Device,
         classes: &mut dyn Classful,
     ) -> Answer {
-        let new = device.kernel == Kernel::V6_12;
+        let new = device.kernel >= Kernel::V6_12;
         let Filters { shared, blocks, .. } = self;
         if !new {
             blocks[block.0 as usize].make_chain(0);
@@ -350,7 +350,14 @@ fn find_proto(
     match protos.get(at).filter(|p| p.prio == prio) {
         None => Ok((at, false)),
         Some(p) if auto || (p.protocol != protocol && protocol != 0) => {
-            Err(device.refusal(KernelError::EINVAL, NOT_FOUND))
+            Err(match (device.kernel >= Kernel::V7_2, auto) {
+                (false, _) => device.refusal(KernelError::EINVAL, NOT_FOUND),
+                (true, true) => {
+                    device.refusal(KernelError::ENOSPC, "Lowest ID from auto-alloc range already in use")
+                }
+                (true, false) => device
+                    .refusal(KernelError::EINVAL, "Protocol mismatch for filter with specified priority"),
+            })
         }
         Some(_) => Ok((at, true)),
     }
@@ -405,7 +412,10 @@ mod tests {
             run("add prio 1 protocol 800 handle 1", "fw").unwrap();
             let old = kernel == Kernel::V2_6_35;
             let says = |text: &str| if old { String::new() } else { text.to_owned() };
-            let other = says("Filter with specified priority/protocol not found");
+            let other = says(match kernel {
+                Kernel::V7_2 => "Protocol mismatch for filter with specified priority",
+                _ => "Filter with specified priority/protocol not found",
+            });
             assert_eq!(run("add prio 1 protocol 86dd handle 2", "fw"), Err((22, other)));
             let kind = says("Specified filter kind does not match existing one");
             assert_eq!(run("add prio 1 protocol 800", "u32"), Err((22, kind)));

@@ -138,7 +138,7 @@ impl Classifier for Route {
     fn change(&mut self, _: &mut Shared, mut change: Change<'_>) -> Result<(), KernelError> {
         let device = *change.device;
         let no = |errno, why: &str| Err(device.refusal(errno, why));
-        let new_kernel = self.kernel == Kernel::V6_12;
+        let new_kernel = self.kernel >= Kernel::V6_12;
         let handle = change.handle;
         if new_kernel && handle == 0 {
             return no(KernelError::EINVAL, "Creating with handle of 0 is invalid");

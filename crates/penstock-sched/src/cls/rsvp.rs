@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub static RSVP: ClsSpec = ClsSpec {
     id: "rsvp",
     about: "sessions of the Resource Reservation Protocol",
-    kernels: &Kernel::ALL,
+    kernels: &Kernel::BEFORE_7,
     simulated: true,
     build: |_, kernel, _| Box::new(Rsvp::new("rsvp", kernel)),
 };
@@ -27,7 +27,7 @@ pub static RSVP: ClsSpec = ClsSpec {
 pub static RSVP6: ClsSpec = ClsSpec {
     id: "rsvp6",
     about: "sessions of the Resource Reservation Protocol, IPv6",
-    kernels: &Kernel::ALL,
+    kernels: &Kernel::BEFORE_7,
     simulated: false,
     build: |_, kernel, _| Box::new(Rsvp::new("rsvp6", kernel)),
 };
@@ -305,7 +305,7 @@ impl Classifier for Rsvp {
                 self.sessions.remove(&(handle & 0xff));
             }
         }
-        Ok(self.kernel == Kernel::V6_12 && self.sessions.is_empty())
+        Ok(self.kernel >= Kernel::V6_12 && self.sessions.is_empty())
     }
     fn walk(&self, _: &Shared, look: Look<'_>, visit: &mut dyn FnMut(u32, Option<Options>)) {
         for (s, f) in self.filters() {

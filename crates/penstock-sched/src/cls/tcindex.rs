@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub static SPEC: ClsSpec = ClsSpec {
     id: "tcindex",
     about: "the class by the packet's tcindex, which dsmark sets",
-    kernels: &Kernel::ALL,
+    kernels: &Kernel::BEFORE_7,
     simulated: true,
     build: |_, kernel, _| Box::new(Tcindex { kernel, params: Params::default(), filters: BTreeMap::new() }),
 };
@@ -121,7 +121,7 @@ impl Classifier for Tcindex {
         p.hash = o.u32("hash").unwrap_or(p.hash);
         p.mask = o.u32("mask").unwrap_or(p.mask);
         p.shift = o.u32("shift").unwrap_or(p.shift);
-        if self.kernel == Kernel::V6_12 && p.shift > 16 {
+        if self.kernel >= Kernel::V6_12 && p.shift > 16 {
             return Err(KernelError::errno(KernelError::EINVAL));
         }
         let busy = match p.table {

@@ -19,7 +19,7 @@ use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 pub static SPEC: KindSpec = KindSpec {
     id: "atm",
     about: "maps classes to ATM connections",
-    kernels: &Kernel::ALL,
+    kernels: &Kernel::BEFORE_7,
     build,
     simulated: false,
     traits: Traits {

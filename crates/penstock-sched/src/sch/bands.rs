@@ -133,6 +133,14 @@ pub trait Banded: Send {
     fn stops_device(&self) -> bool {
         self.is_queue_root()
     }
+    /// [`Classful::has_own_queues`].
+    fn has_own_queues(&self) -> bool {
+        false
+    }
+    /// [`Classful::no_graft`].
+    fn no_graft(&self) -> Option<&'static str> {
+        None
+    }
     /// Whether a class may have any qdisc with a size table: the kernel's multi-queue roots.
     fn is_queue_root(&self) -> bool {
         false
@@ -229,5 +237,11 @@ impl<T: Banded> Classful for T {
     }
     fn stops_device(&self) -> bool {
         Banded::stops_device(self)
+    }
+    fn has_own_queues(&self) -> bool {
+        Banded::has_own_queues(self)
+    }
+    fn no_graft(&self) -> Option<&'static str> {
+        Banded::no_graft(self)
     }
 }

@@ -14,7 +14,7 @@ use penstock_packet::{Packet, Skb};
 pub static SPEC: KindSpec = KindSpec {
     id: "blackhole",
     about: "whatever comes in is gone, and the sender is told nothing",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build: |_, _, _| Ok(Box::new(Blackhole::default()) as Box<dyn Qdisc>),
     simulated: true,
     traits: Traits {

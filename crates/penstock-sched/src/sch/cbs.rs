@@ -18,7 +18,7 @@ use penstock_packet::{Packet, Skb};
 pub static SPEC: KindSpec = KindSpec {
     id: "cbs",
     about: "a credit-based shaper: credit grows while a frame waits and falls while one is sent",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {
@@ -203,6 +203,9 @@ impl Qdisc for Cbs {
             cx.drops.drop(packet, DropReason::Purged);
         }
         (self.qlen, self.stats.backlog) = (0, 0);
+        if self.bands.device.kernel >= Kernel::V7_2 {
+            (self.watchdog, self.credits, self.last) = (None, 0, Time::ZERO);
+        }
     }
     fn stats(&self) -> Stats {
         let peeked = self.peeked.as_ref().map_or(0, |p| p.pkt_len);

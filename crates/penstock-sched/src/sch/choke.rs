@@ -16,7 +16,7 @@ use penstock_packet::{L3, L4, Packet, Skb};
 pub static SPEC: KindSpec = KindSpec {
     id: "choke",
     about: "RED that drops more from flows that hold more of the queue",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

@@ -92,7 +92,7 @@ impl HashedKind for Drr {
             return Err(q.refuse(KernelError::EINVAL, "Specified DRR quantum cannot be zero"));
         }
         let mut quantum = given.unwrap_or(q.device.psched_mtu());
-        if q.device.kernel == Kernel::V6_12 {
+        if q.device.kernel >= Kernel::V6_12 {
             quantum = quantum.clamp(QUANTUM_RANGE.0, QUANTUM_RANGE.1);
         }
         match change.class {

@@ -17,7 +17,7 @@ use penstock_packet::{L3, Packet, Skb};
 pub static SPEC: KindSpec = KindSpec {
     id: "dsmark",
     about: "sets the DS field of packets from a table indexed by class",
-    kernels: &Kernel::ALL,
+    kernels: &Kernel::BEFORE_7,
     build,
     simulated: true,
     traits: Traits {
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_field_follows_the_index() {
-        for kernel in Kernel::ALL {
+        for kernel in Kernel::BEFORE_7 {
             let mut bench = Bench::new();
             let init = Init { device: device(kernel), handle: Handle::new(1, 0), parent: Handle::ROOT };
             let o = Options::new().with("indices", 64u32).with("default_index", 2u32);

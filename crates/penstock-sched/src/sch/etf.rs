@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 pub static SPEC: KindSpec = KindSpec {
     id: "etf",
     about: "sends each packet at the time its sender named",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 pub static SPEC: KindSpec = KindSpec {
     id: "ets",
     about: "strict bands first, then bands that share by quanta",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

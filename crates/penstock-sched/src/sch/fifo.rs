@@ -137,7 +137,7 @@ impl Fifo {
     pub(super) fn tx_queue_len(device: &Device) -> u32 {
         match device.kernel {
             Kernel::V2_6_35 => device.tx_queue_len.max(1),
-            Kernel::V6_12 => device.tx_queue_len,
+            Kernel::V6_12 | Kernel::V7_2 => device.tx_queue_len,
         }
     }
     #[inline]
@@ -159,7 +159,7 @@ impl Fifo {
     #[inline]
     pub(super) fn dequeue_head(&mut self) -> Option<Packet> {
         let packet = self.queue.pop_head()?;
-        if self.device.kernel == Kernel::V6_12 {
+        if self.device.kernel >= Kernel::V6_12 {
             self.stats.bytes += u64::from(packet.pkt_len);
             self.stats.packets += 1;
         }

@@ -167,7 +167,7 @@ impl Gred {
         };
         let parms = parms(o, kernel).map_err(|_| self.no("invalid RED parameters"))?;
         let mut limit = o.u32("limit").unwrap_or(0);
-        if kernel == Kernel::V6_12 {
+        if kernel >= Kernel::V6_12 {
             limit = limit.min(self.limit);
         }
         let own = self.tab[index as usize].as_ref().map_or(self.flags & VQ_FLAGS, |vq| vq.flags);
@@ -206,7 +206,7 @@ impl Gred {
     fn pass(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Xmit {
         let fits = match self.device.kernel {
             Kernel::V2_6_35 => self.queue.len() < self.device.tx_queue_len,
-            Kernel::V6_12 => {
+            Kernel::V6_12 | Kernel::V7_2 => {
                 u64::from(self.queue.backlog()) + u64::from(packet.pkt_len) <= u64::from(self.limit)
             }
         };

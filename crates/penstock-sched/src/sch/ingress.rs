@@ -37,7 +37,7 @@ pub static INGRESS: KindSpec = KindSpec {
 pub static CLSACT: KindSpec = KindSpec {
     id: "clsact",
     about: "a place for filters on what a device receives and sends",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build: |_, _, _| Err(KernelError::errno(KernelError::EOPNOTSUPP)),
     simulated: true,
     traits: Traits {

@@ -7,12 +7,14 @@ mod bands;
 pub mod bfifo;
 pub mod blackhole;
 pub mod cake;
+pub mod cake_mq;
 pub mod cbq;
 pub mod cbs;
 pub mod choke;
 pub mod codel;
 pub mod drr;
 pub mod dsmark;
+pub mod dualpi2;
 pub mod etf;
 pub mod ets;
 pub mod fifo;
@@ -92,6 +94,7 @@ pub static KINDS: &[&KindSpec] = &[
     &bfifo::SPEC,
     &blackhole::SPEC,
     &cake::SPEC,
+    &cake_mq::SPEC,
     &cbq::SPEC,
     &cbs::SPEC,
     &choke::SPEC,
@@ -99,6 +102,7 @@ pub static KINDS: &[&KindSpec] = &[
     &codel::SPEC,
     &drr::SPEC,
     &dsmark::SPEC,
+    &dualpi2::SPEC,
     &etf::SPEC,
     &ets::SPEC,
     &fq::SPEC,

@@ -16,7 +16,7 @@ use penstock_model::{Handle, Kernel, KernelError, Options};
 pub static SPEC: KindSpec = KindSpec {
     id: "mqprio",
     about: "traffic classes by priority, each with a range of transmit queues",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

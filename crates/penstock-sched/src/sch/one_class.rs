@@ -32,7 +32,7 @@ impl OneClass {
     pub fn new(kind: &'static str, handle: Handle, device: &Device) -> OneClass {
         let refusal = match device.kernel {
             Kernel::V2_6_35 => KernelError::ENOSYS,
-            Kernel::V6_12 => KernelError::EOPNOTSUPP,
+            Kernel::V6_12 | Kernel::V7_2 => KernelError::EOPNOTSUPP,
         };
         let child = Some(Node::noop());
         OneClass { kind, handle, child, empty: false, refusal, hidden: false, filters: None, lost: 0 }

@@ -35,7 +35,7 @@ const BANDS: usize = 3;
 pub const PRIO2BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    if init.device.tx_queue_len == 0 && init.device.kernel == Kernel::V6_12 {
+    if init.device.tx_queue_len == 0 && init.device.kernel >= Kernel::V6_12 {
         return Err(KernelError::errno(KernelError::EINVAL));
     }
     Ok(Box::new(PfifoFast::new(init)))
@@ -112,7 +112,7 @@ impl Qdisc for PfifoFast {
         // One limit for all bands in 2.6.35; since 4.16 each band is a ring of its own.
         let (full, old) = match self.device.kernel {
             Kernel::V2_6_35 => (self.qlen >= self.device.tx_queue_len, true),
-            Kernel::V6_12 => (band.len() + ring.held >= ring.size, false),
+            Kernel::V6_12 | Kernel::V7_2 => (band.len() + ring.held >= ring.size, false),
         };
         if full {
             self.stats.drops = self.stats.drops.wrapping_add(1);
@@ -136,7 +136,7 @@ impl Qdisc for PfifoFast {
         };
         let packet = self.bands.iter_mut().zip(&mut self.rings).find_map(take)?;
         self.qlen -= 1;
-        if self.device.kernel == Kernel::V6_12 {
+        if self.device.kernel >= Kernel::V6_12 {
             self.stats.bytes += u64::from(packet.pkt_len);
             self.stats.packets += 1;
         }
@@ -148,7 +148,7 @@ impl Qdisc for PfifoFast {
         let ring = &mut self.rings[number];
         let full = match self.device.kernel {
             Kernel::V2_6_35 => self.device.tx_queue_len == 0,
-            Kernel::V6_12 => ring.held >= ring.size,
+            Kernel::V6_12 | Kernel::V7_2 => ring.held >= ring.size,
         };
         if full || self.qlen > 0 {
             return false;
@@ -191,7 +191,7 @@ impl Qdisc for PfifoFast {
     /// (`dev_qdisc_change_tx_queue_len`); 2.6.35 reads txqueuelen with each packet.
     fn set_device(&mut self, device: &Device, cx: &mut Cx<'_>) {
         self.device = *device;
-        if device.kernel == Kernel::V6_12 && self.is_root {
+        if device.kernel >= Kernel::V6_12 && self.is_root {
             self.rings = [Ring::new(device.tx_queue_len); BANDS];
             for band in &mut self.bands {
                 while band.len() > device.tx_queue_len

@@ -19,7 +19,7 @@ use penstock_packet::{Packet, Skb};
 pub static SPEC: KindSpec = KindSpec {
     id: "pie",
     about: "one queue whose delay is controlled by PIE",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

@@ -15,7 +15,7 @@ use penstock_packet::{Packet, Skb};
 pub static SPEC: KindSpec = KindSpec {
     id: "plug",
     about: "holds packets until told to release them",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

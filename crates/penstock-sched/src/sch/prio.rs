@@ -114,7 +114,7 @@ impl Prio {
     #[cold]
     fn recount(&mut self) {
         let qlen = self.bands.iter().map(Node::qlen).sum();
-        if self.device.kernel == Kernel::V6_12 {
+        if self.device.kernel >= Kernel::V6_12 {
             self.stats.drops = self.stats.drops.wrapping_add(self.qlen.saturating_sub(qlen));
             let counted = self.bands.iter().map(Node::counted_above);
             self.stats.backlog = counted.fold(self.shift, u32::wrapping_add);
@@ -136,7 +136,7 @@ impl Qdisc for Prio {
         if answer == Xmit::Success {
             self.qlen += 1;
             match self.device.kernel {
-                Kernel::V6_12 => self.stats.backlog = self.stats.backlog.wrapping_add(len),
+                Kernel::V6_12 | Kernel::V7_2 => self.stats.backlog = self.stats.backlog.wrapping_add(len),
                 Kernel::V2_6_35 => {
                     self.stats.bytes += u64::from(len);
                     self.stats.packets += 1;
@@ -160,7 +160,7 @@ impl Qdisc for Prio {
         let packet = self.bands.iter_mut().find_map(|band| band.dequeue(cx));
         if let Some(packet) = &packet {
             self.qlen -= 1;
-            if self.device.kernel == Kernel::V6_12 {
+            if self.device.kernel >= Kernel::V6_12 {
                 self.stats.backlog = self.stats.backlog.wrapping_sub(packet.pkt_len);
                 self.stats.bytes += u64::from(packet.pkt_len);
                 self.stats.packets += 1;
@@ -248,7 +248,7 @@ impl Classful for Prio {
         let new = match (new, self.device.kernel) {
             (Some(new), _) => new,
             (None, Kernel::V2_6_35) => Node::noop(),
-            (None, Kernel::V6_12) => self.default_band(band as u32),
+            (None, Kernel::V6_12 | Kernel::V7_2) => self.default_band(band as u32),
         };
         Ok(Some(std::mem::replace(&mut self.bands[band], new)))
     }

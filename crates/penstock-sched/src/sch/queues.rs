@@ -13,6 +13,9 @@ use penstock_model::{Handle, KernelError, Options, Stats, Time};
 use penstock_packet::{Packet, Skb};
 use std::collections::VecDeque;
 
+/// What came of a change; `None`: the kind has none.
+pub type Changed = Option<Result<(), KernelError>>;
+
 /// A kind whose classes are the transmit queues.
 pub trait QueueKind: Send {
     /// Its name.
@@ -37,6 +40,19 @@ pub trait QueueKind: Send {
     fn has_more(&self, classid: Handle) -> bool {
         let _ = classid;
         false
+    }
+    /// [`Qdisc::change`].
+    fn change(&mut self, options: Option<&Options>, bands: &mut Bands, cx: &mut Cx<'_>) -> Changed {
+        let _ = (options, bands, cx);
+        None
+    }
+    /// Whether it has filled the queues itself, so that the default of the device has no place in them.
+    fn has_own_queues(&self) -> bool {
+        false
+    }
+    /// Why no other qdisc may be put into a queue.
+    fn no_graft(&self) -> Option<&'static str> {
+        None
     }
     /// Classes that stand before the queues' in a dump.
     fn walk_before(&self, bands: &Bands, visit: &mut dyn FnMut(ClassDump)) {
@@ -66,6 +82,11 @@ impl<K: QueueKind> Queues<K> {
         let mut bands = Bands::new(init);
         let queues = init.device.tx_queues as usize;
         bands.nodes = (0..queues).map(|band| bands.queue_default(band)).collect();
+        Queues::with(bands, kind)
+    }
+    /// With these queues.
+    pub fn with(bands: Bands, kind: K) -> Queues<K> {
+        let queues = bands.nodes.len();
         let running = VecDeque::with_capacity(queues);
         Queues {
             bands,
@@ -171,8 +192,12 @@ impl<K: QueueKind> Qdisc for Queues<K> {
             naps::alarm(node)
         });
     }
-    /// There is no such operation.
-    fn change(&mut self, _: Option<&Options>, _: &mut Cx<'_>) -> Result<(), KernelError> {
+    fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
+        if let Some(done) = self.kind.change(options, &mut self.bands, cx) {
+            self.unsure = true;
+            return done;
+        }
+        // mq and mqprio have no such operation.
         let sentence = "Change operation not supported by specified qdisc";
         Err(self.bands.device.refusal(KernelError::EINVAL, sentence))
     }
@@ -257,5 +282,11 @@ impl<K: QueueKind> Banded for Queues<K> {
     }
     fn is_queue_root(&self) -> bool {
         true
+    }
+    fn has_own_queues(&self) -> bool {
+        self.kind.has_own_queues()
+    }
+    fn no_graft(&self) -> Option<&'static str> {
+        self.kind.no_graft()
     }
 }

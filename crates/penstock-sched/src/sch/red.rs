@@ -96,11 +96,11 @@ pub(super) fn random(o: &Options, device: &Device, idle: Option<Time>, now: Time
     let (wlog, plog, scell_log) = (ewma as u8, plog as u8, scell_log as u8);
     let (parms, unit_ns) = match device.kernel {
         Kernel::V2_6_35 => (None, TICK_NS as i64),
-        Kernel::V6_12 => (red::Params::new(min, max, wlog, plog, scell_log, max_p), 1000),
+        Kernel::V6_12 | Kernel::V7_2 => (red::Params::new(min, max, wlog, plog, scell_log, max_p), 1000),
     };
     let parms = parms.unwrap_or_else(|| red::Params::old(min, max, wlog, plog, scell_log));
     let damping = red::Damping::new(o.bytes("stab").unwrap_or(&[]), scell_log, unit_ns);
-    let adaptive = o.u32("flags").unwrap_or(0) & ADAPTATIVE != 0 && device.kernel == Kernel::V6_12;
+    let adaptive = o.u32("flags").unwrap_or(0) & ADAPTATIVE != 0 && device.kernel >= Kernel::V6_12;
     red::Red::new(parms, damping, idle, adaptive.then(|| (now, tick_ns(device))))
 }
 
@@ -310,7 +310,7 @@ impl Qdisc for Red {
         }
         // 2.6.35 says that an idle time ends, 6.12 that one begins.
         let empty = self.child().is_none_or(|c| c.qlen() == 0);
-        let idle = (empty && kernel == Kernel::V6_12).then_some(cx.now);
+        let idle = (empty && kernel >= Kernel::V6_12).then_some(cx.now);
         self.red = random(o, &self.device, idle, cx.now);
         Ok(())
     }

@@ -23,7 +23,7 @@ use penstock_packet::{Packet, Skb};
 pub static SPEC: KindSpec = KindSpec {
     id: "sfb",
     about: "marking probabilities in bins that flows share by chance",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

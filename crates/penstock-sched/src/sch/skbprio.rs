@@ -18,7 +18,7 @@ use penstock_packet::{Packet, Skb};
 pub static SPEC: KindSpec = KindSpec {
     id: "skbprio",
     about: "64 priorities in strict order; when it is full, the lowest loses a packet",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

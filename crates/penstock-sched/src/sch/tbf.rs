@@ -96,7 +96,7 @@ impl Params {
     fn parse(options: &Options, device: &Device) -> Result<Params, KernelError> {
         match device.kernel {
             Kernel::V2_6_35 => Params::ticks(options, device),
-            Kernel::V6_12 => Params::ns(options),
+            Kernel::V6_12 | Kernel::V7_2 => Params::ns(options),
         }
         .ok_or(KernelError::errno(KernelError::EINVAL))
     }
@@ -229,7 +229,7 @@ impl Tbf {
     #[cold]
     fn recount(&mut self) {
         let qlen = self.inner.qlen() + u32::from(self.peeked.is_some());
-        if self.device.kernel == Kernel::V6_12 {
+        if self.device.kernel >= Kernel::V6_12 {
             self.stats.drops = self.stats.drops.wrapping_add(self.qlen.saturating_sub(qlen));
             let peeked = self.peeked.as_ref().map_or(0, |p| p.pkt_len);
             self.stats.backlog = self.inner.counted_above().wrapping_add(peeked);
@@ -282,7 +282,7 @@ impl Tbf {
         }
         if let Some(packet) = &taken {
             self.qlen -= 1;
-            if self.device.kernel == Kernel::V6_12 {
+            if self.device.kernel >= Kernel::V6_12 {
                 self.stats.backlog = self.stats.backlog.wrapping_sub(packet.pkt_len);
                 self.stats.bytes += u64::from(packet.pkt_len);
                 self.stats.packets += 1;
@@ -309,7 +309,7 @@ impl Qdisc for Tbf {
         if answer == Xmit::Success {
             self.qlen += 1;
             match self.device.kernel {
-                Kernel::V6_12 => self.stats.backlog = self.stats.backlog.wrapping_add(len),
+                Kernel::V6_12 | Kernel::V7_2 => self.stats.backlog = self.stats.backlog.wrapping_add(len),
                 Kernel::V2_6_35 => {
                     self.stats.bytes += u64::from(len);
                     self.stats.packets += 1;
@@ -327,7 +327,7 @@ impl Qdisc for Tbf {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         if let Some(packet) = self.peeked.take() {
             self.qlen -= 1;
-            if self.device.kernel == Kernel::V6_12 {
+            if self.device.kernel >= Kernel::V6_12 {
                 self.stats.backlog = self.stats.backlog.wrapping_sub(packet.pkt_len);
             }
             return Some(packet);
@@ -340,7 +340,7 @@ impl Qdisc for Tbf {
         {
             // It is still part of the queue.
             self.qlen += 1;
-            if self.device.kernel == Kernel::V6_12 {
+            if self.device.kernel >= Kernel::V6_12 {
                 self.stats.backlog = self.stats.backlog.wrapping_add(packet.pkt_len);
             }
             self.peeked = Some(packet);
@@ -492,7 +492,7 @@ mod tests {
             .with("buffer", xmittime(125_000, 3000))
             .with("mtu", 0u32)
             .with("linklayer", 1u32);
-        if kernel == Kernel::V6_12 { o.with("burst", 3000u32) } else { o.with("cell_log", 4u32) }
+        if kernel >= Kernel::V6_12 { o.with("burst", 3000u32) } else { o.with("cell_log", 4u32) }
     }
     fn tbf(kernel: Kernel, bench: &mut Bench) -> Box<dyn Qdisc> {
         let init = Init { device: device(kernel), handle: Handle::new(1, 0), parent: Handle::ROOT };
@@ -516,11 +516,11 @@ mod tests {
             }
             // The table of 2.6.35 rounds 1500 up to cells of 16 bytes: 1504 bytes, 12.032 ms each.
             let (third, fourth) = match kernel {
-                Kernel::V6_12 => (12_000_000, 24_000_000),
+                Kernel::V6_12 | Kernel::V7_2 => (12_000_000, 24_000_000),
                 Kernel::V2_6_35 => (12_096_000, 24_128_000),
             };
             let want = match kernel {
-                Kernel::V6_12 => vec![(0, 0), (1, 0), (2, third), (3, fourth)],
+                Kernel::V6_12 | Kernel::V7_2 => vec![(0, 0), (1, 0), (2, third), (3, fourth)],
                 Kernel::V2_6_35 => vec![(0, 0), (1, 64_000), (2, third), (3, fourth)],
             };
             assert_eq!(out, want, "{kernel}");

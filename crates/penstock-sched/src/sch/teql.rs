@@ -28,7 +28,7 @@ pub static SPEC: KindSpec = KindSpec {
 };
 
 fn build(init: &Init, _: Option<&Options>, _: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    if init.device.kernel == Kernel::V6_12 && init.parent != Handle::ROOT {
+    if init.device.kernel >= Kernel::V6_12 && init.parent != Handle::ROOT {
         let sentence = "sch_teql: teql can only be used as root";
         return Err(KernelError::new(KernelError::EOPNOTSUPP, sentence));
     }

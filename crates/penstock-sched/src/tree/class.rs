@@ -43,7 +43,7 @@ impl Tree {
             (Verb::Del, true) => self.delete_class(qdisc, classid, cx),
             (Verb::Add | Verb::Replace, false)
             | (Verb::Change | Verb::Replace | Verb::Create | Verb::Link, true) => {
-                if device.kernel == Kernel::V6_12 && classid == Handle::ROOT {
+                if device.kernel >= Kernel::V6_12 && classid == Handle::ROOT {
                     let why = "Cannot create traffic class with classid TC_H_ROOT";
                     return Err(device.refusal(KernelError::EINVAL, why));
                 }
@@ -80,7 +80,7 @@ impl Tree {
                         self.places.remove(&handle);
                     }
                 }
-                if !there && device.kernel == Kernel::V6_12 {
+                if !there && device.kernel >= Kernel::V6_12 {
                     let node = self.node_mut(qdisc).expect("the qdisc was found");
                     with_filters(node.classes_mut().expect("it has classes"), |filters, classes| {
                         filters.bind_class(made, classes);
@@ -110,7 +110,7 @@ impl Tree {
             }
         }
         // Filters are reached by way of the classes, of which those at the ingress hook show none (`ingress_walk`).
-        if self.device.kernel == Kernel::V6_12 && !at_ingress {
+        if self.device.kernel >= Kernel::V6_12 && !at_ingress {
             //= linux v6.12 sch_api.c tc_ctl_tclass: filters of classes let go of the class even where it stays.
             let node = self.node_mut(qdisc).expect("the caller found it");
             with_filters(node.classes_mut().expect("it has classes"), |filters, classes| {

@@ -27,6 +27,7 @@ impl Tree {
         let device = self.device;
         let old = device.kernel == Kernel::V2_6_35;
         let no = |errno, why| Err(device.refusal(errno, why));
+        let invalid_name = invalid_name(device.kernel);
         let kind_differs = |node: &Node| req.kind.as_deref().is_some_and(|k| k != node.kind());
         let may_create = matches!(req.verb, Verb::Add | Verb::Replace | Verb::Create);
 
@@ -42,7 +43,13 @@ impl Tree {
             let here = match req.parent {
                 Handle::ROOT => Some(&self.root),
                 Handle::INGRESS => self.ingress.as_ref(),
-                parent => self.leaf(parent)?,
+                parent => {
+                    let above = self.node(parent.qdisc()).filter(|_| device.kernel >= Kernel::V7_2);
+                    if above.is_some_and(|node| matches!(node.kind(), "ingress" | "clsact")) {
+                        return no(KernelError::EOPNOTSUPP, "Cannot add children to ingress/clsact qdisc");
+                    }
+                    self.leaf(parent)?
+                }
             };
             let here = here.filter(|n| n.handle != Handle::UNSPEC);
             match here {
@@ -78,7 +85,7 @@ impl Tree {
             return no(KernelError::EEXIST, "Exclusivity flag on, cannot modify");
         }
         if kind_differs(node) {
-            return no(KernelError::EINVAL, "Invalid qdisc name");
+            return no(KernelError::EINVAL, invalid_name);
         }
         if sch::ingress::is(node.kind()) {
             return match (&req.options, req.ingress_block.or(req.egress_block)) {
@@ -163,7 +170,7 @@ impl Tree {
         let init = Init { device, handle, parent: req.parent };
         let stab = req.stab.as_ref().map(|s| Stab::new(s, &device));
         // 6.12 reads the size table first, 2.6.35 last.
-        if let (Kernel::V6_12, Some(Err(e))) = (device.kernel, &stab) {
+        if let (Kernel::V6_12 | Kernel::V7_2, Some(Err(e))) = (device.kernel, &stab) {
             return Err(e.clone());
         }
         let qdisc = (spec.build)(&init, req.options.as_ref(), cx).inspect_err(|_| {
@@ -175,7 +182,7 @@ impl Tree {
         node.share_blocks(&self.blocks);
         node.stab = stab.transpose()?.map(Box::new);
         if let Some(spec) = req.estimator {
-            if node.classes().is_some_and(Classful::queue_root) && device.kernel == Kernel::V6_12 {
+            if node.classes().is_some_and(Classful::queue_root) && device.kernel >= Kernel::V6_12 {
                 let sentence = "Cannot attach rate estimator to a multi-queue root qdisc";
                 return Err(device.refusal(KernelError::EOPNOTSUPP, sentence));
             }
@@ -224,7 +231,7 @@ impl Tree {
         }
         let errno = match self.device.kernel {
             Kernel::V2_6_35 => KernelError::ENOMEM,
-            Kernel::V6_12 => KernelError::ENOSPC,
+            Kernel::V6_12 | Kernel::V7_2 => KernelError::ENOSPC,
         };
         Err(self.device.refusal(errno, "Maximum number of qdisc handles was exceeded"))
     }
@@ -251,8 +258,8 @@ impl Tree {
                 return Err(KernelError::errno(KernelError::EOPNOTSUPP));
             }
             self.ingress = new;
-            //= linux v6.12 sch_api.c qdisc_graft: the device is deactivated meanwhile, which empties all its queues.
-            if self.up {
+            //= linux v6.12 sch_api.c qdisc_graft: the device is deactivated meanwhile, which empties all its queues. In 7.2 that keeps them.
+            if self.up && device.kernel != Kernel::V7_2 {
                 self.root.reset(cx);
             }
             return Ok(());
@@ -267,13 +274,16 @@ impl Tree {
         if !classes.find(parent) {
             return Err(device.refusal(KernelError::ENOENT, "Specified class not found"));
         }
-        if let (Some(new), Kernel::V6_12) = (&new, device.kernel) {
+        if let (Some(new), Kernel::V6_12 | Kernel::V7_2) = (&new, device.kernel) {
             if new.stab.is_some() && !classes.queue_root() {
                 return Err(device.refusal(KernelError::EINVAL, "STAB not supported on a non root"));
             }
             if path.len() >= DEPTH_MAX {
                 return Err(device.refusal(KernelError::E2BIG, "Qdisc hierarchy is too deep"));
             }
+        }
+        if let Some(sentence) = classes.no_graft() {
+            return Err(device.refusal(KernelError::EOPNOTSUPP, sentence));
         }
         let mut shift = classes.leaf(parent).map_or(0, Node::shift);
         if let Some(leaf) = classes.leaf_mut(parent) {
@@ -351,7 +361,7 @@ impl Tree {
             node
         };
         if req.kind.as_deref().is_some_and(|k| k != node.kind()) {
-            return no(KernelError::EINVAL, "Invalid qdisc name");
+            return no(KernelError::EINVAL, invalid_name(device.kernel));
         }
         if req.parent == Handle::UNSPEC {
             return no(KernelError::EINVAL, "Classid cannot be zero");
@@ -370,6 +380,14 @@ impl Tree {
             "taprio" => self.root.forget_traffic_classes(true),
             _ => {}
         }
+    }
+}
+
+/// What is said where a request names another kind than the one that stands there.
+fn invalid_name(kernel: Kernel) -> &'static str {
+    match kernel {
+        Kernel::V7_2 => "Invalid qdisc name: must match existing qdisc",
+        Kernel::V2_6_35 | Kernel::V6_12 => "Invalid qdisc name",
     }
 }
 

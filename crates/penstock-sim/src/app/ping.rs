@@ -136,7 +136,7 @@ impl Ping {
                     if n < 1 {
                         return Err(match kernel {
                             Kernel::V2_6_35 => Failure::new("ping: bad number of packets to transmit.\n", 2),
-                            Kernel::V6_12 => out_of_range(1, i64::MAX),
+                            Kernel::V6_12 | Kernel::V7_2 => out_of_range(1, i64::MAX),
                         });
                     }
                     ping.count = n as u64;
@@ -144,7 +144,9 @@ impl Ping {
                 'i' => {
                     let ns = seconds(value).ok_or_else(|| match kernel {
                         Kernel::V2_6_35 => Failure::new("ping: bad timing interval.\n", 2),
-                        Kernel::V6_12 => Failure::new(format!("ping: bad timing interval: {value}\n"), 2),
+                        Kernel::V6_12 | Kernel::V7_2 => {
+                            Failure::new(format!("ping: bad timing interval: {value}\n"), 2)
+                        }
                     })?;
                     // Whole milliseconds.
                     ping.interval = Span::from_ns(ns / 1_000_000 * 1_000_000);
@@ -157,7 +159,7 @@ impl Ping {
                                 Failure::new(format!("ping: illegal negative packet size {n}.\n"), 2)
                             }
                             Kernel::V2_6_35 => Failure::new(format!("ping: packet size too large: {n}\n"), 2),
-                            Kernel::V6_12 => out_of_range(0, 65_507),
+                            Kernel::V6_12 | Kernel::V7_2 => out_of_range(0, 65_507),
                         });
                     }
                     ping.size = n as u32;
@@ -232,7 +234,7 @@ impl Ping {
     fn lateness(&mut self) -> Span {
         let most = match self.kernel {
             Kernel::V2_6_35 => Span::from_ms(4),
-            Kernel::V6_12 => Span::from_us(2800),
+            Kernel::V6_12 | Kernel::V7_2 => Span::from_us(2800),
         };
         Dist::Uniform { from: Span::ZERO, to: most }.draw(&mut self.rng)
     }
@@ -257,7 +259,7 @@ impl Ping {
                 Kernel::V2_6_35 => {
                     let _ = write!(text, ", {}% packet loss", lost * 100 / sent);
                 }
-                Kernel::V6_12 => {
+                Kernel::V6_12 | Kernel::V7_2 => {
                     let percent = penstock_model::time::general(lost as f64 * 100.0 / sent as f64, 6);
                     let _ = write!(text, ", {percent}% packet loss");
                 }
@@ -354,7 +356,7 @@ impl Program for Ping {
         let Some(addr) = cx.resolve(&self.target, self.family) else {
             let text = match self.kernel {
                 Kernel::V2_6_35 => format!("ping: unknown host {}\n", self.target),
-                Kernel::V6_12 => format!("ping: {}: Name or service not known\n", self.target),
+                Kernel::V6_12 | Kernel::V7_2 => format!("ping: {}: Name or service not known\n", self.target),
             };
             cx.print(&text);
             cx.exit(2);

@@ -272,7 +272,7 @@ impl Net {
                     //= linux v2.6.35 net/core/sock.c sock_def_write_space
                     Kernel::V2_6_35 => (u.wmem + 1) * 2 <= u64::from(u.sndbuf),
                     //= linux v6.12 include/net/sock.h sock_writeable
-                    Kernel::V6_12 => u.wmem + 1 < u64::from(u.sndbuf >> 1),
+                    Kernel::V6_12 | Kernel::V7_2 => u.wmem + 1 < u64::from(u.sndbuf >> 1),
                 };
                 if u.want_write && half {
                     u.want_write = false;

@@ -143,7 +143,7 @@ impl Net {
         let (low, count, step) = match (machine.stack, machine.kernel) {
             (Stack::WindowsXp, _) => (1025u32, 3976u32, 1u32),
             (_, Kernel::V2_6_35) => (32_768, 28_233, 1),
-            (_, Kernel::V6_12) => (32_768, 28_232, 2),
+            (_, Kernel::V6_12 | Kernel::V7_2) => (32_768, 28_232, 2),
         };
         let mut offset = u32::from(table.ports_used);
         if machine.stack == Stack::Linux {
@@ -226,7 +226,7 @@ mod tests {
                 given.push(port);
                 assert!(given.len() <= all, "{port} again");
             }
-            if kernel == Kernel::V6_12 {
+            if kernel >= Kernel::V6_12 {
                 assert!(
                     given[..14_116].iter().all(|p| p % 2 == 0) && given[14_116..].iter().all(|p| p % 2 == 1)
                 );

@@ -24,7 +24,7 @@ impl Receiver {
     pub(crate) fn truesize(&self, len: u32) -> u32 {
         match self.stack {
             // As sent over a veth: head, struct skb_shared_info and struct sk_buff beside the payload.
-            Stack::Linux(Kernel::V6_12) | Stack::Ns2 => len + HEAD_MEM,
+            Stack::Linux(Kernel::V6_12 | Kernel::V7_2) | Stack::Ns2 => len + HEAD_MEM,
             // A frame in a 2048-byte buffer and its struct sk_buff.
             Stack::Linux(_) => 2_240.max(len + 192),
             Stack::WindowsXp => len,

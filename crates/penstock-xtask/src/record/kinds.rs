@@ -1,11 +1,13 @@
 //! Random configurations, one generator a kind.
 
+use super::DICE;
 use super::dice::Dice;
 use super::packets::{Traffic, sequence};
 use super::{
-    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, edits, etf, ets, fq_pie, hfsc, hhf, htb,
-    matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
+    actions, aqm, arrive, by_grammar, cake, cbs, chance, classify, dualpi2, edits, etf, ets, fq_pie, hfsc,
+    hhf, htb, matches, midway, mixed, mq, multiq, netem, paced, plug, qfq, seldom, skbprio, taprio,
 };
+use penstock_model::Kernel;
 use penstock_sched::sch;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -23,11 +25,14 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("bpf", |d, _| matches::case(d, Some("bpf"))),
     ("cake", |d, _| cake::case(d)),
     ("cake_dice", |d, _| cake::dice(d)),
+    ("cake_mq", |d, _| mq::cake(d)),
     ("cbs", |d, _| cbs::case(d)),
     ("choke", |d, _| aqm::choke(d)),
     ("choke_dice", |d, _| chance::choke(d)),
     ("codel", |d, _| aqm::case(d, aqm::codel_words)),
     ("drr", |d, _| aqm::drr(d)),
+    ("dualpi2", |d, _| dualpi2::case(d)),
+    ("dualpi2_dice", |d, _| dualpi2::dice(d)),
     ("edits", |d, _| edits::case(d)),
     ("etf", |d, seed| etf::case(d, seed < MIDWAY || seed.is_multiple_of(2))),
     ("ets", |d, _| ets::case(d)),
@@ -77,10 +82,16 @@ const GENERATORS: &[(&str, Generator)] = &[
 /// Trees of every kind under much traffic; takes long, so not among all.
 const HEAVY: (&str, Generator) = ("heavy", |d, _| mixed::case(d, 3000));
 
-/// What `all` records: what has a generator, and the kinds that carry packets and whose grammar has a rule `record`.
-pub fn all() -> Vec<&'static str> {
-    let own = GENERATORS.iter().map(|(name, _)| *name);
-    let simulated = sch::KINDS.iter().filter(|k| k.simulated).map(|k| k.id);
+/// What `all` records of a kernel: what has a generator, and the kinds that carry packets and whose grammar has a rule `record`.
+pub fn all(kernel: Kernel) -> Vec<&'static str> {
+    let kinds = || sch::KINDS.iter().filter(|k| k.simulated);
+    // The name of a generator that is no kind's is one's with an ending, or several kinds'.
+    let there = |name: &str| {
+        let kind = kinds().find(|k| k.id == name.trim_end_matches(DICE));
+        kind.is_none_or(|k| k.kernels.contains(&kernel))
+    };
+    let own = GENERATORS.iter().map(|(name, _)| *name).filter(|name| there(name));
+    let simulated = kinds().filter(|k| k.kernels.contains(&kernel)).map(|k| k.id);
     let by_grammar = simulated.filter(|id| by_grammar::grammar(id).is_some());
     let names: BTreeSet<&str> = own.chain(by_grammar).collect();
     names.into_iter().collect()
@@ -90,7 +101,7 @@ pub fn all() -> Vec<&'static str> {
 const MIDWAY: u64 = 101;
 
 /// But of these, which have commands of their own there.
-const OWN_COMMANDS: &[&str] = &["mq", "mqprio", "taprio"];
+const OWN_COMMANDS: &[&str] = &["cake_mq", "mq", "mqprio", "taprio"];
 
 /// A specification of `kind` from `seed`; `None` for an unknown kind.
 pub fn generate(kind: &str, seed: u64) -> Option<Value> {

@@ -14,6 +14,7 @@ mod cbs;
 mod chance;
 mod classify;
 mod dice;
+mod dualpi2;
 mod edits;
 mod etf;
 mod ets;
@@ -80,22 +81,36 @@ pub struct Args {
     /// Only write the specifications into the folder to work in
     #[arg(long)]
     dry: bool,
-    /// Folder of the vectors
-    #[arg(long, default_value = "vectors")]
-    out: PathBuf,
+    /// Which kernel the runner runs
+    #[arg(long, default_value = "6.12")]
+    profile: String,
+    /// Folder of the vectors; default vectors, and of another kernel than 6.12 one of its name in it
+    #[arg(long)]
+    out: Option<PathBuf>,
 }
 
 /// Records.
 pub fn run(args: &Args) -> Result<()> {
+    let profile = penstock_model::Kernel::parse(&args.profile).ok();
+    let profile = profile.filter(|k| replay::Ground::ALL.iter().any(|ground| ground.kernel == *k));
+    let profile =
+        profile.with_context(|| format!("no packets are recorded of a kernel {:?}", args.profile))?;
+    let main = profile == penstock_model::Kernel::V6_12;
+    let below = if main { PathBuf::from("vectors") } else { PathBuf::from("vectors").join(profile.name()) };
+    let out = args.out.clone().unwrap_or(below);
     let kinds: Vec<&str> = if args.kinds.iter().any(|k| k == "all") {
-        kinds::all()
+        kinds::all(profile)
     } else {
         args.kinds.iter().map(String::as_str).collect()
     };
     let mut cases = Vec::new();
     for kind in kinds {
         for n in args.first..args.first + args.count {
-            let spec = kinds::generate(kind, n).with_context(|| format!("no generator for kind {kind:?}"))?;
+            let spec = kinds::generate(kind, n);
+            let mut spec = spec.with_context(|| format!("no generator for kind {kind:?}"))?;
+            if !main {
+                spec["kernel"] = json!(profile.name());
+            }
             cases.push(Case { kind: kind.to_owned(), n, spec });
         }
     }
@@ -147,7 +162,7 @@ pub fn run(args: &Args) -> Result<()> {
             exact += u64::from(same);
             vectors.push(case.vector(answers));
         }
-        store(&args.out, vectors)?;
+        store(&out, vectors)?;
         eprintln!("record: {} of {} cases, {exact} exact", (number * args.batch + batch.len()), cases.len());
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Cases about mq and mqprio: a qdisc for each transmit queue.
+//! Cases about mq, mqprio and cake_mq: a qdisc for each transmit queue.
 
 use super::dice::Dice;
 use super::kinds::Service;
@@ -80,6 +80,53 @@ pub fn case(d: &mut Dice, prio: bool) -> Value {
     let open: Vec<&String> = told.iter().filter(|t| t.ends_with("release_indefinite")).collect();
     for (n, command) in (0..).zip(open) {
         packets.push(json!({"t_us": 2 * end + 1000 + 1000 * n, "run": command}));
+    }
+    with_queues(s.spec(setup, packets), queues)
+}
+
+/// cake_mq: one rate for the queues together, and changes of what all of them do.
+pub fn cake(d: &mut Dice) -> Value {
+    let queues = d.range(2, 6);
+    let bits = d.pick(&[400_000u64, 1_000_000, 4_000_000, 2_500_000]);
+    let s = Service::alone_at(bits / 8);
+    let mut setup = Vec::new();
+    by_mark(d, &mut setup, queues);
+    let words = |d: &mut Dice| {
+        let mut o = String::from("cake_mq");
+        if d.chance(80) {
+            o += &format!(" bandwidth {bits}bit");
+        }
+        for (percent, choices) in [
+            (60, &["besteffort", "diffserv3", "precedence", "diffserv4"][..]),
+            (50, &["flowblind", "srchost", "dsthost", "flows", "dual-srchost"]),
+            (40, &["rtt 20ms", "rtt 1ms", "metro"]),
+            (25, &["wash", "nowash", "ingress"]),
+            (30, &["overhead 18", "atm", "mpu 84", "docsis"]),
+            (30, &["memlimit 20000", "memlimit 5000", "memlimit 100000"]),
+        ] {
+            if d.chance(percent) {
+                o += &format!(" {}", d.pick(choices));
+            }
+        }
+        o
+    };
+    setup.push(format!("qdisc add dev $DEV root handle 1: {}", words(d)));
+    let mut t = s.traffic(200, 3, true);
+    t.bytes_per_s = t.bytes_per_s * d.range(8, 30) / 10;
+    let few = d.range(1, queues);
+    let mut packets = sequence(d, t, |d, m| {
+        m.insert("mark".into(), json!(d.range(1, few)));
+        if d.chance(40) {
+            m.insert("tos".into(), json!(d.pick(&[0, 1, 2, 3, 0x20, 0xb8, 0x88])));
+        }
+    });
+    let end = packets.iter().filter_map(|p| p["t_us"].as_f64()).fold(0.0, f64::max) as u64;
+    if d.chance(40) {
+        for _ in 0..d.range(1, 3) {
+            let line = format!("qdisc change dev $DEV root handle 1: {}", words(d));
+            let entry = json!({"t_us": d.range(0, end + end / 4 + 100), "run": line});
+            packets.insert(d.range(0, packets.len() as u64) as usize, entry);
+        }
     }
     with_queues(s.spec(setup, packets), queues)
 }

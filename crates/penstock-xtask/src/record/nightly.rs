@@ -46,7 +46,10 @@ const STEPS: usize = 16;
 pub fn run(args: &Args) -> Result<String> {
     let mut kinds: Vec<&str> = args.kinds.iter().map(String::as_str).collect();
     if kinds.is_empty() {
-        kinds = kinds::all().into_iter().filter(|k| !k.ends_with(super::DICE)).collect();
+        kinds = kinds::all(penstock_model::Kernel::V6_12)
+            .into_iter()
+            .filter(|k| !k.ends_with(super::DICE))
+            .collect();
     }
     let kernel = Kernel::new(&args.runner, &args.probe, &args.scratch)?;
     let mut next = args.first;

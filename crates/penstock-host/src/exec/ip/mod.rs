@@ -112,7 +112,7 @@ impl Host {
     pub(super) fn no(&self, errno: i32, sentence: &str) -> Failure {
         ip::refused(&match self.kernel {
             Kernel::V2_6_35 => KernelError::errno(errno),
-            Kernel::V6_12 => KernelError::new(errno, sentence),
+            Kernel::V6_12 | Kernel::V7_2 => KernelError::new(errno, sentence),
         })
     }
     pub(super) fn dev(&self, name: &str) -> Result<u32, Failure> {

@@ -322,7 +322,7 @@ impl Host {
         if onlink {
             flags.push("onlink");
         }
-        if self.kernel == Kernel::V6_12 && self.device(dev).is_some_and(|d| d.up && !self.carrier(d)) {
+        if self.kernel >= Kernel::V6_12 && self.device(dev).is_some_and(|d| d.up && !self.carrier(d)) {
             flags.push("linkdown");
         }
         flags
@@ -427,7 +427,7 @@ impl Host {
         if f.family == Family::Any && f.table == 0 {
             (four, six) = (true, true);
         }
-        if four && f.table != 0 && !self.fib.has_table(f.table) && self.kernel == Kernel::V6_12 {
+        if four && f.table != 0 && !self.fib.has_table(f.table) && self.kernel >= Kernel::V6_12 {
             let mut failure = self.no(KernelError::ENOENT, "ipv4: FIB table does not exist");
             failure.stderr.push_str("Dump terminated\n");
             return Err(failure);
@@ -437,7 +437,7 @@ impl Host {
             let mut wanted: Vec<&Route> =
                 self.fib.routes().filter(|r| self.route_wanted(r, f, dev)).collect();
             // Today's trie is walked by address, longest prefix first; 2.6.35's hash by length.
-            if self.kernel == Kernel::V6_12 {
+            if self.kernel >= Kernel::V6_12 {
                 wanted.sort_by_key(|r| {
                     (r.table & 255, r.table, r.dst.addr, 32 - r.dst.len, u8::MAX - r.tos, r.metric)
                 });

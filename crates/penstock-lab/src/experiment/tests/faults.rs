@@ -39,7 +39,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("title = 5\n+", "1:9: title is a number, not text | write title = \"5\""),
         (
             "kernel = \"2.0\"\n+",
-            "1:10: unknown kernel profile \"2.0\" | there are \"2.2\", \"2.4\", \"2.6.35\" and \"6.12\"",
+            "1:10: unknown kernel profile \"2.0\" | there are \"2.2\", \"2.4\", \"2.6.35\", \"6.12\" and \"7.2\"",
         ),
         (
             "setup_may_fail = \"yes\"\n+",

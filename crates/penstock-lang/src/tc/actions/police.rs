@@ -269,7 +269,7 @@ fn request(args: &Args, g: &PoliceOptions) -> Options {
     if g.rate != 0 {
         o = o
             .with("rate", g.rate)
-            .with("burst", psched::xmittime(g.rate, g.buffer))
+            .with("burst", num::xmittime(g.rate, g.buffer, args.kernel()))
             .with("cell_log", cell_log(g.cell, g.mtu))
             .with("mpu", g.mpu & 0xffff)
             .with("overhead", u32::from(g.overhead))
@@ -287,7 +287,7 @@ fn request(args: &Args, g: &PoliceOptions) -> Options {
     if g.pkts_rate != 0 {
         o = o
             .with("pkts_rate", g.pkts_rate)
-            .with("pkts_burst", u64::from(psched::xmittime(g.pkts_rate, g.pkts_burst as u32)));
+            .with("pkts_burst", u64::from(num::xmittime(g.pkts_rate, g.pkts_burst as u32, args.kernel())));
     }
     o
 }

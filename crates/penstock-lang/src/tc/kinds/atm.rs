@@ -32,6 +32,7 @@ const HDR_MAX: usize = 64;
 
 pub static KIND: Kind = Kind {
     id: "atm",
+    in_7_2: false,
     qdisc: Some(Side { parse, say: |_| (), words: &[] }),
     class: Some(Side { parse: parse_class, say: |_| (), words: CLASS_WORDS }),
     print,

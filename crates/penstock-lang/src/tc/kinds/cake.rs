@@ -1,6 +1,6 @@
 //! `cake`.
 //!
-//! Follows: iproute2 6.1.0 `tc/q_cake.c`.
+//! Follows: iproute2 6.1.0 `tc/q_cake.c`; 7.1.0 for `cake_mq` and `active queues`.
 
 use super::plain::{self, Read, illegal, plain};
 use super::{Kind, OptionWord, Side, helped, what_is, word};
@@ -78,6 +78,17 @@ const WORDS: &[OptionWord] = &[
 pub static KIND: Kind = Kind {
     id: "cake",
     in_2_6_35: false,
+    qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
+    print,
+    print_xstats: Some(print_xstats),
+    ..Kind::BARE
+};
+
+/// One for each transmit queue, with the same words.
+pub static MQ: Kind = Kind {
+    id: "cake_mq",
+    in_2_6_35: false,
+    in_6_12: false,
     qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     print,
     print_xstats: Some(print_xstats),
@@ -388,6 +399,9 @@ fn print_xstats(o: &Options, out: &mut Out) {
     for (min, max, text, width) in sizes {
         out.num(min, n(min), format_args!("{text} {:width$}", n(min)));
         out.num(max, n(max), format_args!(" /{:8}\n", n(max)));
+    }
+    if let Some(active) = o.u32("active_queues") {
+        out.num("active_queues", active, format_args!(" active queues: {active:25}\n"));
     }
     let offset = n("avg_hdr_offset");
     out.num("avg_hdr_offset", offset, format_args!(" average network hdr offset: {offset:12}\n\n"));

@@ -73,6 +73,7 @@ mod lss {
 
 pub static KIND: Kind = Kind {
     id: "cbq",
+    in_7_2: false,
     qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,

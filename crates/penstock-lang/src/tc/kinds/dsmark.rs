@@ -25,6 +25,7 @@ const CLASS_WORDS: &[OptionWord] = &[
 
 pub static KIND: Kind = Kind {
     id: "dsmark",
+    in_7_2: false,
     qdisc: Some(Side { parse, say: say_qdisc, words: WORDS }),
     class: Some(Side { parse: parse_class, say: say_class, words: CLASS_WORDS }),
     print,

@@ -45,6 +45,11 @@ const WORDS: &[OptionWord] = &[
     word("timer_slack", "TIME", "by how much a timer may be late; without a unit ns; default 10us"),
     word("ce_threshold", "TIME", "delay above which all is marked; default: none"),
     word("horizon", "TIME", "how far in the future a packet may be due; default 10s"),
+    word(
+        "offload_horizon",
+        "TIME",
+        "how long before its time a packet may go to the card; default 0; since 7.2",
+    ),
     word("horizon_cap", "", "what is due later is due then"),
     word("horizon_drop", "", "what is due later is dropped; the default"),
     word("defrate", "RATE", "has no effect any more"),
@@ -103,6 +108,10 @@ fn other(args: &mut Args, name: &str, o: &mut Options) -> Result<bool, Failure> 
             let slack = u32::try_from(slack)
                 .map_err(|_| args.fail("Illegal (out of range) \"timer_slack\"", 1, help))?;
             o.set("timer_slack", Value::U32(slack));
+        }
+        "offload_horizon" if args.since_7() => {
+            let us = plain::read(args, None, &always("offload_horizon", Read::Time))?;
+            o.set("offload_horizon", Value::U32(us));
         }
         "bands" => bands(args, o)?,
         "weights" => weights(args, o)?,
@@ -195,6 +204,7 @@ fn print(o: &Options, out: &mut Out) {
     plain::print(o, &[("horizon", Shown::Time)], out);
     let late = if o.u32("horizon_drop") == Some(0) { "horizon_cap" } else { "horizon_drop" };
     out.null(late, format_args!("{late} "));
+    plain::print(o, &[("offload_horizon", Shown::Time)], out);
 }
 
 /// An array; tc's name for it has a blank behind it in JSON too.
@@ -212,6 +222,9 @@ fn print_xstats(o: &Options, out: &mut Out) {
     out.num("inactive", n("inactive"), format_args!(" (inactive {}", n("inactive")));
     let throttled = n("throttled_flows");
     out.num("throttled", throttled, format_args!(" throttled {throttled})"));
+    if out.since_7() {
+        plain::counters_each(o, &["band0_pkts", "band1_pkts", "band2_pkts"], out);
+    }
     let time = |name: &str, out: &mut Out| {
         if n(name) != 0 {
             out.json_num(name, n(name));
@@ -221,17 +234,22 @@ fn print_xstats(o: &Options, out: &mut Out) {
     time("next_packet_delay", out);
     out.nl();
     plain::counters(o, &["gc", "highprio"], out);
+    if out.since_7() {
+        plain::counters_of_some(o, &["fastpath"], out);
+    }
     plain::counters_of_some(o, &["retrans"], out);
     plain::counter(o, "throttled", " ", out);
     time("latency", out);
     plain::counters_of_some(o, &["ce_mark", "flows_plimit"], out);
     let rare = ["pkts_too_long", "alloc_errors", "horizon_drops"];
-    if rare.iter().chain(&["horizon_caps"]).any(|name| n(name) != 0) {
+    let bands = if out.since_7() { &["band0_drops", "band1_drops", "band2_drops"][..] } else { &[] };
+    if rare.iter().chain(&["horizon_caps"]).chain(bands).any(|name| n(name) != 0) {
         out.nl();
         plain::counters_of_some(o, &rare, out);
         if n("horizon_caps") != 0 {
             plain::counter(o, "horizon_caps", "  ", out);
         }
+        plain::counters_of_some(o, bands, out);
     }
 }
 
@@ -260,4 +278,5 @@ fn say_qdisc(say: &mut Say) {
     }
     say.given("timer_slack", Unit::Ns).given("horizon", Unit::Us);
     say.either("horizon_drop", "horizon_drop", "horizon_cap");
+    say.unless_zero("offload_horizon", Unit::Us);
 }

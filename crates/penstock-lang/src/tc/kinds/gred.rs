@@ -331,7 +331,7 @@ fn old_print_vq(o: &Options, out: &mut Out) {
 }
 
 fn say_qdisc(say: &mut Say) {
-    let (o, old) = (say.o, say.old);
+    let (o, old, kernel) = (say.o, say.old, say.kernel);
     let flags = say.n("flags");
     say.word("setup")
         .pair(if old { "DPs" } else { "vqs" }, o.u32("vqs").unwrap_or(0))
@@ -343,7 +343,7 @@ fn say_qdisc(say: &mut Say) {
         say.unless_zero("limit", Unit::Plain).flag(flags, 1, "ecn").flag(flags, 2, "harddrop");
     }
     for vq in o.list("list") {
-        let mut change = Say::new(vq, old);
+        let mut change = Say::new(vq, kernel);
         let flags = change.n("flags");
         change.pair(if old { "DP" } else { "vq" }, vq.u32("vq").unwrap_or(0));
         change.given("limit", Unit::Plain).given("min", Unit::Plain).given("max", Unit::Plain);

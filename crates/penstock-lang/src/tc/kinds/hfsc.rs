@@ -229,7 +229,12 @@ fn delay(args: &mut Args, dev: Option<&str>, said: &mut String) -> Form<Curve> {
 
 fn print(o: &Options, out: &mut Out) {
     if let Some(default) = o.u32("default").filter(|&d| d != 0) {
-        out.string("default", &format!("{default:#x}"), format_args!("default {default:x} "));
+        let hex = format!("{default:#x}");
+        if out.since_7() {
+            out.string("default", &hex, format_args!(" default {hex} "));
+        } else {
+            out.string("default", &hex, format_args!("default {default:x} "));
+        }
     }
     let curve = |name: &str| o.nested(name);
     match (curve("rt"), curve("ls")) {
@@ -249,21 +254,29 @@ fn print(o: &Options, out: &mut Out) {
 
 fn print_curve(name: &str, curve: &Options, out: &mut Out) {
     let number = |name: &str| curve.u32(name).unwrap_or(0);
+    out.open_object(Some(name));
     out.text_only(format_args!("{name} "));
-    out.rate(None, "m1 ", u64::from(number("m1")), " ");
+    out.rate(Some("m1"), "m1 ", u64::from(number("m1")), " ");
     let d = time_text(number("d"), out.old());
-    out.text_only(format_args!("d {d} "));
-    out.rate(None, "m2 ", u64::from(number("m2")), " ");
+    out.num("d", number("d"), format_args!("d {d} "));
+    out.rate(Some("m2"), "m2 ", u64::from(number("m2")), " ");
+    out.close_object();
 }
 
 fn print_xstats(o: &Options, out: &mut Out) {
-    out.text_only(format_args!(" period {} ", o.u32("period").unwrap_or(0)));
+    let (period, level) = (o.u32("period").unwrap_or(0), o.u32("level").unwrap_or(0));
+    out.num("period", period, format_args!(" period {period} "));
     for name in ["work", "rtwork"] {
         if let Some(bytes) = o.u64(name).filter(|&bytes| bytes != 0) {
-            out.text_only(format_args!("{name} {bytes} bytes "));
+            out.num(name, bytes, format_args!("{name} {bytes} bytes "));
         }
     }
-    out.text_only(format_args!("level {} \n", o.u32("level").unwrap_or(0)));
+    if out.since_7() {
+        out.num("level", level, format_args!(" level {level} "));
+        out.nl();
+    } else {
+        out.text_only(format_args!("level {level} \n"));
+    }
 }
 
 fn say_class(say: &mut Say) {

@@ -151,12 +151,21 @@ fn parse_class(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Fa
     let burst = |rate: u64| (rate / hz + u64::from(g.mtu)) as u32;
     let buffer = if g.buffer == 0 { burst(g.rate) } else { g.buffer };
     let cbuffer = if g.cbuffer == 0 { burst(g.ceil) } else { g.cbuffer };
+    let ticks = |rate, size| num::xmittime(rate, size, args.kernel());
+    if args.since_7() {
+        for (name, rate, size) in [("burst", g.rate, buffer), ("cburst", g.ceil, cbuffer)] {
+            if ticks(rate, size) == u32::MAX {
+                let help = "fewer bytes: it takes 274 s of the rate at most";
+                return Err(args.fail(format!("htb: {name} out of range"), 1, help));
+            }
+        }
+    }
     Ok(Some(
         Options::new()
             .with("rate", g.rate)
             .with("ceil", g.ceil)
-            .with("buffer", psched::xmittime(g.rate, buffer))
-            .with("cbuffer", psched::xmittime(g.ceil, cbuffer))
+            .with("buffer", ticks(g.rate, buffer))
+            .with("cbuffer", ticks(g.ceil, cbuffer))
             .with("quantum", g.quantum)
             .with("prio", g.prio)
             .with("mpu", u32::from(g.mpu))
@@ -244,15 +253,20 @@ fn print_class(o: &Options, out: &mut Out) {
     let u32 = |name: &str| o.u32(name).unwrap_or(0);
     leaf_part(o, out);
     let (rate, ceil) = (out.wire_rate(o, "rate"), out.wire_rate(o, "ceil"));
-    out.rate(None, "rate ", rate, " ");
+    out.rate(Some("rate"), "rate ", rate, " ");
     let overhead = o.i64("overhead").unwrap_or(0);
     if overhead != 0 {
-        out.text_only(format_args!("overhead {overhead} "));
+        out.num("overhead", overhead, format_args!("overhead {overhead} "));
     }
-    out.rate(None, "ceil ", ceil, " ");
+    out.rate(Some("ceil"), "ceil ", ceil, " ");
     let layer = u32("linklayer");
     if layer > 1 || out.form.details {
-        out.text_only(format_args!("linklayer {} ", linklayer_name(layer)));
+        let name = linklayer_name(layer);
+        out.string("linklayer", name, format_args!("linklayer {name} "));
+    }
+    if out.since_7() {
+        bursts(o, (rate, ceil), out);
+        return raw_part(o, out);
     }
     let burst = size_text(psched::xmitsize(rate, u32("buffer")));
     let cburst = size_text(psched::xmitsize(ceil, u32("cbuffer")));
@@ -266,6 +280,27 @@ fn print_class(o: &Options, out: &mut Out) {
         out.text_only(format_args!("burst {burst} cburst {cburst} "));
     }
     raw_part(o, out);
+}
+
+/// As of 7.2: with `-d` the size of a cell stands at what follows it.
+fn bursts(o: &Options, (rate, ceil): (u64, u64), out: &mut Out) {
+    let u32 = |name: &str| o.u32(name).unwrap_or(0);
+    let burst = psched::xmitsize(rate, u32("buffer"));
+    let cburst = psched::xmitsize(ceil, u32("cbuffer"));
+    if !out.form.details {
+        out.size("burst", "burst ", burst, " ");
+        out.size("cburst", "cburst ", cburst, "");
+        return;
+    }
+    let sizes = [("burst", burst, "cell_log", "mpu_rate"), ("cburst", cburst, "ccell_log", "mpu_ceil")];
+    for (name, size, log, mpu) in sizes {
+        let cell = 1u64 << (u32(log) & 31);
+        out.size(name, &format!("{name} "), size, "/");
+        out.num(&format!("{name}_cell"), cell, format_args!("{cell}"));
+        out.size(mpu, "mpu ", u32("mpu"), " ");
+    }
+    let level = u32("level") as i32;
+    out.num("level", level, format_args!("level {level} "));
 }
 
 fn print_class_2010(o: &Options, out: &mut Out) {
@@ -338,14 +373,14 @@ fn print_qdisc(o: &Options, out: &mut Out) {
 fn print_xstats(o: &Options, out: &mut Out) {
     let u32 = |name: &str| o.u32(name).unwrap_or(0);
     let i64 = |name: &str| o.i64(name).unwrap_or(0);
-    out.text_only(format_args!(
-        " lended: {} borrowed: {} giants: {}\n tokens: {} ctokens: {}\n",
-        u32("lends"),
-        u32("borrows"),
-        u32("giants"),
-        i64("tokens"),
-        i64("ctokens")
-    ));
+    out.num("lended", u32("lends"), format_args!(" lended: {} ", u32("lends")));
+    out.num("borrowed", u32("borrows"), format_args!("borrowed: {} ", u32("borrows")));
+    out.num("giants", u32("giants"), format_args!("giants: {}", u32("giants")));
+    let end = if out.since_7() && out.form.oneline { "\\" } else { "\n" };
+    out.text_only(format_args!("{end}"));
+    out.num("tokens", i64("tokens"), format_args!(" tokens: {} ", i64("tokens")));
+    out.num("ctokens", i64("ctokens"), format_args!("ctokens: {}", i64("ctokens")));
+    out.text_only(format_args!("{end}"));
 }
 
 fn say_qdisc(say: &mut Say) {
@@ -364,7 +399,7 @@ fn say_class(say: &mut Say) {
     let rate = |name| o.u64(name).unwrap_or(0);
     say.given("rate", Unit::Rate).given("ceil", Unit::Rate);
     for (word, of, ticks) in [("burst", "rate", "buffer"), ("cburst", "ceil", "cbuffer")] {
-        let size = burst(rate(of), say.n(ticks));
+        let size = burst(rate(of), say.n(ticks), say.kernel);
         // Without a burst tc computes one.
         let cell = 1u64 << (say.n(if word == "burst" { "cell_log" } else { "ccell_log" }) & 31);
         let text = if cell > 1 { format!("{}/{cell}", size.max(1)) } else { size.max(1).to_string() };

@@ -9,6 +9,7 @@ pub(super) mod clock;
 mod codel;
 mod drr;
 mod dsmark;
+mod dualpi2;
 mod etf;
 mod ets;
 mod fifo;
@@ -40,7 +41,7 @@ use super::args::{Args, matches};
 use super::say::Say;
 use super::{Failure, num};
 use crate::show::Out;
-use penstock_model::Options;
+use penstock_model::{Kernel, Options};
 
 /// Reads a kind's options; the device's name is known where it stood before the kind.
 type Parse = fn(&mut Args, Option<&str>) -> Result<Option<Options>, Failure>;
@@ -64,6 +65,10 @@ pub struct Kind {
     pub id: &'static str,
     /// Whether the tc of 2010 knows it.
     in_2_6_35: bool,
+    /// Whether that of the profile 6.12 does.
+    in_6_12: bool,
+    /// Whether that of 7.2 still does.
+    in_7_2: bool,
     /// Options of the qdisc; `None`: the kind takes none.
     qdisc: Option<Side>,
     /// Options of its classes, which `print` prints too; `None`: tc calls it classless.
@@ -92,8 +97,24 @@ pub const fn word(word: &'static str, value: &'static str, about: &'static str) 
 
 impl Kind {
     /// A kind that takes no options and prints none, to be filled in: `Kind { id: "codel", …, ..Kind::BARE }`.
-    const BARE: Kind =
-        Kind { id: "", in_2_6_35: true, qdisc: None, class: None, print: |_, _| (), print_xstats: None };
+    const BARE: Kind = Kind {
+        id: "",
+        in_2_6_35: true,
+        in_6_12: true,
+        in_7_2: true,
+        qdisc: None,
+        class: None,
+        print: |_, _| (),
+        print_xstats: None,
+    };
+    /// Whether the tc of this profile knows it.
+    const fn is_in(&self, kernel: Kernel) -> bool {
+        match kernel {
+            Kernel::V2_6_35 => self.in_2_6_35,
+            Kernel::V6_12 => self.in_6_12,
+            Kernel::V7_2 => self.in_7_2,
+        }
+    }
     /// The words of its qdisc's options.
     pub fn words(&self) -> &'static [OptionWord] {
         self.qdisc.as_ref().map_or(&[], |side| side.words)
@@ -130,6 +151,7 @@ pub static KINDS: &[&Kind] = &[
     &atm::KIND,
     &fifo::BFIFO,
     &cake::KIND,
+    &cake::MQ,
     &cbq::KIND,
     &cbs::KIND,
     &choke::KIND,
@@ -137,6 +159,7 @@ pub static KINDS: &[&Kind] = &[
     &codel::KIND,
     &drr::KIND,
     &dsmark::KIND,
+    &dualpi2::KIND,
     &etf::KIND,
     &ets::KIND,
     &fq::KIND,
@@ -200,7 +223,7 @@ static CLSACT: Kind = Kind {
 };
 
 fn kind(id: &str, args: &Args) -> Option<&'static Kind> {
-    KINDS.iter().copied().find(|k| k.id == id && (k.in_2_6_35 || !args.old()))
+    KINDS.iter().copied().find(|k| k.id == id && k.is_in(args.kernel()))
 }
 
 /// The options of `tc qdisc add … KIND OPTIONS`.
@@ -233,6 +256,7 @@ pub fn parse_class(id: &str, args: &mut Args, dev: Option<&str>) -> Result<Optio
             "prio" => {
                 "prio's classes exist by themselves, one a band; give them qdiscs with parent 1:1, 1:2, …"
             }
+            _ if args.since_7() => "classes can be added to htb, hfsc, drr and qfq",
             _ => "classes can be added to htb, hfsc, drr, qfq and cbq",
         };
         return Err(args.fail(format!("Error: Qdisc \"{id}\" is classless."), 1, help));
@@ -273,7 +297,7 @@ fn unknown(id: &str, args: &Args, word: &str) -> Failure {
     let mut help = "kinds with options: ".to_owned();
     // tc knows these two words, but no kernel here has the kinds.
     let here = |id: &str| id != "ingress" && id != "clsact";
-    let kinds = KINDS.iter().filter(|k| k.qdisc.is_some() && here(k.id));
+    let kinds = KINDS.iter().filter(|k| k.qdisc.is_some() && k.is_in(args.kernel()) && here(k.id));
     let names: Vec<&str> = kinds.map(|k| k.id).collect();
     help.push_str(&names.join(", "));
     if let Some(kind) = names.iter().find(|k| id.len() > k.len() && id.starts_with(**k)) {

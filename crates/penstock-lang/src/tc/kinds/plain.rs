@@ -159,6 +159,12 @@ pub fn counters(o: &Options, names: &[&str], out: &mut Out) {
         counter(o, name, if i == 0 { "  " } else { " " }, out);
     }
 }
+/// Counters, each behind a blank.
+pub fn counters_each(o: &Options, names: &[&str], out: &mut Out) {
+    for name in names {
+        counter(o, name, " ", out);
+    }
+}
 /// One counter behind `before`.
 pub fn counter(o: &Options, name: &str, before: &str, out: &mut Out) {
     let value = o.u64(name).unwrap_or(0);

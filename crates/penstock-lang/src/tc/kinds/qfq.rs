@@ -54,7 +54,7 @@ fn parse_class(args: &mut Args, _dev: Option<&str>) -> Result<Option<Options>, F
 fn print(o: &Options, out: &mut Out) {
     for name in ["weight", "maxpkt"] {
         if let Some(number) = o.u32(name) {
-            out.text_only(format_args!("{name} {number} "));
+            out.num(name, number, format_args!("{name} {number} "));
         }
     }
 }

@@ -5,7 +5,7 @@
 use crate::show::Out;
 use crate::tc::args::Args;
 use crate::tc::{Command, Failure, num};
-use penstock_model::{Options, Value, psched, time::general};
+use penstock_model::{Kernel, Options, Value, time::general};
 
 /// `TC_RED_ECN`, `TC_RED_HARDDROP`, `TC_RED_ADAPTATIVE`, `TC_RED_NODROP`, in the order of their bits.
 const FLAGS: [&str; 4] = ["ecn", "harddrop", "adaptive", "nodrop"];
@@ -60,8 +60,8 @@ pub fn eval_p(min: u32, max: u32, probability: f64, old: bool) -> Option<u32> {
 }
 
 /// `tc_red_eval_idle_damping`: the scale of idle time and the table of shifts.
-pub fn eval_idle_damping(wlog: u32, avpkt: u32, rate: u32) -> Option<(u32, Vec<u8>)> {
-    let xmit_time = f64::from(psched::xmittime(u64::from(rate), avpkt));
+pub fn eval_idle_damping(wlog: u32, avpkt: u32, rate: u32, kernel: Kernel) -> Option<(u32, Vec<u8>)> {
+    let xmit_time = f64::from(num::xmittime(u64::from(rate), avpkt, kernel));
     let lw = -(1.0 - 1.0 / f64::from(1i32.wrapping_shl(wlog))).ln() / xmit_time;
     let clog = (0..32).find(|&clog| 31.0 / lw / f64::from(1i32.wrapping_shl(clog)) < 512.0)?;
     let shift = |i: i32| (num::cast_u32(f64::from(i.wrapping_shl(clog)) * lw) as u8).min(31);
@@ -94,7 +94,7 @@ pub fn evaluate(args: &mut Args, who: &str, g: &RedOptions, o: Options) -> Resul
     }
     let plog = eval_p(g.min, g.max, g.probability, old)
         .ok_or_else(|| failed(args, "probability", "min below max, and a larger probability".to_owned()))?;
-    let (scell_log, table) = eval_idle_damping(wlog, g.avpkt, g.rate)
+    let (scell_log, table) = eval_idle_damping(wlog, g.avpkt, g.rate, args.kernel())
         .ok_or_else(|| failed(args, "idle damping table", "a higher bandwidth".to_owned()))?;
     let mut o = o
         .with("ewma", wlog)
@@ -157,7 +157,7 @@ mod tests {
         // min 30k, burst 55, avpkt 1000, 10 Mbit/s: the man page's.
         assert_eq!(eval_ewma(30_000, 55, 1000), Ok(5));
         assert_eq!(eval_p(30_000, 90_000, 0.02, false), Some(22));
-        let (clog, table) = eval_idle_damping(5, 1000, 1_250_000).unwrap();
+        let (clog, table) = eval_idle_damping(5, 1000, 1_250_000, Kernel::V6_12).unwrap();
         assert_eq!((clog, table[0], table[1], table[254], table[255]), (15, 0, 0, 21, 31));
         let small = "tc_red_eval_ewma() burst 3 is too small ? Try burst 31";
         assert_eq!(eval_ewma(30_000, 3, 1000), Err(Some(small.to_owned())));

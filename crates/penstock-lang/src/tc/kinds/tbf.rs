@@ -7,7 +7,7 @@ use crate::show::{Out, size_text, time_text};
 use crate::tc::args::{Args, matches};
 use crate::tc::say::{Say, Unit, burst};
 use crate::tc::{Failure, num};
-use penstock_model::{Options, psched};
+use penstock_model::{Kernel, Options, psched};
 
 const USAGE: &str = "\
 Usage: ... tbf limit BYTES burst BYTES[/BYTES] rate KBPS [ mtu BYTES[/BYTES] ]
@@ -238,7 +238,7 @@ fn request(args: &Args, g: &TbfOptions) -> Options {
     let mut o = Options::new()
         .with("rate", g.rate)
         .with("limit", limit)
-        .with("buffer", psched::xmittime(narrow(g.rate), g.buffer))
+        .with("buffer", num::xmittime(narrow(g.rate), g.buffer, args.kernel()))
         .with("cell_log", cell_log(g.cell, g.mtu))
         .with("mpu", g.mpu & 0xffff)
         .with("overhead", i64::from(g.overhead))
@@ -246,7 +246,7 @@ fn request(args: &Args, g: &TbfOptions) -> Options {
     if g.peakrate != 0 {
         o = o
             .with("peakrate", g.peakrate)
-            .with("mtu", psched::xmittime(narrow(g.peakrate), g.mtu))
+            .with("mtu", num::xmittime(narrow(g.peakrate), g.mtu, args.kernel()))
             .with("peak_cell_log", cell_log(g.peak_cell, g.mtu));
     }
     if !args.old() {
@@ -327,10 +327,11 @@ fn print(o: &Options, out: &mut Out) {
 }
 
 fn say_qdisc(say: &mut Say) {
-    let (o, old) = (say.o, say.old);
+    let (o, kernel) = (say.o, say.kernel);
     let narrow = |name| o.u64(name).unwrap_or(0).min(u64::from(u32::MAX));
     let sized = |say: &mut Say, word: &str, rate: u64, ticks: u32, path: &str| {
-        let size = if old { burst(rate, ticks) } else { psched::xmitsize(rate, ticks) };
+        let exact = kernel != Kernel::V6_12;
+        let size = if exact { burst(rate, ticks, kernel) } else { psched::xmitsize(rate, ticks) };
         say.word(word).value(path, u64::from(size.max(1)), Unit::Plain);
     };
     say.given("rate", Unit::Rate);

@@ -8,8 +8,8 @@ use penstock_model::{Kernel, Options};
 ///
 /// # Errors
 /// What of it no words say.
-pub fn actions(text: &str) -> Result<Vec<Vec<String>>, String> {
-    several(text, &[])
+pub fn actions(text: &str, kernel: Kernel) -> Result<Vec<Vec<String>>, String> {
+    several(text, &[], kernel)
 }
 
 /// The words of an action as a dump has it.
@@ -19,15 +19,15 @@ pub fn actions(text: &str) -> Result<Vec<Vec<String>>, String> {
 pub fn standalone(one: &Options, kernel: Kernel) -> Result<Vec<String>, String> {
     let mut out = Out::new(&Form::default(), kernel, false);
     print_actions(std::slice::from_ref(one), false, &mut out);
-    let mut said = several(&out.finish(), std::slice::from_ref(one))?;
+    let mut said = several(&out.finish(), std::slice::from_ref(one), kernel)?;
     said.pop().ok_or_else(|| "an action that does not show itself".to_owned())
 }
 
-pub(super) fn several(text: &str, list: &[Options]) -> Result<Vec<Vec<String>>, String> {
+pub(super) fn several(text: &str, list: &[Options], kernel: Kernel) -> Result<Vec<Vec<String>>, String> {
     let blocks = text.split("action order ").skip(1);
     let one = |(i, block): (usize, &str)| {
         let (_, block) = block.split_once(':').ok_or("an action without its number")?;
-        one(block, list.get(i))
+        one(block, list.get(i), kernel)
     };
     blocks.enumerate().map(one).collect()
 }
@@ -57,7 +57,7 @@ fn any_control(words: &[&str]) -> Vec<String> {
     (0..words.len()).find_map(|at| control(&words[at..])).unwrap_or_default()
 }
 
-fn one(block: &str, options: Option<&Options>) -> Result<Vec<String>, String> {
+fn one(block: &str, options: Option<&Options>, kernel: Kernel) -> Result<Vec<String>, String> {
     let words: Vec<&str> = block.split_whitespace().collect();
     let inner = options.and_then(|o| o.nested("options"));
     let (kind, rest) = match words.as_slice() {
@@ -153,7 +153,7 @@ fn one(block: &str, options: Option<&Options>) -> Result<Vec<String>, String> {
             [strings(&["tunnel_key"]), own.iter().map(renamed).collect()].concat()
         }
         "police" => {
-            let (mut said, index) = police(block, inner);
+            let (mut said, index) = police(block, inner, kernel);
             said.extend(strings(&["index", &index]));
             return Ok(tail(said, &words));
         }
@@ -331,7 +331,7 @@ fn gate(own: &[&str], inner: Option<&Options>) -> Result<Vec<String>, String> {
 }
 
 /// `police 0x1 rate 1Mbit burst 10Kb mtu 2Kb action drop/pass overhead 0b linklayer …`: words, and its index.
-pub(super) fn police(text: &str, options: Option<&Options>) -> (Vec<String>, String) {
+pub(super) fn police(text: &str, options: Option<&Options>, kernel: Kernel) -> (Vec<String>, String) {
     let words: Vec<&str> = text.split_whitespace().collect();
     let index = after(&words, "police").unwrap_or("0x0").trim_start_matches("0x");
     let index = u32::from_str_radix(index, 16).unwrap_or(0).to_string();
@@ -342,7 +342,7 @@ pub(super) fn police(text: &str, options: Option<&Options>) -> (Vec<String>, Str
         Some(o) => {
             if let Some(r) = rate("rate") {
                 // None at all would be refused.
-                let burst = super::burst(r, o.u32("burst").unwrap_or(0)).max(1);
+                let burst = super::burst(r, o.u32("burst").unwrap_or(0), kernel).max(1);
                 said.extend(strings(&["rate", &super::rate(r), "burst", &size(u64::from(burst))]));
             }
             said.extend(strings(&["mtu", &size(u64::from(o.u32("mtu").unwrap_or(0)))]));
@@ -350,7 +350,7 @@ pub(super) fn police(text: &str, options: Option<&Options>) -> (Vec<String>, Str
                 said.extend(rate(name).into_iter().flat_map(|r| strings(&[name, &super::rate(r)])));
             }
             if let (Some(r), Some(ticks)) = (rate("pkts_rate"), o.u64("pkts_burst")) {
-                let burst = super::burst(r, ticks as u32);
+                let burst = super::burst(r, ticks as u32, kernel);
                 said.extend(strings(&["pkts_rate", &size(r), "pkts_burst", &size(u64::from(burst))]));
             }
             if o.u32("mpu").unwrap_or(0) != 0 && rate("rate").is_some() {
@@ -399,7 +399,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, want: &str) {
-        let said = actions(&format!("\taction order 1: {text}")).unwrap();
+        let said = actions(&format!("\taction order 1: {text}"), Kernel::V6_12).unwrap();
         assert_eq!(said[0].join(" "), want);
     }
 

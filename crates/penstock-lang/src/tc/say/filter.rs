@@ -1,7 +1,7 @@
 //! Filters, from the text tc prints of one.
 
 use super::{action, ematch};
-use penstock_model::Options;
+use penstock_model::{Kernel, Options};
 
 /// A filter that was shown, in words.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -132,7 +132,7 @@ fn head<'a>(words: &'a [&'a str], place: &mut Vec<String>, dev: &mut Option<Stri
 ///
 /// # Errors
 /// What of it no words say.
-pub fn filter(text: &str, options: Option<&Options>) -> Result<Shown, String> {
+pub fn filter(text: &str, options: Option<&Options>, kernel: Kernel) -> Result<Shown, String> {
     let text = text.trim();
     let (own, acts, police) = split(text);
     let words: Vec<&str> = own.split_whitespace().collect();
@@ -166,9 +166,9 @@ pub fn filter(text: &str, options: Option<&Options>) -> Result<Shown, String> {
     shown.header = rest.is_empty() && acts.is_empty() && police.is_none();
     let none = Options::new();
     let list = options.unwrap_or(&none).list("action");
-    shown.actions = action::several(acts, list)?;
+    shown.actions = action::several(acts, list, kernel)?;
     if let Some(text) = police {
-        let (mut said, index) = action::police(text, options.and_then(|o| o.nested("police")));
+        let (mut said, index) = action::police(text, options.and_then(|o| o.nested("police")), kernel);
         said.extend(["index".to_owned(), index]);
         shown.police = Some(said);
     }
@@ -501,7 +501,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, handle: Option<&str>, words: &str) {
-        let shown = filter(text, None).unwrap();
+        let shown = filter(text, None, Kernel::V6_12).unwrap();
         assert_eq!((shown.handle.as_deref(), shown.words.join(" ").as_str()), (handle, words));
     }
 
@@ -537,8 +537,11 @@ mod tests {
             Some("0x1"),
             "hash keys src,dst divisor 64 baseclass 1:1 perturb 10",
         );
-        assert_eq!(filter("filter protocol [4660] pref 6 flow chain 0 \n", None).unwrap().protocol, "0x1234");
-        assert!(filter("filter protocol ip pref 1 u32 chain 0 \n", None).unwrap().header);
+        assert_eq!(
+            filter("filter protocol [4660] pref 6 flow chain 0 \n", None, Kernel::V6_12).unwrap().protocol,
+            "0x1234"
+        );
+        assert!(filter("filter protocol ip pref 1 u32 chain 0 \n", None, Kernel::V6_12).unwrap().header);
     }
 
     #[test]

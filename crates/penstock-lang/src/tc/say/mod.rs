@@ -18,7 +18,8 @@ pub use action::{actions, standalone};
 pub use filter::{Shown, Template, filter, template};
 
 use super::kinds::{self, linklayer_name};
-use penstock_model::{Options, psched};
+use super::num;
+use penstock_model::{Kernel, Options};
 
 /// How a number is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,10 +122,11 @@ pub fn rate(bytes: u64) -> String {
     format!("{bits}bit")
 }
 
-/// Bytes (packets) of which tc makes these ticks at this rate; the nearest below where none do.
-pub fn burst(rate: u64, ticks: u32) -> u32 {
+/// Bytes (packets) of which this kernel's tc makes these ticks at this rate; the nearest below where none do.
+pub fn burst(rate: u64, ticks: u32, kernel: Kernel) -> u32 {
+    let xmittime = |size| num::xmittime(rate, size, kernel);
     // Ticks are 32 bits and turn over: at a low rate the size may be some turns further.
-    let makes = |size: &u32| psched::xmittime(rate, *size) == ticks;
+    let makes = |size: &u32| xmittime(*size) == ticks;
     let of_turn = |turn: u64| {
         let ticks = u128::from(turn << 32) + u128::from(ticks);
         let size = u32::try_from(ticks * u128::from(rate) / 15_625_000).ok()?;
@@ -136,7 +138,7 @@ pub fn burst(rate: u64, ticks: u32) -> u32 {
     let (mut low, mut high) = (0u32, u32::MAX);
     while low < high {
         let middle = low + (high - low) / 2;
-        if psched::xmittime(rate, middle) < ticks { low = middle + 1 } else { high = middle }
+        if xmittime(middle) < ticks { low = middle + 1 } else { high = middle }
     }
     low
 }
@@ -158,7 +160,9 @@ pub fn estimator(interval: i8, ewma: u8) -> Option<[String; 2]> {
 pub struct Say<'a> {
     /// The options, as a dump has them.
     pub o: &'a Options,
-    /// For the tc of 2010.
+    /// For the tc of this profile.
+    pub kernel: Kernel,
+    /// It is that of 2010.
     pub old: bool,
     /// Of a class of cbq: bandwidth of the qdisc's link, bytes per second.
     pub bandwidth: u32,
@@ -168,8 +172,9 @@ pub struct Say<'a> {
 }
 
 impl<'a> Say<'a> {
-    pub(super) fn new(o: &'a Options, old: bool) -> Say<'a> {
-        Say { o, old, bandwidth: 0, parts: Vec::new(), then: Vec::new(), lacking: Vec::new() }
+    pub(super) fn new(o: &'a Options, kernel: Kernel) -> Say<'a> {
+        let old = kernel == Kernel::V2_6_35;
+        Say { o, kernel, old, bandwidth: 0, parts: Vec::new(), then: Vec::new(), lacking: Vec::new() }
     }
     fn done(self) -> Said {
         Said { add: self.parts, then: self.then, lacking: self.lacking }
@@ -271,9 +276,9 @@ impl<'a> Say<'a> {
     }
 }
 
-/// The words that make a qdisc of this kind with these options, as a dump has them. `old`: for the tc of 2010.
-pub fn qdisc(kind: &str, o: &Options, old: bool) -> Said {
-    let mut say = Say::new(o, old);
+/// The words that make a qdisc of this kind with these options, as a dump has them.
+pub fn qdisc(kind: &str, o: &Options, kernel: Kernel) -> Said {
+    let mut say = Say::new(o, kernel);
     if let Some(kind) = kinds::find(kind) {
         kind.say(&mut say);
     }
@@ -282,8 +287,8 @@ pub fn qdisc(kind: &str, o: &Options, old: bool) -> Said {
 
 /// The words that make a class of this kind with these options, as a dump has them. `bandwidth` is that of a cbq's link, bytes per
 /// second.
-pub fn class(kind: &str, o: &Options, bandwidth: u32) -> Said {
-    let mut say = Say { bandwidth, ..Say::new(o, false) };
+pub fn class(kind: &str, o: &Options, bandwidth: u32, kernel: Kernel) -> Said {
+    let mut say = Say { bandwidth, ..Say::new(o, kernel) };
     if let Some(kind) = kinds::find(kind) {
         kind.say_class(&mut say);
     }
@@ -292,7 +297,7 @@ pub fn class(kind: &str, o: &Options, bandwidth: u32) -> Said {
 
 /// The words of a size table (`stab`), which stand before the kind.
 pub fn stab(o: &Options) -> Vec<Part> {
-    let mut say = Say::new(o, false);
+    let mut say = Say::new(o, Kernel::default());
     say.word("stab");
     for name in ["mtu", "tsize", "mpu"] {
         say.unless_zero(name, Unit::Plain);
@@ -307,6 +312,7 @@ pub fn stab(o: &Options) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use penstock_model::psched;
 
     #[test]
     fn numbers_as_tc_reads_them() {
@@ -331,8 +337,10 @@ mod tests {
     #[test]
     fn a_burst_makes_the_same_ticks() {
         for (rate, size) in [(125_000, 1599), (1_250_000, 2850), (125_000_000, 126_600), (1, 225)] {
-            let ticks = psched::xmittime(rate, size);
-            assert_eq!(psched::xmittime(rate, burst(rate, ticks)), ticks, "{rate} {size}");
+            for kernel in Kernel::ALL {
+                let ticks = num::xmittime(rate, size, kernel);
+                assert_eq!(num::xmittime(rate, burst(rate, ticks, kernel), kernel), ticks, "{rate} {size}");
+            }
         }
     }
 
@@ -350,7 +358,7 @@ mod tests {
 
     #[track_caller]
     fn check(kind: &str, o: Options, text: &str) {
-        assert_eq!(words(&qdisc(kind, &o, false).add).join(" "), text);
+        assert_eq!(words(&qdisc(kind, &o, Kernel::V6_12).add).join(" "), text);
     }
 
     #[test]
@@ -389,7 +397,7 @@ mod tests {
             .with("max", 25_000u32);
         let vq = vq.with("ewma", 4u32).with("scell_log", 10u32).with("max_p", 1u32 << 30);
         let o = Options::new().with("vqs", 2u32).with("default", 1u32).with("list", vec![vq]);
-        let said = qdisc("gred", &o, false);
+        let said = qdisc("gred", &o, Kernel::V6_12);
         assert_eq!(words(&said.add).join(" "), "setup vqs 2 default 1");
         assert!(
             words(&said.then[0])
@@ -405,7 +413,7 @@ mod tests {
             Options::new().with("rate", rate).with("ceil", ceil).with("buffer", psched::xmittime(rate, 1599));
         let o = o.with("cbuffer", psched::xmittime(ceil, 1598)).with("prio", 2u32).with("quantum", 12_500u32);
         assert_eq!(
-            words(&class("htb", &o, 0).add).join(" "),
+            words(&class("htb", &o, 0, Kernel::V6_12).add).join(" "),
             "rate 1mbit ceil 2mbit burst 1599 cburst 1598 prio 2 quantum 12500"
         );
     }
@@ -414,6 +422,6 @@ mod tests {
     fn a_curve_of_hfsc() {
         let curve = Options::new().with("m1", 0u32).with("d", 10_000u32).with("m2", 125_000u32);
         let o = Options::new().with("ls", curve);
-        assert_eq!(words(&class("hfsc", &o, 0).add).join(" "), "ls m1 0bit d 10ms m2 1mbit");
+        assert_eq!(words(&class("hfsc", &o, 0, Kernel::V6_12).add).join(" "), "ls m1 0bit d 10ms m2 1mbit");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Say;
 use crate::tc::kinds::red_parms::{eval_ewma, eval_idle_damping};
-use penstock_model::Options;
+use penstock_model::{Kernel, Options};
 
 /// A burst and a mean packet of which tc makes this weight.
 pub fn burst(min: u32, ewma: u32) -> Option<(u32, u32)> {
@@ -27,11 +27,11 @@ pub fn burst(min: u32, ewma: u32) -> Option<(u32, u32)> {
 }
 
 /// A bandwidth, in bytes per second, with which tc makes this table of idle time, or at least this scale.
-pub fn bandwidth(o: &Options, ewma: u32, avpkt: u32) -> Option<u32> {
+pub fn bandwidth(o: &Options, ewma: u32, avpkt: u32, kernel: Kernel) -> Option<u32> {
     let scale = o.u32("scell_log")?;
     let table = o.bytes("stab");
     let order = |rate: u32| {
-        let (made, steps) = eval_idle_damping(ewma, avpkt, rate)?;
+        let (made, steps) = eval_idle_damping(ewma, avpkt, rate, kernel)?;
         // A faster line has a smaller scale and, at the same scale, greater shifts.
         Some(
             scale
@@ -85,7 +85,7 @@ pub fn evaluated(say: &mut Say, unit: u32) -> Option<&'static str> {
     probability(say);
     let Some((burst, avpkt)) = found else { return Some("burst") };
     say.pair("burst", burst).pair("avpkt", avpkt);
-    match bandwidth(o, ewma, avpkt) {
+    match bandwidth(o, ewma, avpkt, say.kernel) {
         Some(rate) => {
             say.pair("bandwidth", super::rate(u64::from(rate)));
             None
@@ -107,10 +107,14 @@ mod tests {
             let ewma = eval_ewma(min, packets, avpkt).unwrap();
             let (size_burst, size) = burst(min, ewma).unwrap();
             assert_eq!(eval_ewma(min, size_burst, size), Ok(ewma));
-            let (scale, table) = eval_idle_damping(ewma, avpkt, rate).unwrap();
+            let (scale, table) = eval_idle_damping(ewma, avpkt, rate, Kernel::V6_12).unwrap();
             let o = Options::new().with("scell_log", scale).with("stab", table.clone());
-            let found = bandwidth(&o, ewma, size).unwrap();
-            assert_eq!(eval_idle_damping(ewma, size, found), Some((scale, table)), "{min} {rate}");
+            let found = bandwidth(&o, ewma, size, Kernel::V6_12).unwrap();
+            assert_eq!(
+                eval_idle_damping(ewma, size, found, Kernel::V6_12),
+                Some((scale, table)),
+                "{min} {rate}"
+            );
             assert!(psched::xmittime(u64::from(found), size) > 0);
         }
     }

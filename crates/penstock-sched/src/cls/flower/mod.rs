@@ -20,7 +20,7 @@ use penstock_packet::Skb;
 pub static SPEC: ClsSpec = ClsSpec {
     id: "flower",
     about: "fields of the headers, with masks",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     simulated: true,
     build: |_, _, _| Box::new(Flower { filters: List::new(), masks: Masks::default() }),
 };

@@ -59,7 +59,7 @@ fn new_htid(tables: &mut Tables, kernel: Kernel) -> Option<u32> {
     let handle = |id: u32| (id | 0x800) << 20;
     match kernel {
         // Round and round, starting behind the last one given.
-        Kernel::V6_12 => {
+        Kernel::V6_12 | Kernel::V7_2 => {
             let from = if (1..0x7ff).contains(&tables.next_id) { tables.next_id } else { 1 };
             let id = (from..0x7ff).chain(1..from).find(|id| !tables.ids.contains(id))?;
             tables.ids.insert(id);
@@ -80,7 +80,7 @@ fn new_htid(tables: &mut Tables, kernel: Kernel) -> Option<u32> {
 /// `gen_new_kid`: a number from 0x800 for a filter.
 fn new_kid(table: &Table, htid: u32, device: &Device) -> Result<u32, KernelError> {
     match device.kernel {
-        Kernel::V6_12 => {
+        Kernel::V6_12 | Kernel::V7_2 => {
             let free = |range: std::ops::RangeInclusive<u32>| {
                 range.map(|n| htid & 0xffff_f000 | n).find(|id| !table.ids.contains(id))
             };
@@ -117,7 +117,7 @@ impl Classifier for U32 {
         };
         let flags = match device.kernel {
             Kernel::V2_6_35 => 0,
-            Kernel::V6_12 => options.u32("flags").unwrap_or(0),
+            Kernel::V6_12 | Kernel::V7_2 => options.u32("flags").unwrap_or(0),
         };
         if flags & !(SKIP_HW | SKIP_SW | VERBOSE) != 0 || flags & (SKIP_HW | SKIP_SW) == SKIP_HW | SKIP_SW {
             return no("cls_u32: Invalid filter flags");
@@ -248,7 +248,7 @@ impl U32 {
         match options.u32("classid").map(Handle) {
             Some(classid) => n.target.bind(change.parent, classid, change.classes),
             // Today a replaced filter starts anew; in 2010 it kept its class.
-            None if self.kernel == Kernel::V6_12 => {
+            None if self.kernel >= Kernel::V6_12 => {
                 n.target.unbind(change.classes);
                 n.target = Target::default();
             }
@@ -258,7 +258,7 @@ impl U32 {
             n.indev = indev;
         }
         // 2.6.35 keeps what it is not given anew.
-        if self.kernel == Kernel::V6_12 || !exts.is_empty() {
+        if self.kernel >= Kernel::V6_12 || !exts.is_empty() {
             n.exts = exts;
         }
         if let Some(link) = link {
@@ -282,8 +282,10 @@ impl U32 {
         let no = |why| Err(device.refusal(KernelError::EINVAL, why));
         let most = match device.kernel {
             Kernel::V2_6_35 => 0x101,
-            Kernel::V6_12 if !divisor.is_power_of_two() => return no("cls_u32: Divisor is not a power of 2"),
-            Kernel::V6_12 => 0x100,
+            Kernel::V6_12 | Kernel::V7_2 if !divisor.is_power_of_two() => {
+                return no("cls_u32: Divisor is not a power of 2");
+            }
+            Kernel::V6_12 | Kernel::V7_2 => 0x100,
         };
         if divisor == 0 || divisor > most {
             return no("cls_u32: Exceeded maximum 256 hash buckets");
@@ -294,7 +296,7 @@ impl U32 {
         }
         if handle == 0 {
             handle = new_htid(tables, device.kernel).ok_or(KernelError::errno(KernelError::ENOMEM))?;
-        } else if device.kernel == Kernel::V6_12 && !tables.ids.insert(id_of(handle)) {
+        } else if device.kernel >= Kernel::V6_12 && !tables.ids.insert(id_of(handle)) {
             return Err(KernelError::errno(KernelError::ENOSPC));
         }
         tables.add(Table::new(handle, self.prio, false, divisor - 1));
@@ -332,7 +334,7 @@ impl U32 {
             new_kid(&tables.slots[table], place, device)?
         } else {
             let handle = place & 0xffff_f000 | node(handle);
-            if device.kernel == Kernel::V6_12 && tables.slots[table].ids.contains(&handle) {
+            if device.kernel >= Kernel::V6_12 && tables.slots[table].ids.contains(&handle) {
                 return Err(KernelError::errno(KernelError::ENOSPC));
             }
             handle
@@ -340,7 +342,7 @@ impl U32 {
         let Some(sel) = options.nested("sel").map(Sel::parse) else {
             return no("cls_u32: Selector not specified");
         };
-        if sel.offshift >= 16 && device.kernel == Kernel::V6_12 {
+        if sel.offshift >= 16 && device.kernel >= Kernel::V6_12 {
             return no("cls_u32: offshift must be less than 16");
         }
         let indev = indev(options, device)?;
@@ -358,7 +360,7 @@ impl U32 {
         if let Some(down) = down {
             tables.slots[down].refs += 1;
         }
-        let flags = if kernel == Kernel::V6_12 { flags | NOT_IN_HW } else { 0 };
+        let flags = if kernel >= Kernel::V6_12 { flags | NOT_IN_HW } else { 0 };
         let mark = mark.unwrap_or((0, 0));
         let (tried, marked, hit) = (Cell::new(0), Cell::new(0), Cell::new(0));
         let new = Knode { handle, sel, down, target, exts, indev, mark, flags, tried, marked, hit };
@@ -516,7 +518,7 @@ mod tests {
                 22,
                 match kernel {
                     Kernel::V2_6_35 => "",
-                    Kernel::V6_12 => "cls_u32: Divisor is not a power of 2",
+                    Kernel::V6_12 | Kernel::V7_2 => "cls_u32: Divisor is not a power of 2",
                 },
             );
             check("del prio 1 protocol 800", Options::new(), 2, "Cannot find specified filter chain");

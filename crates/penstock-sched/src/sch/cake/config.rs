@@ -161,14 +161,14 @@ pub(super) enum Cells {
 }
 
 /// The options.
-pub(super) struct Config {
+pub struct Config {
     /// As they are dumped.
     pub params: Options,
     /// With [`mode::NAT`].
     pub flow_mode: u32,
     /// Every packet goes to the first tin.
     pub besteffort: bool,
-    pub cells: Cells,
+    pub(super) cells: Cells,
     /// Bytes added to a packet (`rate_overhead`).
     pub overhead: i16,
     /// An overhead was given: packets count without their link header (`CAKE_FLAG_OVERHEAD`).
@@ -184,7 +184,7 @@ pub(super) struct Config {
 
 impl Config {
     /// The defaults.
-    pub(super) fn new() -> Config {
+    pub fn new() -> Config {
         let mut params =
             Options::new().with("bandwidth", 0u64).with("overhead", 0i64).with("raw", Value::Flag);
         for (name, default) in NUMBERS.into_iter().chain(FLAGS) {
@@ -227,7 +227,7 @@ impl Config {
         self.number("memlimit")
     }
     /// Sets what is given. Whether the sizes seen count no longer, since an overhead or `raw` is among it.
-    pub(super) fn change(&mut self, o: &Options) -> Result<bool, KernelError> {
+    pub fn change(&mut self, o: &Options) -> Result<bool, KernelError> {
         if let Some(rate) = o.u64("bandwidth") {
             self.set_rate(rate);
         }
@@ -283,7 +283,10 @@ impl Config {
     }
     /// `cake_config_besteffort`, `…_precedence`, `…_diffserv8`, `…_diffserv4`, `…_diffserv3`.
     pub(super) fn tins(&self) -> Tins {
-        let rate = self.rate();
+        self.tins_at(self.rate())
+    }
+    /// The same with another rate.
+    pub(super) fn tins_at(&self, rate: u64) -> Tins {
         // Seven eighths of the tin before.
         let falling = |&(rate, quantum): &(u64, u16)| {
             Some((rate.wrapping_mul(7) >> 3, ((u32::from(quantum) * 7) >> 3) as u16))

@@ -1,12 +1,13 @@
 //! `cake`: shaper, flow queues, fairness between hosts and priority tins in one.
 //!
-//! Follows: linux v6.12 `net/sched/sch_cake.c`.
+//! Follows: linux v6.12 `net/sched/sch_cake.c`; v7.2 for what differs there.
 //! Differs: the hash of a flow is random in the kernel and here (`super::sfq::hash`); a packet takes as much memory as a frame from a packet
 //! socket, wherever it comes from; every packet is one segment, so `split-gso` has nothing to split.
 
 mod ack;
 mod config;
 mod longest;
+mod share;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -19,12 +20,14 @@ use crate::cls::{BlockId, Filters, Gone, Verdict};
 use crate::ledger::DropReason;
 use crate::qdisc::{Classful, Cx, Device, Due, Init, Qdisc, Xmit};
 use crate::traits::{Classes, Holds, Limit, LimitsRate, Sorting, Traits};
-use config::{Cells, Config, Tins};
+pub(super) use config::Config;
+use config::{Cells, Tins};
 use longest::{Longest, number};
 use penstock_model::rtnetlink::{ClassDump, Counters};
 use penstock_model::{Handle, Kernel, KernelError, Options, Stats, Time};
 use penstock_packet::headers::ETH_HLEN;
 use penstock_packet::{L3, Packet, Skb};
+pub(super) use share::{Seat, seats};
 use store::Store;
 use tin::{QUEUES, Set, Share, TINS, Tin, Wanted, ewma, mode};
 
@@ -32,7 +35,7 @@ use tin::{QUEUES, Set, Share, TINS, Tin, Wanted, ewma, mode};
 pub static SPEC: KindSpec = KindSpec {
     id: "cake",
     about: "shaper, flow queues, fairness between hosts and priority tins in one",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {
@@ -49,6 +52,8 @@ pub static SPEC: KindSpec = KindSpec {
 /// How long the machine has been up when its time begins, ns: a minute. What has never happened was at 0.
 const UPTIME: i64 = 60_000_000_000;
 const SECOND: u64 = 1_000_000_000;
+/// How long a rate that cake has found itself stands at least, ns, in 7.2.
+const RECONFIGURED_NS: i64 = 250_000_000;
 /// Dequeues for which the heap is kept after the last overflow (`overflow_timeout`).
 const HEAP_KEPT: u16 = 65535;
 
@@ -65,42 +70,70 @@ fn us(ns: u64) -> u32 {
     (ns as i64 / 1000) as u32
 }
 
+/// Option by which a `cake_mq` tells its queues that a change is its own.
+pub(super) const OF_MQ: &str = "of_cake_mq";
+
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
-    let mut cake = Cake {
-        handle: init.handle,
-        device: init.device,
-        config: Config::new(),
-        filters: Filters::new(init.handle),
-        key: Key::draw(cx.rng),
-        by_dscp: &[0; 64],
-        order: &[0; 8],
-        tins_used: 0,
-        tins: Default::default(),
-        pace: tin::Pace::default(),
-        time_next: 0,
-        failsafe_next: 0,
-        watchdog: None,
-        current: 0,
-        store: Store::default(),
-        longest: Longest::new(),
-        heap_kept: 0,
-        buffer_used: 0,
-        buffer_max_used: 0,
-        buffer_limit: 0,
-        estimate: Estimate::default(),
-        sizes: Sizes::NONE,
-        offset: 0,
-        peeked: None,
-        qlen: 0,
-        backlog: 0,
-        stats: Stats::default(),
-    };
-    if let Some(o) = options {
-        cake.config.change(o)?;
+    Ok(Box::new(Cake::new(init, options, None, cx)?))
+}
+
+impl Cake {
+    /// One of the queues of a `cake_mq`, whose options are `params`.
+    pub(super) fn shared(
+        init: &Init,
+        params: Options,
+        seat: Seat,
+        cx: &mut Cx<'_>,
+    ) -> Result<Cake, KernelError> {
+        Cake::new(init, Some(&params), Some(seat), cx)
     }
-    cake.reconfigure(cx);
-    cake.estimate.peak = cake.config.rate();
-    Ok(Box::new(cake))
+    fn new(
+        init: &Init,
+        options: Option<&Options>,
+        seat: Option<Seat>,
+        cx: &mut Cx<'_>,
+    ) -> Result<Cake, KernelError> {
+        let mut cake = Cake::bare(init, seat, cx);
+        if let Some(o) = options {
+            cake.config.change(o)?;
+        }
+        cake.reconfigure(cx);
+        cake.estimate.peak = if cake.seat.is_none() { cake.config.rate() } else { 0 };
+        Ok(cake)
+    }
+    /// With the defaults.
+    fn bare(init: &Init, seat: Option<Seat>, cx: &mut Cx<'_>) -> Cake {
+        Cake {
+            handle: init.handle,
+            device: init.device,
+            config: Config::new(),
+            filters: Filters::new(init.handle),
+            key: Key::draw(cx.rng),
+            by_dscp: &[0; 64],
+            order: &[0; 8],
+            tins_used: 0,
+            tins: Default::default(),
+            pace: tin::Pace::default(),
+            time_next: 0,
+            failsafe_next: 0,
+            watchdog: None,
+            current: 0,
+            store: Store::default(),
+            longest: Longest::new(),
+            heap_kept: 0,
+            buffer_used: 0,
+            buffer_max_used: 0,
+            buffer_limit: 0,
+            estimate: Estimate::default(),
+            sizes: Sizes::NONE,
+            offset: 0,
+            peeked: None,
+            qlen: 0,
+            backlog: 0,
+            stats: Stats::default(),
+            seat,
+        }
+    }
 }
 
 /// What is known of the rate at which packets come (`autorate-ingress`).
@@ -113,6 +146,8 @@ struct Estimate {
     window_bytes: u64,
     /// Bytes a second (`avg_peak_bandwidth`).
     peak: u64,
+    /// When the rate followed it last, in 7.2.
+    last_reconfig: i64,
 }
 
 /// Least and greatest sizes seen, bytes: at the network layer, and as they count on the line.
@@ -174,9 +209,20 @@ pub struct Cake {
     qlen: u32,
     backlog: u32,
     stats: Stats,
+    /// Among the queues of a `cake_mq`.
+    seat: Option<Seat>,
 }
 
 impl Cake {
+    /// `cake_configure_rates` of a `cake_mq`'s queue: its part of the rate; what follows for CoDel stays as it is.
+    fn set_part(&mut self, rate: u64) {
+        let Tins { shares, .. } = self.config.tins_at(rate);
+        for (tin, (rate, _)) in self.tins.iter_mut().zip(shares) {
+            let new = Share::new(rate, 0, 0, 0);
+            tin.share = Share { cobalt: tin.share.cobalt, ..new };
+        }
+        self.pace = self.tins[0].share.pace;
+    }
     /// `cake_reconfigure`.
     fn reconfigure(&mut self, cx: &mut Cx<'_>) {
         let mtu = self.device.psched_mtu();
@@ -201,6 +247,13 @@ impl Cake {
             u32::MAX
         };
         self.buffer_limit = limit.min(10_240u32.wrapping_mul(mtu).max(given));
+    }
+    /// Lets the other queues of a `cake_mq` see what is here.
+    #[inline]
+    fn tell_length(&self) {
+        if let Some(seat) = &self.seat {
+            seat.holds(self.qlen);
+        }
     }
     /// `cake_clear_tin`: drops what is in a tin; its flows stay in their lists.
     fn clear_tin(&mut self, tin: usize, cx: &mut Cx<'_>) {
@@ -364,6 +417,13 @@ impl Cake {
         e.peak = ewma(e.peak, seen, if seen > e.peak { 2 } else { 8 });
         (e.window_bytes, e.window_begin) = (0, now);
         // In 6.12 nothing notes when it was done last, so it is never too soon.
+        if self.device.kernel >= Kernel::V7_2 {
+            if now <= self.estimate.last_reconfig.wrapping_add(RECONFIGURED_NS) {
+                return;
+            }
+            self.estimate.last_reconfig = now;
+        }
+        let e = &self.estimate;
         self.config.set_rate(e.peak.wrapping_mul(15) >> 4);
         self.reconfigure(cx);
     }
@@ -489,10 +549,15 @@ impl Qdisc for Cake {
         while self.buffer_used > self.buffer_limit {
             own |= self.displace(cx) == queue;
         }
+        self.tell_length();
         if own { Xmit::Cn } else { Xmit::Success }
     }
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let Some(packet) = self.peeked.take() else { return self.take(cx) };
+        let Some(packet) = self.peeked.take() else {
+            let packet = self.take(cx);
+            self.tell_length();
+            return packet;
+        };
         self.qlen -= 1;
         self.backlog = self.backlog.wrapping_sub(packet.pkt_len);
         Some(packet)
@@ -522,6 +587,10 @@ impl Qdisc for Cake {
         false
     }
     fn change(&mut self, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<(), KernelError> {
+        if self.seat.is_some() && !options.is_some_and(|o| o.has(OF_MQ)) {
+            let sentence = "can't reconfigure cake_mq sub-qdiscs";
+            return Err(KernelError::new(KernelError::EOPNOTSUPP, sentence));
+        }
         if let Some(o) = options
             && self.config.change(o)?
         {
@@ -538,6 +607,7 @@ impl Qdisc for Cake {
             cx.drops.drop(packet, DropReason::Purged);
         }
         (self.qlen, self.backlog) = (0, 0);
+        self.tell_length();
     }
     fn stats(&self) -> Stats {
         Stats { qlen: self.qlen, backlog: self.backlog, ..self.stats }
@@ -565,6 +635,10 @@ impl Qdisc for Cake {
             .with("min_adj_size", adjusted.0)
             .with("max_adj_size", adjusted.1)
             .with("avg_hdr_offset", self.offset.wrapping_add(0x8000) >> 16);
+        let o = match self.device.kernel {
+            Kernel::V7_2 => o.with("active_queues", self.seat.as_ref().map_or(0, |seat| seat.active_queues)),
+            _ => o,
+        };
         Some(o.with("tins", tins.collect::<Vec<_>>()))
     }
     fn set_device(&mut self, device: &Device, _: &mut Cx<'_>) {

@@ -149,6 +149,12 @@ impl Cake {
     pub(super) fn take(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         let now = clock(cx.now);
         let ingress = self.config.ingress;
+        if self.pace.ns != 0
+            && let Some(active) = self.seat.as_mut().and_then(|seat| seat.look(now))
+        {
+            //= linux v7.2 net/sched/sch_cake.c cake_dequeue: the part of the rate that is a queue's.
+            self.set_part(self.config.rate() / u64::from(active));
+        }
         let mut first = true;
         let (n, packet, adjusted) = 'tin: loop {
             if self.qlen == 0 {
@@ -206,6 +212,9 @@ impl Cake {
         b.ecn_mark = b.ecn_mark.wrapping_add(b.flows[n].vars.ecn_marked.into());
         self.stats.bytes += u64::from(packet.pkt_len);
         self.stats.packets += 1;
+        if let Some(seat) = &self.seat {
+            seat.sends(now);
+        }
         let delay = now.wrapping_sub(clock(packet.queued)) as u64;
         b.average = ewma(b.average, delay, 8);
         b.peak = ewma(b.peak, delay, if delay > b.peak { 2 } else { 8 });

@@ -50,7 +50,7 @@ impl Rate {
         let Some(rate) = options.u32("rate") else { return Ok(None) };
         let number = |name: &str| options.u32(name).unwrap_or(0);
         let cell_log = number("cell_log");
-        if rate == 0 || cell_log == 0 || (cell_log >= 32 && device.kernel == Kernel::V6_12) {
+        if rate == 0 || cell_log == 0 || (cell_log >= 32 && device.kernel >= Kernel::V6_12) {
             return Err(device.refusal(KernelError::EINVAL, "Invalid rate table parameters for searching"));
         }
         let (mpu, overhead, linklayer) =

@@ -41,7 +41,7 @@ use std::cell::Cell;
 pub static SPEC: KindSpec = KindSpec {
     id: "cbq",
     about: "class based queueing: rates kept by the idle time between packets, classes borrow from above",
-    kernels: &Kernel::ALL,
+    kernels: &Kernel::BEFORE_7,
     build,
     simulated: true,
     traits: Traits {

@@ -56,6 +56,10 @@ impl Fq {
         if let Some(us) = o.u32("refill_delay") {
             self.refill_delay = jiffies::from_us(us, self.hz);
         }
+        //= linux v7.2 net/sched/sch_fq.c fq_change: no device here lets its card wait (`max_pacing_offload_horizon` is 0).
+        if o.u32("offload_horizon").is_some_and(|us| us > 0) {
+            result = Err(KernelError::new(KernelError::EINVAL, "sch_fq: invalid offload_horizon"));
+        }
         if let (Ok(()), Some(map)) = (&result, o.bytes("priomap")) {
             result = self.load_priomap(o.u32("bands"), map);
         }
@@ -92,10 +96,13 @@ impl Fq {
             .with("timer_slack", self.timer_slack)
             .with("horizon", self.horizon)
             .with("horizon_drop", self.horizon_drop);
-        if self.priomap_set {
+        if self.since_7 {
+            o = o.with("offload_horizon", 0u32);
+        }
+        if self.priomap_set || self.since_7 {
             o = o.with("bands", BANDS as u32).with("priomap", self.priomap.to_vec());
         }
-        if self.weights_set {
+        if self.weights_set || self.since_7 {
             let weights = WEIGHTS.into_iter().zip(&self.bands);
             let nested =
                 weights.fold(Options::new(), |o, (name, band)| o.with(name, i64::from(band.quantum)));
@@ -115,7 +122,7 @@ impl Fq {
         let rows = [
             ("flows", self.known.into()),
             ("inactive", self.inactive.into()),
-            ("throttled_flows", self.delayed.len() as u64),
+            ("throttled_flows", self.throttled.into()),
             ("next_packet_delay", delay as u64),
             ("gc", c.gc),
             ("highprio", 0),

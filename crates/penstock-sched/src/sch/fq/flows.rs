@@ -23,13 +23,25 @@ pub(super) struct Flow {
     pub next: u32,
     /// When it may send next, ns; 0: at once.
     pub time_next_packet: u64,
+    /// Which of the entries among those that wait for their time is its own; 0: it does not wait.
+    pub waits: u64,
 }
 
 impl Flow {
     /// A flow with nothing in it.
     pub(super) fn new(key: u64, credit: i32, age: u64) -> Flow {
         let (queue, next) = (Queue::default(), NIL);
-        Flow { key, queue, qlen: 0, credit, band: 0, detached: Some(age), next, time_next_packet: 0 }
+        Flow {
+            key,
+            queue,
+            qlen: 0,
+            credit,
+            band: 0,
+            detached: Some(age),
+            next,
+            time_next_packet: 0,
+            waits: 0,
+        }
     }
     /// `fq_gc_candidate`.
     fn is_old(&self, jiffies: u64, hz: u32) -> bool {

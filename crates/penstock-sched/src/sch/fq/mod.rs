@@ -30,7 +30,7 @@ use std::collections::BinaryHeap;
 pub static SPEC: KindSpec = KindSpec {
     id: "fq",
     about: "one queue for each flow, paced, served by deficit round robin",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {
@@ -60,6 +60,7 @@ const NEVER: u64 = u64::MAX;
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     let (mtu, hz) = (init.device.psched_mtu().clamp(1, 1 << 20), init.device.hz);
     let mut fq = Fq {
+        since_7: init.device.kernel >= Kernel::V7_2,
         hz,
         limit: 10_000,
         flow_limit: 100,
@@ -89,6 +90,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         inactive: 0,
         delayed: BinaryHeap::new(),
         sequence: 0,
+        throttled: 0,
         time_next_delayed_flow: NEVER,
         watchdog: None,
         peeked: None,
@@ -154,6 +156,8 @@ struct Counts {
 /// The qdisc.
 pub struct Fq {
     // Parameters
+    /// It is that of 7.2 or later.
+    since_7: bool,
     hz: u32,
     limit: u32,
     flow_limit: u32,
@@ -192,9 +196,11 @@ pub struct Fq {
     /// How many flows there are, and of these without a packet.
     known: u32,
     inactive: u32,
-    /// Flows that wait for their time, by that and by when they began to.
+    /// Flows that wait for their time, by that and by when they began to, and what they waited for before that was changed.
     delayed: BinaryHeap<Reverse<(u64, u64, u32)>>,
     sequence: u64,
+    /// How many wait for their time.
+    throttled: u32,
     time_next_delayed_flow: u64,
     /// From when on the timer may go off, and when it does at the latest, ns.
     watchdog: Option<(u64, u64)>,
@@ -247,10 +253,44 @@ impl Fq {
     }
     /// `fq_flow_set_throttled`.
     fn throttle(&mut self, n: u32, until: u64) {
-        self.sequence += 1;
-        self.delayed.push(Reverse((until, self.sequence, n)));
+        self.throttled += 1;
         self.counts.throttled += 1;
+        self.wait(n, until);
+    }
+    /// `fq_flow_rb_insert`.
+    fn wait(&mut self, n: u32, until: u64) {
+        self.sequence += 1;
+        self.flows.at(n).waits = self.sequence;
+        self.delayed.push(Reverse((until, self.sequence, n)));
         self.time_next_delayed_flow = self.time_next_delayed_flow.min(until);
+    }
+    /// The first that waits, with its time.
+    fn first_delayed(&mut self) -> Option<(u64, u32)> {
+        while let Some(&Reverse((time, sequence, n))) = self.delayed.peek() {
+            if self.flows.at(n).waits == sequence {
+                return Some((time, n));
+            }
+            self.delayed.pop();
+        }
+        None
+    }
+    /// A flow that waited has its turn.
+    fn unset_throttled(&mut self, n: u32) {
+        self.flows.at(n).waits = 0;
+        self.throttled -= 1;
+        self.add_tail(n, Which::Old);
+    }
+    /// `fq_flow_adjust_timer`: a packet has come that may go earlier than what its flow waits for.
+    fn hurry(&mut self, n: u32, time: u64, now: u64) {
+        let before = std::mem::replace(&mut self.flows.at(n).time_next_packet, time);
+        if time > now {
+            self.wait(n, time);
+            return;
+        }
+        self.unset_throttled(n);
+        if self.time_next_delayed_flow == before {
+            self.time_next_delayed_flow = self.first_delayed().map_or(NEVER, |(time, _)| time);
+        }
     }
     /// `fq_check_throttled`.
     fn unthrottle(&mut self, now: u64) {
@@ -258,17 +298,19 @@ impl Fq {
             return;
         }
         let sample = now - self.time_next_delayed_flow;
-        let latency = &mut self.counts.unthrottle_latency_ns;
-        *latency -= *latency >> 3;
-        *latency += sample >> 3;
+        if sample > 0 || !self.since_7 {
+            let latency = &mut self.counts.unthrottle_latency_ns;
+            *latency -= *latency >> 3;
+            *latency += sample >> 3;
+        }
         self.time_next_delayed_flow = NEVER;
-        while let Some(&Reverse((time, _, n))) = self.delayed.peek() {
+        while let Some((time, n)) = self.first_delayed() {
             if time > now {
                 self.time_next_delayed_flow = time;
                 break;
             }
             self.delayed.pop();
-            self.add_tail(n, Which::Old);
+            self.unset_throttled(n);
         }
     }
 
@@ -278,7 +320,7 @@ impl Fq {
             return false;
         }
         if self.qlen != 0
-            && (self.known != self.inactive + self.delayed.len() as u32
+            && (self.known != self.inactive + self.throttled
                 || self.internal_qlen >= FASTPATH_MAX
                 || self.time_next_delayed_flow <= now)
         {
@@ -475,7 +517,8 @@ impl Qdisc for Fq {
             time = now;
         } else {
             let horizon = now + u64::from(self.horizon) * 1000;
-            if time as i64 > horizon as i64 || is_by_wall_clock(&packet) {
+            // 7.2 converts the times of other clocks.
+            if time as i64 > horizon as i64 || !self.since_7 && is_by_wall_clock(&packet) {
                 if self.horizon_drop != 0 {
                     self.counts.horizon_drops += 1;
                     return self.refuse(packet, DropReason::Horizon, cx);
@@ -486,7 +529,7 @@ impl Qdisc for Fq {
             }
         }
         let flow = self.classify(&packet, time, cx);
-        let len = packet.pkt_len;
+        let (len, named) = (packet.pkt_len, packet.sender.departs != Time::ZERO);
         match flow {
             None => {
                 self.internal_qlen += 1;
@@ -511,6 +554,10 @@ impl Qdisc for Fq {
                 self.inactive -= u32::from(flow.qlen == 0);
                 flow.qlen += 1;
                 self.pool.add(&mut flow.queue, packet, time, band);
+                let waits = flow.waits != 0 && time < flow.time_next_packet;
+                if self.since_7 && named && waits && self.maxrate == u32::MAX {
+                    self.hurry(n, time, now);
+                }
             }
         }
         self.backlog += len;
@@ -578,6 +625,7 @@ impl Qdisc for Fq {
             (band.new_flows, band.old_flows, band.packets) = (List::default(), List::default(), 0);
         }
         self.delayed.clear();
+        self.throttled = 0;
         (self.internal_qlen, self.known, self.inactive) = (0, 0, 0);
         (self.qlen, self.backlog) = (0, 0);
     }

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 pub static SPEC: KindSpec = KindSpec {
     id: "fq_codel",
     about: "one queue for each flow, each controlled by CoDel, served by deficit round robin",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {
@@ -53,6 +53,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         quantum: mtu.max(256),
         drop_batch: 64,
         memory_limit: 32 << 20,
+        since_7: init.device.kernel >= Kernel::V7_2,
         params,
         mtu,
         bypass: false,
@@ -77,6 +78,15 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
     fq_codel.made = true;
     fq_codel.bypass = init.parent == Handle::ROOT && fq_codel.limit > 0;
     Ok(Box::new(fq_codel))
+}
+
+/// What a packet takes of the memory: in 7.2 nothing while it counts as its socket's.
+//= linux v7.2 net/sched/sch_fq_codel.c fq_codel_enqueue, include/net/sock.h is_skb_wmem
+fn memory_of(skb: &Skb, since_7: bool) -> u32 {
+    const LOOPBACK: u32 = 1;
+    let role = &skb.tc.role;
+    let owned = skb.iif <= LOOPBACK && !role.is_orphan() && !role.is_copy();
+    if since_7 && owned { 0 } else { memory(skb) }
 }
 
 /// One flow: `struct fq_codel_flow` with its place in `backlogs`.
@@ -105,6 +115,8 @@ pub struct FqCodel {
     drop_batch: u32,
     /// Bytes of memory.
     memory_limit: u32,
+    /// It is that of 7.2 or later.
+    since_7: bool,
     params: codel::Params,
     /// MTU and link header when it was made.
     mtu: u32,
@@ -140,6 +152,7 @@ struct Drained<'a> {
     qlen: &'a mut u32,
     backlog: &'a mut u32,
     memory: &'a mut u32,
+    since_7: bool,
     drops: &'a mut Ledger,
     dropped: u32,
 }
@@ -152,7 +165,7 @@ impl codel::Queue for Drained<'_> {
         **backlog -= packet.pkt_len;
         *self.qlen -= 1;
         *self.backlog -= packet.pkt_len;
-        *self.memory = self.memory.wrapping_sub(memory(&packet));
+        *self.memory = self.memory.wrapping_sub(memory_of(&packet, self.since_7));
         Some(packet)
     }
     /// CoDel sees the backlog of the whole.
@@ -200,7 +213,7 @@ impl FqCodel {
         while let Some(packet) = self.pool.pop_head(&mut flow.chain) {
             count += 1;
             bytes += packet.pkt_len;
-            self.memory_usage = self.memory_usage.wrapping_sub(memory(&packet));
+            self.memory_usage = self.memory_usage.wrapping_sub(memory_of(&packet, self.since_7));
             cx.drops.drop(packet, DropReason::Displaced);
             if count >= self.drop_batch || bytes >= threshold {
                 break;
@@ -233,6 +246,7 @@ impl FqCodel {
                 qlen: &mut self.qlen,
                 backlog: &mut self.backlog,
                 memory: &mut self.memory_usage,
+                since_7: self.since_7,
                 drops: cx.drops,
                 dropped: 0,
             };
@@ -276,7 +290,7 @@ impl Qdisc for FqCodel {
         let flow = self.flows.at(place);
         flow.backlog += packet.pkt_len;
         self.backlog += packet.pkt_len;
-        self.memory_usage = self.memory_usage.wrapping_add(memory(&packet));
+        self.memory_usage = self.memory_usage.wrapping_add(memory_of(&packet, self.since_7));
         flow.qlen += 1;
         self.pool.push_tail(&mut flow.chain, packet);
         if !std::mem::replace(&mut flow.listed, true) {

@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 pub static SPEC: KindSpec = KindSpec {
     id: "fq_pie",
     about: "one queue for each flow, each controlled by PIE, served by deficit round robin",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

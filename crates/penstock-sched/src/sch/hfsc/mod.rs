@@ -158,7 +158,7 @@ impl HashedKind for Hfsc {
         if curves[0].is_none() && curves[1].is_none() {
             return Err(einval());
         }
-        if q.device.kernel == Kernel::V6_12 && parent != ROOT && q.classes[parent].own.ls.is_none() {
+        if q.device.kernel >= Kernel::V6_12 && parent != ROOT && q.classes[parent].own.ls.is_none() {
             //= linux v6.12 sch_hfsc.c hfsc_upgrade_rt
             let above = &mut q.classes[parent].own;
             let curve = above.rt;

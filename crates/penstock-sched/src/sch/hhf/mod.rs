@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 pub static SPEC: KindSpec = KindSpec {
     id: "hhf",
     about: "heavy hitters are found and wait behind the others",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

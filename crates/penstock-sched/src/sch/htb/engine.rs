@@ -29,7 +29,7 @@ impl Clock {
     pub(super) fn of(kernel: Kernel) -> Clock {
         match kernel {
             Kernel::V2_6_35 => Clock::Ticks,
-            Kernel::V6_12 => Clock::Ns,
+            Kernel::V6_12 | Kernel::V7_2 => Clock::Ns,
         }
     }
     /// A moment in this unit.

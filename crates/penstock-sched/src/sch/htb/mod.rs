@@ -107,7 +107,7 @@ impl Htb {
         if options.u32("version").unwrap_or(PROTOVER) != PROTOVER || !options.has("r2q") {
             return Err(einval);
         }
-        if options.has("offload") && init.device.kernel == Kernel::V6_12 {
+        if options.has("offload") && init.device.kernel >= Kernel::V6_12 {
             let words = match init.parent {
                 Handle::ROOT => "hw-tc-offload ethtool feature flag must be on",
                 _ => "HTB must be the root qdisc to use offload",
@@ -116,7 +116,7 @@ impl Htb {
         }
         let direct_qlen = match init.device.kernel {
             Kernel::V2_6_35 => init.device.tx_queue_len.max(2),
-            Kernel::V6_12 => options.u32("direct_qlen").unwrap_or(init.device.tx_queue_len),
+            Kernel::V6_12 | Kernel::V7_2 => options.u32("direct_qlen").unwrap_or(init.device.tx_queue_len),
         };
         // An int in the kernel: what is negative or 0 counts as 1.
         let r2q = options.u32("r2q").filter(|&r| r >= 1 && r <= i32::MAX as u32).unwrap_or(1);

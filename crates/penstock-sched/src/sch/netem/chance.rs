@@ -48,7 +48,9 @@ impl Dice {
     pub(super) fn throw(&mut self, rng: &mut Rng) -> u32 {
         match self.kernel {
             Kernel::V2_6_35 => rng.next_u32(),
-            Kernel::V6_12 => self.prng.get_or_insert_with(|| Prng::seeded(rng.next_u64())).next(),
+            Kernel::V6_12 | Kernel::V7_2 => {
+                self.prng.get_or_insert_with(|| Prng::seeded(rng.next_u64())).next()
+            }
         }
     }
 }

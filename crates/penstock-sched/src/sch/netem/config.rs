@@ -148,6 +148,10 @@ impl Config {
             corrupt_cor: Correlated::default(),
         }
     }
+    /// The kernel.
+    pub(super) fn kernel(&self) -> Kernel {
+        self.device.kernel
+    }
     pub(super) fn set_device(&mut self, device: &Device) {
         self.device = *device;
     }
@@ -167,6 +171,14 @@ impl Config {
         let ns = |name: &str| i64::from(o.u32(name).unwrap_or(0)) * TICK_NS as i64;
         self.limit = o.u32("limit").unwrap_or(0);
         (self.delay.mu, self.delay.sigma) = (ns("latency"), ns("jitter").min(i32::MAX.into()) as i32);
+        //= linux v7.2 net/sched/sch_netem.c netem_change: in 6.12 too, whose tc does not send them.
+        self.delay.mu = o.i64("latency64").unwrap_or(self.delay.mu);
+        if let Some(jitter) = o.i64("jitter64") {
+            self.delay.sigma = jitter.unsigned_abs().min(i32::MAX as u64) as i32;
+        }
+        if self.device.kernel >= Kernel::V7_2 {
+            self.note_delay();
+        }
         (self.gap, self.duplicate) = (o.u32("gap").unwrap_or(0), o.u32("duplicate").unwrap_or(0));
         self.loss = Loss::parse(o);
         if self.gap != 0 {
@@ -222,13 +234,22 @@ impl Config {
         }
         Ok(anew)
     }
+    /// Delay and jitter are dumped in ns, and in ticks beside.
+    fn note_delay(&mut self) {
+        let Spread { mu, sigma, .. } = self.delay;
+        for (exact, coarse, ns) in [("latency64", "latency", mu), ("jitter64", "jitter", sigma.into())] {
+            self.params.set(exact, Value::I64(ns));
+            let ticks = u32::try_from(ns as u64 / TICK_NS).unwrap_or(u32::MAX);
+            self.params.set(coarse, Value::U32(ticks));
+        }
+    }
     /// Takes over what is dumped.
     fn note(&mut self, o: &Options) {
         let params = &mut self.params;
         for name in NUMBERS {
             params.set(name, Value::U32(o.u32(name).unwrap_or(0)));
         }
-        if self.device.kernel == Kernel::V6_12 {
+        if self.device.kernel >= Kernel::V6_12 {
             // The table of the distribution works with 31 bits of nanoseconds.
             let jitter = o.u32("jitter").unwrap_or(0).min((i32::MAX as u64 / TICK_NS) as u32);
             params.set("jitter", Value::U32(jitter));

@@ -58,6 +58,7 @@ fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<
         slot: None,
         watchdog: None,
         peeked: None,
+        counts: Counts::default(),
         stats: Stats::default(),
     };
     netem.change(options, cx)?;
@@ -95,8 +96,20 @@ struct Netem {
     watchdog: Option<Time>,
     /// Taken out for a peek; still counted as queued.
     peeked: Option<Packet>,
+    counts: Counts,
     /// `backlog` is that of what lies here itself.
     stats: Stats,
+}
+
+/// What was done to packets: 7.2 shows it.
+#[derive(Default)]
+struct Counts {
+    delayed: u64,
+    dropped: u64,
+    corrupted: u64,
+    duplicated: u64,
+    reordered: u64,
+    ecn_marked: u64,
 }
 
 impl Netem {
@@ -119,6 +132,7 @@ impl Netem {
         let delayed =
             c.gap == 0 || self.counter < c.gap - 1 || c.reorder < c.reorder_cor.throw(&mut c.dice, cx.rng);
         if !delayed {
+            self.counts.reordered += 1;
             self.counter = 0;
             self.stats.requeues = self.stats.requeues.wrapping_add(1);
             self.front.push_front((now, packet));
@@ -141,6 +155,7 @@ impl Netem {
             delay += c.rate.time_ns(packet.pkt_len);
         }
         self.counter = self.counter.wrapping_add(1);
+        self.counts.delayed += u64::from(delay != 0);
         self.fifo.put(from.wrapping_add(delay), packet);
     }
     /// `get_slot_next`.
@@ -241,11 +256,16 @@ impl Qdisc for Netem {
         let mut count = 1;
         if c.duplicate != 0 && packet.tc.depth == 0 && c.duplicate >= c.dup_cor.throw(&mut c.dice, cx.rng) {
             count += 1;
+            self.counts.duplicated += 1;
         }
         if c.loss.strikes(&mut c.loss_cor, &mut c.dice, cx.rng) {
             if c.ecn && set_ce(&mut packet) {
-                self.stats.drops = self.stats.drops.wrapping_add(1);
+                // 7.2 takes this no more for a drop.
+                self.counts.ecn_marked += 1;
+                let drop = c.kernel() < Kernel::V7_2;
+                self.stats.drops = self.stats.drops.wrapping_add(drop.into());
             } else {
+                self.counts.dropped += 1;
                 count -= 1;
             }
         }
@@ -325,6 +345,17 @@ impl Qdisc for Netem {
     fn dump(&self) -> Options {
         self.config.dump()
     }
+    fn xstats(&self, _: Time) -> Option<Options> {
+        let c = &self.counts;
+        let o = Options::new()
+            .with("delayed", c.delayed)
+            .with("dropped", c.dropped)
+            .with("corrupted", c.corrupted)
+            .with("duplicated", c.duplicated)
+            .with("reordered", c.reordered)
+            .with("ecn_marked", c.ecn_marked);
+        (self.config.kernel() >= Kernel::V7_2).then_some(o)
+    }
     fn unsimulated(&self) -> Option<&'static str> {
         let mut doubles = false;
         self.class.children(&mut |_, child| doubles |= doubles_below(child));
@@ -376,6 +407,7 @@ impl Netem {
         let c = &mut self.config;
         if c.corrupt != 0 && c.corrupt >= c.corrupt_cor.throw(&mut c.dice, cx.rng) {
             damage::strike(&mut packet, cx.rng);
+            self.counts.corrupted += 1;
         }
         if full {
             self.stats.drops = self.stats.drops.wrapping_add(1);

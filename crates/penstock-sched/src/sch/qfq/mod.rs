@@ -23,7 +23,7 @@ use std::ptr;
 pub static SPEC: KindSpec = KindSpec {
     id: "qfq",
     about: "quick fair queueing: classes share by weight with bounded delay",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {
@@ -118,7 +118,8 @@ impl HashedKind for Qfq {
         }
         let sum = q.own.engine.wsum();
         if sum.wrapping_add_signed(more) > WEIGHT_SUM_MAX {
-            let sentence = format!("sch_qfq: total weight out of range ({more} + {sum})\n");
+            let end = if q.device.kernel >= Kernel::V7_2 { "" } else { "\n" };
+            let sentence = format!("sch_qfq: total weight out of range ({more} + {sum}){end}");
             return Err(q.refuse(KernelError::EINVAL, &sentence));
         }
         match change.class {

@@ -41,7 +41,7 @@ pub static SPEC: KindSpec = KindSpec {
 fn build(init: &Init, options: Option<&Options>, cx: &mut Cx<'_>) -> Result<Box<dyn Qdisc>, KernelError> {
     Ok(match init.device.kernel {
         Kernel::V2_6_35 => Box::new(old::Sfq::new(init, options, cx)?),
-        Kernel::V6_12 => Box::new(present::Sfq::new(init, options, cx)?),
+        Kernel::V6_12 | Kernel::V7_2 => Box::new(present::Sfq::new(init, options, cx)?),
     })
 }
 

@@ -23,7 +23,7 @@ use schedule::{ByteTime, CLASSES_MAX, Schedule, Schedules};
 pub static SPEC: KindSpec = KindSpec {
     id: "taprio",
     about: "traffic classes whose gates open and close by a cyclic schedule",
-    kernels: &[Kernel::V6_12],
+    kernels: &Kernel::LIVING,
     build,
     simulated: true,
     traits: Traits {

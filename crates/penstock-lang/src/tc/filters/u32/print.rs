@@ -35,7 +35,8 @@ pub fn print(dump: &FilterDump, o: &Options, out: &mut Out) {
     let terminal = flags & TERMINAL != 0;
     if let Some(id) = o.u32("classid") {
         let id = Handle(id);
-        if terminal != old {
+        // tc of 6.1 puts the star where it does not belong.
+        if terminal != (old || out.since_7()) {
             out.text_only(format_args!("*"));
         }
         out.string("flowid", &id.to_string(), format_args!("flowid {id} "));

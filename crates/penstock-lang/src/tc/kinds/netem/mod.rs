@@ -58,6 +58,7 @@ pub static KIND: Kind = Kind {
     id: "netem",
     qdisc: Some(Side { parse, say: say::say_qdisc, words: WORDS }),
     print: print::print,
+    print_xstats: Some(print::xstats),
     ..Kind::BARE
 };
 
@@ -66,6 +67,8 @@ struct NetemOptions {
     limit: u32,
     latency: u32,
     jitter: u32,
+    /// Both in ns, as tc sends them since 7.2.
+    exact: [Option<i64>; 2],
     loss: u32,
     duplicate: u32,
     gap: u32,
@@ -85,6 +88,7 @@ impl NetemOptions {
             limit: 1000,
             latency: 0,
             jitter: 0,
+            exact: [None; 2],
             loss: 0,
             duplicate: 0,
             gap: 0,
@@ -104,6 +108,11 @@ impl NetemOptions {
             .with("loss", self.loss)
             .with("duplicate", self.duplicate)
             .with("gap", self.gap);
+        for (name, ns) in ["latency64", "jitter64"].into_iter().zip(self.exact) {
+            if let Some(ns) = ns {
+                o = o.with(name, ns);
+            }
+        }
         if self.corr_given {
             let [delay, loss, duplicate] = self.corr;
             let corr = Options::new().with("delay", delay).with("loss", loss).with("duplicate", duplicate);
@@ -137,7 +146,7 @@ fn next_is_signed_number(args: &Args) -> bool {
 }
 
 /// `parse_percent`: a share of one. What is not a number at all is nothing.
-fn share(text: &str) -> Option<f64> {
+pub(super) fn share(text: &str) -> Option<f64> {
     let (number, rest) = num::strtod(text).unwrap_or((0.0, text));
     let share = number / 100.0;
     ((0.0..=1.0).contains(&share) && (rest.is_empty() || rest == "%")).then_some(share)
@@ -193,9 +202,19 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
             g.limit = num::size(&v.text, args.kernel())
                 .ok_or_else(|| illegal(args, "limit", "a number of packets"))?;
         } else if is("latency") || is("delay") {
-            g.latency = ticks(args)?;
+            let exact = args.since_7();
+            let mut time = |n: usize, args: &mut Args| -> Result<u32, Failure> {
+                if !exact {
+                    return ticks(args);
+                }
+                let v = args.value()?;
+                let ns = num::time64(&v.text).ok_or_else(|| illegal(args, "latency", TIME))?;
+                g.exact[n] = Some(ns);
+                Ok(0)
+            };
+            g.latency = time(0, args)?;
             if next_is_number(args) {
-                g.jitter = ticks(args)?;
+                g.jitter = time(1, args)?;
                 if next_is_number(args) {
                     g.corr_given = true;
                     g.corr[0] = percent(args, "latency")?;
@@ -247,8 +266,10 @@ fn parse(args: &mut Args, dev: Option<&str>) -> Result<Option<Options>, Failure>
 /// What does not go together.
 fn check(args: &Args, g: &mut NetemOptions) -> Result<(), Failure> {
     let no = |line: &str, help: &str| Err(args.fail(line, 1, help).usage(USAGE));
+    let some = |ticks: u32, exact: Option<i64>| ticks != 0 || exact.is_some_and(|ns| ns != 0);
+    let (latency, jitter) = (some(g.latency, g.exact[0]), some(g.jitter, g.exact[1]));
     if g.reorder.is_some_and(|r| r[0] != 0) {
-        if g.latency == 0 {
+        if !latency {
             return no("reordering not possible without specifying some delay", "delay 10ms reorder 25%");
         }
         g.gap = g.gap.max(1);
@@ -258,7 +279,7 @@ fn check(args: &Args, g: &mut NetemOptions) -> Result<(), Failure> {
     if g.o.has("ecn") && g.loss == 0 && !g.has_loss_model() {
         return no("ecn requested without loss model", "loss 1% ecn");
     }
-    if g.o.has("distribution") && (g.latency == 0 || g.jitter == 0) {
+    if g.o.has("distribution") && !(latency && jitter) {
         let line = "distribution specified but no latency and jitter values";
         return no(line, "delay 100ms 10ms distribution normal");
     }

@@ -34,7 +34,9 @@ pub(super) fn print(o: &Options, out: &mut Out) {
     let n = |name: &str| o.u32(name).unwrap_or(0);
     let corr = |name: &str| o.nested("corr").and_then(|c| c.u32(name)).unwrap_or(0);
     out.num("limit", n("limit"), format_args!("limit {}", n("limit") as i32));
-    if n("latency") != 0 {
+    if out.since_7() {
+        exact_delay(o, corr("delay"), out);
+    } else if n("latency") != 0 {
         delay(n("latency"), n("jitter"), corr("delay"), out);
     }
     if n("loss") != 0 {
@@ -93,6 +95,29 @@ fn delay(latency: u32, jitter: u32, rho: u32, out: &mut Out) {
     }
     correlation(jitter != 0 && rho != 0, rho, out);
     out.close_object();
+}
+
+/// As of 7.2: to the nanosecond.
+fn exact_delay(o: &Options, rho: u32, out: &mut Out) {
+    let ns = |name: &str| o.i64(name).unwrap_or(0);
+    let (latency, jitter) = (ns("latency64"), ns("jitter64"));
+    if latency == 0 {
+        return;
+    }
+    out.open_object(Some("delay"));
+    time("delay", " delay", latency, out);
+    out.json_num("jitter", general(jitter as f64 / 1e9, 6));
+    if jitter != 0 {
+        out.text_only(format_args!("  {}", Span::from_ns(jitter)));
+    }
+    correlation(jitter != 0 && rho != 0, rho, out);
+    out.close_object();
+}
+
+/// What 7.2 counts.
+pub(super) fn xstats(o: &Options, out: &mut Out) {
+    let names = ["delayed", "dropped", "corrupted", "duplicated", "reordered", "ecn_marked"];
+    super::super::plain::counters(o, &names, out);
 }
 
 fn loss_models(o: &Options, out: &mut Out) {

@@ -16,10 +16,19 @@ pub fn say_qdisc(say: &mut Say) {
         |name: &str| o.nested(name).map(|p| ["probability", "correlation"].map(|k| p.u32(k).unwrap_or(0)));
     say.given("limit", Unit::Plain);
     let (latency, jitter) = (say.n("latency"), say.n("jitter"));
-    if latency != 0 || jitter != 0 || corr("delay") != 0 {
+    let exact = ["latency64", "jitter64"].map(|name| o.i64(name).unwrap_or(0) as u64);
+    if o.has("latency64") {
+        // Some delay at least, so that what follows of it may be said.
+        if exact != [0, 0] || corr("delay") != 0 {
+            say.word("delay").value("latency64", exact[0], Unit::Ns);
+        }
+        if exact[1] != 0 || corr("delay") != 0 {
+            say.value("jitter64", exact[1], Unit::Ns);
+        }
+    } else if latency != 0 || jitter != 0 || corr("delay") != 0 {
         say.word("delay").value("latency", u64::from(psched::tick2time(latency)), Unit::Us);
     }
-    if jitter != 0 || corr("delay") != 0 {
+    if !o.has("latency64") && (jitter != 0 || corr("delay") != 0) {
         say.value("jitter", u64::from(psched::tick2time(jitter)), Unit::Us);
     }
     if corr("delay") != 0 {

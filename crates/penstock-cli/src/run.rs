@@ -179,16 +179,22 @@ fn also(args: &Args) -> Also {
 
 fn nothing_was_run(experiment: &Experiment, faults: &[Diagnostic]) -> ExitCode {
     let code = refuse(faults);
-    let lines = experiment.apps.iter().map(|app| {
-        let source = &experiment.sources[app.run_place.source];
-        (source.name.as_str(), source.line(app.run_place.span.start))
-    });
-    let lines: BTreeSet<(&str, u32)> = lines.collect();
+    // A setup's lines, in whatever file they stand.
+    let scripts: Vec<_> = experiment.hosts.iter().flat_map(|host| &host.setup).collect();
+    let within = |fault: &Diagnostic| {
+        scripts.iter().any(|s| {
+            let lines = s.text.lines().count().max(1) as u32;
+            s.file == fault.file && (s.line..s.line + lines).contains(&fault.line)
+        })
+    };
     // What the machine lacks stands in no file.
-    if faults.iter().all(|f| lines.contains(&(f.file.as_str(), f.line))) {
-        crate::say("penstock: nothing was run");
-    } else if faults.iter().any(|f| !f.file.is_empty()) {
-        crate::say("penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)");
+    if faults.iter().any(|f| !f.file.is_empty()) {
+        match faults.iter().any(within) {
+            true => crate::say(
+                "penstock: the setup failed; nothing was run (setup_may_fail = true lets it go on)",
+            ),
+            false => crate::say("penstock: nothing was run"),
+        }
     }
     code
 }

@@ -164,15 +164,6 @@ fn what_cannot_change_is_told_with_its_place() {
         assert_eq!(fault(link).1, said, "{link}");
         assert!(fault(link).0 >= 7, "{link}");
     }
-    let text = line("rate = { trace = \"@lte\" }", FULL);
-    let mut options = Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} };
-    let refused = run::run_on(run::Ground::Virtual, &parse(&text), &mut options).err().unwrap();
-    assert!(
-        refused.iter().any(|d| d.message.contains("only the simulator has this"))
-            || refused[0].message.contains("kernel"),
-        "{}",
-        refused[0]
-    );
 }
 
 const SWITCH: &str = r#"
@@ -310,5 +301,27 @@ fn a_test_of_flents_is_what_flent_sends() {
         };
         let made = experiment::parse(&text(&format!("run = \"{name}\"")).replace("to = \"b\"", to), "x.toml");
         assert!(made.is_ok() || name.starts_with("rtt_fair"), "{name}: {}", made.unwrap_err()[0]);
+    }
+}
+
+/// What only the simulator has is told before anything of the machine is asked for, once for each place.
+#[test]
+fn other_grounds_refuse_by_name() {
+    let text = format!(
+        "{}[[test]]\nrun = \"rrul\"\nfrom = \"a\"\nto = \"b\"\n",
+        line("rate = { trace = \"@lte\" }", FULL)
+    );
+    let text = text.replace("eth0 = \"10.0.0.1/24\"", "eth0 = { address = \"10.0.0.1/24\", capture = true }");
+    let mut options = Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} };
+    for ground in [run::Ground::Kernel, run::Ground::Virtual] {
+        let faults = run::run_on(ground, &parse(&text), &mut options).err().unwrap();
+        let said: Vec<&str> = faults.iter().map(|d| d.message.as_str()).collect();
+        let echo = said.iter().filter(|s| s.starts_with("load = { echo }")).count();
+        assert!(
+            said.contains(&"a rate, delay or loss that changes, and down: only the simulator has this"),
+            "{said:?}"
+        );
+        assert!(said.contains(&"capture a-eth0: only the simulator has this"), "{said:?}");
+        assert_eq!(echo, 1, "{said:?}");
     }
 }

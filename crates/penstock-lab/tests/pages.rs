@@ -55,8 +55,8 @@ fn programs_and_their_options() {
         text.push('\n');
     }
     text.push_str(
-        "iperf3 is that of 3.1, whose headings say `Bandwidth`, with `-O`, `-k` and `--dscp` as 3.12 has them; `-Z` and `-A` change no packet. \
-         Its JSON has the members of 3.1.\n\n## flent\n\nTests that [`[[test]]`](experiment-file.md#test) makes, by flent's names (2.3.0):\n\n",
+        "iperf3 is that of 3.1, whose headings say `Bandwidth`, with `-O`, `-k` and `--dscp` as 3.12 has them; `-Z`, `-A` and `-D` change no packet, and `-V` and `-T`\n\
+         nothing that is printed. Its JSON has the members of 3.1.\n\n## flent\n\nTests that [`[[test]]`](experiment-file.md#test) makes, by flent's names (2.3.0):\n\n",
     );
     filled(&mut text, "", TESTS.into_iter().chain(CALLS).map(|t| format!("`{t}`")));
     text.push_str("\nNot here:\n\n| tests | why, or what instead |\n|---|---|\n");

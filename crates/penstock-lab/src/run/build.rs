@@ -5,7 +5,7 @@ use penstock_host::{Host, Prefix};
 use penstock_lang::cisco;
 use penstock_measure::record::SetupFailure;
 use penstock_model::traffic::{Dist, Load, pareto};
-use penstock_model::{Diagnostic, Rng, Span, Time};
+use penstock_model::{Diagnostic, Rate, Rng, Span, Time};
 use penstock_sim::{
     AppId, Bleach, Cost, Course, Duplex, End, FlowId, FlowSpec, Framing, HostId, Iperf, LinkSpec, RateCourse,
     SenderClock, Stack, Transport, World,
@@ -427,8 +427,14 @@ fn course(link: &spec::Link, end: &spec::End, duration: Span) -> Option<Course> 
     let rate = match of(end.rate, &end.changes.rate, &link.changes.rate) {
         Some(Change::Trace(ms)) => RateCourse::Opportunities(ms.clone()),
         Some(change @ Change::Values(_)) => {
-            let rate = |&(from, bits): &(Span, u64)| (at(from), penstock_model::Rate::from_bit_per_s(bits));
-            RateCourse::Steps(steps(Some(change)).iter().map(rate).collect())
+            let mut steps = steps(Some(change));
+            // What would stand still for ever goes on when the run is over.
+            if let Some(&(last, 0)) = steps.last() {
+                let first = end.rate.or(link.rate).map_or(8, |rate| rate.bit_per_s());
+                steps.push((last.max(duration) + Span::from_ns(1), first));
+            }
+            let rate = |&(from, bits): &(Span, u64)| (at(from), Rate::from_bit_per_s(bits));
+            RateCourse::Steps(steps.iter().map(rate).collect())
         }
         None => RateCourse::Constant,
     };

@@ -74,6 +74,11 @@ pub fn run_on(
     if ground == Ground::Sim {
         return run(experiment, options);
     }
+    // Before anything is carried elsewhere: not all that the file names goes along.
+    let faults = real::only_simulated(experiment);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     // Where the simulator can set the machines up, it tells what cannot work on them.
     let built = build::world(experiment, options.seed.unwrap_or(experiment.seed));
     let warnings = built.map_or(Vec::new(), |built| foresee::warnings(experiment, &built));

@@ -55,7 +55,7 @@ fn notes(experiment: &Experiment) -> Vec<String> {
 }
 
 /// What of an experiment only the simulator has, and that cannot be left out.
-fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
+pub(super) fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
     let fault = |place: &spec::Place, what: &str| {
         let message = format!("{what}: only the simulator has this");
         experiment.sources[place.source].fault(place.span.clone(), message, "run it with --on sim")
@@ -92,6 +92,8 @@ fn only_simulated(experiment: &Experiment) -> Vec<Diagnostic> {
             _ => {}
         }
     }
+    // One place, one sentence: a test of flent's is several flows.
+    faults.dedup_by_key(|f| (f.file.clone(), f.line, f.column, f.message.clone()));
     faults
 }
 

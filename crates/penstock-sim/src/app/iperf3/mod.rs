@@ -63,10 +63,7 @@ pub(crate) const NOT_HERE: &[options::NotHere] = &[
     ("-F --file", "there is no file to send; -n says how many bytes"),
     ("-B --bind --bind-dev", "routes and rules choose the address; give the host another address or route"),
     ("--cport", "ports are chosen by the system; the server's is -p"),
-    (
-        "--fq-rate",
-        "-b paces in the program; tcp = { pacing … } in a [[flow]], or the qdisc fq, paces below it",
-    ),
+    ("--fq-rate", "-b paces in the program; below it the qdisc fq paces (maxrate)"),
     ("--pacing-timer", "it is 1000 us"),
     ("-X --xbind --sctp --nstreams", "there is no SCTP"),
     ("-L --flowlabel", "flow labels are the stack's own"),
@@ -82,7 +79,7 @@ pub(crate) const NOT_HERE: &[options::NotHere] = &[
     ),
     ("-m --mptcp", "there is no MPTCP"),
     ("-I --pidfile", "there are no process files"),
-    ("-d --debug", "-V says more"),
+    ("-d --debug", "it changes nothing but what is printed"),
 ];
 
 const USAGE: &str = "Usage: iperf [-s|-c host] [options]\nTry `iperf --help' for more information.\n";

@@ -312,6 +312,7 @@ mod tests {
             drops: Vec::new(),
             expects: Vec::new(),
             setup_failures: Vec::new(),
+            captures: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),
         }

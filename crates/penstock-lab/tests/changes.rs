@@ -292,6 +292,17 @@ fn a_test_of_flents_is_what_flent_sends() {
     );
     assert!(fault("run = \"rtt_fair\"").starts_with("rtt_fair has 1 servers, not 4"));
     assert!(fault("run = \"rrul\"\nlength = \"19s\"").starts_with("rrul does not fit into the run"));
+    // Who types flent's own line is told.
+    let typed = text("run = \"rrul\"").replace(
+        "[[test]]\nrun = \"rrul\"\nfrom = \"a\"\nto = \"b\"",
+        "[[app]]\non = \"a\"\nrun = \"flent tcp_8up -H b\"",
+    );
+    let mut options = Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} };
+    let faults = run::run(&parse(&typed), &mut options).err().unwrap();
+    assert_eq!(
+        faults[0].help,
+        "in its place write [[test]] with run = \"tcp_8up\", from = \"a\" and to = a host"
+    );
     // Every one of the list makes an experiment.
     for name in experiment::TESTS.into_iter().chain(experiment::CALLS) {
         let to = match name {

@@ -154,7 +154,7 @@ fn rates_in_bytes_are_told() {
 fn what_ends_before_it_begins_is_refused() {
     for (line, want) in [
         ("fping -c 1 10.0.0.2", "a fping: there is no program \"fping\" on the simulator"),
-        ("iperf3 -c 10.0.0.2 -Z", "a iperf3: iperf3: invalid option -- 'Z'"),
+        ("iperf3 -c 10.0.0.2 -Q", "a iperf3: iperf3: invalid option -- 'Q'"),
         ("scp none b:", "a scp: none: No such file or directory"),
     ] {
         let text = PAIR.to_owned() + &app("a", line);

@@ -349,6 +349,7 @@ mod tests {
             expects: Vec::new(),
             setup_failures: Vec::new(),
             scores: Default::default(),
+            captures: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),
         }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub const FORMAT: u32 = 2;
 
 /// One run: what was asked, what was measured, how it was judged.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Version of this format; [`FORMAT`].
     pub format: u32,
@@ -784,6 +784,7 @@ mod tests {
                 why: None,
             }],
             setup_failures: Vec::new(),
+            captures: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),
         }

@@ -395,7 +395,15 @@ fn unknown_program(app: &spec::App, script: &Script, experiment: &Experiment, fa
     }
     let place = &app.run_place;
     let message = format!("{}: there is no program \"{program}\" on the simulator", app.name);
-    let help = "there are ping, iperf, iperf3, scp, ssh, telnet and a shell's tools; --on kernel runs what is installed";
+    let help = match program {
+        "flent" => {
+            let known = |word: &&str| spec::TESTS.contains(word) || spec::CALLS.contains(word);
+            let test = app.run.split_whitespace().find(known).unwrap_or("rrul");
+            format!("in its place write [[test]] with run = \"{test}\", from = \"{}\" and to = a host", app.on)
+        }
+        _ => "there are ping, iperf, iperf3, scp, ssh, telnet and a shell's tools; --on kernel runs what is installed"
+            .to_owned(),
+    };
     faults.push(experiment.sources[place.source].fault(place.span.clone(), message, help));
 }
 

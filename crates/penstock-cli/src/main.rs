@@ -11,6 +11,7 @@ mod import;
 mod kernel;
 mod machine;
 mod manual;
+mod packetdrill;
 mod queues;
 mod replay;
 mod report;
@@ -86,6 +87,8 @@ enum Verb {
     Import(import::Args),
     /// Open a prompt on the virtual machine, or run a script on it
     Shell(shell::Args),
+    /// Run packetdrill's scripts on a TCP endpoint, in virtual time
+    Packetdrill(packetdrill::Args),
     /// Send a flow from a real socket: UDP paced to the microsecond, or TCP
     Send(traffic::SendArgs),
     /// Receive and measure a flow from penstock send
@@ -165,6 +168,7 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Diff(args) => explain::diff(&args),
         Verb::Import(args) => import::main(&args),
         Verb::Shell(args) => shell::main(&args),
+        Verb::Packetdrill(args) => packetdrill::main(&args),
         Verb::Send(args) => traffic::send(&args),
         Verb::Recv(args) => traffic::recv(&args),
         Verb::Echo(args) => traffic::echo(&args),

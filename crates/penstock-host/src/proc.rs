@@ -7,7 +7,7 @@
 use crate::route::{MAIN, RouteKind};
 use crate::{Host, NetDevice, Nud};
 use penstock_lang::sysctl;
-use penstock_model::Time;
+use penstock_model::{Kernel, Time};
 use std::fmt::Write;
 
 /// Why a file cannot be read or written: errno's text.
@@ -16,6 +16,9 @@ pub(crate) type Refusal = &'static str;
 const NOT_FOUND: Refusal = "No such file or directory";
 const INVALID: Refusal = "Invalid argument";
 const DENIED: Refusal = "Permission denied";
+
+/// How CUBIC finds the end of slow start (1: trains of ACKs, 2: delay).
+const HYSTART_DETECT: &str = "/sys/module/tcp_cubic/parameters/hystart_detect";
 
 const ATTRIBUTES: [&str; 18] = [
     "addr_len",
@@ -68,6 +71,7 @@ impl Host {
             "/proc/net/arp" => Ok(self.proc_net_arp()),
             "/proc/net/penstock_cwnd" => self.cwnd_table.clone().ok_or(NOT_FOUND),
             "/proc/modules" => Ok(self.proc_modules()),
+            HYSTART_DETECT if self.kernel != Kernel::V2_6_35 => Ok("3\n".to_owned()),
             "/proc/sys/kernel/hostname" => Ok(format!("{}\n", self.name)),
             _ => Err(NOT_FOUND),
         }
@@ -101,6 +105,10 @@ impl Host {
                 Some(_) => self.set_setting(&key, text),
                 None => Err(NOT_FOUND),
             };
+        }
+        if path == HYSTART_DETECT && self.kernel != Kernel::V2_6_35 {
+            // Both ways of detection are what connections follow; no other choice is simulated.
+            return if text.trim() == "3" { Ok(()) } else { Err(DENIED) };
         }
         let rest = path.strip_prefix("/sys/class/net/").ok_or(NOT_FOUND)?;
         let (name, attribute) = rest.split_once('/').ok_or("Is a directory")?;
@@ -152,6 +160,9 @@ impl Host {
                     ("route", true),
                 ];
                 Some(all.into_iter().filter(|f| f.1).map(|f| f.0.to_owned()).collect())
+            }
+            "/sys/module/tcp_cubic/parameters" if self.kernel != Kernel::V2_6_35 => {
+                names(&["hystart_detect"])
             }
             "/sys/class/net" => {
                 let mut found: Vec<String> = self.devices.iter().map(|d| d.name.clone()).collect();

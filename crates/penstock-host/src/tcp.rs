@@ -34,6 +34,8 @@ pub struct TcpSettings {
     pub moderate_rcvbuf: bool,
     /// `tcp_rto_min_us`: the least retransmission timeout.
     pub rto_min: Option<Span>,
+    /// `tcp_early_retrans`: tail loss probes are sent.
+    pub early_retrans: bool,
     /// `net.core.txrehash`: a socket draws the hash of its flow anew after a timeout.
     pub txrehash: bool,
 }
@@ -94,6 +96,8 @@ impl Host {
             rmem: range("net.ipv4.tcp_rmem"),
             moderate_rcvbuf: number("net.ipv4.tcp_moderate_rcvbuf") != Some(0),
             rto_min: number("net.ipv4.tcp_rto_min_us").map(|us| Span::from_us(us.max(1))),
+            //= linux v6.12 net/ipv4/tcp_output.c tcp_schedule_loss_probe: of 3 and 4 alone
+            early_retrans: number("net.ipv4.tcp_early_retrans").is_none_or(|n| n == 3 || n == 4),
             txrehash: number("net.core.txrehash") != Some(0),
         }
     }

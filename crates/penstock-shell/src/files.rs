@@ -44,6 +44,9 @@ const FOLDERS: &[&str] = &[
     "/sys",
     "/sys/class",
     "/sys/class/net",
+    "/sys/module",
+    "/sys/module/tcp_cubic",
+    "/sys/module/tcp_cubic/parameters",
     "/sbin",
     "/usr/sbin",
     "/etc",
@@ -63,7 +66,7 @@ const UUID: &str = "/proc/sys/kernel/random/uuid";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// What the machine itself answers for.
-const OF_MACHINE: &[&str] = &["/proc/net", "/proc/sys", "/sys/class/net"];
+const OF_MACHINE: &[&str] = &["/proc/net", "/proc/sys", "/sys/class/net", "/sys/module/tcp_cubic/parameters"];
 
 /// When every file was written: the moment the interpreter's clock stands at.
 pub(crate) const EPOCH: i64 = 1_767_225_600;

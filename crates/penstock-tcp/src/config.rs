@@ -63,6 +63,40 @@ pub enum Ecn {
     On,
 }
 
+/// What a socket follows beside, whose program makes its calls one by one ([`Endpoint::send`](crate::Endpoint::send)): segments go in bursts that the card
+/// cuts, pushes go in the midst of a write as in the kernel, and times are counted for `getsockopt(TCP_INFO)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Calls {
+    /// `sk_gso_max_segs`: segments that the card cuts of one packet; 1: it cuts none. Default 65535.
+    pub gso_max_segs: u32,
+    /// `sk_gso_max_size`: bytes of such a packet. Default 65215 (GSO_MAX_SIZE without MAX_TCP_HEADER).
+    pub gso_max_size: u32,
+    /// `tcp_min_tso_segs`. Default 2.
+    pub min_tso_segs: u32,
+    /// `tcp_tso_win_divisor`; 0: by `tcp_max_tso_deferred_mss`. Default 3.
+    pub tso_win_divisor: u32,
+    /// `tcp_notsent_lowat`, bytes. Default 4294967295: none.
+    pub notsent_lowat: u32,
+    /// `tcp_mtu_probing` 2: the path's MTU is probed, from segments of so many bytes on (`tcp_base_mss`). Default none.
+    pub mtu_probing: Option<u32>,
+    /// Headers of IP and TCP without options, bytes. Default 40.
+    pub headers: u32,
+}
+
+impl Default for Calls {
+    fn default() -> Calls {
+        Calls {
+            gso_max_segs: 65_535,
+            gso_max_size: 65_215,
+            min_tso_segs: 2,
+            tso_win_divisor: 3,
+            notsent_lowat: u32::MAX,
+            mtu_probing: None,
+            headers: 40,
+        }
+    }
+}
+
 /// Parameters of one endpoint. Public fields: set what you like between a constructor and
 /// [`Endpoint::connect`](crate::Endpoint::connect); nonsense (an MSS of 0, a window of 0 segments) is taken as the
 /// least sensible value there, never a panic.
@@ -125,6 +159,10 @@ pub struct Config {
     pub device_accounting: bool,
     /// What the agents of [`Stack::Ns2`] are set to.
     pub ns2: ns2::Options,
+    /// Whether tail loss probes are sent (`tcp_early_retrans` 3 or 4; Linux 6.12). Default true.
+    pub early_retrans: bool,
+    /// The socket is driven call by call, as by a program (Linux 6.12). Default none: the caller writes when it likes, one segment at a time.
+    pub calls: Option<Calls>,
     /// When a stack that is not Linux acknowledges data: after so many segments, or so long. Default 2 and 200 ms (XP).
     pub deferred_ack: (u32, Span),
 }
@@ -162,6 +200,8 @@ impl Config {
             device_accounting: false,
             ns2: ns2::Options::default(),
             deferred_ack: (2, Span::from_ms(200)),
+            early_retrans: true,
+            calls: None,
         }
     }
 
@@ -196,6 +236,8 @@ impl Config {
             time_wait: Span::from_secs(240),
             device_accounting: false,
             deferred_ack: (2, Span::from_ms(200)),
+            early_retrans: true,
+            calls: None,
             ns2: ns2::Options::default(),
         }
     }

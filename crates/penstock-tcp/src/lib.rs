@@ -17,7 +17,7 @@ mod segment;
 mod sender;
 mod seq;
 
-pub use config::{Buffer, Config, Ecn, Stack};
-pub use endpoint::Endpoint;
+pub use config::{Buffer, Calls, Config, Ecn, Stack};
+pub use endpoint::{CallInfo, Endpoint, SendFlags, Sent};
 pub use info::{CaState, Error, State, TcpInfo};
 pub use segment::{EcnField, Transmit, reset_for};

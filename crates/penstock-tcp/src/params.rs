@@ -13,6 +13,8 @@ pub(crate) struct Params {
     pub today: bool,
     /// Windows XP.
     pub xp: bool,
+    /// Tail loss probes are sent.
+    pub tlp: bool,
     pub rto_min: u32,
     pub rto_max: u32,
     pub rto_init: u32,
@@ -31,6 +33,7 @@ impl Params {
             Stack::Linux(Kernel::V2_6_35) => Params {
                 today: false,
                 xp: false,
+                tlp: false,
                 rto_min: s(200),
                 rto_max: s(120_000),
                 rto_init: s(3_000),
@@ -41,6 +44,7 @@ impl Params {
             Stack::Linux(_) | Stack::Ns2 => Params {
                 today: true,
                 xp: false,
+                tlp: true,
                 rto_min: s(200),
                 rto_max: s(120_000),
                 rto_init: s(1_000),
@@ -51,6 +55,7 @@ impl Params {
             Stack::WindowsXp => Params {
                 today: false,
                 xp: true,
+                tlp: false,
                 rto_min: s(300),
                 rto_max: s(240_000),
                 rto_init: s(3_000),

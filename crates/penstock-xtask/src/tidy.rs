@@ -15,6 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lang", &["model"]),
     ("host", &["model", "packet", "sched", "lang"]),
     ("shell", &["model", "lang", "host"]),
+    ("packetdrill", &["model", "packet", "sched", "tcp", "host", "shell"]),
     ("check", &["model", "packet", "sched", "lang", "host", "shell"]),
     ("sim", &["model", "packet", "sched", "tcp", "lang", "host"]),
     ("files", &[]),
@@ -32,7 +33,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("study", &["model", "sched", "kernel", "measure", "files", "lab"]),
     ("link", &["model", "packet", "sched", "lang"]),
     ("wild", &[]),
-    ("cli", &["model", "check", "kernel", "measure", "files", "replay", "machine", "lab", "study"]),
+    (
+        "cli",
+        &["model", "check", "kernel", "measure", "files", "packetdrill", "replay", "machine", "lab", "study"],
+    ),
     (
         "xtask",
         &[

@@ -38,20 +38,29 @@ const KEYS: &[(&str, &str)] = &[
     ("net.ipv4.route.flush", "0"),
     ("net.ipv4.tcp_adv_win_scale", "1"),
     ("net.ipv4.tcp_available_congestion_control", ""),
+    ("net.ipv4.tcp_base_mss", "1024"),
     ("net.ipv4.tcp_congestion_control", ""),
     ("net.ipv4.tcp_dsack", "1"),
+    ("net.ipv4.tcp_early_retrans", "3"),
     ("net.ipv4.tcp_ecn", ""),
+    ("net.ipv4.tcp_fack", "0"),
     ("net.ipv4.tcp_fastopen", "1"),
     ("net.ipv4.tcp_fin_timeout", "60"),
+    ("net.ipv4.tcp_frto", "2"),
     ("net.ipv4.tcp_keepalive_time", "7200"),
     ("net.ipv4.tcp_limit_output_bytes", "1048576"),
     ("net.ipv4.tcp_low_latency", "0"),
     ("net.ipv4.tcp_max_syn_backlog", "128"),
     ("net.ipv4.tcp_mem", "22425\t29902\t44850"),
+    ("net.ipv4.tcp_min_tso_segs", "2"),
     ("net.ipv4.tcp_moderate_rcvbuf", "1"),
     ("net.ipv4.tcp_mtu_probing", "0"),
     ("net.ipv4.tcp_no_metrics_save", "0"),
     ("net.ipv4.tcp_notsent_lowat", "4294967295"),
+    ("net.ipv4.tcp_pacing_ca_ratio", "120"),
+    ("net.ipv4.tcp_pacing_ss_ratio", "200"),
+    ("net.ipv4.tcp_recovery", "1"),
+    ("net.ipv4.tcp_reordering", "3"),
     ("net.ipv4.tcp_retries2", "15"),
     ("net.ipv4.tcp_rmem", "4096\t131072\t6291456"),
     ("net.ipv4.tcp_rto_min_us", "200000"),
@@ -61,6 +70,7 @@ const KEYS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_synack_retries", "5"),
     ("net.ipv4.tcp_syncookies", "1"),
     ("net.ipv4.tcp_timestamps", ""),
+    ("net.ipv4.tcp_tso_win_divisor", "3"),
     ("net.ipv4.tcp_tw_reuse", "2"),
     ("net.ipv4.tcp_window_scaling", ""),
     ("net.ipv4.tcp_wmem", "4096\t16384\t4194304"),
@@ -131,6 +141,21 @@ fn forwarding_of(key: &str) -> Option<&str> {
 type Refusal = &'static str;
 const INVALID: Refusal = "Invalid argument";
 
+/// A number as a setting takes it: decimal, `0x…` or octal behind a 0.
+//= linux v6.12 kernel/sysctl.c proc_get_long (simple_strtoul with base 0)
+fn long(text: &str) -> Option<i64> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
+    let (digits, radix) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => (hex, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => (&digits[1..], 8),
+        None => (digits, 10),
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    i64::from_str_radix(digits, radix).ok().map(|n| sign * n)
+}
+
 impl Host {
     /// All keys of `/proc/sys` in order.
     pub(crate) fn setting_keys(&self) -> Vec<String> {
@@ -193,7 +218,16 @@ impl Host {
                 return conf.iter().find(|c| known && c.0 == attribute).map(|c| c.1);
             }
         }
-        let late = matches!(key, "net.core.txrehash" | "net.ipv4.tcp_rto_min_us");
+        let late = matches!(
+            key,
+            "net.core.txrehash"
+                | "net.ipv4.tcp_rto_min_us"
+                | "net.ipv4.tcp_early_retrans"
+                | "net.ipv4.tcp_min_tso_segs"
+                | "net.ipv4.tcp_pacing_ca_ratio"
+                | "net.ipv4.tcp_pacing_ss_ratio"
+                | "net.ipv4.tcp_recovery"
+        );
         if late && self.kernel == Kernel::V2_6_35 {
             return None;
         }
@@ -259,16 +293,16 @@ impl Host {
             _ => {
                 let begins = self.begins(key).ok_or("No such file or directory")?;
                 let parts: Vec<&str> = value.split_whitespace().collect();
-                let numbers = parts.iter().all(|p| p.parse::<i64>().is_ok());
+                let numbers: Option<Vec<i64>> = parts.iter().map(|p| long(p)).collect();
                 //= linux v6.12 net/core/sysctl_net_core.c: from SYSCTL_ZERO to SYSCTL_ONE
                 if key == "net.core.txrehash" && !matches!(parts[..], ["0" | "1"]) {
                     return Err(INVALID);
                 }
-                if parts.is_empty() || !numbers || parts.len() > begins.split('\t').count().max(1) {
-                    return Err(INVALID);
-                }
-                let kept = parts.join("\t");
-                self.set_setting6(key, parts[0].parse().unwrap_or(0))?;
+                let numbers =
+                    numbers.filter(|n| !n.is_empty() && n.len() <= begins.split('\t').count().max(1));
+                let numbers = numbers.ok_or(INVALID)?;
+                let kept = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join("\t");
+                self.set_setting6(key, numbers[0])?;
                 self.sysctl.kept.insert(key.to_owned(), kept);
             }
         }

@@ -19,6 +19,7 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     cfg.synack_retries = synack.unwrap_or(cfg.synack_retries);
     cfg.retries2 = data.unwrap_or(cfg.retries2);
     cfg.txrehash = s.txrehash;
+    cfg.early_retrans = s.early_retrans;
     if let Some((first, most)) = s.wmem {
         cfg.sndbuf = Buffer::Auto(first, most);
     }

@@ -4,6 +4,7 @@
 //! Differs: none known.
 
 use super::Endpoint;
+use super::calls::Chrono;
 use crate::info::CaState;
 use crate::recovery::{Prior, Rexmit};
 use crate::sender::acked::{
@@ -80,6 +81,9 @@ impl Endpoint {
         }
         let prior = Prior { fack: prior_fack, una: prior_una, fackets: prior_fackets };
         let pkts_acked = self.recovery.clean_rtx(&mut self.tx, prior, &mut s, &mut flag);
+        if self.calls.is_some() && self.tx.q.packets_out() == 0 {
+            self.chrono_stop(Chrono::Busy);
+        }
         if self.tx.p.today {
             self.recovery.rack_update_reo_wnd(&mut self.tx, s.prior_delivered);
             if self.recovery.probe_is_out() {
@@ -179,6 +183,9 @@ impl Endpoint {
         }
         if self.tx.next_fits(self.current_mss()) {
             self.tx.timers.forget_backoff();
+            if let Some(calls) = &mut self.calls {
+                calls.probes_since = None;
+            }
             if self.tx.timers.pending() == Some(Pending::Probe0) {
                 self.tx.timers.clear();
             }

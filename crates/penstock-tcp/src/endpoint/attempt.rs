@@ -68,8 +68,9 @@ impl Endpoint {
         let seq = self.tx.space.nxt();
         let data_end = end - u64::from(bits & rtx::FIN != 0);
         let len = (data_end - seq) as u32;
-        if len > 0 {
-            self.tx.unsent.pop();
+        let mut ends_record = false;
+        if len > 0 && self.tx.unsent.head().is_some_and(|b| b.end <= data_end) {
+            ends_record = self.tx.unsent.pop().is_some_and(|b| b.eor);
         }
         let first = self.tx.q.packets_out() == 0;
         let departs_us = self.tx.departs_us();
@@ -77,6 +78,14 @@ impl Endpoint {
             self.tx.cc.flight_begins(departs_us);
         }
         self.tx.q.push(seq, end, departs_us, self.tx.cc.delivered(), bits, self.tx.host.last_no());
+        if let Some(calls) = &mut self.calls {
+            if std::mem::replace(&mut calls.joins, true) {
+                self.tx.q.last_joins();
+            }
+        }
+        if ends_record {
+            self.tx.q.last_ends_record();
+        }
         self.tx.stamp_rate(self.tx.q.packets_out() as usize - 1);
         self.tx.paced(len);
         self.tx.space.sent(data_end, bits & rtx::FIN != 0, small);
@@ -125,7 +134,10 @@ impl Endpoint {
             self.recovery.note_retransmission(&self.tx.clock, self.tx.clock.us);
         }
         match why {
-            Why::Timeout { .. } => self.tx.back_off(self.state == State::SynSent),
+            Why::Timeout { .. } => {
+                self.tx.back_off(self.state == State::SynSent);
+                self.clamp_to_user_timeout();
+            }
             _ => {
                 if self.tx.cc.is_reducing() {
                     self.recovery.prr_sent(1);
@@ -243,6 +255,7 @@ impl Endpoint {
         let interval = self.resource_probe_interval();
         if self.tx.p.today {
             self.tx.timers.probe_not_sent(true, interval, &self.tx.clock);
+            self.clamp_probe();
         } else {
             let when = u64::from(self.tx.timers.rto()) << self.tx.timers.backoff().min(16);
             let when = when.min(u64::from(interval)) as u32;

@@ -21,6 +21,9 @@ impl Endpoint {
     pub fn handle_segment(&mut self, seg: &Tcp, payload_len: u32, ecn: EcnField, now: Time) {
         self.touch(now);
         self.tx.n.segs_in += 1;
+        if self.calls.is_some() {
+            self.note_received(payload_len, seg.flags.has(TcpFlags::ACK));
+        }
         if let Some(o) = &mut self.one_way {
             let error = o.handle_segment(&mut self.state, seg, payload_len, ecn == EcnField::Ce, now);
             if error.is_some() {
@@ -52,7 +55,8 @@ impl Endpoint {
         };
         self.tx.cc.set_ecn(ecn_ok);
         let options = if self.tx.stamps.ok() { 12 } else { 0 };
-        let clamp = u32::from(syn.mss.unwrap_or(536)).clamp(88, u32::from(self.cfg.mss));
+        self.mss = syn.mss.unwrap_or(536);
+        let clamp = u32::from(self.mss).clamp(88, u32::from(self.cfg.mss));
         let wscale = if self.rcv_scaling { syn.wscale.unwrap_or(0).min(14) } else { 0 };
         self.tx.space.read_syn(syn.seq, u32::from(syn.window), clamp - options, wscale);
         self.rx.begin(syn.seq, u32::from(self.cfg.mss) - options, 20 + options, self.tx.sack_ok);
@@ -83,7 +87,7 @@ impl Endpoint {
         self.tx.timers.opened();
         self.recovery.opened(self.tx.space.una());
         self.rx.established(self.tx.space.mss(), &self.tx.clock);
-        let mss = u32::from(self.cfg.mss);
+        let mss = u32::from(self.mss);
         self.tx.sndbuf_expand(mss, self.recovery.reordering());
         if !self.tx.p.today {
             // tcp_fixup_sndbuf: room for three segments.
@@ -100,6 +104,11 @@ impl Endpoint {
         }
         self.tx.cc.init();
         self.tx.todo.push = true;
+        if self.calls.is_some() {
+            // icsk_ack.lrcvtime
+            self.note_received(1, true);
+            self.begin_search();
+        }
     }
 
     /// Takes the round trip of the handshake, if nothing in it was repeated.

@@ -1,11 +1,12 @@
 //! One side of one connection: its variables, and what the outside calls.
 //!
 //! Follows: linux v6.12 `struct tcp_sock`, `struct inet_connection_sock`, net/ipv4/tcp.c; v2.6.35 likewise.
-//! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`); no urgent data, no Fast Open, no
+//! Differs: one segment a time everywhere (no TSO, no GRO, as with `gso_max_segs 1`; bursts where `calls` say so); no urgent data, no Fast Open, no
 //! keepalive, no path MTU discovery; payload has a length and no contents.
 
 mod ack;
 mod attempt;
+mod calls;
 mod handshake;
 mod output;
 mod retransmit;
@@ -22,6 +23,8 @@ use crate::recv::{Receiver, Timing};
 use crate::segment::Transmit;
 use crate::sender::{Sender, Todo};
 use attempt::Trial;
+use calls::CallState;
+pub use calls::{CallInfo, SendFlags, Sent};
 use output::Push;
 use penstock_model::{Kernel, Span, Time};
 use penstock_packet::{Tcp, TcpFlags};
@@ -57,7 +60,7 @@ pub struct Endpoint {
     frozen: bool,
     sport: u16,
     dport: u16,
-    /// What we announce.
+    /// What the peer has announced (`mss_clamp`); before its SYN, what we do.
     mss: u16,
     /// How often the socket has drawn its hash anew.
     rehashed: u16,
@@ -75,6 +78,8 @@ pub struct Endpoint {
     recovery: Recovery,
     // The others.
     rcv_scaling: bool,
+    /// What a socket has beside that is driven call by call.
+    calls: Option<Box<CallState>>,
     error: Option<Error>,
     syn_sent_us: u64,
     aside: Option<Box<Aside>>,
@@ -135,6 +140,7 @@ impl Endpoint {
             Stack::WindowsXp => Kernel::V2_6_35,
             Stack::Ns2 => Kernel::V6_12,
         };
+        p.tlp &= cfg.early_retrans;
         p.reordering = cfg.reordering.unwrap_or(p.reordering).max(1);
         let tx = Sender::new(&cfg, kernel, p, clock, isn);
         Endpoint {
@@ -158,6 +164,7 @@ impl Endpoint {
             syn_sent_us: clock.us,
             data_ready: None,
             one_way: None,
+            calls: cfg.calls.filter(|_| p.today).map(|c| Box::new(CallState::new(c, now))),
             cfg: Box::new(cfg),
         }
     }
@@ -321,7 +328,7 @@ mod tests {
     #[test]
     fn what_each_segment_needs_lies_together() {
         // What recovery, retransmission and set-up need stands behind, or elsewhere.
-        assert!(size_of::<Endpoint>() <= 1880, "{}", size_of::<Endpoint>());
+        assert!(size_of::<Endpoint>() <= 1912, "{}", size_of::<Endpoint>());
         assert!(offset_of!(Endpoint, rx) <= 112 && offset_of!(Endpoint, tx) <= 648);
         assert!(offset_of!(Endpoint, recovery) < offset_of!(Endpoint, rcv_scaling));
         let cold = [offset_of!(Endpoint, error), offset_of!(Endpoint, aside), offset_of!(Endpoint, cfg)];

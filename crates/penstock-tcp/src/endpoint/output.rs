@@ -6,6 +6,7 @@
 
 use super::Endpoint;
 use super::attempt::{Trial, Why};
+use super::calls::Chrono;
 use crate::info::State;
 use crate::recv::EarlyAck;
 use crate::segment::Transmit;
@@ -145,7 +146,7 @@ impl Endpoint {
     /// What a segment carries in the push that is under way: it is reckoned once, when the push begins.
     //= linux v6.12 net/ipv4/tcp_output.c __tcp_push_pending_frames
     #[inline]
-    fn push_mss(&mut self) -> u32 {
+    pub(super) fn push_mss(&mut self) -> u32 {
         if self.push.mss == 0 {
             self.push.mss = self.current_mss();
         }
@@ -173,6 +174,9 @@ impl Endpoint {
     /// The next new segment, if it may go; a `probe` goes whatever the congestion window and Nagle say.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_write_xmit
     pub(super) fn write_xmit(&mut self, probe: bool) -> Option<Transmit> {
+        if self.calls.is_some() {
+            return self.xmit_burst(probe);
+        }
         if !self.tx.space.has_unsent() || self.tx.is_full() && !probe || self.tx.pacing_holds() {
             return None;
         }
@@ -230,7 +234,8 @@ impl Endpoint {
             flags = flags.with(TcpFlags::FIN);
         }
         let mut bits = if fin { rtx::FIN } else { 0 };
-        if len > 0 && (self.tx.unsent.head().is_some_and(|b| b.psh) || self.tx.space.is_marked(data_end)) {
+        let pushed = self.tx.unsent.head().is_some_and(|b| b.psh && b.end <= data_end);
+        if len > 0 && (pushed || self.tx.space.is_marked(data_end)) {
             flags = flags.with(TcpFlags::PSH);
             bits |= rtx::PSH;
         }
@@ -250,7 +255,10 @@ impl Endpoint {
     /// No more new data goes now: whether it was the window that stopped it, and the timers that follow.
     pub(super) fn push_done(&mut self) {
         let sent = std::mem::take(&mut self.push.sent);
-        let limited = self.tx.is_full();
+        let mut limited = self.tx.is_full();
+        if let Some(calls) = &mut self.calls {
+            limited |= calls.push_done();
+        }
         // With nothing to send tcp_push_pending_frames does not come this far.
         if sent > 0 || limited && (self.tx.space.has_unsent() || !self.tx.p.today) {
             self.tx.cwnd_validate(limited);
@@ -263,6 +271,7 @@ impl Endpoint {
         } else if self.tx.q.packets_out() == 0 && self.tx.space.has_unsent() {
             self.tx.check_probe_timer();
         }
+        self.chrono_pushed(sent > 0, limited);
         (self.push.ones, self.push.sent_before) = (false, 0);
         self.push.pushes.clear();
         if std::mem::take(&mut self.push.corking) {
@@ -272,6 +281,9 @@ impl Endpoint {
         self.tx.todo.push_all = false;
         self.push.mss = 0;
         self.tx.check_space(u32::from(self.mss), self.recovery.reordering());
+        if self.calls.is_some() && !self.tx.unsent.is_waited_for() {
+            self.chrono_stop(Chrono::SndbufLimited);
+        }
     }
 
     /// A segment with `len` bytes of data goes, for the first time or `again`.
@@ -351,6 +363,9 @@ impl Endpoint {
     pub(super) fn segment(&mut self, seq: u64, len: u32, flags: TcpFlags) -> Transmit {
         self.tx.n.segs_out += 1;
         self.tx.host.hand(len);
+        if self.calls.is_some() {
+            self.note_sent(len);
+        }
         if self.frozen {
             return self.frozen_segment(seq, len, flags);
         }

@@ -107,6 +107,9 @@ impl Endpoint {
             self.recovery.note_retransmission(&self.tx.clock, self.tx.q.at(index).sent_us);
             return None;
         }
+        if self.calls.is_some() {
+            self.rexmit_run(index, why != Why::Window);
+        }
         let t = self.send_again(index, why);
         if self.tx.p.today {
             self.recovery.note_retransmission(&self.tx.clock, self.tx.departs_us());
@@ -126,7 +129,7 @@ impl Endpoint {
         if fin {
             flags = flags.with(TcpFlags::FIN);
         }
-        if seg.has(rtx::PSH) {
+        if seg.has(rtx::PSH) || self.ends_run(seg.end) {
             flags = flags.with(TcpFlags::PSH);
         }
         self.tx.n.total_retrans += 1;
@@ -156,6 +159,9 @@ impl Endpoint {
         if self.tx.still_in_host_queue(index) {
             self.tx.rearm_rto();
             return None;
+        }
+        if self.calls.is_some() {
+            self.rexmit_run(index, true);
         }
         Some(self.send_again(index, Why::LossProbe))
     }

@@ -96,7 +96,7 @@ impl Endpoint {
     }
 
     //= linux v6.12 net/ipv4/tcp.c tcp_mark_push
-    fn mark_tail(&mut self) {
+    pub(super) fn mark_tail(&mut self) {
         if let Some(tail) = self.tx.unsent.tail_mut() {
             tail.psh = true;
             self.tx.space.pushed_all();
@@ -150,7 +150,7 @@ impl Endpoint {
 
     /// The program has let the connection run dry: samples of its rate say little until what comes now is delivered.
     //= linux v6.12 net/ipv4/tcp_rate.c tcp_rate_check_app_limited
-    fn check_app_limited(&mut self) {
+    pub(super) fn check_app_limited(&mut self) {
         if self.tx.space.unsent() < u64::from(self.tx.space.mss())
             && self.tx.host.held() == 0
             && !self.tx.is_full()

@@ -90,7 +90,44 @@ impl Endpoint {
         if self.tx.p.xp {
             return self.tx.timers.retransmits() >= u32::from(self.cfg.retries2);
         }
-        self.timed_out(u32::from(self.cfg.retries2), self.tx.p.rto_min)
+        self.timed_out(u32::from(self.cfg.retries2), self.tx.p.rto_min) || self.user_timed_out()
+    }
+    /// Jiffies of `TCP_USER_TIMEOUT` that are left of a retransmission's time; `None`: it is not set.
+    fn user_time_left(&self) -> Option<u32> {
+        let timeout = self.calls.as_ref()?.user_timeout?;
+        let gone = self.tx.clock.us.saturating_sub(self.recovery.retrans_stamp_us());
+        let left = (timeout.as_ns().max(0) as u64 / 1_000).saturating_sub(gone);
+        Some(self.tx.clock.us_to_jiffies(left))
+    }
+    //= linux v6.12 net/ipv4/tcp_timer.c retransmits_timed_out
+    fn user_timed_out(&self) -> bool {
+        self.tx.timers.retransmits() > 0 && self.user_time_left() == Some(0)
+    }
+    /// The next retransmission comes no later than the end of `TCP_USER_TIMEOUT`.
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_clamp_rto_to_user_timeout
+    pub(super) fn clamp_to_user_timeout(&mut self) {
+        if let Some(left) = self.user_time_left()
+            && self.tx.timers.pending() == Some(Pending::Retrans)
+        {
+            let rto = self.tx.timers.rto().min(left.max(1));
+            self.tx.set_timer(Pending::Retrans, rto);
+        }
+    }
+    /// The same of probes, of the time since the first of them.
+    //= linux v6.12 net/ipv4/tcp_timer.c tcp_clamp_probe0_to_user_timeout
+    fn probe_time_left(&self) -> Option<u32> {
+        let calls = self.calls.as_ref()?;
+        let timeout = self.tx.clock.span_to_jiffies(calls.user_timeout?);
+        let gone = self.tx.clock.jiffies - calls.probes_since?;
+        Some(u64::from(timeout).saturating_sub(gone) as u32)
+    }
+    /// The probe that is set comes no later than that.
+    pub(super) fn clamp_probe(&mut self) {
+        if let Some(left) = self.probe_time_left()
+            && self.tx.timers.pending() == Some(Pending::Probe0)
+        {
+            self.tx.timers.sooner(left.max(2), &self.tx.clock);
+        }
     }
     fn timed_out(&self, boundary: u32, base: u32) -> bool {
         let since = self.recovery.retrans_stamp_us();
@@ -148,9 +185,16 @@ impl Endpoint {
     //= linux v6.12 net/ipv4/tcp_timer.c tcp_probe_timer
     fn probe_timer(&mut self) {
         if self.tx.q.packets_out() > 0 || !self.tx.space.has_unsent() {
+            if let Some(calls) = &mut self.calls {
+                calls.probes_since = None;
+            }
             return self.tx.timers.forget_probes();
         }
-        if self.tx.timers.probes_out() >= u32::from(self.cfg.retries2) {
+        let jiffies = self.tx.clock.jiffies;
+        if let Some(calls) = &mut self.calls {
+            calls.probes_since.get_or_insert(jiffies);
+        }
+        if self.probe_time_left() == Some(0) || self.tx.timers.probes_out() >= u32::from(self.cfg.retries2) {
             return self.done(Some(Error::TimedOut));
         }
         self.tx.todo.probe0 = true;
@@ -164,5 +208,6 @@ impl Endpoint {
             return self.tx.timers.forget_backoff();
         }
         self.tx.timers.probe_sent(self.cfg.retries2, &self.tx.clock);
+        self.clamp_probe();
     }
 }

@@ -91,6 +91,7 @@ impl Recovery {
         if pkts > 0 {
             if tx.p.today {
                 *flag |= SET_XMIT_TIMER;
+                tx.mtu_probe_acked();
             }
             if !tx.sack_ok {
                 self.remove_reno_sacks(tx, pkts, *flag);

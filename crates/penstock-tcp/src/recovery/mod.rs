@@ -51,7 +51,7 @@ pub(crate) struct Recovery {
     /// Segments below this were looked at for their age (2.6.35 `scoreboard_skb_hint`).
     aged_up_to: u64,
     reordering: u32,
-    reord_seen: bool,
+    reord_seen: u32,
     sack_reneg: bool,
     /// The peer is to be told that the window has fallen.
     queue_cwr: bool,
@@ -94,7 +94,7 @@ impl Recovery {
             retrans_stamp: None,
             retrans_stamp_us: 0,
             reordering: p.reordering,
-            reord_seen: false,
+            reord_seen: 0,
             prr_delivered: 0,
             prr_out: 0,
             rack: Rack::new(),
@@ -114,6 +114,10 @@ impl Recovery {
     #[inline]
     pub fn reordering(&self) -> u32 {
         self.reordering
+    }
+    /// How often it was seen.
+    pub fn reord_seen(&self) -> u32 {
+        self.reord_seen
     }
     /// Whether the receiver has dropped what it had reported.
     #[inline]
@@ -467,6 +471,14 @@ impl Recovery {
         if tx.q.lost_out() == 0 {
             self.try_to_open(tx, *flag);
             return rexmit;
+        }
+        if tx.cc.state() < CaState::Cwr && tx.mtu_probe_failed() {
+            //= linux v6.12 net/ipv4/tcp_input.c tcp_non_congestion_loss_retransmit
+            self.high_seq = tx.space.nxt();
+            tx.cc.set_ssthresh(tx.cc.current_ssthresh());
+            (self.prior_ssthresh, self.undo_marker) = (0, None);
+            tx.set_ca(CaState::Loss);
+            return Rexmit::Lost;
         }
         self.enter_recovery(tx, ece);
         Rexmit::Lost

@@ -71,7 +71,9 @@ impl Recovery {
 
     //= linux v6.12 net/ipv4/tcp_recovery.c tcp_rack_reo_wnd
     fn rack_reo_wnd(&self, tx: &Sender) -> u32 {
-        if !self.reord_seen && (tx.cc.state() >= CaState::Recovery || tx.q.sacked_out() >= self.reordering) {
+        if self.reord_seen == 0
+            && (tx.cc.state() >= CaState::Recovery || tx.q.sacked_out() >= self.reordering)
+        {
             return 0;
         }
         let min_rtt = tx.timers.min_rtt();

@@ -163,7 +163,7 @@ impl Recovery {
             if tx.n.dsack_dups > tx.n.total_retrans {
                 return false;
             }
-            if self.reord_seen && s.flag & DSACK_TLP == 0 {
+            if self.reord_seen > 0 && s.flag & DSACK_TLP == 0 {
                 self.rack.dsack_seen = true;
             }
             s.delivered += segs as u32;
@@ -272,7 +272,7 @@ impl Recovery {
         if metric > self.reordering * tx.space.mss() {
             self.reordering = metric.div_ceil(tx.space.mss()).min(MAX_REORDERING);
         }
-        self.reord_seen = true;
+        self.reord_seen += 1;
     }
 
     //= linux v2.6.35 net/ipv4/tcp_input.c tcp_update_reordering
@@ -327,7 +327,7 @@ impl Recovery {
             tx.q.set_dup_acks(tx.q.packets_out() - holes);
             if tx.p.today {
                 self.reordering = (tx.q.packets_out() + addend).min(MAX_REORDERING);
-                self.reord_seen = true;
+                self.reord_seen += 1;
             } else {
                 self.update_reordering_2_6_35(tx.q.packets_out() + addend);
             }

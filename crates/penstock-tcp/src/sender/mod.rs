@@ -6,6 +6,7 @@
 pub(crate) mod acked;
 pub(crate) mod control;
 pub(crate) mod host;
+pub(crate) mod mtup;
 pub(crate) mod rtt;
 pub(crate) mod rtx;
 pub(crate) mod sendq;
@@ -20,6 +21,7 @@ use crate::params::Params;
 use acked::SackState;
 use control::Control;
 use host::InHost;
+use mtup::MtuSearch;
 use penstock_model::Kernel;
 use rtx::RtxQueue;
 use sendq::SendQueue;
@@ -124,6 +126,8 @@ pub(crate) struct Sender {
     pub host: InHost,
     /// The congestion window.
     pub cc: Control,
+    /// The search for the path's MTU.
+    pub mtu_search: Option<Box<MtuSearch>>,
 }
 
 impl Sender {
@@ -138,6 +142,7 @@ impl Sender {
             stamps: Stamps::new(cfg.timestamps, p.today),
             sack_ok: cfg.sack,
             todo: Todo::default(),
+            mtu_search: None,
             n: Counters::default(),
             space,
             clock,
@@ -247,7 +252,7 @@ impl Sender {
     /// Sets the timer of the tail loss probe where one is useful; answers whether it did.
     //= linux v6.12 net/ipv4/tcp_output.c tcp_schedule_loss_probe
     pub fn schedule_loss_probe(&mut self, advancing_rto: bool) -> bool {
-        if !self.p.today
+        if !self.p.tlp
             || self.q.packets_out() == 0
             || !self.sack_ok
             || !matches!(self.cc.state(), CaState::Open | CaState::Cwr)
@@ -305,7 +310,8 @@ impl Sender {
         match self.p.skb_overhead {
             0 => bytes,
             overhead if self.p.today => {
-                let heads = u64::from(self.q.packets_out() - self.q.joined()) + self.unsent.len() as u64;
+                let heads = u64::from(self.q.packets_out() - self.q.joined() - self.q.pieces())
+                    + self.unsent.len() as u64;
                 bytes + u64::from(overhead) * heads
             }
             overhead => bytes + u64::from(overhead) * bytes.div_ceil(u64::from(self.space.mss())),

@@ -54,6 +54,10 @@ pub(crate) struct Seg {
     pub delivered_us: u64,
     /// The program had nothing more to send by then.
     pub app_limited: bool,
+    /// It is not the first of its buffer: the card has cut it off (or will, when it goes again).
+    piece: bool,
+    /// A record ends with it (`MSG_EOR`): nothing behind is put to it.
+    eor: bool,
     /// Segments in flight when it was last sent, itself included, and those held for lost by then, modulo 2^32.
     pub in_flight: u32,
     pub lost: u32,
@@ -103,6 +107,8 @@ pub(crate) struct RtxQueue {
     lost: u64,
     /// Segments tagged JOINED.
     joined: u32,
+    /// Segments that are pieces of the buffer of the one before.
+    pieces: u32,
 }
 
 impl RtxQueue {
@@ -120,6 +126,7 @@ impl RtxQueue {
             retrans_out: 0,
             lost: 0,
             joined: 0,
+            pieces: 0,
         }
     }
 
@@ -157,6 +164,46 @@ impl RtxQueue {
     #[inline]
     pub fn joined(&self) -> u32 {
         self.joined
+    }
+    /// Segments that are pieces of the buffer of the one before.
+    #[inline]
+    pub fn pieces(&self) -> u32 {
+        self.pieces
+    }
+    /// The last segment is one.
+    pub fn last_joins(&mut self) {
+        if let Some(seg) = self.segs.back_mut() {
+            self.pieces += u32::from(!replace(&mut seg.piece, true));
+        }
+    }
+    /// A record ends with the last segment.
+    pub fn last_ends_record(&mut self) {
+        if let Some(seg) = self.segs.back_mut() {
+            seg.eor = true;
+        }
+    }
+    /// The segment at `index` begins a buffer.
+    pub(super) fn begins(&mut self, index: usize) {
+        if let Some(seg) = self.segs.get_mut(index) {
+            self.pieces -= u32::from(std::mem::take(&mut seg.piece));
+        }
+    }
+    /// Cuts off what of the buffer of the segment at `index` goes again as one packet, at most so many segments; answers where it ends
+    /// and whether they are several.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_retransmit_skb, tcp_fragment
+    pub fn cut_run(&mut self, index: usize, most: usize) -> (u64, bool) {
+        self.begins(index);
+        let mut n = 1;
+        while n < most
+            && let Some(next) = self.segs.get(index + n)
+            && next.piece
+            && next.has(LOST)
+            && !next.has(SACKED | RETRANS)
+        {
+            n += 1;
+        }
+        self.begins(index + n);
+        (self.segs[index + n - 1].end, n > 1)
     }
     /// Whether segments wait that are held for lost.
     #[inline]
@@ -268,6 +315,8 @@ impl RtxQueue {
             first_tx_us: 0,
             delivered_us: 0,
             app_limited: false,
+            piece: false,
+            eor: false,
             in_flight: 0,
             lost: 0,
             bits,
@@ -303,6 +352,10 @@ impl RtxQueue {
         }
         if seg.has(JOINED) {
             self.joined -= 1;
+        }
+        if self.pieces > 0 {
+            self.pieces -= u32::from(seg.piece);
+            self.begins(0);
         }
         Some(seg)
     }

@@ -15,6 +15,8 @@ pub(crate) struct Unsent {
     pub end: u64,
     /// It carries PSH.
     pub psh: bool,
+    /// A record ends with it: nothing is put behind (`MSG_EOR`).
+    pub eor: bool,
 }
 
 /// The queue, and the send buffer that it is a part of.
@@ -56,6 +58,10 @@ impl SendQueue {
         if self.grows() && u64::from(self.size) < wanted {
             self.size = wanted.min(u64::from(self.buffer.max())) as u32;
         }
+    }
+    /// Its size is set, bytes; it does not grow any more.
+    pub fn fix(&mut self, size: u32) {
+        (self.buffer, self.size) = (Buffer::Fixed(size), size.min(1 << 30));
     }
     /// It begins anew with room for `least` bytes, where it grows by itself (2.6.35).
     //= linux v2.6.35 net/ipv4/tcp_input.c tcp_fixup_sndbuf
@@ -112,7 +118,7 @@ impl SendQueue {
     }
     /// A new buffer with nothing in it yet, behind the others.
     pub fn entail(&mut self, at: u64) {
-        self.bufs.push_back(Unsent { end: at, psh: false });
+        self.bufs.push_back(Unsent { end: at, psh: false, eor: false });
     }
     pub fn tail_mut(&mut self) -> Option<&mut Unsent> {
         self.bufs.back_mut()
@@ -130,11 +136,15 @@ impl SendQueue {
         else {
             return;
         };
+        if head.eor {
+            return;
+        }
         let missing = u64::from(mss).saturating_sub(head.end - start);
         let taken = missing.min(next.end - head.end);
         self.bufs[0].end += taken;
         if taken > 0 && self.bufs[0].end == next.end {
             self.bufs[0].psh |= next.psh;
+            self.bufs[0].eor = next.eor;
             self.bufs.remove(1);
         }
     }
@@ -145,9 +155,28 @@ impl SendQueue {
         let Some(head) = self.head() else { return };
         let end = start + u64::from(len);
         if head.end > end {
-            self.bufs[0] = Unsent { end, psh: false };
+            self.bufs[0] = Unsent { end, psh: false, eor: false };
             self.bufs.insert(1, head);
         }
+    }
+
+    /// Makes the first buffer, which begins at `start`, `len` bytes long, out of those behind it; `false`: a record ends before.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_can_coalesce_send_queue_head, tcp_clone_payload
+    pub fn gather(&mut self, start: u64, len: u32) -> bool {
+        let end = start + u64::from(len);
+        let within = self.bufs.iter().take_while(|b| b.end < end).any(|b| b.eor);
+        if within || self.bufs.back().is_none_or(|b| b.end < end) {
+            return false;
+        }
+        while self.bufs.front().is_some_and(|b| b.end < end) {
+            self.bufs.pop_front();
+        }
+        let rest = self.bufs[0];
+        if rest.end > end {
+            self.bufs.push_front(Unsent { end, psh: false, eor: false });
+        }
+        self.bufs[0].psh = false;
+        true
     }
 
     /// Sets PSH on the first buffer.
@@ -164,7 +193,7 @@ mod tests {
 
     fn queue(ends: &[u64]) -> SendQueue {
         let mut q = SendQueue::new(Buffer::Fixed(0));
-        q.bufs.extend(ends.iter().map(|&end| Unsent { end, psh: false }));
+        q.bufs.extend(ends.iter().map(|&end| Unsent { end, psh: false, eor: false }));
         q
     }
     fn ends(q: &SendQueue) -> Vec<u64> {
@@ -180,6 +209,18 @@ mod tests {
         assert_eq!((q.bufs[0].psh, q.bufs[1].psh), (false, true));
         q.cut(0, 1448);
         assert_eq!(q.len(), 3, "no longer than that: nothing to cut");
+    }
+
+    #[test]
+    fn a_probe_is_gathered_from_several() {
+        let mut q = queue(&[10, 20, 30]);
+        assert!(q.gather(0, 25));
+        assert_eq!(ends(&q), [25, 30]);
+        let mut q = queue(&[10, 20]);
+        q.bufs[0].eor = true;
+        assert!(!q.gather(0, 15) && !q.gather(0, 30));
+        assert!(q.gather(0, 10));
+        assert_eq!(ends(&q), [10, 20]);
     }
 
     #[test]

@@ -164,6 +164,15 @@ impl Space {
         (self.sml, self.pushed_seq) = (self.una, self.una);
     }
 
+    /// Segments are of another size from now on.
+    pub fn set_mss(&mut self, mss: u32) {
+        let half = match self.max_window {
+            w if w > 536 => w >> 1,
+            w => w,
+        };
+        (self.mss_full, self.mss) = (mss, mss.min(half.max(28)));
+    }
+
     // ---- The peer's window ----
 
     /// The window a header's field means.

@@ -87,6 +87,14 @@ impl Timers {
         }
         self.pending = Some(what);
     }
+    /// The timer for sending goes off after so many jiffies, if not sooner.
+    pub fn sooner(&mut self, jiffies: u32, clock: &Clock) {
+        if let Some(what) = self.pending
+            && clock.jiffies + u64::from(jiffies) < self.expires
+        {
+            self.set(what, jiffies, clock);
+        }
+    }
     /// Stops the timer for sending.
     #[inline]
     pub fn clear(&mut self) {

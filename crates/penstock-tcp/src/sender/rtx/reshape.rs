@@ -31,7 +31,9 @@ impl RtxQueue {
         let mut rest = *seg;
         seg.end = seg.seq + u64::from(len);
         rest.seq = seg.end;
+        rest.piece = false;
         seg.bits &= !(PSH | FIN);
+        seg.eor = false;
         let next = seg.next;
         self.segs.insert(index + 1, rest);
         if rest.has(LISTED) {
@@ -66,7 +68,8 @@ impl RtxQueue {
         let room = wnd_end.saturating_sub(seg.seq).min(u64::from(mss)) as u32;
         let Some(mut space) = room.checked_sub(len).filter(|&s| s > 0 && !seg.has(SACKED)) else { return };
         while let Some(next) = self.segs.get(index + 1).copied() {
-            if next.has(SACKED) || next.payload() > space || next.end > wnd_end {
+            //= linux v6.12 include/net/tcp.h tcp_skb_can_collapse_to
+            if self.segs[index].eor || next.has(SACKED) || next.payload() > space || next.end > wnd_end {
                 break;
             }
             space -= next.payload();
@@ -80,6 +83,7 @@ impl RtxQueue {
         self.unlist(index + 1);
         let gone = self.segs.remove(index + 1).expect("the caller has seen it");
         self.shift_ids(index, true);
+        self.pieces -= u32::from(gone.piece);
         for (tag, count) in
             [(LOST, &mut self.lost_out), (RETRANS, &mut self.retrans_out), (JOINED, &mut self.joined)]
         {
@@ -87,6 +91,7 @@ impl RtxQueue {
         }
         let seg = &mut self.segs[index];
         seg.end = gone.end;
+        seg.eor = gone.eor;
         seg.bits |= gone.bits & (PSH | FIN | EVER_RETRANS);
     }
 
@@ -108,6 +113,7 @@ impl RtxQueue {
         let joins =
             plain(&prev) && plain(seg) && prev.end - prev.seq == seg.end - seg.seq && !seg.has(JOINED);
         if joins {
+            self.pieces -= u32::from(std::mem::take(&mut seg.piece));
             seg.bits |= JOINED;
             self.joined += 1;
         }

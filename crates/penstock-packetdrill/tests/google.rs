@@ -1,0 +1,88 @@
+//! The scripts on TCP itself of google/packetdrill, run unchanged; fetched when this test runs, and never kept. Those that do not pass stand in
+//! `vectors/packetdrill.txt` with their reasons, and no others may.
+
+mod material;
+
+use penstock_packetdrill::{Options, files_of, parse, run};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const FETCH: [&[&str]; 3] = [
+    &["git", "init", "-q", "."],
+    &[
+        "git",
+        "fetch",
+        "-q",
+        "--depth",
+        "1",
+        "https://github.com/google/packetdrill",
+        "2c4001c4d6fc04a3bbd01d4b92be62717a37648a",
+    ],
+    &["git", "checkout", "-q", "FETCH_HEAD"],
+];
+
+/// Folders of scripts that are on something else.
+const OTHERS: [&str; 11] = [
+    "fastopen",
+    "zerocopy",
+    "psp",
+    "epoll",
+    "timestamping",
+    "inq",
+    "splice",
+    "sendfile",
+    "md5",
+    "ioctl",
+    "gro",
+];
+
+fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            scripts(&path, found);
+        } else if path.extension().is_some_and(|e| e == "pkt") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn scripts_on_tcp_itself_pass() {
+    let Some(folder) = material::fetched("packetdrill", &FETCH) else { return };
+    let tcp = folder.join("gtests/net/tcp");
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(&tcp).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !OTHERS.iter().any(|o| path.ends_with(o)) {
+            scripts(&path, &mut paths);
+        }
+    }
+    paths.sort();
+    assert_eq!(paths.len(), 73);
+    let list = include_str!("../../../vectors/packetdrill.txt");
+    let known: BTreeMap<&str, &str> =
+        list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(": ")).collect();
+    let mut wrong = Vec::new();
+    let mut failed = 0;
+    for path in &paths {
+        let name = path.strip_prefix(&tcp).unwrap().display().to_string();
+        let text = material::text(path.clone());
+        let beside = path.parent().unwrap();
+        let failure = match parse(&text, &[]) {
+            Err(f) => Some((f.line, f.message)),
+            Ok(script) => {
+                let files = files_of(&script, &mut |p| std::fs::read_to_string(beside.join(p)).ok());
+                run(&script, &Options { files, ..Options::default() }).failure.map(|f| (f.line, f.message))
+            }
+        };
+        failed += usize::from(failure.is_some());
+        match (failure, known.get(name.as_str())) {
+            (Some((line, message)), None) => wrong.push(format!("{name}:{line}: {message}")),
+            (None, Some(_)) => wrong.push(format!("{name} passes, but stands in vectors/packetdrill.txt")),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(failed, known.len(), "vectors/packetdrill.txt names scripts that are not there");
+}

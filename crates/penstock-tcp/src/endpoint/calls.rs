@@ -1,0 +1,698 @@
+//! The socket as system calls see it: writes that push on their way, corks, marks of ends of records, bursts that the card cuts, and the
+//! times that `getsockopt(TCP_INFO)` tells.
+//!
+//! Follows: linux v6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_push`, `tcp_get_info_chrono_stats`, net/ipv4/tcp_output.c
+//! `tcp_write_xmit`, `tcp_tso_should_defer`, `tcp_tso_autosize`, `tcp_mss_split_point`, `tcp_chrono_start`, `tcp_chrono_stop`.
+//! Differs: a burst is handed over segment by segment, as the card sends it, PSH on the last. The rest of a burst that SACK has cut keeps
+//! no head of its own in the account of the send buffer.
+
+use super::Endpoint;
+use super::attempt::Why;
+use crate::config::{Buffer, Calls};
+use crate::info::{CaState, State};
+use crate::segment::Transmit;
+use crate::sender::Sender;
+use crate::sender::mtup::MtuSearch;
+use penstock_model::{Span, Time};
+use penstock_packet::TcpFlags;
+
+/// `TCP_NAGLE_OFF`.
+const OFF: u8 = 1;
+/// `TCP_NAGLE_CORK`.
+const CORK: u8 = 2;
+/// `TCP_NAGLE_PUSH`.
+const PUSH: u8 = 4;
+
+/// Flags of one call to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SendFlags {
+    /// `MSG_MORE`: more follows, a short segment may wait.
+    pub more: bool,
+    /// `MSG_EOR`: what is written later stands in segments of its own.
+    pub eor: bool,
+}
+
+/// What a call to write has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Bytes taken.
+    pub bytes: u64,
+    /// The call has pushed on its way: take what is to be sent, then call again with the rest.
+    pub goes_on: bool,
+}
+
+/// What kept a connection from sending faster (`enum tcp_chrono`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) enum Chrono {
+    #[default]
+    Unspec,
+    Busy,
+    RwndLimited,
+    SndbufLimited,
+}
+
+/// Times that are counted, jiffies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Chronos {
+    now: Chrono,
+    since: u64,
+    stat: [u64; 3],
+}
+
+impl Chronos {
+    fn set(&mut self, new: Chrono, jiffies: u64) {
+        if self.now > Chrono::Unspec {
+            self.stat[self.now as usize - 1] += jiffies - self.since;
+        }
+        (self.now, self.since) = (new, jiffies);
+    }
+}
+
+/// What such a socket keeps beside.
+#[derive(Debug)]
+pub(super) struct CallState {
+    // Parameters
+    cfg: Calls,
+    cork: bool,
+    /// `TCP_NAGLE_PUSH` stays until the next buffer is made.
+    push: bool,
+    /// `TCP_USER_TIMEOUT`.
+    pub user_timeout: Option<Span>,
+    // Variables
+    /// How the push under way treats small segments; `None`: as the socket is set.
+    nonagle: Option<u8>,
+    /// It sends one buffer alone (`tcp_push_one`).
+    one: bool,
+    one_sent: bool,
+    /// It has asked for a probe of the path's MTU.
+    searched: bool,
+    /// A buffer is being handed over, segment by segment.
+    burst: bool,
+    /// The segment that is handed over next is not the first of its buffer.
+    pub joins: bool,
+    /// Sending has been put off for a larger burst, the congestion window being small.
+    deferred: bool,
+    rwnd_limited: bool,
+    /// Where a run of retransmissions out of one buffer ends.
+    rexmit_end: u64,
+    /// It is of several segments.
+    rexmit_several: bool,
+    /// When something was handed over last (`tcp_wstamp_ns`).
+    wstamp: Time,
+    /// Segments of a full buffer (`gso_segs`).
+    gso_segs: u32,
+    chrono: Chronos,
+    /// When data came last, when an ACK came last, when data went last, when an ACK went last.
+    last: [Time; 4],
+    /// The first probe that is not answered went then, jiffies.
+    pub probes_since: Option<u64>,
+}
+
+impl CallState {
+    pub fn new(cfg: Calls, now: Time) -> CallState {
+        CallState {
+            cfg,
+            cork: false,
+            push: false,
+            user_timeout: None,
+            nonagle: None,
+            one: false,
+            one_sent: false,
+            searched: false,
+            burst: false,
+            joins: false,
+            deferred: false,
+            rwnd_limited: false,
+            rexmit_end: 0,
+            rexmit_several: false,
+            wstamp: Time::ZERO,
+            gso_segs: 0,
+            chrono: Chronos::default(),
+            last: [now; 4],
+            probes_since: None,
+        }
+    }
+    /// The push under way is over; answers whether sending was put off for want of window.
+    pub fn push_done(&mut self) -> bool {
+        (self.nonagle, self.one, self.one_sent, self.burst, self.joins) = (None, false, false, false, false);
+        self.searched = false;
+        std::mem::take(&mut self.deferred)
+    }
+    /// Whether that was the receiver's window.
+    pub fn take_rwnd_limited(&mut self) -> bool {
+        std::mem::take(&mut self.rwnd_limited)
+    }
+}
+
+/// What is told of times, beside [`TcpInfo`](crate::TcpInfo); names and units of `struct tcp_info`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallInfo {
+    /// Time with data to send.
+    pub busy_time: Span,
+    /// Of this, time that the receiver's window held sending back.
+    pub rwnd_limited: Span,
+    /// And time that the send buffer did.
+    pub sndbuf_limited: Span,
+    /// Since data came last.
+    pub last_data_recv: Span,
+    /// Since an acknowledgement came last.
+    pub last_ack_recv: Span,
+    /// Since data went last.
+    pub last_data_sent: Span,
+    /// Probes of a closed window that are not answered.
+    pub probes: u32,
+    /// Timeouts since progress was made last.
+    pub retransmits: u32,
+    /// The segment size we announce.
+    pub advmss: u32,
+    /// How often reordering was seen.
+    pub reord_seen: u32,
+}
+
+impl Endpoint {
+    // ---- Options ----
+
+    /// `TCP_CORK`: short segments wait until it is taken off again, or for 200 ms.
+    //= linux v6.12 net/ipv4/tcp.c __tcp_sock_set_cork
+    pub fn set_cork(&mut self, on: bool, now: Time) {
+        self.touch(now);
+        let nodelay = self.cfg.nodelay;
+        if let Some(c) = &mut self.calls {
+            c.cork = on;
+            if !on {
+                c.push |= nodelay;
+                self.tx.todo.push = true;
+            }
+        }
+    }
+    /// `TCP_NODELAY` of a socket that is driven call by call.
+    //= linux v6.12 net/ipv4/tcp.c __tcp_sock_set_nodelay
+    pub fn call_nodelay(&mut self, on: bool, now: Time) {
+        self.touch(now);
+        self.cfg.nodelay = on;
+        if let Some(c) = &mut self.calls
+            && on
+        {
+            c.push = true;
+            self.tx.todo.push = true;
+        }
+    }
+    /// `SO_SNDBUF` on an open socket, bytes as [`Config::set_sndbuf`](crate::Config::set_sndbuf) makes them.
+    pub fn set_sndbuf(&mut self, bytes: u32, now: Time) {
+        self.touch(now);
+        self.cfg.set_sndbuf(bytes);
+        if let Buffer::Fixed(size) = self.cfg.sndbuf {
+            self.tx.unsent.fix(size);
+        }
+    }
+    /// `TCP_NOTSENT_LOWAT`, bytes: a writer waits while so much is written and not sent.
+    pub fn set_notsent_lowat(&mut self, bytes: u32) {
+        if let Some(c) = &mut self.calls {
+            c.cfg.notsent_lowat = bytes;
+        }
+    }
+    /// `TCP_USER_TIMEOUT`: the connection ends when nothing was acknowledged for so long; `None`: as `tcp_retries2` says.
+    pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
+        if let Some(c) = &mut self.calls {
+            c.user_timeout = timeout;
+        }
+    }
+    /// What is told of times; `None` where the socket is not driven call by call.
+    //= linux v6.12 net/ipv4/tcp.c tcp_get_info, tcp_get_info_chrono_stats
+    pub fn call_info(&self, now: Time) -> Option<CallInfo> {
+        let c = self.calls.as_deref()?;
+        let jiffies =
+            |time: Time| (time.as_ns().max(0) as u64 * u64::from(self.tx.clock.hz())) / 1_000_000_000;
+        let mut stat = c.chrono;
+        stat.set(stat.now, jiffies(now));
+        let span = |j: u64| self.tx.clock.jiffies_to_span(j.min(u64::from(u32::MAX)) as u32);
+        Some(CallInfo {
+            busy_time: span(stat.stat.iter().sum()),
+            rwnd_limited: span(stat.stat[1]),
+            sndbuf_limited: span(stat.stat[2]),
+            last_data_recv: now - c.last[0],
+            last_ack_recv: now - c.last[1],
+            last_data_sent: now - c.last[2],
+            probes: self.tx.timers.probes_out(),
+            retransmits: self.tx.timers.retransmits(),
+            advmss: self.cfg.mss.into(),
+            reord_seen: self.recovery.reord_seen(),
+        })
+    }
+
+    /// Whether a segment brings data that did not come yet.
+    pub fn is_new(&self, start: u32, len: u32) -> bool {
+        crate::seq::unwrap(start, self.rx.next()) + u64::from(len) > self.rx.next()
+    }
+
+    /// Whether a writer waits for room.
+    pub fn waits_for_room(&self) -> bool {
+        self.tx.unsent.is_waited_for()
+    }
+    /// Whether the peer's FIN has come.
+    pub fn fin_came(&self) -> bool {
+        self.rx.fin_received()
+    }
+
+    /// The route lets segments of this size through from now on (its MTU without headers).
+    pub fn set_path_mss(&mut self, mss: u32) {
+        if let Some(search) = &mut self.tx.mtu_search {
+            search.set_path(mss);
+        }
+    }
+    /// The connection is open: the search for the path's MTU begins.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_mtup_init
+    pub(super) fn begin_search(&mut self) {
+        let options = if self.tx.stamps.ok() { 12 } else { 0 };
+        if let Some(c) = &self.calls
+            && let Some(base) = c.cfg.mtu_probing
+        {
+            let (clamp, path) = (u32::from(self.mss), u32::from(self.cfg.mss));
+            let search = MtuSearch::new(base, clamp, path, c.cfg.headers, options, &self.tx.clock);
+            self.tx.mtu_search = Some(Box::new(search));
+        }
+    }
+    /// Sends a probe of the path's MTU, if one is due: `None` if not, `Some(None)` where what would be sent waits for the room of one.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_mtu_probe
+    fn mtu_probe(&mut self) -> Option<Option<Transmit>> {
+        if self.tx.mtu_search.is_none()
+            || self.tx.cc.state() != CaState::Open
+            || self.tx.cc.cwnd() < 11
+            || self.rx.has_sacks()
+        {
+            return None;
+        }
+        let mss = self.tx.space.mss();
+        let Sender { mtu_search: Some(search), clock, .. } = &mut self.tx else { return None };
+        let size = search.next(mss, clock)?;
+        let needed = u64::from(size) + u64::from(self.recovery.reordering() + 1) * u64::from(mss);
+        let (space, in_flight) = (&self.tx.space, self.tx.q.in_flight());
+        if space.unsent() < needed || u64::from(space.wnd()) < needed {
+            return None;
+        }
+        if space.nxt() + needed > space.wnd_end() {
+            return Some(None);
+        }
+        if in_flight + 2 > self.tx.cc.cwnd() {
+            return if in_flight == 0 { None } else { Some(None) };
+        }
+        let nxt = space.nxt();
+        if !self.tx.unsent.gather(nxt, size) {
+            return None;
+        }
+        if let Some(c) = &mut self.calls {
+            (c.burst, c.joins) = (false, false);
+        }
+        self.tx.cc.put_cwnd(self.tx.cc.cwnd() - 1);
+        if let Some(search) = &mut self.tx.mtu_search {
+            search.sent(nxt, size);
+        }
+        Some(Some(self.send_new(size, false, Why::Window)))
+    }
+
+    // ---- What is noted ----
+
+    /// A segment goes.
+    pub(super) fn note_sent(&mut self, len: u32) {
+        let now = self.tx.clock.now;
+        if let Some(c) = &mut self.calls {
+            c.wstamp = c.wstamp.max(now);
+            if len > 0 {
+                c.last[2] = now;
+            }
+        }
+    }
+    /// A segment came.
+    pub(super) fn note_received(&mut self, len: u32, acks: bool) {
+        let now = self.tx.clock.now;
+        if let Some(c) = &mut self.calls {
+            if len > 0 {
+                c.last[0] = now;
+            }
+            if acks {
+                c.last[1] = now;
+            }
+        }
+    }
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_chrono_start
+    pub(super) fn chrono_start(&mut self, what: Chrono) {
+        let jiffies = self.tx.clock.jiffies;
+        if let Some(c) = &mut self.calls
+            && what > c.chrono.now
+        {
+            c.chrono.set(what, jiffies);
+        }
+    }
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_chrono_stop
+    pub(super) fn chrono_stop(&mut self, what: Chrono) {
+        let jiffies = self.tx.clock.jiffies;
+        let idle = self.tx.q.packets_out() == 0 && !self.tx.space.has_unsent();
+        if let Some(c) = &mut self.calls {
+            if idle {
+                c.chrono.set(Chrono::Unspec, jiffies);
+            } else if what == c.chrono.now {
+                c.chrono.set(Chrono::Busy, jiffies);
+            }
+        }
+    }
+    /// What follows for the times from a push that is over; `limited`: the congestion window held it.
+    pub(super) fn chrono_pushed(&mut self, sent: bool, limited: bool) {
+        if self.calls.is_none() {
+            return;
+        }
+        if self.calls.as_mut().is_some_and(|c| c.take_rwnd_limited()) {
+            self.chrono_start(Chrono::RwndLimited);
+        } else {
+            self.chrono_stop(Chrono::RwndLimited);
+        }
+        //= linux v6.12 net/ipv4/tcp_output.c tcp_cwnd_validate
+        let starved = (sent || limited)
+            && !self.tx.cc.is_limited()
+            && !self.tx.space.has_unsent()
+            && self.tx.unsent.is_waited_for()
+            && matches!(self.state, State::Established | State::CloseWait);
+        if starved {
+            self.chrono_start(Chrono::SndbufLimited);
+        }
+    }
+
+    // ---- Writing ----
+
+    /// How small segments are treated.
+    fn nonagle(&self) -> u8 {
+        let Some(c) = &self.calls else { return 0 };
+        let own = if self.cfg.nodelay { OFF } else { 0 }
+            | if c.cork { CORK } else { 0 }
+            | if c.push { PUSH } else { 0 };
+        let fin = if self.tx.todo.push_all { OFF } else { own };
+        c.nonagle.unwrap_or(fin)
+    }
+    /// Bytes of a full buffer.
+    //= linux v6.12 net/ipv4/tcp.c tcp_xmit_size_goal
+    fn size_goal(&mut self, mss: u32) -> u64 {
+        let window = self.tx.space.max_window();
+        let Some(c) = &mut self.calls else { return mss.into() };
+        let half = if window > 536 { window >> 1 } else { window };
+        let most = if half > 0 { c.cfg.gso_max_size.min(half) } else { c.cfg.gso_max_size };
+        let goal = c.gso_segs * mss;
+        if most < goal || most >= goal + mss {
+            c.gso_segs = (most / mss).min(c.cfg.gso_max_segs);
+        }
+        u64::from((c.gso_segs * mss).max(mss))
+    }
+    /// Whether a writer need not wait.
+    //= linux v6.12 include/net/sock.h __sk_stream_memory_free, include/net/tcp.h tcp_stream_memory_free
+    fn stream_memory_free(&self, wake: bool) -> bool {
+        let lowat = self.calls.as_ref().map_or(u32::MAX, |c| c.cfg.notsent_lowat);
+        let notsent = self.tx.space.unsent() << u32::from(wake);
+        self.tx.wmem() < u64::from(self.tx.unsent.size()) && notsent < u64::from(lowat)
+    }
+    /// Whether `poll` says POLLOUT, and a writer that waits goes on.
+    //= linux v6.12 include/net/sock.h __sk_stream_is_writeable
+    pub fn call_writable(&self) -> bool {
+        self.tx.write_space() && self.stream_memory_free(true)
+    }
+
+    /// A call to write `bytes`, of a socket that is driven call by call. Where it answers [`Sent::goes_on`], the caller takes what is to be sent and
+    /// calls again with the rest; where less is taken and it does not go on, the buffer is full: the next call is either the same one going on
+    /// ([`Endpoint::call_writable`]) or, after [`Endpoint::send_ends`], another.
+    //= linux v6.12 net/ipv4/tcp.c tcp_sendmsg_locked
+    pub fn send(&mut self, bytes: u64, flags: SendFlags, now: Time) -> Sent {
+        self.touch(now);
+        let none = Sent { bytes: 0, goes_on: false };
+        if !self.takes_data() || self.calls.is_none() {
+            return none;
+        }
+        let before = self.tx.unsent.resume();
+        if before == 0 {
+            self.check_app_limited();
+        }
+        let mss = self.current_mss();
+        let goal = self.size_goal(mss);
+        let mut took = 0;
+        while took < bytes {
+            let tail = self.tx.unsent.tail_len(self.tx.space.nxt());
+            let joins = self.tx.unsent.tail_mut().is_some_and(|b| !b.eor) && tail < goal;
+            let mut room = goal.saturating_sub(tail);
+            if !joins {
+                if !self.stream_memory_free(false) {
+                    self.tx.unsent.waited(true);
+                    if before + took > 0 {
+                        self.tx.unsent.suspend(before + took);
+                        self.push_calls(false, PUSH);
+                    }
+                    return Sent { bytes: took, goes_on: false };
+                }
+                if let Some(c) = &mut self.calls {
+                    c.push = false;
+                }
+                self.tx.idle_check();
+                if self.tx.unsent.is_empty() {
+                    self.chrono_start(Chrono::Busy);
+                }
+                self.tx.unsent.entail(self.tx.space.written());
+                room = goal;
+            }
+            let n = room.min(bytes - took);
+            self.tx.space.wrote(n);
+            let tail = self.tx.unsent.tail_mut().expect("there is one");
+            tail.end += n;
+            tail.psh &= before + took > 0;
+            took += n;
+            if took == bytes {
+                tail.eor |= flags.eor;
+                break;
+            }
+            // What a full buffer sets off on the way.
+            let full = n == room;
+            let (forced, first) = (self.tx.space.push_is_due(), self.tx.unsent.len() == 1);
+            if full && (forced || first) {
+                if let Some(c) = &mut self.calls {
+                    c.one = !forced;
+                    c.nonagle = Some(PUSH);
+                }
+                if forced {
+                    self.mark_tail();
+                }
+                self.tx.todo.push = true;
+                self.tx.unsent.suspend(before + took);
+                return Sent { bytes: took, goes_on: true };
+            }
+        }
+        if before + took > 0 {
+            let nonagle = self.nonagle();
+            self.push_calls(flags.more, nonagle);
+        }
+        Sent { bytes: took, goes_on: false }
+    }
+    /// A call to write that could not take all returns all the same (`O_NONBLOCK`, a signal).
+    pub fn send_ends(&mut self) {
+        self.tx.unsent.resume();
+    }
+
+    //= linux v6.12 net/ipv4/tcp.c tcp_push
+    fn push_calls(&mut self, more: bool, nonagle: u8) {
+        if self.tx.unsent.is_empty() {
+            return;
+        }
+        if !more || self.tx.space.push_is_due() {
+            self.mark_tail();
+        }
+        if self.autocorks_calls() {
+            return;
+        }
+        if let Some(c) = &mut self.calls {
+            c.nonagle = Some(if more { CORK } else { nonagle });
+        }
+        self.tx.todo.push = true;
+    }
+    //= linux v6.12 net/ipv4/tcp.c tcp_should_autocork
+    fn autocorks_calls(&mut self) -> bool {
+        let goal = self.size_goal(self.current_mss());
+        self.tx.unsent.tail_len(self.tx.space.nxt()) < goal && self.autocorks()
+    }
+
+    // ---- Bursts ----
+
+    /// Segments that one packet has at most now.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_tso_segs, tcp_tso_autosize
+    fn tso_segs(&self, mss: u32) -> u32 {
+        let Some(c) = &self.calls else { return 1 };
+        let (rate, _) = self.tx.cc.small_queue();
+        let mut bytes = rate >> 10;
+        let r = self.tx.timers.min_rtt() >> 9;
+        if r < 32 {
+            bytes += u64::from(c.cfg.gso_max_size) >> r;
+        }
+        let bytes = bytes.min(u64::from(c.cfg.gso_max_size)) as u32;
+        (bytes / mss.max(1)).max(c.cfg.min_tso_segs).min(c.cfg.gso_max_segs)
+    }
+
+    /// The next segment of new data, as part of a burst; a `probe` goes whatever the congestion window and Nagle say.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_write_xmit
+    pub(super) fn xmit_burst(&mut self, probe: bool) -> Option<Transmit> {
+        let mss = self.push_mss();
+        let (burst, over) = self.calls.as_ref().map_or((false, true), |c| (c.burst, c.one && c.one_sent));
+        if burst {
+            return Some(self.burst_piece(mss, false));
+        }
+        if over || !self.tx.space.has_unsent() || self.tx.pacing_holds() {
+            return None;
+        }
+        let first = self.calls.as_mut().is_some_and(|c| !c.one && !std::mem::replace(&mut c.searched, true));
+        if first
+            && !probe
+            && let Some(probed) = self.mtu_probe()
+        {
+            return probed;
+        }
+        let (cwnd, in_flight) = (self.tx.cc.cwnd(), self.tx.q.in_flight());
+        let mut quota = cwnd.saturating_sub(in_flight).min((cwnd >> 1).max(1));
+        if quota == 0 {
+            if !probe {
+                return None;
+            }
+            quota = 1;
+        }
+        let most = self.tso_segs(mss);
+        quota = quota.min(most);
+        let nxt = self.tx.space.nxt();
+        self.tx.unsent.grow(nxt, quota * mss);
+        let held = self.tx.unsent.head().map_or(0, |b| b.end - nxt).min(u64::from(u32::MAX)) as u32;
+        let last = self.tx.unsent.len() <= 1;
+        let fin = self.tx.space.fin_waits() && last;
+        let segs = held.div_ceil(mss).max(1);
+        if !self.tx.fits((held.min(mss), fin && held <= mss)) {
+            if let Some(c) = &mut self.calls {
+                c.rwnd_limited = true;
+            }
+            return None;
+        }
+        let nonagle = if last { self.nonagle() } else { PUSH };
+        if segs == 1 {
+            let small = held < mss && !fin && nonagle & PUSH == 0;
+            if small && !probe && self.partial_waits(nonagle) {
+                return None;
+            }
+        } else if !probe && self.tso_defers(held, last, fin, most) {
+            return None;
+        }
+        let mut limit = mss;
+        if segs > 1 {
+            limit = self.split_point(held, mss, quota, last, nonagle);
+        }
+        if held > limit {
+            self.tx.unsent.cut(nxt, limit);
+        }
+        let len = held.min(limit);
+        if self.tx.small_queue_full(len, 0) {
+            return None;
+        }
+        if let Some(c) = &mut self.calls {
+            (c.burst, c.one_sent, c.joins) = (true, true, false);
+        }
+        Some(self.burst_piece(mss, probe))
+    }
+    /// The next segment of the first buffer.
+    //= linux v6.12 net/ipv4/tcp_output.c __tcp_transmit_skb: a packet of several segments always has PSH, its buffer not
+    fn burst_piece(&mut self, mss: u32, probe: bool) -> Transmit {
+        let nxt = self.tx.space.nxt();
+        let (len, fin) = self.tx.next_segment(mss);
+        let ends = self.tx.unsent.head().is_none_or(|b| b.end <= nxt + u64::from(len));
+        let mut t = self.send_new(len, fin, if probe { Why::LossProbe } else { Why::Window });
+        if let Some(c) = &mut self.calls {
+            c.burst = !ends;
+            if ends && c.joins {
+                t.tcp.flags = t.tcp.flags.with(TcpFlags::PSH);
+            }
+        }
+        t
+    }
+    /// Whether a short segment waits.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_nagle_check
+    fn partial_waits(&self, nonagle: u8) -> bool {
+        nonagle & CORK != 0 || nonagle == 0 && self.tx.q.packets_out() > 0 && self.tx.space.small_is_out()
+    }
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_mss_split_point
+    fn split_point(&self, held: u32, mss: u32, quota: u32, last: bool, nonagle: u8) -> u32 {
+        let window =
+            self.tx.space.wnd_end().saturating_sub(self.tx.space.nxt()).min(u64::from(u32::MAX)) as u32;
+        let most = quota.saturating_mul(mss);
+        if most <= window && !last {
+            return most;
+        }
+        let needed = held.min(window);
+        if most <= needed {
+            return most;
+        }
+        let partial = needed % mss;
+        if partial != 0 && self.partial_waits(nonagle) { needed - partial } else { needed }
+    }
+    /// Whether it is better to wait for the next ACK and send more at once.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_tso_should_defer
+    fn tso_defers(&mut self, held: u32, last: bool, fin: bool, most: u32) -> bool {
+        let now = self.tx.clock.now;
+        let Some(c) = &self.calls else { return false };
+        let one = c.one;
+        if one || self.tx.cc.state() >= CaState::Recovery || now - c.wstamp > Span::from_ms(1) {
+            return false;
+        }
+        let (space, mss) = (&self.tx.space, u64::from(self.tx.space.mss()));
+        let cwnd = u64::from(self.tx.cc.cwnd());
+        let send_win = space.wnd_end().saturating_sub(space.nxt());
+        let cong_win = (cwnd - u64::from(self.tx.q.in_flight()).min(cwnd)) * mss;
+        let limit = send_win.min(cong_win);
+        let held = u64::from(held);
+        if limit >= u64::from(most) * mss || !last && limit >= held {
+            return false;
+        }
+        let window = u64::from(space.wnd()).min(cwnd * mss);
+        let enough = match c.cfg.tso_win_divisor {
+            //= linux v6.12 include/net/tcp.h tcp_max_tso_deferred_mss
+            0 => limit > 3 * mss,
+            divisor => limit >= window / u64::from(divisor),
+        };
+        if enough {
+            return false;
+        }
+        let Some(head) = self.tx.q.front() else { return false };
+        // The next ACK is likely to come too late.
+        let since = self.tx.clock.us as i64 - head.sent_us as i64;
+        if since < i64::from(self.tx.timers.srtt8() >> 4) {
+            return false;
+        }
+        let eor = self.tx.unsent.head().is_some_and(|b| b.eor);
+        let Some(c) = &mut self.calls else { return false };
+        if cong_win < send_win {
+            if cong_win <= held {
+                c.deferred = true;
+                return true;
+            }
+        } else if send_win <= held {
+            c.rwnd_limited = true;
+            return true;
+        }
+        !(fin || eor)
+    }
+
+    /// The segment at `index` is sent again: how many of its buffer go with it as one packet.
+    //= linux v6.12 net/ipv4/tcp_output.c tcp_xmit_retransmit_queue
+    pub(super) fn rexmit_run(&mut self, index: usize, alone: bool) {
+        let seq = self.tx.q.at(index).seq;
+        let Some(c) = &self.calls else { return };
+        if seq < c.rexmit_end && !alone {
+            return;
+        }
+        let room =
+            self.tx.cc.cwnd().saturating_sub(self.tx.q.in_flight()).min(self.tso_segs(self.tx.space.mss()));
+        let most = if alone { 1 } else { room.max(1) as usize };
+        let (end, several) = self.tx.q.cut_run(index, most);
+        if let Some(c) = &mut self.calls {
+            (c.rexmit_end, c.rexmit_several) = (end, several);
+        }
+    }
+    /// Whether the segment that ends at `end` is the last of several that go again as one packet.
+    pub(super) fn ends_run(&self, end: u64) -> bool {
+        self.calls.as_ref().is_some_and(|c| c.rexmit_several && c.rexmit_end == end)
+    }
+}

@@ -33,6 +33,21 @@ fn filled(text: &mut String, indent: &str, words: impl IntoIterator<Item = Strin
     writeln!(text, "{}", line.trim_end()).unwrap();
 }
 
+/// An entry of a list: what, and below it what is said of it.
+fn entry(text: &mut String, what: &str, said: &str) {
+    // A word of many letters, so that code is not broken.
+    let words: Vec<String> =
+        if what.len() > 150 { what.split("; ").map(str::to_owned).collect() } else { vec![what.to_owned()] };
+    let last = words.len() - 1;
+    let words = words.into_iter().enumerate().map(|(n, w)| if n < last { format!("{w};") } else { w });
+    let mut lines = String::new();
+    filled(&mut lines, "", words);
+    let mut lines = lines.lines();
+    writeln!(text, "- {}", lines.next().unwrap_or_default()).unwrap();
+    lines.for_each(|l| writeln!(text, "  {l}").unwrap());
+    filled(text, "  ", said.split(' ').map(str::to_owned));
+}
+
 #[test]
 fn programs_and_their_options() {
     let mut text = String::from(
@@ -59,10 +74,10 @@ fn programs_and_their_options() {
          nothing that is printed. Its JSON has the members of 3.1.\n\n## flent\n\nTests that [`[[test]]`](experiment-file.md#test) makes, by flent's names (2.3.0):\n\n",
     );
     filled(&mut text, "", TESTS.into_iter().chain(CALLS).map(|t| format!("`{t}`")));
-    text.push_str("\nNot here:\n\n| tests | why, or what instead |\n|---|---|\n");
+    text.push_str("\nNot here:\n\n");
     for (names, why) in NOT_HERE {
-        let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-        writeln!(text, "| {} | {why} |", names.join(" ")).unwrap();
+        let names = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(" ");
+        entry(&mut text, &names, why);
     }
     same("programs.md", &text);
 }
@@ -174,13 +189,12 @@ fn what_packets_cannot_do_yet() {
         writeln!(text, "- {what}: {}", list(&mut *names)).unwrap();
     }
     for (title, tried) in TRIED {
-        writeln!(text, "\n## {title}\n\n| set up | what it says |\n|---|---|").unwrap();
+        writeln!(text, "\n## {title}\n").unwrap();
         for commands in tried {
             let answers = said(commands);
-            let shown = commands.replace('|', "\\|");
             // What has come to be simulated leaves the page.
             if !answers.is_empty() {
-                writeln!(text, "| `{shown}` | {} |", answers.join("; ").replace('|', "\\|")).unwrap();
+                entry(&mut text, &format!("`{commands}`"), &answers.join("; "));
             }
         }
     }

@@ -119,7 +119,7 @@ impl World {
             }
             if let Some(course) = &end.course {
                 let shared = spec.ends.len() > 2 || spec.duplex == Duplex::Half;
-                course.check(&name, shared, end.ring, end.rate.or(spec.rate))?;
+                course.check(&name, shared, end.ring, end.rate.or(spec.rate)).map_err(BuildError)?;
             }
             if end.rate.or(spec.rate).is_some_and(|r| r.bytes_per_s() == 0) {
                 return Err(BuildError(format!(

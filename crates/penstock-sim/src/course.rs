@@ -11,7 +11,6 @@
 //! - A frame that is anywhere between its first bit's leaving and its last bit's arrival while the link is down is lost. Cards
 //!   notice nothing, as behind a modem: they keep their carrier and go on sending.
 
-use crate::spec::BuildError;
 use penstock_model::{Rate, Span, Time};
 
 /// Bytes of an opportunity.
@@ -44,14 +43,8 @@ pub struct Course {
 
 impl Course {
     /// Refuses what cannot be.
-    pub(crate) fn check(
-        &self,
-        end: &str,
-        shared: bool,
-        ring: u32,
-        rate: Option<Rate>,
-    ) -> Result<(), BuildError> {
-        let fault = |what: &str| Err(BuildError(format!("{end}: {what}")));
+    pub(crate) fn check(&self, end: &str, shared: bool, ring: u32, rate: Option<Rate>) -> Result<(), String> {
+        let fault = |what: &str| Err(format!("{end}: {what}"));
         if shared {
             return fault(
                 "a shared medium does not change in a run; give the link two ends and both directions",
@@ -318,7 +311,7 @@ mod tests {
             (Course { down: vec![(ms(5), ms(4))], ..Course::default() }, false, 0, "interruptions"),
         ] {
             let refused = check(&course, shared, ring).unwrap_err();
-            assert!(refused.0.contains(said), "{refused}");
+            assert!(refused.contains(said), "{refused}");
         }
         assert!(steps(&[(0, 1)]).check("a:eth0", false, 0, None).is_err());
     }

@@ -21,6 +21,7 @@ mod devices;
 mod effects;
 mod event;
 mod flow;
+mod frames;
 mod histogram;
 mod index;
 mod intent;

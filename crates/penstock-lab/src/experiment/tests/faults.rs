@@ -14,7 +14,8 @@ fn what_is_wrong_is_said_with_its_place() {
         ("time = \"5s\"\n+", "1:1: an experiment has no key \"time\" | did you mean \"duration\"?"),
         (
             "colour = 1\n+",
-            "1:1: an experiment has no key \"colour\" | there are base, title, about, duration, warmup, seed, sample, offloads, kernel, setup_may_fail, host, switch, link, app, flow, test, meter, capture, expect",
+            "1:1: an experiment has no key \"colour\" | there are base, title, about, duration, warmup, seed, sample, offloads, \
+             kernel, setup_may_fail, host, switch, link, app, flow, test, meter, capture, expect",
         ),
         (
             "duration = 12\n+",

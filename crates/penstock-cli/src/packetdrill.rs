@@ -4,7 +4,7 @@ use crate::{say, show};
 use anyhow::Result;
 use penstock_files::Roots;
 use penstock_model::Kernel;
-use penstock_packetdrill::{Options, Report, files_of, parse};
+use penstock_packetdrill::{Options, Script, files_of, parse};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,11 +49,14 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         };
         defines.push((name.to_owned(), value.to_owned()));
     }
+    // All is read first: what scripts do then reaches no file.
+    let read: Vec<_> = args.files.iter().map(|path| (path, one(path, &defines, args))).collect();
+    penstock_files::confine(&[]);
     let (mut failed, mut unread, mut rows) = (0, 0, Vec::new());
-    for path in &args.files {
+    for (path, lent) in read {
         let name = path.display().to_string();
-        let told = match one(path, &defines, kernel, args) {
-            Ok(report) => report,
+        let (script, files, refused) = match lent {
+            Ok(lent) => lent,
             Err(wrong) => {
                 unread += 1;
                 say(&format!("penstock: {name}{wrong}"));
@@ -63,27 +66,27 @@ pub fn main(args: &Args) -> Result<ExitCode> {
                 continue;
             }
         };
+        let told = penstock_packetdrill::run(&script, &Options { kernel, hz: args.hz, files });
         if args.verbose && !args.json {
             show(&told.printed)?;
         }
-        match &told.failure {
-            None if args.json => rows.push(json!({ "file": name, "passed": true })),
-            None if args.files.len() > 1 => show(&format!("passed  {name}\n"))?,
-            None => {}
-            Some(f) => {
-                failed += 1;
-                let place = if f.line > 0 { format!("{name}:{}", f.line) } else { name.clone() };
-                if args.json {
-                    rows.push(json!({ "file": name, "passed": false, "line": f.line, "message": f.message }));
-                } else {
-                    show(&format!(
-                        "{}{place}: {}\n",
-                        if args.files.len() > 1 { "FAILED  " } else { "" },
-                        f.message
-                    ))?;
-                }
+        let Some(failure) = told.failure else {
+            if args.json {
+                rows.push(json!({ "file": name, "passed": true }));
+            } else if args.files.len() > 1 {
+                show(&format!("passed  {name}\n"))?;
             }
+            continue;
+        };
+        failed += 1;
+        let notes: String = refused.iter().map(|why| format!("\nnot read: {why}")).collect();
+        let message = failure.message + &notes;
+        if args.json {
+            rows.push(json!({ "file": name, "passed": false, "line": failure.line, "message": message }));
+            continue;
         }
+        let place = if failure.line > 0 { format!("{name}:{}", failure.line) } else { name };
+        show(&format!("{}{place}: {message}\n", if args.files.len() > 1 { "FAILED  " } else { "" }))?;
     }
     let all = args.files.len();
     if args.json {
@@ -94,8 +97,11 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if unread > 0 { 2 } else { u8::from(failed > 0) }))
 }
 
-/// Runs one script; or what stands behind its name in the message where it cannot be read.
-fn one(path: &Path, defines: &[(String, String)], kernel: Kernel, args: &Args) -> Result<Report, String> {
+/// A script, the files beside it that its commands name, and why others of them are not read.
+type Lent = (Script, Vec<(String, String)>, Vec<String>);
+
+/// Reads one script; or what stands behind its name in the message where it cannot be read.
+fn one(path: &Path, defines: &[(String, String)], args: &Args) -> Result<Lent, String> {
     let bytes = penstock_files::read(path, penstock_files::TEXT).map_err(|e| format!(": {e}"))?;
     let text = String::from_utf8(bytes).map_err(|_| ": this is no text".to_owned())?;
     let script = parse(&text, defines).map_err(|f| format!(":{}: {}", f.line, f.message))?;
@@ -113,11 +119,5 @@ fn one(path: &Path, defines: &[(String, String)], kernel: Kernel, args: &Args) -
         }
     };
     let files = files_of(&script, &mut read);
-    let mut report = penstock_packetdrill::run(&script, &Options { kernel, hz: args.hz, files });
-    if let Some(failure) = &mut report.failure {
-        for why in refused {
-            failure.message.push_str(&format!("\nnot read: {why}"));
-        }
-    }
-    Ok(report)
+    Ok((script, files, refused))
 }

@@ -248,3 +248,38 @@ fn repeated_runs_are_the_same_however_many_run_at_a_time() {
     assert!(text(&done.stderr).contains("--jobs: on kernel one run at a time"), "{}", text(&done.stderr));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn packetdrill_runs_scripts_and_says_what_differs() {
+    let folder = scratch("packetdrill");
+    let script = |mss: u32| {
+        format!(
+            "`../common.sh`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+             +0 < S 0:0(0) win 1000 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss {mss}>\n"
+        )
+    };
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    std::fs::create_dir_all(folder.join("tcp")).unwrap();
+    write("common.sh", "#!/bin/bash\nsysctl -q net.ipv4.tcp_sack=0\n");
+    write("tcp/good.pkt", &script(1460));
+    write("tcp/bad.pkt", &script(1400));
+    write("tcp/none.pkt", "0 < udp (1)\n");
+    let run = |words: &[&str]| penstock(&folder, &[&["packetdrill"], words].concat());
+    let bad = run(&["--allow-path", ".", "tcp/bad.pkt", "tcp/good.pkt"]);
+    let said = text(&bad.stdout);
+    assert_eq!(bad.status.code(), Some(1), "{said}{}", text(&bad.stderr));
+    assert!(
+        said.contains("FAILED  tcp/bad.pkt:6: ") && said.contains("expected: <mss 1400> actual: <mss 1460>"),
+        "{said}"
+    );
+    assert!(said.ends_with("passed  tcp/good.pkt\n1 of 2 scripts passed\n"), "{said}");
+    // The file beside it lies outside, and is not read.
+    let refused = run(&["tcp/good.pkt"]);
+    let said = text(&refused.stdout);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("not read: ../common.sh: it lies outside"), "{said}");
+    let none = run(&["--json", "tcp/none.pkt"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(text(&none.stdout).contains("packets of udp are not run here"), "{}", text(&none.stdout));
+    let _ = std::fs::remove_dir_all(folder);
+}

@@ -78,10 +78,10 @@ impl Endpoint {
             self.tx.cc.flight_begins(departs_us);
         }
         self.tx.q.push(seq, end, departs_us, self.tx.cc.delivered(), bits, self.tx.host.last_no());
-        if let Some(calls) = &mut self.calls {
-            if std::mem::replace(&mut calls.joins, true) {
-                self.tx.q.last_joins();
-            }
+        if let Some(calls) = &mut self.calls
+            && std::mem::replace(&mut calls.joins, true)
+        {
+            self.tx.q.last_joins();
         }
         if ends_record {
             self.tx.q.last_ends_record();

@@ -248,10 +248,10 @@ pub fn html(before: &Side<'_>, after: &Side<'_>, rows: &[Row]) -> String {
     let title = format!("{} against {}", before.name, after.name);
     let mut page = crate::report::opening(&title);
     let count = |verdict| rows.iter().filter(|r| r.verdict == verdict).count();
-    let _ = write!(
+    let _ = writeln!(
         page,
         "<header><h1>{}</h1><p class=\"facts\"><span>{} figures</span><span>{} equal</span><span>{} within the spread</span><span>{} beyond it</span>\
-         <span>{} of single runs</span></p></header>\n",
+         <span>{} of single runs</span></p></header>",
         escape(&title),
         rows.len(),
         count("equal"),
@@ -267,10 +267,10 @@ pub fn html(before: &Side<'_>, after: &Side<'_>, rows: &[Row]) -> String {
             charts.0
         );
     }
-    let _ = write!(
+    let _ = writeln!(
         page,
         "<section id=\"figures\"><h2>Figures</h2><div class=\"wide\"><table class=\"compare\"><thead><tr><th></th><th></th><th class=\"n\">{}</th>\
-         <th class=\"n\">{}</th><th class=\"n\">difference</th><th></th></tr></thead><tbody>\n",
+         <th class=\"n\">{}</th><th class=\"n\">difference</th><th></th></tr></thead><tbody>",
         escape(&before.name),
         escape(&after.name)
     );

@@ -426,10 +426,9 @@ pub struct Group {
     pub goodput_bit_s: f64,
     /// Everything received with IP headers, bits per second.
     pub throughput_bit_s: f64,
-    /// The members' own goodputs together: each over its own life, as the flows tell it. Members that live one after another make it more than any
-    /// moment had.
+    /// New payload delivered, bits per second of the time in which any of its flows lived.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub members_bit_s: Option<f64>,
+    pub active_bit_s: Option<f64>,
     /// Packets sent (retransmissions included).
     pub sent_packets: u64,
     /// Share of the packets sent that were retransmitted; absent without TCP.

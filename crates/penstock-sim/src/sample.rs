@@ -266,7 +266,7 @@ impl Sampler {
                 let new = self.set.series.len();
                 let restless = self.device(h as u32, device, nic.map_or(0, |nic| nic.marked), now);
                 if !before.used {
-                    self.from_the_beginning(new);
+                    self.begin_with_the_run(new);
                 }
                 self.devices[h][d] = Watched { seen, used: true, restless, last: at };
             }
@@ -278,7 +278,7 @@ impl Sampler {
     }
 
     /// What was not there before had counted nothing until now: series that are entered with the first use of their device begin with the run.
-    fn from_the_beginning(&mut self, new: usize) {
+    fn begin_with_the_run(&mut self, new: usize) {
         let moves = |s: &&mut Series| !matches!(s.metric, Metric::Avgidle | Metric::Undertime);
         for series in self.set.series[new..].iter_mut().filter(moves) {
             self.values += series.first;

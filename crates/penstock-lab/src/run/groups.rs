@@ -1,8 +1,8 @@
 //! What groups of flows got and met (RFC 5166).
 
 use super::build::Built;
-use super::outcome::{distribution, life_rate, quantiles};
-use super::record::{EVEN, has_an_end};
+use super::outcome::{distribution, life, quantiles};
+use super::record::{EVEN, covered, has_an_end};
 use crate::experiment::Experiment;
 use penstock_measure::record::{Group, GroupAtLink, Together};
 use penstock_measure::{Distribution, Series, fairness};
@@ -105,7 +105,7 @@ fn group(
         throughput_bit_s: rate(
             sum(&|f| f.received_bytes).saturating_sub(ETHERNET * sum(&|f| f.arrived_packets)),
         ),
-        members_bit_s: Some(flows.iter().map(|f| life_rate(f, results.ended, f.goodput_bytes)).sum()),
+        active_bit_s: active_bit_s(flows, results),
         sent_packets: sent,
         retransmission_rate: (tcp && sent > 0)
             .then(|| sum(&|f| f.retransmitted_packets) as f64 / sent as f64),
@@ -119,6 +119,14 @@ fn group(
         completed: (completion.count() > 0).then(|| completion.count()),
         links: links(flows, built, &rate),
     }
+}
+
+/// Goodput over the time in which any of the flows lived.
+fn active_bit_s(flows: &[&FlowResult], results: &Results) -> Option<f64> {
+    let lives = flows.iter().filter_map(|f| life(f, results.ended));
+    let long = covered(lives.map(|(from, to)| (from.as_secs_f64(), to.as_secs_f64())));
+    let bytes: u64 = flows.iter().map(|f| f.goodput_bytes).sum();
+    (long > 0.0).then(|| bytes as f64 * 8.0 / long)
 }
 
 /// Losses and marks of flows, device by device.

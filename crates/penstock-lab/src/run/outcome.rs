@@ -262,7 +262,8 @@ fn flows(experiment: &Experiment, built: &Built, results: &Results) -> Vec<recor
         .enumerate()
         .map(|(i, flow)| {
             let app = owners[i];
-            let rate = |bytes: u64| life_rate(flow, results.ended, bytes);
+            let life = life(flow, results.ended).map_or(0.0, |(from, to)| (to - from).as_secs_f64());
+            let rate = |bytes: u64| if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 };
             record::Flow {
                 name: flow.name.clone(),
                 from: host(flow.from),
@@ -322,17 +323,11 @@ fn passages(flow: &FlowResult) -> Vec<Passage> {
     flow.passages.iter().map(passage).collect()
 }
 
-/// How long a flow lived, seconds: from its start to its end, or to the run's.
-fn life(flow: &FlowResult, ended: Time) -> f64 {
+/// When a flow lived: from its start to its end, or to the run's.
+pub(super) fn life(flow: &FlowResult, ended: Time) -> Option<(Time, Time)> {
     let last = flow.received_span.map(|(_, last)| last);
     let end = flow.completed.map_or(ended, |done| last.map_or(done, |last| last.max(done).min(ended)));
-    flow.started.map_or(0.0, |start| (end - start).as_secs_f64())
-}
-
-/// Bits per second of a flow's life.
-pub(super) fn life_rate(flow: &FlowResult, ended: Time, bytes: u64) -> f64 {
-    let life = life(flow, ended);
-    if life > 0.0 { bytes as f64 * 8.0 / life } else { 0.0 }
+    flow.started.map(|start| (start, end))
 }
 
 /// How long frames waited at each device, where any waited at all.

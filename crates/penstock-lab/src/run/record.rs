@@ -206,7 +206,7 @@ fn group(
         flows: flows.len() as u64,
         goodput_bit_s: goodputs.iter().sum(),
         throughput_bit_s: rate(received),
-        members_bit_s: Some(flows.iter().map(|f| f.goodput_bit_s).sum()),
+        active_bit_s: active_bit_s(flows, duration_s),
         sent_packets: sent,
         retransmission_rate: (tcp && sent > 0)
             .then(|| sum(|f| f.retransmitted_packets.unwrap_or(0)) as f64 / sent as f64),
@@ -220,6 +220,26 @@ fn group(
         completed: (completed > 0).then_some(completed),
         links: Vec::new(),
     }
+}
+
+/// Goodput over the time in which any of the flows lived.
+fn active_bit_s(flows: &[&record::Flow], duration_s: f64) -> Option<f64> {
+    let lives = flows.iter().filter_map(|f| Some((f.start_s?, f.end_s.unwrap_or(duration_s))));
+    let long = covered(lives);
+    let bytes: u64 = flows.iter().filter_map(|f| f.payload_bytes).sum();
+    (long > 0.0).then(|| bytes as f64 * 8.0 / long)
+}
+
+/// How much of the time stretches cover together, seconds.
+pub(super) fn covered(stretches: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let mut all: Vec<(f64, f64)> = stretches.filter(|(from, to)| to > from).collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut long, mut until) = (0.0, f64::NEG_INFINITY);
+    for (from, to) in all {
+        long += (to - from.max(until)).max(0.0);
+        until = until.max(to);
+    }
+    long
 }
 
 #[cfg(test)]
@@ -254,7 +274,6 @@ mod tests {
             retransmitted_packets: Some(3),
             start_s: Some(0.5),
             end_s: Some(1.5),
-            goodput_bit_s: 10_000.0,
             ..record::Flow::default()
         };
         let mut series = Series::new();
@@ -268,7 +287,9 @@ mod tests {
         assert_eq!(all[0].throughput_bit_s, (4000.0 + 2.0 * 52.0 * 10.0) * 4.0);
         assert_eq!((all[0].retransmission_rate, all[0].completed), (Some(0.25), Some(2)));
         assert_eq!((all[0].min_over_max, all[0].completion_ms.unwrap().max), (Some(1000.0 / 3000.0), 1000.0));
-        assert_eq!(all[0].members_bit_s, Some(20_000.0));
+        // 4000 bytes in the one second in which both lived.
+        assert_eq!(all[0].active_bit_s, Some(32_000.0));
+        assert_eq!(covered([(3.0, 4.0), (0.0, 1.0), (0.5, 2.0), (5.0, 5.0)].into_iter()), 3.0);
         // Flows that stop because their time is over complete nothing.
         let endless = group("g", &flows.iter().collect::<Vec<_>>(), &series, 2.0, &|_| false);
         assert_eq!((endless.completed, endless.completion_ms), (None, None));

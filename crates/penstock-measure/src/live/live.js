@@ -294,9 +294,10 @@ class Live {
     const unit = panel.unit;
     const naming = (values, max) => {
       const [f, name] = scale(unit, max);
-      this.unit.textContent = (name || "number") + (this.log ? ", logarithmic" : "");
+      this.unit.textContent = [name, this.log ? "logarithmic" : ""].filter(Boolean).join(", ");
       return values.map(v => (v == null ? "" : digits(v / f)));
     };
+    const decades = this.log ? { filter: (u, vs) => vs.map(v => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6 ? v : null)) } : {};
     const options = {
       width: wide, height: this.height(), series, bands, padding: [10, 12, 0, 0],
       legend: { show: false },
@@ -316,7 +317,7 @@ class Live {
       axes: [
         { stroke: ink, font, grid: { show: false }, ticks: { stroke: rule, size: 4 }, size: 30, gap: 4,
           values: (u, vs) => vs.map((v, i) => digits(v, 5) + (i === vs.length - 1 ? " " + panel.xunit : "")) },
-        { stroke: ink, font, grid: { stroke: rule, width: 1 }, ticks: { show: false }, size: 52, gap: 6,
+        { stroke: ink, font, grid: { stroke: rule, width: 1, ...decades }, ticks: { show: false }, size: 52, gap: 6, ...decades,
           values: (u, vs) => naming(vs, this.log ? Math.sqrt(u.scales.y.min * u.scales.y.max) : u.scales.y.max) },
       ],
       hooks: {
@@ -606,8 +607,9 @@ async function start() {
   await unpack();
   const figures = [...document.querySelectorAll("figure[data-panel]")];
   if (!figures.length) return;
-  const first = document.querySelector("[data-bar]") || figures[0].parentElement;
-  first.prepend(controls());
+  // Before the section of the first charts, so that it stays in sight in all that follow.
+  const first = (document.querySelector("[data-bar]") || figures[0]).closest("section");
+  first.before(controls());
   const watcher = new IntersectionObserver(entries => {
     for (const e of entries) {
       const chart = charts.find(c => c.figure === e.target);

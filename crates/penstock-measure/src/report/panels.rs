@@ -14,6 +14,8 @@ pub(super) struct Names<'a> {
     apps: BTreeSet<&'a str>,
     flows: BTreeMap<&'a str, &'a record::Flow>,
     colours: BTreeMap<&'a str, usize>,
+    /// Programs with one flow only.
+    single: BTreeSet<&'a str>,
 }
 
 impl<'a> Names<'a> {
@@ -41,7 +43,10 @@ impl<'a> Names<'a> {
                 colours.entry(flow.name.as_str()).or_insert(next);
             }
         }
-        Names { page, apps, flows, colours }
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        r.flows.iter().filter_map(|f| f.app.as_deref()).for_each(|app| *counts.entry(app).or_default() += 1);
+        let single = counts.into_iter().filter(|(_, n)| *n == 1).map(|(app, _)| app).collect();
+        Names { page, apps, flows, colours, single }
     }
 
     /// The flow of a curve.
@@ -58,6 +63,14 @@ impl<'a> Names<'a> {
     pub(super) fn colour(&self, name: &str) -> usize {
         let app = || self.flows.get(name).and_then(|f| self.colours.get(f.app.as_deref()?)).copied();
         self.colours.get(name).copied().or_else(app).unwrap_or(0)
+    }
+
+    /// What a flow is called: as its program, where that has no other.
+    pub(super) fn called(&self, flow: &'a record::Flow) -> &'a str {
+        match flow.app.as_deref() {
+            Some(app) if self.single.contains(app) => app,
+            _ => &flow.name,
+        }
     }
 
     /// Curves of programs, and of flows that no program made: name and curve.
@@ -97,7 +110,7 @@ pub(super) fn under_load(names: &Names<'_>, live: &mut Live) -> String {
     for c in names.curves("owd_ms") {
         let Some(flow) = names.flow(c).filter(|f| f.proto != "icmp" && f.rtt_ms.is_none()) else { continue };
         if flow.proto != "tcp" || probes == 0 {
-            let name = format!("{} one way", flow.name);
+            let name = format!("{} one way", names.called(flow));
             delay.curves.push(Curve {
                 weight: flow.received_packets as f64,
                 ..Curve::new(name, names.colour(&flow.name), &c.points[..])
@@ -314,7 +327,9 @@ fn losses<'a>(
     let mut lost =
         Panel::over_time(id, format!("{name}: dropped and marked, packets/s"), Unit::Count, seconds);
     // What a leaf drops its ancestors count as well: the lowest that knows of it tells it.
-    let mut held: Vec<(String, &[(f64, f64)], usize)> = Vec::new();
+    // Name, samples, colour.
+    type Queue<'a> = (String, &'a [(f64, f64)], usize);
+    let mut held: Vec<Queue<'_>> = Vec::new();
     for (n, class) in leaves.iter().enumerate() {
         let qdisc = class
             .leaf
@@ -392,10 +407,13 @@ pub(super) fn tcp(names: &Names<'_>, live: &mut Live) -> String {
         Some(f) if !few => names.colour(&f.name),
         _ => colours.get(c.object.as_str()).copied().unwrap_or(0),
     };
-    let curve = |c: &'_ series::Curve, stroke, what: &str| Curve {
-        stroke,
-        weight: weight(c),
-        ..Curve::new(format!("{}{what}", c.object.trim_start_matches("flow ")), colour(c), c.points.clone())
+    let curve = |c: &'_ series::Curve, stroke, what: &str| {
+        let name = names.flow(c).map_or(c.object.as_str(), |f| names.called(f));
+        Curve {
+            stroke,
+            weight: weight(c),
+            ..Curve::new(format!("{name}{what}"), colour(c), c.points.clone())
+        }
     };
     let mut window = Panel::over_time("cwnd", "Congestion window, packets", Unit::Count, seconds);
     window.curves = names.curves("cwnd_packets").map(|c| curve(c, Stroke::Line, "")).collect();

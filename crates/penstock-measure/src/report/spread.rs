@@ -53,7 +53,7 @@ fn all(page: &Page<'_>, names: &Names<'_>) -> Vec<Delays> {
         r.flows.iter().filter(|f| whole(&f.owd_quantiles_ms) && f.proto != "icmp" && f.rtt_ms.is_none())
     {
         found.push(Delays {
-            name: format!("{} one way", flow.name),
+            name: format!("{} one way", names.called(flow)),
             colour: names.colour(&flow.name),
             weight: flow.received_packets as f64,
             quantiles: flow.owd_quantiles_ms.clone(),
@@ -91,7 +91,8 @@ fn function(delays: &[Delays], live: &mut Live) -> String {
     panel.x = (0.0, far.max(0.001) * 1.05);
     panel.top = Some(1.0);
     for d in delays {
-        let mut points: Vec<(f64, f64)> = Vec::new();
+        // The least delay is where the function leaves zero.
+        let mut points: Vec<(f64, f64)> = vec![(d.at(0.0) * 0.9999, 0.0)];
         for (&delay, &share) in d.quantiles.iter().zip(&SHARES) {
             match points.last_mut().filter(|p| p.0 >= delay) {
                 Some(last) => last.1 = share,
@@ -259,7 +260,7 @@ fn ellipses(page: &Page<'_>, names: &Names<'_>) -> String {
                 pairs.push((ms, y));
             }
         }
-        if let Some(e) = Ellipse::of(&flow.name, names.colour(&flow.name), &pairs) {
+        if let Some(e) = Ellipse::of(names.called(flow), names.colour(&flow.name), &pairs) {
             all.push((flow.payload_bytes.map_or(0.0, |b| b as f64), e));
         }
     }

@@ -136,7 +136,27 @@ fn arguments(
     settings: &Settings,
     symbol: &str,
 ) -> Vec<String> {
-    let known = watch::arguments(script, source, settings);
+    let mut known = watch::arguments(script, source, settings);
+    // Behind the verb stands what nobody knows, where the script takes it as it comes.
+    let taken = |n: usize| {
+        let code = source.lines.iter().filter(|l| !l.trim_start().starts_with('#'));
+        let text = code.map(String::as_str).collect::<Vec<_>>().join("\n");
+        let asked = [
+            format!("${{{n}:"),
+            format!("${{{n}-"),
+            format!("-z \"${n}\""),
+            format!("-n \"${n}\""),
+            format!("-z ${n}"),
+            format!("-n ${n}"),
+        ];
+        !text.contains("$#")
+            && !text.contains("shift")
+            && !text.contains("$@")
+            && !asked.iter().any(|a| text.contains(a.as_str()))
+    };
+    if known.len() == 1 && script.args.is_empty() && source.form == Form::Script && syntax.positional > 1 {
+        known.extend((2..=syntax.positional).take_while(|n| taken(*n)).map(|_| symbol.to_owned()));
+    }
     if !known.is_empty() || source.form != Form::Script || syntax.positional == 0 {
         return known;
     }

@@ -15,6 +15,7 @@
 //! ```
 
 mod baseline;
+mod config;
 mod coverage;
 mod elsewhere;
 pub mod explain;
@@ -24,6 +25,7 @@ mod filters;
 mod finding;
 mod fix;
 pub mod form;
+mod holders;
 mod machine;
 mod marks;
 mod names;
@@ -33,14 +35,16 @@ mod source;
 mod syntax;
 mod unknown;
 mod watch;
+mod written;
 
 pub use baseline::Baseline;
+pub use config::{Config, Fails};
 pub use coverage::{Coverage, Missed};
 pub use facts::{Facts, Step};
-pub use finding::{Edit, Finding, Rule, Say};
-pub use fix::fixed;
+pub use finding::{Edit, Finding, Level, Rule, Say};
+pub use fix::{Fix, Which, class_of, difference, fixed};
 
-use penstock_model::{Kernel, Severity};
+use penstock_model::Kernel;
 use penstock_shell::Script;
 use std::collections::BTreeSet;
 
@@ -65,7 +69,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// 0 nothing found, 1 warnings only, 2 errors; 3 where network commands were not looked at and no error was found.
+    /// 0 nothing found but notes, 1 warnings, 2 errors; 3 where network commands were not looked at and no error was found.
     pub fn exit_status(&self) -> u8 {
         match exit_status(&self.findings) {
             2 => 2,
@@ -76,20 +80,102 @@ impl Answer {
 }
 
 /// All that is found, in the order of places, and how much was looked at. What the script allows by comment is left out.
+///
+/// Of a systemd unit, a Dockerfile, YAML or Markdown (by the script's name) the commands in it are read.
 pub fn examine(script: &Script, settings: &Settings) -> Answer {
+    let Some(inside) = holders::scripts(&script.name, &script.text) else {
+        return examined(script, settings);
+    };
+    let mut all = Answer::default();
+    for text in inside {
+        let one = examined(&Script { text, ..script.clone() }, settings);
+        all.findings.extend(one.findings);
+        let (of, whole) = (one.coverage, &mut all.coverage);
+        whole.commands += of.commands;
+        whole.looked_at += of.looked_at;
+        whole.runs += of.runs;
+        whole.missed.extend(of.missed);
+        whole.unknown.extend(of.unknown);
+    }
+    all.findings.sort();
+    // What stands around a command is not the script's: nothing is put before a line.
+    let within = |e: &Edit| matches!(e, Edit::Replace(..));
+    all.findings.iter_mut().filter(|f| !f.edits.iter().all(within)).for_each(|f| f.edits.clear());
+    all
+}
+
+/// Of a file that is a script as a whole.
+fn examined(script: &Script, settings: &Settings) -> Answer {
     let explored = explore::explore(script, settings);
     let mut all = findings(&explored.facts);
     let mut lines: BTreeSet<(String, u32)> = looked_at(&explored.facts);
     for there in &explored.others {
         // A line that was reached without anything decided is judged by that.
-        let new = findings(there).into_iter().filter(|f| !lines.contains(&(f.file.clone(), f.line)));
+        let new = findings(there).into_iter().filter(|f| !lines.contains(&(f.file.clone(), f.begins)));
         let known: BTreeSet<_> = all.iter().map(place).collect();
         let new: Vec<Finding> = new.filter(|f| !known.contains(&place(f))).collect();
         all.extend(new);
         lines.extend(looked_at(there));
     }
+    all.extend(allowances(&explored, &all));
     all.sort();
     Answer { findings: all, coverage: explored.coverage }
+}
+
+/// What is said of comments that allow what is not found, or what is no code.
+fn allowances(explored: &explore::Explored, known: &[Finding]) -> Vec<Finding> {
+    let facts = &explored.facts;
+    let comments = facts.source.allowances();
+    if comments.is_empty() {
+        return Vec::new();
+    }
+    // What would be found without them.
+    let every: Vec<Finding> = std::iter::once(facts)
+        .chain(&explored.others)
+        .flat_map(|f| f.spaces.iter().chain([f]))
+        .flat_map(|f| judged(f, false))
+        .collect();
+    let whole = explored.coverage.is_whole() && !facts.partial && facts.stopped.is_none();
+    let mut out = Vec::new();
+    for (line, everywhere, code) in comments {
+        let is_code = rules::all().any(|r| r.code == code);
+        let here = |f: &Finding| {
+            let at = |n: u32| facts.source.allowing(n).contains(&line);
+            f.code == code && (everywhere || f.file == facts.name && (at(f.begins) || at(f.line)))
+        };
+        let message = match is_code {
+            false => format!("{code} is not a code of check"),
+            true if whole && !every.iter().any(here) => format!("{code} is allowed here and is not found"),
+            true => continue,
+        };
+        let text = facts.source.line(line);
+        let column = text.find(&code).map_or(0, |at| text[..at].chars().count() as u32 + 1);
+        let reason = match is_code {
+            false => "`penstock check --explain` knows the codes; the comment allows nothing.",
+            true => "The comment would hide it if it came back.",
+        };
+        let Some(rule) = rules::all().find(|r| r.code == "PS008") else { continue };
+        let len = code.chars().count() as u32;
+        let one = Finding {
+            file: facts.name.clone(),
+            line,
+            column,
+            len,
+            code: rule.code,
+            severity: rule.severity,
+            message,
+            reason: reason.to_owned(),
+            fix: String::new(),
+            edits: Vec::new(),
+            safe: false,
+            begins: line,
+        };
+        let allowed = facts.source.allowed_everywhere().contains(rule.code);
+        if !allowed && !known.iter().any(|k| k.code == one.code && (k.line, k.column) == (line, column)) {
+            out.push(one);
+        }
+    }
+    out
 }
 
 /// The lines of the commands that were carried out.
@@ -130,13 +216,18 @@ fn place(f: &Finding) -> (&'static str, String, u32, u32) {
 }
 
 fn in_place(facts: &Facts) -> Vec<Finding> {
+    judged(facts, true)
+}
+
+/// What is found in one namespace; with `comments` without what comments allow.
+fn judged(facts: &Facts, comments: bool) -> Vec<Finding> {
     let mut found = finding::Found::new(facts);
     rules::all().for_each(|rule| found.run(rule));
     let everywhere = facts.source.allowed_everywhere();
     // What is said of one command by itself holds where others are not known.
-    const ALONE: [&str; 14] = [
-        "PS001", "PS005", "PS006", "PS112", "PS114", "PS115", "PS121", "PS146", "PS147", "PS162", "PS190",
-        "PS192", "PS196", "PS234",
+    const ALONE: [&str; 21] = [
+        "PS001", "PS005", "PS006", "PS007", "PS112", "PS114", "PS115", "PS121", "PS146", "PS147", "PS162",
+        "PS183", "PS185", "PS190", "PS192", "PS194", "PS196", "PS197", "PS234", "PS255", "PS263",
     ];
     // Of a command with unknown words only what its known words say is said.
     let guessed: BTreeSet<(&str, u32)> = facts
@@ -151,14 +242,31 @@ fn in_place(facts: &Facts) -> Vec<Finding> {
     let dead: BTreeSet<(&str, u32)> =
         facts.steps.iter().filter(dead).map(|s| (s.file.as_str(), s.line)).collect();
     let allowed = |f: &Finding| {
-        dead.contains(&(f.file.as_str(), f.line)) && f.code > "PS006" && !ALONE.contains(&f.code)
+        dead.contains(&(f.file.as_str(), f.begins)) && f.code > "PS006" && !ALONE.contains(&f.code)
             || (facts.partial || facts.forced && f.code >= "PS190") && !ALONE.contains(&f.code)
-            || guessed.contains(&(f.file.as_str(), f.line))
-                && !["PS001", "PS003", "PS004", "PS005"].contains(&f.code)
-            || everywhere.contains(f.code)
-            || f.file == facts.name && facts.source.allowed(f.line).contains(f.code)
+            || guessed.contains(&(f.file.as_str(), f.begins))
+                && !["PS001", "PS003", "PS004", "PS005", "PS007", "PS255"].contains(&f.code)
+            || comments && everywhere.contains(f.code)
+            || comments
+                && f.file == facts.name
+                && (facts.source.allowed(f.begins).contains(f.code)
+                    || facts.source.allowed(f.line).contains(f.code))
     };
-    found.into_findings().into_iter().filter(|f| !allowed(f)).collect()
+    let all: Vec<Finding> = found.into_findings().into_iter().filter(|f| !allowed(f)).collect();
+    // That no packet fits a filter is said by itself only where nothing says why.
+    let explained: BTreeSet<(String, u32)> = all
+        .iter()
+        .filter(|f| ("PS170".."PS230").contains(&f.code) && f.code != "PS182")
+        .map(|f| (f.file.clone(), f.begins))
+        .collect();
+    let classified = all.iter().any(|f| f.code == "PS219");
+    let misspelled: BTreeSet<(String, u32)> =
+        all.iter().filter(|f| f.code == "PS238").map(|f| (f.file.clone(), f.begins)).collect();
+    let doubled = |f: &Finding| {
+        matches!(f.code, "PS001" | "PS002" | "PS004") && misspelled.contains(&(f.file.clone(), f.begins))
+            || f.code == "PS182" && (classified || explained.contains(&(f.file.clone(), f.begins)))
+    };
+    all.into_iter().filter(|f| !doubled(f)).collect()
 }
 
 /// What a script does on a machine, for whoever wants to ask more than [`check`] does.
@@ -166,11 +274,11 @@ pub fn facts(script: &Script, settings: &Settings) -> Facts {
     explore::explore(script, settings).facts
 }
 
-/// 0 nothing found, 1 warnings only, 2 errors.
+/// 0 nothing found but notes, 1 warnings, 2 errors.
 pub fn exit_status(findings: &[Finding]) -> u8 {
     match findings.iter().map(|f| f.severity).max() {
-        None => 0,
-        Some(Severity::Warning) => 1,
-        Some(Severity::Error) => 2,
+        None | Some(Level::Note) => 0,
+        Some(Level::Warning) => 1,
+        Some(Level::Error) => 2,
     }
 }

@@ -109,7 +109,7 @@ impl Source {
             return self.spans.get(&number).copied().unwrap_or(number);
         }
         let mut last = number;
-        while self.line(last).trim_end().ends_with('\\') && (last as usize) < self.lines.len() {
+        while self.line(last).ends_with('\\') && (last as usize) < self.lines.len() {
             last += 1;
         }
         last
@@ -127,6 +127,9 @@ impl Source {
     /// Where a word stands in the command that begins at `number`: line, column and length in characters. A variable's
     /// name stands for its value. `nth` counts occurrences from 0.
     pub fn find(&self, number: u32, word: &str, nth: usize) -> Option<(u32, u32, u32)> {
+        if word.is_empty() {
+            return None;
+        }
         let names = self.variables.iter().filter(|v| v.1 == word).flat_map(|v| match self.form {
             Form::Python => [format!("{{{}}}", v.0), v.0.clone()],
             _ => [format!("${}", v.0), format!("${{{}}}", v.0)],
@@ -217,6 +220,26 @@ impl Source {
             codes.extend(allows(self.line(above), "allow"));
         }
         codes
+    }
+
+    /// Every code that a comment allows: the comment's line, whether it is for the whole text, the code.
+    pub fn allowances(&self) -> Vec<(u32, bool, String)> {
+        let of = |(n, line): (usize, &'_ String)| {
+            let number = n as u32 + 1;
+            let here = allows(line, "allow").into_iter().map(move |c| (number, false, c));
+            here.chain(allows(line, "allow-file").into_iter().map(move |c| (number, true, c)))
+                .collect::<Vec<_>>()
+        };
+        self.lines.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// The lines of comments that hold for the command at a line.
+    pub fn allowing(&self, number: u32) -> std::ops::RangeInclusive<u32> {
+        let mut above = number;
+        while above > 1 && self.line(above - 1).trim_start().starts_with('#') {
+            above -= 1;
+        }
+        above..=self.end_of(number)
     }
 
     /// Codes that are allowed in the whole text: `# penstock: allow-file PS123`.

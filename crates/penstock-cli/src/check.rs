@@ -1,14 +1,17 @@
 //! `penstock check`: what is wrong in a shaping script, where, and how to fix it.
 
+mod config;
 mod experiments;
 mod folders;
 
 use crate::shell::Lent;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use penstock_check::{Answer, Baseline, Settings, examine, fixed, form};
+use penstock_check::{
+    Answer, Baseline, Fails, Finding, Level, Settings, Which, difference, examine, exit_status, fixed, form,
+};
 use penstock_machine::script::Script;
-use penstock_model::{Kernel, Rate, Severity};
+use penstock_model::{Kernel, Rate};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -41,6 +44,27 @@ pub struct Args {
     /// Print the script with the safe fixes applied
     #[arg(long)]
     fix: bool,
+    /// With --fix: the likely fixes as well
+    #[arg(long = "unsafe", requires = "fix")]
+    likely: bool,
+    /// With --fix: print what changes instead of the script
+    #[arg(long, requires = "fix", conflicts_with = "write")]
+    diff: bool,
+    /// Show only findings whose codes begin so; may be repeated
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    select: Vec<String>,
+    /// Do not show findings whose codes begin so; may be repeated
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    ignore: Vec<String>,
+    /// The configuration [default: penstock.toml here or in a folder above]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Read no configuration
+    #[arg(long, conflicts_with = "config")]
+    no_config: bool,
+    /// What standard input is called in findings and in the configuration
+    #[arg(long, value_name = "NAME")]
+    stdin_filename: Option<String>,
     /// With --fix: change the script's file
     #[arg(long, requires = "fix")]
     write: bool,
@@ -52,9 +76,9 @@ pub struct Args {
     env: Vec<String>,
     #[command(flatten)]
     files: Lent,
-    /// The least that ends with a status other than 0
-    #[arg(long, value_enum, default_value = "warning", value_name = "LEVEL")]
-    fail_on: FailOn,
+    /// The least that ends with a status other than 0 [default: warning]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    fail_on: Option<FailOn>,
     /// Say what a code means, and check nothing
     #[arg(long, value_name = "CODE")]
     explain: Option<String>,
@@ -69,6 +93,7 @@ pub struct Args {
 /// What ends with a status other than 0.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FailOn {
+    Note,
     Warning,
     Error,
     Never,
@@ -81,6 +106,9 @@ enum Format {
     Json,
     Sarif,
     Github,
+    Gcc,
+    Checkstyle,
+    Junit,
 }
 
 /// Checks, prints, fixes.
@@ -89,25 +117,45 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         crate::print(&explained(code)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let found = config::find(args.config.as_deref(), args.no_config)?;
+    let conf = config::with(&found.config, &args.select, &args.ignore)?;
+    let fail_on = match args.fail_on {
+        Some(FailOn::Note) => Fails::Note,
+        Some(FailOn::Warning) => Fails::Warning,
+        Some(FailOn::Error) => Fails::Error,
+        Some(FailOn::Never) => Fails::Never,
+        None => conf.fail_on.unwrap_or_default(),
+    };
     if let [path] = &args.scripts[..]
         && experiments::is_one(path)
     {
         anyhow::ensure!(!args.fix, "--fix is of scripts: {} is an experiment", path.display());
-        return experiments::check(path, args.format, args.fail_on);
+        return experiments::check(path, args.format, fail_on, &|file, code, level| {
+            conf.level(&found.relative(file), code, level)
+        });
     }
     let stdin = args.scripts.iter().any(|s| s.as_os_str() == "-");
     anyhow::ensure!(!args.write || !stdin, "--write needs a file: standard input cannot be changed");
     let paths = folders::scripts(&args.scripts)?;
     anyhow::ensure!(
-        !args.fix || args.write || paths.len() == 1,
+        !args.fix || args.write || args.diff || paths.len() == 1,
         "--fix prints one script; write --fix --write to change {} files",
         paths.len()
     );
     let words: Vec<String> = args.arg.iter().chain(&args.args).cloned().collect();
     let env: Vec<(String, String)> = args.env.iter().map(|pair| variable(pair)).collect::<Result<_>>()?;
     let one = |path: &PathBuf| Ok(Script { env: env.clone(), ..script(path, &words, &args.files)? });
-    let scripts: Vec<Script> = paths.iter().map(one).collect::<Result<_>>()?;
-    let settings = settings(args.dev.clone(), args.rate.as_deref(), args.kernel.as_deref())?;
+    let mut scripts: Vec<Script> = paths.iter().map(one).collect::<Result<_>>()?;
+    if let Some(name) = &args.stdin_filename {
+        scripts.iter_mut().filter(|s| s.name == "-").for_each(|s| s.name.clone_from(name));
+    }
+    let settings = settings(
+        args.dev.clone().or_else(|| conf.dev.clone()),
+        args.rate.as_deref().or(conf.rate.as_deref()),
+        args.kernel.as_deref().or(conf.kernel.as_deref()),
+    )?;
+    let configured =
+        |script: &Script, findings: Vec<Finding>| conf.applied(&found.relative(&script.name), findings);
     let known = args.baseline.as_deref().filter(|_| !args.write_baseline);
     let known = known.map(|path| text(path, &read(path)?)).transpose()?;
     // All is read: what the scripts do is done without the files of this computer.
@@ -115,6 +163,9 @@ pub fn main(args: &Args) -> Result<ExitCode> {
     written.extend(args.baseline.as_deref().filter(|_| args.write_baseline));
     confine(&written);
     let mut answers = folders::examine_all(&scripts, &settings);
+    for (script, answer) in scripts.iter().zip(&mut answers) {
+        answer.findings = configured(script, std::mem::take(&mut answer.findings));
+    }
     if let Some(path) = &args.baseline {
         let all: Vec<_> = answers.iter().flat_map(|a| a.findings.clone()).collect();
         if args.write_baseline {
@@ -125,26 +176,60 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         for answer in &mut answers {
             answer.findings = Baseline::parse(&known).new_ones(std::mem::take(&mut answer.findings));
         }
+        let left: usize = answers.iter().map(|a| a.findings.len()).sum();
+        if all.len() > left {
+            let plural = if all.len() - left == 1 { "" } else { "s" };
+            crate::say(&format!(
+                "penstock: {} finding{plural} hidden by the baseline {}",
+                all.len() - left,
+                path.display()
+            ));
+        }
     }
     if args.fix {
         let (mut left, mut count) = (Vec::new(), 0);
+        let which = if args.likely { Which::Likely } else { Which::Safe };
         for ((script, path), answer) in scripts.into_iter().zip(&paths).zip(&answers) {
-            let (text, of_it) = fixed(&script.text, &answer.findings);
+            // What stands in other files is not changed here.
+            let own: Vec<Finding> =
+                answer.findings.iter().filter(|f| f.file == script.name).cloned().collect();
+            let (text, of_it) = fixed(&script.text, &own, which);
             count += of_it;
             if args.write {
                 penstock_files::replace(path, &text)
                     .with_context(|| format!("cannot write {}", path.display()))?;
+            } else if args.diff {
+                crate::show(&difference(&script.name, &script.text, &text))?;
             } else {
                 crate::print(&text)?;
             }
-            left.push(examine(&Script { text, ..script }, &settings));
+            let script = Script { text, ..script };
+            let mut after = examine(&script, &settings);
+            after.findings = configured(&script, after.findings);
+            left.push(after);
         }
         let all: usize = answers.iter().map(|a| a.findings.len()).sum();
         crate::say(&format!("penstock: {count} of {all} findings fixed"));
-        return Ok(ExitCode::from(status(&left, args.fail_on)));
+        return Ok(ExitCode::from(status(&left, fail_on)));
     }
+    let each: Vec<(&str, &[Finding], &penstock_check::Coverage)> = scripts
+        .iter()
+        .zip(&answers)
+        .map(|(s, a)| (s.name.as_str(), a.findings.as_slice(), &a.coverage))
+        .collect();
     match args.format {
         Format::Text => crate::show(&folders::text(&scripts, &answers)),
+        Format::Gcc => crate::show(&each.iter().map(|(n, f, c)| form::gcc(f, c, n)).collect::<String>()),
+        Format::Checkstyle => crate::print(&form::checkstyle(&each)),
+        Format::Junit => {
+            let least = match fail_on {
+                Fails::Note => Some(Level::Note),
+                Fails::Warning => Some(Level::Warning),
+                Fails::Error => Some(Level::Error),
+                Fails::Never => None,
+            };
+            crate::print(&form::junit(&each, least))
+        }
         Format::Json => crate::print(&folders::json(&scripts, &answers)),
         Format::Sarif => {
             let whole = folders::together(&scripts, &answers);
@@ -156,14 +241,21 @@ pub fn main(args: &Args) -> Result<ExitCode> {
             crate::show(&text)
         }
     }?;
-    Ok(ExitCode::from(status(&answers, args.fail_on)))
+    Ok(ExitCode::from(status(&answers, fail_on)))
 }
 
 /// The status of several answers: an error before lines that were not looked at, those before warnings.
-fn status(answers: &[Answer], fail_on: FailOn) -> u8 {
-    let of = |answer: &Answer| match (answer.exit_status(), fail_on) {
-        (_, FailOn::Never) | (1, FailOn::Error) => 0,
-        (status, _) => status,
+fn status(answers: &[Answer], fail_on: Fails) -> u8 {
+    let of = |answer: &Answer| {
+        let notes = fail_on == Fails::Note && !answer.findings.is_empty();
+        match (exit_status(&answer.findings), fail_on) {
+            (_, Fails::Never) => 0,
+            (2, _) => 2,
+            _ if !answer.coverage.is_whole() => 3,
+            (1, Fails::Error) => 0,
+            (0, _) if notes => 1,
+            (status, _) => status,
+        }
     };
     let all: Vec<u8> = answers.iter().map(of).collect();
     [2, 3, 1].into_iter().find(|status| all.contains(status)).unwrap_or(0)
@@ -175,11 +267,14 @@ fn explained(code: &str) -> Result<String> {
     let rule = penstock_check::rules::all()
         .find(|r| r.code == code)
         .with_context(|| format!("{code} is not a code of check; write one like PS101"))?;
-    let level = match rule.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    };
-    Ok(format!("{code}: {}\n\n{level}\n\n{}\n", rule.about, rule.why))
+    let fix = penstock_check::class_of(rule.code).words();
+    Ok(format!(
+        "{code}: {}\n\n{} · fix: {fix}\n\n{}\n\n{}\n",
+        rule.about,
+        rule.severity.name(),
+        rule.why,
+        form::link(rule.code)
+    ))
 }
 
 /// A variable of `--env`.

@@ -48,13 +48,19 @@ fn statuses_and_forms() {
     let (status, text) = said(&folder, &["check", "s.sh"]);
     assert_eq!(status, 1, "{text}");
     assert!(text.starts_with("s.sh:7:46: warning PS146: sfq 10: never mixes its hash\n"), "{text}");
-    assert!(text.ends_with("\n0 errors, 1 warning\n8 of 8 network commands looked at\n"), "{text}");
+    assert!(
+        text.contains("\n0 errors, 1 warning\nmore:  penstock check --explain PS146, https://"),
+        "{text}"
+    );
+    assert!(text.ends_with("PS146.md\n8 of 8 network commands looked at\n"), "{text}");
 
     let (status, text) = said(&folder, &["check", "--format", "json", "s.sh"]);
     let mut found: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(found["coverage"]["looked_at"], json!(8));
     found.as_object_mut().unwrap().remove("coverage");
-    let one = json!({ "format": 3, "findings": [{
+    let one = json!({ "format": 4, "findings": [{
+        "link": "https://github.com/penstock/penstock/blob/main/docs/checks/PS146.md", "safe": true, "length": 3,
+        "edits": [{ "line": 7, "column": 46, "end_line": 7, "end_column": 49, "text": "sfq perturb 10" }],
         "code": "PS146", "level": "warning", "file": "s.sh", "line": 7, "column": 46, "message": "sfq 10: never mixes its hash",
         "reason": "perturb is 0: flows that fall into one of the 1024 slots together stay together.",
         "fix": "tc qdisc add dev eth0 parent 1:10 handle 10: sfq perturb 10",
@@ -67,8 +73,30 @@ fn statuses_and_forms() {
     assert_eq!((status, &sarif["version"], &result["ruleId"]), (1, &json!("2.1.0"), &json!("PS146")));
     let region = &result["locations"][0]["physicalLocation"]["region"];
     assert_eq!(*region, json!({ "startLine": 7, "startColumn": 46, "endColumn": 49 }));
+    let change = &result["fixes"][0]["artifactChanges"][0]["replacements"][0];
+    assert_eq!(change["insertedContent"]["text"], json!("sfq perturb 10"));
+    assert_eq!(result["partialFingerprints"]["penstock/v1"].as_str().map(str::len), Some(16));
     let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
     assert!(rules.iter().any(|r| r["id"] == "PS146") && rules.len() >= 60, "{}", rules.len());
+    assert!(rules.iter().all(|r| r["helpUri"].as_str().is_some_and(|u| u.starts_with("https://"))));
+
+    let (status, text) = said(&folder, &["check", "--format", "gcc", "s.sh"]);
+    assert_eq!((status, text.lines().count()), (1, 1), "{text}");
+    assert!(
+        text.starts_with("s.sh:7:46: warning: sfq 10: never mixes its hash.") && text.ends_with(" [PS146]\n"),
+        "{text}"
+    );
+    let (status, text) = said(&folder, &["check", "--format", "checkstyle", "s.sh"]);
+    let error =
+        "<error line=\"7\" column=\"46\" severity=\"warning\" message=\"sfq 10: never mixes its hash&#10;";
+    assert!(status == 1 && text.contains(error) && text.contains("<file name=\"s.sh\">"), "{text}");
+    let (status, text) = said(&folder, &["check", "--format", "junit", "s.sh"]);
+    assert!(
+        status == 1 && text.contains("tests=\"1\" failures=\"1\"") && text.contains("name=\"s.sh\""),
+        "{text}"
+    );
+    let (status, text) = said(&folder, &["check", "--format", "junit", "--fail-on", "error", "s.sh"]);
+    assert!(status == 0 && text.contains("failures=\"0\"") && text.contains("<system-out>"), "{text}");
 
     let (status, text) = said(&folder, &["check", "--format", "github", "s.sh"]);
     let begin = "::warning file=s.sh,line=7,col=46,title=PS146::sfq 10: never mixes its hash%0A";
@@ -86,7 +114,7 @@ fn statuses_and_forms() {
     let (status, text) = said(&folder, &["check", "--format", "json", "good.sh"]);
     let json: Value = serde_json::from_str(&text).unwrap();
     let all = &json["coverage"]["commands"];
-    assert_eq!((status, &json["format"], &json["findings"]), (0, &json!(3), &json!([])));
+    assert_eq!((status, &json["format"], &json["findings"]), (0, &json!(4), &json!([])));
     assert!(*all == json["coverage"]["looked_at"] && all.as_u64() > Some(3), "{text}");
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -171,7 +199,10 @@ fn what_fails_and_what_a_code_means() {
     assert_eq!(["warning", "error", "never"].map(|level| status(level, "bad.sh")), [2, 2, 0]);
     let (status, text) = said(&folder, &["check", "--explain", "ps250"]);
     assert_eq!(
-        (status, text.starts_with("PS250: add root without del root\n\nwarning\n\n")),
+        (
+            status,
+            text.starts_with("PS250: add root without del root\n\nnote · fix: `--fix` makes the change\n\n")
+        ),
         (0, true),
         "{text}"
     );
@@ -225,6 +256,63 @@ fn a_fixed_script_is_clean_and_differs_only_there() {
     assert_eq!(std::fs::read_to_string(folder.join("s.sh")).unwrap(), text);
     assert_eq!(said(&folder, &["diff", "--dev", "eth0", "s.sh", "fixed.sh"]), (0, String::new()));
     assert_eq!(said(&folder, &["diff", "--dev", "eth7", "s.sh", "fixed.sh"]).0, 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn fixes_are_looked_at_first_and_the_likely_ones_are_asked_for() {
+    let folder = scratch("likely");
+    // A ceil above its parent's is safe to lower; that a ceil below the rate is to be the rate is likely.
+    let text = "#!/bin/sh\nDEV=eth0\ntc qdisc replace dev $DEV root handle 1: htb default 10\n\
+                tc class add dev $DEV parent 1: classid 1:1 htb rate 10mbit\n\
+                tc class add dev $DEV parent 1:1 classid 1:10 htb rate 4mbit ceil 20mbit # kept\n\
+                tc class add dev $DEV parent 1:1 classid 1:20 htb rate 4mbit ceil 2mbit\n\
+                tc filter add dev $DEV parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.0/8 flowid 1:20\n";
+    std::fs::write(folder.join("s.sh"), text).unwrap();
+    let safe = text.replace("ceil 20mbit", "ceil 10mbit");
+    assert_eq!(said(&folder, &["check", "--fix", "s.sh"]), (1, safe.clone()));
+    assert_eq!(
+        said(&folder, &["check", "--fix", "--unsafe", "s.sh"]),
+        (0, safe.replace("ceil 2mbit", "ceil 4mbit"))
+    );
+    let (status, diff) = said(&folder, &["check", "--fix", "--diff", "s.sh"]);
+    assert!(status == 1 && diff.starts_with("--- s.sh\n+++ s.sh\n@@ -2,6 +2,6 @@\n"), "{diff}");
+    assert!(
+        diff.contains("\n+tc class add dev $DEV parent 1:1 classid 1:10 htb rate 4mbit ceil 10mbit # kept\n"),
+        "{diff}"
+    );
+    assert_eq!(std::fs::read_to_string(folder.join("s.sh")).unwrap(), text);
+    assert_eq!(said(&folder, &["check", "--unsafe", "s.sh"]).0, 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_configuration_says_what_is_shown_and_what_fails() {
+    let folder = scratch("config");
+    std::fs::create_dir_all(folder.join("old/deep")).unwrap();
+    for name in ["s.sh", "old/s.sh"] {
+        std::fs::write(folder.join(name), script()).unwrap();
+    }
+    let config = |text: &str| std::fs::write(folder.join("penstock.toml"), text).unwrap();
+    let check = |words: &[&str]| said(&folder, &[&["check"], words].concat());
+    config("[check]\nignore = [\"PS146\"]\n");
+    assert_eq!((check(&["s.sh"]).0, check(&["--no-config", "s.sh"]).0), (0, 1));
+    assert_eq!(said(&folder.join("old/deep"), &["check", "../s.sh"]).0, 0);
+    config("[check.severity]\nPS146 = \"error\"\n[check.per-path]\n\"old/**\" = [\"PS1\"]\n");
+    assert_eq!((check(&["s.sh"]).0, check(&["old/s.sh"]).0), (2, 0));
+    config("[check]\nfail-on = \"error\"\n");
+    assert_eq!((check(&["s.sh"]).0, check(&["--fail-on", "warning", "s.sh"]).0), (0, 1));
+    config("[check]\nselct = []\n");
+    let done = penstock(&folder, &["check", "s.sh"]);
+    let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.code() == Some(2) && complaint.contains("`check.selct` is not known"), "{complaint}");
+    std::fs::remove_file(folder.join("penstock.toml")).unwrap();
+    assert_eq!((check(&["--ignore", "ps146", "s.sh"]).0, check(&["--select", "PS2", "s.sh"]).0), (0, 0));
+    assert_eq!(check(&["--ignore", "XY", "s.sh"]).0, 2);
+    // Colours where they are asked for.
+    let (_, text) = check(&["--color", "always", "s.sh"]);
+    assert!(text.starts_with("\u{1b}[1ms.sh:7:46:\u{1b}[0m \u{1b}[1;33mwarning PS146\u{1b}[0m: "), "{text}");
+    assert!(!check(&["s.sh"]).1.contains('\u{1b}'));
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -107,7 +107,10 @@ pub fn packets(filter: &Filter, state: &State, names: &mut Names) -> Any {
         "matchall" => vec![Cube::all()],
         "fw" => {
             let mask = filter.options.u32("mask").unwrap_or(u32::MAX);
-            mark(state, mask, filter.handle & mask).into_iter().collect()
+            //= linux v6.12 net/sched/cls_fw.c fw_classify
+            // A handle with bits outside the mask is no mark's.
+            let fits = filter.handle & !mask == 0;
+            mark(state, mask, filter.handle & mask).filter(|_| fits).into_iter().collect()
         }
         "basic" => ematch::packets(filter.options.list("ematches"), filter.protocol, names)
             .map(|all| all.into_iter().filter_map(|c| adapt(&c, state)).collect())

@@ -10,13 +10,15 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS150",
         "red: max less than twice min",
-        "Floyd asks for max of two to three times min. Where they are close, red goes from no drops to dropping everything within a few packets, and all flows slow down at once.",
+        "Floyd asks for max of two to three times min. Where they are close, red goes from no drops to dropping everything within a few packets, and all flows slow \
+         down at once.",
         red_max,
     ),
     Rule::warning(
         "PS151",
         "red: the limit leaves no room above max",
-        "`limit` is the hard end of the queue. If it is not well above max (the manual: max plus burst, usually more than twice max), the queue drops from its tail before red has answered.",
+        "`limit` is the hard end of the queue. If it is not well above max (the manual: max plus burst, usually more than twice max), the queue drops from its tail \
+         before red has answered.",
         red_limit,
     ),
     Rule::warning(
@@ -34,19 +36,22 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS154",
         "red: min holds a second of traffic",
-        "red keeps the average queue between min and max. If min alone is a second of traffic, the queue is a second long all the time. Floyd: a few packets, or the delay you accept times the rate.",
+        "red keeps the average queue between min and max. If min alone is a second of traffic, the queue is a second long all the time. Floyd: a few packets, or the \
+         delay you accept times the rate.",
         red_min,
     ),
     Rule::warning(
         "PS155",
         "red: bandwidth is not the rate it sends at",
-        "`bandwidth` says how fast its average falls while the queue is empty. tc assumes 10mbit if it is missing; at a much slower rate the average falls far too fast after each pause.",
+        "`bandwidth` says how fast its average falls while the queue is empty. tc assumes 10mbit if it is missing; at a much slower rate the average falls far too \
+         fast after each pause.",
         red_bandwidth,
     ),
     Rule::warning(
         "PS156",
         "CoDel's target is less than one packet's time",
-        "CoDel wants packets out within `target`. At a rate where one full frame takes longer, the goal cannot be met and CoDel drops although there is no queue to speak \
+        "CoDel wants packets out within `target`. At a rate where one full frame takes longer, the goal cannot be met and CoDel drops although there is no queue to \
+         speak \
          of. Set target to 1.5 packet times.",
         codel_target,
     ),
@@ -138,7 +143,7 @@ fn red_probability(facts: &Facts, found: &mut Found) {
 }
 
 fn red_avpkt(facts: &Facts, found: &mut Found) {
-    for (device, _, at) in facts.made_of(&["red"]) {
+    for (device, qdisc, at) in facts.made_of(&["red"]) {
         let step = &facts.steps[at];
         let Some(word) = step.value(&["avpkt"]) else { continue };
         let bytes = num::size(word, facts.kernel).map_or(0, u64::from);
@@ -147,9 +152,19 @@ fn red_avpkt(facts: &Facts, found: &mut Found) {
             found.at(
                 at,
                 word,
-                Say::new("red's avpkt is not a packet size", reason, step.with("avpkt", "1000")),
+                Say::new("red's avpkt is not a packet size", reason, with_packets(qdisc, step)),
             );
         }
+    }
+}
+
+/// The command with packets of 1000 bytes, and the burst that goes with them: it is counted in such packets.
+fn with_packets(qdisc: &Qdisc, step: &crate::facts::Step) -> String {
+    let burst = (2 * n(qdisc, "min") + n(qdisc, "max")) / 3000 + 1;
+    let fix = step.with("avpkt", "1000");
+    match step.value(&["burst"]) {
+        Some(old) => fix.replacen(&format!(" burst {old}"), &format!(" burst {burst}"), 1),
+        None => fix,
     }
 }
 
@@ -243,16 +258,30 @@ fn codel_interval(facts: &Facts, found: &mut Found) {
         let (target, interval) = (n(qdisc, "target"), n(qdisc, "interval"));
         if interval > 0 && target * 2 >= interval {
             let step = &facts.steps[at];
-            let reason =
-                format!("target {} us, interval {interval} us: {} percent.", target, target * 100 / interval);
+            // The kernel keeps both in units of 1.024 us.
+            let time = |us: u64| match (us + 5) / 10 * 10 {
+                us if us >= 1000 && us % 1000 == 0 => format!("{}ms", us / 1000),
+                us if us >= 10_000 => format!("{}ms", us.div_ceil(1000)),
+                us => format!("{us}us"),
+            };
+            let said = |name: &str, us: u64| step.value(&[name]).map_or(time(us), str::to_owned);
+            let (t, i) = (said("target", target), said("interval", interval));
+            let reason = format!("target is {t}, interval {i}: {} percent.", target * 100 / interval);
+            // Far more than the interval is the interval's place; else the interval grows with the target, up to a second.
+            let swapped = target >= 5 * interval && step.has("target") && step.has("interval");
+            let fix = match () {
+                () if swapped => {
+                    let turned = step.with("target", &i);
+                    turned.replacen(&format!("interval {i}"), &format!("interval {t}"), 1)
+                }
+                () if target * 20 <= 1_000_000 => step.with("interval", &time(target * 20)),
+                () => step.with("target", &time(interval / 20)),
+            };
+            let more = if swapped { " They may have changed places." } else { "" };
             found.at(
                 at,
                 step.value(&["target", "interval"]).unwrap_or(""),
-                Say::new(
-                    "target is not a fraction of interval",
-                    reason,
-                    step.with("interval", &format!("{}ms", (target * 20).div_ceil(1000))),
-                ),
+                Say::new("target is not a fraction of interval", reason + more, fix).unsure(!swapped),
             );
         }
     }
@@ -278,9 +307,29 @@ fn cake_leaf(facts: &Facts, found: &mut Found) {
 
 fn cake_unlimited(facts: &Facts, found: &mut Found) {
     for (device, qdisc, at) in facts.made_of(&["cake"]) {
-        let outer =
-            device.name.starts_with("ppp") || device.kind == "ifb" || facts.link_of(&device.name).is_some();
         let step = &facts.steps[at];
+        // Who speaks of a link, of NAT or of the direction means the bottleneck.
+        const OUTSIDE: [&str; 12] = [
+            "nat",
+            "docsis",
+            "ethernet",
+            "pppoe-ptm",
+            "bridged-ptm",
+            "pppoe-vcmux",
+            "pppoe-llcsnap",
+            "conservative",
+            "overhead",
+            "ingress",
+            "ack-filter",
+            "dual-srchost",
+        ];
+        let words = step.words.iter().skip_while(|w| *w != "cake");
+        let outer = device.name.starts_with("ppp")
+            || device.name.starts_with("wan")
+            || device.kind == "ifb"
+            || facts.link_of(&device.name).is_some()
+            || words.into_iter().any(|w| OUTSIDE.contains(&w.as_str()))
+            || super::direction::is_outside(facts, &device.name);
         if qdisc.parent == Handle::ROOT
             && outer
             && qdisc.options.u64("bandwidth").unwrap_or(0) == 0

@@ -8,7 +8,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS120",
         "burst too small for the rate",
-        "tbf looks at its tokens when its timer goes off. What the bucket cannot hold until then is lost, and the rate is not reached. The timer is fine, but not free: on Linux 6.18 a tbf of \
+        "tbf looks at its tokens when its timer goes off. What the bucket cannot hold until then is lost, and the rate is not reached. The timer is fine, but not \
+         free: on Linux 6.18 a tbf of \
          500mbit carried 374 Mbit/s with a burst of 2kb, 470 with 20kb, 464 with 200kb, 480 with 1mb. So this is said of a tbf whose bucket lasts \
          less than 0.3 ms. HTB lends by its `mbuffer` and does \
          not depend on the burst: 2gbit carried 1766 Mbit/s with the default of 1600 bytes, 1808 with 20k, 1772 with 200k.",

@@ -216,9 +216,19 @@ fn masked(facts: &Facts, found: &mut Found) {
                 Say::new(
                     "no mark fits this handle and mask",
                     reason,
-                    step.with("handle", &format!("{:#x}/{:#x}", req.handle, mask | req.handle)),
+                    step.with("handle", &format!("{:#x}/{:#x}", req.handle, own_bits(facts, req.handle))),
                 ),
             );
         }
     }
+}
+
+/// The bits that a mark is told by: those under which a rule sets it, else the bytes it has bits in.
+fn own_bits(facts: &Facts, mark: u32) -> u32 {
+    let set = facts.netfilter.rules.iter().find_map(|r| match r.rule.target {
+        Target::Edit(Edit::Mark { value, mask }) if value == mark => Some(mask),
+        _ => None,
+    });
+    let bytes = (0..4).map(|n| 0xff << (8 * n)).filter(|b: &u32| mark & b != 0).fold(0, |all, b| all | b);
+    set.filter(|m| mark & !m == 0).unwrap_or(bytes)
 }

@@ -13,7 +13,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS170",
         "a filter leads to a class that does not exist",
-        "The kernel does not ask whether the class is there. Packets that fit go to the default, or unshaped past all classes. Minor numbers are hexadecimal: the class of `1:10` is the sixteenth.",
+        "The kernel does not ask whether the class is there. Packets that fit go to the default, or unshaped past all classes. Minor numbers are hexadecimal: the \
+         class of `1:10` is the sixteenth.",
         no_class,
     ),
     Rule::warning(
@@ -122,7 +123,8 @@ fn no_class(facts: &Facts, found: &mut Found) {
         found.at(
             filter.step,
             word(facts, filter),
-            Say::new(format!("the filter leads to {id}, which does not exist"), reason, fix),
+            Say::new(format!("the filter leads to {id}, which does not exist"), reason, fix)
+                .unsure(twin.is_none()),
         );
     }
 }
@@ -284,18 +286,19 @@ fn unused_class(facts: &Facts, found: &mut Found) {
                     && !named.has(class.id)
                 {
                     let step = &facts.steps[at];
-                    let fix = format!(
-                        "tc filter add dev {} parent {} protocol ip prio 10 u32 match ip dst 192.0.2.1 flowid {}",
-                        device.name, qdisc.handle, class.id
-                    );
+                    let default = if default.minor() == 0 {
+                        "there is no default".to_owned()
+                    } else {
+                        format!("the default is {default}")
+                    };
                     let reason = format!(
-                        "No filter of {} names {}, and the default is {default}.",
+                        "No filter of {} names {}, and {default}. Give it a filter with `flowid`, or make it the default.",
                         qdisc.handle, class.id
                     );
                     found.at(
                         at,
                         step.value(&["classid"]).unwrap_or(""),
-                        Say::new(format!("no packet reaches class {}", class.id), reason, fix),
+                        Say::new(format!("no packet reaches class {}", class.id), reason, ""),
                     );
                 }
             }

@@ -1,10 +1,9 @@
 //! PS00x: what is refused.
 
 use crate::facts::{Facts, Step, What};
-use crate::finding::{Found, Rule, Say};
+use crate::finding::{Found, Level, Rule, Say};
 use penstock_lang::tc::Command;
 use penstock_lang::token::Line;
-use penstock_model::Severity;
 use penstock_model::rtnetlink::Verb;
 use penstock_sched::{sch, traits::Classes};
 use std::collections::BTreeSet;
@@ -12,35 +11,35 @@ use std::collections::BTreeSet;
 pub const RULES: &[Rule] = &[
     Rule {
         code: "PS001",
-        severity: Severity::Error,
+        severity: Level::Error,
         about: "tc does not understand the command",
         why: "tc reads the words itself before it asks the kernel; what it cannot read it refuses, and nothing is changed. The message is tc's own.",
         find: tc_refuses,
     },
     Rule {
         code: "PS002",
-        severity: Severity::Error,
+        severity: Level::Error,
         about: "the kernel refuses the command",
         why: "The words are right, but the kernel does not take what they ask for in the state the commands before left. The message is the one tc prints.",
         find: kernel_refuses,
     },
     Rule {
         code: "PS003",
-        severity: Severity::Error,
+        severity: Level::Error,
         about: "iptables refuses the command",
         why: "The rule is not there afterwards, so packets it was meant to mark or to let through go another way. The message is iptables' own.",
         find: iptables_refuses,
     },
     Rule {
         code: "PS004",
-        severity: Severity::Error,
+        severity: Level::Error,
         about: "ip refuses the command",
         why: "A device that is not there cannot be set up, and what follows on it is refused too. The message is ip's own.",
         find: ip_refuses,
     },
     Rule {
         code: "PS005",
-        severity: Severity::Error,
+        severity: Level::Error,
         about: "the script cannot be run to its end",
         why: "The shell itself gives up: an open quote, a loop that never ends, a construct that is not bash, a limit of the virtual machine.",
         find: stopped,
@@ -68,7 +67,15 @@ fn refused(facts: &Facts, found: &mut Found, at: usize, step: &Step) {
     } else {
         ""
     };
-    let reason = format!("`{}` ends with status {}.{hidden}", step.text(), step.output.status);
+    if super::cause::is_cut_off(facts, step) {
+        return;
+    }
+    let (why, instead) = super::cause::cause(facts, at, step).unwrap_or_default();
+    let reason = match why.is_empty() {
+        true => format!("`{}` is refused.{hidden}", step.text()),
+        false => format!("{why}{hidden}"),
+    };
+    let help = if instead.is_empty() { help } else { instead };
     found.at(at, word.map_or("", |w| w.text.as_str()), Say::new(message, reason, help));
 }
 
@@ -133,7 +140,9 @@ fn never_made(facts: &Facts) -> BTreeSet<(usize, String, String)> {
     for (at, step) in
         facts.steps.iter().enumerate().filter(|s| !s.1.ok() && s.1.program() == "tc" && !deletes(s.1))
     {
-        let dev = step.value(&["dev"]).unwrap_or("").to_owned();
+        // Without its device's name it is that of any.
+        let lost = super::cause::unset(facts, step).is_some() || super::cause::is_cut_off(facts, step);
+        let dev = if lost { "*".to_owned() } else { step.value(&["dev"]).unwrap_or("").to_owned() };
         let handle = step.value(&["handle"]).filter(|_| step.has("qdisc"));
         for id in step.value(&["classid"]).into_iter().chain(handle) {
             all.insert((at, dev.clone(), id.trim_end_matches('0').to_owned()));
@@ -149,7 +158,7 @@ fn follows(never: &BTreeSet<(usize, String, String)>, at: usize, step: &Step) ->
     let major = |id: &str| id.split(':').next().unwrap_or("").to_owned();
     never.iter().any(|(before, of, id)| {
         let qdisc = id.ends_with(':') && major(id) == major(parent);
-        *before < at && of == dev && (id == parent.trim_end_matches('0') || qdisc)
+        *before < at && (of == dev || of == "*") && (id == parent.trim_end_matches('0') || qdisc)
     })
 }
 

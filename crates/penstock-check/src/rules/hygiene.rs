@@ -9,10 +9,11 @@ use penstock_sched::sch;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const RULES: &[Rule] = &[
-    Rule::warning(
+    Rule::note(
         "PS250",
         "add root without del root",
-        "`tc qdisc add … root` works once. When the script runs again the kernel says `Exclusivity flag on, cannot modify` (`File exists`), the old set-up stays, and the \
+        "`tc qdisc add … root` works once. When the script runs again the kernel says `Exclusivity flag on, cannot modify` (`File exists`), the old set-up stays, \
+         and the \
          commands after it change or repeat it. Delete \
          first, or use `replace`. The same holds for ingress.",
         no_del,
@@ -26,7 +27,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS252",
         "the script ends at its first deletion",
-        "Under `set -e` a command that fails ends the script. On a machine without a qdisc the first `tc qdisc del` fails, and nothing after it happens. Write `|| true` behind it.",
+        "Under `set -e` a command that fails ends the script. On a machine without a qdisc the first `tc qdisc del` fails, and nothing after it happens. Write `|| \
+         true` behind it.",
         ends_early,
     ),
     Rule::warning(
@@ -38,9 +40,18 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS254",
         "a second root pushes out the first",
-        "A device has one root. `tc qdisc add … root` of another kind does not join the qdisc that a command before it put there: the kernel takes that one away and says nothing. \
+        "A device has one root. `tc qdisc add … root` of another kind does not join the qdisc that a command before it put there: the kernel takes that one away and \
+         says nothing. \
          Put the second below the first (`parent 1:` or a class of it), or give both jobs to one qdisc.",
         pushed_out,
+    ),
+    Rule::warning(
+        "PS255",
+        "the deletion takes every filter of the priority",
+        "`tc filter del … prio N u32 match …` does not look at the match: without a `handle` the kernel deletes all filters of that priority and protocol \
+         (tc_del_tfilter). To delete one, give its handle, or each filter a priority of its own. The much-copied learn-address script for OpenVPN does it; others \
+         learnt it the hard way: https://github.com/phuedx/pinc/issues/4.",
+        deletes_all,
     ),
 ];
 
@@ -122,10 +133,13 @@ fn pushed_out(facts: &Facts, found: &mut Found) {
         let before = match verb {
             Verb::Del => stands.remove(&(dev, parent)).and(None),
             Verb::Change => None,
-            _ => stands.insert((dev, parent), at).filter(|_| verb == Verb::Add),
+            _ => stands.insert((dev, parent), at),
         };
         let Some(before) = before else { continue };
         let (step, first) = (&facts.steps[at], &facts.steps[before]);
+        if verb != Verb::Add && !replaces_tree(facts, dev, before, at) {
+            continue;
+        }
         let kind = |step: &crate::facts::Step| match step.tc() {
             Some(Command::Qdisc { req, .. }) => req.kind.clone().unwrap_or_default(),
             _ => String::new(),
@@ -138,6 +152,60 @@ fn pushed_out(facts: &Facts, found: &mut Found) {
             both(step, first, (&kind(step), &kind(first))),
         );
         found.at(at, "root", say);
+    }
+}
+
+/// Whether a `replace` of another kind takes away a tree that commands built after the first root, and nothing happens in between.
+fn replaces_tree(facts: &Facts, dev: &str, before: usize, at: usize) -> bool {
+    let kind = |step: &crate::facts::Step| match step.tc() {
+        Some(Command::Qdisc { req, .. }) => req.kind.clone().unwrap_or_default(),
+        _ => String::new(),
+    };
+    let (first, second) = (kind(&facts.steps[before]), kind(&facts.steps[at]));
+    let below = facts.steps[before + 1..at].iter().any(|s| {
+        let builds =
+            matches!(s.tc(), Some(Command::Class { .. } | Command::Filter { .. } | Command::Qdisc { .. }));
+        s.ok() && builds && s.value(&["dev"]) == Some(dev) && !s.has("del")
+    });
+    let waits = facts
+        .source
+        .commands(&["sleep", "read", "iperf", "iperf3", "ping", "netperf", "flent", "trap", "wait"]);
+    let plain = |kind: &str| matches!(kind, "pfifo_fast" | "noqueue" | "mq" | "pfifo");
+    let looks =
+        facts.steps[before..at].iter().any(|s| s.ok() && s.program() == "tc" && super::errors::shows(s));
+    first != second && (below || sch::traits(&first).is_shaper()) && !waits && !looks && !plain(&second)
+}
+
+fn deletes_all(facts: &Facts, found: &mut Found) {
+    for (at, step) in facts.steps.iter().enumerate() {
+        let Some(Command::Filter { dev, req }) = step.tc() else { continue };
+        let selects = ["match", "flowid", "classid", "src_ip", "dst_ip", "src_port", "dst_port", "ip_proto"]
+            .into_iter()
+            .find(|w| step.has(w));
+        let Some(word) = selects.filter(|_| req.verb == Verb::Del && req.handle == 0 && !step.has("handle"))
+        else {
+            continue;
+        };
+        // One filter of the priority before, and it is gone: that is what was meant.
+        let of = |s: &crate::facts::Step| match s.tc() {
+            Some(Command::Filter { dev: d, req: r }) => {
+                s.ok()
+                    && d == dev
+                    && r.verb != Verb::Del
+                    && r.parent == req.parent
+                    && r.prio == req.prio
+                    && r.protocol == req.protocol
+            }
+            _ => false,
+        };
+        if step.ok() && facts.steps[..at].iter().filter(|s| of(s)).count() == 1 {
+            continue;
+        }
+        let place = match req.prio {
+            0 => "all filters of this place".to_owned(),
+            prio => format!("all filters of prio {prio}"),
+        };
+        found.at(at, word, Say::new(format!("this deletes {place}"), "A deletion goes by prio and handle; what it matches is not looked at. `tc filter show` names the handles.", ""));
     }
 }
 

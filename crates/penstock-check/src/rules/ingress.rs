@@ -97,6 +97,13 @@ pub const RULES: &[Rule] = &[
          or redirect it to an ifb and sort it there.",
         class_at_ingress,
     ),
+    Rule::warning(
+        "PS244",
+        "a policer takes every jumbo frame for too much",
+        "Without `mtu` tc makes the policer's table for packets up to 2047 bytes, and the kernel takes 2040 as its MTU (tcf_police_init: 255 << cell_log): longer \
+         packets exceed the rate however slow they come. On a device with a larger MTU say `mtu`.",
+        police_mtu,
+    ),
 ];
 
 /// Every policer: filter, its options.
@@ -153,10 +160,26 @@ fn down(facts: &Facts, found: &mut Found) {
                     format!("{to} is down"),
                     format!("No command sets {to} up; what is redirected to it is dropped."),
                     format!("ip link set dev {to} up"),
-                ),
+                )
+                .edit(up(facts, at, to)),
             );
         }
     }
+}
+
+/// A line that sets a device up, where the command stands for itself.
+fn up(facts: &Facts, at: usize, dev: &str) -> Option<crate::finding::Edit> {
+    let step = &facts.steps[at];
+    let script = matches!(facts.source.form, crate::source::Form::Script | crate::source::Form::List);
+    let plain = script
+        && step.calls.is_empty()
+        && step.file == facts.name
+        && facts.source.line(step.line).trim_start().starts_with("tc ");
+    let logical = facts.source.logical(step.line);
+    let written = logical.split_whitespace().rev().collect::<Vec<_>>();
+    let last =
+        written.iter().position(|w| *w == "dev").and_then(|n| n.checked_sub(1)).map_or(dev, |n| written[n]);
+    plain.then(|| crate::finding::Edit::Before(step.line, format!("ip link set dev {last} up")))
 }
 
 fn no_filters(facts: &Facts, found: &mut Found) {
@@ -167,7 +190,8 @@ fn no_filters(facts: &Facts, found: &mut Found) {
         // A filter that is refused is told of by itself.
         let refused = facts.steps.iter().any(|s| {
             let here = s.value(&["parent"]).is_some_and(|p| p.starts_with("ffff:")) || s.has("ingress");
-            !s.ok() && s.program() == "tc" && s.has("filter") && here && s.has(&device.name)
+            let acts = s.has("mirred") || s.has("police");
+            !s.ok() && s.program() == "tc" && s.has("filter") && (here || acts) && s.has(&device.name)
         });
         let any =
             device.filters.iter().any(|f| f.parent.major() == 0xffff) || step.has("ingress_block") || refused;
@@ -427,23 +451,82 @@ fn port_rule(facts: &Facts, found: &mut Found) {
     }
 }
 
+/// How many ifb devices the module makes where the script loads it; `None` where it does not.
+fn by_module(facts: &Facts) -> Option<(usize, u32)> {
+    let loads = |s: &&(usize, &Step)| {
+        matches!(s.1.program(), "modprobe" | "insmod")
+            && s.1.words.iter().any(|w| w == "ifb" || w.ends_with("/ifb.ko") || w == "ifb.ko")
+    };
+    let (at, step) = facts.steps.iter().enumerate().find(|s| loads(&s))?;
+    let said = step.words.iter().find_map(|w| w.strip_prefix("numifbs="));
+    Some((at, said.map_or(2, |n| n.parse().unwrap_or(u32::MAX))))
+}
+
 fn no_ifb(facts: &Facts, found: &mut Found) {
+    let module = by_module(facts);
     for name in facts.foreign.iter().filter(|n| n.starts_with("ifb")) {
-        if facts.dev.as_ref() == Some(name) || facts.source.mentions(&["modprobe", "insmod", "numifbs"]) {
+        let number: Option<u32> = name[3..].parse().ok();
+        let made = match (module, number) {
+            (Some((_, many)), Some(number)) => number < many,
+            (Some(_), None) => true,
+            (None, _) => facts.source.mentions(&["modprobe", "insmod", "numifbs"]),
+        };
+        if facts.dev.as_ref() == Some(name) || made {
             continue;
         }
-        if let Some(at) = facts.steps.iter().position(|s| s.has(name)) {
-            let fix = format!("ip link add {name} type ifb\nip link set dev {name} up");
-            found.at(
-                at,
-                name,
-                Say::new(
-                    format!("{name} is never created"),
-                    "Neither modprobe ifb nor ip link add stands before this.".to_owned(),
-                    fix,
+        // Only a command that needs it is at fault: a deletion may find nothing.
+        let needs = |s: &Step| s.has(name) && !s.has("del") && !s.has("delete");
+        let Some(at) = facts.steps.iter().position(needs) else { continue };
+        let step = &facts.steps[at];
+        let (reason, fix) = match module {
+            Some((_, many)) => (
+                format!(
+                    "The module makes {many} (ifb0 to ifb{}); {name} is not among them.",
+                    many.saturating_sub(1)
                 ),
-            );
+                format!("ip link add {name} type ifb"),
+            ),
+            None => (
+                "Neither modprobe ifb nor ip link add stands before this.".to_owned(),
+                format!("ip link add {name} type ifb\nip link set dev {name} up"),
+            ),
+        };
+        let plain = facts
+            .source
+            .line(step.line)
+            .trim_start()
+            .starts_with(step.words.first().map_or("ip", String::as_str));
+        let begins = facts.source.form != crate::source::Form::Batch
+            && step.file == facts.name
+            && plain
+            && step.calls.is_empty();
+        // As the script writes the name.
+        let edit =
+            begins.then(|| crate::finding::Edit::Before(step.line, format!("ip link add {name} type ifb")));
+        found.at(at, name, Say::new(format!("{name} is never created"), reason, fix).edit(edit));
+    }
+}
+
+fn police_mtu(facts: &Facts, found: &mut Found) {
+    //= linux v6.12 net/sched/act_police.c tcf_police_init
+    const TABLE: u64 = 255 << 3;
+    for (device, filter, _) in policers(facts) {
+        let step = &facts.steps[filter.step];
+        if device.frame() <= TABLE || step.has("mtu") || step.has("minburst") || !step.has("rate") {
+            continue;
         }
+        let Some(word) = step.value(&["burst", "buffer", "maxburst"]) else { continue };
+        let name = ["burst", "buffer", "maxburst"].into_iter().find(|n| step.has(n)).unwrap_or("burst");
+        let fix = step.text().replacen(
+            &format!("{name} {word}"),
+            &format!("{name} {word} mtu {}", device.frame()),
+            1,
+        );
+        let reason = format!(
+            "{} has an MTU of {}; the policer takes packets of more than {TABLE} bytes for too much.",
+            device.name, device.mtu
+        );
+        found.at(filter.step, "police", Say::new("no jumbo frame passes this policer", reason, fix));
     }
 }
 

@@ -140,6 +140,16 @@ fn unset(facts: &Facts, found: &mut Found) {
         if set.fits(filter) || twins(value).iter().any(|t| marks.contains(t)) || value & !mask != 0 {
             continue;
         }
+        // The rule that sets it was refused, and that is said.
+        let refused = |s: &crate::facts::Step| {
+            let set = s
+                .value(&["--set-mark", "--set-xmark"])
+                .and_then(|m| number(m.split('/').next().unwrap_or("")));
+            !s.ok() && set == Some(value)
+        };
+        if facts.steps.iter().any(refused) {
+            continue;
+        }
         let step = &facts.steps[filter.step];
         let have = match marks.is_empty() {
             true => "No command of the script sets any mark.".to_owned(),

@@ -2,43 +2,60 @@
 
 mod aqm;
 mod bursts;
+mod cake;
+mod cause;
 mod chains;
 mod classify;
+mod direction;
 mod errors;
+mod htb;
 mod hygiene;
 mod ingress;
+mod lives;
 mod marks;
 mod nat;
 mod netem;
+mod never;
 mod queues;
 mod rates;
 mod removed;
 mod service;
 mod shadow;
+mod six;
+mod sizes;
+mod sorted;
 mod u32;
 mod units;
 
 use crate::finding::Rule;
 
 /// The tables, in the order of their codes.
-const TABLES: [&[Rule]; 17] = [
+const TABLES: [&[Rule]; 25] = [
     errors::RULES,
     removed::RULES,
+    cause::RULES,
     rates::RULES,
     units::RULES,
+    htb::RULES,
     bursts::RULES,
     service::RULES,
     queues::RULES,
     aqm::RULES,
     netem::RULES,
+    sizes::RULES,
     classify::RULES,
     shadow::RULES,
+    never::RULES,
     u32::RULES,
     marks::RULES,
     chains::RULES,
+    lives::RULES,
     nat::RULES,
+    direction::RULES,
     ingress::RULES,
     hygiene::RULES,
+    cake::RULES,
+    six::RULES,
 ];
 
 /// Every rule.
@@ -70,12 +87,10 @@ fn wrapped(text: &str) -> String {
 
 /// The page of a rule, as it lies in `docs/checks/`.
 pub fn page(rule: &Rule) -> String {
-    let level = match rule.severity {
-        penstock_model::Severity::Error => "error",
-        penstock_model::Severity::Warning => "warning",
-    };
+    let level = rule.severity.name();
+    let fix = crate::fix::class_of(rule.code).words();
     format!(
-        "# {code}: {about}\n\n{level}\n\n{why}\n\nTo keep it as it is: `# penstock: allow {code}` on the command's line or the line above.\n\n\
+        "# {code}: {about}\n\n{level} · fix: {fix}\n\n{why}\n\nTo keep it as it is: `# penstock: allow {code}` on the command's line or the line above.\n\n\
          [all checks](README.md) · [penstock check](../verbs/check.md)\n",
         code = rule.code,
         about = rule.about,
@@ -85,10 +100,20 @@ pub fn page(rule: &Rule) -> String {
 
 /// The list of all rules, as it lies in `docs/checks/`.
 pub fn index() -> String {
-    let line = |r: &Rule| format!("| [{0}]({0}.md) | {1} |\n", r.code, r.about);
+    use crate::fix::{Fix, class_of};
+    let fix = |r: &Rule| match class_of(r.code) {
+        Fix::Safe => "safe",
+        Fix::Likely => "likely",
+        Fix::None => "",
+    };
+    let line = |r: &Rule| {
+        format!("| [{0}]({0}.md) | {1} | {2} | {3} |\n", r.code, r.severity.name(), fix(r), r.about)
+    };
     let rows: String = all().map(line).collect();
     format!(
-        "# What penstock check finds\n\nPS0xx are errors, the rest warnings. [penstock check](../verbs/check.md) says how to use it.\n\n| code | |\n|---|---|\n{rows}"
+        "# What penstock check finds\n\n[penstock check](../verbs/check.md) says how to use it. `--fix` makes the fixes that are safe, `--fix --unsafe` the likely \
+         ones too.\n\n\
+         | code | level | fix | |\n|---|---|---|---|\n{rows}"
     )
 }
 

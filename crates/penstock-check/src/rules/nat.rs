@@ -2,16 +2,15 @@
 
 use crate::facts::{Device, Facts};
 use crate::filters::{Field, Filter};
-use crate::finding::{Found, Rule, Say};
+use crate::finding::{Found, Level, Rule, Say};
 use penstock_lang::iptables::{Iface, Table, Target};
-use penstock_model::Severity;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 pub const RULES: &[Rule] = &[
     Rule {
         code: "PS220",
-        severity: Severity::Warning,
+        severity: Level::Warning,
         about: "the source address is translated before the filter sees it",
         why: "SNAT and MASQUERADE change the source in POSTROUTING, before the packet comes to the device's qdisc: every packet of the inside network then has the \
             outside address. Mark by the inside address in \
@@ -20,7 +19,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         code: "PS221",
-        severity: Severity::Warning,
+        severity: Level::Warning,
         about: "the destination is not translated yet where the filter looks",
         why: "At ingress, and on an ifb fed from it, an answer from outside still has the router's own address: NAT puts the inside address back later, in PREROUTING. \
             Shape the download on the inside device, or restore \
@@ -29,7 +28,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         code: "PS222",
-        severity: Severity::Warning,
+        severity: Level::Warning,
         about: "a filter for incoming packets on the outgoing side",
         why: "A qdisc on the outside device sees what leaves by it: uploads. Packets for hosts of the inside network leave by the inside device. Shape downloads there, \
             or on an ifb fed from the outside \
@@ -39,7 +38,7 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// Devices whose packets are masqueraded on the way out; an empty name is every device.
-fn translated(facts: &Facts) -> Vec<Option<&Iface>> {
+pub fn translated(facts: &Facts) -> Vec<Option<&Iface>> {
     let nat = |t: &Target| matches!(t, Target::Plain(p) if matches!(p.name.as_str(), "MASQUERADE" | "SNAT"));
     let mut all: Vec<Option<&Iface>> = facts
         .netfilter
@@ -55,13 +54,13 @@ fn translated(facts: &Facts) -> Vec<Option<&Iface>> {
     all
 }
 
-fn is_translated(facts: &Facts, nat: &[Option<&Iface>], dev: &str) -> bool {
+pub fn is_translated(facts: &Facts, nat: &[Option<&Iface>], dev: &str) -> bool {
     let own = facts.devices.iter().filter(|d| d.filters.iter().any(|f| f.parent.major() != 0xffff)).count();
     nat.iter().any(|o| o.map_or(own == 1, |i| i.matches(dev)))
 }
 
 /// The private network a filter asks for at an offset.
-fn private(filter: &Filter, off: i32) -> Option<Ipv4Addr> {
+pub fn private(filter: &Filter, off: i32) -> Option<Ipv4Addr> {
     let bits = filter.tests.get(&Field::Net(off)).filter(|b| b.mask >> 24 == 0xff)?;
     let addr = Ipv4Addr::from(bits.value & bits.mask);
     addr.is_private().then_some(addr)
@@ -128,7 +127,7 @@ fn destination(facts: &Facts, found: &mut Found) {
 }
 
 /// The inside networks that the script itself names, by their first 16 bits: those that rules' packets come from, and devices' own.
-fn inside(facts: &Facts) -> BTreeSet<u32> {
+pub fn inside(facts: &Facts) -> BTreeSet<u32> {
     let by_rules = facts.netfilter.rules.iter().filter_map(|r| r.rule.src).map(|s| s.addr as u32);
     let gives = |s: &&crate::facts::Step| s.program() == "ip" && s.has("add") || s.program() == "ifconfig";
     let word = |w: &String| w.split('/').next().and_then(|a| a.parse::<Ipv4Addr>().ok());
@@ -138,15 +137,13 @@ fn inside(facts: &Facts) -> BTreeSet<u32> {
 
 fn wrong_way(facts: &Facts, found: &mut Found) {
     let nat = translated(facts);
-    if nat.is_empty() {
-        return;
-    }
     let fed = super::marks::fed_from_ingress(facts);
     let inside = inside(facts);
     // One of the range homes have, or of a network the script names.
     let near = |a: &Ipv4Addr| a.octets()[..2] == [192, 168] || inside.contains(&(u32::from(*a) >> 16));
     for (device, filter) in each(facts) {
-        let outside = nat.iter().flatten().any(|i| i.matches(&device.name) && !i.wildcard && !i.invert);
+        let outside = nat.iter().flatten().any(|i| i.matches(&device.name) && !i.wildcard && !i.invert)
+            || ["ppp", "wan", "pppoe-"].iter().any(|p| device.name.starts_with(p));
         if filter.parent.major() == 0xffff || fed.contains(device.name.as_str()) || !outside {
             continue;
         }
@@ -164,7 +161,7 @@ fn wrong_way(facts: &Facts, found: &mut Found) {
 }
 
 /// The device whose ingress feeds an ifb.
-fn feeder<'a>(facts: &'a Facts, ifb: &str) -> Option<&'a str> {
+pub fn feeder<'a>(facts: &'a Facts, ifb: &str) -> Option<&'a str> {
     let feeds = |f: &&Filter| {
         f.parent.major() == 0xffff
             && facts.steps[f.step].words.last().is_some()

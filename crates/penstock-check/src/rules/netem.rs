@@ -10,13 +10,15 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS160",
         "netem's limit is too small for delay times rate",
-        "Packets that wait for their delay count against `limit` (1000 unless said otherwise). At a high rate more are on their way than that, and netem drops what nobody asked it to drop.",
+        "Packets that wait for their delay count against `limit` (1000 unless said otherwise). At a high rate more are on their way than that, and netem drops what \
+         nobody asked it to drop.",
         limit,
     ),
     Rule::warning(
         "PS161",
         "netem on the device under test",
-        "netem in the same tree as a shaper or a queue management changes what is measured: waiting packets count as its queue, TCP's own limits on local queues come in, \
+        "netem in the same tree as a shaper or a queue management changes what is measured: waiting packets count as its queue, TCP's own limits on local queues \
+         come in, \
          and the discipline below sees packets \
          that are delayed already. Emulate the network on another machine, another device, or on an ifb.",
         same_tree,
@@ -24,13 +26,16 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS162",
         "a delay without a unit",
-        "tc takes a bare number of a time for microseconds: `delay 100` is 0.1 ms.",
+        "tc takes a bare number of a time for microseconds: `delay 100` is 0.1 ms, and so is the jitter behind it. Others met it: \
+         https://github.com/chaos-mesh/chaos-mesh/issues/4545, \
+         https://github.com/nsg-ethz/mini_internet_project/issues/35.",
         bare_time,
     ),
     Rule::warning(
         "PS163",
         "red: burst smaller than its queue needs",
-        "`burst` says how many packets may come at once before the average follows; tc makes the weight from it. The manual asks for (2 min + max) / (3 avpkt). With less \
+        "`burst` says how many packets may come at once before the average follows; tc makes the weight from it. The manual asks for (2 min + max) / (3 avpkt). With \
+         less \
          the average runs after every burst, and red \
          drops where no queue stands.",
         super::aqm::red_burst,
@@ -113,25 +118,42 @@ fn same_tree(facts: &Facts, found: &mut Found) {
 }
 
 fn bare_time(facts: &Facts, found: &mut Found) {
-    const NAMES: [&str; 4] = ["delay", "latency", "target", "interval"];
-    let times = |q: &Qdisc| {
-        let is = |w: &kinds::OptionWord| NAMES.contains(&w.word) && w.value.starts_with("TIME");
-        kinds::find(q.kind).is_some_and(|kind| kind.words().iter().any(is))
-    };
-    for (_, qdisc, at) in facts.made().filter(|(_, q, _)| times(q)) {
+    for (_, qdisc, at) in facts.made() {
+        let Some(kind) = kinds::find(qdisc.kind) else { continue };
+        // Some are nanoseconds.
+        let is_time = |w: &kinds::OptionWord| w.value.starts_with("TIME") && w.word != "timer_slack";
+        let names: Vec<&str> = kind.words().iter().filter(|w| is_time(w)).map(|w| w.word).collect();
         let step = &facts.steps[at];
-        for name in NAMES {
-            let Some(word) = step.value(&[name]) else { continue };
-            if word.parse::<u32>().is_ok_and(|v| v > 0 && v < 10_000) {
-                let reason = format!("`{name} {word}` is {word} microseconds.");
+        let bare = |w: &str| w.parse::<u32>().is_ok_and(|v| v > 0 && v < 10_000);
+        // All of the command at once: one without a unit beside one with it is as wrong.
+        let mut whole = step.words.clone();
+        for name in &names {
+            let Some(place) = step.words.iter().position(|w| w == name) else { continue };
+            let values = if *name == "delay" { 2 } else { 1 };
+            for word in whole.iter_mut().skip(place + 1).take(values).filter(|w| bare(w)) {
+                word.push_str("ms");
+            }
+        }
+        let whole = whole.join(" ");
+        for name in names {
+            let Some(place) = step.words.iter().position(|w| w == name) else { continue };
+            // Behind netem's delay stands the jitter.
+            let values = if name == "delay" { 2 } else { 1 };
+            for n in place + 1..(place + 1 + values).min(step.words.len()) {
+                let word = step.words[n].as_str();
+                let text = if n == place + 1 {
+                    name.to_owned()
+                } else {
+                    format!("{name} {}", step.words[place + 1])
+                };
+                if !bare(word) {
+                    continue;
+                }
+                let reason = format!("`{text} {word}` is {word} microseconds.");
                 found.at(
                     at,
                     word,
-                    Say::new(
-                        format!("{name} {word} of {} has no unit", qdisc.kind),
-                        reason,
-                        step.with(name, &format!("{word}ms")),
-                    ),
+                    Say::new(format!("{text} {word} of {} has no unit", qdisc.kind), reason, whole.clone()),
                 );
             }
         }

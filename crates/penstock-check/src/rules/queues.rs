@@ -48,7 +48,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS146",
         "sfq without perturb",
-        "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. `perturb \
+        "sfq sorts flows by a hash into 1024 slots. Two flows that share a slot share one turn, and without `perturb` they do so for as long as the qdisc lives. \
+         `perturb \
          10` mixes anew every ten seconds.",
         no_perturb,
     ),
@@ -246,12 +247,20 @@ fn fifo_short(facts: &Facts, found: &mut Found) {
         let step = &facts.steps[at];
         if let Some(word) = step.value(&["limit"]).filter(|_| short) {
             let (unit, fix) = if counts_bytes(qdisc) { ("bytes", "15000") } else { ("packets", "10") };
+            let none = counts_bytes(qdisc) && limit < device.frame();
+            let (what, more) = match none {
+                true => (
+                    "has no room for a full frame",
+                    format!(", a full frame has {} and never fits", device.frame()),
+                ),
+                false => ("holds one packet", String::new()),
+            };
             found.at(
                 at,
                 word,
                 Say::new(
-                    format!("the {} holds one packet", qdisc.kind),
-                    format!("limit {word} is {limit} {unit}."),
+                    format!("the {} {what}", qdisc.kind),
+                    format!("limit {word} is {limit} {unit}{more}."),
                     step.with("limit", fix),
                 ),
             );

@@ -11,7 +11,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS101",
         "children are promised more than their parent has",
-        "HTB lets a class send up to its `rate` without asking its parent. Where the rates of the children add up to more than the parent's rate, the children together pass the parent's \
+        "HTB lets a class send up to its `rate` without asking its parent. Where the rates of the children add up to more than the parent's rate, the children \
+         together pass the parent's \
          limit, and nobody is guaranteed anything: the rates are not scaled down.",
         children_above_parent,
     ),
@@ -30,7 +31,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS104",
         "rate or ceil above the link",
-        "If the shaper lets more through than the link carries, the queue forms in the modem or the card, where none of the classes and priorities count. A shaper must be the narrowest place, \
+        "If the shaper lets more through than the link carries, the queue forms in the modem or the card, where none of the classes and priorities count. A shaper \
+         must be the narrowest place, \
          so its rate belongs a little below the link's.",
         above_link,
     ),
@@ -50,7 +52,8 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS107",
         "the default class does not exist",
-        "A default that names no class is the same as none: what no filter sorts goes past all classes, unshaped. Minor numbers of classes are hexadecimal, in `default` too.",
+        "A default that names no class is the same as none: what no filter sorts goes past all classes, unshaped. Minor numbers of classes are hexadecimal, in \
+         `default` too.",
         default_missing,
     ),
     Rule::warning(
@@ -65,7 +68,7 @@ pub const RULES: &[Rule] = &[
         "HTB does not refuse a parent that is not there: the class becomes one right below the qdisc, and neither the limit of the intended parent nor borrowing works.",
         parent_missing,
     ),
-    Rule::warning(
+    Rule::note(
         "PS110",
         "quantum far from what one turn should be",
         "When leaves of one priority share what is left, each may send `quantum` bytes a turn; HTB computes rate / r2q (10 unless said otherwise) and, outside 1000 to \
@@ -85,7 +88,7 @@ pub const RULES: &[Rule] = &[
         "HTB has eight priorities, 0 to 7; a greater number silently becomes 7, so classes that were to differ are equal.",
         prio_clipped,
     ),
-    Rule::warning(
+    Rule::note(
         "PS113",
         "two classes share the first priority",
         "HTB's priorities begin at 0. Where the numbers begin at 1 and two classes have it, neither goes before the other: what is left is shared by their quanta.",
@@ -254,7 +257,18 @@ fn root_borrows(facts: &Facts, found: &mut Found) {
                 rate(class.rate()),
                 rate(class.ceil())
             );
-            let fix = step.with("rate", word);
+            // One class above them all, with a minor that is free.
+            let qdisc = class.id.qdisc();
+            let free = [1u16, 0xffff, 0xfffe]
+                .into_iter()
+                .map(|m| Handle::new(qdisc.major(), m))
+                .find(|h| device.class(*h).is_none());
+            let top = free.unwrap_or(class.parent);
+            let fix = format!(
+                "tc class add dev {} parent {qdisc} classid {top} htb rate {word}\n{}",
+                device.name,
+                step.with("parent", &top.to_string())
+            );
             found.at(at, word, Say::new(format!("{} will never reach its ceil", class.id), reason, fix));
         }
     }
@@ -316,7 +330,8 @@ fn default_missing(facts: &Facts, found: &mut Found) {
                 twin.or(leaf).map_or(String::new(), |t| step.with("default", &format!("{:x}", t.minor())));
             let what = if direct { "sent unshaped, before all classes" } else { "thrown away" };
             let reason = format!("`default {word}` is class {id}; what no filter sorts is {what}.{hint}");
-            found.at(at, word, Say::new(format!("the default class {id} does not exist"), reason, fix));
+            let say = Say::new(format!("the default class {id} does not exist"), reason, fix);
+            found.at(at, word, say.unsure(twin.is_none()));
         }
     }
 }
@@ -324,7 +339,11 @@ fn default_missing(facts: &Facts, found: &mut Found) {
 /// Whether a command would have made the class and was refused: that is said already.
 pub fn was_refused(facts: &Facts, device: &str, id: Handle) -> bool {
     facts.steps.iter().filter(|s| !s.ok()).any(|s| match s.tc() {
-        Some(Command::Class { dev: Some(dev), req }) => dev == device && req.classid == id,
+        // On a device of another name as well: the name may be what is wrong.
+        Some(Command::Class { dev: Some(dev), req }) => {
+            req.classid == id
+                && (dev == device || !facts.devices.iter().any(|d| d.name == *dev && d.root().is_some()))
+        }
         _ => false,
     })
 }

@@ -1,18 +1,21 @@
 //! PS006: kinds that have left Linux.
 
 use crate::facts::{Facts, Step};
-use crate::finding::{Found, Rule, Say};
+use crate::finding::{Found, Level, Rule, Say};
 use penstock_lang::tc::Command;
+use penstock_model::Kernel;
 use penstock_model::rtnetlink::Verb;
-use penstock_model::{Kernel, Severity};
 
 pub const RULES: &[Rule] = &[Rule {
     code: "PS006",
-    severity: Severity::Error,
+    severity: Level::Error,
     about: "the kind was removed from Linux",
-    why: "CBQ, dsmark, ATM's qdisc, tcindex and rsvp were taken out in Linux 6.3, the action ipt in 6.8; scripts that use them stop working with the kernel. The fix is the command in \
-          today's words: CBQ becomes HTB with the same shares (`bounded` is a ceil that equals the rate; CBQ's prio counts from 1, HTB's from 0), dsmark becomes skbedit and pedit, \
-          tcindex becomes flower on the DSCP or fw on a mark, rsvp becomes flower, ipt becomes connmark, skbedit or pedit. `--kernel 2.6.35` reads the script as an old kernel does.",
+    why: "CBQ, dsmark, ATM's qdisc, tcindex and rsvp were taken out in Linux 6.3, the action ipt in 6.8; scripts that use them stop working with the kernel. The fix \
+         is the command in \
+          today's words: CBQ becomes HTB with the same shares (`bounded` is a ceil that equals the rate; CBQ's prio counts from 1, HTB's from 0), dsmark becomes \
+         skbedit and pedit, \
+          tcindex becomes flower on the DSCP or fw on a mark, rsvp becomes flower, ipt becomes connmark, skbedit or pedit. `--kernel 2.6.35` reads the script as an \
+         old kernel does.",
     find: removed,
 }];
 

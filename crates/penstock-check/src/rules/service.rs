@@ -28,13 +28,15 @@ pub const RULES: &[Rule] = &[
     Rule::warning(
         "PS133",
         "an upper limit below the guaranteed rate",
-        "`ul` bounds link sharing, not the real-time part. With a limit below it the two contradict each other: the class either passes its limit or never gets what link sharing would give.",
+        "`ul` bounds link sharing, not the real-time part. With a limit below it the two contradict each other: the class either passes its limit or never gets what \
+         link sharing would give.",
         hfsc_limit,
     ),
     Rule::warning(
         "PS134",
         "drr and qfq drop packets that no filter classifies",
-        "DRR and QFQ have no default class: a packet that no filter sends into a class is dropped. A last filter that takes everything is needed, for protocol all, or ARP is lost.",
+        "DRR and QFQ have no default class: a packet that no filter sends into a class is dropped. A last filter that takes everything is needed, for protocol all, \
+         or ARP is lost.",
         drr_default,
     ),
     Rule::warning(

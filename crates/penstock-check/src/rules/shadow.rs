@@ -2,23 +2,24 @@
 
 use crate::facts::Facts;
 use crate::filters::{ALL, Bits, Field, Filter};
-use crate::finding::{Found, Rule, Say};
-use penstock_model::{Handle, Severity};
+use crate::finding::{Found, Level, Rule, Say};
+use penstock_model::Handle;
 use std::collections::BTreeMap;
 
 pub const RULES: &[Rule] = &[
     Rule {
         code: "PS180",
-        severity: Severity::Warning,
+        severity: Level::Warning,
         about: "a filter that no packet reaches",
         why: "Filters are asked in the order of their priorities, the lowest number first, and those of one priority as they were given; the first that fits decides. A \
             filter whose packets all fit an \
-              earlier one never matches. Without `prio` the kernel counts down from 49152, so that the filter given last is asked first. Put the narrow filter before the wide one.",
+              earlier one never matches. Without `prio` the kernel counts down from 49152, so that the filter given last is asked first. Put the narrow filter \
+         before the wide one.",
         find: shadowed,
     },
     Rule {
         code: "PS181",
-        severity: Severity::Warning,
+        severity: Level::Warning,
         about: "the same filter twice",
         why: "The second never matches, and a later change or deletion of one leaves the other.",
         find: twice,
@@ -135,7 +136,15 @@ fn twice(facts: &Facts, found: &mut Found) {
                 "Line {line} has the same match and the same class {}.",
                 a.classid.map_or("none".to_owned(), |c| c.to_string())
             );
-            found.at(b.step, &b.kind, Say::new(format!("line {line} already has this filter"), reason, ""));
+            let step = &facts.steps[b.step];
+            let once = facts.steps.iter().filter(|s| s.line == step.line && s.file == step.file).count() == 1;
+            let own = step.file == facts.name && once && step.calls.is_empty();
+            let edit = own.then(|| crate::fix::removal(&facts.source, step.line)).flatten();
+            found.at(
+                b.step,
+                &b.kind,
+                Say::new(format!("line {line} already has this filter"), reason, "").edit(edit),
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ pub const RULES: &[Rule] = &[
         "PS188",
         "filters for IP skip tagged frames",
         "A frame that a VLAN device sends is 802.1Q to the qdisc of the device below, whatever it carries: `protocol ip` does not fit it. Shape the VLAN device, or ask \
-         for `protocol 802.1q` with `flower vlan_ethtype`.",
+         for `protocol 802.1q`: the tag is out of the data, so u32's offsets stay; flower says `vlan_ethtype ipv4`.",
         untagged,
     ),
     Rule::warning(
@@ -22,17 +22,18 @@ pub const RULES: &[Rule] = &[
          addresses, or let conntrack put the packet together.",
         fragments,
     ),
-    Rule::warning(
+    Rule::note(
         "PS190",
         "a port match without a protocol",
         "`match ip dport` looks at two bytes behind a header of 20 bytes, whatever they are: of TCP and of UDP, of ICMP (where they are part of the data), of the second \
          fragment of anything. Say which protocol is meant.",
         no_protocol,
     ),
-    Rule::warning(
+    Rule::note(
         "PS191",
         "a fixed offset behind the IP header",
-        "An IP header has 20 to 60 bytes. `at 20` is the transport header only where there are no options; ask for that (`match u8 0x05 0x0f at 0`), or take `nexthdr+` with an offset.",
+        "An IP header has 20 to 60 bytes. `at 20` is the transport header only where there are no options; ask for that (`match u8 0x05 0x0f at 0`), or take \
+         `nexthdr+` with an offset.",
         fixed_offset,
     ),
     Rule::warning(
@@ -55,8 +56,10 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::warning(
         "PS195",
-        "a port mask that is not a range",
-        "A port's mask has its ones at the left: 0xffff is one port, 0xfff0 sixteen. Another one fits ports scattered over the whole range.",
+        "a mask of ports or lengths that is not a range",
+        "A port's mask has its ones at the left: 0xffff is one port, 0xfff0 sixteen. Another one fits ports scattered over the whole range. The same holds for the \
+         packet's length \
+         (`match u16 0x0000 0xffc0 at 2`: shorter than 64 bytes).",
         port_mask,
     ),
     Rule::warning(
@@ -301,25 +304,40 @@ fn outside_mask(facts: &Facts, found: &mut Found) {
 
 fn port_mask(facts: &Facts, found: &mut Found) {
     for filter in all(facts) {
-        for m in matches(facts, filter).into_iter().filter(|m| matches!(word(m, 1), "dport" | "sport")) {
-            let Some((mask, "")) = num::strtoul(word(m, 3), 16) else { continue };
-            let Some((value, "")) = num::strtoul(word(m, 2), 0) else { continue };
+        // `match u16 VALUE MASK at 2` is the total length.
+        let length = |m: &[String]| word(m, 0) == "u16" && word(m, 3) == "at" && word(m, 4) == "2";
+        let wanted = |m: &&[String]| matches!(word(m, 1), "dport" | "sport") || length(m);
+        for m in matches(facts, filter).into_iter().filter(wanted) {
+            let (v, k, base) = if length(m) { (1, 2, 16) } else { (2, 3, 0) };
+            let Some((mask, "")) = num::strtoul(word(m, k), 16) else { continue };
+            let Some((value, "")) = num::strtoul(word(m, v), base) else { continue };
             let low = (!mask & 0xffff) + 1;
             if mask <= 0xffff && !low.is_power_of_two() && value & !mask == 0 {
                 let step = &facts.steps[filter.step];
+                let what = if length(m) { "lengths" } else { "ports" };
                 let reason = format!(
-                    "mask {mask:#06x} leaves bits open that are not the lowest: {} ports fit, scattered.",
+                    "mask {mask:#06x} leaves bits open that are not the lowest: {} {what} fit, scattered.",
                     1u32 << (!mask as u16).count_ones()
                 );
+                // The nearest range that is wider: everything below the highest open bit is open.
+                let range = !((1u64 << (64 - (!mask & 0xffff).leading_zeros())) - 1) & 0xffff;
+                let new = if length(m) { format!("{range:#06x}") } else { "0xffff".to_owned() };
                 let fix = step.text().replacen(
-                    &format!("{} {}", word(m, 2), word(m, 3)),
-                    &format!("{} 0xffff", word(m, 2)),
+                    &format!("{} {}", word(m, v), word(m, k)),
+                    &format!("{} {new}", word(m, v)),
                     1,
                 );
                 found.at(
                     filter.step,
-                    word(m, 3),
-                    Say::new("the mask of the port is not a range", reason, fix),
+                    word(m, k),
+                    Say::new(
+                        format!(
+                            "the mask of the {} is not a range",
+                            if length(m) { "length" } else { "port" }
+                        ),
+                        reason,
+                        fix,
+                    ),
                 );
             }
         }
@@ -327,6 +345,32 @@ fn port_mask(facts: &Facts, found: &mut Found) {
 }
 
 fn host_bits(facts: &Facts, found: &mut Found) {
+    for filter in facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.kind == "flower") {
+        let step = &facts.steps[filter.step];
+        for name in ["src_ip", "dst_ip"] {
+            let Some((word, addr, len)) = step.value(&[name]).and_then(|w| {
+                let (addr, len) = w.split_once('/')?;
+                Some((w, addr.parse::<std::net::IpAddr>().ok()?, len.parse::<u32>().ok()?))
+            }) else {
+                continue;
+            };
+            let (bits, width) = match addr {
+                std::net::IpAddr::V4(a) => (u128::from(u32::from(a)), 32),
+                std::net::IpAddr::V6(a) => (u128::from(a), 128),
+            };
+            let behind = if len >= width { 0 } else { u128::MAX >> (128 - (width - len)) };
+            if len < width && bits & behind != 0 {
+                let reason =
+                    format!("/{len} is every address with these {len} first bits, not {addr} alone.");
+                let fix = step.with(name, &addr.to_string());
+                found.at(
+                    filter.step,
+                    word,
+                    Say::new(format!("{word} is a network, not a host"), reason, fix),
+                );
+            }
+        }
+    }
     for filter in all(facts) {
         for m in matches(facts, filter)
             .into_iter()
@@ -341,12 +385,11 @@ fn host_bits(facts: &Facts, found: &mut Found) {
                 let net = std::net::Ipv4Addr::from(u32::from(addr) & mask);
                 let step = &facts.steps[filter.step];
                 let reason = format!(
-                    "/{len} is {} addresses, {net} to {}.",
+                    "/{len} is {} addresses, {net} to {}; the network is written {net}/{len}.",
                     1u64 << (32 - len.min(32)),
                     std::net::Ipv4Addr::from(u32::from(addr) | !mask)
                 );
-                let fix =
-                    format!("{}   # or {net}/{len}", step.text().replacen(word(m, 2), &addr.to_string(), 1));
+                let fix = step.text().replacen(word(m, 2), &addr.to_string(), 1);
                 found.at(
                     filter.step,
                     word(m, 2),
@@ -358,6 +401,25 @@ fn host_bits(facts: &Facts, found: &mut Found) {
 }
 
 fn dscp(facts: &Facts, found: &mut Found) {
+    // flower's `ip_tos` is the whole byte, too.
+    for filter in facts.devices.iter().flat_map(|d| &d.filters).filter(|f| f.kind == "flower") {
+        let Some(value) = filter.options.u32("ip_tos").filter(|v| *v > 0 && *v < 64 && v & 3 != 0) else {
+            continue;
+        };
+        let mask = filter.options.u32("ip_tos_mask").unwrap_or(0xff);
+        if mask & 3 == 0 {
+            continue;
+        }
+        let step = &facts.steps[filter.step];
+        let reason = format!(
+            "{value:#04x} has ECN bits {}; DSCP {value} is {:#04x} with mask 0xfc.",
+            value & 3,
+            value << 2
+        );
+        let word = step.value(&["ip_tos"]).unwrap_or("ip_tos");
+        let fix = step.with("ip_tos", &format!("{:#04x}/0xfc", value << 2));
+        found.at(filter.step, word, Say::new(format!("DSCP {value} was not shifted"), reason, fix));
+    }
     for filter in all(facts) {
         for m in matches(facts, filter).into_iter().filter(|m| {
             matches!(word(m, 1), "tos" | "dsfield" | "precedence" | "priority")
@@ -440,11 +502,11 @@ fn untagged(facts: &Facts, found: &mut Found) {
             continue;
         };
         let step = &facts.steps[filter.step];
-        let classid = filter.classid.map_or(String::new(), |c| format!(" classid {c}"));
-        let fix = format!(
-            "tc filter add dev {name} parent {} protocol 802.1q prio {} flower vlan_ethtype ipv4{classid}",
-            filter.parent, filter.prio
-        );
+        // The tag is beside the data: the offsets stay.
+        let fix = match filter.kind.as_str() {
+            "u32" => step.with(if step.has("proto") { "proto" } else { "protocol" }, "802.1q"),
+            _ => String::new(),
+        };
         let reason = format!("`{}` makes a device whose frames leave by {name} tagged.", vlan.text());
         let say = Say::new(format!("the tagged frames of {name} do not fit this protocol"), reason, fix);
         found.at(filter.step, step.value(&["protocol", "proto"]).unwrap_or(""), say);

@@ -60,17 +60,21 @@ fn bytes_for_bits(facts: &Facts, found: &mut Found) {
         }
         let bits = unit.replace("bps", "bit");
         let step = &facts.steps[at];
+        // All rates of the command, or its ceil would be eight times its rate.
+        let in_bits = |w: &String| {
+            let lower = w.to_ascii_lowercase();
+            let unit = ["kbps", "mbps", "gbps", "bps"].into_iter().find(|u| lower.ends_with(u))?;
+            let number = lower.strip_suffix(unit).filter(|n| n.parse::<f64>().is_ok())?;
+            Some(format!("{number}{}", unit.replace("bps", "bit")))
+        };
+        let all: Vec<String> = step.words.iter().map(|w| in_bits(w).unwrap_or_else(|| w.clone())).collect();
         let reason = format!(
             "`{name} {value}` is {number} times a thousand or more bytes a second: eight times {number}{bits}."
         );
         found.at(
             at,
             value,
-            Say::new(
-                format!("{value} is bytes per second, not bits"),
-                reason,
-                step.with(name, &format!("{number}{bits}")),
-            ),
+            Say::new(format!("{value} is bytes per second, not bits"), reason, all.join(" ")),
         );
     }
 }

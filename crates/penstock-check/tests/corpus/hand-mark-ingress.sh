@@ -14,3 +14,4 @@ tc qdisc add dev ifb0 parent 2:30 fq_codel
 iptables -t mangle -A PREROUTING -i eth0 -p udp --sport 5060 -j MARK --set-mark 10
 tc filter add dev ifb0 parent 2: protocol ip prio 1 handle 10 fw flowid 2:10
 # expect: PS203 15
+# expect: PS271 7

@@ -14,3 +14,4 @@ tc class add dev ifb0 parent 1:1 classid 1:10 htb rate 10mbit ceil 30mbit prio 0
 tc class add dev ifb0 parent 1:1 classid 1:20 htb rate 20mbit ceil 30mbit prio 1
 iptables -t mangle -A PREROUTING -i $WAN -p tcp --sport 443 -j MARK --set-mark 10
 tc filter add dev ifb0 parent 1: protocol ip prio 1 handle 10 fw flowid 1:10
+# expect: PS271 10

@@ -1,6 +1,6 @@
 #!/bin/bash
 # policer in bytes instead of bits
-# expect: PS114 15
+# expect: PS114 16
 NDT_IPS="192.0.2.10 192.0.2.11"
 tc qdisc del dev eth0 root 2>/dev/null
 tc qdisc del dev eth0 ingress 2>/dev/null

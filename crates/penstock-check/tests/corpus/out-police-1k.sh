@@ -1,6 +1,6 @@
 #!/bin/sh
 # a bucket below one packet
-# expect: PS234 8
+# expect: PS234 9
 DEV=ppp0
 DOWNLINK=800
 tc qdisc del dev $DEV ingress 2> /dev/null > /dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # Python: argument lists, a port without a protocol
-# expect: PS190 17
+# expect: PS190 18
 import subprocess
 
 DEV = "eth0"

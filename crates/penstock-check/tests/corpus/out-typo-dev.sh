@@ -1,6 +1,6 @@
 #!/bin/bash
 # one command names another device
-# expect: PS002 10
+# (said once)
 # expect: PS238 10
 tc qdisc del dev enp3s0 root 2>/dev/null
 tc qdisc add dev enp3s0 root handle 1: htb default 20

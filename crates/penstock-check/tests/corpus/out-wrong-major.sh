@@ -12,3 +12,4 @@ tc class add dev ifb0 parent 2: classid 2:1 htb rate 20mbit
 tc class add dev ifb0 parent 2:1 classid 2:10 htb rate 5mbit ceil 20mbit
 tc class add dev ifb0 parent 2:1 classid 2:20 htb rate 15mbit ceil 20mbit
 tc filter add dev ifb0 protocol ip parent 2: prio 1 u32 match ip protocol 1 0xff flowid 1:10
+# expect: PS271 9

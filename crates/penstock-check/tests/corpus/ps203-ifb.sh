@@ -12,3 +12,4 @@ tc class add dev ifb0 parent 1:1 classid 1:10 htb rate 5mbit ceil 10mbit
 tc class add dev ifb0 parent 1:1 classid 1:20 htb rate 5mbit ceil 10mbit
 tc filter add dev ifb0 parent 1: protocol ip prio 1 handle 5 fw flowid 1:10
 iptables -t mangle -A PREROUTING -i eth0 -p tcp --sport 80 -j MARK --set-mark 5
+# expect: PS271 8

@@ -11,3 +11,4 @@ tc qdisc replace dev ifb0 root handle 1: htb default 20
 tc class add dev ifb0 parent 1: classid 1:10 htb rate 5mbit
 tc class add dev ifb0 parent 1: classid 1:20 htb rate 5mbit
 tc filter add dev ifb0 parent 1: protocol ip prio 1 u32 match ip dst 192.168.1.10 flowid 1:10
+# expect: PS271 9

@@ -1,7 +1,7 @@
 #!/bin/bash
 # etho
 # expect: PS175 10
-# expect: PS002 16
+# (said once)
 # expect: PS238 16
 tc qdisc del dev eth0 root 2>/dev/null
 tc qdisc add dev eth0 root handle 1: htb default 30

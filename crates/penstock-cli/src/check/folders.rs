@@ -3,7 +3,6 @@
 use anyhow::{Context as _, Result};
 use penstock_check::{Answer, Coverage, Missed, Settings, examine, form};
 use penstock_machine::script::Script;
-use penstock_model::Severity;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -112,14 +111,12 @@ pub fn text(scripts: &[Script], answers: &[Answer]) -> String {
         }
     }
     let whole = together(scripts, answers);
-    let count = |s: Severity| whole.findings.iter().filter(|f| f.severity == s).count();
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let clean = answers.iter().filter(|a| a.findings.is_empty() && a.coverage.is_whole()).count();
     out + &format!(
-        "{} scripts: {}, {}, {clean} with nothing found\n{} of {} looked at\n",
+        "{} scripts: {}, {clean} with nothing found\n{} of {} looked at\n",
         scripts.len(),
-        plural(count(Severity::Error), "error"),
-        plural(count(Severity::Warning), "warning"),
+        form::counted(&whole.findings),
         whole.coverage.looked_at,
         plural(whole.coverage.commands, "network command"),
     )

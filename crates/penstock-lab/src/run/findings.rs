@@ -3,7 +3,6 @@
 use crate::experiment::{Experiment, Host, Os, Script};
 use penstock_check::{Settings, check};
 use penstock_measure::record;
-use penstock_model::Severity;
 use std::collections::BTreeMap;
 
 /// Likely mistakes and refused commands in the setup of each Linux machine: in the order of machines and places.
@@ -48,10 +47,7 @@ fn of(experiment: &Experiment, host: &Host) -> Vec<record::Finding> {
             Some(whole[..whole.find(l.0)?].chars().count() as u32)
         });
         let column = indent.filter(|_| f.column > 0).map_or(0, |n| f.column + n);
-        let level = match f.severity {
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        };
+        let level = f.severity.name();
         record::Finding {
             host: host.name.clone(),
             code: f.code.to_owned(),

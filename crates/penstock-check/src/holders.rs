@@ -1,0 +1,300 @@
+//! Files that hold commands among other things: systemd units, Dockerfiles, YAML of workflows, compose files and Ansible, Markdown.
+//!
+//! What is no command becomes blanks, character by character: what is found stands where it stands in the file.
+
+/// What kind of file it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Unit,
+    Docker,
+    Yaml,
+    Markdown,
+}
+
+/// By the file's name, and for units by what is in it.
+fn kind(name: &str, text: &str) -> Option<Kind> {
+    let file = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    let suffix = file.rsplit_once('.').map_or("", |s| s.1);
+    match suffix {
+        "service" | "timer" | "socket" | "mount" | "path" | "target" => Some(Kind::Unit),
+        "conf" if text.lines().any(|l| l.trim() == "[Service]") => Some(Kind::Unit),
+        "md" | "markdown" => Some(Kind::Markdown),
+        "yml" | "yaml" => Some(Kind::Yaml),
+        "dockerfile" | "containerfile" => Some(Kind::Docker),
+        _ if file == "dockerfile" || file == "containerfile" || file.starts_with("dockerfile.") => {
+            Some(Kind::Docker)
+        }
+        _ => None,
+    }
+}
+
+/// The scripts in a file that is none itself, each with the file's own lines and columns; `None` for a file that is a script. Blocks of
+/// Markdown are each for themselves, and so is what a unit does when it stops.
+pub(crate) fn scripts(name: &str, text: &str) -> Option<Vec<String>> {
+    let lines: Vec<&str> = text.lines().map(|l| l.trim_end_matches('\r')).collect();
+    Some(match kind(name, text)? {
+        Kind::Unit => unit(&lines),
+        Kind::Docker => vec![docker(&lines)],
+        Kind::Yaml => vec![yaml(&lines)],
+        Kind::Markdown => markdown(&lines),
+    })
+}
+
+/// Blanks for so many characters of a line, and the rest as it is.
+fn from(line: &str, characters: usize) -> String {
+    let rest: String = line.chars().skip(characters).collect();
+    format!("{}{rest}", " ".repeat(characters))
+}
+
+fn joined(lines: Vec<String>) -> String {
+    lines.into_iter().map(|l| l + "\n").collect()
+}
+
+/// `ExecStart=`, `ExecStartPre=`, …: systemd takes no shell, but `%` and prefixes of its own.
+fn unit(lines: &[&str]) -> Vec<String> {
+    let of = |wanted: &dyn Fn(&str) -> bool| {
+        let mut out = Vec::new();
+        let mut goes_on = false;
+        for line in lines {
+            let taken = match line.split_once('=') {
+                _ if goes_on => Some(0),
+                Some((key, value)) if wanted(key.trim()) => {
+                    let prefix = value.chars().take_while(|c| "-@:+!| ".contains(*c)).count();
+                    Some(line.chars().count() - value.chars().count() + prefix)
+                }
+                _ => None,
+            };
+            let text = taken.map(|n| from(line, n).replace("%%", "%"));
+            goes_on = text.as_deref().is_some_and(|t| t.trim_end().ends_with('\\'));
+            out.push(text.unwrap_or_default());
+        }
+        joined(out)
+    };
+    let start = |key: &str| key.starts_with("Exec") && !key.starts_with("ExecStop") && key != "ExecReload";
+    let stop = |key: &str| key.starts_with("ExecStop");
+    vec![of(&start), of(&stop)]
+}
+
+/// `RUN`, `CMD` and `ENTRYPOINT` of a Dockerfile, in the form of a shell.
+fn docker(lines: &[&str]) -> String {
+    let mut out = Vec::new();
+    let mut goes_on = false;
+    for line in lines {
+        let trimmed = line.trim_start();
+        let word = trimmed.split_whitespace().next().unwrap_or("").to_uppercase();
+        let taken = match word.as_str() {
+            _ if goes_on => Some(0),
+            "RUN" | "CMD" | "ENTRYPOINT" if !trimmed[word.len()..].trim_start().starts_with('[') => {
+                let mut at = line.len() - trimmed.len() + word.len();
+                // `RUN --mount=… command`
+                while line[at..].trim_start().starts_with("--") {
+                    let rest = line[at..].trim_start();
+                    at = line.len() - rest.len() + rest.find(' ').unwrap_or(rest.len());
+                }
+                Some(line[..at].chars().count())
+            }
+            _ => None,
+        };
+        // A comment within a command is left out.
+        let comment = goes_on && trimmed.starts_with('#');
+        let text = taken.filter(|_| !comment).map(|n| from(line, n));
+        goes_on = comment || text.as_deref().is_some_and(|t| t.trim_end().ends_with('\\'));
+        out.push(if comment { "\\".to_owned() } else { text.unwrap_or_default() });
+    }
+    joined(out)
+}
+
+/// Keys whose values are commands.
+const KEYS: [&str; 9] = [
+    "run",
+    "shell",
+    "command",
+    "ansible.builtin.shell",
+    "ansible.builtin.command",
+    "script",
+    "before_script",
+    "entrypoint",
+    "cmd",
+];
+
+/// `run: …`, `run: |` and lists below such keys.
+fn yaml(lines: &[&str]) -> String {
+    let mut out: Vec<String> = Vec::new();
+    // The indentation of the key whose block is being read, and whether it is a list of commands.
+    let mut block: Option<(usize, bool)> = None;
+    for line in lines {
+        let indent = line.chars().take_while(|c| *c == ' ').count();
+        let trimmed = line.trim_start();
+        if let Some((of, list)) = block {
+            if trimmed.is_empty() {
+                out.push(String::new());
+                continue;
+            }
+            if indent > of || list && indent == of && trimmed.starts_with("- ") {
+                out.push(if list { item(line, indent) } else { (*line).to_owned() });
+                continue;
+            }
+            block = None;
+        }
+        let dashes = if trimmed.starts_with("- ") {
+            2 + trimmed[2..].chars().take_while(|c| *c == ' ').count()
+        } else {
+            0
+        };
+        let key = trimmed[dashes..].split_once(':').filter(|(key, _)| KEYS.contains(&key.trim()));
+        let Some((key, value)) = key else {
+            out.push(String::new());
+            continue;
+        };
+        let value_trimmed = value.trim();
+        if value_trimmed.is_empty() || value_trimmed.starts_with(['|', '>']) {
+            block = Some((indent + dashes, value_trimmed.is_empty()));
+            out.push(String::new());
+            continue;
+        }
+        let at = indent + dashes + key.chars().count() + 1;
+        out.push(plain(line, at + value.chars().take_while(|c| *c == ' ').count()));
+    }
+    joined(out)
+}
+
+/// An element of a list of commands.
+fn item(line: &str, indent: usize) -> String {
+    let rest = line.trim_start();
+    if rest.starts_with("- ") {
+        plain(line, indent + 2 + rest[2..].chars().take_while(|c| *c == ' ').count())
+    } else {
+        String::new()
+    }
+}
+
+/// A value on one line, without YAML's quotes.
+fn plain(line: &str, at: usize) -> String {
+    let value: String = line.chars().skip(at).collect();
+    for quote in ['"', '\''] {
+        if let Some(inner) = value.trim_end().strip_prefix(quote).and_then(|v| v.strip_suffix(quote)) {
+            return format!("{} {inner}", " ".repeat(at));
+        }
+    }
+    if value.starts_with('[') { String::new() } else { from(line, at) }
+}
+
+/// Blocks between fences that say they are a shell's, or that say nothing and begin with a command; of a console what stands behind the prompt.
+fn markdown(lines: &[&str]) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut open: Option<(String, Vec<String>, bool)> = None;
+    for (n, line) in lines.iter().enumerate() {
+        let trimmed = line.trim_start();
+        let fence: String = trimmed.chars().take_while(|c| *c == '`' || *c == '~').collect();
+        match &mut open {
+            Some((mark, block, wanted)) => {
+                if fence.len() >= mark.len()
+                    && fence.starts_with(mark.as_str())
+                    && trimmed.trim_end() == fence
+                {
+                    if *wanted {
+                        all.push(joined(std::mem::take(block)));
+                    }
+                    open = None;
+                    continue;
+                }
+                block.push((*line).to_owned());
+            }
+            None if fence.len() >= 3 => {
+                let word =
+                    trimmed[fence.len()..].trim().split([' ', '{', ',']).next().unwrap_or("").to_lowercase();
+                let first = lines.get(n + 1).map_or("", |l| l.trim_start());
+                let begins = ["tc ", "$ ", "# tc", "iptables ", "ip ", "sudo ", "#!"]
+                    .iter()
+                    .any(|w| first.starts_with(w));
+                let wanted = matches!(
+                    word.as_str(),
+                    "sh" | "bash" | "shell" | "console" | "shell-session" | "zsh" | "shellsession"
+                ) || word.is_empty() && begins;
+                open = Some((fence, vec![String::new(); n + 1], wanted));
+            }
+            None => {}
+        }
+    }
+    // Of a transcript only the commands: what stands behind a prompt, where there is one.
+    let prompts = |text: &String| {
+        text.lines()
+            .any(|l| ["$ ", "# "].iter().any(|p| l.trim_start().strip_prefix(p).is_some_and(is_command)))
+    };
+    let bare = |text: String| {
+        if !prompts(&text) {
+            return text;
+        }
+        let line = |l: &str| {
+            let indent = l.chars().take_while(|c| *c == ' ').count();
+            let rest = l.trim_start();
+            let command = ["$ ", "# "].iter().any(|p| rest.starts_with(p));
+            if command { from(l, indent + 2) } else { String::new() }
+        };
+        joined(text.lines().map(line).collect())
+    };
+    all.into_iter().map(bare).collect()
+}
+
+/// Whether a line begins with a network command.
+fn is_command(line: &str) -> bool {
+    let first = line.trim_start().trim_start_matches("sudo ").split_whitespace().next().unwrap_or("");
+    penstock_host::Program::is_of_scripts(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, text: &str, want: &[&[&str]]) {
+        let got = scripts(name, text).unwrap();
+        let got: Vec<Vec<&str>> = got.iter().map(|t| t.lines().map(str::trim_end).collect()).collect();
+        assert_eq!(got, want, "{name}");
+    }
+
+    #[test]
+    fn commands_stay_where_they_stand() {
+        check(
+            "a.service",
+            "[Service]\nExecStartPre=-/sbin/tc qdisc del dev eth0 root\nExecStart=/sbin/tc qdisc add dev eth0 \\\n  root sfq\nExecStop=/sbin/tc qdisc del dev eth0 root\n",
+            &[
+                &[
+                    "",
+                    "              /sbin/tc qdisc del dev eth0 root",
+                    "          /sbin/tc qdisc add dev eth0 \\",
+                    "  root sfq",
+                    "",
+                ],
+                &["", "", "", "", "         /sbin/tc qdisc del dev eth0 root"],
+            ],
+        );
+        check(
+            "Dockerfile",
+            "FROM x\nRUN --mount=type=y tc qdisc add dev eth0 root sfq\n",
+            &[&["", "                   tc qdisc add dev eth0 root sfq"]],
+        );
+        check(
+            "w.yml",
+            "jobs:\n  - name: x\n    run: |\n      tc a\n      tc b\n  - run: \"tc c\"\n  - shell: tc d\n    script:\n      - tc e\n    other: f\n",
+            &[&[
+                "",
+                "",
+                "",
+                "      tc a",
+                "      tc b",
+                "          tc c",
+                "           tc d",
+                "",
+                "        tc e",
+                "",
+            ]],
+        );
+        check(
+            "a.md",
+            "text\n```sh\ntc a\n```\n\n```console\n$ tc qdisc show\nqdisc x\n```\n```json\n{}\n```\n",
+            &[&["", "", "tc a"], &["", "", "", "", "", "", "  tc qdisc show", ""]],
+        );
+        assert_eq!(scripts("a.sh", "tc a"), None);
+    }
+}

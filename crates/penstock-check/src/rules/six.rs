@@ -1,0 +1,159 @@
+//! PS270 to PS272: IPv6 left out.
+
+use crate::facts::Facts;
+use crate::filters::{ALL, Field, Filter, IP, IP6};
+use crate::finding::{Found, Level, Rule, Say};
+use penstock_lang::iptables::{Edit, Family, Target};
+use std::collections::BTreeSet;
+
+pub const RULES: &[Rule] = &[
+    Rule::warning(
+        "PS270",
+        "marks of IPv6 that no filter asks for",
+        "A filter is asked for one protocol only. `protocol ip` is IPv4; packets that ip6tables marks are `protocol ipv6` and go to the default. Ask for `protocol \
+         all` (a filter by mark looks at \
+         no header), or give a second filter for ipv6.",
+        marks,
+    ),
+    Rule::note(
+        "PS271",
+        "what comes in over IPv6 is not redirected",
+        "A redirect or a policer for `protocol ip` takes IPv4 alone; IPv6 comes in past it, unshaped. `protocol all` with matchall takes everything. SQM and the \
+         Arch wiki write it so. \
+         It is a warning where the script has to do with IPv6 elsewhere.",
+        redirect,
+    ),
+    Rule::warning(
+        "PS272",
+        "a filter waits for marks of the other IP version",
+        "iptables marks IPv4 only, ip6tables IPv6 only. A filter for the one protocol never sees marks that are set in the other.",
+        other_version,
+    ),
+];
+
+fn by_mark(filter: &Filter) -> Option<u32> {
+    (filter.kind == "fw" && filter.handle != 0).then_some(filter.handle)
+}
+
+/// Marks that rules of a family set.
+fn set_by(facts: &Facts, family: Family) -> BTreeSet<u32> {
+    let rules = facts.netfilter.rules.iter().filter(|r| r.family == family);
+    rules
+        .filter_map(|r| {
+            if let Target::Edit(Edit::Mark { value, .. }) = r.rule.target { Some(value) } else { None }
+        })
+        .collect()
+}
+
+fn fits(filter: &Filter, marks: &BTreeSet<u32>) -> bool {
+    let bits = filter.tests.get(&Field::Mark).copied();
+    bits.is_some_and(|b| marks.iter().any(|m| m & b.mask == b.value & b.mask))
+}
+
+fn marks(facts: &Facts, found: &mut Found) {
+    let six = set_by(facts, Family::Ip6);
+    if six.is_empty() || facts.netfilter.texts {
+        return;
+    }
+    for device in &facts.devices {
+        let same = |a: &Filter, b: &Filter| a.parent == b.parent && a.handle == b.handle;
+        let missing: Vec<&Filter> = device
+            .filters
+            .iter()
+            .filter(|f| by_mark(f).is_some() && f.protocol == IP && fits(f, &six))
+            .filter(|f| !device.filters.iter().any(|o| matches!(o.protocol, IP6 | ALL) && same(f, o)))
+            .collect();
+        for filter in &missing {
+            let step = &facts.steps[filter.step];
+            // All filters of one priority have one protocol.
+            let group = device
+                .filters
+                .iter()
+                .filter(|f| f.parent == filter.parent && f.prio == filter.prio && f.protocol == IP);
+            let alone = group.count()
+                == missing.iter().filter(|f| f.parent == filter.parent && f.prio == filter.prio).count();
+            let fix =
+                if step.has("proto") { step.with("proto", "all") } else { step.with("protocol", "all") };
+            let reason = format!("ip6tables sets mark {}; the filter is asked for IPv4 only.", filter.handle);
+            let word = step.value(&["protocol", "proto"]).unwrap_or("");
+            found.at(
+                filter.step,
+                word,
+                Say::new(format!("IPv6 packets of mark {} do not come here", filter.handle), reason, fix)
+                    .unsure(!alone),
+            );
+        }
+    }
+}
+
+fn redirect(facts: &Facts, found: &mut Found) {
+    let cares = facts.steps.iter().any(|s| {
+        s.program() == "ip6tables"
+            || s.has("ipv6")
+            || s.has("ip6")
+            || s.words.first().is_some_and(|w| w == "ip") && s.has("-6")
+    });
+    for device in &facts.devices {
+        let here: Vec<&Filter> = device
+            .filters
+            .iter()
+            .filter(|f| f.parent.major() == 0xffff && f.parent.minor() != 0xfff3)
+            .collect();
+        let limits = |f: &&&Filter| {
+            let acts = f.actions().any(|a| a.0 == "mirred" || cares && a.0 == "police");
+            acts && f.exact && f.tests.values().all(|b| b.mask == 0)
+        };
+        let Some(first) = here.iter().find(limits).filter(|f| f.protocol == IP) else { continue };
+        if here.iter().any(|f| f.protocol == ALL || f.protocol == IP6) {
+            continue;
+        }
+        let step = &facts.steps[first.step];
+        let name = if step.has("proto") { "proto" } else { "protocol" };
+        let say = Say::new(
+            format!("what comes in by {} over IPv6 goes past this", device.name),
+            format!("It is asked for IPv4 only, and no filter of {} is for IPv6.", device.name),
+            step.with(name, "all"),
+        );
+        found.at(
+            first.step,
+            step.value(&[name]).unwrap_or(""),
+            if cares { say.level(Level::Warning) } else { say },
+        );
+    }
+}
+
+fn other_version(facts: &Facts, found: &mut Found) {
+    if facts.netfilter.texts
+        || facts.netfilter.unknown
+        || facts.steps.iter().any(|s| s.has("skbedit") || s.has("connmark") && s.program() == "tc")
+    {
+        return;
+    }
+    let (four, six) = (set_by(facts, Family::Ip), set_by(facts, Family::Ip6));
+    for filter in facts.devices.iter().flat_map(|d| &d.filters).filter(|f| by_mark(f).is_some()) {
+        let (own, other, program) = match filter.protocol {
+            IP => (&four, &six, "ip6tables"),
+            IP6 => (&six, &four, "iptables"),
+            _ => continue,
+        };
+        if fits(filter, own) || !fits(filter, other) {
+            continue;
+        }
+        // Said already where a filter is missing for IPv6; one too many does no harm.
+        let twin = facts
+            .devices
+            .iter()
+            .flat_map(|d| &d.filters)
+            .any(|f| f.kind == "fw" && f.handle == filter.handle && matches!(f.protocol, IP | ALL));
+        if filter.protocol == IP || twin {
+            continue;
+        }
+        let step = &facts.steps[filter.step];
+        let reason = format!("Mark {} is set by {program} alone.", filter.handle);
+        found.at(
+            filter.step,
+            step.value(&["protocol", "proto"]).unwrap_or(""),
+            Say::new(format!("no packet of this protocol has mark {}", filter.handle), reason, ""),
+        );
+    }
+}

@@ -1,0 +1,8 @@
+#!/bin/sh
+tc qdisc replace dev eth0 root handle 1: htb default 20
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 5mbit ceil 10mbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 5mbit ceil 10mbit
+iptables -t mangle -A POSTROUTING -o eth0 -p tcp --dport 22 -j MARK --set-mark 5
+tc filter add dev eth0 parent 1: protocol ipv6 prio 1 handle 5 fw flowid 1:10
+# expect: PS272 7

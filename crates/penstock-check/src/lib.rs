@@ -36,7 +36,7 @@ mod watch;
 
 pub use baseline::Baseline;
 pub use coverage::{Coverage, Missed};
-pub use facts::{Facts, Step};
+pub use facts::{Device, Facts, Step};
 pub use finding::{Edit, Finding, Rule, Say};
 pub use fix::fixed;
 

@@ -1,18 +1,24 @@
 //! From an experiment to a record: build its world, run it, measure, judge.
 
 mod build;
+#[cfg(not(target_family = "wasm"))]
 mod bundle;
 mod findings;
+// Real grounds alone need some of it.
+#[cfg_attr(target_family = "wasm", allow(dead_code))]
 mod folder;
 mod foresee;
 mod groups;
 mod judge;
 pub mod memory;
 mod outcome;
+#[cfg(not(target_family = "wasm"))]
 mod real;
+#[cfg_attr(target_family = "wasm", allow(dead_code))]
 mod record;
 mod scripts;
 
+#[cfg(not(target_family = "wasm"))]
 pub use bundle::inside;
 pub use findings::findings;
 pub use folder::{Folder, write_report};
@@ -72,6 +78,23 @@ pub fn run_on(
     if ground == Ground::Sim {
         return run(experiment, options);
     }
+    really(ground, experiment, options)
+}
+
+/// There is no Linux here.
+#[cfg(target_family = "wasm")]
+fn really(ground: Ground, _: &Experiment, _: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
+    let text = format!("{} is not to be had here: there is the simulator alone", ground.name());
+    Err(vec![Diagnostic::error(text).help("run it with the installed program: penstock run --on …")])
+}
+
+/// Runs an experiment on a Linux.
+#[cfg(not(target_family = "wasm"))]
+fn really(
+    ground: Ground,
+    experiment: &Experiment,
+    options: &mut Options<'_>,
+) -> Result<Outcome, Vec<Diagnostic>> {
     // Where the simulator can set the machines up, it tells what cannot work on them.
     let built = build::world(experiment, options.seed.unwrap_or(experiment.seed));
     let warnings = built.map_or(Vec::new(), |built| foresee::warnings(experiment, &built));

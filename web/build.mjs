@@ -23,7 +23,7 @@ if (!process.argv.includes("--page")) rmSync(dist, { recursive: true, force: tru
 mkdirSync(dist, { recursive: true });
 if (!process.argv.includes("--page")) {
   const features = ["--enable-bulk-memory", "--enable-sign-ext", "--enable-mutable-globals", "--enable-nontrapping-float-to-int", "--enable-reference-types", "--enable-multivalue", "--enable-bulk-memory-opt"];
-  execFileSync(process.execPath, [join(here, "node_modules/binaryen/bin/wasm-opt"), "-O1", ...features, compiled, "-o", wasm], { stdio: "inherit" });
+  execFileSync(process.execPath, [join(here, "node_modules/binaryen/bin/wasm-opt"), "-O1", "--strip-debug", "--strip-producers", ...features, compiled, "-o", wasm], { stdio: "inherit" });
 }
 if (!existsSync(wasm)) throw new Error("dist/penstock.wasm is not there: cargo xtask web");
 

@@ -72,7 +72,15 @@ pub(crate) enum Reply {
 pub(crate) type Lends = Option<(std::sync::Arc<dyn bashkit::FileSystem>, std::path::PathBuf)>;
 /// The interpreter is asked for the files of a command.
 #[cfg(not(target_family = "wasm"))]
-pub(crate) type Lends = ();
+#[derive(Clone, Copy)]
+pub(crate) struct Lends;
+
+/// No files.
+#[cfg(target_family = "wasm")]
+const NOTHING: Lends = None;
+/// No files.
+#[cfg(not(target_family = "wasm"))]
+const NOTHING: Lends = Lends;
 
 /// The interpreter's end of the line.
 #[derive(Clone)]
@@ -111,7 +119,7 @@ impl Ask {
 
     /// Carries out a command that reads no files.
     pub(crate) async fn command(&self, words: &[String], stdin: Option<&str>) -> Output {
-        let mut answers = self.send(words, stdin, None, Lends::default());
+        let mut answers = self.send(words, stdin, None, NOTHING);
         loop {
             match line::next(&mut answers, &self.requests).await {
                 Some(Reply::Output(output)) => return output,
@@ -149,7 +157,7 @@ impl Files for Asked {
 impl Asked {
     #[cfg(not(target_family = "wasm"))]
     fn file(&self, path: &str) -> Option<String> {
-        let () = self.lends;
+        let Lends = self.lends;
         let (text, answer) = channel();
         self.reply.send(Reply::Read(path.to_owned(), text)).ok()?;
         answer.recv().ok().flatten()

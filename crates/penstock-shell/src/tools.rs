@@ -101,7 +101,7 @@ impl Builtin for Network {
         #[cfg(target_family = "wasm")]
         let lends = Some((Arc::clone(&ctx.fs), ctx.cwd.clone()));
         #[cfg(not(target_family = "wasm"))]
-        let lends = ();
+        let lends = crate::serve::Lends;
         let mut answers = self.ask.send(&words, stdin.as_deref(), Some(place), lends);
         loop {
             let Some(reply) = line::next(&mut answers, &self.ask.requests).await else {

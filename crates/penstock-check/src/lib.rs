@@ -40,7 +40,7 @@ mod written;
 pub use baseline::Baseline;
 pub use config::{Config, Fails};
 pub use coverage::{Coverage, Missed};
-pub use facts::{Facts, Step};
+pub use facts::{Device, Facts, Step};
 pub use finding::{Edit, Finding, Level, Rule, Say};
 pub use fix::{Fix, Which, class_of, difference, fixed};
 

@@ -6,11 +6,11 @@
 use crate::files::EPOCH;
 use crate::limits::Guard;
 use crate::programs;
+use crate::time::Instant;
 use bashkit::ControlFlow;
 use bashkit::{Bash, Builtin, BuiltinContext, ExecResult, ExecutionPlan, Result, SubCommand, async_trait};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// The command that says what `$EPOCHSECONDS` and `$EPOCHREALTIME` are ([`crate::rewrite`] calls it).
 pub(crate) const NOW: &str = "penstock-now";
@@ -101,14 +101,14 @@ impl Builtin for Sleep {
                 .sleepers
                 .until(end.map_or(Instant::now() + leg, |end| end.min(Instant::now() + leg)));
             if let Some(end) = end.filter(|end| *end <= Instant::now() + leg) {
-                tokio::time::sleep_until(end).await;
+                crate::time::sleep_until(end).await;
                 // A shell under `timeout` is at its end.
                 return Ok(ExecResult {
                     control_flow: ControlFlow::Exit(TIMED_OUT),
                     ..ExecResult::err(String::new(), TIMED_OUT)
                 });
             }
-            tokio::time::sleep(leg).await;
+            crate::time::sleep(leg).await;
             sum -= leg.as_millis() as u64;
         }
         Ok(ExecResult::ok(String::new()))

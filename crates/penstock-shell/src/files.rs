@@ -6,6 +6,7 @@
 use crate::chance::{Chance, READ};
 use crate::limits::Guard;
 use crate::serve::Ask;
+use bashkit::time::{SystemTime, UNIX_EPOCH};
 use bashkit::{
     DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, InMemoryFs, Metadata, Result,
     async_trait,
@@ -15,7 +16,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Folders there are from the beginning.
 const FOLDERS: &[&str] = &[
@@ -149,8 +150,8 @@ impl MachineFs {
         *self.at_first.lock().unwrap_or_else(PoisonError::into_inner) = Some(first);
     }
 
-    fn cat(&self, path: &str) -> Option<Output> {
-        let output = self.ask.command(&["cat".to_owned(), path.to_owned()], None, None);
+    async fn cat(&self, path: &str) -> Option<Output> {
+        let output = self.ask.command(&["cat".to_owned(), path.to_owned()], None).await;
         (output.status == 0).then_some(output)
     }
 
@@ -164,8 +165,8 @@ impl MachineFs {
     }
 
     /// The names in a folder of the machine's, and whether each is a folder.
-    fn list(&self, path: &str) -> Option<Vec<(String, bool)>> {
-        let output = self.ask.command(&["ls", "-F", path].map(str::to_owned), None, None);
+    async fn list(&self, path: &str) -> Option<Vec<(String, bool)>> {
+        let output = self.ask.command(&["ls", "-F", path].map(str::to_owned), None).await;
         let name = |line: &str| (line.trim_end_matches('/').to_owned(), line.ends_with('/'));
         (output.status == 0).then(|| output.stdout.lines().map(name).collect())
     }
@@ -185,7 +186,7 @@ fn of_machine(path: &Path) -> Option<&str> {
 }
 
 fn moment() -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(EPOCH as u64)
+    UNIX_EPOCH + Duration::from_secs(EPOCH as u64)
 }
 
 fn file(size: usize, mode: u32) -> Metadata {
@@ -276,7 +277,7 @@ impl FileSystem for MachineFs {
             None => {}
         }
         if path == Path::new("/proc/version") {
-            let release = self.ask.command(&["uname", "-r"].map(str::to_owned), None, None).stdout;
+            let release = self.ask.command(&["uname", "-r"].map(str::to_owned), None).await.stdout;
             return Ok(format!("Linux version {} (penstock) #1 SMP\n", release.trim_end()).into_bytes());
         }
         let first = {
@@ -288,7 +289,7 @@ impl FileSystem for MachineFs {
             return Ok(text);
         }
         match of_machine(&path) {
-            Some(text) => Ok(self.cat(text).ok_or_else(missing)?.stdout.into_bytes()),
+            Some(text) => Ok(self.cat(text).await.ok_or_else(missing)?.stdout.into_bytes()),
             None => match self.own.read_file(&path).await {
                 Err(e) => {
                     let text = tool(&path).or_else(|| {
@@ -328,10 +329,10 @@ impl FileSystem for MachineFs {
         };
         // A redirection first empties the file; settings are not emptied.
         if content.is_empty() {
-            return self.cat(text).map(|_| ()).ok_or_else(missing);
+            return self.cat(text).await.map(|_| ()).ok_or_else(missing);
         }
         let words = ["tee".to_owned(), text.to_owned()];
-        let output = self.ask.command(&words, Some(&String::from_utf8_lossy(content)), None);
+        let output = self.ask.command(&words, Some(&String::from_utf8_lossy(content))).await;
         if output.status == 0 {
             return Ok(());
         }
@@ -393,12 +394,12 @@ impl FileSystem for MachineFs {
         if let Some(text) = of_machine(&path)
             && !OF_MACHINE.contains(&text)
         {
-            let shown = self.ask.command(&["cat".to_owned(), text.to_owned()], None, None);
+            let shown = self.ask.command(&["cat".to_owned(), text.to_owned()], None).await;
             // What cannot be read at the moment (the speed of a card that says none) is there all the same.
             if shown.status == 0 || shown.stderr.trim_end().ends_with(": Invalid argument") {
                 return Ok(file(shown.stdout.len(), 0o644));
             }
-            return self.list(text).map(|_| folder()).ok_or_else(missing);
+            return self.list(text).await.map(|_| folder()).ok_or_else(missing);
         }
         let found = match (self.own.stat(&path).await, tool(&path)) {
             (Err(_), Some(text)) => file(text.len(), 0o755),
@@ -418,7 +419,7 @@ impl FileSystem for MachineFs {
             entries.sort_by(|a, b| a.name.cmp(&b.name));
             return Ok(entries);
         };
-        let names = self.list(text).ok_or_else(missing)?;
+        let names = self.list(text).await.ok_or_else(missing)?;
         let entry = |(name, is_folder)| DirEntry {
             name,
             metadata: if is_folder { folder() } else { file(0, 0o644) },

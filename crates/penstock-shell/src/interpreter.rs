@@ -4,14 +4,14 @@ use crate::chance::{self, Chance};
 use crate::limits::{self, Guard};
 use crate::marks::TRACE;
 use crate::serve::{Ask, Request};
-use crate::{HOME, LINE, Script, clock, dice, files, programs, rewrite, tools, turns, unknown};
+use crate::{HOME, LINE, Script, clock, dice, files, line, programs, rewrite, time, tools, unknown};
 use bashkit::hooks::HookAction;
 use bashkit::parser::Parser;
 use bashkit::{Bash, ExecOptions, FileSystem, SessionLimits, StreamData};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 
 /// One thing to run.
 pub(crate) struct Job {
@@ -37,10 +37,11 @@ pub(crate) struct Begin {
 }
 
 /// The interpreter's thread.
+#[cfg(not(target_family = "wasm"))]
 pub(crate) fn interpret(
     begin: Begin,
-    requests: Sender<Request>,
-    todo: &Receiver<Job>,
+    requests: line::Requests,
+    todo: Receiver<Job>,
     ended: &Arc<AtomicBool>,
     guard: &Arc<Guard>,
 ) {
@@ -52,17 +53,20 @@ pub(crate) fn interpret(
         .max_blocking_threads(1)
         .build();
     let Ok(runtime) = runtime else { return };
-    runtime.block_on(turns::InTurns::new(serve_jobs(begin, requests, todo, ended, guard)));
+    let (ended, guard) = (Arc::clone(ended), Arc::clone(guard));
+    runtime.block_on(crate::turns::InTurns::new(serve_jobs(begin, requests, todo, ended, guard)));
 }
 
-async fn serve_jobs(
+/// Makes the interpreter ready, and runs one job after the other until there will be no more.
+pub(crate) async fn serve_jobs(
     begin: Begin,
-    requests: Sender<Request>,
-    todo: &Receiver<Job>,
-    ended: &Arc<AtomicBool>,
-    guard: &Arc<Guard>,
+    requests: line::Requests,
+    mut todo: Receiver<Job>,
+    ended: Arc<AtomicBool>,
+    guard: Arc<Guard>,
 ) {
-    let ask = &Ask { requests, began: tokio::time::Instant::now() };
+    let (ended, guard) = (&ended, &guard);
+    let ask = &Ask { requests, began: time::Instant::now() };
     let chance = Arc::new(Chance::new(begin.seed));
     let is_run = Arc::new(AtomicBool::new(false));
     let fs = Arc::new(files::MachineFs::new(
@@ -143,7 +147,7 @@ async fn serve_jobs(
             "RANDOM={seed}; declare -n SRANDOM=RANDOM; unset OLDPWD; export -n UID EUID; PS4='{TRACE}+ '"
         ))
         .await;
-    while let Ok(job) = todo.recv() {
+    while let Some(job) = line::next(&mut todo, &ask.requests).await {
         if let Some(lost) = &lost {
             let _ = ask.requests.send(Request::Done(ask.now(), Err(lost.clone())));
             continue;

@@ -12,15 +12,21 @@
 //! nothing. A script may go as far as [`Limits`] say. Lines are known by a DEBUG trap of ours: where a script sets one of its own,
 //! that one is there and its lines are not known.
 
+#[cfg(target_family = "wasm")]
+mod by_hand;
 mod chance;
 mod clock;
 mod dice;
+#[cfg(not(target_family = "wasm"))]
+mod engine;
 mod files;
 mod getopt;
 mod given;
 mod install;
 mod interpreter;
 mod limits;
+#[cfg(not(target_family = "wasm"))]
+mod line;
 mod marks;
 mod mktemp;
 mod plain;
@@ -30,6 +36,7 @@ mod running;
 mod serve;
 mod stat;
 mod tools;
+#[cfg(not(target_family = "wasm"))]
 mod turns;
 mod unknown;
 mod written;
@@ -37,8 +44,20 @@ mod written;
 pub use limits::Limits;
 pub use running::{Progress, Running};
 
+#[cfg(target_family = "wasm")]
+pub(crate) use by_hand::{line, time};
+/// The interpreter's clock.
+#[cfg(not(target_family = "wasm"))]
+pub(crate) mod time {
+    pub(crate) use tokio::time::{Instant, sleep, sleep_until};
+}
+
 use bashkit::parser::Parser;
-use interpreter::{Begin, Job, interpret};
+#[cfg(target_family = "wasm")]
+use by_hand::Engine;
+#[cfg(not(target_family = "wasm"))]
+use engine::Engine;
+use interpreter::{Begin, Job};
 use limits::Guard;
 use marks::{plain, traced};
 use penstock_host::{Files, Host, Output};
@@ -47,9 +66,14 @@ use serve::{Asked, Launched, Reply, Request};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+/// Microseconds since the script that is being interpreted began, by its own clock. Where there are no threads the interpreter takes
+/// this for the time: the program says so (`__bashkit_host_now_micros`).
+#[cfg(target_family = "wasm")]
+pub fn script_micros() -> u64 {
+    time::micros()
+}
 
 /// The variable that knows where the script is: `line:file`.
 pub(crate) const LINE: &str = "PENSTOCK_LINE";
@@ -175,9 +199,7 @@ impl Console for Kept {
 
 /// An interpreter with its variables, functions and files, from one line to the next.
 pub struct Shell {
-    jobs: Option<Sender<Job>>,
-    requests: Receiver<Request>,
-    thread: Option<JoinHandle<()>>,
+    engine: Engine,
     ended: Arc<AtomicBool>,
     guard: Arc<Guard>,
 }
@@ -196,19 +218,13 @@ impl Shell {
         (seed, clock): (u64, i64),
         unknown: Option<String>,
     ) -> Shell {
-        let (jobs, todo) = channel::<Job>();
-        let (asks, requests) = channel();
         let hostname = hostname.to_owned();
         let files: Vec<_> = files.iter().map(|(path, text)| (path.clone(), rewrite::rewrite(text))).collect();
         let text = files.iter().map(|(_, text)| text.len()).sum();
         let begin = Begin { hostname, files, seed, clock, text, main, unknown };
         let ended = Arc::new(AtomicBool::new(false));
-        let end = Arc::clone(&ended);
         let guard = Arc::new(Guard::new(limits.clone()));
-        let guards = Arc::clone(&guard);
-        let run = move || interpret(begin, asks, &todo, &end, &guards);
-        let thread = thread::Builder::new().name("script".to_owned()).stack_size(limits::STACK).spawn(run);
-        Shell { jobs: Some(jobs), requests, thread: thread.ok(), ended, guard }
+        Shell { engine: Engine::start(begin, &ended, &guard), ended, guard }
     }
 
     /// Runs a line, or several, as typed at the prompt.
@@ -245,7 +261,7 @@ impl Shell {
     fn begin(&mut self, job: Job) -> Result<Course, String> {
         let course = Course { script: job.script.clone(), commands: 0, held: None };
         self.guard.again();
-        self.jobs.as_ref().ok_or_else(dead)?.send(job).map_err(|_| dead())?;
+        self.engine.begin(job)?;
         Ok(course)
     }
 
@@ -258,85 +274,104 @@ impl Shell {
         machine: &mut dyn Machine,
         console: &mut dyn Console,
     ) -> Halt {
-        loop {
-            let request = match course.held.take() {
-                Some(request) => request,
-                None => match self.requests.recv_timeout(self.guard.limits.quiet) {
-                    Ok(request) => request,
-                    Err(RecvTimeoutError::Disconnected) => return Halt::Ended(Err(dead())),
-                    Err(RecvTimeoutError::Timeout) => return Halt::Ended(Err(self.brake())),
-                },
-            };
-            match request {
-                Request::Print(stdout, stderr) => {
-                    console.print(&plain(&stdout), &plain(&traced(&self.guard.as_bash_says(stderr))));
+        let held = course.held.take();
+        let mut answers = Answering { course, until, guard: &self.guard, machine, console };
+        match held.and_then(|request| answers.answer(request)) {
+            Some(halt) => halt,
+            None => self.engine.go_on(&mut answers),
+        }
+    }
+}
+
+/// Who answers an interpreter.
+pub(crate) trait Answers {
+    /// Answers a request; says where to halt.
+    fn answer(&mut self, request: Request) -> Option<Halt>;
+}
+
+/// Answers what a job asks of a machine.
+struct Answering<'a> {
+    course: &'a mut Course,
+    until: Option<Until>,
+    guard: &'a Guard,
+    machine: &'a mut dyn Machine,
+    console: &'a mut dyn Console,
+}
+
+impl Answers for Answering<'_> {
+    fn answer(&mut self, request: Request) -> Option<Halt> {
+        let Answering { course, until, guard, machine, console } = self;
+        let until = *until;
+        match request {
+            Request::Print(stdout, stderr) => {
+                console.print(&plain(&stdout), &plain(&traced(&guard.as_bash_says(stderr))));
+            }
+            Request::Body(at, status) => {
+                if until == Some(Until::Body) {
+                    return Some(Halt::Body(at, status));
                 }
-                Request::Body(at, status) => {
-                    if until == Some(Until::Body) {
-                        return Halt::Body(at, status);
+            }
+            Request::Command { at, .. }
+            | Request::Launch { at, .. }
+            | Request::Programs { at, .. }
+            | Request::Done(at, _)
+                if matches!(until, Some(Until::Time(time)) if at > time) =>
+            {
+                course.held = Some(request);
+                return Some(Halt::Waits(at));
+            }
+            Request::Done(_, done) => return Some(Halt::Ended(done)),
+            Request::Launch { words, reply, .. } => {
+                let _ = reply.send(match machine.launch(&words) {
+                    Some(Ok(program)) => Launched::Runs(program),
+                    Some(Err(output)) => Launched::Ended(output),
+                    None => Launched::Unknown,
+                });
+            }
+            Request::Programs { at, next, reply } => {
+                // Only a script that goes on in the machine's time has programs under way.
+                let Some(Until::Time(now)) = until else { return None };
+                let ended = machine.ended();
+                if ended.is_empty() && next.is_none_or(|next| next > now) {
+                    course.held = Some(Request::Programs { at, next, reply });
+                    return Some(Halt::Waits(next.unwrap_or(NEVER)));
+                }
+                let _ = reply.send((now, ended));
+            }
+            Request::Kill(program) => machine.kill(program),
+            Request::Unknown(program, place) => {
+                console.unknown(&program, given::Place::of(&place).line);
+            }
+            Request::Command { words, stdin, place, lends, reply, .. } => {
+                course.commands += usize::from(place.is_some());
+                if course.commands > guard.limits.commands {
+                    let limit = format!("commands given to the machine: {}", guard.limits.commands);
+                    guard.stop(limit);
+                    let _ = reply.send(Reply::Output(serve::gone()));
+                    return None;
+                }
+                let mut files = Asked { stdin, lends, reply: reply.clone() };
+                let wraps = words.first().is_some_and(|w| tools::WRAPPERS.contains(&w.as_str()));
+                let output = match wraps.then(|| machine.elsewhere(&words, &mut files)) {
+                    Some(None) if course.script.unknown.is_some() => {
+                        let stdout = course.script.unknown.clone().unwrap_or_default() + "\n";
+                        let _ = reply.send(Reply::Output(Output { stdout, ..Output::default() }));
+                        return None;
                     }
-                }
-                Request::Command { at, .. }
-                | Request::Launch { at, .. }
-                | Request::Programs { at, .. }
-                | Request::Done(at, _)
-                    if matches!(until, Some(Until::Time(time)) if at > time) =>
-                {
-                    course.held = Some(request);
-                    return Halt::Waits(at);
-                }
-                Request::Done(_, done) => return Halt::Ended(done),
-                Request::Launch { words, reply, .. } => {
-                    let _ = reply.send(match machine.launch(&words) {
-                        Some(Ok(program)) => Launched::Runs(program),
-                        Some(Err(output)) => Launched::Ended(output),
-                        None => Launched::Unknown,
-                    });
-                }
-                Request::Programs { at, next, reply } => {
-                    // Only a script that goes on in the machine's time has programs under way.
-                    let Some(Until::Time(now)) = until else { continue };
-                    let ended = machine.ended();
-                    if ended.is_empty() && next.is_none_or(|next| next > now) {
-                        course.held = Some(Request::Programs { at, next, reply });
-                        return Halt::Waits(next.unwrap_or(NEVER));
+                    Some(None) => {
+                        let _ = reply.send(Reply::Output(tools::refused(&words[0])));
+                        return None;
                     }
-                    let _ = reply.send((now, ended));
-                }
-                Request::Kill(program) => machine.kill(program),
-                Request::Unknown(program, place) => {
-                    console.unknown(&program, given::Place::of(&place).line);
-                }
-                Request::Command { words, stdin, place, reply, .. } => {
-                    course.commands += usize::from(place.is_some());
-                    if course.commands > self.guard.limits.commands {
-                        let limit = format!("commands given to the machine: {}", self.guard.limits.commands);
-                        self.guard.stop(limit);
-                        let _ = reply.send(Reply::Output(serve::gone()));
-                        continue;
-                    }
-                    let mut files = Asked { stdin, reply: reply.clone() };
-                    let wraps = words.first().is_some_and(|w| tools::WRAPPERS.contains(&w.as_str()));
-                    let output = match wraps.then(|| machine.elsewhere(&words, &mut files)) {
-                        Some(None) if course.script.unknown.is_some() => {
-                            let stdout = course.script.unknown.clone().unwrap_or_default() + "\n";
-                            let _ = reply.send(Reply::Output(Output { stdout, ..Output::default() }));
-                            continue;
-                        }
-                        Some(None) => {
-                            let _ = reply.send(Reply::Output(tools::refused(&words[0])));
-                            continue;
-                        }
-                        Some(Some(output)) => output,
-                        None => machine.command(&words, &mut files),
-                    };
-                    let _ = reply.send(Reply::Output(output.clone()));
-                    if let Some(place) = place {
-                        console.given(given::given(words, output, &place, &course.script));
-                    }
+                    Some(Some(output)) => output,
+                    None => machine.command(&words, &mut files),
+                };
+                let _ = reply.send(Reply::Output(output.clone()));
+                if let Some(place) = place {
+                    console.given(given::given(words, output, &place, &course.script));
                 }
             }
         }
+        None
     }
 }
 
@@ -364,43 +399,12 @@ enum Until {
 const NEVER: Duration = Duration::MAX;
 
 /// Why an interpreter stopped.
-enum Halt {
+pub(crate) enum Halt {
     /// It asks for something at this time of its own, or has waited for a program until then.
     Waits(Duration),
     /// The script has come to its end at this time, with this status; its jobs may go on.
     Body(Duration, i32),
     Ended(Result<i32, String>),
-}
-
-impl Shell {
-    /// Ends an interpreter that neither prints nor asks. Where it does not end at once, it is left alone with itself.
-    fn brake(&mut self) -> String {
-        let quiet = self.guard.limits.quiet;
-        self.guard.stop(format!("time without a word, by this computer's clock: {} s", quiet.as_secs_f64()));
-        loop {
-            match self.requests.recv_timeout(Duration::from_secs(5)) {
-                Ok(Request::Done(_, Err(why))) => return why,
-                Ok(_) => {}
-                Err(_) => {
-                    (self.jobs, self.thread) = (None, None);
-                    return self.guard.done(Ok(0), 0).err().unwrap_or_default();
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Shell {
-    fn drop(&mut self) {
-        // Without jobs the thread ends, when it is done with the one at hand: that is stopped, and whatever it asks is answered by the
-        // machine's being gone.
-        self.jobs = None;
-        self.guard.stop("the machine is gone".to_owned());
-        self.requests = channel().1;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
 }
 
 /// Whether what was typed wants more lines: an open quote, `for` without `done`, a here-document without its end.

@@ -5,20 +5,22 @@
 //! value and the place. `docs/notes/shell-limits.md` has the table.
 
 use crate::programs::Sleepers;
+use crate::time::Instant;
 use bashkit::{Error, ExecutionBudgetExceeded, ExecutionLimits, FsLimits, LimitExceeded, MemoryLimits};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// The interpreter's stack, bytes. Its trees are walked by recursion: a script's usual 2 MiB would not do for deep ones. Only
 /// what is used takes memory.
+#[cfg(not(target_family = "wasm"))]
 pub(crate) const STACK: usize = 256 << 20;
 
-/// What of [`STACK`] may be in use where a command begins.
-const STACK_USED: usize = 128 << 20;
+/// What of the stack may be in use where a command begins. Where there is one stack for all, it is the program's (web/core says 64 MiB).
+const STACK_USED: usize = if cfg!(target_family = "wasm") { 32 << 20 } else { 128 << 20 };
 
 /// The stack of the threads that read a script's text, bytes.
+#[cfg(not(target_family = "wasm"))]
 pub(crate) const PARSER_STACK: usize = 128 << 20;
 
 /// `if`, loops, `{ }`, `( )` within each other.

@@ -10,14 +10,14 @@
 use crate::clock::TIMED_OUT;
 use crate::limits::Guard;
 use crate::serve::{Ask, Launched, Request, gone};
-use crate::tools;
+use crate::time::{Instant, sleep, sleep_until};
+use crate::{line, tools};
 use bashkit::{Builtin, BuiltinContext, ControlFlow, ExecResult, Result, async_trait};
 use penstock_host::Output;
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::{Instant, sleep, sleep_until};
 
 /// The programs of the kind.
 pub(crate) const NAMES: &[&str] =
@@ -63,6 +63,11 @@ impl Sleepers {
     /// The next program to be begun is to end by `end`; with `own_status` its exit status says nothing of that.
     pub(crate) fn limit(&self, end: Instant, own_status: bool) {
         self.state().limit = Some((end, own_status));
+    }
+    /// When something happens next.
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn next_alarm(&self, now: Instant) -> Option<Instant> {
+        self.state().alarms.iter().filter(|end| **end > now).min().copied()
     }
     fn changes(&self) -> u64 {
         self.state().changes
@@ -140,9 +145,9 @@ impl Launch {
             }
             let next = sleepers.first(Instant::now(), changes);
             let next = next.into_iter().chain(end).min().map(|end| end.duration_since(self.ask.began));
-            let (reply, answer) = channel();
+            let (reply, mut answer) = channel();
             let _ = self.ask.requests.send(Request::Programs { at: self.ask.now(), next, reply });
-            let Ok((now, ended)) = answer.recv() else {
+            let Some((now, ended)) = line::next(&mut answer, &self.ask.requests).await else {
                 under_way.over = true;
                 return (gone(), told);
             };
@@ -161,13 +166,13 @@ impl Builtin for Launch {
         let limit = self.guard.sleepers.state().limit.take();
         let shells = self.guard.end();
         let end = limit.map(|(end, _)| end).into_iter().chain(shells).min();
-        let (reply, answer) = channel();
+        let (reply, mut answer) = channel();
         let _ = self.ask.requests.send(Request::Launch { words, at: self.ask.now(), reply });
-        let (output, told) = match answer.recv() {
-            Ok(Launched::Runs(program)) => self.end_of(program, end).await,
-            Ok(Launched::Ended(output)) => (output, false),
-            Ok(Launched::Unknown) => (tools::refused(&self.name), false),
-            Err(_) => (gone(), false),
+        let (output, told) = match line::next(&mut answer, &self.ask.requests).await {
+            Some(Launched::Runs(program)) => self.end_of(program, end).await,
+            Some(Launched::Ended(output)) => (output, false),
+            Some(Launched::Unknown) => (tools::refused(&self.name), false),
+            None => (gone(), false),
         };
         let mut result = tools::result(output);
         if told && limit.is_some_and(|(_, own_status)| !own_status) {

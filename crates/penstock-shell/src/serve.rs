@@ -1,9 +1,10 @@
-//! The line between the interpreter, which runs on a thread of its own, and the machine, which stays where it is.
+//! What the interpreter asks of the machine, which stays with the caller, and what comes back.
 
+use crate::line::{self, Requests};
+use crate::time::Instant;
 use penstock_host::{FileError, Files, Output};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// What the interpreter asks for.
 pub(crate) enum Request {
@@ -16,6 +17,8 @@ pub(crate) enum Request {
         place: Option<String>,
         /// The script's time.
         at: Duration,
+        /// What files it may read.
+        lends: Lends,
         reply: Sender<Reply>,
     },
     /// Begin a program that takes time.
@@ -59,14 +62,30 @@ pub(crate) enum Launched {
 /// What the machine answers.
 pub(crate) enum Reply {
     /// Give me this file's text first.
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "files are lent with the command"))]
     Read(String, Sender<Option<String>>),
     Output(Output),
 }
 
+/// Where the files of a command are, for who cannot ask the interpreter while that waits for an answer.
+#[cfg(target_family = "wasm")]
+pub(crate) type Lends = Option<(std::sync::Arc<dyn bashkit::FileSystem>, std::path::PathBuf)>;
+/// The interpreter is asked for the files of a command.
+#[cfg(not(target_family = "wasm"))]
+#[derive(Clone, Copy)]
+pub(crate) struct Lends;
+
+/// No files.
+#[cfg(target_family = "wasm")]
+const NOTHING: Lends = None;
+/// No files.
+#[cfg(not(target_family = "wasm"))]
+const NOTHING: Lends = Lends;
+
 /// The interpreter's end of the line.
 #[derive(Clone)]
 pub(crate) struct Ask {
-    pub(crate) requests: Sender<Request>,
+    pub(crate) requests: Requests,
     /// When the script's time began.
     pub(crate) began: Instant,
 }
@@ -82,6 +101,7 @@ impl Ask {
         words: &[String],
         stdin: Option<&str>,
         place: Option<String>,
+        lends: Lends,
     ) -> Receiver<Reply> {
         let (reply, answers) = channel();
         let request = Request::Command {
@@ -89,6 +109,7 @@ impl Ask {
             stdin: stdin.map(str::to_owned),
             place,
             at: self.now(),
+            lends,
             reply,
         };
         // Where nobody listens any more, no answer comes either.
@@ -97,15 +118,15 @@ impl Ask {
     }
 
     /// Carries out a command that reads no files.
-    pub(crate) fn command(&self, words: &[String], stdin: Option<&str>, place: Option<String>) -> Output {
-        let answers = self.send(words, stdin, place);
+    pub(crate) async fn command(&self, words: &[String], stdin: Option<&str>) -> Output {
+        let mut answers = self.send(words, stdin, None, NOTHING);
         loop {
-            match answers.recv() {
-                Ok(Reply::Output(output)) => return output,
-                Ok(Reply::Read(_, text)) => {
+            match line::next(&mut answers, &self.requests).await {
+                Some(Reply::Output(output)) => return output,
+                Some(Reply::Read(_, text)) => {
                     let _ = text.send(None);
                 }
-                Err(_) => return gone(),
+                None => return gone(),
             }
         }
     }
@@ -119,6 +140,8 @@ pub(crate) fn gone() -> Output {
 /// The files of a script's command, asked of the interpreter.
 pub(crate) struct Asked {
     pub(crate) stdin: Option<String>,
+    pub(crate) lends: Lends,
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "files are lent with the command"))]
     pub(crate) reply: Sender<Reply>,
 }
 
@@ -127,8 +150,29 @@ impl Files for Asked {
         if matches!(path, "-" | "/dev/stdin") {
             return Ok(self.stdin.clone().unwrap_or_default());
         }
+        self.file(path).ok_or(FileError::NotFound)
+    }
+}
+
+impl Asked {
+    #[cfg(not(target_family = "wasm"))]
+    fn file(&self, path: &str) -> Option<String> {
+        let Lends = self.lends;
         let (text, answer) = channel();
-        let asked = self.reply.send(Reply::Read(path.to_owned(), text));
-        asked.ok().and_then(|()| answer.recv().ok()).flatten().ok_or(FileError::NotFound)
+        self.reply.send(Reply::Read(path.to_owned(), text)).ok()?;
+        answer.recv().ok().flatten()
+    }
+
+    /// The interpreter's files lie in memory: whoever asks for one has it at once.
+    #[cfg(target_family = "wasm")]
+    fn file(&self, path: &str) -> Option<String> {
+        use std::task::{Context, Poll, Waker};
+        let (files, folder) = self.lends.as_ref()?;
+        let path = folder.join(path);
+        let mut read = files.read_file(&path);
+        match read.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Poll::Ready(Err(_)) | Poll::Pending => None,
+        }
     }
 }

@@ -3,8 +3,8 @@
 //! Follows: GNU coreutils 9.1 `stat.c`.
 //! Differs: it has formats (`-c`, `--printf`) of names, sizes, modes, owners and times; all else is the interpreter's.
 
+use bashkit::time::UNIX_EPOCH;
 use bashkit::{Builtin, BuiltinContext, ExecResult, FileType, Metadata, Result, async_trait};
-use std::time::SystemTime;
 
 /// The program.
 pub(crate) struct Stat;
@@ -31,7 +31,7 @@ fn formatted(format: &str, name: &str, target: Option<&str>, found: &Metadata) -
         _ => "regular file",
     };
     let size = if found.file_type == FileType::Directory { 4096 } else { found.size };
-    let modified = found.modified.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let modified = found.modified.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let mut out = String::new();
     let mut chars = format.chars();
     while let Some(c) = chars.next() {

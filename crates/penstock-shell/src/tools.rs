@@ -3,6 +3,7 @@
 use crate::chance::READ;
 use crate::files;
 use crate::limits::{DD, Guard, Limits, dd_stops};
+use crate::line;
 use crate::programs;
 use crate::serve::{Ask, Reply, Request, gone};
 use crate::unknown::Opaque;
@@ -97,9 +98,15 @@ impl Builtin for Network {
         words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
         let stdin = ctx.stdin.map(|s| crate::marks::plain(&s.text_lossy()).into_owned());
         let place = ctx.variables.get(crate::LINE).cloned().unwrap_or_default();
-        let answers = self.ask.send(&words, stdin.as_deref(), Some(place));
+        #[cfg(target_family = "wasm")]
+        let lends = Some((Arc::clone(&ctx.fs), ctx.cwd.clone()));
+        #[cfg(not(target_family = "wasm"))]
+        let lends = crate::serve::Lends;
+        let mut answers = self.ask.send(&words, stdin.as_deref(), Some(place), lends);
         loop {
-            let Ok(reply) = answers.recv() else { return Ok(result(gone())) };
+            let Some(reply) = line::next(&mut answers, &self.ask.requests).await else {
+                return Ok(result(gone()));
+            };
             match reply {
                 Reply::Output(output) => return Ok(result(output)),
                 Reply::Read(path, text) => {

@@ -1,6 +1,6 @@
 //! The whole gate, step by step, with what is skipped and why.
 
-use crate::{deny, outside, overload, pages, python, tidy, valgrind};
+use crate::{deny, outside, overload, pages, python, tidy, valgrind, web};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -141,7 +141,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.quick {
         gate.tests(cargo, true)?;
         examples(&mut gate)?;
-        for what in ["supply", "docs", "wasm", "python", "pages", "counts", "overload", "fuzz"] {
+        for what in ["supply", "docs", "wasm", "python", "pages", "web", "counts", "overload", "fuzz"] {
             gate.skip(what, "--quick");
         }
         return gate.end();
@@ -170,6 +170,16 @@ pub fn run(args: &Args) -> Result<()> {
             kit.run(false)?;
         }
         Err(why) => gate.skip("pages", &why),
+    }
+    match web::kit() {
+        Ok(kit) => {
+            println!("\n== web");
+            kit.build(false)?;
+            if let Some(left_out) = kit.test()? {
+                gate.skip("web", &left_out);
+            }
+        }
+        Err(why) => gate.skip("web", &why),
     }
     if valgrind::is_there() {
         // As it is shipped: another profile counts something else.
@@ -249,19 +259,11 @@ fn kernels(gate: &mut Gate) {
 
 /// The pure crates build for a machine without a clock, files or sockets, and ask its host for nothing.
 fn wasm(gate: &mut Gate, cargo: &str) -> Result<()> {
-    const TARGET: &str = "wasm32-unknown-unknown";
-    let has = || {
-        let out = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
-        out.is_ok_and(|o| std::path::Path::new(String::from_utf8_lossy(&o.stdout).trim()).exists())
-    };
-    if !has() {
-        let _ = Command::new("rustup").args(["target", "add", TARGET]).status();
-    }
-    if !has() {
+    if !web::has_target() {
         gate.skip("wasm", "the target is not installed: rustup target add wasm32-unknown-unknown");
         return Ok(());
     }
-    let mut args = vec!["build", "--target", TARGET, "--lib"];
+    let mut args = vec!["build", "--target", web::TARGET, "--lib"];
     for name in ["model", "packet", "sched", "tcp", "lang"] {
         args.extend(["-p", ["penstock-", name].concat().leak()]);
     }

@@ -25,6 +25,7 @@ mod tdc;
 mod tidy;
 mod valgrind;
 mod vectors;
+mod web;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -51,6 +52,8 @@ enum Command {
     Dist(dist::Args),
     /// Build the Python module, install it into a fresh environment, run its tests
     Python,
+    /// Build the page for the browser into web/dist, which any static host serves
+    Web(web::Args),
     /// Record what real bash and the real tools make of setups and scripts, in the virtual machine
     Grounds(grounds::Args),
     /// What the virtual machine's first process starts
@@ -88,6 +91,7 @@ fn main() -> Result<()> {
             Ok(kit) => kit.run(),
             Err(why) => anyhow::bail!("the Python module was not tried: {why}"),
         },
+        Command::Web(args) => web::run(&args),
         Command::Grounds(args) => grounds::run(&args),
         Command::Inside(args) => grounds::inside(&args),
         Command::NewKind(args) => kinds::new(&args),

@@ -31,6 +31,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("study", &["model", "sched", "kernel", "measure", "files", "lab"]),
+    ("ask", &["model", "lang", "host", "shell", "check", "measure", "replay", "machine", "lab"]),
     ("link", &["model", "packet", "sched", "lang"]),
     ("wild", &[]),
     (

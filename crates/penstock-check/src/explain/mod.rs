@@ -20,7 +20,7 @@ mod walk;
 pub use diff::diff;
 pub use partition::{Part, Partition, Reached, partition};
 pub use probe::Probe;
-pub use promise::{Wait, root as root_wait, wait};
+pub use promise::{Wait, root as root_wait, sentences as promise, wait};
 pub use walk::{Sorted, Sorter, sort};
 
 use crate::facts::{Device, Facts};

@@ -64,6 +64,16 @@ pub(super) fn begin(experiment: &Experiment, built: &mut Built) -> Result<Vec<Ca
     if experiment.captures.is_empty() {
         return Ok(all);
     }
+    if cfg!(target_family = "wasm") {
+        let place = &experiment.captures[0].place;
+        let message = "captures are written into files, and there are none in a browser".to_owned();
+        let fault = at(experiment, place, message);
+        return Err(vec![
+            fault.help(
+                "leave the capture out, or run the experiment with the installed program: penstock run",
+            ),
+        ]);
+    }
     let parent = experiment.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let cannot = |e: io::Error| {
         let message = format!("cannot write captures in {}: {e}", parent.display());

@@ -1,19 +1,25 @@
 //! From an experiment to a record: build its world, run it, measure, judge.
 
 mod build;
+#[cfg(not(target_family = "wasm"))]
 mod bundle;
 mod capture;
 mod findings;
+// Real grounds alone need some of it.
+#[cfg_attr(target_family = "wasm", allow(dead_code))]
 mod folder;
 mod foresee;
 mod groups;
 mod judge;
 pub mod memory;
 mod outcome;
+#[cfg(not(target_family = "wasm"))]
 mod real;
+#[cfg_attr(target_family = "wasm", allow(dead_code))]
 mod record;
 mod scripts;
 
+#[cfg(not(target_family = "wasm"))]
 pub use bundle::inside;
 pub use capture::Captured;
 pub use findings::findings;
@@ -74,6 +80,23 @@ pub fn run_on(
     if ground == Ground::Sim {
         return run(experiment, options);
     }
+    really(ground, experiment, options)
+}
+
+/// There is no Linux here.
+#[cfg(target_family = "wasm")]
+fn really(ground: Ground, _: &Experiment, _: &mut Options<'_>) -> Result<Outcome, Vec<Diagnostic>> {
+    let text = format!("{} is not to be had here: there is the simulator alone", ground.name());
+    Err(vec![Diagnostic::error(text).help("run it with the installed program: penstock run --on …")])
+}
+
+/// Runs an experiment on a Linux.
+#[cfg(not(target_family = "wasm"))]
+fn really(
+    ground: Ground,
+    experiment: &Experiment,
+    options: &mut Options<'_>,
+) -> Result<Outcome, Vec<Diagnostic>> {
     // Before anything is carried elsewhere: not all that the file names goes along.
     let faults = real::only_simulated(experiment);
     if !faults.is_empty() {

@@ -1,0 +1,328 @@
+// The page in a real Chromium: every view and control, links, what works offline, what a screen reader is told, the same bytes as the
+// native program. PENSTOCK names the native program, CHROMIUM the browser.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { mkdirSync, readFileSync } from "node:fs";
+import { extname, join, normalize } from "node:path";
+import { deflateRawSync } from "node:zlib";
+import { chromium } from "playwright-core";
+import { LEFT_OUT, here, record, sha256 } from "./native.mjs";
+
+const dist = join(here, "../dist");
+const pictures = join(here, "pictures");
+mkdirSync(pictures, { recursive: true });
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".wasm": "application/wasm", ".svg": "image/svg+xml", ".txt": "text/plain" };
+const server = createServer((request, response) => {
+  const path = normalize(new URL(request.url, "http://x").pathname).replace(/^(\.\.[/\\])+/, "");
+  try {
+    const file = path.endsWith("/") ? `${path}index.html` : path;
+    const bytes = readFileSync(join(dist, file));
+    response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" });
+    response.end(bytes);
+  } catch {
+    response.writeHead(404).end();
+  }
+});
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+const address = process.env.PAGE ?? `http://127.0.0.1:${server.address().port}/`;
+const axe = readFileSync(join(here, "../node_modules/axe-core/axe.min.js"), "utf8");
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+const errors = [];
+const hear = (page) => {
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (fault) => errors.push(String(fault)));
+};
+let passed = 0;
+const step = async (name, work) => {
+  const began = performance.now();
+  try {
+    await work();
+  } catch (fault) {
+    console.error(`FAILED ${name}`);
+    throw fault;
+  }
+  passed += 1;
+  console.log(`ok ${name} (${Math.round(performance.now() - began)} ms)`);
+};
+const context = await browser.newContext({ acceptDownloads: true, viewport: { width: 1360, height: 900 } });
+await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+const page = await context.newPage();
+page.setDefaultTimeout(15_000);
+hear(page);
+const findings = () => page.locator("#findings li").allInnerTexts();
+const settle = () => page.waitForFunction(() => !document.getElementById("script-status").textContent.includes("…"));
+const accessible = async (on, name) => {
+  await on.evaluate(axe);
+  const found = await on.evaluate(async () => (await globalThis.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.impact} ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`));
+  assert.deepEqual(found.filter((v) => /^(serious|critical)/.test(v)), [], name);
+};
+const type = async (editor, text) => {
+  await page.locator(`#${editor} .cm-content`).click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.insertText(text);
+};
+
+try {
+  await step("the first answer", async () => {
+    await page.goto(address);
+    await settle();
+    const ms = await page.evaluate(() => Math.round(performance.now()));
+    console.log(`   first answer ${ms} ms after opening`);
+    assert.ok((await findings()).some((f) => f.includes("PS001") && f.includes("lmit")));
+  });
+  await step("squiggles, hover, tree", async () => {
+    assert.ok((await page.locator("#script-editor .cm-lintRange-error").count()) > 0);
+    assert.match(await page.locator("#trees").innerText(), /eth0/);
+    const box = page.locator(".tree .box[aria-label^='1:10']");
+    assert.match(await box.getAttribute("aria-label"), /rate 2 Mbit\/s ceil 19 Mbit\/s borrows from 1:1/);
+    assert.ok((await page.locator(".tree .borrows path").count()) >= 3);
+    await box.focus();
+    await page.keyboard.press("Enter");
+    assert.match(await page.evaluate(() => String(getSelection())), /classid 1:10/);
+    const word = page.locator("#script-editor .cm-line", { hasText: "classid 1:10" });
+    await word.scrollIntoViewIfNeeded();
+    const at = await word.evaluate((node) => {
+      const range = document.createRange();
+      const from = node.textContent.indexOf("1:10");
+      const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+      let sum = 0;
+      for (let text = walk.nextNode(); text; text = walk.nextNode()) {
+        if (sum <= from && from < sum + text.length) range.setStart(text, from - sum);
+        if (sum < from + 4 && from + 4 <= sum + text.length) range.setEnd(text, from + 4 - sum);
+        sum += text.length;
+      }
+      const { x, y, width, height } = range.getBoundingClientRect();
+      return [x + width / 2, y + height / 2];
+    });
+    await page.mouse.move(...at);
+    await page.locator(".promise", { hasText: "guaranteed 2mbit" }).waitFor({ timeout: 5000 }).catch(async () => {
+      await page.mouse.move(at[0] + 2, at[1]);
+      await page.locator(".promise").waitFor();
+    });
+  });
+  await step("a packet's way", async () => {
+    await page.fill("#packet", "tcp 192.168.1.10:40000 > 203.0.113.5:22");
+    await page.click("#packet-form button");
+    await page.locator("#walk .answer", { hasText: "1:20" }).waitFor();
+    await page.click("text=a call");
+    await page.locator("#walk .answer", { hasText: "1:10" }).waitFor();
+  });
+  await step("all packets, searched", async () => {
+    await page.locator("#partition tr").first().waitFor();
+    const all = await page.locator("#partition tr:visible").count();
+    await page.fill("#part-search", "1:20");
+    assert.ok((await page.locator("#partition tr:visible").count()) < all);
+    await page.locator("#partition tr:visible button", { hasText: "follow one" }).first().click();
+    await page.locator("#walk .answer", { hasText: "1:20" }).waitFor();
+    await page.fill("#part-search", "");
+  });
+  await step("pictures of the script, light and dark", async () => {
+    await page.screenshot({ path: join(pictures, "script-light.png"), fullPage: true });
+    await accessible(page, "script, light");
+    await page.click("#colours");
+    await page.click("#colours");
+    await page.screenshot({ path: join(pictures, "script-dark.png"), fullPage: true });
+    await accessible(page, "script, dark");
+    await page.click("#colours");
+  });
+  await step("two versions compared", async () => {
+    await page.click("#compare-start");
+    await page.locator("#diff li", { hasText: "do the same" }).waitFor();
+    const text = await page.evaluate(() => document.querySelector("#script-editor .cm-content").cmTile?.view?.state.doc.toString() ?? "");
+    await page.locator("#other-editor .cm-content").click();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.insertText("tc qdisc add dev eth0 root handle 1: prio\n");
+    await page.locator("#diff li").filter({ hasNotText: "do the same" }).first().waitFor();
+    void text;
+  });
+  await step("a fix by a click, and completion", async () => {
+    await type("script-editor", "tc qdisc add dev eth0 root tb");
+    await page.keyboard.press("Control+Space");
+    await page.locator(".cm-tooltip-autocomplete li", { hasText: "tbf" }).first().waitFor();
+    await page.keyboard.press("Escape");
+    await type("script-editor", "#!/bin/sh\ntc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit\n");
+    const fix = page.locator("#findings button", { hasText: "Fix" });
+    await fix.first().waitFor();
+    const before = await fix.count();
+    await fix.first().click();
+    await page.waitForFunction((n) => [...document.querySelectorAll("#findings button")].filter((b) => b.textContent === "Fix").length < n, before);
+  });
+  await step("a link holds all of it", async () => {
+    await type("script-editor", "tc qdisc add dev eth3 root sfq # shared\n");
+    await page.locator("#trees h3", { hasText: "eth3" }).waitFor();
+    await page.click("#share");
+    await page.locator("#shared", { hasText: "link" }).waitFor();
+    const other = await context.newPage();
+    hear(other);
+    await other.goto(page.url());
+    await other.locator("#trees h3", { hasText: "eth3" }).waitFor();
+    assert.match(await other.locator("#script-editor .cm-content").innerText(), /# shared/);
+    await other.goto(`${address}#s=notapackedstate`);
+    await other.reload();
+    await other.locator("#shared", { hasText: "not whole" }).waitFor();
+    await other.close();
+  });
+  await step("ten thousand lines", async () => {
+    const lines = ["#!/bin/sh", "tc qdisc add dev eth0 root handle 1: htb default 10"];
+    for (let n = 0; n < 4999; n += 1) lines.push(`tc class add dev eth0 parent 1: classid 1:${(n + 16).toString(16)} htb rate 1mbit`, "# a line of words");
+    const packed = deflateRawSync(JSON.stringify({ view: "script", script: { text: lines.join("\n") } })).toString("base64url");
+    const long = await context.newPage();
+    hear(long);
+    await long.goto(`${address}#s=${packed}`);
+    await long.locator("#script-editor .cm-line", { hasText: "classid 1:10" }).first().click();
+    await long.evaluate(() => {
+      globalThis.longest = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach((e) => (globalThis.longest = Math.max(globalThis.longest, e.duration)))).observe({ type: "longtask" });
+    });
+    await long.keyboard.type(" # typed while the program checks", { delay: 40 });
+    const longest = await long.evaluate(() => Math.round(globalThis.longest));
+    console.log(`   longest task while typing in ${lines.length} lines: ${longest} ms`);
+    assert.match(await long.locator("#script-editor .cm-content").innerText(), /typed while/);
+    await long.close();
+  });
+  await step("an experiment, run and shown", async () => {
+    await page.goto(`${address}#lab=home-line`);
+    await page.locator("#lab-status", { hasText: "machines" }).waitFor();
+    await page.click("#lab-run");
+    await page.locator("#lab-status", { hasText: "all expectations met" }).waitFor({ timeout: 120_000 });
+    console.log(`   ${await page.locator("#lab-status").innerText()}`);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.click("#lab-record")]);
+    assert.equal(sha256(readFileSync(await file.path())), record("home-line.toml"));
+    assert.ok((await page.locator(".net .host").count()) >= 3);
+    assert.ok((await page.locator(".play .chart").count()) >= 2);
+    const report = page.frameLocator("iframe.report");
+    await report.locator("h1", { hasText: "A home line" }).waitFor();
+  });
+  await step("its time", async () => {
+    const slider = page.locator(".play input[type=range]");
+    await slider.focus();
+    await page.keyboard.press("End");
+    assert.notEqual(await page.locator(".play output").innerText(), "0 s");
+    await page.click(".play button:has-text('▸'), .play button[aria-label='one sample back']");
+    await page.keyboard.press("Home");
+    await page.click(".play button:has-text('Play')");
+    await page.waitForFunction(() => parseFloat(document.querySelector(".play output").textContent) > 0.2);
+    await page.click(".play button:has-text('Pause')");
+    await page.locator(".net .wire").first().focus();
+    await page.screenshot({ path: join(pictures, "lab-light.png"), fullPage: true });
+    await accessible(page, "lab, light");
+  });
+  await step("a run over the one before, and one that is cancelled", async () => {
+    await page.goto(`${address}#lab=new/two-aqms`);
+    await page.goto(`${address}#lab=home-line-unshaped`);
+    await page.locator("#lab-status", { hasText: "machines" }).waitFor();
+    await page.click("#lab-run");
+    await page.locator(".play").waitFor({ timeout: 120_000 });
+    await page.click("#lab-keep");
+    await page.click("#lab-run");
+    await page.waitForFunction(() => document.querySelectorAll(".chart .old").length > 0, undefined, { timeout: 120_000 });
+    const { examples } = JSON.parse(readFileSync(join(dist, "material.json"), "utf8"));
+    const short = examples.find((e) => e.name === "home-line-unshaped.toml");
+    const long = { ...short, text: short.text.replace(/^duration.*$/m, 'duration = "10000s"') };
+    assert.notEqual(long.text, short.text);
+    await page.goto(`${address}#s=${deflateRawSync(JSON.stringify({ view: "lab", lab: long })).toString("base64url")}`);
+    await page.locator("#lab-status", { hasText: "10000 s" }).waitFor();
+    await page.click("#lab-run");
+    await page.locator("#lab-cancel").click();
+    await page.locator("#lab-status", { hasText: "ended" }).waitFor();
+  });
+  await step("faults of an experiment have their places", async () => {
+    await type("lab-editor", "title = \"x\"\nnonsense = 1\n");
+    await page.locator("#lab-status", { hasText: "line 2" }).waitFor();
+    assert.ok((await page.locator("#lab-editor .cm-lintRange-error").count()) > 0);
+  });
+  await step("lessons", async () => {
+    await page.goto(`${address}#learn`);
+    const links = page.locator("#lessons a");
+    await links.first().waitFor();
+    assert.ok((await links.count()) >= 5);
+    await page.click("#lesson button:has-text('Run')");
+    await page.locator("#lesson .play").waitFor({ timeout: 120_000 });
+    await page.screenshot({ path: join(pictures, "learn-light.png"), fullPage: true });
+    await accessible(page, "learn, light");
+    for (const lesson of await links.all()) {
+      await lesson.click();
+      await page.waitForFunction((name) => document.querySelector("#lesson h1").textContent === name, await lesson.innerText());
+    }
+    await page.click("#lessons a:has-text('machine')");
+    await page.click("text=Run these");
+    await page.locator(".terminal", { hasText: "qdisc tbf 8001:" }).waitFor();
+    await page.fill(".live form input", "tc qdisc del dev eth0 root; echo $?");
+    await page.keyboard.press("Enter");
+    await page.locator(".terminal", { hasText: "\n0" }).waitFor();
+  });
+  await step("every live lesson runs", async () => {
+    for (const lesson of await page.locator("#lessons a").all()) {
+      await lesson.click();
+      for (const live of await page.locator("#lesson .live").filter({ has: page.locator(".lesson-editor") }).all()) {
+        await live.locator("button.main").click();
+        await live.locator(".play").waitFor({ timeout: 120_000 });
+      }
+    }
+  });
+  await step("without a network", async () => {
+    await page.goto(address);
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    await page.waitForFunction(async () => (await caches.keys()).length > 0 && (await (await caches.open((await caches.keys())[0])).keys()).length > 5);
+    await context.setOffline(true);
+    await page.reload();
+    await settle();
+    assert.ok((await findings()).some((f) => f.includes("PS001")));
+    await context.setOffline(false);
+  });
+  await step("on a phone, and on paper", async () => {
+    const phone = await browser.newContext({ viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true, colorScheme: "dark" });
+    const small = await phone.newPage();
+    hear(small);
+    for (const view of ["script", "lab", "learn"]) {
+      await small.goto(`${address}#${view}`);
+      await small.locator(`#${view} h1`).first().waitFor();
+      if (view === "script") await small.locator("#findings li").first().waitFor();
+      if (view === "lab") {
+        await small.locator("#lab-status", { hasText: "machines" }).waitFor();
+        await small.tap("#lab-run");
+        await small.locator(".play").waitFor({ timeout: 120_000 });
+      }
+      const wide = await small.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${view}: ${wide} pixels too wide`);
+      await small.screenshot({ path: join(pictures, `${view}-phone.png`), fullPage: true });
+      await accessible(small, `${view}, phone, dark`);
+    }
+    await phone.close();
+    await page.emulateMedia({ media: "print" });
+    await page.screenshot({ path: join(pictures, "script-print.png"), fullPage: true });
+    await page.emulateMedia({ media: "screen" });
+  });
+  await step("the same bytes as the native program", async () => {
+    const digests = await page.evaluate(async (leftOut) => {
+      const material = await (await fetch("material.json")).json();
+      const compiled = await WebAssembly.compileStreaming(fetch("penstock.wasm"));
+      const all = {};
+      for (const { name, text, files } of material.examples) {
+        if (leftOut.includes(name)) continue;
+        const worker = new Worker("worker.js");
+        const answer = await new Promise((resolve, reject) => {
+          worker.onmessage = ({ data }) => {
+            if (data.broken) reject(new Error(`${name}: ${data.broken}`));
+            else if (data.id === 2 && data.answer) resolve(data.answer);
+          };
+          worker.postMessage({ id: 1, module: compiled });
+          worker.postMessage({ id: 2, question: { ask: "run", name, text, files, samples: 0 } });
+        });
+        worker.terminate();
+        const bytes = new TextEncoder().encode(answer.ok.record);
+        const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+        all[name] = [...hash].map((b) => b.toString(16).padStart(2, "0")).join("");
+      }
+      return all;
+    }, Object.keys(LEFT_OUT));
+    for (const [name, digest] of Object.entries(digests)) assert.equal(digest, record(name), name);
+    console.log(`   ${Object.keys(digests).length} examples`);
+  });
+  assert.deepEqual(errors, [], "errors on the console");
+  console.log(`${passed} passed, 0 failed`);
+} finally {
+  await browser.close();
+  server.close();
+}

@@ -1,0 +1,99 @@
+// The program in WebAssembly against the native one: the same bytes, the same words. Run by node's own runner.
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { Core } from "./built/core.mjs";
+import { LEFT_OUT, here, record, root, said, sha256 } from "./native.mjs";
+
+const dist = join(here, "../dist");
+const module = await WebAssembly.compile(readFileSync(join(dist, "penstock.wasm")));
+const material = JSON.parse(readFileSync(join(dist, "material.json"), "utf8"));
+const ok = (answer) => {
+  assert.ok("ok" in answer, JSON.stringify(answer).slice(0, 2000));
+  return answer.ok;
+};
+
+test("the program asks its host for two things alone", () => {
+  const asked = WebAssembly.Module.imports(module).map((i) => `${i.module}.${i.name}`);
+  assert.deepEqual(asked.sort(), ["page.complain", "page.tell"]);
+});
+
+for (const example of material.examples) {
+  const why = LEFT_OUT[example.name];
+  test(`record.json of ${example.name}`, { skip: why }, async () => {
+    const core = await Core.load(module);
+    let last = -1;
+    const { name, text, files } = example;
+    const ran = ok(core.ask({ ask: "run", name, text, files, samples: 0 }, (share) => (last = share)));
+    assert.equal(last, 1, "its progress is told");
+    assert.equal(sha256(ran.record), record(name));
+  });
+}
+
+const scripts = ["", "systems/"].flatMap((part) => readdirSync(join(root, "examples", part)).filter((n) => n.endsWith(".sh")).map((n) => part + n));
+for (const name of scripts) {
+  test(`check of ${name}`, { skip: LEFT_OUT[name.replace(".sh", ".toml")] }, async () => {
+    const core = await Core.load(module);
+    const text = readFileSync(join(root, "examples", name), "utf8");
+    const native = JSON.parse(said(["check", "--format", "json", name], { cwd: join(root, "examples") }));
+    const { findings, coverage } = ok(core.ask({ ask: "check", name, text }));
+    const plain = findings.map(({ len, edits, ...finding }) => finding);
+    assert.deepEqual({ findings: plain, coverage }, { findings: native.findings, coverage: native.coverage });
+  });
+}
+
+test("scripts with loops, functions, jobs and pauses say the same", async () => {
+  const texts = [
+    "for i in 1 2 3; do tc qdisc add dev eth0 root handle $i: sfq; tc qdisc del dev eth0 root; done",
+    "f() { local x=$1; tc qdisc add dev \"$x\" root tbf rate 1mbit burst 5k latency 5ms; }; f eth1; tc qdisc show dev eth1 | grep -c tbf",
+    "(sleep 2; echo later) & (sleep 1; echo sooner) & wait; echo $SECONDS",
+    "x=$(date +%s); sleep 1.5; y=$(date +%s); echo $((y - x)); timeout 2 sleep 10; echo $?",
+    "cat > /tmp/b <<E\nqdisc add dev eth0 root handle 1: prio\nE\ntc -batch /tmp/b; tc qdisc show dev eth0",
+    "eval 'a=1; b=$((a + 1))'; echo $b; . /dev/stdin <<< 'echo sourced'; bash -c 'echo inner $0' name",
+    "echo 1 > /proc/sys/net/ipv4/ip_forward; cat /proc/sys/net/ipv4/ip_forward; ls /sys/class/net",
+    "trap 'echo bye' EXIT; set -e; tc qdisc add dev nowhere root sfq; echo not reached",
+    "seq 5 | while read n; do printf '%d,' $n; done; echo; echo $RANDOM $RANDOM",
+  ];
+  for (const text of texts) {
+    const core = await Core.load(module);
+    const here = ok(core.ask({ ask: "shell", text, name: "standard input" }));
+    const state = mkdtempSync(join(tmpdir(), "penstock-web-shell-"));
+    const native = said(["shell", "--host", join(state, "machine")], { input: text });
+    rmSync(state, { recursive: true, force: true });
+    assert.equal(here.stdout, native, text);
+  }
+});
+
+test("a machine keeps what was set up", async () => {
+  const core = await Core.load(module);
+  assert.equal(core.line("D=eth0; tc qdisc add dev $D root handle 7: sfq").status, 0);
+  assert.equal(core.line("tc qdisc show dev $D | cut -d' ' -f1-3").stdout, "qdisc sfq 7:\n");
+  core.machine();
+  assert.equal(core.line("tc qdisc show dev eth0 | grep -c sfq").stdout, "0\n");
+});
+
+test("what waits for ever is ended", async () => {
+  const core = await Core.load(module);
+  const said = core.line("mkfifo /tmp/f; cat /tmp/f");
+  assert.ok(said.status !== 0 || said.stderr !== "" || said.stdout === "", JSON.stringify(said));
+  assert.equal((await Core.load(module)).line("echo on").stdout, "on\n");
+});
+
+test("a script too deep for the browser's stack is told", async () => {
+  const core = await Core.load(module);
+  const text = "f() { eval \"f\"; }; f";
+  try {
+    const said = core.line(text);
+    assert.match(said.stderr, /limit/);
+  } catch (fault) {
+    assert.match(fault.message, /too deep/);
+  }
+});
+
+test("a question that is none is told", async () => {
+  const core = await Core.load(module);
+  assert.match(core.ask({ ask: "nothing" }).faults[0].message, /is not a question/);
+  assert.match(core.ask({ ask: "run", text: "title = 3" }).faults[0].text, /title/);
+});

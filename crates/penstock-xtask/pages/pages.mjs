@@ -177,7 +177,7 @@ async function controls(page) {
     await page.type(".controls input", word);
     await settle();
     is = (await state(page)).charts[many].shown;
-    check("the search finds a series", is.includes(word) && is.every(n => n.toLowerCase().includes(word.toLowerCase())), is);
+    check("the search finds a series", is.includes(word) && is.every(n => word.toLowerCase().split(/\s+/).every(w => n.toLowerCase().includes(w))), is);
     await page.type(".controls input", "§§§");
     await settle();
     check("the search finds nothing where there is nothing", (await state(page)).charts.every(c => c.shown.length === 0));

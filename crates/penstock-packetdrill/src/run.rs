@@ -232,7 +232,7 @@ impl Run<'_> {
                         ),
                     );
                 }
-                self.net.now = self.net.now + COST;
+                self.net.now += COST;
                 match action {
                     Action::Packet(p) => self.inbound(event.line, p)?,
                     Action::Call(call) => {

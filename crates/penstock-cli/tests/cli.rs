@@ -264,7 +264,7 @@ fn packetdrill_runs_scripts_and_says_what_differs() {
     write("tcp/good.pkt", &script(1460));
     write("tcp/bad.pkt", &script(1400));
     write("tcp/none.pkt", "0 < udp (1)\n");
-    let run = |words: &[&str]| penstock(&folder, &[&["packetdrill"], words].concat());
+    let run = |words: &[&str]| penstock(&folder, &[&["packetdrill"][..], words].concat());
     let bad = run(&["--allow-path", ".", "tcp/bad.pkt", "tcp/good.pkt"]);
     let said = text(&bad.stdout);
     assert_eq!(bad.status.code(), Some(1), "{said}{}", text(&bad.stderr));

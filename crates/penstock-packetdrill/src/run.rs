@@ -20,6 +20,8 @@ const PATIENCE: i64 = 2_000_000;
 /// How long a call may take that says nothing of it, microseconds.
 const LONGEST_CALL: i64 = 600_000_000;
 
+/// Where the restoring script is kept, in the interpreter's memory.
+const SCRATCH: &str = "/tmp";
 /// What a call of the program costs, or a packet on its way in: no two things happen at the very same instant.
 const COST: Span = Span::from_us(10);
 
@@ -135,7 +137,7 @@ fn lent(path: &str, text: &str) -> String {
     if !path.ends_with("set_sysctls.py") {
         return text.to_owned();
     }
-    let restore = "/tmp/sysctl_restore_1.sh";
+    let restore = format!("{SCRATCH}/sysctl_restore_1.sh");
     format!(
         "#!/bin/bash\necho '#!/bin/bash' > {restore}\nfor a in \"$@\"; do\n  f=${{a%%=*}}; v=${{a#*=}}\n  \
          echo \"echo '$(cat $f)' > $f\" >> {restore}\n  echo \"$v\" > $f\ndone\nchmod u+x {restore}\n"
@@ -232,7 +234,7 @@ impl Run<'_> {
                         ),
                     );
                 }
-                self.net.now = self.net.now + COST;
+                self.net.now += COST;
                 match action {
                     Action::Packet(p) => self.inbound(event.line, p)?,
                     Action::Call(call) => {

@@ -14,7 +14,7 @@ const SHOWN: usize = 5;
 const LEAST: usize = 300;
 const FEWER: [(&str, usize); 2] = [("by_hand", 100), ("cbq", 60)];
 /// Of a kernel beside the main one this many of a kind that both have: most of it is the same code.
-const BESIDE: usize = 30;
+const BESIDE: usize = 14;
 const OF_ONE_KERNEL: [&str; 1] = ["7.2/dualpi2"];
 /// Throws of ours that are compared with the kernel's.
 const THROWS: u64 = 40;

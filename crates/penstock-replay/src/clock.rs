@@ -154,6 +154,7 @@ impl Machine {
         (0..PIPE_FAILURES).for_each(|_| self.fail_call());
         (0..self.ground.fork_reads).for_each(|_| self.step(READ_NS));
         (0..failures).for_each(|_| self.fail_call());
+        (0..self.ground.exec_reads).for_each(|_| self.step(READ_NS));
     }
     /// The program has ended; the interpreter notices.
     pub fn program_ends(&mut self) {

@@ -13,6 +13,9 @@ const SHOWN: usize = 5;
 /// Exact vectors a kind has at least, but for those of which there are only so many.
 const LEAST: usize = 300;
 const FEWER: [(&str, usize); 2] = [("by_hand", 100), ("cbq", 60)];
+/// Of a kernel beside the main one this many of a kind that both have: most of it is the same code.
+const BESIDE: usize = 14;
+const OF_ONE_KERNEL: [&str; 1] = ["7.2/dualpi2"];
 /// Throws of ours that are compared with the kernel's.
 const THROWS: u64 = 40;
 
@@ -48,7 +51,9 @@ fn vectors_are_exact() {
         faults[..faults.len().min(SHOWN)].join("\n")
     );
     for (kind, (_, count)) in &tally {
-        let least = FEWER.iter().find(|f| f.0 == *kind).map_or(LEAST, |f| f.1);
+        let beside = kind.contains('/') && !OF_ONE_KERNEL.contains(kind);
+        let least = if beside { BESIDE } else { LEAST };
+        let least = FEWER.iter().find(|f| f.0 == *kind).map_or(least, |f| f.1);
         assert!(*count >= least, "{kind} has fewer than {least} vectors: {count}");
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn chains(dev: &str, text: &str, made: &mut Made) {
 
 /// Adds the actions that stand by themselves.
 pub(super) fn actions(text: &str, made: &mut Made) {
-    match say::actions(text, made.host.kernel) {
+    match say::actions(text, made.host.kernel()) {
         Ok(all) => {
             for action in all {
                 let mut line = ["tc", "actions", "add", "action"].map(str::to_owned).to_vec();
@@ -56,7 +56,7 @@ pub(super) fn filters(dev: &str, text: &str, made: &mut Made) {
     made.device(dev);
     let mut all: Vec<Shown> = Vec::new();
     for object in objects(text, "filter ") {
-        match say::filter(object, None, made.host.kernel) {
+        match say::filter(object, None, made.host.kernel()) {
             Ok(said) => all.push(said),
             Err(why) => made.note(format!("{}: {why}", first_line(object))),
         }

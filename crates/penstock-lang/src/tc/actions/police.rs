@@ -305,7 +305,8 @@ pub fn print_police(o: &Options, out: &mut Out) {
     out.text_only(format_args!(" police 0x{:x} ", n("index")));
     out.rate(None, "rate ", rate, " ");
     let text = |bytes: u32| crate::show::size_text(bytes);
-    out.text_only(format_args!("burst {} ", text(psched::xmitsize(rate, n("burst")))));
+    let xmitsize = if out.since_7() { psched::xmitsize_fine } else { psched::xmitsize };
+    out.text_only(format_args!("burst {} ", text(xmitsize(rate, n("burst")))));
     out.text_only(format_args!("mtu {} ", text(n("mtu"))));
     if out.form.raw {
         out.text_only(format_args!("[{:08x}] ", n("burst")));
@@ -317,7 +318,7 @@ pub fn print_police(o: &Options, out: &mut Out) {
         out.rate(None, "avrate ", avrate, " ");
     }
     if let (Some(rate), Some(ticks)) = (o.u64("pkts_rate"), o.u64("pkts_burst")) {
-        let burst = psched::xmitsize(rate, ticks as u32);
+        let burst = xmitsize(rate, ticks as u32);
         out.num("pkts_rate", rate, format_args!("pkts_rate {rate} "));
         out.num("pkts_burst", burst, format_args!("pkts_burst {burst} "));
     }

@@ -285,8 +285,8 @@ fn print_class(o: &Options, out: &mut Out) {
 /// As of 7.2: with `-d` the size of a cell stands at what follows it.
 fn bursts(o: &Options, (rate, ceil): (u64, u64), out: &mut Out) {
     let u32 = |name: &str| o.u32(name).unwrap_or(0);
-    let burst = psched::xmitsize(rate, u32("buffer"));
-    let cburst = psched::xmitsize(ceil, u32("cbuffer"));
+    let burst = psched::xmitsize_fine(rate, u32("buffer"));
+    let cburst = psched::xmitsize_fine(ceil, u32("cbuffer"));
     if !out.form.details {
         out.size("burst", "burst ", burst, " ");
         out.size("cburst", "cburst ", cburst, "");

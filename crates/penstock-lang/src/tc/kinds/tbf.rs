@@ -264,7 +264,9 @@ fn print(o: &Options, out: &mut Out) {
     let peakrate = out.wire_rate(o, "peakrate");
     let (buffer, mtu, limit) = (u32("buffer"), u32("mtu"), u32("limit"));
     out.rate(Some("rate"), "rate ", rate, " ");
-    let burst = psched::xmitsize(rate, buffer);
+    let fine = out.since_7();
+    let xmitsize = if fine { psched::xmitsize_fine } else { psched::xmitsize };
+    let burst = xmitsize(rate, buffer);
     if out.form.details {
         let text = format!("{}/{}", size_text(burst), 1u64 << (u32("cell_log") & 31));
         out.string("burst", &text, format_args!("burst {text} "));
@@ -278,7 +280,7 @@ fn print(o: &Options, out: &mut Out) {
     if peakrate != 0 {
         out.rate(None, "peakrate ", peakrate, " ");
         if mtu != 0 || u32("mpu") != 0 {
-            let minburst = psched::xmitsize(peakrate, mtu);
+            let minburst = xmitsize(peakrate, mtu);
             if out.form.details {
                 let text = format!("{}/{}", size_text(minburst), 1u64 << (u32("peak_cell_log") & 31));
                 out.string("mtu", &text, format_args!("mtu {text} "));
@@ -294,8 +296,8 @@ fn print(o: &Options, out: &mut Out) {
     if out.old() && out.form.raw {
         out.size("limit", "limit ", limit, " ");
     }
-    let wait =
-        |rate: u64, ticks: u32| 1e6 * (f64::from(limit) / rate as f64) - f64::from(psched::tick2time(ticks));
+    let time = |ticks| if fine { psched::tick2us(ticks) } else { f64::from(psched::tick2time(ticks)) };
+    let wait = |rate: u64, ticks: u32| 1e6 * (f64::from(limit) / rate as f64) - time(ticks);
     let mut latency = wait(rate, buffer);
     if peakrate != 0 {
         latency = latency.max(wait(peakrate, mtu));

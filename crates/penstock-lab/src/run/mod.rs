@@ -14,7 +14,7 @@ mod record;
 mod scripts;
 
 pub use bundle::inside;
-pub use findings::findings;
+pub use findings::{examined, findings};
 pub use folder::{Folder, write_report};
 pub use judge::measure;
 

@@ -10,13 +10,15 @@ fn level(severity: Level) -> &'static str {
 }
 
 /// For people: each finding with the line it is about.
-pub fn text(findings: &[Finding], coverage: &Coverage, source: &str) -> String {
+///
+/// `name` is the file's whose text is given; of findings in others the line is not shown.
+pub fn text(findings: &[Finding], coverage: &Coverage, name: &str, source: &str) -> String {
     let lines: Vec<&str> = source.lines().collect();
     let mut out = String::new();
     for f in findings {
         let column = if f.column > 0 { format!(":{}", f.column) } else { String::new() };
         out += &format!("{}:{}{column}: {} {}: {}\n", f.file, f.line, level(f.severity), f.code, f.message);
-        if let Some(line) = lines.get((f.line as usize).wrapping_sub(1)) {
+        if let Some(line) = lines.get((f.line as usize).wrapping_sub(1)).filter(|_| f.file == name) {
             let shown = line.trim_start();
             let cut = line.chars().count() - shown.chars().count();
             out += &format!("    {shown}\n");

@@ -237,9 +237,9 @@ fn markdown(lines: &[&str]) -> Vec<String> {
 }
 
 /// Whether a line begins with a network command.
-fn is_command(line: &str) -> bool {
+pub(crate) fn is_command(line: &str) -> bool {
     let first = line.trim_start().trim_start_matches("sudo ").split_whitespace().next().unwrap_or("");
-    penstock_host::Program::is_of_scripts(first)
+    penstock_host::Program::is_of_scripts(first.rsplit('/').next().unwrap_or(first))
 }
 
 #[cfg(test)]

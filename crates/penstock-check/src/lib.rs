@@ -104,6 +104,12 @@ pub fn examine(script: &Script, settings: &Settings) -> Answer {
     all
 }
 
+/// Whether a file that is no script itself (a systemd unit, a Dockerfile, YAML, Markdown, by its name) has network commands in it.
+pub fn holds_commands(name: &str, text: &str) -> bool {
+    let any = |text: &String| text.lines().any(holders::is_command);
+    holders::scripts(name, text).is_some_and(|all| all.iter().any(any))
+}
+
 /// Of a file that is a script as a whole.
 fn examined(script: &Script, settings: &Settings) -> Answer {
     let explored = explore::explore(script, settings);

@@ -1,7 +1,7 @@
 //! `penstock check`: what is wrong in a shaping script, where, and how to fix it.
 
 mod config;
-mod experiments;
+mod experiment;
 mod folders;
 
 use crate::shell::Lent;
@@ -126,14 +126,6 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         Some(FailOn::Never) => Fails::Never,
         None => conf.fail_on.unwrap_or_default(),
     };
-    if let [path] = &args.scripts[..]
-        && experiments::is_one(path)
-    {
-        anyhow::ensure!(!args.fix, "--fix is of scripts: {} is an experiment", path.display());
-        return experiments::check(path, args.format, fail_on, &|file, code, level| {
-            conf.level(&found.relative(file), code, level)
-        });
-    }
     let stdin = args.scripts.iter().any(|s| s.as_os_str() == "-");
     anyhow::ensure!(!args.write || !stdin, "--write needs a file: standard input cannot be changed");
     let paths = folders::scripts(&args.scripts)?;
@@ -158,11 +150,16 @@ pub fn main(args: &Args) -> Result<ExitCode> {
         |script: &Script, findings: Vec<Finding>| conf.applied(&found.relative(&script.name), findings);
     let known = args.baseline.as_deref().filter(|_| !args.write_baseline);
     let known = known.map(|path| text(path, &read(path)?)).transpose()?;
+    let experiments = experiment::load(&paths)?;
+    anyhow::ensure!(
+        !args.fix || experiments.iter().all(Option::is_none),
+        "--fix changes scripts; an experiment's setups are changed by hand"
+    );
     // All is read: what the scripts do is done without the files of this computer.
     let mut written: Vec<&Path> = paths.iter().filter(|_| args.write).map(PathBuf::as_path).collect();
     written.extend(args.baseline.as_deref().filter(|_| args.write_baseline));
     confine(&written);
-    let mut answers = folders::examine_all(&scripts, &settings);
+    let mut answers = folders::examine_all(&scripts, &experiments, &settings);
     for (script, answer) in scripts.iter().zip(&mut answers) {
         answer.findings = configured(script, std::mem::take(&mut answer.findings));
     }

@@ -287,6 +287,59 @@ fn fixes_are_looked_at_first_and_the_likely_ones_are_asked_for() {
 }
 
 #[test]
+fn commands_are_found_in_files_that_are_no_scripts() {
+    let folder = scratch("holders");
+    std::fs::create_dir_all(folder.join(".github/workflows")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 2mbit ceil 1mbit";
+    let root = "tc qdisc replace dev eth0 root handle 1: htb default 10";
+    write(
+        "shape.service",
+        &format!(
+            "[Service]\nType=oneshot\nExecStart=/sbin/{root}\nExecStart=/sbin/{class}\nExecStop=-/sbin/tc qdisc del dev eth0 root\n"
+        ),
+    );
+    write("Dockerfile", &format!("FROM debian\nRUN {root} \\\n && {class}\n"));
+    write(
+        ".github/workflows/w.yml",
+        &format!("jobs:\n  a:\n    steps:\n      - run: |\n          {root}\n          {class}\n"),
+    );
+    write("README.md", &format!("# Shaping\n\n```sh\n{root}\n{class}\n```\n"));
+    write(
+        "lab.toml",
+        &format!(
+            "duration = \"1s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\nsetup = [\n  \"{root}\",\n  \"{class}\",\n]\n"
+        ),
+    );
+    let place = |name: &str| {
+        let (status, text) = said(&folder, &["check", "--format", "gcc", name]);
+        let line = text
+            .lines()
+            .find(|l| l.ends_with("[PS103]"))
+            .unwrap_or_else(|| panic!("{name} {status}: {text}"));
+        let places: Vec<u32> =
+            line[name.len() + 1..].split(':').take(2).map(|n| n.parse().unwrap()).collect();
+        (places[0], places[1])
+    };
+    assert_eq!(place("shape.service"), (4, 82));
+    assert_eq!(place("Dockerfile"), (3, 70));
+    assert_eq!(place(".github/workflows/w.yml"), (6, 76));
+    assert_eq!(place("README.md"), (5, 66));
+    assert_eq!(place("lab.toml").0, 6);
+    // Of a folder what is written to be read by people is left out.
+    let (status, text) = said(&folder, &["check", "."]);
+    let named: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("== ")).collect();
+    assert_eq!(
+        (status, named),
+        (1, vec![".github/workflows/w.yml", "Dockerfile", "shape.service"]),
+        "{text}"
+    );
+    write("broken.toml", "[host");
+    assert_eq!(said(&folder, &["check", "broken.toml"]).0, 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_configuration_says_what_is_shown_and_what_fails() {
     let folder = scratch("config");
     std::fs::create_dir_all(folder.join("old/deep")).unwrap();

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use penstock_check::{Answer, Coverage, Missed, Settings, examine, form};
+use penstock_lab::experiment::Experiment;
 use penstock_machine::script::Script;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -39,7 +40,7 @@ fn search(folder: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
         let name = entry.file_name().to_string_lossy().into_owned();
         // Symbolic links are not followed: what they lead to is found where it is, or is not of this folder.
         let kind = entry.file_type().with_context(cannot)?;
-        if name.starts_with('.') || LEFT_OUT.contains(&name.as_str()) {
+        if name.starts_with('.') && name != ".github" || LEFT_OUT.contains(&name.as_str()) {
             continue;
         }
         let path = if folder == Path::new(".") { PathBuf::from(&name) } else { entry.path() };
@@ -70,12 +71,23 @@ fn is_script(name: &str, bytes: &[u8]) -> bool {
     let begins = command.is_some_and(|w| matches!(w, "tc" | "qdisc" | "iptables" | "ip6tables"));
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let shapes = words.any(|w| matches!(w, "tc" | "iptables" | "ip6tables" | "nft" | "qdisc"));
-    shapes && (suffix || shebang || begins && !name.contains('.'))
+    // Units, Dockerfiles and YAML hold commands among other things; what a text shows is checked where it is named.
+    let holds =
+        !name.ends_with(".md") && !name.ends_with(".markdown") && penstock_check::holds_commands(name, &text);
+    shapes && (suffix || shebang || begins && !name.contains('.') || holds)
 }
 
-/// Checks each, in order.
-pub fn examine_all(scripts: &[Script], settings: &Settings) -> Vec<Answer> {
-    scripts.iter().map(|script| examine(script, settings)).collect()
+/// Checks each, in order; of an experiment the setups of all its machines.
+pub fn examine_all(
+    scripts: &[Script],
+    experiments: &[Option<Experiment>],
+    settings: &Settings,
+) -> Vec<Answer> {
+    let one = |(script, experiment): (&Script, &Option<Experiment>)| match experiment {
+        Some(experiment) => super::experiment::examine(experiment),
+        None => examine(script, settings),
+    };
+    scripts.iter().zip(experiments).map(one).collect()
 }
 
 /// All answers as one: what was not looked at says in which file it is.
@@ -100,13 +112,13 @@ pub fn together(scripts: &[Script], answers: &[Answer]) -> Answer {
 /// For people: of one script what there is to say; of several those with something to say, and a summary.
 pub fn text(scripts: &[Script], answers: &[Answer]) -> String {
     if let ([script], [answer]) = (scripts, answers) {
-        return form::text(&answer.findings, &answer.coverage, &script.text);
+        return form::text(&answer.findings, &answer.coverage, &script.name, &script.text);
     }
     let mut out = String::new();
     for (script, answer) in scripts.iter().zip(answers) {
         if !answer.findings.is_empty() || !answer.coverage.is_whole() {
             out += &format!("== {}\n", script.name);
-            out += &form::text(&answer.findings, &answer.coverage, &script.text);
+            out += &form::text(&answer.findings, &answer.coverage, &script.name, &script.text);
             out.push('\n');
         }
     }

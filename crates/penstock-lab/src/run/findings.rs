@@ -1,7 +1,7 @@
 //! What `check` finds in the setups of an experiment's machines.
 
 use crate::experiment::{Experiment, Host, Os, Script};
-use penstock_check::{Settings, check};
+use penstock_check::{Coverage, Missed, Settings, examine};
 use penstock_measure::record;
 use std::collections::BTreeMap;
 
@@ -10,17 +10,31 @@ use std::collections::BTreeMap;
 /// All entries of a setup are read together, as one script; places are those of the file each line stands in. The rate of the link counts
 /// where all links of the machine have the same. PS250 (no deletion before the first `add root`) is left out: a run's machine is new.
 pub fn findings(experiment: &Experiment) -> Vec<record::Finding> {
-    let linux = experiment.hosts.iter().filter(|h| h.cisco.is_none() && h.os == Os::Linux);
-    linux.flat_map(|host| of(experiment, host)).collect()
+    examined(experiment).0
 }
 
-fn of(experiment: &Experiment, host: &Host) -> Vec<record::Finding> {
+/// The same, and how much of the setups was looked at.
+pub fn examined(experiment: &Experiment) -> (Vec<record::Finding>, Coverage) {
+    let (mut all, mut coverage) = (Vec::new(), Coverage::default());
+    for host in experiment.hosts.iter().filter(|h| h.cisco.is_none() && h.os == Os::Linux) {
+        let (found, of) = of(experiment, host);
+        all.extend(found);
+        coverage.commands += of.commands;
+        coverage.looked_at += of.looked_at;
+        coverage.runs += of.runs;
+        coverage.missed.extend(of.missed);
+        coverage.unknown.extend(of.unknown);
+    }
+    (all, coverage)
+}
+
+fn of(experiment: &Experiment, host: &Host) -> (Vec<record::Finding>, Coverage) {
     let shapes = |s: &Script| {
         let mut words = s.text.split(|c: char| !c.is_ascii_alphanumeric());
         words.any(|w| matches!(w, "tc" | "iptables" | "ip6tables" | "nft"))
     };
     if !host.setup.iter().any(shapes) {
-        return Vec::new();
+        return (Vec::new(), Coverage::default());
     }
     // A line of the whole, and where it stands.
     let mut lines: Vec<(&str, &str, u32)> = Vec::new();
@@ -61,7 +75,20 @@ fn of(experiment: &Experiment, host: &Host) -> Vec<record::Finding> {
         }
     };
     // A run's machine is new: nothing is run on it twice.
-    check(&script, &settings).into_iter().filter(|f| f.code != "PS250").map(one).collect()
+    let answer = examine(&script, &settings);
+    let found = answer.findings.into_iter().filter(|f| f.code != "PS250").map(one).collect();
+    // Places of what was not looked at are those of the files, too.
+    let place = |line: u32| lines.get((line as usize).wrapping_sub(1)).map_or(line, |l| l.2);
+    let missed = |m: Missed| Missed {
+        from: place(m.from),
+        to: place(m.to),
+        why: format!("{}: {}", host.name, m.why),
+        ..m
+    };
+    let mut coverage = answer.coverage;
+    coverage.missed = coverage.missed.into_iter().map(missed).collect();
+    coverage.unknown = coverage.unknown.into_iter().map(|(name, line)| (name, place(line))).collect();
+    (found, coverage)
 }
 
 /// The rate of a machine's links, bytes per second; `None` where they differ or one has none.

@@ -22,7 +22,7 @@ mod scripts;
 #[cfg(not(target_family = "wasm"))]
 pub use bundle::inside;
 pub use capture::Captured;
-pub use findings::findings;
+pub use findings::{examined, findings};
 pub use folder::{Folder, write_report};
 pub use judge::measure;
 

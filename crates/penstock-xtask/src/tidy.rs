@@ -31,9 +31,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("study", &["model", "sched", "kernel", "measure", "files", "lab"]),
     ("ask", &["model", "lang", "host", "shell", "check", "measure", "replay", "machine", "lab"]),
+    ("lsp", &["model", "lab", "ask"]),
     ("link", &["model", "packet", "sched", "lang"]),
     ("wild", &[]),
-    ("cli", &["model", "check", "kernel", "measure", "files", "replay", "machine", "lab", "study"]),
+    ("cli", &["model", "check", "kernel", "measure", "files", "replay", "machine", "lab", "study", "lsp"]),
     (
         "xtask",
         &[

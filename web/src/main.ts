@@ -4,7 +4,6 @@ import { byId, h, say } from "./dom";
 import { type Files, LabView } from "./lab";
 import { LearnView, type Lesson } from "./learn";
 import { ScriptView, type ScriptState } from "./script";
-import { keepToken, native } from "./native";
 import { pack, unpack } from "./share";
 
 interface Material {
@@ -120,8 +119,6 @@ async function begin(): Promise<void> {
     localStorage.setItem("scheme", next);
     paint(next);
   });
-  keepToken();
-  void native(() => views.lab().state());
   addEventListener("hashchange", () => void route());
   await route();
   await warm;

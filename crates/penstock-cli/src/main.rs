@@ -97,6 +97,8 @@ enum Verb {
     Echo(traffic::EchoArgs),
     /// Build the user-mode kernel for run --on virtual, or show where it is
     Kernel(kernel::Args),
+    /// Serve an editor: the language server for scripts of tc and experiment files, on standard input and output
+    Lsp,
     /// Print completions for a shell
     Completions(manual::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -173,6 +175,10 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Recv(args) => traffic::recv(&args),
         Verb::Echo(args) => traffic::echo(&args),
         Verb::Kernel(args) => kernel::main(&args),
+        Verb::Lsp => match penstock_lsp::stdio() {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(why) => anyhow::bail!("the editor: {why}"),
+        },
         Verb::Completions(args) => manual::completions(&args, Cli::command()),
         Verb::Man(args) => manual::man(&args, Cli::command()),
         Verb::Wire(args) => traffic::wire(&args),

@@ -34,6 +34,12 @@ fn refusals_are_the_kernels() {
             for line in before {
                 tree.qdisc(&qdisc(line), &mut bench.cx(0)).unwrap();
             }
+            let sentence = match sentence {
+                "Invalid qdisc name" if kernel >= Kernel::V7_2 => {
+                    "Invalid qdisc name: must match existing qdisc"
+                }
+                other => other,
+            };
             let want = device(kernel).refusal(errno, sentence);
             assert_eq!(tree.qdisc(&qdisc(last), &mut bench.cx(0)), Err(want), "{kernel} {last}");
         }

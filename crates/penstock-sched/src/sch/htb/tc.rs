@@ -124,7 +124,7 @@ impl Htb {
         };
         let classid = c.classid;
         c.prio = (options.u32("prio").unwrap_or(0) as usize).min(NUMPRIO - 1);
-        if let (Some(unfit), Kernel::V6_12) = (unfit, self.device.kernel) {
+        if let (Some(unfit), Kernel::V6_12 | Kernel::V7_2) = (unfit, self.device.kernel) {
             // 2.6.35 writes it into the kernel's log.
             self.warning =
                 Some(format!("sch_htb: quantum of class {classid:X} is {unfit}. Consider r2q change."));

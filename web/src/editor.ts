@@ -142,7 +142,7 @@ export class Editor {
       all.push({
         from: Math.min(from, doc.length),
         to: Math.min(Math.max(to, from), doc.length),
-        severity: mark.level === "error" ? "error" : "warning",
+        severity: mark.level === "error" ? "error" : mark.level === "note" ? "info" : "warning",
         message: mark.message,
         source: mark.source,
         actions: fix ? [{ name: fix.name, apply: (view) => fix.apply(view) }] : undefined,

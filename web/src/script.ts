@@ -6,6 +6,8 @@ import { type Device, draw } from "./tree";
 
 interface Edit {
   before?: number;
+  remove?: number;
+  to?: number;
   line?: number;
   column?: number;
   len?: number;
@@ -56,9 +58,11 @@ export interface ScriptState {
 /** The text with an edit made, as penstock check --fix makes it. */
 export function edited(text: string, edits: Edit[]): string {
   const lines = text.split("\n");
-  const place = (e: Edit) => (e.before ?? e.line ?? 0) * 1e6 + (e.column ?? 0);
+  const place = (e: Edit) => (e.before ?? e.remove ?? e.line ?? 0) * 1e6 + (e.column ?? 0);
   for (const edit of [...edits].sort((a, b) => place(b) - place(a))) {
-    if (edit.before !== undefined) {
+    if (edit.remove !== undefined) {
+      lines.splice(edit.remove - 1, edit.to! - edit.remove + 1);
+    } else if (edit.before !== undefined) {
       const at = Math.min(edit.before - 1, lines.length);
       const indent = /^\s*/.exec(lines[at] ?? "")![0];
       lines.splice(at, 0, indent + edit.text);
@@ -188,8 +192,9 @@ export class ScriptView {
   private show(answer: Checked): void {
     const count = (level: string) => answer.findings.filter((f) => f.level === level).length;
     const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? "" : "s"}`;
-    const [errors, warnings] = [count("error"), count("warning")];
-    const text = answer.findings.length ? `${plural(errors, "error")}, ${plural(warnings, "warning")}` : "nothing found";
+    const [errors, warnings, notes] = [count("error"), count("warning"), count("note")];
+    const more = notes ? `, ${plural(notes, "note")}` : "";
+    const text = answer.findings.length ? `${plural(errors, "error")}, ${plural(warnings, "warning")}${more}` : "nothing found";
     byId("script-status").textContent = `${text}. ${answer.coverage_text.trim()}${answer.stopped ? ` Stopped: ${answer.stopped}` : ""}`;
     say(text);
     byId<HTMLButtonElement>("fix-all").hidden = !answer.fixed;
@@ -210,7 +215,8 @@ export class ScriptView {
         const go = h("button", { class: "place", click: () => this.editor.show(f.line) }, f.line ? `line ${f.line}` : "the whole");
         const fix = f.edits.length ? h("button", { click: () => this.fix(f) }, "Fix") : undefined;
         const more = f.fix ? h("pre", { tabindex: 0, "aria-label": "what to write instead" }, f.fix) : undefined;
-        const level = h("strong", { class: f.level === "error" ? "bad" : "warn" }, `${f.level === "error" ? "✗ error" : "▲ warning"} ${f.code}`);
+        const shown = { error: "✗ error", note: "· note" }[f.level] ?? "▲ warning";
+        const level = h("strong", { class: f.level === "error" ? "bad" : f.level === "note" ? "soft" : "warn" }, `${shown} ${f.code}`);
         return h("li", {}, h("p", {}, go, " ", level, " ", f.message, " ", fix), f.reason ? h("p", { class: "soft" }, f.reason) : undefined, more);
       }),
     );

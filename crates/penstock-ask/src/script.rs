@@ -2,7 +2,7 @@
 
 use crate::{Faults, fault, tree};
 use penstock_check::explain::{self, Probe};
-use penstock_check::{Edit, Facts, Settings, examine, facts, fixed, form};
+use penstock_check::{Edit, Facts, Settings, Which, examine, facts, fixed, form};
 use penstock_machine::script::{Kept, on_a_fresh_machine};
 use penstock_model::{Kernel, Rate};
 use penstock_shell::Script;
@@ -77,6 +77,7 @@ fn edit(edit: &Edit) -> Value {
         Edit::Replace(line, column, len, text) => {
             json!({ "line": line, "column": column, "len": len, "text": text })
         }
+        Edit::Remove(from, to) => json!({ "remove": from, "to": to, "text": "" }),
     }
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn check(about: &About) -> Result<Value, Faults> {
         value["edits"] = f.edits.iter().map(edit).collect();
         value
     };
-    let (fixed, count) = fixed(&about.text, &answer.findings);
+    let (fixed, count) = fixed(&about.text, &answer.findings, Which::Safe);
     let facts = facts(&script, &settings);
     Ok(json!({
         "findings": answer.findings.iter().map(finding).collect::<Vec<_>>(),

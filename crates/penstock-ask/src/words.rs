@@ -32,7 +32,7 @@ pub(crate) fn words(typed: &Typed) -> Result<Value, Faults> {
 
 /// The rules of check, and the kinds of qdiscs.
 pub(crate) fn rules() -> Value {
-    let rule = |r: &penstock_check::Rule| json!({ "code": r.code, "level": crate::level(r.severity), "about": r.about, "why": r.why });
+    let rule = |r: &penstock_check::Rule| json!({ "code": r.code, "level": r.severity.name(), "about": r.about, "why": r.why });
     let rules: Vec<Value> = penstock_check::rules::all().map(rule).collect();
     let kinds: Vec<&str> = KINDS.iter().map(|k| k.id).collect();
     json!({ "rules": rules, "kinds": kinds, "version": env!("CARGO_PKG_VERSION") })

@@ -63,7 +63,11 @@ fn path_of(uri: &str) -> String {
 }
 
 fn severity(level: &str) -> u32 {
-    if level == "error" { 1 } else { 2 }
+    match level {
+        "error" => 1,
+        "note" => 3,
+        _ => 2,
+    }
 }
 
 impl Text {
@@ -252,6 +256,11 @@ impl Text {
     fn edit(&self, edit: &Value) -> Value {
         let number = |name: &str| edit[name].as_u64().unwrap_or(0) as u32;
         let text = edit["text"].as_str().unwrap_or_default();
+        if let Some(first) = edit["remove"].as_u64() {
+            let start = place::before(first as u32)["start"].clone();
+            let end = place::before(number("to") + 1)["start"].clone();
+            return json!({ "range": { "start": start, "end": end }, "newText": "" });
+        }
         match edit["before"].as_u64() {
             Some(line) => {
                 let old = self.line((line as usize).saturating_sub(1));

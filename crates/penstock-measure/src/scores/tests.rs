@@ -21,6 +21,7 @@ fn record() -> Record {
         drops: Vec::new(),
         expects: Vec::new(),
         setup_failures: Vec::new(),
+        captures: Vec::new(),
         scores: Scores::default(),
         findings: Vec::new(),
         warnings: Vec::new(),

@@ -136,11 +136,7 @@ fn yaml(lines: &[&str]) -> String {
             }
             block = None;
         }
-        let dashes = if trimmed.starts_with("- ") {
-            2 + trimmed[2..].chars().take_while(|c| *c == ' ').count()
-        } else {
-            0
-        };
+        let dashes = trimmed.strip_prefix("- ").map_or(0, |r| 2 + r.chars().take_while(|c| *c == ' ').count());
         let key = trimmed[dashes..].split_once(':').filter(|(key, _)| KEYS.contains(&key.trim()));
         let Some((key, value)) = key else {
             out.push(String::new());
@@ -160,12 +156,8 @@ fn yaml(lines: &[&str]) -> String {
 
 /// An element of a list of commands.
 fn item(line: &str, indent: usize) -> String {
-    let rest = line.trim_start();
-    if rest.starts_with("- ") {
-        plain(line, indent + 2 + rest[2..].chars().take_while(|c| *c == ' ').count())
-    } else {
-        String::new()
-    }
+    let Some(rest) = line.trim_start().strip_prefix("- ") else { return String::new() };
+    plain(line, indent + 2 + rest.chars().take_while(|c| *c == ' ').count())
 }
 
 /// A value on one line, without YAML's quotes.

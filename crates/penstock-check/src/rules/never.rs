@@ -207,7 +207,7 @@ fn bucket(facts: &Facts, found: &mut Found) {
             };
             let by_other = |f: &&Filter| f.tests.get(&Field::Net(other)).is_some_and(|b| b.mask & mask != 0);
             if inside.len() > 1
-                && inside.iter().filter(looked).next().is_none()
+                && !inside.iter().any(|f| looked(&f))
                 && inside.iter().all(by_other)
             {
                 let step = &facts.steps[link.step];

@@ -136,7 +136,8 @@ fn yaml(lines: &[&str]) -> String {
             }
             block = None;
         }
-        let dashes = trimmed.strip_prefix("- ").map_or(0, |r| 2 + r.chars().take_while(|c| *c == ' ').count());
+        let dashes =
+            trimmed.strip_prefix("- ").map_or(0, |r| 2 + r.chars().take_while(|c| *c == ' ').count());
         let key = trimmed[dashes..].split_once(':').filter(|(key, _)| KEYS.contains(&key.trim()));
         let Some((key, value)) = key else {
             out.push(String::new());

@@ -206,10 +206,7 @@ fn bucket(facts: &Facts, found: &mut Found) {
                 _ => (-1, "", ""),
             };
             let by_other = |f: &&Filter| f.tests.get(&Field::Net(other)).is_some_and(|b| b.mask & mask != 0);
-            if inside.len() > 1
-                && !inside.iter().any(|f| looked(&f))
-                && inside.iter().all(by_other)
-            {
+            if inside.len() > 1 && !inside.iter().any(|f| looked(&f)) && inside.iter().all(by_other) {
                 let step = &facts.steps[link.step];
                 let at = step.words.iter().rposition(|w| w == "at").and_then(|n| step.words.get(n + 1));
                 let reason = format!(

@@ -194,7 +194,11 @@ fn named(script: &script::Script, dev: &str, path: &Path) -> Result<()> {
     let mut told: Vec<&str> = Vec::new();
     let tokens: Vec<&str> = script.text.split_whitespace().collect();
     for pair in tokens.windows(2).filter(|pair| pair[0] == "dev") {
-        let name = pair[1].trim_matches(['"', '\'', ';']);
+        let name = pair[1].trim_end_matches(';');
+        // What a word in quotes names only the shell knows.
+        if name.contains(['"', '\'', '\\', '$']) {
+            return Ok(());
+        }
         if !name.is_empty() && !told.contains(&name) {
             told.push(name);
         }

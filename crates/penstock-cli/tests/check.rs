@@ -364,7 +364,7 @@ fn a_configuration_says_what_is_shown_and_what_fails() {
     assert_eq!(check(&["--ignore", "XY", "s.sh"]).0, 2);
     // Colours where they are asked for.
     let (_, text) = check(&["--color", "always", "s.sh"]);
-    assert!(text.starts_with("\u{1b}[1ms.sh:7:46:\u{1b}[0m \u{1b}[1;33mwarning\u{1b}[0m PS146: "), "{text}");
+    assert!(text.starts_with("\u{1b}[1ms.sh:7:46\u{1b}[0m: \u{1b}[1;33mwarning\u{1b}[0m PS146: "), "{text}");
     assert!(!check(&["s.sh"]).1.contains('\u{1b}'));
     std::fs::remove_dir_all(folder).unwrap();
 }

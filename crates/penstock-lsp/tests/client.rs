@@ -10,7 +10,7 @@ struct Editor {
     asked: i32,
 }
 
-const URI: &str = "file:///tmp/penstock-lsp/shape.sh";
+const URI: &str = "file:///home/me/shape.sh";
 const SCRIPT: &str = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
                       tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit\n\
                       tc class add dev eth0 parent 1:1 classid 1:10 htb rate 600kbit ceil 1mbit\n\
@@ -132,7 +132,7 @@ fn safe_fixes_are_offered_where_they_are() {
 
 #[test]
 fn an_experiment_has_its_faults_in_their_places() {
-    let uri = "file:///tmp/penstock-lsp/first.toml";
+    let uri = "file:///home/me/first.toml";
     let text = "title = \"x\"\nnonsense = 1\n[host.pc]\neth0 = \"10.0.0.2/24\"\n[host.server]\neth0 = \"10.0.0.1/24\"\n\
                 [[link]]\nends = [\"pc:eth0\", \"server:eth0\"]\n";
     let mut editor = Editor::begin();
@@ -141,8 +141,8 @@ fn an_experiment_has_its_faults_in_their_places() {
     assert!(found.iter().any(|f| f["range"]["start"]["line"] == 1), "{found:?}");
     assert_eq!(editor.at("textDocument/definition", uri, 7, 22)["range"]["start"]["line"], 4);
     // Another TOML file is left alone.
-    editor.open("file:///tmp/Cargo.toml", "toml", "[package]\n");
-    assert_eq!(editor.at("textDocument/hover", "file:///tmp/Cargo.toml", 0, 2), Value::Null);
+    editor.open("file:///Cargo.toml", "toml", "[package]\n");
+    assert_eq!(editor.at("textDocument/hover", "file:///Cargo.toml", 0, 2), Value::Null);
     let unknown = editor.ask("textDocument/rename", json!({}));
     assert!(unknown["error"].as_str().unwrap().contains("textDocument/rename"));
     editor.end();

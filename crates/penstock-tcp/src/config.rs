@@ -21,9 +21,9 @@ impl Stack {
     pub(crate) const fn feels_its_host(self) -> bool {
         matches!(self, Stack::Linux(_))
     }
-    /// Whether this is today's Linux: microsecond clocks, PRR, RACK-TLP.
+    /// Whether this is Linux as of 6.12: microsecond clocks, PRR, RACK-TLP.
     pub const fn is_linux_6_12(self) -> bool {
-        matches!(self, Stack::Linux(Kernel::V6_12))
+        matches!(self, Stack::Linux(Kernel::V6_12 | Kernel::V7_2))
     }
 }
 

@@ -33,7 +33,7 @@ const read = (path) => readFileSync(join(folder, path), "utf8");
 const examples = [];
 for (const part of ["", "systems/"]) {
   const names = readdirSync(join(folder, part)).sort();
-  const beside = names.filter((n) => /\.(sh|cfg|toml)$/.test(n));
+  const beside = names.filter((n) => /\.(sh|cfg|toml|trace)$/.test(n));
   for (const name of names.filter((n) => n.endsWith(".toml"))) {
     const text = read(part + name);
     const named = (path, seen) => {

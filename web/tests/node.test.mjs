@@ -39,8 +39,10 @@ for (const name of scripts) {
     const text = readFileSync(join(root, "examples", name), "utf8");
     const native = JSON.parse(said(["check", "--format", "json", name], { cwd: join(root, "examples") }));
     const { findings, coverage } = ok(core.ask({ ask: "check", name, text }));
+    // The page has edits of its own form, and the length under another name.
     const plain = findings.map(({ len, edits, ...finding }) => finding);
-    assert.deepEqual({ findings: plain, coverage }, { findings: native.findings, coverage: native.coverage });
+    const told = native.findings.map(({ edits, ...finding }) => finding);
+    assert.deepEqual({ findings: plain, coverage }, { findings: told, coverage: native.coverage });
   });
 }
 

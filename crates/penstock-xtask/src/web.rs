@@ -114,7 +114,8 @@ impl Kit {
     pub fn test(&self) -> Result<Option<String>> {
         let root = tidy::root();
         let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "penstock-cli"])
+            // Of the workspace: with its features other crates are compiled already.
+            .args(["build", "--quiet", "--workspace", "--bin", "penstock"])
             .current_dir(&root)
             .status()
             .context("cargo build")?;

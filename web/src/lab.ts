@@ -152,7 +152,7 @@ export class LabView {
 
   private show(ran: Ran): void {
     const warnings = ran.warnings.length ? h("pre", { class: "warnings" }, ran.warnings.map((w) => w.text).join("\n")) : undefined;
-    const report = h("iframe", { title: "the report of the run", sandbox: "", srcdoc: ran.report, class: "report", loading: "lazy" });
+    const report = h("iframe", { title: "the report of the run", sandbox: "allow-scripts allow-downloads", srcdoc: ran.report, class: "report", loading: "lazy" });
     byId("lab-result").replaceChildren(...[warnings, play(ran, this.kept, (link) => this.goToLink(link)), report].filter((x) => x !== undefined));
     byId("lab-after").hidden = false;
     byId("lab-keep").textContent = "Keep this run to compare with";

@@ -80,6 +80,7 @@ export class ScriptView {
   private other: Editor | undefined;
   private timer = 0;
   private asked = 0;
+  private looked = "";
   private devices: Device[] = [];
   private parts: { text: string; node: HTMLElement }[] = [];
 
@@ -152,6 +153,8 @@ export class ScriptView {
 
   private later(wait = 350): void {
     clearTimeout(this.timer);
+    // Fixes are of the text that was looked at.
+    for (const fix of document.querySelectorAll<HTMLButtonElement>("#findings .fix, #fix-all")) fix.disabled = true;
     this.timer = window.setTimeout(() => void this.check(), wait);
   }
 
@@ -167,8 +170,10 @@ export class ScriptView {
     // What was asked of an older text is not waited for.
     if (quick.busy) quick.cancel();
     try {
-      const answer = await quick.ask<Checked>(this.question("check"));
+      const question = this.question("check");
+      const answer = await quick.ask<Checked>(question);
       if (this.stale(asked)) return;
+      this.looked = question.text;
       this.devices = answer.devices;
       this.fillDevices(answer.devices.map((d) => d.name), this.dev);
       this.show(answer);
@@ -198,6 +203,7 @@ export class ScriptView {
     byId("script-status").textContent = `${text}. ${answer.coverage_text.trim()}${answer.stopped ? ` Stopped: ${answer.stopped}` : ""}`;
     say(text);
     byId<HTMLButtonElement>("fix-all").hidden = !answer.fixed;
+    byId<HTMLButtonElement>("fix-all").disabled = false;
     byId("fix-all").textContent = `Make the ${plural(answer.fixes, "safe fix").replace("fixs", "fixes")}`;
     byId("fix-all").dataset.fixed = answer.fixed ?? "";
     const marks: Mark[] = answer.findings.slice(0, ROWS).map((f) => ({
@@ -213,7 +219,7 @@ export class ScriptView {
     byId("findings").replaceChildren(
       ...answer.findings.slice(0, ROWS).map((f) => {
         const go = h("button", { class: "place", click: () => this.editor.show(f.line) }, f.line ? `line ${f.line}` : "the whole");
-        const fix = f.edits.length ? h("button", { click: () => this.fix(f) }, "Fix") : undefined;
+        const fix = f.edits.length ? h("button", { class: "fix", click: () => this.fix(f) }, "Fix") : undefined;
         const more = f.fix ? h("pre", { tabindex: 0, "aria-label": "what to write instead" }, f.fix) : undefined;
         const shown = { error: "✗ error", note: "· note" }[f.level] ?? "▲ warning";
         const level = h("strong", { class: f.level === "error" ? "bad" : f.level === "note" ? "soft" : "warn" }, `${shown} ${f.code}`);
@@ -226,6 +232,7 @@ export class ScriptView {
   }
 
   private fix(finding: Finding): void {
+    if (this.looked !== this.editor.text) return;
     this.editor.text = edited(this.editor.text, finding.edits);
     this.editor.show(finding.line);
   }

@@ -142,11 +142,15 @@ try {
     await page.locator(".cm-tooltip-autocomplete li", { hasText: "tbf" }).first().waitFor();
     await page.keyboard.press("Escape");
     await type("script-editor", "#!/bin/sh\ntc qdisc add dev eth0 root handle 1: htb default 10\ntc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit\n");
-    const fix = page.locator("#findings button", { hasText: "Fix" });
+    const fix = page.locator("#findings .fix:enabled", { hasText: "Fix" });
     await fix.first().waitFor();
     const before = await fix.count();
     await fix.first().click();
-    await page.waitForFunction((n) => [...document.querySelectorAll("#findings button")].filter((b) => b.textContent === "Fix").length < n, before);
+    await page.waitForFunction((n) => {
+      const fixes = [...document.querySelectorAll("#findings .fix")];
+      return fixes.every((b) => !b.disabled) && fixes.length < n;
+    }, before);
+    assert.match(await page.locator("#script-editor .cm-content").innerText(), /qdisc del dev eth0 root/);
   });
   await step("a link holds all of it", async () => {
     await type("script-editor", "tc qdisc add dev eth3 root sfq # shared\n");

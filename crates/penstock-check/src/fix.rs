@@ -110,8 +110,12 @@ pub fn fixed(text: &str, findings: &[Finding], which: Which) -> (String, usize) 
 
 /// The text with these edits made.
 pub(crate) fn applied(text: &str, edits: &[&Edit]) -> String {
-    let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    // Each line keeps its own ending; a new one has that of the line it stands before.
+    let parted = |line: &str| {
+        let body = line.strip_suffix('\n').map_or(line, |l| l.strip_suffix('\r').unwrap_or(l));
+        (body.to_owned(), line[body.len()..].to_owned())
+    };
+    let mut lines: Vec<(String, String)> = text.split_inclusive('\n').map(parted).collect();
     let mut edits = edits.to_vec();
     // From the end, so that places before stay what they are.
     edits.sort_by_key(|e| std::cmp::Reverse((span(e).0, span(e).1)));
@@ -121,12 +125,18 @@ pub(crate) fn applied(text: &str, edits: &[&Edit]) -> String {
                 let at = (*line as usize).saturating_sub(1).min(lines.len());
                 let indent: String = lines
                     .get(at)
-                    .map(|l| l.chars().take_while(|c| c.is_whitespace()).collect())
+                    .map(|l| l.0.chars().take_while(|c| c.is_whitespace()).collect())
                     .unwrap_or_default();
-                lines.insert(at, format!("{indent}{new}"));
+                let ending = lines.get(at).or(lines.last()).map_or("", |l| l.1.as_str());
+                let ending = if ending.is_empty() { "\n" } else { ending }.to_owned();
+                // Behind a last line that has no ending.
+                if let Some(last) = at.checked_sub(1).filter(|_| at == lines.len()) {
+                    lines[last].1.clone_from(&ending);
+                }
+                lines.insert(at, (format!("{indent}{new}"), ending));
             }
             Edit::Replace(line, column, len, new) => {
-                if let Some(old) = lines.get_mut(*line as usize - 1) {
+                if let Some((old, _)) = lines.get_mut(*line as usize - 1) {
                     let chars: Vec<char> = old.chars().collect();
                     let from = (*column as usize - 1).min(chars.len());
                     let to = (from + *len as usize).min(chars.len());
@@ -144,11 +154,7 @@ pub(crate) fn applied(text: &str, edits: &[&Edit]) -> String {
             }
         }
     }
-    let mut out = lines.join(ending);
-    if text.ends_with('\n') || out.is_empty() {
-        out.push_str(ending);
-    }
-    out
+    lines.into_iter().flat_map(|(body, ending)| [body, ending]).collect()
 }
 
 /// The edit that takes a command away: its lines, where it has them for itself.

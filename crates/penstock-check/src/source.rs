@@ -22,6 +22,8 @@ pub struct Source {
     pub lines: Vec<String>,
     /// What it is written in.
     pub form: Form,
+    /// The first line that ends in a carriage return.
+    pub carriage_return: Option<u32>,
     /// Whether a failing command ends it: `set -e`.
     pub errexit: bool,
     /// Variables that are given plain values: name and value, in order.
@@ -56,6 +58,7 @@ impl Source {
     /// Reads a text.
     pub fn new(text: &str) -> Source {
         let lines: Vec<String> = text.lines().map(|l| l.trim_end_matches('\r').to_owned()).collect();
+        let carriage_return = text.split('\n').position(|l| l.ends_with('\r')).map(|n| n as u32 + 1);
         let form = form(&lines);
         let sets = |line: &String| {
             let mut words = line.split_whitespace();
@@ -85,7 +88,7 @@ impl Source {
             }
         }
         let spans = if form == Form::Python { crate::python::spans(text) } else { BTreeMap::new() };
-        Source { lines, form, errexit, variables, spans }
+        Source { lines, form, carriage_return, errexit, variables, spans }
     }
 
     /// What the interpreter is given: for a batch each line with the word `tc` before it, so that lines stay where they are.

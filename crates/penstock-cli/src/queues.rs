@@ -31,8 +31,11 @@ pub fn queues(r: &Record) -> String {
         }
         if tree.left_out > 0 {
             rest += &format!(
-                "  {} {}: and {} more classes in the record; these dropped and sent most\n",
-                device.host, device.dev, tree.left_out
+                "  {} {}: and {} more {} in the record; these dropped and sent most\n",
+                device.host,
+                device.dev,
+                tree.left_out,
+                if tree.left_out == 1 { "class" } else { "classes" }
             );
         }
     }

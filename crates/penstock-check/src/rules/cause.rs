@@ -26,7 +26,27 @@ pub const RULES: &[Rule] = &[
      would hide it if it came back.",
         |_, _| {},
     ),
+    Rule {
+        code: "PS009",
+        severity: Level::Error,
+        about: "lines end in a carriage return",
+        why: "A file saved on Windows ends its lines in CR and LF. To a shell CR is a character like any other: it belongs to the last word of each command, and tc refuses \
+         `10mbit` with a CR behind it. `tc -batch` takes such files.",
+        find: carriage_return,
+    },
 ];
+
+fn carriage_return(facts: &Facts, found: &mut Found) {
+    if let (Form::Script, Some(line)) = (facts.source.form, facts.source.carriage_return) {
+        let reason = "The shell takes the carriage return for a part of the last word.";
+        found.at_line(
+            line,
+            1,
+            0,
+            Say::new("this line ends in a carriage return", reason, "sed -i 's/\\r$//' FILE"),
+        );
+    }
+}
 
 /// Whether a line ends in a backslash and blanks.
 fn ends_in_blank(line: &str) -> bool {

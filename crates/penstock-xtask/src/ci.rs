@@ -2,8 +2,10 @@
 
 use crate::{deny, outside, overload, pages, python, tidy, valgrind, web};
 use anyhow::{Context, Result, bail};
+use penstock_lab::many;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -296,26 +298,44 @@ fn fuzz(gate: &mut Gate, cargo: &str, seconds: u32) -> Result<()> {
         &["build", "--release", "--manifest-path", manifest, "--target", &host],
         &env,
     )?;
-    for (name, binary) in fuzz_targets()? {
-        let seeds = folder.join("corpus").join(&name);
-        let found = target_dir.join("corpus").join(&name);
-        std::fs::create_dir_all(&found)?;
-        std::fs::create_dir_all(&seeds)?;
-        let time = format!("-max_total_time={seconds}");
-        let args = [found.to_str(), seeds.to_str()].map(|p| p.unwrap_or_default().to_owned());
-        let args = [
-            args[0].as_str(),
-            args[1].as_str(),
-            &time,
-            // The gate asks the same each time; who looks for more gives a target another seed and more time.
-            "-seed=1",
-            "-print_final_stats=1",
-            "-timeout=10",
-            "-rss_limit_mb=2048",
-        ];
-        gate.step(&format!("fuzz {name}"), binary.to_str().context("the path is not UTF-8")?, &args, &[])?;
+    // Each keeps one processor busy.
+    let targets = fuzz_targets()?;
+    let runs = many::each(targets.len(), many::processors(), &|_| {}, &|n| {
+        let (name, binary) = &targets[n];
+        println!("== fuzz {name}");
+        fuzz_one(&folder, &target_dir, name, binary, seconds)
+    });
+    for ((name, _), ran) in targets.iter().zip(runs) {
+        let (ok, told) = ran.with_context(|| format!("fuzz {name}"))?;
+        println!("\n== fuzz {name}: {}", if ok { "nothing found" } else { "a fault" });
+        // What libFuzzer tells of its progress is of no use where nothing is found.
+        told.lines().filter(|l| !ok || l.starts_with("stat::")).for_each(|l| println!("{l}"));
+        if !ok {
+            bail!("fuzz {name} failed");
+        }
     }
     Ok(())
+}
+
+/// Runs one fuzz target; whether it found nothing, and what it told.
+fn fuzz_one(
+    folder: &Path,
+    target_dir: &Path,
+    name: &str,
+    binary: &Path,
+    seconds: u32,
+) -> Result<(bool, String)> {
+    let seeds = folder.join("corpus").join(name);
+    let found = target_dir.join("corpus").join(name);
+    std::fs::create_dir_all(&found)?;
+    std::fs::create_dir_all(&seeds)?;
+    let mut run = Command::new(binary);
+    run.arg(&found).arg(&seeds).arg(format!("-max_total_time={seconds}"));
+    // The gate asks the same each time; who looks for more gives a target another seed and more time.
+    run.args(["-seed=1", "-print_final_stats=1", "-timeout=10", "-rss_limit_mb=2048"]);
+    let output = run.current_dir(tidy::root()).output()?;
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((output.status.success(), told))
 }
 
 /// The fuzz targets that are built: names and programs.

@@ -68,7 +68,9 @@ pub const GATE_SEEDS: u64 = 150;
 impl Args {
     /// A campaign of a gate: always the same cases.
     pub fn gate(seeds: u64) -> Args {
-        Args { seeds: format!("1..{seeds}"), ..Args::fresh(1, 1, &crate::tidy::root().join("target/found")) }
+        let jobs = penstock_lab::many::processors();
+        let fresh = Args::fresh(1, jobs, &crate::tidy::root().join("target/found"));
+        Args { seeds: format!("1..{seeds}"), ..fresh }
     }
     /// A campaign that begins at a seed and has no end of its own.
     pub fn fresh(first: u64, jobs: usize, keep: &std::path::Path) -> Args {

@@ -1,5 +1,6 @@
 // Questions to the program: it runs in a worker, so that typing never waits for it. What is cancelled ends with its worker.
 import type { Answered, Fault } from "./core";
+import { token } from "./served";
 
 /** What is wrong with what was asked. */
 export class Faults extends Error {
@@ -114,6 +115,51 @@ export class Program {
   }
 }
 
-/** The program that answers while one types; and one for long runs, which can be cancelled. */
+/** The native program behind `penstock serve`: one question at a time. */
+class Native {
+  private going: AbortController | undefined;
+
+  async ask<T>(question: object, progress: (share: number) => void = () => {}, keep = ""): Promise<T> {
+    const going = (this.going = new AbortController());
+    try {
+      const response = await fetch(`/api/ask${keep && `?keep=${encodeURIComponent(keep)}`}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-penstock-token": token },
+        body: JSON.stringify(question),
+        signal: going.signal,
+      });
+      if (!response.ok || !response.body) throw new Error((await response.text()).trim());
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = "";
+      let last: (Answered & { progress?: number }) | undefined;
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        const lines = (rest + part.value).split("\n");
+        rest = lines.pop()!;
+        for (const line of lines) {
+          last = JSON.parse(line) as Answered & { progress?: number };
+          if (last.progress !== undefined) progress(last.progress);
+        }
+      }
+      if (last && "ok" in last) return last.ok as T;
+      if (last && "faults" in last) throw new Faults(last.faults);
+      throw new Error("the server ended before its answer");
+    } catch (fault) {
+      throw going.signal.aborted ? new Cancelled("cancelled") : fault;
+    } finally {
+      if (this.going === going) this.going = undefined;
+    }
+  }
+
+  cancel(): void {
+    this.going?.abort();
+  }
+
+  get busy(): boolean {
+    return this.going !== undefined;
+  }
+}
+
+/** The program that answers while one types. */
 export const quick = new Program();
-export const long = new Program();
+/** That for long runs, which can be cancelled. Behind `penstock serve` it is the native one, which can also keep the run's folder. */
+export const long: Pick<Program, "cancel" | "busy"> & Pick<Native, "ask"> = token ? new Native() : new Program();

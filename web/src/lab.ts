@@ -134,11 +134,13 @@ export class LabView {
     say("The run begins");
     const began = performance.now();
     try {
-      const ran = await long.ask<Ran>({ ask: "run", ...this.state() }, (share) => (bar.value = share));
+      const keep = byId<HTMLInputElement>("lab-name").value.trim();
+      const ran = await long.ask<Ran & { kept?: string }>({ ask: "run", ...this.state() }, (share) => (bar.value = share), keep);
       this.last = ran;
       const took = ((performance.now() - began) / 1000).toFixed(1);
       const verdict = ran.succeeded ? "all expectations met" : "an expectation was not met, or a program failed";
-      byId("lab-status").textContent = `${ran.title}: ${verdict} (${ran.duration_s} s of network in ${took} s)`;
+      const place = ran.kept ? `; kept in ${ran.kept}` : "";
+      byId("lab-status").textContent = `${ran.title}: ${verdict} (${ran.duration_s} s of network in ${took} s)${place}`;
       say(`The run is over: ${verdict}`);
       this.show(ran);
     } catch (fault) {

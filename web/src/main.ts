@@ -4,6 +4,7 @@ import { byId, h, say } from "./dom";
 import { type Files, LabView } from "./lab";
 import { LearnView, type Lesson } from "./learn";
 import { ScriptView, type ScriptState } from "./script";
+import { served, token } from "./served";
 import { pack, unpack } from "./share";
 
 interface Material {
@@ -105,6 +106,8 @@ async function begin(): Promise<void> {
     say(byId("shared").textContent!);
   });
   byId("version").textContent = `penstock ${material.version}`;
+  byId("to-runs").hidden = !served;
+  byId("lab-place").hidden = !token;
   const schemes = ["", "light", "dark"];
   const names = ["as the system", "light", "dark"];
   const colours = byId<HTMLButtonElement>("colours");
@@ -121,9 +124,11 @@ async function begin(): Promise<void> {
   });
   addEventListener("hashchange", () => void route());
   await route();
+  if (served && !token) byId("shared").textContent = "Runs are made in this page: the link that penstock serve printed has them made by your computer.";
   await warm;
   document.documentElement.dataset.ready = "yes";
-  if ("serviceWorker" in navigator && location.protocol.startsWith("http")) {
+  // Behind penstock serve the page is always at hand, and always that of the program.
+  if (!served && "serviceWorker" in navigator && location.protocol.startsWith("http")) {
     await navigator.serviceWorker.register("sw.js").catch(() => undefined);
   }
 }

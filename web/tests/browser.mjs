@@ -2,7 +2,9 @@
 // native program. PENSTOCK names the native program, CHROMIUM the browser.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { mkdirSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { chromium } from "playwright-core";
@@ -323,6 +325,60 @@ try {
     }, Object.keys(LEFT_OUT));
     for (const [name, digest] of Object.entries(digests)) assert.equal(digest, record(name), name);
     console.log(`   ${Object.keys(digests).length} examples`);
+  });
+  await step("served by the native program", async () => {
+    const native = process.env.PENSTOCK ?? join(here, "../../target/debug/penstock");
+    const folder = mkdtempSync(join(tmpdir(), "penstock-page-"));
+    const serve = spawn(native, ["serve", join(folder, "runs"), "--listen", "127.0.0.1:0", "--page", dist], { stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      const link = await new Promise((resolve, reject) => {
+        serve.stdout.once("data", (text) => resolve(String(text).trim()));
+        serve.once("exit", (status) => reject(new Error(`penstock serve ended with ${status}`)));
+      });
+      const own = await browser.newContext({ viewport: { width: 1360, height: 900 } });
+      const tab = await own.newPage();
+      tab.setDefaultTimeout(30_000);
+      hear(tab);
+      await tab.goto(link);
+      assert.ok(!tab.url().includes("token"), tab.url());
+      await tab.click("#to-lab");
+      await tab.locator("#lab-status", { hasText: "machines" }).waitFor();
+      const asked = [];
+      tab.on("request", (request) => request.method() === "POST" && asked.push(new URL(request.url()).pathname));
+      for (const name of ["first", "second"]) {
+        await tab.fill("#lab-name", name);
+        await tab.click("#lab-run");
+        await tab.locator("#lab-status", { hasText: `kept in runs/${name}/` }).waitFor();
+      }
+      assert.deepEqual(asked, ["/api/ask", "/api/ask"]);
+      const kept = readFileSync(join(folder, "runs/first/record.json"));
+      assert.equal(sha256(kept), record("home-line.toml"), "the record is that of penstock run");
+      // What is ended frees the button, and the next run is made.
+      const text = await tab.evaluate(async () => (await (await fetch("material.json")).json()).examples.find((e) => e.name === "home-line.toml").text);
+      await tab.locator("#lab-editor .cm-content").click();
+      await tab.keyboard.press("ControlOrMeta+a");
+      await tab.keyboard.insertText(text.replace(/^duration = .*$/m, 'duration = "3000s"'));
+      await tab.fill("#lab-name", "");
+      await tab.click("#lab-run");
+      await tab.click("#lab-cancel");
+      await tab.locator("#lab-status", { hasText: "ended" }).waitFor();
+      await accessible(tab, "the lab, served");
+      await tab.click("#to-runs");
+      await tab.locator("td a", { hasText: "second" }).waitFor();
+      await accessible(tab, "the runs");
+      await tab.screenshot({ path: join(pictures, "runs.png"), fullPage: true });
+      await tab.click("td a >> text=first");
+      await tab.locator("h1").first().waitFor();
+      await tab.goBack();
+      await tab.check("input[name=a][value=first]");
+      await tab.check("input[name=b][value=second]");
+      await tab.click("text=Compare before and after");
+      await tab.locator("h1", { hasText: "first against second" }).waitFor();
+      await own.close();
+    } finally {
+      serve.kill();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
   assert.deepEqual(errors, [], "errors on the console");
   console.log(`${passed} passed, 0 failed`);

@@ -17,6 +17,7 @@ mod tree;
 mod words;
 
 pub use machine::Machine;
+pub use penstock_lab::run::Outcome;
 pub use words::choices;
 
 use penstock_model::{Diagnostic, Severity};
@@ -38,7 +39,7 @@ pub fn answer(question: &Value, progress: &mut dyn FnMut(f64)) -> Result<Value, 
         "partition" => script::partition(&read(question)?),
         "diff" => script::diff(&read(question)?),
         "shell" => script::shell(&read(question)?),
-        "run" => run::run(&read(question)?, progress),
+        "run" => ran(question, progress).map(|(_, answer)| answer),
         "read" => run::read(&read(question)?),
         "replay" => run::replay(&read(question)?),
         "words" => words::words(&read(question)?),
@@ -49,13 +50,25 @@ pub fn answer(question: &Value, progress: &mut dyn FnMut(f64)) -> Result<Value, 
     }
 }
 
+/// Answers a `run` question; beside the answer stands the outcome, for whoever writes its folder.
+///
+/// # Errors
+/// As [`answer`].
+pub fn ran(question: &Value, progress: &mut dyn FnMut(f64)) -> Result<(Outcome, Value), Faults> {
+    run::run(&read(question)?, progress)
+}
+
 /// The same with text in and text out: `{"ok": …}`, or `{"faults": […]}`.
 pub fn answer_text(question: &str, progress: &mut dyn FnMut(f64)) -> String {
     let question: Result<Value, _> = serde_json::from_str(question);
-    let answered = match question {
+    told(match question {
         Ok(question) => answer(&question, progress),
         Err(e) => Err(fault(format!("the question is not JSON: {e}"))),
-    };
+    })
+}
+
+/// What was answered, as text: `{"ok": …}`, or `{"faults": […]}`.
+pub fn told(answered: Result<Value, Faults>) -> String {
     match answered {
         Ok(answer) => json!({ "ok": answer }).to_string(),
         Err(faults) => json!({ "faults": faults.iter().map(said).collect::<Vec<_>>() }).to_string(),

@@ -78,7 +78,7 @@ pub(crate) fn read(wanted: &Wanted) -> Result<Value, Faults> {
 }
 
 /// Runs it on the simulator. `record` is the text of `record.json`, byte for byte.
-pub(crate) fn run(wanted: &Wanted, progress: &mut dyn FnMut(f64)) -> Result<Value, Faults> {
+pub(crate) fn run(wanted: &Wanted, progress: &mut dyn FnMut(f64)) -> Result<(run::Outcome, Value), Faults> {
     let experiment = wanted.experiment()?;
     let mut warnings = Vec::new();
     let mut warn = |w: &Diagnostic| warnings.push(said(w));
@@ -100,11 +100,12 @@ pub(crate) fn run(wanted: &Wanted, progress: &mut dyn FnMut(f64)) -> Result<Valu
         .iter()
         .map(|(host, dev, text)| json!({ "host": host, "dev": dev, "text": text }))
         .collect();
-    Ok(json!({
+    let answer = json!({
         "title": outcome.record.title, "duration_s": outcome.record.duration_s, "record": outcome.record.to_json(),
         "succeeded": outcome.record.succeeded(), "report": report::html(&page), "outputs": outcome.outputs, "warnings": warnings,
         "series": series, "tc": tc, "packet_hops": outcome.packet_hops,
-    }))
+    });
+    Ok((outcome, answer))
 }
 
 /// Packets through a device.

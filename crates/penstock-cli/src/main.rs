@@ -16,6 +16,7 @@ mod queues;
 mod replay;
 mod report;
 mod run;
+mod serve;
 mod shell;
 mod study;
 mod sweep;
@@ -97,6 +98,8 @@ enum Verb {
     Echo(traffic::EchoArgs),
     /// Build the user-mode kernel for run --on virtual, or show where it is
     Kernel(kernel::Args),
+    /// Serve the page, runs made by this computer and a folder of runs, to this computer's browser
+    Serve(serve::Args),
     /// Serve an editor: the language server for scripts of tc and experiment files, on standard input and output
     Lsp,
     /// Print completions for a shell
@@ -175,6 +178,7 @@ fn verb(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Recv(args) => traffic::recv(&args),
         Verb::Echo(args) => traffic::echo(&args),
         Verb::Kernel(args) => kernel::main(&args),
+        Verb::Serve(args) => serve::main(&args),
         Verb::Lsp => match penstock_lsp::stdio() {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(why) => anyhow::bail!("the editor: {why}"),

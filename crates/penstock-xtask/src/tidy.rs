@@ -33,6 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("study", &["model", "sched", "kernel", "measure", "files", "lab"]),
     ("ask", &["model", "lang", "host", "shell", "check", "measure", "replay", "machine", "lab"]),
     ("lsp", &["model", "lab", "ask"]),
+    ("serve", &["model", "files", "measure", "lab", "ask"]),
     ("link", &["model", "packet", "sched", "lang"]),
     ("wild", &[]),
     (
@@ -49,6 +50,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab",
             "study",
             "lsp",
+            "serve",
         ],
     ),
     (
@@ -73,6 +75,7 @@ pub fn root() -> PathBuf {
 pub fn run() -> Result<()> {
     let mut faults = edges()?;
     faults.extend(outside::faults(&metadata()?)?);
+    faults.extend(features()?);
     faults.extend(kinds()?);
     faults.extend(texts()?);
     faults.extend(crate::circles::faults(&root())?);
@@ -128,6 +131,30 @@ fn edges() -> Result<Vec<String>> {
         }
     }
     Ok(faults)
+}
+
+/// Other people's crates are built once: what tests depend on asks of no crate a feature that it has not for the programs too.
+fn features() -> Result<Vec<String>> {
+    let tree = |edges: &str| -> Result<BTreeMap<String, String>> {
+        let args = ["tree", "--workspace", "--offline", "--prefix", "none", "-f", "{p}\t{f}", "--edges"];
+        let out = Command::new(env!("CARGO")).args(args).arg(edges).current_dir(root()).output()?;
+        if !out.status.success() {
+            bail!("cargo tree: {}", String::from_utf8_lossy(&out.stderr));
+        }
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let line =
+            |l: &str| l.split_once('\t').map(|(p, f)| (p.to_owned(), f.trim_end_matches(" (*)").to_owned()));
+        Ok(text.lines().filter_map(line).collect())
+    };
+    let (programs, tests) = (tree("normal,build")?, tree("normal,build,dev")?);
+    let differs = programs.iter().filter_map(|(name, of_programs)| {
+        let of_tests = tests.get(name).filter(|f| *f != of_programs)?;
+        Some(format!(
+            "{name} is built twice: with the features [{of_programs}] for programs, [{of_tests}] for tests; see the end of \
+             crates/penstock-xtask/Cargo.toml"
+        ))
+    });
+    Ok(differs.collect())
 }
 
 /// Every kind's file names what it follows and, if it is a classifier's, has its page; what else a qdisc's kind needs: [`crate::kinds`].

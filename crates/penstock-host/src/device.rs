@@ -145,6 +145,8 @@ pub struct NetDevice {
     pub mtu: u32,
     /// `net.ipv4.conf.NAME.forwarding`, where it is not the machine's.
     pub(crate) forwarding: Option<bool>,
+    /// `rp_filter`: 0 none, 1 strict, 2 loose.
+    pub(crate) rp_filter: u8,
     /// What it has carried.
     pub counters: Counters,
     /// What hears the packets that come and go.
@@ -274,6 +276,7 @@ impl NetDevice {
             features: BTreeMap::new(),
             had_ports: false,
             forwarding: None,
+            rp_filter: 0,
             clock,
             hz,
             sequence: 0,

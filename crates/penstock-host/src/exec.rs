@@ -3,7 +3,7 @@
 //! A command that fails has changed nothing. Scripts are the interpreter's (`penstock-shell`): it gives commands here word by word.
 
 mod conntrack;
-mod ethtool;
+pub(crate) mod ethtool;
 mod files;
 mod filter;
 mod ifconfig;
@@ -17,6 +17,7 @@ mod tc;
 
 pub use files::{FileError, Files, NoFiles};
 pub use programs::{PROGRAMS, Program, Reach};
+pub use settings::keys::unfollowed as unfollowed_settings;
 
 use crate::{Host, Output};
 use penstock_lang::token::{self, Line};

@@ -48,7 +48,7 @@ mod vlan;
 
 pub use condition::Conditioned;
 pub use device::{Address, Counters, Devices, NetDevice};
-pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach};
+pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach, unfollowed_settings};
 pub use foresee::{Goes, WayTo};
 pub use neigh::{Neigh, NeighTable, Nud};
 pub use path::{Transmitted, rt_tos2priority};
@@ -144,14 +144,19 @@ pub(crate) struct Settings {
     // With each packet, in this order: what lies together comes into the cache together.
     pub(crate) ip_forward: bool,
     pub(crate) default_ttl: u8,
+    /// Some device has a reverse path filter.
+    pub(crate) filters_sources: bool,
     // The others.
+    /// `conf.all.rp_filter` and `conf.default.rp_filter`: 0 none, 1 strict, 2 loose.
+    pub(crate) rp_filter: u8,
+    pub(crate) rp_filter_begins: u8,
     pub(crate) icmp_echo_ignore_all: bool,
     pub(crate) congestion_control: String,
     pub(crate) tcp_sack: bool,
     pub(crate) tcp_timestamps: bool,
     pub(crate) tcp_window_scaling: bool,
     pub(crate) tcp_ecn: u8,
-    /// Those of which nothing follows here, where a command has set them.
+    /// Those that are kept as text, where a command has set them.
     pub(crate) kept: BTreeMap<String, String>,
 }
 
@@ -167,6 +172,9 @@ impl Default for Settings {
         Settings {
             ip_forward: false,
             default_ttl: 64,
+            filters_sources: false,
+            rp_filter: 0,
+            rp_filter_begins: 0,
             icmp_echo_ignore_all: false,
             congestion_control: "cubic".to_owned(),
             tcp_sack: true,
@@ -202,6 +210,8 @@ pub struct Host {
     /// The actions of all its filters.
     pub(crate) acts: Actions,
     pub(crate) sysctl: Settings,
+    /// Words of `ip` from which nothing follows here, a sentence each.
+    pub(crate) unfollowed: BTreeSet<String>,
     pub(crate) netfilter: netfilter::Netfilter,
     // The others.
     pub(crate) name: String,
@@ -278,6 +288,7 @@ impl Host {
             netfilter: netfilter::Netfilter::new(Rng::named(seed, &format!("host:{name}/netfilter")))
                 .ticking(kernel),
             sysctl: Settings::default(),
+            unfollowed: BTreeSet::new(),
             icmp_buckets: BTreeMap::new(),
             timers: timer::Timers::default(),
             drops: Ledger::new(),
@@ -399,7 +410,21 @@ impl Host {
         let translation = (six && self.six.forwarding && self.netfilter.translates6()).then(|| {
             "rules that translate addresses meet IPv6 packets, whose addresses are not translated here: write them for IPv4 alone (iptables, nft's ip)".to_owned()
         });
-        queueing.chain(rules.chain(translation).map(|rule| format!("{}: {rule}", self.name))).collect()
+        let settings = self.unfollowed_settings().into_iter().chain(self.unfollowed_words());
+        queueing
+            .chain(rules.chain(translation).chain(settings).map(|rule| format!("{}: {rule}", self.name)))
+            .collect()
+    }
+    /// Words of commands that were taken and shown as Linux does, and from which nothing follows here: a sentence each.
+    fn unfollowed_words(&self) -> Vec<String> {
+        let of_cards = self.devices.iter().filter(|d| d.class.kind.is_empty()).flat_map(|d| {
+            let on = d.features.iter().filter(|(name, on)| **on && exec::ethtool::makes_large_frames(name));
+            let on = on.map(|(name, _)| {
+                format!("ethtool -K {} {name} on: not simulated; each segment is a frame of its own", d.name)
+            });
+            on.collect::<Vec<_>>()
+        });
+        self.unfollowed.iter().cloned().chain(of_cards).collect()
     }
     /// What a dump of filters needs besides the tree.
     pub fn look(&self, now: Time) -> Look<'_> {

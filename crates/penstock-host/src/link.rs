@@ -215,6 +215,8 @@ impl Host {
         let mut device = NetDevice::new(&label, name, class, self.kernel, self.seed);
         (device.clock, device.hz) = (self.clock, self.hz);
         device.six = crate::six::Device6::new(self.six.begins);
+        device.rp_filter = self.sysctl.rp_filter_begins;
+        self.sysctl.filters_sources |= device.rp_filter > 0;
         device.tree.set_default(self.default_qdisc);
         device.tree.share_blocks(&self.blocks);
         let ifindex = self.devices.insert(device, index);

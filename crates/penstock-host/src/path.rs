@@ -2,7 +2,7 @@
 //!
 //! Follows: linux v6.12 `net/ipv4/ip_input.c`, `ip_forward.c`, `ip_output.c`, `net/core/dev.c`
 //! `__dev_queue_xmit`; the order of hooks is `netfilter`'s.
-//! Differs: no IP options, no source routes, no redirects, `rp_filter` 0 (the kernel's own default).
+//! Differs: no IP options, no source routes, no redirects. `accept_local` and `src_valid_mark` are 0.
 
 use crate::fragment::{IP_DF, IP_MF, IP_OFFSET};
 use crate::netfilter::{Fate, Hook};
@@ -146,6 +146,10 @@ impl Host {
         if h.dst == Ipv4Addr::BROADCAST {
             hop.kind = Some(RouteKind::Broadcast);
         }
+        if self.sysctl.filters_sources && !self.comes_the_way_back(packet.iif, h, hop) {
+            self.discard(packet, "ip_rcv", "rp-filter", cx);
+            return;
+        }
         match hop.kind {
             Some(RouteKind::Unicast) => self.ip_forward(packet, hop, cx),
             Some(RouteKind::Local) => self.ip_local_deliver(packet, h, cx),
@@ -226,7 +230,31 @@ impl Host {
         self.ip_output(packet, hop, cx);
     }
 
-    /// `fib_validate_source` with `rp_filter` 0: nobody else may send from our addresses.
+    /// `__fib_validate_source` with a reverse path filter: strict, the way back to the source leads out of the device that the packet came in by;
+    /// loose, there is a way.
+    //= linux v6.12 net/ipv4/fib_frontend.c; net/ipv4/route.c ip_route_input_slow for whom it asks
+    #[cold]
+    fn comes_the_way_back(&self, iif: u32, h: Ipv4, hop: Hop) -> bool {
+        let Some(device) = self.devices.get(iif).filter(|d| !d.loopback) else { return true };
+        let filter = self.sysctl.rp_filter.max(device.rp_filter);
+        let asked = match hop.kind {
+            Some(RouteKind::Local) => true,
+            Some(RouteKind::Broadcast) => !h.src.is_unspecified(),
+            Some(RouteKind::Unicast) => self.forwards_from(iif),
+            _ => false,
+        };
+        if filter == 0 || !asked {
+            return true;
+        }
+        match self.fib.search_route(&Key { src: h.dst, tos: h.tos & 0x1c, iif: hop.oif, ..Key::to(h.src) }) {
+            Ok(Some(back)) if back.kind == RouteKind::Unicast => {
+                back.uses(iif) || filter != 1 && !device.addresses.is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    /// `fib_validate_source` without a reverse path filter: nobody else may send from our addresses.
     fn martian_source(&mut self, h: Ipv4) -> bool {
         let kind = self.fib.lookup(&Key::to(h.src)).kind;
         let martian =

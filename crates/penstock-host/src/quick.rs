@@ -32,6 +32,7 @@ impl Host {
             && self.conditioners.is_empty()
             && !self.acts.ask_for_connections()
             && !self.fib.has_realms()
+            && !self.sysctl.filters_sources
     }
     /// A frame came in by device `ifindex`; answers where it goes, and does to it what is done on the way there.
     #[inline(always)] // Of those that call it one counts.

@@ -36,6 +36,10 @@ pub struct TcpSettings {
     pub rto_min: Option<Span>,
     /// `tcp_early_retrans`: tail loss probes are sent.
     pub early_retrans: bool,
+    /// `tcp_reordering`: duplicates that are first held for reordering.
+    pub reordering: Option<u32>,
+    /// `tcp_limit_output_bytes`: the most a socket has below it, bytes.
+    pub limit_output: Option<u32>,
     /// `net.core.txrehash`: a socket draws the hash of its flow anew after a timeout.
     pub txrehash: bool,
 }
@@ -98,6 +102,8 @@ impl Host {
             rto_min: number("net.ipv4.tcp_rto_min_us").map(|us| Span::from_us(us.max(1))),
             //= linux v6.12 net/ipv4/tcp_output.c tcp_schedule_loss_probe: of 3 and 4 alone
             early_retrans: number("net.ipv4.tcp_early_retrans").is_none_or(|n| n == 3 || n == 4),
+            reordering: number("net.ipv4.tcp_reordering").map(|n| n.clamp(1, 300) as u32),
+            limit_output: number("net.ipv4.tcp_limit_output_bytes").map(|n| n.clamp(1, 1 << 30) as u32),
             txrehash: number("net.core.txrehash") != Some(0),
         }
     }

@@ -112,6 +112,7 @@ const TRIED: [(&str, &[&str]); 3] = [
     (
         "Devices",
         &[
+            "ethtool -K eth0 tso on gro on",
             "ip link add bond0 type bond; ip link set bond0 up",
             "ip link add mac0 link eth0 type macvlan; ip link set mac0 up",
             "ip link add vx0 type vxlan id 7 dev eth0 dstport 4789; ip link set vx0 up",
@@ -141,6 +142,8 @@ const TRIED: [(&str, &[&str]); 3] = [
         &[
             "ip rule add fwmark 1 lookup 100",
             "ip route add 192.0.2.0/24 nexthop via 10.0.0.2 nexthop via 10.0.1.2",
+            "ip route add 192.0.2.0/24 via 10.0.0.2 congctl dctcp",
+            "ip route add 192.0.2.0/24 via 10.0.0.2 hoplimit 5",
             "ip route add 192.0.2.0/24 encap mpls 100 via 10.0.0.2",
             "ip -6 route add 2001:db8::/64 encap seg6 mode encap segs 2001:db8::1 dev eth0",
         ],
@@ -197,6 +200,17 @@ fn what_packets_cannot_do_yet() {
                 entry(&mut text, &format!("`{commands}`"), &answers.join("; "));
             }
         }
+    }
+    text.push_str(
+        "\n## Settings\n\nKeys of `sysctl` that are kept and shown. A value that they do not begin with is refused before the run where on Linux something follows from it:\n\n\
+         | key | whatever its value |\n|---|---|\n",
+    );
+    for (key, _, what) in penstock_host::unfollowed_settings().filter(|s| s.1) {
+        writeln!(text, "| `{key}` | {what} |").unwrap();
+    }
+    text.push_str("\nFrom these nothing could follow here:\n\n| key | why |\n|---|---|\n");
+    for (key, _, why) in penstock_host::unfollowed_settings().filter(|s| !s.1) {
+        writeln!(text, "| `{key}` | {why} |").unwrap();
     }
     let known = penstock_tcp::cc::names();
     let missing = CONTROLS.iter().filter(|c| !known.contains(*c)).map(|c| format!("`{c}`"));

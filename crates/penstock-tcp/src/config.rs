@@ -157,6 +157,8 @@ pub struct Config {
     /// left the host's own queues. Then TCP small queues (6.12) and the limit on retransmissions of what still waits in
     /// the device act. Default false: the host's queues are of no concern.
     pub device_accounting: bool,
+    /// The most a socket has below it where no qdisc paces it, bytes (`tcp_limit_output_bytes`). Default 1 MiB; 4 MiB on 7.2.
+    pub limit_output: u32,
     /// What the agents of [`Stack::Ns2`] are set to.
     pub ns2: ns2::Options,
     /// Whether tail loss probes are sent (`tcp_early_retrans` 3 or 4; Linux 6.12). Default true.
@@ -198,6 +200,8 @@ impl Config {
             txrehash: true,
             time_wait: Span::from_secs(60),
             device_accounting: false,
+            //= linux v7.2 net/ipv4/tcp_ipv4.c tcp_sk_init
+            limit_output: if kernel >= Kernel::V7_2 { 4 << 20 } else { 1 << 20 },
             ns2: ns2::Options::default(),
             deferred_ack: (2, Span::from_ms(200)),
             early_retrans: true,
@@ -235,6 +239,7 @@ impl Config {
             txrehash: true,
             time_wait: Span::from_secs(240),
             device_accounting: false,
+            limit_output: 1 << 20,
             deferred_ack: (2, Span::from_ms(200)),
             early_retrans: true,
             calls: None,

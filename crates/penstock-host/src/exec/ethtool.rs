@@ -1,7 +1,7 @@
 //! `ethtool`: features, speed and the driver of a card.
 //!
 //! Follows: ethtool 6.1 `ethtool.c`, `netlink/features.c`, `netlink/settings.c`.
-//! Differs: features are noted and change nothing; those listed are the ones shaping scripts turn off.
+//! Differs: features are noted and change nothing ([`makes_large_frames`] is told before a run); those listed are the ones shaping scripts turn off.
 
 use super::Ran;
 use crate::{Host, NetDevice, Output};
@@ -24,6 +24,12 @@ const FEATURES: [(&str, &str, bool); 13] = [
     ("tx-udp-segmentation", "tx-udp-segmentation", true),
     ("udp-fragmentation-offload", "ufo", false),
 ];
+
+/// Whether a feature has segments or datagrams travel together as one.
+pub(crate) fn makes_large_frames(feature: &str) -> bool {
+    let ends = ["-segmentation-offload", "-receive-offload", "-udp-segmentation", "-fragmentation-offload"];
+    ends.iter().any(|end| feature.ends_with(end))
+}
 
 /// What is said of each of the five questions about a card that is not there.
 const NO_DEVICE: &str = concat!(

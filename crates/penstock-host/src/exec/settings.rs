@@ -2,116 +2,18 @@
 //!
 //! Follows: procps-ng 4.0 `sysctl.c`; linux v6.12 `net/ipv4/devinet.c` (`ip_forward` writes every device's
 //! `forwarding`), `sysctl_net_ipv4.c`.
-//! Differs: the keys in [`KEYS`] and [`CONF`] and no others; of those with a value kept as text (`rp_filter` among them)
-//! nothing follows; `default.forwarding` is the machine's.
+//! Differs: the keys in [`keys`] and no others; what follows from each stands there, and [`Host::unfollowed_settings`] tells those from which
+//! less follows than on Linux. `default.forwarding` is the machine's.
 
+pub(crate) mod keys;
+
+use self::keys::{CONF, CONF6, Follows, KEYS};
 use super::{Files, Ran};
 use crate::netfilter::conntrack;
 use crate::{Host, Output};
 use penstock_lang::sysctl::{self, Request};
 use penstock_lang::token::Line;
 use penstock_model::{Kernel, Time};
-
-/// The keys there are besides those of devices, with the values they begin with where they are kept as text.
-const KEYS: &[(&str, &str)] = &[
-    ("net.core.bpf_jit_enable", "1"),
-    ("net.core.default_qdisc", ""),
-    ("net.core.netdev_budget", "300"),
-    ("net.core.netdev_max_backlog", "1000"),
-    ("net.core.optmem_max", "131072"),
-    ("net.core.rmem_default", "212992"),
-    ("net.core.rmem_max", "212992"),
-    ("net.core.somaxconn", "4096"),
-    ("net.core.txrehash", "1"),
-    ("net.core.wmem_default", "212992"),
-    ("net.core.wmem_max", "212992"),
-    ("net.ipv4.icmp_echo_ignore_all", ""),
-    ("net.ipv4.icmp_echo_ignore_broadcasts", "1"),
-    ("net.ipv4.icmp_ratelimit", "1000"),
-    ("net.ipv4.ip_default_ttl", ""),
-    ("net.ipv4.ip_dynaddr", "0"),
-    ("net.ipv4.ip_forward", ""),
-    ("net.ipv4.ip_local_port_range", "32768\t60999"),
-    ("net.ipv4.ip_no_pmtu_disc", "0"),
-    ("net.ipv4.ipfrag_high_thresh", "4194304"),
-    ("net.ipv4.ipfrag_time", "30"),
-    ("net.ipv4.route.flush", "0"),
-    ("net.ipv4.tcp_adv_win_scale", "1"),
-    ("net.ipv4.tcp_available_congestion_control", ""),
-    ("net.ipv4.tcp_base_mss", "1024"),
-    ("net.ipv4.tcp_congestion_control", ""),
-    ("net.ipv4.tcp_dsack", "1"),
-    ("net.ipv4.tcp_early_retrans", "3"),
-    ("net.ipv4.tcp_ecn", ""),
-    ("net.ipv4.tcp_fack", "0"),
-    ("net.ipv4.tcp_fastopen", "1"),
-    ("net.ipv4.tcp_fin_timeout", "60"),
-    ("net.ipv4.tcp_frto", "2"),
-    ("net.ipv4.tcp_keepalive_time", "7200"),
-    ("net.ipv4.tcp_limit_output_bytes", "1048576"),
-    ("net.ipv4.tcp_low_latency", "0"),
-    ("net.ipv4.tcp_max_syn_backlog", "128"),
-    ("net.ipv4.tcp_mem", "22425\t29902\t44850"),
-    ("net.ipv4.tcp_min_tso_segs", "2"),
-    ("net.ipv4.tcp_moderate_rcvbuf", "1"),
-    ("net.ipv4.tcp_mtu_probing", "0"),
-    ("net.ipv4.tcp_no_metrics_save", "0"),
-    ("net.ipv4.tcp_notsent_lowat", "4294967295"),
-    ("net.ipv4.tcp_pacing_ca_ratio", "120"),
-    ("net.ipv4.tcp_pacing_ss_ratio", "200"),
-    ("net.ipv4.tcp_recovery", "1"),
-    ("net.ipv4.tcp_reordering", "3"),
-    ("net.ipv4.tcp_retries2", "15"),
-    ("net.ipv4.tcp_rmem", "4096\t131072\t6291456"),
-    ("net.ipv4.tcp_rto_min_us", "200000"),
-    ("net.ipv4.tcp_sack", ""),
-    ("net.ipv4.tcp_slow_start_after_idle", "1"),
-    ("net.ipv4.tcp_syn_retries", "6"),
-    ("net.ipv4.tcp_synack_retries", "5"),
-    ("net.ipv4.tcp_syncookies", "1"),
-    ("net.ipv4.tcp_timestamps", ""),
-    ("net.ipv4.tcp_tso_win_divisor", "3"),
-    ("net.ipv4.tcp_tw_reuse", "2"),
-    ("net.ipv4.tcp_window_scaling", ""),
-    ("net.ipv4.tcp_wmem", "4096\t16384\t4194304"),
-];
-
-/// The keys below `net.ipv4.conf.NAME` and the values they begin with.
-const CONF: &[(&str, &str)] = &[
-    ("accept_local", "0"),
-    ("accept_redirects", "1"),
-    ("accept_source_route", "1"),
-    ("arp_accept", "0"),
-    ("arp_announce", "0"),
-    ("arp_filter", "0"),
-    ("arp_ignore", "0"),
-    ("arp_notify", "0"),
-    ("forwarding", ""),
-    ("log_martians", "0"),
-    ("promote_secondaries", "0"),
-    ("proxy_arp", "0"),
-    ("route_localnet", "0"),
-    ("rp_filter", "0"),
-    ("secure_redirects", "1"),
-    ("send_redirects", "1"),
-    ("shared_media", "1"),
-];
-
-/// The same below `net.ipv6.conf.NAME`.
-const CONF6: &[(&str, &str)] = &[
-    ("accept_ra", "1"),
-    ("accept_redirects", "1"),
-    ("addr_gen_mode", "1"),
-    ("autoconf", "1"),
-    ("dad_transmits", "1"),
-    ("disable_ipv6", "0"),
-    ("forwarding", "0"),
-    ("hop_limit", "64"),
-    ("keep_addr_on_down", "0"),
-    ("mtu", "1280"),
-    ("proxy_ndp", "0"),
-    ("use_tempaddr", "0"),
-];
 
 /// Congestion controls of Linux 2.6.35 (`net/ipv4/tcp_*.c`), those it has as modules among them.
 const CONTROLS: &[&str] = &[
@@ -161,11 +63,11 @@ impl Host {
     pub(crate) fn setting_keys(&self) -> Vec<String> {
         let names = ["all", "default"].into_iter().chain(self.devices.iter().map(|d| d.name.as_str()));
         let conf = names.flat_map(|name| {
-            let four = CONF.iter().map(move |(k, _)| format!("net.ipv4.conf.{name}.{k}"));
-            four.chain(CONF6.iter().map(move |(k, _)| format!("net.ipv6.conf.{name}.{k}")))
+            let four = CONF.iter().map(move |(k, ..)| format!("net.ipv4.conf.{name}.{k}"));
+            four.chain(CONF6.iter().map(move |(k, ..)| format!("net.ipv6.conf.{name}.{k}")))
         });
         let tracking = conntrack::settings::KEYS.iter().copied();
-        let fixed = KEYS.iter().map(|(key, _)| *key).chain(tracking);
+        let fixed = KEYS.iter().map(|(key, ..)| *key).chain(tracking);
         let mut keys: Vec<String> = fixed.map(str::to_owned).chain(conf).collect();
         keys.retain(|key| self.setting(key).is_some());
         keys.sort();
@@ -303,10 +205,42 @@ impl Host {
                 let numbers = numbers.ok_or(INVALID)?;
                 let kept = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join("\t");
                 self.set_setting6(key, numbers[0])?;
+                if let Some(name) =
+                    key.strip_prefix("net.ipv4.conf.").and_then(|k| k.strip_suffix(".rp_filter"))
+                {
+                    self.set_rp_filter(name, numbers[0]);
+                }
                 self.sysctl.kept.insert(key.to_owned(), kept);
             }
         }
         Ok(())
+    }
+
+    /// `net.ipv4.conf.NAME.rp_filter`: 0 no, 1 strict, anything else loose.
+    fn set_rp_filter(&mut self, name: &str, value: i64) {
+        let value = u8::try_from(value).unwrap_or(2).min(2);
+        match name {
+            "all" => self.sysctl.rp_filter = value,
+            "default" => self.sysctl.rp_filter_begins = value,
+            _ => {
+                for device in self.devices.iter_mut().filter(|d| d.name == name) {
+                    device.rp_filter = value;
+                }
+            }
+        }
+        let of_devices = self.devices.iter().any(|d| d.rp_filter > 0);
+        self.sysctl.filters_sources = self.sysctl.rp_filter > 0 || of_devices;
+    }
+    /// Settings that a command has given another value than they begin with, where on Linux something follows and here nothing does: a sentence
+    /// each.
+    pub(crate) fn unfollowed_settings(&self) -> Vec<String> {
+        let unfollowed = self.sysctl.kept.iter().filter_map(|(key, value)| match keys::follows(key)? {
+            Follows::Not(what) if self.begins(key).is_some_and(|begins| begins != value) => {
+                Some(format!("sysctl {key} = {}: not simulated; {what}", value.replace('\t', " ")))
+            }
+            _ => None,
+        });
+        unfollowed.collect()
     }
 
     pub(super) fn sysctl(&mut self, line: &Line, files: &mut dyn Files) -> Ran {
@@ -477,3 +411,6 @@ impl Host {
         out
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,6 +68,8 @@ pub struct RouteSpec {
     pub onlink: bool,
     /// `mtu`, `advmss`, …: number of the metric, value, `lock`.
     pub metrics: Vec<(u8, u32, bool)>,
+    /// Words with their values that a kernel takes and that have no place here: `congctl htcp`.
+    pub others: Vec<String>,
     /// `realms [FROM/]TO`: the one shifted by 16, and the other; 0 for none.
     pub realms: u32,
     /// `nexthop`s.
@@ -231,7 +233,8 @@ impl Words<'_> {
                 }
                 _ if word == "tos" || is("dsfield") => r.tos = self.tos("\"tos\" value is invalid\n")?,
                 "expires" => {
-                    self.number("\"expires\" value is invalid\n")?;
+                    let seconds = self.number("\"expires\" value is invalid\n")?;
+                    r.others.push(format!("expires {seconds}"));
                 }
                 _ if is("metric") || is("priority") || word == "preference" => {
                     r.metric = Some(self.number("\"metric\" value is invalid\n")?);
@@ -264,7 +267,8 @@ impl Words<'_> {
                     }
                 }
                 _ if is("features") || is("congctl") || is("nhid") => {
-                    self.value()?;
+                    let value = self.value()?;
+                    r.others.push(format!("{word} {value}"));
                 }
                 _ if is("realms") => {
                     let text = self.value()?;

@@ -18,6 +18,8 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     cfg.syn_retries = syn.unwrap_or(cfg.syn_retries);
     cfg.synack_retries = synack.unwrap_or(cfg.synack_retries);
     cfg.retries2 = data.unwrap_or(cfg.retries2);
+    cfg.reordering = s.reordering;
+    cfg.limit_output = s.limit_output.unwrap_or(cfg.limit_output);
     cfg.txrehash = s.txrehash;
     cfg.early_retrans = s.early_retrans;
     if let Some((first, most)) = s.wmem {
@@ -72,7 +74,7 @@ impl Net {
         cfg.initial_rwnd = cfg.initial_rwnd.or(route.initrwnd);
         cfg.window_clamp = cfg.window_clamp.or(route.window);
         cfg.cwnd_clamp = cfg.cwnd_clamp.or(route.cwnd);
-        cfg.reordering = cfg.reordering.or(route.reordering);
+        cfg.reordering = route.reordering.or(cfg.reordering);
         cfg.quickack |= route.quickack;
         if let Some(advmss) = route.advmss {
             cfg.mss = cfg.mss.min(advmss.min(65_495) as u16);

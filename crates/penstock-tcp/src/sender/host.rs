@@ -17,6 +17,8 @@ pub(crate) struct InHost {
     accounted: bool,
     /// Memory of an skb beyond its data, bytes.
     overhead: u32,
+    /// `tcp_limit_output_bytes`.
+    limit: u32,
     // Variables
     /// Memory of what the host's queues hold of ours, bytes (`sk_wmem_alloc`).
     held: u64,
@@ -35,10 +37,11 @@ pub(crate) struct InHost {
 }
 
 impl InHost {
-    pub fn new(accounted: bool, overhead: u32) -> InHost {
+    pub fn new(accounted: bool, overhead: u32, limit: u32) -> InHost {
         InHost {
             accounted,
             overhead,
+            limit,
             held: 0,
             given: 0,
             freed: 0,
@@ -93,7 +96,7 @@ impl InHost {
         // The rate over a millisecond, at least two segments, at most tcp_limit_output_bytes.
         let mut limit = (rate >> 10).max(2 * self.truesize(len));
         if bounded {
-            limit = limit.min(4 << 20);
+            limit = limit.min(self.limit.into());
         }
         let full = self.held + 1 > limit << shift && packets_out > 1;
         self.throttled |= full;

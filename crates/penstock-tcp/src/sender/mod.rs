@@ -138,7 +138,7 @@ impl Sender {
             unsent: SendQueue::new(cfg.sndbuf),
             cc: Control::new(cfg, kernel, p.today, isn, space.iss(), &clock),
             timers: Timers::new(&p, &clock),
-            host: InHost::new(cfg.device_accounting, p.skb_overhead),
+            host: InHost::new(cfg.device_accounting, p.skb_overhead, cfg.limit_output),
             stamps: Stamps::new(cfg.timestamps, p.today),
             sack_ok: cfg.sack,
             todo: Todo::default(),

@@ -8,7 +8,7 @@ use crate::route::{BOOT, Key, LOCAL, MAIN, NextHop, Route, RouteKind};
 use crate::six::{Key6, Kind6, Route6, is_link_local, network};
 use crate::{Host, Prefix};
 use penstock_lang::ip::{
-    self, Failure, Family, Form, Net, NextHopView, RouteFilter, RouteQuestion, RouteSpec, RouteVerb,
+    self, Failure, Family, Form, METRICS, Net, NextHopView, RouteFilter, RouteQuestion, RouteSpec, RouteVerb,
     RouteView,
 };
 use penstock_model::{Kernel, KernelError};
@@ -90,6 +90,7 @@ impl Host {
             _ => 0,
         });
         self.check_route(&mut route, dev, spec)?;
+        self.note_unfollowed(spec);
         let rivals = self.fib.rivals(&route);
         let (there, twin) = (!rivals.is_empty(), rivals.contains(&route));
         match (verb, there) {
@@ -106,6 +107,19 @@ impl Host {
             _ => self.fib.insert(route),
         }
         Ok(String::new())
+    }
+
+    /// Notes the words of a route from which nothing follows.
+    fn note_unfollowed(&mut self, spec: &RouteSpec) {
+        let metrics = spec.metrics.iter().filter_map(|&(metric, value, _)| {
+            let name =
+                METRICS.get(usize::from(metric)).filter(|m| ["rtt", "rttvar", "hoplimit"].contains(m))?;
+            (value > 0).then(|| format!("{name} {value}"))
+        });
+        let all = spec.others.iter().cloned().chain(metrics);
+        self.unfollowed.extend(
+            all.map(|words| format!("ip route … {words}: not simulated; the route is as without it")),
+        );
     }
 
     /// `fib_create_info`: fills in the way, or says what is wrong with it.
@@ -225,6 +239,7 @@ impl Host {
             let via = hop.via.and_then(six);
             ways.push((via, dev, hop.onlink, hop.weight));
         }
+        self.note_unfollowed(spec);
         let mut routes = Vec::new();
         for (via, dev, onlink, weight) in ways {
             let dev = if refusing { 1 } else { self.check_way6(via, dev, onlink)? };

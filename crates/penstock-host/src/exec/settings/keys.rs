@@ -1,0 +1,159 @@
+//! The keys of `/proc/sys` there are, the values they begin with, and what follows from another value here.
+//!
+//! Follows: linux v6.12 Documentation/networking/ip-sysctl.rst, Documentation/admin-guide/sysctl/net.rst.
+
+use Follows::{As, Moot, Not};
+
+/// What follows from a value that is not the one a key begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Follows {
+    /// What follows on Linux.
+    As,
+    /// Nothing, as nothing would on Linux in a network like those here; why.
+    Moot(&'static str),
+    /// Nothing, where on Linux something does: what is done here, whatever the value.
+    Not(&'static str),
+}
+
+/// A key, the value it begins with where it is kept as text, and what follows.
+pub(super) type Key = (&'static str, &'static str, Follows);
+
+const NO_RANDOM_LOAD: &str = "no host here runs out of memory";
+const NO_REDIRECTS: &str = "no router here sends redirects";
+const NO_OPTIONS: &str = "no packet here has IP options";
+
+/// The keys there are besides those of devices and of connection tracking.
+pub(super) const KEYS: &[Key] = &[
+    ("net.core.bpf_jit_enable", "1", Moot("programs do the same compiled")),
+    ("net.core.default_qdisc", "", As),
+    ("net.core.netdev_budget", "300", Moot("cards are served frame by frame")),
+    ("net.core.netdev_max_backlog", "1000", Not("1000 frames wait for a processor")),
+    ("net.core.optmem_max", "131072", Moot("no socket here has options of that size")),
+    ("net.core.rmem_default", "212992", Not("a socket of UDP holds what comes until it is read")),
+    ("net.core.rmem_max", "212992", Not("programs are bounded by 212992 when they ask for a receive buffer")),
+    ("net.core.somaxconn", "4096", Moot("servers here accept at once")),
+    ("net.core.txrehash", "1", As),
+    ("net.core.wmem_default", "212992", Not("a socket of UDP has a send buffer of 212992 bytes")),
+    ("net.core.wmem_max", "212992", Not("programs are bounded by 212992 when they ask for a send buffer")),
+    ("net.ipv4.icmp_echo_ignore_all", "", As),
+    (
+        "net.ipv4.icmp_echo_ignore_broadcasts",
+        "1",
+        Not("echo requests to broadcast addresses are not answered"),
+    ),
+    ("net.ipv4.icmp_ratelimit", "1000", Not("one error a second goes to a peer, after six")),
+    ("net.ipv4.ip_default_ttl", "", As),
+    ("net.ipv4.ip_dynaddr", "0", Moot("addresses here do not change under a connection")),
+    ("net.ipv4.ip_forward", "", As),
+    ("net.ipv4.ip_local_port_range", "32768\t60999", Not("programs take ports from 32768 to 60999")),
+    ("net.ipv4.ip_no_pmtu_disc", "0", Not("packets of TCP carry DF")),
+    ("net.ipv4.ipfrag_high_thresh", "4194304", Not("fragments may take 4194304 bytes")),
+    ("net.ipv4.ipfrag_time", "30", Not("fragments wait 30 s for the others")),
+    ("net.ipv4.route.flush", "0", Moot("what is known of routes is always that of now")),
+    ("net.ipv4.tcp_adv_win_scale", "1", Moot("obsolete since Linux 6.6")),
+    ("net.ipv4.tcp_available_congestion_control", "", As),
+    ("net.ipv4.tcp_base_mss", "1024", Moot("it says where probes for the MTU begin, and there are none")),
+    ("net.ipv4.tcp_congestion_control", "", As),
+    ("net.ipv4.tcp_dsack", "1", Not("duplicates are told by D-SACK")),
+    ("net.ipv4.tcp_early_retrans", "3", As),
+    ("net.ipv4.tcp_ecn", "", As),
+    ("net.ipv4.tcp_fack", "0", Moot("it has done nothing since Linux 4.15")),
+    ("net.ipv4.tcp_fastopen", "1", Moot("no program here asks for it")),
+    ("net.ipv4.tcp_fin_timeout", "60", Moot("every program here closes its connections to the end")),
+    ("net.ipv4.tcp_frto", "2", Not("F-RTO is used")),
+    ("net.ipv4.tcp_keepalive_time", "7200", Moot("no program here asks for keepalives")),
+    ("net.ipv4.tcp_limit_output_bytes", "1048576", As),
+    ("net.ipv4.tcp_low_latency", "0", Moot("it has done nothing since Linux 4.14")),
+    ("net.ipv4.tcp_max_syn_backlog", "128", Moot("servers here accept at once")),
+    ("net.ipv4.tcp_mem", "22425\t29902\t44850", Moot(NO_RANDOM_LOAD)),
+    ("net.ipv4.tcp_min_tso_segs", "2", Not("each segment is a packet of its own")),
+    ("net.ipv4.tcp_moderate_rcvbuf", "1", As),
+    ("net.ipv4.tcp_mtu_probing", "0", Not("no connection probes for the MTU of its path")),
+    ("net.ipv4.tcp_no_metrics_save", "0", Moot("nothing of a connection is kept for the next one")),
+    ("net.ipv4.tcp_notsent_lowat", "4294967295", Not("a program writes while its send buffer has room")),
+    (
+        "net.ipv4.tcp_pacing_ca_ratio",
+        "120",
+        Not("a connection's pacing rate is 120 % of its window a round trip"),
+    ),
+    (
+        "net.ipv4.tcp_pacing_ss_ratio",
+        "200",
+        Not("in slow start a connection's pacing rate is 200 % of its window a round trip"),
+    ),
+    ("net.ipv4.tcp_recovery", "1", Not("losses are found by RACK")),
+    ("net.ipv4.tcp_reordering", "3", As),
+    ("net.ipv4.tcp_retries2", "15", As),
+    ("net.ipv4.tcp_rmem", "4096\t131072\t6291456", As),
+    ("net.ipv4.tcp_rto_min_us", "200000", As),
+    ("net.ipv4.tcp_sack", "", As),
+    ("net.ipv4.tcp_slow_start_after_idle", "1", As),
+    ("net.ipv4.tcp_syn_retries", "6", As),
+    ("net.ipv4.tcp_synack_retries", "5", As),
+    ("net.ipv4.tcp_syncookies", "1", Moot("no queue of connections overflows here")),
+    ("net.ipv4.tcp_timestamps", "", As),
+    ("net.ipv4.tcp_tso_win_divisor", "3", Moot("each segment is a packet of its own")),
+    ("net.ipv4.tcp_tw_reuse", "2", Moot("a port is free again when its connection is over")),
+    ("net.ipv4.tcp_window_scaling", "", As),
+    ("net.ipv4.tcp_wmem", "4096\t16384\t4194304", As),
+];
+
+/// The keys below `net.ipv4.conf.NAME`.
+pub(super) const CONF: &[Key] = &[
+    ("accept_local", "0", Not("packets from one's own addresses are dropped")),
+    ("accept_redirects", "1", Moot(NO_REDIRECTS)),
+    ("accept_source_route", "1", Moot(NO_OPTIONS)),
+    ("arp_accept", "0", Not("ARP makes no entry for whom nobody asked")),
+    ("arp_announce", "0", Not("ARP asks from the address of the packet")),
+    ("arp_filter", "0", Not("ARP answers on every device")),
+    ("arp_ignore", "0", Not("ARP answers for every address of the host")),
+    ("arp_notify", "0", Not("a device that comes up announces nothing")),
+    ("forwarding", "", As),
+    ("log_martians", "0", Moot("it writes to the log alone")),
+    ("promote_secondaries", "0", Not("with an address go the others of its network")),
+    ("proxy_arp", "0", Not("ARP answers for the host's own addresses alone")),
+    ("route_localnet", "0", Not("packets to 127.0.0.0/8 do not leave the host")),
+    ("rp_filter", "0", As),
+    ("secure_redirects", "1", Moot(NO_REDIRECTS)),
+    ("send_redirects", "1", Moot(NO_REDIRECTS)),
+    ("shared_media", "1", Moot(NO_REDIRECTS)),
+];
+
+/// The keys below `net.ipv6.conf.NAME`.
+pub(super) const CONF6: &[Key] = &[
+    ("accept_ra", "1", Moot("no router here sends advertisements")),
+    ("accept_redirects", "1", Moot(NO_REDIRECTS)),
+    ("addr_gen_mode", "1", As),
+    ("autoconf", "1", Moot("no router here sends advertisements")),
+    ("dad_transmits", "1", Moot("addresses are usable at once")),
+    ("disable_ipv6", "0", As),
+    ("forwarding", "0", As),
+    ("hop_limit", "64", As),
+    ("keep_addr_on_down", "0", As),
+    ("mtu", "1280", Not("the MTU of IPv6 is the device's")),
+    ("proxy_ndp", "0", Not("a host answers for its own addresses alone")),
+    ("use_tempaddr", "0", Moot("no router here sends advertisements")),
+];
+
+/// All keys with what is said of a value that they do not begin with: that nothing follows here where on Linux something does (`true`), or that
+/// nothing could (`false`). Those of devices are below `NAME`.
+pub fn unfollowed() -> impl Iterator<Item = (String, bool, &'static str)> {
+    let own = KEYS.iter().map(|&(key, _, follows)| (key.to_owned(), follows));
+    let four = CONF.iter().map(|&(key, _, follows)| (format!("net.ipv4.conf.NAME.{key}"), follows));
+    let six = CONF6.iter().map(|&(key, _, follows)| (format!("net.ipv6.conf.NAME.{key}"), follows));
+    own.chain(four).chain(six).filter_map(|(key, follows)| match follows {
+        As => None,
+        Moot(why) => Some((key, false, why)),
+        Not(what) => Some((key, true, what)),
+    })
+}
+
+/// What follows from a key's value; `None` for one that is not of these lists (those of connection tracking).
+pub(super) fn follows(key: &str) -> Option<Follows> {
+    for (folder, conf) in [("net.ipv4.conf.", CONF), ("net.ipv6.conf.", CONF6)] {
+        if let Some((_, attribute)) = key.strip_prefix(folder).and_then(|rest| rest.rsplit_once('.')) {
+            return conf.iter().find(|c| c.0 == attribute).map(|c| c.2);
+        }
+    }
+    KEYS.iter().find(|k| k.0 == key).map(|k| k.2)
+}

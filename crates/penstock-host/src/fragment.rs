@@ -158,7 +158,8 @@ impl Host {
     fn new_fragment_queue(&mut self, key: Key, now: Time) -> u32 {
         let id = self.frags.next;
         self.frags.next = self.frags.next.wrapping_add(1);
-        let expires = now + TIMEOUT;
+        let set = self.sysctl.kept.get("net.ipv4.ipfrag_time").and_then(|s| s.parse::<i64>().ok());
+        let expires = now + set.map_or(TIMEOUT, |s| Span::from_secs(s.clamp(0, 1 << 31)));
         let (ranges, pieces) = self.frags.spare.pop().unwrap_or_default();
         let queue = Queue { key, total: None, ranges, bytes: 0, memory: 0, longest: 0, pieces, expires };
         self.frags.queues.insert(id, queue);

@@ -90,15 +90,20 @@ impl Host {
         self.icmp_output(src, h.src, tos, l4, packet, cx);
     }
 
-    /// `inet_peer_xrlim_allow` with `icmp_ratelimit` 1000 ms.
+    /// `inet_peer_xrlim_allow` with `icmp_ratelimit`, which begins at 1000 ms; 0 lets all pass.
     fn xrlim_allow(&mut self, peer: Ipv4Addr, now: Time) -> bool {
         if self.is_local(peer) {
             return true;
         }
         let hz = i64::from(self.kernel.hz());
+        let set = self.sysctl.kept.get("net.ipv4.icmp_ratelimit").and_then(|ms| ms.parse::<i64>().ok());
+        let timeout = set.map_or(hz, |ms| (ms.clamp(0, 1 << 31) * hz + 999) / 1000);
+        if timeout == 0 {
+            return true;
+        }
         let tick = timer::jiffies(self.kernel, now);
         let bucket = self.icmp_buckets.entry(peer).or_insert(Bucket { tokens: BURST * hz, last: tick });
-        bucket.allow(tick, hz)
+        bucket.allow(tick, timeout)
     }
 
     /// Makes an ICMP error about a packet, of whose connection it is, and sends it.

@@ -38,6 +38,8 @@ pub struct TcpSettings {
     pub early_retrans: bool,
     /// `tcp_reordering`: duplicates that are first held for reordering.
     pub reordering: Option<u32>,
+    /// `net.core.wmem_max` and `rmem_max`: the most that programs get when they ask for buffers, bytes.
+    pub most_asked: (Option<u32>, Option<u32>),
     /// `tcp_limit_output_bytes`: the most a socket has below it, bytes.
     pub limit_output: Option<u32>,
     /// `net.core.txrehash`: a socket draws the hash of its flow anew after a timeout.
@@ -103,9 +105,23 @@ impl Host {
             //= linux v6.12 net/ipv4/tcp_output.c tcp_schedule_loss_probe: of 3 and 4 alone
             early_retrans: number("net.ipv4.tcp_early_retrans").is_none_or(|n| n == 3 || n == 4),
             reordering: number("net.ipv4.tcp_reordering").map(|n| n.clamp(1, 300) as u32),
+            most_asked: (
+                number("net.core.wmem_max").map(|n| n.clamp(4_608, 1 << 30) as u32),
+                number("net.core.rmem_max").map(|n| n.clamp(2_304, 1 << 30) as u32),
+            ),
             limit_output: number("net.ipv4.tcp_limit_output_bytes").map(|n| n.clamp(1, 1 << 30) as u32),
             txrehash: number("net.core.txrehash") != Some(0),
         }
+    }
+    /// `net.core.wmem_default`, where a command has set it: the send buffer of a new socket that is not TCP's, bytes.
+    pub fn send_buffer(&self) -> Option<u32> {
+        let set = self.sysctl.kept.get("net.core.wmem_default")?;
+        set.parse::<i64>().ok().map(|n| n.clamp(4_608, 1 << 30) as u32)
+    }
+    /// `ip_local_port_range`, where a command has set it: the first and the last port.
+    pub fn port_range(&self) -> Option<(u16, u16)> {
+        let (low, high) = self.sysctl.kept.get("net.ipv4.ip_local_port_range")?.split_once('\t')?;
+        Some((low.parse().ok()?, high.parse().ok()?))
     }
     /// What the route to `dst` says of a connection.
     pub fn tcp_route(&self, dst: Ipv4Addr) -> TcpRoute {

@@ -301,6 +301,21 @@ fn errors_to_one_peer_are_limited() {
         net.send(0, echo("172.16.0.1")).unwrap();
     }
     assert_eq!(net.delivered.len(), 7);
+    // Ten a second, and then no limit at all.
+    let set = |net: &mut Net, line: &str| assert_eq!(net.hosts[1].exec(line, net.now).status, 0);
+    set(&mut net, "sysctl -qw net.ipv4.icmp_ratelimit=100");
+    net.run(Time::from_ns(1_400_000_000));
+    net.delivered.clear();
+    for _ in 0..20 {
+        net.send(0, echo("172.16.0.1")).unwrap();
+    }
+    // Three for the 300 ms, and one for what was left of a second.
+    assert_eq!(net.delivered.len(), 4);
+    set(&mut net, "sysctl -qw net.ipv4.icmp_ratelimit=0");
+    for _ in 0..20 {
+        net.send(0, echo("172.16.0.1")).unwrap();
+    }
+    assert_eq!(net.delivered.len(), 24);
 }
 
 #[test]

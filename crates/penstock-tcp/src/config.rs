@@ -157,6 +157,9 @@ pub struct Config {
     /// left the host's own queues. Then TCP small queues (6.12) and the limit on retransmissions of what still waits in
     /// the device act. Default false: the host's queues are of no concern.
     pub device_accounting: bool,
+    /// The most that a program gets when it asks for a send and a receive buffer, bytes (`net.core.wmem_max`, `rmem_max`; Linux 6.12). Default 212992
+    /// each.
+    pub most_asked: (u32, u32),
     /// The most a socket has below it where no qdisc paces it, bytes (`tcp_limit_output_bytes`). Default 1 MiB; 4 MiB on 7.2.
     pub limit_output: u32,
     /// What the agents of [`Stack::Ns2`] are set to.
@@ -200,6 +203,7 @@ impl Config {
             txrehash: true,
             time_wait: Span::from_secs(60),
             device_accounting: false,
+            most_asked: (212_992, 212_992),
             //= linux v7.2 net/ipv4/tcp_ipv4.c tcp_sk_init
             limit_output: if kernel >= Kernel::V7_2 { 4 << 20 } else { 1 << 20 },
             ns2: ns2::Options::default(),
@@ -239,6 +243,7 @@ impl Config {
             txrehash: true,
             time_wait: Span::from_secs(240),
             device_accounting: false,
+            most_asked: (212_992, 212_992),
             limit_output: 1 << 20,
             deferred_ack: (2, Span::from_ms(200)),
             early_retrans: true,
@@ -309,19 +314,40 @@ impl Config {
         Ok(())
     }
 
-    /// `setsockopt(SO_SNDBUF, bytes)`: Linux doubles it (at least 4608 on 6.12, 2048 on 2.6.35), XP takes it as it is.
+    /// `setsockopt(SO_SNDBUF, bytes)`: Linux doubles it (at least 4608 on 6.12, which gives `most_asked` at most; 2048 on 2.6.35), XP takes it as it
+    /// is.
     pub fn set_sndbuf(&mut self, bytes: u32) {
-        self.sndbuf = Buffer::Fixed(self.requested(bytes, 4_608, 2_048));
+        self.sndbuf = Buffer::Fixed(self.requested(bytes, self.most_asked.0, 4_608, 2_048));
     }
-    /// `setsockopt(SO_RCVBUF, bytes)`: Linux doubles it (at least 2304 on 6.12, 256 on 2.6.35), XP takes it as it is.
+    /// `setsockopt(SO_RCVBUF, bytes)`: Linux doubles it (at least 2304 on 6.12, which gives `most_asked` at most; 256 on 2.6.35), XP takes it as it is.
     pub fn set_rcvbuf(&mut self, bytes: u32) {
-        self.rcvbuf = Buffer::Fixed(self.requested(bytes, 2_304, 256));
+        self.rcvbuf = Buffer::Fixed(self.requested(bytes, self.most_asked.1, 2_304, 256));
     }
-    fn requested(&self, bytes: u32, least_today: u32, least_2010: u32) -> u32 {
+    //= linux v6.12 net/core/sock.c sk_setsockopt
+    fn requested(&self, bytes: u32, most: u32, least_today: u32, least_2010: u32) -> u32 {
         match self.stack {
             Stack::Linux(Kernel::V2_6_35) => bytes.saturating_mul(2).max(least_2010),
-            Stack::Linux(_) => bytes.saturating_mul(2).max(least_today),
+            Stack::Linux(_) => bytes.min(most).saturating_mul(2).max(least_today),
             Stack::WindowsXp | Stack::Ns2 => bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_that_are_asked_for_are_bounded() {
+        let mut cfg = Config::linux(Kernel::V6_12);
+        cfg.set_rcvbuf(1 << 20);
+        assert_eq!(cfg.rcvbuf, Buffer::Fixed(425_984));
+        cfg.most_asked = (1 << 20, 16 << 20);
+        cfg.set_rcvbuf(1 << 20);
+        cfg.set_sndbuf(2 << 20);
+        assert_eq!((cfg.rcvbuf, cfg.sndbuf), (Buffer::Fixed(2 << 20), Buffer::Fixed(2 << 20)));
+        let mut old = Config::linux(Kernel::V2_6_35);
+        old.set_rcvbuf(1 << 20);
+        assert_eq!(old.rcvbuf, Buffer::Fixed(2 << 20));
     }
 }

@@ -204,6 +204,11 @@ impl Host {
                     numbers.filter(|n| !n.is_empty() && n.len() <= begins.split('\t').count().max(1));
                 let numbers = numbers.ok_or(INVALID)?;
                 let kept = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join("\t");
+                //= linux v6.12 net/ipv4/sysctl_net_ipv4.c ipv4_local_port_range
+                let ports = |n: &[i64]| n.len() == 2 && n[0] >= 1024 && n[0] <= n[1] && n[1] <= 65_535;
+                if key == "net.ipv4.ip_local_port_range" && !ports(&numbers) {
+                    return Err(INVALID);
+                }
                 self.set_setting6(key, numbers[0])?;
                 if let Some(name) =
                     key.strip_prefix("net.ipv4.conf.").and_then(|k| k.strip_suffix(".rp_filter"))

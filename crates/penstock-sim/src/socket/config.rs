@@ -19,6 +19,8 @@ fn set_up(cfg: &mut Config, s: &TcpSettings) {
     cfg.synack_retries = synack.unwrap_or(cfg.synack_retries);
     cfg.retries2 = data.unwrap_or(cfg.retries2);
     cfg.reordering = s.reordering;
+    let (send, receive) = s.most_asked;
+    cfg.most_asked = (send.unwrap_or(cfg.most_asked.0), receive.unwrap_or(cfg.most_asked.1));
     cfg.limit_output = s.limit_output.unwrap_or(cfg.limit_output);
     cfg.txrehash = s.txrehash;
     cfg.early_retrans = s.early_retrans;

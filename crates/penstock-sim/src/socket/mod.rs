@@ -145,6 +145,15 @@ impl Net {
             (_, Kernel::V2_6_35) => (32_768, 28_233, 1),
             (_, Kernel::V6_12 | Kernel::V7_2) => (32_768, 28_232, 2),
         };
+        let (low, count) = match machine.host.port_range() {
+            Some((low, high)) if machine.stack == Stack::Linux => {
+                let all = u32::from(high) + 1 - u32::from(low);
+                // One port alone has its own parity.
+                (u32::from(low), if step == 2 && all > 1 { all & !1 } else { all })
+            }
+            _ => (low, count),
+        };
+        let step = if count == 1 { 1 } else { step };
         let mut offset = u32::from(table.ports_used);
         if machine.stack == Stack::Linux {
             let peer = folded(remote.0) ^ u32::from(remote.1) << 16 ^ u32::from(table.port_offset);
@@ -207,6 +216,25 @@ mod tests {
             [(1, 960), (325, 960), (326, 1280), (645, 1280), (646, 2304), (1000, 2304), (1472, 2304)]
         {
             assert_eq!(truesize(Kernel::V6_12, 34, payload + 8), memory, "{payload}");
+        }
+    }
+
+    /// `ip_local_port_range`: all of the range, even ports first, and no other.
+    #[test]
+    fn ports_are_those_of_the_range() {
+        for (range, want) in [("50001 50007", vec![50_001..50_007]), ("40000 40000", vec![40_000..40_001])] {
+            let mut world = crate::World::new(1);
+            let host = world.add_host("a", Kernel::V6_12).0;
+            let line = format!("sysctl -qw net.ipv4.ip_local_port_range='{range}'");
+            assert_eq!(world.net.machines[host as usize].host.exec(&line, Time::ZERO).status, 0);
+            let peer: Addr = (IpAddr::from([10, 0, 0, 2]), 80);
+            let mut given = Vec::new();
+            while let Some(port) = world.net.ephemeral_port(host, peer, true) {
+                world.net.machines[host as usize].sockets.connections.insert((port, peer.0, peer.1), 0);
+                given.push(port);
+            }
+            given.sort_unstable();
+            assert_eq!(given, want.into_iter().flatten().collect::<Vec<u16>>());
         }
     }
 

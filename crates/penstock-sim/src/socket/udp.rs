@@ -9,10 +9,11 @@ impl Net {
             return None;
         }
         // net.core.wmem_default: SKB_TRUESIZE(256) times 256 packets.
-        let sndbuf = match self.machines[host as usize].kernel {
+        let machine = &self.machines[host as usize];
+        let sndbuf = machine.host.send_buffer().unwrap_or(match machine.kernel {
             Kernel::V2_6_35 => 112_640,
             Kernel::V6_12 | Kernel::V7_2 => 212_992,
-        };
+        });
         let sock = self.new_sock(host, app, opts, Kind::Udp(UdpSock { sndbuf, ..UdpSock::default() }));
         if port != 0 {
             self.sockets[sock].local.1 = port;

@@ -167,6 +167,8 @@ pub(crate) struct Receiver {
     sacks: [(u64, u64); 4],
     /// Most bytes and segments offered, as the route says.
     route_window: Option<u32>,
+    /// `net.core.rmem_max`, bytes.
+    rmem_max: u32,
     initial_rwnd: Option<u32>,
     /// `Config::deferred_ack`: segments, jiffies.
     deferred: (u32, u64),
@@ -177,6 +179,7 @@ impl Receiver {
         Receiver {
             echo: Echo::new(p.today),
             route_window: cfg.window_clamp,
+            rmem_max: cfg.most_asked.1,
             initial_rwnd: cfg.initial_rwnd,
             quickack: cfg.quickack,
             rto_min: p.rto_min,

@@ -13,8 +13,6 @@ use penstock_model::Kernel;
 
 /// Windows above this are not offered without scaling.
 const U16_MAX: u32 = 65_535;
-/// net.core.rmem_max, bytes.
-const RMEM_MAX: u32 = 212_992;
 
 /// What a received segment's `sk_buff` and its head hold beside the payload, bytes (6.12, over a veth).
 pub(crate) const HEAD_MEM: u32 = 960;
@@ -60,7 +58,7 @@ impl Receiver {
         self.rcv_wnd = space;
         self.wscale = 0;
         if scaling {
-            let reach = clamp.min(space.max(self.buffer.max()).max(RMEM_MAX));
+            let reach = clamp.min(space.max(self.buffer.max()).max(self.rmem_max));
             self.wscale = if self.today() {
                 (reach.max(1).ilog2() as u8).saturating_sub(15).min(14)
             } else {

@@ -189,6 +189,9 @@ impl Settings {
         if self.window > 0 {
             cfg.set_sndbuf(self.window);
             cfg.set_rcvbuf(self.window);
+            if self.window > cfg.sndbuf.initial() || self.window > cfg.rcvbuf.initial() {
+                return Err("iperf3: error - socket buffer size not set correctly\n".to_owned());
+            }
         }
         if self.mss > 0 {
             (cfg.mss, cfg.mss_follows_mtu) = (self.mss, false);

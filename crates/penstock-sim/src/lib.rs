@@ -41,6 +41,7 @@ mod segment;
 mod six;
 mod sock;
 mod socket;
+mod spaces;
 mod spec;
 mod split;
 mod still;

@@ -28,6 +28,7 @@ pub(crate) struct Machine {
     pub(crate) processor: u32,
     pub(crate) sockets: SocketTable,
     pub(crate) lo: Loopback,
+    pub(crate) spaces: crate::spaces::Spaces,
 }
 
 impl Machine {

@@ -66,12 +66,14 @@ def read_six(frame):
 
 
 class Machine:
-    def __init__(self, commands):
+    def __init__(self, commands, six):
         for name in sh("ip netns list").split("\n"):
             if name.strip():
                 sh(f"ip netns del {name.split()[0]}")
         sh("ip netns add r; ip netns add w")
         quiet = "net.ipv6.conf.all.accept_ra=0 net.ipv6.conf.default.accept_ra=0 net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.router_solicitations=0 net.ipv6.conf.default.router_solicitations=0"
+        if not six:
+            quiet = "net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
         sh(f"ip netns exec r sysctl -qw {quiet}; ip netns exec w sysctl -qw net.ipv6.conf.default.disable_ipv6=1 net.ipv6.conf.all.disable_ipv6=1")
         for dev in WIRES:
             sh(f"ip link add {dev} netns r type veth peer name {dev} netns w")
@@ -278,7 +280,7 @@ def case(seed):
             commands += ["ip -6 addr add fd00:b::1/64 dev wan0 nodad"] + neighbours("ip", "wan0", NET6)
     more, to, to6 = kind(r, six)
     commands += more
-    machine = Machine(commands)
+    machine = Machine(commands, six)
     time.sleep(1.2 if six else 0.3)
     machine.collect()
     steps = []

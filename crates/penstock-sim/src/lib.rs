@@ -42,6 +42,8 @@ mod six;
 mod sock;
 mod socket;
 mod spaces;
+#[cfg(test)]
+mod spaces_vectors;
 mod spec;
 mod split;
 mod still;

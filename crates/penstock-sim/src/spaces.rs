@@ -9,7 +9,7 @@ use crate::cpu::Cpu;
 use crate::event::Timer;
 use crate::index::NONE;
 use crate::link::{Port, Way, Wire};
-use crate::machine::{Loopback, Machine};
+use crate::machine::{Loopback, Machine, Spaces};
 use crate::net::Net;
 use crate::sock::SocketTable;
 use crate::spec::{Bleach, Cost, Framing, HostId};
@@ -17,20 +17,7 @@ use crate::world::World;
 use penstock_host::Host;
 use penstock_model::{Span, Time};
 use penstock_packet::Packet;
-use std::collections::{BTreeMap, VecDeque};
-
-/// How a machine and its network namespaces know of each other.
-#[derive(Default)]
-pub(crate) struct Spaces {
-    /// The machine that this one is a namespace of; `None` for a machine as such.
-    pub(crate) of: Option<u32>,
-    /// The machines that its namespaces are, by their numbers.
-    pub(crate) others: BTreeMap<u32, u32>,
-    /// How often its devices had come or gone when their cards were looked at last.
-    seen: u64,
-    /// In place of this machine while another has it.
-    absent: Option<Box<Host>>,
-}
+use std::collections::VecDeque;
 
 impl World {
     /// The network namespaces of a machine (`ip netns add`) that have a name, by their numbers: hosts, each with its name.

@@ -172,6 +172,7 @@ fn a_container_host_masquerades_and_shapes_on_the_veth_and_on_the_uplink() {
             "tc qdisc add dev veth1 root tbf rate 20mbit burst 20k latency 20ms",
             "tc qdisc add dev eth0 root handle 1: htb default 1",
             "tc class add dev eth0 parent 1: classid 1:1 htb rate 8mbit",
+            "tc qdisc add dev eth0 parent 1:1 pfifo limit 20",
         ],
     );
     let (c1, c2) = (space(&world, host, "c1"), space(&world, host, "c2"));
@@ -187,8 +188,8 @@ fn a_container_host_masquerades_and_shapes_on_the_veth_and_on_the_uplink() {
     let up = world.run(start + Span::from_secs(6));
     // The uplink's class has it.
     let got = received(&up.apps.last().unwrap().output);
-    assert!((7.4..7.9).contains(&got), "{got}");
-    let table = shown(&mut world, host, "conntrack -L");
+    assert!((7.4..7.8).contains(&got), "{got}");
+    let table = world.exec(host, "conntrack -L").stdout;
     assert!(table.contains("src=172.17.0.2 dst=192.0.2.1") && table.contains("dst=192.0.2.2"), "{table}");
     // From c2 to c1 the veth's own qdisc has it.
     let start = world.now();
@@ -239,7 +240,7 @@ fn a_pair_has_a_carrier_while_both_ends_are_up() {
     let out = program(&mut world, m, "ping -c 1 -W 1 -s 1200 10.0.0.2", Span::from_secs(3));
     assert!(out.contains("0 received"), "{out}");
     let after = (counters(&world, m, "va"), counters(&world, n, "vb"));
-    assert_eq!((after.0[5], after.1[2], after.0[3]), (before.0[5] + 1, before.1[2] + 1, before.0[3]));
+    assert_eq!((after.0[5], after.1[2]), (before.0[5] + 1, before.1[2] + 1));
     // Deleted with its namespace, both are gone; what had been there is accounted for.
     run(&mut world, m, &["ip netns del n"]);
     assert!(world.host(m).ifindex("va").is_none());

@@ -369,7 +369,7 @@ fn machines<'a>(
 ) -> Vec<(&'a spec::Host, String, penstock_sim::HostId)> {
     let each = experiment.hosts.iter().zip(&built.hosts).flat_map(|(host, &id)| {
         let spaces = built.world.namespaces(id).into_iter();
-        let spaces = spaces.map(|(space, _)| (host, built.world.host_name(space).to_owned(), space));
+        let spaces = spaces.map(move |(space, _)| (host, built.world.host_name(space).to_owned(), space));
         [(host, host.name.clone(), id)].into_iter().chain(spaces)
     });
     each.collect()

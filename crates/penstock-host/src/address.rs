@@ -138,6 +138,7 @@ impl Host {
             }
             self.six_up(ifindex);
             self.bridge_follows(ifindex, now);
+            self.veth_follows(ifindex, now);
             return;
         }
         self.netfilter.unmasquerade(ifindex, None);
@@ -150,6 +151,7 @@ impl Host {
         self.six_down(ifindex);
         self.neigh_flush(ifindex);
         self.bridge_follows(ifindex, now);
+        self.veth_follows(ifindex, now);
     }
     pub(crate) fn neigh_flush(&mut self, ifindex: u32) {
         for at in 0..self.neigh.len() {

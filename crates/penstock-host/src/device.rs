@@ -135,7 +135,8 @@ pub struct NetDevice {
     pub up: bool,
     /// Whether it is `lo`.
     pub loopback: bool,
-    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge).
+    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge), or comes no further (an end of a
+    /// veth pair without carrier).
     cardless: bool,
     /// Whether what it receives goes to a bridge.
     pub(crate) bridged: bool,
@@ -203,6 +204,8 @@ pub struct NetDevice {
     pub(crate) hz: u32,
     /// Place among all devices by age.
     pub(crate) sequence: u64,
+    /// What the caller calls its card.
+    card: Option<u32>,
 }
 
 /// `IFF_PROMISC`.
@@ -252,7 +255,8 @@ impl NetDevice {
             tx_queue_len,
             up: false,
             loopback,
-            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge"),
+            // A veth has its peer to send to once both are up.
+            cardless: matches!(class.kind, "ifb" | "vlan" | "bridge" | "veth"),
             bridged: false,
             vlan: None,
             bridge: (class.kind == "bridge").then(|| Box::new(Bridge::new())),
@@ -280,6 +284,7 @@ impl NetDevice {
             clock,
             hz,
             sequence: 0,
+            card: None,
             rng: Rng::named(seed, &format!("host:{host}/{name}")),
             tap: None,
         }
@@ -315,7 +320,23 @@ impl NetDevice {
     pub fn is_ifb(&self) -> bool {
         self.class.kind == "ifb"
     }
-    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge).
+    /// The number of its card, as [`set_card`](NetDevice::set_card) has set it.
+    pub fn card(&self) -> Option<u32> {
+        self.card
+    }
+    /// Notes the number that the caller gives its card. The device keeps it wherever it goes: to another index, to another network namespace.
+    pub fn set_card(&mut self, number: u32) {
+        self.card = Some(number);
+    }
+    /// Whether it is an end of a veth pair.
+    pub fn is_veth(&self) -> bool {
+        self.class.kind == "veth"
+    }
+    /// An end of a veth pair has somebody to send to, or nobody any more.
+    pub(crate) fn set_peer_up(&mut self, up: bool) {
+        self.cardless = !up;
+    }
+    /// Whether it has no card: what its qdiscs let go goes on within the machine (an ifb, a VLAN, a bridge), or comes no further.
     #[inline]
     pub fn is_cardless(&self) -> bool {
         self.cardless
@@ -350,6 +371,8 @@ pub struct Devices {
     /// The last index given.
     last: u32,
     sequence: u64,
+    /// How often one has come or gone.
+    changes: u64,
     /// How many of them are VLANs, which go up and down with others.
     vlans: u32,
     /// VLANs by the device they are on, ethertype and identifier of their tag.
@@ -428,6 +451,10 @@ impl Devices {
         all.sort_by_key(|d| d.sequence);
         all
     }
+    /// How often a device has come or gone: where it is what it was, all are where they were.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
     /// The highest index there is.
     pub fn highest(&self) -> u32 {
         (self.slots.len() as u32).saturating_sub(1)
@@ -447,6 +474,7 @@ impl Devices {
         device.ifindex = ifindex;
         self.vlans += u32::from(device.class.kind == "vlan");
         self.sequence += 1;
+        self.changes += 1;
         device.sequence = self.sequence;
         if self.slots.len() <= ifindex as usize {
             self.slots.resize_with(ifindex as usize + 1, || None);
@@ -476,6 +504,7 @@ impl Devices {
     /// Takes a device out.
     pub(crate) fn remove(&mut self, ifindex: u32) -> Option<NetDevice> {
         let mut device = self.slots.get_mut(ifindex as usize)?.take()?;
+        self.changes += 1;
         self.vlans -= u32::from(device.class.kind == "vlan");
         // In another namespace it is not over that device any more.
         if let Some(vlan) = device.vlan.take() {

@@ -44,10 +44,11 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod veth;
 mod vlan;
 
 pub use condition::Conditioned;
-pub use device::{Address, Counters, Devices, NetDevice};
+pub use device::{Address, Counters, Devices, Lower, NetDevice};
 pub use exec::{FileError, Files, NoFiles, PROGRAMS, Program, Reach, unfollowed_settings};
 pub use foresee::{Goes, WayTo};
 pub use neigh::{Neigh, NeighTable, Nud};
@@ -223,6 +224,8 @@ pub struct Host {
     pub(crate) space: u32,
     /// The others, with whoever runs.
     pub(crate) spaces: netns::Spaces,
+    /// Names of devices that have gone to other namespaces, and how many of each.
+    pub(crate) gone_names: BTreeMap<String, u32>,
     /// Numbers given here to other namespaces.
     pub(crate) space_numbers: Vec<(u32, i32)>,
     /// Addresses ARP is answered for (`ip neigh add proxy`): configuration alone.
@@ -277,6 +280,7 @@ impl Host {
             space,
             spaces: netns::Spaces::default(),
             space_numbers: Vec::new(),
+            gone_names: BTreeMap::new(),
             devices: Devices::default(),
             proxies: Vec::new(),
             modules: BTreeSet::new(),
@@ -383,6 +387,10 @@ impl Host {
     /// All devices, by index; the first is `lo`.
     pub fn devices(&self) -> &Devices {
         &self.devices
+    }
+    /// All devices, by index, to be changed.
+    pub fn devices_mut(&mut self) -> impl Iterator<Item = &mut NetDevice> {
+        self.devices.iter_mut()
     }
     /// The device with this index.
     pub fn device(&self, ifindex: u32) -> Option<&NetDevice> {

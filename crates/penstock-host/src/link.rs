@@ -142,15 +142,10 @@ impl Host {
                             return None;
                         }
                         "vlan" => "a vlan over a device of another network namespace".to_owned(),
-                        "veth" => "one end of a veth pair".to_owned(),
                         "vxlan" | "macvlan" | "bond" | "vrf" => format!("a {kind}"),
                         _ => return None,
                     };
-                    let instead = match kind {
-                        "veth" => "write the other end as a host of its own, with a [[link]] between them",
-                        _ => "write the device as a card of the host, with a [[link]] of its own",
-                    };
-                    (what, instead)
+                    (what, "write the device as a card of the host, with a [[link]] of its own")
                 }
                 _ => return None,
             };
@@ -211,6 +206,10 @@ impl Host {
         let label = match self.space {
             0 => self.name.clone(),
             space => format!("{}/{space}", self.name),
+        };
+        let label = match self.gone_names.get(name) {
+            None => label,
+            Some(count) => format!("{label}#{count}"),
         };
         let mut device = NetDevice::new(&label, name, class, self.kernel, self.seed);
         (device.clock, device.hz) = (self.clock, self.hz);

@@ -1,10 +1,13 @@
 //! Network namespaces: several hosts in one machine.
 //!
 //! Each namespace is a [`Host`]; the one that runs a command holds all the others, so that entering another is an exchange
-//! of the two. What is global in Linux (the counter of qdisc handles, the hardware's cards) goes with whoever runs.
+//! of the two. What is global in Linux (the counter of qdisc handles, the hardware's cards) goes with whoever runs. Whoever carries packets
+//! between namespaces takes the others out ([`Host::take_spaces`]) and drives each as a machine of its own, but for commands, for which it gives
+//! them back.
 //!
 //! Follows: linux v6.12 `net/core/net_namespace.c` (`peernet2id_alloc`, `cleanup_net`), `net/core/dev.c`
 //! `__dev_change_net_namespace`, `default_device_exit_net`.
+//! Differs: a namespace that is deleted loses its devices at once, whoever still has a socket in it.
 
 use crate::device::Lower;
 use crate::{Host, Output};
@@ -48,14 +51,41 @@ impl Host {
         ids.sort_unstable();
         ids
     }
-    /// Enters a namespace, does `work` there, and comes back. `None` where it is not there.
-    pub(crate) fn in_space<T>(&mut self, space: u32, work: impl FnOnce(&mut Host) -> T) -> Option<T> {
+    /// The number of this network namespace; 0 is the machine's first.
+    pub fn space(&self) -> u32 {
+        self.space
+    }
+    /// Whether the machine has, or has had, other network namespaces than this one.
+    pub fn has_spaces(&self) -> bool {
+        self.spaces.last > 0
+    }
+    /// Takes all other network namespaces out, those that were deleted too, of which `lo` is left. They are found there again when they are given
+    /// back ([`Host::give_space`]) before the next command.
+    pub fn take_spaces(&mut self) -> Vec<Host> {
+        std::mem::take(&mut self.spaces.hosts)
+    }
+    /// Gives one of these back.
+    pub fn give_space(&mut self, host: Host) {
+        self.spaces.hosts.push(host);
+    }
+    /// The number of the network namespace of this name.
+    pub fn space_called(&self, name: &str) -> Option<u32> {
+        self.space_of(name)
+    }
+    /// The name of one of its network namespaces.
+    pub fn name_of_space(&self, space: u32) -> Option<&str> {
+        self.space_name(space)
+    }
+    /// Enters a namespace by its number, does `work` there, and comes back. `None` where it is not there.
+    pub fn in_space<T>(&mut self, space: u32, work: impl FnOnce(&mut Host) -> T) -> Option<T> {
         if space == self.space {
             return Some(work(self));
         }
         let home = self.space;
         self.enter(space)?;
         let result = work(self);
+        // Another namespace's devices may be what has changed.
+        self.tell_ports();
         self.enter(home);
         Some(result)
     }
@@ -113,7 +143,7 @@ impl Host {
                 }
             });
         }
-        self.spaces.hosts.retain(|h| h.space != space);
+        self.in_space(space, |host| host.set_up(1, false, now));
         self.forget_space_numbers(space);
         true
     }
@@ -157,6 +187,8 @@ impl Host {
         }
         let home = self.space;
         let lower = device.lower;
+        // A device to come of this name has another hardware address: this one keeps its own.
+        *self.gone_names.entry(name.clone()).or_default() += 1;
         let Some(mut device) = self.detach(ifindex, now) else {
             return Err(KernelError::errno(KernelError::ENODEV));
         };
@@ -171,6 +203,8 @@ impl Host {
             if let Some(lower) = lower.filter(|lower| lower.space != there.space) {
                 there.space_number(lower.space);
             }
+            let Host { devices, drops, acts, kernel, .. } = &mut *there;
+            devices[index].refresh_tree(*kernel, now, drops, acts);
             there.rebind_rules();
             index
         });

@@ -535,6 +535,7 @@ impl Host {
             match device.class.kind {
                 "ifb" => self.queue_on_ifb(ifindex, packet, cx),
                 "bridge" => self.queue_on_bridge(ifindex, packet, cx),
+                "veth" => self.queue_on_lone_veth(ifindex, packet, cx),
                 _ => self.queue_on_vlan(ifindex, packet, cx),
             }
         } else if self.queue(ifindex, packet, cx) {

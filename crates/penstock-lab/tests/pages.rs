@@ -117,7 +117,6 @@ const TRIED: [(&str, &[&str]); 3] = [
             "ip link add mac0 link eth0 type macvlan; ip link set mac0 up",
             "ip link add vx0 type vxlan id 7 dev eth0 dstport 4789; ip link set vx0 up",
             "ip link add red type vrf table 10; ip link set red up",
-            "ip link add va type veth peer name vb; ip link set va up",
             "ip link add wg0 type wireguard",
             "ip link add gre1 type gre local 10.0.0.1 remote 10.0.0.2",
             "ip tunnel add sit1 mode sit remote 10.0.0.2",

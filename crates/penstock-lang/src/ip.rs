@@ -226,6 +226,19 @@ pub fn netns_option(words: &[Word]) -> Option<&str> {
     found
 }
 
+/// Of `ip netns exec NAME PROGRAM …`: the namespace, and which word is the program's name. `None` of all other commands.
+pub fn netns_exec(words: &[String]) -> Option<(String, usize)> {
+    if !words.iter().any(|w| w.starts_with('e'))
+        || !words.first().is_some_and(|w| w.rsplit('/').next() == Some("ip"))
+    {
+        return None;
+    }
+    match parse(&crate::token::Line::of_words(words).words, Kernel::default()) {
+        Ok(Command::Netns(NetnsCommand::Exec(Some(name), at), _)) if at < words.len() => Some((name, at)),
+        _ => None,
+    }
+}
+
 /// Reads the words of a line, `ip` first.
 ///
 /// # Errors

@@ -149,6 +149,8 @@ pub struct Rare {
     pub queue_spread: u16,
     /// `skb->hash`, where it has chosen a transmit queue; 0: it has not.
     pub hash: u32,
+    /// Its mark, where it crosses a veth pair within one network namespace, which keeps it; 0: it has none.
+    pub kept_mark: u32,
     /// `skb->pkt_type` where `skbedit` has set it: 0 host, 1 broadcast, 2 multicast, 3 other host.
     pub ptype: Option<u8>,
     /// The VLAN tag beside the frame (`skb->vlan_tci`), which no length counts: ethertype and TCI.
@@ -192,6 +194,7 @@ impl Rare {
         queue_chosen: false,
         queue_spread: 0,
         hash: 0,
+        kept_mark: 0,
         ptype: None,
         vlan: None,
         realms: 0,
@@ -422,7 +425,7 @@ impl Skb {
         }
     }
     /// The packet comes to another machine: what traffic control noted on the one it comes from is forgotten, but for what
-    /// belongs to the frame.
+    /// belongs to the frame. A mark that it keeps ([`Rare::kept_mark`]) is its mark.
     #[inline]
     pub fn travel(&mut self) {
         let TcNote {
@@ -450,6 +453,9 @@ impl Skb {
     fn rare_travels(&mut self) {
         let rare = self.rare.noted(true);
         let (vlan, within, datagram) = (rare.vlan, rare.within.take(), rare.datagram);
+        if rare.kept_mark != 0 {
+            self.mark = rare.kept_mark;
+        }
         self.tc.noted = vlan.is_some() || within.is_some() || datagram.is_some();
         *rare = Rare { vlan, within, datagram, ..Rare::NONE };
     }

@@ -158,7 +158,8 @@ impl Builtin for Timeout {
     async fn execution_plan(&self, ctx: &BuiltinContext<'_>) -> Result<Option<ExecutionPlan>> {
         let Ok((mut duration, preserve_status, command)) = timed(ctx.args) else { return Ok(None) };
         let name = command[0].clone();
-        let is_program = programs::NAMES.contains(&name.rsplit('/').next().unwrap_or(&name));
+        let is_program = programs::NAMES.contains(&name.rsplit('/').next().unwrap_or(&name))
+            || programs::in_namespace(&command).is_some();
         if matches!(name.as_str(), "bash" | "sh" | "dash" | "env" | "nohup" | "xargs")
             || name.contains('/') && !is_program
         {

@@ -42,7 +42,9 @@ pub(crate) fn commands(text: &str) -> Option<Vec<Plain>> {
             _ => w.starts_with("-b") || w.contains("restore"),
         };
         let reads = |w: &String| w == "-" || w.contains("/dev/") || loads(w);
-        if !Program::is_of_scripts(words.first()?) || words.iter().any(reads) {
+        // A program that takes time is the interpreter's to begin and to wait for, in a namespace too.
+        let begins = crate::programs::in_namespace(&words).is_some();
+        if !Program::is_of_scripts(words.first()?) || words.iter().any(reads) || begins {
             return None;
         }
         commands.push(Plain { line, words });
@@ -102,6 +104,8 @@ mod tests {
     fn what_is_plain() {
         let lines =
             |text: &str| commands(text).map(|all| all.iter().map(|c| (c.line, c.words.join(" "))).collect());
+        assert_eq!(commands("ip netns exec n iperf3 -s"), None);
+        assert!(commands("ip netns exec n ip link show").is_some());
         let whole = "#!/bin/sh\n# all\n\ntc qdisc add dev eth0 root sfq\n  sudo sysctl -w net.ipv4.ip_forward=1\n\n:\n";
         let want = vec![
             (4, "tc qdisc add dev eth0 root sfq".to_owned()),

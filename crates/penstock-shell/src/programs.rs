@@ -158,11 +158,9 @@ impl Launch {
     }
 }
 
-#[async_trait]
-impl Builtin for Launch {
-    async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
-        let mut words = vec![self.name.clone()];
-        words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
+impl Launch {
+    /// Begins a program with these words and waits for its end; `None` where the machine does not run it.
+    pub(crate) async fn run(&self, words: Vec<String>) -> Option<ExecResult> {
         let limit = self.guard.sleepers.state().limit.take();
         let shells = self.guard.end();
         let end = limit.map(|(end, _)| end).into_iter().chain(shells).min();
@@ -171,7 +169,7 @@ impl Builtin for Launch {
         let (output, told) = match line::next(&mut answer, &self.ask.requests).await {
             Some(Launched::Runs(program)) => self.end_of(program, end).await,
             Some(Launched::Ended(output)) => (output, false),
-            Some(Launched::Unknown) => (tools::refused(&self.name), false),
+            Some(Launched::Unknown) => return None,
             None => (gone(), false),
         };
         let mut result = tools::result(output);
@@ -183,6 +181,22 @@ impl Builtin for Launch {
             result.exit_code = TIMED_OUT;
             result.control_flow = ControlFlow::Exit(TIMED_OUT);
         }
-        Ok(result)
+        Some(result)
     }
+}
+
+#[async_trait]
+impl Builtin for Launch {
+    async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
+        let mut words = vec![self.name.clone()];
+        words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
+        Ok(self.run(words).await.unwrap_or_else(|| tools::result(tools::refused(&self.name))))
+    }
+}
+
+/// The program that words begin in a network namespace (`ip netns exec NAME PROGRAM …`), where it is one of [`NAMES`].
+pub(crate) fn in_namespace(words: &[String]) -> Option<&str> {
+    let (_, at) = penstock_lang::ip::netns_exec(words)?;
+    let name = words[at].rsplit('/').next()?;
+    NAMES.contains(&name).then_some(name)
 }

@@ -89,6 +89,7 @@ const QUIET: &[&str] =
 struct Network {
     name: &'static str,
     ask: Ask,
+    guard: Arc<Guard>,
 }
 
 #[async_trait]
@@ -96,6 +97,13 @@ impl Builtin for Network {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
         let mut words = vec![usual_name(self.name)];
         words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
+        if let Some(program) = programs::in_namespace(&words) {
+            let (name, ask, guard) = (program.to_owned(), self.ask.clone(), Arc::clone(&self.guard));
+            // Where nobody runs it the machine has its word for that.
+            if let Some(result) = (programs::Launch { name, ask, guard }).run(words.clone()).await {
+                return Ok(result);
+            }
+        }
         let stdin = ctx.stdin.map(|s| crate::marks::plain(&s.text_lossy()).into_owned());
         let place = ctx.variables.get(crate::LINE).cloned().unwrap_or_default();
         #[cfg(target_family = "wasm")]
@@ -357,7 +365,7 @@ impl CommandResolver for Elsewhere {
         let base = name.rsplit('/').next().unwrap_or(name);
         let own = Program::of_scripts().map(|p| p.name);
         if let Some(tool) = own.chain(WRAPPERS.iter().copied()).find(|t| *t == base) {
-            return Some(Arc::new(Network { name: tool, ask: self.0.clone() }));
+            return Some(Arc::new(Network { name: tool, ask: self.0.clone(), guard: Arc::clone(&self.1) }));
         }
         if let Some(text) = &self.2 {
             let (name, text, ask) = (base.to_owned(), text.clone(), self.0.clone());
@@ -376,7 +384,8 @@ pub(crate) fn all(ask: &Ask, guard: &Arc<Guard>) -> Vec<(String, Box<dyn Builtin
     let mut all: Vec<(String, Box<dyn Builtin>)> = Vec::new();
     for Program { name, .. } in Program::of_scripts() {
         for at in ["", "/sbin/", "/usr/sbin/", "/bin/", "/usr/bin/"] {
-            all.push((format!("{at}{name}"), Box::new(Network { name, ask: ask.clone() })));
+            let tool = Network { name, ask: ask.clone(), guard: Arc::clone(guard) };
+            all.push((format!("{at}{name}"), Box::new(tool)));
         }
     }
     for &name in programs::NAMES {

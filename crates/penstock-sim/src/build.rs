@@ -38,10 +38,11 @@ impl World {
             timer: Timer::default(),
             sockets,
             lo: Loopback::default(),
+            spaces: Default::default(),
         });
         let id = self.net.machines.len() as u32 - 1;
         self.net.names.hosts.entry(name.to_owned()).or_insert(id);
-        self.net.plug_new_devices(id);
+        self.net.plug(id);
         HostId(id)
     }
     /// The host of this name.
@@ -92,7 +93,7 @@ impl World {
     /// Adds a device to a host; one of that name may be there already. Answers its index.
     pub fn add_device(&mut self, id: HostId, name: &str) -> u32 {
         let ifindex = self.net.machines[id.0 as usize].host.add_device(name);
-        self.net.plug_new_devices(id.0);
+        self.net.plug(id.0);
         ifindex
     }
     /// Adds a link; its devices are made where they do not exist.

@@ -311,7 +311,11 @@ impl Net {
 
     /// Sends a frame whose last bit leaves at `end`.
     #[inline(always)] // As above.
-    pub(crate) fn put_on_wire(&mut self, n: u32, wire: u32, packet: Packet, end: Time) {
+    pub(crate) fn put_on_wire(&mut self, n: u32, wire: u32, mut packet: Packet, end: Time) {
+        if self.cables.nics[n as usize].pair {
+            let Some(crosses) = self.cross(n, wire, packet) else { return };
+            packet = crosses;
+        }
         self.cables.hops += 1;
         let now = self.queue.now();
         let w = &mut self.cables.wires[wire as usize];

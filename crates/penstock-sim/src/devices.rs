@@ -4,13 +4,6 @@ use crate::net::Net;
 use penstock_host::{Files, Output};
 
 impl Net {
-    /// Gives a card to each device that has none yet.
-    pub(crate) fn plug_new_devices(&mut self, host: u32) {
-        let machine = &mut self.machines[host as usize];
-        for ifindex in machine.nics.len()..machine.host.devices().highest() as usize + 1 {
-            machine.nics.push(self.cables.add(host, ifindex as u32));
-        }
-    }
     /// Executes one command on a machine now, and what follows from it.
     pub(crate) fn command(&mut self, host: u32, words: &[String], files: &mut dyn Files) -> Output {
         if words.iter().any(|w| w.starts_with("/proc/net")) {
@@ -21,7 +14,7 @@ impl Net {
             let quoted: Vec<String> = words.iter().map(|w| penstock_lang::token::quoted(w)).collect();
             self.tap_command(host, &quoted.join(" "));
         }
-        let output = self.machines[host as usize].host.command(words, files, now);
+        let output = self.with_spaces(host, |h| h.command(words, files, now));
         self.after_command(host);
         output
     }
@@ -32,10 +25,7 @@ impl Net {
     }
     /// A command may have changed anything: new devices, queues that may go on.
     pub(crate) fn after_command(&mut self, host: u32) {
-        self.plug_new_devices(host);
         self.cables.commands += 1;
-        let machine = &mut self.machines[host as usize];
-        machine.host.take_effects(&mut self.todo.asked);
-        self.settle(host);
+        self.after_command_everywhere(self.whole(host));
     }
 }

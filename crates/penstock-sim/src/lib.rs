@@ -41,6 +41,9 @@ mod segment;
 mod six;
 mod sock;
 mod socket;
+mod spaces;
+#[cfg(test)]
+mod spaces_vectors;
 mod spec;
 mod split;
 mod still;

@@ -47,6 +47,8 @@ pub(crate) struct Nic {
     pub(crate) in_line: bool,
     /// The wire is taken up to here by the last frame.
     pub(crate) busy_until: Time,
+    /// It is an end of a veth pair.
+    pub(crate) pair: bool,
     /// Nobody looks at its frames one by one, and its rate stays what it is.
     pub(crate) plain: bool,
     /// What it sends and loses, packet by packet, where somebody asks for that.
@@ -85,6 +87,7 @@ impl Nic {
             rate: None,
             ring: 0,
             place: 0,
+            pair: false,
             tx_frames: 1,
             busy_until: Time::ZERO,
             sending: false,

@@ -8,7 +8,7 @@ use crate::still::Toll;
 use penstock_host::{Host, NetDevice};
 use penstock_model::{Handle, Kernel, Span, Time};
 use penstock_packet::Packet;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// One host and what surrounds it.
 #[repr(C)]
@@ -28,6 +28,7 @@ pub(crate) struct Machine {
     pub(crate) processor: u32,
     pub(crate) sockets: SocketTable,
     pub(crate) lo: Loopback,
+    pub(crate) spaces: Spaces,
 }
 
 impl Machine {
@@ -37,6 +38,19 @@ impl Machine {
         let shaped = self.cpu.cost.qdisc > Span::ZERO && self.host.devices().iter().any(set_up);
         self.cpu.service(len, shaped, now)
     }
+}
+
+/// How a machine and its network namespaces know of each other.
+#[derive(Default)]
+pub(crate) struct Spaces {
+    /// The machine that this one is a namespace of; `None` for a machine as such.
+    pub(crate) of: Option<u32>,
+    /// The machines that its namespaces are, by their numbers.
+    pub(crate) others: BTreeMap<u32, u32>,
+    /// How often its devices had come or gone when their cards were looked at last.
+    pub(crate) seen: u64,
+    /// In place of this machine while another has it.
+    pub(crate) absent: Option<Box<Host>>,
 }
 
 /// What waits on `lo` for the processor, which has more to do than it can at one instant.

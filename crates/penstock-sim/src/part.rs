@@ -144,6 +144,11 @@ fn edges(net: &Net, sets: &mut Sets) -> Vec<Edge> {
             }
         }
     }
+    for (machine, number) in net.machines.iter().zip(0..) {
+        if let Some(whole) = machine.spaces.of {
+            sets.join(whole, number);
+        }
+    }
     for segment in &net.cables.segments {
         let mut members = segment.nics.iter().map(|&n| net.cables.nics[n as usize].host);
         if let Some(first) = members.next() {

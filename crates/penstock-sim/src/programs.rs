@@ -22,10 +22,15 @@ impl Execute for Of<'_> {
         self.world.net.command(self.host, words, files)
     }
     fn launch(&mut self, words: &[String]) -> Option<Result<u32, Output>> {
+        let (host, words) = match penstock_lang::ip::netns_exec(words) {
+            // Where there is no such namespace ip itself says so.
+            Some((name, at)) => (self.world.net.namespace(self.host, &name)?, &words[at..]),
+            None => (self.host, words),
+        };
         if !words.first().is_some_and(|program| app::has(program)) {
             return None;
         }
-        let program = match app::launch_words(words, self.host, &self.world.net) {
+        let program = match app::launch_words(words, host, &self.world.net) {
             Ok(program) => program,
             Err(failure) => {
                 return Some(Err(Output {
@@ -35,7 +40,7 @@ impl Execute for Of<'_> {
                 }));
             }
         };
-        let n = self.world.push_app(self.host, &words.join(" "), None, Some(program));
+        let n = self.world.push_app(host, &words.join(" "), None, Some(program));
         self.world.apps[n as usize].parent = self.app;
         self.world.apps[self.app as usize].begun.push(n);
         self.programs.push(n);

@@ -63,6 +63,7 @@ impl Machine {
             timer: Timer::default(),
             sockets: SocketTable::new(Rng::named(0, "")),
             lo: Loopback::default(),
+            spaces: Default::default(),
             processor: NONE,
         }
     }

@@ -119,7 +119,7 @@ impl World {
         self.net.tell_sockets(id.0);
         let now = self.net.now();
         self.net.tap_command(id.0, line);
-        let output = self.net.machines[id.0 as usize].host.exec(line, now);
+        let output = self.net.with_spaces(id.0, |host| host.exec(line, now));
         self.net.after_command(id.0);
         output
     }
@@ -165,7 +165,9 @@ impl World {
     pub fn run_telling(&mut self, until: Time, tell: &mut dyn FnMut(Time)) {
         self.net.guard.expect(self.net.machines.len() + self.net.sockets.all.len() + self.apps.len());
         for host in 0..self.net.machines.len() as u32 {
-            self.net.after_command(host);
+            if self.net.whole(host) == host {
+                self.net.after_command(host);
+            }
         }
         self.net.forget_decided();
         if self.cores.0 > 1

@@ -222,7 +222,7 @@ fn texts(file: &str) -> Vec<(String, String, String)> {
 fn tc_names(record: &Record) -> Vec<String> {
     let mut taken = BTreeSet::from([UNSHAPED.to_owned()]);
     let mut name = |device: &record::Device| {
-        let plain = format!("{}-{}", device.host, device.dev.replace('/', "_"));
+        let plain = format!("{}-{}", device.host.replace('/', "_"), device.dev.replace('/', "_"));
         let numbered = (2u32..).map(|n| format!("{plain}-{n}.txt"));
         let free = std::iter::once(format!("{plain}.txt")).chain(numbered).find(|f| !taken.contains(f));
         let free = free.unwrap_or_default();

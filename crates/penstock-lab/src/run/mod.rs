@@ -301,7 +301,9 @@ fn accounted(miscounts: Vec<String>) -> Result<(), Vec<Diagnostic>> {
 
 /// Refuses what the simulator does not do: better no numbers than wrong ones.
 fn simulated(built: &build::Built, by: &str) -> Result<(), Vec<Diagnostic>> {
-    let sentences = built.hosts.iter().map(|&id| built.world.host(id));
+    let spaces = |id| built.world.namespaces(id).into_iter().map(|(space, _)| space);
+    let all = built.hosts.iter().flat_map(|&id| [id].into_iter().chain(spaces(id)));
+    let sentences = all.map(|id| built.world.host(id));
     let sentences = sentences.flat_map(|host| {
         let devices = host.unsimulated_devices();
         devices.into_iter().chain(host.unsimulated()).chain(unknown_control(host))

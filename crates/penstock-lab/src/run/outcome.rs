@@ -69,9 +69,9 @@ fn hop(experiment: &Experiment, built: &Built, results: &Results, host: &str, de
 /// What was lost, by cause.
 fn drops(experiment: &Experiment, built: &Built, results: &Results) -> Vec<record::Drop> {
     let host = |id: penstock_sim::HostId| {
-        // Hosts are numbered as they were added.
+        // Hosts are numbered as they were added; their network namespaces come behind them.
         let at = built.hosts.binary_search(&id).ok();
-        at.map_or(String::new(), |at| experiment.hosts[at].name.clone())
+        at.map_or_else(|| built.world.host_name(id).to_owned(), |at| experiment.hosts[at].name.clone())
     };
     let row = |(key, count): (&penstock_sim::DropKey, &penstock_sim::DropCount)| record::Drop {
         host: host(key.host),
@@ -343,23 +343,36 @@ fn devices(experiment: &Experiment, built: &Built, results: &Results) -> Vec<rec
     let now = results.ended;
     let mut waits = waits(results);
     let mut found = Vec::new();
-    for (host, &id) in experiment.hosts.iter().zip(&built.hosts) {
+    for (host, name, id) in machines(experiment, built) {
         if host.cisco.is_some() {
             continue;
         }
         for device in built.world.host(id).devices().iter().filter(|d| !d.loopback) {
             let qdiscs = device.tree.dump_qdiscs(now);
             found.push(record::Device {
-                host: host.name.clone(),
+                host: name.clone(),
                 dev: device.name.clone(),
                 sojourn_ms: waits.remove(&(id, &*device.name)),
                 qdiscs: qdiscs.iter().map(|q| qdisc(q, host.kernel)).collect(),
                 classes: device.tree.dump_classes(now).iter().map(class).collect(),
-                meters: meters(experiment, built.world.host(id), &host.name, device),
+                meters: meters(experiment, built.world.host(id), &name, device),
             });
         }
     }
     found
+}
+
+/// The machines, each followed by its network namespaces: what the experiment says of it, its name, its number.
+fn machines<'a>(
+    experiment: &'a Experiment,
+    built: &Built,
+) -> Vec<(&'a spec::Host, String, penstock_sim::HostId)> {
+    let each = experiment.hosts.iter().zip(&built.hosts).flat_map(|(host, &id)| {
+        let spaces = built.world.namespaces(id).into_iter();
+        let spaces = spaces.map(move |(space, _)| (host, built.world.host_name(space).to_owned(), space));
+        [(host, host.name.clone(), id)].into_iter().chain(spaces)
+    });
+    each.collect()
 }
 
 /// The meters of a device: those of the experiment and what they have seen stand in the same order.
@@ -429,7 +442,7 @@ fn class(dump: &ClassDump) -> record::Class {
 /// `tc -s -d qdisc|class|filter show` of each device of each Linux, in the form of its profile.
 fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String, String)> {
     let mut texts = Vec::new();
-    for (host, &id) in experiment.hosts.iter().zip(&built.hosts) {
+    for (host, name, id) in machines(experiment, built) {
         if host.cisco.is_some() || host.os != Os::Linux {
             continue;
         }
@@ -454,7 +467,7 @@ fn tc_outputs(experiment: &Experiment, built: &mut Built) -> Vec<(String, String
                     text.push('\n');
                 }
             }
-            texts.push((host.name.clone(), dev, text));
+            texts.push((name.clone(), dev, text));
         }
     }
     texts

@@ -108,8 +108,8 @@ impl Net {
     fn send_reset(&mut self, host: u32, about: Ends, (flow, iif): (u32, u32), reset: &Transmit) {
         let now = self.now();
         let len = about.len + reset.tcp.header_len();
-        //= linux v6.12 net/ipv6/tcp_ipv6.c tcp_v6_send_response: the class comes back, that of IPv4 does not
-        let tos = if about.src.is_ipv4() { 0 } else { about.tos & !3 };
+        //= linux v6.12 net/ipv4/tcp_ipv4.c tcp_v4_send_reset, net/ipv6/tcp_ipv6.c tcp_v6_send_response: the class comes back
+        let tos = about.tos & !3;
         let flow = untag(flow)
             .map_or(0, |(f, part)| tag(f, if part == Part::Back { Part::Control } else { Part::Back }));
         let packet = self.pool.alloc(Skb {

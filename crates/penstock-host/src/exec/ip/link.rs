@@ -161,6 +161,7 @@ impl Host {
             let there = Lower { space: peer_at, ifindex: peer };
             self.in_space(own_at, |host| host.tie(own, there));
             self.in_space(peer_at, |host| host.tie(peer, here));
+            self.in_space(own_at, |host| host.veth_follows(own, now));
         } else {
             let home = self.space;
             let at = space.unwrap_or(home);

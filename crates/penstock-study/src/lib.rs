@@ -190,7 +190,10 @@ impl Study {
     fn read(&self, name: &str, setting: &Setting) -> Result<(Experiment, bool), Vec<Diagnostic>> {
         let path = format!("{}/{name}.toml", self.name);
         let Some(text) = STUDIES.get_file(&path).and_then(include_dir::File::contents_utf8) else {
-            let help = format!("it has {}", self.experiments().join(", "));
+            let known = self.experiments();
+            let near = experiment::meant(name, &known);
+            let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+            let help = format!("{near}it has {}", known.join(", "));
             let message = format!("study {} has no experiment \"{name}\"", self.name);
             return Err(vec![Diagnostic::error(message).help(help)]);
         };

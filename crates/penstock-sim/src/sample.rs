@@ -14,6 +14,7 @@ use crate::spec::HostId;
 use penstock_model::{Handle, Span, Time};
 use penstock_sched::sch::traits;
 use penstock_sched::traits::Classes;
+use penstock_sched::tree::Counters;
 use penstock_tcp::cc::INFINITE_SSTHRESH;
 use std::collections::BTreeMap;
 
@@ -298,13 +299,25 @@ impl Sampler {
         if marked > 0 {
             self.put(host, key, &name, Metric::Marks, marked as i64);
         }
-        for (at, (kind, qdisc, s)) in device.tree.counters(now).into_iter().enumerate() {
-            // What the kernel has put into classes by itself has no handle of its own; the class shows it.
+        for (at, counted) in device.tree.counters(now).into_iter().enumerate() {
+            let Counters { kind, handle: qdisc, parent, stats: s, marks } = counted;
+            // What the kernel has put into classes by itself (the queues of mq) has no handle of its own. The class shows it, but for what it
+            // lost and marked.
             if at > 0 && handle(qdisc) == 0 {
+                let id = key | 3 << 36 | u64::from(handle(parent)) << 1;
+                let name = || format!("{} {kind} {qdisc} in {parent}", device.name);
+                if let Some(marks) = marks.filter(|marks| *marks > 0) {
+                    self.put(host, id, &name, Metric::Marks, marks as i64);
+                }
+                self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
                 continue;
             }
             let id = key | 1 << 36 | u64::from(handle(qdisc)) << 1;
             let name = || format!("{} {kind} {qdisc}", device.name);
+            // From the first mark on.
+            if let Some(marks) = marks.filter(|marks| *marks > 0) {
+                self.put(host, id, &name, Metric::Marks, marks as i64);
+            }
             self.put(host, id, &name, Metric::Bytes, s.bytes as i64);
             self.put(host, id, &name, Metric::Drops, i64::from(s.drops));
             self.put(host, id, &name, Metric::Backlog, i64::from(s.backlog));

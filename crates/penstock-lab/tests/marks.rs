@@ -56,7 +56,7 @@ fn every_kind_that_marks_tells_how_many_and_when() {
         "fq_codel",
         "codel ecn",
         "pie ecn target 5ms",
-        "fq_pie ecn target 5ms",
+        "fq_pie ecn target 5ms ecn_prob 99",
         "choke limit 100 min 5 max 20 avpkt 1000 burst 8 probability 0.1 bandwidth 5mbit ecn",
         "sfb",
         "cake bandwidth 4mbit",

@@ -438,9 +438,13 @@ impl Tree {
     }
     /// All classes of all qdiscs in the kernel's order, looked at from outside: nobody notices.
     pub fn dump_classes(&self, now: Time) -> Vec<ClassDump> {
+        self.dump_classes_of(now, &|_| true)
+    }
+    /// The same of the kinds that are wanted: others are not looked at.
+    pub fn dump_classes_of(&self, now: Time, wanted: &dyn Fn(&str) -> bool) -> Vec<ClassDump> {
         let classes = |node: &Node, _: u32| {
             let mut dumps = Vec::new();
-            let Some(classes) = node.classes() else { return (dumps, false) };
+            let Some(classes) = node.classes().filter(|_| wanted(node.kind())) else { return (dumps, false) };
             classes.walk(now, &mut |dump| dumps.push(dump));
             (dumps, classes.ends_dump())
         };

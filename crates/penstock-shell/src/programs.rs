@@ -113,6 +113,18 @@ impl Drop for UnderWay {
     }
 }
 
+/// The file that an iperf3 writes in place of its standard output.
+fn log_file(words: &[String]) -> Option<&str> {
+    if words.first().is_none_or(|name| name != "iperf3") {
+        return None;
+    }
+    let at = words.iter().position(|w| w == "--logfile" || w.starts_with("--logfile="))?;
+    match words[at].strip_prefix("--logfile=") {
+        Some(file) => Some(file),
+        None => words.get(at + 1).map(String::as_str),
+    }
+}
+
 /// One of [`NAMES`].
 pub(crate) struct Launch {
     pub(crate) name: String,
@@ -163,17 +175,29 @@ impl Builtin for Launch {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> Result<ExecResult> {
         let mut words = vec![self.name.clone()];
         words.extend(ctx.args.iter().map(|w| crate::marks::plain(w).into_owned()));
+        let log = log_file(&words).map(|file| ctx.cwd.join(file));
         let limit = self.guard.sleepers.state().limit.take();
         let shells = self.guard.end();
         let end = limit.map(|(end, _)| end).into_iter().chain(shells).min();
         let (reply, mut answer) = channel();
         let _ = self.ask.requests.send(Request::Launch { words, at: self.ask.now(), reply });
-        let (output, told) = match line::next(&mut answer, &self.ask.requests).await {
+        let (mut output, told) = match line::next(&mut answer, &self.ask.requests).await {
             Some(Launched::Runs(program)) => self.end_of(program, end).await,
             Some(Launched::Ended(output)) => (output, false),
             Some(Launched::Unknown) => (tools::refused(&self.name), false),
             None => (gone(), false),
         };
+        if let Some(log) = log {
+            // As `fopen` with "a+": what is there stays.
+            let mut text = ctx.fs.read_file(&log).await.unwrap_or_default();
+            text.extend_from_slice(output.stdout.as_bytes());
+            match ctx.fs.write_file(&log, &text).await {
+                Ok(()) => output.stdout.clear(),
+                Err(why) => {
+                    output.stderr.push_str(&format!("iperf3: unable to write to {}: {why}\n", log.display()));
+                }
+            }
+        }
         let mut result = tools::result(output);
         if told && limit.is_some_and(|(_, own_status)| !own_status) {
             result.exit_code = TIMED_OUT;

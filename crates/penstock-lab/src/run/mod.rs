@@ -1,5 +1,6 @@
 //! From an experiment to a record: build its world, run it, measure, judge.
 
+mod advice;
 mod build;
 #[cfg(not(target_family = "wasm"))]
 mod bundle;

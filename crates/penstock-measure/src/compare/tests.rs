@@ -113,7 +113,9 @@ fn groups_stand_in_order_and_the_greatest_effects_first() {
     let said = text("a", "b", &rows, false);
     assert!(!said.contains("flow same") && said.contains("1 less than 1 % apart (--all)"), "{said}");
     assert!(said.contains("flow lossy   lost") && said.contains("+7"), "{said}");
-    assert!(said.ends_with("note: a single run has no spread, so nobody can say which differences are chance: run both with --repeat 4 or more and compare the two folders (penstock run --repeat 4 FILE --out DIR); then the intervals hold with 95 %\n"), "{said}");
+    let note = "note: a single run has no spread, so nobody can say which differences are chance: run both with --repeat 4 or more and compare \
+                the two folders (penstock run --repeat 4 FILE --out DIR); then the intervals hold with 95 %\n";
+    assert!(said.ends_with(note), "{said}");
     assert!(text("a", "b", &rows, true).contains("flow same"));
     let page = html(&before, &after, &rows);
     assert!(

@@ -211,9 +211,13 @@ fn the_stream_of_an_iperf3_is_a_line_for_each_event() {
 
 #[test]
 fn an_iperf3_in_a_script_writes_its_log() {
-    let (said, _) = script(
-        "iperf3 -s > /dev/null &\nsleep 0.1\niperf3 -c 10.0.0.1 -t 1 --logfile /tmp/i3.log\necho $?\ngrep -c receiver /tmp/i3.log\n\
-         iperf3 -c 10.0.0.1 -t 1 --logfile=/tmp/i3.log\ngrep -c receiver /tmp/i3.log",
-    );
-    assert_eq!(said, "0\n1\n2\n");
+    let text = "duration = \"8s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
+         [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\ndelay = \"5ms\"\n\
+         [[app]]\non = \"b\"\nrun = \"iperf3 -s\"\n[[app]]\non = \"a\"\nat = \"1s\"\nrun = '''\n\
+         iperf3 -c 10.0.0.2 -t 1 --logfile /tmp/i3.log\necho $?\ngrep -c receiver /tmp/i3.log\n\
+         iperf3 -c 10.0.0.2 -t 1 --logfile=/tmp/i3.log\ngrep -c receiver /tmp/i3.log\n'''\n";
+    let parsed = experiment::parse(text, "log.toml").unwrap_or_else(|d| panic!("{}", d[0]));
+    let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
+    let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
+    assert_eq!(outcome.outputs[1], "0\n1\n2\n");
 }

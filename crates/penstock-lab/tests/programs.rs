@@ -214,8 +214,8 @@ fn an_iperf3_in_a_script_writes_its_log() {
     let text = "duration = \"8s\"\n[host.a]\neth0 = \"10.0.0.1/24\"\n[host.b]\neth0 = \"10.0.0.2/24\"\n\
          [[link]]\nends = [\"a:eth0\", \"b:eth0\"]\nrate = \"10mbit\"\ndelay = \"5ms\"\n\
          [[app]]\non = \"b\"\nrun = \"iperf3 -s\"\n[[app]]\non = \"a\"\nat = \"1s\"\nrun = '''\n\
-         iperf3 -c 10.0.0.2 -t 1 --logfile /tmp/i3.log\necho $?\ngrep -c receiver /tmp/i3.log\n\
-         iperf3 -c 10.0.0.2 -t 1 --logfile=/tmp/i3.log\ngrep -c receiver /tmp/i3.log\n'''\n";
+         iperf3 -c 10.0.0.2 -t 1 --logfile i3.log\necho $?\ngrep -c receiver i3.log\n\
+         iperf3 -c 10.0.0.2 -t 1 --logfile=i3.log\ngrep -c receiver i3.log\n'''\n";
     let parsed = experiment::parse(text, "log.toml").unwrap_or_else(|d| panic!("{}", d[0]));
     let outcome = run(&parsed, &mut Options { seed: None, progress: &mut |_| {}, warn: &mut |_| {} });
     let outcome = outcome.unwrap_or_else(|d| panic!("{}", d[0]));
